@@ -9,10 +9,10 @@ import numpy as np
 
 from ..catalogue.words import PRECISIONS
 from ..endure.goodput import ettr
-from ..physics.cases import micro_batches
+from ..physics.cases import ZERO3, micro_batches
 from ..physics.collectives import Wires, members_inside, ring_s
 from ..physics.step import device_params, step_time
-from ..plans.evaluate import ZERO3, Found
+from ..plans.evaluate import Found
 from ..plans.fit import REASONS
 from ..plans.words import short
 from ..verdict.record import Assessment, Chosen

@@ -6,6 +6,7 @@ hbm_bytes, latency_us latency_s.
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import MISSING, fields
 from functools import cache
@@ -45,6 +46,12 @@ def field_of(column: str) -> tuple[str, float]:
             inside, factor = UNITS[ending]
             return column.removesuffix(ending) + inside, factor
     return column, 1.0
+
+
+@cache
+def fitted(name: str) -> dict:
+    """The constants fitted on published runs that ship in NAME.json."""
+    return json.loads((HERE / f"{name}.json").read_text())
 
 
 class CatalogueError(ValueError):

@@ -104,14 +104,6 @@ def report(
         "share": waited / step_s,
         "needed_bytes_per_s": float(exchanged_bytes(c)) / (WAIT_SHARE * steps * alone_s),
         "choices": [choice(n) for n in CHOICES] if apart else [],
-        "extra_tokens": {
-            "low": 0.0,
-            "high": None,
-        }
-        if apart
-        else {
-            "low": 0.0,
-            "high": 0.0,
-        },
+        "extra_tokens": {"low": 0.0, "high": None if apart else 0.0},
         "confirm": OPEN if apart else "",
     }

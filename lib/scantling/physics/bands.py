@@ -12,12 +12,12 @@ import math
 from collections import Counter
 from dataclasses import replace
 from functools import cache
-from importlib.resources import files
 
 import numpy as np
 
 from ..base.files import csv_rows
 from ..catalogue.families import family as family_of
+from ..catalogue.load import HERE
 from ..catalogue.stacks import canonical
 from ..catalogue.words import RECOMPUTES
 from .cases import Cases, devices
@@ -236,7 +236,7 @@ def conditions(c: Cases) -> dict:
 @cache
 def _published():
     """(rows as text, their conditions as columns) of the published runs that ship with the kit."""
-    rows = csv_rows(files("scantling.catalogue") / "run_conditions.csv")
+    rows = csv_rows(HERE / "run_conditions.csv")
     return rows, {k: np.array([float(r[k]) for r in rows]) for k in FAR}
 
 

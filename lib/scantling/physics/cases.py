@@ -19,13 +19,21 @@ from ..base.records import Lines, length, record, take
 from ..blocks.kernels import STREAM_BYTES
 from ..blocks.table import Shape, few_dense
 from ..catalogue.stacks import switches
-from ..catalogue.words import MODULES, RECOMPUTES
+from ..catalogue.words import CP_TYPES, MODULES, OFFLOADS, RECOMPUTES, SHARDINGS
 from ..catalogue.words import PRECISIONS as RECIPES
 
 Column = Any  # float, int or numpy array of shape (n,)
 
 SAME_RATE = {"fp8-block": "fp8-current"}  # recipes that the models time alike
 PRECISIONS = tuple(name for name in RECIPES if name not in SAME_RATE)
+# codes of the words that formulas ask for
+BF16, FP32, FP8, FP8_ROW, MXFP8, FP4 = map(
+    PRECISIONS.index, ("bf16", "fp32", "fp8", "fp8-row", "mxfp8", "nvfp4")
+)
+ZERO1, ZERO2, ZERO3, HSDP = map(SHARDINGS.index, ("zero1", "zero2", "zero3", "hsdp"))
+SELECTIVE, FULL = map(RECOMPUTES.index, ("selective", "full"))
+HOST_STATES, HOST_ALL = map(OFFLOADS.index, ("optimizer", "optimizer+params"))
+ULYSSES = CP_TYPES.index("ulysses")
 # outputs of the tile that large matrix products are cut into (CUTLASS, cuBLAS on A100 and H100)
 TILE = 128 * 256
 
@@ -196,7 +204,7 @@ class Recomputed(NamedTuple):
     expert: Column  # of the exchanges between experts
 
 
-SELECTIVE = dict(  # module of a layer: the switch of Software that says that it is repeated
+SWITCH_OF = dict(  # module of a layer: the switch of Software that says that it is repeated
     zip(
         MODULES,
         (f"selective_{name}" for name in ("attention", "up", "norm", "act", "moe")),
@@ -206,7 +214,7 @@ SELECTIVE = dict(  # module of a layer: the switch of Software that says that it
 
 def switches_of(modules: Sequence[str]) -> dict[str, float]:
     """The switches of Software under which `selective` repeats these modules and nothing else."""
-    return {switch: 1.0 * (m in modules) for m, switch in SELECTIVE.items()} | {
+    return {switch: 1.0 * (m in modules) for m, switch in SWITCH_OF.items()} | {
         "selective_gemm": 0.0
     }
 
@@ -225,7 +233,7 @@ def modules_of(
     if recompute != "selective":
         return ["layers"] * (recompute == "full")
     return [
-        m for m, s in SELECTIVE.items() if np.all(getattr(software, s) >= 1) and lacks.get(m, 1) > 0
+        m for m, s in SWITCH_OF.items() if np.all(getattr(software, s) >= 1) and lacks.get(m, 1) > 0
     ]
 
 
@@ -256,21 +264,19 @@ def site_ranks(c: Cases):
     return np.maximum(np.floor(c.plan.dp * c.link.smallest_site + 1e-9), 1.0) * c.plan.cp
 
 
+def recompute_shares(plan: Plan):
+    """Shares of the layers that repeat what `selective` drops, and everything."""
+    return tuple((plan.recompute == kind) * plan.recompute_share for kind in (SELECTIVE, FULL))
+
+
 def recomputed(c: Cases) -> Recomputed:
     """What recompute repeats: under `full` everything in that share of the layers, under
-    `selective` the modules of SELECTIVE that are switched on (Korthikanti et al. 2022, section 5;
+    `selective` the modules of SWITCH_OF that are switched on (Korthikanti et al. 2022, section 5;
     DeepSeek-V3, section 3.2.3). A module's share of the layer goes by FLOPs and bytes."""
     p, on = c.plan, c.software
-    full = where(p.recompute == RECOMPUTES.index("full"), p.recompute_share, 0.0)
-    some = where(p.recompute == RECOMPUTES.index("selective"), p.recompute_share, 0.0)
+    some, full = recompute_shares(p)
     if not np.any(some):
-        return Recomputed(
-            full,
-            full,
-            full,
-            full,
-            full,
-        )
+        return Recomputed(*[full] * 5)
     gemm, moe, chain = on.selective_gemm, on.selective_moe, on.selective_norm
     if np.any(on.selective_up):
         gemm = gemm + on.selective_up * _share_of_ups(c.shape)

@@ -17,16 +17,15 @@ Every argument is a number or a column; columns of plans pass through unchanged.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field, make_dataclass, replace
 from functools import cache, reduce, wraps
-from importlib.resources import files
 
 import numpy as np
 from numpy import maximum, minimum, where
 
 from .. import catalogue
 from ..base.records import Lines, Record, record, take
+from ..catalogue.load import fitted
 from .cases import Column, Link
 
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
@@ -49,11 +48,10 @@ FEW = 64  # rows below which runs are not looked for
 WHOLE_POD = 1e9  # devices: no boundary
 
 
-@cache
 def calibration() -> dict:
     """catalogue/collective_calibration.json: constants, and for each series those of the fit
     without it."""
-    return json.loads((files("scantling.catalogue") / "collective_calibration.json").read_text())
+    return fitted("collective_calibration")
 
 
 CurveConstants = make_dataclass(
@@ -660,23 +658,8 @@ def times(
     """
     rounds = 2.0 if collective == "all_reduce" else 1.0
     size = np.asarray(message_bytes, float)
-    asked = [name for name in ALGORITHMS[collective] if name in among]
-    took = {
-        name: SECONDS[name](
-            size,
-            w,
-            rounds,
-        )
-        for name in asked
-    }
-    return {
-        n: where(
-            (w.ranks > 1) | np.isinf(s),
-            s,
-            0.0,
-        )
-        for n, s in took.items()
-    }
+    took = {n: SECONDS[n](size, w, rounds) for n in ALGORITHMS[collective] if n in among}
+    return {n: where((w.ranks > 1) | np.isinf(s), s, 0.0) for n, s in took.items()}
 
 
 def fastest(

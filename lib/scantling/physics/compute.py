@@ -12,21 +12,22 @@ from numpy import where
 
 from ..blocks.kernels import Device, part_filled
 from ..blocks.table import Block, Time, fold, plain_share, weighted
-from ..catalogue.words import SHARDINGS
-from .cases import PRECISIONS, Cases, moe_share, sequence_shards, tokens
-
-FP8, FP4 = PRECISIONS.index("fp8"), PRECISIONS.index("nvfp4")
-ZERO3 = SHARDINGS.index("zero3")
-MXFP8, FP8_ROW = PRECISIONS.index("mxfp8"), PRECISIONS.index("fp8-row")
+from .cases import (
+    FP4,
+    FP8,
+    FP8_ROW,
+    MXFP8,
+    ZERO3,
+    Cases,
+    moe_share,
+    sequence_shards,
+    tokens,
+)
 
 
 def low_precision(c: Cases):
     """1 where linear layers run below 16 bit."""
-    return where(
-        (c.job.precision >= FP8) & (c.job.precision <= FP4),
-        1.0,
-        0.0,
-    )
+    return 1.0 * ((c.job.precision >= FP8) & (c.job.precision <= FP4))
 
 
 def linear_rate(c: Cases):

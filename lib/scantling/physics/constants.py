@@ -11,16 +11,15 @@ the sourced prior and a wider band.
 
 from __future__ import annotations
 
-import json
 from dataclasses import field, make_dataclass
 from functools import cache
-from importlib.resources import files
 
 import numpy as np
 
 from ..base.files import csv_rows
 from ..base.records import record
 from ..catalogue.families import constants_of
+from ..catalogue.load import HERE, fitted
 from .memory import constants as memory_constants
 
 
@@ -73,7 +72,7 @@ def _priors() -> dict[str, Prior]:
             families=_numbers(row["families"]),
             chips=_numbers(row["chips"]),
         )
-        for row in csv_rows(files("scantling.catalogue") / "priors.csv")
+        for row in csv_rows(HERE / "priors.csv")
     }
 
 
@@ -90,10 +89,9 @@ Constants.__doc__ = (
 )
 
 
-@cache
 def calibration() -> dict:
     """The fit that ships with the kit: offsets, their support, and the bands of its errors."""
-    return json.loads((files("scantling.catalogue") / "calibration.json").read_text())
+    return fitted("calibration")
 
 
 def gather(
@@ -109,21 +107,10 @@ def gather(
     Unknown names have offset 0. Scalars give scalars; arrays of shape (n,) give columns where a
     constant differs.
     """
-    effort = efforts(tuned)
-    if offsets is None and all(isinstance(each, str) for each in (families, chips, stacks, effort)):
-        return _shipped(
-            families,
-            chips,
-            stacks,
-            effort,
-        )
-    return _gather(
-        families,
-        chips,
-        stacks,
-        effort,
-        calibration()["offsets"] if offsets is None else offsets,
-    )
+    names = families, chips, stacks, efforts(tuned)
+    if offsets is None and all(isinstance(each, str) for each in names):
+        return _shipped(*names)
+    return _gather(*names, calibration()["offsets"] if offsets is None else offsets)
 
 
 def efforts(tuned):
@@ -133,20 +120,9 @@ def efforts(tuned):
 
 
 @cache
-def _shipped(
-    family: str,
-    chip: str,
-    stack: str,
-    effort: str,
-) -> Constants:
+def _shipped(*names: str) -> Constants:
     """The constants that ship with the kit for one chip and stack: every chunk of a search asks."""
-    return _gather(
-        family,
-        chip,
-        stack,
-        effort,
-        calibration()["offsets"],
-    )
+    return _gather(*names, calibration()["offsets"])
 
 
 def _gather(
@@ -165,10 +141,10 @@ def _gather(
     }
     columns = {}
     for name, prior in PRIORS.items():
-        fitted = offsets.get(name, {})
+        moved = offsets.get(name, {})
         value = _lookup(families, prior.families, prior.value)
-        offset = fitted.get("global", 0.0) + sum(
-            _lookup(names, fitted.get(level, {}), 0.0) for level, names in levels.items()
+        offset = moved.get("global", 0.0) + sum(
+            _lookup(names, moved.get(level, {}), 0.0) for level, names in levels.items()
         )
         columns[name] = value * _lookup(chips, prior.chips, 1.0) * np.exp(offset)
     return Constants(

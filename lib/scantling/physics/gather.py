@@ -22,6 +22,8 @@ from ..catalogue.models.shape import shape_of
 from ..catalogue.stacks import GENERIC, Stack, canonical, stack
 from . import ingest
 from .cases import (
+    BF16,
+    MXFP8,
     PRECISIONS,
     SAME_RATE,
     SWITCHES,
@@ -40,7 +42,6 @@ from .collectives import link_of
 from .constants import gather
 from .pipeline import DUALPIPES
 
-MXFP8 = PRECISIONS.index("mxfp8")
 FLASH_SINCE = 2022.8  # year of the first FlashAttention in training frameworks
 NODE_LIMIT = 4.0  # nodes that a token may visit under latent attention (DeepSeek-V3, section 2.1.2)
 
@@ -99,7 +100,7 @@ def job_of(
     """What one step must do; `grad_bytes` where a row states them, nan: what the stack keeps."""
     kept_by = catalogue.optimizer(optimizer)
     codes = np.array([precision_code(p) for p in precisions])
-    under_bf16 = where(codes == precision_code("bf16"), [s.bf16_grad_bytes for s in stacks], 0.0)
+    under_bf16 = where(codes == BF16, [s.bf16_grad_bytes for s in stacks], 0.0)
     kept = where(np.isnan(grad_bytes), [s.grad_bytes for s in stacks], grad_bytes)
     kept = where(under_bf16 > 0, under_bf16, kept)
     return Job(

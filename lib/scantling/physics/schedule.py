@@ -74,12 +74,6 @@ class Layout:
         return self.makespan_s - self.busy_s
 
     @property
-    def bubble_time_s(self) -> float:
-        """Longest own span less the work of the busiest device: comparable with
-        `pipeline.bubble_time`. [s]"""
-        return float(self.span_s.max() - self.busy_s.max())
-
-    @property
     def peak_in_flight(self) -> np.ndarray:
         """Micro-batches each device holds at its peak, in units of its whole share (see
         `pipeline.in_flight`). [shape (pp,)]"""

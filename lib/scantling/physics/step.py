@@ -19,10 +19,12 @@ from numpy import maximum, minimum, where
 from ..base.records import record
 from ..blocks.table import mean_heads
 from ..catalogue.models.shape import flops_per_token, parameters
-from ..catalogue.words import CP_TYPES, SHARDINGS
 from . import across, compute, ingest, layout, traffic
 from .cases import (
-    PRECISIONS,
+    FP32,
+    HSDP,
+    ULYSSES,
+    ZERO3,
     Cases,
     Column,
     devices,
@@ -34,8 +36,6 @@ from .cases import (
 from .pipeline import SCHEDULES, bubble_time, stage_layers, weight_kept
 from .traffic import Exchange
 
-ULYSSES = CP_TYPES.index("ulysses")
-ZERO3, HSDP, FP32 = SHARDINGS.index("zero3"), SHARDINGS.index("hsdp"), PRECISIONS.index("fp32")
 MIRRORED = np.array([row.placement == "mirror" for row in SCHEDULES.values()])
 ADAM_BYTES = 12.0  # moments and master weights of the optimizer whose traffic is the prior
 COMPUTE = ("gemm", "attention", "elementwise")

@@ -7,7 +7,7 @@ import numpy as np
 from ..base.normal import quantile
 
 
-def slowest_of(n, *, exact=True):
+def slowest_of(n):
     """Expected maximum of n independent standard normal values [standard deviations]; a step that
     waits for all is mean + sd x this.
 
@@ -18,8 +18,6 @@ def slowest_of(n, *, exact=True):
     normal: correlated jitter is less, heavy tails are more.
     """
     n = np.asarray(n, float)
-    if not exact:
-        return quantile((n - 0.375) / (n + 0.25))
     # E = int Phi^-1(exp(-y / n)) exp(-y) dy, y > 0, by Gauss-Legendre in log y
     x, w = np.polynomial.legendre.leggauss(200)
     t = np.log(1e-12) + (x + 1) / 2 * (np.log(60.0) - np.log(1e-12))

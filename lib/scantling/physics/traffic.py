@@ -21,9 +21,11 @@ from numpy import maximum, minimum, where
 from ..base.records import record
 from ..blocks.table import Exchange as BlockExchange
 from ..blocks.table import fold
-from ..catalogue.words import SHARDINGS
 from .across import every_step_s
 from .cases import (
+    HSDP,
+    ULYSSES,
+    ZERO3,
     Cases,
     Column,
     low_precision_bytes,
@@ -50,7 +52,6 @@ from .collectives import (
 from .compute import layer_mix, low_precision
 
 RAIL_ONLY = 0.112  # how much longer an all-to-all takes: 8.2 to 11.2 % (arXiv 2307.12169)
-ZERO3, HSDP = SHARDINGS.index("zero3"), SHARDINGS.index("hsdp")
 
 
 @record
@@ -115,6 +116,15 @@ def visited(c: Cases):
     return sum(b.exchanges().copies for b in c.shape.of("moe"))
 
 
+def group(
+    c: Cases,
+    ranks,
+    packed,
+) -> Wires:
+    """The wires of a group of ranks, `packed` others placed before its next member."""
+    return Wires(ranks, members_inside(ranks, packed, c.link.domain), reach(c))
+
+
 def tp_shares(c: Cases):
     """Share of tensor-parallel time that shows, and of the part that a backward runs beside its
     products where the stack does so (`async_reduce`)."""
@@ -126,11 +136,7 @@ def tp_shares(c: Cases):
         k.tp_alone,
     )
     share = pipelined * k.tp_overlapped + (1 - pipelined) * alone
-    inside = p.tp <= members_inside(
-        p.tp,
-        1,
-        c.link.domain,
-    )
+    inside = p.tp <= members_inside(p.tp, 1, c.link.domain)
     share = where(
         inside,
         share,
@@ -159,16 +165,7 @@ def tensor_parallel(c: Cases) -> Exchange:
         1.0,
         sent(c).tensor,
     )
-    w = Wires(
-        p.tp,
-        members_inside(
-            p.tp,
-            1,
-            c.link.domain,
-        ),
-        reach(c),
-    )
-    wire = calls * ring_s(payload, w)
+    wire = calls * ring_s(payload, group(c, p.tp, 1))
     return Exchange(
         wire_s=wire,
         exposed_s=wire * tp_shares(c)[0],
@@ -185,16 +182,8 @@ def context_parallel(c: Cases, attention_s) -> Exchange:
     all-to-alls of t x h. A scan takes the whole sequence of some heads.
     """
     p, block, own = c.plan, sent(c), tokens(c)
-    ring, ulysses, many = p.cp_type == 0, p.cp_type == 2, p.cp > 1
-    w = Wires(
-        p.cp,
-        members_inside(
-            p.cp,
-            p.tp,
-            c.link.domain,
-        ),
-        reach(c),
-    )
+    ring, ulysses, many = p.cp_type == 0, p.cp_type == ULYSSES, p.cp > 1
+    w = group(c, p.cp, p.tp)
     keys = own * p.cp * (2 * maximum(block.kv / p.tp, block.kv_head))
     payload = where(
         ulysses,
@@ -309,36 +298,13 @@ def expert_parallel(c: Cases) -> Exchange:
     once, has the card's rate / oversubscription there.
     """
     p, k, s = c.plan, c.constants, c.shape
-    inside, reached = (
-        members_inside(
-            p.ep,
-            p.etp,
-            c.link.domain,
-        ),
-        reach(c),
-    )
-    w, relayed = (
-        Wires(
-            p.ep,
-            inside,
-            reached,
-        ),
-        c.software.dedup_dispatch > 0,
-    )
+    w, relayed = group(c, p.ep, p.etp), c.software.dedup_dispatch > 0
     kept = 1 - sum(b.exchanges().narrow for b in s.of("moe"))  # of the stream's width
     one_copy = tokens(c) / p.tp * s.hidden * kept
     width = low_precision_bytes(c) + 2.0  # dispatch, then combine in 16 bit
     copies, payload = expert_copies(c), one_copy * width
-    outside = maximum(
-        p.ep
-        - members_inside(
-            p.ep,
-            p.etp,
-            c.link.pod_devices,
-        ),
-        0,
-    )
-    pods = outside / maximum(p.ep - inside, 1)
+    outside = maximum(p.ep - members_inside(p.ep, p.etp, c.link.pod_devices), 0)
+    pods = outside / maximum(p.ep - w.inside, 1)
     out = payload * copies.card * (1 + RAIL_ONLY * c.link.rail_only)
     out = out * maximum(1.0, c.link.oversubscription * pods)
     near = near_s(
@@ -358,7 +324,7 @@ def expert_parallel(c: Cases) -> Exchange:
     # relayed: one message a domain, passed on inside
     peers = where(
         relayed,
-        p.ep / inside + inside - 2,
+        w.domains + w.inside - 2,
         p.ep - 1,
     )
     all_to_all = exchange_s(
@@ -367,20 +333,11 @@ def expert_parallel(c: Cases) -> Exchange:
         w,
     )
     gathered = one_copy * visited(c) * p.etp * 2
-    within = Wires(
-        p.etp,
-        members_inside(
-            p.etp,
-            1,
-            c.link.domain,
-        ),
-        reached,
-    )
     moe, many, wide = moe_share(c), p.ep > 1, p.etp > 1
-    wire = moe * (all_to_all * many + 2 * ring_s(gathered, within) * wide)
+    wire = moe * (all_to_all * many + 2 * ring_s(gathered, group(c, p.etp, 1)) * wide)
     # cards hide less than links
     left = where(
-        p.ep > inside,
+        w.across,
         np.sqrt(k.ep_overlapped),
         k.ep_overlapped,
     )

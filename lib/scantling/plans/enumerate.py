@@ -14,12 +14,11 @@ import numpy as np
 from ..base.errors import DesignError
 from ..base.records import record
 from ..catalogue.words import CP_TYPES, OFFLOADS, RECOMPUTES, SHARDINGS
-from ..physics.cases import Plan, accumulated, code
+from ..physics.cases import FULL, HSDP, ZERO2, Plan, accumulated, code
 from ..physics.pipeline import RULES, SCHEDULES, rules_kept
-from .laws import HSDP, of
+from .laws import of
 from .space import DEFAULT, Space
 
-ZERO2 = code(SHARDINGS, "zero2")
 CODES = ("sharding", "schedule", "recompute", "offload", "cp_type")
 
 
@@ -387,7 +386,7 @@ def _recompute(c: dict, q: Question) -> dict:
             "recompute": kind,
             "recompute_share": share,
         }
-    whole, full = np.ceil(share * held), kind == code(RECOMPUTES, "full")
+    whole, full = np.ceil(share * held), kind == FULL
     again = np.zeros(len(kind), bool)
     for smaller in shares[:-1]:
         again |= full & (share > smaller) & (np.ceil(smaller * held) == whole)

@@ -13,14 +13,14 @@ import numpy as np
 from ..base.records import record, take
 from ..catalogue.published import EVERYDAY
 from ..catalogue.words import RECOMPUTES, SHARDINGS
-from ..physics.cases import Cases, Plan, modules_of
+from ..physics.cases import HOST_ALL, Cases, Plan, modules_of
 from ..physics.gather import Situation
 from ..physics.memory.chance import most_bytes, spread
 from ..physics.memory.peak import SAFE, capacity, memory, zone
 from ..physics.pipeline import SCHEDULES
 from ..physics.step import step_time
 from .enumerate import enumerate_plans
-from .fit import ALL_STATE, REASONS, host_bytes, streamed_weights, through_disks, why_not
+from .fit import REASONS, host_bytes, streamed_weights, through_disks, why_not
 from .remote import across
 from .space import DEFAULT, Space
 from .words import as_dict, one
@@ -28,7 +28,6 @@ from .words import as_dict, one
 COLUMNS = ("total_bytes", "reason", "step_s", "practised")  # of Found, beside those of its plan
 CHUNK = 8192  # rows whose columns stay in a core's cache
 REMOTE = 8 * CHUNK  # rows that one task of a cluster takes
-ZERO3 = SHARDINGS.index("zero3")
 TIE = 0.01  # share of a step within which the simpler plan is taken
 
 
@@ -305,7 +304,7 @@ def practised(plan: Plan, where: Situation):
     where no other fits.
     """
     known = np.broadcast_to(np.asarray(plan.tp) <= where.link.domain, np.shape(plan.tp)).copy()
-    leaves = np.flatnonzero(np.broadcast_to(plan.offload, known.shape) == ALL_STATE)
+    leaves = np.flatnonzero(np.broadcast_to(plan.offload, known.shape) == HOST_ALL)
     if len(leaves):
         c = where.cases(take(plan, leaves))
         known[leaves] &= (

@@ -7,11 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from .. import catalogue
-from ..catalogue.words import OFFLOADS
-from ..physics.cases import Cases
+from ..physics.cases import HOST_ALL, Cases
 from ..physics.memory.peak import Memory
 
-ALL_STATE = OFFLOADS.index("optimizer+params")
 WEIGHT_BYTES = 2.0  # of a weight in 16 bit
 REASONS = (
     "weights, gradients and optimizer states alone exceed the device's memory",
@@ -50,7 +48,7 @@ def streamed_weights(
     job = c.job
     state = WEIGHT_BYTES + job.grad_bytes + job.optimizer_bytes + job.master_bytes
     over = m.host * WEIGHT_BYTES / state - (m.host - on_disk(cluster, m))
-    return np.where(np.asarray(c.plan.offload) == ALL_STATE, np.maximum(over, 0.0), 0.0)[()]
+    return np.where(np.asarray(c.plan.offload) == HOST_ALL, np.maximum(over, 0.0), 0.0)[()]
 
 
 def disk_bytes_per_s(cluster) -> float:

@@ -10,11 +10,7 @@ import numpy as np
 from ..base.records import record
 from ..base.words import table
 from ..catalogue.models.patterns import widths
-from ..catalogue.words import CP_TYPES, SHARDINGS
-from ..physics.cases import code
-
-ULYSSES = code(CP_TYPES, "ulysses")
-ZERO3, HSDP = code(SHARDINGS, "zero3"), code(SHARDINGS, "hsdp")
+from ..physics.cases import HSDP, ULYSSES, ZERO3
 
 
 @record

@@ -7,16 +7,14 @@ made by `python -m scantling.evidence.calibrate.memory`. A stack that is not the
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import fields, make_dataclass
-from functools import cache
-from importlib.resources import files
 from typing import NamedTuple
 
 import numpy as np
 
 from ...base.files import csv_rows
+from ...catalogue.load import HERE, fitted
 from ...catalogue.stacks import stack as stack_of
 
 
@@ -33,7 +31,7 @@ class Prior(NamedTuple):
 
 def _priors() -> dict[str, Prior]:
     """The rows of catalogue/memory_priors.csv by name."""
-    rows = csv_rows(files("scantling.catalogue") / "memory_priors.csv")
+    rows = csv_rows(HERE / "memory_priors.csv")
     return {
         name: Prior(*map(float, numbers), unit, source)
         for name, *numbers, unit, source in map(dict.values, rows)
@@ -98,11 +96,9 @@ MemoryConstants.__doc__ = (
 GENERIC = MemoryConstants()
 
 
-@cache
 def calibration() -> dict:
-    """The fitted offsets that ship with the kit; empty where none were made."""
-    path = files("scantling.catalogue") / "memory_calibration.json"
-    return json.loads(path.read_text()) if path.is_file() else {"offsets": {}}
+    """The fitted offsets that ship with the kit."""
+    return fitted("memory_calibration")
 
 
 def gather(stacks, offsets: dict | None = None) -> MemoryConstants:

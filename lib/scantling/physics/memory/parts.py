@@ -16,26 +16,30 @@ from ...base.records import record
 from ...blocks.saving import Keeping
 from ...blocks.table import Block, Column, Saved, fold, mean_heads, plain_share, weighted
 from ...catalogue.models.shape import parameters
-from ...catalogue.words import OFFLOADS, RECOMPUTES, SHARDINGS
-from ..cases import PRECISIONS, Cases, micro_batches, sequence_shards, site_ranks, tokens
+from ..cases import (
+    BF16,
+    FP32,
+    HOST_ALL,
+    HOST_STATES,
+    HSDP,
+    PRECISIONS,
+    ZERO1,
+    ZERO2,
+    ZERO3,
+    Cases,
+    micro_batches,
+    recompute_shares,
+    sequence_shards,
+    site_ranks,
+    tokens,
+)
 from ..pipeline import SCHEDULES, in_flight, weight_copies, weight_kept
 from .constants import GENERIC
 
-ZERO1, ZERO2, ZERO3, HSDP = (SHARDINGS.index(n) for n in ("zero1", "zero2", "zero3", "hsdp"))
-SELECTIVE, FULL = RECOMPUTES.index("selective"), RECOMPUTES.index("full")
-BF16, FP32 = (PRECISIONS.index(n) for n in ("bf16", "fp32"))
-HOST_STATES, HOST_ALL = OFFLOADS.index("optimizer"), OFFLOADS.index("optimizer+params")
 VEE = np.array([row.placement == "vee" for row in SCHEDULES.values()], dtype=float)
 MIRROR = np.array([row.placement == "mirror" for row in SCHEDULES.values()], dtype=float)
-LOW_BYTES = np.array(
-    [
-        {
-            "mxfp8": 33 / 32,
-            "nvfp4": 9 / 16,
-        }.get(name, 1.0 if name.startswith("fp8") else 0.0)
-        for name in PRECISIONS
-    ]
-)
+_SCALED = {"mxfp8": 33 / 32, "nvfp4": 9 / 16}
+LOW_BYTES = np.array([_SCALED.get(name, 1.0 * name.startswith("fp8")) for name in PRECISIONS])
 SPLIT = np.array([row.split_backward for row in SCHEDULES.values()])
 
 # One large block, freed at once: the C library then keeps what temporaries free, and column
@@ -332,14 +336,6 @@ def parameter_bytes(c: Cases, group) -> ParameterBytes:
         gathered_ends=gathered * (weight / cached),
         step=step * owned,
         stays=resident + kept + states,
-    )
-
-
-def recompute_shares(plan):
-    """Shares of the layers that repeat what `selective` drops, and everything."""
-    return (
-        (plan.recompute == SELECTIVE) * plan.recompute_share,
-        (plan.recompute == FULL) * plan.recompute_share,
     )
 
 
