@@ -60,12 +60,17 @@ class Softmax(Mixer):
             + self.qkv_bias * self.qkv_outputs
             + self.out_bias * self.hidden
             + self.sinks * self.heads
+            + self.beside()
             + self.relative_positions * self.hidden * self.q_width,
             "norms": self.norms
             + self.head_norm * (self.q_head + self.v_head)
             + self.width_norm * (self.q_width + self.kv_width)
             + self.latent_norms,
         }
+
+    def beside(self):
+        """Parameters beside the projections: an indexer's. [count]"""
+        return 0
 
     def flops(self, seq_len):
         return {

@@ -68,13 +68,12 @@ class Compressed(Softmax):
         out = self.q_width * self.o_lora + self.o_groups * self.o_lora * h
         return query + h * d + out + self.streams() * 2 * h * d + self.indexer()
 
-    def parameters(self):
-        d, streams = self.head_dim, self.streams()
-        parts = super().parameters()
-        position = self.ratio * d * streams + (self.ratio > 0) * d
+    def beside(self):
+        """Positions of compressed keys, the indexer's, and norms. [count]"""
+        d = self.head_dim
+        position = self.ratio * d * self.streams() + (self.ratio > 0) * d
         indexed = self.picked * self.index_dim * (2 * self.ratio + 1)
-        norms = self.q_lora + d
-        return parts | {"attention": parts["attention"] + position + indexed + norms}
+        return position + indexed + self.q_lora + d
 
     def causal_share(self, seq_len):
         """The scores stand for both halves."""
@@ -84,20 +83,8 @@ class Compressed(Softmax):
         """The window's, and s / 2 ratio compressed ones, `index_topk` at most where picked."""
         window = kept_keys(seq_len, self.window)
         made = seq_len / np.maximum(self.ratio, 1)
-        all_of = made / 2
-        best = kept_keys(
-            made,
-            np.where(
-                self.picked > 0,
-                self.index_topk,
-                made,
-            ),
-        )
-        return window + (self.ratio > 0) * np.where(
-            self.picked > 0,
-            best,
-            all_of,
-        )
+        best = kept_keys(made, np.where(self.picked > 0, self.index_topk, made))
+        return window + (self.ratio > 0) * np.where(self.picked > 0, best, made / 2)
 
     def flops(self, seq_len):
         """The indexer's scores of compressed keys are counted in full, as Megatron-Bridge does."""

@@ -16,6 +16,7 @@ class GatedDelta(Recurrent):
     """Queries, keys, values and an output gate; decay and step one a head."""
 
     kind = "gdn"
+    step_flops = 8  # 8 Hv dk dv (Megatron-LM, training.py)
 
     k_heads: Column
     v_heads: Column
@@ -50,10 +51,6 @@ class GatedDelta(Recurrent):
     @property
     def state(self):
         return self.v_heads * self.k_dim * self.v_dim
-
-    def recurrence(self):
-        """8 Hv dk dv (Megatron-LM, training.py)."""
-        return 8 * self.state
 
     def scan_flops(self):
         """Hv (2 C (3 dk + 2 dv) + 6 dk dv)."""

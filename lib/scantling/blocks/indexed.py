@@ -40,10 +40,8 @@ class IndexedMla(Mla):
         queries = self.q_lora * self.index_heads * self.index_dim
         return self.indexed * (queries + self.hidden * (self.index_dim + self.index_heads))
 
-    def parameters(self):
-        parts = super().parameters()
-        own = self.indexer() + self.indexed * 2 * self.index_dim
-        return parts | {"attention": parts["attention"] + own}
+    def beside(self):
+        return self.indexer() + self.indexed * 2 * self.index_dim
 
     def causal_share(self, seq_len):
         """The scores stand for both halves."""

@@ -15,6 +15,7 @@ class Lightning(Recurrent):
     """q, k, v and an output gate of p each; a norm of p."""
 
     kind = "lightning"
+    step_flops = 4  # 4 p d: the state is written and read
     conv_width = 0
 
     heads: Column
@@ -35,10 +36,6 @@ class Lightning(Recurrent):
     @property
     def state(self):
         return self.inner * self.head_dim
-
-    def recurrence(self):
-        """4 p d: the state is written and read."""
-        return 4 * self.state
 
     def scan_flops(self):
         """4 C p of the pairs in a chunk, and the state."""

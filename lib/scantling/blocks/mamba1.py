@@ -12,6 +12,7 @@ class Mamba1(Recurrent):
     """`inner_norms` 1: norms on step size, B and C (Jamba)."""
 
     kind = "mamba1"
+    step_flops = 9  # 9 d N, element by element
 
     inner: Column
     state_size: Column
@@ -43,10 +44,6 @@ class Mamba1(Recurrent):
     @property
     def state(self):
         return self.inner * self.state_size
-
-    def recurrence(self):
-        """9 d N, element by element."""
-        return 9 * self.state
 
     def core_s(self, on):
         """The scan multiplies no matrices: it runs at a vector unit's rate."""

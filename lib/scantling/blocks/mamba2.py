@@ -15,6 +15,7 @@ class Mamba2(Recurrent):
     """`gated_norm` 0: no norm before the output projection (Falcon-H1)."""
 
     kind = "mamba2"
+    step_flops = 7  # 7 d N (Megatron-LM, training.py)
 
     heads: Column
     head_dim: Column
@@ -48,10 +49,6 @@ class Mamba2(Recurrent):
     @property
     def state(self):
         return self.inner * self.state_size
-
-    def recurrence(self):
-        """7 d N (Megatron-LM, training.py)."""
-        return 7 * self.state
 
     def scan_flops(self):
         """G 2 C N + H (2 C P + 4 P N): scores by group, scores x values, states in and out."""

@@ -39,6 +39,7 @@ class Recurrent(Mixer):
     low_rank = 0  # weights and widths of projections between the scan's inputs
     low_rank_width = 0
     state = 0
+    step_flops = 0  # forward FLOPs of a token's scan, step by step, a number of the state
 
     def weights(self):
         """h x inputs + d x h, and what a kind projects between. [count]"""
@@ -54,7 +55,7 @@ class Recurrent(Mixer):
 
     def recurrence(self):
         """Forward FLOPs of a token's scan, step by step."""
-        return 0
+        return self.step_flops * self.state
 
     def scan_flops(self):
         """Forward FLOPs of a token's scan as kernels run it."""

@@ -14,6 +14,7 @@ class RgLru(Recurrent):
     """Two branches of w with biases, block-diagonal gates of `heads` blocks."""
 
     kind = "rglru"
+    step_flops = 10  # 10 w, element by element
 
     inner: Column
     heads: Column
@@ -39,7 +40,3 @@ class RgLru(Recurrent):
     @property
     def state(self):
         return self.inner
-
-    def recurrence(self):
-        """10 w, element by element."""
-        return 10 * self.inner

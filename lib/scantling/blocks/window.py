@@ -63,9 +63,8 @@ class IndexedWindow(Window):
         """h Hi di + h di. [count]"""
         return self.hidden * self.index_dim * (self.index_heads + 1)
 
-    def parameters(self):
-        parts = super().parameters()
-        return parts | {"attention": parts["attention"] + self.indexer() + 2 * self.index_dim}
+    def beside(self):
+        return self.indexer() + 2 * self.index_dim
 
     def flops(self, seq_len):
         parts = super().flops(seq_len)

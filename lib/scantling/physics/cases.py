@@ -275,18 +275,14 @@ def recomputed(c: Cases) -> Recomputed:
     DeepSeek-V3, section 3.2.3). A module's share of the layer goes by FLOPs and bytes."""
     p, on = c.plan, c.software
     some, full = recompute_shares(p)
-    if not np.any(some):
-        return Recomputed(*[full] * 5)
     gemm, moe, chain = on.selective_gemm, on.selective_moe, on.selective_norm
-    if np.any(on.selective_up):
-        gemm = gemm + on.selective_up * _share_of_ups(c.shape)
+    gemm = gemm + on.selective_up * _share_of_ups(c.shape)
     if np.any(on.selective_act != on.selective_norm) or np.any(moe):
         acts, of_experts = _chains(c.shape)
         chain = (1 - acts) * on.selective_norm + acts * on.selective_act
         chain = chain + of_experts * moe * (1 - on.selective_act)
-    if np.any(moe):
-        within = c.shape.mean("moe", _weight_flops) / _linear_flops(c.shape)
-        gemm = gemm + moe * within * (1 - on.selective_gemm)
+    within = c.shape.mean("moe", _weight_flops) / _linear_flops(c.shape)
+    gemm = gemm + moe * within * (1 - on.selective_gemm)
     return Recomputed(
         layer=full,
         gemm=full + some * gemm,

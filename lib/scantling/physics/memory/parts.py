@@ -230,105 +230,34 @@ def parameter_bytes(c: Cases, group) -> ParameterBytes:
     states = job.optimizer_bytes + job.master_bytes * (1.0 - wide)
     gradient = np.maximum(job.grad_bytes, (job.precision == BF16) * k.bf16_gradients)
     away, gone = p.offload >= HOST_STATES, p.offload >= HOST_ALL
-    z1, z2, z3 = p.sharding >= ZERO1, p.sharding >= ZERO2, p.sharding >= ZERO3
+    whole = p.sharding >= ZERO3
     share = 1.0 / group
+    of_weight, of_gradient, owned = (
+        np.where(p.sharding >= kind, share, 1.0) for kind in (ZERO3, ZERO2, ZERO1)
+    )
     # the fp32 shard is the weight: no 16-bit one beside it
     plain = weight * (1.0 - k.fp32_shards)
     stored = np.minimum(plain, cached)  # a shard is never more than its part of the whole weight
-    within, owned = (
-        c.software.optimizer_group,
-        np.where(
-            z1,
-            share,
-            1.0,
-        ),
-    )
-    if np.any(within):
-        larger = np.maximum(share, 1.0 / np.maximum(within, 1))
-        owned = np.where(
-            (p.sharding == ZERO1) & (within > 0),
-            larger,
-            owned,
-        )
+    within = c.software.optimizer_group
+    larger = np.maximum(share, 1.0 / np.maximum(within, 1))
+    owned = np.where((p.sharding == ZERO1) & (within > 0), larger, owned)
     copies = weight_copies(p.schedule)
-    resident = (
-        np.where(
-            z3,
-            share * stored,
-            cached,
-        )
-        * copies
-    )
-    gathered = (
-        np.where(
-            z3,
-            1.0 - share * (stored > 0),
-            0.0,
-        )
-        * cached
-    )
-    step = (job.grad_bytes <= 2) * (1.0 - wide) * k.step_bytes
     states, host = states * owned, 0.0 * share
+    resident = of_weight * np.where(whole, stored, cached) * copies
+    cache = np.where(whole, share * (stored - plain), cached - weight)
+    gathered = np.where(whole, 1.0 - share * (stored > 0), 0.0) * cached
+    step = (job.grad_bytes <= 2) * (1.0 - wide) * k.step_bytes
     if np.any(p.offload):
         # ZeRO-Infinity and FSDP's CPU offload: weights come and gradients go a layer at a time
         # (Rajbhandari et al. 2021, section 5)
-        sent = weight * np.where(
-            z3,
-            share,
-            1.0,
-        ) + gradient * np.where(
-            z2,
-            share,
-            1.0,
-        )
-        host = away * states + gone * sent
-        resident = np.where(
-            gone,
-            0.0,
-            resident,
-        )
-        gathered = np.where(
-            gone,
-            cached + weight,
-            gathered,
-        )
-        gradient = np.where(
-            gone,
-            0.0,
-            gradient,
-        )
-        states, step = (
-            np.where(
-                away,
-                0.0,
-                states,
-            ),
-            np.where(
-                away,
-                0.0,
-                step,
-            ),
-        )
-    kept = (
-        np.where(
-            z2,
-            gradient * share,
-            gradient,
-        )
-        * copies
-    )
+        host = away * states + gone * (weight * of_weight + gradient * of_gradient)
+        states, step = (np.where(away, 0.0, x) for x in (states, step))
+        resident, gradient, cache = (np.where(gone, 0.0, x) for x in (resident, gradient, cache))
+        gathered = np.where(gone, cached + weight, gathered)
+    kept = gradient * of_gradient * copies
     return ParameterBytes(
         weight=resident,
-        cache=np.where(
-            gone,
-            0.0,
-            np.where(
-                z3,
-                share * (stored - plain),
-                cached - weight,
-            ),
-        )
-        * copies,
+        cache=cache * copies,
         gradient=kept,
         states=states,
         host=host,
