@@ -12,20 +12,13 @@ from scantling.verdict.verdicts import VERDICTS, met
 
 from . import words
 from .report.phrases import sentence
-from .words import at, band, in_text, quantity, show, split
+from .words import at, band, fits, in_text, quantity, show, split, withheld
 
 _SAID = table(__file__, "headline")
 # key, name on the card, whether more is better (None: neither)
 CARDS = tuple(map(tuple, _SAID["cards"]))
-OF_A_RUN = _SAID["of_a_run"]  # figures that a plan which does not fit has none of
 # constraints that speak of a number
 _LIMITS = {row.figure: (row.field,) for row in CONSTRAINTS.values()} | _SAID["limits"]
-
-
-def fits(given: Mapping) -> bool:
-    """Whether there is a plan, and memory for it."""
-    memory = given.get("memory_bytes")
-    return bool(memory) and memory["total"] <= memory["capacity"]
 
 
 def cards(given: Mapping, reference: Mapping | None = None) -> list[dict]:
@@ -55,7 +48,7 @@ def _card(
         "label": name,
         **own,
     }
-    both = all(fits(one) or key not in OF_A_RUN for one in (given, reference))
+    both = not any(withheld(one, key) for one in (given, reference))
     if reference and both:
         better = False if verdict else better
         sides = at(given, of), at(reference, of)
@@ -68,7 +61,7 @@ def _card(
 
 
 def _number(key: str, given) -> dict:
-    if key in OF_A_RUN and given.get("plan") and not fits(given):
+    if withheld(given, key):
         return {
             "value": "—",
             "unit": "",

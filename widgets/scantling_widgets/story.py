@@ -11,10 +11,9 @@ from scantling.base.words import table
 from scantling.design.design import Design
 from scantling.verdict.verdicts import met
 
-from .headline import fits
 from .inputs import CONTROLS
 from .palette import STEP
-from .words import at, plain, share, show
+from .words import at, fits, plain, share, show
 
 _SAID = table(__file__, "story")
 

@@ -16,6 +16,9 @@ PERCENT = (
     "format(datum.value * 100, '~r') + ' %'"  # the ticks of an axis of shares, in Vega's words
 )
 
+# figures of a run, which a plan that does not fit has none of
+OF_A_RUN = table(__file__, "headline")["of_a_run"]
+
 MORE_IS_BETTER = ("mfu", "mfu_shown", "goodput", "tokens_per_s_per_device")
 
 __all__ = [
@@ -26,6 +29,7 @@ __all__ = [
     "band",
     "band_of",
     "explain",
+    "fits",
     "in_text",
     "label",
     "label_or",
@@ -36,6 +40,7 @@ __all__ = [
     "show_or",
     "split",
     "titled",
+    "withheld",
 ]
 
 
@@ -75,6 +80,17 @@ def split(text: str) -> tuple[str, str]:
     """A shown number as (number, unit), so that the two can be set apart in type."""
     found = re.fullmatch(r"([−<$~]*[\d,.]+[A-Z]?|[\d,.]+e−?\d+)\s*(.*)", text)
     return (found[1], found[2]) if found else (text, "")
+
+
+def fits(given: Mapping) -> bool:
+    """Whether there is a plan, and memory for it."""
+    memory = given.get("memory_bytes")
+    return bool(memory) and memory["total"] <= memory["capacity"]
+
+
+def withheld(given: Mapping, key: str) -> bool:
+    """Whether a figure is one of a run, and the plan, which does not fit, has none."""
+    return key in OF_A_RUN and bool(given.get("plan")) and not fits(given)
 
 
 def in_text(given: Mapping, key: str) -> str:

@@ -11,7 +11,7 @@ from scantling.base.quantities import table as quantities
 from .. import headline, theme
 from ..parts import Button, Field
 from ..table import cell
-from ..words import at, band, plain, show
+from ..words import at, band, plain, show, withheld
 from .base import Panel
 
 _SECTIONS = ("plan", "memory_bytes", "step_breakdown_s", "endurance", "cost")
@@ -65,7 +65,7 @@ class Compare(Panel):
         given, out = moment.given, []
         for key in self.kept.names[2:-1]:
             value, ends = at(given, key), [at(given, f"{key}_{end}") for end in ("low", "high")]
-            if key in headline.OF_A_RUN and not headline.fits(given):
+            if withheld(given, key):
                 value, ends = None, [None]
             text = show(key, value) + (f" ({band(key, *ends)})" if None not in ends else "")
             out.append(cell(text, value))

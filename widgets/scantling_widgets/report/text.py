@@ -17,7 +17,7 @@ from scantling.base.show import shown
 from scantling.verdict.verdicts import VERDICTS
 
 from ..charts_endurance import shares
-from ..words import at, label_or
+from ..words import at, label_or, withheld
 from .charts import AXES, by_axis
 from .phrases import FILTERS, WORDS, band, fabric, in_unit, show, value_text
 
@@ -167,9 +167,11 @@ def headline(data: dict) -> list[dict]:
     tiles = []
     for key, name in WORDS["tiles"].items():
         value, notable = at(data, key), notes.get(key, "")
+        if withheld(data, key):
+            value, notable = None, "does not fit"
         low, high = (at(data, f"{key}_{e}") for e in ("low", "high"))
         ends = not notable and None not in (low, high) and low != high
-        if value is not None or key not in ("days", "cost_usd"):
+        if notable or value is not None or key not in ("days", "cost_usd"):
             below = band(key, low, high) if ends else notable
             tiles.append(
                 {
