@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from .. import catalogue
 from ..catalogue.families import family
-from .render import rows
+from .render import columns, said
 
 
 class Var(NamedTuple):
@@ -31,17 +31,8 @@ def environment(launch) -> tuple[Var, ...]:
     the framework itself asks for."""
     kin = family(launch.cluster.accelerator.family)
     joined = " ".join(flag for flag, _ in flags(launch))
-    return tuple(
-        Var(*row)
-        for row in rows(
-            "env",
-            "variables",
-            launch,
-            kin,
-            _fabric(launch),
-            joined,
-        )
-    )
+    told = said("env", "variables", launch, kin, _fabric(launch), joined)
+    return tuple(Var(*row) for row in columns(told))
 
 
 def settled(fabric) -> bool:
@@ -55,14 +46,9 @@ def _fabric(launch):
 
 def site(launch) -> list[tuple[str, ...]]:
     """(variable, how to find its value, what a wrong one looks like): what no plan can know."""
-    return rows(
-        "env",
-        "site",
-        launch,
-        _fabric(launch),
-    )
+    return columns(said("env", "site", launch, _fabric(launch)))
 
 
 def flags(launch) -> list[tuple[str, ...]]:
     """(flag, why) of libtpu or XLA, where JAX runs the training."""
-    return rows("env", "flags", launch)
+    return columns(said("env", "flags", launch))

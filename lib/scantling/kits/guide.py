@@ -5,25 +5,20 @@ from __future__ import annotations
 
 from .. import catalogue
 from .env import settled
-from .render import lines, rows
+from .render import columns, said
 
 FIELDS = ("tp sp cp pp vpp dp ep etp sharding micro_batch recompute offload precision").split()
 
 
 def justification(launch) -> list[tuple[str, str, str]]:
     """(choice, value, why) for every field of the plan, from the assessment's own reasons."""
-    said = {row["axis"]: row["text"] for row in launch.why}
+    told = {row["axis"]: row["text"] for row in launch.why}
     out = []
     for field in FIELDS:
         if field in ("ep", "etp") and not launch.model.is_moe:
             continue
-        value, text = launch.plan[field], said.get(field, "")
-        (own,) = lines(
-            "guide",
-            "reason",
-            launch,
-            field,
-        )
+        value, text = launch.plan[field], told.get(field, "")
+        own = said("guide", "reason", launch, field).strip()
         bare = text in ("", field, f"{field} {value}", str(value))
         if bare or (field == "sharding" and ":" not in text):
             text = own
@@ -47,16 +42,6 @@ def smaller(launch) -> tuple[int, int] | tuple[()]:
         if whole and batch % (dp * p["micro_batch"]) == 0:
             return dp, dp * replica
     return ()
-
-
-def tools(launch) -> list[str]:
-    """The tools that show what goes on, with what to expect of this run."""
-    return lines(
-        "guide",
-        "tools",
-        launch,
-        smaller(launch),
-    )
 
 
 def all_reduce(launch) -> float:
@@ -122,13 +107,5 @@ def troubles(launch) -> list[tuple[str, str]]:
     return [
         p
         for k in kinds
-        for p in rows(
-            "guide",
-            "trouble",
-            k,
-            launch,
-            share,
-            largest,
-            worst,
-        )
+        for p in columns(said("guide", "trouble", k, launch, share, largest, worst))
     ]

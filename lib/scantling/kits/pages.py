@@ -9,10 +9,10 @@ from ..base.json import clean
 from ..base.units import DAY_S
 from ..catalogue.scaling_laws import LR_LAWS, learning_rate_advice, peak_learning_rate
 from .env import environment, flags, site
-from .guide import bus_rates, justification, tools, troubles, unknown_network
+from .guide import bus_rates, justification, smaller, troubles, unknown_network
 from .ladder import expectations
 from .record import SEED, norm_epsilon, rotary_base
-from .render import filled, lines, render, rows, source
+from .render import filled, render, source
 from .scripts import scripts
 from .state import state_bytes
 
@@ -90,6 +90,10 @@ def training(launch) -> dict:
     }
 
 
+def _json(value) -> str:
+    return json.dumps(clean(value), indent=1, allow_nan=False) + "\n"
+
+
 def kit(launch, rungs=()) -> dict[str, str]:
     """All files of one phase's kit, name to text; `rungs` are the (name, launch plan) of its
     ladder."""
@@ -101,58 +105,24 @@ def kit(launch, rungs=()) -> dict[str, str]:
         "wall_s": days and days * DAY_S,
     }
     own = framework.files(launch, about)
-    about["names"] = [
-        *own,
-        "env.sh",
-        "launch.sh",
-        "plan.json",
-    ]
     plan = plan_json(launch, about)
-    text = (
-        json.dumps(
-            clean(plan),
-            indent=1,
-            allow_nan=False,
-        )
-        + "\n"
-    )
     out = {
         **own,
         **scripts(launch, about),
-        "plan.json": text,
+        "plan.json": _json(plan),
     }
     ladder = [expectations(*rung) for rung in rungs]
     if ladder:
-        out["ladder.json"] = (
-            json.dumps(
-                clean(ladder),
-                indent=1,
-                allow_nan=False,
-            )
-            + "\n"
-        )
+        out["ladder.json"] = _json(ladder)
         out["check_ladder.py"] = source("check_ladder.py")
     known = about | {
         "launch": launch,
         "plan": plan,
         "why": justification(launch),
         "troubles": troubles(launch),
-        "budget": rows(
-            "guide",
-            "budget",
-            launch,
-            about["wall_s"],
-        ),
-        "data": lines("guide", "data", launch),
-        "watch": lines("guide", "watch", launch),
-        "first": lines(
-            "guide",
-            "first",
-            launch,
-            bus_rates(launch),
-            unknown_network(launch),
-        ),
-        "network": lines("guide", "network", launch),
+        "rates": bus_rates(launch),
+        "unknown": unknown_network(launch),
+        "shrink": smaller(launch),
         "site": site(launch),
         "flags": flags(launch),
         "notes": filled(
@@ -163,15 +133,12 @@ def kit(launch, rungs=()) -> dict[str, str]:
             constants=constants(launch.model),
         ),
         "framework": framework,
-        "room": lines("guide", "room", launch)[0],
         "equivalent": framework.equivalent.format(launch=launch),
         "files": sorted(out),
-        "saves": framework.saves,
         "own": sorted(own),
         "lr_source": learning_rate(launch)[1],
         "describe": describe,
         "ladder": ladder,
-        "tools": tools(launch),
     }
     return {
         **out,

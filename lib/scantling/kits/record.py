@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from math import gcd
 
 from ..advise.why import why
@@ -220,14 +220,7 @@ def launch_plan(
         why=tuple(why(assessment)) if which == r.main else (),
         communication=tuple(communication(chosen.case, chosen.step)),
         limits=tuple(limits(assessment)),
-        assumed=tuple(
-            {
-                "field": a.field,
-                "value": a.value,
-                "why": a.why,
-            }
-            for a in said
-        ),
+        assumed=tuple(map(asdict, said)),
         asked=dict((asked or chosen).plan),
         asked_step_s=float((asked or chosen).step_s),
         stack=r.stack,

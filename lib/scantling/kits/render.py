@@ -39,7 +39,7 @@ def templates():
         keep_trailing_newline=True,
         autoescape=False,
     )  # noqa: S701
-    named = (sh, js, py, comment, hydra, bool, md, slug, gb, span)
+    named = (sh, js, py, comment, hydra, bool, md, slug, gb, span, entries, columns)
     env.filters |= {f.__name__: f for f in named} | {"line": lambda text: plain(str(text), 2000)}
     env.globals["DAY_S"] = DAY_S
     return env
@@ -50,22 +50,19 @@ def render(name: str, **values) -> str:
     return templates().get_template(name).render(**values)
 
 
-def lines(template: str, macro: str, *arguments) -> list[str]:
-    """What a macro of templates/TEMPLATE.j2 says, a line an entry."""
-    said = getattr(templates().get_template(f"{template}.j2").module, macro)(*arguments)
+def entries(said) -> list[str]:
+    """What a macro says, a line an entry."""
     return [line.strip() for line in str(said).splitlines() if line.strip()]
 
 
-def rows(template: str, macro: str, *arguments) -> list[tuple[str, ...]]:
+def columns(said) -> list[tuple[str, ...]]:
     """The same where a line has columns: `what | text`."""
-    return [
-        tuple(line.split(" | "))
-        for line in lines(
-            template,
-            macro,
-            *arguments,
-        )
-    ]
+    return [tuple(line.split(" | ")) for line in entries(said)]
+
+
+def said(template: str, macro: str, *arguments) -> str:
+    """The text of a macro of templates/TEMPLATE.j2."""
+    return getattr(templates().get_template(f"{template}.j2").module, macro)(*arguments)
 
 
 def filled(texts, **values) -> list[str]:

@@ -10,7 +10,7 @@ from .. import catalogue
 from ..base.units import DAY_S
 from ..cluster.scheduler.request import BAD_START_S, LONGEST_JOB_S, early_failures, kill_after_s
 from ..cluster.site import HORIZON_DAYS
-from .render import render, rows
+from .render import columns, entries, render, said
 
 
 def wall_text(seconds: float) -> str:
@@ -21,78 +21,44 @@ def wall_text(seconds: float) -> str:
 
 def scripts(launch, kit) -> dict[str, str]:
     """env.sh and launch.sh, and the scheduler's own files."""
-    framework, whole_s = launch.framework, kit["wall_s"] or HORIZON_DAYS * DAY_S
+    whole_s = kit["wall_s"] or HORIZON_DAYS * DAY_S
     restarts = max(3, math.ceil(whole_s / max(launch.figures["mtbf_s"], 1.0) * 2))
     values = {
         "launch": launch,
-        "kit": kit,
-        "launcher": framework.launcher,
-        "command": framework.command,
+        "environment": kit["environment"],
         "restarts": min(restarts, 1000),
-        "stop": framework.stop,
         "grace": kill_after_s(launch.step_s, launch.endurance.get("checkpoint_durable_s") or 0.0),
-        "prepare": framework.prepare,
     }
-    out = {
-        "env.sh": render("env.sh.j2", **values),
-        "launch.sh": render("launch.sh.j2", **values),
-    }
+    names = ["env.sh", "launch.sh"]
     if launch.on == "slurm":
+        names += ["job.sbatch"]
         run_s = 1.1 * DAY_S * (launch.figures["days_high"] or launch.figures["days"] or 0.0)
-        limit = min(run_s or LONGEST_JOB_S, LONGEST_JOB_S)
         links = math.ceil(run_s / LONGEST_JOB_S)
-        # the ends of the wall time, and the failures
-        requeues = links + values["restarts"] if links else 1000
-        out["job.sbatch"] = render(
-            "job.sbatch.j2",
-            **values,
-            wall=wall_text(limit),
-            switches=leaves(launch),
-            links=links,
-            requeues=requeues,
-            whole=framework.whole,
-            bad_start=BAD_START_S,
-            tries=early_failures(launch.figures["mtbf_s"], whole_s),
-        )
+        values |= {
+            "wall": wall_text(min(run_s or LONGEST_JOB_S, LONGEST_JOB_S)),
+            "switches": leaves(launch),
+            "links": links,
+            # the ends of the wall time, and the failures
+            "requeues": links + values["restarts"] if links else 1000,
+            "bad_start": BAD_START_S,
+            "tries": early_failures(launch.figures["mtbf_s"], whole_s),
+        }
     if launch.on == "kubernetes":
-        about = {
+        names += ["computedomain.yaml"] if launch.joined else []
+        names += ["jobset.yaml", "trainingruntime.yaml", "trainjob.yaml"]
+        names += ["pytorchjob.yaml"] if launch.framework.launcher != "python" else []
+        asked, block = rdma(launch), tpu_slice(launch)
+        values["k"] = {
             "plugin": PLUGIN.get(launch.chip, "nvidia.com/gpu"),
-            "rdma": rdma(launch),
-            "slice": tpu_slice(launch),
+            "rdma": asked,
+            "slice": block,
             "imex": launch.joined,
-            "remarks": remarks(launch),
+            "remarks": entries(said("guide", "remarks", launch, asked, block)),
             "cores": host_cores(launch),
             "memory": host_gib(launch),
-            "yours": rows("guide", "yours", launch),
-            "level": "cloud.google.com/gce-topology-block"
-            if launch.chip == "tpu"
-            else "cloud.provider.com/topology-block",
+            "yours": columns(said("guide", "yours", launch)),
         }
-        out |= (
-            {"computedomain.yaml": render("computedomain.yaml.j2", **values)}
-            if launch.joined
-            else {}
-        )
-        out["jobset.yaml"] = render(
-            "jobset.yaml.j2",
-            **values,
-            k=about,
-        )
-        for part in ("trainingruntime.yaml", "trainjob.yaml"):
-            out[part] = render(
-                f"{part}.j2",
-                **values,
-                k=about,
-            )
-        if framework.launcher != "python":
-            out["pytorchjob.yaml"] = render(
-                "pytorchjob.yaml.j2",
-                **values,
-                k=about,
-                roles=[("Master", 1)]
-                + ([("Worker", launch.nodes - 1)] if launch.nodes > 1 else []),
-            )
-    return out
+    return {name: render(f"{name}.j2", **values) for name in names}
 
 
 PLUGIN = {
@@ -159,28 +125,3 @@ def tpu_slice(launch) -> tuple[str, str] | None:
     if math.prod(sides) != chips:
         return None
     return label, "x".join(str(n) for n in sorted(sides))
-
-
-def remarks(launch) -> list[str]:
-    """What the reader of a manifest has to look after."""
-    out = []
-    if rdma(launch):
-        out.append(
-            f"{rdma(launch)[0][0]}: as the network's device plugin of your cluster names "
-            f"it; without it NCCL falls back to TCP."
-        )
-    if launch.joined:
-        out.append(
-            f"NVLink joins {launch.cluster.scale_up_domain} devices over several nodes: "
-            f"computedomain.yaml first, or the pods wait for their claim."
-        )
-    if launch.last_node != launch.per_node:
-        out.append(f"The last pod uses {launch.last_node} of its {launch.per_node} devices.")
-    if launch.chip == "tpu":
-        out.append(
-            f"Each node pool is one slice of this topology, {launch.slices} in all; a lost host "
-            f"restarts its whole slice."
-            if tpu_slice(launch)
-            else f"No slice has {launch.devices} chips: use several slices, or another number."
-        )
-    return out

@@ -5,21 +5,12 @@ from __future__ import annotations
 
 from ..framework import framework
 from ..render import render
-from .fsdp import builds, compressed, header, lacks, own
+from .fsdp import builds, lacks, own
 
 
 def files(launch, kit):
     """train_ddp.py with its model and trainer."""
-    slow, why = compressed(launch)
-    return {
-        "train_ddp.py": render(
-            "train_ddp.py.j2",
-            **header(launch, kit),
-            compress=slow,
-            compress_why=why,
-        ),
-        **own(),
-    }
+    return {"train_ddp.py": render("train_ddp.py.j2", launch=launch, **kit), **own()}
 
 
 FRAMEWORK = framework(

@@ -10,12 +10,6 @@ from ..framework import framework
 from ..render import render
 from ..schedule import schedule
 
-FP8 = {
-    "fp8": "delayed",
-    "fp8-current": "tensorwise",
-    "fp8-block": "blockwise",
-    "mxfp8": "mxfp8",
-}
 CP = {
     "ring": "p2p",
     "all-gather": "all_gather",
@@ -163,7 +157,6 @@ def values(launch, kit) -> dict:
         "modules": [
             launch.framework.modules[m] for m in launch.plan["recompute_modules"] if m != "layers"
         ],
-        "fp8_recipe": FP8.get(launch.phase.precision),
         "moe_layers": moe_layers(launch.model) if moe else [],
         "layer_pattern": layer_pattern(launch.model) if moe else "",
         "days_steps": days_steps(launch),

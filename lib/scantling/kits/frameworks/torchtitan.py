@@ -5,19 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..framework import framework
-from ..quote import comment, py
 from ..render import render
 from ..schedule import schedule
 from .fsdp import LEFT_OUT
 from .megatron import BIASES, chunks
-
-SCHEDULES = {
-    "1f1b": "1F1B",
-    "interleaved": "Interleaved1F1B",
-    "zb-v": "ZBVZeroBubble",
-    "dualpipe": "DualPipeV",
-}
-
 
 FORM = (
     *BIASES,
@@ -112,54 +103,8 @@ def parts(launch) -> list[list[str]]:
 
 def files(launch, kit):
     """torchtitan_config.py."""
-    p, m, job = launch.plan, launch.model, launch.phase
-    values = schedule(launch, kit)
-    parallelism = {
-        "data_parallel_replicate_degree": p["dp"] // dp_shard(launch),
-        "data_parallel_shard_degree": dp_shard(launch),
-        "tensor_parallel_degree": p["tp"],
-        "context_parallel_degree": p["cp"],
-        "pipeline_parallel_degree": p["pp"],
-        "expert_parallel_degree": p["ep"],
-        "enable_sequence_parallel": bool(p["sp"]) or p["tp"] == 1,
-        "fsdp_reshard_after_forward": "never" if p["sharding"] == "zero2" else "always",
-    }
-    if (
-        p["cp"] > 1
-    ):  # the balancer for masks of FlexAttention; the default one is for plain attention
-        parallelism |= {"context_parallel_load_balancer": "ptrr"}
-    if p["pp"] > 1:
-        parallelism |= {
-            "pipeline_parallel_schedule": SCHEDULES[p["schedule"]],
-            "pipeline_parallel_microbatch_size": p["micro_batch"],
-            "module_fqns_per_model_part": parts(launch),
-        }
-    return {
-        "torchtitan_config.py": render(
-            "torchtitan_config.py.j2",
-            title=comment(launch.name),
-            shape=py(kit["shape"]),
-            parallelism=parallelism,
-            training={
-                "local_batch_size": p["micro_batch"] * (p["grad_accum"] if p["pp"] > 1 else 1),
-                "global_batch_size": job.global_batch,
-                "seq_len": job.seq_len,
-                "steps": values["steps"],
-                "mixed_precision_param": "float32" if job.precision == "fp32" else "bfloat16",
-                "disable_cuda_graphs": p["pp"] > 1 or p["ep"] > 1,
-            },
-            recompute=p["recompute"],
-            every=launch.save_steps,
-            keep=launch.keep,
-            lr=values["lr"],
-            warm=values["warm"],
-            seed=values["seed"],
-            moe=m.is_moe,
-            mla=m.attention == "mla",
-            slug=launch.slug,
-            hang_s=launch.hang_s,
-        )
-    }
+    values = schedule(launch, kit) | {"shards": dp_shard(launch), "parts": parts(launch)}
+    return {"torchtitan_config.py": render("torchtitan_config.py.j2", shape=kit["shape"], **values)}
 
 
 FRAMEWORK = framework(
