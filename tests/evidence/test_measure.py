@@ -16,10 +16,11 @@ import pytest
 from scantling import catalogue
 from scantling.base.errors import DesignError
 from scantling.blocks.kernels import gemm_s
+from scantling.cli import measure
 from scantling.cli.app import main
 from scantling.design.design import Design
 from scantling.design.file import dump, load
-from scantling.evidence.measure import command as measure
+from scantling.evidence.measure import curves as measure_curves
 from scantling.evidence.measure import fit as measure_fit
 from scantling.physics import calibration_file
 from scantling.physics.cases import Link
@@ -245,7 +246,7 @@ def test_ctrl_c_keeps_what_was_measured_and_a_missing_kernel_is_skipped():
         Step("memory", "c", stop),
         Step("memory", "d", lambda: {}),
     ]
-    curves, skipped, stopped = measure.run(steps, show=False)
+    curves, skipped, stopped = measure_curves.run(steps, show=False)
     assert curves == {"gemm": {"bf16": [{"m": 1, "seconds": 0.1235}]}}
     assert skipped == [{"step": "b", "why": "no kernel image"}]
     assert stopped == ["c", "d"]

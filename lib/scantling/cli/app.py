@@ -16,8 +16,7 @@ from importlib.metadata import entry_points
 import click
 
 from ..base.errors import DesignError, closest, plain
-from ..evidence.measure import command as measuring
-from . import blueprint, decide, design, files, launch, learn, runs, search
+from . import blueprint, decide, design, files, launch, learn, measure, runs, search
 from .common import WRONG
 
 COMMANDS = {
@@ -42,7 +41,7 @@ COMMANDS = {
     "predict": runs.predict,
     "validate": runs.validate,
     "learn": learn.learn,
-    "measure": measuring.command,
+    "measure": measure.measure,
     "launch": launch.launch,
 }
 GROUP = "scantling.commands"

@@ -36,6 +36,7 @@ JSON = click.option(
 TYPES = {
     "count": click.IntRange(1),
     "number": float,
+    "device": click.Choice(["cuda", "cpu"]),
     "file": click.Path(dir_okay=False),
     "folder": click.Path(),
     "space": click.Choice(["coarse", "default", "wide"]),

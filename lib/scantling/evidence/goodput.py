@@ -3,6 +3,10 @@ counts by: two sources' figures are never comparable without it."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from jinja2 import Template
+
 from .. import catalogue
 from ..base.records import Known, Record, record
 from ..base.show import percent
@@ -121,43 +125,6 @@ def _against(row: dict) -> Against:
 
 def page() -> str:
     """The rows as a page in Markdown."""
-    head = ("run", "counted as", "printed", "ours", "off, points", "what explains it")
-    lines = [
-        "# Goodput against the world",
-        "",
-        INTRO,
-        "",
-        _row(head),
-        _row(["---"] * len(head)),
-    ]
-    for x in against_the_world():
-        said = ("> " if x.bound else "") + percent(x.printed, 1)
-        cells = (f"[{x.run}]({x.source})", x.convention, said, percent(x.ours, 1))
-        lines.append(_row((*cells, f"{100 * x.off:+.1f}", x.why)))
-    return "\n".join(
-        [
-            *lines,
-            "",
-            *NOTES,
-            "",
-        ]
-    )
-
-
-def _row(cells) -> str:
-    return "| " + " | ".join(cells) + " |"
-
-
-INTRO = (
-    "Definitions of goodput differ by more than the models do, so each row is predicted in the one "
-    "that its source counts by."
-)
-NOTES = (
-    "- **useful-elapsed**: saves, replay, detection and restarts are lost.",
-    "- **meta-ettr**: queue time is below the line; saves do not block; first order.",
-    "- **linear**: each failure is charged once against wall time; no replay.",
-    "- **replica-stall**: all stand shortly, one replica is away for its recovery.",
-    "- **averaging-share**: only the exchange between sites is lost.",
-    "- **calendar**: everything is lost that the calendar lost. What is off there is the share "
-    "that no failure model holds: hangs, divergence and human delay.",
-)
+    text = Path(__file__).with_name("goodput.md.j2").read_text(encoding="utf-8")
+    template = Template(text, trim_blocks=True, keep_trailing_newline=True)
+    return template.render(rows=against_the_world(), percent=percent)

@@ -60,6 +60,7 @@ SHAPE = {  # field of a shape: column of the tables
     "expert_ffn_hidden": "moe_ffn_hidden",
     "shared_ffn_hidden": "moe_shared_ffn_hidden",
 }
+MOE = ("moe_experts", "moe_topk", "moe_ffn_hidden", "moe_shared_ffn_hidden")
 _SAID = ("mlp", "attention", "tied_embeddings", "moe_layout", "source")
 DETAIL = "model."  # columns of what a model's own code adds to its dimensions
 _DETAILS = {  # field of a model: its default
@@ -117,14 +118,7 @@ def read_runs(path) -> pd.DataFrame:
     number, or one outside the bounds of run_columns.csv, are named in the column `unreadable`.
     Leading lines that begin with # explain and are not read. Raises ValueError without an id
     column."""
-    return runs_of_text(
-        read_text(
-            path,
-            "a table of runs as CSV",
-            _MOST_BYTES,
-        ),
-        Path(path),
-    )
+    return runs_of_text(read_text(path, "a table of runs as CSV", _MOST_BYTES), Path(path))
 
 
 def runs_of_text(text: str, path: Path) -> pd.DataFrame:
@@ -143,23 +137,11 @@ def runs_of_text(text: str, path: Path) -> pd.DataFrame:
     )
     if "id" not in frame:
         raise ValueError(f"{path}: no column `id`; the format is that of the published-run tables")
-    frame = _fill_shapes(frame, Path(path).parent)
+    frame = _fill_shapes(frame, path.parent)
     unreadable = pd.Series("", index=frame.index)
-    absent = [n for n, c in columns().items() if c["kind"] in NUMBERS and n not in frame]
-    frame = pd.concat(
-        [
-            frame,
-            pd.DataFrame(
-                np.nan,
-                frame.index,
-                absent,
-            ),
-        ],
-        axis=1,
-    )
-    for name, column in columns().items():
-        if column["kind"] not in NUMBERS or name in absent:
-            continue
+    numbers = {name: column for name, column in columns().items() if column["kind"] in NUMBERS}
+    frame = frame.reindex(columns=[*dict.fromkeys([*frame, *numbers])])
+    for name, column in numbers.items():
         number = pd.to_numeric(frame[name], errors="coerce").astype(float)
         low, high = float(column["low"]), float(column["high"])
         whole = column["kind"] == "count"
@@ -184,20 +166,14 @@ def _fill_shapes(frame, folder: Path) -> pd.DataFrame:
     for i in np.flatnonzero(blank):
         config, model = map(str, texts.loc[i])
         try:
-            found[i], _ = build_model({"hf_config": config} if config else model, folder)
+            built, _ = build_model({"hf_config": config} if config else model, folder)
+            found[i] = _of_model(built)
         except DesignError as e:
             said[i] = f"{plain(str(e), 200)}; " if config else ""
-    shapes, filled = [_of_model(m) for m in found.values()], {"shapeless": said}
-    for name in shapes[0] if shapes else ():
-        given = pd.Series(
-            [s[name] for s in shapes],
-            index=list(found),
-            dtype=object,
-        )
-        own = frame[name].astype(object) if name in frame else said.replace("", np.nan)
-        filled[name] = own.combine_first(given.reindex(frame.index))
-    kept = frame.drop(columns=[name for name in filled if name in frame])
-    return pd.concat([kept, pd.DataFrame(filled)], axis=1)
+    given = pd.DataFrame.from_dict(found, "index", object)
+    own = frame.reindex(columns=[*dict.fromkeys([*frame, *given])])
+    filled = {name: own[name].astype(object).combine_first(given[name]) for name in given}
+    return own.assign(shapeless=said, **filled)
 
 
 def _of_model(model: Model) -> dict:
@@ -214,21 +190,15 @@ def to_runs(frame: pd.DataFrame) -> Runs:
     inference are in `_infer`."""
     frame = normalise(frame)
     errors = [_error(row) for row in frame.itertuples()]
-    ready = np.array([e == "" for e in errors], dtype=bool)
+    ready = np.array(errors, dtype=object) == ""
     f = frame[ready].reset_index(drop=True)
-    said = iter(_infer(f).said if len(f) else [])
     chips = [catalogue.accelerator(a) for a in f.accelerator]
     families = np.array([c.family for c in chips], dtype=str)
+    said = iter(_infer(f, chips) if len(f) else [])
     return Runs(
         ids=frame.id.to_numpy(),
         ready=ready,
-        cases=_cases(
-            f,
-            chips,
-            families,
-        )
-        if len(f)
-        else None,
+        cases=_cases(f, chips, families) if len(f) else None,
         assumed=["; ".join(next(said)) if r else "" for r in ready],
         errors=errors,
         families=families,
@@ -239,14 +209,9 @@ def to_runs(frame: pd.DataFrame) -> Runs:
 
 def _error(row) -> str:
     """Why a row has no case; "" where it has one."""
-    if getattr(
-        row,
-        "unreadable",
-        "",
-    ):
+    if getattr(row, "unreadable", ""):
         return row.unreadable.removesuffix("; ")
-    missing = _missing(row)
-    if missing:
+    if missing := _missing(row):
         return "no " + ", ".join(missing) + ": a dimension is never guessed"
     if row.moe_topk > row.moe_experts or row.moe_layers > row.layers:
         return "more experts a token than experts, or more MoE layers than layers"
@@ -268,10 +233,10 @@ def _error(row) -> str:
 def _missing(row) -> list[str]:
     """Dimensions that no rule gives."""
     needed = [n for n in NEEDED if not (n == "vocab" and row.mlp == "gelu")]
-    experts = ["moe_topk", "moe_ffn_hidden"] if row.moe_experts > 0 else []
-    out = [n for n in needed if not getattr(row, n) > 0]
-    out += [n for n in ("mlp", "attention") if not getattr(row, n)]
-    out += [n for n in experts if not getattr(row, n) > 0]
+    needed += ["mlp", "attention"]
+    needed += ["moe_topk", "moe_ffn_hidden"] if row.moe_experts > 0 else []
+    values = {n: getattr(row, n) for n in needed}
+    out = [n for n, v in values.items() if not (v if isinstance(v, str) else v > 0)]
     return out if row.n_devices > 0 or row.dp > 0 else [*out, "n_devices"]
 
 
@@ -291,25 +256,12 @@ class _Inference:
         """The column with its blanks (or the rows in `where`) replaced, each noted."""
         column = self.frame[name]
         number = column.dtype.kind == "f"
-        blank = (column.isna() if number else column.eq("")) if where is None else where
-        blank = np.asarray(blank)
+        blank = np.asarray((column.isna() if number else column.eq("")) if where is None else where)
         value = np.broadcast_to(np.asarray(value, dtype=float if number else object), len(column))
         for i in np.flatnonzero(blank):
             text = f"{value[i]:g}" if number else value[i]
             self.said[i].append(f"{name}={text} ({rule})")
-        self.frame[name] = np.where(
-            blank,
-            value,
-            column,
-        )
-
-    def default(self, name):
-        """Blanks filled with what each row's stack does."""
-        self.fill(
-            name,
-            _stack(self.frame, name),
-            "the stack's default",
-        )
+        self.frame[name] = np.where(blank, value, column)
 
 
 def _stack(f, attribute):
@@ -317,10 +269,9 @@ def _stack(f, attribute):
     return np.array([getattr(stack(n), attribute) for n in f["stack"]])
 
 
-def _infer(f) -> _Inference:
+def _infer(f, chips) -> list[list[str]]:
     """Fill blanks in place. Each rule says what it chose and why; its words end up in `assumed`."""
     note = _Inference(f)
-    chips = [catalogue.accelerator(a) for a in f.accelerator]
     kinds = [family(c.family) for c in chips]
     same = [canonical(n, k.modern) for n, k in zip(f["stack"], kinds)]
     note.fill(
@@ -330,33 +281,16 @@ def _infer(f) -> _Inference:
         where=f["stack"].ne(same),
     )
     _infer_shape(f, note)
-    _infer_layout(
-        f,
-        note,
-        np.array([k.torus for k in kinds]),
-    )
+    _infer_layout(f, note, chips, np.array([k.torus for k in kinds]))
     _infer_batch(f, note)
-    sp = _stack(f, "sequence_parallel") & (f.tp > 1)
-    note.fill(
-        "sp",
-        sp * 1,
-        "the stack's default",
-        where=f.sp.isna() & (f.tp > 1),
-    )
+    usual, split = "the stack's default", f.tp > 1
+    note.fill("sp", _stack(f, "sequence_parallel") * 1, usual, where=f.sp.isna() & split)
     f["sp"] = f.sp.fillna(0)
     zero = [k.zero_unsaid or s for k, s in zip(kinds, _stack(f, "sharding"))]
-    note.fill(
-        "sharding",
-        zero,
-        "the stack's default",
-    )
-    note.default("recompute")
-    note.fill(
-        "recompute",
-        "full",
-        "layer inputs alone are kept",
-        where=f.layer_inputs_kept > 0,
-    )
+    note.fill("sharding", zero, usual)
+    note.fill("recompute", _stack(f, "recompute"), usual)
+    kept = f.layer_inputs_kept > 0
+    note.fill("recompute", "full", "layer inputs alone are kept", where=kept)
     native = ["fp16" if np.isnan(c.bf16_flops) else "bf16" for c in chips]
     note.fill(
         "precision",
@@ -372,7 +306,7 @@ def _infer(f) -> _Inference:
             said.append(f"constants={kind.constants_of}'s (no published run on {kind.id})")
         if name not in stacks() or stack(name).unmeasured:
             said.append(f"constants=those of all stacks (none of {name or 'an unnamed stack'})")
-    return note
+    return note.said
 
 
 def _infer_shape(f, note):
@@ -414,9 +348,7 @@ def _infer_shape(f, note):
         f.moe_layers.fillna(f.layers),
         0,
     )
-    for n in ("experts", "topk", "ffn_hidden", "shared_ffn_hidden"):
-        f[f"moe_{n}"] = f[f"moe_{n}"].fillna(0)
-    for n in ("mtp_layers", "tied_embeddings"):
+    for n in (*MOE, "mtp_layers", "tied_embeddings"):
         f[n] = f[n].fillna(0)
     usual = [float(catalogue.devices_per_node(a)) for a in f.accelerator]
     note.fill(
@@ -429,13 +361,14 @@ def _infer_shape(f, note):
 def _infer_layout(
     f,
     note,
+    chips,
     torus,
 ):
     """Ways to split the model and the devices."""
     n = f.n_devices.fillna(f.tp.fillna(1) * f.pp.fillna(1) * f.cp.fillna(1) * f.dp.fillna(1))
     f["n_devices"] = n
     count = parameters(_shape(f)).total
-    usable = np.array([catalogue.accelerator(a).hbm_usable_bytes for a in f.accelerator])
+    usable = np.array([c.hbm_usable_bytes for c in chips])
     whole = ~f.sharding.isin(["zero3", "hsdp"]) & ~torus & (count > 20e9)
     lost = f.tp.isna() & f.pp.isna() & whole
     room = np.maximum(count * 18 / (8 * 0.6 * usable), 1)
@@ -508,20 +441,8 @@ def _vpp(f):
     )
     unsaid = f.micro_batch.isna() | ~(f.options_printed > 0)
     recipe = _stack(f, "interleaves") & unsaid & (f.layers % f.pp == 0)
-    told = np.where(
-        (f.interleaved > 0) & (f.pp > 1),
-        2,
-        1,
-    )
-    return np.where(
-        chunk > 0,
-        own,
-        np.where(
-            recipe,
-            divisor,
-            told,
-        ),
-    )
+    told = np.where((f.interleaved > 0) & (f.pp > 1), 2, 1)
+    return np.select([chunk > 0, recipe], [own, divisor], told)
 
 
 def _infer_batch(f, note):
@@ -555,14 +476,7 @@ def _infer_batch(f, note):
 def _shape(f):
     counts = {k: np.nan_to_num(f[c].to_numpy(float)).astype(np.int64) for k, c in SHAPE.items()}
     mla = (f.attention == "mla").to_numpy()
-    details = {
-        n: np.where(
-            mla,
-            v,
-            0,
-        )
-        for n, v in MLA.items()
-    }
+    details = {n: np.where(mla, v, 0) for n, v in MLA.items()}
     for name in _DETAILS:
         if DETAIL + name in f:
             usual = details.get(name, _DETAILS[name])
@@ -588,42 +502,19 @@ def _cases(
     shape, plan = _shape(f), _plan(f, domain)
     batch = f.global_batch_seqs.to_numpy(float)
     said = {n: f[n].to_numpy(float) for n in SWITCHES if n in f}
-    job = job_of(
-        stacks,
-        f.precision,
-        f.seq_len.to_numpy(float),
-        batch,
-        grad_bytes=f.grad_bytes.to_numpy(float),
-    )
-    software = software_of(
-        stacks,
-        chips,
-        shape,
-        plan,
-        said,
-        precision=job.precision,
-    )
+    seq_len, kept = f.seq_len.to_numpy(float), f.grad_bytes.to_numpy(float)
+    job = job_of(stacks, f.precision, seq_len, batch, grad_bytes=kept)
+    software = software_of(stacks, chips, shape, plan, said, precision=job.precision)
     names = (f.accelerator.to_numpy(str), f["stack"].to_numpy(str))
+    tuned = np.broadcast_to(software.tuned, len(f))
     return Cases(
         shape=shape,
         job=job,
-        chip=chip_of(
-            chips,
-            f.precision,
-            domain,
-        ),
-        link=_link(
-            f,
-            chips,
-            domain,
-        ),
+        chip=chip_of(chips, f.precision, domain),
+        link=_link(f, chips, domain),
         plan=plan,
         software=software,
-        constants=gather(
-            families,
-            *names,
-            tuned=np.broadcast_to(software.tuned, len(f)),
-        ),
+        constants=gather(families, *names, tuned=tuned),
     )
 
 
@@ -663,17 +554,8 @@ def _link(
     facts = [link_facts(c, said) for c, said in zip(chips, f.scale_out)]
     columns = {name: np.array([row[name] for row in facts]) for name in facts[0]}
     printed = f.scale_out_gbytes_per_s_per_device
-    return Link(
-        **columns
-        | {
-            "domain": domain,
-            "out_bytes_per_s": np.where(
-                printed > 0,
-                printed * 1e9,
-                columns["out_bytes_per_s"],
-            ),
-        }
-    )
+    out = np.where(printed > 0, printed * 1e9, columns["out_bytes_per_s"])
+    return Link(**columns | {"domain": domain, "out_bytes_per_s": out})
 
 
 def _codes(words, names):
@@ -681,26 +563,10 @@ def _codes(words, names):
 
 
 def _plan(f, domain) -> Plan:
-    usual = [stack(n).schedule for n in f["stack"]]
-    plain = np.where(
-        f.vpp > 1,
-        "interleaved",
-        "1f1b",
-    )
-    names = [
-        w or u or p
-        for w, u, p in zip(
-            f.schedule,
-            usual,
-            plain,
-        )
-    ]
-    ways = [stack(n).cp_type or "ring" for n in f["stack"]]
-    ways = np.where(
-        f.ulysses_sp > 1,
-        "ulysses",
-        [w or u for w, u in zip(f.cp_type, ways)],
-    )
+    plain = np.where(f.vpp > 1, "interleaved", "1f1b")
+    names = [w or u or p for w, u, p in zip(f.schedule, _stack(f, "schedule"), plain)]
+    ways = [w or u or "ring" for w, u in zip(f.cp_type, _stack(f, "cp_type"))]
+    ways = np.where(f.ulysses_sp > 1, "ulysses", ways)
     number = {
         n: f[n].to_numpy(float) for n in "tp cp pp vpp dp ep etp sp micro_batch layers".split()
     }
@@ -712,11 +578,7 @@ def _plan(f, domain) -> Plan:
         replicas,
     )
     again = f.recompute_layers.to_numpy(float) * number["vpp"] * number["pp"]
-    number["vpp"] = np.where(
-        np.isin(names, TWO_PARTS),
-        2.0,
-        number["vpp"],
-    )
+    number["vpp"] = np.where(np.isin(names, TWO_PARTS), 2.0, number["vpp"])
     layers = number.pop("layers")
     return Plan(
         **number,

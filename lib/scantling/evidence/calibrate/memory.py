@@ -29,7 +29,7 @@ from ...physics.memory.constants import PRIORS, gather
 from ...physics.memory.peak import memory
 from ..predict import decisive
 from ..runs import read_runs, to_runs
-from .throughput import counted
+from .throughput import load
 
 SCALE = 0.05  # one standard deviation of a measured peak, in log
 CALL_SCALE = 0.06  # and of a call
@@ -220,18 +220,14 @@ def chances(
 
 
 def ran(path) -> tuple:
-    """(True, chance to run out of memory, whether recompute and micro-batch are printed) of every
-    counted run of a table of published runs: all of them ran."""
-    frame = read_runs(path)
-    runs = to_runs(frame)
-    held = memory(runs.cases)
-    total, capacity, _ = np.broadcast_arrays(held.total, held.capacity, runs.stacks)
-    ready = frame[runs.ready]
-    keep = counted(ready)
-    said = np.array(runs.assumed, dtype=object)[runs.ready][keep]
+    """(chance to run out of memory, whether recompute and micro-batch are printed) of every counted
+    run of a table of published runs: all of them ran."""
+    table = load(path)
+    held = memory(table.cases)
+    sizes = np.broadcast_arrays(held.total, held.capacity, table.log_measured)[:2]
+    said = table.frame.assumed
     known = np.array([not {"recompute", "micro_batch"} & {*decisive(a)} for a in said])
-    found = chances(runs.stacks[keep], total[keep], capacity[keep])
-    return np.ones(len(found), bool), found, known
+    return chances(table.levels["stack"], *sizes), known
 
 
 def held_out(rows: Rows, groups):

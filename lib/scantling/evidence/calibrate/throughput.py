@@ -27,6 +27,7 @@ from ...physics.cases import devices
 from ...physics.constants import PRIORS, Constants, calibration, efforts, gather
 from ...physics.memory.peak import memory
 from ...physics.step import rates, step_time
+from .. import scores
 from ..predict import decisive
 from ..runs import read_runs, to_runs
 
@@ -57,20 +58,8 @@ class Table:
 
     cases: object
     log_measured: np.ndarray
-    ids: np.ndarray
-    source: np.ndarray
-    fold: np.ndarray
     levels: dict  # level -> names, per row
     frame: pd.DataFrame
-
-
-@dataclass(frozen=True)
-class Free:
-    """The free offsets: for each its constant, level, name and prior standard deviation."""
-
-    keys: list
-    sd: np.ndarray
-    columns: dict  # constant -> list of index arrays into the offsets, one per level (-1: none)
 
 
 def load(path) -> Table:
@@ -78,8 +67,7 @@ def load(path) -> Table:
     case and a throughput."""
     frame = read_runs(path)
     runs = to_runs(frame)
-    said = [said for said, ready in zip(runs.assumed, runs.ready) if ready]
-    f = frame[runs.ready].reset_index(drop=True).assign(assumed=said)
+    f = frame.assign(assumed=runs.assumed)[runs.ready]
     keep = counted(f)
     f = f[keep].reset_index(drop=True)
     families, chips, stacks = (of[keep] for of in (runs.families, runs.chips, runs.stacks))
@@ -87,9 +75,6 @@ def load(path) -> Table:
     return Table(
         cases,
         np.log(f.measured_tokens_per_s_per_device.to_numpy(float)),
-        f.id.to_numpy(),
-        f.source.to_numpy(),
-        f.fold.to_numpy(int) if "fold" in f else np.zeros(len(f), int),
         dict(
             family=families,
             chip=chips,
@@ -108,6 +93,11 @@ def sites(frame) -> np.ndarray:
     return family.fillna(frame.source).to_numpy(str)
 
 
+def folds(table: Table) -> np.ndarray:
+    """The fold of every row; one for all where the table names none."""
+    return np.asarray(table.frame.get("fold", table.log_measured * 0), int)
+
+
 def counted(frame) -> np.ndarray:
     """Rows of trust high or medium and setup full or partial that have a measured throughput."""
     measured = pd.to_numeric(frame.measured_tokens_per_s_per_device, errors="coerce")
@@ -115,47 +105,36 @@ def counted(frame) -> np.ndarray:
     return (told & (measured > 0) & np.isfinite(measured)).to_numpy()
 
 
-def free_offsets(table: Table) -> Free:
-    """One offset per constant and level where the prior allows it and the rows have the name."""
-    keys, sd, columns = [], [], {}
-    everywhere = {"global": np.full(len(table.ids), "")}
-    for name, prior in PRIORS.items():
-        spreads = ({"global": prior.sd} if prior.sd > 0 else {}) | prior.by
-        for level, spread in spreads.items():
-            names, row = np.unique((everywhere | table.levels)[level], return_inverse=True)
-            columns.setdefault(name, []).append(len(keys) + row)
-            keys += [(name, level, n) for n in names]
-            sd += [spread] * len(names)
-    return Free(
-        keys,
-        np.array(sd),
-        columns,
-    )
-
-
-def log_rate(cases):
-    """Log tokens/s per device."""
-    return np.log(rates(cases, step_time(cases).total)[0])
-
-
 class Model:
-    """Log throughput of the table's rows as a function of the offsets, with its derivatives."""
+    """Log throughput of the table's rows as a function of the free offsets, with its derivatives.
+
+    One offset per constant and level where the prior allows it and the rows have the name. keys:
+    constant, level and name of each; sd: its prior standard deviation; columns: {constant: index
+    of each row's offset, one array per level}.
+    """
 
     def __init__(self, table: Table):
-        self.table, self.free = table, free_offsets(table)
+        self.table, self.keys, self.columns = table, [], {}
+        sd, levels = [], table.levels | {"global": np.full(len(table.frame), "")}
+        for constant, prior in PRIORS.items():
+            spreads = ({"global": prior.sd} if prior.sd > 0 else {}) | prior.by
+            for level, spread in spreads.items():
+                names, row = np.unique(levels[level], return_inverse=True)
+                self.columns.setdefault(constant, []).append(len(sd) + row)
+                self.keys += [(constant, level, name) for name in names]
+                sd += [spread] * len(names)
+        self.sd = np.array(sd)
         base = gather(*(table.levels[k] for k in ("family", "chip", "stack")), {})
         self.base = {name: np.log(np.maximum(getattr(base, name), 1e-300)) for name in PRIORS}
 
     def _values(self, theta):
-        columns = self.free.columns
+        columns = self.columns
         return {k: v + sum(theta[i] for i in columns.get(k, [])) for k, v in self.base.items()}
 
     def _log_rate(self, values):
-        return log_rate(
-            replace(
-                self.table.cases, constants=Constants(**{k: np.exp(v) for k, v in values.items()})
-            )
-        )
+        constants = Constants(**{k: np.exp(v) for k, v in values.items()})
+        cases = replace(self.table.cases, constants=constants)
+        return np.log(rates(cases, step_time(cases).total)[0])
 
     def log_rate(self, theta):
         """Log tokens/s per device of every row."""
@@ -169,14 +148,14 @@ class Model:
         """(log rate, {constant: d log rate / d log constant}) by forward differences."""
         values = self._values(theta)
         at = self._log_rate(values)
-        moved = {name: values | {name: values[name] + step} for name in self.free.columns}
+        moved = {name: values | {name: values[name] + step} for name in self.columns}
         return at, {name: (self._log_rate(v) - at) / step for name, v in moved.items()}
 
     def jacobian(self, slopes):
         """d log rate / d offset, shape (rows, offsets)."""
-        rows = np.arange(len(self.table.ids))
-        jac = np.zeros((len(rows), len(self.free.keys)))
-        for name, indices in self.free.columns.items():
+        rows = np.arange(len(self.table.frame))
+        jac = np.zeros((len(rows), len(self.keys)))
+        for name, indices in self.columns.items():
             for i in indices:
                 jac[rows, i] += slopes[name]
         return jac
@@ -203,10 +182,10 @@ def fit(
 ):
     """Offsets that minimise the loss over `rows` (bool), by damped Gauss-Newton with soft-L1
     weights from the last residuals; `jacobian` in place of derivatives taken anew at each step."""
-    table, free = model.table, model.free
-    theta = np.zeros(len(free.keys)) if start is None else start.copy()
-    weight = source_weights(table.source, rows)
-    precision = 1 / free.sd**2
+    table = model.table
+    theta = np.zeros(len(model.keys)) if start is None else start.copy()
+    weight = source_weights(table.frame.source.to_numpy(), rows)
+    precision = 1 / model.sd**2
 
     def loss(log_rate, theta):
         z = (log_rate - table.log_measured) / SCALE
@@ -242,9 +221,9 @@ def to_offsets(model: Model, theta) -> dict:
     offsets left out."""
     offsets: dict = {}
     for (name, level, key), value, sd in zip(
-        model.free.keys,
+        model.keys,
         theta,
-        model.free.sd,
+        model.sd,
     ):
         if abs(value) >= 0.01 * sd and level != "site":
             entry = offsets.setdefault(name, {})
@@ -302,13 +281,11 @@ def errors(log_rate, table):
 
 def summary(error, source) -> dict:
     """Median, 90th percentile and median over sources of |error|, and the bias."""
-    a = pd.Series(np.abs(error))
-    return {
-        "rows": len(a),
-        "median": a.median(),
-        "p90": a.quantile(0.9),
-        "over_sources": a.groupby(source).median().median(),
-        "bias": float(np.median(error)),
+    off = pd.Series(error)
+    found = scores.spread(off)
+    return {k: found[k] for k in ("rows", "median", "p90")} | {
+        "over_sources": scores.over_sources(off, source),
+        "bias": found["bias"],
     }
 
 
@@ -324,12 +301,12 @@ def main(argv=None) -> int:
     if cross:
         kinds["folds"] = left_out(
             model,
-            table.fold,
+            folds(table),
             theta,
         )
         kinds["source left out"] = left_out(
             model,
-            table.source,
+            table.frame.source.to_numpy(),
             theta,
         )
         kinds["family left out"] = strangers(model)
@@ -337,13 +314,13 @@ def main(argv=None) -> int:
     figures = {}
     for kind, rate in kinds.items():
         e = pd.Series(errors(rate, table))
-        figures[kind] = {k: round(float(v), 4) for k, v in summary(e, table.source).items()}
+        figures[kind] = {k: round(float(v), 4) for k, v in summary(e, table.frame.source).items()}
         print(f"{kind:16s}", *(f"{k} {v:.4g}" for k, v in figures[kind].items()))
     if "--dry" not in argv:
         result = dict(
             made=str(date.today()),
-            rows=len(table.ids),
-            sources=len(np.unique(table.source)),
+            rows=len(table.frame),
+            sources=table.frame.source.nunique(),
             figures=figures,
             support=_supports(table),
             offsets=to_offsets(model, theta),
@@ -425,7 +402,7 @@ def write_conditions(table, path) -> None:
     columns = (np.broadcast_to(getattr(c.plan, k), len(f)) for k in degrees)
     out = pd.DataFrame(
         {
-            "id": table.ids,
+            "id": f.id,
             "model": f.model,
             "accelerator": levels["chip"],
             "family": levels["family"],
@@ -438,7 +415,7 @@ def write_conditions(table, path) -> None:
                 for row in zip(*columns)
             ],
             "mfu": np.round(mfu * np.exp(table.log_measured) / tokens_per_s, 4),
-            "source": table.source,
+            "source": f.source,
             "locator": f.locator,
         }
     )
@@ -448,15 +425,17 @@ def write_conditions(table, path) -> None:
 
 def _supports(table) -> dict:
     """Rows and sources behind each chip, family and stack; one source alone is marked."""
-    out: dict = {level: {} for level in table.levels}
+    out = {}
     for level, names in table.levels.items():
-        for name, own in pd.Series(table.source).groupby(names):
-            n = own.nunique()
-            out[level][name] = {
-                "rows": len(own),
-                "sources": n,
-                "single_source": n == 1,
+        found = table.frame.source.groupby(names).agg(["size", "nunique"])
+        out[level] = {
+            name: {
+                "rows": rows,
+                "sources": sources,
+                "single_source": sources == 1,
             }
+            for name, rows, sources in found.itertuples()
+        }
     return out
 
 

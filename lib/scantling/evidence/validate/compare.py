@@ -10,6 +10,7 @@ import numpy as np
 from ...physics.cases import accumulated
 from ...physics.pipeline import bubble_interleaved
 from ..predict import predict_frame
+from ..scores import over_sources, spread, typical
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,46 +58,16 @@ def baseline(got: pd.DataFrame, table: pd.DataFrame):
     return got.tokens_per_s_per_device / got.mfu * 0.5 / (1 + idle / m) / recompute
 
 
-def spread(off: pd.Series) -> dict:
-    """Rows, median, mean and 90th percentile of |error|, bias (median error); a missing error
-    counts as 100 %."""
-    size = off.abs().fillna(1.0)
-    return typical(size) | {
-        "mean": size.mean(),
-        "bias": off.median(),
-    }
-
-
-def typical(size: pd.Series) -> dict:
-    """Rows, median and 90th percentile; 0 where there are no rows."""
-    shares = {
-        "median": 0.5,
-        "p90": 0.9,
-    }
-    found = {name: size.quantile(p) if len(size) else 0.0 for name, p in shares.items()}
-    return {"rows": len(size)} | found
-
-
-def over_sources(off: pd.Series, source: pd.Series) -> float:
-    """Median over sources of each source's median |error|."""
-    return off.abs().fillna(1.0).groupby(source).median().median()
-
-
 def figures(rows: pd.DataFrame) -> dict:
     """`spread` of the error, answered share, band coverage and width, and the baseline's median."""
-    done = rows[rows.error.notna()]
-    means = {
-        "answered": rows.error.notna(),
-        "coverage": done.inside,
+    answered = rows.error.notna()
+    done = rows[answered]
+    return spread(rows.error) | {
+        "answered": answered.mean(),
+        "coverage": done.inside.mean(),
+        "width": done.width.median(),
+        "baseline_median": spread(rows.baseline)["median"],
     }
-    return (
-        spread(rows.error)
-        | {name: of.mean() for name, of in means.items()}
-        | {
-            "width": done.width.median(),
-            "baseline_median": spread(rows.baseline)["median"],
-        }
-    )
 
 
 def configuration(frame: pd.DataFrame, but=()) -> pd.Series:
@@ -132,8 +103,7 @@ def validate_frame(frame: pd.DataFrame) -> dict:
         for name in ("source", "accelerator", "stack")
     }
     worst = counted.loc[counted.error.abs().nlargest(15).index]
-    unanswered = counted[counted.error.isna()]
-    unanswered = unanswered[["id", "why_not"]].rename(columns={"why_not": "error"})
+    unanswered = counted.loc[counted.error.isna(), ["id", "why_not"]]
     key = configuration(counted)
     again = apart(counted.measured, key)
     return {
@@ -141,13 +111,6 @@ def validate_frame(frame: pd.DataFrame) -> dict:
         "sparse": figures(sparse) if len(sparse) else None,
         "scatter": {"configurations": key[again.index].nunique()} | typical(again),
         "by": by,
-        "worst": worst[
-            [
-                "id",
-                "error",
-                "stack",
-                "accelerator",
-            ]
-        ].to_dict("records"),
-        "unanswered": unanswered.to_dict("records"),
+        "worst": worst[["id", "error", "stack", "accelerator"]].to_dict("records"),
+        "unanswered": unanswered.set_axis(["id", "error"], axis=1).to_dict("records"),
     }

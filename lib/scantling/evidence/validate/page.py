@@ -75,7 +75,7 @@ def compute(
 def _strangers(runs, rows) -> dict:
     """Scores of families left out, from the predictions that `rows` holds."""
     table = calibrate.load(runs)
-    said = rows.set_index("id").family_out.reindex(table.ids)
+    said = rows.set_index("id").family_out.reindex(table.frame.id)
     return strangers.figures(table, np.log(said.to_numpy(float)))
 
 
@@ -125,12 +125,12 @@ def memory_figures(path=MEMORY):
         "fold_out_bytes": fold_out,
         "stack_out_bytes": stack_out,
     }
-    ran, ran_chance, known = calibrate_memory.ran(RUNS)
+    ran_chance, known = calibrate_memory.ran(RUNS)
     chance = calibrate_memory.chances(rows.stacks, *kinds["folds"])
     asked = {
         "memory table, folds left out": (chance, ~rows.ran),
-        "published runs, all of which ran": (ran_chance, ~ran),
-        "of them with recompute and micro-batch printed": (ran_chance[known], ~ran[known]),
+        "published runs, all of which ran": (ran_chance, False),
+        "of them with recompute and micro-batch printed": (ran_chance[known], False),
     }
     return {
         "sweep": sweep,
@@ -148,12 +148,8 @@ def summary(figures: dict) -> str:
     ).render(
         figures=figures,
         percent=percent,
-        signed=_signed,
+        signed=partial(percent, sign="+"),
     )
-
-
-def _signed(x) -> str:
-    return "–" if x is None or x != x else f"{100 * x:+.1f} %".replace("-", "−")
 
 
 def write(
@@ -165,39 +161,24 @@ def write(
 ) -> None:
     """validation.csv, memory.csv, validation.json and summary.md into `folder`; the first table of
     the summary between the marks of `readme` where it has them."""
-    folder = Path(folder)
-    folder.mkdir(
-        parents=True,
-        exist_ok=True,
-    )
+    folder, readme = Path(folder), Path(readme or "")
+    folder.mkdir(parents=True, exist_ok=True)
     rows[CSV].round({c: 4 for c in CSV if rows[c].dtype.kind == "f"}).to_csv(
         folder / "validation.csv",
         index=False,
         lineterminator="\n",
     )
     if peaks is not None:
-        peaks.to_csv(
-            folder / "memory.csv",
-            index=False,
-            lineterminator="\n",
-            float_format="%.0f",
-        )
+        peaks.to_csv(folder / "memory.csv", index=False, lineterminator="\n", float_format="%.0f")
     (folder / "validation.json").write_text(json.text(figures) + "\n", encoding="utf-8")
     text = summary(figures)
     (folder / "summary.md").write_text(text, encoding="utf-8")
-    if readme is not None and Path(readme).is_file():
-        new = re.sub(
-            f"{BEGIN}.*?{END}",
-            lambda _: f"{BEGIN}\n{short(text)}{END}",
-            Path(readme).read_text(encoding="utf-8"),
-            flags=re.S,
-        )
-        Path(readme).write_text(new, encoding="utf-8")
-
-
-def short(text: str) -> str:
-    """The summary up to the end of its first table: what the read-me shows."""
-    return re.match(r".*?\n\n(?:\|[^\n]*\n)+", text, re.S)[0]
+    if readme.is_file():
+        # up to the end of the summary's first table
+        short = re.match(r".*?\n\n(?:\|[^\n]*\n)+", text, re.S)[0]
+        old = readme.read_text(encoding="utf-8")
+        new = re.sub(f"{BEGIN}.*?{END}", lambda _: f"{BEGIN}\n{short}{END}", old, flags=re.S)
+        readme.write_text(new, encoding="utf-8")
 
 
 @click.command()

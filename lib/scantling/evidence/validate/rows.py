@@ -72,7 +72,7 @@ def shipped(model: calibrate.Model) -> np.ndarray:
         for level, of in levels.items()
         for key, value in (of.items() if level != "global" else [("", of)])
     }
-    return np.array([flat.get(tuple(free), 0.0) for free in model.free.keys])
+    return np.array([flat.get(free, 0.0) for free in model.keys])
 
 
 def build(path, told=lambda text: None) -> pd.DataFrame:
@@ -93,7 +93,7 @@ def build(path, told=lambda text: None) -> pd.DataFrame:
         assumed=got.assumed,
         unanswered=got.error,
     )
-    at = pd.Index(rows.id).get_indexer(table.ids)
+    at = pd.Index(rows.id).get_indexer(table.frame.id)
 
     held = memory(table.cases)
     share = np.nan_to_num(held.total / held.capacity)
@@ -107,8 +107,8 @@ def build(path, told=lambda text: None) -> pd.DataFrame:
     }
     told("folds, sources and families left out")
     left = {
-        "fold": calibrate.left_out(model, table.fold, start),
-        "source": calibrate.left_out(model, table.source, start),
+        "fold": calibrate.left_out(model, calibrate.folds(table), start),
+        "source": calibrate.left_out(model, table.frame.source.to_numpy(), start),
         "family": calibrate.strangers(model),
     }
     for name, rate in left.items():
@@ -161,7 +161,7 @@ def _seen(
     m, wide = micro_batches(c.job, p), tokens(c)
     columns = shape.hidden / p.tp
     sharded = np.isin(p.sharding, SHARDED) & (devices(p) > domain)
-    sources = pd.Series(table.source)
+    sources = table.frame.source
     alone = {
         level: sources.groupby(table.levels[level]).transform("nunique").to_numpy() == 1
         for level in ("stack", "chip")

@@ -9,14 +9,13 @@ accelerator, size and sequence whose plans differ and whose measured rates diffe
 
 from __future__ import annotations
 
-import json
 import sys
 
 import numpy as np
 import pandas as pd
 
 from ... import catalogue
-from ...base.json import clean
+from ...base.json import text
 from ...physics import bands
 from ..calibrate import throughput as calibrate
 
@@ -52,15 +51,11 @@ def pairs(
         real, said = (alike[c].to_numpy() for c in ("log_measured", "log_said"))
         real, said = real[i] - real[j], said[i] - said[j]
         apart = (np.abs(real) >= APART) & (plans[i] != plans[j]).any(axis=1)
-        out.append(
-            pd.DataFrame(
-                dict(
-                    source=key[0],
-                    measured=real[apart],
-                    said=said[apart],
-                )
-            )
-        )
+        told = {
+            "measured": real[apart],
+            "said": said[apart],
+        }
+        out.append(pd.DataFrame(told).assign(source=key[0]))
     return pd.concat(out, ignore_index=True)
 
 
@@ -176,7 +171,7 @@ def main(argv=None) -> int:
     """Print the figures of a run table, the kit's own by default."""
     argv = sys.argv[1:] if argv is None else argv
     path = argv[0] if argv else catalogue.HERE / "published_runs.csv"
-    print(json.dumps(clean(figures(calibrate.load(path))), indent=1))
+    print(text(figures(calibrate.load(path))))
     return 0
 
 

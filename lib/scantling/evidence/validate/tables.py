@@ -10,7 +10,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from .compare import apart, over_sources, spread, typical
+from ...base.show import percent
+from ..scores import over_sources, spread, typical
+from .compare import apart
 from .rows import CONDITIONS, KINDS, PLAN
 
 GROUPS = ("source", "accelerator", "stack", "precision")
@@ -48,14 +50,15 @@ def by_group(rows: pd.DataFrame) -> dict:
 
 def _group(key, g):
     out = spread(error(g, "source_out"))
-    medians = {kind: spread(error(g, column))["median"] for kind, column in KINDS.items()}
-    line = spread(error(g, "baseline"))["median"]
+    columns = KINDS | {"one line": "baseline"}
+    medians = {kind: spread(error(g, column))["median"] for kind, column in columns.items()}
+    line = medians.pop("one line")
     return dict(
         key=key,
         **{k: out[k] for k in ("rows", "p90", "bias")},
         medians=medians,
         baseline=line,
-        baseline_wins=line < medians["source left out"],
+        baseline_wins=line < out["median"],
         coverage=coverage(g, "source")["coverage"],
     )
 
@@ -71,13 +74,10 @@ def coverage(rows: pd.DataFrame, kind: str) -> dict:
     # widest and narrowest measurement over the prediction
     low, high = 1 / done[f"{kind}_high"], 1 / done[f"{kind}_low"]
     share = done.measured / done[f"{kind}_out"]
-    parts = {
-        "coverage": share.between(low, high),
-        "below": share < low,
-        "above": share > high,
-    }
-    means = {name: part.mean() for name, part in parts.items()}
-    return means | {
+    return {
+        "coverage": share.between(low, high).mean(),
+        "below": (share < low).mean(),
+        "above": (share > high).mean(),
         "rows": len(done),
         "width": (high - low).median(),
     }
@@ -107,10 +107,9 @@ def repeats(rows: pd.DataFrame) -> dict:
     off, logs = apart(again.measured, again.twin), np.log(again.measured)
     around = logs - logs.groupby(again.twin).transform("mean")
     configurations = again.twin.nunique()
-    free = len(again) - configurations
     return dict(
         configurations=configurations,
-        variance=(around**2).sum() / free if free else 0.0,
+        variance=(around**2).sum() / max(len(again) - configurations, 1),
         **typical(off),
         by_source=[{"key": str(k)} | typical(g) for k, g in off.groupby(again.source)],
     )
@@ -150,7 +149,7 @@ def _reasons(row) -> list[str]:
         out.append(f"measured more than once, {100 * row.twins_apart:.0f} % apart")
     alike = row.usual * row.error > 0 and abs(row.usual) > 0.4 * abs(row.error)
     if row.many >= 4 and alike:
-        usual = _signed(row.usual)
+        usual = percent(row.usual, 0, "+")
         out.append(f"all {row.many:.0f} rows of this source are off alike (median {usual})")
     return [*out, *row.sees.split("; ")]
 
@@ -179,7 +178,7 @@ def _neighbour(rows: pd.DataFrame, i) -> str:
     )
     return (
         f"{'' if len(fine) else 'so are its neighbours: '}with {said} measured "
-        f"{rows.measured[j] / row.measured:.2f}× as fast and off {_signed(off[j])}"
+        f"{rows.measured[j] / row.measured:.2f}× as fast and off {percent(off[j], 0, '+')}"
     )
 
 
@@ -199,31 +198,16 @@ def residual(rows: pd.DataFrame, floor_variance: float) -> dict:
     r = np.log(rows.source_out / rows.measured).dropna()
     of = rows.loc[r.index]
     source = r.groupby(of.source).transform("mean")
-    cell = r.groupby(
-        [
-            of.source,
-            of.accelerator,
-            of.precision,
-        ]
-    ).transform("mean")
-    within = _mean_square(r - cell)
+    cell = r.groupby([of.source, of.accelerator, of.precision]).transform("mean")
+    total, alike, beside, within = ((x**2).mean() for x in (r, source, cell - source, r - cell))
     floor = min(floor_variance, within)
     parts = {
-        "a whole source alike": _mean_square(source),
-        "one chip and precision of a source alike": _mean_square(cell - source),
+        "a whole source alike": alike,
+        "one chip and precision of a source alike": beside,
         "repeated runs of one configuration": floor,
         "single rows": within - floor,
     }
-    total = _mean_square(r)
-    conditions = [
-        _condition(
-            name,
-            r,
-            of[name].astype(bool),
-        )
-        for name in CONDITIONS
-        if of[name].any()
-    ]
+    conditions = [_condition(name, r, of[name]) for name in CONDITIONS if of[name].any()]
     return {
         "rows": len(r),
         "rms": np.sqrt(total),
@@ -231,10 +215,6 @@ def residual(rows: pd.DataFrame, floor_variance: float) -> dict:
         "conditions": sorted(conditions, key=lambda c: -c["share_of_error"]),
         "one_factor": spread(np.expm1(r - _others_median(r, of.source))),
     }
-
-
-def _mean_square(r) -> float:
-    return (r**2).mean()
 
 
 def _condition(
@@ -282,7 +262,8 @@ def peers(rows: pd.DataFrame, published: list[dict]) -> list[dict]:
         where &= rows.locator.fillna("").str.startswith(about[0]["runs_locator"])
         mine = rows[where]
         if len(mine):
-            own = {kind: _step_error(mine, column) for kind, column in kinds.items()}
+            offs = {kind: mine.measured / mine[column] - 1 for kind, column in kinds.items()}
+            own = {kind: spread(off) | {"max": off.abs().max()} for kind, off in offs.items()}
             left, theirs = own["source_left_out"]["mean"], [{k: p[k] for k in RIVAL} for p in about]
             nearer = [r for r in theirs if r["mean"] and r["mean"] < left]
             out.append(
@@ -297,11 +278,6 @@ def peers(rows: pd.DataFrame, published: list[dict]) -> list[dict]:
     return out
 
 
-def _step_error(rows, column) -> dict:
-    off = rows.measured / rows[column] - 1
-    return spread(off) | {"max": off.abs().max()}
-
-
 CHANCES = (0.0, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 1.0)  # ends of the bins of a reliability table
 
 
@@ -309,19 +285,10 @@ def reliability(chance, out) -> dict:
     """How far chances of running out of memory hold: the Brier score, mean (chance - out)^2, and by
     bins of the chance how often the runs did run out.
 
-    chance : shares. out : bool, one a run.
+    chance : shares. out : bool, one a run or one for all.
     """
-    chance, out = np.asarray(chance, float), np.asarray(out, float)
-    where = np.clip(
-        np.searchsorted(
-            CHANCES,
-            chance,
-            side="right",
-        )
-        - 1,
-        0,
-        len(CHANCES) - 2,
-    )
+    chance, out = np.broadcast_arrays(chance, np.asarray(out, float))
+    where = np.digitize(chance, CHANCES[1:-1])
     bins = [
         dict(
             low=low,
@@ -339,7 +306,3 @@ def reliability(chance, out) -> dict:
         brier=np.mean((chance - out) ** 2),
         bins=bins,
     )
-
-
-def _signed(x) -> str:
-    return f"{100 * x:+.0f} %".replace("-", "−")

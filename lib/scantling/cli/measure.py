@@ -1,0 +1,119 @@
+"""`scantling measure -o FILE`: times this machine's devices and writes a calibration override that
+a design names as `calibration: FILE`."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+
+from .. import catalogue
+from ..base.console import console
+from ..base.errors import DesignError, plain
+from ..base.files import write_text
+from ..design.file import dump
+from ..evidence.measure import bench as benches
+from ..evidence.measure.curves import result, run
+from .common import options, print_table
+
+
+@click.command()
+@options("measure")
+def measure(
+    output,
+    quick,
+    accelerator,
+    device,
+    scale_out,
+    force,
+):
+    """Time this machine's devices and write a calibration override.
+
+    Matrix products, attention, memory, launches and host copies on one device; under torchrun
+    collectives as well:
+    torchrun --nproc-per-node 8 -m scantling measure -o calibration.yaml. Ctrl-C keeps what was
+    measured so far.
+    """
+    if find_spec("torch") is None:
+        raise DesignError(
+            "measure",
+            problem="needs PyTorch",
+            allowed="pip install 'scantling[measure]', or a run where PyTorch is installed",
+        )
+    if Path(output).exists() and not force:
+        raise DesignError(
+            plain(output, 200),
+            problem="exists already",
+            allowed="a new file name, or --force to replace it",
+        )
+    if not (Path(output).absolute().parent).is_dir():
+        raise DesignError(
+            plain(output, 200),
+            problem="is in a folder that does not exist",
+            allowed="a file in an existing folder",
+        )
+    chip = catalogue.accelerator(accelerator, "--accelerator") if accelerator else None
+    if device == "cuda":
+        import torch
+
+        if not torch.cuda.is_available():
+            raise DesignError(
+                "--device",
+                "cuda",
+                "cpu, or a machine with a GPU that PyTorch sees",
+                problem="is not there",
+            )
+    bench = benches.start(device, quick)
+    first = int(os.environ.get("RANK", "0")) == 0
+    curves, skipped, stopped = run(benches.steps(bench, quick), show=first)
+    if first:
+        rate = scale_out and scale_out * 1e9
+        about = benches.describe(bench)
+        data = result(
+            curves,
+            *about,
+            chip,
+            quick,
+            skipped,
+            stopped,
+            rate,
+        )
+        head = "# measured by `scantling measure`; a design uses it with `calibration: {}`\n"
+        write_text(output, head.format(output.rpartition("/")[2]) + dump(data), force)
+        _tell(data, output, stopped)
+    if stopped:
+        # without leaving the process group: the other ranks may wait in a collective
+        raise click.exceptions.Exit(130)
+    benches.finish(bench)
+
+
+def _tell(
+    data,
+    output,
+    stopped,
+):
+    out, heads = console(), ("constant", "measured", "prior", "unit", "from")
+    rows = [
+        (name, *(f"{c[k]:.4g}" for k in ("value", "prior")), c["unit"], c["from"])
+        for name, c in data["constants"].items()
+    ]
+    if rows:
+        print_table(
+            out,
+            heads,
+            rows,
+            ("constant", "unit", "from"),
+        )
+    for row in data.get("left_out", []):
+        out.print(f"{row['constant']} {row['value']:.4g} left out: {row['why']}")
+    if data["device"]["accelerator"] is None:
+        out.print(
+            f"{plain(data['device']['name'], 80)} is not in the catalogue: curves only, "
+            f"no constant. --accelerator ID says what it is."
+        )
+    for row in data.get("skipped", []):
+        out.print(f"skipped {row['step']}: {row['why']}")
+    done = "Stopped; what was measured so far is in" if stopped else "Wrote"
+    out.print(f"{done} {plain(output, 200)}")

@@ -1,0 +1,33 @@
+"""Errors of many predictions in a few figures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def spread(off: pd.Series) -> dict:
+    """Rows, median, mean and 90th percentile of |error|, bias (median error); a missing error
+    counts as 100 %."""
+    size = off.abs().fillna(1.0)
+    return typical(size) | {
+        "mean": size.mean(),
+        "bias": off.median(),
+    }
+
+
+def typical(size: pd.Series) -> dict:
+    """Rows, median and 90th percentile; 0 where there are no rows."""
+    shares = {
+        "median": 0.5,
+        "p90": 0.9,
+    }
+    found = {name: size.quantile(p) if len(size) else 0.0 for name, p in shares.items()}
+    return {"rows": len(size)} | found
+
+
+def over_sources(off: pd.Series, source: pd.Series) -> float:
+    """Median over sources of each source's median |error|."""
+    return off.abs().fillna(1.0).groupby(source).median().median()
