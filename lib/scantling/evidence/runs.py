@@ -137,7 +137,15 @@ def runs_of_text(text: str, path: Path) -> pd.DataFrame:
     )
     if "id" not in frame:
         raise ValueError(f"{path}: no column `id`; the format is that of the published-run tables")
-    frame = _fill_shapes(frame, path.parent)
+    return checked(frame, path.parent)
+
+
+def checked(frame: pd.DataFrame, folder: Path) -> pd.DataFrame:
+    """The rows with every column of the format, their numbers read, their words settled; `folder`
+    holds the files that they name."""
+    import pandas as pd
+
+    frame = _fill_shapes(frame, folder)
     unreadable = pd.Series("", index=frame.index)
     numbers = {name: column for name, column in columns().items() if column["kind"] in NUMBERS}
     frame = frame.reindex(columns=[*dict.fromkeys([*frame, *numbers])])
@@ -173,7 +181,8 @@ def _fill_shapes(frame, folder: Path) -> pd.DataFrame:
     given = pd.DataFrame.from_dict(found, "index", object)
     own = frame.reindex(columns=[*dict.fromkeys([*frame, *given])])
     filled = {name: own[name].astype(object).combine_first(given[name]) for name in given}
-    return own.assign(shapeless=said, **filled)
+    filled = pd.DataFrame(filled | {"shapeless": said})
+    return pd.concat([own.drop(columns=list(given)), filled], axis=1)
 
 
 def _of_model(model: Model) -> dict:

@@ -7,6 +7,7 @@ import re
 from array import array
 from dataclasses import dataclass, field
 from datetime import date
+from functools import lru_cache
 
 from ..base.units import DAY_S
 
@@ -27,22 +28,22 @@ COLUMNS = (
 )
 NAN = math.nan
 STAMP = re.compile(r"(\d{4})[-/]?(\d\d)[-/]?(\d\d)[ T_](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?")
-DAYS = {}
+
+
+@lru_cache(10_000)
+def day_of(*numbers: str) -> float:
+    """The number of a day given as year, month and day; nan where it does not exist."""
+    try:
+        return date(*map(int, numbers)).toordinal()
+    except ValueError:
+        return NAN
 
 
 def seconds_of_stamp(match: re.Match) -> float:
     """A time stamp as seconds since year 1; nan for a date that does not exist."""
-    year, month, day, hour, minute, second, part = match.groups()
-    key = (year, month, day)
-    if key not in DAYS:
-        if len(DAYS) > 10_000:
-            DAYS.clear()
-        try:
-            DAYS[key] = date(int(year), int(month), int(day)).toordinal()
-        except ValueError:
-            DAYS[key] = NAN
-    whole = DAYS[key] * DAY_S + int(hour) * 3600 + int(minute) * 60 + int(second)
-    return whole + (float("0." + part) if part else 0.0)
+    *day, hour, minute, second, part = match.groups()
+    whole = day_of(*day) * DAY_S + int(hour) * 3600 + int(minute) * 60 + int(second)
+    return whole + float(f"0.{part or 0}")
 
 
 def seconds_of_elapsed(text: str) -> float:
@@ -107,7 +108,6 @@ class Found:
     def seen(self, clock_s: float) -> None:
         """A moment of the log; a jump of the clock backwards does not shorten it."""
         if clock_s == clock_s:
-            if not self.clock_from <= clock_s:
-                self.clock_from = clock_s if self.clock_from != self.clock_from else self.clock_from
-            if not self.clock_to >= clock_s:
-                self.clock_to = clock_s
+            if self.clock_from != self.clock_from:
+                self.clock_from = clock_s
+            self.clock_to = max(clock_s, self.clock_to)

@@ -13,7 +13,7 @@ from ..base.records import record
 from .engine import formats
 from .found import NAN, Found, number
 from .rows import spoken
-from .steady import Steady, column, steady
+from .steady import Steady, steady
 
 
 @record
@@ -83,13 +83,9 @@ def precision_of(found: Found) -> str | None:
     return next((kind for pattern, kind in known if re.search(pattern, word)), None)
 
 
-def mean_of(
-    found: Found,
-    name: str,
-    kept: Steady,
-) -> float:
+def mean_of(kept: Steady, name: str) -> float:
     """Median of a printed figure over the steady steps, over all steps where none is steady."""
-    values = column(found, name)[kept.keep]
+    values = kept.columns[name]
     for mask in (kept.steady, np.arange(values.size) >= min(3, values.size - 1)):
         some = values[mask & np.isfinite(values)]
         if some.size:
@@ -126,18 +122,10 @@ def plan_of(
     return got | {"devices": total}
 
 
-def per_step(
-    found: Found,
-    name: str,
-    kept: Steady,
-) -> float:
+def per_step(kept: Steady, name: str) -> float:
     """How much a printed total grows in a step, nan where the log has none."""
-    step, total = (column(found, n)[kept.keep] for n in ("step", name))
-    grown = np.diff(total) / np.where(
-        np.diff(step) > 0,
-        np.diff(step),
-        NAN,
-    )
+    ahead = np.diff(kept.columns["step"])
+    grown = np.diff(kept.columns[name]) / np.where(ahead > 0, ahead, NAN)
     grown = grown[grown > 0]
     return float(np.median(grown)) if grown.size else NAN
 
@@ -148,31 +136,15 @@ def totals(
     kept: Steady,
 ) -> None:
     """Sequence length and devices that follow from totals and rates, where no setting says them."""
-    tokens, samples = (column(found, f"{n}_total")[kept.keep] for n in ("tokens", "samples"))
+    tokens, samples = (kept.columns[f"{n}_total"] for n in ("tokens", "samples"))
     both = (samples > 0) & (tokens > 0)
     if plan["seq_len"] is None and both.any():
         length = np.median(tokens[both] / samples[both])
         if length > 0 and float(length).is_integer():
             plan["seq_len"] = int(length)
     if plan["devices"] is None:
-        each = (
-            mean_of(
-                found,
-                "tokens_per_s_per_device",
-                kept,
-            )
-            * kept.step_s
-        )
-        count = (
-            per_step(
-                found,
-                "tokens_total",
-                kept,
-            )
-            / each
-            if each > 0
-            else NAN
-        )
+        each = mean_of(kept, "tokens_per_s_per_device") * kept.step_s
+        count = per_step(kept, "tokens_total") / each if each > 0 else NAN
         if count > 0.5 and abs(count / round(count) - 1) < 0.03:
             plan["devices"] = round(count)
             found.notes.append("devices: tokens of a step / (tokens/s of a device x step time)")
@@ -182,27 +154,19 @@ def batch_of(
     found: Found,
     plan: dict,
     kept: Steady,
-    step_s: float,
 ) -> int | None:
     """Sequences in a step, from the best source that the log has."""
-    printed = mean_of(
-        found,
-        "global_batch",
-        kept,
-    )
+    printed = mean_of(kept, "global_batch")
     stated = whole(found, "global_batch")
     if printed >= 1 or stated:
         return int(printed) if printed >= 1 else stated
     tokens = whole(found, "total_batch_tokens")
     if tokens and plan["seq_len"] and tokens % plan["seq_len"] == 0:
         return tokens // plan["seq_len"]
-    rate = mean_of(
-        found,
-        "samples_per_s",
-        kept,
-    )
-    if rate > 0 and step_s > 0 and abs(rate * step_s - round(rate * step_s)) < 0.02 * rate * step_s:
-        return max(1, round(rate * step_s))
+    rate = mean_of(kept, "samples_per_s")
+    count = rate * kept.step_s
+    if count > 0 and abs(count - round(count)) < 0.02 * count:
+        return max(1, round(count))
     many = whole(found, "accumulation")
     if plan["micro_batch"] and plan["dp"] and many:
         return plan["micro_batch"] * plan["dp"] * many
@@ -210,7 +174,6 @@ def batch_of(
 
 
 def rate_of(
-    found: Found,
     plan: dict,
     kept: Steady,
     batch: int | None,
@@ -218,36 +181,22 @@ def rate_of(
     """Tokens/s of one device: as printed, else tokens of a step / step time / devices."""
     if kept.steps == 1 and not kept.step_s > 0:
         return NAN  # one step alone: its rate holds compilation
-    printed = mean_of(
-        found,
-        "tokens_per_s_per_device",
-        kept,
-    )
+    printed = mean_of(kept, "tokens_per_s_per_device")
     if printed > 0:
         return printed
     if not plan["devices"]:
         return NAN
-    job = mean_of(
-        found,
-        "tokens_per_s",
-        kept,
-    )
+    job = mean_of(kept, "tokens_per_s")
     if job > 0:
         return job / plan["devices"]
-    if batch and plan["seq_len"] and kept.step_s > 0:
-        return batch * plan["seq_len"] / kept.step_s / plan["devices"]
-    return NAN
-
-
-def name_of(word: str | None) -> str | None:
-    """The last part of a name that may be a path, as plain text."""
-    last = (word or "").rstrip("/\\").replace("\\", "/").rpartition("/")[2]
-    return plain(last, 80) or None
+    tokens = (batch or 0) * (plan["seq_len"] or 0)
+    return tokens / kept.step_s / plan["devices"] if tokens and kept.step_s > 0 else NAN
 
 
 def model_of(found: Found) -> str | None:
-    """The model by name, else by its shape."""
-    named = name_of(said(found, "model"))
+    """The model by name, the last part of what may be a path, else by its shape."""
+    word = (said(found, "model") or "").replace("\\", "/").rstrip("/")
+    named = plain(word.rpartition("/")[2], 80)
     layers, hidden = whole(found, "layers"), whole(found, "hidden")
     return named or (f"{layers} layers x {hidden}" if layers and hidden else None)
 
@@ -266,24 +215,10 @@ def reading(found: Found, file: str) -> Reading:
         form.ignore if form else (),
         bool(form and form.data_parallel_only),
     )
-    totals(
-        found,
-        plan,
-        kept,
-    )
+    totals(found, plan, kept)
     step_s = kept.step_s
-    batch = batch_of(
-        found,
-        plan,
-        kept,
-        step_s,
-    )
-    rate = rate_of(
-        found,
-        plan,
-        kept,
-        batch,
-    )
+    batch = batch_of(found, plan, kept)
+    rate = rate_of(plan, kept, batch)
     per_second = number(found.settings.get("train_steps_per_second", "nan"))
     if not step_s > 0 and per_second > 0:
         step_s = 1 / per_second
@@ -299,10 +234,8 @@ def reading(found: Found, file: str) -> Reading:
         "global_batch": batch,
         **plan,
     }
-    how = spoken()["how"]
-    facts["plan"] = facts["tp"] and facts["micro_batch"]
-    missing = [name for name in how if facts.get(name) is None]
-    del facts["plan"]
+    known = facts | {"plan": facts["tp"] and facts["micro_batch"]}
+    missing = {name: how for name, how in spoken()["how"].items() if known.get(name) is None}
     return Reading(
         file=plain(file, 200),
         format=found.format,
@@ -311,21 +244,15 @@ def reading(found: Found, file: str) -> Reading:
         step_s_p10=figure(kept.p10_s),
         step_s_p90=figure(kept.p90_s),
         tokens_per_s_per_device=figure(rate),
-        tflops_per_device=figure(
-            mean_of(
-                found,
-                "tflops_per_device",
-                kept,
-            )
-        ),
+        tflops_per_device=figure(mean_of(kept, "tflops_per_device")),
         peak_memory_gb=figure(found.memory_gib or NAN),
         restarts=kept.restarts,
         goodput=figure(kept.goodput),
         oom=found.oom,
         collectives=found.collectives,
         assumed=notes_of(found, kept),
-        missing=missing,
-        how={name: how[name] for name in missing},
+        missing=list(missing),
+        how=missing,
         **facts,
     )
 

@@ -9,8 +9,6 @@ model, chip and precision: a step says nothing of other models.
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import re
 from dataclasses import replace
@@ -27,25 +25,20 @@ from ..base.records import record
 from ..base.units import GB
 from ..catalogue.models.shape import parameters
 from ..design.design import Design
+from ..evidence.calibrate.collectives import NAMES
 from ..evidence.measure.fit import constants_of, match
-from ..evidence.runs import read_runs, runs_of_text, to_runs
+from ..evidence.runs import checked, read_runs, to_runs
 from ..physics.calibration_file import RELATIVE, RELATIVE_MOST, SPEAKS, VERSION
-from ..physics.cases import PRECISIONS, Cases
+from ..physics.cases import PRECISIONS, Cases, devices
+from ..physics.collectives import COLLECTIVES, volume
 from ..physics.constants import gather
-from ..physics.step import PARTS, rates, step_time
+from ..physics.step import PARTS, step_time
 from ..verdict.assess import assess
 from .reading import Reading
 from .rows import spoken
 from .text import head
 
 SPEEDS = tuple(name for name in SPEAKS if not name.endswith("_s"))
-# what nccl-tests calls collectives, and how often each byte passes a rank
-NCCL = {
-    "all_reduce": ("all_reduce", 2.0),
-    "all_gather": ("all_gather", 1.0),
-    "reduce_scatter": ("reduce_scatter", 1.0),
-    "alltoall": ("all_to_all", 1.0),
-}
 DEGREES = ("tp", "pp", "vpp", "cp", "ep", "dp", "micro_batch")
 NEEDED = ("model", "accelerator", "seq_len", "global_batch", "tp", "micro_batch", "devices")
 
@@ -122,6 +115,8 @@ def chip_of(name: str | None):
 def of_log(reading: Reading) -> Point | None:
     """The step of a log beside the foretold one; None where the log does not say enough, or names
     no model or accelerator of the catalogue."""
+    import pandas as pd
+
     if not reading.step_s or any(getattr(reading, name) is None for name in NEEDED):
         return None
     chip = chip_of(reading.accelerator)
@@ -137,12 +132,8 @@ def of_log(reading: Reading) -> Point | None:
         "precision": reading.precision or "bf16",
         **{n: getattr(reading, n) for n in ("tp", "pp", "vpp", "cp", "ep", "micro_batch")},
     }
-    text = io.StringIO()
-    csv.writer(text).writerows([row, row.values()])
-    runs = to_runs(runs_of_text(text.getvalue(), Path("log")))
-    if runs.cases is None:
-        return None
-    return point_of(runs.cases, chip.id, reading.step_s)
+    runs = to_runs(checked(pd.DataFrame([row]), Path()))
+    return None if runs.cases is None else point_of(runs.cases, chip.id, reading.step_s)
 
 
 def is_table(path) -> bool:
@@ -159,16 +150,14 @@ def of_table(path) -> tuple[list[Reading], list[Point]]:
     except (OSError, ValueError) as e:
         problem = f"cannot be read as a table of runs: {plain(str(e), 200)}"
         raise DesignError(plain(str(path), 200), problem=problem) from None
-    readings, points = [], []
-    for i, row in enumerate(frame.to_dict("records")):
-        runs = to_runs(frame.iloc[i : i + 1])
+    readings, points, runs = [], [], to_runs(frame)
+    for i, row in enumerate(frame[runs.ready].to_dict("records")):
         rate = row["measured_tokens_per_s_per_device"]
-        if runs.cases is None or not rate > 0:
+        if not rate > 0:
             continue
-        c = runs.cases
-        point = point_of(c, str(runs.chips[0]), 1.0)
-        foretold = one(rates(c, point.foretold_s)[0])
-        point = replace(point, measured_s=point.foretold_s * foretold / rate)
+        c = runs.cases.take(slice(i, i + 1))
+        tokens = one(c.job.global_batch) * one(c.job.seq_len) / one(devices(c.plan))
+        point = point_of(c, str(runs.chips[i]), tokens / rate)
         points.append(point)
         readings.append(
             Reading(
@@ -228,22 +217,22 @@ def speeds(
 
 
 def timed(reading: Reading, chip) -> list[dict]:
-    """Rows of a table of collectives as timed messages: bus bandwidth is the message over the time,
-    times (n - 1) / n of n devices, twice that for an all-reduce (nccl-tests, PERFORMANCE.md)."""
+    """Rows of a table of collectives as timed messages: bus bandwidth is what passes each link over
+    the time (`collectives.volume`; nccl-tests, PERFORMANCE.md)."""
     ranks, out = reading.devices or 0, []
     each = ranks // reading.nodes if reading.nodes else catalogue.devices_per_node(chip.id)
     for row in reading.collectives if ranks > 1 else ():
-        op, passes = NCCL.get(row["test"], ("", 0.0))
+        op = NAMES.get(row["test"], row["test"])
         rate, size = row["busbw_gbytes_per_s"] * GB, row["bytes"] or 0
-        if op and rate > 0 and size > 0:
-            seconds = passes * (ranks - 1) / ranks * size / rate
+        if op in COLLECTIVES and rate > 0 and size > 0:
             point = {
                 "op": op,
                 "bytes": size,
-                "seconds": seconds,
+                "seconds": float(volume(op, ranks)) * size / rate,
                 "ranks": ranks,
+                "ranks_per_node": min(each, ranks),
             }
-            out.append(point | {"ranks_per_node": min(each, ranks)})
+            out.append(point)
     return out
 
 

@@ -25,13 +25,8 @@ class Steady:
     restarts: int
     goodput: float
     pauses: int
-    keep: np.ndarray  # which entries of the columns are distinct step lines
+    columns: dict  # what the log printed at each distinct step line
     steady: np.ndarray  # which of those are steady
-
-
-def column(found: Found, name: str) -> np.ndarray:
-    """A column of the log as numbers."""
-    return np.frombuffer(found.columns[name], dtype=float) if found.columns[name] else np.empty(0)
 
 
 def distinct(step: np.ndarray) -> np.ndarray:
@@ -48,11 +43,7 @@ def restarts_of(step: np.ndarray, launches: int) -> int:
     highest = np.maximum.accumulate(step)
     interval = np.median(np.abs(np.diff(step)))
     back = (np.diff(step) < 0) & (step[1:] < highest[:-1] - 3 * interval)
-    return max(
-        int(back.sum()),
-        launches - 1,
-        0,
-    )
+    return max(int(back.sum()), launches - 1, 0)
 
 
 def warm_up(seconds: np.ndarray) -> int:
@@ -99,46 +90,26 @@ def slope(step: np.ndarray, clock: np.ndarray) -> tuple[float, float, float]:
     return float(mean), float(np.quantile(pace, 0.1)), float(np.quantile(pace, 0.9))
 
 
-def seconds_of(found: Found, keep: np.ndarray) -> np.ndarray:
+def seconds_of(columns: dict) -> np.ndarray:
     """Seconds of a step at each distinct line, from the best source that the log has."""
-    step = column(found, "step")[keep]
-    printed = column(found, "s")[keep]
-    if np.isfinite(printed).any():
-        return printed
+    step = columns["step"]
+    if np.isfinite(columns["s"]).any():
+        return columns["s"]
     for name in ("total_s", "clock_s"):
-        clock = column(found, name)[keep]
-        if np.isfinite(clock).sum() > 1:
-            held = np.isfinite(clock)
-            out = np.full(step.size, NAN)
-            out[held] = differences(step[held], clock[held])
-            if np.isfinite(out).any():
-                return out
-    batch, rate = column(found, "global_batch")[keep], column(found, "samples_per_s")[keep]
-    return np.where(
-        rate > 0,
-        batch
-        / np.where(
-            rate > 0,
-            rate,
-            1.0,
-        ),
-        NAN,
-    )
+        held = np.isfinite(columns[name])
+        out = np.full(step.size, NAN)
+        out[held] = differences(step[held], columns[name][held])
+        if np.isfinite(out).any():
+            return out
+    rate = columns["samples_per_s"]
+    return columns["global_batch"] / np.where(rate > 0, rate, NAN)
 
 
 def without_pauses(seconds: np.ndarray, usable: np.ndarray) -> np.ndarray:
     """Which usable steps are no pauses."""
     if usable.sum() < FEW:
         return usable
-    limit = PAUSE * np.median(seconds[usable])
-    short = usable & (
-        np.where(
-            usable,
-            seconds,
-            0.0,
-        )
-        <= limit
-    )
+    short = usable & (seconds <= PAUSE * np.median(seconds[usable]))
     return short if short.sum() >= (1 - MOST_PAUSES) * usable.sum() else usable
 
 
@@ -159,17 +130,18 @@ def goodput_of(
 
 def steady(found: Found) -> Steady:
     """The steady steps of what was found in a log."""
-    keep = distinct(column(found, "step"))
-    step = column(found, "step")[keep]
-    seconds = seconds_of(found, keep)
+    read = {name: np.array(values, dtype=float) for name, values in found.columns.items()}
+    keep = distinct(read["step"])
+    columns = {name: values[keep] for name, values in read.items()}
+    step, seconds = columns["step"], seconds_of(columns)
     usable = np.isfinite(seconds) & (seconds > 0)
     usable[np.flatnonzero(usable)[: warm_up(seconds[usable])]] = False
     chosen = without_pauses(seconds, usable)
     mean = p10 = p90 = NAN
     if chosen.any():
         p10, mean, p90 = np.quantile(seconds[chosen], (0.1, 0.5, 0.9))
-    elif np.isfinite(column(found, "bar_s")).any():
-        mean, p10, p90 = slope(step, column(found, "bar_s")[keep])
+    elif np.isfinite(read["bar_s"]).any():
+        mean, p10, p90 = slope(step, columns["bar_s"])
         found.mean = True
     return Steady(
         steps=int(step.max(initial=0)) if found.bar else int(np.unique(step).size),
@@ -183,6 +155,6 @@ def steady(found: Found) -> Steady:
             found.clock_to - found.clock_from,
         ),
         pauses=int(usable.sum() - chosen.sum()),
-        keep=keep,
+        columns=columns,
         steady=chosen,
     )

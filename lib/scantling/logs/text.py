@@ -57,13 +57,12 @@ def texts(path) -> Iterator[str]:
     rest = b""
     for block in blocks(path):
         block = rest + block
-        cut = max(block.rfind(b"\n"), block.rfind(b"\r"))
-        if cut < 0 and len(block) < CHUNK:
-            rest = block
-            continue
-        cut = cut if cut >= 0 else len(block) - 1
-        rest = block[cut + 1 :]
-        yield clean(block[: cut + 1])
+        cut = max(block.rfind(b"\n"), block.rfind(b"\r")) + 1
+        if not cut and len(block) >= CHUNK:
+            cut = len(block)
+        rest = block[cut:]
+        if cut:
+            yield clean(block[:cut])
     if rest:
         yield clean(rest)
 
@@ -84,10 +83,9 @@ def clean(raw: bytes) -> str:
 
 def head(path, most: int = HEAD) -> bytes:
     """The first bytes of a log."""
-    got, size = [], 0
+    got = bytearray()
     for block in blocks(path):
-        got.append(block)
-        size += len(block)
-        if size >= most:
+        got += block
+        if len(got) >= most:
             break
-    return b"".join(got)[:most]
+    return bytes(got[:most])

@@ -17,16 +17,6 @@ def _mtbf_s(preset: str, devices):
     return failures.job_mtbf_s(catalogue.failure_preset(preset).per_1000_node_days, devices)
 
 
-def _mtbf_curves():
-    axis = np.geomspace(1000, 1e6, 40)
-    fleets = {
-        "RSC-1": "rsc-1",
-        "Llama 3": "llama3",
-        "one failure in 50,000 device-hours": "epoch",
-    }
-    return {series: (axis, _mtbf_s(preset, axis) / HOUR_S) for series, preset in fleets.items()}
-
-
 def _ettr(g, interval_min):
     m = _mtbf_s(g["preset"], g["devices"]) / MINUTE_S
     return goodput.ettr_meta(
@@ -35,17 +25,6 @@ def _ettr(g, interval_min):
         g["stall_min"],
         g["restart_min"],
     )
-
-
-def _positive(axis, y):
-    return axis[y > 0], y[y > 0]
-
-
-def _ettr_interval_curves():
-    axis, first = np.geomspace(0.5, 180, 60), {}
-    for r in printed("ettr-interval"):
-        first.setdefault(r["series"], r["given"])
-    return {series: _positive(axis, _ettr(g, axis)) for series, g in first.items()}
 
 
 def implied_restart_min(devices: float = 100_000, ettr: float = 0.5) -> dict[str, float]:
@@ -92,12 +71,11 @@ def _scale(r):
         case "linear":
             return goodput.ettr_linear(m, g["loss_min"])
         case "ft-hsdp":
-            stall, recovery = g["stall_min"], g["loss_min"]
             return elastic.ft_hsdp(
                 m,
                 g["replicas"],
-                stall_s=stall,
-                replica_recovery_s=recovery,
+                stall_s=g["stall_min"],
+                replica_recovery_s=g["loss_min"],
             )
         case "meta":
             save = g["save_min"]
@@ -114,14 +92,6 @@ def _scale(r):
                 g["interval_min"],
                 restart_s=g["restart_min"],
             )
-
-
-def _scale_curves():
-    axis = np.geomspace(2000, 131_072, 40)
-    return {
-        r["series"]: _positive(axis, np.array([_scale(r | {"x": n}) for n in axis]))
-        for r in printed("ettr-scale")
-    }
 
 
 def _step_s() -> float:
@@ -159,9 +129,4 @@ OURS = {  # our value for a printed row
     "standbys": lambda r: spares.standbys(int(r["x"]), r["given"]["per_window"]),
 }
 POINTS = {"save-stall": _save_stall_points}  # all points
-CURVES = {  # ours between the points
-    "mtbf-scale": _mtbf_curves,
-    "ettr-interval": _ettr_interval_curves,
-    "ettr-scale": _scale_curves,
-    "save-stall": _save_stall_curves,
-}
+CURVES = {"save-stall": _save_stall_curves}  # ours between the points

@@ -211,14 +211,6 @@ def _optimal(r) -> float:
     return float(convergence.compute_optimal(r["x"], r["given"]["law"])[1])
 
 
-def _optimal_curves():
-    axis = np.geomspace(1e19, 1e29, 20)
-    return {
-        f"approach {i}": (axis, convergence.compute_optimal(axis, f"hoffmann-2022-{i}")[1])
-        for i in (1, 2, 3)
-    }
-
-
 PUBLISHED = (
     "gpt-3-175b llama-2-7b llama-2-70b llama-3.1-8b llama-3.1-70b llama-3.1-405b mixtral-8x7b "
     "mixtral-8x22b qwen3-235b-a22b deepseek-v2 deepseek-v3"
@@ -247,8 +239,4 @@ OURS = {  # our value for a printed row
     "compute-optimal": _optimal,
 }
 POINTS = {"parameters": _parameter_points}  # all points
-CURVES = {  # ours between the points
-    "bubble-rates": _bubble_curves,
-    "zero-memory": _zero_curves,
-    "compute-optimal": _optimal_curves,
-}
+CURVES = {"bubble-rates": _bubble_curves, "zero-memory": _zero_curves}  # ours between the points

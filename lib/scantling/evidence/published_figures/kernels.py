@@ -16,7 +16,7 @@ from ...physics.collectives import Wires, exchange_s, far_s, near_s
 from ...physics.compute import device
 from ...physics.constants import gather
 from ...physics.gather import chip_of
-from ..calibrate.collectives import NAMES, points
+from ..calibrate.collectives import points
 from ..runs import link_facts
 from .forms import bare, gpt
 from .record import Point
@@ -39,20 +39,15 @@ def _link(
     )
 
 
-def bus_bytes_per_s(series, message_bytes):
-    """Bus bandwidth that the model gives a series of collective_bench.csv, as nccl-tests counts it
-    [bytes/s]."""
-    n, kind = series.devices, NAMES.get(series.collective, series.collective)
-    domain = n // max(series.nvlink_domains, 1)
-    out = series.link_bytes_per_s if series.nvlink_domains > 1 else 50e9
-    w = Wires(n, min(domain, n), _link(series.accelerator, domain, out))
-    sizes = np.asarray(message_bytes, float)
-    ring = {
-        "all_reduce": 2.0,
-        "all_gather": 1.0,
-    }.get(kind)
-    seconds = collectives.ring_s(sizes, w, ring) if ring else collectives.direct_s(sizes, w)
-    return collectives.volume(kind, n) * sizes / seconds
+def all_to_all_bytes_per_s(series, message_bytes):
+    """Bus bandwidth that the model gives an all-to-all over several nodes of
+    collective_bench.csv, as nccl-tests counts it [bytes/s]."""
+    n = series.devices
+    domain = n // series.nvlink_domains
+    w = Wires(n, domain, _link(series.accelerator, domain, series.link_bytes_per_s))
+    return (
+        collectives.volume("all_to_all", n) * message_bytes / collectives.direct_s(message_bytes, w)
+    )
 
 
 SIZES = {
@@ -87,12 +82,12 @@ def _address(source: str) -> str:
     )
 
 
-def alone_bytes_per_s(id: str, message_bytes=None):
+def alone_bytes_per_s(id: str, message_bytes):
     """Bus bandwidth of a collective alone by message size, best algorithm and protocol
     (physics.collectives), for the wires of a published series [bytes/s]."""
     p = points()
     p = p.take(p.series == id)
-    sizes = p.message_bytes if message_bytes is None else np.asarray(message_bytes, float)
+    sizes = np.asarray(message_bytes, float)
     kind, one = str(p.collective[0]), take(p.wires, np.zeros(len(sizes), int))
     return collectives.volume(kind, one.ranks) * sizes / collectives.fastest(kind, sizes, one)
 
@@ -131,23 +126,17 @@ def all_to_all_by_ranks():
                 float(n),
                 s,
                 bus,
-                bus_bytes_per_s(s, size),
+                all_to_all_bytes_per_s(s, size),
             )
         )
     return out
 
 
-def dispatch_bytes_per_s(
-    ranks: int,
-    tokens=4096,
-    hidden=7168,
-    top_k=8,
-    value_bytes=1.0,
-    experts_nodes=4,
-):
+def dispatch_bytes_per_s(ranks: int, value_bytes: float):
     """Dispatch bandwidth as DeepEP prints it for H800 [bytes/s]: on one node all copies by the
     links' clock, across nodes the copies counted
     once a node (its own included) by the cards' clock, node-limited routing."""
+    tokens, hidden, top_k, experts_nodes = 4096, 7168, 8, 4
     inside = min(ranks, 8)
     w, chip = Wires(ranks, inside, _link("h800-sxm", 8)), catalogue.accelerator("h800-sxm")
     nodes = ranks // inside
@@ -173,17 +162,13 @@ def dispatch_by_ranks():
         where = "intranode" if ranks == 8 else "internode"
         for way, width in (("dispatch", 1.0), ("combine", 2.0)):
             s = known[f"deepep_v1_{where}_ep{ranks}_{way}"]
-            name, ours = (
-                f"{way}, 4,096 tokens, top 8",
-                dispatch_bytes_per_s(ranks, value_bytes=width),
-            )
             out.append(
                 _point(
-                    name,
+                    f"{way}, 4,096 tokens, top 8",
                     float(ranks),
                     s,
                     s.busbw_bytes_per_s[0],
-                    ours,
+                    dispatch_bytes_per_s(ranks, width),
                     locator="normal kernels",
                     counted=not why,
                     why=why,
@@ -276,7 +261,6 @@ def _gemm_curves():
     }
 
 
-OURS = {}
 POINTS = {  # all points
     "gemm-size": gemm_by_size,
     "collectives-size": collectives_by_size,

@@ -174,6 +174,17 @@ def points_of(figure: str, ours: Callable[[dict], float]) -> list[Point]:
     return [point(r, ours(r)) for r in printed(figure)]
 
 
+def drawn(figure: str, ours: Callable[[dict], float], axis) -> dict:
+    """Ours over an axis for each printed series, given what its first row was, where it is above
+    0: {series: (x, y)}."""
+    first = {row["series"]: row for row in reversed(printed(figure))}
+    out = {}
+    for name in dict.fromkeys(row["series"] for row in printed(figure)):
+        y = np.array([ours(first[name] | {"x": x}) for x in axis])
+        out[name] = axis[y > 0], y[y > 0]
+    return out
+
+
 def _number(text: str):
     try:
         return float(text)

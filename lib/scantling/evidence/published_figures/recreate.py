@@ -12,10 +12,11 @@ from __future__ import annotations
 from functools import cache, partial
 from pathlib import Path
 
+import numpy as np
 import yaml
 
 from . import endurance, forms, kernels, runs
-from .record import READ, Figure, Recreation, points_of
+from .record import READ, Figure, Recreation, drawn, points_of
 
 __all__ = [
     "READ",
@@ -28,15 +29,15 @@ __all__ = [
 @cache
 def figures() -> dict[str, Figure]:
     """All figures by id, in the order of the file."""
-    points, curves = {}, {}
-    for module in (forms, kernels, runs, endurance):
-        points |= {id: partial(points_of, id, ours) for id, ours in module.OURS.items()}
-        points |= module.POINTS
-        curves |= module.CURVES
+    formulas = forms.OURS | runs.OURS | endurance.OURS
+    points = {id: partial(points_of, id, ours) for id, ours in formulas.items()}
+    points |= forms.POINTS | kernels.POINTS | endurance.POINTS
+    curves = forms.CURVES | kernels.CURVES | runs.CURVES | endurance.CURVES
     about = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
     for id, said in about.items():
-        which = said.pop("runs", None)
-        if which:
+        if axis := said.pop("axis", None):
+            curves[id] = partial(drawn, id, formulas[id], np.geomspace(*axis))
+        if which := said.pop("runs", None):
             points[id] = partial(runs.points, said["unit"], **which)
             curves[id] = partial(runs.lines, said["unit"], **which)
     return {

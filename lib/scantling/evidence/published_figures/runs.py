@@ -139,5 +139,4 @@ def _fsdp_curves():
 
 
 OURS = {"fsdp-drop": _fsdp_drop}  # our value for a printed row
-POINTS = {}  # all points; those of runs are in figures.yaml
 CURVES = {"fsdp-drop": _fsdp_curves}  # ours between the points
