@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, PrivateAttr, ValidationError
 
 from ..base.errors import DesignError, closest
 from ..base.files import write_text
@@ -26,6 +27,7 @@ from .schema import (
     Reliability,
     StackRef,
     model_field,
+    several,
 )
 
 VERSION = 1
@@ -44,38 +46,19 @@ def _version(value):
     return VERSION
 
 
-def _paths(value):
-    allowed = "a list of fields, such as [job.tokens]"
-    if value is not None and not (isinstance(value, (list, tuple)) and len(value) <= 100):
-        raise DesignError(
-            "",
-            value,
-            allowed,
-            problem="is not such a list",
-        )
-    for i, path in enumerate(value or ()):
-        if not isinstance(path, str) or not path.isprintable() or len(path) > 200:
-            raise DesignError(
-                str(i),
-                path,
-                allowed,
-                problem="is not a field",
-            )
-        section, *steps = path.split(".")
-        *above, name = (step for step in steps if not step.isdigit()) if steps else (section,)
-        if name not in Design.section_fields(*([section] if steps else []), *above):
-            raise DesignError(
-                str(i),
-                path,
-                allowed,
-                problem="there is no such field",
-            )
-    return value
+def _known(path: str) -> str:
+    section, *steps = path.split(".")
+    *above, name = (step for step in steps if not step.isdigit()) if steps else (section,)
+    if name not in Design.section_fields(*([section] if steps else []), *above):
+        allowed = "a list of fields, such as [job.tokens]"
+        raise DesignError("", path, allowed, problem="there is no such field")
+    return path
 
 
-def _part(section):
+def _part(section, what: str):
     """A section, empty where nothing stands in it."""
-    return Annotated[section, BeforeValidator(lambda value: {} if value is None else value)]
+    empty = BeforeValidator(lambda value: {} if value is None else value)
+    return Annotated[section, empty, Field(default_factory=section, description=what)]
 
 
 class Design(Section):
@@ -114,55 +97,29 @@ class Design(Section):
             }
         ],
     )
-    job: _part(Job) = Field(
+    job: Annotated[Job, BeforeValidator(lambda value: {} if value is None else value)] = Field(
         description="what is trained",
-        examples=[
-            {
-                "tokens": 15.6e12,
-                "seq_len": 8192,
-                "global_batch": 2048,
-            }
-        ],
+        examples=[{"tokens": 15.6e12, "seq_len": 8192, "global_batch": 2048}],
     )
-    constraints: _part(Constraints) = Field(
-        default_factory=Constraints,
-        description="what the run must keep to",
-    )
-    plan: _part(PlanSpec) = Field(
-        default_factory=PlanSpec,
-        description="pins of the parallel plan; what is left out is searched",
-    )
+    constraints: _part(Constraints, "what the run must keep to")
+    plan: _part(PlanSpec, "pins of the parallel plan; what is left out is searched")
     stack: StackRef | None = about(
         "training software (scantling catalogue stacks)", example="megatron-core"
     )
-    reliability: _part(Reliability) = Field(
-        default_factory=Reliability,
-        description="failures, saves, restarts",
-    )
-    checkpoint: _part(Checkpoint) = Field(
-        default_factory=Checkpoint,
-        description="copies of the state: how often, where, how many",
-    )
-    prices: _part(Prices) = Field(
-        default_factory=Prices,
-        description="money and energy",
-    )
-    measured: _part(Measured) = Field(
-        default_factory=Measured,
-        description="measured values that replace computed ones",
-    )
+    reliability: _part(Reliability, "failures, saves, restarts")
+    checkpoint: _part(Checkpoint, "copies of the state: how often, where, how many")
+    prices: _part(Prices, "money and energy")
+    measured: _part(Measured, "measured values that replace computed ones")
     calibration: Annotated[str | None, text(1000)] = about(
         "file that scantling measure wrote on these devices, relative to this file",
         example="calibration.yaml",
     )
 
-    confirm: Annotated[tuple[str, ...] | None, BeforeValidator(_paths)] = about(
+    confirm: several(Annotated[str, text(), AfterValidator(_known)], "fields", 100, 0) = about(
         "fields whose unusual values are meant as they stand", example=["job.tokens"]
     )
 
     _folder: Path = PrivateAttr(default_factory=Path)
-    _data: dict | None = PrivateAttr(default=None)
-    _key: str | None = PrivateAttr(default=None)
     _measured_at: Design | None = PrivateAttr(default=None)
 
     @classmethod
@@ -202,19 +159,12 @@ class Design(Section):
 
     def data(self) -> dict[str, Any]:
         """The given fields as plain data, in the order of the format; do not change it in place."""
-        if self._data is None:
-            dumped = {
-                "scantling": VERSION,
-                **self.given(),
-            }
-            order = [
-                k for k in type(self).model_fields if dumped.get(k) or k in dumped and k == "job"
-            ]
-            self._data = {k: dumped[k] for k in order}
-            job = dumped["job"]
-            if "phases" in job:
-                job["phases"] = list(job["phases"])
         return self._data
+
+    @cached_property
+    def _data(self) -> dict[str, Any]:
+        dumped = {"scantling": VERSION, **self.given()}
+        return {k: v for k, v in dumped.items() if v or k == "job"}
 
     def to_yaml(self) -> str:
         """The design as YAML text that reads back equal."""
@@ -245,16 +195,9 @@ class Design(Section):
         }
         for path in sorted(changes, key=lambda path: "." in str(path)):
             value, old = changes[path], data.get(path)
-            merged = path in sections and path != "model" and isinstance(old, dict)
-            if merged and isinstance(value, Mapping):
-                value = {
-                    k: v
-                    for k, v in {
-                        **old,
-                        **value,
-                    }.items()
-                    if v is not None
-                }
+            whole = path not in sections or path == "model" or not isinstance(old, dict)
+            if isinstance(value, Mapping) and not whole:
+                value = {k: v for k, v in {**old, **value}.items() if v is not None}
             put(data, str(path), value)
         out = type(self).from_data(data, self._folder)
         if self.measured.given() and self.measured == out.measured:
@@ -300,13 +243,14 @@ class Design(Section):
     def key(self) -> str:
         """Text that is equal for equal designs: the sorted JSON of the given fields, with the
         folder where a path depends on it."""
-        if self._key is None:
-            where = self.calibration or (not isinstance(self.model, str) and self.model.hf_config)
-            self._key = json.dumps(self.data(), sort_keys=True) + (
-                str(self._folder.resolve()) if where else ""
-            )
-            self._key += self._measured_at.key() if self._measured_at else ""
         return self._key
+
+    @cached_property
+    def _key(self) -> str:
+        where = self.calibration or (not isinstance(self.model, str) and self.model.hf_config)
+        origin = self._measured_at.key() if self._measured_at else ""
+        given = json.dumps(self.data(), sort_keys=True)
+        return given + (str(self._folder.resolve()) if where else "") + origin
 
     def __eq__(self, other):
         return isinstance(other, Design) and self.key() == other.key()
@@ -413,24 +357,11 @@ def _example(value):
 def _near(path, around):
     """A good name in the wrong place, or the one spelt most like the last of the path."""
     *above, name = path
-    for section in _SECTIONS:
+    for section in sorted(Design.model_fields, key="model".__eq__):
         if name in _fields(Design, [section]):
             return f"{section}.{name}"
     near = closest(name, around)
     return ".".join([*above, near]) if near else name if name in Design.model_fields else None
-
-
-_SECTIONS = (
-    "cluster",
-    "job",
-    "constraints",
-    "plan",
-    "reliability",
-    "checkpoint",
-    "prices",
-    "measured",
-    "model",
-)
 
 
 def _fields(model, path) -> dict:

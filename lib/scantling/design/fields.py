@@ -6,11 +6,13 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping
-from typing import Annotated, Any
+from functools import partial
+from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from ..base.errors import DesignError
+from ..base.records import Lines
 from ..base.show import scalar
 from ..base.typed import number
 
@@ -25,12 +27,20 @@ class Section(BaseModel):
         allow_inf_nan=False,
     )
 
+    alone: ClassVar[Mapping[Lines, str]] = {}  # fields of which one may be given: what to write
+
+    @model_validator(mode="after")
+    def _one_of_each(self):
+        for fields, allowed in self.alone.items():
+            first, *more = [f for f in fields if getattr(self, f) is not None] or [""]
+            if more:
+                problem = f"is given beside {first}"
+                raise DesignError(more[0], getattr(self, more[0]), allowed, problem=problem)
+        return self
+
     def given(self) -> dict[str, Any]:
         """The fields that were given, as plain data."""
-        return self.model_dump(
-            exclude_unset=True,
-            exclude_none=True,
-        )
+        return self.model_dump(exclude_unset=True, exclude_none=True)
 
 
 def as_number(value, allowed: str):
@@ -92,49 +102,23 @@ def checked(allowed, check):
     return BeforeValidator(validated)
 
 
-def count(low: int, high: int):
-    """Validator of a whole number from `low` to `high`; 1.6e4 is one, 1.5 is not."""
-    allowed = f"a whole number from {_short(low)} to {_short(high)}"
-
-    def check(value):
-        value = as_number(value, allowed)
-        if value != int(value):
-            return value, "is not a whole number", _short(max(low, round(value)))
-        return _bounded(
-            value,
-            int(value),
-            low,
-            high,
-        )
-
-    return checked(allowed, check)
-
-
-def _bounded(
-    value,
-    read,
-    low,
-    high,
-):
-    if value < low:
-        return value, "is too small", _short(low)
-    return (value, "is too large", _short(high)) if value > high else (read, "")
-
-
-def amount(low: float, high: float):
+def amount(low: float, high: float, of: type = float, what: str = "a number"):
     """Validator of a finite number from `low` to `high`."""
-    allowed = f"a number from {_short(low)} to {_short(high)}"
+    allowed = f"{what} from {_short(low)} to {_short(high)}"
 
     def check(value):
         value = as_number(value, allowed)
-        return _bounded(
-            value,
-            float(value),
-            low,
-            high,
-        )
+        if of is int and value % 1:
+            return value, "is not a whole number", _short(max(low, round(value)))
+        if value < low:
+            return value, "is too small", _short(low)
+        return (value, "is too large", _short(high)) if value > high else (of(value), "")
 
     return checked(allowed, check)
+
+
+# 1.6e4 is one, 1.5 is not
+count = partial(amount, of=int, what="a whole number")
 
 
 def share(low: float, high: float):
@@ -207,8 +191,7 @@ def flag():
     """Validator of true or false."""
 
     def check(value):
-        if hasattr(value, "item"):
-            value = value.item()
+        value = scalar(value)
         if isinstance(value, bool):
             return value, ""
         return value, "is not true or false", _MEANT.get(str(value).lower())

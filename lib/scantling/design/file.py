@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import re
+from decimal import Decimal
 
 import yaml
 
@@ -204,16 +205,8 @@ def number_text(value: float) -> str:
     15.6e+12, 0.05, 1.0e-6."""
     if not math.isfinite(value):
         return ".nan" if math.isnan(value) else ".inf" if value > 0 else "-.inf"
-    if value == 0 or 1e-3 <= abs(value) < 1e6:
-        return repr(value)
-    exponent = int(f"{value:e}".partition("e")[2]) // 3 * 3
-    for digits in range(1, 18) if abs(exponent) < 300 else ():
-        mantissa = f"{value / 10.0**exponent:.{digits}g}"
-        mantissa += "" if "." in mantissa else ".0"
-        if "e" not in mantissa and float(f"{mantissa}e{exponent:+d}") == value:
-            return f"{mantissa}e{exponent:+d}"
-    mantissa, _, exponent = repr(value).partition("e")
-    return f"{mantissa}{'' if '.' in mantissa else '.0'}e{int(exponent or 0):+d}"
+    digits, sign, exponent = Decimal(repr(value)).normalize().to_eng_string().partition("E")
+    return digits + ".0" * ("." not in digits) + f"e{exponent}" * bool(sign)
 
 
 _Dumper.add_representer(

@@ -12,7 +12,6 @@ from pydantic import Discriminator, Tag, create_model, model_validator
 
 from ..base.errors import DesignError
 from ..base.files import csv_rows
-from ..base.records import Lines
 from ..catalogue import optimizers, words
 from ..catalogue.models.entries import check_spec
 from .fields import (
@@ -133,30 +132,28 @@ class DeliverySpec(table("delivery")):
     """One part of the machine."""
 
 
-def _several(what: str, most: int):
-    """A validator of a list of 1 to so many `what`."""
-    allowed = f"a list of 1 to {most:,} {what}"
+def _list(what: str, most: int, least: int = 1):
+    """A validator of a list of so many `what`."""
 
     def check(value):
-        good = value is None or isinstance(value, (list, tuple)) and 1 <= len(value) <= most
+        good = isinstance(value, (list, tuple)) and least <= len(value) <= most
         return value, "" if good else "is not such a list"
 
-    return checked(allowed, check)
+    return checked(f"a list of {least} to {most:,} {what}", check)
 
 
-def _one_or_several(
-    of,
-    check,
-    each,
-    what: str,
-    most: int,
-):
+def several(each, *bounds):
+    """A list of a type within `bounds` (`_list`), or nothing."""
+    return Annotated[list[each] | None, _list(*bounds)]
+
+
+def _one_or_several(of, check, each, *bounds):
     """A number, or a list of them or of sections."""
     each = Annotated[each, check] if of is each else each
+    many = Annotated[list[each], _list(*bounds), Tag(TAGS[1])]
     return (
         Annotated[
-            Annotated[of, check, Tag(TAGS[0])]
-            | Annotated[tuple[each, ...], _several(what, most), Tag(TAGS[1])],
+            Annotated[of, check, Tag(TAGS[0])] | many,
             Discriminator(lambda value: TAGS[isinstance(value, (list, tuple))]),
         ]
         | None
@@ -167,7 +164,7 @@ class ClusterSpec(table("cluster")):
     """The machine; what is left out comes from the catalogue row of the accelerator's usual
     node."""
 
-    delivery: Annotated[tuple[DeliverySpec, ...] | None, _several("parts", 100)] = about(
+    delivery: several(DeliverySpec, "parts", 100) = about(
         "parts in which the devices are handed over; all on day 0 when left out",
         example=[
             {
@@ -216,35 +213,15 @@ class PlanSpec(table("plan")):
     """Pins of the parallel plan; what is left out is searched."""
 
 
-def _one_of(
-    section: Section,
-    fields: Lines,
-    allowed: str,
-) -> Section:
-    """The section, unless it gives more than one of the fields."""
-    given = [f for f in fields if getattr(section, f) is not None]
-    if len(given) > 1:
-        first, second, *_ = given
-        raise DesignError(
-            second,
-            getattr(section, second),
-            allowed,
-            problem=f"is given beside {first}",
-        )
-    return section
-
-
 class PhaseSpec(table("phase")):
     """One stretch of the run with its own tokens, context and batch."""
 
-    @model_validator(mode="after")
-    def _one_batch(self):
-        _one_of(self, ("tokens", "target_loss"), "tokens or target_loss, not both")
-        return _one_of(
-            self,
-            ("global_batch", "global_batch_tokens"),
-            "global_batch (sequences) or global_batch_tokens, not both",
-        )
+    alone = {
+        ("tokens", "target_loss"): "tokens or target_loss, not both",
+        ("global_batch", "global_batch_tokens"): (
+            "global_batch (sequences) or global_batch_tokens, not both"
+        ),
+    }
 
 
 class PlannedPhase(PhaseSpec):
@@ -263,25 +240,24 @@ class SyncSpec(table("sync")):
 class CorpusSpec(table("corpus")):
     """The corpus from its raw bytes to shards of tokens."""
 
-    dedup: Annotated[
-        tuple[Annotated[str, word(*words.DEDUPS)], ...] | None, _several("kinds", 2)
-    ] = about("duplicates that are taken out: exact, near", example=["exact", "near"])
+    dedup: several(Annotated[str, word(*words.DEDUPS)], "kinds", 2) = about(
+        "duplicates that are taken out: exact, near", example=["exact", "near"]
+    )
 
 
 class Job(PhaseSpec):
     """What is trained: one phase, or several."""
 
-    phases: Annotated[tuple[PlannedPhase, ...] | None, _several("phases", 100)] = about(
+    phases: several(PlannedPhase, "phases", 100) = about(
         "phases in order, instead of tokens, seq_len and global_batch here"
     )
     corpus: CorpusSpec | None = about("where the tokens come from", example={"raw_bytes": 4e14})
     sync: SyncSpec | None = about("how several sites keep in step", example={"kind": "local-steps"})
 
-    @model_validator(mode="after")
-    def _plain_or_phases(self):
-        for field in ("tokens", "seq_len", "global_batch", "global_batch_tokens"):
-            _one_of(self, ("phases", field), f"{field} inside each of the phases, or no phases")
-        return self
+    alone = PhaseSpec.alone | {
+        ("phases", field): f"{field} inside each of the phases, or no phases"
+        for field in ("tokens", "seq_len", "global_batch", "global_batch_tokens")
+    }
 
 
 class Constraints(table("constraints")):
@@ -299,36 +275,33 @@ class Checkpoint(table("checkpoint")):
 class Prices(table("prices")):
     """What time and energy cost. An hourly price includes energy."""
 
-    @model_validator(mode="after")
-    def _one_price(self):
-        prices = ("usd_per_device_hour", "usd_per_node_hour", "owned")
-        return _one_of(self, prices, f"one of {', '.join(prices)}")
+    alone = {
+        ("usd_per_device_hour", "usd_per_node_hour", "owned"): (
+            "one of usd_per_device_hour, usd_per_node_hour, owned"
+        )
+    }
 
 
 class Measured(table("measured")):
     """What was measured; it replaces what the kit computes and is marked wherever it shows."""
 
-    @model_validator(mode="after")
-    def _one_speed(self):
-        return _one_of(
-            self,
-            ("step_s", "mfu", "tokens_per_s_per_device"),
-            "one of step_s, mfu and tokens_per_s_per_device: each gives the others",
+    alone = {
+        ("step_s", "mfu", "tokens_per_s_per_device"): (
+            "one of step_s, mfu and tokens_per_s_per_device: each gives the others"
         )
+    }
 
 
 class StackSpec(table("stack")):
     """Training software and which release of it."""
 
+    alone = {("id", "like"): "the id of one stack"}
+
     @model_validator(mode="after")
     def _named(self):
         if not (self.id or self.like):
-            raise DesignError(
-                "id",
-                allowed="the id of a stack",
-                problem="is missing",
-            )
-        return _one_of(self, ("id", "like"), "the id of one stack")
+            raise DesignError("id", allowed="the id of a stack", problem="is missing")
+        return self
 
 
 StackRef = either(StackSpec)
