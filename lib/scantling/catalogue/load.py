@@ -142,6 +142,11 @@ def find(table: dict, word, field: str, kind: str):
     found = table.get(word) or table.get(word.strip().lower())
     if found is None:
         near = closest(word, table)
-        problem = f"is not {kind} of the catalogue"
-        raise DesignError(field, word, by_id(table), near and table[near].id, problem=problem)
+        raise DesignError(
+            field,
+            word,
+            by_id(table),
+            near and table[near].id,
+            problem=f"is not {kind} of the catalogue",
+        )
     return found

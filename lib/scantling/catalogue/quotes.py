@@ -46,10 +46,9 @@ def _price(row: dict, where: str) -> Price:
     names = {f.name for f in fields(Price)}
     given = {k: v for k, v in row.items() if v}
     if None in row or given.keys() - names:
-        columns = "item, value and if you like kind, date, provider, source, low, high"
         raise DesignError(
             where,
-            allowed=columns,
+            allowed="item, value and if you like kind, date, provider, source, low, high",
             problem="has other columns",
         )
     blank = dict.fromkeys(names, "") | {

@@ -147,8 +147,9 @@ def _figures(spec: Mapping, find, overrides: dict, where: str, *more: str):
     for key in spec:
         if key not in known:
             near = closest(key, known)
-            path = f"{where}.{key}"
-            raise DesignError(path, problem="is not a field", allowed=known, nearest=near)
+            raise DesignError(
+                f"{where}.{key}", problem="is not a field", allowed=known, nearest=near
+            )
     base = find(spec["like"], f"{where}.like")
     changes: dict = {"name": str(spec.get("name", f"{base.name}, changed"))}
     changes |= {key: bool(spec[key]) for key in more if key in spec}
@@ -189,8 +190,9 @@ def resolve_fabric(what: str | Mapping) -> Fabric:
         return catalogue.fabric(what, where)
     base, changes = _figures(what, catalogue.fabric, FABRIC_OVERRIDES, where, reduces)
     if changes.get("efficiency", 0) > 1:
-        allowed = "a share of the rate, above 0 and at most 1"
-        raise DesignError(f"{where}.efficiency", what["efficiency"], allowed)
+        raise DesignError(
+            f"{where}.efficiency", what["efficiency"], "a share of the rate, above 0 and at most 1"
+        )
     if "port_bytes_per_s" in changes and not math.isnan(base.port_bytes_per_s):
         ratio = changes["port_bytes_per_s"] / base.port_bytes_per_s
         changes.setdefault("device_bytes_per_s", base.device_bytes_per_s * ratio)

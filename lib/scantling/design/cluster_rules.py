@@ -158,11 +158,10 @@ def _shape(
     why = "one a card of a node"
     rails = given["rails"] if "rails" in given else new.note("rails", nics, why)
     if nics % rails:
-        allowed = f"a divisor of the {nics} cards of a node"
         raise DesignError(
             "cluster.rails",
             rails,
-            allowed,
+            f"a divisor of the {nics} cards of a node",
             nics,
         )
     k = radix_of(switch_of(network.id), rate * per_node / nics)

@@ -50,8 +50,9 @@ def _known(path: str) -> str:
     section, *steps = path.split(".")
     *above, name = (step for step in steps if not step.isdigit()) if steps else (section,)
     if name not in Design.section_fields(*([section] if steps else []), *above):
-        allowed = "a list of fields, such as [job.tokens]"
-        raise DesignError("", path, allowed, problem="there is no such field")
+        raise DesignError(
+            "", path, "a list of fields, such as [job.tokens]", problem="there is no such field"
+        )
     return path
 
 

@@ -34,8 +34,9 @@ class Section(BaseModel):
         for fields, allowed in self.alone.items():
             first, *more = [f for f in fields if getattr(self, f) is not None] or [""]
             if more:
-                problem = f"is given beside {first}"
-                raise DesignError(more[0], getattr(self, more[0]), allowed, problem=problem)
+                raise DesignError(
+                    more[0], getattr(self, more[0]), allowed, problem=f"is given beside {first}"
+                )
         return self
 
     def given(self) -> dict[str, Any]:

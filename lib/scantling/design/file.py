@@ -205,6 +205,8 @@ def number_text(value: float) -> str:
     15.6e+12, 0.05, 1.0e-6."""
     if not math.isfinite(value):
         return ".nan" if math.isnan(value) else ".inf" if value > 0 else "-.inf"
+    if value == 0 or 1e-3 <= abs(value) < 1e6:
+        return repr(value)
     digits, sign, exponent = Decimal(repr(value)).normalize().to_eng_string().partition("E")
     return digits + ".0" * ("." not in digits) + f"e{exponent}" * bool(sign)
 

@@ -394,8 +394,11 @@ def _to_loss(new: Derived, params) -> float | None:
         )
     tokens = math.exp(sum(map(math.log, found.values())) / len(found))
     said = ", ".join(f"{value:.3g} by {law}" for law, value in found.items())
-    why = f"to a loss of {target:g}, the middle of published laws: {said}"
-    return new.take("tokens", float(f"{tokens:.4g}"), why)
+    return new.take(
+        "tokens",
+        float(f"{tokens:.4g}"),
+        f"to a loss of {target:g}, the middle of published laws: {said}",
+    )
 
 
 def _software(
@@ -512,11 +515,10 @@ def _released(spec) -> dict:
     if text is None:
         return {}
     if not re.fullmatch(r"\d\d\.(0[1-9]|1[0-2])", text):
-        allowed = "year and month in quotes, such as 26.08"
         raise DesignError(
             "stack.release",
             text,
-            allowed,
+            "year and month in quotes, such as 26.08",
             problem="is no release",
         )
     year, month = map(int, text.split("."))

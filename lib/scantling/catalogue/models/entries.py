@@ -90,8 +90,9 @@ def check_spec(spec: Mapping[str, Any]) -> None:
     if not latent and "head_dim" not in spec:
         refuse(part("heads", "hidden", True, spec, {}, ", or give head_dim"), spec)
     if spec.get("moe") is False and spec.get("experts"):
-        problem = "contradicts moe: false"
-        raise DesignError("experts", spec["experts"], "0, or moe: true", 0, problem=problem)
+        raise DesignError(
+            "experts", spec["experts"], "0, or moe: true", 0, problem="contradicts moe: false"
+        )
 
 
 def build_model(

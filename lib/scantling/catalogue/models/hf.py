@@ -217,8 +217,9 @@ def _named_type(reader: _Reader) -> str:
         known = names.get(_CLASS.sub("", cls).lower())
         if known:
             reader.read["architectures"] = cls
-            why = f"from architectures: {cls}; the file has no model_type"
-            return reader.assume("model_type", known, why)
+            return reader.assume(
+                "model_type", known, f"from architectures: {cls}; the file has no model_type"
+            )
     raise DesignError(
         "model_type",
         problem="missing, and no architectures that name it",
@@ -364,8 +365,9 @@ def _kv_heads(r, arch, heads) -> int:
     if value is not None:
         return value
     if arch.kv_rule != "required" or any(r.config.get(n, 0) is None for n in arch.kv_heads):  # null
-        why = f"no {arch.kv_heads[0]} in the file: one per head, as the class does"
-        return r.assume("kv_heads", heads, why)
+        return r.assume(
+            "kv_heads", heads, f"no {arch.kv_heads[0]} in the file: one per head, as the class does"
+        )
     return r.dimension(arch, arch.kv_heads)
 
 
@@ -437,8 +439,11 @@ def _ffn(r, arch, hidden, found) -> dict[str, Any]:
         names = moe.dense if moe else arch.ffn
         width = r.count(*names)
         if width is None and arch.ffn_multiple:
-            why = f"derived: {arch.ffn_multiple} x hidden, as the class does"
-            width = r.assume("ffn_hidden", arch.ffn_multiple * hidden, why)
+            width = r.assume(
+                "ffn_hidden",
+                arch.ffn_multiple * hidden,
+                f"derived: {arch.ffn_multiple} x hidden, as the class does",
+            )
         width = width or r.dimension(arch, names)
         if arch.ffn_rule:
             width = width // 2 if arch.ffn_rule == "half" else _lfm2_width(r, width)

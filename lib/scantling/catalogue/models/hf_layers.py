@@ -123,12 +123,11 @@ def _of_words(
         raise r.error(field, f"{len(words)} layers", allowed=f"{layers} layers")
     for word in words:
         if word not in known:
-            problem = "is a block that is not counted"
             raise r.error(
                 field,
                 word,
                 allowed=list(known),
-                problem=problem,
+                problem="is a block that is not counted",
             )
     return [known[word] for word in words]
 

@@ -68,12 +68,11 @@ class Match:
         times = float(k) if scale == "k" else phrases()["scales"].get(scale, 1.0)
         value = float(self[name].replace(",", "")) * times
         if not math.isfinite(value):
-            problem = "is not a finite number"
             raise DesignError(
                 "text",
                 self.said,
                 "a smaller number",
-                problem=problem,
+                problem="is not a finite number",
             )
         exact = value == round(value) and abs(value) < 1e18
         return round(value) if exact else float(f"{value:.15g}")
@@ -85,12 +84,11 @@ class Match:
     ) -> int | None:
         value = self.num(name, k)
         if value is not None and value != int(value):
-            problem = "is not a whole number"
             raise DesignError(
                 "text",
                 self.said,
                 "a whole number",
-                problem=problem,
+                problem="is not a whole number",
             )
         return None if value is None else int(value)
 

@@ -26,52 +26,41 @@ def _is_of(row, family: str) -> bool:
 
 
 def choose_accelerator(
-    family: str,
-    memory: int | None,
-    form: str | None,
-    nvlink: bool | None,
-) -> tuple[str, str]:
-    """(catalogue id, why) of an accelerator by family, memory and form. Raises DesignError where
-    the catalogue has no such card."""
+    family: str, memory: int | None, form: str | None, nvlink: bool | None
+) -> tuple[str | None, str, list[DesignError]]:
+    """(catalogue id, why, what the catalogue lacks) of an accelerator by family, memory and form:
+    the nearest memory stands in for one that it lacks, nothing for another family."""
     rows, field = catalogue.accelerators(), "cluster.accelerator"
     of_family = fitting = [r for r in rows.values() if _is_of(r, family)]
     if not of_family:
         problem = "is not an accelerator of the catalogue"
-        raise DesignError(
-            field,
-            family,
-            rows,
-            problem=problem,
-        )
-    asked = []  # what, whether a row has it
-    if memory is not None:
-        asked.append((f"{memory} GB", lambda r: _holds(r, memory)))
-    if form and not form.startswith(("hbm", "oam")):
-        asked.append((form, lambda r: _has_form(r, form)))
-    if nvlink is not None:
-        link = "nvlink" if nvlink else "pcie"
-        asked.append((f"with{'' if nvlink else 'out'} NVLink", lambda r: link in r.scale_up))
-    for what, has in asked:
-        fitting = [r for r in fitting if has(r)]
-        if not fitting:
-            known = [f"{r.id} ({r.hbm_bytes / GB:.0f} GB)" for r in of_family]
-            if what == f"{memory} GB":
-                sizes = {round(r.hbm_bytes / GB) for r in of_family}
-                near = min(sizes, key=lambda size: abs(size - memory))
-            else:
-                near = None
-            problem = "is not in the catalogue"
-            raise DesignError(
-                field,
+        return None, "", [DesignError(field, family, rows, problem=problem)]
+    lacking, sizes = [], {round(r.hbm_bytes / GB) for r in of_family}
+    near = memory and min(sizes, key=lambda size: abs(size - memory))
+    link = "nvlink" if nvlink else "pcie"
+    for asked, what, kept, instead in (
+        (memory, f"{memory} GB", lambda r: _holds(r, memory), near),
+        (form and not form.startswith(("hbm", "oam")), form, lambda r: _has_form(r, form), None),
+        (
+            nvlink is not None,
+            f"with{'' if nvlink else 'out'} NVLink",
+            lambda r: link in r.scale_up,
+            None,
+        ),
+    ):
+        found = [r for r in fitting if asked and kept(r)]
+        if asked and not found:
+            said, known = (
                 f"{family.upper()} {what}",
-                known,
-                near,
-                problem=problem,
+                [f"{r.id} ({r.hbm_bytes / GB:.0f} GB)" for r in of_family],
             )
+            problem = "is not in the catalogue"
+            lacking.append(DesignError(field, said, known, instead, problem=problem))
+            found = [r for r in fitting if instead and _holds(r, instead)]
+        fitting = found or fitting
     plain_name = [r for r in fitting if family in map(_flat, (r.id, *r.aliases))]
-    usual = (plain_name or fitting)[0].id
-    several = len(fitting) > 1
-    return usual, "the usual one of " + ", ".join(r.id for r in fitting) if several else ""
+    usual = "the usual one of " + ", ".join(r.id for r in fitting) if len(fitting) > 1 else ""
+    return (plain_name or fitting)[0].id, usual, lacking
 
 
 def _has_form(row, form: str) -> bool:

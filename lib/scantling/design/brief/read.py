@@ -119,43 +119,22 @@ def _named(fields):
 
 
 def _accelerator(notes: Notes):
+    """The card, with the nearest memory where the catalogue lacks the one that was said; what it
+    lacks is listed as ignored."""
     facts, said, field = notes.facts, notes.said, "cluster.accelerator"
-    if "accelerator" in facts:
-        found = _nearest_card(notes, *facts["accelerator"], facts.get("nvlink"))
-        if found is None:
-            return
-        id, why = found
-        words = ", ".join(said[k] for k in ("accelerator", "nvlink") if k in said)
-        notes.fields[field] = id
-        notes.note(
-            words,
-            field,
-            id,
-            why,
-        )
-        if why:
-            notes.assume(field, id, why)
-    elif "nvlink" in facts:
-        notes.note(said["nvlink"], why="no accelerator is named")
-
-
-def _nearest_card(
-    notes: Notes,
-    family,
-    memory,
-    form,
-    nvlink,
-) -> tuple[str, str] | None:
-    """(id, why) of the card, with the nearest memory where the catalogue lacks the one that was
-    said; what it lacks is listed as ignored. None where it has no card of the family."""
-    for asked in ((memory, form, nvlink), (None, form, nvlink), (None, None, None)):
-        try:
-            return choose_accelerator(family, *asked)
-        except DesignError as e:
-            notes.ignore(notes.said["accelerator"], plain(str(e), 200))
-            if e.nearest:
-                return choose_accelerator(family, e.nearest, *asked[1:])
-    return None
+    if "accelerator" not in facts:
+        if "nvlink" in facts:
+            notes.note(said["nvlink"], why="no accelerator is named")
+        return
+    id, why, lacking = choose_accelerator(*facts["accelerator"], facts.get("nvlink"))
+    for error in lacking:
+        notes.ignore(said["accelerator"], plain(str(error), 200))
+    if id is None:
+        return
+    notes.fields[field] = id
+    notes.note(", ".join(said[k] for k in ("accelerator", "nvlink") if k in said), field, id, why)
+    if why:
+        notes.assume(field, id, why)
 
 
 def _racks(notes: Notes):
