@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from copy import copy
 
 _SHOWN = 8  # choices printed before the list is cut
@@ -79,6 +79,17 @@ class DesignError(ValueError):
         moved = copy(self)
         moved.field = f"{prefix}.{self.field}" if self.field else prefix
         return moved
+
+
+def refuse(rules, given: Mapping, names: Mapping[str, str] | None = None) -> None:
+    """One DesignError for the first of `rules` (field, whether it holds, what is allowed, and if
+    it has them what is wrong and the nearest) that does not hold."""
+    for field, holds, allowed, *more in rules:
+        if not holds:
+            problem, nearest = (*more, "", None)[:2]
+            raise DesignError(
+                (names or {}).get(field, field), given[field], allowed, nearest, problem=problem
+            )
 
 
 _OTHER_WORDS = re.compile(r"(?<![a-z])[gt]pu(?![a-z])")

@@ -84,7 +84,7 @@ class Derived:
     ):
         """The derived value, whatever was given."""
         self.fields[field] = value
-        self.assumed.append(Assumed(f"{self.section}.{field}", value, why))
+        self.assumed.append(Assumed(f"{self.section}.{field}".lstrip("."), value, why))
         return value
 
 

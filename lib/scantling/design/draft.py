@@ -9,7 +9,7 @@ from statistics import median
 
 from .. import catalogue
 from ..base.errors import DesignError, plain
-from ..base.records import Assumed
+from ..base.records import Assumed, Derived
 from ..base.units import DAY_S
 from ..catalogue.models.entries import build_model, entries, entry
 from ..catalogue.models.shape import parameters
@@ -17,7 +17,7 @@ from . import file as design_yaml
 from .brief.grammar import Read
 from .brief.read import Brief
 from .design import Design, put
-from .resolve import SEQ_LEN, resolve
+from .resolve import SEQ_LEN, resolve, within
 
 _START = "h100-sxm"  # accelerator when only a model is named
 _STATE_BYTES = 18.0  # bf16 weights, fp32 gradients, fp32 master copy and two moments
@@ -41,9 +41,8 @@ def draft(
     states (18 bytes a parameter) that also meets a stated deadline at 40 % MFU. A field with
     which `check` raises DesignError is ignored, with the reason.
     """
-    fields = dict(brief.fields) if brief else {}
-    assumed = list(brief.assumed) if brief else []
-    ignored = list(brief.ignored) if brief else []
+    brief, given = brief or Brief(), brief is not None
+    fields, ignored = dict(brief.fields), list(brief.ignored)
     if like is not None:
         if _given(fields, "model"):
             raise DesignError(
@@ -55,162 +54,65 @@ def draft(
         fields["model"] = entry(like, "--like").id
     while True:
         try:
-            gaps = _gaps(fields, brief.amounts if brief else {})
-            design = _built(
-                {
-                    **fields,
-                    **{a.field: a.value for a in gaps},
-                }
-            )
+            gaps = _gaps(fields, brief.amounts)
+            parts = _nested(fields | gaps.fields)
+            design = Design.from_data({"model": {}, "cluster": {}, "job": {}} | parts)
             check(design)
-            return design, [*assumed, *gaps], ignored
+            return design, [*brief.assumed, *gaps.assumed], ignored
         except DesignError as e:
-            wrong = next((k for k in fields if f"{e.field}.".startswith(f"{k}.")), None)
-            wrong = wrong or next((k for k in fields if k.startswith(f"{e.field}.")), None)
-            if brief is None or wrong is None:
+            around = [k for k in fields if f"{e.field}.".startswith(f"{k}.")]
+            below = [k for k in fields if k.startswith(f"{e.field}.")]
+            wrong = next(iter(around + below), None)
+            if not given or wrong is None:
                 raise
-            ignored.append(
-                Read(
-                    f"{wrong} {fields.pop(wrong)}",
-                    "",
-                    None,
-                    plain(str(e), 300),
-                )
-            )
+            ignored.append(Read(f"{wrong} {fields.pop(wrong)}", "", None, plain(str(e), 300)))
 
 
-def _built(fields: dict) -> Design:
-    """The design of fields by dotted path."""
-    data: dict = {
-        "scantling": 1,
-        "model": {},
-        "cluster": {},
-        "job": {},
-    }
-    for path, value in fields.items():
-        put(
-            data,
-            path,
-            value,
-        )
-    return Design.from_data(data)
-
-
-def _gaps(fields: dict, amounts: dict) -> list[Assumed]:
-    """What has to stand in a design and was not said, each with its rule."""
-    gaps = []
-
-    def gap(
-        path: str,
-        value,
-        why: str,
-    ):
-        if not _given(fields, path):
-            gaps.append(
-                Assumed(
-                    path,
-                    value,
-                    why,
-                )
-            )
-
-    gap(
-        "model",
-        _MODEL,
-        "no model is named: a common one to start from",
-    )
-    shape = {
-        "layers",
-        "hidden",
-        "heads",
-    }
-    named = {k.removeprefix("model.") for k in fields if k.startswith("model.")}
-    if named and not named & {"size", "like"} and not shape <= named:
-        active = fields.get("model.active")
-        times = _usual_sparsity() if active else 1.0
-        why = f"{times:.3g} x the active parameters, the median of the catalogue's MoE models"
-        size = float(f"{times * active:.3g}") if active else _SIZE
-        gap(
-            "model.size",
-            size,
-            why if active else "no size is given: a common one to start from",
-        )
-    gap(
-        "cluster.accelerator",
-        _START,
-        "no accelerator is named: a common one to start from",
-    )
-    params = _params(fields, gaps)
-    if not _given(fields, "job.tokens"):
-        gaps += _tokens(
-            fields,
-            amounts,
-            params.total,
-        )
-    known = fields | {a.field: a.value for a in gaps}
-    if not _given(fields, "cluster.devices"):
-        devices, why = _devices(known, params)
-        gap(
-            "cluster.devices",
-            devices,
-            why,
-        )
-    return gaps
-
-
-def _params(fields: dict, gaps: list):
-    """Parameters of the model as far as it is settled."""
+def _nested(fields: dict) -> dict:
+    """Fields by dotted path as the sections of a design."""
     data: dict = {}
-    known = fields | {a.field: a.value for a in gaps}
-    for path, value in known.items():
-        if path.partition(".")[0] == "model":
-            put(
-                data,
-                path,
-                value,
-            )
-    spec = data["model"]
-    try:
-        return parameters(entry(spec).model if isinstance(spec, str) else build_model(spec)[0])
-    except DesignError as e:
-        raise e if e.field.startswith("model") else e.at("model") from None
+    for path, value in fields.items():
+        put(data, path, value)
+    return data
+
+
+def _gaps(fields: dict, amounts: dict) -> Derived:
+    """What has to stand in a design and was not said, each with its rule."""
+    gaps = Derived(fields, "")
+    named = {k.removeprefix("model.") for k in fields if k.startswith("model.")}
+    if not _given(fields, "model"):
+        gaps.note("model", _MODEL, "no model is named: a common one to start from")
+    elif named and not named & {"size", "like"} and not {"layers", "hidden", "heads"} <= named:
+        size, why = _SIZE, "no size is given: a common one to start from"
+        if active := fields.get("model.active"):
+            times = _usual_sparsity()
+            size = float(f"{times * active:.3g}")
+            why = f"{times:.3g} x the active parameters, the median of the catalogue's MoE models"
+        gaps.take("model.size", size, why)
+    if not _given(fields, "cluster.accelerator"):
+        why = "no accelerator is named: a common one to start from"
+        gaps.note("cluster.accelerator", _START, why)
+    of_model = {k: v for k, v in gaps.fields.items() if k.partition(".")[0] == "model"}
+    model, _ = within("model", build_model, _nested(of_model)["model"])
+    params = parameters(model)
+    if "examples" in amounts:
+        seq_len, epochs = fields.get("job.seq_len") or SEQ_LEN, amounts.get("epochs", 1)
+        why = f"{amounts['examples']:,.0f} examples x {epochs:g} epochs, each a full sequence of "
+        tokens = amounts["examples"] * epochs * float(seq_len)
+        gaps.take("job.tokens", tokens, f"{why}{seq_len:,} tokens")
+    elif "tokens_per_param" in amounts:
+        each = amounts["tokens_per_param"]
+        why = f"{each:g} tokens a parameter (20: Hoffmann et al. 2022, table 3)"
+        gaps.take("job.tokens", float(f"{each * params.total:.4g}"), why)
+    if "cluster.devices" not in fields:
+        gaps.note("cluster.devices", *_devices(gaps.fields, params))
+    return gaps
 
 
 def _usual_sparsity() -> float:
     """Median of total over active parameters of the MoE models of the catalogue."""
     counts = [parameters(e.model) for e in entries().values() if e.model.is_moe]
     return median(c.total / c.active for c in counts)
-
-
-def _tokens(
-    fields: dict,
-    amounts: dict,
-    params: float,
-) -> list[Assumed]:
-    """Tokens from examples and epochs, or from tokens a parameter."""
-    if "examples" in amounts:
-        seq_len = fields.get("job.seq_len") or SEQ_LEN
-        epochs = amounts.get("epochs", 1)
-        why = f"{amounts['examples']:,.0f} examples x {epochs:g} epochs, each a full sequence of "
-        why += f"{seq_len:,} tokens"
-        return [
-            Assumed(
-                "job.tokens",
-                amounts["examples"] * epochs * float(seq_len),
-                why,
-            )
-        ]
-    if "tokens_per_param" in amounts:
-        each = amounts["tokens_per_param"]
-        why = f"{each:g} tokens a parameter (20: Hoffmann et al. 2022, table 3)"
-        return [
-            Assumed(
-                "job.tokens",
-                float(f"{each * params:.4g}"),
-                why,
-            )
-        ]
-    return []
 
 
 def _devices(fields: dict, params) -> tuple[int, str]:
@@ -256,18 +158,7 @@ def commented(
         gaps.setdefault(a.field.partition(".")[0], []).append(a)
     for key, info in type(design).model_fields.items():
         if key in data or key in gaps and key in _SECTIONS:
-            value, of_key = data.get(key, {}), gaps.pop(key, [])
-            lines.append("")
-            if isinstance(value, dict):
-                lines += _section(
-                    key,
-                    value,
-                    info.description,
-                    of_key,
-                )
-            else:
-                lines.append(_line(f"{key}: {design_yaml.inline(value)}", info.description))
-                lines += [f"# {_said(a)}" for a in of_key]
+            lines += ["", *_section(key, data.get(key, {}), info.description, gaps.pop(key, ()))]
     for rest in gaps.values():
         lines += ["", *(f"# {_said(a)}" for a in rest)]
     return "\n".join(lines) + "\n"
@@ -276,25 +167,21 @@ def commented(
 _SECTIONS = ("job", "reliability", "prices")
 
 
-def _section(
-    key,
-    value,
-    what,
-    assumed,
-):
+def _section(key: str, value, what: str, assumed):
     """Lines of a section: its fields, and what was assumed beside them."""
+    if not isinstance(value, dict):
+        head = _line(f"{key}: {design_yaml.inline(value)}", what)
+        return [head, *(f"# {_said(a)}" for a in assumed)]
     known = {name: info.description for name, info in Design.section_fields(key).items()}
     lines = [_line(f"{key}:", what)]
     lines += [_line(f"  {k}: {design_yaml.inline(v)}", known.get(k)) for k, v in value.items()]
     for a in assumed:
-        name, plain_value = a.field.partition(".")[2], a.value
-        if name in value:
-            continue
-        if name in known and not isinstance(plain_value, (dict, list, tuple, type(None))):
-            head = f"  # {name}: {design_yaml.inline(plain_value)}"
-            lines.append(_line(head, f"assumed: {plain(a.why, 200)}"))
-        else:
-            lines.append(f"  # {_said(a)}")
+        name = a.field.partition(".")[2]
+        said = f"  # {_said(a)}"
+        if name in known and not isinstance(a.value, (dict, list, tuple, type(None))):
+            head = f"  # {name}: {design_yaml.inline(a.value)}"
+            said = _line(head, f"assumed: {plain(a.why, 200)}")
+        lines += [said] * (name not in value)
     return lines
 
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from .. import catalogue
-from ..base.errors import DesignError
+from ..base.errors import DesignError, refuse
 from ..base.records import Assumed, Derived, get, record
 from ..catalogue.families import family
 from ..catalogue.models.entries import build_model
@@ -213,23 +213,16 @@ def _sync(spec, assumed) -> Sync:
                 1,
                 problem="contradicts job.sync.kind synchronous",
             )
-        width = new.take("compress_bits", 0, "gradients as they are") / 8
-        assumed += new.assumed
-        return Sync(
-            kind=kind,
-            local_steps=1,
-            exchange_bytes=width,
-        )
-    why = "the fewest whose exchange takes 2 % of the time, from 24 to 500, the published numbers"
-    found = Sync(
-        local_steps=new.take("local_steps", 0, f"0: searched with the plan, {why}"),
-        exchange_bytes=new.take("compress_bits", 32, "fp32, as DiLoCo's; 8 and 4 are published")
-        / 8,
-        outer_optimizer=new.take("outer_optimizer", "nesterov", "DiLoCo's, and all that followed"),
-        overlap=new.take("overlap", False, "the exchange is waited for"),
-    )
+        new.fields["local_steps"] = 1
+        new.take("compress_bits", 0, "gradients as they are")
+    else:
+        why = "the fewest whose exchange takes 2 % of the time, from 24 to 500, "
+        new.take("local_steps", 0, f"0: searched with the plan, {why}the published numbers")
+        new.take("compress_bits", 32, "fp32, as DiLoCo's; 8 and 4 are published")
+        new.take("outer_optimizer", "nesterov", "DiLoCo's, and all that followed")
+        new.take("overlap", False, "the exchange is waited for")
     assumed += new.assumed
-    return found
+    return Sync(exchange_bytes=new.fields.pop("compress_bits") / 8, **new.fields)
 
 
 def _title(
@@ -253,43 +246,32 @@ def _not_beyond_peak(
     cluster,
 ):
     """A measured speed that the devices' dense peak rules out is a slip of a unit."""
-    phase, chip = phases[main_phase(phases)], cluster.accelerator
     rate, step = (measured.get(k) for k in ("tokens_per_s_per_device", "step_s"))
     if rate is None and step is None:
         return
+    phase, chip = phases[main_phase(phases)], cluster.accelerator
     per_token = flops_per_token(model, phase.seq_len).total
     most = MOST_MFU * chip.peak_flops(phase.precision) / per_token  # tokens/s of a device
     least = phase.global_batch * phase.seq_len / (cluster.devices * most)
-    peak = f"{MOST_MFU:.0%} of the dense {phase.precision} peak of "
-    for field, value, beyond, allowed in (
-        (
-            "tokens_per_s_per_device",
-            rate,
-            (rate or 0) > most,
-            f"at most {most:.4g}: {peak}{chip.name}",
-        ),
-        (
-            "step_s",
-            step,
-            (step or math.inf) < least,
-            f"at least {least:.4g} s: {peak}{cluster.devices:,} {chip.name}",
-        ),
-    ):
-        if beyond:
-            raise DesignError(
-                f"measured.{field}",
-                value,
-                allowed,
-                problem="is beyond the hardware",
-            )
+    of = f"{MOST_MFU:.0%} of the dense {phase.precision} peak of"
+    at_most, at_least = (
+        f"at most {most:.4g}: {of} {chip.name}",
+        f"at least {least:.4g} s: {of} {cluster.devices:,} {chip.name}",
+    )
+    beyond = "is beyond the hardware"
+    rules = (
+        ("tokens_per_s_per_device", not rate or rate <= most, at_most, beyond),
+        ("step_s", not step or step >= least, at_least, beyond),
+    )
+    within("measured", refuse, rules, measured)
 
 
 @lru_cache(maxsize=256)
 def _cluster(spec: str):
-    return _at("cluster", build_cluster, json.loads(spec))
+    return within("cluster", build_cluster, json.loads(spec))
 
 
-def _at(section, build, *arguments):
+def within(section, build, *arguments):
     """What `build` makes; its errors name the section."""
     try:
         return build(*arguments)
@@ -314,7 +296,7 @@ def _built_model(
     folder: str,
     changed: float,
 ):
-    model, assumed = _at(
+    model, assumed = within(
         "model",
         build_model,
         json.loads(spec),

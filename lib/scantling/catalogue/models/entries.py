@@ -13,14 +13,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ...base.errors import DesignError
+from ...base.errors import DesignError, refuse
 from ...base.files import csv_rows
 from ...base.records import Assumed, Derived, Lines, record
 from ..load import HERE, by_id, filled, find, indexed
 from ..records import Sourced
 from .hf import from_hf
 from .patterns import SLIDING, counts, layers_of
-from .shape import GATED, Model, attention_kind, check_fields, check_model, part, parts_of, refuse
+from .shape import GATED, Model, attention_kind, check_fields, check_model, part, parts_of
 from .sizing import MLA, from_size
 
 

@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from dataclasses import fields
 from functools import partial
 from itertools import chain
-from types import MappingProxyType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from ...base.errors import DesignError
+from ...base.errors import DesignError, refuse
 from ...base.records import Lines, record
 from ...blocks import KINDS
 from ...blocks.embedding import Embedding
@@ -244,17 +244,6 @@ def check_model(model: Model, read_as: dict[str, str] | None = None) -> Model:
     refuse(_rules(model, names), vars(model), names)
     other_mixers(model)
     return model
-
-
-def refuse(rules, given: Mapping, names: Mapping = MappingProxyType({})) -> None:
-    """One DesignError for the first of `rules` (field, whether it holds, what is allowed, and if
-    it has them what is wrong and the nearest) that does not hold."""
-    for field, holds, allowed, *more in rules:
-        if not holds:
-            problem, nearest = (*more, "", None)[:2]
-            raise DesignError(
-                names.get(field, field), given[field], allowed, nearest, problem=problem
-            )
 
 
 def part(field: str, whole: str, divides: bool, given, names: Mapping[str, str], besides=""):

@@ -3,6 +3,7 @@ words were taken to mean."""
 
 from __future__ import annotations
 
+from dataclasses import field
 from functools import partial
 
 from ... import catalogue
@@ -24,11 +25,11 @@ class Brief:
     """Fields by dotted path, the words each came from, the words that set nothing, and the readings
     that were a choice. `amounts`: what tokens follow from when the model is known."""
 
-    fields: dict
-    read: tuple[Read, ...]
-    ignored: tuple[Read, ...]
-    assumed: tuple[Assumed, ...]
-    amounts: dict
+    fields: dict = field(default_factory=dict)
+    read: tuple[Read, ...] = ()
+    ignored: tuple[Read, ...] = ()
+    assumed: tuple[Assumed, ...] = ()
+    amounts: dict = field(default_factory=dict)
 
 
 def read_brief(text: str) -> Brief:
