@@ -347,7 +347,7 @@ def by_scaling_laws(design, compute_flops: float | None = None) -> dict:
         own = dict(zip(said, (None, "this design", n, d, "", "")))
         rows.append(own | _trained(now))
     for a in allocations(compute_flops):
-        rows.append({k: getattr(a, k) for k in said} | _trained(_dense(now, a.params, a.tokens)))
+        rows.append(a | _trained(_dense(now, a["params"], a["tokens"])))
     for row in rows:
         params, tokens = row["params"], row["tokens"]
         row |= {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-import math
+from contextlib import suppress
 from dataclasses import fields
 from datetime import date
 from itertools import chain
@@ -12,6 +12,7 @@ from itertools import chain
 from ..base.errors import DesignError, plain
 from ..base.files import read_text
 from . import accelerator, prices
+from .load import filled
 from .pricing import KINDS, QUOTE, newest
 from .records import Price
 from .words import RENTS
@@ -29,62 +30,37 @@ def prices_with(path) -> dict[str, dict[str, Price | None]]:
         raise DesignError(plain(str(path), 200), problem="holds no prices")
     rents = (*prices(category="rent"), *own)
     items = dict.fromkeys(p.item for p in own)
-    return {
-        item: {
-            kind: newest(
-                item,
-                rents,
-                kind,
-            )
-            for kind in RENTS
-        }
-        for item in items
-    }
+    return {item: {kind: newest(item, rents, kind) for kind in RENTS} for item in items}
+
+
+OWN = {
+    "category": "rent",
+    "kind": QUOTE,
+    "verified": "text",
+    "unit": "USD/device-hour",
+    "provider": "own",
+    "source": "own table",
+}
 
 
 def _price(row: dict, where: str) -> Price:
-    names = {f.name for f in fields(Price)}
     given = {k: v for k, v in row.items() if v}
-    if None in row or given.keys() - names:
+    if None in row or given.keys() - {f.name for f in fields(Price)}:
         raise DesignError(
             where,
             allowed="item, value and if you like kind, date, provider, source, low, high",
             problem="has other columns",
         )
-    blank = dict.fromkeys(names, "") | {
-        "category": "rent",
-        "kind": QUOTE,
-        "verified": "text",
-    }
-    blank |= {
-        "unit": "USD/device-hour",
-        "provider": "own",
-        "source": "own table",
-    }
-    full = blank | {"date": date.today().isoformat()} | given
+    full = OWN | {"item": "", "date": date.today().isoformat()} | given
     kinds = (QUOTE, *chain(*KINDS.values()))
     if full["kind"] not in kinds:
-        raise DesignError(
-            f"{where}, kind",
-            full["kind"],
-            kinds,
-        )
-    return Price(
-        **full
-        | {"item": accelerator(full["item"], f"{where}, item").id}
-        | {name: _number(full[name], f"{where}, {name}") for name in NUMBERS}
-    )
-
-
-def _number(text: str, where: str) -> float:
-    try:
-        value = float(text or "nan")
-    except ValueError:
-        value = -1.0
-    if value <= 0 or value > 1e6 or math.isnan(value) and where.endswith("value"):
-        raise DesignError(
-            where,
-            text,
-            "USD per device-hour, above 0",
-        )
-    return value
+        raise DesignError(f"{where}, kind", full["kind"], kinds)
+    full["item"] = accelerator(full["item"], f"{where}, item").id
+    for name in [n for n in NUMBERS if n == "value" or n in given]:
+        text = given.get(name, "")
+        with suppress(ValueError):
+            if 0 < float(text) <= 1e6:
+                continue
+        raise DesignError(f"{where}, {name}", text, "USD per device-hour, above 0")
+    (price,) = filled(Price, [full])
+    return price

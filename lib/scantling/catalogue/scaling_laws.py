@@ -107,14 +107,13 @@ def compute_optimal(compute_flops, law="besiroglu-2024"):
     if row.frontier is not None:
         k, a, k_tokens, b = row.frontier
         size = k * (compute / row.unit_flops) ** a
-        tokens = k_tokens * (compute / row.unit_flops) ** b if k_tokens else compute / (6 * size)
+        if k_tokens:
+            return size[()], (k_tokens * (compute / row.unit_flops) ** b)[()]
     else:
         _, big_a, alpha, big_b, beta = row.surface
-        size = (alpha * big_a / (beta * big_b)) ** (1 / (alpha + beta)) * (compute / 6) ** (
-            beta / (alpha + beta)
-        )
-        tokens = compute / (6 * size)
-    return size[()], tokens[()]
+        power = 1 / (alpha + beta)
+        size = (alpha * big_a / (beta * big_b)) ** power * (compute / 6) ** (beta * power)
+    return size[()], (compute / (6 * size))[()]
 
 
 def loss(
@@ -143,43 +142,20 @@ def loss(
     )
 
 
-@record
-class Allocation:
-    """What one law makes of a compute budget: parameters and tokens."""
-
-    law: str
-    title: str
-    params: float
-    tokens: float
-    caveat: str
-    source: str
-
-    @property
-    def tokens_per_param(self) -> float:
-        return self.tokens / self.params
-
-
-def allocations(compute_flops):
-    """Every law's answer to one budget, so that their spread is seen. [tuple of Allocation, in the
-    order of LAWS]
+def allocations(compute_flops) -> list[dict]:
+    """Every law's answer to one budget, so that their spread is seen: {law, title, params, tokens,
+    caveat, source} of each, in the order of LAWS.
 
     DeepSeek's FLOP per token becomes parameters as M/6, which leaves attention in: a little too
     many.
     """
     rows = []
-    for law in LAWS.values():
-        size, tokens = (float(x) for x in compute_optimal(compute_flops, law.id))
+    for id, law in LAWS.items():
+        size, tokens = map(float, compute_optimal(compute_flops, id))
         params = size / 6 if law.size == "non-embedding FLOP per token" else size
         said = {name: getattr(law, name) for name in ("title", "caveat", "source")}
-        rows.append(
-            Allocation(
-                law=law.id,
-                params=params,
-                tokens=tokens,
-                **said,
-            )
-        )
-    return tuple(rows)
+        rows.append({"law": id, "params": params, "tokens": tokens} | said)
+    return rows
 
 
 def batch_size(x, law="zhang-2024"):
@@ -239,31 +215,22 @@ def batch_advice(
     compute_flops, final_loss : float, optional
         Bring in the laws that need them.
     """
-    known = {
-        "tokens": tokens,
-        "compute": compute_flops,
-        "loss": final_loss,
-    }
-    found = {
-        "critical": {},
-        "optimal": {},
-    }
-    for law in BATCH_LAWS.values():
+    known = {"tokens": tokens, "compute": compute_flops, "loss": final_loss}
+    found: dict = {"critical": {}, "optimal": {}}
+    for id, law in BATCH_LAWS.items():
         if known[law.of] is not None:
-            found[law.kind][law.id] = float(batch_size(known[law.of], law.id))
+            found[law.kind][id] = float(batch_size(known[law.of], id))
     critical = found["critical"]
     low, high = min(critical.values()), max(critical.values())
     standing = "small" if batch_tokens <= low else "large" if batch_tokens > high else "contested"
-    extra = sorted(
-        float(BATCH_LAWS[name].overhead * batch_tokens / c) for name, c in critical.items()
-    )
+    extra = [float(BATCH_LAWS[id].overhead * batch_tokens / c) for id, c in critical.items()]
     return BatchAdvice(
         batch_tokens=float(batch_tokens),
         critical_tokens=critical,
         optimal_tokens=found["optimal"],
         standing=standing,
-        extra_tokens=(extra[0], extra[-1]),
-        flags=tuple([*_TABLES["flags"][standing], _SPECIALIST]),
+        extra_tokens=(min(extra), max(extra)),
+        flags=(*_TABLES["flags"][standing], _SPECIALIST),
     )
 
 
@@ -291,10 +258,10 @@ class RateAdvice:
     """Where a peak learning rate starts: the geometric mean of the published laws, each of them
     and their spread; `start` is None, with the reason in `why`, where nothing is published."""
 
-    start: float | None
-    low: float | None
-    high: float | None
-    laws: tuple[dict, ...]  # {law, value, source}
+    start: float | None = None
+    low: float | None = None
+    high: float | None = None
+    laws: tuple[dict, ...] = ()  # {law, value, source}
     why: str
 
 
@@ -309,41 +276,20 @@ def learning_rate_advice(
     None for weights that start from a checkpoint, for an optimizer without a published relation to
     AdamW, and where the laws differ by more than DISAGREE, far outside what they are fitted on.
     """
-    factors = _TABLES["rates_of"].get(optimizer)
+    factors, no = _TABLES["rates_of"].get(optimizer), _TABLES["no_rate"]
     if from_checkpoint or factors is None:
-        why = _TABLES["no_rate"]["checkpoint" if from_checkpoint else "optimizer"]
-        why = why.format(optimizer=optimizer)
-        return RateAdvice(
-            start=None,
-            low=None,
-            high=None,
-            laws=(),
-            why=why,
-        )
+        why = no["checkpoint" if from_checkpoint else "optimizer"]
+        return RateAdvice(why=why.format(optimizer=optimizer))
     middle = math.sqrt(factors["low"] * factors["high"])
-    values = [middle * float(peak_learning_rate(params, tokens, law)) for law in LR_LAWS]
-    laws = tuple(
-        {
-            "law": law.id,
-            "value": value,
-            "source": law.source,
-        }
-        for law, value in zip(LR_LAWS.values(), values)
-    )
-    apart = max(values) / min(values)
-    if apart > DISAGREE:
-        why = _TABLES["no_rate"]["apart"].format(apart=apart)
-        return RateAdvice(
-            start=None,
-            low=None,
-            high=None,
-            laws=laws,
-            why=why,
-        )
+    values = {id: middle * float(peak_learning_rate(params, tokens, id)) for id in LR_LAWS}
+    laws = tuple({"law": k, "value": v, "source": LR_LAWS[k].source} for k, v in values.items())
+    low, high = min(values.values()), max(values.values())
+    if high / low > DISAGREE:
+        return RateAdvice(laws=laws, why=no["apart"].format(apart=high / low))
     return RateAdvice(
-        start=float(f"{math.prod(values) ** (1 / len(values)):.2g}"),
-        low=min(values) * factors["low"] / middle,
-        high=max(values) * factors["high"] / middle,
+        start=float(f"{math.prod(values.values()) ** (1 / len(values)):.2g}"),
+        low=low * factors["low"] / middle,
+        high=high * factors["high"] / middle,
         laws=laws,
         why="" if middle == 1 else factors["source"],
     )
