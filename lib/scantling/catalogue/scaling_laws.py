@@ -304,8 +304,7 @@ def tokens_for_loss(
     A/N^alpha))^(1/beta). inf where the surface does not reach it at that size. Raises ValueError
     as `loss`."""
     at_size = float(loss(params, math.inf, law))
-    row = _law(LAWS, law)
-    *_, big_b, beta = row.surface
+    *_, big_b, beta = _law(LAWS, law).surface
     room = target - at_size
     return (big_b / room) ** (1 / beta) if room > 0 else math.inf
 

@@ -149,10 +149,9 @@ def _changed(base: Model, changes: Mapping[str, Any]) -> tuple[Model, tuple[Assu
         for k in ("layers", "heads", "hidden")
     )
     if base.windowed_layers and layers != base.layers:
-        windowed = round(layers * base.windowed_layers / base.layers)
         new.take(
             "windowed_layers",
-            windowed,
+            round(layers * base.windowed_layers / base.layers),
             "the row's share of the layers",
         )
     if base.kv_heads == base.heads != heads:

@@ -24,107 +24,47 @@ LETTERS = {letter: word for word, letter in words_that("letter").items()}
 _SHARED = re.compile(r"shared\([^()]*\)")
 
 
-def wrong(
-    pattern,
-    problem: str,
-    allowed,
-    nearest=None,
-):
+_GROUP = re.compile(r"(?<![^,(])(?:(\d+)\*)?\(([^()]*)\)(?![^,)])")
+
+
+def wrong(pattern, problem: str, allowed, nearest=None):
     """The refusal of a pattern."""
-    return DesignError(
-        "model.pattern",
-        pattern,
-        allowed,
-        nearest,
-        problem=problem,
-    )
+    return DesignError("model.pattern", pattern, allowed, nearest, problem=problem)
 
 
 @cache
 def layers_of(pattern: str) -> tuple[tuple[str, ...], ...]:
     """The layers of a pattern in order, each the blocks in it. Raises DesignError."""
-    if pattern and not set(pattern) - set(LETTERS):
+    if not set(pattern) - set(LETTERS):
         return tuple((LETTERS[letter],) for letter in pattern)
-    text = _SHARED.sub(
-        "shared",
-        re.sub(
-            r"\s",
-            "",
-            str(pattern),
-        ),
-    )
-    found, rest = _sequence(
-        re.sub(
-            r"\(([^(),]*)\)",
-            r"\1",
-            text,
-        ),
-        pattern,
-    )
-    if rest:
-        raise wrong(
-            pattern,
-            f"has a bracket too many before {rest[:20]!r}",
-            "n*(a,b) groups",
-        )
-    return tuple(found)
+    text = _SHARED.sub("shared", re.sub(r"\s", "", pattern))
+    text = re.sub(r"\(([^(),]*)\)", r"\1", text)
 
+    def repeated(times: str | None, of: list, room: int = MOST_LAYERS) -> list:
+        if times and int(times) < 1:
+            raise wrong(pattern, "repeats a layer 0 times", "n of at least 1 in n*", 1)
+        if int(times or 1) * len(of) > room:
+            raise wrong(pattern, "has too many layers", f"at most {MOST_LAYERS:,}")
+        return of * int(times or 1)
 
-def _sequence(text: str, pattern: str) -> tuple[list, str]:
-    """The layers up to the closing bracket or the end, and what follows it."""
+    groups = 1
+    while groups:
+        text, groups = _GROUP.subn(lambda m: ",".join(repeated(m[1], m[2].split(","))), text)
+    if set(text) & set("()"):
+        raise wrong(pattern, "has brackets that do not match", "n*(a,b) groups")
     found: list = []
-    while text and not text.startswith(")"):
-        times, word, group = 1, None, None
-        count = re.match(r"(\d+)\*", text)
-        if count:
-            times, text = int(count[1]), text[count.end() :]
-            if times < 1:
-                raise wrong(
-                    pattern,
-                    "repeats a layer 0 times",
-                    "n of at least 1 in n*",
-                    1,
-                )
-        if text.startswith("("):
-            group, text = _sequence(text[1:], pattern)
-            if not text.startswith(")"):
-                raise wrong(
-                    pattern,
-                    "has a bracket that is not closed",
-                    "n*(a,b) groups",
-                )
-            text = text[1:]
-        else:
-            word = re.match(r"[^(),]*", text)[0]
-            group, text = [_layer(word, pattern)], text[len(word) :]
-        if len(found) + times * len(group) > MOST_LAYERS:
-            raise wrong(
-                pattern,
-                "has too many layers",
-                f"at most {MOST_LAYERS:,}",
-            )
-        found += group * times
-        if text.startswith(","):
-            text = text[1:]
-        elif text and not text.startswith(")"):
-            raise wrong(
-                pattern,
-                f"does not go on with {text[:20]!r}",
-                "layers separated by ,",
-            )
-    return found, text
+    for layer in text.removesuffix(",").split(","):
+        times, word = re.match(r"(?:(\d+)\*)?(.*)", layer).groups()
+        found += repeated(times, [_layer(word, pattern)], MOST_LAYERS - len(found))
+    return tuple(found)
 
 
 def _layer(word: str, pattern: str) -> tuple[str, ...]:
     blocks = tuple(re.split(r"[+|>]", word))
     for block in blocks:
         if block not in WORDS:
-            raise wrong(
-                pattern,
-                f"has no block named {block!r}" if block else "has an empty layer",
-                list(WORDS),
-                closest(block, WORDS),
-            )
+            problem = f"has no block named {block!r}" if block else "has an empty layer"
+            raise wrong(pattern, problem, list(WORDS), closest(block, WORDS))
     return blocks
 
 
@@ -160,34 +100,25 @@ def _counts(pattern: str) -> dict[str, int]:
     found: Counter = Counter()
     for layer in layers_of(pattern):
         words = counted(layer)
-        if not {"moe", "mlp"} & {*words}:
-            found["bare"] += 1
-        if not {*words} - {
-            "mlp",
-            "beside",
-            "moe",
-        }:
-            found["still"] += 1
-        found.update(words)
-        found["layers"] += 1
-    return dict(found)
+        found["bare"] += not {"moe", "mlp"} & {*words}
+        found["still"] += not {*words} - {"mlp", "beside", "moe"}
+        found.update([*words, "layers"])
+    return {k: n for k, n in found.items() if n}
 
 
 def written(layers) -> str:
     """The pattern of layers, each as text, with repeats folded."""
     out, i = [], 0
     while i < len(layers):
-        best = (0, 1, 1)
+        best = (0, -1, 1)  # layers saved, - width, times
         for width in range(1, 13):
             group, times = layers[i : i + width], 1
             while layers[i + times * width : i + (times + 1) * width] == group:
                 times += 1
-            if times > 1 or width == 1:
-                best = max(best, ((times - 1) * width, -width, times))
+            best = max(best, ((times - 1) * width, -width, times))
         _, width, times = best
-        width = abs(width)
-        group = layers[i : i + width]
-        inside = group[0] if width == 1 else f"({written(group)})"
+        group = layers[i : i - width]
+        inside = group[0] if width == -1 else f"({written(group)})"
         out.append(f"{times}*{inside}" if times > 1 else inside)
-        i += times * width
+        i -= times * width
     return ",".join(out)

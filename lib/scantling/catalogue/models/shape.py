@@ -441,11 +441,10 @@ def other_mixers(m) -> list[Block]:
             raise wrong(problem=f"names {name}, which mixes nothing")
         pairs = (pair.partition("=")[::2] for pair in given.split(",") if pair)
         try:
-            own = {k: float(v) if "." in v else int(v) for k, v in pairs}
             block = KINDS[name](
                 count=int(count),
                 hidden=m.hidden,
-                **own,
+                **{k: float(v) if "." in v else int(v) for k, v in pairs},
             )
         except (TypeError, ValueError):
             raise wrong(problem=f"does not give the dimensions of {name}") from None
@@ -576,10 +575,9 @@ def flops_per_token(model: Model | Shape, seq_len: Any) -> Flops:
     s = shape_of(model) if isinstance(model, Model) else model
     parts = _by_part(s.blocks, lambda b: b.flops(seq_len))
     mtp = parts.pop("mtp", 0)
-    named = {f.name: parts.get(f.name, 0) for f in fields(Flops) if f.name not in ("total", "mtp")}
     return Flops(
         total=sum(parts.values()),
-        **named,
+        **{f.name: parts.get(f.name, 0) for f in fields(Flops) if f.name not in ("total", "mtp")},
         mtp=mtp,
     )
 

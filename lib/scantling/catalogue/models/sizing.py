@@ -58,12 +58,11 @@ def from_size(
     differ by a factor in depth and sparsity: give what is known. Raises DesignError where what is
     given contradicts the size.
     """
-    known = {k: v for k, v in given.items() if v is not None}
     return _Sizing(
         float(size),
         active,
         moe,
-        known,
+        {k: v for k, v in given.items() if v is not None},
     ).model(name)
 
 
@@ -231,8 +230,7 @@ class _Sizing(Derived):
         steps = [np.arange(1, 9) * 128, np.arange(2, 9) * 512, np.arange(4, 1025) * 1024]
         f, grid = self.fields, np.unique(np.concatenate(steps))
         if not self.active:
-            total = self._params(hidden=grid).total
-            return int(grid[np.argmin(np.abs(np.log(total / self.size)))])
+            return int(grid[np.argmin(np.abs(np.log(self._params(hidden=grid).total / self.size)))])
         # the experts' width is free: hidden is bounded by what the active count leaves for
         # attention and embedding
         idle = (self.size - self.active) * f["top_k"] / (f["experts"] - f["top_k"])
