@@ -162,7 +162,7 @@ def test_the_command_gives_the_same_by_address(cluster, tmp_path, capsys):
 
 def test_a_worker_that_dies_changes_nothing(cluster):
     designs = [Design.from_text(TEXT).change({"cluster.devices": 8 * n}) for n in range(2, 42)]
-    here = sweeps.variants(designs, top=3)
+    here, _ = sweeps.variants(designs, top=3)
     killed = []
 
     def kill(done, of):
@@ -170,7 +170,7 @@ def test_a_worker_that_dies_changes_nothing(cluster):
             os.kill(cluster.workers[0].pid, signal.SIGKILL)
             killed.append(done)
 
-    there = sweeps.variants(designs, top=3, scheduler=cluster.address, progress=kill)
+    there, _ = sweeps.variants(designs, top=3, scheduler=cluster.address, progress=kill)
     assert killed and cluster.workers[0].wait(10) == -signal.SIGKILL
     assert there == here and len(here) == 120
 

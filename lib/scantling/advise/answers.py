@@ -14,6 +14,7 @@ from ..verdict.assess import assess, changed
 from ..verdict.record import Assessment
 
 LARGEST = 2_000_000  # devices
+LAW = "besiroglu-2024"  # of `within_budget_of_compute`
 DEGREES = ("tp", "pp", "cp", "dp", "ep", "sharding")  # that an answer keeps
 
 
@@ -57,38 +58,45 @@ def _stopped_by(a) -> str:
 
 
 def _most(
-    works,
-    low: int,
+    at,
+    meet: bool,
+    step: int,
     limit: int,
-    step: int = 1,
 ) -> int | None:
-    """The largest multiple of step up to limit that works, found by doubling and halving; works is
-    assumed to fall once. None where low fails."""
-    if not works(low):
+    """The largest multiple of step up to limit whose design is allowed, found by doubling and
+    halving; what is allowed is assumed to stop once. None where step itself is not."""
+
+    def fails(count) -> bool:
+        return not _allowed(at(count), meet)
+
+    high = step
+    while high <= limit and not fails(high):
+        high *= 2
+    if high == step:
         return None
-    high = 2 * low
-    while high <= limit and works(high):
-        low, high = high, 2 * high
-    counts = range(low + step, min(high, limit + step), step)
-    return low + step * bisect_left(counts, True, key=lambda count: not works(count))
+    counts = range(
+        high // 2 + step,
+        min(high, limit + step),
+        step,
+    )
+    return high // 2 + step * bisect_left(
+        counts,
+        True,
+        key=fails,
+    )
 
 
-def longest_sequence(
-    design,
-    plan_kept: bool = True,
-    meet: bool = True,
-) -> dict | None:
+def longest_sequence(design, meet: bool = True) -> dict | None:
     """Longest sequence [tokens, a multiple of 1,024] that fits and, where `meet`, misses no
     constraint: {seq_len, ...} as `_said`; None where not even 1,024 is one.
 
-    plan_kept : keep today's degrees (tp, pp, dp, ep, sharding) and let cp, recompute and
-    micro-batch follow; else the whole plan is open.
-    The global batch keeps its sequences.
+    Today's degrees (tp, pp, dp, ep, sharding) are kept; cp, recompute and micro-batch follow. The
+    global batch keeps its sequences.
     """
     now = assess(design)
     job, kept = now.resolved.job_path, {}
     if now.phases:
-        kept = _pinned(now, DEGREES if plan_kept else ()) | {
+        kept = _pinned(now, DEGREES) | {
             f"{job}.global_batch": now.chosen.phase.global_batch,
             f"{job}.global_batch_tokens": None,
         }
@@ -98,17 +106,15 @@ def longest_sequence(
         return changed(design, kept | {f"{job}.seq_len": seq})
 
     best = _most(
-        lambda seq: _allowed(at(seq), meet),
+        at,
+        meet,
         1024,
         2**24,
-        1024,
     )
-    return best and _said(
-        at(best),
-        "seq_len",
-        best,
-        f"at {best + 1024:,} tokens: {_stopped_by(at(best + 1024))}",
-    )
+    if best is None:
+        return None
+    more = best + 1024
+    return _said(at(best), "seq_len", best, f"at {more:,} tokens: {_stopped_by(at(more))}")
 
 
 def _pinned(now: Assessment, names) -> dict:
@@ -127,12 +133,11 @@ def biggest_micro_batch(design, meet: bool = True) -> dict | None:
     best, bound = None, "all of a replica's batch"
     for micro in divisors(now.chosen.phase.global_batch // now.plan["dp"]).tolist():
         a = changed(design, pins | {"plan.micro_batch": micro})
-        if not _allowed(a, meet):
-            if best is not None or not _fits(a):
-                bound = f"at {micro}: {_stopped_by(a)}"
-                break
-            continue
-        best = a, micro
+        if _allowed(a, meet):
+            best = a, micro
+        elif best is not None or not _fits(a):
+            bound = f"at {micro}: {_stopped_by(a)}"
+            break
     return best and _said(
         best[0],
         "micro_batch",
@@ -159,7 +164,11 @@ def fewest_devices(design, meet: bool = True) -> dict | None:
         if high * unit > LARGEST:
             return None
     low = high // 2 + 1
-    best = low + bisect_left(range(low, high), True, key=works)
+    best = low + bisect_left(
+        range(low, high),
+        True,
+        key=works,
+    )
     # a round count below may divide where those between do not
     for step in (2**k for k in range(1, best.bit_length())):
         rounder = best // step * step
@@ -178,14 +187,14 @@ def fewest_devices(design, meet: bool = True) -> dict | None:
 def earliest_finish(
     design,
     most_devices: int | None = None,
-    within_budget: bool = True,
+    meet: bool = True,
 ) -> dict | None:
     """Fewest days over device counts, in whole nodes or racks: {days, devices, ...} as `_said`.
 
     The counts double from a quarter of today's until two doublings in a row bring nothing, or up
     to `most_devices`; then quarter octaves around the best. Past the critical batch more devices
-    only split the same batch: the curve bends back. within_budget : keep the constraints of the
-    design but the deadline. None without tokens or where nothing fits.
+    only split the same batch: the curve bends back. meet : keep the constraints of the design
+    but the deadline. None without tokens or where nothing fits.
     """
     now = assess(design)
     if now.resolved.phases[0].tokens is None:
@@ -195,16 +204,11 @@ def earliest_finish(
 
     @cache
     def at(count):
-        return changed(
-            design,
-            {
-                "cluster.devices": count,
-                "constraints.deadline_days": None,
-            },
-        )
+        keep = {"cluster.devices": count, "constraints.deadline_days": None}
+        return changed(design, keep)
 
     def days(count):
-        return at(count).days if _allowed(at(count), within_budget) else math.inf
+        return at(count).days if _allowed(at(count), meet) else math.inf
 
     def whole(count):
         return min(max(unit, round(count / unit) * unit), cap)
@@ -224,49 +228,43 @@ def earliest_finish(
     if not math.isfinite(days(best)):
         return None
     more = min(whole(2 * best), cap)
-    stated = vars(now.resolved.constraints).items() if within_budget else ()
+    stated = vars(now.resolved.constraints).items() if meet else ()
     kept = [name for name, limit in stated if limit is not None and name != "deadline_days"]
     if best == cap:
         bound = f"the {cap:,} devices that are allowed"
-    elif not _allowed(at(more), within_budget):
+    elif not _allowed(at(more), meet):
         bound = f"with {more:,} devices: {_stopped_by(at(more))}"
     else:
         bound = f"{more:,} devices take {at(more).days:,.3g} days: the batch is shared out"
     bound += f"; searched up to {searched:,} devices, keeping "
+    bound += ", ".join(kept) or "no other constraint"
     return _said(
         at(best),
         "days",
         days(best),
-        bound + (", ".join(kept) or "no other constraint"),
+        bound,
     )
 
 
-def largest_model(
-    design,
-    moe: bool | None = None,
-    meet: bool = True,
-) -> dict | None:
-    """Largest dense or MoE model by size alone that the design's machine can train within its
-    constraints: {params, ...} as `_said`.
+def largest_model(design, meet: bool = True) -> dict | None:
+    """Largest model by size alone, dense or MoE as the design's own, that the design's machine can
+    train within its constraints: {params, ...} as `_said`.
 
     The shape follows the kit's rule for a size (three digits are meant); everything else of the
     design is kept, pins of the plan are not. None where
     not even 100M fits.
     """
-    moe = assess(design).resolved.model.is_moe if moe is None else moe
+    kind = {"moe": True} if assess(design).resolved.model.is_moe else {}
 
     @cache
     def at(millions):
-        return changed(
-            design,
-            _free(design) | {"model": {"size": millions * 1e6} | ({"moe": moe} if moe else {})},
-        )
+        return changed(design, _free(design) | {"model": {"size": millions * 1e6} | kind})
 
     best = _most(
-        lambda m: _allowed(at(m), meet),
+        at,
+        meet,
         100,
         100_000_000,
-        100,
     )
     if best is None:
         return None
@@ -279,7 +277,7 @@ def largest_model(
     )
 
 
-def within_budget_of_compute(design, law: str = "besiroglu-2024") -> dict:
+def within_budget_of_compute(design) -> dict:
     """From the design's machine and deadline to the size and tokens of least loss: {compute_flops,
     params, tokens, days, mfu, law, source}.
 
@@ -293,8 +291,12 @@ def within_budget_of_compute(design, law: str = "besiroglu-2024") -> dict:
     a = assess(design)
     compute = a.model_tflops_per_device * 1e12 * a.devices_used * a.goodput * deadline * DAY_S
     for _ in range(8):
-        size, tokens = (float(x) for x in compute_optimal(compute, law))
-        b = _dense(a, size, tokens)
+        size, tokens = (float(x) for x in compute_optimal(compute, LAW))
+        b = _dense(
+            a,
+            size,
+            tokens,
+        )
         if not _fits(b):
             raise ValueError(
                 f"the model of least loss for this compute, {size / 1e9:,.1f}B "
@@ -303,19 +305,13 @@ def within_budget_of_compute(design, law: str = "besiroglu-2024") -> dict:
         if abs(b.days / deadline - 1) < 0.01:
             break
         compute *= deadline / b.days
-    return {
-        "compute_flops": compute,
+    found = {
         "params": size,
         "tokens": tokens,
-        "law": law,
-        "source": LAWS[law].source,
-        **_said(
-            b,
-            "compute_flops",
-            compute,
-            f"the deadline of {deadline:g} days",
-        ),
+        "law": LAW,
+        "source": LAWS[LAW].source,
     }
+    return found | _said(b, "compute_flops", compute, f"the deadline of {deadline:g} days")
 
 
 def by_scaling_laws(design, compute_flops: float | None = None) -> dict:
@@ -350,10 +346,7 @@ def by_scaling_laws(design, compute_flops: float | None = None) -> dict:
         rows.append(a | _trained(_dense(now, a["params"], a["tokens"])))
     for row in rows:
         params, tokens = row["params"], row["tokens"]
-        row |= {
-            "tokens_per_param": tokens / params,
-            "loss": float(loss(params, tokens)),
-        }
+        row |= {"tokens_per_param": tokens / params, "loss": float(loss(params, tokens))}
     return {
         "compute_flops": float(compute_flops),
         "from": origin,
@@ -372,11 +365,12 @@ def to_loss(now: Assessment, target: float) -> dict:
             continue
         tokens, a = found.get(id), None
         if tokens is not None:
-            changes = {
-                f"{path}.tokens": float(f"{tokens:.4g}"),
-                f"{path}.target_loss": None,
-            }
-            a = changed(now.design, changes, like=now)
+            changes = {f"{path}.tokens": float(f"{tokens:.4g}"), f"{path}.target_loss": None}
+            a = changed(
+                now.design,
+                changes,
+                like=now,
+            )
         said = {
             "law": id,
             "title": law.title,
@@ -425,3 +419,44 @@ def _said(
         "mfu",
         "memory_share",
     )
+
+
+def largest_active(now: Assessment) -> dict | None:
+    """Largest active count with which a mixture of experts counted by its size alone meets the
+    deadline: {active_params, experts, top_k, days}; None where the question does not arise or none
+    does.
+
+    It arises where the model is {size, moe: true} without `active`, and constraints.deadline_days
+    and tokens are given. Counts of two digits from a hundredth of the size up, halved between: days
+    grow with the active count but for steps of the search, so the count above the answer misses.
+    Each is a whole assessment with the experts that `sizing.from_size` derives for it; how well a
+    model of that shape trains is not asked.
+    """
+    design, deadline = now.design, now.resolved.constraints.deadline_days
+    spec = {} if isinstance(design.model, str) else design.model.given()
+    if None in (deadline, now.days, now.resolved.model.experts or None, spec.get("size")):
+        return None
+    if "active" in spec:
+        return None
+    size = float(spec["size"])
+    grid = [k * 10.0**power for power in range(5, 13) for k in range(10, 100)]
+    grid = [count for count in grid if size / 100 <= count < size]
+
+    @cache
+    def at(count):
+        return changed(design, {"model.active": count})  # None: no such shape
+
+    fitting = bisect_left(
+        grid,
+        True,
+        key=lambda n: not _fits(at(n)) or at(n).days > deadline,
+    )
+    if not fitting:
+        return None
+    best = at(grid[fitting - 1])
+    return {
+        "active_params": float(best.active_params),
+        "experts": best.resolved.model.experts,
+        "top_k": best.resolved.model.top_k,
+        "days": best.days,
+    }

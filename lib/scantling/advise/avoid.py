@@ -38,12 +38,12 @@ class Trap(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A trap and what it costs, as a number to sort by and in words."""
+    """A trap and what it costs, as a share to sort by and by the id of its words."""
 
     what: str
     why: str
-    size: float
-    cost: str
+    loss: float
+    cost: str = "step-time"
 
 
 def avoid(assessment: Assessment, others: Found | None = None) -> list[dict]:
@@ -56,10 +56,27 @@ def avoid(assessment: Assessment, others: Found | None = None) -> list[dict]:
     pinned = _pinned(found, assessment)
     named = {e.what for e in pinned}
     traps = (t for t in _traps(found, assessment) if t.what not in named)
-    entries = [*pinned, *(_priced(found, assessment.chosen, trap) for trap in traps)]
+    entries = [
+        *pinned,
+        *(
+            _priced(
+                found,
+                assessment.chosen,
+                trap,
+            )
+            for trap in traps
+        ),
+    ]
     entries += [question(assessment) for question in (_hourly_saves, _small_buckets, _fp16_range)]
-    kept = sorted((e for e in entries if e is not None), key=lambda e: -e.size)
-    return [{k: v for k, v in e._asdict().items() if k != "size"} for e in kept]
+    kept = sorted(filter(None, entries), key=lambda e: -round(100 * abs(e.loss), 1))
+    return [
+        {
+            "what": e.what,
+            "why": e.why,
+            "cost": say(e.cost, loss=e.loss),
+        }
+        for e in kept
+    ]
 
 
 def _priced(
@@ -74,22 +91,37 @@ def _priced(
     row = best_where(found, trap.mask)
     if row is None:
         return _unfit(found, trap)
-    now, then, plan = chosen.step.total, found.step_s[row], found.row(row)
-    loss = then / now - 1
-    if plan == chosen.plan or loss < trap.worth:
+    loss = found.step_s[row] / chosen.step.total - 1
+    if found.row(row) == chosen.plan or loss < trap.worth:
         return None
-    why = say(
-        "slower",
-        why=trap.why,
-        plan=short(plan),
-        then=then,
-        now=now,
-    )
     return Entry(
         trap.what,
-        why,
-        round(100 * loss),
-        say("step-time", loss=loss),
+        _beside(
+            "slower",
+            found,
+            row,
+            chosen,
+            trap,
+        ),
+        loss,
+    )
+
+
+def _beside(
+    id: str,
+    found: Found,
+    row: int,
+    chosen: Chosen,
+    trap: Trap,
+) -> str:
+    """Why a trap loses, with the plan and the step that it is compared by."""
+    then, now = found.step_s[row], chosen.step.total
+    return say(
+        id,
+        why=trap.why,
+        plan=short(found.row(row)),
+        then=then,
+        now=now,
     )
 
 
@@ -106,12 +138,11 @@ def _unfit(found: Found, trap: Trap) -> Entry:
         have=have,
         reason=REASONS[found.reason[leanest]],
     )
-    more = need / have - 1
     return Entry(
         trap.what,
         why,
-        abs(round(100 * more)),
-        say("memory", more=more),
+        need / have - 1,
+        "memory",
     )
 
 
@@ -126,29 +157,39 @@ def _pinned(found: Found, assessment: Assessment) -> list[Entry]:
     if not chosen.found.situation.phase.pins:
         return []
     alone = chosen.found.only([chosen.row])
-    sprung = [t for t in _traps(alone, assessment, every=True) if t.mask[0]]
-    everywhere = {t.what: t.mask for t in _traps(found, assessment, every=True)}
-    out, now = [], float(chosen.step.total)
+    sprung = [
+        t
+        for t in _traps(
+            alone,
+            assessment,
+            every=True,
+        )
+        if t.mask[0]
+    ]
+    everywhere = {
+        t.what: t.mask
+        for t in _traps(
+            found,
+            assessment,
+            every=True,
+        )
+    }
+    out = []
     for trap in sprung:
-        without = ~everywhere.get(trap.what, np.zeros(len(found.fits), bool))
-        row = best_where(found, without)
-        if row is None:
-            continue
-        loss = now / float(found.step_s[row]) - 1
+        row = best_where(found, ~everywhere.get(trap.what, np.zeros(len(found.fits), bool)))
+        loss = 0.0 if row is None else chosen.step.total / found.step_s[row] - 1
         if loss >= max(trap.worth, WORTH):
-            why = say(
-                "pinned",
-                why=trap.why,
-                plan=short(found.row(row)),
-                then=found.step_s[row],
-                now=now,
-            )
             out.append(
                 Entry(
                     trap.what,
-                    why,
-                    round(100 * loss),
-                    say("step-time", loss=loss),
+                    _beside(
+                        "pinned",
+                        found,
+                        row,
+                        chosen,
+                        trap,
+                    ),
+                    loss,
                 )
             )
     return out
@@ -185,7 +226,11 @@ def _traps(
             (found.column("recompute") == FULL) & (found.column("recompute_share") == 1),
             say("recompute-why", kept=say(f"kept-{kept}", plan=plan)),
         )
-    yield Trap(say("experts", domain=link.domain), ep * etp > link.domain, say("experts-why"))
+    yield Trap(
+        say("experts", domain=link.domain),
+        ep * etp > link.domain,
+        say("experts-why"),
+    )
     yield Trap(
         "expert parallelism of one",
         (ep == 1) & (model.experts > 1),
@@ -204,10 +249,11 @@ def _sharding_alone(found: Found, assessment: Assessment) -> Iterator[Trap]:
     plan = found.row(_leanest(found, mask) if row is None else row)
     have, chosen = found.situation.resolved.cluster.devices, assessment.chosen
     inside = plan["shard_group"] <= chosen.case.link.domain
+    where = say("gathered-inside" if inside else "gathered-across", plan=plan)
     why = say(
         "gathered",
         weights=assessment.resolved.params.total / 1e9,
-        where=say("gathered-inside" if inside else "gathered-across", plan=plan),
+        where=where,
     )
     if plan["dp"] < have:
         why += say(
@@ -216,7 +262,11 @@ def _sharding_alone(found: Found, assessment: Assessment) -> Iterator[Trap]:
             have=have,
             phase=chosen.phase,
         )
-    yield Trap("sharded data parallelism alone (no tp, pp or cp)", mask, why)
+    yield Trap(
+        "sharded data parallelism alone (no tp, pp or cp)",
+        mask,
+        why,
+    )
 
 
 def _starved_pipeline(found: Found) -> Iterator[Trap]:
@@ -248,7 +298,15 @@ def _small_buckets(assessment: Assessment) -> Entry | None:
     if ranks < 2 or p.sharding >= ZERO3 or c.chip.is_tpu:  # XLA has no such buckets
         return None
     grads = float(sum(device_params(c)) * c.job.grad_bytes)
-    wires = Wires(ranks, members_inside(ranks, p.tp, c.link.domain), c.link)
+    wires = Wires(
+        ranks,
+        members_inside(
+            ranks,
+            p.tp,
+            c.link.domain,
+        ),
+        c.link,
+    )
     ring, n = float(ring_s(0.0, wires)), grads / SMALL_BUCKET  # latency of all hops [s]
     extra = ring * (n - max(grads / LARGE_BUCKET, 1.0))
     loss = extra / assessment.chosen.step.total
@@ -270,8 +328,7 @@ def _small_buckets(assessment: Assessment) -> Entry | None:
             ranks=ranks,
         ),
         why,
-        round(100 * loss),
-        say("step-time", loss=loss),
+        loss,
     )
 
 
@@ -298,8 +355,8 @@ def _fp16_range(assessment: Assessment) -> Entry | None:
     return Entry(
         "fp16 without loss scaling",
         why,
-        100.0,
-        "+100 % of such gradients lost",
+        1.0,
+        "fp16-cost",
     )
 
 
@@ -322,15 +379,16 @@ def _hourly_saves(assessment: Assessment) -> Entry | None:
     loss = e.goodput - hourly
     if loss < WORTH_GOODPUT:
         return None
+    lost = say("hourly-half" if e.mtbf_s > HOUR_S else "hourly-none")
     why = say(
         "hourly-why",
         e=e,
-        lost=say("hourly-half" if e.mtbf_s > HOUR_S else "hourly-none"),
+        lost=lost,
         hourly=hourly,
     )
     return Entry(
         "hourly checkpoints",
         why,
-        round(100 * loss, 1),
-        say("hourly-cost", loss=loss),
+        loss,
+        "hourly-cost",
     )

@@ -53,7 +53,15 @@ def batch_guide(assessment, others=None) -> dict:
     tokens = phase.global_batch * phase.seq_len
     total = sum(p.tokens or 0.0 for p in r.phases)
     active = float(r.params.active)
-    said = batch_advice(tokens, total, compute_flops=6 * active * total) if total else None
+    said = (
+        batch_advice(
+            tokens,
+            total,
+            compute_flops=6 * active * total,
+        )
+        if total
+        else None
+    )
     out = {
         "sequences": int(phase.global_batch),
         "tokens": float(tokens),
@@ -80,7 +88,11 @@ def batch_guide(assessment, others=None) -> dict:
         "source": "; ".join(LR_RULES[rule].source for rule in ("square-root", "constant")),
     }
     out["reshapes"] = reshapes_of(assessment, others)
-    out["lines"] = _lines(out, guessed(assessment, "global_batch"), phase)
+    out["lines"] = _lines(
+        out,
+        guessed(assessment, "global_batch"),
+        phase,
+    )
     return out
 
 

@@ -59,7 +59,17 @@ class Comparison:
     def cells(self) -> list[list[str]]:
         """Lines of a table: label, then a cell a design; the verdict leads, then what differs."""
         rows = sorted(self.rows, key=lambda row: (row.key != "verdict", not row.differs))
-        return [[row.label, *map(_with_band, row.cells, row.bands)] for row in rows]
+        return [
+            [
+                row.label,
+                *map(
+                    _with_band,
+                    row.cells,
+                    row.bands,
+                ),
+            ]
+            for row in rows
+        ]
 
     def markdown(self) -> str:
         """The comparison as a Markdown table."""
@@ -119,7 +129,11 @@ def compare(assessments: Iterable[Assessment]) -> Comparison:
 
 def figures(results: list[Mapping]) -> list[Row]:
     """A row for each headline figure that any of the results (`design --json`) has."""
-    return _rows("figure", SHOWN["figures"], results)
+    return _rows(
+        "figure",
+        SHOWN["figures"],
+        results,
+    )
 
 
 def plans(results: list[Mapping]) -> list[Row]:

@@ -9,7 +9,7 @@ from operator import attrgetter
 
 from ..base.errors import DesignError, closest
 from ..base.quantities import table as quantities
-from ..base.records import Lines, record
+from ..base.records import record
 from ..base.show import shown
 from ..base.words import Filler, table
 from ..physics.constants import PRIORS, Prior
@@ -33,11 +33,11 @@ class Explanation:
     key: str
     title: str
     value: str
-    lines: Lines
+    lines: list[tuple[str, str]]
     constants: tuple[tuple[str, float, str, str], ...] = ()
 
     def __repr__(self) -> str:
-        lines = [f"{self.title}: {self.value}", *(f"  {term}: {text}" for term, text in self.lines)]
+        lines = [f"{self.title}: {self.value}"] + [f"  {term}: {text}" for term, text in self.lines]
         if self.constants:
             names = ", ".join(f"{name} {value:.3g}" for name, value, _, _ in self.constants)
             lines.append(f"  Constants: {names}")
@@ -45,7 +45,7 @@ class Explanation:
         return text if len(text) < 1500 else text[:1497] + "…"
 
     def _repr_html_(self) -> str:
-        rows = [*self.lines] + [
+        rows = self.lines + [
             (name, f"{value:.3g} {unit}; {source}") for name, value, unit, source in self.constants
         ]
         cells = "".join(f"<dt>{escape(term)}</dt><dd>{escape(text)}</dd>" for term, text in rows)
@@ -61,23 +61,22 @@ def explain(assessment: Assessment, key: str | None = None) -> Explanation | lis
     """
     if key is None:
         return why(assessment)
-    try:
-        quantities.quantity(key)
-    except KeyError:
+    if key not in quantities.table():
         raise DesignError(
             "key",
             key,
             problem="is no number of an assessment",
             nearest=closest(key, quantities.table()),
-        ) from None
+        )
     given = as_dict(assessment, advice=False)
-    opened_ = opened(key, given, inputs(assessment, given))
     return Explanation(
         key=key,
-        title=opened_["title"],
-        value=opened_["value"],
-        lines=tuple(opened_["lines"]),
         constants=_constants(assessment) if _rests_on_the_step(key) else (),
+        **opened(
+            key,
+            given,
+            inputs(assessment, given),
+        ),
     )
 
 
@@ -98,12 +97,27 @@ def _constants(assessment: Assessment) -> tuple:
     """(name, value, unit, source) of the constants that time the plan."""
     if not assessment.phases:
         return ()
-    held = assessment.chosen.case.constants
-    values = {name: getattr(held, name, None) for name in PRIORS}
+    held = (
+        (
+            name,
+            getattr(
+                assessment.chosen.case.constants,
+                name,
+                None,
+            ),
+        )
+        for name in PRIORS
+    )
     return tuple(
-        (name, float(values[name]), prior.unit, _source(prior))
-        for name, prior in PRIORS.items()
-        if getattr(values[name], "size", 1) == 1 and values[name] is not None
+        (name, float(value), PRIORS[name].unit, _source(PRIORS[name]))
+        for name, value in held
+        if value is not None
+        and getattr(
+            value,
+            "size",
+            1,
+        )
+        == 1
     )
 
 
@@ -214,14 +228,9 @@ def base_of(q: quantities.Quantity) -> quantities.Quantity:
     found = re.match(r"as ([a-z_][\w.]*)", q.formula)
     if not found:
         return q
-    try:
-        base = quantities.quantity(found[1].rstrip("."))
-    except KeyError:
-        return q
-    try:
-        return quantities.quantity(f"{base.key}.{q.key.rsplit('.', 1)[-1]}")  # of a part of it
-    except KeyError:
-        return base
+    known = quantities.table()
+    base = known.get(found[1].rstrip("."), q)
+    return known.get(f"{base.key}.{q.key.rsplit('.', 1)[-1]}", base)  # of a part of it
 
 
 def values_in(
@@ -239,17 +248,15 @@ def values_in(
             resolved,
             facts,
         )
-        if value is None or isinstance(value, (list, tuple)):
-            continue
         if isinstance(value, Mapping):
             said += [
                 f"{label_or(f'{name}.{part}', part)} {show_or(f'{name}.{part}', amount)}"
                 for part, amount in value.items()
                 if isinstance(amount, (int, float)) and not isinstance(amount, bool) and amount
             ]
-            continue
-        short = name.rsplit(".", 1)[-1] if name.startswith("blueprint.") else name
-        said.append(f"{short} = {show_or(name, value)}")
+        elif value is not None and not isinstance(value, (list, tuple)):
+            short = name.rsplit(".", 1)[-1] if name.startswith("blueprint.") else name
+            said.append(f"{short} = {show_or(name, value)}")
     return "; ".join(said)
 
 
@@ -270,10 +277,8 @@ def found(
 
 
 def label_or(key: str, fallback: str) -> str:
-    try:
-        return quantities.quantity(key).label
-    except KeyError:
-        return fallback
+    q = quantities.table().get(key)
+    return q.label if q else fallback
 
 
 def plain(value) -> str:
@@ -286,8 +291,6 @@ def plain(value) -> str:
 def show_or(key: str, value) -> str:
     """`show`, or for an input that is no output of the kit a plain number."""
     for known in (key, f"endurance.{key}", f"cost.{key}"):
-        try:
+        if known in quantities.table():
             return quantities.show(known, value)
-        except KeyError:
-            continue
     return plain(value)

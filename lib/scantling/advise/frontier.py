@@ -24,6 +24,7 @@ from ..verdict.record import Assessment
 
 BESIDE = ("recompute_layers", "recompute_modules", "layer_split", "precision")
 FIELDS = tuple(k for k in KEYS if k not in BESIDE)
+NUMBERS = ("measured_step_s", "predicted_step_s", "measured_memory_gb")
 MEASURED = ("measured_step_s", "measured_memory_gb", "measured_note")
 FAMILY = (
     "tp",
@@ -146,21 +147,8 @@ def export(
     }
     out = io.StringIO()
     w = csv.writer(out, lineterminator="\n")
-    w.writerow(
-        [
-            "rank",
-            *columns,
-            *MEASURED,
-        ]
-    )
-    for rank, row in enumerate(zip(*columns.values()), 1):
-        w.writerow(
-            [
-                rank,
-                *row,
-                *("" for _ in MEASURED),
-            ]
-        )
+    w.writerow(["rank", *columns, *MEASURED])
+    w.writerows((i, *row, *[""] * len(MEASURED)) for i, row in enumerate(zip(*columns.values()), 1))
     write_text(
         path,
         out.getvalue(),
@@ -179,21 +167,22 @@ def read_back(path) -> dict:
     calibration : the median ratio, to multiply predicted steps of this machine and stack by.
     Raises ValueError where no row has been measured or a measured value is no positive number.
     """
-    text = read_text(path, "a table of candidates as CSV")
-    every = list(csv.DictReader(io.StringIO(text, newline="")))
-    rows = []
-    for number, row in enumerate(every, 2):
-        text = (row.get("measured_step_s") or "").strip()
-        if text:
-            where, figures = f"{path}, line {number}", {}
-            for column in ("measured_step_s", "predicted_step_s", "measured_memory_gb"):
-                if said := (row.get(column) or "").strip():
-                    figures[column] = _positive(
-                        said,
-                        where,
-                        column,
-                    )
-            rows.append(row | {"measured_memory_gb": None} | figures)
+    text, rows = read_text(path, "a table of candidates as CSV"), []
+    for number, row in enumerate(csv.DictReader(io.StringIO(text, newline="")), 2):
+        said = {name: (row.get(name) or "").strip() for name in NUMBERS}
+        if said["measured_step_s"]:
+            where = f"{path}, line {number}"
+            figures = {
+                k: _positive(
+                    v,
+                    where,
+                    k,
+                )
+                if v
+                else None
+                for k, v in said.items()
+            }
+            rows.append(row | figures)
     if not rows:
         raise ValueError(f"{path}: no row has a measured_step_s")
     rows.sort(key=lambda r: r["measured_step_s"])
@@ -212,7 +201,7 @@ def read_back(path) -> dict:
 def _positive(
     text: str,
     where: str,
-    column: str = "measured_step_s",
+    column: str,
 ) -> float:
     """The positive number that a cell says. Raises ValueError, saying where, for what is none."""
     with suppress(ValueError):

@@ -119,7 +119,11 @@ def _little_published(assessment, pins) -> Iterator[Change]:
     better = skipped(assessment.chosen.found) if "tp" not in pins else None
     if better is not None:
         tp = assessment.chosen.found.row(better[0])["tp"]
-        yield move("tp-across", {"plan.tp": tp}, tp=tp)
+        yield move(
+            "tp-across",
+            {"plan.tp": tp},
+            tp=tp,
+        )
     if assessment.plan["sharding"] == "zero1" and "sharding" not in pins:
         yield move("zero2")
     if (
@@ -139,7 +143,11 @@ def _leaner(pins) -> Iterator[Change]:
     if pins.get("recompute", "full") != "full":
         yield move("recompute")
     if pins.get("offload") is None:
-        yield move("offload", {"plan.offload": "optimizer"}, what="optimizer states")
+        yield move(
+            "offload",
+            {"plan.offload": "optimizer"},
+            what="optimizer states",
+        )
         yield move(
             "offload",
             {"plan.offload": "optimizer+params"},
@@ -158,7 +166,11 @@ def site_changes(assessment: Assessment) -> Iterator[Change]:
     cluster = assessment.resolved.cluster
     if assessment.fits:
         for row in faster_fabrics(cluster)[:2]:
-            yield move("fabric", {"cluster.scale_out": row.id}, name=row.name)
+            yield move(
+                "fabric",
+                {"cluster.scale_out": row.id},
+                name=row.name,
+            )
         yield from _between(assessment)
     chip = cluster.accelerator
     for other in family(chip.family).instead:
@@ -179,7 +191,11 @@ def _between(assessment) -> Iterator[Change]:
         "job.sync.local_steps": min(more, across.MOST_STEPS),
     }
     if more < 2 * across.MOST_STEPS:
-        yield move("local-steps", paths, steps=paths["job.sync.local_steps"])
+        yield move(
+            "local-steps",
+            paths,
+            steps=paths["job.sync.local_steps"],
+        )
     listed = assessment.design.data()["cluster"]["sites"]
     for times in (4, 16):
         rate = times * way["gbits_per_s"]
@@ -324,7 +340,11 @@ def recovery_changes(assessment: Assessment) -> Iterator[Change]:
             )
         yield move("restarts")
         yield move("saves-and-restarts")
-    yield from _spares(assessment.endurance, missed, lost or bool(late))
+    yield from _spares(
+        assessment.endurance,
+        missed,
+        lost or bool(late),
+    )
 
 
 def _stores(cluster) -> Iterator[Change]:
@@ -334,7 +354,11 @@ def _stores(cluster) -> Iterator[Change]:
     rows = (r for r in catalogue.storages().values() if r.kind == now.kind)
     faster = [row for row in rows if row.write_bytes_per_s(nodes) > least]
     for row in sorted(faster, key=lambda row: row.write_bytes_per_s(nodes))[:1]:
-        yield move("storage", {"cluster.storage": row.id}, name=row.name)
+        yield move(
+            "storage",
+            {"cluster.storage": row.id},
+            name=row.name,
+        )
 
 
 def _ceilings_of_saves(assessment, missed) -> Iterator[Change]:

@@ -20,6 +20,7 @@ from ..physics import across
 from ..physics.cases import devices, micro_batches
 from ..physics.step import step_time
 from ..verdict.numbers import cost, days, useful_s
+from .words import say
 
 LADDER_FROM = 1024  # devices below which whole-job restarts cost next to nothing
 BEST_STORES = 5
@@ -125,14 +126,20 @@ def interval_why(e) -> str:
         return f"set by {e.interval_set_by}"
     habit = float(reliability.lived(replace(e.life, interval_s=HABIT_S[1]))[0])
     low, high = (t * t / 2 / m for t in HABIT_S)
-    end = "" if high > stall else " at this stall"
     written = float(e.checkpoint_durable_s)
-    return (
-        f"{tau:,.0f} s is set by {e.interval_set_by}: a save stalls training {stall:.2g} s and a "
-        f"failure comes every {m / 60:,.0f} min. The habit of 15 to 30 min is right for stalls of "
-        f"{low:,.0f} to {high:,.0f} s{end}; 30 min here leaves goodput {habit:.1%} instead of "
-        f"{float(e.goodput):.1%}. Each save is final {written:,.0f} s later, "
-        f"{min(COMMIT_S, written):,.0f} s of it metadata and commit by all writers"
+    return say(
+        "interval-why",
+        tau=tau,
+        by=e.interval_set_by,
+        stall=stall,
+        minutes=m / 60,
+        low=low,
+        high=high,
+        end="" if high > stall else " at this stall",
+        habit=habit,
+        good=float(e.goodput),
+        written=written,
+        commit=min(COMMIT_S, written),
     )
 
 
@@ -155,7 +162,11 @@ def recovery(assessment) -> dict:
     r, e, chosen = assessment.resolved, assessment.endurance, assessment.chosen
     cluster, plan = r.cluster, chosen.plan
     ranks = int(devices(chosen.case.plan))
-    near = reliability.tiered(cluster, e, state_bytes_per_device=float(e.checkpoint_bytes) / ranks)
+    near = reliability.tiered(
+        cluster,
+        e,
+        state_bytes_per_device=float(e.checkpoint_bytes) / ranks,
+    )
     tokens = sum(c.phase.tokens or 0.0 for c in assessment.phases)
     text = (
         storage.corpus(
@@ -238,7 +249,11 @@ def _fewer(
     found["choice"] = "swap" if ready else str(found["choice"])
     return {
         "lost": lost,
-        "micro_batches": elastic.shrunk_micro_batches(m, replicas, lost),
+        "micro_batches": elastic.shrunk_micro_batches(
+            m,
+            replicas,
+            lost,
+        ),
     } | found
 
 
@@ -250,7 +265,11 @@ def between_sites(assessment) -> dict | None:
         return None
     alone = step_time(replace(case, link=replace(case.link, sites=1.0)))
     whole = assessment.chosen.step.total
-    return across.report(case, float(whole), float(alone.total)) | {
+    return across.report(
+        case,
+        float(whole),
+        float(alone.total),
+    ) | {
         "devices": cluster.by_site,
         "gbits_per_s": cluster.site_bytes_per_s * 8e-9,
         "rtt_ms": cluster.site_rtt_s * 1e3,

@@ -85,7 +85,14 @@ def sweep(
     chunk : copies that one task of a cluster takes.
     """
     grid, each = list(itertools.product(*over.values())), 1 if scheduler is None else chunk
-    parts = [grid[i : i + each] for i in range(0, len(grid), each)]
+    parts = [
+        grid[i : i + each]
+        for i in range(
+            0,
+            len(grid),
+            each,
+        )
+    ]
     done = across(
         _cells,
         [(design, tuple(over), part, space) for part in parts],
@@ -143,15 +150,13 @@ def variants(
     progress=None,
     scheduler=None,
     top: int = 20,
-    counts: bool = False,
-):
+) -> tuple[list[dict], dict]:
     """Searches of many designs, each streamed in chunks: the best `top` plans of each with its
-    place in the list, most tokens/s first.
+    place in the list, most tokens/s first; and {legal, evaluated, seconds, rejected, unseen} over
+    all searches (unseen: designs not looked at).
 
     For what is too large for one search: thousands of cluster variants x plans. The rows are the
     same from this process and from a cluster.
-    counts : also {legal, evaluated, seconds, rejected, unseen} over all searches (unseen: designs
-    not looked at), as (rows, counts).
     progress may return False to stop.
     """
     start = time.perf_counter()
@@ -170,8 +175,6 @@ def variants(
         itertools.chain(*(p[0] for p in done)),
         key=lambda row: (-row["tokens_per_s"], row["design"], row["rank"]),
     )
-    if not counts:
-        return rows
     return rows, added(searched for _, searched in done) | {
         "seconds": time.perf_counter() - start,
         "unseen": len(tasks) - len(done),

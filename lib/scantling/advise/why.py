@@ -125,7 +125,11 @@ def _neighbour(
         say(
             "neighbour",
             what=what,
-            ratio=_times(found, chosen, row),
+            ratio=_times(
+                found,
+                chosen,
+                row,
+            ),
         )
         + (f" on {every[row]:,.0f} devices" if every[row] != now else "")
         + ("" if found.practised[row] else " on paper (untried)")
@@ -151,7 +155,11 @@ def _sharding(found: Found, chosen: Chosen) -> str:
                 say(
                     "times",
                     what=name + (" at one micro-batch a step" if name == "zero2" else ""),
-                    ratio=_times(found, chosen, row),
+                    ratio=_times(
+                        found,
+                        chosen,
+                        row,
+                    ),
                 )
             )
     text = f"sharding {chosen.plan['sharding']}"
@@ -204,7 +212,11 @@ def _pins(assessment: Assessment, found: Found) -> str:
 
 def _gain(chosen: Chosen, found: Found) -> float:
     """Share of today's step that a search's best plan saves."""
-    return -_times(found, chosen, found.best())
+    return -_times(
+        found,
+        chosen,
+        found.best(),
+    )
 
 
 def _alone(assessment: Assessment, pins: list[str]) -> Iterator[tuple[str, float]]:

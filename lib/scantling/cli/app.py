@@ -129,9 +129,8 @@ def _foreign(name, function):
         nargs=-1,
         type=click.UNPROCESSED,
     )
-    @click.pass_context
-    def run(ctx, arguments):
-        ctx.exit(function(list(arguments)) or 0)
+    def run(arguments):
+        return function(list(arguments))
 
     return run
 
@@ -152,11 +151,22 @@ def cli():
     it."""
 
 
+@cli.result_callback()
+@click.pass_context
+def _ended(ctx, code):
+    """A command that ends well has returned its exit code, or nothing."""
+    ctx.exit(code if isinstance(code, int) else 0)
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the caller
-            setattr(sys, name, open(os.devnull, "w"))
+            setattr(
+                sys,
+                name,
+                open(os.devnull, "w"),
+            )
     try:
         code = cli.main(
             args=argv,
@@ -164,7 +174,7 @@ def main(argv: list[str] | None = None) -> int:
             standalone_mode=False,
         )
         sys.stdout.flush()
-        return code if isinstance(code, int) else 0
+        return code or 0
     except DesignError as e:
         return _fail(str(e))
     except click.exceptions.NoArgsIsHelpError as e:

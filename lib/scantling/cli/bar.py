@@ -35,7 +35,11 @@ class Bar:
 
     def _close(self):
         if self.bar is not None:
-            self.bar.__exit__(None, None, None)
+            self.bar.__exit__(
+                None,
+                None,
+                None,
+            )
             self.bar = None
 
     @contextlib.contextmanager

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import click
 
-from ..advise.design_json import as_dict
 from ..base.console import console, print_json
 from ..base.errors import DesignError, closest
 from ..cluster import PARTS
 from ..cluster import blueprint as site_around
 from .blueprint_tables import show_parts
-from .common import EXIT, FILE, JSON, assessment_of, refuse
+from .common import EXIT, FILE, JSON, named, possible
 
 
 class Parts(click.ParamType):
@@ -53,9 +52,7 @@ class Parts(click.ParamType):
     is_flag=True,
     help="All lines of the network, not its totals alone.",
 )
-@click.pass_context
 def blueprint(
-    ctx,
     file,
     as_json,
     parts,
@@ -67,23 +64,15 @@ def blueprint(
     Exit codes as of design: 0 feasible, 3 a stated constraint is violated, 4 impossible, 2 the file
     is wrong.
     """
-    assessment = assessment_of(file)
-    if not assessment.phases:
-        ctx.exit(refuse(as_dict(assessment), as_json))
-    found = site_around(assessment, parts or PARTS).as_dict(parts or PARTS)
+    a = possible(file, as_json)
+    found = site_around(a, parts or PARTS).as_dict(parts or PARTS)
     if as_json:
-        print_json(
-            {
-                "name": assessment.resolved.name,
-                "verdict": assessment.verdict,
-                **found,
-            }
-        )
+        print_json(named(a) | found)
     else:
         show_parts(
-            assessment.resolved.name,
+            a.resolved.name,
             found,
             console(),
             full,
         )
-    ctx.exit(EXIT[assessment.verdict])
+    return EXIT[a.verdict]

@@ -8,10 +8,11 @@ from numbers import Number
 from rich.console import Console
 from rich.text import Text
 
+from ..advise.explanation import at
 from ..base.errors import plain
 from ..base.show import shown
 from ..base.words import table
-from .summary import bare
+from .tables import bare
 
 ROWS = 24
 COLUMNS = 9
@@ -34,11 +35,12 @@ def show_parts(
     for part, data in parts.items():
         out.print()
         out.print(Text(part, style="bold underline"))
+        layout = LAYOUT["parts"].get(part)
         if data is None:
             out.print(Text("none: the design is impossible"))
-        elif part in LAYOUT["parts"] and not (full and LAYOUT["parts"][part].get("brief")):
+        elif layout and not (full and layout.get("brief")):
             _laid_out(
-                LAYOUT["parts"][part],
+                layout,
                 data,
                 out,
             )
@@ -52,20 +54,19 @@ def _laid_out(
     out: Console,
 ) -> None:
     for path in part.get("lines", ()):
-        _lines(_at(data, path) or (), out)
+        _lines(at(data, path) or (), out)
     for words, key in part.get("said", {}).items():
         said = data[key] if isinstance(data[key], str) else "; ".join(data[key])
-        if said:
-            out.print(Text(f"· {words}{plain(said, 600)}"))
-    for part_table in part["tables"]:
+        _lines([words + said] if said else (), out)
+    for of in part["tables"]:
         _table(
-            part_table["title"],
-            _at(data, part_table["rows"]) or [],
-            part_table["columns"],
+            of["title"],
+            at(data, of["rows"]) or [],
+            of["columns"],
             out,
         )
-    for book in _at(data, part.get("playbooks", "")) or ():
-        each = shown(book["seconds"], "seconds"), shown(book["usd"], "usd")
+    for book in data.get(part.get("playbooks"), ()):
+        each = cell("seconds", book["seconds"]), cell("usd", book["usd"])
         out.print(Text(f"\n{book['id']}: {each[0]}, {each[1]} each", style="bold"))
         steps = (f"{i}. {step}" for i, step in enumerate(book["steps"], 1))
         _lines(
@@ -76,15 +77,9 @@ def _laid_out(
     for title, paths in part.get("pairs", {}).items():
         _pairs(
             title,
-            {k: v for path in paths for k, v in _at(data, path).items()},
+            {k: v for path in paths for k, v in at(data, path).items()},
             out,
         )
-
-
-def _at(data, path: str):
-    for key in path.split("."):
-        data = (data or {}).get(key)
-    return data
 
 
 def _lines(
@@ -93,17 +88,19 @@ def _lines(
     mark: str = "· ",
 ) -> None:
     for line in lines:
-        out.print(Text(f"{mark}{plain(str(line), 400)}"))
+        out.print(Text(f"{mark}{plain(str(line), 600)}"))
 
 
 def _titled(
     title: str,
+    rows,
+    out: Console,
     *columns: dict,
-    headed: bool = True,
-):
-    grid = bare(*columns, headed=headed)
+) -> None:
+    grid = bare(rows, *columns)
     grid.title, grid.title_justify, grid.title_style = title, "left", "bold"
-    return grid
+    out.print()
+    out.print(grid)
 
 
 def _table(
@@ -114,30 +111,37 @@ def _table(
 ) -> None:
     if not rows:
         return
-    grid = _titled(title)
-    for key, heading in columns.items():
-        values = [row.get(key) for row in rows]
-        numbers = all(isinstance(v, Number | None) and not isinstance(v, bool) for v in values)
-        grid.add_column(
-            heading,
-            overflow="fold",
-            justify="right" if numbers else "left",
-        )
-    for row in rows[:ROWS]:
-        grid.add_row(
-            *(
-                cell(
-                    key,
-                    row.get(key),
-                    row.get("unit"),
-                )
-                for key in columns
+    heads = (
+        {
+            "header": heading,
+            "overflow": "fold",
+            "justify": "right" if all(_is_number(row.get(key)) for row in rows) else "left",
+        }
+        for key, heading in columns.items()
+    )
+    shown_rows = (
+        [
+            cell(
+                key,
+                row.get(key),
+                row.get("unit"),
             )
-        )
-    out.print()
-    out.print(grid)
+            for key in columns
+        ]
+        for row in rows[:ROWS]
+    )
+    _titled(
+        title,
+        shown_rows,
+        out,
+        *heads,
+    )
     if len(rows) > ROWS:
         out.print(Text(f"and {len(rows) - ROWS} more: --json has them", style="dim"))
+
+
+def _is_number(value) -> bool:
+    return isinstance(value, Number | None) and not isinstance(value, bool)
 
 
 def _pairs(
@@ -145,22 +149,21 @@ def _pairs(
     data: dict,
     out: Console,
 ) -> None:
-    grid = _titled(
-        title,
-        {},
-        {"overflow": "fold"},
-        headed=False,
-    )
+    rows = []
     for key, value in data.items():
         first, name = _first(value), key.replace("_", " ")
         if isinstance(first, str):
-            for line in value:
-                grid.add_row(name, plain(line, 300))
-                name = ""
-        elif value is not None and value != "" and not isinstance(first, dict):
-            grid.add_row(name, cell(key, value))
-    out.print()
-    out.print(grid)
+            names = [name] + [""] * (len(value) - 1)
+            rows += zip(names, (plain(line, 300) for line in value))
+        elif value not in (None, "") and not isinstance(first, dict):
+            rows.append((name, cell(key, value)))
+    _titled(
+        title,
+        rows,
+        out,
+        {},
+        {"overflow": "fold"},
+    )
 
 
 def _any(data: dict, out: Console) -> None:
@@ -170,24 +173,23 @@ def _any(data: dict, out: Console) -> None:
     for key, value in data.items():
         first, name = _first(value), key.replace("_", " ")
         if isinstance(first, dict):
-            columns = [*_flat(first)][:COLUMNS]
+            columns = {k: k.replace("_", " ") for k in [*_flat(first)][:COLUMNS]}
             _table(
                 name,
                 value,
-                {k: k.replace("_", " ") for k in columns},
+                columns,
                 out,
             )
         elif isinstance(first, str):
             _lines(value, out)
-        elif isinstance(value, dict):
-            if flat := _flat(value):
-                _pairs(
-                    name,
-                    flat,
-                    out,
-                )
-        else:
+        elif not isinstance(value, dict):
             pairs[key] = value
+        elif flat := _flat(value):
+            _pairs(
+                name,
+                flat,
+                out,
+            )
     if pairs:
         _pairs(
             "",

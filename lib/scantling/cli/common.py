@@ -1,4 +1,4 @@
-"""What the commands share: exit codes, the design that is asked about, refusals, tables."""
+"""What the commands share: exit codes, the design that is asked about, refusals."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from collections.abc import Mapping
 from contextlib import contextmanager, nullcontext
 
 import click
-from rich.measure import Measurement
 
-from ..advise.active_count import largest_active
+from ..advise.design_json import as_dict
 from ..base.console import print_json
 from ..base.errors import DesignError, plain
 from ..base.files import read_stream
 from ..base.words import table
-from ..cluster.promise import said
 from ..design.design import Design
 from ..plans.axes import SPACES
 from ..plans.prepare import prepare
@@ -23,7 +21,7 @@ from ..verdict.assess import assess
 from ..verdict.record import Assessment
 from ..verdict.verdicts import EXIT as EXIT
 from .bar import Bar
-from .summary import bare, fix_line
+from .summary import fix_line
 
 WRONG = 2
 FILE = click.argument("file")
@@ -89,63 +87,44 @@ def assessment_of(
         raise click.ClickException(f"{name}: {e}") from None
 
 
-def assessed(
+def possible(
     file: str,
-    headline: bool = False,
+    as_json: bool = False,
     space: str = "default",
-):
-    """(design, result as plain data). headline: name and verdict alone, unless impossible."""
-    a = assessment_of(file, space)
-    if headline and a.phases:
-        return a.design, {
-            "name": a.resolved.name,
-            "verdict": a.verdict,
-        }
-    return a.design, said(a) | ({"largest_active": largest_active(a)} if a.phases else {})
+    kit: Mapping | None = None,
+) -> Assessment:
+    """`assessment_of`; where no plan can hold the model, the refusal is printed and the command
+    ends."""
+    a = assessment_of(
+        file,
+        space,
+        kit,
+    )
+    if not a.phases:
+        refuse(a, as_json)
+    return a
 
 
-def refuse(result: dict, as_json: bool) -> int:
-    """Print the refusal: on stdout the one line (or the JSON), the arithmetic on stderr."""
+def named(assessment: Assessment) -> dict:
+    """Name and verdict, which every answer in JSON starts with."""
+    return {
+        "name": assessment.resolved.name,
+        "verdict": assessment.verdict,
+    }
+
+
+def refuse(assessment: Assessment, as_json: bool) -> None:
+    """End with the refusal: on stdout the one line (or the JSON), the arithmetic on stderr."""
+    result = as_dict(assessment)
     if as_json:
-        print_json(
-            {k: result.get(k) for k in ("name", "verdict", "error", "limits", "nearest_fixes")}
-        )
+        print_json(result)
     else:
         print(json.dumps({"error": result["error"]}))
-        for line in result.get("limits") or []:
+        for line in result["limits"]:
             print(plain(line, 1000), file=sys.stderr)
-        for fix in result.get("nearest_fixes") or []:
+        for fix in result["nearest_fixes"]:
             print("nearest: " + plain(fix_line(fix), 1000), file=sys.stderr)
-    return EXIT["impossible"]
-
-
-def print_table(
-    out,
-    heads,
-    rows,
-    words: tuple = (),
-) -> None:
-    """A bare table; the columns named in `words` are set left and wrap, the others right and
-    whole. It takes the console's width, or the least width that holds its numbers where that is
-    more."""
-    grid = bare()
-    for head in heads:
-        word = head in words
-        grid.add_column(
-            head,
-            justify="left" if word else "right",
-            no_wrap=not word,
-            overflow="fold",
-        )
-    for row in rows:
-        grid.add_row(*row)
-    out.print(
-        grid,
-        width=max(
-            out.width, Measurement.get(out, out.options.update(max_width=1000), grid).minimum
-        ),
-        crop=False,
-    )
+    raise click.exceptions.Exit(EXIT["impossible"])
 
 
 def count_on_stderr(done: int, of: int) -> None:

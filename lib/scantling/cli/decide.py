@@ -6,14 +6,12 @@ from __future__ import annotations
 import csv
 from contextlib import contextmanager
 from dataclasses import asdict
-from itertools import chain
 
 import click
 
 from ..advise import answers, sweeps
 from ..advise import diagnose as diagnosing
 from ..advise.answers import by_scaling_laws
-from ..advise.design_json import as_dict
 from ..advise.fixes import cheaper
 from ..advise.frontier import diverse, export, fronts, read_back
 from ..advise.sensitivity import tornado
@@ -28,41 +26,9 @@ from ..plans.prepare import prepare
 from ..plans.words import short
 from ..verdict.assess import assess
 from ..verdict.verdicts import VERDICTS
-from .common import (
-    EXIT,
-    FILE,
-    JSON,
-    assessed,
-    assessment_of,
-    count_on_stderr,
-    on_scheduler,
-    options,
-    print_table,
-    read,
-    refuse,
-)
+from .common import EXIT, FILE, JSON, count_on_stderr, on_scheduler, options, possible, read
 from .summary import fix_line
-
-
-def _shown(
-    key,
-    value,
-    missing="",
-) -> str:
-    return missing if value is None else show(key, value)
-
-
-def _assessment(
-    ctx,
-    file,
-    as_json: bool = False,
-):
-    """The assessment of FILE; where no plan can hold the model, the refusal is printed and the
-    command ends."""
-    assessment = assessment_of(file)
-    if assessment.verdict == "impossible":
-        ctx.exit(refuse(as_dict(assessment), as_json))
-    return assessment
+from .tables import TABLES, print_rows
 
 
 @contextmanager
@@ -106,9 +72,7 @@ def axes_of(words) -> dict:
 @click.command()
 @FILE
 @options("candidates")
-@click.pass_context
 def candidates(
-    ctx,
     file,
     output,
     top,
@@ -117,26 +81,28 @@ def candidates(
     """Plans of FILE that differ in kind, for a short measured sweep; with --measured, what the
     sweep says."""
 
-    out = console()
+    a, out = possible(file), console()
+    search = a.chosen.found
     if measured:
-        found, result = assessed(file, headline=True)
         _swept(
-            found,
+            a.design,
             measured,
             output,
             out,
         )
-        ctx.exit(EXIT[result["verdict"]])
-    a = _assessment(ctx, file)
-    search = a.chosen.found
+        return EXIT[a.verdict]
     if output:
-        export(search, output, top)
+        export(
+            search,
+            output,
+            top,
+        )
     for rank, row in enumerate(diverse(search, top), 1):
         out.print(
             f"{rank:2}  {search.step_s[row]:8.3f} s  "
             f"{search.total_bytes[row] / 1e9:6.1f} GB  {short(search.row(int(row)))}"
         )
-    ctx.exit(EXIT[a.verdict])
+    return EXIT[a.verdict]
 
 
 def _swept(
@@ -177,25 +143,18 @@ def _swept(
 @click.command()
 @FILE
 @JSON
-@click.pass_context
-def diagnose(
-    ctx,
-    file,
-    as_json,
-):
+def diagnose(file, as_json):
     """The likely losses of the run that FILE's `measured` describes, most likely first, and what to
     measure next."""
 
-    a = _assessment(ctx, file, as_json)
-    try:
+    a = possible(file, as_json)
+    with _blamed_on(file):
         said = diagnosing.diagnose(a.design)
-    except ValueError as e:
-        raise click.ClickException(f"{file}: {e}") from None
     if as_json:
         print_json(asdict(said))
     else:
         console().print("\n".join(said.lines))
-    ctx.exit(EXIT[a.verdict])
+    return EXIT[a.verdict]
 
 
 @click.command()
@@ -234,14 +193,13 @@ def sweep(
     out, rows = console(), []
     for c in cells:
         missed = f": {c.why.partition(':')[0]}" if c.verdict == "constraint-missed" else ""
-        figures = (_shown(key, c.figures.get(key)) for key in ("mfu", "step_s", "days", "cost_usd"))
-        rows.append([*map(str, c.at), c.verdict + missed, *figures])
-    fields = (path.rpartition(".")[2] for path in axes)
-    print_table(
+        figures = dict.fromkeys(sweeps.KEYS) | c.figures
+        rows.append(figures | {"at": c.at, "verdict": c.verdict + missed})
+    fields = {path.rpartition(".")[2]: f"{{at[{i}]}}" for i, path in enumerate(axes)}
+    print_rows(
         out,
-        (*fields, "verdict", "MFU", "step", "days", "cost"),
+        fields | TABLES["sweep"],
         rows,
-        words=("verdict",),
     )
     for c in cells:
         if c.verdict in ("refused", "impossible"):
@@ -250,15 +208,15 @@ def sweep(
         out.print(f"edge: {a[1]} at {a[0]}, {a[3]} at {a[2]}")
 
 
-QUESTIONS = (
-    "longest-sequence",
-    "biggest-micro-batch",
-    "fewest-devices",
-    "earliest-finish",
-    "largest-model",
-    "compute-budget",
-    "cheaper",
-)
+QUESTIONS = {
+    "longest-sequence": answers.longest_sequence,
+    "biggest-micro-batch": answers.biggest_micro_batch,
+    "fewest-devices": answers.fewest_devices,
+    "earliest-finish": answers.earliest_finish,
+    "largest-model": answers.largest_model,
+    "compute-budget": answers.within_budget_of_compute,
+    "cheaper": cheaper,
+}
 SHOWN = {
     "seq_len": "{:,} tokens a sequence",
     "micro_batch": "micro-batch {:,}",
@@ -277,7 +235,7 @@ BESIDE = ("value", "plan", "memory_share", "law", "source", "bound", "verdict")
 @FILE
 @click.argument(
     "question",
-    type=click.Choice(QUESTIONS),
+    type=click.Choice([*QUESTIONS]),
     metavar="QUESTION",
 )
 @options("answer")
@@ -297,45 +255,28 @@ def answer(
         return
     given = {"most_devices": most_devices} if most_devices else {}
     if given and question != "earliest-finish":
-        raise DesignError("--most-devices", most_devices, "the question earliest-finish")
-    name = {"compute-budget": "within_budget_of_compute"}.get(question, question.replace("-", "_"))
-    ask = getattr(answers, name)
+        raise DesignError(
+            "--most-devices",
+            most_devices,
+            "the question earliest-finish",
+        )
+    ask = QUESTIONS[question]
     with _blamed_on(question):
         said = ask(design, **given)
     if as_json:
-        none = dict.fromkeys(("value", "bound", "verdict", "days", "cost_usd", "devices", "plan"))
-        print_json(
-            {
-                "question": question,
-                **none,
-                "mfu": None,
-                **(said or {}),
-            }
-        )
+        keys = ("value", "bound", "verdict", "days", "cost_usd", "devices", "plan", "mfu")
+        print_json({"question": question} | dict.fromkeys(keys) | (said or {}))
         return
     out = console()
     out.print(_answered(said) if said else "none: no choice tried fits and meets every constraint")
-    if said is None and question in ASIDE:
+    if said is None:
         merely = ask(
             design,
-            **{ASIDE[question]: False},
+            meet=False,
             **given,
         )
-        out.print(
-            f"with the constraints left aside: {_answered(merely)}"
-            if merely
-            else "nor does any choice hold the model"
-        )
-
-
-# the argument that leaves the constraints aside
-ASIDE = {
-    "longest-sequence": "meet",
-    "biggest-micro-batch": "meet",
-    "fewest-devices": "meet",
-    "largest-model": "meet",
-    "earliest-finish": "within_budget",
-}
+        aside = merely and f"with the constraints left aside: {_answered(merely)}"
+        out.print(aside or "nor does any choice hold the model")
 
 
 def _answered(said: dict) -> str:
@@ -391,7 +332,11 @@ def scaling(
     takes on FILE's machine; with --loss, the days of FILE's model to a loss."""
 
     if target is not None:
-        return _to_loss(read(file), target, as_json)
+        return _to_loss(
+            read(file),
+            target,
+            as_json,
+        )
     if flops is not None and not 1e15 <= flops <= 1e32:
         raise DesignError(
             "--flops",
@@ -407,23 +352,11 @@ def scaling(
 
     out = console()
     out.print(f"{said['compute_flops']:.3g} FLOP ({said['from']})")
-    rows = (
-        (
-            r["law"] or r["title"],
-            show("params", r["params"]),
-            f"{r['tokens'] / 1e12:,.3g}T",
-            f"{r['tokens_per_param']:,.3g}",
-            f"{r['loss']:.3f}",
-            _shown("days", r["days"], r["verdict"]),
-            *(_shown(key, r[key], "—") for key in ("cost_usd", "mfu")),
-        )
-        for r in said["rows"]
-    )
-    print_table(
+    rows = (_or_verdict(r) | {"law": r["law"] or r["title"]} for r in said["rows"])
+    print_rows(
         out,
-        ("law", "params", "tokens", "tok/param", "loss", "days", "cost", "MFU"),
+        TABLES["scaling"],
         rows,
-        words=("law",),
     )
     out.print(
         "loss: nats a token by the refitted Chinchilla surface (Besiroglu et al. 2024), "
@@ -435,6 +368,11 @@ def scaling(
             out.print(f"· {r['law']}: {r['source']}")
 
 
+def _or_verdict(row: dict) -> dict:
+    """The row with its verdict where there are no days."""
+    return row if row["days"] is not None else row | {"days": row["verdict"]}
+
+
 def _to_loss(
     design,
     target: float,
@@ -442,26 +380,20 @@ def _to_loss(
 ) -> None:
     """Tokens, days and dollars to a loss, by each law's surface, and the spread."""
     if not 0.5 <= target <= 10:
-        raise DesignError("--loss", target, "nats a token, from 0.5 to 10")
+        raise DesignError(
+            "--loss",
+            target,
+            "nats a token, from 0.5 to 10",
+        )
     said = answers.to_loss(assess(design), target)
     if as_json:
         print_json(said)
         return
     out = console()
-    rows = (
-        (
-            r["title"],
-            _shown("phases.tokens", r["tokens"], "—"),
-            _shown("days", r["days"], r["verdict"]),
-            _shown("cost_usd", r["cost_usd"], "—"),
-        )
-        for r in said["rows"]
-    )
-    print_table(
+    print_rows(
         out,
-        ("law", "tokens", "days", "cost"),
-        rows,
-        words=("law",),
+        TABLES["to loss"],
+        map(_or_verdict, said["rows"]),
     )
     if said["days_low"] is not None:
         out.print(f"to a loss of {target:g}: {band('days', said['days_low'], said['days_high'])}")
@@ -474,9 +406,7 @@ def _to_loss(
 @FILE
 @options("sensitivity")
 @JSON
-@click.pass_context
 def sensitivity(
-    ctx,
     file,
     key,
     as_json,
@@ -484,7 +414,7 @@ def sensitivity(
     """What a result hangs on: each input a realistic step down and up, the plan searched again for
     each, the largest swing first."""
 
-    a = _assessment(ctx, file, as_json)
+    a = possible(file, as_json)
     numbers = {k: v for k, v in a.headline().items() if isinstance(v, (int, float))}
     if key not in numbers:
         raise DesignError(
@@ -506,19 +436,14 @@ def sensitivity(
 
     out = console()
     out.print(f"{key}: {show(key, numbers[key])}")
-    words = ("input", "a step down", "a step up")
     cells = []
     for r in rows:
-        steps = (
-            (r[f"{k}_says"], _shown(key, r[k], "does not fit" if r[f"{k}_says"] else ""))
-            for k in ("low", "high")
-        )
-        cells.append((r["what"], *chain(*steps), percent(r["swing"])))
-    print_table(
+        none = {k: "does not fit" if r[f"{k}_says"] else "" for k in ("low", "high")}
+        cells.append(r | {k: no if r[k] is None else show(key, r[k]) for k, no in none.items()})
+    print_rows(
         out,
-        (*words[:2], "then", words[2], "then ", "swing"),
+        TABLES["sensitivity"],
         cells,
-        words,
     )
     for r in rows:
         out.print(f"· {r['what']}: {r['why']}")
@@ -561,23 +486,14 @@ def front(
     shown = points
     if not every:
         shown = [p for n in values for p in _corners([p for p in points if p["devices"] == n])]
-    rows = (
-        (
-            show("days", p["days"]),
-            show("cost_usd", p["cost_usd"]) if p["priced"] else f"{p['cost_usd']:,.0f} h",
-            f"{p['devices']:,}",
-            percent(p["memory_share"], 0),
-            p["verdict"],
-            short(p["plan"]),
-        )
-        for p in shown
-    )
-    out, words = console(), ("verdict", "plan")
-    print_table(
+    out, rows = console(), []
+    for p in shown:
+        cost = show("cost_usd", p["cost_usd"]) if p["priced"] else f"{p['cost_usd']:,.0f} h"
+        rows.append(p | {"cost": cost, "short": short(p["plan"])})
+    print_rows(
         out,
-        ("days", "cost", "devices", "memory", *words),
+        TABLES["front"],
         rows,
-        words,
     )
     if len(points) > len(shown):
         out.print(f"{len(points) - len(shown)} more on the front; --all prints them")

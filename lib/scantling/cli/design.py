@@ -7,31 +7,21 @@ from pathlib import Path
 
 import click
 
+from ..advise.answers import largest_active
 from ..advise.comparison import compare as side_by_side
-from ..advise.design_json import as_dict
-from ..advise.recovery import GOODPUT
 from ..base.console import console, print_json
 from ..base.files import write_text
 from ..cluster.promise import goodput as lived_through
-from .common import (
-    EXIT,
-    FILE,
-    JSON,
-    assessed,
-    assessment_of,
-    options,
-    print_table,
-    refuse,
-)
+from ..cluster.promise import said
+from .common import EXIT, FILE, JSON, assessment_of, named, options, possible
 from .summary import endurance, full, summary
+from .tables import print_table
 
 
 @click.command()
 @FILE
 @options("design")
-@click.pass_context
 def design(
-    ctx,
     file,
     as_json,
     everything,
@@ -42,39 +32,31 @@ def design(
     Exit 0 feasible, at risk or not; 3 a stated constraint is violated or cannot be checked, or the
     run makes no sense; 4 impossible; 2 the file is wrong.
     """
-    _, result = assessed(file, space="wide" if wide else "default")
-    if result["verdict"] == "impossible":
-        ctx.exit(refuse(result, as_json))
+    a = possible(
+        file,
+        as_json,
+        "wide" if wide else "default",
+    )
+    result = said(a) | {"largest_active": largest_active(a)}
     if as_json:
         print_json(result)
     else:
         (full if everything else summary)(result, console())
-    ctx.exit(EXIT[result["verdict"]])
+    return EXIT[a.verdict]
 
 
 @click.command()
 @FILE
 @JSON
-@click.pass_context
-def goodput(
-    ctx,
-    file,
-    as_json,
-):
+def goodput(file, as_json):
     """Failures, checkpoint interval, goodput and spares of the design in FILE."""
-    assessment = assessment_of(file)
-    if assessment.verdict == "impossible":
-        ctx.exit(refuse(as_dict(assessment), as_json))
-    said = {
-        "name": assessment.resolved.name,
-        "verdict": assessment.verdict,
-    }
-    said |= lived_through(assessment)
+    a = possible(file, as_json)
+    result = named(a) | lived_through(a)
     if as_json:
-        print_json(said)
+        print_json(result)
     else:
-        endurance(said, GOODPUT, console())
-    ctx.exit(EXIT[assessment.verdict])
+        endurance(result, console())
+    return EXIT[a.verdict]
 
 
 PAGE = """<!doctype html>
@@ -96,9 +78,7 @@ td:first-child{{text-align:left;position:sticky;left:0;background:Canvas}}</styl
     metavar="FILE...",
 )
 @options("compare")
-@click.pass_context
 def compare(
-    ctx,
     files,
     as_json,
     markdown,
@@ -111,12 +91,10 @@ def compare(
     found = side_by_side(assessment_of(file) for file in files)
     if output:
         names = ", ".join(map(escape, found.names))
+        page = PAGE.format(names=names, table=found._repr_html_())
         write_text(
             Path(output),
-            PAGE.format(
-                names=names,
-                table=found._repr_html_(),
-            ),
+            page,
             True,
         )
     elif as_json:
@@ -131,4 +109,4 @@ def compare(
             words=("", *found.names),
         )
     (verdicts,) = (row.values for row in found.rows if row.key == "verdict")
-    ctx.exit(max(EXIT[verdict] for verdict in verdicts))
+    return max(EXIT[verdict] for verdict in verdicts)

@@ -27,9 +27,10 @@ from ..design.brief.read import read_brief
 from ..design.design import json_schema
 from ..design.draft import commented, draft
 from ..plans.prepare import prepare
-from .common import FILE, JSON, options, print_table, read
+from .common import FILE, JSON, options, read
 from .listing import listing
-from .summary import assumed_rows, bare, section
+from .summary import assumed_rows, section
+from .tables import TABLES, bare, print_rows
 
 HIDDEN = ("source", "date", "verified", "aliases", "notes", "links")
 COUNTED = (
@@ -56,17 +57,18 @@ def catalogue(kind, as_json):
     if as_json:
         return print_json(rows)
     columns = [c for c in (rows[0] if rows else {}) if c not in HIDDEN][:9]
-    table = bare()
-    for c in columns:
-        numeric = all(isinstance(r.get(c), (int, float, type(None))) for r in rows)
-        table.add_column(
-            c,
-            justify="right" if numeric else "left",
-            no_wrap=c == "id",
-        )
-    for row in rows:
-        table.add_row(*(_cell(c, row.get(c)) for c in columns))
-    console().print(table)
+    heads = (
+        {
+            "header": c,
+            "justify": "right" if all(isinstance(r.get(c), Figure) for r in rows) else "left",
+            "no_wrap": c == "id",
+        }
+        for c in columns
+    )
+    console().print(bare(([_cell(c, row.get(c)) for c in columns] for row in rows), *heads))
+
+
+Figure = int | float | None
 
 
 def _cell(column, value) -> str:
@@ -89,33 +91,24 @@ def prices(file, as_json):
     else:
         chip = prepare(read(file)).cluster.accelerator.id
         found = {chip: {kind: price_of(chip, kind) for kind in RENTS}}
-    shown_rows = [
+    asked = ("value", "low", "high", "date", "notes", "source")
+    rows = [
         {
             "accelerator": item,
             "kind": kind,
-            **{k: p and getattr(p, k) for k in ("value", "low", "high", "date", "notes", "source")},
+            **{k: p and getattr(p, k) for k in asked},
         }
         for item, kinds in found.items()
         for kind, p in kinds.items()
     ]
     if as_json:
-        return print_json(shown_rows)
+        return print_json(rows)
     out = console()
-    rows = [
-        (
-            row["accelerator"],
-            row["kind"],
-            *(show("cost.usd_per_device_hour", row[k]) for k in ("value", "low", "high")),
-            row["date"] or "—",
-            plain(row["notes"] or "no price is known", 200),
-        )
-        for row in shown_rows
-    ]
-    print_table(
+    cells = (row | {"from": plain(row["notes"] or "no price is known", 200)} for row in rows)
+    print_rows(
         out,
-        ("accelerator", "kind", "USD/h", "low", "high", "dated", "from"),
-        rows,
-        words=("accelerator", "kind", "from"),
+        TABLES["prices"],
+        cells,
     )
     if file.endswith(".csv"):
         out.print(
@@ -148,14 +141,25 @@ def params(
         "assumed": [asdict(a) for a in assumed],
     }
     if as_json:
-        return print_json(result | _hybrid_counts(model, seq_len, read))
+        return print_json(
+            result
+            | _hybrid_counts(
+                model,
+                seq_len,
+                read,
+            )
+        )
     out = console()
     title = (
         f"{plain(model.name, 100)}: {show('params', result['total'])} parameters, "
         f"{show('active_params', result['active'])} active, {model.layers} layers"
     )
     rows = [(key, f"{result[key]:,}") for key in COUNTED if result[key]]
-    counts = _hybrid_counts(model, seq_len, read)
+    counts = _hybrid_counts(
+        model,
+        seq_len,
+        read,
+    )
     if model.pattern:
         rows.append(("pattern", model.pattern))
     rows.append(("blocks", ", ".join(f"{n} {kind}" for kind, n in counts["blocks"].items())))
@@ -224,7 +228,11 @@ def init(
             allowed="a new file name, or --force to replace it",
         )
     brief = read_brief(text) if text is not None else None
-    design, assumed, ignored = draft(brief, like, prepare)
+    design, assumed, ignored = draft(
+        brief,
+        like,
+        prepare,
+    )
     resolved = prepare(design)
     content = commented(
         design,
@@ -236,7 +244,11 @@ def init(
         sys.stdout.write(content)
         return
 
-    write_text(output, content, force)
+    write_text(
+        output,
+        content,
+        force,
+    )
     out = console()
     read = [(plain(f"--like {like}", 60), "model", plain(like, 60))] if like else []
     for r in brief.read if brief else ():
@@ -253,7 +265,7 @@ def init(
                 {"style": "dim"},
                 {"style": "dim"},
             )
-    rows = assumed_rows([(a.field, a.value, a.why) for a in (*assumed, *resolved.assumed)], 200)
+    rows = assumed_rows(map(vars, (*assumed, *resolved.assumed)), 200)
     section(
         out,
         "Assumed",

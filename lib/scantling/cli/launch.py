@@ -7,21 +7,18 @@ import sys
 
 import click
 
-from ..advise.design_json import as_dict
 from ..base.errors import DesignError, plain
 from ..kits import FRAMEWORKS, ON, Inexpressible, kits, write
 from ..kits.framework import offers
 from ..verdict.limits import limits
 from ..verdict.verdicts import VERDICTS
-from .common import EXIT, FILE, assessment_of, options, refuse
+from .common import EXIT, FILE, options, possible
 
 
 @click.command()
 @FILE
 @options("launch")
-@click.pass_context
 def launch(
-    ctx,
     file,
     to,
     on,
@@ -38,34 +35,39 @@ def launch(
 
     for option, value, allowed in (("--to", to, FRAMEWORKS), ("--on", on, ON)):
         if value not in allowed:
-            raise DesignError(option, value, allowed)
-    assessment = assessment_of(file, "wide" if wide else "default", offers(FRAMEWORKS[to]))
+            raise DesignError(
+                option,
+                value,
+                allowed,
+            )
+    kit = offers(FRAMEWORKS[to])
+    assessment = possible(
+        file,
+        space="wide" if wide else "default",
+        kit=kit,
+    )
     verdict = VERDICTS[assessment.verdict]
     if not verdict.launch:
-        if assessment.verdict == "impossible":
-            ctx.exit(refuse(as_dict(assessment), False))
-        for m in limits(assessment)[:1]:
-            print(f"scantling: nothing is written: {plain(m, 1000)}", file=sys.stderr)
-        ctx.exit(EXIT[assessment.verdict])
+        _say(f"nothing is written: {limits(assessment)[0]}")
+        return EXIT[assessment.verdict]
     try:
-        files = kits(assessment, to, on)
+        files = kits(
+            assessment,
+            to,
+            on,
+        )
     except Inexpressible as e:
-        print(f"scantling: nothing is written: {plain(str(e), 1500)}", file=sys.stderr)
-        ctx.exit(EXIT["constraint-missed"])
+        _say(f"nothing is written: {e}")
+        return EXIT["constraint-missed"]
     for reason in assessment.reasons[:1]:
-        print(f"scantling: {verdict.name.lower()}: {plain(reason.text, 1000)}", file=sys.stderr)
+        _say(f"{verdict.name.lower()}: {reason.text}")
     write(files, output)
     print(f"Wrote {len(files)} files to {plain(str(output), 200)}")
 
     for gap in json.loads(files["plan.json"])["not_expressed"]:
-        print(
-            plain(
-                (
-                    f"{to} cannot express {gap['field']} {gap['value']} ({gap['why']}): "
-                    f"{gap['instead']}; {gap['cost']}"
-                ),
-                400,
-            ),
-            file=sys.stderr,
-        )
-    ctx.exit(0)
+        said = "cannot express {field} {value} ({why}): {instead}; {cost}".format(**gap)
+        print(plain(f"{to} {said}", 400), file=sys.stderr)
+
+
+def _say(line: str) -> None:
+    print(f"scantling: {plain(line, 1500)}", file=sys.stderr)

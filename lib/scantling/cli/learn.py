@@ -11,9 +11,8 @@ from ..design.design import Design
 from ..logs.beside import diagnosed
 from ..logs.learning import read_logs
 from ..logs.site import is_table, of_design, of_log, of_table, write
-from .common import options, print_table
-
-HEADS = ("file", "format", "steps", "step", "tokens/s/device", "memory", "devices", "plan", "note")
+from .common import options
+from .tables import TABLES, print_rows
 
 
 @click.command()
@@ -62,43 +61,30 @@ def learn(
         console(stderr=True).print(f"{plain(output, 200)}: {said}")
 
 
-def cell(value, form: str = "{:,}") -> str:
-    """A figure as text, a dash where the log is silent."""
-    return "-" if value is None else form.format(value)
-
-
-def row_of(r) -> tuple:
+def row_of(r) -> dict:
     """A reading as a row of the table."""
-    plan = " ".join(
-        f"{name}{value}"
-        for name in ("tp", "pp", "cp", "ep", "dp")
-        if (value := getattr(r, name)) is not None
-    )
-    notes = [
+    plan = ((name, getattr(r, name)) for name in ("tp", "pp", "cp", "ep", "dp"))
+    notes = (
         "out of memory" if r.oom else "",
         f"{r.restarts} restarts" if r.restarts else "",
         f"{len(r.collectives)} rows of collectives" if r.collectives else "",
-    ]
-    return (
-        plain(r.file, 60),
-        r.format,
-        cell(r.steps),
-        f"{number(r.step_s, 4)} s" if r.step_s else "-",
-        cell(r.tokens_per_s_per_device, "{:,.0f}"),
-        cell(r.peak_memory_gb, "{:.1f} GiB"),
-        cell(r.devices),
-        plan or "-",
-        ", ".join(n for n in notes if n),
     )
+    return {
+        "r": r,
+        "file": plain(r.file, 60),
+        "step": f"{number(r.step_s, 4)} s" if r.step_s else "—",
+        "memory": f"{r.peak_memory_gb:.1f} GiB" if r.peak_memory_gb else "—",
+        "plan": " ".join(f"{k}{v}" for k, v in plan if v is not None) or None,
+        "note": ", ".join(filter(None, notes)),
+    }
 
 
 def show(readings) -> None:
     """The table of readings, and once what no log says."""
-    print_table(
+    print_rows(
         console(),
-        HEADS,
-        [row_of(r) for r in readings],
-        words=("file", "note"),
+        TABLES["learn"],
+        map(row_of, readings),
     )
     for r in (r for r in readings if r.believed):
         low, high = r.believed["low_s"], r.believed["high_s"]

@@ -59,7 +59,11 @@ def _records(kind: str):
 def listing(kind: str) -> list[dict]:
     """Rows of `scantling catalogue KIND` as plain dictionaries; KIND is one of KINDS."""
     if kind not in KINDS:
-        raise DesignError("catalogue", kind, KINDS)
+        raise DesignError(
+            "catalogue",
+            kind,
+            KINDS,
+        )
     if kind == "stacks":
         rows = ({"id": name} | vars(stack) for name, stack in stacks().items())
         return [{k: _clean(v) for k, v in row.items() if k != "name"} for row in rows]

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from ..base.console import console
 from ..base.errors import DesignError, plain
 from ..base.files import write_text
-from ..base.json import clean
+from ..base.json import text
 from ..base.show import percent
 from ..evidence.predict import predict_frame
 from ..evidence.runs import read_runs, template
 from ..evidence.validate.compare import validate_frame
-from .common import options, print_table
+from .common import options
+from .tables import TABLES, print_rows
 
 
 def _table(path):
@@ -39,7 +38,11 @@ def predict(
 ):
     """Predict the pinned plan of every row of RUNS_CSV; none of its measured columns is read."""
     if as_template:
-        write_text(output, template(), force=True)
+        write_text(
+            output,
+            template(),
+            force=True,
+        )
         return
     if runs_csv is None:
         raise DesignError(
@@ -48,7 +51,11 @@ def predict(
             allowed="a table, or --template",
         )
     got = predict_frame(_table(runs_csv), calibration)
-    write_text(output, got.to_csv(index=False), force=True)
+    write_text(
+        output,
+        got.to_csv(index=False),
+        force=True,
+    )
     console(stderr=True).print(
         f"{int((got.error == '').sum())} of {len(got)} rows predicted, to {plain(output, 200)}"
     )
@@ -72,20 +79,12 @@ def validate(runs_csv, as_json):
     got = validate_frame(table)
     out = console()
     for name in ("stack", "accelerator", "source"):
-        rows = (
-            (
-                plain(key, 90),
-                str(f["rows"]),
-                *(percent(f[k]) for k in ("median", "p90", "bias", "coverage", "baseline_median")),
-            )
-            for key, f in sorted(got["by"].get(name, {}).items(), key=lambda kv: kv[1]["median"])
-        )
-        heads = (name, "rows", "median", "p90", "bias", "in band", "one line")
-        print_table(
+        by = sorted(got["by"].get(name, {}).items(), key=lambda kv: kv[1]["median"])
+        rows = (f | {"key": plain(key, 90)} for key, f in by)
+        print_rows(
             out,
-            heads,
+            {name: "{key}"} | TABLES["validate"],
             rows,
-            heads[:1],
         )
         out.print()
     f, s = got["overall"], got["scatter"]
@@ -106,11 +105,6 @@ def validate(runs_csv, as_json):
     if as_json:
         write_text(
             as_json,
-            json.dumps(
-                clean(got),
-                indent=1,
-                allow_nan=False,
-            )
-            + "\n",
+            text(got) + "\n",
             force=True,
         )

@@ -15,26 +15,15 @@ from ..plans.axes import SPACES, counted, described
 from ..plans.leaderboard import search as plan_table
 from ..plans.prepare import prepare
 from .bar import Bar
-from .common import (
-    EXIT,
-    FILE,
-    JSON,
-    assessed,
-    on_scheduler,
-    options,
-    print_table,
-    read,
-    refuse,
-)
+from .common import EXIT, FILE, JSON, assessment_of, named, on_scheduler, options, possible, read
 from .decide import axes_of
+from .tables import print_table
 
 
 @click.command()
 @FILE
 @options("search")
-@click.pass_context
 def search(
-    ctx,
     file,
     top,
     csv_file,
@@ -59,15 +48,13 @@ def search(
             problem="contradicts --space",
         )
     space = "wide" if wide else space or "default"
-    found, result = assessed(file, headline=True)
-    if result["verdict"] == "impossible" and not over:
-        ctx.exit(refuse(result, as_json))
-    bar = Bar(
-        progress if progress is not None else space == "wide" or bool(over) or bool(scheduler)
-    )
+    a = assessment_of(file) if over else possible(file, as_json)
+    if progress is None:
+        progress = space == "wide" or bool(over) or bool(scheduler)
+    bar = Bar(progress)
     with on_scheduler(scheduler), bar.watching():
         plans = _plans(
-            found,
+            a.design,
             SPACES[space],
             over,
             scheduler,
@@ -75,19 +62,23 @@ def search(
             top,
         )
     if csv_file:
-        write_text(csv_file, plans.to_csv(index=False), force=True)
+        write_text(
+            csv_file,
+            plans.to_csv(index=False),
+            force=True,
+        )
     best = plans.head(top)
     if as_json:
-        counts = {
-            **result,
+        found = {
             "space": space,
             **plans.attrs,
+            "plans": best.to_dict("records"),
         }
-        print_json(counts | {"plans": best.to_dict("records")})
+        print_json(named(a) | found)
     else:
         out = console()
         leaderboard(
-            result["name"],
+            a.resolved.name,
             plans,
             top,
             out,
@@ -96,10 +87,10 @@ def search(
             out.print(line)
         if plans.attrs.get("unseen"):
             out.print("stopped: the order above is of the plans that were looked at")
-    verdict = result["verdict"]
+    verdict = a.verdict
     if over:  # the verdict is of the file's own machine
         verdict = {"impossible": "feasible"}.get(verdict, verdict) if len(plans) else "impossible"
-    ctx.exit(EXIT[verdict])
+    return EXIT[verdict]
 
 
 def _plans(
@@ -122,21 +113,16 @@ def _plans(
     axes = axes_of(over)
     designs = variant_designs(design, axes)
     if not designs:
-        design.change(
-            {field: values[0] for field, values in axes.items()}
-        )  # says what is wrong with it
+        design.change({field: values[0] for field, values in axes.items()})  # says what is wrong
     rows, counts = variants(
         [d for _, d in designs],
         space=space,
         progress=bar,
         scheduler=scheduler,
         top=top,
-        counts=True,
     )
-    table = pd.DataFrame([dict(zip(axes, designs[row["design"]][0])) | row for row in rows]).drop(
-        columns=["design", "rank", "legal"],
-        errors="ignore",
-    )
+    table = pd.DataFrame([dict(zip(axes, designs[row["design"]][0])) | row for row in rows])
+    table = table.drop(columns=["design", "rank", "legal"], errors="ignore")
     table.attrs = counts | {"over": list(axes)}
     return table
 
@@ -193,7 +179,11 @@ def leaderboard(
             [show(FIGURES[c], v) if c in FIGURES else str(v) for c, v in row.items()]
             for row in best[columns].to_dict("records")
         )
-        print_table(out, [HEADS.get(c, c.rpartition(".")[2]) for c in columns], rows)
+        print_table(
+            out,
+            [HEADS.get(c, c.rpartition(".")[2]) for c in columns],
+            rows,
+        )
     counts = plans.attrs
     out.print(
         f"{counts.get('legal', 0):,} legal plans, {counts.get('evaluated', 0):,} timed, "
@@ -237,12 +227,7 @@ def spaces(file, as_json):
         r = prepare(read(file))
         counts = counted(r, r.main_phase)
     if as_json:
-        print_json(
-            {
-                "spaces": listed,
-                **({"design": counts} if counts else {}),
-            }
-        )
+        print_json({"spaces": listed} | ({"design": counts} if counts else {}))
         return
     out = console()
     for rows in zip(*listed.values(), strict=True):

@@ -67,7 +67,15 @@ def assess(
     searches = []
     for i, phase in enumerate(resolved.phases):
         where = situation(resolved, phase)
-        found, fits = searched_before(like, where, i) or choose(where, space, progress)
+        found, fits = searched_before(
+            like,
+            where,
+            i,
+        ) or choose(
+            where,
+            space,
+            progress,
+        )
         if found is None:
             return Assessment(
                 design=design,
@@ -118,10 +126,18 @@ def calibrated(design: Design) -> dict:
 def picked(resolved, searches) -> Assessment:
     """The assessment of the simplest plans within 1 % of the fastest; of the fastest where the
     verdict on the simplest is worse."""
-    fastest = laid_out(resolved, searches, Found.best)
+    fastest = laid_out(
+        resolved,
+        searches,
+        Found.best,
+    )
     if not fastest.fits:
         return fastest
-    simplest = laid_out(resolved, searches, Found.simplest)
+    simplest = laid_out(
+        resolved,
+        searches,
+        Found.simplest,
+    )
     worse = rank(simplest.verdict) > rank(fastest.verdict)
     return replace(
         fastest if worse else simplest,
@@ -140,7 +156,16 @@ def laid_out(
     for i, (found, fits) in enumerate(searches):
         row = pick(found) if fits else int(np.argmin(found.total_bytes))
         measured = resolved.measured if i == resolved.main else {}
-        phases.append(with_step(settle(found, row, fits), measured))
+        phases.append(
+            with_step(
+                settle(
+                    found,
+                    row,
+                    fits,
+                ),
+                measured,
+            )
+        )
     return judged(
         Assessment(
             design=resolved.design,
@@ -177,12 +202,20 @@ def choose(
         found = on_device(where, space)
         if found.best() is None and on_device(unpinned(where), space).best() is not None:
             return found, False
-    found = searched(where, space, progress=progress)
+    found = searched(
+        where,
+        space,
+        progress=progress,
+    )
     if found.best() is not None:
         return found, True
     if not pinned and not where.resolved.offers:
         return None, False
-    other = searched(unpinned(where), space, own_stack=False)
+    other = searched(
+        unpinned(where),
+        space,
+        own_stack=False,
+    )
     return (None, False) if other.best() is None else (found, False)
 
 
@@ -204,7 +237,13 @@ def settle(
         memory=held,
         step=step,
         fits=fits,
-        oom_probability=float(oom_probability(held.total, held.capacity, spread_of(where))),
+        oom_probability=float(
+            oom_probability(
+                held.total,
+                held.capacity,
+                spread_of(where),
+            )
+        ),
         step_s=seconds,
         step_s_low=seconds,
         step_s_high=seconds,

@@ -53,7 +53,13 @@ def _power_w(assessment) -> float:
     """Power of all devices that are paid for, with the site's overhead. [W]"""
     cluster, pue = assessment.resolved.cluster, assessment.resolved.prices.pue
     paid = cluster.devices + float(assessment.endurance.spares) * cluster.devices_per_node
-    return float(power_w(cluster, paid, pue=PUE if pue is None else pue))
+    return float(
+        power_w(
+            cluster,
+            paid,
+            pue=PUE if pue is None else pue,
+        )
+    )
 
 
 # field of a constraint -> what answers it, where that is no number of the assessment itself
@@ -105,8 +111,20 @@ def _missed(assessment, row: Constraint) -> Missed | None:
         limit=show(row.figure, limit * row.scale),
     )
     if row.field in DETAILS:
-        text += DETAILS[row.field](assessment, limit, value)
-    chance = chance_of(assessment, row, room_of(row, value, limit))
+        text += DETAILS[row.field](
+            assessment,
+            limit,
+            value,
+        )
+    chance = chance_of(
+        assessment,
+        row,
+        room_of(
+            row,
+            value,
+            limit,
+        ),
+    )
     return Missed(
         row.field,
         limit,
@@ -150,7 +168,17 @@ def _chance_said(
     field: str,
     room: float,
 ) -> str:
-    return say("chance", chance=max(chance_of(assessment, CONSTRAINTS[field], room), LEAST_CHANCE))
+    return say(
+        "chance",
+        chance=max(
+            chance_of(
+                assessment,
+                CONSTRAINTS[field],
+                room,
+            ),
+            LEAST_CHANCE,
+        ),
+    )
 
 
 def _late(
@@ -161,7 +189,11 @@ def _late(
     """How late a run is, the chance that it is not, and the MFU that would be needed (of one phase
     alone)."""
     late = value / limit
-    text = say("late", late=late) + _chance_said(assessment, "deadline_days", 1 / late)
+    text = say("late", late=late) + _chance_said(
+        assessment,
+        "deadline_days",
+        1 / late,
+    )
     if len(assessment.phases) > 1:
         return text
     within = assessment.mfu_causal * late < 1
@@ -184,7 +216,14 @@ def _dear(
         if price
         else ""
     )
-    return _chance_said(assessment, "budget_usd", room) + needed
+    return (
+        _chance_said(
+            assessment,
+            "budget_usd",
+            room,
+        )
+        + needed
+    )
 
 
 def _slow(
@@ -203,7 +242,11 @@ def _slow(
             limit=limit,
         )
         + say("slow-above" if gap > 0 else "slow-inside", gap=gap)
-        + _chance_said(assessment, "min_mfu", value / limit)
+        + _chance_said(
+            assessment,
+            "min_mfu",
+            value / limit,
+        )
     )
 
 

@@ -123,7 +123,13 @@ def senseless(assessment: Assessment) -> list[Reason]:
 def streamed(chosen: Chosen) -> float:
     """Weights of a device that come from NVMe in every pass. [bytes]"""
     cluster = chosen.found.situation.resolved.cluster
-    return float(streamed_weights(cluster, chosen.case, chosen.memory))
+    return float(
+        streamed_weights(
+            cluster,
+            chosen.case,
+            chosen.memory,
+        )
+    )
 
 
 def _sense(row: Threshold, value: float) -> Reason | None:
@@ -165,7 +171,15 @@ def risks(assessment: Assessment) -> list[Reason]:
         value = value_of(assessment, row) if row.band and limit is not None else None
         if value is None:
             continue
-        chance = 1 - chance_of(assessment, row, room_of(row, value, float(limit)))
+        chance = 1 - chance_of(
+            assessment,
+            row,
+            room_of(
+                row,
+                value,
+                float(limit),
+            ),
+        )
         if chance > SENSE["miss"].most:
             text = say(
                 "risk",

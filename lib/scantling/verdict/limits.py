@@ -153,7 +153,11 @@ def bolder(chosen) -> list[str]:
             "bolder",
             plan=short(found.row(row)),
             gain=gain,
-            chance=oom_probability(found.total_bytes[row], found.capacity, spread),
+            chance=oom_probability(
+                found.total_bytes[row],
+                found.capacity,
+                spread,
+            ),
         )
     ]
 

@@ -64,7 +64,11 @@ def measured_step_s(
 
 def with_step(chosen: Chosen, measured: dict) -> Chosen:
     """The phase with its step and 80 % band [s]: measured, without width, or computed."""
-    seconds = measured_step_s(measured, chosen.case, chosen.step_s)
+    seconds = measured_step_s(
+        measured,
+        chosen.case,
+        chosen.step_s,
+    )
     if seconds is not None:
         return replace(
             chosen,
@@ -312,7 +316,13 @@ def oom_chance(resolved, phases) -> float:
     one."""
     if "memory_gb" in resolved.measured:
         room = min(float(one.memory.capacity) for one in phases)
-        return float(oom_probability(resolved.measured["memory_gb"] * 1e9, room, MEASURED_SPREAD))
+        return float(
+            oom_probability(
+                resolved.measured["memory_gb"] * 1e9,
+                room,
+                MEASURED_SPREAD,
+            )
+        )
     return max(one.oom_probability for one in phases)
 
 
@@ -339,7 +349,11 @@ def at_risk_usd(money: Cost | None, ends: dict) -> Known:
     cost, low = _known(money and money.cost_usd), ends["cost_usd_low"]
     if cost is None or low is None:
         return None
-    return to_plan_for(low, cost, ends["cost_usd_high"])["overrun_usd"]
+    return to_plan_for(
+        low,
+        cost,
+        ends["cost_usd_high"],
+    )["overrun_usd"]
 
 
 def _known(value) -> Known:

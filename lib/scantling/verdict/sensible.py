@@ -23,7 +23,11 @@ def smallest(assessment: Assessment) -> list[str]:
             break
         unit = cluster.unit if count >= cluster.unit else 1
         count = -(-count // unit) * unit
-        after = changed(assessment.design, {"cluster.devices": count}, space=COARSE)
+        after = changed(
+            assessment.design,
+            {"cluster.devices": count},
+            space=COARSE,
+        )
         if after is None or not after.fits:
             continue
         if not any(r.verdict == "impractical" for r in after.reasons):
