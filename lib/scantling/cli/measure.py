@@ -16,7 +16,8 @@ from ..base.files import write_text
 from ..design.file import dump
 from ..evidence.measure import bench as benches
 from ..evidence.measure.curves import result, run
-from .common import options, print_table
+from .common import options
+from .tables import print_table
 
 
 @click.command()
