@@ -384,7 +384,7 @@ def test_any_device_count_has_plans_and_all_keep_the_laws(devices, batch, seq, m
         k: np.broadcast_to(np.asarray(getattr(p, k)), p.tp.shape) for k in p.__dataclass_fields__
     }
     for rule in laws.LAWS:
-        assert np.all(rule.kept(columns, m, phase, cluster)), rule.text
+        assert np.all(rule.kept(m, phase, cluster, **columns)), rule.text
 
 
 def test_every_law_says_what_and_whose():

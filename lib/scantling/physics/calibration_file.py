@@ -10,8 +10,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import field, replace
 from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import AllowInfNan, BaseModel, Field, ValidationError
 
 from .. import catalogue
 from ..base.errors import DesignError
@@ -40,11 +42,7 @@ RELATIVE, RELATIVE_MOST = ("scale_up_share", "scale_out_share", "ep_up_share"), 
 # rows alike in source, model, chip and precision 4 gives a 90th percentile of 15 %, 0 of 18.5 %
 UNLIKE = 4.0
 OTHER_MODEL = 0.05  # difference of ln active parameters of two models; judgement
-STEPS = {
-    "runs": 1,
-    "factor": 0.1,
-    "active_parameters": 1,
-}  # least values
+Number = Annotated[float, AllowInfNan(False)]
 
 
 @record
@@ -212,32 +210,32 @@ def read(path, where: str = "calibration") -> Override:
     )
 
 
+class _Steps(BaseModel, strict=True):
+    """What a file says of measured steps."""
+
+    runs: Annotated[Number, Field(ge=1)]
+    factor: Annotated[Number, Field(ge=0.1)]
+    active_parameters: Annotated[Number, Field(ge=1)]
+    band: list[Annotated[Number, Field(ge=0.2, lt=5)]] = Field(min_length=2, max_length=2)
+    precision: str
+    shares: dict[Any, Annotated[Number, Field(ge=0)]] = {}
+
+
 def _steps(given, where: str) -> dict:
     """What a file says of measured steps; empty where it comes from benchmarks."""
     if given is None:
         return {}
-    band = given.get("band") if isinstance(given, Mapping) else None
-    good = (
-        isinstance(band, list)
-        and len(band) == 2
-        and all(_amount(end, 0.2) and end < 5 for end in band)
-        and band[0] <= band[1]
-        and all(_amount(given.get(name), least) for name, least in STEPS.items())
-        and isinstance(given.get("precision"), str)
-        and isinstance(given.get("shares", {}), Mapping)
-        and all(_amount(share, 0) for share in given.get("shares", {}).values())
-    )
-    if not good:
+    try:
+        low, high = _Steps.model_validate(given).band
+    except ValidationError:
+        low, high = 1, 0
+    if low > high:
         raise DesignError(
             f"{where}.steps",
             allowed="runs, factor, band: [low, high], active_parameters, precision, shares",
             problem="is not what scantling learn -o writes",
         )
     return dict(given)
-
-
-def _amount(value, least: float) -> bool:
-    return type(value) in (int, float) and least <= value < math.inf
 
 
 def _value(

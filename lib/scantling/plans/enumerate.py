@@ -412,15 +412,7 @@ def _sequence(c: dict, q: Question) -> dict:
         return _lawful(c, "sequence", q)
     able = c["tp"] > 1
     for law in of("sequence"):
-        able = able & law.kept(
-            {
-                **c,
-                "sp": 1,
-            },
-            q.model,
-            q.phase,
-            q.cluster,
-        )
+        able = able & law.kept(q.model, q.phase, q.cluster, **c | {"sp": 1})
     kept = able | (c["sp"] == max(q.space.sp))
     return keep(
         {
@@ -453,15 +445,7 @@ def _lawful(
 ) -> dict:
     """The rows that keep the laws of one stage."""
     for law in of(stage):
-        c = keep(
-            c,
-            law.kept(
-                c,
-                q.model,
-                q.phase,
-                q.cluster,
-            ),
-        )
+        c = keep(c, law.kept(q.model, q.phase, q.cluster, **c))
         if not len(c["tp"]):
             fields = (law.field, "tp", "cp", "pp", "dp", "micro_batch", "ep")
             field = next((f for f in fields if q.pins.get(f) is not None), law.field)

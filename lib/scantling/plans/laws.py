@@ -4,6 +4,7 @@ physics.pipeline.RULES."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import getfullargspec
 
 import numpy as np
 
@@ -22,7 +23,12 @@ class Law:
     field: str
     text: str
     source: str
-    kept: Callable  # function(columns, model, phase, cluster) -> bool column
+    kept: Callable  # function(model, phase, cluster, **columns) -> bool column
+
+    @property
+    def needs(self) -> set[str]:
+        """The columns that it reads."""
+        return set(getfullargspec(self.kept).kwonlyargs)
 
 
 def _divides(a, b):
@@ -30,55 +36,41 @@ def _divides(a, b):
 
 
 KEPT = {
-    "heads": lambda c, m, j, k: _divides(c["tp"], m.heads),
-    "kv_heads": lambda c, m, j, k: (
-        _divides(c["tp"], m.kv_heads) | (c["tp"] % max(m.kv_heads, 1) == 0)
+    "heads": lambda m, j, k, *, tp, **_: _divides(tp, m.heads),
+    "kv_heads": lambda m, j, k, *, tp, **_: (
+        _divides(tp, m.kv_heads) | (tp % max(m.kv_heads, 1) == 0)
         if m.attention != "mla"
-        else c["tp"] > 0
+        else tp > 0
     ),
-    "state": lambda c, m, j, k: _divides(c["tp"], widths(m, "split")),
-    "scan": lambda c, m, j, k: (c["cp"] == 1) | _divides(c["tp"] * c["cp"], widths(m, "swapped")),
-    "width": lambda c, m, j, k: (
-        _divides(c["tp"], m.ffn_hidden) & _divides(c["tp"], m.shared_ffn_hidden)
+    "state": lambda m, j, k, *, tp, **_: _divides(tp, widths(m, "split")),
+    "scan": lambda m, j, k, *, tp, cp, **_: (cp == 1) | _divides(tp * cp, widths(m, "swapped")),
+    "width": lambda m, j, k, *, tp, **_: (
+        _divides(tp, m.ffn_hidden) & _divides(tp, m.shared_ffn_hidden)
     ),
-    "sequence": lambda c, m, j, k: (c["cp"] == 1) | _divides(2 * c["cp"], j.seq_len),
-    "stage": lambda c, m, j, k: c["pp"] <= m.layers,
-    "devices": lambda c, m, j, k: c["tp"] * c["cp"] * c["pp"] <= min(k.by_site),
-    "sites": lambda c, m, j, k: c["dp"] >= k.sites,
-    "batch": lambda c, m, j, k: _divides(c["dp"] * c["micro_batch"], j.global_batch),
-    "experts": lambda c, m, j, k: _divides(c["ep"], max(m.experts, 1)),
-    "expert_ranks": lambda c, m, j, k: _divides(c["ep"] * c["etp"], c["dp"] * c["cp"] * c["tp"]),
-    "expert_site": lambda c, m, j, k: (
-        c["ep"] * c["etp"] <= c["dp"] * min(k.by_site) // k.devices * c["cp"] * c["tp"]
+    "sequence": lambda m, j, k, *, cp, **_: (cp == 1) | _divides(2 * cp, j.seq_len),
+    "stage": lambda m, j, k, *, pp, **_: pp <= m.layers,
+    "devices": lambda m, j, k, *, tp, cp, pp, **_: tp * cp * pp <= min(k.by_site),
+    "sites": lambda m, j, k, *, dp, **_: dp >= k.sites,
+    "batch": lambda m, j, k, *, dp, micro_batch, **_: _divides(dp * micro_batch, j.global_batch),
+    "experts": lambda m, j, k, *, ep, **_: _divides(ep, max(m.experts, 1)),
+    "expert_ranks": lambda m, j, k, *, tp, cp, dp, ep, etp, **_: _divides(ep * etp, dp * cp * tp),
+    "expert_site": lambda m, j, k, *, tp, cp, dp, ep, etp, **_: (
+        ep * etp <= dp * min(k.by_site) // k.devices * cp * tp
     ),
-    "expert_width": lambda c, m, j, k: (
-        _divides(c["etp"], max(m.expert_ffn_hidden, 1)) | (c["etp"] == 1)
+    "expert_width": lambda m, j, k, *, etp, **_: (
+        _divides(etp, max(m.expert_ffn_hidden, 1)) | (etp == 1)
     ),
-    "chunks": lambda c, m, j, k: (
-        (c["sp"] == 0)
-        | _divides(
-            c["tp"]
-            * np.where(
-                c["cp"] > 1,
-                2 * c["cp"],
-                1,
-            ),
-            j.seq_len,
-        )
+    "chunks": lambda m, j, k, *, tp, cp, sp, **_: (
+        (sp == 0) | _divides(tp * np.where(cp > 1, 2 * cp, 1), j.seq_len)
     ),
-    "interleaved": lambda c, m, j, k: (c["sharding"] < ZERO3) | (c["vpp"] == 1),
-    "exchange": lambda c, m, j, k: (
-        (c["cp_type"] != ULYSSES)
-        | (c["cp"] == 1)
-        | (
-            _divides(c["tp"] * c["cp"], m.heads)
-            & ((m.attention == "mla") | _divides(c["tp"] * c["cp"], m.kv_heads))
-        )
+    "interleaved": lambda m, j, k, *, vpp, sharding, **_: (sharding < ZERO3) | (vpp == 1),
+    "exchange": lambda m, j, k, *, tp, cp, cp_type, **_: (
+        (cp_type != ULYSSES)
+        | (cp == 1)
+        | (_divides(tp * cp, m.heads) & ((m.attention == "mla") | _divides(tp * cp, m.kv_heads)))
     ),
-    "expert_groups": lambda c, m, j, k: (
-        (c["sharding"] != HSDP)
-        | (c["ep"] == 1)
-        | _divides(c["ep"] * c["etp"], c["shard_group"] * c["tp"])
+    "expert_groups": lambda m, j, k, *, tp, ep, etp, sharding, shard_group, **_: (
+        (sharding != HSDP) | (ep == 1) | _divides(ep * etp, shard_group * tp)
     ),
 }
 LAWS = tuple(

@@ -168,7 +168,8 @@ def _batch(pins, batch):
 
 def _laws(pins, where):
     known = _columns(pins)
-    broken = [law for law in LAWS if known and not np.all(_kept(law, known, where))]
+    told = (law for law in LAWS if law.needs <= known.keys())
+    broken = [law for law in told if not np.all(law.kept(*where, **known))]
     if not broken:
         return
     first = broken[0]
@@ -180,7 +181,7 @@ def _laws(pins, where):
         tried = np.arange(1, min(2 * value, value + 4096) + 1)
         good = np.ones(len(tried), bool)
         for law in broken:
-            good &= law.kept(known | {field: tried}, *where)
+            good &= law.kept(*where, **known | {field: tried})
         if good.any():
             nearest = min(tried[good].tolist(), key=lambda x: abs(x - value))
     _refuse(
@@ -197,14 +198,3 @@ def _columns(pins):
     if "sharding" in pins:
         columns["sharding"] = SHARDINGS.index(pins["sharding"])
     return columns
-
-
-def _kept(
-    law,
-    columns,
-    where,
-):
-    try:
-        return law.kept(columns, *where)
-    except KeyError:  # a field that the law needs is not pinned
-        return True

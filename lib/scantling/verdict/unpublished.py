@@ -93,20 +93,8 @@ def exchanges(chosen) -> dict[str, float]:
         return {}
     out = {}
     for i, name in enumerate(CP_TYPES):
-        columns = {
-            "tp": p["tp"],
-            "cp": p["cp"],
-            "cp_type": i,
-        }
-        kept = (
-            law.kept(
-                columns,
-                model,
-                None,
-                None,
-            )
-            for law in laws.of("exchange")
-        )
+        columns = p | {"cp_type": i}
+        kept = (law.kept(model, None, None, **columns) for law in laws.of("exchange"))
         if name != p["cp_type"] and all(kept):
             other = step_time(chosen.case.with_plan(cp_type=i))
             out[name] = float(other.total / chosen.step.total)
