@@ -7,6 +7,7 @@ h hidden, q = heads x head_dim, kv = kv_heads x head_dim.
 from __future__ import annotations
 
 import numpy as np
+from numpy import maximum, minimum
 
 from ..base.records import record
 from .kernels import Device, attention_core_s
@@ -112,7 +113,7 @@ class Softmax(Mixer):
         )
 
     def exchanges(self):
-        kv, head = self.kv_width, np.minimum(self.v_head, self.kv_width)
+        kv, head = self.kv_width, minimum(self.v_head, self.kv_width)
         return Exchange(
             tensor=1.0,
             kv=2 * kv,
@@ -166,7 +167,7 @@ class Attention(Softmax):
     def gemms(self, on: Device):
         t, h, tp = on.tokens, self.hidden, on.plan.tp
         q = self.q_width / tp
-        kv = np.maximum(self.kv_width / tp, np.minimum(self.head_dim, self.kv_width))
+        kv = maximum(self.kv_width / tp, minimum(self.head_dim, self.kv_width))
         out, stream = q + 2 * kv + (self.out_width + self.gate_width) / tp, 2 * h * t
         across = q + 2 * self.kv_width / tp
         return (

@@ -6,7 +6,7 @@ q low rank, o in groups: h qr + qr H d + h d + d; H d o_lora, then groups x o_lo
 
 from __future__ import annotations
 
-import numpy as np
+from numpy import maximum, where
 
 from ..base.records import record
 from .attention import Softmax
@@ -82,13 +82,13 @@ class Compressed(Softmax):
     def keys_seen(self, seq_len):
         """The window's, and s / 2 ratio compressed ones, `index_topk` at most where picked."""
         window = kept_keys(seq_len, self.window)
-        made = seq_len / np.maximum(self.ratio, 1)
-        best = kept_keys(made, np.where(self.picked > 0, self.index_topk, made))
-        return window + (self.ratio > 0) * np.where(self.picked > 0, best, made / 2)
+        made = seq_len / maximum(self.ratio, 1)
+        best = kept_keys(made, where(self.picked > 0, self.index_topk, made))
+        return window + (self.ratio > 0) * where(self.picked > 0, best, made / 2)
 
     def flops(self, seq_len):
         """The indexer's scores of compressed keys are counted in full, as Megatron-Bridge does."""
-        made = seq_len / np.maximum(self.ratio, 1)
+        made = seq_len / maximum(self.ratio, 1)
         scored = self.picked * 6 * self.index_heads * (self.index_dim + 1) * made
         return {
             "attention_linear": 6 * self.weights() + scored,

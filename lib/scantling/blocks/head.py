@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
+from numpy import minimum, where
 
 from ..base.records import record
 from .kernels import Device
@@ -36,13 +36,13 @@ class Head(Block):
         rate = (
             on.bf16_flops
             * k.gemm
-            * np.where(
+            * where(
                 self.hidden % 128 == 0,
                 1.0,
                 k.unaligned,
             )
         )
-        eager = np.where(
+        eager = where(
             on.software.fused_norm > 0,
             1.0,
             k.logit_eager,
@@ -52,9 +52,9 @@ class Head(Block):
 
     def saved_bytes(self, keep: Keeping):
         """Logits in the numbers that the loss keeps; a chunked loss keeps the stream at most."""
-        whole = np.where(
+        whole = where(
             keep.chunked_loss > 0,
-            np.minimum(self.hidden, self.vocab),
+            minimum(self.hidden, self.vocab),
             self.vocab,
         )
         return Saved(logits=whole * keep.logit_bytes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy import maximum, where
 
 from ..base.records import record
 from .kernels import STREAM_BYTES, Device
@@ -88,17 +89,17 @@ class Moe(Block):
         experts, routing is forced even or what is over an even share dropped."""
         of = on.software
         even = (of.even_routing > 0) | (on.plan.ep <= 1)
-        skew = np.where(
+        skew = where(
             of.expert_skew > 0,
             of.expert_skew,
             on.constants.ep_imbalance,
         )
-        room = np.where(
+        room = where(
             of.capacity_factor > 0,
             of.capacity_factor,
             1.0,
         )
-        return self.expert_rows(on) * np.where(
+        return self.expert_rows(on) * where(
             even,
             room,
             skew,
@@ -113,7 +114,7 @@ class Moe(Block):
     def gemms(self, on: Device):
         k, h, n = on.constants, self.outer, self.matrices
         rows, local, f, shared = self.on_rank(on)
-        each = np.maximum(rows / np.maximum(local, 1), 1.0)
+        each = maximum(rows / maximum(local, 1), 1.0)
         grouped = Gemm(
             "experts",
             flops=2 * rows * h * f * n,
@@ -129,7 +130,7 @@ class Moe(Block):
             shared,
         )
         beside = beside._replace(
-            kernels=np.where(
+            kernels=where(
                 self.shared_width > 0,
                 2.0,
                 0.0,
@@ -158,7 +159,7 @@ class Moe(Block):
         apart = rows * f * (1 - on.software.fused_experts)
         chain = chain_bytes(self) * (apart + t * shared) + t * STREAM_BYTES * h / on.shards
         cast = rows * 2 * self.outer + 3 * (apart + t * shared)
-        static = np.where(
+        static = where(
             on.software.even_routing > 1,
             k.static_host,
             1.0,
@@ -193,7 +194,7 @@ class Moe(Block):
     def exchanges(self):
         # experts that are not tensor-parallel need no collectives of the stream
         return Exchange(
-            tensor=np.where(
+            tensor=where(
                 self.shared_width > 0,
                 1.0,
                 0.0,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
+from numpy import minimum, where
 
 from ..base.records import record
 from .attention import Attention
@@ -18,7 +18,7 @@ class Sliding:
 
     def keys_seen(self, seq_len):
         """w - w^2 / 2s of s tokens: the window slides over all but its first w."""
-        w = np.where(self.window > 0, np.minimum(self.window, seq_len), seq_len)
+        w = where(self.window > 0, minimum(self.window, seq_len), seq_len)
         return w - w * w / (2 * seq_len)
 
 
@@ -44,7 +44,7 @@ class Chunk(Window):
 
     def keys_seen(self, seq_len):
         """(a + 1) / 2 of a chunk of a tokens."""
-        return (np.minimum(self.window, seq_len) + 1) / 2
+        return (minimum(self.window, seq_len) + 1) / 2
 
 
 @record

@@ -153,14 +153,14 @@ def wider(
     run on a chip of the family.
     """
     return {
-        "typical": np.asarray(c.software.tuned) <= 0,
-        "small step": np.asarray(step_s) < SMALL_STEP_S,
-        "inferred": np.asarray(inferred, bool),
-        "experts": np.asarray(c.shape.moe_layers) > 0,
-        "memory": np.asarray(memory_share) > 0.85,
-        "unseen stack": ~np.asarray(known, bool),
-        "unseen chip": ~np.asarray(seen_chip, bool),
-        "unseen family": ~np.asarray(seen_family, bool),
+        "typical": c.software.tuned <= 0,
+        "small step": step_s < SMALL_STEP_S,
+        "inferred": inferred,
+        "experts": c.shape.moe_layers > 0,
+        "memory": memory_share > 0.85,
+        "unseen stack": np.logical_not(known),
+        "unseen chip": np.logical_not(seen_chip),
+        "unseen family": np.logical_not(seen_family),
     }
 
 
@@ -223,10 +223,8 @@ def conditions(c: Cases) -> dict:
         "seq_len": c.job.seq_len,
         **{name: getattr(p, name) for name in ("tp", "pp", "cp", "ep", "micro_batch")},
     }
-    return {
-        name: np.log2(np.maximum(np.asarray(size, float), 1)) for name, size in sizes.items()
-    } | {
-        "recompute": np.asarray(p.recompute, float),
+    return {name: np.log2(np.maximum(size, 1.0)) for name, size in sizes.items()} | {
+        "recompute": p.recompute * 1.0,
         "moe": (s.moe_layers > 0) * 1.0,
         "low": (c.job.precision >= 2) * 1.0,
         "sharded": (p.sharding >= 3) * 1.0,

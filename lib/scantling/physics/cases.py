@@ -13,7 +13,7 @@ from dataclasses import make_dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy import maximum, where
+from numpy import maximum, minimum, where
 
 from ..base.records import Lines, length, record, take
 from ..blocks.kernels import STREAM_BYTES
@@ -261,7 +261,7 @@ def _chains(shape: Shape):
 
 def site_ranks(c: Cases):
     """Data-parallel ranks, cp among them, of the smallest site: what is sharded stays inside."""
-    return np.maximum(np.floor(c.plan.dp * c.link.smallest_site + 1e-9), 1.0) * c.plan.cp
+    return maximum(np.floor(c.plan.dp * c.link.smallest_site + 1e-9), 1.0) * c.plan.cp
 
 
 def recompute_shares(plan: Plan):
@@ -295,7 +295,7 @@ def recomputed(c: Cases) -> Recomputed:
 def host_rate(c: Cases):
     """Bytes/s at which one rank reaches its host's memory: its link, or its share of that memory's
     rate."""
-    return np.minimum(c.chip.host_bytes_per_s, c.constants.host_rank_bytes_per_s)
+    return minimum(c.chip.host_bytes_per_s, c.constants.host_rank_bytes_per_s)
 
 
 def sequence_shards(plan: Plan):
@@ -318,7 +318,7 @@ def moe_share(c: Cases):
     if not np.any(share):
         return share
     leading = (s.moe_layers > 0) & (pp > 1) & few_dense(s)
-    return where(leading, np.minimum(share / maximum(1 - 1 / pp, 0.5), 1.0), share)
+    return where(leading, minimum(share / maximum(1 - 1 / pp, 0.5), 1.0), share)
 
 
 def low_precision_bytes(c: Cases):

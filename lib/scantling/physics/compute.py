@@ -8,7 +8,7 @@ what a device gives them and folds their answers. All results are columns or sca
 from __future__ import annotations
 
 import numpy as np
-from numpy import where
+from numpy import maximum, minimum, where
 
 from ..blocks.kernels import Device, part_filled
 from ..blocks.table import Block, Time, fold, plain_share, weighted
@@ -59,6 +59,11 @@ def linear_rate(c: Cases):
     )
 
 
+def hbm_rate(c: Cases):
+    """Bytes/s that kernels reach of the device's memory."""
+    return c.chip.hbm_bytes_per_s * c.constants.hbm_share
+
+
 def chain_factor(c: Cases):
     """Bytes of element-wise chains over those of fused kernels."""
     k, software = c.constants, c.software
@@ -96,7 +101,7 @@ def cast_bytes(c: Cases):
 def host_share(c: Cases):
     """Of the host's time, what captured graphs leave."""
     k, graphs = c.constants, c.software.graphs
-    part = 1 - (1 - k.graphs_part) * np.minimum(graphs, 1.0)
+    part = 1 - (1 - k.graphs_part) * minimum(graphs, 1.0)
     return where(
         graphs >= 2,
         k.graphs_full,
@@ -108,13 +113,13 @@ def device(c: Cases, t=None) -> Device:
     """What one device gives the kernels of a micro-batch of `t` tokens; left out, the case's."""
     t = tokens(c) if t is None else t
     shards = sequence_shards(c.plan)
-    bytes_per_s = c.chip.hbm_bytes_per_s * c.constants.hbm_share
+    bytes_per_s = hbm_rate(c)
     wave = c.chip.wave_outputs
     # gradients of whole weights are added to a buffer; sharded ones leave at once
     added = where(
         c.plan.sharding >= ZERO3,
         0.0,
-        np.maximum(2 * c.job.grad_bytes - 2, 0.0),
+        maximum(2 * c.job.grad_bytes - 2, 0.0),
     )
     return Device(
         plan=c.plan,

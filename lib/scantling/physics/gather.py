@@ -143,6 +143,9 @@ def software_of(
     `planned`: the run is to come, and has what the stack offers by now.
     """
 
+    def of(name):
+        return column([getattr(s, name) for s in stacks])
+
     def told(name, otherwise):
         value = said.get(name)
         return otherwise if value is None else where(np.isnan(value), otherwise, value)
@@ -156,7 +159,7 @@ def software_of(
     }
     if np.any(shape.moe_layers):
         own["ep_overlap"] = maximum(own["ep_overlap"], np.isin(plan.schedule, DUALPIPES))[()]
-        late = released >= column([s.fused_experts_since for s in stacks])
+        late = released >= of("fused_experts_since")
         fused = np.multiply(late, precision == MXFP8, dtype=float)
         own["fused_experts"] = told("fused_experts", fused)[()]
         own["even_routing"] = maximum(own["even_routing"], 2.0 * (own["capacity_factor"] > 0))[()]
@@ -164,19 +167,20 @@ def software_of(
             own |= {name: told(name, value) for name, value in stacks[0].planned.items()}
             limit = where(shape.count("mla") > 0, NODE_LIMIT, 0.0)[()]
             own["group_limit"] = told("group_limit", limit)
-    kept = column([s.keeps_gathered for s in stacks])
-    own["reshard"] = told("reshard", where((kept > 0) & (plan.pp > 1), 0.0, own["reshard"])[()])
-    if any(s.pipeline_engine for s in stacks):  # it sends and reduces between its instructions
-        driven = column([s.pipeline_engine for s in stacks]) > 0
+    own["reshard"] = told(
+        "reshard", where((of("keeps_gathered") > 0) & (plan.pp > 1), 0.0, own["reshard"])[()]
+    )
+    driven = of("pipeline_engine") > 0
+    if np.any(driven):  # it sends and reduces between its instructions
         engine = where(driven & (plan.sharding > 0) & (plan.pp > 1), 1.0, 0.0)[()]
         own |= {
             "step_engine": engine,
-            "grad_all_reduce": np.maximum(own["grad_all_reduce"], engine),
+            "grad_all_reduce": maximum(own["grad_all_reduce"], engine),
             "dp_overlap": own["dp_overlap"] * (1 - engine),
             "p2p_overlap": own["p2p_overlap"] * (1 - engine),
         }
     if np.any(shape.mtp_layers):  # only virtual stages let loss and MTP be balanced before
-        late = released >= column([s.mtp_layout_since for s in stacks])
+        late = released >= of("mtp_layout_since")
         laid_out = late | (plan.vpp > 1) | (own["balanced_layout"] > 0)
         own["balanced_layout"] = where(laid_out & (shape.mtp_layers > 0), 1.0, 0.0)[()]
     else:

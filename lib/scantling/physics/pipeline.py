@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy import maximum, where
+from numpy import maximum, minimum, where
 
 from ..base.records import Lines, record
 from ..base.words import table as read_yaml
@@ -315,7 +315,6 @@ def bubble_time(
     ----------
     `SCHEDULES[name].bubble` and `.source`.
     """
-    pp = np.asarray(pp)
     idle = _by_schedule(
         "bubble",
         schedule,
@@ -323,7 +322,7 @@ def bubble_time(
         v=vpp,
         m=m,
         F=t_forward,
-        B=np.asarray(t_backward) - t_weight,
+        B=t_backward - t_weight,
         W=t_weight,
         k=weight_kept,
         barrier=barrier,
@@ -359,7 +358,7 @@ def in_flight(
     ----------
     `SCHEDULES[name].held` and `.source`.
     """
-    pp, stage = np.asarray(pp), np.asarray(stage)
+    stage = np.asarray(stage)
     stage = where(stage < 0, pp + stage, stage)
     held = _by_schedule(
         "held",
@@ -370,7 +369,7 @@ def in_flight(
         s=stage,
         k=weight_kept,
     )
-    return np.minimum(where(pp > 1, held, 1.0), m)[()]
+    return minimum(where(pp > 1, held, 1.0), m)[()]
 
 
 def weight_kept(
@@ -386,7 +385,7 @@ def weight_kept(
     dropout) is gone with flash attention or recomputed attention. Source: Qi et al. 2023, table 1;
     Korthikanti et al. 2022, section 4.1.
     """
-    scores = where(flash, 0.0, 5.0 * np.asarray(heads) * seq_len / np.asarray(hidden))
+    scores = where(flash, 0.0, 5.0 * heads * seq_len / hidden)
     return (32.0 / (34.0 + scores))[()]
 
 
@@ -470,8 +469,7 @@ def stage_layers(
     activations in flight, stays light. middle is 0 with no stage between the two ends; a single
     stage holds everything and is first and last alike.
     """
-    layers, pp = np.asarray(layers), np.asarray(pp)
-    shared_out = layers + np.asarray(first_less) + last_less
+    shared_out = layers + first_less + last_less
     places = np.floor(shared_out / pp)
     over = shared_out - places * pp
     last = where(pp == 1, layers, places - last_less + (over == pp - 1))

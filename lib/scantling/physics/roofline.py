@@ -212,7 +212,7 @@ def _layer_work(c: Cases, parts) -> list[Work]:
     gemms = _gemms(c)
     timed = sum(seconds for *_, seconds in gemms)
     passes = 3.0 if np.all(c.software.flash == 0) else FLASH_PASSES
-    moved = once["elementwise"] * chip.hbm_bytes_per_s * c.constants.hbm_share
+    moved = once["elementwise"] * compute.hbm_rate(c)
     products = (
         Work(
             *gemm,

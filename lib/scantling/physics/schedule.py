@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 import numpy as np
+from numpy import where
 
 from ..base.records import record
 from .pipeline import DUALPIPES, SCHEDULE_NAMES, SCHEDULES, in_flight, schedule_code, violations
@@ -87,8 +88,8 @@ class Layout:
         kind, start, end, micro_batch, part = (column[rows] for column in columns)
         key = micro_batch * (part.max() + 1) + part
         weight, forward = kind == "W", kind == "F"
-        freed = np.where(weight, kept, np.where(np.isin(key, key[weight]), 1 - kept, 1.0))
-        times, change = np.where(forward, start, end), np.where(forward, 1.0, -freed)
+        freed = where(weight, kept, where(np.isin(key, key[weight]), 1 - kept, 1.0))
+        times, change = where(forward, start, end), where(forward, 1.0, -freed)
         # at one moment what is freed goes before what is taken
         order = np.lexsort((change, np.round(times / max(times.max(), 1e-300), 12)))
         chunks = SCHEDULES[self.schedule].chunks or self.vpp
@@ -413,7 +414,7 @@ def _layout(
     rows = np.array(sorted(placed, key=lambda each: (each[0], each[2])))
     start, end = rows[:, 0], rows[:, 1]
     device, kind, part, micro_batch = rows[:, 2:].astype(int).T
-    names = np.array(KINDS)[np.where(kind == WHOLE, BACKWARD, kind)]
+    names = np.array(KINDS)[where(kind == WHOLE, BACKWARD, kind)]
     second_half = (micro_batch >= m // 2).astype(int)
     return Layout(
         schedule=row.name,

@@ -347,12 +347,7 @@ def shards_of(c: Cases):
 
 def optimizer_rate(c: Cases):
     """Bytes/s of the memory that holds the optimizer's states: the device's, or the host's."""
-    own = c.chip.hbm_bytes_per_s * c.constants.hbm_share
-    return where(
-        c.plan.offload > 0,
-        host_rate(c),
-        own,
-    )
+    return where(c.plan.offload > 0, host_rate(c), compute.hbm_rate(c))
 
 
 def optimizer_s(

@@ -13,13 +13,11 @@ import numpy as np
 
 from ..base.errors import DesignError
 from ..base.records import record
-from ..catalogue.words import CP_TYPES, OFFLOADS, RECOMPUTES, SHARDINGS
 from ..physics.cases import FULL, HSDP, ZERO2, Plan, accumulated, code
 from ..physics.pipeline import RULES, SCHEDULES, rules_kept
-from .laws import of
+from .laws import Law, of
 from .space import DEFAULT, Space
-
-CODES = ("sharding", "schedule", "recompute", "offload", "cp_type")
+from .words import NAMES
 
 
 @lru_cache(maxsize=4096)
@@ -79,10 +77,24 @@ class Question:
     def pick(
         self,
         name: str,
-        default,
+        default=None,
     ):
-        """The pin of an axis alone, else the values of the space."""
-        return (self.pins[name],) if self.pins.get(name) is not None else default
+        """The pin of an axis alone, else `default`, or the values of the space."""
+        if self.pins.get(name) is not None:
+            return (self.pins[name],)
+        return getattr(self.space, name) if default is None else default
+
+    def codes(self, name: str) -> list[int]:
+        """The codes of an axis whose values are words."""
+        return [code(NAMES[name], value) for value in self.pick(name)]
+
+    def kept(
+        self,
+        law: Law,
+        columns: dict,
+    ):
+        """Where a law is kept."""
+        return law.kept(self.model, self.phase, self.cluster, **columns)
 
 
 def enumerate_plans(
@@ -122,7 +134,7 @@ def enumerate_plans(
         _exchange,
     ):
         c = axis(c, q)
-    columns = {k: v if k in CODES else v.astype(float) for k, v in c.items()}
+    columns = {k: v if k in NAMES else v.astype(float) for k, v in c.items()}
     return Plan(**columns)
 
 
@@ -177,9 +189,7 @@ def _data_parallel(c: dict, q: Question) -> dict:
 def _micro_batches(c: dict, q: Question) -> dict:
     batch, steps, pinned = q.phase.global_batch, q.pins.get("grad_accum"), q.pins.get("micro_batch")
     if steps is None:
-        return _lawful(
-            cross(c, "micro_batch", q.pick("micro_batch", q.space.micro_batch)), "batch", q
-        )
+        return _lawful(cross(c, "micro_batch", q.pick("micro_batch")), "batch", q)
     size = batch // (c["dp"] * steps)
     whole = (size >= 1) & (size * c["dp"] * steps == batch)
     if pinned is not None:
@@ -241,7 +251,7 @@ def _experts(c: dict, q: Question) -> dict:
             "ep": one,
             "etp": one,
         }
-    etps = q.pick("etp", q.space.etp)  # 0 is the same as tp
+    etps = q.pick("etp")  # 0 is the same as tp
     every = divisors(q.model.experts)
     c = cross(cross(c, "ep", q.pick("ep", q.space.ep or every[every <= 256])), "etp", etps)
     c = keep(c, (c["etp"] > 0) | ~np.isin(c["tp"], etps))
@@ -300,7 +310,7 @@ def _scheduled(
 
 
 def _schedules(c: dict, q: Question) -> dict:
-    names = q.pick("schedule", q.space.schedule)
+    names = q.pick("schedule")
     m = accumulated(q.phase.global_batch, c["dp"], c["micro_batch"])
     deepest = max(1, -(-q.model.layers // int(c["pp"].min())))
     parts = [
@@ -331,8 +341,7 @@ def _sharding(c: dict, q: Question) -> dict:
     reduced after every micro-batch, which sends them m times (DeepSpeed), or kept whole until the
     last one, which is zero1's memory (FSDP's no_sync, Megatron's distributed optimizer). Neither is
     the zero2 of the table, so only a pin asks for it, or a stack that is published with it."""
-    names = q.pick("sharding", q.space.sharding)
-    c = cross(c, "sharding", [code(SHARDINGS, name) for name in names])
+    c = cross(c, "sharding", q.codes("sharding"))
     if q.pins.get("sharding") is None:
         once = q.space.accumulates | (q.phase.global_batch <= c["dp"] * c["micro_batch"])
         alone = c["dp"] * c["cp"] == 1  # nothing to shard over: one way, and its name is none
@@ -350,19 +359,9 @@ def _shard_groups(c: dict, q: Question) -> dict:
     inside = np.maximum(q.cluster.scale_up_domain // c["tp"], 1)
     group = np.where(hybrid, pinned or np.gcd(ranks, inside), ranks)
     legal = ~hybrid | (group > 1) & (ranks % group == 0) & (group < ranks)
-    out = _some(
-        keep(
-            {
-                **c,
-                "shard_group": group,
-            },
-            legal,
-        ),
-        "plan.shard_group",
-        pinned,
-        "a divisor of dp x cp, above 1 and below it, for hsdp",
-    )
-    return _lawful(out, "shard_group", q)
+    c = keep({**c, "shard_group": group}, legal)
+    allowed = "a divisor of dp x cp, above 1 and below it, for hsdp"
+    return _lawful(_some(c, "plan.shard_group", pinned, allowed), "shard_group", q)
 
 
 def _recompute(c: dict, q: Question) -> dict:
@@ -372,8 +371,8 @@ def _recompute(c: dict, q: Question) -> dict:
     pinned = some is not None or q.pins.get("recompute") is not None  # then all layers
     shares = (1.0,) if pinned else sorted(q.space.recompute_share)
     pairs = [
-        (code(RECOMPUTES, name), s)
-        for name in q.pick("recompute", q.space.recompute)
+        (code(NAMES["recompute"], name), s)
+        for name in q.pick("recompute")
         for s in (shares if name == "full" else (1.0,))
     ]
     c = cross(c, "recompute", np.arange(len(pairs)))
@@ -402,17 +401,17 @@ def _recompute(c: dict, q: Question) -> dict:
 
 
 def _offload(c: dict, q: Question) -> dict:
-    return cross(c, "offload", [code(OFFLOADS, v) for v in q.pick("offload", q.space.offload)])
+    return cross(c, "offload", q.codes("offload"))
 
 
 def _sequence(c: dict, q: Question) -> dict:
     """Sequence parallelism beside tensor parallelism; one row where only one value is left."""
-    c = cross(c, "sp", [int(v) for v in q.pick("sp", q.space.sp)])
+    c = cross(c, "sp", [int(v) for v in q.pick("sp")])
     if q.pins.get("sp") is not None:
         return _lawful(c, "sequence", q)
     able = c["tp"] > 1
     for law in of("sequence"):
-        able = able & law.kept(q.model, q.phase, q.cluster, **c | {"sp": 1})
+        able = able & q.kept(law, c | {"sp": 1})
     kept = able | (c["sp"] == max(q.space.sp))
     return keep(
         {
@@ -425,7 +424,7 @@ def _sequence(c: dict, q: Question) -> dict:
 
 def _exchange(c: dict, q: Question) -> dict:
     """How context parallelism exchanges keys and values; one row where there is none."""
-    types = [code(CP_TYPES, v) for v in q.pick("cp_type", q.space.cp_type)]
+    types = q.codes("cp_type")
     c = cross(c, "cp_type", types)
     c = _lawful(keep(c, (c["cp"] > 1) | (c["cp_type"] == types[0])), "exchange", q)
     return (
@@ -445,7 +444,7 @@ def _lawful(
 ) -> dict:
     """The rows that keep the laws of one stage."""
     for law in of(stage):
-        c = keep(c, law.kept(q.model, q.phase, q.cluster, **c))
+        c = keep(c, q.kept(law, c))
         if not len(c["tp"]):
             fields = (law.field, "tp", "cp", "pp", "dp", "micro_batch", "ep")
             field = next((f for f in fields if q.pins.get(f) is not None), law.field)

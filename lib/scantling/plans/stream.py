@@ -91,7 +91,7 @@ def _parts(
         space=space,
         pins=pins,
     )
-    axes = degrees(q) | {"offload": q.pick("offload", space.offload)}
+    axes = degrees(q) | {"offload": q.pick("offload")}
     names = ("tp", "pp", "offload") if model.is_moe else ("tp",)
     for values in product(*(axes[name] for name in names)):
         part = pins | dict(zip(names, values))

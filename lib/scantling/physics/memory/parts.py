@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import reduce
 
 import numpy as np
+from numpy import maximum, minimum, where
 
 from ...base.records import record
 from ...blocks.saving import Keeping
@@ -128,7 +129,7 @@ def constants_of(c: Cases):
     kept = c.software.reshard <= 0
     if not np.any(kept):
         return k
-    return replace(k, layers_gathered=np.where(kept, c.shape.layers, k.layers_gathered))
+    return replace(k, layers_gathered=where(kept, c.shape.layers, k.layers_gathered))
 
 
 def low_bytes(job):
@@ -146,12 +147,12 @@ def keeping(c: Cases) -> Keeping:
     """
     k, software = constants_of(c), c.software
     low, eager = low_bytes(c.job), 1.0 - software.fused_norm
-    linear = np.where(
+    linear = where(
         low > 0,
         low,
         2.0,
     )
-    act = np.maximum(software.selective_act, k.per_op)
+    act = maximum(software.selective_act, k.per_op)
     return Keeping(
         seq_len=c.job.seq_len,
         wide=1.0 + (c.job.precision == FP32),
@@ -164,7 +165,7 @@ def keeping(c: Cases) -> Keeping:
         gemm=1.0 - software.selective_gemm,
         scores=1.0 - software.selective_attention,
         up=1.0 - software.selective_up,
-        norm=1.0 - np.maximum(software.selective_norm, k.per_op),
+        norm=1.0 - maximum(software.selective_norm, k.per_op),
         act=1.0 - act,
         moe=1.0 - software.selective_moe,
         core=1.0 - k.per_op * software.selective_attention,
@@ -200,7 +201,7 @@ def layer_sorts(c: Cases) -> tuple[LayerSort, ...]:
                 feed=feed,
                 kept=on_device * (kept + all_share * boundary),
                 dropped=(on_device > 0)
-                * np.where(
+                * where(
                     all_share > 0,
                     whole - boundary,
                     (some_share > 0) * (whole - selective),
@@ -228,32 +229,32 @@ def parameter_bytes(c: Cases, group) -> ParameterBytes:
     # and the low-precision copies, both ways round
     cached = weight + 2.0 * low - weight * k.low_weights * (low > 0)
     states = job.optimizer_bytes + job.master_bytes * (1.0 - wide)
-    gradient = np.maximum(job.grad_bytes, (job.precision == BF16) * k.bf16_gradients)
+    gradient = maximum(job.grad_bytes, (job.precision == BF16) * k.bf16_gradients)
     away, gone = p.offload >= HOST_STATES, p.offload >= HOST_ALL
     whole = p.sharding >= ZERO3
     share = 1.0 / group
     of_weight, of_gradient, owned = (
-        np.where(p.sharding >= kind, share, 1.0) for kind in (ZERO3, ZERO2, ZERO1)
+        where(p.sharding >= kind, share, 1.0) for kind in (ZERO3, ZERO2, ZERO1)
     )
     # the fp32 shard is the weight: no 16-bit one beside it
     plain = weight * (1.0 - k.fp32_shards)
-    stored = np.minimum(plain, cached)  # a shard is never more than its part of the whole weight
+    stored = minimum(plain, cached)  # a shard is never more than its part of the whole weight
     within = c.software.optimizer_group
-    larger = np.maximum(share, 1.0 / np.maximum(within, 1))
-    owned = np.where((p.sharding == ZERO1) & (within > 0), larger, owned)
+    larger = maximum(share, 1.0 / maximum(within, 1))
+    owned = where((p.sharding == ZERO1) & (within > 0), larger, owned)
     copies = weight_copies(p.schedule)
     states, host = states * owned, 0.0 * share
-    resident = of_weight * np.where(whole, stored, cached) * copies
-    cache = np.where(whole, share * (stored - plain), cached - weight)
-    gathered = np.where(whole, 1.0 - share * (stored > 0), 0.0) * cached
+    resident = of_weight * where(whole, stored, cached) * copies
+    cache = where(whole, share * (stored - plain), cached - weight)
+    gathered = where(whole, 1.0 - share * (stored > 0), 0.0) * cached
     step = (job.grad_bytes <= 2) * (1.0 - wide) * k.step_bytes
     if np.any(p.offload):
         # ZeRO-Infinity and FSDP's CPU offload: weights come and gradients go a layer at a time
         # (Rajbhandari et al. 2021, section 5)
         host = away * states + gone * (weight * of_weight + gradient * of_gradient)
-        states, step = (np.where(away, 0.0, x) for x in (states, step))
-        resident, gradient, cache = (np.where(gone, 0.0, x) for x in (resident, gradient, cache))
-        gathered = np.where(gone, cached + weight, gathered)
+        states, step = (where(away, 0.0, x) for x in (states, step))
+        resident, gradient, cache = (where(gone, 0.0, x) for x in (resident, gradient, cache))
+        gathered = where(gone, cached + weight, gathered)
     kept = gradient * of_gradient * copies
     return ParameterBytes(
         weight=resident,
@@ -286,12 +287,12 @@ def frame(c: Cases) -> Frame:
     s, p, k = c.shape, c.plan, constants_of(c)
     n, sorts = parameters(s), layer_sorts(c)
     ranks = site_ranks(c)
-    group = np.where(
+    group = where(
         p.sharding == HSDP,
-        np.minimum(p.shard_group, ranks),
+        minimum(p.shard_group, ranks),
         ranks,
     )
-    replicas = np.maximum(group * p.tp / (p.ep * p.etp), 1.0)
+    replicas = maximum(group * p.tp / (p.ep * p.etp), 1.0)
     of_dense = parameter_bytes(c, group)
     largest, repeats = _largest(sorts, lambda x: x.whole), bool(np.any(p.recompute > 0))
     dropped = _largest(sorts, lambda x: x.dropped) if repeats else 0.0
@@ -305,7 +306,7 @@ def frame(c: Cases) -> Frame:
         expert_bytes=parameter_bytes(c, replicas) if s.of("moe") else of_dense,
         embedding=n.embedding,
         head=sum(
-            np.where(
+            where(
                 b.tied > 0,
                 n.embedding,
                 n.lm_head,
@@ -335,9 +336,9 @@ def _largest(sorts, value):
     if len(sorts) == 1:
         return value(sorts[0])
     return reduce(
-        np.maximum,
+        maximum,
         (
-            np.where(
+            where(
                 x.feed.count > 0,
                 value(x),
                 0.0,
@@ -357,7 +358,7 @@ def device(
     s, k = c.shape, constants_of(c)
     per_tp, modules = f.per_tp, s.mtp_layers
     tied = sum(b.tied for b in s.of("head"))
-    ends = at.embeds * f.embedding + at.heads * np.where(
+    ends = at.embeds * f.embedding + at.heads * where(
         at.embeds * tied > 0,
         0,
         f.head,
@@ -370,7 +371,7 @@ def device(
     if f.repeats:
         # never more than with nothing repeated, however few layers a device has
         most = weighted((n, x.whole) for n, x in zip(run, f.sorts))
-        activations = np.minimum(activations, k.activation * most + f.most)
+        activations = minimum(activations, k.activation * most + f.most)
     logits = at.tail * f.logits
     activations = activations + logits
     # the head's weight gradient, before it is accumulated
@@ -390,7 +391,7 @@ def device(
         ends=ends,
         activations=activations,
         logits=logits,
-        gathered=np.maximum(gathered, step - activations),
+        gathered=maximum(gathered, step - activations),
     )
 
 
@@ -404,11 +405,11 @@ def _gathered(
 ):
     """Bytes of sharded weights that are whole while in use: some layers, and what lies outside."""
     widest = k.layers_gathered * _largest(f.sorts, lambda x: x.trunk) * f.per_tp
-    outside = np.minimum(np.maximum(at.embeds, at.heads) * f.embedding * f.per_tp, ends)
-    gathered = np.minimum(widest, trunk - ends) * f.bytes.gathered
+    outside = minimum(maximum(at.embeds, at.heads) * f.embedding * f.per_tp, ends)
+    gathered = minimum(widest, trunk - ends) * f.bytes.gathered
     gathered = gathered + outside * f.bytes.gathered_ends
     most = k.layers_gathered * sum(sort.experts for sort in f.sorts)
-    return gathered + np.minimum(most, experts) * f.expert_bytes.gathered
+    return gathered + minimum(most, experts) * f.expert_bytes.gathered
 
 
 def in_flight_of(

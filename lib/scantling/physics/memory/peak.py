@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy import maximum, where
 
 from ...base.records import Rows, pick
 from ...blocks.table import dense_before, plain_share
@@ -126,20 +127,20 @@ def memory(c: Cases) -> Memory:
     f = frame(c)
     places = _three_places(c, f)
     held = device(c, f, places[0][1])
-    total, where = _held_total(f, held), 0
+    total, stage = _held_total(f, held), 0
     for code, (exists, place) in enumerate(places[1:], 1):
         if np.any(exists):
             other = device(c, f, place)
             size = _held_total(f, other)
             more = exists & (size > total)
             held = pick(more, other, held)
-            total, where = np.where(more, size, total), np.where(more, code, where)
+            total, stage = where(more, size, total), where(more, code, stage)
     return _memory_of(
         c,
         f,
         held,
         total,
-        where,
+        stage,
     )
 
 
@@ -176,62 +177,43 @@ def _three_places(c: Cases, f: Frame):
     vee, mirror = VEE[p.schedule], MIRROR[p.schedule]
     if np.any(mirror):
         # of a pair in the middle both are full where the left-over layers reach the second half
-        reach = s.layers - first - last - (middle - 1) * np.maximum(p.pp - 2, 0)
+        reach = s.layers - first - last - (middle - 1) * maximum(p.pp - 2, 0)
         middle = middle - 0.5 * ((mirror > 0) & (p.pp > 2) & (reach < p.pp / 2))
     layers, ahead = (first, middle, last), (0, first, s.layers - last)
-    counts = [
-        _counts(
-            c,
-            f,
-            before,
-            held,
-        )
-        for before, held in zip(ahead, layers)
-    ]
+    counts = [_counts(c, f, before, of) for before, of in zip(ahead, layers)]
     if np.any(mirror):  # the outer devices share their layers
         pairs = [(x, y, (x + y) / 2) for x, y in zip(counts[0], counts[2])]
-        counts[0] = [np.where(mirror > 0, half, x) for x, _, half in pairs]
-        counts[2] = [np.where(mirror > 0, half, y) for _, y, half in pairs]
-    places = (True, 1.0, 1.0 * (p.pp == 1)), (p.pp > 2, 0.0, 0.0), (p.pp > 1, 0.0, 1.0)
+        counts[0] = [where(mirror > 0, half, x) for x, _, half in pairs]
+        counts[2] = [where(mirror > 0, half, y) for _, y, half in pairs]
+    ends = (True, 1.0, 1.0 * (p.pp == 1)), (p.pp > 2, 0.0, 0.0), (p.pp > 1, 0.0, 1.0)
     return [
-        (
-            exists,
-            Place(
-                held=here,
-                counts=tuple(n),
-                **_ends(
-                    at_first,
-                    at_last,
-                    vee,
-                    mirror,
-                ),
-            ),
-        )
-        for here, n, (exists, at_first, at_last) in zip(held, counts, places)
+        (exists, _place(here, n, *at, vee, mirror))
+        for here, n, (exists, *at) in zip(held, counts, ends)
     ]
 
 
-def _ends(
+def _place(
+    held,
+    counts,
     at_first,
     at_last,
     vee,
     mirror,
-) -> dict:
-    """What a device has of the embedding, the head and the loss: a V has both ends on its first
-    device, the outer two of a mirrored pipeline both ends once each."""
-    if not (np.any(vee) or np.any(mirror)):
-        return {
-            "embeds": at_first,
-            "heads": at_last,
-            "tail": at_last,
-        }
-    tail = np.maximum(at_last * (1.0 - vee), at_first * np.maximum(vee, mirror))
-    copies = 1.0 - mirror / 2
-    return {
-        "embeds": copies * np.maximum(at_first, at_last * mirror),
-        "heads": copies * tail,
-        "tail": tail,
-    }
+) -> Place:
+    """What stands on a device: a V has both ends on its first device, the outer two of a mirrored
+    pipeline both ends once each."""
+    embeds, heads, tail = at_first, at_last, at_last
+    if np.any(vee) or np.any(mirror):
+        tail = maximum(at_last * (1.0 - vee), at_first * maximum(vee, mirror))
+        copies = 1.0 - mirror / 2
+        embeds, heads = copies * maximum(at_first, at_last * mirror), copies * tail
+    return Place(
+        held=held,
+        counts=tuple(counts),
+        embeds=embeds,
+        heads=heads,
+        tail=tail,
+    )
 
 
 def _counts(
@@ -296,17 +278,8 @@ def memory_by_stage(c: Cases) -> Rows:
     vee, mirror = (np.ravel(of[p.schedule])[0] for of in (VEE, MIRROR))
     if mirror > 0:
         counts = [(n + n[::-1]) / 2 for n in counts]
-    ends = _ends(
-        1.0 * (index == 0),
-        1.0 * (index == pp - 1),
-        vee,
-        mirror,
-    )
-    place = Place(
-        held=np.ravel(in_flight_of(c, f, index)),
-        counts=tuple(counts),
-        **ends,
-    )
+    held = np.ravel(in_flight_of(c, f, index))
+    place = _place(held, counts, 1.0 * (index == 0), 1.0 * (index == pp - 1), vee, mirror)
     on = device(c, f, place)
     m = _memory_of(
         c,
