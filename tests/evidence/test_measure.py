@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 from scantling import catalogue
 from scantling.base.errors import DesignError
-from scantling.blocks.kernels import gemm_s
+from scantling.blocks.kernels import Device
+from scantling.blocks.table import Gemm
 from scantling.cli import measure
 from scantling.cli.app import main
 from scantling.design.design import Design
@@ -116,7 +117,11 @@ def test_published_cubes_give_the_published_curve():
 @pytest.mark.parametrize(("share", "launch_s"), [(0.55, 4e-6), (0.8, 9e-6), (0.4, 20e-6)])
 def test_gemm_timings_of_the_step_model_give_its_constants_back(share, launch_s):
     k = priors(gemm=share, gemm_launch_s=launch_s)
-    rates = share * A100.bf16_flops, A100.hbm_bytes_per_s * k.hbm_share
+    on = SimpleNamespace(
+        linear_flops=share * A100.bf16_flops,
+        bytes_per_s=A100.hbm_bytes_per_s * k.hbm_share,
+        constants=k,
+    )
     sizes = [(n, n, n) for n in (512, 1024, 2048, 4096, 8192)] + [
         (8192, 1280, 8192),
         (2048, 8192, 1024),
@@ -128,7 +133,8 @@ def test_gemm_timings_of_the_step_model_give_its_constants_back(share, launch_s)
             "n": n,
             "k": kk,
             "seconds": float(
-                gemm_s(2 * m * n * kk, m * n + n * kk + m * kk, 1, *rates, k) * math.exp(e)
+                Device.gemm_s(on, Gemm("", 2 * m * n * kk, m * n + n * kk + m * kk, 1))
+                * math.exp(e)
             ),
         }
         for (m, n, kk), e in zip(sizes, noise)

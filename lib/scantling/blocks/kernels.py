@@ -51,16 +51,16 @@ class Device:
         product: Gemm,
         idle: bool = True,
     ):
-        """Seconds of a block's products; without `idle` as if all waves were full."""
+        """Seconds of a block's products: FLOPs / rate + c x 2 bytes per operand element / HBM +
+        launches; without `idle` as if all waves were full.
+
+        The additive roofline: for m x n x k it equals 2mnk/R (1 + c (R/B)(1/m + 1/n + 1/k)) + t0.
+        """
+        k, rate = self.constants, product.rate
+        rate = self.linear_flops if rate is None else rate
         flops = product.flops + product.idle if idle else product.flops
-        return gemm_s(
-            flops,
-            product.elements,
-            product.kernels,
-            self.linear_flops if product.rate is None else product.rate,
-            self.bytes_per_s,
-            self.constants,
-        )
+        moved = product.elements * (k.gemm_bytes * 2 / self.bytes_per_s)
+        return flops / rate + moved + product.kernels * k.gemm_launch_s
 
     def idle_flops(self, hidden, *products):
         """FLOPs of a forward that the device's units could have done while last waves of tiles were
@@ -77,22 +77,6 @@ class Device:
         whole, t, wave = self.stream_idle, self.tokens, self.wave_outputs
         lost = weighted((n, whole + part_filled(t * outputs, wave)) for n, outputs in products)
         return lost * (t * (self.constants.wave * 2 / 3 * (wave > 0) * hidden))
-
-
-def gemm_s(
-    flops,
-    elements,
-    kernels,
-    rate,
-    bytes_per_s,
-    constants,
-):
-    """Seconds of GEMMs: FLOPs / rate + c x 2 bytes per operand element / HBM + launches.
-
-    The additive roofline: for m x n x k it equals 2mnk/R (1 + c (R/B)(1/m + 1/n + 1/k)) + t0.
-    """
-    moved = elements * (constants.gemm_bytes * 2 / bytes_per_s)
-    return flops / rate + moved + kernels * constants.gemm_launch_s
 
 
 def part_filled(outputs, wave):

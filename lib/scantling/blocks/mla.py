@@ -65,11 +65,9 @@ class Mla(Softmax):
     def weights(self):
         """h q_lora + q_lora q, or h q without the low rank; h (kv_lora + rope) + kv_lora heads
         (nope + v) + heads v h. [count]"""
-        h, low_rank = self.hidden, self.q_lora > 0
-        query = low_rank * (self.q_lora * (h + self.q_width)) + (1 - low_rank) * h * self.q_width
-        latent = h * (self.kv_lora + self.qk_rope) + h * self.out_width
-        latent = latent + h * self.gate_width
-        return query + latent + self.kv_lora * self.heads * (self.qk_nope + self.v_head)
+        whole_query = (self.q_lora <= 0) * self.q_width
+        wide = self.down + self.out_width + self.gate_width + whole_query
+        return self.hidden * wide + self.up_weights
 
     def gemms(self, on: Device):
         t, h, tp, heads = on.tokens, self.hidden, on.plan.tp, self.heads

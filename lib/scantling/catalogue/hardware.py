@@ -82,6 +82,12 @@ class Accelerator(Sourced):
             and self.scale_up_domain > 2
         )
 
+    @property
+    def half_flops(self) -> float:
+        """Dense peak of what stays in 16 bit [FLOP/s], in 32 bit where there is no such unit."""
+        peaks = (self.bf16_flops, self.fp16_flops, self.fp32_flops)
+        return next(peak for peak in peaks if not math.isnan(peak))
+
     def peak_flops(self, precision: str) -> float:
         """Dense peak [FLOP/s] that a job of this precision is counted against.
 

@@ -69,10 +69,8 @@ def chip_of(
 
     def half(chip, precision):
         """Dense peak of what stays in 16 bit [FLOP/s]."""
-        if precision in ("fp16", "fp32"):
-            return chip.peak_flops(precision)
-        peaks = (chip.bf16_flops, chip.fp16_flops, chip.fp32_flops)
-        return next(x for x in peaks if not math.isnan(x))
+        own = precision in ("fp16", "fp32")
+        return chip.peak_flops(precision) if own else chip.half_flops
 
     kinds = [family(c.family) for c in chips]
     jobs = list(zip(chips, precisions))

@@ -473,17 +473,10 @@ def data_parallel(
     resharded = ~(keeps & (p.pp > 1))  # else gathered and reduced once a step
     hybrid = (p.sharding == HSDP) & resharded
     sharded = ((p.sharding == ZERO3) & resharded) | hybrid
-    gathers, small = (
-        where(
-            keeps,
-            1,
-            2,
-        ),
-        low_precision(c) * c.software.fp8_gather,
-    )
+    gathers, small = where(keeps, 1, 2), low_precision(c) * c.software.fp8_gather
     bucket, pieces = c.constants.dp_bucket_bytes, (1 + gathers) * c.shape.layers / p.pp
-    passes = 1 + 1 * ((p.sharding == 0) | (c.software.grad_all_reduce > 0))  # of the gradients
-    gathered = 1 * (p.sharding > 0)  # the weights
+    passes = 1 + ((p.sharding == 0) | (c.software.grad_all_reduce > 0))  # of the gradients
+    gathered = p.sharding > 0  # the weights
     reduce, gather, micro, sent = 0.0, 0.0, 0.0, 0.0
     for params, ranks, packed in (
         (dense_params, near, p.tp),

@@ -86,11 +86,9 @@ def plan_columns(
         outcomes.append(found)
         if found.counts["unseen"]:
             break
-    tables = []
-    for found in outcomes:
-        rows = ranked(found.plan, found.step_s, np.flatnonzero(found.fits))
-        tables.append(listed(found, rows))
-    table = Columns(_joined(tables))
+    table = Columns(
+        _joined([listed(f, ranked(f.plan, f.step_s, np.flatnonzero(f.fits))) for f in outcomes])
+    )
     table.attrs = added(found.counts for found in outcomes)
     return table
 

@@ -32,19 +32,16 @@ def searched(
     progress : as `evaluate.find`; of the space alone.
     Raises DesignError where the pins leave no legal plan.
     """
-    first = _own(where, space, own_stack)
-    if space.offload != ON_DEVICE:
-        found = [stream(where, first, progress=progress)]
-    else:
-        found = [find(where, first, progress=progress)]
-    short = all(one.best() is None for one in found)
+    run = find if space.offload == ON_DEVICE else stream
+    found = [run(where, _own(where, space, own_stack), progress=progress)]
+    beside, short_of = (), (OFFLOADED, LAST_RESORT)
     if space == DEFAULT:
         small = found[0].legal < SMALL
-        beside = (OFFLOADED, LAST_RESORT) if small else (OFFLOADS_COARSE,)
-        found += [one for more in beside for one in _tried(where, more, own_stack)]
-        short = not small and all(one.best() is None for one in found)
-    if short:
-        for more in (OFFLOADED, LAST_RESORT):
+        beside, short_of = (short_of, ()) if small else ((OFFLOADS_COARSE,), short_of)
+    for more in beside:
+        found += _tried(where, more, own_stack)
+    if all(one.best() is None for one in found):
+        for more in short_of:
             found += _tried(where, more, own_stack)
     return union(found)
 

@@ -102,10 +102,11 @@ def pins_of(plan: dict) -> dict:
         "shard_group": "sharding",
     }
     pins |= {k: int(float(plan[k])) for k, of in more.items() if plan.get(k) and pins[of] != "none"}
+    dense = pins["ep"] == pins["etp"] == 1
     idle = {
         "sp": pins["tp"] == 1,
-        "ep": pins["ep"] == pins["etp"] == 1,
-        "etp": pins["ep"] == pins["etp"] == 1,
+        "ep": dense,
+        "etp": dense,
         "shard_group": pins["sharding"] != "hsdp",
     }
     return {k: v for k, v in pins.items() if not idle.get(k)}

@@ -193,14 +193,13 @@ def utilisation(chosen, seconds: float) -> dict:
     f = flops_per_token(c.shape, c.job.seq_len)
     masked = f.attention_scores * (1 - keys_seen(c) / c.job.seq_len)
     chip = chosen.found.situation.resolved.cluster.accelerator
-    half = next(x for x in (chip.bf16_flops, chip.fp16_flops, chip.fp32_flops) if not np.isnan(x))
     total = f.total + f.mtp
     return {
         "tokens_per_s_per_device": tokens,
         "model_tflops_per_device": flops / 1e12,
         "mfu": mfu,
         "mfu_causal": float(mfu * (total - masked) / total),
-        "mfu_bf16_peak": flops / half,
+        "mfu_bf16_peak": flops / chip.half_flops,
         "hfu": float(mfu * hardware_share(c)),
         "flops_per_token": float(total),
     }
