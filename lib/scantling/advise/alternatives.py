@@ -3,11 +3,14 @@ condition."""
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from ..plans.evaluate import Found, unpinned
 from ..plans.stages import searched
 from ..verdict.record import Assessment
 
 
+@lru_cache(maxsize=2)
 def alternatives(assessment: Assessment) -> Found | None:
     """The search that alternatives come from: the design's own, or one without its pins; None where
     the plan does not fit."""

@@ -343,7 +343,16 @@ def by_scaling_laws(design, compute_flops: float | None = None) -> dict:
         own = dict(zip(said, (None, "this design", n, d, "", "")))
         rows.append(own | _trained(now))
     for a in allocations(compute_flops):
-        rows.append(a | _trained(_dense(now, a["params"], a["tokens"])))
+        rows.append(
+            a
+            | _trained(
+                _dense(
+                    now,
+                    a["params"],
+                    a["tokens"],
+                )
+            )
+        )
     for row in rows:
         params, tokens = row["params"], row["tokens"]
         row |= {"tokens_per_param": tokens / params, "loss": float(loss(params, tokens))}

@@ -46,11 +46,9 @@ class Entry(NamedTuple):
     cost: str = "step-time"
 
 
-def avoid(assessment: Assessment, others: Found | None = None) -> list[dict]:
-    """Tempting plans that lose on this design, the most expensive first: [{what, why, cost}].
-
-    others : `alternatives(assessment)`, where it is at hand."""
-    found = others or alternatives(assessment)
+def avoid(assessment: Assessment) -> list[dict]:
+    """Tempting plans that lose on this design, the most expensive first: [{what, why, cost}]."""
+    found = alternatives(assessment)
     if found is None:
         return []
     pinned = _pinned(found, assessment)

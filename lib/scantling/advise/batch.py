@@ -29,7 +29,7 @@ STANDS = {
 SHAPES = 6  # other shapes of the same batch that are listed
 
 
-def batch_guide(assessment, others=None) -> dict:
+def batch_guide(assessment) -> dict:
     """Guidance on the global batch of an assessed design's main phase, as plain data; `lines` says
     it in words.
 
@@ -87,7 +87,7 @@ def batch_guide(assessment, others=None) -> dict:
         ],
         "source": "; ".join(LR_RULES[rule].source for rule in ("square-root", "constant")),
     }
-    out["reshapes"] = reshapes_of(assessment, others)
+    out["reshapes"] = reshapes_of(assessment)
     out["lines"] = _lines(
         out,
         guessed(assessment, "global_batch"),
@@ -111,7 +111,6 @@ def _laws(found: dict[str, float]) -> list[dict]:
 
 def reshapes_of(
     assessment,
-    others=None,
     most: int = SHAPES,
 ) -> list[dict]:
     """Other ways to make the same global batch, the fastest plan of each, fastest first:
@@ -122,7 +121,7 @@ def reshapes_of(
     same up to rounding and the order of sums.
     Pins of the plan are not kept. Empty where the plan does not fit.
     """
-    found = others or alternatives(assessment)
+    found = alternatives(assessment)
     if found is None:
         return []
     rows = found.order[found.practised[found.order]]

@@ -6,7 +6,6 @@ from ..verdict.constraints import asked
 from ..verdict.limits import limits
 from ..verdict.numbers import tables
 from ..verdict.record import Assessment
-from .alternatives import alternatives
 from .answers import to_loss
 from .avoid import avoid
 from .batch import batch_guide
@@ -30,7 +29,6 @@ def as_dict(assessment: Assessment, advice: bool = True) -> dict:
             "limits": limits(assessment),
             "nearest_fixes": near,
         }
-    others = alternatives(assessment)
     job, main = assessment.design.job, assessment.resolved.main
     target = (job.phases[main] if job.phases else job).target_loss
     return {
@@ -38,14 +36,14 @@ def as_dict(assessment: Assessment, advice: bool = True) -> dict:
         **assessment.headline(),
         "limits": limits(assessment),
         "asked": asked(assessment),
-        "avoid": avoid(assessment, others),
+        "avoid": avoid(assessment),
         "to_loss": to_loss(assessment, target) if target and advice else None,
-        "batch": batch_guide(assessment, others) if advice else {},
+        "batch": batch_guide(assessment) if advice else {},
         "nearest_fixes": near,
         "can_do": can_do(assessment, tried) if tried else [],
         "tried": singles(tried) if tried else [],
         "not_tried": [change.text for change in tried.left] if tried else [],
         "measure_first": measure_first(assessment),
-        "why": why(assessment, others),
+        "why": why(assessment),
         **tables(assessment),
     }

@@ -28,15 +28,13 @@ OWN = ("gemm", "attention", "elementwise", "logits")
 AXES = ("tp", "cp", "pp", "dp", "ep")
 
 
-def why(assessment: Assessment, others: Found | None = None) -> list[dict]:
+def why(assessment: Assessment) -> list[dict]:
     """One line per axis in use (and the next value of the others): tier, traffic, exposed time,
-    cost of the neighbouring values: [{axis, text}].
-
-    others : `alternatives(assessment)`, where it is at hand."""
+    cost of the neighbouring values: [{axis, text}]."""
     if not assessment.phases:
         return []
     chosen = assessment.chosen
-    found = others or alternatives(assessment) or chosen.found
+    found = alternatives(assessment) or chosen.found
     rows = {r["axis"]: r for r in communication(chosen.case, chosen.step)}
     axes = AXES if assessment.resolved.model.experts else AXES[:-1]
     texts = {
@@ -48,17 +46,10 @@ def why(assessment: Assessment, others: Found | None = None) -> list[dict]:
         )
         for axis in axes
     } | {
-        "pins": _pins(assessment, found),
+        "pins": _pins(assessment),
         "sharding": _sharding(found, chosen),
     }
-    return [
-        {
-            "axis": axis,
-            "text": text,
-        }
-        for axis, text in texts.items()
-        if text
-    ]
+    return [{"axis": axis, "text": text} for axis, text in texts.items() if text]
 
 
 def _axis(
@@ -166,14 +157,14 @@ def _sharding(found: Found, chosen: Chosen) -> str:
     return f"{text}: step time of the best plan with {', '.join(costs)}" if costs else text
 
 
-def distance(assessment: Assessment, others: Found | None = None) -> dict | None:
+def distance(assessment: Assessment) -> dict | None:
     """How far a pinned plan is from the best plan that the same model finds without the pins:
     {plan, step_s, oom_probability, best (that plan), best_step_s, gain (share of the step that it
     saves), saves, adds (of the step, by where it goes, in words)}; None where nothing is pinned or
     the plan does not fit. Of a published plan it is what the search thinks that its authors left.
     """
     chosen = assessment.chosen
-    found = others or alternatives(assessment)
+    found = alternatives(assessment)
     best = found and found.best()
     if best is None or not chosen.found.situation.phase.pins:
         return None
@@ -190,11 +181,11 @@ def distance(assessment: Assessment, others: Found | None = None) -> dict | None
     }
 
 
-def _pins(assessment: Assessment, found: Found) -> str:
+def _pins(assessment: Assessment) -> str:
     """What the pins cost: the open search's best plan, and what letting go of each pin alone
     gains."""
     pins = [k for k, v in assessment.chosen.found.situation.phase.pins.items() if v is not None]
-    far = distance(assessment, found) if pins and assessment.chosen.fits else None
+    far = distance(assessment) if pins and assessment.chosen.fits else None
     if far is None:
         return ""
     if far["gain"] < WORTH_SAYING:

@@ -13,7 +13,7 @@ import yaml
 from .files import csv_rows
 from .quantities.table import show
 from .records import Rows
-from .show import percent, several, shown
+from .show import percent, scalar, several, shown
 
 
 @cache
@@ -59,6 +59,7 @@ class Filler(string.Formatter):
         value,
         format_spec: str,
     ) -> str:
+        value = scalar(value)
         manner, _, rest = format_spec.partition(" ")
         if manner == "of":
             return show(rest, value)

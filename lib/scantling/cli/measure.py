@@ -82,8 +82,16 @@ def measure(
             rate,
         )
         head = "# measured by `scantling measure`; a design uses it with `calibration: {}`\n"
-        write_text(output, head.format(output.rpartition("/")[2]) + dump(data), force)
-        _tell(data, output, stopped)
+        write_text(
+            output,
+            head.format(output.rpartition("/")[2]) + dump(data),
+            force,
+        )
+        _tell(
+            data,
+            output,
+            stopped,
+        )
     if stopped:
         # without leaving the process group: the other ranks may wait in a collective
         raise click.exceptions.Exit(130)

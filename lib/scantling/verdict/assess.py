@@ -115,11 +115,11 @@ def calibrated(design: Design) -> dict:
     a, given = assess(design), design.measured.given()
     if not a.phases:
         return {}
-    out = {"step_ratio": a.step_s / float(a.chosen.step.total)}
+    out = {"step_ratio": a.step_s / a.chosen.step.total}
     if "memory_gb" in given:
-        out["memory_ratio"] = given["memory_gb"] * 1e9 / float(a.chosen.memory.total)
+        out["memory_ratio"] = given["memory_gb"] * 1e9 / a.chosen.memory.total
     if "goodput" in given and a.endurance.goodput < 1:
-        out["lost_ratio"] = (1 - given["goodput"]) / (1 - float(a.endurance.goodput))
+        out["lost_ratio"] = (1 - given["goodput"]) / (1 - a.endurance.goodput)
     return out
 
 

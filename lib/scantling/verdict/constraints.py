@@ -52,7 +52,7 @@ def value_of(assessment: Assessment, row: Constraint) -> Known:
 def _power_w(assessment) -> float:
     """Power of all devices that are paid for, with the site's overhead. [W]"""
     cluster, pue = assessment.resolved.cluster, assessment.resolved.prices.pue
-    paid = cluster.devices + float(assessment.endurance.spares) * cluster.devices_per_node
+    paid = cluster.devices + assessment.endurance.spares * cluster.devices_per_node
     return float(
         power_w(
             cluster,
@@ -106,10 +106,8 @@ def _missed(assessment, row: Constraint) -> Missed | None:
         value <= limit * (1 + EDGE) if row.ceiling else value >= limit * (1 - EDGE)
     ):
         return None
-    text = row.missed.format(
-        value=show(row.figure, value * row.scale),
-        limit=show(row.figure, limit * row.scale),
-    )
+    said = {"value": value, "limit": limit}
+    text = row.missed.format(**{k: show(row.figure, v * row.scale) for k, v in said.items()})
     if row.field in DETAILS:
         text += DETAILS[row.field](
             assessment,
@@ -232,21 +230,21 @@ def _slow(
     value: float,
 ) -> str:
     """The band of the MFU, where the floor lies against it, and the chance that it is met."""
-    low, high = assessment.mfu_shown_low, assessment.mfu_shown_high
-    gap = limit / high - 1
+    gap = limit / assessment.mfu_shown_high - 1
+    side = say("slow-above" if gap > 0 else "slow-inside", gap=gap)
+    chance = _chance_said(
+        assessment,
+        "min_mfu",
+        value / limit,
+    )
     return (
         say(
             "slow",
-            low=low,
-            high=high,
+            a=assessment,
             limit=limit,
         )
-        + say("slow-above" if gap > 0 else "slow-inside", gap=gap)
-        + _chance_said(
-            assessment,
-            "min_mfu",
-            value / limit,
-        )
+        + side
+        + chance
     )
 
 
@@ -269,7 +267,7 @@ def _not_survived(endurance, domain: str) -> Missed | None:
             None,
             text,
         )
-    spares, needed = int(endurance.spares), int(endurance.domain_nodes.get(domain, 0))
+    spares, needed = endurance.spares, endurance.domain_nodes.get(domain, 0)
     if spares >= needed or domain not in DOMAINS_OF_SPARES:
         return None
     text = say(
@@ -281,7 +279,7 @@ def _not_survived(endurance, domain: str) -> Missed | None:
     return Missed(
         "survive",
         domain,
-        spares,
+        int(spares),
         None,
         text,
     )
@@ -289,16 +287,15 @@ def _not_survived(endurance, domain: str) -> Missed | None:
 
 def _overlapping_saves(endurance) -> list[Missed]:
     """A save that is not durable when the next one begins."""
-    period = float(endurance.checkpoint_interval_s + endurance.checkpoint_stall_s)
-    durable = float(endurance.checkpoint_durable_s)
+    period = endurance.checkpoint_interval_s + endurance.checkpoint_stall_s
+    durable = endurance.checkpoint_durable_s
     if durable <= period * (1 + EDGE):
         return []
     text = say(
         "overlapping",
-        durable=durable,
+        e=endurance,
         period=period,
-        writes=endurance.write_bytes_per_s / 1e9,
-        needed=endurance.write_bytes_per_s_needed / 1e9,
+        durable=durable,
     )
     return [
         Missed(

@@ -61,28 +61,31 @@ def unchecked(assessment: Assessment) -> list[Reason]:
     stated = assessment.resolved.constraints
     asked = [
         Reason(
-            verdict="not-checked",
-            field=question.field,
-            text=question.text,
+            "not-checked",
+            q.field,
+            q.text,
         )
-        for question in questions(assessment.resolved)
+        for q in questions(assessment.resolved)
     ]
-    return asked + [
-        Reason(
-            verdict="not-checked",
-            field=row.field,
-            text=say(
+    for row in CONSTRAINTS.values():
+        limit = getattr(stated, row.field)
+        if row.computed and limit is not None and value_of(assessment, row) is None:
+            said = show(row.figure, float(limit) * row.scale)
+            missing = _missing(assessment, row)
+            text = say(
                 "unchecked",
                 name=row.name,
-                limit=show(row.figure, float(getattr(stated, row.field)) * row.scale),
-                missing=_missing(assessment, row),
-            ),
-        )
-        for row in CONSTRAINTS.values()
-        if row.computed
-        and getattr(stated, row.field) is not None
-        and value_of(assessment, row) is None
-    ]
+                limit=said,
+                missing=missing,
+            )
+            asked.append(
+                Reason(
+                    "not-checked",
+                    row.field,
+                    text,
+                )
+            )
+    return asked
 
 
 def _missing(assessment: Assessment, row: Constraint) -> str:
@@ -103,21 +106,27 @@ def senseless(assessment: Assessment) -> list[Reason]:
         "step": max(one.step_s for one in assessment.phases),
         "nvme": max(map(streamed, assessment.phases)),
     }
-    reasons = [_sense(SENSE[name], value) for name, value in values.items()]
-    if best is not None and assessment.mfu < SENSE["mfu"].most * best.mfu:
+    reasons = [
+        Reason("impractical", id, say(f"sense-{id}", value=value, row=SENSE[id]))
+        for id, value in values.items()
+        if value > SENSE[id].most
+    ]
+    row = SENSE["mfu"]
+    if best is not None and assessment.mfu < row.most * best.mfu:
+        text = say(
+            "sense-mfu",
+            a=assessment,
+            row=row,
+            best=best,
+        )
         reasons.append(
             Reason(
-                verdict="impractical",
-                field="mfu",
-                text=say(
-                    "sense-mfu",
-                    a=assessment,
-                    row=SENSE["mfu"],
-                    best=best,
-                ),
+                "impractical",
+                "mfu",
+                text,
             )
         )
-    return [r for r in reasons if r is not None]
+    return reasons
 
 
 def streamed(chosen: Chosen) -> float:
@@ -132,20 +141,6 @@ def streamed(chosen: Chosen) -> float:
     )
 
 
-def _sense(row: Threshold, value: float) -> Reason | None:
-    if value <= row.most:
-        return None
-    return Reason(
-        verdict="impractical",
-        field=row.id,
-        text=say(
-            f"sense-{row.id}",
-            value=value,
-            row=row,
-        ),
-    )
-
-
 def risks(assessment: Assessment) -> list[Reason]:
     """Chances that are larger than asked for: of going out of memory, and of missing a stated
     constraint inside the band."""
@@ -155,14 +150,13 @@ def risks(assessment: Assessment) -> list[Reason]:
         text = say(
             "risk-memory",
             a=assessment,
-            m=assessment.memory_bytes,
             allowed=allowed,
         )
         out.append(
             Reason(
-                verdict="feasible-at-risk",
-                field="max_oom_probability",
-                text=text,
+                "feasible-at-risk",
+                "max_oom_probability",
+                text,
             )
         )
     lost = {m.field for m in assessment.missed}
@@ -181,18 +175,19 @@ def risks(assessment: Assessment) -> list[Reason]:
             ),
         )
         if chance > SENSE["miss"].most:
+            said = {"value": value, "limit": float(limit)}
+            said = {k: show(row.figure, v * row.scale) for k, v in said.items()}
             text = say(
                 "risk",
                 name=row.name,
-                value=show(row.figure, value * row.scale),
-                limit=show(row.figure, float(limit) * row.scale),
                 chance=chance,
+                **said,
             )
             out.append(
                 Reason(
-                    verdict="feasible-at-risk",
-                    field=row.field,
-                    text=text,
+                    "feasible-at-risk",
+                    row.field,
+                    text,
                 )
             )
     return out

@@ -16,7 +16,6 @@ from ..physics.memory.chance import oom_probability
 from ..physics.memory.peak import SAFE_SHARE, ZONES, zone
 from ..plans import space as planning
 from ..plans.evaluate import find, spread_of
-from ..plans.words import short
 from .numbers import MEMORY_PARTS
 from .record import Assessment, Chosen
 from .sensible import smallest
@@ -75,9 +74,10 @@ def stopped(assessment: Assessment) -> list[str]:
 
 def replaced(assessment: Assessment) -> list[str]:
     """A line on measured figures, with what is computed in their place."""
-    if "step_ratio" in assessment.resolved.measured:
-        return [say("calibrated", ratio=assessment.resolved.measured["step_ratio"])]
-    said = ", ".join(f"{k} {v:g}" for k, v in assessment.resolved.measured.items())
+    measured = assessment.resolved.measured
+    if "step_ratio" in measured:
+        return [say("calibrated", ratio=measured["step_ratio"])]
+    said = ", ".join(f"{k} {v:g}" for k, v in measured.items())
     return (
         [
             say(
@@ -110,19 +110,21 @@ def tight(assessment) -> list[str]:
     """A line on a fit above SAFE_SHARE of the memory: of the fullest phase, with what its fastest
     safe plan costs."""
     fullest = max(assessment.phases, key=lambda c: c.memory.total)
-    total, name, found = assessment.memory_bytes["total"], fullest.phase.name, fullest.found
-    if ZONES[zone(total, assessment.memory_bytes["capacity"])] != "tight":
+    name, phase = fullest.phase.name, ""
+    held = assessment.memory_bytes
+    if ZONES[zone(held["total"], held["capacity"])] != "tight":
         return []
+    if len(assessment.phases) > 1 and name:
+        phase = f" in {name}"
     line = say(
         "tight",
-        total=total,
-        share=assessment.memory_share,
-        phase=f" in {name}" if len(assessment.phases) > 1 and name else "",
+        a=assessment,
+        phase=phase,
         safe=SAFE_SHARE,
     )
     if not fullest.fits:
         return [line]
-    safe = found.best_safe()
+    safe = fullest.found.best_safe()
     if safe is None:
         return [line + say("tight-none")]
     return [
@@ -130,8 +132,7 @@ def tight(assessment) -> list[str]:
         + say(
             "tight-safe",
             safe=SAFE_SHARE,
-            plan=short(found.row(safe)),
-            longer=found.step_s[safe] / found.step_s[fullest.row] - 1,
+            **fullest.beside(safe),
         )
     ]
 
@@ -144,20 +145,20 @@ def bolder(chosen) -> list[str]:
     if not chosen.fits or chosen.oom_probability > allowed or not len(rows):
         return []
     row = rows[np.argmin(found.step_s[rows])]
-    gain = 1 - float(found.step_s[row]) / float(chosen.step.total)
+    gain = 1 - found.step_s[row] / chosen.step.total
     if gain < WORTH:
         return []
-    spread = spread_of(found.situation)
+    chance = oom_probability(
+        found.total_bytes[row],
+        found.capacity,
+        spread_of(found.situation),
+    )
     return [
         say(
             "bolder",
-            plan=short(found.row(row)),
+            **chosen.beside(row),
             gain=gain,
-            chance=oom_probability(
-                found.total_bytes[row],
-                found.capacity,
-                spread,
-            ),
+            chance=chance,
         )
     ]
 
@@ -183,16 +184,14 @@ def idle(chosen) -> list[str]:
         phase=chosen.phase,
     ) + rounder(chosen)
     if row is None:
-        return [
-            line + say("idle-none", pins=" under the pins" if found.situation.phase.pins else "")
-        ]
+        pins = " under the pins" if found.situation.phase.pins else ""
+        return [line + say("idle-none", pins=pins)]
     return [
         line
         + say(
             "idle-more",
-            plan=short(found.row(row)),
+            **chosen.beside(row),
             devices=every[row],
-            longer=found.step_s[row] / found.step_s[chosen.row] - 1,
         )
     ]
 
@@ -203,24 +202,23 @@ def racks(cluster) -> list[str]:
     rack, node, have = cluster.unit, cluster.devices_per_node, cluster.devices
     if rack <= node or have % rack == 0:
         return []
-    round_ = 2 ** int(math.log2(rack))
-    if have % round_ == 0:
+    used = 2 ** int(math.log2(rack))
+    if have % used == 0:
+        trays = (rack - used) // node
         return [
             say(
                 "racks-round",
-                racks=have // round_,
-                rack=rack,
-                used=round_,
-                trays=(rack - round_) // node,
-                node=node,
+                racks=have // used,
+                used=used,
+                trays=trays,
+                cluster=cluster,
             )
         ]
     whole = -(-have // rack)
     return [
         say(
             "racks",
-            have=have,
-            rack=rack,
+            cluster=cluster,
             share=have / rack,
             whole=whole,
             all=whole * rack,
@@ -230,7 +228,7 @@ def racks(cluster) -> list[str]:
 
 def bubbles(chosen) -> bool:
     """Whether more micro-batches would help: the bubble is a large share of the step."""
-    return float(chosen.step.bubble / chosen.step.total) > LARGE_BUBBLE
+    return chosen.step.bubble / chosen.step.total > LARGE_BUBBLE
 
 
 def batches_nearby(chosen) -> Iterator[tuple[str, int, dict]]:
@@ -263,32 +261,41 @@ def rounder(chosen) -> str:
     """The nearby batch that wastes least, with what it saves a token: by a coarse search."""
     where, batch = chosen.found.situation, chosen.phase.global_batch
     coarse = planning.offered(planning.COARSE, where.resolved)
-    best = {"saved": 0.02}
-    have = where.resolved.cluster.devices
+    have, options = where.resolved.cluster.devices, []
     near_enough = 0.05 if devices(chosen.case.plan) > 0.95 * have else 0.5
     for _, near, _ in batches_nearby(chosen):
         if abs(near / batch - 1) > near_enough:
             continue
+        phase = replace(where.phase, global_batch=near)
+        job = replace(where.job, global_batch=float(near))
         with suppress(DesignError):  # a pin that this batch has no plan for
             other = find(
                 replace(
                     where,
-                    phase=replace(where.phase, global_batch=near),
-                    job=replace(where.job, global_batch=float(near)),
+                    phase=phase,
+                    job=job,
                 ),
                 coarse,
             )
             i = other.best()
-            if i is None:
-                continue
-            saved = 1 - other.step_s[i] / chosen.step.total * batch / near
-            if saved > best["saved"]:
-                best = {
-                    "saved": saved,
-                    "batch": near,
-                    "devices": devices(other.case(i).plan),
-                }
-    return say("rounder", **best) if "batch" in best else ""
+            if i is not None:
+                saved = 1 - other.step_s[i] / chosen.step.total * batch / near
+                options.append((saved, near, devices(other.case(i).plan)))
+    saved, near, used = max(
+        options,
+        key=lambda option: option[0],
+        default=(0.0, batch, 0.0),
+    )
+    return (
+        say(
+            "rounder",
+            saved=saved,
+            batch=near,
+            devices=used,
+        )
+        if saved > 0.02
+        else ""
+    )
 
 
 def accumulated(chosen) -> list[str]:
@@ -304,7 +311,7 @@ def accumulated(chosen) -> list[str]:
             "accumulated",
             m=m,
             more=once * (m - 1),
-            step=step.total,
+            step=step,
         )
     ]
 

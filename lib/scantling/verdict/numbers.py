@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..base.json import clean
 from ..base.records import Known
 from ..base.units import DAY_S
 from ..catalogue.models.shape import flops_per_token
@@ -32,7 +33,14 @@ UNTRIED = (
     1.5  # factor on both half widths of the band for a plan of a kind that nobody has published
 )
 MEASURED_SPEEDS = {"step_s", "mfu", "tokens_per_s_per_device"}
-OF_ENDURANCE = ("mtbf_s", "checkpoint_interval_s", "checkpoint_bytes", "checkpoint_overhead")
+OF_ENDURANCE = (
+    "mtbf_s",
+    "checkpoint_interval_s",
+    "checkpoint_bytes",
+    "checkpoint_overhead",
+    "spares",
+    "spares_recommended",
+)
 # columns of a search that its candidates go without
 NOT_LISTED = {
     "devices_used",
@@ -54,7 +62,7 @@ def measured_step_s(
     given."""
     if "step_s" in measured:
         return float(measured["step_s"])
-    tokens, _, mfu = (float(x) for x in rates(case, computed))
+    tokens, _, mfu = rates(case, computed)
     if "mfu" in measured:
         return computed * mfu / measured["mfu"]
     if "tokens_per_s_per_device" in measured:
@@ -77,7 +85,7 @@ def with_step(chosen: Chosen, measured: dict) -> Chosen:
             step_s_high=seconds,
         )
     seconds = chosen.step_s * measured.get("step_ratio", 1.0)
-    low, high = (seconds * float(end) for end in widened(chosen, held(chosen)))
+    low, high = (seconds * end for end in widened(chosen, held(chosen)))
     return replace(
         chosen,
         step_s=seconds,
@@ -93,7 +101,7 @@ def held(chosen: Chosen) -> dict:
         chosen.case,
         known=bands.known_stack(resolved.stack),
         seen_chip=bands.known_chip(resolved.cluster.accelerator.id),
-        memory_share=float(chosen.memory.total / chosen.memory.capacity),
+        memory_share=chosen.memory.total / chosen.memory.capacity,
         seen_family=bands.known_family(resolved.cluster.accelerator.family),
         step_s=chosen.step_s,
     )
@@ -117,7 +125,7 @@ def endurance(resolved, chosen: Chosen) -> Endurance:
         resolved.params.total + resolved.params.mtp,
         optimizer=chosen.phase.optimizer,
         ranks=ranks,
-        readers=int(chosen.case.plan.dp),
+        readers=chosen.plan["dp"],
         copies=resolved.cluster.sites if sync.apart else 1,
         outer_bytes=sync.outer_bytes if resolved.cluster.sites > 1 else 0.0,
     ).total
@@ -180,7 +188,7 @@ def cost(
         cluster,
         resolved.prices,
         wall_s=run_days * DAY_S,
-        devices_paid=cluster.devices + float(endurance.spares) * cluster.devices_per_node,
+        devices_paid=cluster.devices + endurance.spares * cluster.devices_per_node,
         goodput=goodput,
     )
 
@@ -189,7 +197,7 @@ def utilisation(chosen, seconds: float) -> dict:
     """MFU under four conventions, tokens/s and FLOP/s per device of one phase at `seconds` a
     step."""
     c = chosen.case
-    tokens, flops, mfu = (float(x) for x in rates(c, seconds))
+    tokens, flops, mfu = rates(c, seconds)
     f = flops_per_token(c.shape, c.job.seq_len)
     masked = f.attention_scores * (1 - keys_seen(c) / c.job.seq_len)
     chip = chosen.found.situation.resolved.cluster.accelerator
@@ -198,18 +206,18 @@ def utilisation(chosen, seconds: float) -> dict:
         "tokens_per_s_per_device": tokens,
         "model_tflops_per_device": flops / 1e12,
         "mfu": mfu,
-        "mfu_causal": float(mfu * (total - masked) / total),
+        "mfu_causal": mfu * (total - masked) / total,
         "mfu_bf16_peak": flops / chip.half_flops,
-        "hfu": float(mfu * hardware_share(c)),
-        "flops_per_token": float(total),
+        "hfu": mfu * hardware_share(c),
+        "flops_per_token": total,
     }
 
 
 def memory_bytes(resolved, phases) -> dict[str, float]:
     """Parts, total and capacity of the fullest phase's memory, scaled to what was measured. [bytes
     a device]"""
-    fullest = max(phases, key=lambda one: float(one.memory.total)).memory
-    parts = {k: float(getattr(fullest, k)) for k in MEMORY_PARTS}
+    fullest = max(phases, key=lambda one: one.memory.total).memory
+    parts = {k: getattr(fullest, k) for k in MEMORY_PARTS}
     factor = resolved.measured.get("memory_ratio", 1.0)
     if "memory_gb" in resolved.measured:
         factor = resolved.measured["memory_gb"] * 1e9 / sum(parts.values())
@@ -217,7 +225,7 @@ def memory_bytes(resolved, phases) -> dict[str, float]:
         parts = {k: v * factor for k, v in parts.items()}
     return parts | {
         "total": sum(parts.values()),
-        "capacity": float(fullest.capacity),
+        "capacity": fullest.capacity,
     }
 
 
@@ -225,12 +233,12 @@ def numbers(resolved, phases) -> dict:
     """Headline numbers by the names of `record.Numbers`, with `endurance` and `cost`."""
     chosen, params = phases[resolved.main], resolved.params
     seconds, low, high = chosen.step_s, chosen.step_s_low, chosen.step_s_high
-    scale = seconds / float(chosen.step.total)
-    parts = {k: float(getattr(chosen.step, k)) * scale for k in PARTS}
+    scale = seconds / chosen.step.total
+    parts = {k: getattr(chosen.step, k) * scale for k in PARTS}
     use = utilisation(chosen, seconds)
     mfu, e = use["mfu"], endurance(resolved, chosen)
-    lost = (1 - float(e.goodput)) * resolved.measured.get("lost_ratio", 1.0)
-    good = float(resolved.measured.get("goodput", max(1 - lost, 1e-3)))
+    lost = (1 - e.goodput) * resolved.measured.get("lost_ratio", 1.0)
+    good = resolved.measured.get("goodput", max(1 - lost, 1e-3))
     run_days = {f"days{end}": days(phases, good, f"step_s{end}") for end in ("", "_low", "_high")}
     money = cost(
         resolved,
@@ -238,14 +246,12 @@ def numbers(resolved, phases) -> dict:
         run_days["days"],
         good,
     )
-    return {
-        "endurance": e,
-        "cost": money,
+    said = {
         "plan": dict(chosen.plan),
         "devices_used": int(devices(chosen.case.plan)),
-        "params": int(params.total),
-        "active_params": int(params.active),
-        "mtp_params": int(params.mtp),
+        "params": params.total,
+        "active_params": params.active,
+        "mtp_params": params.mtp,
         "step_s": seconds,
         "step_s_low": low,
         "step_s_high": high,
@@ -265,13 +271,13 @@ def numbers(resolved, phases) -> dict:
         "step_breakdown_s": parts,
         **run_days,
         "goodput": good,
-        **{name: float(getattr(e, name)) for name in OF_ENDURANCE},
-        **{name: int(getattr(e, name)) for name in ("spares", "spares_recommended")},
-        "cost_usd": _known(money and money.cost_usd),
+        **{name: getattr(e, name) for name in OF_ENDURANCE},
+        "cost_usd": money and money.cost_usd,
         **(ends := cost_band(money, run_days)),
         "cost_at_risk_usd": at_risk_usd(money, ends),
-        "energy_kwh": _known(money and money.energy_kwh),
+        "energy_kwh": money and money.energy_kwh,
     }
+    return {"endurance": e, "cost": money} | clean(said)
 
 
 def shown_mfu(
@@ -314,7 +320,7 @@ def oom_chance(resolved, phases) -> float:
     """The largest chance of any phase to go out of memory; by the measured peak where there is
     one."""
     if "memory_gb" in resolved.measured:
-        room = min(float(one.memory.capacity) for one in phases)
+        room = min(one.memory.capacity for one in phases)
         return float(
             oom_probability(
                 resolved.measured["memory_gb"] * 1e9,
@@ -337,7 +343,7 @@ def cost_band(
         return dict.fromkeys(("cost_usd_low", "cost_usd_high"), days and cost)
     out = {}
     for end in ("_low", "_high"):
-        price = cost if priced else float(getattr(money, f"cost_usd{end}"))
+        price = cost if priced else getattr(money, f"cost_usd{end}")
         width = math.hypot(math.log(run_days[f"days{end}"] / days), math.log(price / cost))
         out[f"cost_usd{end}"] = cost * math.exp(width if end == "_high" else -width)
     return out
@@ -373,7 +379,7 @@ def tables(assessment) -> dict:
     missed = ("field", "limit", "value", "text", "chance")
     return {
         "memory_by_stage": [dict(row) for row in memory_by_stage(case)],
-        "hidden_s": {k: float(axis.hidden_s) for k, axis in step.axes.items()},
+        "hidden_s": {k: axis.hidden_s for k, axis in step.axes.items()},
         "communication": communication(case, step),
         "candidates": candidates(found),
         **{name: found.counts[name] for name in ("legal", "evaluated", "rejected")},
@@ -387,7 +393,7 @@ def tables(assessment) -> dict:
                 **{k: getattr(c.phase, k) for k in ("name", "tokens", "seq_len", "global_batch")},
                 "plan": c.plan,
                 "step_s": c.step_s,
-                "memory_bytes": float(c.memory.total),
+                "memory_bytes": c.memory.total,
                 "mfu": utilisation(c, c.step_s)["mfu"],
             }
             for c in assessment.phases

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from ..base.records import Lines, record
+from ..base.records import Lines
 from ..design.design import Design
 from ..design.resolve import Phase, Resolved
 from ..endure.cost import Cost
@@ -13,6 +13,7 @@ from ..physics.cases import Cases
 from ..physics.memory.peak import Memory
 from ..physics.step import Step
 from ..plans.evaluate import Found
+from ..plans.words import short
 from .verdicts import met
 
 Number = float | None
@@ -41,6 +42,12 @@ class Chosen:
     step_s_low: float  # 80 % band of the step [s]; no width where the step was measured
     step_s_high: float
 
+    def beside(self, row: int) -> dict:
+        """{plan, longer}: another plan of the same search in words, and the share by which its step
+        is longer."""
+        steps = self.found.step_s
+        return {"plan": short(self.found.row(row)), "longer": steps[row] / steps[self.row] - 1}
+
 
 @dataclass(frozen=True)
 class Missed:
@@ -62,7 +69,7 @@ class Missed:
             return 1.0
 
 
-@record
+@dataclass(frozen=True)
 class Reason:
     """Why a verdict is no plain `feasible`: the verdict that it asks for, the field or threshold it
     concerns, a line."""

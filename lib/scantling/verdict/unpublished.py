@@ -28,20 +28,21 @@ def record_of(chosen):
     )
 
 
+def _of_record(chosen) -> tuple:
+    """(the best published run, how many times its MFU the plan comes to); (None, 0) where there is
+    none."""
+    record, mfu = record_of(chosen), rates(chosen.case, chosen.step.total)[2]
+    return (record, mfu / record.mfu) if record else (None, 0.0)
+
+
 def untried(chosen) -> bool:
     """True where the plan is of a kind or a size that nobody has published, or its MFU well above
     any published one: the band is wider."""
-    if not chosen.fits:
-        return False
-    record = record_of(chosen)
-    return (
+    return chosen.fits and bool(
         not chosen.found.practised[chosen.row]
         or to_disk(chosen) > 0
-        or bool(beyond(chosen.plan, int(devices(chosen.case.plan))))
-        or (
-            record is not None
-            and float(rates(chosen.case, chosen.step.total)[2]) > ROOM * record.mfu
-        )
+        or beyond(chosen.plan, int(devices(chosen.case.plan)))
+        or _of_record(chosen)[1] > ROOM
     )
 
 
@@ -51,14 +52,14 @@ def unpublished(chosen) -> list[str]:
     if not chosen.fits:
         return []
     found, plan, wider, out = chosen.found, chosen.plan, say("wider"), []
-    record, mfu = record_of(chosen), rates(chosen.case, chosen.step.total)[2]
-    if record is not None and mfu > record.mfu:
+    record, times = _of_record(chosen)
+    if times > 1:
         line = say(
             "beyond-record",
-            mfu=mfu,
+            mfu=times * record.mfu,
             record=record,
         )
-        out.append(line + wider if mfu > ROOM * record.mfu else line)
+        out.append(line + wider if times > ROOM else line)
     lines = beyond(plan, int(devices(chosen.case.plan)))
     out += [say("beyond", line=line) + wider for line in lines]
     if plan["tp"] > found.situation.link.domain:
@@ -72,17 +73,15 @@ def unpublished(chosen) -> list[str]:
         ]
     out += exchanged(chosen)
     better = skipped(found)
-    if better is None:
-        return out
-    row, ratio = better
-    return [
-        *out,
-        say(
-            "skipped",
-            plan=short(found.row(row)),
-            gain=1 - ratio,
-        ),
-    ]
+    if better is not None:
+        out.append(
+            say(
+                "skipped",
+                plan=short(found.row(better[0])),
+                gain=1 - better[1],
+            )
+        )
+    return out
 
 
 def exchanges(chosen) -> dict[str, float]:
@@ -97,7 +96,7 @@ def exchanges(chosen) -> dict[str, float]:
         kept = (law.kept(model, None, None, **columns) for law in laws.of("exchange"))
         if name != p["cp_type"] and all(kept):
             other = step_time(chosen.case.with_plan(cp_type=i))
-            out[name] = float(other.total / chosen.step.total)
+            out[name] = other.total / chosen.step.total
     return out
 
 
@@ -122,7 +121,7 @@ def exchanged(chosen) -> list[str]:
 
 def to_disk(chosen) -> float:
     """State of a device that its share of the host's memory does not hold. [bytes]"""
-    return float(on_disk(chosen.found.situation.resolved.cluster, chosen.memory))
+    return on_disk(chosen.found.situation.resolved.cluster, chosen.memory)
 
 
 def gone(chosen) -> str:
@@ -136,14 +135,16 @@ def offloaded(assessment) -> list[str]:
     for one in assessment.phases:
         size, disk = one.memory.host, to_disk(one)
         if one.fits and size > 0:
+            why = "" if one.phase.pins.get("offload") else ", because nothing fits without"
+            where = "offload-disk" if disk else "offload-host"
             out.append(
                 say(
                     "offload",
                     size=size,
-                    why="" if one.phase.pins.get("offload") else ", because nothing fits without",
+                    why=why,
                 )
                 + say(
-                    "offload-disk" if disk else "offload-host",
+                    where,
                     kept=size - disk,
                     disk=disk,
                     rate=rate,
@@ -159,9 +160,4 @@ def _kept_on_device(one) -> str:
     row = found.fastest((found.column("offload") == 0) & found.practised)
     if row is None or not found.roomy[row]:
         return ""
-    longer = float(found.step_s[row] / found.step_s[one.row] - 1)
-    return say(
-        "offload-without",
-        plan=short(found.row(row)),
-        longer=longer,
-    )
+    return say("offload-without", **one.beside(row))

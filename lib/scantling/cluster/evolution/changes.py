@@ -21,8 +21,9 @@ from ...physics.memory.peak import memory
 from ...physics.step import PARTS, step_time
 from ...plans import space as planning
 from ...plans.prepare import prepare
+from ...plans.words import short
 from ...verdict.assess import assess
-from ...verdict.limits import LOSSES, short
+from ...verdict.limits import LOSSES
 from ..network.build import built
 from ..site import STANDSTILL, Site, site_of
 from ..texts import constant, fill, texts
