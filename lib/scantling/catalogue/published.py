@@ -146,14 +146,8 @@ def beyond(plan: dict, devices: int) -> list[str]:
                 f"({reach.run}; {reach.source})"
             )
     name = plan["schedule"]
-    reach = reaches().get(f"schedule {name}")
-    if (
-        plan["pp"] > 1
-        and name not in EVERYDAY
-        and (reach is None or devices > BEYOND_SCHEDULE * reach.value)
-    ):
-        out.append(
-            f"schedule {name} on {devices:,} devices, published on "
-            + (f"{reach.value:,} at most ({reach.source})" if reach else "none")
-        )
+    if plan["pp"] > 1 and name not in (*EVERYDAY, *published_schedules(devices)):
+        reach = reaches().get(f"schedule {name}")
+        most = f"{reach.value:,} at most ({reach.source})" if reach else "none"
+        out.append(f"schedule {name} on {devices:,} devices, published on {most}")
     return out

@@ -154,7 +154,7 @@ class Design(Section):
         try:
             design = cls.model_validate(data)
         except ValidationError as e:
-            raise first_error(cls, e) from None
+            raise first_error(e) from None
         design._folder = Path(folder)
         return design
 
@@ -221,7 +221,14 @@ class Design(Section):
     def section_fields(cls, *path: str) -> dict:
         """The pydantic fields of the section at `path` ("cluster"; "job", "phases"), with
         description, unit and examples; {} where there is none."""
-        return _fields(cls, path)
+        model: Any = cls
+        for step in path:
+            if not step.isdigit():
+                info = model.model_fields.get(step)
+                model = info and _section_of(info.annotation)
+                if not model:
+                    return {}
+        return model.model_fields
 
     @property
     def folder(self) -> Path:
@@ -306,7 +313,7 @@ def _position(
     return int(step)
 
 
-def first_error(model: type[BaseModel], error: ValidationError) -> DesignError:
+def first_error(error: ValidationError) -> DesignError:
     """The first fault of a pydantic error as a DesignError with a dotted path; misspelt fields come
     before missing ones."""
     faults = sorted(error.errors(include_url=False), key=lambda e: e["type"] == "missing")
@@ -314,7 +321,7 @@ def first_error(model: type[BaseModel], error: ValidationError) -> DesignError:
     path = [str(p) for p in e["loc"] if p not in TAGS]
     field, kind, value = ".".join(path), e["type"], e.get("input")
     inner = e.get("ctx", {}).get("error")
-    around = _fields(model, path[:-1])
+    around = Design.section_fields(*path[:-1])
     if isinstance(inner, DesignError):
         found = inner.at(field) if field else inner
     elif kind == "extra_forbidden":
@@ -335,7 +342,7 @@ def first_error(model: type[BaseModel], error: ValidationError) -> DesignError:
             allowed=allowed,
         )
     elif kind in ("model_type", "model_attributes_type", "dict_type"):
-        allowed = "a mapping of " + ", ".join(list(_fields(model, path))[:12])
+        allowed = "a mapping of " + ", ".join(list(Design.section_fields(*path))[:12])
         found = DesignError(
             field,
             value,
@@ -359,23 +366,10 @@ def _near(path, around):
     """A good name in the wrong place, or the one spelt most like the last of the path."""
     *above, name = path
     for section in sorted(Design.model_fields, key="model".__eq__):
-        if name in _fields(Design, [section]):
+        if name in Design.section_fields(section):
             return f"{section}.{name}"
     near = closest(name, around)
     return ".".join([*above, near]) if near else name if name in Design.model_fields else None
-
-
-def _fields(model, path) -> dict:
-    """The fields of the section at `path`."""
-    for step in path:
-        if step.isdigit():
-            continue
-        info = model.model_fields.get(step)
-        below = _section_of(info.annotation) if info is not None else None
-        if below is None:
-            return {}
-        model = below
-    return model.model_fields
 
 
 def _section_of(annotation):

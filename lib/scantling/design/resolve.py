@@ -454,16 +454,13 @@ def _precision(
         if not chip.fp16_flops > 0:
             usual, why = "fp32", why + " and no fp16"
     precision = pinned or new.take("precision", usual, why)
-    try:
-        chip.peak_flops(precision)
-    except DesignError as e:
+    if precision not in chip.precisions():
         raise DesignError(
             f"{new.section}.precision" if given else "plan.precision",
             precision,
             [p for p in PRECISIONS if p in chip.precisions()],
-            e.nearest,
-            problem=e.problem or f"is not a format of {chip.name}",
-        ) from None
+            problem=f"is not a unit that {chip.name} has",
+        )
     return precision
 
 

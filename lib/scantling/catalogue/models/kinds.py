@@ -34,7 +34,7 @@ def block_of(
     word: str,
     m,
     count,
-    norms,
+    norms=0,
 ) -> Block:
     """`count` blocks of a word in models `m` (numbers or columns); attention has the layers'
     `norms`."""

@@ -20,27 +20,18 @@ import numpy as np
 from ...base.errors import DesignError, refuse
 from ...base.records import Lines, record
 from ...blocks import KINDS
-from ...blocks.embedding import Embedding
-from ...blocks.head import Head
 from ...blocks.mtp import Mtp
-from ...blocks.shared import SharedWeights
-from ...blocks.stream import Stream
 from ...blocks.table import Block, Shape
-from ..words import GATES
+from ..words import ATTENTIONS, GATES, MLPS
 from .kinds import attending, block_of, words, words_that
 from .patterns import counted, counts, layers_of
 
 GATED = ("swiglu", "geglu")  # three matrices: gate, up, down
-PLAIN = ("gelu", "squared-relu", "relu")  # two matrices: up, down
-MLPS = GATED + PLAIN
-ATTENTIONS = ("mha", "gqa", "mqa", "mla")
-QK_NORMS = ("", "head", "width")
-MOE_LAYOUTS = ("dense-first", "interleaved")
 _CHOICES = {
     "mlp": MLPS,
     "attention": ATTENTIONS,
-    "qk_norm": QK_NORMS,
-    "moe_layout": MOE_LAYOUTS,
+    "qk_norm": ("", "head", "width"),
+    "moe_layout": ("dense-first", "interleaved"),
     "attention_gate": GATES,
 }
 _SIZES = ("layers", "hidden", "vocab")
@@ -338,7 +329,9 @@ def make_shape(**columns: Any) -> Shape:
         **columns,
     }
     m = SimpleNamespace(**{k: v if k in _WORDS else _number(v) for k, v in raw.items()})
-    m.norm = m.hidden * (1 + m.norm_bias)
+    norm = m.hidden * (1 + m.norm_bias)
+    m.layer_norms, m.final_norms = m.norms_per_layer * norm, m.final_norm * norm
+    m.embedding_norms = m.embedding_norm * norm
     m.matrices = 2 + _flag(m.mlp, GATED)
     m.head_norm, m.width_norm = (_flag(m.qk_norm, (word,)) for word in ("head", "width"))
     m.head_gate, m.width_gate = (_flag(m.attention_gate, (word,)) for word in ("head", "width"))
@@ -349,10 +342,12 @@ def make_shape(**columns: Any) -> Shape:
     latent = _flag(m.attention, ("mla",))
     others = other_mixers(m)
     plain = _plain(m, latent, sum(b.count for b in others))
-    before, behind, head = _ends(m)
+    before, behind = [block_of("embedding", m, 1)], [block_of("head", m, 1)]
+    behind += [block_of("gather", m, 1)] * bool(np.any(m.hyper_connections))
+    behind += [block_of("weights", m, m.memory_blocks)] * bool(np.any(m.memory_blocks))
     inside = _blocks(m, counts(m.pattern), plain)
     if np.any(m.mtp_layers):
-        behind.append(_mtp(m, latent, head))
+        behind.append(_mtp(m, latent, behind[0]))
     return Shape(
         layers=m.layers,
         hidden=m.hidden,
@@ -386,7 +381,6 @@ def _blocks(
 ) -> list[Block]:
     """The blocks of layers: those `found` in patterns, those of `plain` models without one."""
     has = 1 * (found.get("layers", 0) > 0)
-    norms = m.norms_per_layer * m.norm
     count = {
         k: found.get(k, 0) + (1 - has) * plain.get(k, 0)
         for k in {
@@ -401,18 +395,12 @@ def _blocks(
             k,
             m,
             count[k],
-            (1 - has) * norms,
+            (1 - has) * m.layer_norms,
         )
         for k in made
     ]
     if np.any(has):
-        beside = Stream(
-            count=has * count["layers"],
-            hidden=m.hidden,
-            norms=norms,
-            copies=m.hyper_connections,
-        )
-        blocks.append(beside)
+        blocks.append(block_of("stream", m, has * count["layers"]))
     return blocks
 
 
@@ -454,50 +442,10 @@ def other_mixers(m) -> list[Block]:
     return blocks
 
 
-def _ends(m) -> tuple[list[Block], list[Block], Head]:
-    """What stands before the layers, behind them, and the head."""
-    ends = {
-        "count": 1,
-        "hidden": m.hidden,
-        "vocab": m.vocab,
-    }
-    before: list[Block] = [
-        Embedding(
-            **ends,
-            positions=m.position_rows,
-            norms=m.embedding_norm * m.norm,
-        )
-    ]
-    head = Head(
-        **ends,
-        tied=m.tied_embeddings,
-        bias=m.head_bias,
-        norms=m.final_norm * m.norm,
-    )
-    behind: list[Block] = [head]
-    if np.any(m.hyper_connections):
-        gather = Stream(
-            count=1,
-            hidden=m.hidden,
-            copies=m.hyper_connections,
-            ends=1,
-        )
-        behind.append(gather)
-    if np.any(m.memory_blocks):
-        weights = SharedWeights(
-            count=m.memory_blocks,
-            hidden=m.hidden,
-            width=m.ffn_hidden,
-            matrices=m.matrices,
-        )
-        behind.append(weights)
-    return before, behind, head
-
-
 def _mtp(
     m,
     latent,
-    head: Head,
+    head: Block,
 ) -> Mtp:
     """The MTP modules: the layers of their own pattern, else one of the last kind over the whole
     sequence."""
@@ -513,12 +461,14 @@ def _mtp(
         hidden=m.hidden,
         layer=tuple(_blocks(m, counts(m.mtp_pattern), plain)),
         head=head,
-        norms=m.final_norm * m.norm,
+        norms=m.final_norms,
     )
 
 
-def shape_of(model: Model) -> Shape:
-    """The table of blocks of one `Model`."""
+def shape_of(model: Model | Shape) -> Shape:
+    """The table of blocks of one `Model`; such a table as it is."""
+    if isinstance(model, Shape):
+        return model
     return make_shape(**{f.name: getattr(model, f.name) for f in fields(model)})
 
 
@@ -533,14 +483,15 @@ def parameters(model: Model | Shape) -> Params:
     library keeps as buffers are not parameters. Agrees with the counts of the transformers library
     to the last digit for the architectures that `hf.py` reads.
     """
-    s = shape_of(model) if isinstance(model, Model) else model
-    parts = _by_part(s.blocks, lambda b: b.parameters())
+    s = shape_of(model)
+    parts = _by_part(s.blocks)
     unused, mtp = parts.pop("unused", 0), parts.pop("mtp", 0)
     total = sum(parts.values())
-    mixers = _by_part(s.of("mixer"), lambda b: b.parameters())
+    mixers = _by_part(s.of("mixer"))
     attention, norms = (_over(mixers.get(k, 0), s.layers) for k in ("attention", "norms"))
     mlp = sum(b.parameters()["mlp_dense"] for b in s.blocks if b.kind == "mlp")
-    experts = _one(s.of("moe"))
+    # of one block of the only kind of these that a model has
+    experts = dict.fromkeys(_PARTS, 0) | _by_part(s.of("moe"), times=lambda b: b.count > 0)
     shared, router = experts["shared_experts"] + experts["other"], experts["router"]
     routed = experts["routed_experts"]
     return Params(
@@ -572,7 +523,7 @@ def flops_per_token(model: Model | Shape, seq_len: Any) -> Flops:
     parameters leaves the scores out. Equals torch's FlopCounterMode on the transformers library's
     models.
     """
-    s = shape_of(model) if isinstance(model, Model) else model
+    s = shape_of(model)
     parts = _by_part(s.blocks, lambda b: b.flops(seq_len))
     mtp = parts.pop("mtp", 0)
     return Flops(
@@ -589,12 +540,10 @@ def causal_flops_per_token(model: Model | Shape, seq_len: Any) -> Any:
     Megatron-LM and Megatron-Bridge, num_floating_point_operations; a scan as its recurrence, with
     the model's own inner width. MTP modules are not in it.
     """
-    s = shape_of(model) if isinstance(model, Model) else model
+    s = shape_of(model)
     total = 0
     for block in s.blocks:
-        parts = block.flops(seq_len)
-        parts.pop("router", None)
-        parts.pop("mtp", None)
+        parts = {k: v for k, v in block.flops(seq_len).items() if k not in ("router", "mtp")}
         if "attention_scores" in parts:
             parts["attention_scores"] = parts["attention_scores"] * block.causal_share(seq_len)
         total = total + block.count * sum(parts.values())
@@ -610,21 +559,12 @@ def block_counts(model: Model) -> dict[str, int]:
     return {k: int(v) for k, v in named.items() if v}
 
 
-def _by_part(blocks, answer) -> dict[str, Any]:
-    """Counts x what the blocks answer, summed by part."""
+def _by_part(blocks, answer=lambda b: b.parameters(), times=lambda b: b.count) -> dict[str, Any]:
+    """What the blocks answer, times their counts, summed by part."""
     parts: dict[str, Any] = {}
     for block in blocks:
         for name, value in answer(block).items():
-            parts[name] = parts.get(name, 0) + block.count * value
-    return parts
-
-
-def _one(blocks) -> dict[str, Any]:
-    """The parts of one block of the only kind of these that a model has."""
-    parts: dict[str, Any] = dict.fromkeys(_PARTS, 0)
-    for block in blocks:
-        for name, value in block.parameters().items():
-            parts[name] = parts.get(name, 0) + (block.count > 0) * value
+            parts[name] = parts.get(name, 0) + times(block) * value
     return parts
 
 
