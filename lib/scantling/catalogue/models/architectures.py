@@ -21,7 +21,7 @@ class Refusal(NamedTuple):
     """A field whose value must be among those that are understood, and why others are not."""
 
     field: str
-    understood: tuple
+    understood: tuple  # values, or names of fields that have them
     why: str
 
 
@@ -74,7 +74,6 @@ class Architecture:
     activation_class: str = "silu"
     norms: int = 2
     norm_bias: Flag = False
-    no_norm_weights: bool = False
     final_norm: bool = True
     embedding_norm: bool = False
     qk_norm: str = ""  # head | width

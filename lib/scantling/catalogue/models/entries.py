@@ -179,43 +179,20 @@ def _experts_follow(base: Model, new: Derived) -> None:
     """What follows for the experts from the layers and experts of a changed row."""
     layers, experts = new.fields.get("layers", base.layers), new.fields.get("experts")
     if base.is_moe and experts == 0:
-        for field in ("moe_layers", "top_k", "expert_ffn_hidden", "shared_ffn_hidden"):
-            new.take(
-                field,
-                0,
-                "no experts",
-            )
+        gone = ("moe_layers", "top_k", "expert_ffn_hidden", "shared_ffn_hidden")
+        new.take_all(dict.fromkeys(gone, 0), "no experts")
         used = base.top_k * base.expert_ffn_hidden + base.shared_ffn_hidden
-        new.take(
-            "ffn_hidden",
-            base.ffn_hidden or used,
-            "as wide as what a token uses",
-        )
+        new.take("ffn_hidden", base.ffn_hidden or used, "as wide as what a token uses")
     elif base.is_moe and layers != base.layers:
         kept = layers * base.moe_layers // base.layers
         if base.moe_layout == "dense-first":
             kept = layers - base.dense_layers
-        new.take(
-            "moe_layers",
-            max(kept, 0),
-            "as the row's, for this many layers",
-        )
+        new.take("moe_layers", max(kept, 0), "as the row's, for this many layers")
     elif not base.is_moe and experts:
-        new.take(
-            "moe_layers",
-            layers,
-            "every layer",
-        )
-        new.take(
-            "top_k",
-            min(2, experts),
-            "top-2",
-        )
-        new.take(
-            "expert_ffn_hidden",
-            new.fields.get("ffn_hidden", base.ffn_hidden),
-            "an expert as wide as the row's MLP",
-        )
+        new.take("moe_layers", layers, "every layer")
+        new.take("top_k", min(2, experts), "top-2")
+        width = new.fields.get("ffn_hidden", base.ffn_hidden)
+        new.take("expert_ffn_hidden", width, "an expert as wide as the row's MLP")
 
 
 def _explicit(given: Mapping[str, Any]) -> tuple[Model, tuple[Assumed, ...]]:
@@ -228,75 +205,32 @@ def _explicit(given: Mapping[str, Any]) -> tuple[Model, tuple[Assumed, ...]]:
     else:
         new.fields |= dict.fromkeys(("heads", "kv_heads", "head_dim"), 0)
     _feeds_follow(new)
-    new.take(
-        "vocab",
-        128256,
-        "Llama 3's vocabulary",
-    )
-    new.take(
-        "tied_embeddings",
-        False,
-        "untied",
-    )
+    new.take("vocab", 128256, "Llama 3's vocabulary")
+    new.take("tied_embeddings", False, "untied")
     f = new.fields
-    f.setdefault("name", f"{f['layers']} layers of {f['hidden']}")
-    return check_model(Model(**f)), tuple(new.assumed)
+    name = f"{f['layers']} layers of {f['hidden']}"
+    return check_model(Model(**{"name": name} | f)), tuple(new.assumed)
 
 
 def _pattern_follows(new: Derived) -> None:
     """What a pattern says of layers, experts and windows, and the chunk of its scans."""
-    f = new.fields
-    found = counts(f["pattern"])
-    why = "the layers of the pattern"
-    new.take(
-        "layers",
-        found["layers"],
-        why,
-    )
-    new.take(
-        "moe_layers",
-        found.get("moe", 0),
-        why,
-    )
-    new.take(
-        "windowed_layers",
-        sum(found.get(word, 0) for word in SLIDING),
-        why,
-    )
-    new.take(
-        "mtp_pattern",
-        "+".join(layers_of(f["pattern"])[-1]),
-        "a layer of the last kind",
-    )
-    delta = {"gdn", "kda"} & found.keys()
-    chunk, whose = (64, "the delta rule's kernels") if delta else (128, "Megatron-LM's Mamba-2")
-    if delta or {"mamba2", "lightning"} & found.keys():
-        new.take(
-            "chunk",
-            chunk,
-            whose,
-        )
-    if {
-        "mamba2",
-        "mamba1",
-        "gdn",
-        "kda",
-        "rglru",
-    } & found.keys():
-        new.take(
-            "conv",
-            4,
-            "taps of all published models",
-        )
-    if (
-        not {
-            "mlp",
-            "beside",
-            "shared",
-        }
-        & found.keys()
-    ):
-        f.setdefault("ffn_hidden", 0)
+    found = counts(new.fields["pattern"])
+    of_pattern = {
+        "layers": found["layers"],
+        "moe_layers": found.get("moe", 0),
+        "windowed_layers": sum(found.get(word, 0) for word in SLIDING),
+    }
+    new.take_all(of_pattern, "the layers of the pattern")
+    last = "+".join(layers_of(new.fields["pattern"])[-1])
+    new.take("mtp_pattern", last, "a layer of the last kind")
+    if {"gdn", "kda"} & found.keys():
+        new.take("chunk", 64, "the delta rule's kernels")
+    elif {"mamba2", "lightning"} & found.keys():
+        new.take("chunk", 128, "Megatron-LM's Mamba-2")
+    if {"mamba2", "mamba1", "gdn", "kda", "rglru"} & found.keys():
+        new.take("conv", 4, "taps of all published models")
+    if not {"mlp", "beside", "shared"} & found.keys():
+        new.fields.setdefault("ffn_hidden", 0)
 
 
 def _heads_follow(new: Derived) -> None:
@@ -326,78 +260,35 @@ def _heads_follow(new: Derived) -> None:
             hidden // heads,
             "hidden / heads",
         )
-    kind = f.get("attention")
+    kind, usual, why = f.get("attention"), heads, "as many as heads"
     if kind == "gqa" and "kv_heads" not in f:
         allowed = f"a divisor of heads {heads}, as attention is gqa"
-        raise DesignError(
-            "kv_heads",
-            problem="is missing",
-            allowed=allowed,
-        )
-    usual, why = heads, "as many as heads"
+        raise DesignError("kv_heads", problem="is missing", allowed=allowed)
     if kind == "mqa":
         usual, why = 1, "multi-query attention"
-    kv_heads = new.take(
-        "kv_heads",
-        usual,
-        why,
-    )
-    new.take(
-        "attention",
-        attention_kind(heads, kv_heads),
-        "from heads and kv_heads",
-    )
+    kv_heads = new.take("kv_heads", usual, why)
+    new.take("attention", attention_kind(heads, kv_heads), "from heads and kv_heads")
     if kind in ("mha", "mqa") and kv_heads != usual:
         allowed = f"{usual} with attention {kind}, or attention gqa"
-        raise DesignError(
-            "kv_heads",
-            kv_heads,
-            allowed,
-        )
+        raise DesignError("kv_heads", kv_heads, allowed)
 
 
 def _feeds_follow(new: Derived) -> None:
     """The MLP and the experts of a shape as written."""
-    f = new.fields
-    hidden = f["hidden"]
-    mlp, why = "swiglu", "gated, as most models since Llama"
+    f, hidden = new.fields, new.fields["hidden"]
     if f.get("ffn_hidden") == 4 * hidden and not f.get("experts"):
-        mlp, why = "gelu", "4 x hidden wide: not gated"
-    gated = (
-        new.take(
-            "mlp",
-            mlp,
-            why,
-        )
-        in GATED
-    )
+        gated = new.take("mlp", "gelu", "4 x hidden wide: not gated") in GATED
+    else:
+        gated = new.take("mlp", "swiglu", "gated, as most models since Llama") in GATED
     if f.get("experts") or f.get("moe_layers") or f.get("expert_ffn_hidden"):
-        experts = new.take(
-            "experts",
-            16,
-            "16 experts where none are given",
-        )
-        new.take(
-            "top_k",
-            min(2, experts),
-            "top-2",
-        )
-        new.take(
-            "moe_layers",
-            f["layers"],
-            "every layer",
-        )
+        experts = new.take("experts", 16, "16 experts where none are given")
+        new.take("top_k", min(2, experts), "top-2")
+        new.take("moe_layers", f["layers"], "every layer")
         if f.get("ffn_hidden"):
-            new.take(
-                "expert_ffn_hidden",
-                f["ffn_hidden"],
-                "an expert as wide as ffn_hidden",
-            )
+            new.take("expert_ffn_hidden", f["ffn_hidden"], "an expert as wide as ffn_hidden")
     if f.get("moe_layers", 0) == f["layers"]:
         f.setdefault("ffn_hidden", 0)
-    width = 256 * round(hidden * 8 / 3 / 256) if gated else 4 * hidden
-    new.take(
-        "ffn_hidden",
-        width,
-        "8/3 hidden, to 256" if gated else "4 x hidden",
-    )
+    if gated:
+        new.take("ffn_hidden", 256 * round(hidden * 8 / 3 / 256), "8/3 hidden, to 256")
+    else:
+        new.take("ffn_hidden", 4 * hidden, "4 x hidden")

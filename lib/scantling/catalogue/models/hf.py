@@ -206,15 +206,13 @@ def _load(path: Path) -> Mapping[str, Any]:
 
 def _named_type(reader: _Reader) -> str:
     model_type = reader.config.get("model_type")
-    classes = reader.config.get("architectures")
     if isinstance(model_type, str) and model_type:
         reader.read["model_type"] = model_type
         return model_type
-    names = {known.replace("_", "").replace("-", ""): known for t in tables()[::-1] for known in t}
-    if not isinstance(classes, (list, tuple)):
-        classes = [classes] if isinstance(classes, str) else []
-    for cls in map(str, classes):
-        known = names.get(_CLASS.sub("", cls).lower())
+    names = {re.sub("[_-]", "", known): known for t in tables()[::-1] for known in t}
+    classes = reader.config.get("architectures")
+    for cls in classes if isinstance(classes, (list, tuple)) else [classes]:
+        known = names.get(_CLASS.sub("", str(cls)).lower())
         if known:
             reader.read["architectures"] = cls
             return reader.assume(
@@ -233,16 +231,10 @@ def _not_refused(model_type: str, config: Mapping[str, Any]) -> str:
         problem = f"is {known.refused[model_type]}"
     elif config.get("is_encoder_decoder") is True:
         problem = "is an encoder-decoder (is_encoder_decoder true)"
-    elif model_type not in known.architectures and model_type not in known.composites:
-        allowed = sorted((*known.architectures, *known.composites))
+    elif model_type not in (allowed := sorted((*known.architectures, *known.composites))):
         problem = "is not among the architectures that are read"
     if problem:
-        raise DesignError(
-            "model_type",
-            model_type,
-            allowed,
-            problem=problem,
-        )
+        raise DesignError("model_type", model_type, allowed, problem=problem)
     return model_type
 
 
@@ -252,8 +244,15 @@ def _build(
     name: str,
     tied: bool | None,
 ):
+    sizes = {
+        k: r.dimension(arch, names) if (names := getattr(arch, k)) else 0
+        for k in ("layers", "hidden", "heads", "vocab")
+    }
+    if "num_hidden_layers" not in r.config and arch.letters:
+        sizes["layers"] = len(r.get(*arch.letters) or ())
     for field, understood, why in arch.refuse:
         value = r.get(field)
+        understood = [r.config.get(u, u) if isinstance(u, str) else u for u in understood]
         if value not in understood:
             raise r.error(
                 field,
@@ -261,12 +260,6 @@ def _build(
                 allowed=f"{understood[0]} for {arch.model_type}",
                 problem=f"is not read: {why}",
             )
-    sizes = {
-        k: r.dimension(arch, names) if (names := getattr(arch, k)) else 0
-        for k in ("layers", "hidden", "heads", "vocab")
-    }
-    if "num_hidden_layers" not in r.config and arch.letters:
-        sizes["layers"] = len(r.get(*arch.letters) or ())
     layers, hidden, heads, _ = sizes.values()
     if layers > 100_000:
         raise r.error(arch.layers[0], layers, allowed="at most 100,000")
@@ -308,20 +301,12 @@ def _build(
         rope_base=_positive(r, ROPE_BASE),
         norm_epsilon=_positive(r, NORM_EPSILON),
         mtp_layers=r.count(*arch.mtp, least=0) or 0,
-        norms_per_layer=0 if arch.no_norm_weights else norms,
-        final_norm=arch.final_norm and not arch.no_norm_weights,
+        norms_per_layer=norms,
+        final_norm=arch.final_norm,
         parallel_block=r.flag(arch.parallel),
         source=f"Hugging Face config, {arch.model_type}",
         **sizes | attention | feeds | fields | pattern,
     )
-    projected = r.count("word_embed_proj_dim") if arch.model_type == "opt" else None
-    if projected not in (None, hidden):
-        raise DesignError(
-            "word_embed_proj_dim",
-            projected,
-            f"hidden_size {hidden}",
-            problem="is not read: a projected embedding",
-        )
     check_model(model, read_as=_HF_NAMES)
     return model, r.read, tuple(r.assumed)
 
