@@ -3,9 +3,11 @@ fills, one entry what the library's code builds from a config."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import field, replace
 from functools import cache
+from math import ceil
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +17,9 @@ from ...base.records import Lines, record
 
 # true, false, the field that switches it on, or {field: what the class has if it is left out}
 Flag = bool | str | Mapping[str, bool]
+# fields of a dimension in their order; last, where its publisher leaves it out, the class's value
+# or what it follows from (`=hidden/heads`)
+Sizes = tuple[str | int, ...]
 
 
 class Refusal(NamedTuple):
@@ -54,20 +59,16 @@ class Architecture:
     """One entry; names of fields are tried in their order."""
 
     model_type: str
-    layers: Lines = ("num_hidden_layers",)
-    hidden: Lines = ("hidden_size",)
-    heads: Lines = ("num_attention_heads",)
-    kv_heads: Lines = ("num_key_value_heads",)
+    layers: Sizes = ("num_hidden_layers",)
+    hidden: Sizes = ("hidden_size",)
+    heads: Sizes = ("num_attention_heads",)
+    kv_heads: Sizes = ("num_key_value_heads",)
     kv_rule: str = "required"  # where missing: required | heads; multi-query: one unless it says so
-    head_dim: Lines = ("head_dim",)
-    head_dim_class: int = 0  # class value; 0: hidden / heads
-    ffn: Lines = ("intermediate_size",)
+    head_dim: Sizes = ("head_dim", "=hidden/heads")
+    ffn: Sizes = ("intermediate_size",)
     ffn_rule: str = ""  # what its code makes of the width: half | lfm2
-    ffn_multiple: int = 0  # width = this x hidden where the file names none
-    vocab: Lines = ("vocab_size",)
+    vocab: Sizes = ("vocab_size",)
     seq_len: Lines = ("max_position_embeddings",)
-    # dimensions its publisher's files leave to the class
-    class_dimensions: Mapping[str, int] = field(default_factory=dict)
     tied: bool = False
     gated: bool = True
     activation: Lines = ("hidden_act", "hidden_activation", "activation_function")
@@ -85,7 +86,7 @@ class Architecture:
     router_bias: bool = False
     head_bias: Flag = False
     sinks: bool = False
-    positions: Lines = ()  # rows of the learned position table
+    positions: Sizes = ()  # rows of the learned position table
     positions_extra: int = 0
     parallel: Flag = False  # attention and MLP side by side
     mla: bool = False
@@ -160,3 +161,19 @@ _MADE = {
     "moe": lambda row: Moe(**row),
     "refuse": lambda rows: [Refusal(**row) for row in rows],
 }
+
+
+def usual_of(names: Sizes) -> tuple[Lines, int | str | None]:
+    """(names of fields, the class's value or what a dimension follows from, where it has one)."""
+    *fields, last = names
+    named = isinstance(last, str) and last[0] != "="
+    return (tuple(names), None) if named else (tuple(fields), last)
+
+
+def following(rule: str, known) -> int:
+    """`=hidden*expand/ssm_heads`: a product of numbers and fields over others, rounded up."""
+    value = 1.0
+    for sign, word in re.findall("([=*/])([^*/]+)", rule):
+        factor = float(word) if word[0].isdigit() else known[word]
+        value = value / max(factor, 1) if sign == "/" else value * factor
+    return ceil(value)

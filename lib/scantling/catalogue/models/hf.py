@@ -11,8 +11,8 @@ from typing import Any
 
 from ...base.errors import DesignError
 from ...base.files import json_object, read_text
-from ...base.records import Assumed, Lines
-from .architectures import Architecture, Flag, tables
+from ...base.records import Assumed
+from .architectures import Architecture, Flag, Sizes, following, tables, usual_of
 from .hf_layers import pattern_fields
 from .patterns import SLIDING, counts
 from .shape import Model, attention_kind, check_model
@@ -76,23 +76,20 @@ class _Reader:
             return int(value)
         return None
 
-    def dimension(
-        self,
-        arch: Architecture,
-        names: Lines,
-    ) -> int:
-        """A dimension that the file has to name, where its publisher does not leave it to the
-        class."""
-        value = self.count(*names)
+    def size(self, arch: Architecture, names: Sizes, known=None, name="", least=1) -> int:
+        """A dimension by the names of its field, refused where the file and its class leave it
+        out; `name` of the field that follows from `known` ones."""
+        fields, usual = usual_of(names)
+        if any(self.config.get(each) == "auto" for each in fields):
+            return following(usual, known)
+        value = self.count(*fields, least=least)
         if value is not None:
             return value
-        name, (field, *_) = arch.model_type, names
-        size = arch.class_dimensions.get(field)
-        if size is None:
-            raise self.error(field, allowed="this dimension of the model; it is not guessed")
-        return self.assume(
-            self.prefix + field, size, f"the {name} class's value; its files leave it out"
-        )
+        if usual is None:
+            raise self.error(fields[0], allowed="this dimension of the model; it is not guessed")
+        if isinstance(usual, str):
+            return self.assume(name, following(usual, known), f"derived: {usual[1:]}")
+        return self.of_class(self.prefix + fields[0], usual, arch.model_type)
 
     def numbers(self, name: str) -> list[int]:
         """A list of layer numbers or 0/1 marks; anything else in the list, or another value, is
@@ -245,7 +242,7 @@ def _build(
     tied: bool | None,
 ):
     sizes = {
-        k: r.dimension(arch, names) if (names := getattr(arch, k)) else 0
+        k: r.size(arch, names) if (names := getattr(arch, k)) else 0
         for k in ("layers", "hidden", "heads", "vocab")
     }
     if "num_hidden_layers" not in r.config and arch.letters:
@@ -293,9 +290,7 @@ def _build(
         name=name,
         kv_heads=kv_heads,
         tied_embeddings=bool(tied),
-        position_rows=r.dimension(arch, arch.positions) + arch.positions_extra
-        if arch.positions
-        else 0,
+        position_rows=r.size(arch, arch.positions) + arch.positions_extra if arch.positions else 0,
         qk_norm=arch.qk_norm * switched,
         seq_len=r.count(*arch.seq_len),
         rope_base=_positive(r, ROPE_BASE),
@@ -346,14 +341,13 @@ def _kv_heads(r, arch, heads) -> int:
         return 1
     if arch.mla or not arch.kv_heads:
         return heads
-    value = r.count(*arch.kv_heads)
-    if value is not None:
-        return value
-    if arch.kv_rule != "required" or any(r.config.get(n, 0) is None for n in arch.kv_heads):  # null
+    names, _ = usual_of(arch.kv_heads)
+    optional = arch.kv_rule != "required" or any(r.config.get(n, 0) is None for n in names)  # null
+    if optional and r.get(*names) is None:
         return r.assume(
-            "kv_heads", heads, f"no {arch.kv_heads[0]} in the file: one per head, as the class does"
+            "kv_heads", heads, f"no {names[0]} in the file: one per head, as the class does"
         )
-    return r.dimension(arch, arch.kv_heads)
+    return r.size(arch, arch.kv_heads)
 
 
 def _head_dim(
@@ -362,20 +356,16 @@ def _head_dim(
     hidden,
     heads,
 ) -> int:
-    value = r.count(*arch.head_dim)
-    if value is not None:
-        return value
-    if arch.head_dim_class:
-        return r.of_class("head_dim", arch.head_dim_class, arch.model_type)
-    wide, many = arch.hidden[0], arch.heads[0]
-    if hidden % heads:
+    names, usual = usual_of(arch.head_dim)
+    if hidden % heads and isinstance(usual, str) and r.get(*names) is None:
+        wide, many = arch.hidden[0], arch.heads[0]
         raise r.error(
             many,
             heads,
             allowed=f"a divisor of {wide} {hidden}, or head_dim given",
             problem=f"does not divide {wide} {hidden} and head_dim is not given",
         )
-    return r.assume("head_dim", hidden // heads, f"derived: {wide} / {many}")
+    return r.size(arch, arch.head_dim, {"hidden": hidden, "heads": heads}, "head_dim")
 
 
 _RANKS = {
@@ -389,7 +379,7 @@ _RANKS = {
 def _mla(r, arch) -> dict[str, Any]:
     if "q_lora_rank" not in r.config and not arch.no_q_lora:
         raise r.error("q_lora_rank", allowed="a rank, or null for one full projection")
-    sizes = {field: r.dimension(arch, (name,)) for field, name in _RANKS.items()}
+    sizes = {field: r.size(arch, (name,)) for field, name in _RANKS.items()}
     q_lora, head_dim = r.count("q_lora_rank") or 0, sizes["v_head_dim"]
     return dict(
         attention="mla",
@@ -407,7 +397,7 @@ def _ffn(r, arch, hidden, found) -> dict[str, Any]:
         fields["mlp"] = "geglu" if "gelu" in activation else "swiglu"
     if found.get("moe"):
         width, experts, top_k = (
-            r.dimension(arch, names) for names in (moe.width, moe.experts, moe.top_k)
+            r.size(arch, names) for names in (moe.width, moe.experts, moe.top_k)
         )
         shared = _shared(r, moe.shared, width)
         fields |= {
@@ -422,14 +412,7 @@ def _ffn(r, arch, hidden, found) -> dict[str, Any]:
     dense = found.get("mlp") or found.get("beside")
     if dense or not moe and found.get("shared"):
         names = moe.dense if moe else arch.ffn
-        width = r.count(*names)
-        if width is None and arch.ffn_multiple:
-            width = r.assume(
-                "ffn_hidden",
-                arch.ffn_multiple * hidden,
-                f"derived: {arch.ffn_multiple} x hidden, as the class does",
-            )
-        width = width or r.dimension(arch, names)
+        width = r.size(arch, names, {"hidden": hidden}, "ffn_hidden")
         if arch.ffn_rule:
             width = width // 2 if arch.ffn_rule == "half" else _lfm2_width(r, width)
         fields["ffn_hidden"] = width

@@ -3,7 +3,6 @@ by the entries of architectures.yaml."""
 
 from __future__ import annotations
 
-import re
 from math import ceil
 from typing import Any
 
@@ -34,7 +33,7 @@ def pattern_fields(
     fields = {**arch.fixed, **{name: r.flag(flag) for name, flag in arch.switches.items()}}
     known = {"hidden": hidden}
     for name, names in arch.sizes.items():
-        known[name] = _size(r, arch, name, names, known)
+        known[name] = r.size(arch, names, known, name, least=0)
     fields |= {k: v for k, v in known.items() if k in arch.sizes and not k.startswith("_")}
     return fields | pattern
 
@@ -130,28 +129,3 @@ def _of_words(
                 problem="is a block that is not counted",
             )
     return [known[word] for word in words]
-
-
-def _size(r, arch, name, names, known) -> int:
-    """A dimension by the names of its field; the last is the class's value, or what it follows
-    from (`_following`), or none."""
-    *names, last = names
-    if any(r.config.get(each) == "auto" for each in names):
-        return _following(last, known)
-    value = r.count(*names, least=0)
-    if value is not None:
-        return value
-    if last is None:
-        raise r.error(names[0], allowed="this dimension of the model; it is not guessed")
-    if isinstance(last, str):
-        return r.assume(name, _following(last, known), f"derived: {last[1:]}")
-    return r.of_class(names[0], last, arch.model_type)
-
-
-def _following(rule: str, known) -> int:
-    """`=hidden*expand/ssm_heads`: a product of numbers and fields over others, rounded up."""
-    value = 1.0
-    for sign, word in re.findall("([=*/])([^*/]+)", rule):
-        factor = float(word) if word[0].isdigit() else known[word]
-        value = value / max(factor, 1) if sign == "/" else value * factor
-    return ceil(value)
