@@ -145,7 +145,7 @@ def test_what_a_class_fills_in_is_listed():
         ("tied_embeddings", True),
         ("text_config.num_attention_heads", 8),
         ("text_config.num_key_value_heads", 4),
-        ("head_dim", 256),
+        ("text_config.head_dim", 256),
         ("text_config.vocab_size", 262208),
     }
     _, read, assumed = from_hf(config("llama-1-30b-no-kv-field.json"))

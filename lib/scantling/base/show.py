@@ -61,12 +61,11 @@ def _scaled(
     value,
     unit,
     steps,
-    base="",
 ):
     for size, prefix in steps:
         if abs(value) >= size * 0.9995:
             return f"{number(value / size)} {prefix}{unit}"
-    return f"{number(value)} {base}{unit}".rstrip()
+    return f"{number(value)} {unit}".rstrip()
 
 
 def _seconds(value, unit=""):
@@ -149,7 +148,6 @@ _MANNERS = {
         _COUNTS,
     ).strip(),
     "count": _whole,
-    "rate": _plain,
     "ratio": lambda v, u: number(v),
     "usd": _usd,
     "kwh": lambda v, u: _scaled(

@@ -114,6 +114,8 @@ def _value(
         return float(text) * factor
     if field.type.startswith("int"):
         return int(float(text))
+    if field.type == "tuple[float, ...]":
+        return tuple(map(float, text.split()))
     if field.type == "bool":
         return text not in ("0", "none")
     return tuple(text.split()) if field.type == "Lines" else text

@@ -152,7 +152,7 @@ def _shape(
     """
     devices, given = new.given["devices"], new.given
     ratios = given.get("oversubscription")
-    listed = tuple(ratios) if isinstance(ratios, (list, tuple)) else ()
+    listed = tuple(ratios) if isinstance(ratios, list) else ()
     card, *above = listed or (1.0,)
     topology = given.get("topology") or ""
     why = "one a card of a node"
@@ -236,18 +236,11 @@ def _delivery(new: Derived, devices: int) -> tuple:
 def _sites(new: Derived, devices: int) -> dict:
     """How many sites, how far apart; the narrowest and the longest way of a list of them."""
     listed = new.given.get("sites")
-    if not isinstance(listed, (list, tuple)):
-        sites, listed = (
-            new.take(
-                "sites",
-                1,
-                "one site",
-            ),
-            (),
-        )
-    else:
+    if isinstance(listed, list):
         sites = len(listed)
         _adds_up("sites", listed, devices)
+    else:
+        sites, listed = new.take("sites", 1, "one site"), ()
     out = {
         "sites": sites,
         "site_bytes_per_s": SITE_BYTES_PER_S,
@@ -272,13 +265,8 @@ def _sites(new: Derived, devices: int) -> dict:
 
 
 def _storage(new: Derived) -> str:
-    if "storage" not in new.given:
-        return new.note(
-            "storage",
-            DEFAULT_STORAGE,
-            "the middle tier of the DGX SuperPOD storage guidance, per node",
-        )
-    named = new.given["storage"]
+    why = "the middle tier of the DGX SuperPOD storage guidance, per node"
+    named = new.take("storage", DEFAULT_STORAGE, why)
     catalogue.storage(named, "cluster.storage")
     return named.strip().lower()
 

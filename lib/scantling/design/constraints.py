@@ -3,12 +3,13 @@ shows them."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from ..base.records import record
 from ..base.words import table_rows
+from ..catalogue.load import filled
 
 
-class Constraint(NamedTuple):
+@record
+class Constraint:
     """One constraint. `{value}` and `{limit}` stand in its words."""
 
     field: str  # of `constraints` in the design file
@@ -26,15 +27,4 @@ class Constraint(NamedTuple):
         return self.field != "survive"
 
 
-def _constraint(row: dict) -> Constraint:
-    """A row of constraints.csv."""
-    return Constraint(
-        **row
-        | {
-            "ceiling": row["ceiling"] == "1",
-            "scale": float(row["scale"]),
-        }
-    )
-
-
-CONSTRAINTS = {row["field"]: _constraint(row) for row in table_rows(__file__, "constraints")}
+CONSTRAINTS = {c.field: c for c in filled(Constraint, table_rows(__file__, "constraints"))}

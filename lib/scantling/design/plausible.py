@@ -4,10 +4,10 @@ judged before it is answered or the field stands under `confirm`."""
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 
 from ..base.records import record
 from ..base.words import table_rows
+from ..catalogue.load import filled
 
 
 @record
@@ -18,7 +18,7 @@ class Usual:
     low: float
     high: float
     unit: str
-    guesses: tuple[float, ...]  # factors on the value, the likeliest first
+    guesses: tuple[float, ...] = ()  # factors on the value, the likeliest first
     other: str  # field that the value may have been meant for
     why: str
 
@@ -35,14 +35,7 @@ class Question:
 @cache
 def usual() -> tuple[Usual, ...]:
     """The rows of plausible.csv."""
-    return tuple(
-        Usual(
-            **row
-            | {k: float(row[k]) for k in ("low", "high")}
-            | {"guesses": tuple(map(float, row["guesses"].split()))}
-        )
-        for row in table_rows(Path(__file__), "plausible")
-    )
+    return tuple(filled(Usual, table_rows(__file__, "plausible")))
 
 
 def questions(resolved) -> tuple[Question, ...]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from ..base.quantities.table import show
 from ..base.records import record
 from ..base.words import table_rows
+from ..catalogue.load import filled
 from ..design.constraints import CONSTRAINTS, Constraint
 from ..design.plausible import questions
 from ..plans.fit import streamed_weights
@@ -30,10 +31,7 @@ class Threshold:
     source: str
 
 
-SENSE = {
-    row["id"]: Threshold(**row | {"most": float(row["most"])})
-    for row in table_rows(__file__, "sense")
-}
+SENSE = {t.id: t for t in filled(Threshold, table_rows(__file__, "sense"))}
 
 
 def judged(assessment: Assessment) -> Assessment:

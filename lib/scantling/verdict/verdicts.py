@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..base.records import record
 from ..base.words import table_rows
+from ..catalogue.load import filled
 
 
 @record
@@ -23,17 +24,8 @@ class Verdict:
     means: str
 
 
-def _verdict(row: dict) -> Verdict:
-    numbers = {
-        "exit": int(row["exit"]),
-        "met": row["met"] == "1",
-        "launch": row["launch"] == "1",
-    }
-    return Verdict(**row | numbers)
-
-
 # by id, the best first; where several hold, the last of them is said
-VERDICTS = {row["id"]: _verdict(row) for row in table_rows(__file__, "verdicts")}
+VERDICTS = {v.id: v for v in filled(Verdict, table_rows(__file__, "verdicts"))}
 EXIT = {v.id: v.exit for v in VERDICTS.values()}
 TONE = {v.id: v.tone for v in VERDICTS.values()}
 
