@@ -28,6 +28,7 @@ from .moves import (
 )
 
 MOST = 8
+CHEAPEST = 5
 WORK = 1_500_000  # legal plans that a design and its changes may cost, some five seconds of a core
 VERIFIED = 1_900_000  # the same, with what is shown looked at in the whole space
 EACH = 15_000  # plans in the time that one assessment takes beside its search
@@ -181,11 +182,7 @@ class Trials:
         return iter(self.seen.values())
 
 
-def fixes(
-    assessment: Assessment,
-    most: int = MOST,
-    tried: Trials | None = None,
-) -> list[dict]:
+def fixes(assessment: Assessment, tried: Trials | None = None) -> list[dict]:
     """Changes that keep what is asked for, with their verdict, feasible ones first, in the order of
     how little they change: [{change, set, verdict, missed, days, cost_usd, mfu, devices}].
 
@@ -199,7 +196,7 @@ def fixes(
     before = tried.before
     kept = [t for t in tried if _helps(before, t) and not t.change.gives_way]
     feasible = _one_each(_worth(sorted((t for t in kept if t.feasible), key=_effort)))
-    feasible = tried.verified(feasible, most)
+    feasible = tried.verified(feasible, MOST)
     if feasible:
         return [t.fix() for t in _dearest_not_first(feasible)]
     rest = _one_each(sorted(kept, key=lambda t: _distance(before, t)))
@@ -241,7 +238,7 @@ def singles(tried: Iterable[Tried]) -> list[dict]:
     ]
 
 
-def cheaper(assessment: Assessment, most: int = 5) -> list[dict]:
+def cheaper(assessment: Assessment) -> list[dict]:
     """Changes to a feasible design that cost less and take no longer (or stay within its deadline):
     same rows as `fixes`, cheapest first.
 
@@ -254,14 +251,13 @@ def cheaper(assessment: Assessment, most: int = 5) -> list[dict]:
     tried = Trials(assessment)
     for change in (*plan_changes(assessment), *site_changes(assessment)):
         tried.tried(change)
-    for scale in FEWER_DEVICES:
-        _try_devices(tried, scale)
+    _fewer(tried)
     able = [t for t in tried if t.feasible and t.after.cost_usd is not None]
-    able = tried.verified(sorted(able, key=lambda t: t.after.cost_usd), 2 * most)
+    able = tried.verified(sorted(able, key=lambda t: t.after.cost_usd), 2 * CHEAPEST)
     less = (
         t for t in able if t.after.days <= latest and t.after.cost_usd < assessment.cost_usd * 0.995
     )
-    return [t.fix() for t in sorted(less, key=lambda t: t.after.cost_usd)[:most]]
+    return [t.fix() for t in sorted(less, key=lambda t: t.after.cost_usd)[:CHEAPEST]]
 
 
 def tries(assessment: Assessment) -> Trials:
@@ -295,17 +291,18 @@ def _whole(assessment, devices: float) -> int:
     return max(unit, round(devices / unit) * unit)
 
 
-def _try_devices(
-    tried: Trials,
-    scale: float,
-    count: int | None = None,
-) -> bool:
-    """Whether so many times the devices, or so many, are feasible."""
-    now = tried.assessment.resolved.cluster.devices
-    count = _whole(tried.assessment, now * scale) if count is None else count
-    if count == now or count > LARGEST:
+def _try_devices(tried: Trials, count: float) -> bool:
+    """Whether about so many devices are feasible."""
+    whole = _whole(tried.assessment, count)
+    if whole == tried.assessment.resolved.cluster.devices or whole > LARGEST:
         return False
-    return tried.tried(_devices(tried.assessment, count)).feasible
+    return tried.tried(_devices(tried.assessment, whole)).feasible
+
+
+def _fewer(tried: Trials) -> None:
+    """Fewer of the same devices."""
+    for share in FEWER_DEVICES:
+        _try_devices(tried, share * tried.assessment.resolved.cluster.devices)
 
 
 def _ladder(tried: Trials) -> None:
@@ -325,7 +322,7 @@ def _ladder(tried: Trials) -> None:
     last = now
     for scale in scales:
         hit = _whole(assessment, now * scale)
-        if _try_devices(tried, scale):
+        if _try_devices(tried, hit):
             break
         last = hit
     else:
@@ -334,14 +331,8 @@ def _ladder(tried: Trials) -> None:
         middle = _whole(assessment, (last + hit) / 2)
         if middle in (last, hit):
             break
-        if _try_devices(
-            tried,
-            0,
-            middle,
-        ):
-            hit = middle
-        else:
-            last = middle
+        feasible = _try_devices(tried, middle)
+        last, hit = (last, middle) if feasible else (middle, hit)
 
 
 def _pairs(tried: Trials) -> None:
@@ -434,8 +425,7 @@ def _cures(tried: Trials, name: str) -> list[Change]:
         ]
 
     if not cured() and name in ("max_power_mw", "budget_usd"):
-        for scale in FEWER_DEVICES:
-            _try_devices(tried, scale)
+        _fewer(tried)
     return [t.change for t in sorted(cured(), key=_effort)[:CURES]]
 
 

@@ -26,6 +26,7 @@ BESIDE = ("recompute_layers", "recompute_modules", "layer_split", "precision")
 FIELDS = tuple(k for k in KEYS if k not in BESIDE)
 NUMBERS = ("measured_step_s", "predicted_step_s", "measured_memory_gb")
 MEASURED = ("measured_step_s", "measured_memory_gb", "measured_note")
+WITHIN = 0.25  # of the fastest step, by which a candidate is longer at most
 FAMILY = (
     "tp",
     "cp",
@@ -108,10 +109,9 @@ def _choices(a: Assessment) -> Iterator[dict]:
 def diverse(
     found: Found,
     count: int = 8,
-    within: float = 0.25,
 ) -> np.ndarray:
     """Rows of the best plans that differ in kind: the fastest of each family (FAMILY) within a
-    share of the winner's time, fastest first.
+    share WITHIN of the winner's time, fastest first.
 
     A measured sweep over these tells more than one over the leaderboard's top, whose rows differ in
     one setting that costs nothing.
@@ -120,7 +120,7 @@ def diverse(
     if not len(rows):
         return rows
     rows = rows[found.roomy[rows] == found.roomy[rows[0]]]
-    rows = rows[found.step_s[rows] <= found.step_s[rows[0]] * (1 + within)]
+    rows = rows[found.step_s[rows] <= found.step_s[rows[0]] * (1 + WITHIN)]
     families = np.stack([found.column(name)[rows] for name in FAMILY])
     _, first = np.unique(
         families,
@@ -172,17 +172,8 @@ def read_back(path) -> dict:
         said = {name: (row.get(name) or "").strip() for name in NUMBERS}
         if said["measured_step_s"]:
             where = f"{path}, line {number}"
-            figures = {
-                k: _positive(
-                    v,
-                    where,
-                    k,
-                )
-                if v
-                else None
-                for k, v in said.items()
-            }
-            rows.append(row | figures)
+            figures = {k: _positive(v, where, k) for k, v in said.items() if v}
+            rows.append(row | {"measured_memory_gb": None} | figures)
     if not rows:
         raise ValueError(f"{path}: no row has a measured_step_s")
     rows.sort(key=lambda r: r["measured_step_s"])

@@ -27,6 +27,7 @@ BEST_STORES = 5
 SIZES = (1024, 16_384, 100_000, 300_000, 1_000_000)  # devices that the ladder is shown at
 MOST_ROWS = 24  # of spares
 HABIT_S = (900.0, 1800.0)  # usual interval between saves
+REPLICAS = 1000  # runs simulated for the finishing day
 LOSSES = (1, 2, 4, 8)  # replicas lost at once
 GOODPUT = (
     "goodput",
@@ -277,11 +278,7 @@ def between_sites(assessment) -> dict | None:
     }
 
 
-def finishing_day(
-    assessment,
-    replicas: int = 1000,
-    seed: int = 0,
-) -> dict | None:
+def finishing_day(assessment) -> dict | None:
     """Distribution of the finishing day over simulated runs: {days_p10, days_p50, days_p90,
     goodput, badput, replicas, seed}; None without tokens, and where failures are so many that no
     simulated run ends.
@@ -293,12 +290,7 @@ def finishing_day(
     if work is None:
         return None
     try:
-        found = reliability.finish(
-            assessment.endurance,
-            work,
-            replicas=replicas,
-            seed=seed,
-        )
+        found = reliability.finish(assessment.endurance, work, replicas=REPLICAS, seed=0)
     except TooLong:
         return None
     return clean(found)

@@ -93,8 +93,7 @@ def _own_sides(assessment) -> dict[str, tuple]:
 def tornado(
     assessment,
     key: str = "step_s",
-    progress=None,
-    over=None,
+    over: list[Input] | None = None,
 ) -> list[dict]:
     """Rows {what, low, high, low_says, high_says, swing, why} of a headline quantity (a key of the
     assessment), the largest swing first.
@@ -105,32 +104,22 @@ def tornado(
     out.
     Raises KeyError for a key that the assessment does not have.
     """
-    now = assessment.headline()[key]
-    rows = []
-    todo = list(inputs(assessment) if over is None else over)
-    for i, one in enumerate(todo):
-        low, high = (
-            _value(
-                assessment.design,
-                fields,
-                key,
-            )
-            for fields in (one.low, one.high)
-        )
-        if now and any(v is not None and abs(v / now - 1) > 1e-4 for v in (low, high)):
+    now, rows = assessment.headline()[key], []
+    for one in inputs(assessment) if over is None else over:
+        ends = {"low": _value(assessment.design, one.low, key)}
+        ends["high"] = _value(assessment.design, one.high, key)
+        swing = max((abs(v / now - 1) for v in ends.values() if now and v is not None), default=0)
+        if swing > 1e-4:
             rows.append(
                 {
                     "what": one.what,
-                    "low": low,
-                    "high": high,
+                    **ends,
                     "low_says": one.low_says if one.low else "",
                     "high_says": one.high_says if one.high else "",
-                    "swing": max(abs(v / now - 1) for v in (low, high) if v is not None),
+                    "swing": swing,
                     "why": one.why,
                 }
             )
-        if progress:
-            progress(i + 1, len(todo))
     return sorted(rows, key=lambda row: -row["swing"])
 
 

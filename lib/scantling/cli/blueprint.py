@@ -10,48 +10,13 @@ from ..base.errors import DesignError, closest
 from ..cluster import PARTS
 from ..cluster import blueprint as site_around
 from .blueprint_tables import show_parts
-from .common import EXIT, FILE, JSON, named, possible
-
-
-class Parts(click.ParamType):
-    """One part of the blueprint by name; the nearest name is offered for a misspelt one."""
-
-    name = "part"
-
-    def convert(
-        self,
-        value,
-        param,
-        ctx,
-    ):
-        if value not in PARTS:
-            raise DesignError(
-                "--part",
-                value,
-                PARTS,
-                nearest=closest(value, PARTS),
-            )
-        return value
+from .common import EXIT, FILE, JSON, named, options, possible
 
 
 @click.command()
 @FILE
 @JSON
-@click.option(
-    "--part",
-    "parts",
-    type=Parts(),
-    multiple=True,
-    help=(
-        "Only this part; may be given more than once: network, placement, planes, "
-        "scheduler, stores, domains, risks, rollout, evolution, calendar."
-    ),
-)
-@click.option(
-    "--full",
-    is_flag=True,
-    help="All lines of the network, not its totals alone.",
-)
+@options("blueprint")
 def blueprint(
     file,
     as_json,
@@ -64,6 +29,9 @@ def blueprint(
     Exit codes as of design: 0 feasible, 3 a stated constraint is violated, 4 impossible, 2 the file
     is wrong.
     """
+    for part in parts:
+        if part not in PARTS:
+            raise DesignError("--part", part, PARTS, nearest=closest(part, PARTS))
     a = possible(file, as_json)
     found = site_around(a, parts or PARTS).as_dict(parts or PARTS)
     if as_json:

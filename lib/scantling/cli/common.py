@@ -33,6 +33,7 @@ JSON = click.option(
 )
 TYPES = {
     "count": click.IntRange(1),
+    "tokens": click.IntRange(1, 10**8),
     "number": float,
     "device": click.Choice(["cuda", "cpu"]),
     "file": click.Path(dir_okay=False),

@@ -119,9 +119,7 @@ def prices(file, as_json):
 
 @click.command()
 @click.argument("config")
-@click.option(
-    "--seq-len", type=click.IntRange(1, 10**8), default=4096, help="Tokens of a sequence."
-)
+@options("params")
 @JSON
 def params(
     config,

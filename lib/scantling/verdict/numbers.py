@@ -437,8 +437,8 @@ def _site(assessment) -> dict:
     }
 
 
-def candidates(found, most: int = CANDIDATES) -> list[dict]:
+def candidates(found) -> list[dict]:
     """The best plans of a search with step [s], MFU and memory [bytes], fastest first."""
-    table = listed(found, found.order[:most])
+    table = listed(found, found.order[:CANDIDATES])
     columns = {k: v.tolist() for k, v in table.items() if k not in NOT_LISTED}
     return [dict(zip(columns, row)) for row in zip(*columns.values())]
