@@ -438,3 +438,8 @@ def verified_interval(
         np.asarray(verify_s, float) + save_s,
     )
     return np.sqrt(each / rate), 2 * np.sqrt(rate * each)
+
+
+def standard_error_s(simulation) -> float:
+    """Of the mean wall time over the replicas. [s]"""
+    return simulation.wall_s.std(ddof=1) / np.sqrt(len(simulation.wall_s))

@@ -12,10 +12,9 @@ from scantling import Design, assess, catalogue
 from scantling.catalogue.families import constants_of, families, family
 from scantling.catalogue.stacks import stack, stacks
 from scantling.catalogue.words import CP_TYPES, RECOMPUTES, SHARDINGS
-from scantling.cluster.network.network import network
+from scantling.cluster import part
 from scantling.cluster.network.traffic import trust
 from scantling.cluster.risks.kinds import slow_network
-from scantling.cluster.risks.register import risks
 from scantling.cluster.site import site_of
 from scantling.kits import kits
 from scantling.kits.env import settled
@@ -78,8 +77,8 @@ def test_every_accelerator(chip):
     assert bool(named) == (not kind.measured)
     low, high = a.step_s_low, a.step_s_high
     assert 0 < low < a.step_s < high
-    json.dumps(network(a).as_dict(), allow_nan=False)
-    json.dumps(risks(a).as_dict(), allow_nan=False)
+    json.dumps(part(a, "network").as_dict(), allow_nan=False)
+    json.dumps(part(a, "risks").as_dict(), allow_nan=False)
     try:
         written = "env.sh" in kits(a, "maxtext" if kind.vendor_stack == "tpu" else "fsdp")
     except Inexpressible as e:  # 16 GB devices want a pipeline, which FSDP has none of

@@ -3,9 +3,11 @@ costs, by the closed form."""
 
 import numpy as np
 import pytest
+from lookups import one
 from scantling import assess
 from scantling.base.units import DAY_S
-from scantling.cluster.domains import domains, replicas_hit
+from scantling.cluster import part
+from scantling.cluster.domains import replicas_hit
 
 
 def counted(size, block, replicas, devices):
@@ -32,7 +34,7 @@ def test_replicas_hit_is_what_counting_gives():
 def test_llama3s_54_days_give_its_table_5(assessed):
     """419 unexpected interruptions, 262 of GPU or HBM, 47 planned, on 16,384 H100 in 54 days (arXiv
     2407.21783, Table 5)."""
-    d = domains(assessed("llama-3.1-405b-16384-published"))
+    d = part(assessed("llama-3.1-405b-16384-published"), "domains")
     per_day = {r.id: r.events_per_run / d.run.days for r in d.rows if r.events_per_run is not None}
     assert per_day["device"] * 54 == pytest.approx(148 + 72 + 19 + 17 + 6, rel=1e-6)
     assert per_day["corruption"] * 54 == pytest.approx(6, rel=1e-6)
@@ -46,20 +48,20 @@ def test_llama3s_54_days_give_its_table_5(assessed):
 def test_one_failure_in_a_hundred_takes_a_switch_and_32_machines(assessed):
     """ByteRobust, arXiv 2509.16293, section 8.2; 32 nodes are also what a leaf of 64 ports holds
     (DGX SuperPOD H100, one scalable unit)."""
-    d = domains(assessed("llama-3.1-405b-16384-published"))
-    leaf, total = d.row("leaf"), 419 / 54 * d.run.days
+    d = part(assessed("llama-3.1-405b-16384-published"), "domains")
+    leaf, total = one(d.rows, "leaf"), 419 / 54 * d.run.days
     assert leaf.events_per_run == pytest.approx(0.01 * total, rel=1e-6)
-    assert domains(assessed("case-3-500b-4096-h100")).row("leaf").nodes == 32
+    assert one(part(assessed("case-3-500b-4096-h100"), "domains").rows, "leaf").nodes == 32
 
 
 def test_an_operator_in_five_has_a_serious_outage_in_three_years(assessed):
     """Uptime Institute, 2022: the rate that makes it so."""
-    row = domains(assessed("llama-3.1-405b")).row("building")
+    row = one(part(assessed("llama-3.1-405b"), "domains").rows, "building")
     assert 1 - np.exp(-3 * 365.25 / row.days_between) == pytest.approx(0.20, rel=1e-6)
 
 
 def test_rows_sum_to_the_closed_form(each):
-    d, e = domains(each), each.endurance
+    d, e = part(each, "domains"), each.endurance
     assert d.unplanned_cost == pytest.approx(
         float(e.badput["detection"] + e.badput["restart"] + e.badput["lost work"]), rel=1e-9
     )
@@ -68,7 +70,7 @@ def test_rows_sum_to_the_closed_form(each):
 
 
 def test_every_row_is_consistent(each):
-    d, plan = domains(each), each.plan
+    d, plan = part(each, "domains"), each.plan
     for r in d.rows:
         assert 1 <= r.replicas <= r.replicas_stalled <= plan["dp"] == r.of_replicas
         assert r.replicas_compact <= r.replicas
@@ -86,37 +88,39 @@ def test_every_row_is_consistent(each):
 def test_experts_tie_replicas_together(assessed):
     """DeepSeek-V3 spreads its experts over 64 devices (arXiv 2412.19437, section 3.2): one device
     stalls its whole group."""
-    d = domains(assessed("case-5-deepseek-v3"))
+    d = part(assessed("case-5-deepseek-v3"), "domains")
     assert (
         d.expert_span == 64
-        and d.row("process").replicas == 1
-        and d.row("process").replicas_stalled == 64
+        and one(d.rows, "process").replicas == 1
+        and one(d.rows, "process").replicas_stalled == 64
     )
     assert any("64 of 128" in line for line in d.advice)
 
 
 def test_spares_cover_a_rack_when_there_are_that_many(assessed):
     base = assessed("llama-3.1-405b")
-    few, many = (domains(assess(base.design.change({"reliability.spares": n}))) for n in (1, 64))
-    assert not few.row("rack").spares_cover and few.row("rack").wait_s > 0
-    assert many.row("leaf").spares_cover and many.row("leaf").wait_s == 0
+    few, many = (
+        part(assess(base.design.change({"reliability.spares": n})), "domains") for n in (1, 64)
+    )
+    assert not one(few.rows, "rack").spares_cover and one(few.rows, "rack").wait_s > 0
+    assert one(many.rows, "leaf").spares_cover and one(many.rows, "leaf").wait_s == 0
     assert many.waits_cost < few.waits_cost
 
 
 def test_racks_and_slices_are_the_hardwares(assessed):
     assert (
-        domains(assessed("qwen3-235b-a22b-256-gb200")).row("rack").devices == 64
+        one(part(assessed("qwen3-235b-a22b-256-gb200"), "domains").rows, "rack").devices == 64
     )  # the design uses 64 of an NVL72's 72
-    torus = domains(assessed("llama-3.1-405b-256-tpu-v7x"))
-    assert torus.row("cube").devices == 64  # 4 x 4 x 4 chips (TPU v4, ISCA'23)
+    torus = part(assessed("llama-3.1-405b-256-tpu-v7x"), "domains")
+    assert one(torus.rows, "cube").devices == 64  # 4 x 4 x 4 chips (TPU v4, ISCA'23)
     assert not [r for r in torus.rows if r.id in ("leaf", "rack")]
 
 
 def test_what_nobody_publishes_is_bounded_by_llama3s_silence(assessed):
     """Zero racks in 54 days of 16,384 devices: exp(-3) = 5 % is the chance of that at three
     expected (rule of three)."""
-    d = domains(assessed("llama-3.1-405b-16384-published"))
-    rack = d.row("rack")
+    d = part(assessed("llama-3.1-405b-16384-published"), "domains")
+    rack = one(d.rows, "rack")
     assert rack.events_per_run is None and rack.at_most_per_run * 54 / d.run.days == pytest.approx(
         3.0
     )

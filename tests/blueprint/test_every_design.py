@@ -5,11 +5,12 @@ import json
 import math
 
 import pytest
+from lookups import one
 from scantling import Design, assess, cluster
 from scantling.base.json import clean
 from scantling.cluster import blueprint
 from scantling.cluster.risks.register import HARMLESS
-from scantling.cluster.site import run_of
+from scantling.cluster.site import site_of
 from scantling.cluster.texts import number
 
 PARTS = ("scheduler", "stores", "domains", "risks", "rollout", "evolution")
@@ -63,14 +64,16 @@ def test_figures_follow_the_design_and_are_not_canned(assessed):
 
 
 def test_a_run_without_tokens_is_counted_on_thirty_days(assessed):
-    run = run_of(assessed("case-3-500b-4096-h100"))
+    run = site_of(assessed("case-3-500b-4096-h100")).run
     assert not run.of_the_run and run.days == 30
-    assert run_of(assessed("llama-3.1-405b")).days == pytest.approx(assessed("llama-3.1-405b").days)
+    assert site_of(assessed("llama-3.1-405b")).run.days == pytest.approx(
+        assessed("llama-3.1-405b").days
+    )
 
 
 def test_a_day_costs_what_the_run_costs_a_day(assessed):
     a = assessed("llama-3.1-405b")
-    assert run_of(a).usd_per_day == pytest.approx(a.cost_usd / a.days)
+    assert site_of(a).run.usd_per_day == pytest.approx(a.cost_usd / a.days)
 
 
 def test_facts_that_are_used_are_numbers_with_sources():
@@ -86,7 +89,7 @@ def test_more_failures_never_help_any_part(assessed):
     a, b = blueprint(base), blueprint(worse)
     assert b.domains.unplanned_cost > a.domains.unplanned_cost
     assert b.scheduler.requeue["gain"] > a.scheduler.requeue["gain"]
-    assert b.stores.need("write").needed > a.stores.need("write").needed
+    assert one(b.stores.needs, "write").needed > one(a.stores.needs, "write").needed
     assert b.rollout.on_call["failures_per_week"] > a.rollout.on_call["failures_per_week"]
     fleet = {r.id: r for r in b.risks.rows}.get("failures")
     assert (
@@ -101,8 +104,8 @@ def test_prices_move_dollars_and_nothing_else(assessed):
         base.design.change({"prices.usd_per_device_hour": base.cost.usd_per_device_hour * 2})
     )
     a, b = cluster.part(base, "domains"), cluster.part(free, "domains")
-    assert b.row("device").usd_lost == pytest.approx(2 * a.row("device").usd_lost)
-    assert b.row("device").days_lost == pytest.approx(a.row("device").days_lost)
+    assert one(b.rows, "device").usd_lost == pytest.approx(2 * one(a.rows, "device").usd_lost)
+    assert one(b.rows, "device").days_lost == pytest.approx(one(a.rows, "device").days_lost)
 
 
 def test_harmless_risks_are_small_and_listed_ones_are_not(each):

@@ -2,14 +2,15 @@
 
 import numpy as np
 import pytest
+from lookups import one
 from scantling import catalogue
+from scantling.cluster import part
 from scantling.cluster.evolution.changes import kv_bytes_per_token
-from scantling.cluster.evolution.evolution import evolution
 
 
 @pytest.fixture(scope="module")
 def grown(assessed):
-    return evolution(assessed("llama-3.1-405b"))
+    return part(assessed("llama-3.1-405b"), "evolution")
 
 
 def figures(change):
@@ -22,7 +23,7 @@ def test_ten_times_the_devices_fail_every_few_tens_of_minutes_and_lose_half_the_
     """Beyond 100,000 devices: tens of minutes between failures (30 min at Llama 3's rate, arXiv
     2407.21783; 18 at 98,304, arXiv 2602.00277)
     and, with whole-job restarts, 44 % effective time measured at that size (the same)."""
-    f = figures(grown.change("devices-10"))
+    f = figures(one(grown.changes, "devices-10"))
     assert 10 * 60 < f["time between failures"].then < 40 * 60
     published = assessed("100k-multi-pod-ft")  # 98,304 devices
     assert published.mtbf_s == pytest.approx(18 * 60, rel=0.01)
@@ -57,24 +58,26 @@ def test_something_is_named_that_breaks_first(grown):
 def test_fp8_doubles_the_products_and_not_the_step(grown):
     """H100: fp8 has twice the dense peak of bf16 (data sheet); DeepSeek-V3 and Megatron see far
     less on whole steps."""
-    f = figures(grown.change("precision-fp8"))
+    f = figures(one(grown.changes, "precision-fp8"))
     assert (
         f["peak"].then == pytest.approx(2.0, rel=0.01)
         and 1.1 < f["step"].now / f["step"].then < 2.0
     )
-    assert grown.change("precision-fp8").confirm
+    assert one(grown.changes, "precision-fp8").confirm
 
 
 def test_fp4_is_tried_on_blackwell_alone(assessed):
-    ids = {c.id for c in evolution(assessed("qwen3-235b-a22b-256-gb200")).changes}
+    ids = {c.id for c in part(assessed("qwen3-235b-a22b-256-gb200"), "evolution").changes}
     assert "precision-nvfp4" in ids
-    assert "precision-nvfp4" not in {c.id for c in evolution(assessed("llama-3.1-405b")).changes}
+    assert "precision-nvfp4" not in {
+        c.id for c in part(assessed("llama-3.1-405b"), "evolution").changes
+    }
 
 
 def test_sparsity_keeps_the_flops_and_adds_parameters(grown, assessed):
-    f = figures(grown.change("sparsity"))
+    f = figures(one(grown.changes, "sparsity"))
     assert f["parameters"].then > 2.5 * f["parameters"].now and f["ep"].then >= 1
-    twice = figures(evolution(assessed("mixtral-8x22b-128-h100")).change("sparsity"))
+    twice = figures(one(part(assessed("mixtral-8x22b-128-h100"), "evolution").changes, "sparsity"))
     assert 1.8 < twice["parameters"].then / twice["parameters"].now < 2.0
 
 
@@ -96,14 +99,16 @@ def test_switches_shorten_an_all_reduce_but_not_a_sharded_one(assessed):
     move S each already."""
     plain, sharded = assessed("megatron-1t-3072-a100"), assessed("case-3-500b-4096-h100")
     assert plain.plan["sharding"] == "none" and sharded.plan["sharding"] == "zero1"
-    f = figures(evolution(plain).change("in-network"))["exposed data-parallel traffic"]
+    f = figures(one(part(plain, "evolution").changes, "in-network"))[
+        "exposed data-parallel traffic"
+    ]
     assert 0.4 * f.now < f.then < f.now
-    f = figures(evolution(sharded).change("in-network"))["step"]
+    f = figures(one(part(sharded, "evolution").changes, "in-network"))["step"]
     assert f.then == f.now
 
 
 def test_ethernet_switches_do_not_reduce(assessed):
-    c = evolution(assessed("llama-3.1-405b")).change("in-network")
+    c = one(part(assessed("llama-3.1-405b"), "evolution").changes, "in-network")
     assert (
         not catalogue.fabric("rocev2-400").in_network_reduction
         and not c.works
@@ -112,7 +117,7 @@ def test_ethernet_switches_do_not_reduce(assessed):
 
 
 def test_two_sites_change_step_goodput_and_checkpoint(grown):
-    f = figures(grown.change("sites-2"))
+    f = figures(one(grown.changes, "sites-2"))
     assert f["step"].then > f["step"].now
     assert f["goodput"].then > f["goodput"].now  # each restarts alone
     assert f["checkpoint"].then > 2 * f["checkpoint"].now  # moments of both, and the outer one's
@@ -130,7 +135,7 @@ def test_cache_of_a_token_is_what_deepseek_printed(assessed):
 
 
 def test_post_training_balances_making_and_using(grown):
-    f = figures(grown.change("post-training"))
+    f = figures(one(grown.changes, "post-training"))
     share = f["share of devices that generate"].then
     assert share * f["tokens/s per device, generating"].then == pytest.approx(
         (1 - share) * f["tokens/s per device, training"].now
@@ -138,7 +143,7 @@ def test_post_training_balances_making_and_using(grown):
 
 
 def test_every_change_says_what_changes(each):
-    found = evolution(each)
+    found = part(each, "evolution")
     assert {c.id for c in found.changes} >= {
         "devices-2",
         "devices-4",

@@ -3,8 +3,8 @@
 import json
 
 import pytest
+from scantling.cluster import part
 from scantling.cluster.promise import DRAWS, promise
-from scantling.cluster.risks.register import risks
 
 
 def test_the_mean_is_the_run_and_what_each_part_adds(assessed):
@@ -25,12 +25,12 @@ def test_each_risk_is_counted_once(assessed):
     a = assessed("llama-3.1-405b")
     said = [row["what"] for row in promise(a)["by"]]
     assert len(said) == len(set(said))
-    outside = [x for x in risks(a).rows if not x.in_headline]
+    outside = [x for x in part(a, "risks").rows if not x.in_headline]
     drawn = {x.risk for x in outside if x.id in ("slow-step", "price")}
     assert (
         set(said) - {"the band of the step", "the first start"} == {x.risk for x in outside} - drawn
     )
-    priced = [(x.impact_days, x.impact_usd) for x in risks(a).rows if x.impact_usd]
+    priced = [(x.impact_days, x.impact_usd) for x in part(a, "risks").rows if x.impact_usd]
     assert len(priced) == len(set(priced)), "two risks price the same loss"
 
 

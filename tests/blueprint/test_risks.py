@@ -2,11 +2,11 @@
 design."""
 
 import pytest
+from lookups import one
 from scantling import Design, assess, catalogue
 from scantling.cluster import part
 from scantling.cluster.risks import kinds as risks_found
 from scantling.cluster.risks.kinds import goodput_at
-from scantling.cluster.risks.register import risks
 from scantling.cluster.rollout.watch import spikes
 from scantling.cluster.site import site_of
 
@@ -16,7 +16,7 @@ def by_id(found):
 
 
 def test_every_row_adds_up_and_the_dearest_comes_first(each):
-    found = risks(each)
+    found = part(each, "risks")
     for r in found.rows:
         assert (
             0 < r.likelihood <= 1 and r.likelihood_from and r.evidence and r.mitigation and r.owner
@@ -32,7 +32,7 @@ def test_every_row_adds_up_and_the_dearest_comes_first(each):
 
 
 def test_a_large_site_has_what_the_list_of_usual_trouble_names(assessed):
-    found = by_id(risks(assessed("llama-3.1-405b")))
+    found = by_id(part(assessed("llama-3.1-405b"), "risks"))
     assert {
         "late",
         "spares",
@@ -47,7 +47,7 @@ def test_a_large_site_has_what_the_list_of_usual_trouble_names(assessed):
 
 
 def test_likelihoods_are_the_published_ones(assessed):
-    found = by_id(risks(assessed("llama-3.1-405b")))
+    found = by_id(part(assessed("llama-3.1-405b"), "risks"))
     assert found["late"].likelihood == 0.40 and found["late"].impact_days == pytest.approx(
         91.3, abs=0.1
     )  # FT on SynMax: almost 40 %, over 3 months
@@ -62,46 +62,46 @@ def test_likelihoods_are_the_published_ones(assessed):
 
 def test_a_contract_price_takes_the_price_risk_away(assessed):
     base = assessed("llama-3.1-405b")
-    assert "price" in by_id(risks(base))
+    assert "price" in by_id(part(base, "risks"))
     assert "price" not in by_id(
-        risks(assess(base.design.change({"prices.usd_per_device_hour": 2.5})))
+        part(assess(base.design.change({"prices.usd_per_device_hour": 2.5})), "risks")
     )
 
 
 def test_a_measured_step_takes_the_bands_risk_away(assessed):
     base = assessed("llama-3.1-405b")
     assert "slow-step" not in by_id(
-        risks(assess(base.design.change({"measured.step_s": base.step_s})))
+        part(assess(base.design.change({"measured.step_s": base.step_s})), "risks")
     )
 
 
 def test_small_sites_are_not_delivered_late(assessed):
-    assert "late" not in by_id(risks(assessed("llama-3.1-70b-128-h100")))
+    assert "late" not in by_id(part(assessed("llama-3.1-70b-128-h100"), "risks"))
 
 
 def test_a_bad_fleet_leaves_less_to_fear(assessed):
     base = assessed("llama-3.1-405b")
     bad = assess(base.design.change({"reliability": {"preset": "opt-175b"}}))
-    assert "failures" in by_id(risks(base)) and "failures" not in by_id(risks(bad))
+    assert "failures" in by_id(part(base, "risks")) and "failures" not in by_id(part(bad, "risks"))
 
 
 def test_a_deadline_is_named_with_its_chance(assessed):
     late = assess(assessed("llama-3.1-405b").design.change({"constraints.deadline_days": 60}))
-    text = by_id(risks(late))["slow-step"].evidence
+    text = by_id(part(late, "risks"))["slow-step"].evidence
     assert "deadline of 60 days" in text and "%" in text
 
 
 def test_low_precision_is_a_risk_only_where_it_is_used(assessed):
-    assert "precision" in by_id(risks(assessed("case-5-deepseek-v3"))) and "precision" not in by_id(
-        risks(assessed("llama-3.1-405b"))
-    )
+    assert "precision" in by_id(
+        part(assessed("case-5-deepseek-v3"), "risks")
+    ) and "precision" not in by_id(part(assessed("llama-3.1-405b"), "risks"))
 
 
 def test_memory_is_a_risk_only_where_it_is_tight(assessed):
     for name in ("llama-3.1-405b", "case-5-deepseek-v3", "case-6-100k-gpus"):
         a = assessed(name)
         share = float(a.chosen.memory.total / a.chosen.memory.capacity)
-        row = by_id(risks(a)).get("memory")
+        row = by_id(part(a, "risks")).get("memory")
         assert row is None or share > 0.8
 
 
@@ -135,12 +135,12 @@ def test_a_site_agrees_with_the_design_evaluated_anew(assessed):
 
 def test_more_sites_bring_their_own_risk(assessed):
     apart = assess(assessed("llama-3.1-405b").design.change({"cluster.sites": 2}))
-    found = risks(apart)
+    found = part(apart, "risks")
     assert "sites" in by_id(found) or any("site is cut off" in h for h in found.harmless)
 
 
 def test_what_pays_is_said_with_both_sides(assessed):
-    rows = [r for r in risks(assessed("llama-3.1-405b")).rows if r.pays is not None]
+    rows = [r for r in part(assessed("llama-3.1-405b"), "risks").rows if r.pays is not None]
     assert any(r.pays for r in rows) and any(
         not r.pays for r in rows
     )  # 32 spares against one lost switch do not pay
@@ -167,7 +167,7 @@ def test_nodes_that_the_plan_leaves_idle_stand_in_for_spares():
     )
     assert a.devices_used == 8192
     assert not {"spares", "repairs", "domains"} & {r.id for r in part(a, "risks").rows}
-    assert part(a, "domains").row("cube").spares_cover
+    assert one(part(a, "domains").rows, "cube").spares_cover
 
 
 def test_published_repair_times_and_fabrics_that_likelihoods_rest_on():

@@ -4,6 +4,7 @@ papers they come from."""
 import numpy as np
 import pytest
 from scantling import assess
+from scantling.cluster import part
 from scantling.cluster.rollout.burn_in import (
     RATIOS,
     burn_in,
@@ -12,12 +13,12 @@ from scantling.cluster.rollout.burn_in import (
     smoke,
     truncated_max,
 )
-from scantling.cluster.rollout.rollout import rollout
 from scantling.cluster.rollout.watch import alerts, hang_timeout_s, timeout_gain
+from scantling.cluster.site import site_of
 
 
 def burned(a):
-    return {t.id: t for t in burn_in(a)}
+    return {t.id: t for t in burn_in(site_of(a))}
 
 
 def test_node_all_reduce_is_what_azure_accepts(assessed):
@@ -81,14 +82,14 @@ def test_truncated_maximum_is_what_drawing_gives():
 def test_the_screen_cuts_a_few_percent_slow_and_saves_more_than_it_costs(assessed):
     """'More than a few per cent slower' is the usual rule; MegaScale (NSDI'24) found 0.5 % of
     machines 10 % slow."""
-    cut = screen(assessed("llama-3.1-405b"))
+    cut = screen(site_of(assessed("llama-3.1-405b")))
     assert 0.02 < cut.evict_slower_than < 0.10 and 0.005 <= cut.cut < 0.03
     assert cut.percentile == pytest.approx(100 * (1 - cut.cut))
     assert cut.usd_gain > cut.usd_cost
 
 
 def test_screening_never_makes_the_step_longer_and_pays_more_at_scale(each):
-    cut = screen(each)
+    cut = screen(site_of(each))
     assert 0 <= cut.waits_screened <= cut.waits_unscreened and cut.gain == pytest.approx(
         cut.waits_unscreened - cut.waits_screened
     )
@@ -101,13 +102,13 @@ def test_the_spread_of_equal_devices_is_the_published_one(assessed):
     deviations out."""
     from scipy.stats import norm
 
-    cut = screen(assessed("llama-3.1-405b"))
+    cut = screen(site_of(assessed("llama-3.1-405b")))
     quartile = norm.ppf(0.75)
     assert cut.spread * 2 * (quartile + 1.5 * 2 * quartile) == pytest.approx(0.08, rel=1e-3)
 
 
 def test_the_first_loss_is_the_entropy_of_the_vocabulary(assessed):
-    s = smoke(assessed("llama-3.1-405b"))
+    s = smoke(site_of(assessed("llama-3.1-405b")))
     assert (
         s["first_loss"] == pytest.approx(np.log(128_256))
         and s["devices"] == 8 * 16 * assessed("llama-3.1-405b").plan["cp"]
@@ -116,7 +117,7 @@ def test_the_first_loss_is_the_entropy_of_the_vocabulary(assessed):
 
 def test_alerts_stand_beyond_what_a_sound_run_does(each):
     seen = 0
-    for a in alerts(each, screen(each)):
+    for a in alerts(site_of(each), screen(site_of(each))):
         if a.normal is not None and a.beyond == "above":
             seen += 1
             assert a.threshold >= a.normal, a
@@ -131,7 +132,7 @@ def test_failures_a_day_alert_is_the_99_percent_quantile(assessed):
     from math import exp, factorial
 
     a = assessed("llama-3.1-405b")
-    row = next(x for x in alerts(a, screen(a)) if x.metric == "failures in a day")
+    row = next(x for x in alerts(site_of(a), screen(site_of(a))) if x.metric == "failures in a day")
 
     def below(k):
         return sum(exp(-row.normal) * row.normal**i / factorial(i) for i in range(int(k) + 1))
@@ -141,7 +142,7 @@ def test_failures_a_day_alert_is_the_99_percent_quantile(assessed):
 
 def test_a_watchdog_of_a_minute_beats_one_of_half_an_hour(assessed):
     """ByteRobust, s2.3: usual timeouts are 30 or 60 min; a tenth of failures hang."""
-    gain = timeout_gain(assessed("llama-3.1-405b"))
+    gain = timeout_gain(site_of(assessed("llama-3.1-405b")))
     assert gain["timeout_s"] == 60 and gain["detect_default_s"] == pytest.approx(
         0.901 * 60 + 0.099 * 1800 + 120
     )
@@ -150,7 +151,7 @@ def test_a_watchdog_of_a_minute_beats_one_of_half_an_hour(assessed):
 
 
 def test_playbooks_rewind_as_far_as_palm_did(assessed):
-    r = rollout(assessed("llama-3.1-405b"))
+    r = part(assessed("llama-3.1-405b"), "rollout")
     spike, corrupt, creep = r.playbooks
     step, e = assessed("llama-3.1-405b").step_s, assessed("llama-3.1-405b").endurance
     assert spike.seconds >= 100 * step + float(e.restart_s) and "200 to 500 batches" in " ".join(
@@ -165,7 +166,7 @@ def test_playbooks_rewind_as_far_as_palm_did(assessed):
 def test_a_history_too_short_for_a_rewind_is_said(assessed):
     base = assessed("llama-3.1-405b").design
     text = " ".join(
-        rollout(
+        part(
             assess(
                 base.change(
                     {
@@ -175,7 +176,8 @@ def test_a_history_too_short_for_a_rewind_is_said(assessed):
                         "job.tokens": 1e11,
                     }
                 )
-            )
+            ),
+            "rollout",
         )
         .playbooks[0]
         .steps
@@ -184,7 +186,7 @@ def test_a_history_too_short_for_a_rewind_is_said(assessed):
 
 
 def test_drills_come_back_from_the_nearest_copy_that_is_left(assessed):
-    by = {d["what"]: d for d in rollout(assessed("llama-3.1-405b")).drills}
+    by = {d["what"]: d for d in part(assessed("llama-3.1-405b"), "rollout").drills}
     assert (
         by["kill one process"]["expected_s"]
         <= by["power off a node"]["expected_s"]
@@ -196,7 +198,7 @@ def test_drills_come_back_from_the_nearest_copy_that_is_left(assessed):
 
 def test_on_call_is_bounded_by_llama3_and_megascale(assessed):
     """Llama 3: 3 of 419 needed somebody; MegaScale: over 90 % repaired automatically."""
-    c = rollout(assessed("llama-3.1-405b-16384-published")).on_call
+    c = part(assessed("llama-3.1-405b-16384-published"), "rollout").on_call
     assert c["failures_per_week"] == pytest.approx(7 * 419 / 54)
     assert c["pages_per_week_low"] == pytest.approx(7 * 3 / 54) and c[
         "pages_per_week_high"
@@ -205,7 +207,7 @@ def test_on_call_is_bounded_by_llama3_and_megascale(assessed):
 
 def test_a_tenth_of_the_machines_arrives_dead(assessed):
     """Imbue: 10 % of machines did not boot."""
-    r = rollout(assessed("llama-3.1-405b"))
+    r = part(assessed("llama-3.1-405b"), "rollout")
     assert r.dead_on_arrival == pytest.approx(204.8)
     assert r.burn_in_s == pytest.approx(sum(t.seconds for t in r.burn_in))
 
@@ -234,14 +236,14 @@ def test_an_nvlink_rack_is_tested_as_one(assessed):
 def test_the_network_alone_stops_a_job_as_often_as_alibaba_saw(assessed):
     """HPN, SIGCOMM'24, s2.3: 1 to 2 crashes a month of a job of some 3,000 devices with one switch
     per card; none where a card has two."""
-    r = rollout(assessed("megatron-1t-3072-a100"))
+    r = part(assessed("megatron-1t-3072-a100"), "rollout")
     per_month = r.collectives["stops_one_leaf_per_card"] / r.run.days * 30
     assert 1.0 < per_month < 2.5 and r.collectives["stops_two_leaves_per_card"] == 0
 
 
 def test_communicators_take_17_seconds_at_16384_devices(assessed):
     """FT-HSDP, arXiv 2602.00277."""
-    c = rollout(assessed("llama-3.1-405b")).collectives
+    c = part(assessed("llama-3.1-405b"), "rollout").collectives
     assert c["init_s"] == pytest.approx(17.0) and c["one_card_less"] > 1
     stop = float(assessed("llama-3.1-405b").endurance.recovery_s)
     assert c["run_on_for_s"] * (c["one_card_less"] - 1) > stop

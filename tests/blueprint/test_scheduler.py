@@ -5,42 +5,47 @@ from itertools import product
 
 import numpy as np
 import pytest
+from lookups import one
 from scantling import assess
+from scantling.cluster import part
 from scantling.cluster.scheduler.queue import gather, whole_blocks
-from scantling.cluster.scheduler.scheduler import TIE, scheduler
+from scantling.cluster.scheduler.scheduler import TIE
 from scantling.cluster.scheduler.stakes import REQUEUE, requeue_s, scattered
+from scantling.cluster.site import site_of
 
 
 def test_sites_get_the_scheduler_that_such_sites_run(assessed):
     """One static H100 pre-training: Slurm (RSC, arXiv 2410.21680; Imbue). NVL72: topology/block
     (CoreWeave). TPU slices: JobSet and Kueue (GKE)."""
     h100, rack, tpu = (
-        scheduler(assessed(n))
+        part(assessed(n), "scheduler")
         for n in ("llama-3.1-405b", "qwen3-235b-a22b-256-gb200", "llama-3.1-405b-256-tpu-v7x")
     )
     assert h100.choice == "slurm" and h100.request["fields"]["plugin"] == "topology/tree"
     assert rack.choice == "slurm" and rack.request["fields"]["plugin"] == "topology/block"
     assert tpu.choice == "kueue" and tpu.request["topology"]["unit"] == "slice"
-    assert not tpu.option("slurm").usable
+    assert not one(tpu.options, "slurm").usable
 
 
 def test_a_rack_is_asked_for_in_segments_of_16_of_18_trays(assessed):
     """NVL72: 18 trays of 4; 16 scheduled and two kept back is common practice (topology/block,
     BlockSizes 18, --segment 16)."""
-    t = scheduler(assessed("qwen3-235b-a22b-256-gb200")).request["topology"]
+    t = part(assessed("qwen3-235b-a22b-256-gb200"), "scheduler").request["topology"]
     assert (t["segment_nodes"], t["block_nodes"], t["spare_trays"], t["segments"]) == (16, 18, 2, 4)
 
 
 def test_five_thousand_nodes_end_upstream_kubernetes(assessed):
     """kubernetes.io: no more than 5,000 nodes in a cluster."""
-    s = scheduler(assessed("100k-multi-pod-ft"))
-    assert s.choice == "slurm" and not s.option("kueue").usable
-    assert any("12,310 nodes, 5,000 is the most" in reason for reason in s.option("kueue").against)
-    assert scheduler(assessed("llama-3.1-405b")).option("kueue").usable
+    s = part(assessed("100k-multi-pod-ft"), "scheduler")
+    assert s.choice == "slurm" and not one(s.options, "kueue").usable
+    assert any(
+        "12,310 nodes, 5,000 is the most" in reason for reason in one(s.options, "kueue").against
+    )
+    assert one(part(assessed("llama-3.1-405b"), "scheduler").options, "kueue").usable
 
 
 def test_scores_and_reasons_follow_from_stakes(each):
-    s = scheduler(each)
+    s = part(each, "scheduler")
     stakes = {c.id: c.stake for c in s.criteria}
     assert all(0 <= v < 1 for v in stakes.values())
     for o in s.options:
@@ -58,7 +63,7 @@ def test_scores_and_reasons_follow_from_stakes(each):
 
 
 def test_the_request_adds_up(each):
-    q = scheduler(each).request
+    q = part(each, "scheduler").request
     gang, t = q["gang"], q["topology"]
     assert (
         gang["all_or_nothing"]
@@ -73,11 +78,11 @@ def test_the_request_adds_up(each):
 
 
 def test_scattering_costs_where_the_fabric_is_thin_and_nothing_where_it_is_not(assessed):
-    assert scattered(assessed("case-6-100k-gpus")) > 0.05  # 3:1 between pods
+    assert scattered(site_of(assessed("case-6-100k-gpus"))) > 0.05  # 3:1 between pods
     assert (
-        scattered(assessed("qwen3-235b-a22b-256-gb200")) > 0.2
+        scattered(site_of(assessed("qwen3-235b-a22b-256-gb200"))) > 0.2
     )  # experts over 32 devices of one rack
-    assert scattered(assessed("llama-3.1-70b-128-h100")) == pytest.approx(0, abs=1e-9)
+    assert scattered(site_of(assessed("llama-3.1-70b-128-h100"))) == pytest.approx(0, abs=1e-9)
 
 
 def test_requeue_times_are_byterobusts():
@@ -90,7 +95,8 @@ def test_requeue_times_are_byterobusts():
 
 def test_restart_in_place_beats_a_requeue_and_more_so_with_more_failures(assessed):
     small, large = (
-        scheduler(assessed(n)).requeue for n in ("llama-3.1-8b-8-h100-fsdp", "100k-multi-pod-ft")
+        part(assessed(n), "scheduler").requeue
+        for n in ("llama-3.1-8b-8-h100-fsdp", "100k-multi-pod-ft")
     )
     assert (
         0 <= small["gain"] < large["gain"] and large["goodput_requeued"] < large["goodput_in_place"]
@@ -119,22 +125,25 @@ def test_whole_blocks_are_counted_right():
 
 
 def test_two_spare_trays_lift_a_rack(assessed):
-    q = scheduler(assessed("qwen3-235b-a22b-256-gb200")).queue
+    q = part(assessed("qwen3-235b-a22b-256-gb200"), "scheduler").queue
     by = {(b["block_nodes"], b["spare_nodes"]): b for b in q.fragments}
     assert by[18, 2]["whole"] > by[16, 0]["whole"]
     assert q.useful == pytest.approx(q.chain[-1]["running"])
 
 
 def test_what_is_useful_is_goodput_of_the_paid_devices(each):
-    s = scheduler(each)
+    s = part(each, "scheduler")
     assert s.queue.useful == pytest.approx(
         float(each.endurance.goodput) * each.devices_used / s.run.devices_paid
     )
 
 
 def test_health_checks_carry_this_machines_thresholds(assessed):
-    h100 = {c["check"]: c for c in scheduler(assessed("llama-3.1-405b")).health_checks}
-    a100 = {c["check"]: c for c in scheduler(assessed("case-1-175b-moe-1024-a100")).health_checks}
+    h100 = {c["check"]: c for c in part(assessed("llama-3.1-405b"), "scheduler").health_checks}
+    a100 = {
+        c["check"]: c
+        for c in part(assessed("case-1-175b-moe-1024-a100"), "scheduler").health_checks
+    }
     assert (
         h100["all-reduce in the node, 16 GB"]["threshold"] == 460e9
     )  # Azure/azurehpc-health-checks, nd96isr_h100_v5.conf
@@ -151,14 +160,16 @@ def test_sharing_decides_where_half_of_the_devices_are_left_over(assessed):
             {"cluster.devices": 512, "job.global_batch": 16, "plan": {"tp": 1, "pp": 1, "cp": 1}}
         )
     )
-    s = scheduler(idle)
+    s = part(idle, "scheduler")
     share = next(c.stake for c in s.criteria if c.id == "share")
     assert share == pytest.approx(1 - idle.devices_used / s.run.devices_paid) and share > 0.5
     assert s.choice in ("kueue", "bridge")
 
 
 def test_each_site_has_a_scheduler_of_its_own(assessed):
-    two = scheduler(assess(assessed("100k-multi-pod-ft").design.change({"cluster.sites": 4})))
-    assert two.option("kueue").usable and any(
+    two = part(
+        assess(assessed("100k-multi-pod-ft").design.change({"cluster.sites": 4})), "scheduler"
+    )
+    assert one(two.options, "kueue").usable and any(
         "4 sites" in line for line in two.why
     )  # 12,310 nodes in four parts

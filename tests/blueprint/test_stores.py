@@ -4,22 +4,23 @@ piece."""
 from pathlib import Path
 
 import pytest
+from lookups import one
 from scantling import Design, assess, catalogue
-from scantling.cluster.storage import stores
+from scantling.cluster import part
 
 DESIGNS = Path(__file__).parents[2] / "gallery" / "designs"
 
 
 def test_llama3s_own_file_system_meets_its_needs(assessed):
     """Tectonic: 2 TB/s sustained carried this run (arXiv 2407.21783, section 3.3.1)."""
-    s = stores(assessed("llama-3.1-405b-16384-published"))
+    s = part(assessed("llama-3.1-405b-16384-published"), "stores")
     tectonic = next(c for c in s.candidates if c.id == "meta-tectonic")
-    assert tectonic.meets and s.need("write").needed < 2e12
+    assert tectonic.meets and one(s.needs, "write").needed < 2e12
 
 
 def test_blooms_own_file_system_meets_its_needs(assessed):
     """JeanZay wrote 2.3 TB in 40 s, 57.5 GB/s (ml-engineering); BLOOM's copies are that large."""
-    s = stores(assessed("bloom-176b-384-a100"))
+    s = part(assessed("bloom-176b-384-a100"), "stores")
     assert s.checkpoint_bytes == pytest.approx(2.3e12, rel=0.1)
     own = next(c for c in s.candidates if c.id == "gpfs-jeanzay")
     assert "write" not in [m["what"] for m in own.misses]
@@ -40,15 +41,15 @@ def test_a_trillion_parameters_every_minute_need_hundreds_of_gigabytes_a_second(
             }
         )
     )
-    s = stores(a)
+    s = part(a, "stores")
     assert (
-        s.need("write").needed == pytest.approx(s.checkpoint_bytes / 60.5, rel=0.02)
-        and 2.0e11 < s.need("write").needed < 2.6e11
+        one(s.needs, "write").needed == pytest.approx(s.checkpoint_bytes / 60.5, rel=0.02)
+        and 2.0e11 < one(s.needs, "write").needed < 2.6e11
     )
 
 
 def test_needs_and_loads(each):
-    s = stores(each)
+    s = part(each, "stores")
     loads = [n.load for n in s.needs if n.load is not None]
     assert s.bottleneck_load == max(loads)
     for n in s.needs:
@@ -60,7 +61,7 @@ def test_needs_and_loads(each):
 
 def test_pieces_are_as_many_as_needed_and_no_more(each):
     seen = 0
-    s = stores(each)
+    s = part(each, "stores")
     for c in s.candidates:
         need = {
             m: next(n.needed for n in s.needs if n.tier == "file system" and n.what == m)
@@ -95,24 +96,24 @@ def test_every_replica_that_keeps_its_own_states_reads_its_own_copy(assessed):
     a = assess(
         Design.read(DESIGNS / "mt-nlg-530b-2240-a100.yaml").change({"plan.sharding": "none"})
     )
-    s = stores(a)
+    s = part(a, "stores")
     assert a.plan["sharding"] == "none" and s.restart_read_bytes == pytest.approx(
         a.plan["dp"] * s.checkpoint_bytes
     )
-    sharded = stores(assessed("llama-3.1-405b"))
+    sharded = part(assessed("llama-3.1-405b"), "stores")
     assert sharded.restart_read_bytes == sharded.checkpoint_bytes
 
 
 def test_a_faster_store_is_worth_more_where_more_fails(assessed):
     calm, rough = (
-        stores(assessed(n)).worth_of_twice_the_rate["goodput_gain"]
+        part(assessed(n), "stores").worth_of_twice_the_rate["goodput_gain"]
         for n in ("llama-3.1-70b-128-h100", "100k-multi-pod-ft")
     )
     assert rough > calm
 
 
 def test_prices_follow_bytes_and_months(assessed):
-    s = stores(assessed("llama-3.1-405b"))
+    s = part(assessed("llama-3.1-405b"), "stores")
     one = next(c for c in s.candidates if c.id == "fsx-lustre-500")
     assert one.usd_per_month == pytest.approx(
         one.pieces * 2**40 / 1e9 * catalogue.storage("fsx-lustre-500").usd_per_gb_month
@@ -123,9 +124,9 @@ def test_prices_follow_bytes_and_months(assessed):
 def test_a_cloud_sells_storage_to_its_own_machines_only(assessed):
     """FSx and S3 serve EC2, Managed Lustre and Cloud Storage serve Google's machines; what an
     operator built for itself is on no market."""
-    tpu = stores(assessed("maxtext-32b-64-tpu-v5p"))
+    tpu = part(assessed("maxtext-32b-64-tpu-v5p"), "stores")
     assert {c.sold_by for c in tpu.candidates if c.within_reach} == {"GCP"}
-    open_ = stores(assessed("llama-3.1-405b"))
+    open_ = part(assessed("llama-3.1-405b"), "stores")
     assert {"AWS", "GCP", "Azure", "makers"} <= {
         c.sold_by for c in open_.candidates if c.within_reach
     }

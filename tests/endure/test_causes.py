@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 
+import closed_forms
 import numpy as np
 import pytest
 from scantling.design.cluster_rules import build_cluster
@@ -76,7 +77,7 @@ def agreement(count: int):
         r = simulate(of_life(e.life, work), 400, int(rng.integers(2**31)))
         seconds += time.perf_counter() - began
         struck += r.failures.sum()
-        error.append(r.goodput * r.standard_error_s / r.wall_s.mean())
+        error.append(r.goodput * closed_forms.standard_error_s(r) / r.wall_s.mean())
         z.append((r.goodput - float(e.goodput)) / error[-1])
     return np.array(z), np.array(error), struck / seconds
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scantling.base.errors import DesignError
@@ -53,9 +55,7 @@ def test_tiers_go_from_near_and_fast_to_far_and_safe():
         cluster,
         5.67e12,
         5.67e12 / 16_384,
-        store_write_bytes_per_s=2e12,
-        store_read_bytes_per_s=2e12,
-        store_capacity_bytes=240e15,
+        SimpleNamespace(write_bytes_per_s=2e12, read_bytes_per_s=2e12, capacity_bytes=240e15),
     )
     assert [t.id for t in tiers] == ["L0", "L1", "L2", "L3"]
     assert [t.survives for t in tiers] == ["process", "rack", "pod", "site"]

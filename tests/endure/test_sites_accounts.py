@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import closed_forms
 import numpy as np
 import pytest
 from scantling.design.cluster import Sync
@@ -69,50 +70,27 @@ def test_more_sites_over_many_device_counts_at_once():
 def test_metas_44_percent_is_linear_accounting():
     """18 min between failures, 10 min each: 44 % effective (FT-HSDP, arXiv 2602.00277); 64 % where
     the clock stands while the job is down."""
-    at = {
-        k: float(goodput.shares(1080.0, 0.0, 1e-6, restart_s=600.0, accounts=k)["useful"])
-        for k in goodput.ACCOUNTS
-    }
-    assert at["linear"] == pytest.approx(0.444, abs=0.001) and at["renewal"] == pytest.approx(
-        0.643, abs=0.001
-    )
-    assert at["exact"] == pytest.approx(np.exp(-600 / 1080), rel=1e-3)  # a restart can fail too
+    assert goodput.ettr_linear(1080.0, 600.0) == pytest.approx(0.444, abs=0.001)
+    assert closed_forms.ettr_renewal(1080.0, 600.0) == pytest.approx(0.643, abs=0.001)
+    exact = goodput.ettr(1080.0, 0.0, 1e-6, restart_s=600.0)
+    assert exact == pytest.approx(np.exp(-600 / 1080), rel=1e-3)  # a restart can fail too
 
 
 def test_accounts_agree_where_failures_are_rare_and_order_where_not():
-    rare = [
-        float(
-            goodput.shares(
-                1e7, 1.0, 3000.0, durable_s=30.0, restart_s=300.0, down_s=180.0, accounts=k
-            )["useful"]
-        )
-        for k in goodput.ACCOUNTS
-    ]
+    def useful(m, interval):
+        """Exact, by renewal, linear."""
+        loss = 30.0 + 300.0 + 180.0 + (interval + 1.0) / 2
+        exact = goodput.ettr(m, 1.0, interval, durable_s=30.0, restart_s=300.0, down_s=180.0)
+        other = closed_forms.ettr_renewal(m, loss), goodput.ettr_linear(m, loss)
+        return [float(exact), *(float(x) * interval / (interval + 1.0) for x in other)]
+
+    rare = useful(1e7, 3000.0)
     assert max(rare) - min(rare) < 1e-6
-    exact, renewal, linear = (
-        float(
-            goodput.shares(
-                1500.0, 1.0, 60.0, durable_s=30.0, restart_s=300.0, down_s=180.0, accounts=k
-            )["useful"]
-        )
-        for k in goodput.ACCOUNTS
-    )
+    exact, renewal, linear = useful(1500.0, 60.0)
     assert linear < exact < renewal
 
 
-def test_shares_sum_to_one_under_every_account():
-    for k in goodput.ACCOUNTS:
-        for m in (50.0, 1000.0, 1e5):
-            parts = goodput.shares(
-                m, 2.0, 100.0, durable_s=10.0, restart_s=200.0, down_s=60.0, accounts=k
-            )
-            assert sum(parts.values()) == pytest.approx(1) and all(v >= 0 for v in parts.values())
-
-
-def test_one_switch_for_the_whole_endurance():
-    exact, linear = run(), run(accounts="linear")
-    assert linear.goodput < exact.goodput and linear.goodput + sum(
-        linear.badput.values()
-    ) == pytest.approx(1)
-    with pytest.raises(ValueError, match="exact, renewal, linear"):
-        run(accounts="best")
+def test_shares_sum_to_one():
+    for m in (50.0, 1000.0, 1e5):
+        parts = goodput.shares(m, 2.0, 100.0, durable_s=10.0, restart_s=200.0, down_s=60.0)
+        assert sum(parts.values()) == pytest.approx(1) and all(v >= 0 for v in parts.values())

@@ -14,11 +14,10 @@ from pathlib import Path
 import pytest
 from scantling import Design, assess
 from scantling.advise.batch import batch_guide
+from scantling.cluster import part
 from scantling.cluster.rollout.watch import hang_timeout_s
 from scantling.cluster.scheduler.request import early_failures, request
-from scantling.cluster.scheduler.scheduler import scheduler
 from scantling.cluster.site import site_of
-from scantling.cluster.storage import stores
 from scantling.kits import framework, kits, write
 from scantling.kits.expressible import express
 from scantling.kits.pages import kit
@@ -163,7 +162,7 @@ def test_a_kit_and_the_blueprint_of_a_design_ask_for_the_same(file, to):
     files = kits(a, to, "slurm")
     plan, job = json.loads(files["plan.json"]), files["job.sbatch"]
     site = site_of(a)
-    asked = scheduler(site)
+    asked = part(site, "scheduler")
     fields = request(site, "slurm")["fields"]
     stated = dict(re.findall(r"^#SBATCH --([a-z-]+)(?:=(\S+))?$", job, re.M))
     for name in ("nodes", "ntasks-per-node", "gpus-per-node", "open-mode"):
@@ -178,7 +177,7 @@ def test_a_kit_and_the_blueprint_of_a_design_ask_for_the_same(file, to):
     if a.days:
         assert (int(days) * 24 + hours) * 60 + minutes == fields["time-minutes"]
     assert f'"$early" -ge {asked.requeue["most_in_a_row"]} ]' in job
-    assert plan["checkpoint"]["keep"] == stores(site).retention
+    assert plan["checkpoint"]["keep"] == part(site, "stores").retention
     assert plan["checkpoint"]["every_steps"] == round(site.e.checkpoint_interval_s / a.step_s)
     rates = batch_guide(a)["learning_rate"]
     assert (rates["start"] is not None) == bool(a.days)  # no tokens stated, no days and no rate

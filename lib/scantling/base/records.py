@@ -31,8 +31,9 @@ class Record:
     """A frozen record that turns itself into plain JSON data."""
 
     def as_dict(self) -> dict:
-        """Plain numbers, lists and texts; what is not finite is None."""
-        return {f.name: clean(getattr(self, f.name)) for f in fields(self)}
+        """Plain numbers, lists and texts of the fields that are shown (repr); what is not finite is
+        None."""
+        return {f.name: clean(getattr(self, f.name)) for f in fields(self) if f.repr}
 
 
 @dataclass(frozen=True)

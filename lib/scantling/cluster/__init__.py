@@ -53,13 +53,13 @@ class Blueprint:
 
     def as_dict(self, parts=tuple(PARTS)) -> dict:
         """Plain data of the named parts."""
-        named = {name: getattr(self, name) for name in parts}
-        return {name: None if part is None else part.as_dict() for name, part in named.items()}
+        found = {name: getattr(self, name) for name in parts}
+        return {name: part and part.as_dict() for name, part in found.items()}
 
 
 def part(assessment: Assessment, name: str):
     """One part of the site around an assessed design; None where the design is impossible."""
-    return PARTS[name](assessment) if assessment.phases else None
+    return PARTS[name](site_of(assessment)) if assessment.phases else None
 
 
 def blueprint(assessment: Assessment, parts=tuple(PARTS)) -> Blueprint:

@@ -11,9 +11,10 @@ from ..physics.ingest import token_bytes
 from ..verdict.numbers import useful_s
 from .corpus import pipeline
 from .rollout.rollout import rollout
-from .site import Site, site_of
+from .site import Site
 
 AXES = ("tp", "cp", "pp", "vpp", "dp", "ep", "etp", "sharding")
+ENTRY = ("what", "start_day", "days", "devices", "why")
 EXCHANGES = ("tp", "cp", "ep", "dp", "pp")
 
 
@@ -32,7 +33,7 @@ class Calendar(Record):
     lines: Lines
 
 
-def calendar(assessment) -> Calendar:
+def calendar(s: Site) -> Calendar:
     """The calendar of a design.
 
     A part of the machine trains once it is delivered and brought up (`rollout.calendar`). On a part
@@ -40,41 +41,20 @@ def calendar(assessment) -> Calendar:
     the batch is then accumulated in more steps. Between phases: one save, a restart, the load under
     the next plan; after each its evaluation.
     """
-    s = site_of(assessment)
-    up, entries = sum(row["days"] for row in rollout(s).calendar), []
+    up = sum(row["days"] for row in rollout(s).calendar)
+    entries = []
 
-    def enter(
-        what: str,
-        start: float,
-        days: float,
-        devices: int,
-        why: str,
-    ) -> float:
-        named = {
-            "what": what,
-            "start_day": start,
-            "days": days,
-            "devices": int(devices),
-        }
-        entries.append(named | {"why": why})
-        return start + days
+    def enter(*entry) -> float:
+        entries.append(dict(zip(ENTRY, entry)))
+        return entry[1] + entry[2]
 
     ready = [
-        (
-            enter(
-                f"bring-up of part {i}",
-                part["day"],
-                up,
-                part["devices"],
-                "burn-in",
-            ),
-            part,
-        )
+        (enter(f"bring-up of part {i}", part["day"], up, n, "burn-in"), n)
         for i, part in enumerate(s.cluster.delivery, 1)
+        for n in [part["devices"]]
     ]
-    tokens = sum(c.phase.tokens or 0.0 for c in s.phases)
     text = token_bytes(s.model.vocab)
-    prepared = pipeline(s, tokens, text).days if tokens else 0.0
+    prepared = pipeline(s, s.tokens, text).days if s.tokens else 0.0
     enter(
         "corpus",
         0.0,
@@ -82,12 +62,13 @@ def calendar(assessment) -> Calendar:
         0,
         "raw bytes to shards",
     )
-    one = s.used // s.plan["dp"]
-    first = next((day for day, _ in ready if _ready(ready, day) >= one), ready[-1][0])
+    first = next((day for day, _ in ready if _ready(ready, day) >= s.replica), ready[-1][0])
     day = start = max(prepared, first)
-    passages, last = [], 0.0
+    passages = []
+    last = 0.0
     for before, chosen in zip((None, *s.phases), s.phases):
-        name, plan = chosen.phase.name or "training", chosen.plan
+        name = chosen.phase.name or "training"
+        plan = chosen.plan
         replica = plan["tp"] * plan["cp"] * plan["pp"]
         if before:
             passages.append(_passage(s, before, chosen))
@@ -99,7 +80,8 @@ def calendar(assessment) -> Calendar:
                 s.cluster.devices,
                 "save, restart, load",
             )
-        left, whole = useful_s([chosen]), replica * plan["dp"]
+        left = useful_s([chosen])
+        whole = replica * plan["dp"]
         if left is None:
             last = None
             break
@@ -108,17 +90,16 @@ def calendar(assessment) -> Calendar:
             used = min(whole, _ready(ready, day) // replica * replica)
             days = min(left * whole / max(used, 1e-9), end - day)
             if days > 0:
-                day, left = (
-                    enter(
-                        name,
-                        day,
-                        days,
-                        used,
-                        "training",
-                    ),
-                    left - days * used / whole,
+                left -= days * used / whole
+                day = enter(
+                    name,
+                    day,
+                    days,
+                    used,
+                    "training",
                 )
-        last, pause = day, chosen.phase.evaluation_hours / 24
+        last = day
+        pause = chosen.phase.evaluation_hours / 24
         day = enter(
             f"evaluation after {name}",
             day,
@@ -126,23 +107,23 @@ def calendar(assessment) -> Calendar:
             0,
             "before the next phase",
         )
-    demands = [_demand(chosen, text) for chosen in s.phases]
-    said = [f"the first step on day {start:,.1f}"]
+    demands = tuple(_demand(chosen, text) for chosen in s.phases)
+    said = (f"the first step on day {start:,.1f}",)
     return Calendar(
         entries=tuple(sorted(entries, key=lambda entry: entry["start_day"])),
         passages=tuple(passages),
-        demands=tuple(demands),
+        demands=demands,
         most_network=max(demands, key=lambda d: d["exposed_share"])["phase"],
         most_store=max(demands, key=lambda d: d["read_bytes_per_s"])["phase"],
         first_step_day=start,
         last_token_day=last,
-        lines=(*said, f"the last token on day {last:,.1f}") if last else tuple(said),
+        lines=(*said, f"the last token on day {last:,.1f}") if last else said,
     )
 
 
 def _ready(ready, day: float) -> int:
     """Devices that are ready on a day."""
-    return sum(part["devices"] for when, part in ready if when <= day)
+    return sum(devices for when, devices in ready if when <= day)
 
 
 def _passage(
@@ -152,7 +133,8 @@ def _passage(
 ) -> dict:
     """What lies between two phases."""
     axes = {a: (before.plan[a], after.plan[a]) for a in AXES if before.plan[a] != after.plan[a]}
-    old, new = before.phase.optimizer, after.phase.optimizer
+    old = before.phase.optimizer
+    new = after.phase.optimizer
     why = "another layout: saved by parameter, read under the next plan" if axes else "as written"
     return {
         "phase": after.phase.name,
@@ -165,8 +147,9 @@ def _passage(
 
 def _demand(chosen, text: int) -> dict:
     """What one phase asks of network and store."""
-    phase, step = chosen.phase, chosen.step
-    waits = sum(float(getattr(step, axis)) for axis in EXCHANGES) / float(step.total)
+    phase = chosen.phase
+    step = chosen.step
+    waits = sum(getattr(step, axis) for axis in EXCHANGES) / step.total
     read = phase.global_batch * phase.seq_len * text / chosen.step_s
     return {
         "phase": phase.name,

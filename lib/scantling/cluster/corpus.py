@@ -3,15 +3,16 @@ much; and which sequences a rank reads at a step."""
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from ..base.records import Assumed, Record, record
-from ..base.units import DAY_S
+from ..base.units import DAY_S, HOUR_S
 from ..catalogue.words import DEDUPS
 from .site import Site
 from .texts import rows
 
-HOUR_S = 3600.0
 # stage -> (share of its bytes that it leaves, rate of a core)
 STAGES = {
     "extract": ("extract_share", "extract_mbytes_per_s_per_core"),
@@ -64,36 +65,28 @@ def pipeline(
     spec = s.a.design.job.corpus
     given = spec.given() if spec else {}
     known = {row["field"]: (float(row["value"]), row["source"]) for row in rows("corpus")}
-    assumed = [
-        Assumed(f"job.corpus.{k}", v, why) for k, (v, why) in known.items() if k not in given
-    ]
-    take = {k: float(given.get(k, v)) for k, (v, _) in known.items()}
+    assumed = [Assumed(f"job.corpus.{k}", *row) for k, row in known.items() if k not in given]
+    take = {k: v for k, (v, _) in known.items()} | given
     kinds = given.get("dedup", DEDUPS)
     run = [name for name in STAGES if name not in DEDUPS or name in kinds]
     shares = [take.get(STAGES[name][0], 1.0) for name in run]
-    kept = float(np.prod(shares)) * take["tokens_per_byte"]
+    kept = prod(shares) * take["tokens_per_byte"]
     raw = given.get("raw_bytes", tokens / kept)
     if "raw_bytes" not in given:
         assumed.append(Assumed("job.corpus.raw_bytes", raw, "what the tokens need, seen once"))
-    sizes = raw * np.cumprod([1.0, *shares])
     made = raw * kept
-    sizes[-1] = made * token_bytes
-    hours = [float(size) / (take[STAGES[name][1]] * 1e6) / HOUR_S for name, size in zip(run, sizes)]
+    sizes = [*(raw * np.cumprod([1.0, *shares[:-1]])).tolist(), made * token_bytes]
     stages = tuple(
         Stage(
             stage=name,
-            bytes_in=float(before),
-            bytes_out=float(after),
+            bytes_in=before,
+            bytes_out=after,
             core_hours=spent,
             days=spent * HOUR_S / DAY_S / take["cores"],
             usd=spent * take["usd_per_core_hour"],
         )
-        for name, before, after, spent in zip(
-            run,
-            sizes,
-            sizes[1:],
-            hours,
-        )
+        for name, before, after in zip(run, sizes, sizes[1:])
+        for spent in [before / (take[STAGES[name][1]] * 1e6) / HOUR_S]
     )
     fetch = raw / (take["fetch_gbytes_per_s"] * 1e9) / DAY_S
     return Pipeline(
@@ -102,9 +95,9 @@ def pipeline(
         epochs=tokens / made,
         fetch_days=fetch,
         days=max(fetch, sum(stage.days for stage in stages)),
-        core_hours=sum(hours),
+        core_hours=sum(stage.core_hours for stage in stages),
         usd=sum(stage.usd for stage in stages),
-        shuffle_bytes=2 * float(sizes[-1]),
+        shuffle_bytes=2 * sizes[-1],
         assumed=tuple(assumed),
     )
 

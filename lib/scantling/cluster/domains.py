@@ -11,7 +11,7 @@ from ..base.units import DAY_S, YEAR_S
 from ..endure import elastic
 from .network.build import built
 from .placement import blocks
-from .site import Run, Site, site_of
+from .site import Run, Site
 from .texts import constant, fill, lines, number, source, texts
 
 LLAMA3_DAYS = 54.0
@@ -73,10 +73,6 @@ class Domains(Record):
     planned_cost: float
     advice: Lines
 
-    def row(self, id: str) -> DomainLoss:
-        """The row of one domain. Raises KeyError for an unknown one."""
-        return {one.id: one for one in self.rows}[id]
-
 
 def replicas_hit(
     size: int,
@@ -94,12 +90,12 @@ def replicas_hit(
     each of another replica until all are hit.
     """
     starts = np.arange(0, devices, size)
-    ends = np.minimum(starts + size, devices)
-    hit = (ends - 1) // block - starts // block + 1
+    last = np.minimum(starts + size, devices) - 1
+    hit = last // block - starts // block + 1
     return int(min(hit.max(), replicas))
 
 
-def domains(assessment) -> Domains:
+def domains(s: Site) -> Domains:
     """The failure domains of a design, from one process to the building.
 
     Rates: causes by the counts of Llama 3's Table 5 at the design's own rate; 1 % of all failures
@@ -112,7 +108,6 @@ def domains(assessment) -> Domains:
     work (first-order sums overstate it at short times between failures). Waiting for nodes beyond
     the spares is the smaller of one repair and shrinking.
     """
-    s = site_of(assessment)
     table = known_domains(s)
     losses = {d["id"]: _loss_s(s, d) for d in table}
     counted = [d for d in table if not d.get("planned") and not d.get("apart")]
@@ -120,15 +115,7 @@ def domains(assessment) -> Domains:
     bad = s.e.badput
     exact = bad["detection"] + bad["restart"] + bad["lost work"]
     factor = exact / first if first > 0 else 1.0
-    rows = tuple(
-        _row(
-            s,
-            d,
-            losses[d["id"]],
-            1.0 if d.get("apart") else factor,
-        )
-        for d in table
-    )
+    rows = tuple(_row(s, d, losses[d["id"]], 1.0 if d.get("apart") else factor) for d in table)
     waits = {x.id: (x.events_per_run or 0.0) * x.wait_s / DAY_S / s.run.days for x in rows}
     inside = {d["id"] for d in counted}
     costs = sum((x.goodput_cost or 0.0) - waits[x.id] for x in rows if x.id in inside)
@@ -136,7 +123,7 @@ def domains(assessment) -> Domains:
         run=s.run,
         order="tp, cp, dp, pp",
         compact_order="tp, cp, pp, dp",
-        expert_span=min(s.plan["dp"], s.expert_span),
+        expert_span=s.tied_replicas,
         rows=rows,
         goodput=s.e.goodput,
         unplanned_cost=costs - waits["pod-maintenance"],
@@ -149,25 +136,25 @@ def domains(assessment) -> Domains:
 def _loss_s(s: Site, domain: dict) -> float:
     """Seconds of one event: a stop that is planned saves first; others are detected and lose half a
     period."""
-    e = s.e
     if domain.get("planned"):
-        return s.save_s + e.restart_s
-    return e.detect_s + e.restart_s + e.checkpoint_durable_s + s.period_s / 2
+        return s.save_s + s.e.restart_s
+    return s.failure_s
 
 
 def known_domains(s: Site) -> Rows:
     """Rows of tables/domains.yaml that this site has, with sizes and events a day."""
     cluster = s.cluster
     used = s.used
-    torus = s.torus
     often = s.e.failures_per_day
+    domain = cluster.scale_up_domain
+    switched = not s.torus
     unit, _, rack = blocks(cluster)
     leaf = unit // s.per_node
-    rack = min(cluster.scale_up_domain if s.racks_join else rack, used)
-    circuits = built(cluster)[0].circuits // -(-cluster.devices // cluster.scale_up_domain)
+    rack = min(domain if s.racks_join else rack, used)
+    circuits = built(cluster)[0].circuits // -(-cluster.devices // domain)
     chips = int(constant("cube"))
-    slice_ = min(cluster.scale_up_domain, used)
-    leaves = used > leaf * s.per_node and not torus
+    slice_ = min(domain, used)
+    leaves = used > leaf * s.per_node and switched
     share = often | {
         "host": often["node"] + often["maintenance"] + often["storage"],
         "link": often["link"] + (0.0 if leaves else often["switch"]),
@@ -182,12 +169,12 @@ def known_domains(s: Site) -> Rows:
         slice=slice_,
         optical=circuits * -(-used // slice_) * number("R096") / 100 if slice_ > chips else 0.0,
         leaf=leaf,
-        wired=not torus and used > s.per_node,
+        wired=switched and used > s.per_node,
         several_nodes=used > s.per_node,
         rack=rack,
-        link="a link of the torus or its cable"
-        if torus
-        else "a card, cable or transceiver: one rail of one node",
+        link="a card, cable or transceiver: one rail of one node"
+        if switched
+        else "a link of the torus or its cable",
         rack_loss="NVLink rack: switch tray, busbar or leak"
         if s.racks_join
         else "rack: busbar, PDU or top-of-rack power",
@@ -205,25 +192,19 @@ def _row(
     loss: float,
     factor: float,
 ) -> DomainLoss:
-    plan, used, run, rate = s.plan, s.used, s.run, domain["rate"]
-    dp = plan["dp"]
-    block = plan["tp"] * plan["cp"]
-    span = min(dp, s.expert_span)
+    used, run, rate, dp = s.used, s.run, domain["rate"], s.plan["dp"]
+    block = s.plan["tp"] * s.plan["cp"]
+    span = s.tied_replicas
     devices = min(domain["devices"], used)
     scattered = domain.get("scattered", False)
     # a rail has one device in each of its nodes
     nodes = devices if scattered else -(-devices // s.per_node)
     whole = scattered or domain.get("whole_nodes")
     size = min(nodes * s.per_node, used) if whole else devices
-    hit = replicas_hit(
-        size,
-        block,
-        dp,
-        used,
-    )
+    hit, compact = (replicas_hit(size, ranks, dp, used) for ranks in (block, s.replica))
     stalled = min(dp, -(-hit // span) * span)
     evicted = -(-size // s.per_node) if domain.get("evicts", True) else 0
-    covered = evicted <= s.spares + s.idle_nodes
+    covered = evicted <= s.standbys
     wait = 0.0 if covered else _wait_s(s, stalled)
     total = loss + wait
     events = cost = days = most = None
@@ -242,15 +223,10 @@ def _row(
         **{k: domain[k] for k in ("id", "what", "copy")},
         devices=devices,
         nodes=nodes,
-        count=max(1, -(-used // (size if scattered and nodes > 1 else devices))),
+        count=-(-used // (size if scattered and nodes > 1 else devices)),
         replicas=hit,
         replicas_stalled=stalled,
-        replicas_compact=replicas_hit(
-            size,
-            block * plan["pp"],
-            dp,
-            used,
-        ),
+        replicas_compact=compact,
         of_replicas=dp,
         events_per_run=events,
         at_most_per_run=most,
@@ -274,20 +250,15 @@ def _wait_s(s: Site, stalled: int) -> float:
     dp = s.plan["dp"]
     if dp <= stalled:
         return repair
-    shrunk = elastic.wait_or_shrink(
-        repair,
-        s.micro_batches,
-        dp,
-        lost=stalled,
-    )
+    shrunk = elastic.wait_or_shrink(repair, s.micro_batches, dp, lost=stalled)
     return min(repair, shrunk["shrink_loss_s"])
 
 
 def _advice(s: Site, rows) -> Lines:
     """What the table says to do, each line only where it holds."""
     dp = s.plan["dp"]
-    spares = s.spares + s.idle_nodes
-    span = min(dp, s.expert_span)
+    spares = s.standbys
+    span = s.tied_replicas
     wide = [
         x
         for x in rows

@@ -17,7 +17,7 @@ from ..base.records import Lines, Record, Rows, record
 from ..endure.failures import rack_devices
 from ..physics.traffic import expert_copies
 from .network.build import built
-from .site import Site, site_of
+from .site import Site
 
 AXES = KIT = ("tp", "cp", "dp", "pp")
 LLAMA3 = ("tp", "cp", "pp", "dp")
@@ -90,7 +90,7 @@ class Layout:
         sizes = [self.sizes[a] for a in reversed(self.order)]
         grid = np.arange(self.devices, dtype=np.int32).reshape(sizes)
         last = np.moveaxis(grid, len(sizes) - 1 - self.order.index(axis), -1)
-        return np.ascontiguousarray(last.reshape(-1, self.sizes[axis]))
+        return last.reshape(-1, self.sizes[axis])
 
     def crossings(
         self,
@@ -142,38 +142,24 @@ class Placement(Record):
         repr=False,
     )
 
-    def as_dict(self) -> dict:
-        out = super().as_dict()
-        del out["layout"], out["experts"]
-        return out
-
-    def per(self, block: str) -> int:
-        """Devices of a block: domain, node, rack, unit or pod."""
-        return self.layout.per(block)
-
 
 def layouts(plan: dict, *, order=KIT, **blocks: int) -> tuple[Layout, Layout | None]:
     """(layout of the dense axes, of the experts or None) of a plan on blocks of those sizes
     [devices]: per_node, per_domain, per_rack, per_unit, per_pod, per_site."""
-    sizes = {axis: plan[axis] for axis in AXES}
     dense = Layout(
-        sizes=sizes,
+        sizes={axis: plan[axis] for axis in AXES},
         order=order,
         **blocks,
     )
-    ep = plan.get("ep") or 1
-    etp = plan.get("etp") or 1
-    stage = dense.devices // sizes["pp"]
-    if ep * etp == 1 or stage % (ep * etp):
+    own = {axis: plan.get(axis) or 1 for axis in ("etp", "ep")}
+    packed = prod(own.values())
+    stage = dense.devices // plan["pp"]
+    if packed == 1 or stage % packed:
         return dense, None
+    own |= {"edp": stage // packed, "pp": plan["pp"]}
     return dense, replace(
         dense,
-        sizes={
-            "etp": etp,
-            "ep": ep,
-            "edp": stage // (ep * etp),
-            "pp": sizes["pp"],
-        },
+        sizes=own,
         order=EXPERT_AXES,
     )
 
@@ -208,25 +194,22 @@ def _few(rows: np.ndarray, most: int = 256) -> np.ndarray:
     return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(int)]
 
 
-def placement(assessment) -> Placement:
+def placement(s: Site) -> Placement:
     """Placement of the main phase's plan on its cluster, with the leaf units and pods of the
     network blueprint."""
-    s = site_of(assessment)
     cluster = s.cluster
     unit, pod, rack = blocks(cluster)
     sizes = {
-        "per_node": s.cluster.devices_per_node,
+        "per_node": s.per_node,
         "per_domain": cluster.scale_up_domain,
         "per_rack": rack,
-    }
-    sizes |= {
         "per_unit": unit,
         "per_pod": pod,
     }
     dense, experts = layouts(
         s.plan,
         **sizes,
-        per_site=max(cluster.devices // s.sites, 1),
+        per_site=cluster.devices // s.sites,
     )
     n = dense.devices
     found = [describe(dense, a) for a in AXES]
@@ -269,15 +252,8 @@ def _nodes(layout: Layout) -> dict:
 
 def _first_replica(layout: Layout) -> dict:
     """Ranks of the first data-parallel replica, with their nodes, racks and coordinates."""
-    tp, cp, pp = (np.arange(layout.sizes[a]) for a in ("tp", "cp", "pp"))
-    ranks = np.sort(
-        layout.rank(
-            tp=tp,
-            cp=cp[:, None],
-            pp=pp[:, None, None],
-        ),
-        axis=None,
-    )
+    every = np.arange(layout.devices)
+    ranks = every[layout.coordinates(every)["dp"] == 0]
     at = layout.coordinates(ranks)
     del at["dp"]
     return {
@@ -295,7 +271,7 @@ def blocks(cluster) -> tuple[int, int, int]:
     if fabric.kind == "torus":
         slice_ = min(cluster.scale_up_domain, cluster.devices)
         return slice_, slice_, rack
-    per_card = cluster.devices / max(fabric.endpoints, 1)
+    per_card = cluster.devices / fabric.endpoints
     return (
         max(cluster.devices_per_node, round(fabric.unit_endpoints * per_card)),
         min(cluster.pod_devices or cluster.devices, cluster.devices),
@@ -342,6 +318,8 @@ def bytes_over(
     outside the sender's domain.
     """
     out = {}
+    if per >= layout.devices:
+        return out
     for axis in AXES:
         if layout.sizes[axis] < 2 or not sent.get(axis):
             continue
@@ -372,18 +350,13 @@ def _orders(s: Site, kit: Layout) -> Rows:
         layout = replace(kit, order=order)
         row = {"order": "-".join(order)}
         for name in ("domain", "unit", "pod"):
-            per = layout.per(name)
-            by = (
-                bytes_over(
-                    layout,
-                    per,
-                    sent,
-                    ep,
-                    etp,
-                    vpp,
-                )
-                if per < layout.devices
-                else {}
+            by = bytes_over(
+                layout,
+                layout.per(name),
+                sent,
+                ep,
+                etp,
+                vpp,
             )
             row |= {
                 f"over_{name}": by,

@@ -13,8 +13,10 @@ from ..base.units import DAY_S
 from ..endure.cost import Z80
 from .risks.register import risks
 from .site import Site, site_of
+from .texts import columns
 
-DRAWS, SEED = 8192, 0
+DRAWS = 8192
+SEED = 0
 # what the draws hold by themselves: the band of the step, the spread of the price
 DRAWN = ("slow-step", "price")
 
@@ -33,34 +35,22 @@ def promise(assessment) -> dict | None:
     """
     if not assessment.phases or assessment.days is None:
         return None
-    s, rng = site_of(assessment), np.random.default_rng(SEED)
+    s = site_of(assessment)
+    rng = np.random.default_rng(SEED)
     ends = (assessment.days_low, assessment.days, assessment.days_high)
     days = assessment.days * _between(rng, *ends)
     lost = _failures(s, rng) / DAY_S
-    start = float(sum(s.e.first_step_s.values())) / DAY_S
+    start = sum(s.e.first_step_s.values()) / DAY_S
     run = days + lost - lost.mean() + start
     found = [x for x in risks(s).rows if not x.in_headline and x.id not in DRAWN]
     struck = [rng.random(DRAWS) < x.likelihood for x in found]
-    late = sum((hit * x.impact_days for hit, x in zip(struck, found)), np.zeros(DRAWS))
-    by = [
-        {
-            "what": what,
-            "days": float(value),
-            "usd": s.run.usd(float(value)),
-        }
-        for what, value in (
-            ("the band of the step", days.mean() - assessment.days),
-            ("the first start", start),
-        )
-    ]
-    by += [
-        {
-            "what": x.risk,
-            "days": x.expected_days,
-            "usd": x.expected_usd,
-        }
-        for x in found
-    ]
+    late = sum(hit * x.impact_days for hit, x in zip(struck, found)) + np.zeros(DRAWS)
+    own = {"the band of the step": float(days.mean()) - assessment.days, "the first start": start}
+    by = columns(
+        what=[*own, *(x.risk for x in found)],
+        days=[*own.values(), *(x.expected_days for x in found)],
+        usd=[*map(s.run.usd, own.values()), *(x.expected_usd for x in found)],
+    )
     cost = None
     if s.run.usd_per_day is not None and s.cost is not None:
         price = [getattr(s.cost, f"usd_per_device_hour{end}") for end in ("_low", "", "_high")]
@@ -78,12 +68,12 @@ def promise(assessment) -> dict | None:
 def _said(key: str, drawn) -> dict:
     """Mean, median and P90 of a drawn figure; None where it is not known."""
     if drawn is None:
-        return {f"{key}_{end}": None for end in ("mean", "p50", "p90")}
-    middle, late = np.quantile(drawn, (0.5, 0.9))
+        return dict.fromkeys((f"{key}_mean", f"{key}_p50", f"{key}_p90"))
+    middle, late = np.quantile(drawn, (0.5, 0.9)).tolist()
     return {
         f"{key}_mean": float(drawn.mean()),
-        f"{key}_p50": float(middle),
-        f"{key}_p90": float(late),
+        f"{key}_p50": middle,
+        f"{key}_p90": late,
     }
 
 
@@ -96,22 +86,19 @@ def _between(
     """Draws of value / middle, log-normal on each side, 80 % of them from low to high."""
     z = rng.standard_normal(DRAWS) / Z80
     down, up = (math.log(max(a / b, 1.0)) for a, b in ((middle, low), (high, middle)))
-    return np.exp(
-        z
-        * np.where(
-            z < 0,
-            down,
-            up,
-        )
+    side = np.where(
+        z < 0,
+        down,
+        up,
     )
+    return np.exp(z * side)
 
 
 def _failures(s: Site, rng):
     """Seconds that failures cost in each drawn run: a compound Poisson sum, what one loses uniform
     over a period (the sum of n of them normal)."""
     n = rng.poisson(min(s.failures_per_day * s.run.days, 1e9), DRAWS)
-    each = s.e.recovery_s + s.e.checkpoint_durable_s + s.period_s / 2
-    return n * each + rng.standard_normal(DRAWS) * np.sqrt(n / 12) * s.period_s
+    return n * s.failure_s + rng.standard_normal(DRAWS) * np.sqrt(n / 12) * s.period_s
 
 
 def said(assessment, advice: bool = True) -> dict:

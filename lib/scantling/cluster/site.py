@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 
-import numpy as np
-
 from ..base.records import Known, Record, record
+from ..base.show import scalar
 from ..base.units import DAY_S
 from ..catalogue.families import family
 from ..catalogue.models.shape import Model
@@ -88,7 +87,7 @@ class Site:
 
     @property
     def sites(self) -> int:
-        return max(1, self.cluster.sites)
+        return self.cluster.sites
 
     @property
     def torus(self) -> bool:
@@ -121,7 +120,22 @@ class Site:
     @property
     def evictions_per_s(self) -> float:
         """Failures that take a node out of the job."""
-        return float(self.e.evictions_per_s)
+        return self.e.evictions_per_s
+
+    @property
+    def in_repair(self) -> float:
+        """Nodes in repair on average."""
+        return self.evictions_per_s * self.e.repair_s
+
+    @property
+    def failure_s(self) -> float:
+        """What one failure costs: detection, restart, the work since the last durable copy."""
+        return self.e.recovery_s + self.e.checkpoint_durable_s + self.period_s / 2
+
+    @property
+    def tokens(self) -> float:
+        """Of all phases, as far as they name any."""
+        return sum(c.phase.tokens or 0.0 for c in self.phases)
 
     @property
     def save_s(self) -> float:
@@ -136,6 +150,11 @@ class Site:
     @property
     def spares(self) -> int:
         return self.e.spares
+
+    @property
+    def standbys(self) -> int:
+        """Nodes that can take the place of a lost one: spares and those left idle."""
+        return self.spares + self.idle_nodes
 
     @property
     def period_s(self) -> float:
@@ -155,7 +174,12 @@ class Site:
     def expert_span(self) -> int:
         """Replicas that one group of experts ties together."""
         p = self.plan
-        return max(1, -(-p["ep"] * p["etp"] // (p["tp"] * p["cp"])))
+        return -(-p["ep"] * p["etp"] // (p["tp"] * p["cp"]))
+
+    @property
+    def tied_replicas(self) -> int:
+        """Those that a replica's loss stops, itself among them."""
+        return min(self.plan["dp"], self.expert_span)
 
     @property
     def shared_step(self) -> float:
@@ -207,8 +231,7 @@ def plain_numbers(record):
 def _number(value):
     if isinstance(value, dict):
         return {k: _number(v) for k, v in value.items()}
-    one = isinstance(value, np.ndarray | np.generic) and value.size == 1
-    return value.item() if one else value
+    return scalar(value)
 
 
 def ettr(e: Endurance, interval_s: Known = None) -> float:
@@ -221,11 +244,6 @@ def ettr(e: Endurance, interval_s: Known = None) -> float:
         restart_s=e.restart_s,
         down_s=e.detect_s,
     )
-
-
-def run_of(a: Assessment | Site) -> Run:
-    """Length and price of a design's run."""
-    return site_of(a).run
 
 
 def _run(
@@ -247,7 +265,7 @@ def _run(
     return Run(
         days=days if known else HORIZON_DAYS,
         of_the_run=known,
-        usd_per_day=None if usd is None else usd,
+        usd_per_day=usd,
         devices_paid=paid,
         nodes=cluster.nodes,
     )

@@ -14,8 +14,8 @@ from ..base.units import DAY_S
 from ..endure import storage
 from ..endure.checkpoint import COMMIT_S, LOAD_S, WIRE_SHARE, per_writer
 from .corpus import Pipeline, pipeline
-from .site import Run, Site, ettr, site_of
-from .texts import constant, fill, rows, texts
+from .site import Run, Site, ettr
+from .texts import columns, constant, fill, rows, texts
 
 TIB = 2.0**40
 MONTH_DAYS = 365.25 / 12
@@ -91,17 +91,13 @@ class Stores(Record):
     worth_of_twice_the_rate: dict
     lines: Lines
 
-    def need(self, what: str) -> Need:
-        """The need of that name. Raises KeyError for an unknown one."""
-        return {n.what: n for n in reversed(self.needs)}[what]
-
 
 def copies_kept(e) -> int:
     """Copies on the file system: those that a corruption found late needs, at least three."""
     return max(int(np.max(e.retention)), int(constant("copies_kept")))
 
 
-def stores(assessment) -> Stores:
+def stores(s: Site) -> Stores:
     """Size the three tiers of a design's storage and judge the catalogue's stores against them.
 
     File system: written B / (interval + stall), so that a save is durable before the next begins;
@@ -115,7 +111,6 @@ def stores(assessment) -> Stores:
     month are the catalogue's; appliances have none. A figure that nobody has published is named,
     not guessed.
     """
-    s = site_of(assessment)
     e, plan, cluster, size, nodes = s.e, s.plan, s.cluster, s.e.checkpoint_bytes, s.used_nodes
     plain = plan["sharding"] == "none"
     wrote = per_writer(
@@ -135,24 +130,19 @@ def stores(assessment) -> Stores:
     )
     has = storage.rates(cluster, nodes)
     object_bytes = room["object_store"] + text.raw_bytes + text.bytes
-    values = {
-        "size": size,
-        "volume": volume,
-        "text": text,
-        "has": has,
-        "keep": keep,
-        "milestones": milestones,
-    }
     needs = needed(
         s,
-        room["provisioned"],
-        object_bytes,
-        values,
+        size=size,
+        volume=volume,
+        text=text,
+        has=has,
+        keep=keep,
+        milestones=milestones,
+        provisioned=room["provisioned"],
+        object_bytes=object_bytes,
     )
     worst = max((n for n in needs if n.load is not None), key=lambda n: n.load)
-    market = Market(s, needs)
-    found = [c for x in catalogue.storages().values() if (c := market.candidate(x)) is not None]
-    found.sort(key=_rank)
+    found = candidates(s, needs)
     nvme = _ok(cluster.nvme_bytes)
     twice = _twice(
         s,
@@ -165,9 +155,9 @@ def stores(assessment) -> Stores:
         checkpoint_bytes=size,
         period_s=s.period_s,
         bytes_per_node=size / nodes,
-        writers=int(wrote["writers"]),
+        writers=wrote["writers"],
         file_bytes=wrote["bytes_per_writer"],
-        files_per_s=float(wrote["writers"]) / max(e.checkpoint_durable_s, COMMIT_S),
+        files_per_s=wrote["writers"] / max(e.checkpoint_durable_s, COMMIT_S),
         restart_read_bytes=volume,
         written_bytes_per_day=size * DAY_S / s.period_s,
         burst_drive_writes_per_day=nvme and 2 * size / nodes * DAY_S / s.period_s / nvme,
@@ -186,19 +176,15 @@ def stores(assessment) -> Stores:
             worst,
             found,
             twice,
-            market.provider,
+            provider_of(cluster),
         ),
     )
 
 
 def corpus(s: Site) -> storage.Corpus:
     """The corpus of the run; of so many days where the design names no tokens."""
-    tokens = (
-        sum(c.phase.tokens or 0.0 for c in s.phases)
-        or s.batch_tokens * s.run.days * DAY_S / s.step_s
-    )
     return storage.corpus(
-        tokens,
+        s.tokens or s.batch_tokens * s.run.days * DAY_S / s.step_s,
         s.model.vocab,
         step_s=s.step_s,
         global_batch_tokens=s.batch_tokens,
@@ -206,46 +192,29 @@ def corpus(s: Site) -> storage.Corpus:
     )
 
 
-def needed(
-    s: Site,
-    provisioned: float,
-    object_bytes: float,
-    values: dict,
-) -> tuple[Need, ...]:
+def needed(s: Site, *, size: float, volume: float, **values) -> tuple[Need, ...]:
     """What each tier must carry: rows of tables/needs.csv."""
-    size = values["size"]
-    recovery = s.e.detect_s + s.e.restart_s
-    nodes = s.used_nodes
-    nic = s.cluster.scale_out_bytes_per_s * s.cluster.devices_per_node
+    recovery = s.e.recovery_s
+    node_bytes = size / s.used_nodes
     daily = constant("milestone_s")
     table = fill(
         rows("needs"),
         s,
         **values,
-        provisioned=provisioned,
-        object_bytes=object_bytes,
+        size=size,
+        volume=volume,
         recovery=recovery,
-        node_bytes=size / nodes,
-        peer=size / nodes / s.period_s,
-        wire=nic * WIRE_SHARE,
+        node_bytes=node_bytes,
+        peer=node_bytes / s.period_s,
+        wire=s.cluster.scale_out_bytes_per_s * s.per_node * WIRE_SHARE,
         wire_share=WIRE_SHARE,
         write=size / s.period_s,
-        node_write=size / s.period_s / nodes,
-        read=values["volume"] / (constant("read_share") * recovery) if recovery > 0 else 0.0,
+        read=volume / (constant("read_share") * recovery) if recovery > 0 else 0.0,
         batch=s.batch_tokens,
         daily_write=size / daily + size / (constant("milestone_time") * daily),
     )
-    return tuple(_need(**row) for row in table)
-
-
-def _need(needed, has, **row) -> Need:
-    has = _ok(has)
-    return Need(
-        needed=needed,
-        has=has,
-        load=None if has is None else (needed / has),
-        **row,
-    )
+    known = [row | {"has": _ok(row["has"])} for row in table]
+    return tuple(Need(**row, load=row["has"] and row["needed"] / row["has"]) for row in known)
 
 
 def _ok(value) -> Known:
@@ -261,74 +230,65 @@ def provider_of(cluster) -> str:
     return catalogue.fabric(cluster.scale_out).provider
 
 
-class Market:
-    """The catalogue's stores against the needs of one site."""
-
-    def __init__(
-        self,
-        s: Site,
-        needs: tuple[Need, ...],
-    ):
-        self.run, self.provider = s.run, provider_of(s.cluster)
-        self.wants = {
-            tier: {
-                n.what: n.needed
-                for n in needs
-                if n.tier == tier and n.what in ("write", "capacity")
-            }
-            for tier in ("file system", "object store")
+def candidates(s: Site, needs: tuple[Need, ...]) -> list[Candidate]:
+    """The catalogue's stores against the needs of one site, best first."""
+    wants = {
+        tier: {
+            n.what: n.needed for n in needs if n.tier == tier and n.what in ("write", "capacity")
         }
-        reads = [n.needed for n in needs if n.what in ("read at restart", "ingest")]
-        self.wants["file system"]["read"] = max(reads)
+        for tier in ("file system", "object store")
+    }
+    reads = [n.needed for n in needs if n.what in ("read at restart", "ingest")]
+    wants["file system"]["read"] = max(reads)
+    found = (_candidate(s, store, wants) for store in catalogue.storages().values())
+    return sorted(filter(None, found), key=_rank)
 
-    def candidate(self, store) -> Candidate | None:
-        """One store judged; None for what is no store of a tier, or has no published rate."""
-        if store.kind in ("local", "requirement", "block ro"):
-            return None
-        tier = "object store" if store.kind == "object" else "file system"
-        want = self.wants[tier]
-        known = _published(store)
-        known = {k: known[k] for k in want}
-        rates = {k: v for k, v in known.items() if k != "capacity"}
-        if tier == "file system" and not any(rates.values()):
-            return None
-        elastic = store.kind in ("object", "cloud parallel fs")  # of a capacity that nobody states
-        missing = [k for k in known if known[k] is None and not (k == "capacity" and elastic)]
-        sold = store.scope in ("appliance", "TiB")
-        pieces = None
-        if sold:
-            rated = [want[k] / v for k, v in known.items() if v]
-            pieces = np.ceil(max(rated)) if rated else None
-            known = {k: v and pieces and v * pieces for k, v in known.items()}
-        misses = tuple(
-            {
-                "what": k,
-                "needed": want[k],
-                "has": v,
-                "short_by": want[k] / v,
-            }
-            for k, v in known.items()
-            if v is not None and v < want[k] * (1 - 1e-9)
-        )
-        held = pieces * TIB if store.scope == "TiB" and pieces else want["capacity"]
-        month = held / 1e9 * store.usd_per_gb_month if _ok(store.usd_per_gb_month) else None
-        own = self.provider in ("AWS", "GCP", "Azure")
-        rated = tier == "object store" or not {"write", "read"} & set(missing)
-        return Candidate(
-            **{k: getattr(store, k) for k in SAME},
-            tier=tier,
-            within_reach=store.sold_by == self.provider if own else bool(store.sold_by),
-            pieces=pieces,
-            piece=store.scope if sold else "",
-            write_bytes_per_s=known.get("write"),
-            read_bytes_per_s=known.get("read"),
-            capacity_bytes=known.get("capacity"),
-            meets=not misses and rated,
-            misses=misses,
-            unknown=tuple(missing),
-            usd_per_month=month,
-            usd_per_run=None if month is None else month * self.run.days / MONTH_DAYS,
-        )
+
+def _candidate(s: Site, store, wants: dict) -> Candidate | None:
+    """One store judged; None for what is no store of a tier, or has no published rate."""
+    if store.kind in ("local", "requirement", "block ro"):
+        return None
+    tier = "object store" if store.kind == "object" else "file system"
+    want = wants[tier]
+    published = _published(store)
+    if tier == "file system" and not (published["write"] or published["read"]):
+        return None
+    known = {k: published[k] for k in want}
+    elastic = store.kind in ("object", "cloud parallel fs")  # of a capacity that nobody states
+    missing = [k for k in known if known[k] is None and not (k == "capacity" and elastic)]
+    sold = store.scope in ("appliance", "TiB")
+    pieces = None
+    if sold:
+        pieces = np.ceil(max(want[k] / v for k, v in known.items() if v))
+        known = {k: v and v * pieces for k, v in known.items()}
+    short = [k for k, v in known.items() if v and v < want[k] * (1 - 1e-9)]
+    misses = columns(
+        what=short,
+        needed=[want[k] for k in short],
+        has=[known[k] for k in short],
+        short_by=[want[k] / known[k] for k in short],
+    )
+    held = pieces * TIB if store.scope == "TiB" else want["capacity"]
+    price = _ok(store.usd_per_gb_month)
+    month = price and held / 1e9 * price
+    provider = provider_of(s.cluster)
+    own = provider in ("AWS", "GCP", "Azure")
+    rated = tier == "object store" or not {"write", "read"} & set(missing)
+    return Candidate(
+        **{k: getattr(store, k) for k in SAME},
+        tier=tier,
+        within_reach=store.sold_by == provider if own else bool(store.sold_by),
+        pieces=pieces,
+        piece=store.scope if sold else "",
+        write_bytes_per_s=known.get("write"),
+        read_bytes_per_s=known.get("read"),
+        capacity_bytes=known.get("capacity"),
+        meets=not misses and rated,
+        misses=misses,
+        unknown=tuple(missing),
+        usd_per_month=month,
+        usd_per_run=month and month * s.run.days / MONTH_DAYS,
+    )
 
 
 def _published(store) -> dict:
@@ -361,15 +321,17 @@ def _twice(
     """What twice the store's rate is worth: shorter until durable, shorter loads; goodput gained,
     dollars a month. The interval stays."""
     e = s.e
-    write = min(has.write_bytes_per_s, s.used_nodes * has.node_write_bytes_per_s)
-    read = min(has.read_bytes_per_s, s.used_nodes * has.node_read_bytes_per_s)
+    nodes = s.used_nodes
+    write = min(has.write_bytes_per_s, nodes * has.node_write_bytes_per_s)
+    read = min(has.read_bytes_per_s, nodes * has.node_read_bytes_per_s)
     durable = e.checkpoint_durable_s - size / write / 2
     now = ettr(e)
-    faster = {
-        "checkpoint_durable_s": max(durable, 0.0),
-        "restart_s": max(e.restart_s - volume / read / 2, 0.0),
-    }
-    gain = e.goodput * (ettr(replace(e, **faster)) / now - 1) if now > 0 else 0.0
+    faster = replace(
+        e,
+        checkpoint_durable_s=max(durable, 0.0),
+        restart_s=max(e.restart_s - volume / read / 2, 0.0),
+    )
+    gain = e.goodput * (ettr(faster) / now - 1) if now > 0 else 0.0
     return {
         "goodput_gain": gain,
         "days_gained": s.run.days * gain,
@@ -388,26 +350,14 @@ def _lines(
     words = texts("advice", "stores")
     then = words["over"].get(worst.what, words["over else"]) if worst.load > 1 else words["first"]
     then = fill(then, taken=constant("read_share") * worst.load)
-    out = [
-        fill(
-            words["worst"],
-            worst=worst,
-            then=then,
-        )
-    ]
+    out = [fill(words["worst"], worst=worst, then=then)]
 
     def add(text: str, c: Candidate, **more):
-        many = f"{c.pieces:,.0f} TiB" if c.pieces and c.piece == "TiB" else ""
-        if c.pieces and not many:
-            many = several(int(c.pieces), c.piece)
-        out.append(
-            fill(
-                words[text],
-                c=c,
-                many=f" ({many})" if many else "",
-                **more,
-            )
-        )
+        many = ""
+        if c.piece:
+            plural = "TiB" if c.piece == "TiB" else ""
+            many = f" ({several(int(c.pieces), c.piece, plural)})"
+        out.append(fill(words[text], c=c, many=many, **more))
 
     for tier in ("file system", "object store"):
         good = [c for c in found if c.tier == tier and c.meets and c.within_reach]

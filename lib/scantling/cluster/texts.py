@@ -6,10 +6,9 @@ from functools import cache, reduce
 from operator import getitem
 from pathlib import Path
 
-import numpy as np
-
 from .. import catalogue
 from ..base.records import Lines, Rows
+from ..base.show import scalar
 from ..base.words import Filler, table, table_rows
 
 TABLES = Path(__file__).with_name("tables") / "texts"
@@ -22,11 +21,7 @@ def rows(name: str) -> Rows:
 
 def texts(name: str, *keys: str):
     """Texts of tables/NAME.yaml, or what stands there under those keys."""
-    return reduce(
-        getitem,
-        keys,
-        table(TABLES, name),
-    )
+    return reduce(getitem, keys, table(TABLES, name))
 
 
 @cache
@@ -46,19 +41,9 @@ class _Cells(Filler):
     def number(self, path: str):
         """The value of `2.5`, `name`, `name.field` or `2.5 * name.field`."""
         factor, _, path = path.rpartition(" * ")
-        if path.replace(
-            ".",
-            "",
-            1,
-        ).isdigit():
+        if path[0].isdigit():
             return float(path)
-        value = self.get_field(
-            path,
-            (),
-            {},
-        )[0]
-        if isinstance(value, np.ndarray | np.generic) and value.size == 1:
-            value = value.item()
+        value = scalar(self.get_field(path, (), {})[0])
         return float(factor) * value if factor else value
 
     def fill(self, cell):
@@ -94,35 +79,26 @@ def fill(cell, site=None, /, **values):
 
 def lines(table, site=None, /, **values) -> Lines:
     """What the rows of a table `say`, those that apply."""
-    return tuple(
-        row["say"]
-        for row in fill(
-            table,
-            site,
-            **values,
-        )
-    )
+    return tuple(row["say"] for row in fill(table, site, **values))
 
 
 def records(cls, table, site=None, /, **values) -> tuple:
     """One record of `cls` for each row of a table, filled."""
-    return tuple(
-        cls(**row)
-        for row in fill(
-            table,
-            site,
-            **values,
-        )
-    )
+    return tuple(cls(**row) for row in fill(table, site, **values))
+
+
+def columns(**of) -> Rows:
+    """Rows of columns of one length: one mapping for each place in them."""
+    return tuple(dict(zip(of, row)) for row in zip(*of.values()))
 
 
 def number(id: str) -> float:
     """The figure of a published fact (catalogue/reliability.csv), in the unit printed there. Raises
     ValueError where it is not one number."""
-    value = _facts()[id].number
-    if value != value:
-        raise ValueError(f"{id} is not one number: {_facts()[id].value!r}")
-    return value
+    fact = _facts()[id]
+    if fact.number != fact.number:
+        raise ValueError(f"{id} is not one number: {fact.value!r}")
+    return fact.number
 
 
 def source(*ids: str) -> str:

@@ -10,9 +10,9 @@ from ..base.records import record
 from ..catalogue.hardware import known_link
 
 RNG_BYTES_PER_RANK = (
-    5056 + 16 + 2500 + 2500
+    5056.0 + 16 + 2500 + 2500
 )  # torch CPU (mt19937), CUDA (Philox seed and offset), numpy, Python
-LOADER_BYTES_PER_READER = 4096  # shard, offset and shuffle state of one data-parallel reader
+LOADER_BYTES_PER_READER = 4096.0  # shard, offset and shuffle state of one data-parallel reader
 
 # planning, synchronising and pinning of a well-made asynchronous save: 0.34-0.59 s blocked
 # (ByteCheckpoint, Table 8)
@@ -22,6 +22,7 @@ BLOCK_S = 0.5
 COMMIT_S = 20.0
 LOAD_S = 120.0  # opening, planning and resharding of a load: 129-266 s end to end (same table)
 HOST_COPY_SHARE = 0.5  # of the host link's rate in a device-to-host copy of many tensors
+OBJECTS_BYTES_PER_S = 100e9  # of an object store
 WIRE_SHARE = 0.25  # of a node's scale-out rate that a background copy may take from training
 
 
@@ -75,14 +76,14 @@ def contents(
     the master) or 16 (fp32 gradients
     kept).
     """
-    p = float(params) * copies
+    p = params * copies
     return Contents(
         weights=p * weight_bytes,
         master_weights=p * master_bytes,
-        outer=float(params) * outer_bytes,
+        outer=params * outer_bytes,
         moments=p * catalogue.optimizer(optimizer).moment_bytes,
-        rng=float(ranks * RNG_BYTES_PER_RANK),
-        dataloader=float(readers * LOADER_BYTES_PER_READER),
+        rng=ranks * RNG_BYTES_PER_RANK,
+        dataloader=readers * LOADER_BYTES_PER_READER,
     )
 
 
@@ -103,10 +104,10 @@ def per_writer(
     each of 128. Sharding under ZeRO or
     FSDP changes who holds the bytes before the save, not their sum.
     """
-    writers = np.asarray(tp) * pp * (np.asarray(cp) * dp if parallel else 1)
+    writers = tp * pp * (cp * dp if parallel else 1)
     return {
         "writers": writers,
-        "bytes_per_writer": np.asarray(total_bytes, float) / writers,
+        "bytes_per_writer": total_bytes / writers,
     }
 
 
@@ -117,8 +118,9 @@ def transfer_s(
     node_bytes_per_s=np.inf,
 ):
     """Seconds to move one copy: max(B / store rate, B / nodes / node rate)."""
-    b = np.asarray(checkpoint_bytes, float)
-    return np.maximum(b / store_bytes_per_s, b / nodes / node_bytes_per_s)
+    return np.maximum(
+        checkpoint_bytes / store_bytes_per_s, checkpoint_bytes / nodes / node_bytes_per_s
+    )
 
 
 def snapshot_stall_s(state_bytes_per_device, host_link_bytes_per_s):
@@ -129,9 +131,7 @@ def snapshot_stall_s(state_bytes_per_device, host_link_bytes_per_s):
     copy at every step only 0.01-0.04 s
     (ByteRobust, Table 8); PyTorch's async DCP of 2024 6.3 s for 7B.
     """
-    return BLOCK_S + np.asarray(state_bytes_per_device, float) / (
-        HOST_COPY_SHARE * known_link(host_link_bytes_per_s)
-    )
+    return BLOCK_S + state_bytes_per_device / (HOST_COPY_SHARE * known_link(host_link_bytes_per_s))
 
 
 @record
@@ -153,11 +153,7 @@ class Tier:
 
     def keeps(self) -> float:
         """Whole copies that fit; nan where the store's capacity is not known."""
-        return (
-            float(self.capacity_bytes // self.bytes_per_copy)
-            if self.bytes_per_copy
-            else float("inf")
-        )
+        return self.capacity_bytes // self.bytes_per_copy if self.bytes_per_copy else np.inf
 
     def as_dict(self) -> dict:
         """Plain values, ready for JSON; None for what is unknown or unlimited."""
@@ -173,31 +169,23 @@ def tiers(
     cluster,
     checkpoint_bytes,
     state_bytes_per_device,
-    *,
-    store_write_bytes_per_s,
-    store_read_bytes_per_s,
-    store_capacity_bytes=np.nan,
-    object_bytes_per_s=100e9,
-    copies=1,
+    store,
     stall_s=None,
 ) -> tuple[Tier, ...]:
     """Tiers L0 to L3 of one design: host snapshot, peer copy, parallel file system, object store.
 
-    The stall is that of L0: what follows runs behind training. L1 sends each node's bytes to
-    `copies` neighbours outside its own domain
-    over WIRE_SHARE of its scale-out rate and needs host memory for it. L2 and L3 as `transfer_s`;
-    L3 copies from L2.
-    Durable times count from the end of the stall.
+    store : `storage.Rates` of the file system.  The stall is that of L0: what follows runs behind
+    training. L1 sends each node's bytes to a neighbour outside its own domain over WIRE_SHARE of
+    its scale-out rate and needs host memory for it. L2 and L3 as `transfer_s`; L3 copies from L2 at
+    OBJECTS_BYTES_PER_S. Durable times count from the end of the stall.
     """
     nodes = cluster.nodes
     node_bytes = state_bytes_per_device * cluster.devices_per_node
-    link = known_link(cluster.accelerator.host_link_bytes_per_s) * HOST_COPY_SHARE
+    host_link = cluster.accelerator.host_link_bytes_per_s
+    link = known_link(host_link) * HOST_COPY_SHARE
     wire = cluster.scale_out_bytes_per_s * cluster.devices_per_node * WIRE_SHARE
-    l2_write, l2_read = (
-        transfer_s(checkpoint_bytes, store_write_bytes_per_s),
-        transfer_s(checkpoint_bytes, store_read_bytes_per_s),
-    )
-    l3 = checkpoint_bytes / object_bytes_per_s
+    written_s = COMMIT_S + checkpoint_bytes / store.write_bytes_per_s
+    object_s = checkpoint_bytes / OBJECTS_BYTES_PER_S
     job = cluster.devices
     host = cluster.host_memory_bytes * nodes
     return (
@@ -205,9 +193,7 @@ def tiers(
             id="L0",
             what="snapshot in host memory",
             survives="process",
-            stall_s=float(
-                snapshot_stall_s(state_bytes_per_device, cluster.accelerator.host_link_bytes_per_s)
-            )
+            stall_s=snapshot_stall_s(state_bytes_per_device, host_link)
             if stall_s is None
             else stall_s,
             durable_s=0.0,
@@ -223,11 +209,11 @@ def tiers(
             what="copy in a peer's memory or NVMe, another domain",
             survives="rack",
             stall_s=0.0,
-            durable_s=node_bytes * copies / wire,
+            durable_s=node_bytes / wire,
             restore_s=node_bytes / wire,
-            write_bytes_per_s=wire * nodes / copies,
+            write_bytes_per_s=wire * nodes,
             read_bytes_per_s=wire * nodes,
-            bytes_per_copy=state_bytes_per_device * job * copies,
+            bytes_per_copy=state_bytes_per_device * job,
             capacity_bytes=max(host / 2, cluster.nvme_bytes * nodes),
             source="GEMINI, SOSP'23; ByteRobust, arXiv 2509.16293 s6",
         ),
@@ -236,12 +222,12 @@ def tiers(
             what="parallel file system",
             survives="pod",
             stall_s=0.0,
-            durable_s=COMMIT_S + float(l2_write),
-            restore_s=LOAD_S + float(l2_read),
-            write_bytes_per_s=store_write_bytes_per_s,
-            read_bytes_per_s=store_read_bytes_per_s,
+            durable_s=written_s,
+            restore_s=LOAD_S + checkpoint_bytes / store.read_bytes_per_s,
+            write_bytes_per_s=store.write_bytes_per_s,
+            read_bytes_per_s=store.read_bytes_per_s,
             bytes_per_copy=checkpoint_bytes,
-            capacity_bytes=store_capacity_bytes,
+            capacity_bytes=store.capacity_bytes,
             source="ByteCheckpoint, NSDI'25 Table 8, for the fixed part",
         ),
         Tier(
@@ -249,10 +235,10 @@ def tiers(
             what="object store",
             survives="site",
             stall_s=0.0,
-            durable_s=COMMIT_S + float(l2_write) + l3,
-            restore_s=LOAD_S + l3,
-            write_bytes_per_s=object_bytes_per_s,
-            read_bytes_per_s=object_bytes_per_s,
+            durable_s=written_s + object_s,
+            restore_s=LOAD_S + object_s,
+            write_bytes_per_s=OBJECTS_BYTES_PER_S,
+            read_bytes_per_s=OBJECTS_BYTES_PER_S,
             bytes_per_copy=checkpoint_bytes,
             capacity_bytes=np.inf,
             source="copied from L2 in the background",
@@ -272,8 +258,8 @@ def retention(
 
     A corruption found `detection_latency_s` after it happened needs a copy from before it.
     """
-    recent = np.ceil(np.asarray(detection_latency_s, float) / interval_s) + 1
-    return (recent + (np.asarray(durable_s) > 0) + milestones).astype(int)
+    recent = np.ceil(detection_latency_s / interval_s) + 1
+    return (recent + np.greater(durable_s, 0) + milestones).astype(int)
 
 
 def write_rate_needed(
@@ -283,4 +269,4 @@ def write_rate_needed(
 ):
     """Write rate so that a save is durable before the next begins: B / (interval + stall)
     [bytes/s]. 1T x 14 bytes in 60 s: 233 GB/s."""
-    return np.asarray(checkpoint_bytes, float) / (np.asarray(interval_s, float) + stall_s)
+    return checkpoint_bytes / (interval_s + stall_s)

@@ -60,7 +60,7 @@ def power_w(
 ):
     """Power of the job [W]: devices / devices_per_node x node_power_w x share x PUE; nan where
     nobody has published the device's power."""
-    n = np.asarray(cluster.devices if devices is None else devices, float)
+    n = cluster.devices if devices is None else devices
     return n * cluster.node_power_w / cluster.devices_per_node * share * pue
 
 
@@ -89,8 +89,8 @@ def price(
     costs its share of what was bought and its staff, and energy on top.
     """
     say: list[Assumed] = []
-    paid = np.asarray(cluster.devices if devices_paid is None else devices_paid, float)
-    seconds = np.asarray(device_seconds, float) if wall_s is None else paid * np.asarray(wall_s)
+    paid = cluster.devices if devices_paid is None else devices_paid
+    seconds = device_seconds if wall_s is None else paid * wall_s
     hours = seconds / HOUR_S
     rate, low, high, date, source = _price(
         cluster,
@@ -101,14 +101,12 @@ def price(
     site = "a large operator's site; 1.08-1.2, the world's average is 1.58 (Uptime Institute 2024)"
     industry = "United States, industrial, 2024; 0.05-0.12"
     pue, tariff = (
-        float(
-            given(
-                prices,
-                f"prices.{field}",
-                usual,
-                why,
-                say,
-            )
+        given(
+            prices,
+            f"prices.{field}",
+            usual,
+            why,
+            say,
         )
         for field, usual, why in (("pue", PUE, site), ("usd_per_kwh", USD_PER_KWH, industry))
     )
@@ -125,9 +123,10 @@ def price(
         )
         watts = kwh = None
 
-    lost = 1 - np.asarray(goodput, float)
+    lost = 1 - goodput
     bill = None if kwh is None else kwh * tariff
-    beside = bill if get(prices, "owned") is not None and bill is not None else 0.0
+    beside = 0.0 if get(prices, "owned") is None or bill is None else bill
+    usd = [None if x is None else hours * x + beside for x in (rate, low, high)]
     return Cost(
         device_hours=hours,
         usd_per_device_hour=rate,
@@ -135,15 +134,10 @@ def price(
         usd_per_device_hour_high=high,
         price_date=date,
         price_source=source,
-        **{
-            key: None if x is None else hours * x + beside * (1 if key != "lost_usd" else lost)
-            for key, x in {
-                "cost_usd": rate,
-                "cost_usd_low": low,
-                "cost_usd_high": high,
-                "lost_usd": rate and rate * lost,
-            }.items()
-        },
+        cost_usd=usd[0],
+        cost_usd_low=usd[1],
+        cost_usd_high=usd[2],
+        lost_usd=None if rate is None else usd[0] * lost,
         lost_device_hours=hours * lost,
         energy_kwh=kwh,
         energy_usd=bill,
@@ -164,13 +158,13 @@ def _price(
 ):
     """(price, low, high, date, source) of a device-hour: the design's, by device or node or of the
     machine that it owns, else the catalogue's for its kind of rent."""
-    per_device, per_node = (get(prices, f"usd_per_{of}_hour") for of in ("device", "node"))
-    if per_device is not None:
-        return *(3 * [float(per_device)]), "", "the design"
-    if per_node is not None:
-        return *(3 * [float(per_node) / cluster.devices_per_node]), "", "the design"
-    if get(prices, "owned") is not None:
-        return *(3 * [owned_usd_per_hour(get(prices, "owned"), say) / paid]), "", "the design"
+    own, per_node = (get(prices, f"usd_per_{of}_hour") for of in ("device", "node"))
+    if own is None and per_node is not None:
+        own = per_node / cluster.devices_per_node
+    elif own is None and get(prices, "owned") is not None:
+        own = owned_usd_per_hour(get(prices, "owned"), say) / paid
+    if own is not None:
+        return own, own, own, "", "the design"
     kind = get(prices, "kind") or "on-demand"
     try:
         found = catalogue.price(cluster.accelerator.id, kind)
@@ -179,7 +173,7 @@ def _price(
     if found is None:
         why = f"the catalogue has no dated {kind} price of {cluster.accelerator.name}; cost is "
         say.append(Assumed("prices.usd_per_device_hour", None, why + "not given"))
-        return *(3 * [None]), "", ""
+        return None, None, None, "", ""
     why = f"{kind} in the catalogue ({found.date}, {found.notes}; {found.low:.3g}-{found.high:.3g})"
     say.append(Assumed("prices.usd_per_device_hour", found.value, why))
     return found.value, found.low, found.high, found.date, found.source
@@ -201,9 +195,8 @@ def owned_usd_per_hour(owned, say: list) -> float:
         say,
     )
     parts = ("capex_usd", "network_usd", "storage_usd")
-    bought = sum(float(get(owned, part) or 0) for part in parts)
-    staff = float(get(owned, "staff_usd_per_year") or 0)
-    return (bought / float(years) + staff) / HOURS_A_YEAR
+    bought = sum(get(owned, part) or 0 for part in parts)
+    return (bought / years + (get(owned, "staff_usd_per_year") or 0)) / HOURS_A_YEAR
 
 
 def expected(
@@ -216,11 +209,9 @@ def expected(
     Phi(s2)). What costs nothing has no band."""
     if not low:
         return mid
-    below, above = (math.log(ratio) / Z80 for ratio in (mid / low, high / mid))
-    halves = (
-        math.exp(s * s / 2) * 0.5 * (1 + math.erf(side * s / math.sqrt(2)))
-        for s, side in ((below, -1), (above, 1))
-    )
+    below = math.log(low / mid) / Z80
+    above = math.log(high / mid) / Z80
+    halves = (math.exp(s * s / 2) * 0.5 * (1 + math.erf(s / math.sqrt(2))) for s in (below, above))
     return mid * sum(halves)
 
 
@@ -236,11 +227,12 @@ def to_plan_for(
     around = [
         {
             "what": row["what"],
-            "share": float(row["share"]),
-            "usd": float(row["share"]) * cost_usd,
+            "share": share,
+            "usd": share * cost_usd,
             "source": row["source"],
         }
         for row in table_rows(__file__, "around")
+        for share in [float(row["share"])]
     ]
     return {
         "run_usd": cost_usd,

@@ -6,7 +6,9 @@ from __future__ import annotations
 import numpy as np
 
 from . import goodput as g
+from .spares import log_weights
 
+IN_PLACE_S = 65.0  # processes restarted on their nodes (ByteRobust, Table 7)
 RESIZE_S = (
     120.0  # to change the number of replicas: communicators and a load from a peer (judgement)
 )
@@ -19,8 +21,7 @@ def shrunk_micro_batches(
 ):
     """Micro-batches that the busiest surviving replica runs when `lost` of `replicas` are gone and
     the global batch stays: ceil(m d / (d - f))."""
-    m, d = np.asarray(micro_batches), np.asarray(replicas)
-    return -(-(m * d) // np.maximum(d - lost, 1))
+    return -(-(micro_batches * replicas) // np.maximum(replicas - lost, 1))
 
 
 def shrink_ratio(
@@ -35,7 +36,7 @@ def shrink_ratio(
     %; m = 8, d = 12 costs 12.5 %, not 9.1 %.
     Pipeline fill is left out, so with few micro-batches per stage it is a little lower in truth.
     """
-    return shrunk_micro_batches(micro_batches, replicas, lost) / np.asarray(micro_batches, float)
+    return shrunk_micro_batches(micro_batches, replicas, lost) / micro_batches
 
 
 def wait_or_shrink(
@@ -57,13 +58,12 @@ def wait_or_shrink(
     costs neither.
     """
     ratio = shrink_ratio(micro_batches, replicas, lost)
-    t = np.asarray(return_s, float)
-    shrink = (1 - 1 / ratio) * t + resize_s
+    shrink = (1 - 1 / ratio) * return_s + resize_s
     return {
-        "choice": np.where(t <= shrink, "wait", "shrink"),
+        "choice": np.where(return_s <= shrink, "wait", "shrink"),
         "ratio": ratio,
         "break_even_s": resize_s * ratio,
-        "wait_loss_s": t,
+        "wait_loss_s": return_s,
         "shrink_loss_s": shrink,
     }
 
@@ -86,23 +86,18 @@ def shrink_loss(
     Against waiting: `spares.stall_share`. First gang lost, its other nodes stand in as spares,
     hence the ceiling.
     """
-    a = float(load)
-    n = np.arange(int(spares + a + 12 * np.sqrt(a) + 24 + gang_nodes) + 1)
-    log = (
-        n * np.log(a) - a - np.concatenate([[0.0], np.cumsum(np.log(n[1:]))])
-        if a > 0
-        else np.where(n == 0, 0.0, -np.inf)
-    )
+    most = int(spares + load + 12 * np.sqrt(load) + 24 + gang_nodes)
+    n = np.arange(most + 1)
+    chance = np.exp(log_weights(most, load) - load)
     gone = np.minimum(-(-np.maximum(n - spares, 0) // gang_nodes), replicas - 1)
     lost = 1 - 1 / shrink_ratio(micro_batches, replicas, gone) + (n >= spares) * resize_share
-    return float(np.minimum(np.exp(log) * lost, 1.0).sum())
+    return np.minimum(chance * lost, 1.0).sum()
 
 
 def in_place_or_requeue(
     mtbf_s,
     stall_s,
     *,
-    in_place_s=65.0,
     requeue_s=768.0,
     restore_s=120.0,
     detect_s=180.0,
@@ -116,8 +111,8 @@ def in_place_or_requeue(
     """
     tau = np.maximum(g.optimum_interval(mtbf_s, stall_s), durable_s - stall_s)
 
-    def at(restart):
-        return g.ettr(
+    a, b = (
+        g.ettr(
             mtbf_s,
             stall_s,
             tau,
@@ -125,8 +120,8 @@ def in_place_or_requeue(
             restart_s=restart + restore_s,
             down_s=detect_s,
         )
-
-    a, b = at(in_place_s), at(requeue_s)
+        for restart in (IN_PLACE_S, requeue_s)
+    )
     return {
         "in_place": a,
         "requeue": b,
@@ -152,13 +147,13 @@ def ft_hsdp(
     printed, 44 % without
     (FT-HSDP, arXiv 2602.00277).
     """
-    m = np.asarray(mtbf_s, float)
-    away = replica_recovery_s / m / replicas
-    return m / (m + stall_s) * (1 - away) if renewal else 1 - stall_s / m - away
+    away = replica_recovery_s / mtbf_s / replicas
+    return mtbf_s / (mtbf_s + stall_s) * (1 - away) if renewal else 1 - stall_s / mtbf_s - away
 
 
 # median backbone edge of Facebook's sites (Meza et al., IMC'18, s6.1)
-EDGE_MTBF_S, EDGE_REPAIR_S = 1710 * 3600.0, 10 * 3600.0
+EDGE_MTBF_S = 1710 * 3600.0
+EDGE_REPAIR_S = 10 * 3600.0
 
 
 def cut_off(cluster) -> float:

@@ -14,7 +14,8 @@ from ..base.records import Record, get, given, record
 from ..base.units import DAY_S
 from ..base.words import table
 
-SMALL_JOB, SMALL_JOB_SOONER = 1024, (3.2, 3.7)
+SMALL_JOB = 1024
+SMALL_JOB_SOONER = (3.2, 3.7)
 
 
 @record
@@ -74,7 +75,7 @@ def grown(devices, measured_at=GROWS_FROM):
     one, two = (catalogue.failure_preset(name) for name in ("llama3", "ft-hsdp"))
     power = np.log(two.per_1000_node_days / one.per_1000_node_days)
     power = power / np.log(two.devices / one.devices)
-    size = np.clip(np.asarray(devices, float), GROWS_FROM, two.devices)
+    size = np.clip(devices, GROWS_FROM, two.devices)
     return (size / np.fmax(measured_at, GROWS_FROM)) ** power
 
 
@@ -99,12 +100,11 @@ def stops(
         own = get(spec, "sdc") if late else get(get(spec, "causes"), cause.id)
         where = "sdc" if late else f"causes.{cause.id}"
         path = f"reliability.{where}.per_1000_node_days"
-        share = np.asarray(per_1000_node_days, float) * cause.share
         why = f"{cause.count:g} of 419 failures of Llama 3 (Table 5), of the fleet's rate"
         rate = given(
             own,
             path,
-            _plain(share),
+            per_1000_node_days * cause.share,
             why,
             say,
         )
@@ -124,15 +124,13 @@ def usual(
     say: list,
 ) -> float:
     """A figure of `reliability` by its path, else the usual one of pauses.yaml."""
-    row, (section, _) = PAUSES[path], path.split(".")
-    return float(
-        given(
-            get(spec, section),
-            f"reliability.{path}",
-            row["value"],
-            row["why"],
-            say,
-        )
+    row = PAUSES[path]
+    return given(
+        get(spec, path.partition(".")[0]),
+        f"reliability.{path}",
+        row["value"],
+        row["why"],
+        say,
     )
 
 
@@ -148,7 +146,8 @@ def pauses(
     second of running. A flap holds it up by its seconds. Rates per node-day and per link-day."""
     slow = {k: usual(spec, f"stragglers.{k}", say) for k in ("share", "slowdown", "notice_s")}
     flap = {k: usual(spec, f"link_flaps.{k}", say) for k in ("per_1000_link_days", "seconds")}
-    often, times = np.asarray(nodes) * slow["share"] / DAY_S, slow["slowdown"]
+    often = nodes * slow["share"] / DAY_S
+    times = slow["slowdown"]
     busy = np.maximum(often, 1e-300) * slow["notice_s"]
     return (
         Pause(
@@ -158,15 +157,10 @@ def pauses(
         ),
         Pause(
             id="link flaps",
-            per_s=np.asarray(links) * flap["per_1000_link_days"] / 1000 / DAY_S,
+            per_s=links * flap["per_1000_link_days"] / 1000 / DAY_S,
             seconds=flap["seconds"],
         ),
     )
-
-
-def _plain(value):
-    """A number for text, an array as it is."""
-    return float(value) if np.ndim(value) == 0 else value
 
 
 def failure_rate_per_s(per_1000_node_days, devices):
@@ -179,7 +173,7 @@ def failure_rate_per_s(per_1000_node_days, devices):
     1,024 against 28.8 h, 47.7 days at 8 against
     154; arXiv 2410.21680), from causes the rate does not count.
     """
-    return np.asarray(per_1000_node_days, float) / 1000 / 8 / DAY_S * np.asarray(devices, float)
+    return per_1000_node_days / 1000 / 8 / DAY_S * devices
 
 
 def job_mtbf_s(per_1000_node_days, devices):
@@ -191,9 +185,6 @@ def job_mtbf_s(per_1000_node_days, devices):
 def network_crashes_per_s(
     links,
     tors,
-    *,
-    links_per_month=0.00057,
-    tors_per_month=0.00051,
 ):
     """Job crashes from the network alone [1/s]: links x 0.057 % + top-of-rack switches x 0.051 % a
     month (Alibaba HPN, SIGCOMM'24 s2.3).
@@ -202,9 +193,7 @@ def network_crashes_per_s(
     that NIC. Their own jobs saw 1-2 a
     month.
     """
-    return (
-        np.asarray(links, float) * links_per_month + np.asarray(tors, float) * tors_per_month
-    ) / (30 * DAY_S)
+    return (links * 0.00057 + tors * 0.00051) / (30 * DAY_S)
 
 
 def detection_s(
@@ -223,8 +212,7 @@ def detection_s(
     watchdog that fires after 2 min.
     A flight recorder shortens `localise_s` (2-15 min, s2.2), not the timeout.
     """
-    h = np.asarray(hang_share, float)
-    return (1 - h) * explicit_s + h * timeout_s + localise_s
+    return (1 - hang_share) * explicit_s + hang_share * timeout_s + localise_s
 
 
 def rack_devices(cluster) -> int:
@@ -232,9 +220,10 @@ def rack_devices(cluster) -> int:
     it the scale-up domain that spans nodes, else
     four nodes (air-cooled nodes of 8 devices)."""
     node = catalogue.nodes().get(cluster.node) or catalogue.node_for(cluster.accelerator.id)
-    per_node, many = int(cluster.devices_per_node), 4.0
+    per_node = cluster.devices_per_node
+    domain = cluster.scale_up_domain
     if node is not None and node.nodes_per_rack == node.nodes_per_rack:
-        many = node.nodes_per_rack
-    elif cluster.scale_up_domain > per_node:
-        many = cluster.scale_up_domain / per_node
-    return int(min(cluster.devices, max(many, 1) * per_node))
+        held = max(node.nodes_per_rack, 1) * per_node
+    else:
+        held = domain if domain > per_node else 4 * per_node
+    return int(min(cluster.devices, held))

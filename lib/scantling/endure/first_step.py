@@ -20,7 +20,7 @@ BY_RECOVERY = {
 def part_s(part: str, devices):
     """Seconds of one part: at_least, or seconds x (devices / at)^power where that is more."""
     p = PARTS[part]
-    size = np.asarray(devices, float) / p.get("at", 1)
+    size = devices / p.get("at", 1)
     return np.maximum(p.get("at_least", 0.0), p["seconds"] * size ** p.get("power", 0.0))
 
 

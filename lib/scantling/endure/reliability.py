@@ -3,7 +3,7 @@ rest goes."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -57,18 +57,15 @@ class Life:
     stops: tuple[failures.Stop, ...]
     levels: tuple[Level, ...]  # one, or those of the tiers, nearest first
     reach: tuple[int, ...]  # level that each of the stops restores from
-    interval_s: object  # between saves of the first level
-    pauses: tuple[failures.Pause, ...]
-    latency_s: object  # corruption to its discovery
-    planned_per_s: float  # stops that save first, restart and lose nothing
-    spares: object
+    interval_s: object = 1.0  # between saves of the first level
+    pauses: tuple[failures.Pause, ...] = ()
+    latency_s: object = 0.0  # corruption to its discovery
+    planned_per_s: float = 0.0  # stops that save first, restart and lose nothing
+    spares: object = 0
     gang: Gang | None = None  # None: the job waits where spares are out
     cut_off: float = 0.0  # share of the time that a synchronous run waits for a site
     alone: int = 1  # parts that restart without the others
     slower: object = 1.0  # failures over those of `stops`
-    fails_in_restart: bool = True
-    save_survives: bool = False
-    accounts: str = "exact"
 
     @property
     def mtbf_s(self):
@@ -113,14 +110,12 @@ class Life:
     def restart_s(self, level: int | None = None):
         """The one restart that fails as often as those of all causes: -M log of the mean of
         exp(-R / M), over the failures that restore from a level."""
-        rates = [
-            (s.per_s, s.restart_s) for s, k in zip(self.stops, self.reach) if level in (None, k)
-        ]
-        total, m = np.maximum(sum(rate for rate, _ in rates), 1e-300), self.mtbf_s
-        lived = sum(rate / total * -np.expm1(-np.asarray(r) / m) for rate, r in rates)
-        far = sum(rate / total * np.asarray(r) for rate, r in rates)
-        with np.errstate(divide="ignore"):
-            return np.where(lived < 0.999, -m * np.log1p(-np.minimum(lived, 0.9999)), far)
+        kept = [s for s, k in zip(self.stops, self.reach) if level in (None, k)]
+        total = np.maximum(sum(s.per_s for s in kept), 1e-300)
+        m = self.mtbf_s
+        lived = sum(s.per_s / total * -np.expm1(-s.restart_s / m) for s in kept)
+        far = sum(s.per_s / total * s.restart_s for s in kept)
+        return np.where(lived < 0.999, -m * np.log1p(-np.minimum(lived, 0.9999)), far)
 
 
 @record
@@ -170,7 +165,7 @@ class Endurance(Record):
     curve: dict
     interval_set_by: str
     assumed: tuple[Assumed, ...]
-    life: Life
+    life: Life = field(repr=False)
 
     @property
     def evictions_per_s(self):
@@ -181,11 +176,6 @@ class Endurance(Record):
     def corruptions_per_s(self):
         """Corruptions of the state that nobody sees."""
         return self.life.corruptions_per_s
-
-    def as_dict(self) -> dict:
-        said = super().as_dict()
-        del said["life"]
-        return said
 
 
 def otherwise(life: Life, durable_s=None, **times) -> Life:
@@ -209,7 +199,8 @@ def lived(life: Life) -> tuple:
     exact for exponential failures but for waits that overlap other downtime; several: nested
     (`goodput.ettr_tiers_nested`), within 0.3 points at 30 min between failures.
     """
-    m, part = life.mtbf_s * life.alone, _running(life)
+    m = life.mtbf_s * life.alone
+    part = _running(life)
     run = 1 - part["detection"]
     paused = {p.id: run * p.per_s * p.seconds for p in life.held}
     short = shortage(life)
@@ -227,49 +218,42 @@ def lived(life: Life) -> tuple:
 
 def _running(life: Life) -> dict:
     """{useful, saves, lost work, detection, restart}: running and detection, split."""
-    m, tau, near = life.mtbf_s * life.alone, life.interval_s, life.levels[0]
-    detect, restart = life.mean("detect_s"), life.restart_s()
-    safe = 0.0 if life.fails_in_restart else restart
+    tau = life.interval_s
+    near = life.levels[0]
+    detect = life.mean("detect_s")
     part = goodput.shares(
-        m,
+        life.mtbf_s * life.alone,
         near.stall_s,
         tau,
-        durable_s=0.0 if life.save_survives else life.levels[-1].durable_s,
-        restart_s=restart - safe,
-        down_s=detect + safe,
-        accounts=life.accounts,
+        durable_s=life.levels[-1].durable_s,
+        restart_s=life.restart_s(),
+        down_s=detect,
     )
     if len(life.levels) > 1:
+        slower = life.slower / life.alone
         several = range(len(life.levels))
         part["useful"] = goodput.ettr_tiers_nested(
             [
-                life.slower
-                / life.alone
-                * sum(s.per_s for s, k in zip(life.stops, life.reach) if k == level)
+                slower * sum(s.per_s for s, k in zip(life.stops, life.reach) if k == level)
                 for level in several
             ],
-            [level.every for level in life.levels],
+            life.levels,
             tau,
-            [near.stall_s] * len(life.levels),
             [life.restart_s(level) for level in several],
-            [level.durable_s for level in life.levels],
             detect,
         )
         part["saves"] = part["useful"] * near.stall_s / tau
         spent = sum(part[k] for k in ("useful", "saves", "detection", "restart"))
         part["lost work"] = np.maximum(1 - spent, 0.0)
-    moved = part["detection"] * safe / np.maximum(detect + safe, 1e-300)
-    return part | {
-        "detection": part["detection"] - moved,
-        "restart": part["restart"] + moved,
-    }
+    return part
 
 
 def shortage(life: Life):
     """Share of the wall time lost for want of nodes: waiting for a repair, or running on without a
     gang where that costs less. The wait of an eviction hides behind its own detection; other
     downtime stretches the time between evictions."""
-    rate, gang = np.maximum(life.evictions_per_s, 1e-300), life.gang
+    rate = np.maximum(life.evictions_per_s, 1e-300)
+    gang = life.gang
     others = (1 / life.mtbf_s - rate) * life.mean("detect_s", lambda s: not s.cause.evicts)
     spread = 1 + others + sum(p.per_s * p.seconds for p in life.held)
     down = life.mean("detect_s", lambda s: s.cause.evicts)
@@ -304,7 +288,6 @@ def endure(
     devices=None,
     gang: Gang | None = None,
     planned_stops=True,
-    **features,
 ) -> Endurance:
     """Reliability of one job, or of the same job on many device counts at once.
 
@@ -316,7 +299,6 @@ def endure(
     constraints : ceilings that move the interval (checkpoint overhead, lost work).
     devices : device counts instead of the cluster's own [(n,)].  gang : what the plan can drop.
     planned_stops : count the fleet's stops for maintenance and changes (graceful: nothing lost).
-    features : of Life (fails_in_restart, save_survives, accounts): sources differ in these.
 
     Sites that average after local steps restart alone; a synchronous run stops whenever one of them
     is cut off (`elastic.cut_off`). What they exchange is in the step (physics.across).
@@ -328,7 +310,8 @@ def endure(
     """
     n = np.asarray(cluster.devices if devices is None else devices, float)
     say: list[Assumed] = []
-    nodes, step = np.ceil(n / cluster.devices_per_node), step_s or 1.0
+    nodes = np.ceil(n / cluster.devices_per_node)
+    step = step_s or 1.0
     disk = storage.rates(cluster, nodes)
     total, fleet, name = _rate(spec, say, n)
     stall, durable, times, parts = _times(
@@ -356,15 +339,9 @@ def endure(
             ),
         ),
         reach=(0,) * len(stops),
-        interval_s=1.0,
-        pauses=(),
-        latency_s=0.0,
-        planned_per_s=0.0,
-        spares=0,
         gang=None if get(spec, "recovery") in ("restart", "in-place") else gang,
         cut_off=elastic.cut_off(cluster),
         alone=cluster.sites if cluster.sync.apart else 1,
-        **features,
     )
     m = life.mtbf_s
     every = check_every(
@@ -412,7 +389,9 @@ def endure(
         sum(v for k, v in parts.items() if k != "load"),
     )
     by = "checkpoint.tiers" if len(life.levels) > 1 else by
-    interval, detect, repair = life.interval_s, life.mean("detect_s"), life.repair_s
+    interval = life.interval_s
+    detect = life.mean("detect_s")
+    repair = life.repair_s
     load = life.evictions_per_s * repair / (1 + detect / m)
     most = min(int(nodes.max()) + 2, 4096)  # spares that are looked at
     hit = _domain_nodes(cluster, nodes)
@@ -423,12 +402,12 @@ def endure(
     used = given(
         spec,
         "reliability.spares",
-        np.asarray(recommended),
+        recommended,
         "the number that makes a useful hour cheapest (Erlang-B), at least the domain that must be "
         "survived (a pod: a rack's, its own copies and shrinking beyond)",
         say,
     )
-    life = replace(life, spares=np.asarray(used, int))
+    life = replace(life, spares=used)
     good, bad = lived(life)
     waits, _ = lived(replace(life, gang=None))
     elastically = get(spec, "recovery") or (
@@ -436,7 +415,7 @@ def endure(
     )
     curve = {}
     if n.ndim == 0 and len(life.levels) == 1:
-        low, high = sorted((float(interval), float(optimum)))
+        low, high = sorted((interval, optimum))
         axis = np.geomspace(max(1.0, low / 20), high * 20, 81)
         curve = {
             "interval_s": axis,
@@ -458,14 +437,12 @@ def endure(
         say,
     )
     why = "judgement: a fortnight of daily copies for what nobody saw"
-    days = float(
-        given(
-            saves,
-            "checkpoint.keep_days",
-            KEEP_DAYS,
-            why,
-            say,
-        )
+    days = given(
+        saves,
+        "checkpoint.keep_days",
+        KEEP_DAYS,
+        why,
+        say,
     )
     restart = life.mean("restart_s")
     return Endurance(
@@ -523,7 +500,6 @@ def check_every(
     rate = np.maximum(corruptions_per_s, 1e-300)
     best = np.clip(np.sqrt(2 * step_s / rate), step_s, max(DAY_S, step_s))
     why = "where repeated steps and replays cost least: sqrt(2 x step / corruptions per s)"
-    best = best if np.ndim(best) else float(best)
     return given(
         get(spec, "sdc"),
         "reliability.sdc.check_every_s",
@@ -545,18 +521,20 @@ def _times(
     """(stall of a save, time until it is durable, {detect_s, restart_s, repair_s}, parts of the
     restart) [s]: given, or by the rule that goes into `say`."""
     nodes = np.ceil(n / cluster.devices_per_node)
-
-    def moved(way):
-        store, node = (getattr(disk, f"{at}{way}_bytes_per_s") for at in ("", "node_"))
-        return checkpoint.transfer_s(
+    write_s, read_s = (
+        checkpoint.transfer_s(
             checkpoint_bytes,
             store,
             nodes,
             node,
         )
-
+        for store, node in (
+            (disk.write_bytes_per_s, disk.node_write_bytes_per_s),
+            (disk.read_bytes_per_s, disk.node_read_bytes_per_s),
+        )
+    )
     mode = get(spec, "recovery") or "in-place"
-    parts = first_step(n, checkpoint.LOAD_S + moved("read"), mode)
+    parts = first_step(n, checkpoint.LOAD_S + read_s, mode)
     link = cluster.accelerator.host_link_bytes_per_s
     rules = {
         "checkpoint_stall_s": (
@@ -565,7 +543,7 @@ def _times(
             "to host memory at half the host link",
         ),
         "checkpoint_durable_s": (
-            checkpoint.COMMIT_S + moved("write"),
+            checkpoint.COMMIT_S + write_s,
             f"20 s to commit (ByteCheckpoint, Table 8) + one copy at the write rate of {disk.what}",
         ),
         "detect_s": (
@@ -581,20 +559,17 @@ def _times(
             "4 h to drain, test and return a node; 2.2 h measured at NCSA Delta",
         ),
     }
-    stall, durable, *times = (
-        np.asarray(
-            given(
-                spec,
-                f"reliability.{field}",
-                np.asarray(value),
-                why,
-                say,
-            ),
-            float,
+    times = {
+        field: given(
+            spec,
+            f"reliability.{field}",
+            value,
+            why,
+            say,
         )
         for field, (value, why) in rules.items()
-    )
-    return stall, durable, dict(zip(("detect_s", "restart_s", "repair_s"), times)), parts
+    }
+    return times.pop("checkpoint_stall_s"), times.pop("checkpoint_durable_s"), times, parts
 
 
 def _by_tiers(
@@ -608,43 +583,43 @@ def _by_tiers(
 ):
     """(life, rows): the life with the tiers of the design, each failure restoring from the nearest
     copy that survives it; the shared store alone where none is given."""
-    asked = {k: get(get(saves, "tiers"), k) for k in TIERS}
-    asked = {k: v for k, v in asked.items() if v is not None}
-    near, stored = life.levels[0], "L3" if disk.kind == "object" else "L2"
+    asked = {k: own for k in TIERS if (own := get(get(saves, "tiers"), k)) is not None}
+    near = life.levels[0]
+    stored = "L3" if disk.kind == "object" else "L2"
     if not asked or np.ndim(life.mtbf_s):
-        every = np.max(life.interval_s)
         return life, (
             _row(
                 stored,
-                every,
+                np.max(life.interval_s),
                 near.durable_s,
                 [s.cause.id for s in life.stops],
             ),
         )
-    asked = asked if {"l2", "l3"} & asked.keys() else asked | {"l2": {}}
-    found = {
-        t.id.lower(): t
-        for t in checkpoint.tiers(
-            cluster,
-            float(checkpoint_bytes),
-            float(state_bytes_per_device),
-            store_write_bytes_per_s=float(disk.write_bytes_per_s),
-            store_read_bytes_per_s=float(disk.read_bytes_per_s),
-            store_capacity_bytes=float(disk.capacity_bytes),
-            stall_s=float(near.stall_s),
+    if not {"l2", "l3"} & asked.keys():
+        asked["l2"] = {}
+    found = dict(
+        zip(
+            TIERS,
+            checkpoint.tiers(
+                cluster,
+                checkpoint_bytes,
+                state_bytes_per_device,
+                disk,
+                near.stall_s,
+            ),
         )
-    }
-    names = [k for k in TIERS if k in asked]
-    durable = {k: 0.0 if k == "l0" else float(found[k].durable_s) for k in names}
-    if "l2" in names:
-        durable["l2"] = float(near.durable_s)
-    period = float(get(asked[names[0]], "every_s") or life.interval_s)
-    every, levels = 1, []
-    for k in names:
-        given_s = get(asked[k], "every_s")
-        times = (given_s or durable[k] + float(near.stall_s)) / (period * every)
+    )
+    names = tuple(asked)
+    period = get(asked[names[0]], "every_s") or life.interval_s
+    every = 1
+    low = 0.0
+    levels = []
+    for k, own in asked.items():
+        durable = (near if k == "l2" else found[k]).durable_s
+        given_s = get(own, "every_s")
+        times = (given_s or durable + near.stall_s) / (period * every)
         every *= max(1, round(times) if given_s else int(np.ceil(times)))
-        low = max([durable[k], *(x.durable_s for x in levels)])
+        low = max(durable, low)
         levels.append(
             Level(
                 stall_s=near.stall_s,
@@ -652,10 +627,8 @@ def _by_tiers(
                 every=every,
             )
         )
-    reach = tuple(
-        next((i for i, k in enumerate(names) if int(k[1]) >= s.cause.copy), len(names) - 1)
-        for s in life.stops
-    )
+    last = len(names) - 1
+    reach = tuple(min(sum(int(k[1]) < s.cause.copy for k in names), last) for s in life.stops)
     stops = tuple(
         replace(s, restart_s=np.minimum(launch_s + found[names[k]].restore_s, s.restart_s))
         for s, k in zip(life.stops, reach)
@@ -669,13 +642,14 @@ def _by_tiers(
         )
         for i, (k, level) in enumerate(zip(names, levels))
     )
-    own = {
-        "levels": tuple(levels),
-        "reach": reach,
-        "stops": stops,
-        "interval_s": period,
-    }
-    return replace(life, **own), rows
+    life = replace(
+        life,
+        levels=tuple(levels),
+        reach=reach,
+        stops=stops,
+        interval_s=period,
+    )
+    return life, rows
 
 
 def _row(
@@ -686,8 +660,8 @@ def _row(
 ) -> dict:
     return {
         "tier": tier,
-        "every_s": float(every_s),
-        "write_s": float(np.max(write_s)),
+        "every_s": every_s,
+        "write_s": np.max(write_s),
         "restores": restores,
     }
 
@@ -703,10 +677,12 @@ def tiered(
     tiers as `checkpoint.tiers`; saves go to the host and a peer each time, to the store as often as
     it keeps up; the interval maximises `lived`.
     """
-    e, disk = endurance, storage.rates(cluster)
-    size, held = float(np.max(e.checkpoint_bytes)), float(state_bytes_per_device)
-    launch = max(float(e.restart_s) - float(e.first_step_s["load"]), 0.0)
-    first, best = dict.fromkeys(TIERS[:3], {}), float(e.optimum_s)
+    e = endurance
+    disk = storage.rates(cluster)
+    size = endurance.checkpoint_bytes
+    launch = max(e.restart_s - e.first_step_s["load"], 0.0)
+    first = dict.fromkeys(TIERS[:3], {})
+    best = e.optimum_s
     plain = replace(
         e.life,
         levels=e.life.levels[-1:],
@@ -721,27 +697,25 @@ def tiered(
             saves,
             disk,
             size,
-            held,
+            state_bytes_per_device,
             launch,
         )[0]
 
     lives = [at(tau) for tau in np.geomspace(max(best / 8, 1.0), max(best * 4, 1.0), 40)]
     life = max(lives, key=lambda one: lived(one)[0])
-    total = float(lived(life)[0])
+    total = lived(life)[0]
     return {
         "tiers": checkpoint.tiers(
             cluster,
             size,
-            held,
-            store_write_bytes_per_s=float(disk.write_bytes_per_s),
-            store_read_bytes_per_s=float(disk.read_bytes_per_s),
-            store_capacity_bytes=float(disk.capacity_bytes),
-            stall_s=float(e.checkpoint_stall_s),
+            state_bytes_per_device,
+            disk,
+            e.checkpoint_stall_s,
         ),
         "interval_s": life.interval_s,
         "every": [level.every for level in life.levels],
         "goodput": total,
-        "gain": total - float(e.goodput),
+        "gain": total - e.goodput,
         "life": life,
     }
 
@@ -751,12 +725,12 @@ def finish(endurance: Endurance, work_s, *, replicas=1000, seed=0, **features) -
     days_p90, replicas, seed, failures}.
 
     work_s : compute time of the run, failures apart [s].  features : fields of `simulate.Scenario`
-    (shrink, lemons, contended, …).
+    (shrink, repair_spread, …).
     Sites that train alone: one of them is simulated. Synchronous ones: the work is stretched by
     what cuts between them cost.
     """
     life = endurance.life
-    work = work_s / (1 - float(life.cut_off))
+    work = work_s / (1 - life.cut_off)
     alone = replace(life, slower=life.slower / life.alone)
     return simulate(of_life(alone, work, **features), replicas, seed).as_dict()
 
@@ -768,7 +742,8 @@ def _rate(
 ):
     """(failures per 1,000 node-days, the fleet, its name): as given, else the preset's, more where
     the job is larger than the fleet's."""
-    explicit, name = get(spec, "failures_per_1000_node_days"), get(spec, "preset")
+    explicit = get(spec, "failures_per_1000_node_days")
+    name = get(spec, "preset")
     fleet = catalogue.failure_preset(name or "typical")
     if explicit is not None:
         if explicit <= 0:
@@ -779,7 +754,7 @@ def _rate(
                     "no fleet never fails; the least rate that is reckoned with",
                 )
             )
-        return max(float(explicit), LEAST_RATE), fleet, "explicit"
+        return max(explicit, LEAST_RATE), fleet, "explicit"
     rate = fleet.per_1000_node_days * failures.grown(devices, fleet.devices)
     if name is None:
         why = (
@@ -791,10 +766,11 @@ def _rate(
             why += f"; so small a job stopped {low} to {high} times as often on Meta's RSC"
         say.append(Assumed("reliability.preset", fleet.id, why))
     if np.max(devices) > failures.GROWS_FROM:
-        more = float(np.max(rate)) / fleet.per_1000_node_days
-        why = f"{more:.2f} x the fleet's: time between failures fell faster than devices grew "
-        why += "from Llama 3 (16,384) to FT-HSDP (98,304, arXiv 2602.00277)"
-        say.append(Assumed("reliability.failures_per_1000_node_days", float(np.max(rate)), why))
+        most = np.max(rate)
+        why = f"{most / fleet.per_1000_node_days:.2f} x the fleet's: time between failures fell "
+        why += "faster than devices grew from Llama 3 (16,384) to FT-HSDP (98,304, arXiv "
+        why += "2602.00277)"
+        say.append(Assumed("reliability.failures_per_1000_node_days", most, why))
     return rate, fleet, fleet.id
 
 
@@ -810,8 +786,9 @@ def chosen_interval(
     is unimodal in it, so the nearest point is best."""
     pinned = get(saves, "interval_s")
     if pinned is not None:
-        return np.zeros_like(optimum) + float(pinned), "checkpoint.interval_s"
-    interval, by = np.maximum(optimum, step_s), "optimum"
+        return 0 * optimum + pinned, "checkpoint.interval_s"
+    interval = np.maximum(optimum, step_s)
+    by = "optimum"
     ceiling = get(constraints, "max_checkpoint_overhead")
     lost = get(constraints, "max_lost_work_s")
     most = np.inf if lost is None else lost - stall - durable
@@ -824,18 +801,18 @@ def chosen_interval(
         (durable - stall, "one save in flight"),
     ):
         if np.any(interval < bound):
-            interval, by = np.maximum(interval, bound), cause
+            interval = np.maximum(interval, bound)
+            by = cause
     return interval, by
 
 
 def _domain_nodes(cluster, nodes):
     """Nodes that one loss of each domain takes; a pod is answered by its own copies and by
     shrinking, not by spares."""
+    per_node = cluster.devices_per_node
     per = {
-        "node": cluster.devices_per_node,
+        "node": per_node,
         "rack": failures.rack_devices(cluster),
         "pod": cluster.pod_devices or cluster.devices,
     }
-    return {
-        k: np.minimum(-(-v // cluster.devices_per_node), nodes).astype(int) for k, v in per.items()
-    }
+    return {k: np.minimum(-(-v // per_node), nodes).astype(int) for k, v in per.items()}

@@ -4,7 +4,7 @@ lifts it."""
 from __future__ import annotations
 
 from .. import catalogue
-from ..base.records import record
+from ..base.records import Record, record
 from ..base.words import table
 from . import elastic, failures, goodput
 from .checkpoint import LOAD_S
@@ -12,7 +12,7 @@ from .first_step import PARTS, communicator_init_s, part_s
 
 
 @record
-class Rung:
+class Rung(Record):
     """One step of the ladder: the measure, the goodput with it and all before it, what it gained,
     the interval it runs at."""
 
@@ -23,13 +23,11 @@ class Rung:
     mtbf_s: float
     why: str
 
-    def as_dict(self) -> dict:
-        return dict(self.__dict__)
 
-
-RELAUNCH_S = float(PARTS["imports"]["seconds"])
+RELAUNCH_S = PARTS["imports"]["seconds"]
 LAZY_INIT_S = 30.0  # communicators above 10,000 devices once made lazily (MegaScale, NSDI'24)
 NOTICE_S = 60.0  # an explicit failure is seen (ByteRobust s2.2)
+PUBLISHED = {"save": 300, "stall": 5, "durable": 120, "localise": 180}  # seconds
 FAR = 0.02  # of the restores that need the store: corruption and whole racks
 
 
@@ -57,38 +55,35 @@ def measures(
     e = endurance
     if e is None:
         devices = devices or 98_304
-        mtbf, save, stall, durable, localise = (
-            failures.job_mtbf_s(catalogue.failure_preset(preset).per_1000_node_days, devices),
-            300,
-            5,
-            120,
-            180,
-        )
+        mtbf = failures.job_mtbf_s(catalogue.failure_preset(preset).per_1000_node_days, devices)
+        named = PUBLISHED
     else:
-        devices, localise = devices or int(e.devices), e.detect_s
+        devices = devices or e.devices
         mtbf = e.mtbf_s * e.devices / devices * failures.grown(e.devices) / failures.grown(devices)
-        save = durable = e.checkpoint_durable_s
-        stall = e.checkpoint_stall_s
-    init = float(communicator_init_s(devices))
+        named = {
+            "save": e.checkpoint_durable_s,
+            "stall": e.checkpoint_stall_s,
+            "durable": e.checkpoint_durable_s,
+            "localise": e.detect_s,
+        }
+    init = communicator_init_s(devices)
     lazy = min(init, LAZY_INIT_S)
-    named = {
-        "save": save,
-        "stall": stall,
-        "durable": durable,
-        "localise": localise,
-        "short stall": min(stall, 0.5),
-        "short durable": min(durable, 5.0),
-        "noticed": min(localise, NOTICE_S),
-        "requeue": float(part_s("scheduler", devices)) + RELAUNCH_S + init + LOAD_S,
+    named = named | {
+        "short stall": min(named["stall"], 0.5),
+        "short durable": min(named["durable"], 5.0),
+        "noticed": min(named["localise"], NOTICE_S),
+        "requeue": part_s("scheduler", devices) + RELAUNCH_S + init + LOAD_S,
         "in place": RELAUNCH_S + init + LOAD_S,
         "from memory": RELAUNCH_S + init + FAR * LOAD_S,
         "lazy": RELAUNCH_S + lazy + FAR * LOAD_S,
     }
-    now, rungs = {}, []
+    now = {}
+    rungs = []
     for step in table(__file__, "scale"):
         now |= {k: named.get(v, v) for k, v in step["sets"].items()}
         stall, durable, restart, down = (now[k] for k in ("stall", "durable", "restart", "down"))
-        m, tau = float(mtbf) / (1 - now["lemons"]), 0.0
+        m = mtbf / (1 - now["lemons"])
+        tau = 0.0
         if now["alone"]:
             good = elastic.ft_hsdp(
                 m,
@@ -110,9 +105,9 @@ def measures(
         rungs.append(
             Rung(
                 measure=step["measure"],
-                goodput=float(good),
-                gain=float(good) - rungs[-1].goodput if rungs else 0.0,
-                interval_s=float(tau),
+                goodput=good,
+                gain=good - rungs[-1].goodput if rungs else 0.0,
+                interval_s=tau,
                 mtbf_s=m,
                 why=step["why"].format(replicas=replicas),
             )

@@ -44,16 +44,6 @@ class Fault:
 
 
 @record
-class Lemons:
-    """Nodes that fail far more often: how many at the start, failures per second of each, chance
-    that a failure gets one thrown out."""
-
-    count: int
-    rate_per_s: float
-    caught: float = 1.0
-
-
-@record
 class Shrink:
     """Run on without a gang instead of waiting: gangs (data-parallel replicas), nodes in each,
     micro-batches per gang, time to change size."""
@@ -83,15 +73,7 @@ class Scenario:
     pool_started: bool = (
         False  # start with the nodes in repair of a long-running pool (exponential) instead of none
     )
-    lemons: Lemons | None = None
     shrink: Shrink | None = None
-    contended: float = 0.0  # chance that a save meets a busy store …
-    contention: float = 1.0  # … and its durable time is multiplied so
-    shape: float = 1.0  # Weibull shape of the time to the next failure; each failure renews it
-    fails_in_restart: bool = True
-    save_survives: bool = (
-        False  # a save in flight is finished in spite of the failure (the restart waits for it)
-    )
 
     @property
     def saves(self) -> int:
@@ -108,44 +90,39 @@ class Scenario:
 
 @record
 class Simulation:
-    """What came out: wall time, failures and waiting for nodes of each replica, mean seconds by
-    where they went."""
+    """What came out: wall time, failures and waiting of each replica, mean seconds by where they
+    went."""
 
     scenario: Scenario
     seed: int
     wall_s: np.ndarray
     failures: np.ndarray
-    waited_s: np.ndarray
+    waited_s: np.ndarray  # for nodes
     spent_s: dict = field(repr=False)
 
     @property
     def goodput(self) -> float:
         """Useful time over mean wall time (a ratio of means, not the mean of ratios)."""
-        return float(self.scenario.work_s / self.wall_s.mean())
-
-    @property
-    def standard_error_s(self) -> float:
-        return float(self.wall_s.std(ddof=1) / math.sqrt(len(self.wall_s)))
+        return self.scenario.work_s / self.wall_s.mean()
 
     @property
     def badput(self) -> dict:
         """Shares of the wall time lost, in operators' words; with goodput they sum to one."""
         mean = self.wall_s.mean()
-        return {k: float(v / mean) for k, v in self.spent_s.items()}
+        return {k: v / mean for k, v in self.spent_s.items()}
 
     def days(self, quantile=0.5):
         """Finishing day at these quantiles: 0.5 for P50, 0.9 for P90."""
         return np.quantile(self.wall_s, quantile) / DAY_S
 
     def as_dict(self) -> dict:
-        days = {f"days_p{p}": float(self.days(p / 100)) for p in (10, 50, 90)}
         return {
             "goodput": self.goodput,
             "badput": self.badput,
-            **days,
+            **{f"days_p{p}": self.days(p / 100) for p in (10, 50, 90)},
             "replicas": len(self.wall_s),
             "seed": self.seed,
-            "failures": float(self.failures.mean()),
+            "failures": self.failures.mean(),
         }
 
 
@@ -156,9 +133,8 @@ def simulate(
 ) -> Simulation:
     """Run `replicas` copies of the job; the same seed gives the same numbers.
 
-    Time to the next event is exponential (or Weibull) in running time: nothing fails while the job
-    is down, waits for a node, or (where
-    `fails_in_restart` is off) restarts. A failure aborts the saves in flight, wipes the levels
+    Time to the next event is exponential in running time: nothing fails while the job is down or
+    waits for a node. A failure aborts the saves in flight, wipes the levels
     below the one it needs, and the job resumes
     from the newest durable save of that level. Memory is a few arrays of `replicas`, times `spares`
     for the pool.
@@ -181,7 +157,7 @@ class TooLong(ValueError):
 
 
 KEPT = ("wall", "fails", "detecting", "restarting", "short", "replayed", "slow")
-STATE = (*KEPT, "id", "u", "r", "lemons", "saved", "pool")  # the replicas are the last axis of each
+STATE = (*KEPT, "id", "u", "r", "saved", "pool")  # the replicas are the last axis of each
 LOST = ("detection", "restart", "spare shortage", "sdc", "shrunk")  # of KEPT
 
 
@@ -194,7 +170,9 @@ class _Run:
         n: int,
         seed: int,
     ):
-        self.s, self.seed, self.rng = s, seed, np.random.default_rng(seed)
+        self.s = s
+        self.seed = seed
+        self.rng = np.random.default_rng(seed)
         stalls, self.delay, self.restart, every = np.array([astuple(l) for l in s.levels]).T
         self.every = every
         if every[0] != 1 or np.any(every[1:] % every[:-1]) or np.any(np.diff(self.delay) < 0):
@@ -207,7 +185,8 @@ class _Run:
             raise ValueError(
                 "levels: shrinking is worked out for stalls that are the same on every level"
             )
-        self.tau, self.saves = s.tau_s, s.saves
+        self.tau = s.tau_s
+        self.saves = s.saves
         self.cycle = int(every[-1]) if uneven else 1  # saves until stalls recur
         top = [np.flatnonzero(i % every == 0)[-1] for i in range(1, self.cycle + 1)]
         self.stalled = np.concatenate([[0.0], np.cumsum(stalls[top])])  # by the saves of a cycle
@@ -216,17 +195,12 @@ class _Run:
         rows = [(*r[:-1], self.restart[r[1]] if r[-1] is None else r[-1]) for r in rows]
         rates, *self.causes = np.array(rows).reshape(-1, 6).T.copy()
         self.rate = rates.sum()
-        self.cum = np.cumsum(rates)[:-1] / (self.rate or 1.0)
-        self.id, self.out = np.arange(n), np.zeros((len(KEPT), n))
-        for name in (*KEPT, "u", "r"):
-            setattr(
-                self,
-                name,
-                np.zeros(n),
-            )
+        self.cum = np.cumsum(rates)[:-1] / self.rate
+        self.id = np.arange(n)
+        self.out = np.zeros((len(KEPT), n))
+        vars(self).update({name: np.zeros(n) for name in (*KEPT, "u", "r")})
         self.saved = np.zeros((len(every), n))  # newest durable position on each level
         self.held = np.zeros(len(s.pauses))
-        self.lemons = np.full(n, float(s.lemons.count if s.lemons else 0))
         self.pool = self._pool(n)
 
     # the clock of saves
@@ -238,12 +212,8 @@ class _Run:
         pace,
     ):
         """Running time from position 0 to `position` [s]; `pace` is the time of one interval."""
-        whole = np.floor(position)
-        if self.cycle == 1:
-            return position * pace + whole * self.stalled[1]
-        cycles = np.floor(whole / self.cycle)
-        rest = (whole - cycles * self.cycle).astype(int)
-        return position * pace + cycles * self.stalled[-1] + self.stalled[rest]
+        cycles, rest = np.divmod(np.floor(position), self.cycle)
+        return position * pace + cycles * self.stalled[-1] + self.stalled[rest.astype(int)]
 
     def _progress(
         self,
@@ -253,26 +223,22 @@ class _Run:
         """The last save ended, time since and share of the interval, `elapsed` seconds of running
         after position self.u."""
         t = self._time(self.u, pace) + elapsed
-        period = self.cycle * pace + self.stalled[-1]
-        cycles = np.floor(t / period)
-        t -= cycles * period
-        i = (
-            np.searchsorted(
-                self.starts,
-                t,
-                side="right",
-            )
-            - 1
+        cycles, t = np.divmod(t, self.cycle * pace + self.stalled[-1])
+        ended = np.searchsorted(
+            self.starts,
+            t,
+            side="right",
         )
-        rest = t - self.starts[i]
-        return cycles * self.cycle + i, rest, np.minimum(rest / pace, 1.0)
+        rest = t - self.starts[ended - 1]
+        return cycles * self.cycle + ended - 1, rest, np.minimum(rest / pace, 1.0)
 
     # nodes in repair
     # ------------------------------------------------------------
 
     def _pool(self, n):
         """When each node in repair is back; -inf where nothing is."""
-        s, spares = self.s, self.s.spares or 0
+        s = self.s
+        spares = self.s.spares or 0
         load = sum(f.rate_per_s * f.nodes for f in s.faults) * s.repair_s
         most = max([1, *(f.nodes for f in s.faults)])
         enough = math.ceil(load + 8 * math.sqrt(load)) + 2 * most + 8  # at once, in any replica
@@ -297,7 +263,8 @@ class _Run:
         return pool
 
     def _repair(self, n):
-        mean, spread = self.s.repair_s, self.s.repair_spread
+        mean = self.s.repair_s
+        spread = self.s.repair_spread
         if spread is None:
             return self.rng.exponential(mean, n)
         if spread == 0:
@@ -343,10 +310,10 @@ class _Run:
                 raise TooLong(f"more than {MOST_EVENTS:,} failures a run")
         wall, fails, *lost = self.out
         work = self.s.work_s
-        spent = {"saves": self._time(np.array([float(self.saves)]), self.tau)[0] - work}
-        spent |= {k: float(v.mean()) for k, v in zip(LOST, lost)}
+        spent = {"saves": self._time(np.array([self.saves]), self.tau)[0] - work}
+        spent |= {k: v.mean() for k, v in zip(LOST, lost)}
         spent |= {p.id: held / len(wall) for p, held in zip(self.s.pauses, self.held)}
-        spent["lost work"] = max(0.0, float(wall.mean()) - work - sum(spent.values()))
+        spent["lost work"] = max(0.0, wall.mean() - work - sum(spent.values()))
         return Simulation(
             scenario=self.s,
             seed=self.seed,
@@ -359,22 +326,15 @@ class _Run:
     def _pass(self):
         s = self.s
         speed, alive, regrow = self._size()
-        rate = self.rate + (self.lemons * s.lemons.rate_per_s if s.lemons else 0.0)
-        x = self.rng.standard_exponential(len(self.id))
-        if s.shape != 1.0:
-            x = x ** (1 / s.shape) / math.gamma(1 + 1 / s.shape)
-        x /= np.maximum(rate * alive, 1e-300)
-        grows, x = regrow < x, np.minimum(x, regrow)
-        if not s.fails_in_restart:  # the restart is downtime
-            self.wall += self.r
-            self.restarting += self.r
-            self.r = np.zeros(len(self.id))
+        x = self.rng.standard_exponential(len(self.id)) / np.maximum(self.rate * alive, 1e-300)
+        grows = regrow < x
+        x = np.minimum(x, regrow)
         pace = self.tau / speed
         end = np.full(len(self.id), float(self.saves))
         need = self.r + self._time(end, pace) - self._time(self.u, pace) + self.delay[-1]
         done = x >= need
         for i, p in enumerate(s.pauses):
-            held = self.rng.poisson(float(p.per_s) * np.minimum(x, need)) * float(p.seconds)
+            held = self.rng.poisson(p.per_s * np.minimum(x, need)) * p.seconds
             self.held[i] += held.sum()
             self.wall += held
         if done.any():
@@ -389,7 +349,7 @@ class _Run:
         self.wall += x
         self.slow += ran * (1 - speed)
         whole, rest, part = self._progress(ran, pace)
-        pending = self._copies(
+        self._copies(
             np.minimum(whole, self.saves),
             rest,
             pace,
@@ -399,11 +359,7 @@ class _Run:
             np.minimum(whole + part, self.saves),
             self.u,
         )
-        self._stop(
-            position,
-            grows,
-            pending,
-        )
+        self._stop(position, grows)
 
     def _copies(
         self,
@@ -411,58 +367,38 @@ class _Run:
         rest,
         pace,
     ):
-        """Note which saves of this stretch became durable on which level before the event; time
-        that surviving saves still need."""
-        s, every, pending, slow = self.s, self.every[:, None], 0.0, 1.0
-        if s.contended:
-            slow = np.where(
-                self.rng.random(len(whole)) < s.contended,
-                s.contention,
-                1.0,
-            )
+        """Note which saves of this stretch became durable on which level before the event."""
+        every = self.every[:, None]
         j = np.where(
             whole == self.saves,
             whole,
-            np.floor(whole / every) * every,
+            whole // every * every,
         )
         age = rest + self._time(whole, pace) - self._time(j, pace)
-        left = self.delay[:, None] * slow - age
-        if s.save_survives:
-            pending = np.where(
-                j > self.u,
-                np.maximum(left, 0.0),
-                0.0,
-            ).max(axis=0)
-        else:
-            j = np.where(
-                left > 0,
-                np.floor((j - 1) / every) * every,
-                j,
-            )
+        j = np.where(
+            self.delay[:, None] > age,
+            (j - 1) // every * every,
+            j,
+        )
         self.saved = np.where(
             j > self.u,
             np.maximum(j, self.saved),
             self.saved,
         )
-        return pending
 
     def _stop(
         self,
         position,
         grows,
-        pending,
     ):
         """What the event destroys, how long the job is down, and where it resumes."""
-        s, n = self.s, len(self.id)
-        kind = np.zeros(n, int)
-        if len(self.cum):
-            kind = np.searchsorted(
-                self.cum,
-                self.rng.random(n),
-                side="right",
-            )
-        if s.lemons:
-            kind = self._sour(kind)
+        s = self.s
+        n = len(self.id)
+        kind = np.searchsorted(
+            self.cum,
+            self.rng.random(n),
+            side="right",
+        )
         level, down, nodes, late, restart = (cause[kind] for cause in self.causes)
         level = level.astype(int)
         back = self.saved[level, np.arange(n)]
@@ -472,7 +408,7 @@ class _Run:
             # the wall time since had brought
             since = np.floor(np.maximum(position - late * position / self.wall, 0.0))
             clean = np.where(
-                (late > 0) & ~grows,
+                (late > 0) & failed,
                 since,
                 np.inf,
             )
@@ -483,11 +419,7 @@ class _Run:
             back,
             position,
         )
-        down = np.where(
-            grows,
-            0.0,
-            np.maximum(down, pending),
-        )
+        down = failed * down
         self.u = back
         # levels below the one needed are refilled by the restore
         below = level > np.arange(len(self.saved))[:, None]
@@ -497,52 +429,27 @@ class _Run:
             self.saved,
         )
         self.fails += failed
-        self.detecting += np.where(
-            failed,
-            down,
-            0.0,
-        )
-        struck, self.wall = self.wall, self.wall + down
+        self.detecting += down
+        struck = self.wall
+        self.wall = self.wall + down
         if len(self.pool):
-            self._evict(
-                np.where(
-                    failed,
-                    nodes,
-                    0,
-                ),
-                struck,
-            )
+            self._evict(failed * nodes, struck)
         if len(self.pool) and not s.shrink:  # wait until the job has all its nodes again
-            wait = np.where(
-                failed,
-                np.maximum(self.pool.min(axis=0) - self.wall, 0.0),
-                0.0,
-            )
+            wait = failed * np.maximum(self.pool.min(axis=0) - self.wall, 0.0)
             self.wall += wait
             self.short += wait
+        resize = s.shrink.resize_s if s.shrink else 0.0
         self.r = np.where(
             grows,
-            s.shrink.resize_s if s.shrink else 0.0,
+            resize,
             restart,
-        )
-
-    def _sour(self, kind):
-        """Failures of lemon nodes among all: they count as the first cause that takes a node, and
-        get the node thrown out by chance."""
-        bad, n = self.s.lemons, len(kind)
-        share = self.lemons * bad.rate_per_s
-        sour = self.rng.random(n) * (self.rate + share) < share
-        self.lemons = self.lemons - (sour & (self.rng.random(n) < bad.caught))
-        return np.where(
-            sour,
-            next((i for i, f in enumerate(self.s.faults) if f.nodes), 0),
-            kind,
         )
 
     def _size(self):
         """Speed and share of the devices of each replica at its present size, and the time until it
         can grow (infinite at full size)."""
-        spares, g = self.s.spares or 0, self.s.shrink
+        spares = self.s.spares or 0
+        g = self.s.shrink
         if g is None:
             full = np.ones(len(self.id))
             return full, full, full * np.inf
@@ -579,12 +486,7 @@ class _Run:
 
     def _finish(self, done):
         self.out[:, self.id[done]] = [getattr(self, name)[done] for name in KEPT]
-        for name in STATE:
-            setattr(
-                self,
-                name,
-                getattr(self, name)[..., ~done],
-            )
+        vars(self).update({name: getattr(self, name)[..., ~done] for name in STATE})
 
 
 def of_life(life, work_s, **features) -> Scenario:
@@ -593,33 +495,26 @@ def of_life(life, work_s, **features) -> Scenario:
 
     work_s : compute time of the whole run, failures apart [s].
     """
-    gang, slower = life.gang, float(life.slower)
+    gang = life.gang
     base = Scenario(
-        work_s=float(work_s),
-        interval_s=float(life.interval_s),
-        levels=tuple(
-            Level(
-                stall_s=float(x.stall_s),
-                durable_s=float(x.durable_s),
-                every=x.every,
-            )
-            for x in life.levels
-        ),
+        work_s=work_s,
+        interval_s=life.interval_s,
+        levels=life.levels,
         faults=tuple(
             Fault(
-                rate_per_s=slower * float(stop.per_s),
+                rate_per_s=life.slower * stop.per_s,
                 level=level,
-                down_s=float(stop.detect_s),
+                down_s=stop.detect_s,
                 nodes=int(stop.cause.evicts),
-                latency_s=float(life.latency_s) if stop.cause.id == "sdc" else 0.0,
-                restart_s=float(stop.restart_s),
+                latency_s=life.latency_s if stop.cause.id == "sdc" else 0.0,
+                restart_s=stop.restart_s,
             )
             for stop, level in zip(life.stops, life.reach)
-            if float(stop.per_s) > 0
+            if stop.per_s > 0
         ),
         pauses=life.held,
         spares=int(life.spares),
-        repair_s=float(life.repair_s),
+        repair_s=life.repair_s,
         shrink=gang
         and Shrink(
             gangs=gang.replicas,
@@ -627,7 +522,5 @@ def of_life(life, work_s, **features) -> Scenario:
             micro_batches=gang.micro_batches,
             resize_s=elastic.RESIZE_S,
         ),
-        fails_in_restart=life.fails_in_restart,
-        save_survives=life.save_survives,
     )
     return replace(base, **features)

@@ -5,22 +5,25 @@ from __future__ import annotations
 import numpy as np
 
 
-def erlang_b(servers, load):
-    """Erlang's loss probability B(servers, load), by the recursion B(0) = 1, B(k) = a B(k-1) / (k +
-    a B(k-1)); broadcasts.
+def log_weights(most: int, load):
+    """log(a^k / k!) for k from 0 to `most` on a new last axis: a Poisson law but for exp(-a)."""
+    with np.errstate(divide="ignore"):
+        steps = np.log(np.asarray(load, float))[..., None] - np.log(np.arange(1, most + 1))
+    return np.insert(np.cumsum(steps, axis=-1), 0, 0.0, axis=-1)
 
-    servers : whole numbers >= 0; load : a = arrival rate x mean holding time.  Erlang 1917.
-    """
-    s, a = np.broadcast_arrays(np.asarray(servers, int), np.asarray(load, float))
-    b, out = np.ones(a.shape), np.ones(a.shape)
-    for k in range(1, int(s.max(initial=0)) + 1):
-        b = a * b / (k + a * b)
-        out = np.where(
-            s == k,
-            b,
-            out,
-        )
-    return out if out.ndim else float(out)
+
+def erlang_table(most: int, load):
+    """Erlang's loss probability B(k, load) for k from 0 to `most` on a new last axis:
+    (a^k / k!) / sum over j <= k of a^j / j!; a = arrival rate x mean holding time.  Erlang 1917."""
+    weights = log_weights(most, load)
+    return np.exp(weights - np.logaddexp.accumulate(weights, axis=-1))
+
+
+def erlang_b(servers, load):
+    """`erlang_table` at so many servers, whole numbers >= 0; broadcasts."""
+    servers, load = np.broadcast_arrays(np.asarray(servers, int), load)
+    table = erlang_table(int(servers.max()), load)
+    return np.take_along_axis(table, servers[..., None], axis=-1)[..., 0]
 
 
 def stall_share(spares, load):
@@ -33,7 +36,7 @@ def stall_share(spares, load):
     Poisson tail P(N > S), which assumes that
     failures go on, is 1.5 to 2 times too high.
     """
-    return erlang_b(np.asarray(spares, int) + 1, load)
+    return erlang_b(np.add(spares, 1), load)
 
 
 def shortage(
@@ -52,13 +55,12 @@ def shortage(
     With D = 0 this is `stall_share`;
     with D the wait hides behind the detection. Broadcasts.
     """
-    out = np.vectorize(_shortage, otypes=[float])(
+    return np.vectorize(_shortage, otypes=[float])(
         spares,
         evictions_per_s,
         repair_s,
         down_s,
-    )
-    return out if out.ndim else float(out)
+    )[()]
 
 
 def _shortage(
@@ -72,10 +74,12 @@ def _shortage(
         return 0.0
     if s > 150:  # the wait left after the downtime, the pool as without it
         return erlang_b(s + 1, load / (1 + lam * down)) * np.exp(-(s + 1) * down / repair)
-    s, stay = int(s), np.exp(-down / repair)
+    s = int(s)
+    stay = np.exp(-down / repair)
     up = lam / (lam + np.arange(s + 2) / repair)  # chance that an eviction comes before a repair
     # from n in repair to m: over a run (until the next eviction), over the downtime
-    runs, thin = np.diag(up), np.eye(s + 2)
+    runs = np.diag(up)
+    thin = np.eye(s + 2)
     for n in range(1, s + 2):
         runs[n] += (1 - up[n]) * runs[n - 1]
         thin[n] = (1 - stay) * thin[n - 1]
@@ -106,17 +110,7 @@ def waiting(endurance, most: int = 12) -> dict[str, list]:
     """
     e = endurance
     load = e.evictions_per_s * e.repair_s / (1 + e.detect_s / e.mtbf_s)
-    s = np.arange(
-        min(
-            max(
-                most,
-                e.spares + 2,
-                e.spares_recommended + 4,
-            ),
-            60,
-        )
-        + 1
-    )
+    s = np.arange(min(max(most, e.spares + 2, e.spares_recommended + 4), 60) + 1)
     return {
         "spares": s.tolist(),
         "shortage": shortage(
@@ -136,18 +130,7 @@ def spares_for(
 ):
     """Fewest spare nodes such that an eviction finds one with probability `chance`: smallest S with
     ErlangB(S, a) <= 1 - chance, `limit` where more would be needed; broadcasts."""
-    a = np.asarray(load, float)
-    b, out = np.ones(a.shape), np.full(a.shape, limit)
-    for k in range(limit):
-        b = a * b / (k + a * b) if k else b
-        out = np.where(
-            b <= 1 - chance,
-            np.minimum(out, k),
-            out,
-        )
-        if np.all(out < limit):
-            break
-    return out if out.ndim else int(out)
+    return (erlang_table(limit - 1, load) > 1 - chance).sum(axis=-1)
 
 
 def cheapest(
@@ -161,28 +144,8 @@ def cheapest(
     nodes : nodes of the job. Counts a spare as dear as a working node and waiting as all of them
     idle.
     """
-    a, n = np.broadcast_arrays(np.asarray(load, float), np.asarray(nodes, float))
-    b = a / (1 + a)  # ErlangB(1, a): no spare
-    best, value = np.zeros(a.shape, int), 1 - b
-    for s in range(1, limit):
-        b = a * b / (s + 1 + a * b)
-        now = (1 - b) * n / (n + s)
-        better = now > value
-        best, value = (
-            np.where(
-                better,
-                s,
-                best,
-            ),
-            np.where(
-                better,
-                now,
-                value,
-            ),
-        )
-        if np.all(n / (n + s) < value):
-            break  # even with no waiting at all, more spares no longer pay
-    return best if best.ndim else int(best)
+    paid = 1 + np.arange(limit) / np.asarray(nodes)[..., None]
+    return np.argmax((1 - erlang_table(limit, load)[..., 1:]) / paid, axis=-1)
 
 
 def standbys(
@@ -198,9 +161,8 @@ def standbys(
     """
     from scipy.stats import binom
 
-    found = binom.ppf(
+    return binom.ppf(
         quantile,
         machines,
         per_window,
-    )
-    return found.astype(int) if np.ndim(found) else int(found)
+    ).astype(int)

@@ -12,6 +12,9 @@ from ..base.records import Record, record
 from .checkpoint import COMMIT_S, write_rate_needed
 
 _GUIDANCE = "superpod-better"  # 20 GB/s written and 40 read per 32 nodes, each node 4 and 8
+SHARD_BYTES = 1e9
+LOG_BYTES = 1e12
+USABLE_SHARE = 0.8  # of a shared file system
 _OBJECTS = "gcs-standard"  # 1 Tb/s, the top of its usual quota
 _GROWS = {
     "32 nodes": 32.0,
@@ -49,9 +52,11 @@ def rates(cluster, nodes=None) -> Rates:
     SuperPOD guidance asks, and `units` says how many pieces that is. A missing read or write rate
     counts as the other one.
     """
-    store, guide = catalogue.storage(cluster.storage or _GUIDANCE), catalogue.storage(_GUIDANCE)
-    n = np.asarray(cluster.nodes if nodes is None else nodes, float)
-    units, unit, say = np.ones_like(n), store.scope, store.name
+    store = catalogue.storage(cluster.storage or _GUIDANCE)
+    guide = catalogue.storage(_GUIDANCE)
+    n = cluster.nodes if nodes is None else nodes
+    units = np.ones_like(n, float)
+    say = store.name
     wanted = np.maximum(n / 32, 1.0)
     write, read = _both(store, "total")
     wrote, fetched = _both(
@@ -67,14 +72,17 @@ def rates(cluster, nodes=None) -> Rates:
             write,
             read,
         )
-        units, say = n, say + " in every node"
+        units = n
+        say = say + " in every node"
     elif store.scope in _GROWS:
         units = np.maximum(n / _GROWS[store.scope], 1.0)
     elif write != write and store.kind == "object":
         write = read = catalogue.storage(_OBJECTS).total_read_bytes_per_s
         say += f", whose total nobody has published: {write / 1e9:g} GB/s, that of {_OBJECTS}"
     elif write != write:
-        write, read, units = guide.total_write_bytes_per_s, guide.total_read_bytes_per_s, wanted
+        write = guide.total_write_bytes_per_s
+        read = guide.total_read_bytes_per_s
+        units = wanted
         say += f", sized as {guide.name}"
     elif store.scope in ("appliance", "TiB"):
         units = np.ceil(wanted * guide.total_write_bytes_per_s / write)
@@ -86,9 +94,9 @@ def rates(cluster, nodes=None) -> Rates:
         read_bytes_per_s=units * read,
         node_write_bytes_per_s=wrote,
         node_read_bytes_per_s=fetched,
-        capacity_bytes=store.capacity_bytes * (1 if unit == "cluster" else units),
+        capacity_bytes=store.capacity_bytes * (1 if store.scope == "cluster" else units),
         units=units,
-        unit=unit,
+        unit=store.scope,
         survives="process" if store.kind == "local" else "pod",
         source=store.source,
     )
@@ -140,14 +148,14 @@ def carriers(
     Stores sold by the piece are judged as one cluster-sized purchase (`rates`); those without any
     published rate are left out.
     """
-    need, out = float(write_rate_needed(checkpoint_bytes, interval_s, stall_s)), []
+    out = []
     for store in catalogue.storages().values():
         if (store.kind in ("local", "requirement", "block ro")) or np.isnan(
             store.total_write_bytes_per_s
         ):
             continue
         r = rates(replace(cluster, storage=store.id))
-        rate = float(np.minimum(r.write_bytes_per_s, cluster.nodes * r.node_write_bytes_per_s))
+        rate = np.minimum(r.write_bytes_per_s, cluster.nodes * r.node_write_bytes_per_s)
         durable = COMMIT_S + checkpoint_bytes / rate
         room = r.capacity_bytes / checkpoint_bytes
         out.append(
@@ -155,7 +163,7 @@ def carriers(
                 id=store.id,
                 name=store.name,
                 write_bytes_per_s=rate,
-                needed_bytes_per_s=need,
+                needed_bytes_per_s=write_rate_needed(checkpoint_bytes, interval_s, stall_s),
                 durable_s=durable,
                 copies=room,
                 carries=durable <= interval_s + stall_s and not room < copies,
@@ -190,14 +198,11 @@ def corpus(
     step_s=None,
     global_batch_tokens=None,
     readers=1,
-    shard_bytes=1e9,
-    raw_bytes_per_token=4.0,
-    tokens_per_s_per_core=1e6,
 ) -> Corpus:
     """What the tokens of a run weigh and how fast they are read.
 
     A token takes 2 bytes below a vocabulary of 65,536, else 4 (memory-mapped indices). Shards are
-    whole files of about `shard_bytes`, at
+    whole files of about SHARD_BYTES, at
     least one per reader so that readers do not share. Ingest: global batch tokens x bytes / step
     time; even at 16M tokens in 10 s that is
     6.4 MB/s for the whole job, so latency and metadata matter, not bandwidth. raw_bytes_per_token:
@@ -206,21 +211,21 @@ def corpus(
     override.
     """
     width = 2 if vocab <= 65_536 else 4
-    unique = float(unique_tokens or tokens)
+    unique = unique_tokens or tokens
     size = unique * width
-    shards = max(int(np.ceil(size / shard_bytes)), int(readers))
+    shards = max(int(np.ceil(size / SHARD_BYTES)), readers)
     rate = global_batch_tokens * width / step_s if step_s and global_batch_tokens else 0.0
     return Corpus(
-        tokens=float(tokens),
+        tokens=tokens,
         token_bytes=width,
         bytes=size,
         shards=shards,
         shard_bytes=size / shards,
-        raw_bytes=unique * raw_bytes_per_token,
+        raw_bytes=unique * 4.0,
         read_bytes_per_s=rate,
         read_bytes_per_s_per_reader=rate / readers,
-        epochs_per_run=float(tokens) / unique,
-        tokenise_core_hours=unique / tokens_per_s_per_core / 3600,
+        epochs_per_run=tokens / unique,
+        tokenise_core_hours=unique / 1e6 / 3600,
     )
 
 
@@ -230,23 +235,22 @@ def capacity(
     *,
     recent=3,
     milestones=0,
-    log_bytes=1e12,
-    usable_share=0.8,
 ) -> dict:
     """Room to provision [bytes] on the shared file system: {checkpoints, corpus, logs, total,
     provisioned}; milestones go to the object
     store.
 
-    provisioned = total / usable_share: shared file systems are well usable to about 80 %
+    provisioned = total / USABLE_SHARE: shared file systems are well usable to about 80 %
     (ml-engineering, storage).
     """
-    kept = float(checkpoint_bytes) * recent
-    total = kept + float(corpus_bytes) + log_bytes
-    return {
-        "checkpoints": kept,
-        "corpus": float(corpus_bytes),
-        "logs": log_bytes,
+    shared = {
+        "checkpoints": checkpoint_bytes * recent,
+        "corpus": corpus_bytes,
+        "logs": LOG_BYTES,
+    }
+    total = sum(shared.values())
+    return shared | {
         "total": total,
-        "provisioned": total / usable_share,
-        "object_store": float(checkpoint_bytes) * milestones,
+        "provisioned": total / USABLE_SHARE,
+        "object_store": checkpoint_bytes * milestones,
     }

@@ -25,6 +25,7 @@ from ...plans.words import short
 from ...verdict.assess import assess
 from ...verdict.limits import LOSSES
 from ..network.build import built
+from ..planes.step import KERNELS
 from ..site import STANDSTILL, Site, site_of
 from ..texts import constant, fill, texts
 
@@ -73,46 +74,29 @@ class Change(Record):
     confirm: str = ""  # what an ML specialist has to confirm, empty where nothing
 
 
+def unsaid(section: str, fields) -> dict:
+    """The change that leaves fields of a section of the design to the rules."""
+    return {f"{section}.{field}": None for field in fields}
+
+
 class Base:
     """A design, and the same design with its plan searched on the coarse space: what the changed
     ones are compared with."""
 
     def __init__(self, site: Site):
-        self.s, self.searches = site, 0
-        self.design = site.a.design.change(
-            {
-                "measured": None,
-                "constraints": None,
-            }
-        )
-
-    @property
-    def job(self) -> str:
-        """Path of the main phase's fields in the design."""
-        return self.s.a.resolved.job_path
-
-    @property
-    def unpinned(self) -> dict:
-        """The design's own pins, dropped."""
-        return {f"plan.{k}": None for k in self.design.plan.given()}
+        self.s = site
+        self.searches = 0
+        self.design = site.a.design.change(dict.fromkeys(("measured", "constraints")))
+        self.job = site.a.resolved.job_path  # of the main phase's fields in the design
+        self.unpinned = unsaid("plan", self.design.plan.given())  # its own pins, dropped
 
     def look(self, changes: dict) -> Site | None:
         """The site of a changed design with the plan's own pins dropped where they cannot hold;
         None where nothing fits."""
-        for paths in (
-            (
-                changes,
-                {
-                    **changes,
-                    **self.unpinned,
-                },
-            )
-            if self.unpinned
-            else (changes,)
-        ):
+        for pins in ({}, self.unpinned) if self.unpinned else ({},):
             try:
                 self.searches += 1
-                found = assess(self.design.change(paths), space=planning.COARSE)
+                found = assess(self.design.change(changes | pins), space=planning.COARSE)
             except DesignError:
                 continue
             if found.phases and all(c.fits for c in found.phases):
@@ -134,7 +118,7 @@ def change(s: Site, kind: str, id="", /, *, broken="breaks", mend="mend", **valu
     def figure(name, unit, *cells) -> Figure:
         if len(cells) == 1:
             cells = f"=now.{cells[0]}", f"=then.{cells[0]}"
-        now, then = (None if x is None else float(x) for x in fill([*cells], s, **values))
+        now, then = fill(cells, s, **values)
         return Figure(
             name=name,
             now=now,
@@ -176,11 +160,10 @@ def growth_losses(
     it."""
     before = step_shares(now)
     after = step_shares(then)
-    useful = [p for p in PARTS if p not in ("gemm", "attention", "elementwise")]
     return {
         "failures and saves": 1 - then.e.goodput / now.e.goodput,
-        "devices that the batch cannot fill": 1 - then.figures["devices_used"] / devices,
-    } | {LOSSES.get(p, p): after[p] - before[p] for p in useful}
+        "devices that the batch cannot fill": 1 - then.used / devices,
+    } | {LOSSES.get(p, p): after[p] - before[p] for p in PARTS if p not in KERNELS}
 
 
 def grown(b: Base, k: int) -> Change:
@@ -193,8 +176,7 @@ def grown(b: Base, k: int) -> Change:
     paths = {
         "cluster.devices": n,
         "reliability.spares": None,
-    }
-    paths |= {f"plan.{axis}": None for axis in RESIZED}
+    } | unsaid("plan", RESIZED)
     if s.torus and cluster.scale_up_domain >= cluster.devices:
         paths["cluster.scale_up_domain"] = min(n, cluster.accelerator.scale_up_domain_max)
     then = b.look(paths)
@@ -210,22 +192,15 @@ def grown(b: Base, k: int) -> Change:
     advice = convergence.batch_advice(
         batch * then.phase.seq_len, then.phase.tokens or 20 * s.a.resolved.params.total
     )
-    wider = b.look(
-        {
-            **paths,
-            f"{b.job}.global_batch": batch,
-            f"{b.job}.global_batch_tokens": None,
-        }
-    )
+    wider = b.look(paths | {f"{b.job}.global_batch": batch, f"{b.job}.global_batch_tokens": None})
     faster = tokens_per_s(then) / tokens_per_s(now)
     stands = then.e.goodput < STANDSTILL
     losses, (low, high) = growth_losses(now, then, n), advice.extra_tokens
     cause = max(losses, key=losses.get)
-    mend = texts("changes", "devices", "mends").get(cause, texts("changes", "devices", "mend"))
-    if stands:
-        broken = "standstill"
-    else:
-        broken = "slower" if faster < 1 else "breaks" if faster <= k * (1 - DIP) else ""
+    words = texts("changes", "devices")
+    broken = "slower" if faster < 1 else "breaks" if faster <= k * (1 - DIP) else ""
+    broken = "standstill" if stands else broken
+    mend = words["mends"].get(cause, words["mend"]) if broken else ""
     found = change(
         s,
         "devices",
@@ -251,21 +226,8 @@ def grown(b: Base, k: int) -> Change:
         days=now.figures["days"],
         days_then=then.figures["days"] if then.e.goodput > 1e-3 else None,
     )
-    mend = (
-        fill(
-            mend,
-            k=k,
-            low=low,
-            high=high,
-        )
-        if broken
-        else ""
-    )
-    return replace(
-        found,
-        mend=mend,
-        confirm=found.confirm if "batch" in mend else "",
-    )
+    mend = fill(mend, k=k, low=low, high=high)
+    return replace(found, mend=mend, confirm=found.confirm if "batch" in mend else "")
 
 
 def other_precision(b: Base, name: str) -> Change | None:
@@ -275,9 +237,7 @@ def other_precision(b: Base, name: str) -> Change | None:
     offered = name in s.cluster.accelerator.precisions()
     if not offered or name in own or own.endswith(name[-3:]):
         return None
-    paths = {"job.precision": name}
-    if b.job != "job":
-        paths[f"{b.job}.precision"] = None
+    paths = {f"{b.job}.precision": None} | {"job.precision": name}
     try:
         resolved = prepare(b.design.change(paths))
         there = situation(resolved, resolved.main_phase)
@@ -285,8 +245,8 @@ def other_precision(b: Base, name: str) -> Change | None:
         return None
     case = there.cases(s.case.plan)
     now = s.model_step_s
-    held = s.chosen.memory
     then = step_time(case).total
+    held = s.chosen.memory
     used = memory(case).total
     peak = case.chip.linear_flops / s.case.chip.linear_flops
     return change(
@@ -309,12 +269,12 @@ def other_precision(b: Base, name: str) -> Change | None:
 def sparser_model(m) -> dict | None:
     """Twice the experts at the same active parameters; a dense model becomes eight experts of which
     two run, each half as wide."""
-    if not m.is_moe and m.ffn_hidden % 2:
-        return None
     names = (*SHAPE, *(MOE if m.is_moe else ()), *(MLA if m.attention == "mla" else ()))
     shape = {k: getattr(m, k) for k in names}
     if m.is_moe:
         return shape | {"experts": 2 * m.experts}
+    if m.ffn_hidden % 2:
+        return None
     return shape | {
         "experts": 8,
         "top_k": 2,
@@ -329,15 +289,7 @@ def sparser(b: Base) -> Change | None:
     shape = sparser_model(m)
     if shape is None:
         return None
-    try:
-        then = b.look(
-            {
-                "model": shape,
-                **b.unpinned,
-            }
-        )
-    except DesignError:
-        return None
+    then = b.look({"model": shape} | b.unpinned)
     what = fill(
         texts("changes", "sparsity", "experts" if m.is_moe else "dense"),
         m=m,
@@ -346,19 +298,16 @@ def sparser(b: Base) -> Change | None:
     if then is None:
         return change(b.s, "sparsity refused", what=what)
     ratio = then.model_step_s / b.coarse.model_step_s
-    values = {
-        "what": what,
-        "now": b.coarse,
-        "then": then,
-        "ratio": ratio,
-        "extra": ratio - 1,
-        "plan": short(then.plan),
-    }
     return change(
         b.s,
         "sparsity",
         broken="breaks" if ratio - 1 > DIP else "",
-        **values,
+        what=what,
+        now=b.coarse,
+        then=then,
+        ratio=ratio,
+        extra=ratio - 1,
+        plan=short(then.plan),
     )
 
 
@@ -371,25 +320,16 @@ def longer(b: Base, k: int) -> Change | None:
     tokens = phase.seq_len * k
     if batch < 1:
         return None
-    paths = {f"plan.{axis}": None for axis in (*RESIZED, "cp")}
-    paths |= {
-        f"{b.job}.seq_len": tokens,
-        f"{b.job}.global_batch": batch,
-    }
     then = b.look(
         {
-            **paths,
+            f"{b.job}.seq_len": tokens,
+            f"{b.job}.global_batch": batch,
             f"{b.job}.global_batch_tokens": None,
         }
+        | unsaid("plan", (*RESIZED, "cp"))
     )
     if then is None:
-        return change(
-            b.s,
-            "context refused",
-            id,
-            tokens=tokens,
-            batch=batch,
-        )
+        return change(b.s, "context refused", id, tokens=tokens, batch=batch)
     times = then.model_step_s / now.model_step_s
     attention, later = (step_shares(x)["attention"] for x in (now, then))
     return change(
@@ -411,41 +351,35 @@ def reducing_switches(b: Base) -> Change | None:
     """Switches that reduce, in place of the fabric's own."""
     s = b.s
     cluster = b.s.cluster
-    plan = b.s.case.plan
     if s.nodes < 2 or s.torus or cluster.in_network_reduction:
         return None
     own = catalogue.fabrics("scale-out").get(cluster.scale_out)
     if own is not None and not own.in_network_reduction:
         return change(s, "in-network refused", name=own.name)
-    sharding = SHARDINGS[plan.sharding]
-    then = step_time(replace(s.case, link=s.link(sharp=1)))
-    worth = texts("changes", "in-network", "worth")
+    sharding = SHARDINGS[s.case.plan.sharding]
+    plain = sharding == "none"
     return change(
         s,
         "in-network",
-        broken="" if sharding == "none" else "breaks",
+        broken="" if plain else "breaks",
         now=s.chosen.step,
-        then=then,
+        then=step_time(replace(s.case, link=s.link(sharp=1))),
         sharding=sharding,
-        worth="" if sharding == "none" else worth,
+        worth="" if plain else texts("changes", "in-network", "worth"),
     )
 
 
 def two_sites(b: Base) -> Change | None:
     """Two datacentres instead of one."""
-    s = b.s
-    if s.sites > 1 or s.nodes < 2:
+    if b.s.sites > 1 or b.s.nodes < 2:
         return None
-    paths = {
-        "cluster.sites": 2,
-        **{f"plan.{axis}": None for axis in RESIZED},
-    }
+    paths = {"cluster.sites": 2} | unsaid("plan", RESIZED)
     then = b.look(paths)
     every = b.look(paths | {"job.sync.kind": "synchronous"})
     if then is None or every is None:
         return None
     return change(
-        s,
+        b.s,
         "sites-2",
         now=b.coarse,
         then=then,
@@ -473,19 +407,18 @@ def post_training(b: Base) -> Change | None:
     s = b.s
     cluster = b.s.cluster
     chip = b.s.case.chip
-    n = parameters(b.s.model)
-    weights = 2.0 * float(n.total)
+    n = parameters(s.model)
+    weights = 2.0 * n.total
     held = chip.usable_bytes * s.per_node * constant("engine_memory")
-    devices = max(1, int(np.ceil(weights / held))) * s.per_node
+    devices = int(np.ceil(weights / held)) * s.per_node
     if devices * 2 > cluster.devices:
         return None
     cache = kv_bytes_per_token(s.model) * s.phase.seq_len
     free = chip.usable_bytes * devices * constant("engine_usable") - weights
     seqs = max(1.0, min(free / cache, constant("engine_sequences") * devices))
     all_run = seqs * max(s.model.top_k, 1) >= max(s.model.experts, 1)
-    read = 2.0 * float(n.total if all_run else n.active) + seqs * cache
-    rate = chip.hbm_bytes_per_s * s.case.constants.hbm_share
-    made = seqs * rate / read
+    read = 2.0 * (n.total if all_run else n.active) + seqs * cache
+    made = seqs * chip.hbm_bytes_per_s * s.case.constants.hbm_share / read
     trained = s.figures["tokens_per_s_per_device"]
     share = trained / (trained + made)
     return change(
@@ -498,7 +431,7 @@ def post_training(b: Base) -> Change | None:
         seqs=seqs,
         devices=devices,
         load_s=weights / (devices * (cluster.scale_out_bytes_per_s * cluster.scale_out_efficiency)),
-        tuned_h=1e9 / (trained * s.figures["devices_used"]) / 3600,
+        tuned_h=1e9 / (trained * s.used) / 3600,
     )
 
 

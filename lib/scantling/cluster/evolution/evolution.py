@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 
 from ...base.records import Record, record
-from ..site import site_of
+from ..site import Site
 from .changes import CHANGES, Base, Change
 
 
@@ -20,12 +20,8 @@ class Evolution(Record):
     searches: int
     seconds: float
 
-    def change(self, id: str) -> Change:
-        """One change by id. Raises KeyError for an unknown one."""
-        return {one.id: one for one in self.changes}[id]
 
-
-def evolution(assessment) -> Evolution:
+def evolution(s: Site) -> Evolution:
     """Evaluate the changes that come next for a design; each is assessed, none is asserted.
 
     Growth and longer context are searched again on the coarse space, before and after, so that the
@@ -33,7 +29,7 @@ def evolution(assessment) -> Evolution:
     formulas of `changes`. A change that the chip or the model does not allow is left out.
     """
     start = time.perf_counter()
-    base = Base(site_of(assessment))
+    base = Base(s)
     found = tuple(change for look in CHANGES if (change := look(base)) is not None)
     broken = (c for c in found if c.id.startswith("devices-") and c.breaks)
     first = next((f"at {c.what}: {c.breaks}" for c in broken), None)

@@ -13,7 +13,7 @@ from ...base.records import Known, Record, Rows, record
 from ...catalogue.load import rows
 from ...catalogue.switches import leaf_ports, radix_of, switch_of
 from ...design.cluster import Cluster
-from ..site import Site, is_torus
+from ..site import HORIZON_DAYS, Site, is_torus
 from ..texts import constant, fill, texts
 from . import topology as shapes
 from .topology import Topology
@@ -63,10 +63,10 @@ def prices() -> Prices:
     one = {p.item: p for p in catalogue.prices(category="capex")}
     switch = one["ib-ndr-switch-64p"]
     port = switch.value / 64
+    network = constant("network_share") * one["h100 cluster all-in"].value
     return Prices(
         usd_per_port_400g=port,
-        usd_per_cable_400g=(constant("network_share") * one["h100 cluster all-in"].value - 3 * port)
-        / 2,
+        usd_per_cable_400g=(network - 3 * port) / 2,
         date=switch.date,
         source=one["h100 8-GPU node"].source,
         basis=texts("networks", "prices"),
@@ -95,7 +95,7 @@ class Wiring:
     @property
     def per_card(self) -> float:
         """Devices of a card."""
-        return self.cluster.devices / max(self.cards, 1)
+        return self.cluster.devices / self.cards
 
     @property
     def pod_devices(self) -> int:
@@ -230,28 +230,17 @@ def _built(w: Wiring, words: dict) -> tuple[Topology, str, bool]:
     if slingshot and k < n <= shapes.dragonfly_reach(k):
         return w.groups(shapes.dragonfly), words["dragonfly"], False
     if pod < n and not cluster.ratios:
-        return (
-            w.pods(pod, r),
-            fill(
-                words["pods"],
-                cluster=cluster,
-                above=fill(words["above" if r > 1 else "above flat"], r=r),
-            ),
-            True,
-        )
-    if n > k**3 // 4:
-        if n <= half * (half + 1):
-            return w.groups(shapes.dragonfly_plus), fill(words["groups"], k=k), True
-        return w.pods(k**3 // 4, r), fill(words["fourth"], k=k), True
+        above = fill(words["above" if r > 1 else "above flat"], r=r)
+        return w.pods(pod, r), fill(words["pods"], cluster=cluster, above=above), True
+    deepest = k**3 // 4
+    if n > half * (half + 1):
+        return w.pods(deepest, r), fill(words["fourth"], k=k), True
+    if n > deepest:
+        return w.groups(shapes.dragonfly_plus), fill(words["groups"], k=k), True
     t = w.tree(*w.ratios())
     if cluster.devices <= cluster.scale_up_domain:
         return t, words["one domain"], False
-    why = fill(
-        words["flat" if r == 1 else "stated"],
-        k=k,
-        r=r,
-        tiers=t.tiers,
-    )
+    why = fill(words["flat" if r == 1 else "stated"], k=k, r=r, tiers=t.tiers)
     return t, why + (words["rails"] if w.rails > 1 and t.tiers > 1 else ""), True
 
 
@@ -269,17 +258,9 @@ def _torus(cluster, words: dict) -> tuple[Topology, str, bool]:
     fabric = catalogue.fabric(cluster.scale_up)
     slices = ceil(cluster.devices / cluster.scale_up_domain)
     chips = ceil(cluster.devices / slices)
-    why = fill(
-        words["torus"],
-        name=fabric.name,
-        chips=chips,
-    )
+    why = fill(words["torus"], name=fabric.name, chips=chips)
     if slices > 1:
-        why += fill(
-            words["slices"],
-            slices=slices,
-            cluster=cluster,
-        )
+        why += fill(words["slices"], slices=slices, cluster=cluster)
     return shapes.copies(torus_of(fabric, chips), slices), why, True
 
 
@@ -327,14 +308,11 @@ def _candidates(w: Wiring):
     k = w.radix
     on_rails = ", rails on their own leaves" if w.rails > 1 else ""
     reach = k**3 // 4
+    half = (k // 2) ** 2
     if n <= reach:
         yield f"non-blocking fat tree{on_rails}", w.tree(), _view()
     if w.rails > 1 and 1 < cluster.nodes <= reach:
-        yield (
-            "one network per rail, none between",
-            w.rail_only(),
-            _view() | {"rail_only": 1.0},
-        )
+        yield "one network per rail, none between", w.rail_only(), _view() | {"rail_only": 1.0}
     if k < n <= 8 * reach:
         yield "cards split over two planes", w.two_planes(), _view()
     whole = w.pod_devices == cluster.devices
@@ -346,10 +324,9 @@ def _candidates(w: Wiring):
         elif pod < cluster.devices:
             yield (
                 f"pods of {pod:,} devices, {r:g} : 1 above",
-                w.pods(max(1, round(pod / w.per_card)), r),
+                w.pods(round(pod / w.per_card), r),
                 _view(pod, r),
             )
-    half = (k // 2) ** 2
     for build, most in (
         (shapes.dragonfly_plus, half * (half + 1)),
         (shapes.dragonfly, shapes.dragonfly_reach(k)),
@@ -358,7 +335,7 @@ def _candidates(w: Wiring):
             yield (
                 f"{t.kind}, groups of {t.pod_endpoints:,} cards",
                 t,
-                _view(max(1, t.pod_endpoints * w.per_card), t.oversubscription),
+                _view(t.pod_endpoints * w.per_card, t.oversubscription),
             )
 
 
@@ -379,43 +356,36 @@ def alternatives(s: Site, own: Topology) -> tuple[Alternative, ...]:
     cluster = s.cluster
     base = s.model_step_s
     wide = cluster.devices > cluster.scale_up_domain
-    days = s.figures["days"] or 30.0
+    days = s.figures["days"] or HORIZON_DAYS
     hourly = s.cost and s.cost.usd_per_device_hour
     per_day = hourly * cluster.devices * 24 if hourly else 0.0
     written_off = days / (constant("network_life_years") * 365.25)
     others = candidates(cluster) if wide and own.kind != "torus" else []
 
-    def counts(t: Topology) -> tuple:
+    def counts(row: tuple) -> tuple:
+        t = row[1]
         return t.kind, t.switches, t.all_cables
 
-    same = next((i for i, row in enumerate(others) if counts(row[1]) == counts(own)), None)
-    if same is None:
-        others.insert(0, ("the design's own", own, {}))
-        same = 0
-
-    def alternative(
-        what: str,
-        t: Topology,
-        view: dict,
-        chosen: bool,
-    ) -> Alternative:
-        seconds = base
-        if not chosen:
-            seconds *= s.step_ratio(link=s.link(**view))
+    mine = "the design's own", own, {}
+    same = next((row for row in others if counts(row) == counts(mine)), mine)
+    out = []
+    for row in [same, *(row for row in others if row is not same)]:
+        what, t, view = row
+        seconds = base * (1 if row is same else s.step_ratio(link=s.link(**view)))
+        change = seconds / base - 1
         # nothing to buy where one domain holds the job
         price = usd(t) if wide else None
-        change = seconds / base - 1
-        return Alternative(
-            kind=t.kind,
-            what=what,
-            topology=t,
-            usd=price,
-            usd_per_device=price and price / cluster.devices,
-            step_s=seconds,
-            step_change=change,
-            run_usd=price and price * written_off + per_day * days * change,
-            chosen=chosen,
+        out.append(
+            Alternative(
+                kind=t.kind,
+                what=what,
+                topology=t,
+                usd=price,
+                usd_per_device=price and price / cluster.devices,
+                step_s=seconds,
+                step_change=change,
+                run_usd=price and price * written_off + per_day * days * change,
+                chosen=row is same,
+            )
         )
-
-    out = (alternative(*row, i == same) for i, row in enumerate(others))
     return tuple(sorted(out, key=lambda a: (not a.chosen, a.run_usd or 0.0)))

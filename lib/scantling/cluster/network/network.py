@@ -12,7 +12,7 @@ from ...catalogue.switches import Switch, radix_of, switch_for, switch_of
 from ...endure.failures import rack_devices
 from ...physics.collectives import Curve
 from ..placement import Placement, blocks, placement
-from ..site import Site, is_torus, site_of
+from ..site import Site, is_torus
 from ..texts import constant, fill, lines, texts
 from .build import (
     Alternative,
@@ -114,7 +114,8 @@ class Network(Record):
     @property
     def totals(self) -> Rows:
         """What has to be bought, in a few lines: {what, amount, unit}; those that there are."""
-        t, watts = self.topology, self.switch.max_w if self.switch else float("nan")
+        t = self.topology
+        watts = self.switch.max_w if self.switch else float("nan")
         counted = {
             **{f"{kind} switches": getattr(t, kind) for kind in ("leaf", "spine", "core")},
             "optical circuit switches": t.circuits,
@@ -132,15 +133,8 @@ class Network(Record):
             ("oversubscription", t.oversubscription, ": 1"),
             ("switches passed at most", t.hops, ""),
         ]
-        named = (
-            {
-                "what": what,
-                "amount": n,
-                "unit": unit,
-            }
-            for what, n, unit in rows
-        )
-        return tuple(row for row in named if row["amount"] and row["amount"] == row["amount"])
+        known = [row for row in rows if row[1] and row[1] == row[1]]
+        return tuple(dict(zip(("what", "amount", "unit"), row)) for row in known)
 
     def as_dict(self) -> dict:
         return {
@@ -149,14 +143,13 @@ class Network(Record):
         }
 
 
-def network(assessment) -> Network:
+def network(s: Site) -> Network:
     """Network of the main phase's plan on the design's cluster.
 
     Rule of the topology: a torus where the chips are one; what the design says of pods and
     oversubscription; a dragonfly on Slingshot; else a non-blocking tree of as few tiers as the
     switch's ports allow, rails on their own leaves. `alternatives` prices the others.
     """
-    s = site_of(assessment)
     cluster = s.cluster
     place = placement(s)
     own, rule, provided = built(cluster)
@@ -172,9 +165,8 @@ def network(assessment) -> Network:
         default=built_as,
     )
 
-    def far(network: dict) -> tuple:
-        return (network["kind"] == "torus") != torus, abs(network["devices"] - cluster.devices)
-
+    near = [row for row in published() if (row["kind"] == "torus") == torus]
+    near.sort(key=lambda row: abs(row["devices"] - cluster.devices))
     return Network(
         scale_up=scale_up(cluster),
         fabric=fabric.id,
@@ -205,7 +197,7 @@ def network(assessment) -> Network:
         curves=curves_of(s),
         curve_errors=trust(cluster),
         measured_curves=measured(cluster),
-        published=tuple(sorted(published(), key=far)[: 1 if torus else 3]),
+        published=tuple(near[: 1 if torus else 3]),
         notes=_notes(
             s,
             own,
@@ -225,14 +217,12 @@ def scale_up(cluster) -> ScaleUp:
     """
     up = catalogue.fabric(cluster.scale_up)
     rate = cluster.scale_up_bytes_per_s
-    size = max(1, min(cluster.scale_up_domain, cluster.devices))
+    size = min(cluster.scale_up_domain, cluster.devices)
     wide = size > cluster.devices_per_node
     chip = switch_for(up.id, "scale-up")
     count = links = 0
     if chip and size > 1:
-        count = (
-            chip.per_domain if wide else ceil(chip.per_domain * size / max(up.domain_devices, 1))
-        )
+        count = chip.per_domain if wide else ceil(chip.per_domain * size / up.domain_devices)
         links = round(size * cluster.accelerator.link_bytes_per_s / chip.port_bytes_per_s)
     torus = torus_of(up, size).bisection_bytes_per_s if is_torus(cluster) else None
     out = cluster.scale_out_bytes_per_s
@@ -261,8 +251,8 @@ def tiers(
     """The tiers from the scale-up domain to the site (or sites), the narrowest last."""
     delay = 0.0 if switch is None or isnan(switch.latency_s) else switch.latency_s
     devices = cluster.devices
-    sites = max(1, cluster.sites)
-    per = devices / max(t.endpoints, 1)
+    sites = cluster.sites
+    per = devices / t.endpoints
 
     def within(endpoints: int) -> int:
         return min(devices, max(round(endpoints * per), cluster.devices_per_node))
@@ -271,55 +261,41 @@ def tiers(
         tier="",
         devices=devices,
         device_bytes_per_s=cluster.scale_out_bytes_per_s,
-        switches_passed=t.hops,
-        switching_s=t.hops * delay,
+        switches_passed=0,
+        switching_s=0.0,
         hop_s=cluster.scale_out_latency_s,
         oversubscription=1.0,
     )
 
-    def tier(name: str, **own) -> Tier:
+    def tier(name: str, passed=t.hops, **own) -> Tier:
+        own = {"switching_s": passed * delay} | own
         return replace(
             whole,
             tier=name,
+            switches_passed=passed,
             **own,
         )
 
-    def under(
-        name: str,
-        devices: int,
-        passed: int,
-    ) -> Tier:
-        return tier(
-            name,
-            devices=devices,
-            switches_passed=passed,
-            switching_s=passed * delay,
-        )
-
-    widest = max(1, min(cluster.scale_up_domain, devices))
+    widest = min(cluster.scale_up_domain, devices)
     yield tier(
         "scale-up domain",
+        1,
         devices=widest,
         device_bytes_per_s=cluster.scale_up_bytes_per_s,
-        switches_passed=1,
         switching_s=0.0,
         hop_s=cluster.scale_up_latency_s,
     )
     if t.kind == "torus":
         if devices > cluster.scale_up_domain:
-            yield tier(
-                "slices",
-                switches_passed=3,
-                switching_s=0.0,
-            )
+            yield tier("slices", 3, switching_s=0.0)
         return
     if devices > widest:
         widest = within(t.unit_endpoints)
-        yield under("leaf unit", widest, 1)
+        yield tier("leaf unit", 1, devices=widest)
         pod = within(t.pod_endpoints)
         if pod > widest:
             widest = pod
-            yield under("pod", pod, hops_in_a_pod(t, sites))
+            yield tier("pod", hops_in_a_pod(t, sites), devices=pod)
         site = -(-devices // sites)
         if widest < site:
             yield tier(
@@ -339,7 +315,7 @@ def tiers(
 
 def hops_in_a_pod(t: Topology, sites: int) -> int:
     """Switches passed between two cards of a pod."""
-    if t.pod_endpoints * max(1, sites) >= t.endpoints:
+    if t.pod_endpoints * sites >= t.endpoints:
         return t.hops
     own = {
         "pods": max(3, t.hops - 2),
@@ -357,41 +333,36 @@ def crossings(
     """Load of every edge under the kit's rank order (placement.orders): capacity is all devices'
     share of the cards, over the oversubscription where that lies (pods, or leaves of two tiers).
     Even spreading is the best case; `settings` says what hashing makes of it."""
-    out = []
-    last = 0
+    out = {}  # by the number of blocks: the same edges once
     narrow = t.tiers == 2 and t.pod_endpoints <= t.unit_endpoints
-    for name, ratio in {
-        "domain": 1.0,
-        "unit": t.oversubscription if narrow else 1.0,
-        "pod": t.oversubscription,
-    }.items():
+    for name, ratio in (
+        ("domain", 1.0),
+        ("unit", t.oversubscription if narrow else 1.0),
+        ("pod", t.oversubscription),
+    ):
         by = place.orders[0][f"over_{name}"]
-        count = ceil(place.devices / place.per(name))
-        if by and count != last:
-            last = count
+        count = ceil(place.devices / place.layout.per(name))
+        if by and count not in out:
             total = sum(by.values())
             capacity = place.devices * s.cluster.scale_out_bytes_per_s / ratio
             busy = total / capacity
-            out.append(
-                Crossing(
-                    edge=f"{name}s",
-                    blocks=count,
-                    bytes=total,
-                    by_axis=by,
-                    capacity_bytes_per_s=capacity,
-                    busy_s=busy,
-                    busy_share=busy / s.model_step_s,
-                )
+            out[count] = Crossing(
+                edge=f"{name}s",
+                blocks=count,
+                bytes=total,
+                by_axis=by,
+                capacity_bytes_per_s=capacity,
+                busy_s=busy,
+                busy_share=busy / s.model_step_s,
             )
-    return tuple(out)
+    return tuple(out.values())
 
 
 def is_mesh(cluster) -> bool:
     """True where each device of a domain has a link of its own to every other."""
     up = catalogue.fabric(cluster.scale_up)
-    if not up.p2p_bytes_per_s > 0:
-        return False
-    return round(up.device_bytes_per_s / up.p2p_bytes_per_s) == up.domain_devices - 1 > 1
+    links = up.p2p_bytes_per_s > 0 and round(up.device_bytes_per_s / up.p2p_bytes_per_s)
+    return links == up.domain_devices - 1 > 1
 
 
 def _notes(
@@ -406,7 +377,7 @@ def _notes(
     longer = 0.0
     flat = cluster.devices <= (cluster.pod_devices or cluster.devices)
     if cluster.oversubscription > 1 and flat and t.tiers > 1:
-        longer = s.step_ratio(link=s.link(pod_devices=float(blocks(cluster)[0]))) - 1
+        longer = s.step_ratio(link=s.link(pod_devices=blocks(cluster)[0])) - 1
     small = [
         fill(
             words["mesh"],

@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 from math import ceil, inf, prod
 
+import numpy as np
+
 from ...base.records import Record, record
 from ...catalogue.switches import leaf_ports
 
@@ -24,6 +26,9 @@ KINDS = (
     "dragonfly+",
     "torus",
 )
+
+
+CIRCUIT_PORTS = 128  # of an optical circuit switch
 
 
 @record
@@ -88,12 +93,8 @@ def used_ports(
 
 def mean_hops(endpoints: int, *levels: tuple[int, float]) -> float:
     """Switches passed over all pairs; levels: (cards joined, hops inside), narrow first."""
-    total = seen = 0.0
-    for joined, hops in levels:
-        share = (joined - 1) / max(endpoints - 1, 1)
-        total = total + hops * (share - seen)
-        seen = share
-    return total
+    joined, hops = np.array(levels).T
+    return np.diff((joined - 1) / max(endpoints - 1, 1), prepend=0) @ hops
 
 
 def _even(least: int, uplinks: int) -> int:
@@ -135,7 +136,7 @@ def clos(
     Al-Fares et al. 2008; Leiserson 1985. Raises ValueError beyond the reach.
     """
     half = radix // 2
-    r = max(oversubscription, 1.0) * leaf_ratio
+    r = oversubscription * leaf_ratio
     down, up = leaf_ports(radix, leaf_ratio)
     reach = {
         1: radix,
@@ -147,41 +148,34 @@ def clos(
         raise ValueError(
             f"{endpoints} cards are beyond three tiers of {radix} ports ({reach[3]:,})"
         )
-    unit = pod = endpoints
-    leaf = 1
-    spine = 0
-    core = 0
-    cables = {"card to leaf": endpoints}
-    ports = {"leaf": used_ports(radix, endpoints)}
-    levels = ()
-    if tiers == 2:
+    spine = core = over = 0
+    if tiers == 1:
+        down = endpoints
+        up = 0
+    elif tiers == 2:
         down, up = leaf_ports(radix, r)
-        leaf = _leaves(endpoints, down, rails)
-        cables["leaf to spine"] = uplinks = leaf * up
+    leaf = _leaves(endpoints, down, rails)
+    uplinks = leaf * up
+    unit = min(endpoints, down * rails)
+    cables = {"card to leaf": endpoints}
+    ports = {"leaf": used_ports(radix, down, up)}
+    levels = ((unit, 1),)
+    pod = endpoints if r == 1 else unit
+    if tiers == 2:
         spine = _even(ceil(uplinks / radix), up)
-        unit = min(endpoints, down * rails)
-        pod = endpoints if r == 1 else unit
-        levels = ((unit, 1),)
-        ports = {
-            "leaf": used_ports(radix, down, up),
-            "spine": used_ports(radix, ceil(uplinks / spine)),
-        }
     elif tiers == 3:
-        leaf = _leaves(endpoints, down, rails)
         pods = ceil(leaf / half)
         spine = pods * _even(ceil(leaf / pods * up / half), up)
-        cables["leaf to spine"] = uplinks = leaf * up
-        cables["spine to core"] = over = ceil(uplinks * leaf_ratio / r)
+        over = ceil(uplinks * leaf_ratio / r)
         core = ceil(over / radix)
-        unit = min(endpoints, down * rails)
-        pod = half * down
-        levels = (unit, 1), (pod, 3)
-        pod = endpoints if r == 1 else unit if leaf_ratio > 1 else pod
-        ports = {
-            "leaf": used_ports(radix, down, up),
-            "spine": used_ports(radix, ceil(uplinks / spine), ceil(over / spine)),
-            "core": used_ports(radix, ceil(over / core)),
-        }
+        levels = (unit, 1), (half * down, 3)
+        pod = pod if r == 1 or leaf_ratio > 1 else half * down
+    if tiers > 1:
+        cables["leaf to spine"] = uplinks
+        ports["spine"] = used_ports(radix, ceil(uplinks / spine), ceil(over / spine))
+    if tiers > 2:
+        cables["spine to core"] = over
+        ports["core"] = used_ports(radix, ceil(over / core))
     return Topology(
         kind="one switch" if tiers == 1 else kind,
         endpoints=endpoints,
@@ -196,7 +190,7 @@ def clos(
         port_bytes_per_s=rate,
         bisection_bytes_per_s=endpoints / 2 * rate * planes / r,
         hops=2 * tiers - 1,
-        mean_hops=mean_hops(endpoints, *levels, (endpoints, 2 * tiers - 1)) if levels else 1.0,
+        mean_hops=mean_hops(endpoints, *levels, (endpoints, 2 * tiers - 1)),
         unit_endpoints=unit,
         pod_endpoints=pod,
         reach_endpoints=reach[tiers],
@@ -454,30 +448,24 @@ def near_cube(
 ) -> tuple[int, ...]:
     """Sides of the most compact torus of so many chips, each a multiple of `step` where that is
     possible."""
-    best = None
-    for unit in (step, 1):
-        if best is None and chips % unit**dimensions == 0:
-            best = tuple(unit * s for s in _sides(chips // unit**dimensions, dimensions))
-    return best or (chips,)
+    unit = step if chips % step**dimensions == 0 else 1
+    return tuple(unit * s for s in _sides(chips // unit**dimensions, dimensions))
 
 
 def _sides(n: int, dimensions: int) -> tuple[int, ...]:
     if dimensions == 1:
         return (n,)
     options = [
-        (a, *_sides(n // a, dimensions - 1))
+        sorted((a, *_sides(n // a, dimensions - 1)))
         for a in range(1, n + 1)
         if n % a == 0 and a**dimensions <= n
     ]
-    return min((tuple(sorted(o)) for o in options), key=lambda o: (max(o), o))
+    return tuple(min(options, key=lambda o: (o[-1], o)))
 
 
 def torus(
     sides,
     link_bytes_per_s: float,
-    *,
-    cube: int = 4,
-    ports: int = 128,
 ) -> Topology:
     """Torus of those sides; three-dimensional ones are cubes of 4 x 4 x 4 in copper, joined by
     optical circuit switches.
@@ -493,11 +481,11 @@ def torus(
     n = prod(sides)
     d = len(sides)
     longest = max(sides)
-    whole = d == 3 and all(s % cube == 0 for s in sides)
-    cubes = n // cube**3 if whole else 0
+    whole = d == 3 and all(s % 4 == 0 for s in sides)
+    cubes = n // 64 if whole else 0
     joined = cubes > 1
-    fibres = 6 * cube * cube * cubes
-    wide = ceil(2 * cubes / ports)
+    fibres = 96 * cubes
+    wide = ceil(2 * cubes / CIRCUIT_PORTS)
     links = sum(n if s > 2 else n // 2 for s in sides if s > 1)
     copper = links - fibres // 2 if joined else links
     own = {
@@ -516,10 +504,10 @@ def torus(
         bisection_bytes_per_s=2 * n / longest * link_bytes_per_s if longest > 1 else 0.0,
         hops=sum(s // 2 for s in sides),
         mean_hops=sum(s / 4 for s in sides),
-        unit_endpoints=cube**d if whole else n,
+        unit_endpoints=64 if whole else n,
         pod_endpoints=n,
         reach_endpoints=inf if d == 3 else 256,
-        ports={"circuit switch": used_ports(ports * wide, 2 * cubes)} if joined else {},
+        ports={"circuit switch": used_ports(CIRCUIT_PORTS * wide, 2 * cubes)} if joined else {},
         source="arXiv 2304.01433; jax-ml/scaling-book tpus.md",
-        circuits=3 * cube * cube * wide if joined else 0,
+        circuits=48 * wide if joined else 0,
     )

@@ -12,7 +12,7 @@ from ...physics import collectives as curves
 from ...physics.collectives import members_inside
 from ..placement import Placement, expert_share_out
 from ..site import Site
-from ..texts import constant, fill, texts
+from ..texts import columns, constant, fill, texts
 from .topology import Topology
 
 # more than 4 or 8 has not paid in practice (NVIDIA/cluster-readiness-engine, change 287); NCCL
@@ -91,36 +91,31 @@ def axes(s: Site, place: Placement) -> tuple[Axis, ...]:
         axis = row["axis"]
         n = row["group"]
         calls = max(row["calls"], 1)
+        group = spans.get(axis, spans["dp"])
         if axis == "dp":
             calls *= layer_units(s.chosen)
+            if s.plan["cp"] > 1 and spans["cp"].domains > group.domains:
+                group = spans["cp"]
         per = inside(s.chosen, axis)
-        each = row["bytes"] / calls
-        message = each if axis == "pp" else each * n / max(n - 1, 1)
-        group = spans.get(axis, spans["dp"])
-        if axis == "dp" and s.plan["cp"] > 1 and spans["cp"].domains > group.domains:
-            group = spans["cp"]
+        message = row["bytes"] / calls * (1 if axis == "pp" else n / max(n - 1, 1))
+        alone_s = one_call_s(
+            s,
+            axis,
+            n,
+            per,
+            message,
+        )
         out.append(
             Axis(
-                axis=axis,
-                what=row["what"],
+                **{k: row[k] for k in ("axis", "what", "bytes", "time_s", "exposed_s")},
                 ranks=n,
                 per_domain=per,
                 widest=group.widest,
                 tier="scale-up" if n <= per else row["tier"],
-                bytes=row["bytes"],
                 calls=calls,
                 message_bytes=message,
-                time_s=row["time_s"],
-                exposed_s=row["exposed_s"],
                 share=row["exposed_s"] / s.model_step_s,
-                alone_s=calls
-                * one_call_s(
-                    s,
-                    axis,
-                    n,
-                    per,
-                    message,
-                ),
+                alone_s=calls * alone_s,
             )
         )
     return tuple(out)
@@ -136,16 +131,13 @@ def layer_units(chosen) -> int:
 
 def inside(chosen, axis: str) -> int:
     """Members of one group of an axis that share a scale-up domain."""
-    p = chosen.plan
-    tp = p["tp"]
-    cp = p["cp"]
-    dp = p["dp"]
+    tp, cp, dp, pp, ep, etp = (chosen.plan[a] for a in ("tp", "cp", "dp", "pp", "ep", "etp"))
     size, packed = {
         "tp": (tp, 1),
         "cp": (cp, tp),
-        "ep": (p["ep"], p["etp"]),
+        "ep": (ep, etp),
         "dp": (dp * cp, tp),
-        "pp": (p["pp"], tp * cp * dp),
+        "pp": (pp, tp * cp * dp),
     }[axis]
     return int(members_inside(size, packed, chosen.case.link.domain))
 
@@ -169,7 +161,7 @@ def one_call_s(
     if axis == "dp" and s.plan["sharding"] == "none":
         collective = "all_reduce"
     return max(
-        float(curves.fastest(collective, size, curves.wires(s.cluster, ranks, per)))
+        curves.fastest(collective, size, curves.wires(s.cluster, ranks, per))
         for size, ranks in sizes
     )
 
@@ -180,7 +172,7 @@ def curves_of(s: Site) -> tuple[curves.Curve, ...]:
     cluster = s.cluster
     p = s.plan
     could = catalogue.fabric(cluster.scale_out).in_network_reduction
-    many = min(cluster.devices, max(cluster.scale_up_domain, 1) * 32)
+    many = min(cluster.devices, cluster.scale_up_domain * 32)
     groups = (
         ("tp", p["tp"], inside(s.chosen, "tp"), "all_gather all_reduce"),
         ("ep", p["ep"], inside(s.chosen, "ep"), "all_to_all"),
@@ -219,18 +211,14 @@ def trust(cluster) -> Rows:
     # a rack-wide domain over InfiniBand was measured as a whole
     wide = cluster.scale_up_domain > cluster.devices_per_node and up.technology == "nvlink"
     rack = wide and out.technology == "infiniband"
-    judged = catalogue.fabric(_RACK) if rack else out
-    return tuple(
-        {
-            "tier": tier,
-            "fabric": fabric.id,
-            "judged_on": name or None,
-        }
-        | {k: errors.get(name, {}).get(k) for k in ("large_error", "small_error")}
-        for tier, fabric, name in (
-            ("scale-up", up, up.judged_on),
-            ("scale-out", out, judged.judged_on),
-        )
+    judged = up.judged_on, (catalogue.fabric(_RACK) if rack else out).judged_on
+    found = [errors.get(name, {}) for name in judged]
+    return columns(
+        tier=("scale-up", "scale-out"),
+        fabric=(up.id, out.id),
+        judged_on=[name or None for name in judged],
+        large_error=[row.get("large_error") for row in found],
+        small_error=[row.get("small_error") for row in found],
     )
 
 
@@ -273,29 +261,20 @@ def bursts(s: Site, rows: tuple[Axis, ...]) -> Burst:
     peak = rate * s.cluster.scale_out_efficiency
     leaving = [a for a in rows if a.tier == "scale-out"]
     fan = {a.axis: senders(s.case, a) for a in leaving}
-    out = [
-        {
-            "axis": a.axis,
-            "bytes": sent / a.calls,
-            "burst_s": sent / a.calls / peak,
-            "bursts_per_step": a.calls,
-            "period_s": step / a.calls,
+
+    def burst(axis: str, calls: int, sent: float) -> dict:
+        return {
+            "axis": axis,
+            "bytes": sent / calls,
+            "burst_s": sent / calls / peak,
+            "bursts_per_step": calls,
+            "period_s": step / calls,
             "bytes_per_step": sent,
         }
-        for a in leaving
-        for sent in [a.bytes * outside_share(s.case, a)]
-    ]
+
+    out = [burst(a.axis, a.calls, a.bytes * outside_share(s.case, a)) for a in leaving]
     mean = sum(row["bytes_per_step"] for row in out) / step
-    big = max(
-        out,
-        key=lambda r: r["bytes"],
-        default={
-            "axis": "",
-            "bytes": 0.0,
-            "burst_s": 0.0,
-            "period_s": step,
-        },
-    )
+    big = max(out, key=lambda r: r["bytes"], default=burst("", 1, 0.0))
     most = max(fan.values(), default=0)
     return Burst(
         mean_bytes_per_s=mean,
@@ -317,11 +296,9 @@ def senders(case, a: Axis) -> int:
     """Ranks that send to one card at a time."""
     if a.axis != "ep":
         return 1
-    return (
-        max(1, a.ranks // max(a.per_domain, 1)) - 1
-        if (case.software.dedup_dispatch > 0)
-        else a.ranks - a.per_domain
-    )
+    if case.software.dedup_dispatch > 0:
+        return a.ranks // a.per_domain - 1
+    return a.ranks - a.per_domain
 
 
 def outside_share(case, a: Axis) -> float:
@@ -334,7 +311,7 @@ def outside_share(case, a: Axis) -> float:
         return 0.0
     if a.axis == "ep":
         return expert_share_out(case)
-    return 1.0 if a.axis == "pp" else 1.0 / max(a.per_domain, 1)
+    return 1.0 if a.axis == "pp" else 1.0 / a.per_domain
 
 
 def fullest_uplink(flows_per_uplink: float, uplinks: int) -> float:
@@ -345,22 +322,15 @@ def fullest_uplink(flows_per_uplink: float, uplinks: int) -> float:
     """
     from scipy.special import pdtrc
 
-    mean = max(flows_per_uplink, 1e-9)
-    m = np.arange(0, int(mean + 12 * np.sqrt(mean) + 12))
-    return m[np.argmax(uplinks * pdtrc(m, mean) < 0.5)] / mean
+    mean = flows_per_uplink
+    m = np.arange(int(mean + 12 * np.sqrt(mean) + 12))
+    return np.argmax(uplinks * pdtrc(m, mean) < 0.5) / mean
 
 
 def _setting(s: Site, id: str, figure: float, **values) -> Setting:
-    words = {k: texts("settings")[id][k] for k in ("what", "choice", "why", "unit")}
-    return Setting(
-        **fill(
-            words,
-            s,
-            figure=figure,
-            **values,
-        ),
-        figure=figure,
-    )
+    words = texts("settings", id)
+    words = {k: words[k] for k in ("what", "choice", "why", "unit")}
+    return Setting(**fill(words, s, figure=figure, **values), figure=figure)
 
 
 def settings(
@@ -372,10 +342,11 @@ def settings(
     """Routing, quality of service and reduction that this fabric and this traffic ask for."""
     fabric = catalogue.fabric(s.cluster.scale_out)
     leaving = [a for a in rows if a.tier == "scale-out"]
-    if not leaving and s.torus:
-        return (_setting(s, "torus", t.hops),)
     if not leaving:
-        return (_setting(s, "unused", 0.0),)
+        return (_setting(s, "torus", t.hops) if s.torus else _setting(s, "unused", 0.0),)
+    by_axis = {a.axis: a for a in leaving}
+    pp = by_axis.get("pp")
+    dp = by_axis.get("dp")
     out = [
         *_routing(
             s,
@@ -390,24 +361,15 @@ def settings(
             len(leaving),
         ),
     ]
-    by_axis = {a.axis: a for a in leaving}
-    wire = sum(a.time_s for a in leaving)
-    pp = by_axis.get("pp")
-    dp = by_axis.get("dp")
-    if pp is not None and dp is not None:
+    if pp and dp:
         out.append(_classes(s, pp, dp))
     own = s.cluster.in_network_reduction or fabric.in_network_reduction
-    if dp is not None and (own or switch is not None and switch.reduction == "sharp"):
+    if dp and (own or switch is not None and switch.reduction == "sharp"):
         out += _reduction(s, dp)
-    if wire / s.model_step_s < constant("small_share"):
-        out.append(
-            _setting(
-                s,
-                "priority",
-                wire,
-                share=wire / s.model_step_s,
-            )
-        )
+    wire = sum(a.time_s for a in leaving)
+    share = wire / s.model_step_s
+    if share < constant("small_share"):
+        out.append(_setting(s, "priority", wire, share=share))
     return tuple(out)
 
 
@@ -430,31 +392,24 @@ def _routing(
         need = next(fit, QUEUE_PAIRS[-1])
         spent = sum(a.time_s for a in crossing)
         words = texts("settings")
-        values = {
-            "uplinks": uplinks,
-            "bad": bad,
-            "axes": ", ".join(a.axis for a in crossing),
-            "crossing": spent,
-        }
-        yield _setting(
-            s,
-            technology,
-            bad,
-            hashed=fill(words["hashed"], **values),
+        hashed = fill(
+            words["hashed"],
+            uplinks=uplinks,
+            bad=bad,
+            axes=", ".join(a.axis for a in crossing),
+            crossing=spent,
         )
+        yield _setting(s, technology, bad, hashed=hashed)
         if technology == "ethernet":
             left = fullest_uplink(need, uplinks)
-            values = {
-                "need": need,
-                "left": left,
-                "lost": spent * (bad - 1),
-                "fully": words["queue pairs"]["full"] if left > limit else "",
-            }
             yield _setting(
                 s,
                 "queue pairs",
                 need,
-                **values,
+                need=need,
+                left=left,
+                lost=spent * (bad - 1),
+                fully=words["queue pairs"]["full"] if left > limit else "",
             )
     elif not uplinks and crossing and t.kind.startswith("dragonfly") and t.oversubscription > 1:
         # a group's links share out over so many others
@@ -508,12 +463,7 @@ def _classes(
 def _reduction(s: Site, dp: Axis):
     """What reduction in the switches would save of the data-parallel traffic."""
     if s.plan["sharding"].startswith("zero"):
-        yield _setting(
-            s,
-            "reduction sharded",
-            0.0,
-            dp=dp,
-        )
+        yield _setting(s, "reduction sharded", 0.0, dp=dp)
         return
     wires = curves.wires(s.cluster, dp.ranks, dp.per_domain)
     by = curves.times("all_reduce", dp.message_bytes, curves.reducing(wires))

@@ -8,14 +8,12 @@ copy is consistent when both are of the same step.
 
 from __future__ import annotations
 
-import numpy as np
-
 from ...base.records import Lines, Record, record
 from ...base.units import DAY_S
 from ...endure import checkpoint
 from ...endure.first_step import communicator_init_s
 from ..network.network import network
-from ..site import Site, site_of
+from ..site import Site
 from ..storage import corpus
 from ..texts import constant, fill, records, texts
 from .step import CollectiveRow, Piece, collectives, timeline
@@ -65,9 +63,8 @@ class Planes(Record):
     consistent: Lines  # what one copy must have for a resume to be exact
 
 
-def planes(assessment) -> Planes:
+def planes(s: Site) -> Planes:
     """Planes, step and states of the main phase's plan."""
-    s = site_of(assessment)
     found = states(s)
     parts = contents(s)
     training, job = (
@@ -110,16 +107,17 @@ def states(s: Site) -> tuple[State, ...]:
     memory = s.figures["memory_bytes"]
     words = texts("planes")
     model = plan["tp"] * plan["pp"]
-    ways = {
-        "model": model,
-        "all": model * plan["dp"] * plan["cp"],
-        "group": model * plan["shard_group"],
-    }
+    shards = fill(
+        words["shards"][plan["sharding"]],
+        model=model,
+        all=s.used,
+        group=model * plan["shard_group"],
+    )
     table = fill(
         words["states"],
         s,
         parts=contents(s),
-        shards=fill(words["shards"][plan["sharding"]], **ways),
+        shards=shards,
         health_bytes=constant("heartbeat_bytes") * s.nodes,
         gradients=memory["gradients"] * s.used,
         activations=memory["activations"] * s.used,
@@ -137,7 +135,7 @@ def of_the_design(s: Site) -> tuple[Plane, ...]:
     """The four planes with this design's numbers."""
     plan = s.plan
     n = s.used
-    known = sum(c.phase.tokens or 0.0 for c in s.phases)
+    known = s.tokens
     sizes = plan["tp"], plan["cp"], plan["pp"], plan["dp"] * plan["cp"]
     fed = corpus(s)
     return records(
@@ -158,5 +156,5 @@ def of_the_design(s: Site) -> tuple[Plane, ...]:
         corpus_bytes=fed.bytes if known else None,
         saved=s.e.checkpoint_bytes / s.e.checkpoint_interval_s,
         between=s.e.checkpoint_interval_s / s.step_s,
-        retention=int(np.max(s.e.retention)),
+        retention=s.e.retention,
     )

@@ -13,7 +13,7 @@ from ...physics.ingest import token_bytes
 from ...physics.step import device_params, exchange_passes
 from ...physics.traffic import data_parallel
 from ..network.traffic import inside, layer_units
-from ..site import Site, site_of
+from ..site import Site
 from ..texts import constant, fill, rows, texts
 
 KERNELS = ("gemm", "attention", "elementwise")
@@ -73,7 +73,7 @@ def passes(chosen) -> dict:
     }
     shares = {part: _shares(x) for part, x in times.items()}
     step = {k: getattr(chosen.step, k) for k in KERNELS}
-    forward = sum(step[k] * shares[k]["forward"] for k in KERNELS) / max(sum(step.values()), 1e-30)
+    forward = sum(step[k] * shares[k]["forward"] for k in KERNELS) / sum(step.values())
     shares["bubble"] = {
         "forward": forward,
         "backward": 1 - forward,
@@ -104,7 +104,7 @@ def gathers_layers(sharding: str) -> bool:
     return SHARDINGS.index(sharding) >= SHARDINGS.index("zero3")
 
 
-def timeline(assessment) -> tuple[Piece, ...]:
+def timeline(s: Site) -> tuple[Piece, ...]:
     """The step of the main phase, piece by piece; exposed_s sums to `step_s` (the measured one
     where the design has it).
 
@@ -113,7 +113,6 @@ def timeline(assessment) -> tuple[Piece, ...]:
     logging and the checkpoint's background writes are hidden by construction (prefetch, side
     stream, host threads); their own seconds stand beside to show how far they are from showing.
     """
-    s = site_of(assessment)
     exposed = s.figures["step_breakdown_s"]
     shares = passes(s.chosen)
     hidden = {k: axis.hidden_s for k, axis in s.chosen.step.axes.items()}
@@ -130,10 +129,9 @@ def timeline(assessment) -> tuple[Piece, ...]:
         parts = row["parts"].split()
         share = {n: shares[n].get(row["pass"], 0.0) if n in shares else 1.0 for n in parts}
         shown, quiet, moved = (
-            float(sum(of.get(n, 0.0) * share[n] for n in parts)) for of in (exposed, hidden, sent)
+            sum(of.get(n, 0.0) * share[n] for n in parts) for of in (exposed, hidden, sent)
         )
         quiet = row["hidden_s"] or quiet
-        moved = row["bytes"] or moved
         times = int(row["times"])
         if shown > 0 or quiet > 0 or row["plane"] == "control" and times:
             pieces.append(
@@ -141,7 +139,7 @@ def timeline(assessment) -> tuple[Piece, ...]:
                     **{k: row[k] for k in ("what", "plane", "beside", "note")},
                     exposed_s=shown,
                     hidden_s=quiet,
-                    bytes=moved,
+                    bytes=row["bytes"] or moved,
                     start_s=start,
                     times=times,
                 )
@@ -152,25 +150,23 @@ def timeline(assessment) -> tuple[Piece, ...]:
 
 def _hidden_work(s: Site) -> dict:
     """Bytes and seconds of what is hidden by construction: input, log, the checkpoint's writes."""
-    plan = s.plan
     e = s.e
+    dp = s.plan["dp"]
     store = storage.rates(s.cluster)
     batch = s.batch_tokens * token_bytes(s.model.vocab)
     host = s.cluster.accelerator.host_link_bytes_per_s
-    tokens = s.case.plan.micro_batch * s.phase.seq_len / plan["cp"] * s.micro_batches
+    tokens = s.case.plan.micro_batch * s.phase.seq_len / s.plan["cp"] * s.micro_batches
     copied = tokens * constant("token_copy_bytes")
-    reader = min(store.read_bytes_per_s / plan["dp"], store.node_read_bytes_per_s)
-    near = curves.wires(s.cluster, plan["dp"], inside(s.chosen, "dp"))
+    reader = min(store.read_bytes_per_s / dp, store.node_read_bytes_per_s)
+    near = curves.wires(s.cluster, dp, inside(s.chosen, "dp"))
     return {
         "batch_bytes": batch,
-        "read_bytes": batch / plan["dp"],
-        "read_s": batch / plan["dp"] / reader,
+        "read_bytes": batch / dp,
+        "read_s": batch / dp / reader,
         "copied": copied,
         "copy_s": copied / (host if host == host else constant("host_link_bytes_per_s")),
-        "log_s": curves.fastest("all_reduce", constant("log_bytes"), near)
-        if plan["dp"] > 1
-        else 0.0,
-        "saved": e.checkpoint_bytes / max(s.used, 1) * s.shared_step,
+        "log_s": curves.fastest("all_reduce", constant("log_bytes"), near) if dp > 1 else 0.0,
+        "saved": e.checkpoint_bytes / s.used * s.shared_step,
         "saved_s": s.shared_step * e.checkpoint_durable_s,
         "stall_s": s.shared_step * e.checkpoint_stall_s,
         "between": e.checkpoint_interval_s / s.step_s,
@@ -198,49 +194,29 @@ def _counts(s: Site, dp: dict) -> dict:
     }
 
 
-def collectives(assessment) -> tuple[CollectiveRow, ...]:
+def collectives(s: Site) -> tuple[CollectiveRow, ...]:
     """Who sends what to whom in one step. Times and bytes of an axis are split over its operations;
     their sums are those of `communication`.
 
     The last rows are the small ones that every rank waits for: the gradient norm and the log; their
     time is part of the host's.
     """
-    s = site_of(assessment)
-    ranks = s.used
-    out = []
-    for row in s.traffic:
-        for whose, n, per, part in _groups(row["axis"], s.chosen, row):
-            wires = curves.wires(s.cluster, n, per)
-            for op in operations(s, row):
-                share = op["share"] * part
-                if share > 0 and op["times"] >= 1:
-                    out.append(
-                        _collective(
-                            op,
-                            row,
-                            share,
-                            whose,
-                            n,
-                            per,
-                            ranks,
-                            wires,
-                        )
-                    )
-    return tuple(out) + _small(s)
+    found = (
+        _collective(s, row, group, op)
+        for row in s.traffic
+        for group in _groups(row["axis"], s.chosen, row)
+        for op in operations(s, row)
+        if op["share"] * group[-1] > 0 and op["times"] >= 1
+    )
+    return (*found, *_small(s))
 
 
-def _collective(
-    op,
-    row,
-    share,
-    whose,
-    n,
-    per,
-    ranks,
-    wires,
-) -> CollectiveRow:
+def _collective(s: Site, row: dict, group: tuple, op: dict) -> CollectiveRow:
     """One operation of an axis in one of its groups."""
+    whose, n, per, part = group
+    wires = curves.wires(s.cluster, n, per)
     operation = op["operation"]
+    share = op["share"] * part
     size = row["bytes"] * share
     each = size / op["times"]
     sends = operation.startswith("send")
@@ -252,7 +228,7 @@ def _collective(
         what=op["what"] + whose,
         operation=operation,
         ranks=n,
-        groups=ranks // n,
+        groups=s.used // n,
         message_bytes=each if sends else whole,
         bytes=size,
         times=op["times"],
@@ -272,7 +248,6 @@ def _small(s: Site) -> tuple[CollectiveRow, ...]:
     if ranks < 2:
         return ()
     every = curves.wires(s.cluster, ranks, min(domain, ranks))
-
     return tuple(
         CollectiveRow(
             axis="all",
@@ -312,14 +287,11 @@ def _groups(
         held = (dense, 0.0 * experts), (0.0 * dense, experts)
         own, shared = (data_parallel(case, *x).bytes for x in held)
         if own + shared > 0:
+            own = own / (own + shared)
+            beside = int(members_inside(copies, packed, case.link.domain))
             return [
-                (" outside experts", row["group"], near, own / (own + shared)),
-                (
-                    " of experts",
-                    copies,
-                    int(members_inside(copies, packed, case.link.domain)),
-                    shared / (own + shared),
-                ),
+                (" outside experts", row["group"], near, own),
+                (" of experts", copies, beside, 1 - own),
             ]
     return [("", row["group"], near, 1.0)]
 
@@ -338,13 +310,10 @@ def operations(s: Site, row: dict) -> list[dict]:
     axis = row["axis"]
     calls = max(row["calls"], 1)
     shares = dp_shares(s.chosen)
+    updated = "none" if plan["sharding"] == "none" else "updated"
     kind = {
         "tp": "sharded" if plan["sp"] else "plain",
-        "dp": "gathered"
-        if shares["gather"] > 0
-        else "none"
-        if plan["sharding"] == "none"
-        else "updated",
+        "dp": "gathered" if shares["gather"] > 0 else updated,
     }.get(axis, "any")
     ahead = {}
     if axis in ("tp", "cp", "ep"):

@@ -57,37 +57,29 @@ def goodput_at(s: Site, more_failures=1.0, spares=None, **times) -> float:
     """Goodput with parts of the run's life changed (`reliability.otherwise`, `reliability.lived`);
     the interval moves with the failures."""
     life = reliability.otherwise(s.e.life, **times)
-    kept = s.spares + s.idle_nodes if spares is None else spares
     life = replace(
         life,
-        spares=kept,
+        spares=s.standbys if spares is None else spares,
         slower=life.slower * more_failures,
     )
-    if more_failures != 1 and len(life.levels) == 1:
-        life = replace(life, interval_s=interval_s(s, life))
     near = life.levels[0]
-    least = max(life.interval_s, near.durable_s - near.stall_s)
-    return float(reliability.lived(replace(life, interval_s=least))[0])
-
-
-def interval_s(s: Site, life):
-    """Checkpoint interval at another time between failures."""
-    stall, durable = life.levels[0].stall_s, life.levels[0].durable_s
-    optimum = goodput.optimum_interval(life.mtbf_s, stall)
-    resolved = s.a.resolved
-    return reliability.chosen_interval(
-        optimum,
-        stall,
-        durable,
-        resolved.constraints,
-        resolved.checkpoint,
-        s.step_s,
-    )[0]
+    interval = life.interval_s
+    if more_failures != 1 and len(life.levels) == 1:
+        interval, _ = reliability.chosen_interval(
+            goodput.optimum_interval(life.mtbf_s, near.stall_s),
+            near.stall_s,
+            near.durable_s,
+            s.a.resolved.constraints,
+            s.a.resolved.checkpoint,
+            s.step_s,
+        )
+    interval = max(interval, near.durable_s - near.stall_s)
+    return reliability.lived(replace(life, interval_s=interval))[0].item()
 
 
 def days_at(s: Site, goodput: float) -> float:
     """Days that the run takes longer at another goodput."""
-    return max(s.run.days * (s.e.goodput / max(goodput, 1e-9) - 1), 0.0)
+    return max(days_of_step(s, s.e.goodput / max(goodput, 1e-9)), 0.0)
 
 
 def days_of_step(s: Site, ratio: float) -> float:
@@ -125,12 +117,8 @@ def slower_than_estimated(s: Site):
     deadline = s.a.resolved.constraints.deadline_days
     late = ""
     if deadline is not None and f["days"] is not None:
-        missed = 1 - chance_below(
-            deadline,
-            f["days_low"],
-            f["days"],
-            f["days_high"],
-        )
+        band = (f[k] for k in ("days_low", "days", "days_high"))
+        missed = 1 - chance_below(deadline, *band)
         if missed >= 0.01:
             late = fill(
                 texts("risks", "slow-step", "late"),
@@ -155,19 +143,8 @@ def late_delivery(s: Site):
     if not watts >= constant("dedicated_w"):
         return None
     months = number("R144")
-    words = texts("risks", "late")
     late = months * (365.25 / 12)
-    usd = None
-    says = words["no price"]
-    if s.cost is not None and s.cost.usd_per_device_hour:
-        mid = s.cost.usd_per_device_hour
-        usd = (
-            ((s.cost.usd_per_device_hour_high or mid) - mid)
-            * s.run.devices_paid
-            * 24
-            * min(late, s.run.days)
-        )
-        says = fill(words["price"], s)
+    usd = usd_at_the_highest_price(s, min(late, s.run.days))
     return Found(
         id="late",
         likelihood=number("R143") / 100,
@@ -176,21 +153,28 @@ def late_delivery(s: Site):
         words={
             "watts": watts,
             "months": months,
-            "says": says,
+            "says": fill(texts("risks", "late", "no price" if usd is None else "price"), s),
         },
     )
 
 
+def usd_at_the_highest_price(s: Site, days: float) -> Known:
+    """What the paid devices cost more on so many days at the highest published price."""
+    if s.cost is None or not s.cost.usd_per_device_hour:
+        return None
+    mid = s.cost.usd_per_device_hour
+    return ((s.cost.usd_per_device_hour_high or mid) - mid) * s.run.devices_paid * 24 * days
+
+
 def dearer(s: Site):
-    c = s.cost
-    mid, high = (c.usd_per_device_hour, c.usd_per_device_hour_high) if c else (None, None)
-    if not mid or not high or high <= mid:
+    dearest = usd_at_the_highest_price(s, s.run.days)
+    if not dearest or dearest < 0:
         return None
     return Found(
         id="price",
         likelihood=EVEN,
         days=0.0,
-        usd=s.run.devices_paid * 24 * s.run.days * (high - mid) / 2,
+        usd=dearest / 2,
         left=0.0,
         cost_usd=0.0,
     )
@@ -203,14 +187,12 @@ def worse_fleet(s: Site):
     worse = {name: rate for name, rate in fleets.items() if rate > own * 1.05}
     if not worse:
         return None
-
-    def goodputs(kept: float) -> list[float]:
-        rates = (max(rate * kept, own) for rate in worse.values())
-        return [goodput_at(s, more_failures=rate / own) for rate in rates]
-
-    found = goodputs(1.0)
+    found, mended = (
+        [goodput_at(s, more_failures=max(rate * kept / own, 1.0)) for rate in worse.values()]
+        for kept in (1.0, 1 - LEMONS)
+    )
     chance = (len(worse) + 1) / (len(fleets) + 2)
-    days, left = (np.mean([days_at(s, g) for g in many]) for many in (found, goodputs(1 - LEMONS)))
+    days, left = (np.mean([days_at(s, g) for g in many]) for many in (found, mended))
     soak = number("R167")
     return Found(
         id="failures",
@@ -252,11 +234,8 @@ def slow_repairs(s: Site):
         return None
     load = s.evictions_per_s * DAY_S
     need = spares.cheapest(load, s.nodes, limit=min(s.nodes + 2, 4096))
-    slow = goodput_at(s, repair_s=DAY_S)
-    fixed = goodput_at(
-        s,
-        spares=max(need, s.spares),
-        repair_s=DAY_S,
+    slow, fixed = (
+        goodput_at(s, spares=kept, repair_s=DAY_S) for kept in (None, max(need, s.spares))
     )
     return Found(
         id="repairs",
@@ -274,20 +253,21 @@ def slow_repairs(s: Site):
 
 
 def corruption(s: Site):
-    events = float(s.e.corruptions_per_s) * s.useful_s
+    events = s.e.corruptions_per_s * s.useful_s
     chance = at_least_one(events)
     if chance <= 0:
         return None
-    later_s = constant("late_h") * HOUR_S - float(s.e.life.latency_s)
+    checked_s = s.e.check_every_s / 2
+    later_s = constant("late_h") * HOUR_S - checked_s
     return Found(
         id="corruption",
         likelihood=chance,
         days=events / chance * later_s / DAY_S,
         words={
             "events": events,
-            "checked_s": float(s.e.life.latency_s),
+            "checked_s": checked_s,
             "found_late": source("R069"),
-            "every": float(s.e.check_every_s),
+            "every": s.e.check_every_s,
         },
         left=0.0,
         cost_usd=0.0,
@@ -300,20 +280,14 @@ def slow_store(s: Site):
     write = min(has.write_bytes_per_s, s.nodes * has.node_write_bytes_per_s)
     more = (constant("slow_store") - 1) * e.checkpoint_bytes
     durable = e.checkpoint_durable_s + more / write
-    restart = e.restart_s + more / max(has.read_bytes_per_s, 1.0)
-    slow = goodput_at(
-        s,
-        durable_s=durable,
-        restart_s=restart,
+    restart = e.restart_s + more / has.read_bytes_per_s
+    slow, peers = (
+        goodput_at(s, durable_s=late, restart_s=restart)
+        for late in (durable, min(constant("peers_s"), durable))
     )
     days = days_at(s, slow)
     if days <= 0:
         return None
-    peers = goodput_at(
-        s,
-        durable_s=min(constant("peers_s"), durable),
-        restart_s=restart,
-    )
     return Found(
         id="store",
         likelihood=EVEN,
@@ -415,13 +389,10 @@ def beyond_spares(s: Site):
     rows = [x for x in domains(s).rows if x.events_per_run and x.wait_s > 0 and x.nodes > 1]
     if not rows:
         return None
+    # of the domains of more than one node each stands once, under its own name
     waited = {x.id: x.events_per_run * x.wait_s / DAY_S for x in rows}
     chance = at_least_one(sum(x.events_per_run for x in rows))
     need = max((x.nodes for x in rows if x.id != "building"), default=0)
-    together = {}
-    for x in rows:
-        name = "node" if x.id in ("corruption", "device", "power-supply") else x.id
-        together[name] = x.nodes, together.get(name, (0, 0.0))[1] + x.events_per_run
     return Found(
         id="domains",
         likelihood=chance,
@@ -429,8 +400,7 @@ def beyond_spares(s: Site):
         words={
             "sources": "; ".join(dict.fromkeys(x.rate_source for x in rows)),
             "together": ", ".join(
-                f"{name}: {several(n, 'node')}, {often:.2g} a run"
-                for name, (n, often) in together.items()
+                f"{x.id}: {several(x.nodes, 'node')}, {x.events_per_run:.2g} a run" for x in rows
             ),
             "need": need,
             "mitigation": None if need else texts("risks", "domains", "mitigation elsewhere"),
@@ -455,7 +425,6 @@ def low_precision(s: Site):
     published = None
     if name.startswith(("fp8", "mxfp8")):
         chance = (number("R166") + 1) / (1 + 2)
-    if chance < EVEN:
         published = fill(texts("risks", "precision", "source published"), facts=source("R166"))
     return Found(
         id="precision",
@@ -469,17 +438,16 @@ def low_precision(s: Site):
 
 
 def sites_apart(s: Site):
-    n = s.sites
-    if n < 2:
+    if s.sites < 2:
         return None
     every = number("R157")
     back = number("R158")
-    events = n * s.run.days * 24 / every
+    events = s.sites * s.run.days * 24 / every
     chance = at_least_one(events)
     return Found(
         id="sites",
         likelihood=chance,
-        days=events * back / 24 / n / chance,
+        days=events * back / 24 / s.sites / chance,
         words={
             "every_h": every,
             "back_h": back,
@@ -491,7 +459,7 @@ def sites_apart(s: Site):
 
 def lost_replica(s: Site):
     plan = s.plan
-    if plan["dp"] < 2 or s.spares + s.idle_nodes > 0:
+    if plan["dp"] < 2 or s.standbys > 0:
         return None
     events = s.evictions_per_s * s.run.days * DAY_S
     chance = at_least_one(events)
@@ -502,7 +470,7 @@ def lost_replica(s: Site):
         in_headline=True,
         words={
             "events": events,
-            "ratio": elastic.shrink_ratio(max(plan["grad_accum"], 1), plan["dp"]),
+            "ratio": elastic.shrink_ratio(plan["grad_accum"], plan["dp"]),
         },
         left=0.0,
         cost_usd=usd_of_nodes(s, 1),

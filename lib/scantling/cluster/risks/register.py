@@ -4,7 +4,7 @@ takes to prevent; dearest first."""
 from __future__ import annotations
 
 from ...base.records import Known, Lines, Record, record
-from ..site import Run, Site, site_of
+from ..site import Run, Site
 from ..texts import fill, source, texts
 from .kinds import FOUND, Found
 
@@ -46,7 +46,7 @@ class Risks(Record):
     expected_usd: Known
 
 
-def risks(assessment) -> Risks:
+def risks(s: Site) -> Risks:
     """Every known kind of trouble evaluated on this design; those below HARMLESS of the run in
     expected days and dollars are left out.
 
@@ -56,7 +56,6 @@ def risks(assessment) -> Risks:
     `likelihood_from`). Days late are days of the whole allocation, so dollars = days x dollars a
     day, except where the devices are not paid for while they are late.
     """
-    s = site_of(assessment)
     found = [_risk(s, x) for look in FOUND if (x := look(s)) is not None]
     rows = [x for x in found if not _small(x, s.run)]
     rows.sort(key=lambda x: (-(x.expected_usd or 0.0), -x.expected_days))
@@ -79,7 +78,7 @@ def _small(x: Risk, run: Run) -> bool:
 
 def _risk(s: Site, found: Found) -> Risk:
     """One row of the register; words from tables/risks.yaml."""
-    words = texts("risks")[found.id]
+    words = texts("risks", found.id)
     run = s.run
     facts = source(*words["facts"].split()) if "facts" in words else ""
 

@@ -18,8 +18,8 @@ from ...physics.step import step_time
 from ..network.build import cards
 from ..network.traffic import trust
 from ..placement import blocks
-from ..site import Site, is_torus, site_of
-from ..texts import constant, fill, number, rows, source, texts
+from ..site import Site, is_torus
+from ..texts import columns, constant, fill, number, rows, source, texts
 
 # standard deviations between the whiskers of a normal box plot (quartiles +- 1.5 ranges)
 WHISKERS = 2 * 2.698
@@ -96,7 +96,7 @@ def tools(vendor: str) -> dict:
     return next(row for row in rows("tools") if row["vendor"] in vendor.lower())
 
 
-def burn_in(assessment) -> tuple[Test, ...]:
+def burn_in(s: Site) -> tuple[Test, ...]:
     """Tests of memory, matrix products, scale-up links, host links, cards, rails, pairs and the
     whole, in the order to run them.
 
@@ -107,37 +107,34 @@ def burn_in(assessment) -> tuple[Test, ...]:
     (the ring goes at its slowest link: `step_time` with that tier slowed), but never laxer than the
     loosest nor stricter than the tightest published acceptance test (catalogue/acceptance.csv).
     """
-    s = site_of(assessment)
     parts = device_tests, scale_up_tests, scale_out_tests, job_test
     return tuple(test for part in parts for test in part(s))
 
 
 def _test(s: Site, id: str, expected: float, ratio: float, seconds: float, **values) -> Test:
     """One test: its words of tables/burn_in.yaml filled with `values`, or taken from them."""
-    own = Test.__dataclass_fields__
-    row = {k: fill(v, s, **values) for k, v in texts("burn_in")[id].items() if k in own}
+    words = fill(texts("burn_in", id), s, **values)
     row = {
         "unit": "bytes/s",
         "tool": "rings",
-    } | row
-    row |= {k: v for k, v in values.items() if k in own}
+        "id": id,
+        "expected": expected,
+        "evict_below": expected * ratio,
+        "ratio": ratio,
+        "seconds": seconds,
+        "usd": s.run.usd(seconds / DAY_S),
+        **words,
+        **values,
+    }
     row["tool"] = tools(s.cluster.accelerator.vendor).get(row["tool"], row["tool"])
-    return Test(
-        **row,
-        id=id,
-        expected=expected,
-        evict_below=expected * ratio,
-        ratio=ratio,
-        seconds=seconds,
-        usd=s.run.usd(seconds / DAY_S),
-    )
+    return Test(**{k: row[k] for k in Test.__dataclass_fields__ if k in row})
 
 
 def device_tests(s: Site):
     """Matrix products, memory and host link of each device."""
     chip = s.case.chip
     constants = s.case.constants
-    ratio = 1 / (1 + 2.0 * _spread())
+    ratio = 1 / (1 + 2.0 * spread())
     yield _test(
         s,
         "matrix products",
@@ -154,13 +151,11 @@ def device_tests(s: Site):
     )
     host = accepted(s.cluster.accelerator.id, "host copy")
     if host is not None:
-        rated = float(host["rated"])
-        ratio = float(host["value"]) / rated
         yield _test(
             s,
             "host link",
-            rated * 1e9,
-            ratio,
+            host["rated"] * 1e9,
+            host["value"] / host["rated"],
             60.0,
             expected_from=host["source"],
         )
@@ -220,30 +215,21 @@ def scale_up_tests(s: Site):
     )
     if s.torus and s.nodes > 1:
         rate, where = ring_of_two_links(cluster)
-        own = {
-            "message_bytes": 1e9,
-            "why": why,
-            "expected_from": where,
-        }
-        yield _test(
-            s,
-            "node all-reduce",
-            rate,
-            ratio,
-            60.0,
-            what=fill(texts("burn_in", "node all-reduce", "what torus"), devices=n),
-            devices=n,
-            **own,
-        )
-        yield _test(
-            s,
-            "torus axes",
-            rate,
-            ratio,
-            180.0,
-            rounds=3,
-            **own,
-        )
+        what = fill(texts("burn_in", "node all-reduce", "what torus"), devices=n)
+        for id, rounds, own in (("node all-reduce", 1, {"what": what}), ("torus axes", 3, {})):
+            yield _test(
+                s,
+                id,
+                rate,
+                ratio,
+                60.0 * rounds,
+                rounds=rounds,
+                message_bytes=1e9,
+                why=why,
+                expected_from=where,
+                devices=n,
+                **own,
+            )
     elif n > 1:
         own = accepted(cluster.accelerator.id, "node all-reduce")
         best = node_busbw(cluster)
@@ -255,7 +241,7 @@ def scale_up_tests(s: Site):
             ratio,
             why,
             shown=best,
-            floor=min(float(own["value"]) * 1e9, 0.98 * best[0]) if own else 0.0,
+            floor=min(own["value"] * 1e9, 0.98 * best[0]) if own else 0.0,
             devices=n,
         )
     unit = joined_devices(cluster)
@@ -273,11 +259,8 @@ def scale_up_tests(s: Site):
 
 def joined_devices(cluster) -> int:
     """Devices that a rack or node joins."""
-    return (
-        cluster.devices_per_node
-        if is_torus(cluster)
-        else max(cluster.scale_up_domain, cluster.devices_per_node)
-    )
+    per_node = cluster.devices_per_node
+    return per_node if is_torus(cluster) else max(cluster.scale_up_domain, per_node)
 
 
 def scale_out_tests(s: Site):
@@ -287,19 +270,17 @@ def scale_out_tests(s: Site):
     units = -(-cluster.devices // unit)
     if units < 2 or s.torus:
         return
-    limits = acceptance_limits("card to card")
     ratio, why = slow_tier(
         s.case,
         s.nodes,
         "out_bytes_per_s",
-        limits,
+        acceptance_limits("card to card"),
     )
-    accept = min(max(ratio, limits[0]), constant("node_accept_high"))
     yield _test(
         s,
         "card to card",
         cards(cluster)[1],
-        accept,
+        min(ratio, constant("node_accept_high")),
         60.0,
         why=why,
         rounds=2,
@@ -361,23 +342,14 @@ def slow_tier(
 ) -> tuple[float, str]:
     """(ratio, why): how slow the slowest link of a tier may be before it costs the job more than a
     node costs, within published limits."""
-    slowed = np.broadcast_to(
-        step_time(
-            replace(case, link=replace(case.link, **{field: getattr(case.link, field) * RATIOS}))
-        ).total,
-        RATIOS.shape,
-    )
-    node = 1 / max(nodes, 1)
-    worse = RATIOS[slowed / step_time(case).total - 1 > node]
-    own = worse.max() if len(worse) else 0.0
+    link = replace(case.link, **{field: getattr(case.link, field) * RATIOS})
+    slowed = step_time(replace(case, link=link)).total / step_time(case).total
+    node = 1 / nodes
+    own = (RATIOS * (slowed - 1 > node)).max()
     low, high = limits
-    ratio = min(max(own, low), high)
+    ratio = np.clip(own, low, high)
     words = texts("burn_in", "slow link")
-    why = fill(
-        words["costs" if own > 0 else "hides"],
-        own=own,
-        node=node,
-    )
+    why = fill(words["costs" if own > 0 else "hides"], own=own, node=node)
     bound = "" if own == ratio else words["loosest" if ratio == low else "tightest"]
     return ratio, why + fill(bound, ratio=ratio)
 
@@ -390,29 +362,21 @@ def _busbw(
 ) -> Rows:
     """Expected bus bandwidth of an all-reduce by message size, by the kit's curves of
     collectives."""
-    seconds = curves.fastest(
-        "all_reduce",
-        SIZES,
-        curves.wires(
-            cluster,
-            ranks,
-            inside,
-            share,
-        ),
+    wires = curves.wires(
+        cluster,
+        ranks,
+        inside,
+        share,
     )
+    seconds = curves.fastest("all_reduce", SIZES, wires)
     bus = curves.volume("all_reduce", float(ranks)) * SIZES / seconds
-    return tuple(
-        {
-            "message_bytes": size,
-            "busbw_bytes_per_s": rate,
-        }
-        for size, rate in zip(SIZES, bus)
-    )
+    return columns(message_bytes=SIZES, busbw_bytes_per_s=bus)
 
 
 @cache
 def _acceptance() -> Rows:
-    return tuple(catalogue.read(catalogue.HERE / "acceptance.csv"))
+    rows = catalogue.read(catalogue.HERE / "acceptance.csv")
+    return tuple(r | {k: float(r[k]) for k in ("value", "rated")} for r in rows)
 
 
 def accepted(accelerator: str, test: str) -> dict | None:
@@ -427,7 +391,7 @@ def acceptance_limits(test: str) -> tuple[float, float]:
     reaches."""
     if test == "node all-reduce":
         return constant("node_accept_low"), constant("node_accept_high")
-    shares = [float(r["value"]) / float(r["rated"]) for r in _acceptance() if r["test"] == test]
+    shares = [r["value"] / r["rated"] for r in _acceptance() if r["test"] == test]
     return min(shares), max(shares)
 
 
@@ -453,12 +417,8 @@ def node_busbw(cluster) -> tuple[float, str]:
         return max(published, key=lambda x: x[0])
     if is_torus(cluster):
         return ring_of_two_links(cluster)
-    return _busbw(
-        cluster,
-        cluster.devices_per_node,
-        cluster.devices_per_node,
-        1.0,
-    )[-1]["busbw_bytes_per_s"], BY_CURVES
+    n = cluster.devices_per_node
+    return _busbw(cluster, n, n, 1.0)[-1]["busbw_bytes_per_s"], BY_CURVES
 
 
 def _seconds(
@@ -467,31 +427,29 @@ def _seconds(
     busbw: float,
 ) -> float:
     """ROUNDS all-reduces of a message: 2 (n - 1) / n x bytes / bus bandwidth each [s]."""
-    return ROUNDS * 2 * (ranks - 1) / ranks * message_bytes / max(busbw, 1.0) + START_S
+    return ROUNDS * 2 * (ranks - 1) / ranks * message_bytes / busbw + START_S
 
 
-def _spread() -> float:
+def spread() -> float:
+    """Standard deviation of the times of equal devices over their mean (SC'22)."""
     return number("R153") / 100 / WHISKERS
 
 
-@cache
-def _gauss():
-    return np.polynomial.legendre.leggauss(120)
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(120)
 
 
 def truncated_max(n, keep):
     """Expected maximum of n standard normal values below their `keep` quantile [standard
     deviations]: integral of Phi^-1(keep u^(1/n)) du."""
-    keep, (x, w) = np.asarray(keep, float), _gauss()
-    low = np.log(1e-10)
-    high = np.log(50.0)
-    y = np.exp(low + (x + 1) / 2 * (high - low))  # u = exp(-y), so u^(1/n) = exp(-y / n)
-    weight = w / 2 * (high - low) * y * np.exp(-y)
+    low, high = np.log([1e-10, 50.0])
+    half = (high - low) / 2
+    y = np.exp(low + (NODES + 1) * half)  # u = exp(-y), so u^(1/n) = exp(-y / n)
+    weight = WEIGHTS * half * y * np.exp(-y)
     beyond = -np.expm1(np.log(keep)[..., None] - y / n)  # 1 - keep u^(1/n)
     return (-quantile(beyond) * weight).sum(axis=-1)
 
 
-def screen(assessment) -> Screen:
+def screen(s: Site) -> Screen:
     """Where to cut slow nodes before the run, so that what is paid for a useful step is least.
 
     Device times normal with the spread that equal devices showed (SC'22: 8 % between whiskers, 5.4
@@ -501,26 +459,25 @@ def screen(assessment) -> Screen:
     nodes; the cut minimises (1 + sd x E[max | cut]) / (1 - q). Independent and normal; heat in one
     row is correlated and is found by position.
     """
-    s = site_of(assessment)
     used = s.used
     nodes = s.used_nodes
-    spread = _spread()
+    sd = spread()
     slow_share = number("R155") / 100
     slow_by = number("R156") / 100
-    keep = np.clip((1 - CUTS) ** (1 / s.per_node), 0.0, 1 - 1e-15)
-    waits = spread * truncated_max(used, keep)
-    cost = (1 + np.maximum(waits, 0)) / (1 - CUTS)
-    best = int(np.argmin(cost))
+    keep = np.minimum((1 - CUTS) ** (1 / s.per_node), 1 - 1e-15)
+    waits = np.maximum(sd * truncated_max(used, keep), 0)
+    cost = (1 + waits) / (1 - CUTS)
+    best = np.argmin(cost)
     hit = 1 - (1 - slow_share) ** nodes  # chance that one of the slow machines is among them
-    alone = max(truncated_max(max(used, 2), 1.0), 1e-9)
-    base = hit * max(slow_by, alone * spread) + (1 - hit) * alone * spread
+    alone = truncated_max(max(used, 2), 1.0)
+    base = hit * max(slow_by, alone * sd) + (1 - hit) * alone * sd
     cut = CUTS[best] + slow_share
-    left = max(waits[best], 0.0)
+    left = waits[best]
     expected = nodes * cut / (1 - cut)
     share = s.figures["step_breakdown_s"]["straggler"] / s.step_s
-    sigma = min(quantile(keep[best]) * spread, (left + slow_by) / 2)
+    sigma = min(quantile(keep[best]) * sd, (left + slow_by) / 2)
     found = Screen(
-        spread=spread,
+        spread=sd,
         spread_from=source("R153"),
         spread_in_the_estimate=share / alone,
         slow_share=slow_share,
@@ -532,31 +489,16 @@ def screen(assessment) -> Screen:
         nodes_cut=int(np.ceil(expected)),
         waits_screened=left,
         gain=base - left,
-        usd_cost=s.run.usd(s.run.days * expected / max(nodes, 1)),
+        usd_cost=s.run.usd(s.run.days * expected / nodes),
         usd_gain=s.run.usd(s.run.days * (base - left) / (1 + base)),
-        curve=tuple(
-            {
-                "cut": q,
-                "waits": max(w, 0),
-                "paid_per_step": x,
-            }
-            for q, w, x in zip(CUTS[::10], waits[::10], cost[::10])
-        ),
+        curve=columns(cut=CUTS[::10], waits=waits[::10], paid_per_step=cost[::10]),
     )
-    return replace(
-        found,
-        lines=fill(
-            texts("burn_in", "screen"),
-            found,
-            used=used,
-            nodes=nodes,
-            expected=expected,
-            share=share,
-        ),
-    )
+    words = texts("burn_in", "screen")
+    said = fill(words, found, used=used, nodes=nodes, expected=expected, share=share)
+    return replace(found, lines=said)
 
 
-def smoke(assessment) -> dict:
+def smoke(s: Site) -> dict:
     """The numerical smoke test as data: what to run, on how many devices, for how long, what must
     hold.
 
@@ -564,15 +506,14 @@ def smoke(assessment) -> dict:
     bf16 rounds to 2^-9, and errors of 2 L residual additions add as a random walk, 2^-9 sqrt(2 L).
     A resume from a save must repeat the losses bit for bit.
     """
-    s = site_of(assessment)
     first = np.log(s.model.vocab)
     seconds = SMOKE_STEPS * s.step_s
-    devices = s.replica * min(s.expert_span, s.plan["dp"])
+    devices = s.replica * s.tied_replicas
     return {
         "devices": devices,
         "steps": SMOKE_STEPS,
         "seconds": seconds,
-        "usd": s.run.usd(seconds / DAY_S * devices / max(s.used, 1)),
+        "usd": s.run.usd(seconds / DAY_S * devices / s.used),
         "first_loss": first,
         "first_loss_tolerance": 0.05 * first,
         "layouts_agree_within": 2.0**-9 * np.sqrt(2 * s.model.layers),

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from ...base.records import Known, Record, Rows, record
 from ...base.units import DAY_S
-from ..site import Run, site_of
-from ..texts import number, source
+from ..site import Run, Site
+from ..texts import columns, number, source
 from .burn_in import Screen, Test, burn_in, screen, smoke
 from .watch import Alert, Playbook, alerts, collectives, drills, on_call, playbooks, timeout_gain
 
@@ -33,10 +33,9 @@ class Rollout(Record):
     source: str
 
 
-def rollout(assessment) -> Rollout:
+def rollout(s: Site) -> Rollout:
     """How to bring a design's site up and keep it so: see `burn_in` and `watch` for the formulas of
     each part. 10 % of machines do not start on arrival (Imbue, R128)."""
-    s = site_of(assessment)
     tests = burn_in(s)
     cut = screen(s)
     first = smoke(s)
@@ -65,12 +64,6 @@ def rollout(assessment) -> Rollout:
         drills=staged,
         drills_usd=s.run.usd(drilled / DAY_S),
         on_call=on_call(s),
-        calendar=tuple(
-            {
-                "what": what,
-                "days": days,
-            }
-            for what, days in calendar.items()
-        ),
+        calendar=columns(what=calendar, days=calendar.values()),
         source=source("R128", "R167"),
     )

@@ -3,6 +3,8 @@ drills, who is called how often."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ...advise.recovery import recovery
@@ -12,7 +14,7 @@ from ...base.units import DAY_S, HOUR_S
 from ...endure import elastic, failures
 from ...endure.first_step import communicator_init_s
 from ..network.build import built
-from ..site import Site, site_of
+from ..site import Site
 from ..texts import constant, fill, number, records, rows, source, texts
 
 FALSE_ALARMS_PER_DAY = 1 / 30
@@ -50,16 +52,14 @@ class Playbook(Record):
     source: str
 
 
-def alerts(assessment, screen) -> tuple[Alert, ...]:
+def alerts(s: Site, screen) -> tuple[Alert, ...]:
     """Thresholds from the estimate: bands of step and MFU, saves from the endurance, counts at the
     99 % quantile of their Poisson law, loss and gradient norm at the deviation that a month of
     sound steps reaches once."""
     from scipy.stats import poisson
 
-    s = site_of(assessment)
     e = s.e
     memory = s.figures["memory_bytes"]
-    in_repair = s.evictions_per_s * e.repair_s
     held = memory["total"] / memory["capacity"]
     copy_age = s.period_s + e.checkpoint_durable_s
     return records(
@@ -74,8 +74,7 @@ def alerts(assessment, screen) -> tuple[Alert, ...]:
         held=held,
         fuller=0.5 * (1 + held),
         many=max(poisson.ppf(0.99, s.failures_per_day), 1.0),
-        in_repair=in_repair,
-        few_spares=max(s.spares - np.ceil(in_repair) - 1, 0.0),
+        few_spares=max(s.spares - np.ceil(s.in_repair) - 1, 0.0),
         copy_age_s=copy_age,
         missed_s=copy_age + s.period_s,
         many_nodes=s.nodes > 1,
@@ -85,8 +84,7 @@ def alerts(assessment, screen) -> tuple[Alert, ...]:
 def goodput_spread(s: Site) -> float:
     """Standard deviation of one day's goodput: failures are Poisson, what one loses is uniform over
     a period between saves."""
-    loss = s.e.recovery_s + s.e.checkpoint_durable_s + s.period_s / 2
-    return np.sqrt(s.failures_per_day * (loss**2 + s.period_s**2 / 12)) / DAY_S
+    return np.sqrt(s.failures_per_day * (s.failure_s**2 + s.period_s**2 / 12)) / DAY_S
 
 
 def hang_timeout_s(step_s: float, stall_s: float) -> float:
@@ -95,19 +93,12 @@ def hang_timeout_s(step_s: float, stall_s: float) -> float:
     return max(2 * (step_s + stall_s), 60.0)
 
 
-def timeout_gain(assessment) -> dict:
+def timeout_gain(s: Site) -> dict:
     """What the watchdog's setting is worth: detection and goodput at the usual 30 min against the
     design's, first order."""
-    s = site_of(assessment)
     default = constant("default_timeout_s")
     now = hang_timeout_s(s.step_s, s.e.checkpoint_stall_s)
-    slow, fast = (
-        failures.detection_s(
-            hang_share=constant("hang"),
-            timeout_s=t,
-        )
-        for t in (default, now)
-    )
+    slow, fast = (failures.detection_s(timeout_s=t) for t in (default, now))
     return {
         "timeout_s": now,
         "default_s": default,
@@ -117,7 +108,7 @@ def timeout_gain(assessment) -> dict:
     }
 
 
-def collectives(assessment) -> dict:
+def collectives(s: Site) -> dict:
     """Collectives that survive: what they cost to re-form, stops that the network alone makes, and
     running on with one card less.
 
@@ -127,30 +118,26 @@ def collectives(assessment) -> dict:
     it has two. one_card_less : step over step with (n - 1) / n of the node's cards; swap at once
     below break_even_s of running on, which is the loss of one stop over what the slower step costs.
     """
-    s = site_of(assessment)
     e = s.e
-    cards = max(1, s.cluster.nics_per_node)
     traffic = s.traffic
-    calls = float(sum(row["calls"] for row in traffic))
+    cards = s.cluster.nics_per_node
+    calls = sum(row["calls"] for row in traffic)
     init = communicator_init_s(s.used)
     leaves = built(s.cluster)[0].leaf if s.nodes > 1 and not s.torus else 0
-    stops = 0.0
-    less = None
-    run_on = None
+    stops, less, run_on, rule = 0.0, None, None, ""
     if leaves:
         per_s = failures.network_crashes_per_s(s.nodes * cards, leaves)
         stops = per_s * s.run.days * DAY_S
     if leaves and cards > 1:
-        less = s.step_ratio(
-            link=s.link(out_bytes_per_s=s.case.link.out_bytes_per_s * (cards - 1) / cards)
-        )
-    if less is not None and less > 1:
-        stop = e.recovery_s + e.checkpoint_durable_s + e.checkpoint_interval_s / 2
-        run_on = stop / (less - 1)
-    rule = "" if less is None else "swap at the next planned stop"
-    if run_on is not None and run_on <= DAY_S:
-        hours = run_on / HOUR_S
-        rule = f"swap at once unless the next planned stop is within {hours:.1f} h"
+        rate = s.case.link.out_bytes_per_s * (cards - 1) / cards
+        less = s.step_ratio(link=s.link(out_bytes_per_s=rate))
+        rule = "swap at the next planned stop"
+        if less > 1:
+            stop = e.recovery_s + e.checkpoint_durable_s + e.checkpoint_interval_s / 2
+            run_on = stop / (less - 1)
+            if run_on <= DAY_S:
+                rule = "swap at once unless the next planned stop is within "
+                rule += f"{run_on / HOUR_S:.1f} h"
     return {
         "abort": (
             "on the watchdog: every rank drops its communicators, keeps its memory, waits "
@@ -189,22 +176,20 @@ def spikes(steps: float) -> tuple[float, float]:
 
 def halvings(n: int) -> int:
     """Rounds that single out one of n by halving."""
-    return int(np.ceil(np.log2(max(n, 2))))
+    return math.ceil(math.log2(max(n, 2)))
 
 
-def playbooks(assessment, screen) -> tuple[Playbook, ...]:
+def playbooks(s: Site, screen) -> tuple[Playbook, ...]:
     """Loss spike, silent corruption, creeping step time: signals, steps in order, what one costs
     here, how many to expect."""
-    s = site_of(assessment)
     e = s.e
     step = s.step_s
     period = s.period_s
     back, skip_low, skip_high = (int(number(x)) for x in ("R150", "R151", "R152"))
-    history = int(np.ceil((back + 60) * step / period)) + 1
-    rate = float(e.corruptions_per_s)
-    keep = int(np.max(e.retention))
+    history = math.ceil((back + 60) * step / period) + 1
+    keep = e.retention
     rounds = halvings(s.plan["dp"]) + halvings(s.replica)
-    every, overhead = float(e.check_every_s), e.badput["sdc"]
+    every = e.check_every_s
     find = rounds * 2 * step
     seconds = {
         "spike": back * step + period / 2 + e.restart_s,
@@ -226,65 +211,43 @@ def playbooks(assessment, screen) -> tuple[Playbook, ...]:
         history=history,
         kept=kept,
         every=every,
-        overhead=overhead,
+        overhead=e.badput["sdc"],
         rounds=rounds,
         find_s=find,
         **{f"{k}_s": v for k, v in seconds.items()},
         **{f"{k}_usd": s.run.usd(v / DAY_S) for k, v in seconds.items()},
         three_steps=3 * step,
         back_s=back * step,
-        checked=int(np.ceil(every / period)) + 1,
+        checked=math.ceil(every / period) + 1,
         checked_kept="" if keep > every / period else f", {keep} are kept now",
         spikes_per_run=np.prod(spikes(s.useful_s / step)),
-        corruptions_per_run=rate * s.useful_s,
+        corruptions_per_run=e.corruptions_per_s * s.useful_s,
         swing=1 + constant("fleet_pace"),
         slowest=1 + screen.evict_slower_than,
     )
-    return tuple(
-        Playbook(
-            **{
-                **row,
-                "source": source(*row["source"].split()),
-            }
-        )
-        for row in table
-    )
+    return tuple(Playbook(**row | {"source": source(*row["source"].split())}) for row in table)
 
 
-def drills(assessment) -> Rows:
+def drills(s: Site) -> Rows:
     """Failures to stage before the run, with the time each may take: [{what, breaks, expected_s,
     pass_s, checks}]. pass = 1.5 x expected."""
-    s = site_of(assessment)
     found = recovery(s.a)
     tiers = {t["id"]: t["restore_s"] for t in found["tiers"]["copies"]}
     begun = s.e.detect_s + max(s.e.restart_s - tiers["L2"], 0.0)
     longer = 0.0
     if s.plan["dp"] > 1 and found.get("elastic"):
-        longer = elastic.shrink_ratio(max(s.plan["grad_accum"], 1), s.plan["dp"]) - 1
+        longer = elastic.shrink_ratio(s.plan["grad_accum"], s.plan["dp"]) - 1
     after = {f"after_{k.lower()}": begun + tiers[k] for k in ("L0", "L1", "L3")}
-    table = fill(
-        rows("drills"),
-        s,
-        **after,
-        longer=longer,
-    )
-    return tuple(
-        {
-            "what": row["what"],
-            "copy": row["copy"],
-            "expected_s": row["expected_s"],
-            "pass_s": 1.5 * row["expected_s"],
-            "checks": row["checks"],
-        }
-        for row in table
-    )
+    keys = ("what", "copy", "expected_s", "pass_s", "checks")
+    table = fill(rows("drills"), s, **after, longer=longer)
+    table = (row | {"pass_s": 1.5 * row["expected_s"]} for row in table)
+    return tuple({k: row[k] for k in keys} for row in table)
 
 
-def on_call(assessment) -> dict:
+def on_call(s: Site) -> dict:
     """Who is called how often: pages a week between Llama 3's share of failures that needed
     somebody (3 of 419) and one in ten, against what a rotation can bear (two incidents a 12-hour
     shift)."""
-    s = site_of(assessment)
     per_week = 7 * s.failures_per_day
     bear = number("R164") * 14
     large = s.nodes >= ROTATION

@@ -3,15 +3,12 @@ nodes cost, where the paid time goes."""
 
 from __future__ import annotations
 
-from itertools import accumulate
-from operator import mul
-
 import numpy as np
 
 from ...base.records import Lines, Record, Rows, record
 from ..placement import leaf_nodes
 from ..site import Site
-from ..texts import constant, fill, texts
+from ..texts import columns, constant, fill, texts
 
 FRACTIONS = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 
@@ -64,17 +61,16 @@ def queue(s: Site, topology: dict) -> Queue:
     running -> useful."""
     e = s.e
     nodes = s.nodes
-    waits = tuple(
-        {
-            "fraction": f,
-            "nodes": k,
-        }
-        | dict(zip(("wait_in_mean_jobs", "idle_in_mean_node_jobs"), gather(nodes, k)))
-        | {"wait_preempting_s": constant("preempt_s")}
-        for f in FRACTIONS
-        for k in [max(1, round(f * nodes))]
+    wanted = [max(1, round(f * nodes)) for f in FRACTIONS]
+    wait, idle = zip(*(gather(nodes, k) for k in wanted))
+    waits = columns(
+        fraction=FRACTIONS,
+        nodes=wanted,
+        wait_in_mean_jobs=wait,
+        idle_in_mean_node_jobs=idle,
+        wait_preempting_s=[constant("preempt_s")] * len(wanted),
     )
-    per_node = s.evictions_per_s / nodes * e.repair_s
+    per_node = s.in_repair / nodes
     down = per_node / (1 + per_node)
     leaf = leaf_nodes(s.cluster)
     segment = topology["segment_nodes"]
@@ -96,22 +92,15 @@ def queue(s: Site, topology: dict) -> Queue:
     stages = {
         "in the plan (spares and left-over devices out)": s.used / s.run.devices_paid,
         "not waiting for nodes": held,
-        "useful (saves, failures, restarts out)": e.goodput / max(held, 1e-9),
+        "useful (saves, failures, restarts out)": e.goodput / held,
     }
-    *_, left = running = tuple(accumulate(stages.values(), mul))
+    *_, left = running = np.cumprod([*stages.values()]).tolist()
     worst = min(fragments, key=lambda b: b["usable"])
     return Queue(
         waits=waits,
         fragments=tuple(fragments),
         node_down=down,
-        chain=tuple(
-            {
-                "stage": stage,
-                "share": share,
-                "running": x,
-            }
-            for (stage, share), x in zip(stages.items(), running)
-        ),
+        chain=columns(stage=stages, share=stages.values(), running=running),
         useful=left,
         useful_of_peak=left * s.figures["mfu"],
         lines=fill(

@@ -58,24 +58,25 @@ def request(s: Site, choice: str) -> dict:
     """
     memory = s.cluster.host_memory_bytes
     topology = _topology(s)
-    days = s.figures["days_high"] or s.figures["days"]
-    unit = topology["unit"]
-    limit = None if days is None else days * DAY_S * 1.1
     words = texts("request")
+    days = s.figures["days_high"] or s.figures["days"]
+    limit = days and days * DAY_S * 1.1
+    unit = topology["unit"]
     allocated = s.used_nodes + s.spares
     if unit == "block":  # a segment divides the nodes of an allocation
         allocated = topology["segment_nodes"] * -(-allocated // topology["segment_nodes"])
+    signal = stop_lead_s(s.step_s, s.e.checkpoint_durable_s)
     values = dict(
         topology=topology,
         cards=s.cluster.nics_per_node,
         least_ranks=s.used if s.plan["dp"] < 2 else s.used - s.replica,
         host_memory=memory if memory == memory and memory > 0 else None,
         limit_s=limit,
-        signal_s=stop_lead_s(s.step_s, s.e.checkpoint_durable_s),
+        signal_s=signal,
         store=s.cluster.storage or "superpod-better",
         replica_nodes=-(-s.replica // s.per_node),
         all_nodes=allocated,
-        signal=stop_lead_s(s.step_s, s.e.checkpoint_durable_s),
+        signal=signal,
         minutes=limit and math.ceil(min(limit, LONGEST_JOB_S) / 60),
         **{name: unit == name for name in ("block", "slice", "leaf")},
         plain=unit not in LEVELS,
@@ -90,10 +91,7 @@ def request(s: Site, choice: str) -> dict:
 
 def _topology(s: Site) -> dict:
     """Which nodes have to stand together: a row of tables/request.yaml by the kind of fabric."""
-    plan = s.plan
-    cluster = s.cluster
-    nodes = s.used_nodes
-    per_node = s.per_node
+    plan, cluster, nodes, per_node = s.plan, s.cluster, s.used_nodes, s.per_node
     group = max(
         plan["tp"] * plan["cp"],
         plan["ep"] * plan["etp"],
@@ -113,7 +111,7 @@ def _topology(s: Site) -> dict:
         segment = min(nodes, domain // per_node)
     else:
         unit = "node" if nodes == 1 else "leaf"
-        want = min(max(1, -(-group // per_node)), leaf)
+        want = min(-(-group // per_node), leaf)
         segment = next(n for n in range(want, nodes + 1) if nodes % n == 0)
     return fill(
         texts("request", "topology")[unit],
@@ -139,10 +137,9 @@ def spares_held(s: Site) -> dict:
     e = s.e
     n = s.spares
     pods = s.pods
-    if n == 0 or s.racks_join:
-        where = "racks" if n else "none"
-    else:
-        where = "site" if pods < 2 else "one a pod" if n < pods else "pods"
+    where = "site" if pods < 2 else "one a pod" if n < pods else "pods"
+    where = "racks" if s.racks_join else where
+    where = where if n else "none"
     return {
         "nodes": n,
         "recommended": e.spares_recommended,
@@ -154,8 +151,8 @@ def spares_held(s: Site) -> dict:
         ),
         "warm": "image pulled, container started, devices checked every five minutes, "
         "no communicator",
-        "usd": s.run.usd(s.run.days * n / max(s.run.nodes + n, 1)),
-        "in_repair_on_average": s.evictions_per_s * e.repair_s,
+        "usd": s.run.usd(s.run.days * n / (s.nodes + n)),
+        "in_repair_on_average": s.in_repair,
         "for_99_percent": e.spares_for["0.99"],
         "used_by": "short preemptible jobs until called",
     }
@@ -168,38 +165,29 @@ def health_checks(s: Site) -> Rows:
     name = cluster.accelerator.id
     port = cards(cluster)[1]
 
-    def limit(test: str) -> dict | None:
-        row = accepted(name, test)
-        return row and {
-            "rate": float(row["value"]) * 1e9,
-            "source": row["source"],
-        }
-
-    ring = limit("node all-reduce")
-    card = accepted(name, "card to card")
-    if ring is None:
-        ring = {
-            "rate": node_busbw(cluster)[0] * acceptance_limits("node all-reduce")[0],
-            "source": "the burn-in's threshold",
-        }
-    share = acceptance_limits("card to card")[0]
-    loosest = "loosest published acceptance test"
-    if card is not None:
-        share = float(card["value"]) / float(card["rated"])
-        loosest = card["source"]
+    ring, card, host_copy = (
+        accepted(name, test) for test in ("node all-reduce", "card to card", "host copy")
+    )
+    ring = ring or {
+        "value": node_busbw(cluster)[0] * acceptance_limits("node all-reduce")[0] / 1e9,
+        "source": "the burn-in's threshold",
+    }
+    card = card or {
+        "value": acceptance_limits("card to card")[0],
+        "rated": 1.0,
+        "source": "loosest published acceptance test",
+    }
     table = fill(
         rows("health_checks"),
         s,
         **{id: source(id) for id in ("R054", "R100", "R052", "R067", "R127")},
         gemm=s.case.constants.gemm * s.case.chip.bf16_flops,
-        host_copy=limit("host copy"),
+        host_copy=host_copy,
         ring=ring if s.per_node > 1 else None,
         wired=s.nodes > 1 and not s.torus,
         port=port,
-        card={
-            "rate": share * port,
-            "source": loosest,
-        },
+        card=card,
+        card_rate=card["value"] / card["rated"] * port,
         silent_s=hang_timeout_s(s.step_s, 0.0),
     )
     keys = ("check", "when_checked", "threshold", "unit", "on_fail", "source")

@@ -11,7 +11,7 @@ from ... import catalogue
 from ...base.records import Lines, Record, Rows, record
 from ...base.show import several
 from ...base.units import DAY_S
-from ..site import Run, Site, is_torus, site_of
+from ..site import Run, Site
 from ..texts import constant, fill, lines, number, source, texts
 from .queue import Queue, queue
 from .request import (
@@ -73,12 +73,8 @@ class Scheduler(Record):
     queue: Queue
     lines: Lines
 
-    def option(self, id: str) -> Option:
-        """One option by id. Raises KeyError for an unknown one."""
-        return {one.id: one for one in self.options}[id]
 
-
-def scheduler(assessment) -> Scheduler:
+def scheduler(s: Site) -> Scheduler:
     """Choose a scheduler for a design and write down what the job asks of it.
 
     Score = product over criteria of 1 - stake x (1 - fit). A stake is what this design would lose
@@ -88,7 +84,6 @@ def scheduler(assessment) -> Scheduler:
     does (catalogue/schedulers.csv). Not usable: no gang start, no torus where there is one, more
     nodes than have been run. Within TIE of each other the one with fewer control planes wins.
     """
-    s = site_of(assessment)
     asked = tuple(
         Criterion(
             id=k,
@@ -99,20 +94,10 @@ def scheduler(assessment) -> Scheduler:
         for k, (stake, why) in stakes(s).items()
     )
     nodes = -(-(s.nodes + s.spares) // s.sites)  # each site has a scheduler of its own
-    found = [
-        _judge(
-            id,
-            asked,
-            nodes,
-            s.cluster,
-        )
-        for id in _table()
-    ]
+    found = [_judge(id, asked, nodes, s) for id in _table()]
     order = _ordered(found)
     if not order[0].usable:  # beyond every published size: the one that is stretched least
-        order = sorted(
-            found, key=lambda o: (not _gates(o.id, s.cluster), nodes / o.most_nodes, -o.score)
-        )
+        order = sorted(found, key=lambda o: (not _gates(o.id, s), nodes / o.most_nodes, -o.score))
     best = order[0]
     held = spares_held(s)
     again = _requeue(s)
@@ -174,18 +159,17 @@ def _steady(found, best: Option) -> Lines:
     )
     for o, f, step in partial:
         fit = min(max(f["fit"] + step, 0.0), 1.0)
-        score = o.score * (1 - f["stake"] * (1 - fit)) / max(1 - f["costs"], 1e-12)
+        score = o.score * (1 - f["stake"] * (1 - fit)) / (1 - f["costs"])
         other = _ordered([replace(x, score=score) if x is o else x for x in found])[0]
         if other.id != best.id:
-            return (
-                fill(
-                    words["turn"],
-                    other=other.name,
-                    name=o.name,
-                    better="better" if step > 0 else "worse",
-                    what=WORDS[f["criterion"]],
-                ),
+            turn = fill(
+                words["turn"],
+                other=other.name,
+                name=o.name,
+                better="better" if step > 0 else "worse",
+                what=WORDS[f["criterion"]],
             )
+            return (turn,)
     return (words["stands"],)
 
 
@@ -205,32 +189,34 @@ def _most_nodes(id: str, cluster) -> int:
     own = int(_fit(id, "nodes"))
     node = catalogue.nodes().get(cluster.node)
     google = node is not None and "google" in node.provider.lower()
-    return int(number("R160")) if google and own == int(number("R159")) else own
+    return int(number("R160")) if google and own == number("R159") else own
 
 
 def _judge(
     id: str,
     asked,
     nodes: int,
-    cluster,
+    s: Site,
 ) -> Option:
     table = _table()[id]
-    most = _most_nodes(id, cluster)
+    most = _most_nodes(id, s.cluster)
     words = texts("scheduler", "against")
-    fits = []
-    for c in asked:
-        fit = min(1.0, most / nodes) if c.id == "nodes" else _fit(id, c.id)
-        row = {
+    fits = tuple(
+        {
             "criterion": c.id,
             "stake": c.stake,
             "fit": fit,
             "costs": c.stake * (1 - fit),
+            "says": table[c.id]["says"],
+            "source": table[c.id]["source"],
         }
-        fits.append(row | {k: table[c.id][k] for k in ("says", "source")})
+        for c in asked
+        for fit in [min(1.0, most / nodes) if c.id == "nodes" else _fit(id, c.id)]
+    )
     dear = sorted((f for f in fits if f["costs"] > 1e-5), key=lambda f: -f["costs"])
     refused = {
         "size": nodes > most and "nodes",
-        "torus": is_torus(cluster) and _fit(id, "torus") <= 0 and "torus",
+        "torus": s.torus and _fit(id, "torus") <= 0 and "torus",
         "gang": _fit(id, "gang") < 1 and "gang",
     }
     return Option(
@@ -240,32 +226,20 @@ def _judge(
         score=prod(1 - f["costs"] for f in fits),
         control_planes=int(_fit(id, "parts")),
         most_nodes=most,
-        fits=tuple(fits),
+        fits=fits,
         against=(
             *(
-                fill(
-                    words[k],
-                    nodes=nodes,
-                    most=most,
-                    says=table[row]["says"],
-                )
+                fill(words[k], nodes=nodes, most=most, says=table[row]["says"])
                 for k, row in refused.items()
                 if row
             ),
-            *(
-                fill(
-                    words["cost"],
-                    what=WORDS[f["criterion"]],
-                    **f,
-                )
-                for f in dear
-            ),
+            *(fill(words["cost"], what=WORDS[f["criterion"]], **f) for f in dear),
         ),
     )
 
 
-def _gates(id: str, cluster) -> bool:
-    return _fit(id, "gang") >= 1 and (not is_torus(cluster) or _fit(id, "torus") > 0)
+def _gates(id: str, s: Site) -> bool:
+    return _fit(id, "gang") >= 1 and (not s.torus or _fit(id, "torus") > 0)
 
 
 def _why(

@@ -9,7 +9,7 @@ from ...base.units import DAY_S
 from ...endure import elastic
 from ..domains import domains
 from ..placement import blocks
-from ..site import Site, is_torus, site_of
+from ..site import Site
 from ..texts import constant, fill, texts
 
 # ByteRobust, arXiv 2509.16293, Table 7: machines of 16 devices -> seconds of a requeue
@@ -22,53 +22,40 @@ def stakes(s: Site) -> dict[str, tuple[float, str]]:
     share = scattered(s)
     waits = unshrunk(s)
     idle = 1 - s.used / s.run.devices_paid
+    near = "torus" if s.torus else "rack" if s.racks_join else "leaf"
     found = {
         "gang": 0.0,
         "nodes": 0.0,
-    }
-    if is_torus(s.cluster) or s.nodes > 1:
-        wide = s.cluster.scale_up_domain > s.per_node
-        found["torus" if is_torus(s.cluster) else "rack" if wide else "leaf"] = share
-    found |= {
+        **({near: share} if s.torus or s.nodes > 1 else {}),
         "swap": max(kept - gone, 0.0),
         "shrink": waits,
         "share": idle,
         "services": 0.0,
     }
-    words = texts("scheduler", "stakes")
-    values = {
-        "share": share,
-        "longer": 1 / (1 - share),
-        "kept": kept,
-        "gone": gone,
-        "waits": waits,
-        "idle": idle,
-    }
-    values["all_nodes"] = s.nodes + s.spares
-    flat = {"leaf": "flat"} if share <= 0 else {}
-    return {
-        k: (
-            stake,
-            fill(
-                words[flat.get(k, k)],
-                s,
-                **values,
-            ),
-        )
-        for k, stake in found.items()
-    }
+    words = fill(
+        texts("scheduler", "stakes"),
+        s,
+        share=share,
+        longer=1 / (1 - share),
+        kept=kept,
+        gone=gone,
+        waits=waits,
+        idle=idle,
+        all_nodes=s.nodes + s.spares,
+    )
+    if share <= 0:
+        words["leaf"] = words["flat"]
+    return {k: (stake, words[k]) for k, stake in found.items()}
 
 
-def scattered(assessment) -> float:
+def scattered(s: Site) -> float:
     """Share of the time lost where ranks lie anywhere: 1 - step / step with the scale-up domain cut
     to one node, or with every ring over the top of the fabric."""
-    s = site_of(assessment)
     link = s.case.link
-    per_node = float(s.per_node)
-    if link.domain > per_node:
-        apart = s.link(domain=per_node)
+    if link.domain > s.per_node:
+        apart = s.link(domain=s.per_node)
     else:
-        apart = s.link(pod_devices=min(link.pod_devices, float(blocks(s.cluster)[0])))
+        apart = s.link(pod_devices=min(link.pod_devices, blocks(s.cluster)[0]))
     return max(0.0, 1 - 1 / s.step_ratio(link=apart))
 
 
@@ -76,14 +63,8 @@ def requeue_s(nodes, devices_per_node) -> float:
     """Seconds of a requeue at this size: a straight line in log2(machines of 16 devices) through
     ByteRobust's four sizes, none below the first's half. [s]"""
     counted, seconds = np.array(REQUEUE).T
-    slope, base = np.polyfit(
-        np.log2(counted),
-        seconds,
-        1,
-    )
-    return max(
-        base + slope * np.log2(max(float(nodes) * devices_per_node / 16, 1.0)), seconds[0] / 2
-    )
+    line = np.polynomial.Polynomial.fit(np.log2(counted), seconds, 1)
+    return max(line(np.log2(max(nodes * devices_per_node / 16, 1.0))), seconds[0] / 2)
 
 
 def in_place_gain(s: Site) -> tuple[float, float]:
