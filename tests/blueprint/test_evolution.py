@@ -33,7 +33,7 @@ def test_ten_times_the_devices_fail_every_few_tens_of_minutes_and_lose_half_the_
 
 def test_time_between_failures_falls_as_devices_grow(grown):
     for k in (2, 4, 10):
-        f = figures(grown.change(f"devices-{k}"))
+        f = figures(one(grown.changes, f"devices-{k}"))
         # 3.79 per 1,000 node-days at 16,384 devices, 6.51 at 98,304 (arXiv 2407.21783, 2602.00277)
         more = (min(k, 6)) ** (np.log(6.5104 / 3.7887) / np.log(6))
         assert f["time between failures"].then == pytest.approx(
@@ -45,7 +45,7 @@ def test_time_between_failures_falls_as_devices_grow(grown):
 
 def test_strong_scaling_is_worse_than_weak_scaling_which_costs_tokens(grown):
     for k in (4, 10):
-        f = figures(grown.change(f"devices-{k}"))
+        f = figures(one(grown.changes, f"devices-{k}"))
         assert f["speed with the batch grown as well"].then > f["speed over today's"].then
         assert f["tokens that such a batch costs"].then > 1
 
@@ -82,7 +82,7 @@ def test_sparsity_keeps_the_flops_and_adds_parameters(grown, assessed):
 
 
 def test_longer_sequences_spend_more_on_attention(grown):
-    four, sixteen = (figures(grown.change(f"context-{k}")) for k in (4, 16))
+    four, sixteen = (figures(one(grown.changes, f"context-{k}")) for k in (4, 16))
     assert (
         four["attention's share"].now
         < four["attention's share"].then

@@ -49,7 +49,16 @@ def calendar(s: Site) -> Calendar:
         return entry[1] + entry[2]
 
     ready = [
-        (enter(f"bring-up of part {i}", part["day"], up, n, "burn-in"), n)
+        (
+            enter(
+                f"bring-up of part {i}",
+                part["day"],
+                up,
+                n,
+                "burn-in",
+            ),
+            n,
+        )
         for i, part in enumerate(s.cluster.delivery, 1)
         for n in [part["devices"]]
     ]

@@ -109,13 +109,23 @@ def domains(s: Site) -> Domains:
     the spares is the smaller of one repair and shrinking.
     """
     table = known_domains(s)
-    losses = {d["id"]: _loss_s(s, d) for d in table}
+    # a stop that is planned saves first; others are detected and lose half a period
+    planned = s.save_s + s.e.restart_s
+    losses = {d["id"]: planned if d.get("planned") else s.failure_s for d in table}
     counted = [d for d in table if not d.get("planned") and not d.get("apart")]
     first = sum((d["rate"] or 0.0) / DAY_S * losses[d["id"]] for d in counted)
     bad = s.e.badput
     exact = bad["detection"] + bad["restart"] + bad["lost work"]
     factor = exact / first if first > 0 else 1.0
-    rows = tuple(_row(s, d, losses[d["id"]], 1.0 if d.get("apart") else factor) for d in table)
+    rows = tuple(
+        _row(
+            s,
+            d,
+            losses[d["id"]],
+            1.0 if d.get("apart") else factor,
+        )
+        for d in table
+    )
     waits = {x.id: (x.events_per_run or 0.0) * x.wait_s / DAY_S / s.run.days for x in rows}
     inside = {d["id"] for d in counted}
     costs = sum((x.goodput_cost or 0.0) - waits[x.id] for x in rows if x.id in inside)
@@ -131,14 +141,6 @@ def domains(s: Site) -> Domains:
         planned_cost=bad["planned stops"],
         advice=_advice(s, rows),
     )
-
-
-def _loss_s(s: Site, domain: dict) -> float:
-    """Seconds of one event: a stop that is planned saves first; others are detected and lose half a
-    period."""
-    if domain.get("planned"):
-        return s.save_s + s.e.restart_s
-    return s.failure_s
 
 
 def known_domains(s: Site) -> Rows:
@@ -201,7 +203,15 @@ def _row(
     nodes = devices if scattered else -(-devices // s.per_node)
     whole = scattered or domain.get("whole_nodes")
     size = min(nodes * s.per_node, used) if whole else devices
-    hit, compact = (replicas_hit(size, ranks, dp, used) for ranks in (block, s.replica))
+    hit, compact = (
+        replicas_hit(
+            size,
+            ranks,
+            dp,
+            used,
+        )
+        for ranks in (block, s.replica)
+    )
     stalled = min(dp, -(-hit // span) * span)
     evicted = -(-size // s.per_node) if domain.get("evicts", True) else 0
     covered = evicted <= s.standbys
@@ -250,7 +260,12 @@ def _wait_s(s: Site, stalled: int) -> float:
     dp = s.plan["dp"]
     if dp <= stalled:
         return repair
-    shrunk = elastic.wait_or_shrink(repair, s.micro_batches, dp, lost=stalled)
+    shrunk = elastic.wait_or_shrink(
+        repair,
+        s.micro_batches,
+        dp,
+        lost=stalled,
+    )
     return min(repair, shrunk["shrink_loss_s"])
 
 

@@ -156,7 +156,10 @@ def layouts(plan: dict, *, order=KIT, **blocks: int) -> tuple[Layout, Layout | N
     stage = dense.devices // plan["pp"]
     if packed == 1 or stage % packed:
         return dense, None
-    own |= {"edp": stage // packed, "pp": plan["pp"]}
+    own |= {
+        "edp": stage // packed,
+        "pp": plan["pp"],
+    }
     return dense, replace(
         dense,
         sizes=own,

@@ -45,7 +45,10 @@ def promise(assessment) -> dict | None:
     found = [x for x in risks(s).rows if not x.in_headline and x.id not in DRAWN]
     struck = [rng.random(DRAWS) < x.likelihood for x in found]
     late = sum(hit * x.impact_days for hit, x in zip(struck, found)) + np.zeros(DRAWS)
-    own = {"the band of the step": float(days.mean()) - assessment.days, "the first start": start}
+    own = {
+        "the band of the step": float(days.mean()) - assessment.days,
+        "the first start": start,
+    }
     by = columns(
         what=[*own, *(x.risk for x in found)],
         days=[*own.values(), *(x.expected_days for x in found)],

@@ -241,7 +241,16 @@ def candidates(s: Site, needs: tuple[Need, ...]) -> list[Candidate]:
     reads = [n.needed for n in needs if n.what in ("read at restart", "ingest")]
     wants["file system"]["read"] = max(reads)
     found = (_candidate(s, store, wants) for store in catalogue.storages().values())
-    return sorted(filter(None, found), key=_rank)
+    return sorted(
+        filter(None, found),
+        key=lambda c: (
+            c.tier,
+            not c.within_reach,
+            not c.meets,
+            len(c.unknown),
+            np.inf if c.usd_per_month is None else c.usd_per_month,
+        ),
+    )
 
 
 def _candidate(s: Site, store, wants: dict) -> Candidate | None:
@@ -302,16 +311,6 @@ def _published(store) -> dict:
     }
 
 
-def _rank(c: Candidate) -> tuple:
-    return (
-        c.tier,
-        not c.within_reach,
-        not c.meets,
-        len(c.unknown),
-        np.inf if c.usd_per_month is None else c.usd_per_month,
-    )
-
-
 def _twice(
     s: Site,
     size: float,
@@ -350,14 +349,27 @@ def _lines(
     words = texts("advice", "stores")
     then = words["over"].get(worst.what, words["over else"]) if worst.load > 1 else words["first"]
     then = fill(then, taken=constant("read_share") * worst.load)
-    out = [fill(words["worst"], worst=worst, then=then)]
+    out = [
+        fill(
+            words["worst"],
+            worst=worst,
+            then=then,
+        )
+    ]
 
     def add(text: str, c: Candidate, **more):
         many = ""
         if c.piece:
             plural = "TiB" if c.piece == "TiB" else ""
             many = f" ({several(int(c.pieces), c.piece, plural)})"
-        out.append(fill(words[text], c=c, many=many, **more))
+        out.append(
+            fill(
+                words[text],
+                c=c,
+                many=many,
+                **more,
+            )
+        )
 
     for tier in ("file system", "object store"):
         good = [c for c in found if c.tier == tier and c.meets and c.within_reach]
@@ -365,10 +377,18 @@ def _lines(
         bought = [c for c in good if c.sold_by == "makers"]
         if rented:
             first = min(rented, key=lambda c: c.usd_per_month)
-            add("rented", first, beside="" if provider else fill(words["beside"], c=first))
+            add(
+                "rented",
+                first,
+                beside="" if provider else fill(words["beside"], c=first),
+            )
         if bought:
             recalled = bought[0].verified == "memory"
-            add("bought", bought[0], recall=words["recall"] if recalled else "")
+            add(
+                "bought",
+                bought[0],
+                recall=words["recall"] if recalled else "",
+            )
         elif good and not rented:
             add("unpriced", good[0])
     if twice["usd_per_month"] is not None:

@@ -79,12 +79,26 @@ def fill(cell, site=None, /, **values):
 
 def lines(table, site=None, /, **values) -> Lines:
     """What the rows of a table `say`, those that apply."""
-    return tuple(row["say"] for row in fill(table, site, **values))
+    return tuple(
+        row["say"]
+        for row in fill(
+            table,
+            site,
+            **values,
+        )
+    )
 
 
 def records(cls, table, site=None, /, **values) -> tuple:
     """One record of `cls` for each row of a table, filled."""
-    return tuple(cls(**row) for row in fill(table, site, **values))
+    return tuple(
+        cls(**row)
+        for row in fill(
+            table,
+            site,
+            **values,
+        )
+    )
 
 
 def columns(**of) -> Rows:

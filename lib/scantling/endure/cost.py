@@ -110,8 +110,20 @@ def price(
         )
         for field, usual, why in (("pue", PUE, site), ("usd_per_kwh", USD_PER_KWH, industry))
     )
-    watts = power_w(cluster, paid, pue=pue)
-    kwh = power_w(cluster, 1.0, pue=pue) * seconds / 3.6e6
+    watts = power_w(
+        cluster,
+        paid,
+        pue=pue,
+    )
+    kwh = (
+        power_w(
+            cluster,
+            1.0,
+            pue=pue,
+        )
+        * seconds
+        / 3.6e6
+    )
     if not np.all(np.isfinite(watts)):
         say.append(
             Assumed(

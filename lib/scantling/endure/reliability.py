@@ -397,7 +397,12 @@ def endure(
     hit = _domain_nodes(cluster, nodes)
     needed = hit.get({"pod": "rack"}.get(get(constraints, "survive"), get(constraints, "survive")))
     recommended = np.maximum(
-        spares.cheapest(load, nodes, limit=most), 0 if needed is None else needed
+        spares.cheapest(
+            load,
+            nodes,
+            limit=most,
+        ),
+        0 if needed is None else needed,
     )
     used = given(
         spec,
@@ -471,7 +476,14 @@ def endure(
         badput=bad,
         spares=life.spares,
         spares_recommended=recommended,
-        spares_for={str(c): spares.spares_for(load, c, limit=most) for c in (0.9, 0.99, 0.999)},
+        spares_for={
+            str(c): spares.spares_for(
+                load,
+                c,
+                limit=most,
+            )
+            for c in (0.9, 0.99, 0.999)
+        },
         write_bytes_per_s_needed=checkpoint.write_rate_needed(checkpoint_bytes, top, stall),
         write_bytes_per_s=disk.write_bytes_per_s,
         retention=keep,
@@ -732,7 +744,15 @@ def finish(endurance: Endurance, work_s, *, replicas=1000, seed=0, **features) -
     life = endurance.life
     work = work_s / (1 - life.cut_off)
     alone = replace(life, slower=life.slower / life.alone)
-    return simulate(of_life(alone, work, **features), replicas, seed).as_dict()
+    return simulate(
+        of_life(
+            alone,
+            work,
+            **features,
+        ),
+        replicas,
+        seed,
+    ).as_dict()
 
 
 def _rate(

@@ -27,7 +27,12 @@ class Rung(Record):
 RELAUNCH_S = PARTS["imports"]["seconds"]
 LAZY_INIT_S = 30.0  # communicators above 10,000 devices once made lazily (MegaScale, NSDI'24)
 NOTICE_S = 60.0  # an explicit failure is seen (ByteRobust s2.2)
-PUBLISHED = {"save": 300, "stall": 5, "durable": 120, "localise": 180}  # seconds
+PUBLISHED = {
+    "save": 300,
+    "stall": 5,
+    "durable": 120,
+    "localise": 180,
+}  # seconds
 FAR = 0.02  # of the restores that need the store: corruption and whole racks
 
 

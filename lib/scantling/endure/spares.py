@@ -9,7 +9,12 @@ def log_weights(most: int, load):
     """log(a^k / k!) for k from 0 to `most` on a new last axis: a Poisson law but for exp(-a)."""
     with np.errstate(divide="ignore"):
         steps = np.log(np.asarray(load, float))[..., None] - np.log(np.arange(1, most + 1))
-    return np.insert(np.cumsum(steps, axis=-1), 0, 0.0, axis=-1)
+    return np.insert(
+        np.cumsum(steps, axis=-1),
+        0,
+        0.0,
+        axis=-1,
+    )
 
 
 def erlang_table(most: int, load):
@@ -23,7 +28,11 @@ def erlang_b(servers, load):
     """`erlang_table` at so many servers, whole numbers >= 0; broadcasts."""
     servers, load = np.broadcast_arrays(np.asarray(servers, int), load)
     table = erlang_table(int(servers.max()), load)
-    return np.take_along_axis(table, servers[..., None], axis=-1)[..., 0]
+    return np.take_along_axis(
+        table,
+        servers[..., None],
+        axis=-1,
+    )[..., 0]
 
 
 def stall_share(spares, load):

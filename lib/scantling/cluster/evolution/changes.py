@@ -118,7 +118,11 @@ def change(s: Site, kind: str, id="", /, *, broken="breaks", mend="mend", **valu
     def figure(name, unit, *cells) -> Figure:
         if len(cells) == 1:
             cells = f"=now.{cells[0]}", f"=then.{cells[0]}"
-        now, then = fill(cells, s, **values)
+        now, then = fill(
+            cells,
+            s,
+            **values,
+        )
         return Figure(
             name=name,
             now=now,
@@ -127,7 +131,11 @@ def change(s: Site, kind: str, id="", /, *, broken="breaks", mend="mend", **valu
         )
 
     def text(key: str) -> str:
-        return fill(words.get(key, ""), s, **values)
+        return fill(
+            words.get(key, ""),
+            s,
+            **values,
+        )
 
     return Change(
         id=id or kind.removesuffix(" refused"),
@@ -192,7 +200,13 @@ def grown(b: Base, k: int) -> Change:
     advice = convergence.batch_advice(
         batch * then.phase.seq_len, then.phase.tokens or 20 * s.a.resolved.params.total
     )
-    wider = b.look(paths | {f"{b.job}.global_batch": batch, f"{b.job}.global_batch_tokens": None})
+    wider = b.look(
+        paths
+        | {
+            f"{b.job}.global_batch": batch,
+            f"{b.job}.global_batch_tokens": None,
+        }
+    )
     faster = tokens_per_s(then) / tokens_per_s(now)
     stands = then.e.goodput < STANDSTILL
     losses, (low, high) = growth_losses(now, then, n), advice.extra_tokens
@@ -226,8 +240,17 @@ def grown(b: Base, k: int) -> Change:
         days=now.figures["days"],
         days_then=then.figures["days"] if then.e.goodput > 1e-3 else None,
     )
-    mend = fill(mend, k=k, low=low, high=high)
-    return replace(found, mend=mend, confirm=found.confirm if "batch" in mend else "")
+    mend = fill(
+        mend,
+        k=k,
+        low=low,
+        high=high,
+    )
+    return replace(
+        found,
+        mend=mend,
+        confirm=found.confirm if "batch" in mend else "",
+    )
 
 
 def other_precision(b: Base, name: str) -> Change | None:
@@ -296,7 +319,11 @@ def sparser(b: Base) -> Change | None:
         twice=2 * m.experts,
     )
     if then is None:
-        return change(b.s, "sparsity refused", what=what)
+        return change(
+            b.s,
+            "sparsity refused",
+            what=what,
+        )
     ratio = then.model_step_s / b.coarse.model_step_s
     return change(
         b.s,
@@ -329,7 +356,13 @@ def longer(b: Base, k: int) -> Change | None:
         | unsaid("plan", (*RESIZED, "cp"))
     )
     if then is None:
-        return change(b.s, "context refused", id, tokens=tokens, batch=batch)
+        return change(
+            b.s,
+            "context refused",
+            id,
+            tokens=tokens,
+            batch=batch,
+        )
     times = then.model_step_s / now.model_step_s
     attention, later = (step_shares(x)["attention"] for x in (now, then))
     return change(
@@ -355,7 +388,11 @@ def reducing_switches(b: Base) -> Change | None:
         return None
     own = catalogue.fabrics("scale-out").get(cluster.scale_out)
     if own is not None and not own.in_network_reduction:
-        return change(s, "in-network refused", name=own.name)
+        return change(
+            s,
+            "in-network refused",
+            name=own.name,
+        )
     sharding = SHARDINGS[s.case.plan.sharding]
     plain = sharding == "none"
     return change(

@@ -231,7 +231,15 @@ def _built(w: Wiring, words: dict) -> tuple[Topology, str, bool]:
         return w.groups(shapes.dragonfly), words["dragonfly"], False
     if pod < n and not cluster.ratios:
         above = fill(words["above" if r > 1 else "above flat"], r=r)
-        return w.pods(pod, r), fill(words["pods"], cluster=cluster, above=above), True
+        return (
+            w.pods(pod, r),
+            fill(
+                words["pods"],
+                cluster=cluster,
+                above=above,
+            ),
+            True,
+        )
     deepest = k**3 // 4
     if n > half * (half + 1):
         return w.pods(deepest, r), fill(words["fourth"], k=k), True
@@ -240,7 +248,12 @@ def _built(w: Wiring, words: dict) -> tuple[Topology, str, bool]:
     t = w.tree(*w.ratios())
     if cluster.devices <= cluster.scale_up_domain:
         return t, words["one domain"], False
-    why = fill(words["flat" if r == 1 else "stated"], k=k, r=r, tiers=t.tiers)
+    why = fill(
+        words["flat" if r == 1 else "stated"],
+        k=k,
+        r=r,
+        tiers=t.tiers,
+    )
     return t, why + (words["rails"] if w.rails > 1 and t.tiers > 1 else ""), True
 
 
@@ -258,9 +271,17 @@ def _torus(cluster, words: dict) -> tuple[Topology, str, bool]:
     fabric = catalogue.fabric(cluster.scale_up)
     slices = ceil(cluster.devices / cluster.scale_up_domain)
     chips = ceil(cluster.devices / slices)
-    why = fill(words["torus"], name=fabric.name, chips=chips)
+    why = fill(
+        words["torus"],
+        name=fabric.name,
+        chips=chips,
+    )
     if slices > 1:
-        why += fill(words["slices"], slices=slices, cluster=cluster)
+        why += fill(
+            words["slices"],
+            slices=slices,
+            cluster=cluster,
+        )
     return shapes.copies(torus_of(fabric, chips), slices), why, True
 
 

@@ -287,15 +287,27 @@ def tiers(
     )
     if t.kind == "torus":
         if devices > cluster.scale_up_domain:
-            yield tier("slices", 3, switching_s=0.0)
+            yield tier(
+                "slices",
+                3,
+                switching_s=0.0,
+            )
         return
     if devices > widest:
         widest = within(t.unit_endpoints)
-        yield tier("leaf unit", 1, devices=widest)
+        yield tier(
+            "leaf unit",
+            1,
+            devices=widest,
+        )
         pod = within(t.pod_endpoints)
         if pod > widest:
             widest = pod
-            yield tier("pod", hops_in_a_pod(t, sites), devices=pod)
+            yield tier(
+                "pod",
+                hops_in_a_pod(t, sites),
+                devices=pod,
+            )
         site = -(-devices // sites)
         if widest < site:
             yield tier(

@@ -274,7 +274,11 @@ def bursts(s: Site, rows: tuple[Axis, ...]) -> Burst:
 
     out = [burst(a.axis, a.calls, a.bytes * outside_share(s.case, a)) for a in leaving]
     mean = sum(row["bytes_per_step"] for row in out) / step
-    big = max(out, key=lambda r: r["bytes"], default=burst("", 1, 0.0))
+    big = max(
+        out,
+        key=lambda r: r["bytes"],
+        default=burst("", 1, 0.0),
+    )
     most = max(fan.values(), default=0)
     return Burst(
         mean_bytes_per_s=mean,
@@ -330,7 +334,15 @@ def fullest_uplink(flows_per_uplink: float, uplinks: int) -> float:
 def _setting(s: Site, id: str, figure: float, **values) -> Setting:
     words = texts("settings", id)
     words = {k: words[k] for k in ("what", "choice", "why", "unit")}
-    return Setting(**fill(words, s, figure=figure, **values), figure=figure)
+    return Setting(
+        **fill(
+            words,
+            s,
+            figure=figure,
+            **values,
+        ),
+        figure=figure,
+    )
 
 
 def settings(
@@ -369,7 +381,14 @@ def settings(
     wire = sum(a.time_s for a in leaving)
     share = wire / s.model_step_s
     if share < constant("small_share"):
-        out.append(_setting(s, "priority", wire, share=share))
+        out.append(
+            _setting(
+                s,
+                "priority",
+                wire,
+                share=share,
+            )
+        )
     return tuple(out)
 
 
@@ -399,7 +418,12 @@ def _routing(
             axes=", ".join(a.axis for a in crossing),
             crossing=spent,
         )
-        yield _setting(s, technology, bad, hashed=hashed)
+        yield _setting(
+            s,
+            technology,
+            bad,
+            hashed=hashed,
+        )
         if technology == "ethernet":
             left = fullest_uplink(need, uplinks)
             yield _setting(
@@ -463,7 +487,12 @@ def _classes(
 def _reduction(s: Site, dp: Axis):
     """What reduction in the switches would save of the data-parallel traffic."""
     if s.plan["sharding"].startswith("zero"):
-        yield _setting(s, "reduction sharded", 0.0, dp=dp)
+        yield _setting(
+            s,
+            "reduction sharded",
+            0.0,
+            dp=dp,
+        )
         return
     wires = curves.wires(s.cluster, dp.ranks, dp.per_domain)
     by = curves.times("all_reduce", dp.message_bytes, curves.reducing(wires))

@@ -202,7 +202,12 @@ def collectives(s: Site) -> tuple[CollectiveRow, ...]:
     time is part of the host's.
     """
     found = (
-        _collective(s, row, group, op)
+        _collective(
+            s,
+            row,
+            group,
+            op,
+        )
         for row in s.traffic
         for group in _groups(row["axis"], s.chosen, row)
         for op in operations(s, row)

@@ -233,9 +233,18 @@ def slow_repairs(s: Site):
     if s.e.repair_s >= DAY_S:
         return None
     load = s.evictions_per_s * DAY_S
-    need = spares.cheapest(load, s.nodes, limit=min(s.nodes + 2, 4096))
+    need = spares.cheapest(
+        load,
+        s.nodes,
+        limit=min(s.nodes + 2, 4096),
+    )
     slow, fixed = (
-        goodput_at(s, spares=kept, repair_s=DAY_S) for kept in (None, max(need, s.spares))
+        goodput_at(
+            s,
+            spares=kept,
+            repair_s=DAY_S,
+        )
+        for kept in (None, max(need, s.spares))
     )
     return Found(
         id="repairs",
@@ -282,7 +291,11 @@ def slow_store(s: Site):
     durable = e.checkpoint_durable_s + more / write
     restart = e.restart_s + more / has.read_bytes_per_s
     slow, peers = (
-        goodput_at(s, durable_s=late, restart_s=restart)
+        goodput_at(
+            s,
+            durable_s=late,
+            restart_s=restart,
+        )
         for late in (durable, min(constant("peers_s"), durable))
     )
     days = days_at(s, slow)

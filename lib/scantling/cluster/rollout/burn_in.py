@@ -113,7 +113,11 @@ def burn_in(s: Site) -> tuple[Test, ...]:
 
 def _test(s: Site, id: str, expected: float, ratio: float, seconds: float, **values) -> Test:
     """One test: its words of tables/burn_in.yaml filled with `values`, or taken from them."""
-    words = fill(texts("burn_in", id), s, **values)
+    words = fill(
+        texts("burn_in", id),
+        s,
+        **values,
+    )
     row = {
         "unit": "bytes/s",
         "tool": "rings",
@@ -349,7 +353,11 @@ def slow_tier(
     low, high = limits
     ratio = np.clip(own, low, high)
     words = texts("burn_in", "slow link")
-    why = fill(words["costs" if own > 0 else "hides"], own=own, node=node)
+    why = fill(
+        words["costs" if own > 0 else "hides"],
+        own=own,
+        node=node,
+    )
     bound = "" if own == ratio else words["loosest" if ratio == low else "tightest"]
     return ratio, why + fill(bound, ratio=ratio)
 
@@ -418,7 +426,12 @@ def node_busbw(cluster) -> tuple[float, str]:
     if is_torus(cluster):
         return ring_of_two_links(cluster)
     n = cluster.devices_per_node
-    return _busbw(cluster, n, n, 1.0)[-1]["busbw_bytes_per_s"], BY_CURVES
+    return _busbw(
+        cluster,
+        n,
+        n,
+        1.0,
+    )[-1]["busbw_bytes_per_s"], BY_CURVES
 
 
 def _seconds(
@@ -491,10 +504,21 @@ def screen(s: Site) -> Screen:
         gain=base - left,
         usd_cost=s.run.usd(s.run.days * expected / nodes),
         usd_gain=s.run.usd(s.run.days * (base - left) / (1 + base)),
-        curve=columns(cut=CUTS[::10], waits=waits[::10], paid_per_step=cost[::10]),
+        curve=columns(
+            cut=CUTS[::10],
+            waits=waits[::10],
+            paid_per_step=cost[::10],
+        ),
     )
     words = texts("burn_in", "screen")
-    said = fill(words, found, used=used, nodes=nodes, expected=expected, share=share)
+    said = fill(
+        words,
+        found,
+        used=used,
+        nodes=nodes,
+        expected=expected,
+        share=share,
+    )
     return replace(found, lines=said)
 
 

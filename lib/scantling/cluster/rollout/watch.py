@@ -239,7 +239,12 @@ def drills(s: Site) -> Rows:
         longer = elastic.shrink_ratio(s.plan["grad_accum"], s.plan["dp"]) - 1
     after = {f"after_{k.lower()}": begun + tiers[k] for k in ("L0", "L1", "L3")}
     keys = ("what", "copy", "expected_s", "pass_s", "checks")
-    table = fill(rows("drills"), s, **after, longer=longer)
+    table = fill(
+        rows("drills"),
+        s,
+        **after,
+        longer=longer,
+    )
     table = (row | {"pass_s": 1.5 * row["expected_s"]} for row in table)
     return tuple({k: row[k] for k in keys} for row in table)
 

@@ -39,7 +39,11 @@ def gather(nodes: int, wanted: int) -> tuple[float, float]:
     backfill makes the idle time useful but not the wait shorter. A whole cluster takes ln(n) mean
     run times.
     """
-    i = np.arange(1, wanted + 1, dtype=float)
+    i = np.arange(
+        1,
+        wanted + 1,
+        dtype=float,
+    )
     gaps = 1 / (nodes - i + 1)
     return gaps.sum(), (gaps * (i - 1)).sum()
 
@@ -100,7 +104,11 @@ def queue(s: Site, topology: dict) -> Queue:
         waits=waits,
         fragments=tuple(fragments),
         node_down=down,
-        chain=columns(stage=stages, share=stages.values(), running=running),
+        chain=columns(
+            stage=stages,
+            share=stages.values(),
+            running=running,
+        ),
         useful=left,
         useful_of_peak=left * s.figures["mfu"],
         lines=fill(

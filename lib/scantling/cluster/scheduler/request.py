@@ -84,9 +84,17 @@ def request(s: Site, choice: str) -> dict:
         mode="hard" if unit == "block" else "soft",
         tier=1 if unit == "block" else 2,
     )
-    fields = fill(words["fields"].get(words["spoken"].get(choice), []), s, **values)
+    fields = fill(
+        words["fields"].get(words["spoken"].get(choice), []),
+        s,
+        **values,
+    )
     joined = {name: value for part in fields for name, value in part.items()}
-    return fill(words["request"], s, **values) | {"fields": joined}
+    return fill(
+        words["request"],
+        s,
+        **values,
+    ) | {"fields": joined}
 
 
 def _topology(s: Site) -> dict:

@@ -94,7 +94,15 @@ def scheduler(s: Site) -> Scheduler:
         for k, (stake, why) in stakes(s).items()
     )
     nodes = -(-(s.nodes + s.spares) // s.sites)  # each site has a scheduler of its own
-    found = [_judge(id, asked, nodes, s) for id in _table()]
+    found = [
+        _judge(
+            id,
+            asked,
+            nodes,
+            s,
+        )
+        for id in _table()
+    ]
     order = _ordered(found)
     if not order[0].usable:  # beyond every published size: the one that is stretched least
         order = sorted(found, key=lambda o: (not _gates(o.id, s), nodes / o.most_nodes, -o.score))
@@ -229,11 +237,23 @@ def _judge(
         fits=fits,
         against=(
             *(
-                fill(words[k], nodes=nodes, most=most, says=table[row]["says"])
+                fill(
+                    words[k],
+                    nodes=nodes,
+                    most=most,
+                    says=table[row]["says"],
+                )
                 for k, row in refused.items()
                 if row
             ),
-            *(fill(words["cost"], what=WORDS[f["criterion"]], **f) for f in dear),
+            *(
+                fill(
+                    words["cost"],
+                    what=WORDS[f["criterion"]],
+                    **f,
+                )
+                for f in dear
+            ),
         ),
     )
 
