@@ -18,8 +18,8 @@ def model():
 
 
 def test_measurements_made_from_known_offsets_are_recovered(model):
-    truth = np.zeros(len(model.free.keys))
-    keys = {k: i for i, k in enumerate(model.free.keys)}
+    truth = np.zeros(len(model.keys))
+    keys = {k: i for i, k in enumerate(model.keys)}
     truth[keys["gemm", "chip", "a100-80-sxm"]] = 0.08
     truth[keys["overall", "effort", "typical"]] = 0.05
     kept = model.table.log_measured
@@ -32,7 +32,7 @@ def test_measurements_made_from_known_offsets_are_recovered(model):
 
 
 def test_without_rows_the_priors_stand(model):
-    nothing = np.zeros(len(model.table.ids), bool)
+    nothing = np.zeros(len(model.table.frame), bool)
     assert np.allclose(calibrate.fit(model, nothing, iterations=3), 0)
 
 

@@ -93,18 +93,14 @@ def normalise(frame: pd.DataFrame) -> pd.DataFrame:
         frame[name] = said.pop(name)
     month = pd.to_numeric(said.pop("released_month"), errors="coerce").fillna(6.5)
     said["released"] = pd.to_numeric(said["released"], errors="coerce") + (month - 0.5) / 12
-    settled_by = {}
-    for name, column in said.items():
-        column = column if name in WORDS else pd.to_numeric(column, errors="coerce")
-        given = frame[name] if name in frame else None
-        if given is not None:
-            own = (
-                given.replace("", None) if name in WORDS else pd.to_numeric(given, errors="coerce")
-            )
-            column = own.where(own.notna(), column)
-        settled_by[name] = column
-    kept = frame.drop(columns=[name for name in settled_by if name in frame])
-    return pd.concat([kept, pd.DataFrame(settled_by, index=frame.index)], axis=1)
+    for name in said.keys() - {*WORDS}:
+        said[name] = pd.to_numeric(said[name], errors="coerce")
+    for name in said.keys() & {*frame}:
+        given = frame.pop(name)
+        word = name in WORDS
+        own = given.replace("", None) if word else pd.to_numeric(given, errors="coerce")
+        said[name] = own.where(own.notna(), said[name])
+    return pd.concat([frame, pd.DataFrame(said, index=frame.index)], axis=1)
 
 
 def main(paths: list[str]) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..catalogue.models.shape import flops_per_token, parameters
 from ..physics import bands, calibration_file
-from ..physics.cases import PRECISIONS
+from ..physics.cases import PRECISIONS, Cases
 from ..physics.constants import gather
 from ..physics.memory.peak import memory
 from ..physics.step import hardware_share, rates, step_time
@@ -52,18 +52,9 @@ def predict_frame(
             calibration_file.read(calibration, "--calibration"),
             rows["mfu"],
         )
-        rows = {
-            k: np.where(
-                own["holds"],
-                own[k],
-                v,
-            )
-            if k in own
-            else v
-            for k, v in rows.items()
-        }
-    out = pd.DataFrame(rows, index=at).reindex(range(len(runs.ids)))
-    out = out.reindex(columns=COLUMNS).assign(
+        rows = {k: np.where(own["holds"], own[k], v) for k, v in rows.items()}
+    out = pd.DataFrame(rows, index=at).reindex(index=range(len(runs.ids)), columns=COLUMNS)
+    out = out.assign(
         id=runs.ids,
         assumed=runs.assumed,
         error=runs.errors,
@@ -82,12 +73,14 @@ def _predicted(runs: Runs, n: int) -> dict:
     count, per_token = parameters(c.shape), flops_per_token(c.shape, c.job.seq_len)
     held = memory(c)
     used = np.broadcast_to(held.total, n)
-    known = known_of(
-        runs,
-        used / np.broadcast_to(held.capacity, n),
-        seconds,
+    said = [a for a, ready in zip(runs.assumed, runs.ready) if ready]
+    low, high = bands.band(
+        c,
+        known=np.array([bands.known_stack(n) for n in runs.stacks]),
+        seen_chip=np.array([bands.known_chip(n) for n in runs.chips]),
+        seen_family=np.array([bands.known_family(n) for n in runs.families]),
+        **known_of(c, said, seconds),
     )
-    low, high = bands.band(c, **known)
     return dict(
         step_time_s=seconds,
         tokens_per_s_per_device=tokens_per_s,
@@ -97,11 +90,7 @@ def _predicted(runs: Runs, n: int) -> dict:
         mfu_high=np.minimum(mfu / low, np.maximum(MOST_MFU, mfu)),
         hfu=mfu * hardware_share(c),
         memory_bytes=used,
-        fits=np.where(
-            np.broadcast_to(held.fits, n),
-            "true",
-            "false",
-        ).astype(object),
+        fits=np.where(np.broadcast_to(held.fits, n), "true", "false").astype(object),
         params=count.total,
         active_params=count.active,
         flops_per_token=per_token.total + per_token.mtp,
@@ -141,16 +130,14 @@ def decisive(assumed: str) -> list[str]:
 
 
 def known_of(
-    runs: Runs,
-    memory_share,
+    c: Cases,
+    assumed,
     step_s,
 ) -> dict:
-    """What is known of every ready row, as `bands.band` takes it."""
+    """What every row says of itself, as `bands.band` takes it; `assumed`: what was inferred."""
+    held = memory(c)
     return dict(
-        known=np.array([bands.known_stack(n) for n in runs.stacks]),
-        seen_chip=np.array([bands.known_chip(n) for n in runs.chips]),
-        inferred=np.array([bool(decisive(a)) for a, r in zip(runs.assumed, runs.ready) if r]),
-        memory_share=np.nan_to_num(memory_share),
-        seen_family=np.array([bands.known_family(n) for n in runs.families]),
+        inferred=np.array([bool(decisive(a)) for a in assumed]),
+        memory_share=np.nan_to_num(held.total / held.capacity),
         step_s=step_s,
     )

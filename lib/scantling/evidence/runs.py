@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
@@ -554,17 +554,21 @@ def link_facts(chip, scale_out: str = "") -> dict:
     )
 
 
+def links_of(facts: list[dict]) -> Link:
+    """Many links in columns."""
+    return Link(**{name: np.array([row[name] for row in facts], float) for name in facts[0]})
+
+
 def _link(
     f,
     chips,
     domain,
 ) -> Link:
     """The network of each row: what it prints, else that of the accelerator's usual node."""
-    facts = [link_facts(c, said) for c, said in zip(chips, f.scale_out)]
-    columns = {name: np.array([row[name] for row in facts]) for name in facts[0]}
+    usual = links_of([link_facts(c, said) for c, said in zip(chips, f.scale_out)])
     printed = f.scale_out_gbytes_per_s_per_device
-    out = np.where(printed > 0, printed * 1e9, columns["out_bytes_per_s"])
-    return Link(**columns | {"domain": domain, "out_bytes_per_s": out})
+    out = np.where(printed > 0, printed * 1e9, usual.out_bytes_per_s)
+    return replace(usual, domain=domain, out_bytes_per_s=out)
 
 
 def _codes(words, names):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 from ..base.errors import DesignError
@@ -70,8 +71,9 @@ def kits(
     if not assessment.phases:
         raise ValueError("an impossible design has no plan to launch")
     out = {}
-    for i in range(len(assessment.phases)):
-        folder = "" if i == assessment.resolved.main else f"phase-{i + 1}/"
+    folders = [f"phase-{i + 1}/" for i in range(len(assessment.phases))]
+    folders[assessment.resolved.main] = ""
+    for i, folder in enumerate(folders):
         launch = express(
             assessment,
             i,
@@ -83,15 +85,11 @@ def kits(
         out |= {folder + name: text for name, text in files.items()}
         for name, rung in rungs[:-1]:
             smaller = kit(rung).items()
-            own = {k: v for k, v in smaller if not k.endswith(".md")}
-            out |= {f"ladder/{name}/{k}": v for k, v in own.items()}
-    if len(assessment.phases) > 1:
-        order = ", then ".join(
-            "this folder" if i == assessment.resolved.main else f"`phase-{i + 1}/`"
-            for i in range(len(assessment.phases))
-        )
+            out |= {f"ladder/{name}/{k}": v for k, v in smaller if not k.endswith(".md")}
+    if len(folders) > 1:
+        order = ", then ".join(f"`{folder}`" if folder else "this folder" for folder in folders)
         out["README.md"] += (
-            f"\n## Phases\nThe design has {len(assessment.phases)} phases, each with its "
+            f"\n## Phases\nThe design has {len(folders)} phases, each with its "
             f"own plan: start {order}; each resumes from the checkpoint before it.\n"
         )
     return out
@@ -156,26 +154,15 @@ def _replace(
 ) -> None:
     """Move every file of `new` to its place in `folder`; where one does not go, put back what stood
     there."""
-    moved = []
-    try:
+    with ExitStack() as undo:
         for name in names:
-            (folder / name).parent.mkdir(
-                parents=True,
-                exist_ok=True,
-            )
-            old = before / name
-            if (folder / name).exists():
-                old.parent.mkdir(
-                    parents=True,
-                    exist_ok=True,
-                )
-                os.rename(folder / name, old)
-            moved.append(name)
-            os.rename(new / name, folder / name)
-    except OSError:
-        for name in reversed(moved):
-            if (before / name).exists():
-                os.replace(before / name, folder / name)
+            place, old = folder / name, before / name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            if place.exists():
+                old.parent.mkdir(parents=True, exist_ok=True)
+                os.rename(place, old)
+                undo.callback(os.replace, old, place)
             else:
-                (folder / name).unlink(missing_ok=True)
-        raise
+                undo.callback(place.unlink, missing_ok=True)
+            os.rename(new / name, place)
+        undo.pop_all()

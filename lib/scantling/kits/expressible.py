@@ -171,10 +171,9 @@ def express(
         own = replace(own, slug=asked.slug)
         cost, still = _against(own, asked), misfits(own)
         swaps = tuple(replace(g, cost=cost) for g in swaps if g not in still)
-    found = misfits(own)
-    hard = [g for g in found if g.instead is None]
+    hard = hard_gaps(own)
     if not hard:
-        return replace(own, gaps=(*swaps, *found))
+        return replace(own, gaps=(*swaps, *misfits(own)))
     launch = launch_plan(
         nearest(
             assessment,
@@ -309,16 +308,15 @@ def nearest(
     reasons, best = [], []
     # what the design itself states stays wherever the framework has words for it and something fits
     # so; what the search chose may move
-    for stated in ({k for k in assessment.phases[which].phase.pins if k in PINNED}, set()):
+    domain = framework.domain
+    fits = {
+        k: v
+        for k, v in own.plan.items()
+        if v is not None and k not in outside and (k not in domain or v in domain[k].values)
+    }
+    for stated in (assessment.phases[which].phase.pins, ()):
         for kept in KEPT:
-            pins = {
-                k: v
-                for k, v in ((k, own.plan[k]) for k in PINNED)
-                if k in stated | set(kept)
-                and k not in outside
-                and v is not None
-                and _inside(framework, k, v)
-            }
+            pins = {k: fits[k] for k in PINNED if k in fits and (k in stated or k in kept)}
             pins = framework.adjust(coherent(pins, own), own, outside)
             found, why = _trials(
                 assessment,
@@ -418,14 +416,6 @@ def _try(
         said = (*trial.missed, *trial.reasons)
         return None, "; ".join(m.text for m in said) or "a constraint is violated"
     return trial, None
-
-
-def _inside(
-    framework: Framework,
-    name,
-    value,
-) -> bool:
-    return name not in framework.domain or value in framework.domain[name].values
 
 
 def coherent(pins, own):

@@ -15,6 +15,7 @@ from ..base.records import Lines, record
 from ..plans.space import Space
 
 FOLDER = Path(__file__).parent
+FUNCTIONS = ("files", "lacks", "adjust", "builds")  # of a framework's module
 MERGED = ("domain", "knobs", "saves", "gaps", "notes")
 
 
@@ -25,16 +26,6 @@ class Domain:
 
     values: tuple
     why: str = ""
-
-
-@record
-class Saves:
-    """A framework's checkpoints, for the reader of a kit."""
-
-    format: str
-    where: str
-    resume: str
-    hand_over: str
 
 
 def same_model(model):
@@ -73,7 +64,8 @@ class Framework:
     checkpoints. rehearse : how to end after 100 steps. knobs : where micro_batch, recompute,
     offload and sharding are set, and what a plan spills into. made_up : the run without DATA.
     stragglers : how slow ranks are found. network_limit : what to do where gradients are exposed.
-    source : the variable that names the folder of its checkout.
+    source : the variable that names the folder of its checkout. saves : its checkpoints in words
+    (format, where, resume, hand_over).
     without_data : what it does without DATA where made-up tokens are not asked for.
     command : what the launcher starts. prepare : shell lines before it. equivalent : the same by
     its own launcher, {launch...} filled in. gaps : by name, what else of model and plan it can
@@ -100,7 +92,7 @@ class Framework:
     whole: str
     without_data: str
     domain: Mapping[str, Domain]
-    saves: Saves
+    saves: Mapping[str, str]
     install: Lines
     data: str
     log: str
@@ -163,7 +155,6 @@ def framework(name: str, **functions) -> Framework:
         )
         for field, d in facts["domain"].items()
     }
-    facts["saves"] = Saves(**facts["saves"])
     facts["space"] = {k: tuple(v) for k, v in facts.get("space", {}).items()}
     for name in ("install", "chips"):
         if name in facts:

@@ -13,7 +13,7 @@ from ..endure.first_step import first_step
 from ..verdict.assess import assess
 from .expressible import PINNED, coherent, hard_gaps, plans_of, single
 from .guide import all_reduce
-from .record import LaunchPlan, launch_plan
+from .record import LaunchPlan, launch_plan, picked
 
 SLOW_START = 2.0  # times the expected first step that still passes: judgement
 FULLER = 1.05  # times the expected memory that still passes: judgement, and never the capacity
@@ -168,28 +168,18 @@ def _rung(
 
 
 def expectations(name: str, launch: LaunchPlan) -> dict:
-    """What a rung should show, and the limits that a log is held against: the step's band, memory
-    within 5 % and the capacity, the loosest published acceptance of an all-reduce, twice the start.
-    """
-    f, memory = launch.figures, launch.memory
+    """What a rung should show, and the limits that a log is held against (values.yaml)."""
+    total, capacity = (launch.memory[k] for k in ("total", "capacity"))
     start = sum(first_step(launch.devices, 0.0, "in-place").values()) + launch.step_s
     rate = all_reduce(launch) if launch.devices > 1 else None
-    return {
-        "rung": name,
-        "folder": "." if name == "all" else f"ladder/{name}",
-        "nodes": launch.nodes,
-        "devices": launch.devices,
-        "layers": launch.model.layers,
-        "plan": launch.plan,
-        "global_batch": launch.phase.global_batch,
-        "seq_len": launch.phase.seq_len,
-        "step_s": launch.step_s,
-        "step_s_high": f["step_s_high"],
-        "step_s_low": f["step_s_low"],
-        "memory_bytes": memory["total"],
-        "memory_bytes_high": min(FULLER * memory["total"], memory["capacity"]),
-        "bus_bytes_per_s": rate,
-        "bus_bytes_per_s_low": rate and rate * acceptance_limits("node all-reduce")[0],
-        "first_step_s": start,
-        "first_step_s_high": SLOW_START * start,
-    }
+    return picked(
+        "rung",
+        launch=launch,
+        name=name,
+        folder="." if name == "all" else f"ladder/{name}",
+        memory_high=min(FULLER * total, capacity),
+        rate=rate,
+        rate_low=rate and rate * acceptance_limits("node all-reduce")[0],
+        start=start,
+        start_high=SLOW_START * start,
+    )

@@ -11,7 +11,7 @@ from ..catalogue.scaling_laws import LR_LAWS, learning_rate_advice, peak_learnin
 from .env import environment, flags, site
 from .guide import bus_rates, justification, smaller, troubles, unknown_network
 from .ladder import expectations
-from .record import SEED, norm_epsilon, rotary_base
+from .record import SEED, norm_epsilon, picked, rotary_base
 from .render import filled, render, source
 from .scripts import scripts
 from .state import state_bytes
@@ -23,7 +23,6 @@ SHAPE = (
     "windowed_layers norm_bias final_norm qk_norm position_rows qkv_bias out_bias "
     "mlp_bias head_bias"
 ).split()
-TRAINED = "dp sharding shard_group micro_batch grad_accum recompute recompute_layers".split()
 
 
 def learning_rate(launch) -> tuple[float, str]:
@@ -74,20 +73,14 @@ def training(launch) -> dict:
             optimizer=job.optimizer,
             shard_group=p["shard_group"],
         )
-    return {
-        **{k: p[k] for k in TRAINED},
-        **{k: getattr(job, k) for k in ("precision", "global_batch", "seq_len")},
-        "vocab": launch.model.vocab,
-        "steps": launch.steps,
-        "save_steps": launch.save_steps,
-        "keep": launch.keep,
-        "async_save": True,
-        "seed": SEED,
-        "lr": learning_rate(launch)[0],
-        "flops_per_token": launch.figures["flops_per_token"],
-        "peak_flops": launch.cluster.accelerator.peak_flops(job.precision),
-        "state_bytes": {k: round(v) for k, v in kept.items()},
-    }
+    return picked(
+        "train",
+        launch=launch,
+        seed=SEED,
+        lr=learning_rate(launch)[0],
+        peak_flops=launch.cluster.accelerator.peak_flops(job.precision),
+        state_bytes={k: round(v) for k, v in kept.items()},
+    )
 
 
 def _json(value) -> str:
@@ -105,7 +98,14 @@ def kit(launch, rungs=()) -> dict[str, str]:
         "wall_s": days and days * DAY_S,
     }
     own = framework.files(launch, about)
-    plan = plan_json(launch, about)
+    plan = picked(
+        "plan",
+        launch=launch,
+        params=int(launch.params.total),
+        gaps=[asdict(g) for g in launch.gaps],
+        variables=[v._asdict() for v in about["environment"]],
+        **about,
+    )
     out = {
         **own,
         **scripts(launch, about),
@@ -145,48 +145,6 @@ def kit(launch, rungs=()) -> dict[str, str]:
         "README.md": render("README.md.j2", **known),
         "checkpoint.md": render("checkpoint.md.j2", **known),
     }
-
-
-def plan_json(launch, about) -> dict:
-    """Every value that the other files carry, and where it came from."""
-
-    def own(record, names):
-        return {name: getattr(record, name) for name in names.split()}
-
-    figures, chip = launch.figures, launch.cluster.accelerator
-    return dict(
-        name=launch.name,
-        framework=launch.to,
-        version=launch.framework.version,
-        on=launch.on,
-        plan=launch.plan,
-        assessed=launch.asked,
-        not_expressed=[asdict(g) for g in launch.gaps],
-        **own(launch, "devices nodes"),
-        devices_per_node=launch.per_node,
-        last_node=launch.last_node,
-        accelerator=chip.id,
-        family=chip.family,
-        layers_by_stage=launch.stages,
-        **own(launch.phase, "seq_len global_batch tokens"),
-        steps=launch.steps,
-        **own(launch.phase, "precision optimizer"),
-        params=int(launch.params.total),
-        shape=about["shape"],
-        train=about["train"],
-        memory_bytes=launch.memory,
-        step_s=launch.step_s,
-        assessed_step_s=launch.asked_step_s,
-        figures=figures,
-        checkpoint={
-            "every_steps": launch.save_steps,
-            "interval_s": figures["checkpoint_interval_s"],
-            "bytes": figures["checkpoint_bytes"],
-            "keep": launch.keep,
-        },
-        environment=[v._asdict() for v in about["environment"]],
-        assumed=launch.assumed,
-    )
 
 
 def describe(plan) -> str:

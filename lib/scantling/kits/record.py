@@ -10,6 +10,7 @@ from math import gcd
 
 from ..advise.why import why
 from ..base.records import record
+from ..base.words import table
 from ..catalogue.families import family
 from ..cluster.placement import leaf_nodes
 from ..cluster.rollout.watch import hang_timeout_s
@@ -50,6 +51,22 @@ def rotary_base(model) -> int:
 def norm_epsilon(model) -> float:
     """What the norms add to the variance: the model's own, where it is not known the usual."""
     return model.norm_epsilon or 1e-5
+
+
+def picked(file: str, **root) -> dict:
+    """A table of values.yaml filled: {key: the value at its path in `root`}."""
+
+    def value(path):
+        if isinstance(path, dict):
+            return {key: value(inner) for key, inner in path.items()}
+        if not isinstance(path, str):
+            return path
+        found = root
+        for name in path.split("."):
+            found = found[name] if isinstance(found, Mapping) else getattr(found, name)
+        return found
+
+    return value(table(__file__, "values")[file])
 
 
 @record

@@ -19,7 +19,7 @@ from ..physics.cases import Cases
 from ..physics.step import PARTS, rates, step_time
 from .reading import Reading
 from .rows import spoken
-from .site import Point, one
+from .site import Point, one, seconds_of
 
 NEAREST = 3
 LEAST = 0.01  # shares of a step that are told
@@ -29,7 +29,7 @@ def parts_of(case: Cases) -> tuple[np.ndarray, float]:
     """(seconds of each part over those of the arithmetic at the peak, MFU) of one case."""
     step = step_time(case)
     mfu = one(rates(case, step.total)[2])
-    return np.array([one(getattr(step, name) / step.total) for name in PARTS]) / mfu, mfu
+    return np.array([*seconds_of(step).values()]) / one(step.total) / mfu, mfu
 
 
 def nearest(point: Point) -> list[dict]:
@@ -71,13 +71,12 @@ def diagnosed(reading: Reading, point: Point) -> Reading:
     for a strange site and the seconds of its parts; and `published`: the nearest runs."""
     step, spread = step_time(point.case), spoken("site")
     wide = np.exp(spread["z80"] * np.hypot(spread["between"], spread["within"]))
-    parts = {n: one(getattr(step, n)) for n in PARTS}
     believed = {
         "step_s": point.foretold_s,
         "low_s": point.foretold_s / wide,
         "high_s": point.foretold_s * wide,
         "unexplained_s": point.measured_s - point.foretold_s,
-        "parts_s": {n: s for n, s in parts.items() if s > LEAST * point.foretold_s},
+        "parts_s": {n: s for n, s in seconds_of(step).items() if s > LEAST * point.foretold_s},
     }
     return replace(
         reading,

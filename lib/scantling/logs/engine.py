@@ -41,11 +41,11 @@ class Line:
     follows: bool = False  # its values belong to the step line before it
     ahead: bool = False  # its values belong to the step line after it
     values: dict = field(default_factory=dict)
-    memory: tuple = ()
 
-    def lacks(self, line: str) -> bool:
-        """Whether a line does not have the word that it must not have."""
-        return not self.without or self.without not in line
+    def fits(self, line: str) -> bool:
+        """Whether a line has the words that it must have, and not the one that it must not."""
+        unfit = self.without and self.without in line
+        return self.has in line and self.needs in line and not unfit
 
 
 @record
@@ -110,11 +110,7 @@ def _all(patterns: dict) -> dict:
 
 
 def _line(data: dict) -> Line:
-    made = {
-        "values": _all(data.get("values", {})),
-        "memory": _memory(data),
-    }
-    return Line(**{k: v for k, v in data.items() if k not in spoken()["memory"]} | made)
+    return Line(**data | {"values": _all(data.get("values", {}))})
 
 
 def _settled(name: str) -> dict:
@@ -176,31 +172,21 @@ def read(path, form: Format) -> Found:
         if not rest.budget and not any(word in text for word in form.words):
             continue
         for line in text.split("\n"):
-            if form.memory:
-                read_memory(found, form.memory, line)
+            read_memory(found, form.memory, line)
             hit = False
             for kind in form.lines:
-                if kind.has in line and kind.needs in line and kind.lacks(line):
+                if kind.fits(line):
                     for part in line.split(kind.split) if kind.split else (line,):
-                        hit = (
-                            step_line(
-                                found,
-                                kind,
-                                part,
-                                rest,
-                            )
-                            or hit
-                        )
+                        hit |= step_line(found, kind, part, rest)
             if line and not hit:
-                other_line(
-                    found,
-                    form,
-                    line,
-                    rest,
-                )
+                other_line(found, form, line, rest)
     for name, count in rest.counted.items():
         found.setting(name, count or "")
-    flush_bars(found, rest.bars)
+    if rest.bars and not found.columns["step"]:  # the longest bar of training
+        found.bar = True
+        for done, elapsed in sorted(max(rest.bars.values(), key=len).items()):
+            if done:
+                found.add(step=done, bar_s=elapsed)
     return found
 
 
@@ -238,17 +224,13 @@ def step_line(
             seen.add(name)
             _take(values, name, _first(match))
     if len(found.columns["step"]) == TRIED:  # what so many lines lacked later ones lack too
-        for name in patterns.keys() - seen:
-            del patterns[name]
-    if kind.memory:
-        read_memory(found, kind.memory, line)
+        rest.live[id(kind)] = {name: patterns[name] for name in seen}, seen
     if kind.ahead:
         kept.update(values)
-        return bool(values)
-    if kind.follows:
-        if values and found.columns["step"]:
-            for name, value in values.items():
-                found.columns[name][-1] = value
+    elif kind.follows and found.columns["step"]:
+        for name, value in values.items():
+            found.columns[name][-1] = value
+    if kind.ahead or kind.follows:
         return bool(values)
     if "step" not in values:
         return False
@@ -326,17 +308,3 @@ def read_bars(bars: dict, line: str) -> None:
         key = (title, int(total))
         if key in bars or len(bars) < 64:
             bars.setdefault(key, {}).setdefault(int(done), seconds_of_elapsed(elapsed))
-
-
-def flush_bars(found: Found, bars: dict) -> None:
-    """The longest bar of training as step lines, where the log has no others."""
-    if len(found.columns["step"]) or not bars:
-        return
-    longest = max(bars.values(), key=len)
-    found.bar = True
-    for done, elapsed in sorted(longest.items()):
-        if done:
-            found.add(
-                step=done,
-                bar_s=elapsed,
-            )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import asdict, field
+from dataclasses import field
 
 import numpy as np
 
 from ..base.errors import plain
-from ..base.records import record
+from ..base.records import Record, record
 from .engine import formats
 from .found import NAN, Found, number
 from .rows import spoken
@@ -17,7 +17,7 @@ from .steady import Steady, steady
 
 
 @record
-class Reading:
+class Reading(Record):
     """What one log says of its run; None where it does not say. Seconds, tokens/s of one device,
     TFLOP/s of one device as printed, GiB."""
 
@@ -48,16 +48,12 @@ class Reading:
     restarts: int | None = None
     goodput: float | None = None
     oom: bool = False
-    collectives: list = field(default_factory=list)
-    assumed: list = field(default_factory=list)
-    missing: list = field(default_factory=list)
+    collectives: tuple = ()
+    assumed: tuple = ()
+    missing: tuple = ()
     how: dict = field(default_factory=dict)
     believed: dict = field(default_factory=dict)  # of a step whose plan is known (`beside`)
-    published: list = field(default_factory=list)
-
-    def as_dict(self) -> dict:
-        """The object of `learn --json`."""
-        return asdict(self)
+    published: tuple = ()
 
 
 def said(found: Found, fact: str) -> str | None:
@@ -68,7 +64,7 @@ def said(found: Found, fact: str) -> str | None:
 def whole(found: Found, fact: str) -> int | None:
     """A count that a log states, None where it states none."""
     for name in spoken("words")[fact]:
-        value = number(found.settings.get(name, "nan"))
+        value = number(found.settings.get(name))
         if value == value and 1 <= value < 1e12 and float(value).is_integer():
             return int(value)
     return None
@@ -108,7 +104,7 @@ def plan_of(
     each, total = whole(found, "devices_per_node"), whole(found, "devices")
     if not total and each and got["nodes"]:
         total = each * got["nodes"]
-    shard = {n: number(found.settings.get(n, "nan")) for n in ("dp_replicate", "dp_shard")}
+    shard = {n: number(found.settings.get(n)) for n in ("dp_replicate", "dp_shard")}
     if all(value >= 1 for value in shard.values()):
         got["dp"] = int(shard["dp_replicate"] * shard["dp_shard"])
     if got["dp"] and got["tp"] and got["pp"] and "dp_shard" in found.settings:
@@ -219,7 +215,7 @@ def reading(found: Found, file: str) -> Reading:
     step_s = kept.step_s
     batch = batch_of(found, plan, kept)
     rate = rate_of(plan, kept, batch)
-    per_second = number(found.settings.get("train_steps_per_second", "nan"))
+    per_second = number(found.settings.get("train_steps_per_second"))
     if not step_s > 0 and per_second > 0:
         step_s = 1 / per_second
         found.notes.append("step_s: mean over the whole run, evaluation included")
@@ -249,9 +245,9 @@ def reading(found: Found, file: str) -> Reading:
         restarts=kept.restarts,
         goodput=figure(kept.goodput),
         oom=found.oom,
-        collectives=found.collectives,
-        assumed=notes_of(found, kept),
-        missing=list(missing),
+        collectives=tuple(found.collectives),
+        assumed=tuple(notes_of(found, kept)),
+        missing=tuple(missing),
         how=missing,
         **facts,
     )

@@ -38,8 +38,9 @@ def recognise(path):
     """The reader of a file: what has `read(path)`. Raises DesignError, with how to give the
     figures by hand, where no format knows it."""
     text = clean(head(path))
+    table = csv_metrics.knows(text)  # there a progress bar is nothing
     for form in (*BEFORE, *formats(), *AFTER):
-        if form.knows(text) and not (form is not csv_metrics and _table(text, form)):
+        if form.knows(text) and not (table and getattr(form, "name", "") == "progress_bar"):
             return form
     raise DesignError(
         plain(str(getattr(path, "name", path)).rpartition("/")[2], 200),
@@ -52,8 +53,3 @@ def recognise(path):
             "measured: {step_s: 5.2} and plan: {tp: 8, pp: 4}"
         ),
     )
-
-
-def _table(text: str, form) -> bool:
-    """A progress bar is the last resort: not in what is a table of metrics."""
-    return getattr(form, "name", "") == "progress_bar" and csv_metrics.knows(text)

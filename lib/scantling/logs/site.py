@@ -304,10 +304,15 @@ def calibration(points: list[Point], readings: list[Reading] = ()) -> dict:
     }
 
 
+def seconds_of(step) -> dict:
+    """{part of a step: its seconds}."""
+    return {name: one(getattr(step, name)) for name in PARTS}
+
+
 def shares_of(case: Cases) -> dict:
     """{part of a step: its share}, of those above a thousandth."""
     step = step_time(case)
-    shares = {name: one(getattr(step, name)) / one(step.total) for name in PARTS}
+    shares = {name: seconds / one(step.total) for name, seconds in seconds_of(step).items()}
     return {name: round(share, 4) for name, share in shares.items() if share > 1e-3}
 
 

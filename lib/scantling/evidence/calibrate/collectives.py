@@ -27,7 +27,6 @@ from ... import catalogue
 from ...base.files import csv_rows
 from ...base.records import Lines, take
 from ...design.cluster_rules import build_cluster
-from ...physics.cases import Link
 from ...physics.collectives import (
     COLLECTIVES,
     CurveConstants,
@@ -37,7 +36,8 @@ from ...physics.collectives import (
     volume,
     wires,
 )
-from ..runs import link_facts
+from ..runs import link_facts, links_of
+from ..scores import robust
 
 LARGE_BYTES = 2.0**26
 LIMITS = {
@@ -129,8 +129,7 @@ def points() -> Points:
             rows.append((name, fabric_of(name), collective, size, seconds, ranks, inside))
             links.append(link)
     columns = [np.array(column) for column in zip(*rows)]
-    link = Link(**{f: np.array([link[f] for link in links], float) for f in links[0]})
-    return Points(*columns[:5], Wires(*columns[5:], link))
+    return Points(*columns[:5], Wires(*columns[5:], links_of(links)))
 
 
 def _link(series, plain: bool) -> dict:
@@ -197,24 +196,13 @@ def fit(p: Points) -> CurveConstants:
     target = np.log(p.seconds)
 
     def build(x):
-        values = np.where(
-            logs,
-            prior + x,
-            prior
-            * np.exp(
-                np.where(
-                    logs,
-                    0,
-                    x,
-                )
-            ),
-        )
+        values = np.where(logs, prior + x, prior * np.exp(x * ~logs))
         return CurveConstants(**dict(zip(PRIORS, values.tolist())))
 
     def residuals(x):
         error = np.log(predicted(p, build(x))) - target
         return np.r_[
-            weight * np.sign(error) * np.sqrt(2 * (np.sqrt(1 + (error / 0.1) ** 2) - 1)),
+            weight * robust(error / 0.1),
             0.35 * x / spread,
         ]
 

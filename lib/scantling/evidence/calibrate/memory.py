@@ -29,6 +29,7 @@ from ...physics.memory.constants import PRIORS, gather
 from ...physics.memory.peak import memory
 from ..predict import decisive
 from ..runs import read_runs, to_runs
+from ..scores import robust
 from .throughput import load
 
 SCALE = 0.05  # one standard deviation of a measured peak, in log
@@ -147,7 +148,7 @@ def fit(rows: Rows) -> dict:
             0.0,
         )
         raw = np.concatenate([calls, peaks]) * weight / ROBUST
-        return np.r_[ROBUST * np.sign(raw) * np.sqrt(2 * (np.sqrt(1 + raw**2) - 1)), x]
+        return np.r_[ROBUST * robust(raw), x]
 
     fits = [
         least_squares(

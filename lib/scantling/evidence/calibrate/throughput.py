@@ -25,10 +25,9 @@ from ...catalogue import HERE
 from ...physics.bands import conditions, wider
 from ...physics.cases import devices
 from ...physics.constants import PRIORS, Constants, calibration, efforts, gather
-from ...physics.memory.peak import memory
 from ...physics.step import rates, step_time
 from .. import scores
-from ..predict import decisive
+from ..predict import known_of
 from ..runs import read_runs, to_runs
 
 SCALE = 0.1
@@ -140,24 +139,18 @@ class Model:
         """Log tokens/s per device of every row."""
         return self._log_rate(self._values(theta))
 
-    def slopes(
+    def jacobian(
         self,
         theta,
         step=1e-3,
     ):
-        """(log rate, {constant: d log rate / d log constant}) by forward differences."""
-        values = self._values(theta)
-        at = self._log_rate(values)
-        moved = {name: values | {name: values[name] + step} for name in self.columns}
-        return at, {name: (self._log_rate(v) - at) / step for name, v in moved.items()}
-
-    def jacobian(self, slopes):
-        """d log rate / d offset, shape (rows, offsets)."""
-        rows = np.arange(len(self.table.frame))
-        jac = np.zeros((len(rows), len(self.keys)))
+        """d log rate / d offset at `theta` by forward differences, shape (rows, offsets)."""
+        values, rows = self._values(theta), np.arange(len(self.table.frame))
+        at, jac = self._log_rate(values), np.zeros((len(rows), len(self.keys)))
         for name, indices in self.columns.items():
+            slope = (self._log_rate(values | {name: values[name] + step}) - at) / step
             for i in indices:
-                jac[rows, i] += slopes[name]
+                jac[rows, i] += slope
         return jac
 
 
@@ -195,7 +188,7 @@ def fit(
     damping, best, moved = 1e-3, loss(now, theta), True
     for _ in range(iterations):
         if moved and jacobian is None:
-            jac = model.jacobian(model.slopes(theta)[1])
+            jac = model.jacobian(theta)
         residual = now - table.log_measured
         w = weight / np.sqrt(1 + (residual / SCALE) ** 2) / SCALE**2
         hessian = (jac.T * w) @ jac + np.diag(precision)
@@ -242,7 +235,7 @@ def left_out(
     """Log rate of every row predicted by constants fitted, on `rows`, without the row's group; the
     derivatives are those at `start`, the fit on all of them."""
     rows = np.ones(len(groups), bool) if rows is None else rows
-    jacobian = model.jacobian(model.slopes(start)[1])
+    jacobian = model.jacobian(start)
     out = model.log_rate(start)
     for g in np.unique(groups[rows]):
         held = groups == g
@@ -351,14 +344,12 @@ def elsewhere(table, level) -> np.ndarray:
 def unknown(table, rate) -> dict:
     """What widens the bands of rows whose family of sources is left out, see `bands.wider`."""
     c = table.cases
-    held = memory(c)
+    step_s = c.job.global_batch * c.job.seq_len / (np.exp(rate) * devices(c.plan))
     return wider(
         c,
         known=elsewhere(table, "stack") >= FEW_ROWS,
         seen_chip=elsewhere(table, "chip") > 0,
-        inferred=np.array([bool(decisive(said)) for said in table.frame.assumed]),
-        memory_share=np.nan_to_num(held.total / held.capacity),
-        step_s=c.job.global_batch * c.job.seq_len / (np.exp(rate) * devices(c.plan)),
+        **known_of(c, table.frame.assumed, step_s),
     )
 
 

@@ -54,9 +54,7 @@ def compute(
     figures = {
         "made": date.today().isoformat(),
         "calibrated": known.get("made"),
-        "sources": int(rows.source.nunique()),
-        "stacks": int(rows["stack"].nunique()),
-        "accelerators": int(rows.accelerator.nunique()),
+        **{f"{name}s": rows[name].nunique() for name in ("source", "stack", "accelerator")},
         "strangers": _strangers(runs, rows),
         "headline": tables.headline(rows),
         "by": tables.by_group(rows),
@@ -174,11 +172,14 @@ def write(
     text = summary(figures)
     (folder / "summary.md").write_text(text, encoding="utf-8")
     if readme.is_file():
-        # up to the end of the summary's first table
-        short = re.match(r".*?\n\n(?:\|[^\n]*\n)+", text, re.S)[0]
         old = readme.read_text(encoding="utf-8")
-        new = re.sub(f"{BEGIN}.*?{END}", lambda _: f"{BEGIN}\n{short}{END}", old, flags=re.S)
+        new = re.sub(f"{BEGIN}.*?{END}", lambda _: f"{BEGIN}\n{short(text)}{END}", old, flags=re.S)
         readme.write_text(new, encoding="utf-8")
+
+
+def short(text: str) -> str:
+    """The summary up to the end of its first table: what the read-me shows."""
+    return re.match(r".*?\n\n(?:\|[^\n]*\n)+", text, re.S)[0]
 
 
 @click.command()

@@ -95,9 +95,6 @@ def build(path, told=lambda text: None) -> pd.DataFrame:
     )
     at = pd.Index(rows.id).get_indexer(table.frame.id)
 
-    held = memory(table.cases)
-    share = np.nan_to_num(held.total / held.capacity)
-    inferred = np.array([", ".join(decisive(a)) for a in rows.assumed.iloc[at]], dtype=object)
     sites = table.levels["site"]
     found = {
         "predicted": np.exp(model.log_rate(start)),
@@ -125,7 +122,7 @@ def build(path, told=lambda text: None) -> pd.DataFrame:
             f"{name}_high": high,
             f"{name}_known": np.where(holds["unseen stack"], 0.0, 1.0),
         }
-    found |= _notes(table, share, inferred)
+    found |= _notes(table)
     rows = rows.join(pd.DataFrame(found, index=at))
     rows = rows.fillna(
         {
@@ -150,11 +147,7 @@ def twins(frame: pd.DataFrame):
     return key, apart.where(measured.transform("size") > 1)
 
 
-def _seen(
-    table,
-    share,
-    inferred,
-) -> dict:
+def _seen(table) -> dict:
     """{condition: (rows that show it, *details for its words)}, columns over the rows."""
     c: Cases = table.cases
     p, shape, domain = c.plan, c.shape, c.link.domain
@@ -166,7 +159,9 @@ def _seen(
         level: sources.groupby(table.levels[level]).transform("nunique").to_numpy() == 1
         for level in ("stack", "chip")
     }
-    moe = shape.moe_layers > 0
+    moe, held = shape.moe_layers > 0, memory(c)
+    full = np.nan_to_num(100 * held.total / held.capacity)
+    inferred = np.array([", ".join(decisive(a)) for a in table.frame.assumed], dtype=object)
     return {
         "settings not printed": (inferred != "", inferred),
         "rounded figure": (table.frame.trust.eq("medium"),),
@@ -177,7 +172,7 @@ def _seen(
         "sharded weights over the network": (sharded & (wide < FEW_TOKENS), wide),
         "fewer micro-batches than stages": ((p.pp > 1) & (m < p.pp), m, p.pp),
         "small GEMMs": (wide * columns < SMALL_PRODUCT, wide, columns),
-        "memory nearly full": (share > LARGE_SHARE, 100 * share),
+        "memory nearly full": (full > 100 * LARGE_SHARE, full),
         "hidden not a multiple of 128": (shape.hidden % 128 > 0, shape.hidden),
         "mixture of experts": (moe,),
         "fp8 or fp4": (np.isin(c.job.precision, LOW), table.frame.precision),
@@ -186,14 +181,10 @@ def _seen(
     }
 
 
-def _notes(
-    table,
-    share,
-    inferred,
-) -> dict:
+def _notes(table) -> dict:
     """A boolean column per condition, and `sees`: the conditions of each row in words."""
-    said, columns = [[] for _ in share], {}
-    for name, found in _seen(table, share, inferred).items():
+    said, columns = [[] for _ in table.log_measured], {}
+    for name, found in _seen(table).items():
         where, *details = (np.broadcast_to(np.asarray(x), len(said)) for x in found)
         columns[name] = where
         for i in np.flatnonzero(where):

@@ -3,10 +3,10 @@ short trainer."""
 
 from __future__ import annotations
 
-from ..framework import framework
 from ..render import render, source
-from .fsdp import builds, own
+from .fsdp import builds as builds
 from .fsdp import lacks as model_lacks
+from .fsdp import own
 
 
 def lacks(launch, m, *, recompute, recompute_layers, sharding, **plan) -> dict:
@@ -26,11 +26,3 @@ def files(launch, kit):
         "train_accelerate.py": source("train_accelerate.py"),
         **own(),
     }
-
-
-FRAMEWORK = framework(
-    "accelerate",
-    files=files,
-    lacks=lacks,
-    builds=builds,
-)

@@ -3,23 +3,16 @@ that applies them."""
 
 from __future__ import annotations
 
-from ..framework import framework
 from ..render import render, source
-from . import megatron
+from .megatron import adjust as adjust
+from .megatron import builds as builds
+from .megatron import lacks as lacks
+from .megatron import values
 
 
 def files(launch, kit):
     """bridge.overrides and pretrain_bridge.py."""
     return {
-        "bridge.overrides": render("bridge.overrides.j2", **megatron.values(launch, kit)),
+        "bridge.overrides": render("bridge.overrides.j2", **values(launch, kit)),
         "pretrain_bridge.py": source("pretrain_bridge.py"),
     }
-
-
-FRAMEWORK = framework(
-    "bridge",
-    files=files,
-    lacks=megatron.lacks,
-    adjust=megatron.adjust,
-    builds=megatron.builds,
-)

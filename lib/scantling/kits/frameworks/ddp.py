@@ -3,19 +3,12 @@ network is the limit."""
 
 from __future__ import annotations
 
-from ..framework import framework
 from ..render import render
-from .fsdp import builds, lacks, own
+from .fsdp import builds as builds
+from .fsdp import lacks as lacks
+from .fsdp import own
 
 
 def files(launch, kit):
     """train_ddp.py with its model and trainer."""
     return {"train_ddp.py": render("train_ddp.py.j2", launch=launch, **kit), **own()}
-
-
-FRAMEWORK = framework(
-    "ddp",
-    files=files,
-    lacks=lacks,
-    builds=builds,
-)

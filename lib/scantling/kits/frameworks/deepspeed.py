@@ -7,9 +7,10 @@ import json
 
 import yaml
 
-from ..framework import framework
 from ..render import render, source
-from .fsdp import builds, lacks, own
+from .fsdp import builds as builds
+from .fsdp import lacks as lacks
+from .fsdp import own
 
 
 def files(launch, kit):
@@ -20,11 +21,3 @@ def files(launch, kit):
         "train_deepspeed.py": source("train_deepspeed.py"),
         **own(),
     }
-
-
-FRAMEWORK = framework(
-    "deepspeed",
-    files=files,
-    lacks=lacks,
-    builds=builds,
-)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..framework import framework
 from ..render import render, source
 
 OWN = ("model.py", "trainer.py", "handover.py")
@@ -47,11 +46,3 @@ def own() -> dict[str, str]:
 def files(launch, kit):
     """train_fsdp.py with its model and trainer."""
     return {"train_fsdp.py": render("train_fsdp.py.j2", launch=launch, **kit), **own()}
-
-
-FRAMEWORK = framework(
-    "fsdp",
-    files=files,
-    lacks=lacks,
-    builds=builds,
-)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..framework import framework
 from ..render import render
 from ..schedule import schedule
 from .fsdp import LEFT_OUT
@@ -91,12 +90,3 @@ def files(launch, kit):
         "across": replicas % launch.slices > 0,  # shards lie over the network between slices
     }
     return {"maxtext.yml": render("maxtext.yml.j2", **values)}
-
-
-FRAMEWORK = framework(
-    "maxtext",
-    files=files,
-    lacks=lacks,
-    builds=builds,
-    adjust=adjust,
-)

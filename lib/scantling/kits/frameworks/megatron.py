@@ -6,7 +6,6 @@ from dataclasses import replace
 from itertools import groupby
 
 from ...base.units import DAY_S
-from ..framework import framework
 from ..render import render
 from ..schedule import schedule
 
@@ -166,12 +165,3 @@ def values(launch, kit) -> dict:
 def files(launch, kit) -> dict[str, str]:
     """megatron.args."""
     return {"megatron.args": render("megatron.args.j2", **values(launch, kit))}
-
-
-FRAMEWORK = framework(
-    "megatron",
-    files=files,
-    lacks=lacks,
-    builds=builds,
-    adjust=adjust,
-)

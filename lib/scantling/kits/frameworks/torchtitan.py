@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..framework import framework
 from ..render import render
 from ..schedule import schedule
 from .fsdp import LEFT_OUT
@@ -105,12 +104,3 @@ def files(launch, kit):
     """torchtitan_config.py."""
     values = schedule(launch, kit) | {"shards": dp_shard(launch), "parts": parts(launch)}
     return {"torchtitan_config.py": render("torchtitan_config.py.j2", shape=kit["shape"], **values)}
-
-
-FRAMEWORK = framework(
-    "torchtitan",
-    files=files,
-    lacks=lacks,
-    builds=builds,
-    adjust=adjust,
-)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..found import Found, number
-from ..text import texts
+from ..text import lines
 
 NAME, FRAMEWORK = "nccl_tests", "nccl-tests"
 ROW = re.compile(
@@ -24,6 +24,22 @@ def knows(head: str) -> bool:
     return ("busbw" in head and ("algbw" in head or "Gbps" in head)) or "# nccl-tests" in head
 
 
+def add(
+    found: Found,
+    test: str,
+    size: int | None,
+    rate: float,
+) -> None:
+    """A row of a table."""
+    if len(found.collectives) < 100_000:
+        row = {
+            "test": test,
+            "bytes": size,
+            "busbw_gbytes_per_s": rate,
+        }
+        found.collectives.append(row)
+
+
 def read(path) -> Found:
     """What the tables hold: `collectives` has a row a size."""
     found = Found(
@@ -31,39 +47,24 @@ def read(path) -> Found:
         framework=FRAMEWORK,
     )
     ranks, hosts, test = set(), set(), ""
-    for text in texts(path):
-        for line in text.split("\n"):
-            if "_perf" in line:
-                match = TEST.search(line)
-                test = (match[1] or match[2]) if match else test
-            match = ROW.match(line) if "#" not in line[:4] else None
-            if match and int(match[1]) and len(found.collectives) < 100_000:
-                bus = number(match[8])  # out of place, as results are quoted
-                found.collectives.append(
-                    {
-                        "test": test,
-                        "bytes": int(match[1]),
-                        "busbw_gbytes_per_s": bus,
-                    }
-                )
-            match = GBPS.search(line)
-            if match and match[1] == "busbw" and len(found.collectives) < 100_000:
-                found.collectives.append(
-                    {
-                        "test": "all_reduce",
-                        "bytes": None,
-                        "busbw_gbytes_per_s": number(match[2]) / 8,
-                    }
-                )
-            match = MEMBERS.search(line) if "nranks" in line else None
-            if match and not ranks:
-                found.setting("world_size", match[1])
-            match = RANK.search(line) if "Rank" in line else None
-            if match:
-                ranks.add(int(match[1]))
-                hosts.add(match[2])
-                chip = CHIP.search(match[3])
-                found.setting("accelerator_name", chip[1] if chip else "")
+    for line in lines(path):
+        match = TEST.search(line) if "_perf" in line else None
+        test = (match[1] or match[2]) if match else test
+        row = ROW.match(line) if "#" not in line[:4] else None
+        bench = GBPS.search(line)
+        if row and int(row[1]):  # out of place, as results are quoted
+            add(found, test, int(row[1]), number(row[8]))
+        if bench and bench[1] == "busbw":
+            add(found, "all_reduce", None, number(bench[2]) / 8)
+        match = MEMBERS.search(line) if "nranks" in line else None
+        if match and not ranks:
+            found.setting("world_size", match[1])
+        match = RANK.search(line) if "Rank" in line else None
+        if match:
+            ranks.add(match[1])
+            hosts.add(match[2])
+            chip = CHIP.search(match[3])
+            found.setting("accelerator_name", chip[1] if chip else "")
     if ranks:
         found.setting("world_size", len(ranks))
         found.setting("num_nodes", len(hosts))
