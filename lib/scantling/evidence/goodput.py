@@ -13,6 +13,7 @@ from ..base.show import percent
 from ..base.words import table_rows
 from ..endure import elastic, failures, goodput
 
+KEPT = "id run convention bound why title locator source".split()
 WITHIN = 0.03  # shares by which a row may be off
 
 
@@ -113,8 +114,7 @@ def _against(row: dict) -> Against:
     off, calendar = ours - printed, row["convention"] == "calendar"
     least = row["bound"] == "least"
     return Against(
-        **{k: row[k] for k in ("id", "run", "convention", "bound", "why")},
-        **{k: row[k] for k in ("title", "locator", "source")},
+        **{k: row[k] for k in KEPT},
         printed=printed,
         ours=ours,
         off=off,

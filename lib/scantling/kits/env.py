@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from .. import catalogue
-from ..catalogue.families import family
 from .render import columns, said
 
 
@@ -29,9 +28,8 @@ class Var(NamedTuple):
 def environment(launch) -> tuple[Var, ...]:
     """All variables of a kit: threads, allocator, collectives of the chip, the fabric, then what
     the framework itself asks for."""
-    kin = family(launch.cluster.accelerator.family)
     joined = " ".join(flag for flag, _ in flags(launch))
-    told = said("env", "variables", launch, kin, _fabric(launch), joined)
+    told = said("env", "variables", launch, launch.kin, _fabric(launch), joined)
     return tuple(Var(*row) for row in columns(told))
 
 

@@ -57,7 +57,7 @@ def bus_rates(launch) -> list[tuple[str, float]]:
     """(devices, bus bandwidth [bytes/s]) that nccl-tests should show before the run: over fast
     links that leave the node, and over all nodes."""
     k = launch.cluster
-    if launch.nodes == 1 or launch.chip not in ("nvidia", "amd"):
+    if not launch.networked:
         return []
     out = [(f"all {launch.nodes} nodes", all_reduce(launch))]
     if k.scale_up_domain > k.devices_per_node:
@@ -68,7 +68,7 @@ def bus_rates(launch) -> list[tuple[str, float]]:
 
 def unknown_network(launch) -> str:
     """The name of a network between nodes that the kit has no variables for; "" where it has."""
-    if launch.nodes == 1 or launch.chip not in ("nvidia", "amd"):
+    if not launch.networked:
         return ""
     network = catalogue.fabric(launch.cluster.scale_out)
     return "" if settled(network) else network.name

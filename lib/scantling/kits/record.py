@@ -11,7 +11,7 @@ from math import gcd
 from ..advise.why import why
 from ..base.records import record
 from ..base.words import table
-from ..catalogue.families import family
+from ..catalogue.families import Family, family
 from ..cluster.placement import leaf_nodes
 from ..cluster.rollout.watch import hang_timeout_s
 from ..cluster.scheduler.request import stop_lead_s
@@ -173,12 +173,17 @@ class LaunchPlan:
     def chip(self) -> str:
         """nvidia, amd, tpu or other: which collective library and device plugin the kit speaks
         to."""
-        return family(self.cluster.accelerator.family).vendor_stack
+        return self.kin.vendor_stack
 
     @property
-    def transformer_engine(self) -> bool:
-        """Whether the device is one that Transformer Engine runs on."""
-        return family(self.cluster.accelerator.family).transformer_engine
+    def kin(self) -> Family:
+        """The family of the accelerator."""
+        return family(self.cluster.accelerator.family)
+
+    @property
+    def networked(self) -> bool:
+        """Whether NCCL or RCCL talks between nodes."""
+        return self.nodes > 1 and self.chip in ("nvidia", "amd")
 
     @property
     def lead_s(self) -> int:

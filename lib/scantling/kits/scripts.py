@@ -102,7 +102,7 @@ def host_gib(launch) -> int:
 def rdma(launch) -> list[tuple[str, int]]:
     """(resource, count) of the network's device plugin: without it pods of several nodes talk over
     TCP."""
-    if launch.nodes == 1 or launch.chip not in ("nvidia", "amd"):
+    if not launch.networked:
         return []
     fabric = catalogue.fabric(launch.cluster.scale_out)
     if fabric.technology == "efa":

@@ -164,6 +164,8 @@ def read(path, form: Format) -> Found:
     found = Found(
         format=form.name,
         framework=form.framework,
+        ignored=form.ignore,
+        alone=form.data_parallel_only,
     )
     rest = Rest(counted=dict.fromkeys(form.counts, 0))
     for text in texts(path):

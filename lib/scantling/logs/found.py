@@ -81,6 +81,8 @@ class Found:
     clock_from: float = NAN
     clock_to: float = NAN
     notes: list = field(default_factory=list)
+    ignored: tuple = ()  # facts that settings of this format mean otherwise
+    alone: bool = False  # the framework splits the batch alone
     collectives: list = field(default_factory=list)  # rows of an nccl-tests table
     bar: bool = False  # the step lines are those of a progress bar
     mean: bool = False  # a step time is the slope of a clock, not a printed duration

@@ -10,7 +10,6 @@ import numpy as np
 
 from ..base.errors import plain
 from ..base.records import Record, record
-from .engine import formats
 from .found import NAN, Found, number
 from .rows import spoken
 from .steady import Steady, steady
@@ -89,14 +88,10 @@ def mean_of(kept: Steady, name: str) -> float:
     return NAN
 
 
-def plan_of(
-    found: Found,
-    ignored: tuple,
-    alone: bool,
-) -> dict:
+def plan_of(found: Found) -> dict:
     """Parallel degrees, batches and devices that the settings hold, and what follows from them."""
     got = {
-        fact: None if fact in ignored else whole(found, fact)
+        fact: None if fact in found.ignored else whole(found, fact)
         for fact in ("tp", "pp", "vpp", "cp", "ep", "dp", "seq_len", "micro_batch", "nodes")
     }
     if "pipe_parallel_size" in found.settings and got["pp"] is None:
@@ -104,15 +99,15 @@ def plan_of(
     each, total = whole(found, "devices_per_node"), whole(found, "devices")
     if not total and each and got["nodes"]:
         total = each * got["nodes"]
-    shard = {n: number(found.settings.get(n)) for n in ("dp_replicate", "dp_shard")}
-    if all(value >= 1 for value in shard.values()):
-        got["dp"] = int(shard["dp_replicate"] * shard["dp_shard"])
+    shard = [number(found.settings.get(n)) for n in ("dp_replicate", "dp_shard")]
+    if all(ranks >= 1 for ranks in shard):
+        got["dp"] = int(math.prod(shard))
     if got["dp"] and got["tp"] and got["pp"] and "dp_shard" in found.settings:
         total = got["dp"] * got["tp"] * got["pp"] * (got["cp"] or 1)
     if each and not total and got["nodes"] is None:
         total = each
         found.notes.append("devices: one node, as the log names no other")
-    if got["dp"] is None and total and (got["tp"] or alone):
+    if got["dp"] is None and total and (got["tp"] or found.alone):
         split = (got["tp"] or 1) * (got["pp"] or 1) * (got["cp"] or 1)
         got["dp"] = total // split if total % split == 0 else None
     return got | {"devices": total}
@@ -205,12 +200,7 @@ def figure(value) -> float | None:
 def reading(found: Found, file: str) -> Reading:
     """What was found in a log, as figures."""
     kept = steady(found)
-    form = next((f for f in formats() if f.framework == found.framework), None)
-    plan = plan_of(
-        found,
-        form.ignore if form else (),
-        bool(form and form.data_parallel_only),
-    )
+    plan = plan_of(found)
     totals(found, plan, kept)
     step_s = kept.step_s
     batch = batch_of(found, plan, kept)
@@ -222,13 +212,12 @@ def reading(found: Found, file: str) -> Reading:
     if not step_s > 0 and rate > 0 and batch and plan["seq_len"] and plan["devices"]:
         step_s = batch * plan["seq_len"] / rate / plan["devices"]
         found.notes.append("step_s: tokens of a step / printed tokens per second")
-    facts = {
+    facts = plan | {
         "step_s": figure(step_s),
         "model": model_of(found),
         "accelerator": plain(said(found, "accelerator") or "", 80) or None,
         "precision": precision_of(found),
         "global_batch": batch,
-        **plan,
     }
     known = facts | {"plan": facts["tp"] and facts["micro_batch"]}
     missing = {name: how for name, how in spoken()["how"].items() if known.get(name) is None}

@@ -290,7 +290,7 @@ def main(argv=None) -> int:
     table = load(next((a for a in argv if not a.startswith("-")), HERE / "published_runs.csv"))
     model = Model(table)
     theta = fit(model)
-    kinds, widths = {"in sample": model.log_rate(theta)}, calibration().get("bands")
+    kinds, widths = {"in sample": model.log_rate(theta)}, calibration()["bands"]
     if cross:
         kinds["folds"] = left_out(
             model,
@@ -317,7 +317,7 @@ def main(argv=None) -> int:
             figures=figures,
             support=_supports(table),
             offsets=to_offsets(model, theta),
-            **({"bands": widths} if widths else {}),
+            bands=widths,
         )
         write_conditions(table, HERE / "run_conditions.csv")
         kept = json.dumps(
@@ -331,14 +331,9 @@ def main(argv=None) -> int:
 
 def elsewhere(table, level) -> np.ndarray:
     """Rows of other families of sources with the row's name of a level."""
-    names = pd.DataFrame(
-        dict(
-            name=table.levels[level],
-            site=table.levels["site"],
-        )
-    )
-    of = names.groupby("name").site.transform("size")
-    return (of - names.groupby(["name", "site"]).site.transform("size")).to_numpy()
+    names, site = table.levels[level], pd.Series(table.levels["site"])
+    own = site.groupby([names, site]).transform("size")
+    return (site.groupby(names).transform("size") - own).to_numpy()
 
 
 def unknown(table, rate) -> dict:

@@ -33,7 +33,7 @@ ZERO = {
 
 def lacks(launch, m, *, tp, pp, vpp, cp, etp, sp, sharding, grad_accum, **plan) -> dict:
     """What of the model and plan has no flag."""
-    old, fully = not launch.transformer_engine, sharding in ZERO
+    old, fully = not launch.kin.transformer_engine, sharding in ZERO
     muon = launch.phase.optimizer == "muon"
     return {
         "muon_shards": muon and fully,

@@ -50,14 +50,11 @@ def fields(raw: bytes):
         kind = key & 7
         if kind == 0:
             value, at = _varint(raw, at)
-        elif kind in (1, 5):
-            size = 8 if kind == 1 else 4
+        elif kind in (1, 2, 5):
+            size, at = _varint(raw, at) if kind == 2 else (8 if kind == 1 else 4, at)
             value, at = raw[at : at + size], at + size
             if len(value) < size:
                 return
-        elif kind == 2:
-            size, at = _varint(raw, at)
-            value, at = raw[at : at + size], at + size
         else:
             return
         yield key >> 3, kind, value
