@@ -126,5 +126,9 @@ def _against(row: dict) -> Against:
 def page() -> str:
     """The rows as a page in Markdown."""
     text = Path(__file__).with_name("goodput.md.j2").read_text(encoding="utf-8")
-    template = Template(text, trim_blocks=True, keep_trailing_newline=True)
+    template = Template(
+        text,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
     return template.render(rows=against_the_world(), percent=percent)

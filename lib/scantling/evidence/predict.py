@@ -52,7 +52,14 @@ def predict_frame(
             calibration_file.read(calibration, "--calibration"),
             rows["mfu"],
         )
-        rows = {k: np.where(own["holds"], own[k], v) for k, v in rows.items()}
+        rows = {
+            k: np.where(
+                own["holds"],
+                own[k],
+                v,
+            )
+            for k, v in rows.items()
+        }
     out = pd.DataFrame(rows, index=at).reindex(index=range(len(runs.ids)), columns=COLUMNS)
     out = out.assign(
         id=runs.ids,
@@ -79,7 +86,11 @@ def _predicted(runs: Runs, n: int) -> dict:
         known=np.array([bands.known_stack(n) for n in runs.stacks]),
         seen_chip=np.array([bands.known_chip(n) for n in runs.chips]),
         seen_family=np.array([bands.known_family(n) for n in runs.families]),
-        **known_of(c, said, seconds),
+        **known_of(
+            c,
+            said,
+            seconds,
+        ),
     )
     return dict(
         step_time_s=seconds,
@@ -90,7 +101,11 @@ def _predicted(runs: Runs, n: int) -> dict:
         mfu_high=np.minimum(mfu / low, np.maximum(MOST_MFU, mfu)),
         hfu=mfu * hardware_share(c),
         memory_bytes=used,
-        fits=np.where(np.broadcast_to(held.fits, n), "true", "false").astype(object),
+        fits=np.where(
+            np.broadcast_to(held.fits, n),
+            "true",
+            "false",
+        ).astype(object),
         params=count.total,
         active_params=count.active,
         flops_per_token=per_token.total + per_token.mtp,

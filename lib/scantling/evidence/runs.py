@@ -118,7 +118,14 @@ def read_runs(path) -> pd.DataFrame:
     number, or one outside the bounds of run_columns.csv, are named in the column `unreadable`.
     Leading lines that begin with # explain and are not read. Raises ValueError without an id
     column."""
-    return runs_of_text(read_text(path, "a table of runs as CSV", _MOST_BYTES), Path(path))
+    return runs_of_text(
+        read_text(
+            path,
+            "a table of runs as CSV",
+            _MOST_BYTES,
+        ),
+        Path(path),
+    )
 
 
 def runs_of_text(text: str, path: Path) -> pd.DataFrame:
@@ -178,7 +185,11 @@ def _fill_shapes(frame, folder: Path) -> pd.DataFrame:
             found[i] = _of_model(built)
         except DesignError as e:
             said[i] = f"{plain(str(e), 200)}; " if config else ""
-    given = pd.DataFrame.from_dict(found, "index", object)
+    given = pd.DataFrame.from_dict(
+        found,
+        "index",
+        object,
+    )
     own = frame.reindex(columns=[*dict.fromkeys([*frame, *given])])
     filled = {name: own[name].astype(object).combine_first(given[name]) for name in given}
     filled = pd.DataFrame(filled | {"shapeless": said})
@@ -207,7 +218,13 @@ def to_runs(frame: pd.DataFrame) -> Runs:
     return Runs(
         ids=frame.id.to_numpy(),
         ready=ready,
-        cases=_cases(f, chips, families) if len(f) else None,
+        cases=_cases(
+            f,
+            chips,
+            families,
+        )
+        if len(f)
+        else None,
         assumed=["; ".join(next(said)) if r else "" for r in ready],
         errors=errors,
         families=families,
@@ -218,7 +235,11 @@ def to_runs(frame: pd.DataFrame) -> Runs:
 
 def _error(row) -> str:
     """Why a row has no case; "" where it has one."""
-    if getattr(row, "unreadable", ""):
+    if getattr(
+        row,
+        "unreadable",
+        "",
+    ):
         return row.unreadable.removesuffix("; ")
     if missing := _missing(row):
         return "no " + ", ".join(missing) + ": a dimension is never guessed"
@@ -270,7 +291,11 @@ class _Inference:
         for i in np.flatnonzero(blank):
             text = f"{value[i]:g}" if number else value[i]
             self.said[i].append(f"{name}={text} ({rule})")
-        self.frame[name] = np.where(blank, value, column)
+        self.frame[name] = np.where(
+            blank,
+            value,
+            column,
+        )
 
 
 def _stack(f, attribute):
@@ -290,16 +315,39 @@ def _infer(f, chips) -> list[list[str]]:
         where=f["stack"].ne(same),
     )
     _infer_shape(f, note)
-    _infer_layout(f, note, chips, np.array([k.torus for k in kinds]))
+    _infer_layout(
+        f,
+        note,
+        chips,
+        np.array([k.torus for k in kinds]),
+    )
     _infer_batch(f, note)
     usual, split = "the stack's default", f.tp > 1
-    note.fill("sp", _stack(f, "sequence_parallel") * 1, usual, where=f.sp.isna() & split)
+    note.fill(
+        "sp",
+        _stack(f, "sequence_parallel") * 1,
+        usual,
+        where=f.sp.isna() & split,
+    )
     f["sp"] = f.sp.fillna(0)
     zero = [k.zero_unsaid or s for k, s in zip(kinds, _stack(f, "sharding"))]
-    note.fill("sharding", zero, usual)
-    note.fill("recompute", _stack(f, "recompute"), usual)
+    note.fill(
+        "sharding",
+        zero,
+        usual,
+    )
+    note.fill(
+        "recompute",
+        _stack(f, "recompute"),
+        usual,
+    )
     kept = f.layer_inputs_kept > 0
-    note.fill("recompute", "full", "layer inputs alone are kept", where=kept)
+    note.fill(
+        "recompute",
+        "full",
+        "layer inputs alone are kept",
+        where=kept,
+    )
     native = ["fp16" if np.isnan(c.bf16_flops) else "bf16" for c in chips]
     note.fill(
         "precision",
@@ -450,8 +498,16 @@ def _vpp(f):
     )
     unsaid = f.micro_batch.isna() | ~(f.options_printed > 0)
     recipe = _stack(f, "interleaves") & unsaid & (f.layers % f.pp == 0)
-    told = np.where((f.interleaved > 0) & (f.pp > 1), 2, 1)
-    return np.select([chunk > 0, recipe], [own, divisor], told)
+    told = np.where(
+        (f.interleaved > 0) & (f.pp > 1),
+        2,
+        1,
+    )
+    return np.select(
+        [chunk > 0, recipe],
+        [own, divisor],
+        told,
+    )
 
 
 def _infer_batch(f, note):
@@ -485,7 +541,14 @@ def _infer_batch(f, note):
 def _shape(f):
     counts = {k: np.nan_to_num(f[c].to_numpy(float)).astype(np.int64) for k, c in SHAPE.items()}
     mla = (f.attention == "mla").to_numpy()
-    details = {n: np.where(mla, v, 0) for n, v in MLA.items()}
+    details = {
+        n: np.where(
+            mla,
+            v,
+            0,
+        )
+        for n, v in MLA.items()
+    }
     for name in _DETAILS:
         if DETAIL + name in f:
             usual = details.get(name, _DETAILS[name])
@@ -512,18 +575,43 @@ def _cases(
     batch = f.global_batch_seqs.to_numpy(float)
     said = {n: f[n].to_numpy(float) for n in SWITCHES if n in f}
     seq_len, kept = f.seq_len.to_numpy(float), f.grad_bytes.to_numpy(float)
-    job = job_of(stacks, f.precision, seq_len, batch, grad_bytes=kept)
-    software = software_of(stacks, chips, shape, plan, said, precision=job.precision)
+    job = job_of(
+        stacks,
+        f.precision,
+        seq_len,
+        batch,
+        grad_bytes=kept,
+    )
+    software = software_of(
+        stacks,
+        chips,
+        shape,
+        plan,
+        said,
+        precision=job.precision,
+    )
     names = (f.accelerator.to_numpy(str), f["stack"].to_numpy(str))
     tuned = np.broadcast_to(software.tuned, len(f))
     return Cases(
         shape=shape,
         job=job,
-        chip=chip_of(chips, f.precision, domain),
-        link=_link(f, chips, domain),
+        chip=chip_of(
+            chips,
+            f.precision,
+            domain,
+        ),
+        link=_link(
+            f,
+            chips,
+            domain,
+        ),
         plan=plan,
         software=software,
-        constants=gather(families, *names, tuned=tuned),
+        constants=gather(
+            families,
+            *names,
+            tuned=tuned,
+        ),
     )
 
 
@@ -567,8 +655,16 @@ def _link(
     """The network of each row: what it prints, else that of the accelerator's usual node."""
     usual = links_of([link_facts(c, said) for c, said in zip(chips, f.scale_out)])
     printed = f.scale_out_gbytes_per_s_per_device
-    out = np.where(printed > 0, printed * 1e9, usual.out_bytes_per_s)
-    return replace(usual, domain=domain, out_bytes_per_s=out)
+    out = np.where(
+        printed > 0,
+        printed * 1e9,
+        usual.out_bytes_per_s,
+    )
+    return replace(
+        usual,
+        domain=domain,
+        out_bytes_per_s=out,
+    )
 
 
 def _codes(words, names):
@@ -576,10 +672,25 @@ def _codes(words, names):
 
 
 def _plan(f, domain) -> Plan:
-    plain = np.where(f.vpp > 1, "interleaved", "1f1b")
-    names = [w or u or p for w, u, p in zip(f.schedule, _stack(f, "schedule"), plain)]
+    plain = np.where(
+        f.vpp > 1,
+        "interleaved",
+        "1f1b",
+    )
+    names = [
+        w or u or p
+        for w, u, p in zip(
+            f.schedule,
+            _stack(f, "schedule"),
+            plain,
+        )
+    ]
     ways = [w or u or "ring" for w, u in zip(f.cp_type, _stack(f, "cp_type"))]
-    ways = np.where(f.ulysses_sp > 1, "ulysses", ways)
+    ways = np.where(
+        f.ulysses_sp > 1,
+        "ulysses",
+        ways,
+    )
     number = {
         n: f[n].to_numpy(float) for n in "tp cp pp vpp dp ep etp sp micro_batch layers".split()
     }
@@ -591,7 +702,11 @@ def _plan(f, domain) -> Plan:
         replicas,
     )
     again = f.recompute_layers.to_numpy(float) * number["vpp"] * number["pp"]
-    number["vpp"] = np.where(np.isin(names, TWO_PARTS), 2.0, number["vpp"])
+    number["vpp"] = np.where(
+        np.isin(names, TWO_PARTS),
+        2.0,
+        number["vpp"],
+    )
     layers = number.pop("layers")
     return Plan(
         **number,

@@ -161,7 +161,11 @@ def _replace(
             if place.exists():
                 old.parent.mkdir(parents=True, exist_ok=True)
                 os.rename(place, old)
-                undo.callback(os.replace, old, place)
+                undo.callback(
+                    os.replace,
+                    old,
+                    place,
+                )
             else:
                 undo.callback(place.unlink, missing_ok=True)
             os.rename(new / name, place)

@@ -29,7 +29,14 @@ def environment(launch) -> tuple[Var, ...]:
     """All variables of a kit: threads, allocator, collectives of the chip, the fabric, then what
     the framework itself asks for."""
     joined = " ".join(flag for flag, _ in flags(launch))
-    told = said("env", "variables", launch, launch.kin, _fabric(launch), joined)
+    told = said(
+        "env",
+        "variables",
+        launch,
+        launch.kin,
+        _fabric(launch),
+        joined,
+    )
     return tuple(Var(*row) for row in columns(told))
 
 
@@ -44,9 +51,22 @@ def _fabric(launch):
 
 def site(launch) -> list[tuple[str, ...]]:
     """(variable, how to find its value, what a wrong one looks like): what no plan can know."""
-    return columns(said("env", "site", launch, _fabric(launch)))
+    return columns(
+        said(
+            "env",
+            "site",
+            launch,
+            _fabric(launch),
+        )
+    )
 
 
 def flags(launch) -> list[tuple[str, ...]]:
     """(flag, why) of libtpu or XLA, where JAX runs the training."""
-    return columns(said("env", "flags", launch))
+    return columns(
+        said(
+            "env",
+            "flags",
+            launch,
+        )
+    )

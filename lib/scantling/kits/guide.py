@@ -18,7 +18,12 @@ def justification(launch) -> list[tuple[str, str, str]]:
         if field in ("ep", "etp") and not launch.model.is_moe:
             continue
         value, text = launch.plan[field], told.get(field, "")
-        own = said("guide", "reason", launch, field).strip()
+        own = said(
+            "guide",
+            "reason",
+            launch,
+            field,
+        ).strip()
         bare = text in ("", field, f"{field} {value}", str(value))
         if bare or (field == "sharding" and ":" not in text):
             text = own
@@ -107,5 +112,15 @@ def troubles(launch) -> list[tuple[str, str]]:
     return [
         p
         for k in kinds
-        for p in columns(said("guide", "trouble", k, launch, share, largest, worst))
+        for p in columns(
+            said(
+                "guide",
+                "trouble",
+                k,
+                launch,
+                share,
+                largest,
+                worst,
+            )
+        )
     ]

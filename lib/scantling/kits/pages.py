@@ -84,7 +84,14 @@ def training(launch) -> dict:
 
 
 def _json(value) -> str:
-    return json.dumps(clean(value), indent=1, allow_nan=False) + "\n"
+    return (
+        json.dumps(
+            clean(value),
+            indent=1,
+            allow_nan=False,
+        )
+        + "\n"
+    )
 
 
 def kit(launch, rungs=()) -> dict[str, str]:

@@ -53,10 +53,24 @@ def scripts(launch, kit) -> dict[str, str]:
             "rdma": asked,
             "slice": block,
             "imex": launch.joined,
-            "remarks": entries(said("guide", "remarks", launch, asked, block)),
+            "remarks": entries(
+                said(
+                    "guide",
+                    "remarks",
+                    launch,
+                    asked,
+                    block,
+                )
+            ),
             "cores": host_cores(launch),
             "memory": host_gib(launch),
-            "yours": columns(said("guide", "yours", launch)),
+            "yours": columns(
+                said(
+                    "guide",
+                    "yours",
+                    launch,
+                )
+            ),
         }
     return {name: render(f"{name}.j2", **values) for name in names}
 

@@ -174,14 +174,28 @@ def read(path, form: Format) -> Found:
         if not rest.budget and not any(word in text for word in form.words):
             continue
         for line in text.split("\n"):
-            read_memory(found, form.memory, line)
+            read_memory(
+                found,
+                form.memory,
+                line,
+            )
             hit = False
             for kind in form.lines:
                 if kind.fits(line):
                     for part in line.split(kind.split) if kind.split else (line,):
-                        hit |= step_line(found, kind, part, rest)
+                        hit |= step_line(
+                            found,
+                            kind,
+                            part,
+                            rest,
+                        )
             if line and not hit:
-                other_line(found, form, line, rest)
+                other_line(
+                    found,
+                    form,
+                    line,
+                    rest,
+                )
     for name, count in rest.counted.items():
         found.setting(name, count or "")
     if rest.bars and not found.columns["step"]:  # the longest bar of training

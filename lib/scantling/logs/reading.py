@@ -116,7 +116,11 @@ def plan_of(found: Found) -> dict:
 def per_step(kept: Steady, name: str) -> float:
     """How much a printed total grows in a step, nan where the log has none."""
     ahead = np.diff(kept.columns["step"])
-    grown = np.diff(kept.columns[name]) / np.where(ahead > 0, ahead, NAN)
+    grown = np.diff(kept.columns[name]) / np.where(
+        ahead > 0,
+        ahead,
+        NAN,
+    )
     grown = grown[grown > 0]
     return float(np.median(grown)) if grown.size else NAN
 
@@ -201,10 +205,22 @@ def reading(found: Found, file: str) -> Reading:
     """What was found in a log, as figures."""
     kept = steady(found)
     plan = plan_of(found)
-    totals(found, plan, kept)
+    totals(
+        found,
+        plan,
+        kept,
+    )
     step_s = kept.step_s
-    batch = batch_of(found, plan, kept)
-    rate = rate_of(plan, kept, batch)
+    batch = batch_of(
+        found,
+        plan,
+        kept,
+    )
+    rate = rate_of(
+        plan,
+        kept,
+        batch,
+    )
     per_second = number(found.settings.get("train_steps_per_second"))
     if not step_s > 0 and per_second > 0:
         step_s = 1 / per_second

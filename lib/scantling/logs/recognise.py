@@ -40,7 +40,15 @@ def recognise(path):
     text = clean(head(path))
     table = csv_metrics.knows(text)  # there a progress bar is nothing
     for form in (*BEFORE, *formats(), *AFTER):
-        if form.knows(text) and not (table and getattr(form, "name", "") == "progress_bar"):
+        if form.knows(text) and not (
+            table
+            and getattr(
+                form,
+                "name",
+                "",
+            )
+            == "progress_bar"
+        ):
             return form
     raise DesignError(
         plain(str(getattr(path, "name", path)).rpartition("/")[2], 200),

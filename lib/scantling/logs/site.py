@@ -133,7 +133,15 @@ def of_log(reading: Reading) -> Point | None:
         **{n: getattr(reading, n) for n in ("tp", "pp", "vpp", "cp", "ep", "micro_batch")},
     }
     runs = to_runs(checked(pd.DataFrame([row]), Path()))
-    return None if runs.cases is None else point_of(runs.cases, chip.id, reading.step_s)
+    return (
+        None
+        if runs.cases is None
+        else point_of(
+            runs.cases,
+            chip.id,
+            reading.step_s,
+        )
+    )
 
 
 def is_table(path) -> bool:
@@ -157,7 +165,11 @@ def of_table(path) -> tuple[list[Reading], list[Point]]:
             continue
         c = runs.cases.take(slice(i, i + 1))
         tokens = one(c.job.global_batch) * one(c.job.seq_len) / one(devices(c.plan))
-        point = point_of(c, str(runs.chips[i]), tokens / rate)
+        point = point_of(
+            c,
+            str(runs.chips[i]),
+            tokens / rate,
+        )
         points.append(point)
         readings.append(
             Reading(

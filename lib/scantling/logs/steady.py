@@ -43,7 +43,11 @@ def restarts_of(step: np.ndarray, launches: int) -> int:
     highest = np.maximum.accumulate(step)
     interval = np.median(np.abs(np.diff(step)))
     back = (np.diff(step) < 0) & (step[1:] < highest[:-1] - 3 * interval)
-    return max(int(back.sum()), launches - 1, 0)
+    return max(
+        int(back.sum()),
+        launches - 1,
+        0,
+    )
 
 
 def warm_up(seconds: np.ndarray) -> int:
@@ -102,7 +106,11 @@ def seconds_of(columns: dict) -> np.ndarray:
         if np.isfinite(out).any():
             return out
     rate = columns["samples_per_s"]
-    return columns["global_batch"] / np.where(rate > 0, rate, NAN)
+    return columns["global_batch"] / np.where(
+        rate > 0,
+        rate,
+        NAN,
+    )
 
 
 def without_pauses(seconds: np.ndarray, usable: np.ndarray) -> np.ndarray:

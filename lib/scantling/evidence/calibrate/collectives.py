@@ -196,7 +196,11 @@ def fit(p: Points) -> CurveConstants:
     target = np.log(p.seconds)
 
     def build(x):
-        values = np.where(logs, prior + x, prior * np.exp(x * ~logs))
+        values = np.where(
+            logs,
+            prior + x,
+            prior * np.exp(x * ~logs),
+        )
         return CurveConstants(**dict(zip(PRIORS, values.tolist())))
 
     def residuals(x):

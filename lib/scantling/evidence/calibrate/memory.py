@@ -225,7 +225,11 @@ def ran(path) -> tuple:
     run of a table of published runs: all of them ran."""
     table = load(path)
     held = memory(table.cases)
-    sizes = np.broadcast_arrays(held.total, held.capacity, table.log_measured)[:2]
+    sizes = np.broadcast_arrays(
+        held.total,
+        held.capacity,
+        table.log_measured,
+    )[:2]
     said = table.frame.assumed
     known = np.array([not {"recompute", "micro_batch"} & {*decisive(a)} for a in said])
     return chances(table.levels["stack"], *sizes), known

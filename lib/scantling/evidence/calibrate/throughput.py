@@ -344,7 +344,11 @@ def unknown(table, rate) -> dict:
         c,
         known=elsewhere(table, "stack") >= FEW_ROWS,
         seen_chip=elsewhere(table, "chip") > 0,
-        **known_of(c, table.frame.assumed, step_s),
+        **known_of(
+            c,
+            table.frame.assumed,
+            step_s,
+        ),
     )
 
 

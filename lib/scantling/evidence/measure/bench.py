@@ -165,8 +165,22 @@ def steps(bench: Bench, quick: bool) -> list[Step]:
         for what, of in product(*axes):
             into = f"{section}.{what}" if section == "gemm" else section
             mb = of / 1e6 if isinstance(of, int) else 0.0
-            said = says[section].format(what, of, mb=mb, ranks=bench.ranks)
-            yield Step(into, said, partial(call, bench, what, of))
+            said = says[section].format(
+                what,
+                of,
+                mb=mb,
+                ranks=bench.ranks,
+            )
+            yield Step(
+                into,
+                said,
+                partial(
+                    call,
+                    bench,
+                    what,
+                    of,
+                ),
+            )
 
     return [
         *each(

@@ -19,7 +19,11 @@ def run(steps, show: bool = True):
     measurements, progress on stderr where `show`."""
     curves: dict = {}
     skipped, stopped = [], []
-    bar = click.progressbar(steps, file=sys.stderr, item_show_func=lambda step: step and step.says)
+    bar = click.progressbar(
+        steps,
+        file=sys.stderr,
+        item_show_func=lambda step: step and step.says,
+    )
     with bar if show else nullcontext(steps) as shown:
         for i, step in enumerate(shown):
             try:
@@ -59,7 +63,15 @@ def result(
     if chip is None:
         found = match(device["name"], device["memory_bytes"])
         chip = catalogue.accelerator(found) if found else None
-    constants, left = constants_of(curves, chip, scale_out_bytes_per_s) if chip else ({}, [])
+    constants, left = (
+        constants_of(
+            curves,
+            chip,
+            scale_out_bytes_per_s,
+        )
+        if chip
+        else ({}, [])
+    )
     fitted = {
         f"gemm.{d}": {k: rounded(v) for k, v in saturation(points).items()}
         for d, points in curves.get("gemm", {}).items()

@@ -44,7 +44,15 @@ def all_to_all_bytes_per_s(series, message_bytes):
     collective_bench.csv, as nccl-tests counts it [bytes/s]."""
     n = series.devices
     domain = n // series.nvlink_domains
-    w = Wires(n, domain, _link(series.accelerator, domain, series.link_bytes_per_s))
+    w = Wires(
+        n,
+        domain,
+        _link(
+            series.accelerator,
+            domain,
+            series.link_bytes_per_s,
+        ),
+    )
     return (
         collectives.volume("all_to_all", n) * message_bytes / collectives.direct_s(message_bytes, w)
     )

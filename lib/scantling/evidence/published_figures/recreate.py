@@ -30,13 +30,25 @@ __all__ = [
 def figures() -> dict[str, Figure]:
     """All figures by id, in the order of the file."""
     formulas = forms.OURS | runs.OURS | endurance.OURS
-    points = {id: partial(points_of, id, ours) for id, ours in formulas.items()}
+    points = {
+        id: partial(
+            points_of,
+            id,
+            ours,
+        )
+        for id, ours in formulas.items()
+    }
     points |= forms.POINTS | kernels.POINTS | endurance.POINTS
     curves = forms.CURVES | kernels.CURVES | runs.CURVES | endurance.CURVES
     about = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
     for id, said in about.items():
         if axis := said.pop("axis", None):
-            curves[id] = partial(drawn, id, formulas[id], np.geomspace(*axis))
+            curves[id] = partial(
+                drawn,
+                id,
+                formulas[id],
+                np.geomspace(*axis),
+            )
         if which := said.pop("runs", None):
             points[id] = partial(runs.points, said["unit"], **which)
             curves[id] = partial(runs.lines, said["unit"], **which)

@@ -167,13 +167,23 @@ def write(
         lineterminator="\n",
     )
     if peaks is not None:
-        peaks.to_csv(folder / "memory.csv", index=False, lineterminator="\n", float_format="%.0f")
+        peaks.to_csv(
+            folder / "memory.csv",
+            index=False,
+            lineterminator="\n",
+            float_format="%.0f",
+        )
     (folder / "validation.json").write_text(json.text(figures) + "\n", encoding="utf-8")
     text = summary(figures)
     (folder / "summary.md").write_text(text, encoding="utf-8")
     if readme.is_file():
         old = readme.read_text(encoding="utf-8")
-        new = re.sub(f"{BEGIN}.*?{END}", lambda _: f"{BEGIN}\n{short(text)}{END}", old, flags=re.S)
+        new = re.sub(
+            f"{BEGIN}.*?{END}",
+            lambda _: f"{BEGIN}\n{short(text)}{END}",
+            old,
+            flags=re.S,
+        )
         readme.write_text(new, encoding="utf-8")
 
 

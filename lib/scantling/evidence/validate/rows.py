@@ -104,8 +104,16 @@ def build(path, told=lambda text: None) -> pd.DataFrame:
     }
     told("folds, sources and families left out")
     left = {
-        "fold": calibrate.left_out(model, calibrate.folds(table), start),
-        "source": calibrate.left_out(model, table.frame.source.to_numpy(), start),
+        "fold": calibrate.left_out(
+            model,
+            calibrate.folds(table),
+            start,
+        ),
+        "source": calibrate.left_out(
+            model,
+            table.frame.source.to_numpy(),
+            start,
+        ),
         "family": calibrate.strangers(model),
     }
     for name, rate in left.items():

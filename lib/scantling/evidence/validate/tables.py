@@ -149,7 +149,11 @@ def _reasons(row) -> list[str]:
         out.append(f"measured more than once, {100 * row.twins_apart:.0f} % apart")
     alike = row.usual * row.error > 0 and abs(row.usual) > 0.4 * abs(row.error)
     if row.many >= 4 and alike:
-        usual = percent(row.usual, 0, "+")
+        usual = percent(
+            row.usual,
+            0,
+            "+",
+        )
         out.append(f"all {row.many:.0f} rows of this source are off alike (median {usual})")
     return [*out, *row.sees.split("; ")]
 
@@ -207,7 +211,15 @@ def residual(rows: pd.DataFrame, floor_variance: float) -> dict:
         "repeated runs of one configuration": floor,
         "single rows": within - floor,
     }
-    conditions = [_condition(name, r, of[name]) for name in CONDITIONS if of[name].any()]
+    conditions = [
+        _condition(
+            name,
+            r,
+            of[name],
+        )
+        for name in CONDITIONS
+        if of[name].any()
+    ]
     return {
         "rows": len(r),
         "rms": np.sqrt(total),

@@ -11,4 +11,11 @@ from .fsdp import own
 
 def files(launch, kit):
     """train_ddp.py with its model and trainer."""
-    return {"train_ddp.py": render("train_ddp.py.j2", launch=launch, **kit), **own()}
+    return {
+        "train_ddp.py": render(
+            "train_ddp.py.j2",
+            launch=launch,
+            **kit,
+        ),
+        **own(),
+    }

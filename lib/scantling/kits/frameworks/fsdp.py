@@ -45,4 +45,11 @@ def own() -> dict[str, str]:
 
 def files(launch, kit):
     """train_fsdp.py with its model and trainer."""
-    return {"train_fsdp.py": render("train_fsdp.py.j2", launch=launch, **kit), **own()}
+    return {
+        "train_fsdp.py": render(
+            "train_fsdp.py.j2",
+            launch=launch,
+            **kit,
+        ),
+        **own(),
+    }

@@ -103,4 +103,10 @@ def parts(launch) -> list[list[str]]:
 def files(launch, kit):
     """torchtitan_config.py."""
     values = schedule(launch, kit) | {"shards": dp_shard(launch), "parts": parts(launch)}
-    return {"torchtitan_config.py": render("torchtitan_config.py.j2", shape=kit["shape"], **values)}
+    return {
+        "torchtitan_config.py": render(
+            "torchtitan_config.py.j2",
+            shape=kit["shape"],
+            **values,
+        )
+    }

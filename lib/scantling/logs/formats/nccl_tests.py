@@ -53,9 +53,19 @@ def read(path) -> Found:
         row = ROW.match(line) if "#" not in line[:4] else None
         bench = GBPS.search(line)
         if row and int(row[1]):  # out of place, as results are quoted
-            add(found, test, int(row[1]), number(row[8]))
+            add(
+                found,
+                test,
+                int(row[1]),
+                number(row[8]),
+            )
         if bench and bench[1] == "busbw":
-            add(found, "all_reduce", None, number(bench[2]) / 8)
+            add(
+                found,
+                "all_reduce",
+                None,
+                number(bench[2]) / 8,
+            )
         match = MEMBERS.search(line) if "nranks" in line else None
         if match and not ranks:
             found.setting("world_size", match[1])
