@@ -34,7 +34,12 @@ def run(steps, show: bool = True):
             # out of memory, or a kernel that this device lacks
             except (RuntimeError, AttributeError, ValueError) as e:
                 why, *_ = str(e).strip().splitlines() or [type(e).__name__]
-                skipped.append({"step": step.says, "why": plain(why, 160)})
+                skipped.append(
+                    {
+                        "step": step.says,
+                        "why": plain(why, 160),
+                    }
+                )
                 continue
             section, _, kind = step.section.partition(".")
             kinds, name = (curves.setdefault(section, {}), kind) if kind else (curves, section)

@@ -239,4 +239,7 @@ OURS = {  # our value for a printed row
     "compute-optimal": _optimal,
 }
 POINTS = {"parameters": _parameter_points}  # all points
-CURVES = {"bubble-rates": _bubble_curves, "zero-memory": _zero_curves}  # ours between the points
+CURVES = {
+    "bubble-rates": _bubble_curves,
+    "zero-memory": _zero_curves,
+}  # ours between the points

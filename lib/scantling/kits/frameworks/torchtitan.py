@@ -102,7 +102,10 @@ def parts(launch) -> list[list[str]]:
 
 def files(launch, kit):
     """torchtitan_config.py."""
-    values = schedule(launch, kit) | {"shards": dp_shard(launch), "parts": parts(launch)}
+    values = schedule(launch, kit) | {
+        "shards": dp_shard(launch),
+        "parts": parts(launch),
+    }
     return {
         "torchtitan_config.py": render(
             "torchtitan_config.py.j2",
