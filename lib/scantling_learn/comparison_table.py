@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from html import escape
 
-from scantling.base.show import shown
+from scantling.base.show import percent, shown
 
 from . import show
 
@@ -24,16 +24,14 @@ class Row:
     source: str = ""
 
     @property
+    def ends(self) -> tuple[float, ...]:
+        """The published value, or both ends of its range."""
+        return self.published if isinstance(self.published, tuple) else (self.published,)
+
+    @property
     def error(self) -> float:
         """ours / published − 1; 0 inside a published range, else against its nearer end."""
-        if isinstance(self.published, tuple):
-            low, high = self.published
-            return (
-                0.0
-                if low <= self.ours <= high
-                else self.ours / (low if self.ours < low else high) - 1
-            )
-        return self.ours / self.published - 1
+        return self.ours / min(max(self.ours, self.ends[0]), self.ends[-1]) - 1
 
 
 @dataclass(frozen=True)
@@ -50,39 +48,34 @@ class Comparison:
 
     def _cells(self):
         for r in self.rows:
-            ranged = isinstance(r.published, tuple)
-            ends = r.published if ranged else (r.published,)
-            published = " to ".join(shown(p, r.kind) for p in ends)
-            inside = ranged and r.error == 0
+            inside = len(r.ends) > 1 and r.error == 0
             yield (
                 r.what,
                 shown(r.ours, r.kind),
-                published,
-                "inside" if inside else f"{r.error:+.1%}".replace("-", "−").replace("%", " %"),
+                " to ".join(shown(end, r.kind) for end in r.ends),
+                "inside" if inside else percent(r.error, sign="+"),
                 r.source,
             )
 
     def __repr__(self) -> str:
         lines = [_HEAD, *self._cells()]
-        widths = [max(len(line[i]) for line in lines) for i in range(5)]
-        text = "\n".join(
-            "  ".join(
-                c.ljust(w) if i in (0, 4) else c.rjust(w)
-                for i, (c, w) in enumerate(zip(line, widths))
-            ).rstrip()
+        widths = [max(map(len, column)) for column in zip(*lines)]
+        sides = ("<", ">", ">", ">", "<")
+        rows = (
+            "  ".join(f"{c:{side}{w}}" for c, side, w in zip(line, sides, widths)).rstrip()
             for line in lines
         )
-        return f"{self.title}\n{text}" if self.title else text
+        return "\n".join([self.title, *rows] if self.title else rows)
 
     def _repr_html_(self) -> str:
-        parts = show.parts()
-        table = parts.table(
+        table = show.part(
+            "table",
             _HEAD,
             self._cells(),
             (0, 4),
         )
         title = f"<p>{escape(self.title)}</p>" if self.title else ""
-        return str(parts.block(title + str(table)))
+        return show.block(title + table)
 
 
 def compare(*rows, title: str = "") -> Comparison:

@@ -10,7 +10,8 @@ from typing import Any
 
 from scantling import assess
 from scantling.base.errors import DesignError
-from scantling.base.show import number, shown
+from scantling.base.show import number
+from scantling.base.words import table
 
 from . import show
 from .answers import right_answer, shown_answer
@@ -79,17 +80,15 @@ class Verdict:
         return show.block(show.verdict_part(self))
 
 
+_PLANS = table(__file__, "grade")
+_PARTS = ("weights", "gradients", "optimizer", "activations", "other")
 OTHER_SIGN, NOT_ZERO = "The answer has the other sign.", "The answer is not zero."
 
 
 def unanswered(answer) -> bool:
     """True for `...`, None, blank text and an empty list."""
-    return (
-        answer is ...
-        or answer is None
-        or (isinstance(answer, str) and not answer.strip())
-        or (isinstance(answer, list | tuple) and not answer)
-    )
+    answer = answer.strip() if isinstance(answer, str) else answer
+    return answer is ... or answer is None or isinstance(answer, str | list | tuple) and not answer
 
 
 def grade(
@@ -101,9 +100,7 @@ def grade(
     """The verdict on an answer. `mine`: for an explanation, the positions (from 1) of the points
     that the reader finds made, instead of the found ones."""
     if unanswered(answer):
-        asked = (
-            "" if answer is ... or answer is None else f"Type an answer: {show.wanted(question)}."
-        )
+        asked = "" if answer in (..., None) else f"Type an answer: {show.wanted(question)}."
         return Verdict(
             question=question,
             answer=None,
@@ -154,9 +151,9 @@ def _number(
         return _said(BAD, f"{e}.")
     right = float(value_of(q.expected, facts))
     if _apart(given, right) <= q.within * (1 + 1e-9):
-        return _said(RIGHT, f"{_shown(q, right)}.", 1.0)
-    aparts = [_apart(given, slip.amount(facts)) for slip in q.slips]
-    near = [(apart, i) for i, apart in enumerate(aparts) if apart <= q.slips[i].within]
+        return _said(RIGHT, f"{shown_answer(q, right / q.scale, facts)}.", 1.0)
+    aparts = [(_apart(given, slip.amount(facts)), i) for i, slip in enumerate(q.slips)]
+    near = [(apart, i) for apart, i in aparts if apart <= q.slips[i].within]
     if near:
         i = min(near)[1]
         return _said(SLIP, fill_text(q.slips[i].says, facts), slip=i)
@@ -168,7 +165,7 @@ def _number(
             return _said(WRONG, "The size is right, the sign is not.")
         return _said(WRONG, OTHER_SIGN if given else NOT_ZERO)
     apart, way = _apart(given, right), "high" if abs(given) > abs(right) else "low"
-    if apart <= q.within**2 or apart <= 1.10:
+    if apart <= max(q.within**2, 1.10):
         return _said(
             NEAR,
             f"Close, but too {way} {_tolerance(q)}: look for a part left out or rounded away.",
@@ -181,23 +178,16 @@ def _off(apart: float, way: str) -> str:
     """How far an answer is off, and what that factor usually is."""
     if apart > 1e5:
         return f"Too {way} by {math.log10(apart):.0f} powers of ten."
-    usual = next((said for factor, *said in FACTORS if _apart(apart, factor) < 1.02), ("", ""))
-    why = usual[way == "low"]
-    return f"Too {way} by a factor of {number(apart, 2)}{': ' if why else ''}{why}."
+    usual = (f": {said[way == 'low']}" for f, *said in FACTORS if _apart(apart, f) < 1.02)
+    return f"Too {way} by a factor of {number(apart, 2)}{next(usual, '')}."
 
 
 def _tolerance(q: Number) -> str:
     if q.within == 1.0:
         return "for an answer that comes out exactly"
-    return (
-        f"for an answer that should be right within {number((q.within - 1) * 100, 2)} %"
-        if q.within < 1.3
-        else f"for an answer that should be right within a factor of {number(q.within, 2)}"
-    )
-
-
-def _shown(q: Number, value: float) -> str:
-    return shown_answer(q, value / q.scale, None)
+    percent, factor = number((q.within - 1) * 100, 2), number(q.within, 2)
+    within = f"{percent} %" if q.within < 1.3 else f"a factor of {factor}"
+    return f"for an answer that should be right within {within}"
 
 
 # ---------------------------------------------------------------- choices
@@ -206,35 +196,28 @@ def _choice(
     answer,
     facts,
 ):
-    right = q.right(facts)
-    keys = read_keys(answer, q.options) or ()
+    right = {*q.right(facts)} if q.several else {q.right(facts)}
+    keys = {*(read_keys(answer, q.options) or ())}
+    if not keys or len(keys) > 1 and not q.several:
+        how, verb = ("Any", "are") if q.several else ("One", "is")
+        return _said(BAD, f"{how} of {', '.join(o.key for o in q.options)} {verb} wanted.")
+    extra = [o for o in q.options if o.key in keys - right]
+    slip = q.options.index(extra[0]) if extra else None
     if not q.several:
-        option = q.option(keys[0]) if len(keys) == 1 else None
-        if option is None:
-            return _said(BAD, f"One of {', '.join(o.key for o in q.options)} is wanted.")
-        position = q.options.index(option)
-        if option.key == right:
-            return _said(RIGHT, fill_text(option.says, facts), 1.0)
-        return _said(SLIP, fill_text(option.says, facts), slip=position)
-    keys = set(keys)
-    if not keys:
-        return _said(BAD, f"Any of {', '.join(o.key for o in q.options)} are wanted.")
-    right = set(right)
+        says = fill_text(q.option(*keys).says, facts)
+        return _said(SLIP, says, slip=slip) if extra else _said(RIGHT, says, 1.0)
     if keys == right:
         return _said(RIGHT, "All of them, and no other.", 1.0)
-    extra = [o for o in q.options if o.key in keys - right]
     lines = [f"**{o.key}** does not belong: {fill_text(o.says, facts)}" for o in extra]
-    missing = len(right - keys)
+    found, missing = len(keys & right), len(right - keys)
     if missing:
         lines.append(f"{missing} more {'belongs' if missing == 1 else 'belong'} to the list.")
-    wrong = q.options.index(extra[0]) if extra else None
-    credit = max(0.0, (len(keys & right) - len(keys - right)) / len(right))
-    few = 2 * len(keys & right) < len(right)  # one of five is no near miss
+    few = 2 * found < len(right)  # one of five is no near miss
     return _said(
         SLIP if extra else WRONG if few else NEAR,
         "  \n".join(lines),
-        min(credit, 0.75),
-        slip=wrong,
+        min(max(0.0, (found - len(extra)) / len(right)), 0.75),
+        slip=slip,
     )
 
 
@@ -256,48 +239,33 @@ def _plan(
     except DesignError as e:
         return _said(WRONG, f"No such plan can run here: {e}.")
     best = assess(design)
+    say = partial(
+        fill_text,
+        facts=facts,
+        a=tried,
+        best=best,
+    )
     for i, slip in enumerate(q.slips):
         if slip.made(answer):
-            return _said(
-                SLIP,
-                fill_text(
-                    slip.says,
-                    facts,
-                    a=tried,
-                    best=best,
-                ),
-                slip=i,
-            )
-    m = tried.memory_bytes
+            return _said(SLIP, say(slip.says), slip=i)
     if not tried.chosen.fits:
-        part = max(("weights", "gradients", "optimizer", "activations", "other"), key=m.get)
-        return _said(
-            WRONG,
-            f"It does not fit: {shown(m['total'], 'bytes')} on the fullest device of "
-            f"{shown(m['capacity'], 'bytes')}; "
-            f"the largest part is {part}, {shown(m[part], 'bytes')}.",
-        )
-    slower = tried.step_s / best.step_s
-    said = (
-        f"{shown(tried.step_s, 'seconds')} a step, MFU {shown(tried.mfu, 'share')}, "
-        f"{shown(m['total'], 'bytes')} on the fullest device"
-    )
-    if slower <= q.slower:
-        where = (
-            "the best there is"
-            if slower <= 1.001
-            else f"{shown(slower - 1, 'share')} behind the best that the search finds"
-        )
-        return _said(RIGHT, f"It fits and holds: {said}; {where}.", 1.0)
+        sizes = {part: tried.memory_bytes[part] for part in _PARTS}
+        part = max(sizes, key=sizes.get)
+        return _said(WRONG, say(_PLANS["over"], part=part, size=sizes[part]))
+    behind = tried.step_s / best.step_s - 1
+    if behind <= q.slower - 1:
+        key = "best" if behind <= 0.001 else "right"
+        return _said(RIGHT, say(_PLANS[key], behind=behind), 1.0)
     parts, least = tried.step_breakdown_s, best.step_breakdown_s
     lost = max(parts, key=lambda k: parts[k] - least[k])
-    return _said(
-        NEAR,
-        f"It fits: {said}. But it is {shown(slower - 1, 'share')} slower than the "
-        f"best; most of that is {lost}: "
-        f"{shown(parts[lost], 'seconds')} against {shown(least[lost], 'seconds')}.",
-        0.5,
+    slow = say(
+        _PLANS["slow"],
+        behind=behind,
+        lost=lost,
+        its=parts[lost],
+        least=least[lost],
     )
+    return _said(NEAR, slow, 0.5)
 
 
 # ---------------------------------------------------------------- explanations
@@ -307,16 +275,15 @@ def _explain(
     facts,
     mine,
 ):
-    text = str(answer)
-    found = tuple(any(re.search(w, text, re.I) for w in p.words) for p in q.points)
-    hits = found if mine is None else tuple(i in set(mine) for i in range(1, len(q.points) + 1))
+    if mine is None:
+        how = "words that point to"
+        hits = tuple(re.search("|".join(p.words), str(answer), re.I) is not None for p in q.points)
+    else:
+        how, hits = "by your own count", tuple(i in mine for i, _ in enumerate(q.points, 1))
     share = sum(hits) / len(hits)
-    how = "words that point to" if mine is None else "by your own count"
-    says = f"Compare it yourself with the points below; {how} {sum(hits)} of {len(hits)}."
-    status = RIGHT if share == 1 else NEAR if share >= 0.5 else WRONG
     return _said(
-        status,
-        says,
+        RIGHT if share == 1 else NEAR if share >= 0.5 else WRONG,
+        f"Compare it yourself with the points below; {how} {sum(hits)} of {len(hits)}.",
         share,
         hits=hits,
     )

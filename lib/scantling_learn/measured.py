@@ -3,11 +3,12 @@ predictions, and published totals."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cache
+import math
+from functools import cache, partial
 from pathlib import Path
 
 from scantling import catalogue
+from scantling.base.records import record
 from scantling.base.words import table_rows
 from scantling.evidence.predict import predict_frame
 from scantling.evidence.runs import read_runs
@@ -15,7 +16,7 @@ from scantling.evidence.runs import read_runs
 from .comparison_table import Row
 
 
-@dataclass(frozen=True)
+@record
 class Total:
     """One published figure: what, value, the manner in which it is shown, source with its place in
     it."""
@@ -40,37 +41,37 @@ class Total:
         )
 
 
-@dataclass(frozen=True)
+@record
 class Run:
-    """A published run of the catalogue beside its prediction by the kit: MFU (PaLM count), step
-    [s], memory [bytes]; source with its place in it."""
+    """A published run of the catalogue beside its prediction by the kit: tokens/s per device, peak
+    memory [bytes] (nan where none was measured), MFU (PaLM count); source with its place in it."""
 
     id: str
     model: str
     devices: int
     mfu: float
-    mfu_measured: float
     tokens_per_s: float
     tokens_per_s_measured: float
     memory_bytes: float
+    memory_bytes_measured: float
     source: str
 
-
-@cache
-def _totals() -> dict[str, dict]:
-    return {row["id"]: row for row in table_rows(__file__, "published")}
+    @property
+    def mfu_measured(self) -> float:
+        return self.mfu * self.tokens_per_s_measured / self.tokens_per_s
 
 
 def published(ident: str) -> Total:
     """A published total by id. Raises KeyError naming what there is."""
-    row = _totals().get(ident)
-    if row is None:
-        raise KeyError(f"no published total {ident!r}; there are: {', '.join(_totals())}")
+    totals = {row["id"]: row for row in table_rows(__file__, "published")}
+    if ident not in totals:
+        raise KeyError(f"no published total {ident!r}; there are: {', '.join(totals)}")
+    row = totals[ident]
     return Total(
-        row["what"],
-        float(row["value"]),
-        row["kind"],
-        f"{row['source']}, {row['locator']}",
+        what=row["what"],
+        value=float(row["value"]),
+        kind=row["kind"],
+        source=f"{row['source']}, {row['locator']}",
     )
 
 
@@ -91,70 +92,30 @@ def rate(ident: str) -> float:
     return float(published_runs().set_index("id").measured_tokens_per_s_per_device[ident])
 
 
-def _table(name: str, idents):
-    """(rows of a run table by id, their predictions), in the order of the ids."""
-    table = published_runs(name)
-    ids = [i.lower() for i in idents]
-    missing = set(ids) - set(table.id.str.lower())
-    if missing:
-        raise KeyError(f"no published run {', '.join(sorted(missing))}")
-    found = table[table.id.str.lower().isin(ids)].reset_index(drop=True)
-    pairs = {
-        row.id.lower(): (row, said)
-        for row, said in zip(found.itertuples(), predict_frame(found).itertuples())
-    }
-    return [pairs[i] for i in ids]
-
-
-@dataclass(frozen=True)
-class Peak:
-    """A measured memory peak of a published run beside the kit's prediction [bytes]."""
-
-    id: str
-    model: str
-    devices: int
-    memory_bytes: float
-    memory_bytes_measured: float
-    source: str
-
-
 @cache
-def peaks(*idents: str) -> tuple[Peak, ...]:
-    """Measured memory peaks by id. Raises KeyError for an id that is not in the catalogue."""
+def runs(*idents: str, table: str = "published_runs") -> tuple[Run, ...]:
+    """Rows of a table of published runs by id, in that order, each predicted with its printed plan.
+    Raises KeyError for an id that is not in the catalogue."""
+    every = published_runs(table)
+    known = every.set_index(every.id.str.lower())
+    ids = [ident.lower() for ident in idents]
+    if missing := set(ids) - set(known.index):
+        raise KeyError(f"no published run {', '.join(sorted(missing))}")
+    found = known.loc[ids].reset_index(drop=True)
     return tuple(
-        Peak(
-            row.id,
-            row.model,
-            int(row.n_devices),
-            float(said.memory_bytes),
-            float(row.measured_peak_memory_gb) * 1e9,
-            row.source,
+        Run(
+            id=row.id,
+            model=row.model,
+            devices=int(row.n_devices),
+            mfu=float(said.mfu),
+            tokens_per_s=float(said.tokens_per_s_per_device),
+            tokens_per_s_measured=float(row.get("measured_tokens_per_s_per_device", math.nan)),
+            memory_bytes=float(said.memory_bytes),
+            memory_bytes_measured=float(row.measured_peak_memory_gb) * 1e9,
+            source=f"{row.source}, {row.locator}",
         )
-        for row, said in _table("published_memory", idents)
+        for (_, row), (_, said) in zip(found.iterrows(), predict_frame(found).iterrows())
     )
 
 
-@cache
-def runs(*idents: str) -> tuple[Run, ...]:
-    """Published runs by id, in that order, each predicted with its printed plan. Raises KeyError
-    for an id that is not in the catalogue."""
-    out = []
-    for row, said in _table("published_runs", idents):
-        measured, ours = (
-            float(row.measured_tokens_per_s_per_device),
-            float(said.tokens_per_s_per_device),
-        )
-        out.append(
-            Run(
-                row.id,
-                row.model,
-                int(row.n_devices),
-                float(said.mfu),
-                float(said.mfu) * measured / ours,
-                ours,
-                measured,
-                float(said.memory_bytes),
-                f"{row.source}, {row.locator}",
-            )
-        )
-    return tuple(out)
+peaks = partial(runs, table="published_memory")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
+from scantling.base.records import record
 from scantling.base.words import table
 
 LEVELS = ("mid", "senior", "staff")
 
 
-@dataclass(frozen=True)
+@record
 class Axis:
     """One axis: key, name, what each level shows, and what to do again where it is weak."""
 
@@ -22,7 +22,7 @@ class Axis:
     redo: str
 
 
-@dataclass(frozen=True)
+@record
 class Level:
     """One level: name, least share of the points on the axes that were asked, what it does."""
 
@@ -35,13 +35,10 @@ class Level:
 def rubric() -> tuple[dict[str, Axis], tuple[Level, ...]]:
     """(axes by key, levels from mid to staff) of `rubric.yaml`."""
     data = table(__file__, "rubric")
-    axes = {key: Axis(key, **row) for key, row in data["axes"].items()}
-    return axes, tuple(
-        Level(name, row["from"], row["says"]) for name, row in data["levels"].items()
-    )
+    axes = {key: Axis(key=key, **row) for key, row in data["axes"].items()}
+    return axes, tuple(Level(name=name, **row) for name, row in data["levels"].items())
 
 
 def level_of(points: float, most: float) -> Level:
     """The level that so many of the points that could be had amount to."""
-    share = points / most if most else 0.0
-    return [level for level in rubric()[1] if share >= level.at_least - 1e-9][-1]
+    return [level for level in rubric()[1] if points / most >= level.at_least - 1e-9][-1]

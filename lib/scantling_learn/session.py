@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 from . import show
 from .answers import right_answer
 from .grade import Verdict, grade, unanswered
 from .question import OPEN, Question, Walkthrough
-from .scorecard import HINT_COST, LEAST, TRY_COST, scorecard
+from .scorecard import COSTS, Scorecard
 from .texts import fill_text
 
 MODES = ("student", "instructor", "blank")
@@ -35,18 +36,18 @@ class Card:
         return self.verdict.right
 
     def __repr__(self) -> str:
-        s, q = self.session, self.question
+        s, q, v = self.session, self.question, self.verdict
+        lines = [show.ask_text(q, s.facts)]
         if s.mode == "blank":
-            return show.ask_text(q, s.facts) + (
-                "" if self.verdict.status == OPEN else f"\nNoted: {self.verdict.answer}"
+            lines += [f"Noted: {v.answer}"] if v.status != OPEN else []
+        elif v.status == OPEN:
+            lines.append(
+                f"[{show.wanted(q)}] hint({q.id!r}) gives hints one by one, answer({q.id!r}) the "
+                "worked answer"
             )
-        if self.verdict.status == OPEN:
-            return (
-                f"{show.ask_text(q, s.facts)}\n[{show.wanted(q)}] hint({q.id!r}) gives hints "
-                f"one by one, answer({q.id!r}) the worked answer"
-            )
-        text = f"{show.ask_text(q, s.facts)}\n{self.verdict}"
-        return f"{text}\n{show.answer_text(q, s.facts)}" if s.mode == "instructor" else text
+        else:
+            lines += [str(v), *([show.answer_text(q, s.facts)] if s.mode == "instructor" else ())]
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         s = self.session
@@ -73,14 +74,14 @@ class Folded:
         return f"{self.title}\n{self.text}" if self.opened else f"{self.title}: folded"
 
     def _repr_html_(self) -> str:
-        return show.block(
-            show.parts().fold(
-                self.title,
-                self.html,
-                "scl-work",
-                self.opened,
-            )
+        fold = show.part(
+            "fold",
+            self.title,
+            self.html,
+            "scl-work",
+            self.opened,
         )
+        return show.block(fold)
 
 
 @dataclass(eq=False)
@@ -94,6 +95,15 @@ class Said:
 
     def _repr_html_(self) -> str:
         return show.block(show.markdown(self.text))
+
+
+def _html_of(part) -> str:
+    """A picture, a table or anything that shows itself."""
+    if hasattr(part, "figure"):
+        return part.figure()
+    if hasattr(part, "_repr_html_"):
+        return part._repr_html_()
+    return f"<pre>{show.escape(repr(part))}</pre>"
 
 
 @dataclass
@@ -162,10 +172,8 @@ class Session:
         if verdict.status not in (OPEN, "unreadable"):
             tries = self.log.setdefault(q.id, [])
             self.at[q.id] = self.minutes()
-            if not tries or (repr(tries[-1].answer), tries[-1].hits) != (
-                repr(verdict.answer),
-                verdict.hits,
-            ):
+            said = [(repr(v.answer), v.hits) for v in (*tries[-1:], verdict)]
+            if said[0] != said[-1] or not tries:
                 tries.append(verdict)
             if verdict.right:
                 self.spent.setdefault(q.id, self.hints.get(q.id, 0))
@@ -199,51 +207,45 @@ class Session:
             return None
         q = self.walkthrough.question(ident)
         html, text = [], []
-        for part in filter(lambda p: p is not None, parts):
-            html.append(self._html_of(part))
-            text.append(fill_text(part, self.facts) if isinstance(part, str) else repr(part))
+        for part in parts:
+            if isinstance(part, str):
+                text.append(fill_text(part, self.facts))
+                html.append(show.markdown(text[-1]))
+            elif part is not None:
+                text.append(repr(part))
+                html.append(_html_of(part))
         if q.takeaway:
             take = fill_text(q.takeaway, self.facts)
             html.append(
                 f'<div class="scl-take"><p><strong>Takeaway</strong></p>{show.markdown(take)}</div>'
             )
             text.append(f"Takeaway: {take}")
-        tries = self.log.get(ident, ())
         return Folded(
             title,
             "".join(html),
             "\n".join(text),
-            self.mode == "instructor" or any(v.right for v in tries),
+            self.mode == "instructor" or any(v.right for v in self.log.get(ident, ())),
         )
 
-    def scorecard(self):
+    def scorecard(self) -> Scorecard:
         """Points by axis of the rubric, the level they amount to, and what to do again."""
-        return scorecard(self)
+        return Scorecard(self)
 
     # ------------------------------------------------------------ inside
-    def _html_of(self, part) -> str:
-        if isinstance(part, str):
-            return show.markdown(fill_text(part, self.facts))
-        if hasattr(part, "figure"):
-            return part.figure()
-        if hasattr(part, "_repr_html_"):
-            return part._repr_html_()
-        return f"<pre>{show.escape(repr(part))}</pre>"
-
     def last(self, ident: str) -> Verdict | None:
         """The best verdict so far, the latest of equals; None where nothing was answered."""
-        tries = self.log.get(ident)
-        return max(reversed(tries), key=lambda v: v.credit) if tries else None
+        tries = reversed(self.log.get(ident, ()))
+        return max(tries, key=attrgetter("credit"), default=None)
 
     def credit(self, ident: str) -> float:
         """What a question earned: the best answer, less for each try before it and each hint."""
-        tries = self.log.get(ident)
-        if not tries:
+        credits = [v.credit for v in self.log.get(ident, ())]
+        best = max(credits, default=0.0)
+        if not best:
             return 0.0
-        best = max(v.credit for v in tries)
-        before = next(i for i, v in enumerate(tries) if v.credit == best)
-        lost = TRY_COST * before + HINT_COST * self.spent.get(ident, self.hints.get(ident, 0))
-        return max(best * LEAST, best - lost) if best else 0.0
+        hints = self.spent.get(ident, self.hints.get(ident, 0))
+        lost = COSTS["try"] * credits.index(best) + COSTS["hint"] * hints
+        return max(best * COSTS["least"], best - lost)
 
     def minutes(self) -> float:
         """Minutes since the session began."""

@@ -14,43 +14,36 @@ from markupsafe import Markup
 from scantling import assess
 
 from .answers import right_answer, shown_answer
-from .question import OPEN, Choice, Explain, Number, Plan, Question, value_of
+from .question import BAD, OPEN, Choice, Explain, Number, Plan, Question, value_of
 from .rubric import LEVELS, rubric
 from .texts import fill_text
 from .typed import DIMENSIONS, FACTORS, confusions, dimension, factors
 
 HERE = Path(__file__).parent
-_SIGN = {
-    "right": "✓",
-    "slip": "✗",
-    "near": "≈",
-    "wrong": "✗",
-    "unreadable": "?",
-    "open": "…",
-}
-_NAME = {
-    "right": "Right",
-    "slip": "A usual slip",
-    "near": "Nearly",
-    "wrong": "Not yet",
-    "unreadable": "Not readable",
-    "open": "Open",
+# sign and name of what a verdict says
+_STATUS = {
+    "right": ("✓", "Right"),
+    "slip": ("✗", "A usual slip"),
+    "near": ("≈", "Nearly"),
+    "wrong": ("✗", "Not yet"),
+    "unreadable": ("?", "Not readable"),
 }
 
 
 @cache
-def parts():
-    """The macros of walkthrough.j2: each gives one part of a page as markup."""
+def _macros():
     from jinja2 import Environment, FileSystemLoader
 
-    return (
-        Environment(
-            loader=FileSystemLoader(HERE),
-            autoescape=True,
-        )
-        .get_template("walkthrough.j2")
-        .module
+    folder = Environment(
+        loader=FileSystemLoader(HERE),
+        autoescape=True,
     )
+    return folder.get_template("walkthrough.j2").module
+
+
+def part(name: str, *given, **more) -> str:
+    """One part of a page as markup, by its macro in walkthrough.j2."""
+    return str(getattr(_macros(), name)(*given, **more))
 
 
 def markdown(text: str) -> str:
@@ -60,9 +53,14 @@ def markdown(text: str) -> str:
     return mistune.create_markdown(plugins=["table"])(text).strip()
 
 
-def block(inside: str, kind: str = "") -> str:
+def told(text: str, facts) -> str:
+    """A text of a question as HTML, with its numbers."""
+    return markdown(fill_text(text, facts))
+
+
+def block(inside: str) -> str:
     """A piece of a walkthrough with its look."""
-    return str(parts().block(inside, kind))
+    return f'<div class="scl">{inside}</div>'
 
 
 def style() -> str:
@@ -71,16 +69,14 @@ def style() -> str:
 
 # ---------------------------------------------------------------- plain text
 def verdict_text(v) -> str:
-    if v.status == OPEN:
-        return f"{v.question.id}: open"
-    return f"{v.question.id}: {_NAME[v.status].lower()}. {v.says}".rstrip()
+    said = "open" if v.status == OPEN else f"{_STATUS[v.status][1].lower()}. {v.says}"
+    return f"{v.question.id}: {said}".rstrip()
 
 
 def ask_text(q: Question, facts) -> str:
-    lines = [fill_text(q.ask, facts)]
-    if isinstance(q, Choice):
-        lines += [f"  {o.key}  {fill_text(o.text, facts)}" for o in q.options]
-    return "\n".join(lines)
+    options = q.options if isinstance(q, Choice) else ()
+    lines = (f"  {o.key}  {fill_text(o.text, facts)}" for o in options)
+    return "\n".join([fill_text(q.ask, facts), *lines])
 
 
 def answer_text(q: Question, facts) -> str:
@@ -91,27 +87,22 @@ def answer_text(q: Question, facts) -> str:
 def verdict_part(v) -> str:
     if v.status == OPEN:
         return f'<div class="scl-verdict"><p>{escape(v.says)}</p></div>' if v.says else ""
-    said = markdown(v.says) if v.says else ""
     points = points_part(v.question, v.facts, v.hits) if isinstance(v.question, Explain) else ""
-    return str(
-        parts().verdict(
-            v.status,
-            _SIGN[v.status],
-            _NAME[v.status],
-            given(v),
-            said,
-            points,
-        )
+    return part(
+        "verdict",
+        v.status,
+        *_STATUS[v.status],
+        given(v),
+        markdown(v.says),
+        points,
     )
 
 
 def given(v) -> str:
-    if v.status == "unreadable":
+    """The answer that was given, as people read it."""
+    if v.status == BAD:
         return str(v.answer)[:200]
-    try:
-        return shown_answer(v.question, v.answer, v.facts)
-    except (ValueError, TypeError, AttributeError):
-        return str(v.answer)[:200]
+    return shown_answer(v.question, v.answer, v.facts)
 
 
 def points_part(
@@ -121,24 +112,22 @@ def points_part(
 ) -> str:
     """The points of a strong answer, those found marked; the words decide nothing, the reader
     does."""
-    found = hits or [False] * len(q.points)
-    return _marked(
-        ("✓" if hit else "○", fill_text(p.says, facts)) for p, hit in zip(q.points, found)
-    )
+    items = ((hit, p.says) for p, hit in zip(q.points, hits))
+    return _marked(facts, (("✓" if hit else "○", says) for hit, says in items))
 
 
-def _marked(items) -> str:
-    """A list of (mark, markdown)."""
-    return str(parts().marked([(key, _inline(text)) for key, text in items]))
+def options_part(options, facts) -> str:
+    return _marked(facts, ((o.key, o.text) for o in options))
 
 
-def _inline(text: str) -> str:
-    out = markdown(text)
-    return (
-        out[3:-4]
-        if out.startswith("<p>") and out.endswith("</p>") and out.count("<p>") == 1
-        else out
-    )
+def _marked(facts, items) -> str:
+    """A list of (mark, text)."""
+    return part("marked", [(key, _inline(text, facts)) for key, text in items])
+
+
+def _inline(text: str, facts) -> str:
+    out = told(text, facts)
+    return out[3:-4] if out.startswith("<p>") and out.find("</p>") == len(out) - 4 else out
 
 
 def hints_part(
@@ -149,9 +138,7 @@ def hints_part(
     """Three hints, each folded inside the one before, so that they are opened one at a time."""
     inside = ""
     for i, hint in reversed([*enumerate(q.hints, 1)]):
-        inside = str(
-            parts().fold(f"Hint {i}", markdown(fill_text(hint, facts)) + inside, opened=i <= opened)
-        )
+        inside = part("fold", f"Hint {i}", told(hint, facts) + inside, opened=i <= opened)
     return inside
 
 
@@ -161,46 +148,44 @@ def answer_part(
     opened: bool = False,
 ) -> str:
     """The worked answer, folded."""
-    value = shown_answer(q, right_answer(q, facts), facts)
+    right = right_answer(q, facts)
+    value = escape(shown_answer(q, right, facts))
+    head = f"<p><strong>{value}</strong></p>"
     if isinstance(q, Choice):
-        right = q.right(facts)
         head = options_part([o for o in q.options if o.key in right], facts)
     elif isinstance(q, Explain):
-        head = points_part(q, facts, (True,) * len(q.points)) + f"<p><em>{escape(value)}</em></p>"
-    else:
-        head = f"<p><strong>{escape(value)}</strong></p>"
-    worked = markdown(fill_text(q.worked, facts))
-    return str(
-        parts().fold(
-            "Worked answer",
-            head + worked,
-            "scl-answer",
-            opened,
-        )
+        head = points_part(q, facts, [True] * len(q.points)) + f"<p><em>{value}</em></p>"
+    return part(
+        "fold",
+        "Worked answer",
+        head + told(q.worked, facts),
+        "scl-answer",
+        opened,
     )
 
 
 def slips_part(q: Question, facts) -> str:
     """What a teacher listens for: the usual wrong answers, each with what to say to it; plans say
     theirs with the numbers of the plan that was tried."""
+    rows = []
     if isinstance(q, Number):
-        rows = [
-            (shown_answer(q, s.amount(facts) / q.scale, facts), fill_text(s.says, facts))
-            for s in q.slips
-        ]
+        amounts = (s.amount(facts) / q.scale for s in q.slips)
+        rows = [(shown_answer(q, n, facts), s.says) for s, n in zip(q.slips, amounts)]
     elif isinstance(q, Choice):
         right = q.right(facts)
-        rows = [
-            (o.key, fill_text(o.says, facts)) for o in q.options if o.key not in right and o.says
-        ]
+        rows = [(o.key, o.says) for o in q.options if o.key not in right and o.says]
     elif isinstance(q, Plan):
-        rows = [(shown_answer(q, dict(s.example), facts), "") for s in q.slips]
-    else:
-        return ""
+        rows = [(shown_answer(q, s.example, facts), "") for s in q.slips]
     if not rows:
         return ""
-    table = parts().table((), [(value, Markup(_inline(says))) for value, says in rows], (0, 1))
-    return str(parts().fold("Usual slips", table, "scl-slips"))
+    cells = [(value, Markup(_inline(says, facts))) for value, says in rows]
+    table = part(
+        "table",
+        (),
+        cells,
+        (0, 1),
+    )
+    return part("fold", "Usual slips", table, "scl-slips")
 
 
 def ask_part(
@@ -209,21 +194,15 @@ def ask_part(
     options: bool = True,
 ) -> str:
     """The question itself, with its options unless they stand elsewhere."""
-    axis = rubric()[0][q.axis]
-    asked = str(
-        parts().head(
-            axis.name,
-            q.level,
-            f"{q.minutes:g}",
-            q.id,
-        )
-    ) + markdown(fill_text(q.ask, facts))
-    with_options = options and isinstance(q, Choice)
-    return asked + options_part(q.options, facts) if with_options else asked
-
-
-def options_part(options, facts) -> str:
-    return _marked((o.key, fill_text(o.text, facts)) for o in options)
+    head = part(
+        "head",
+        rubric()[0][q.axis].name,
+        q.level,
+        f"{q.minutes:g}",
+        q.id,
+    )
+    listed = options_part(q.options, facts) if options and isinstance(q, Choice) else ""
+    return head + told(q.ask, facts) + listed
 
 
 def wanted(q: Question) -> str:
@@ -250,18 +229,16 @@ def card(
     """A question with whatever was answered; hints and worked answer folded (open for an
     instructor, left out in a blank)."""
     inside = ask_part(q, facts)
-    answered = verdict is not None and verdict.status != OPEN
     if mode == "blank":
-        if answered:
+        if verdict.status != OPEN:
             noted = f"<p>Noted: {escape(given(verdict))}</p>"
             inside += f'<div class="scl-verdict">{noted}</div>'
-        return block(parts().card(inside))
-    if verdict is not None:
-        inside += verdict_part(verdict)
-    inside += hints_part(q, facts, opened) + answer_part(q, facts, mode == "instructor")
-    if mode == "instructor":
-        return block(parts().card(inside + slips_part(q, facts)))
-    return block(parts().card(inside, _key(q, facts)))
+        return part("card", inside)
+    teaching = mode == "instructor"
+    inside += verdict_part(verdict) + hints_part(q, facts, opened) + answer_part(q, facts, teaching)
+    if teaching:
+        return part("card", inside + slips_part(q, facts))
+    return part("card", inside, _key(q, facts))
 
 
 def _key(q: Question, facts) -> str:
@@ -276,6 +253,7 @@ def _key(q: Question, facts) -> str:
         "hints": len(q.hints),
     }
     if isinstance(q, Number):
+        right = right_answer(q, facts)
         data |= {
             "unit": q.unit,
             "units": factors(q.unit),
@@ -284,13 +262,13 @@ def _key(q: Question, facts) -> str:
             "dimensions": DIMENSIONS,
             "asked": dimension(q.unit),
             "within": q.within,
-            "right": float(value_of(q.expected, facts)) / q.scale,
-            "shown": shown_answer(q, right_answer(q, facts), facts),
+            "right": right,
+            "shown": shown_answer(q, right, facts),
             "slips": [
                 {
                     "value": s.amount(facts) / q.scale,
                     "within": s.within,
-                    "says": markdown(fill_text(s.says, facts)),
+                    "says": told(s.says, facts),
                 }
                 for s in q.slips
             ],
@@ -300,20 +278,12 @@ def _key(q: Question, facts) -> str:
         data |= {
             "several": q.several,
             "right": sorted(right) if q.several else right,
-            "says": {o.key: markdown(fill_text(o.says, facts)) for o in q.options},
+            "says": {o.key: told(o.says, facts) for o in q.options},
         }
     elif isinstance(q, Plan):
         data |= plan_table(q, facts)
     elif isinstance(q, Explain):
-        data |= {
-            "points": [
-                {
-                    "says": _inline(fill_text(p.says, facts)),
-                    "words": list(p.words),
-                }
-                for p in q.points
-            ]
-        }
+        data["points"] = [{"says": _inline(p.says, facts), "words": p.words} for p in q.points]
     return packed(data)
 
 
@@ -349,5 +319,5 @@ def plan_table(q: Plan, facts) -> dict:
 
 
 def mark(v) -> str:
-    """One sign for a verdict, for tables."""
-    return "·" if v is None or v.status == OPEN else _SIGN[v.status]
+    """One sign for the best verdict of a question, for tables."""
+    return _STATUS[v.status][0] if v else "·"

@@ -30,20 +30,12 @@ _MONEY = {
     for p, size in ({"": 1.0} | _PREFIX).items()
     for d in ("$", "usd", "dollars", "dollar")
 }
-_FAMILIES = (
-    _TIME,
-    _BYTES,
-    _RATES,
-    _MONEY,
-    {
-        "%": 1.0,
-        "percent": 1.0,
-        "pct": 1.0,
-    },
-    _PREFIX,
-)
+_SHARE = dict.fromkeys(("%", "percent", "pct"), 1.0)
+_FAMILIES = (_TIME, _BYTES, _RATES, _MONEY, _SHARE, _PREFIX)
 _NEAR = 1.05
+_SIGNS = str.maketrans(dict(zip("x×·÷−^_", ("*", "*", "*", "/", "-", "**", ""))))
 _SUM = re.compile(r"(?:[\d.,_'’\s()eE+\-*/×·÷^−]|(?<=\d)\s*x\s*(?=\d))+")
+_SUM_WITHOUT_E = re.compile(r"[\d.,_\s()+\-*/×·÷^−]+")
 _TERM = re.compile(r"\d(?:[\d.,_'’]*\d)?")
 _OPERATORS = {
     ast.Add: operator.add,
@@ -146,24 +138,14 @@ def read_number(text, unit: str = "") -> float:
         raise ValueError("a number is wanted")
     if hasattr(text, "__float__") and not isinstance(text, str):
         return _finite(float(text))
-    typed = (
-        re.sub(
-            "[\u00a0\u2009\u202f]",
-            " ",
-            str(text),
-        )
-        .strip()
-        .lstrip("~≈$ ")
-    )
-    if not (found := _SUM.match(typed)):
-        raise ValueError(f"{str(text).strip()[:40]!r} is not a number")
-    value, rest = _leading(found[0]), typed[found.end() :]
-    if value is None:  # the e of an exponent that is none: "5 exabytes"
-        found = re.match(r"[\d.,_\s()+\-*/×·÷^−]+", typed)
-        value, rest = (_leading(found[0]), typed[found.end() :]) if found else (None, "")
+    typed = re.sub("[\u00a0\u2009\u202f]", " ", str(text)).strip().lstrip("~≈$ ")
+    # the second for an e that is none of an exponent: "5 exabytes"
+    leads = filter(None, (form.match(typed) for form in (_SUM, _SUM_WITHOUT_E)))
+    values = ((_leading(lead[0]), lead.end()) for lead in leads)
+    value, end = next((pair for pair in values if pair[0] is not None), (None, 0))
     if value is None:
         raise ValueError(f"{str(text).strip()[:40]!r} is not a number")
-    rest = rest.replace(" ", "").rstrip(".")
+    rest = typed[end:].replace(" ", "").rstrip(".")
     known = factors(unit)
     factor = 1.0 if not rest else known.get(rest, known.get(rest.lower()))
     if factor is None:
@@ -179,26 +161,8 @@ def _finite(value: float) -> float:
 
 def _leading(text: str) -> float | None:
     """The value of a number or a sum of numbers; None where it is neither."""
-    plain = (
-        _TERM.sub(
-            lambda m: digits(m[0]) or m[0],
-            re.sub(
-                r"(?<=\d) (?=\d{3}(?!\d))",
-                "",
-                text,
-            ),
-        )
-        .replace("x", "*")
-        .translate(
-            str.maketrans(
-                "×·÷−",
-                "**/-",
-                "_",
-            )
-        )
-        .replace("^", "**")
-        .strip()
-    )
+    joined = re.sub(r"(?<=\d) (?=\d{3}(?!\d))", "", text)
+    plain = _TERM.sub(lambda m: digits(m[0]) or m[0], joined).translate(_SIGNS).strip()
     try:
         return worth(ast.parse(plain, mode="eval").body, constant=float)
     except (SyntaxError, ValueError, ArithmeticError, RecursionError, KeyError, TypeError):
@@ -241,24 +205,19 @@ def read_keys(answer, options) -> list[str] | None:
     """The keys of options that somebody named: "b", "(B)", "a, c", "a and c", "ac", ["a", "c"], or
     an option's own words; None where they are none."""
     if not isinstance(answer, str):
-        parts = (
-            [read_keys(a, options) for a in answer]
-            if isinstance(answer, Iterable) and not isinstance(answer, bytes)
-            else [None]
-        )
-        return None if any(p is None for p in parts) else [k for p in parts for k in p]
+        several = isinstance(answer, Iterable) and not isinstance(answer, bytes)
+        parts = [read_keys(a, options) for a in answer] if several else [None]
+        return None if None in parts else sum(parts, [])
     keys, text = [o.key for o in options], answer.strip().lower()
     for o in options:
         if text == o.text.strip().lower() or re.match(
             rf"\(?{re.escape(o.key)}\s*[).:]\s+\S\S", text
         ):
             return [o.key]
-    words = [
-        w for w in re.findall(r"[^\s,;.()+&/'\"]+", text) if w not in ("and", "option", "answer")
-    ]
-    if len(words) == 1 and all(c in keys for c in words[0]):
+    words = re.findall(r"[^\s,;.()+&/'\"]+", re.sub(r"\b(and|option|answer)\b", " ", text))
+    if len(words) == 1 and {*words[0]} <= {*keys}:
         words = list(words[0])
-    return words if words and all(w in keys for w in words) else None
+    return words if words and {*words} <= {*keys} else None
 
 
 # ---------------------------------------------------------------- plans
@@ -266,14 +225,9 @@ def read_plan(answer, names: Lines) -> dict | None:
     """A plan as it is typed: "tp 8, pp 16", "tp=8 pp=16", "TP8 PP16", a mapping, or as many numbers
     as there are names to set; None for anything else."""
     if isinstance(answer, str):
+        named = r"([a-z_]+)['\"]?(?:\s*[:=]\s*|\s+|(?=\d))([a-z0-9_]+)"
         bare = re.fullmatch(r"[\d\s,;x×·*/()]+", answer.strip())
-        answer = (
-            re.findall(r"\d+", answer)
-            if bare
-            else dict(
-                re.findall(r"([a-z_]+)['\"]?(?:\s*[:=]\s*|\s+|(?=\d))([a-z0-9_]+)", answer.lower())
-            )
-        )
+        answer = re.findall(r"\d+", answer) if bare else dict(re.findall(named, answer.lower()))
     if isinstance(answer, list | tuple) and len(answer) == len(names):
         answer = dict(zip(names, answer))
     return {str(k): _whole(v) for k, v in answer.items()} if isinstance(answer, Mapping) else None

@@ -387,16 +387,16 @@ def test_a_design_can_be_saved_loaded_and_pasted(desk, tmp_path):
     file = next(p for p in desk.panels if p.title == "File and report")
     desk.tabs.selected_index = desk.panels.index(file)
     file.path.value = str(tmp_path / "mine.yaml")
-    file._try(file._save)
+    file.pressed(file._save)
     assert Design.read(tmp_path / "mine.yaml") == desk.design
     desk.form.send_change("cluster.devices", 8192)
-    file._try(file._load)
+    file.pressed(file._load)
     assert desk.design.cluster.devices == 16384
     file.text.value = desk.design.change({"cluster.devices": 1024}).to_yaml()
-    file._try(file._use)
+    file.pressed(file._use)
     assert desk.design.cluster.devices == 1024
     file.text.value = "model: [what"
-    file._try(file._use)
+    file.pressed(file._use)
     assert "alert" in file.say.value
     assert desk.design.cluster.devices == 1024
 

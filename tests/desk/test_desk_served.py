@@ -30,7 +30,7 @@ def _given(markup: str) -> tuple[str, bytes]:
 
 
 def test_a_design_is_saved_to_the_visitor(panel, tmp_path):
-    panel._try(panel._save)
+    panel.pressed(panel._save)
     name, content = _given(panel.say.value)
     assert name.endswith(".yaml")
     assert Design.from_yaml(content.decode()) == panel.session.now.design
@@ -56,7 +56,7 @@ def test_a_path_that_a_visitor_types_is_not_opened(panel, line, monkeypatch):
     key = line.partition(":")[0]
     panel.text.value = re.sub(rf"(?m)^{key}:.*\n?", "", text) + line + "\n"
     monkeypatch.setattr("scantling.base.files.read_bytes", opened)
-    panel._try(panel._use)
+    panel.pressed(panel._use)
     assert "this page opens no file" in panel.say.value
 
 
@@ -64,8 +64,8 @@ def test_a_visitor_loads_a_file_of_their_own_and_none_of_the_server(panel, tmp_p
     there = tmp_path / "there.yaml"
     there.write_text(panel.session.now.design.change({"cluster.devices": 8192}).to_yaml())
     panel.path.value = str(there)
-    panel._try(panel._load)
+    panel.pressed(panel._load)
     assert panel.session.now.design.cluster.devices == 16384
     panel.path.value = there.read_text()  # what the page sends of a chosen file
-    panel._try(panel._load)
+    panel.pressed(panel._load)
     assert panel.session.now.design.cluster.devices == 8192

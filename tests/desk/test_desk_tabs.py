@@ -130,8 +130,8 @@ def test_every_picture_has_words_a_title_and_a_name_for_its_file(desk, title):
 
 def test_amounts_of_the_two_main_pictures_open(desk):
     for key, picture in (
-        (desk._memory_key, "memory_by_stage"),
-        (desk._step_key, "step_breakdown_s"),
+        (desk._keys[0], "memory_by_stage"),
+        (desk._keys[1], "step_breakdown_s"),
     ):
         assert isinstance(key, legend.Key)
         key.ask(key.entries[0]["key"], 0)

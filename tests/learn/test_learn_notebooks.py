@@ -192,8 +192,6 @@ def test_givens_are_what_the_facts_say(path):
 
 @each_book
 def test_the_notebook_asks_every_question_once_and_carries_no_output(path):
-    from scantling_widgets import walkthroughs
-
     cells, about = book(path)["cells"], book(path)["metadata"]["scantling"]
     w = learn.walkthrough(about["walkthrough"])
     assert path.stem == f"{w.number}_{w.name}"
@@ -216,7 +214,11 @@ def test_the_notebook_asks_every_question_once_and_carries_no_output(path):
         and "check(" in "".join(c["source"])
         and "walk.check" not in "".join(c["source"])
     )
-    assert walkthroughs.clean(path)
+    assert all(
+        not c.get("outputs") and c.get("execution_count") is None
+        for c in cells
+        if c["cell_type"] == "code"
+    )
 
 
 @each_book

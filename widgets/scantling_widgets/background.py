@@ -28,12 +28,8 @@ class Job(Box):
     ):
         super().__init__(cls="sd-line-of")
         self._cancelled = threading.Event()
-        self.button = Button(name, self.run)
-        self.count = Part(
-            cls="sd-count",
-            role="status",
-        )
-        self.stop = Button("Cancel", self._cancelled.set)
+        self.button, self.stop = Button(name, self.run), Button("Cancel", self._cancelled.set)
+        self.count = Part(cls="sd-count", role="status")
         self.stop.hidden = True
         self.children = (self.button, self.count, self.stop)
         self._start, self._on_step, self._on_end, self.waits = start, on_step, on_end, waits

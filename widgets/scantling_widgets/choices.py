@@ -48,10 +48,13 @@ def decades(low: float, high: float) -> list[float]:
     ]
 
 
-def ladder(about: Mapping) -> list:
-    """The values of a control: listed, or by the ends of decades or octaves."""
+def ladder(about: Mapping, node: int = 1) -> list:
+    """The values of a control: listed, by the ends of decades or octaves, or whole `node`s up to
+    a number of devices."""
     if "steps" in about:
         return about["steps"]
+    if "nodes" in about:
+        return octaves(node, about["nodes"], node)
     return decades(*about["decades"]) if "decades" in about else octaves(*about["octaves"])
 
 

@@ -25,6 +25,7 @@ from .words import band, show
 
 _REFER, _LETS_GO = "Set reference", "Clear reference"
 _FIRST = "Move an input or take a suggestion: what it does, and what then takes most, is said here."
+_FIGURES = (charts.memory, charts.step)
 _IDLE_S = 1.5  # without a change, until moves are tried
 
 
@@ -53,60 +54,30 @@ class Desk:
         self.form = Form(self._moved, self._asked)
         # {field: {value: why the design cannot take it}}, for the design in _reasons_of
         self._reasons, self._reasons_of = {}, None
+        self._explain = partial(headline.explanation, self.session)
         self.strip = legend.Strip(self._explain)
         self._line = theme.text(cls="sd-line-host")
         self._error = theme.text(cls="sd-fault-host")
-        self._dismiss, self._fix = (
-            Button(
-                name,
-                partial(self._do, act),
-                cls=cls,
-            )
-            for name, act, cls in (
-                ("Dismiss", self._forget, ""),
-                ("Apply fix", self._apply_fix, "sd-fix"),
-            )
+        self._dismiss = self._button("Dismiss", self._forget)
+        self._fix = self._button(
+            "Apply fix",
+            self._apply_fix,
+            cls="sd-fix",
         )
         self._tabs()
-        fault = box(
-            "sd-line-of",
-            self._error,
-            self._dismiss,
-        )
-        line = box(
-            "sd-line-of sd-said",
-            self._line,
-            self._fix,
-        )
         self._story = theme.text(cls="sd-story")
         self._moves, self._timer = box("sd-line-of sd-moves"), None
-        told = box(
-            "sd-line-of sd-tale",
-            self._story,
-            self._moves,
-        )
         right = box(
             "sd-right",
-            fault,
+            box("sd-line-of", self._error, self._dismiss),
             self.strip,
-            line,
-            told,
-            self._pictures(),
+            box("sd-line-of sd-said", self._line, self._fix),
+            box("sd-line-of sd-tale", self._story, self._moves),
+            self._pair(),
             self.tabs,
         )
-        body = box(
-            "sd-body",
-            box("sd-left", self.form),
-            right,
-        )
-        self.page = Page(
-            box(
-                "sd-desk",
-                self._head(),
-                body,
-            ),
-            self._greeted,
-        )
+        body = box("sd-body", box("sd-left", self.form), right)
+        self.page = Page(box("sd-desk", self._head(), body), self._greeted)
         self.view = View(self.page)
         self.session.watch(self._draw)
         self._draw(self.session)
@@ -147,49 +118,45 @@ class Desk:
         return self.session.now.result
 
     # ------------------------------------------------------------ parts
+    def _button(
+        self,
+        name: str,
+        act,
+        tip: str = "",
+        cls: str = "",
+    ) -> Button:
+        return Button(
+            name,
+            partial(self._do, act),
+            tip,
+            cls,
+        )
+
     def _head(self) -> Part:
         self._title = theme.text(cls="sd-title-host")
         session = self.session
-        self._buttons = {
-            name: Button(
-                name,
-                partial(self._do, act),
-                tip,
-            )
-            for name, act, tip in (
-                ("Undo", session.undo, "Take the last change back"),
-                ("Redo", session.redo, "Do the change again"),
-                ("Reset", session.reset, "Back to the design the desk opened with"),
-                (_REFER, session.refer, "Compare the next designs with this one"),
-            )
-        }
+        self._buttons = [
+            self._button("Undo", session.undo, "Take the last change back"),
+            self._button("Redo", session.redo, "Do the change again"),
+            self._button("Reset", session.reset, "Back to the design the desk opened with"),
+            self._button(_REFER, session.refer, "Compare the next designs with this one"),
+        ]
         self._link = Link()
         return box(
             "sd-head",
             self._title,
-            *self._buttons.values(),
+            *self._buttons,
             self._link,
         )
 
-    def _pictures(self) -> Part:
-        self.memory, self.step = charts.memory.live(), charts.step.live()
-        self._memory_key, self._step_key = legend.Key(self._explain), legend.Key(self._explain)
-        self._memory_card, self._step_card = (
-            theme.card(
-                figure.title,
-                picture,
-                key,
-            )
-            for figure, picture, key in (
-                (charts.memory, self.memory, self._memory_key),
-                (charts.step, self.step, self._step_key),
-            )
-        )
-        return box(
-            "sd-pair",
-            self._memory_card,
-            self._step_card,
-        )
+    def _pair(self) -> Part:
+        self._pictures = self.memory, self.step = [figure.live() for figure in _FIGURES]
+        self._keys = [legend.Key(self._explain) for _ in _FIGURES]
+        self._cards = [
+            theme.card(figure.title, *parts)
+            for figure, *parts in zip(_FIGURES, self._pictures, self._keys)
+        ]
+        return box("sd-pair", *self._cards)
 
     def _tabs(self) -> None:
         self.panels = panels(self.session, self.choose)
@@ -207,7 +174,7 @@ class Desk:
             with self.session.lock:
                 action()
         except DesignError as error:
-            self.session.refuse(error.field, str(error))
+            self.session.refuse(error)
         except Exception as error:
             self.session.report(error)
             self._show_fault()
@@ -230,12 +197,7 @@ class Desk:
                     value,
                 )
             except DesignError as error:
-                self.session.refuse(
-                    error.field,
-                    str(error),
-                    field,
-                    tried=value,
-                )
+                self.session.refuse(error, field, tried=value)
                 return
             if fields:
                 self.session.change(
@@ -272,56 +234,14 @@ class Desk:
         self.session.dismiss()
         self._show_fault()
 
-    def _explain(
-        self,
-        key,
-        facts=None,
-    ):
-        return headline.explanation(
-            key,
-            self.session,
-            facts or None,
-        )
-
     # ------------------------------------------------------------ what is shown
     def _draw(self, session) -> None:
         now, reference = session.now, session.reference and session.reference.given
-        given = now.given
-        self.strip.show(headline.cards(given, reference))
-        reference = reference if reference and reference.get("plan") else None
-        if not given.get("plan"):
-            fixes = [headline.fix_text(fix) for fix in given.get("nearest_fixes") or []]
-            help_ = charts.step.empty + (" What would help:" if fixes else "")
-            limits = [charts.memory.empty, *map(str, given.get("limits") or [])]
-            for picture, key, text in (
-                (self.memory, self._memory_key, limits),
-                (self.step, self._step_key, [help_, *fixes]),
-            ):
-                picture.empty = "\n• ".join(text)
-                picture.update({name: {} for name in picture.data}, picture.empty)
-                key.show([])
-            self._memory_card.note = self._step_card.note = ""
+        self.strip.show(headline.cards(now.given, reference))
+        if now.given.get("plan"):
+            self._show_pictures(reference if reference and reference.get("plan") else None)
         else:
-            charts.memory.show(
-                self.memory,
-                given,
-                reference=reference,
-            )
-            charts.step.show(
-                self.step,
-                given,
-                reference=reference,
-            )
-            self._step_key.show(legend.step(given))
-            ends = band(
-                "step_s",
-                given["step_s_low"],
-                given["step_s_high"],
-            )
-            self._step_card.note = f"bar: {ends}, 80 % prediction interval"
-            worst = charts.fullest(given)
-            self._memory_key.show(legend.memory(worst), worst)
-            self._memory_card.note = f"legend shows stage {worst['stage']} (peak)"
+            self._show_reasons()
         self._show_line()
         if not session.moving:
             self._tell()
@@ -335,6 +255,37 @@ class Desk:
             self._show_tab()
         self._show_fault()
         self._keep()
+
+    def _show_pictures(self, reference) -> None:
+        given = self.session.now.given
+        worst, (memory, step) = charts.fullest(given), self._cards
+        for figure, picture in zip(_FIGURES, self._pictures):
+            figure.show(
+                picture,
+                given,
+                reference=reference,
+            )
+        self._keys[0].show(legend.memory(worst), worst)
+        self._keys[1].show(legend.step(given))
+        ends = band(
+            "step_s",
+            given["step_s_low"],
+            given["step_s_high"],
+        )
+        memory.note = f"legend shows stage {worst['stage']} (peak)"
+        step.note = f"bar: {ends}, 80 % prediction interval"
+
+    def _show_reasons(self) -> None:
+        """In place of the pictures: why there is no plan, and what would help."""
+        given = self.session.now.given
+        fixes = [headline.fix_text(fix) for fix in given.get("nearest_fixes") or []]
+        help_ = charts.step.empty + (" What would help:" if fixes else "")
+        texts = [charts.memory.empty, *map(str, given.get("limits") or [])], [help_, *fixes]
+        for picture, key, card, lines in zip(self._pictures, self._keys, self._cards, texts):
+            picture.empty = "\n• ".join(lines)
+            picture.update({name: {} for name in picture.data}, picture.empty)
+            key.show([])
+            card.note = ""
 
     def _show_title(self) -> None:
         session, now = self.session, self.session.now
@@ -354,7 +305,7 @@ class Desk:
             f'<div class="sd-title" role="heading" aria-level="2">'
             f"{theme.escape(title)}<small>{below}</small></div>"
         )
-        undo, redo, reset, refer = self._buttons.values()
+        undo, redo, reset, refer = self._buttons
         undo.disabled, redo.disabled = not session.can_undo, not session.can_redo
         reset.disabled = now.design == session.first.design and session.refusal is None
         refer.active = session.reference is not None
@@ -404,17 +355,14 @@ class Desk:
             moves = story.suggested(moment, found)
         except Exception as error:  # shown on the desk, which goes on
             self.session.report(error)
-            return self._show_fault()
-        self.offer_moves(moves)
+            self._show_fault()
+        else:
+            self.offer_moves(moves)
 
     def offer_moves(self, moves) -> None:
         """Put suggested moves (name, what comes of it, fields) below the sentence."""
         self._moves.children = [
-            Button(
-                f"{name}: {said}",
-                partial(self._do, partial(self.choose, fields)),
-                said,
-            )
+            self._button(f"{name}: {said}", partial(self.choose, fields), said)
             for name, said, fields in moves
         ]
 
@@ -434,14 +382,13 @@ class Desk:
         self._error.value = said if fault else ""
 
     def _keep(self) -> None:
-        if self._autosave is None:
-            return
         try:
-            self._autosave.parent.mkdir(
-                parents=True,
-                exist_ok=True,
-            )
-            self.session.now.design.write(self._autosave, force=True)
+            if self._autosave is not None:
+                self._autosave.parent.mkdir(
+                    parents=True,
+                    exist_ok=True,
+                )
+                self.session.now.design.write(self._autosave, force=True)
         except OSError:
             self._autosave = None  # a folder that cannot be written: go on without
 
@@ -453,27 +400,19 @@ def open_desk(design=None, **more) -> Desk:
     `lab` says so through the environment: SCANTLING_DESIGN is the file to open, SCANTLING_AUTOSAVE
     where the desk keeps its state.
     """
-    autosave = os.environ.get("SCANTLING_AUTOSAVE")
+    more["autosave"] = autosave = os.environ.get("SCANTLING_AUTOSAVE")
     if design is None and autosave and Path(autosave).is_file():
         try:
-            return Desk(
-                autosave,
-                autosave=autosave,
-                **more,
-            )
+            return Desk(autosave, **more)
         except DesignError:
             pass  # kept by another version of the kit: start from the file again
-    return Desk(
-        design or os.environ.get("SCANTLING_DESIGN") or None,
-        autosave=autosave,
-        **more,
-    )
+    return Desk(design or os.environ.get("SCANTLING_DESIGN"), **more)
 
 
 def _read(design):
     """A design, the path of its file, its link, or nothing for the example."""
-    if design is None:
-        return Design.read(resources.example())
     if isinstance(design, str) and link.holds(design):
         return link.read(design)
-    return Design.read(design) if isinstance(design, (str, os.PathLike)) else design
+    if design and not isinstance(design, (str, os.PathLike)):
+        return design
+    return Design.read(design or resources.example())

@@ -3,6 +3,7 @@ is compared with."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from scantling.advise.explanation import inputs
@@ -21,96 +22,62 @@ CARDS = tuple(map(tuple, _SAID["cards"]))
 _LIMITS = {row.figure: (row.field,) for row in CONSTRAINTS.values()} | _SAID["limits"]
 
 
+def over(given: Mapping) -> bool:
+    """Whether there is a plan, and no memory for it."""
+    return bool(given.get("memory_bytes")) and not fits(given)
+
+
 def cards(given: Mapping, reference: Mapping | None = None) -> list[dict]:
     """One item per headline number: value, unit, band or remark, difference from the reference."""
-    return [
-        _card(
-            *card,
-            given,
-            reference or {},
-        )
-        for card in CARDS
-    ]
+    out = []
+    for key, name, better in CARDS:
+        verdict = key == "verdict"
+        parts = _verdict(given) if verdict else _number(key, given)
+        item = dict(zip(("value", "unit", "note", "hint", "state"), parts))
+        out.append({"key": key, "label": name, **item})
+        if reference and not withheld(given, key) and not withheld(reference, key):
+            of = "memory_bytes.total" if verdict else key
+            out[-1]["delta"], out[-1]["sense"] = difference(
+                of,
+                at(given, of),
+                at(reference, of),
+                better,
+            )
+    return out
 
 
-def _card(
-    key,
-    name,
-    better,
-    given,
-    reference,
-) -> dict:
-    """One card, with its difference from the reference where there is one."""
-    verdict = key == "verdict"
-    own, of = (_verdict(given), "memory_bytes.total") if verdict else (_number(key, given), key)
-    item = {
-        "key": key,
-        "label": name,
-        **own,
-    }
-    both = not any(withheld(one, key) for one in (given, reference))
-    if reference and both:
-        better = False if verdict else better
-        sides = at(given, of), at(reference, of)
-        item["delta"], item["sense"] = difference(
-            of,
-            *sides,
-            better,
-        )
-    return item
-
-
-def _number(key: str, given) -> dict:
+def _number(key: str, given) -> tuple:
+    """Value, unit, remark, hint and state of a number."""
     if withheld(given, key):
-        return {
-            "value": "—",
-            "unit": "",
-            "note": "does not fit",
-            "hint": "",
-            "state": "bad",
-        }
-    number, unit = split(in_text(given, key))
+        return "—", "", "does not fit", "", "bad"
     missed = {row["field"] for row in given.get("missed") or ()}
-    return {
-        "value": number,
-        "unit": unit,
-        "note": _note(key, given),
-        "hint": "Open the formula of this number",
-        "state": "" if missed.isdisjoint(_LIMITS.get(key, ())) else "bad",
-    }
+    state = "" if missed.isdisjoint(_LIMITS.get(key, ())) else "bad"
+    hint = "Open the formula of this number"
+    return *split(in_text(given, key)), _note(key, given), hint, state
 
 
-def _verdict(given) -> dict:
-    note = ""
+def _verdict(given) -> tuple:
     word, state = _fits(given)
+    note = ""
     if given.get("memory_bytes"):
         used, usable = (in_text(given, f"memory_bytes.{key}") for key in ("total", "capacity"))
         short, unit = split(used)
         note = f"{short if unit == split(usable)[1] else used} of {usable}"
-    hint = "Open what decides the verdict"
-    return {
-        "value": word,
-        "unit": "",
-        "state": state,
-        "hint": hint,
-        "note": note,
-    }
+    return word, "", note, "Open what decides the verdict", state
 
 
 def _fits(given) -> tuple[str, str]:
     """The verdict in a word or two, and its state."""
     known = VERDICTS.get(given.get("verdict"))
-    word, state = (known.name, known.tone) if known else (str(given.get("verdict")), "")
-    if given.get("memory_bytes") and not fits(given):
+    if over(given):
         return "Does not fit", "bad"
-    if word == "Feasible":
-        if at(given, "plan.offload") not in (None, "none"):
-            return "Fits, offload", "warn"
-        starts = {str(limit).partition(":")[0] for limit in given.get("limits") or ()}
-        return next(
-            ((said, "warn") for key, said in _SAID["but"].items() if key in starts), (word, state)
-        )
-    return word, state
+    if known is None or known.name != "Feasible":
+        return (known.name, known.tone) if known else (str(given.get("verdict")), "")
+    if at(given, "plan.offload") not in (None, "none"):
+        return "Fits, offload", "warn"
+    starts = {limit.partition(":")[0] for limit in given.get("limits") or ()}
+    but = [said for key, said in _SAID["but"].items() if key in starts]
+    return (but[0], "warn") if but else (known.name, known.tone)
 
 
 def _note(key: str, given) -> str:
@@ -127,9 +94,10 @@ def _note(key: str, given) -> str:
 
 def _lacks(key: str, given) -> str:
     """What days and dollars lack, or the price that they are at."""
-    price = in_text(given, "cost.usd_per_device_hour")
-    if key == "cost_usd" and at(given, "cost.usd_per_device_hour") is not None:
-        return f"at {price}" + ("" if "/h" in price else "/device-h")
+    price = "cost.usd_per_device_hour"
+    if key == "cost_usd" and at(given, price) is not None:
+        said = in_text(given, price)
+        return f"at {said}" + ("" if "/h" in said else "/device-h")
     if given.get("days") is None:
         return "no tokens named"
     return "no price known" if key == "cost_usd" else ""
@@ -152,12 +120,11 @@ def difference(
         return "", ""
     if value == before:
         return "= reference", ""
-    sign = "+" if value > before else "−"
-    sense = "" if better is None else "better" if (value > before) == better else "worse"
-    text = show(key, abs(value - before))
+    more, text = value > before, show(key, abs(value - before))
+    sense = "" if better is None else "better" if more == better else "worse"
     if quantity(key).kind == "share":
         text = f"{split(text)[0]} points"  # of a percentage, not percent of it
-    return f"{sign}{text}", sense
+    return ("+" if more else "−") + text, sense
 
 
 def message(given: Mapping, refusal=None) -> tuple[str, str, str]:
@@ -165,24 +132,20 @@ def message(given: Mapping, refusal=None) -> tuple[str, str, str]:
     it is the library's text."""
     if refusal is not None:
         return "bad", "Input rejected;", f"showing the last valid design. {refusal.text}."
-    limits = [str(limit) for limit in given.get("limits") or ()]
-    first = limits[0] if limits else ""
-    if given.get("verdict") == "impossible":
-        why = "; ".join([given.get("error") or "", *limits[:2]]).strip("; ")
-        return "bad", "Impossible.", why
-    known = VERDICTS.get(given.get("verdict"))
+    first, *more = given.get("limits") or [""]
+    verdict, avoid, fixes = (given.get(key) for key in ("verdict", "avoid", "nearest_fixes"))
+    if verdict == "impossible":
+        why = (given.get("error") or "", first, *more[:1])
+        return "bad", "Impossible.", "; ".join(why).strip("; ")
+    known = VERDICTS.get(verdict)
     if known and known.id != "feasible":
-        over = given.get("memory_bytes") and not fits(given)
-        short, tone = ("Does not fit", "bad") if over else (known.short, known.tone)
-        fixes = given.get("nearest_fixes")
+        short, tone = ("Does not fit", "bad") if over(given) else (known.short, known.tone)
         fix = f" Nearest: {fix_text(nearest(fixes))}." if fixes else ""
-        for start in ("at risk: ", "not checked: ", "makes no sense: "):
-            first = first.removeprefix(start)
+        first = re.sub("^(at risk|not checked|makes no sense): ", "", first)
         return tone, f"{short}.", sentence(first) + fix
     start, _, rest = first.partition(": ")
     if start in _SAID["but"]:
         return "warn", f"{_SAID['but'][start]}.", sentence(rest)
-    avoid = given.get("avoid")
     if avoid and not first:
         first = f"Avoid {avoid[0]['what']}: {avoid[0]['why']}"
     return "good", "Fits.", sentence(first)
@@ -207,14 +170,8 @@ def offer(session) -> tuple[str, str, Mapping] | None:
     pinned = name != field != refusal.moved and name in session.now.design.plan.given()
     if not fields or not pinned:
         return None
-    return (
-        f"Unpin {words.label(field)}",
-        f"Take the change, and let the search choose {name}",
-        {
-            **fields,
-            field: None,
-        },
-    )
+    said = f"Take the change, and let the search choose {name}"
+    return f"Unpin {words.label(field)}", said, {**fields, field: None}
 
 
 def fix_text(fix) -> str:
@@ -233,9 +190,10 @@ _OF_THE_MODEL = ("params", "active_params", "mtp_params", "flops_per_token")
 
 
 def explanation(
-    key: str,
     session,
+    key: str,
     facts: Mapping | None = None,
+    *,
     alone: bool = False,
 ) -> dict:
     """What a number opens to; `facts` are those of the row that it stands in.
@@ -243,38 +201,26 @@ def explanation(
     `alone`: the row is another plan or design, so that no result of the one on the desk explains
     it.
     """
-    given = session.now.given
+    given, own = session.now.given, facts or None
     if alone:
-        own = {
-            "plan": facts,
-            **{k: given.get(k) for k in _OF_THE_MODEL},
-            **(facts or {}),
-        }
-        return words.explain(
-            key,
-            own,
-            inputs(session.now, own),
-            own,
-        )
-    if key == "verdict" and facts is None:
-        out = words.explain(
-            key,
-            given,
-            {},
-        )
-        out["lines"] += _deciding(given)
-        return out
+        model = {k: given.get(k) for k in _OF_THE_MODEL}
+        own = given = {"plan": own, **model, **(facts or {})}
+    verdict = key == "verdict" and not facts
     out = words.explain(
         key,
         given,
-        inputs(session.now, given),
-        facts,
+        {} if verdict else inputs(session.now, given),
+        own,
     )
+    if alone:
+        return out
+    if verdict:
+        out["lines"] += _deciding(given)
     prices = [at(given, f"cost.cost_usd_{end}") for end in ("low", "high")]
     if key == "cost_usd" and None not in prices:
         of = words.band_of("cost.cost_usd")
         out["lines"].append(("At other prices", f"{band(key, *prices)}: {of}"))
-    if session.reference and facts is None:
+    if session.reference and not facts:
         before = session.reference.given
         change, _ = difference(
             key,
@@ -292,6 +238,6 @@ def _deciding(given) -> list[tuple[str, str]]:
     memory = (f"memory_bytes.{part}" for part in given.get("memory_bytes") or {})
     return [
         *((words.label(key), in_text(given, key)) for key in memory),
-        *(("Limits", str(limit)) for limit in (given.get("limits") or ())[:4]),
+        *(("Limits", limit) for limit in (given.get("limits") or ())[:4]),
         *(("Nearest fix", fix_text(fix)) for fix in (given.get("nearest_fixes") or ())[:4]),
     ]

@@ -6,6 +6,7 @@ field may hold, the library says.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from functools import lru_cache
@@ -53,29 +54,19 @@ def _ratio(value: float) -> str:
 
 
 # ---------------------------------------------------------------- what the controls show
-def groups(session, reasons: Mapping[str, Mapping] | None = None) -> list[dict]:
+def groups(session, reasons: Mapping[str, Mapping] = {}) -> list[dict]:
     """All inputs of the desk, filled from the design that is on it; `reasons` says for a field
     which values it cannot take."""
-    job, refusal, out = session.now.resolved.job_path, session.refusal, []
-    for title, names in GROUPS.items():
-        fields = [
-            _control(
-                session,
-                name.format(job=job),
-                reasons or {},
-            )
-            for name in names
-        ]
-        shape = "pairs" if title == _PLAN else "rows"
-        folded = title not in (_DESIGN, _PLAN)
-        out.append(
-            {
-                "title": title,
-                "folded": folded,
-                "shape": shape,
-                "fields": fields,
-            }
-        )
+    job, refusal = session.now.resolved.job_path, session.refusal
+    out = [
+        {
+            "title": title,
+            "folded": title not in (_DESIGN, _PLAN),
+            "shape": "pairs" if title == _PLAN else "rows",
+            "fields": [_control(session, name.format(job=job), reasons) for name in names],
+        }
+        for title, names in GROUPS.items()
+    ]
     if refusal is not None:
         found = {field["field"]: field for group in out for field in group["fields"]}
         name = next((n for n in (refusal.moved, refusal.field) if n in found), None)
@@ -86,13 +77,9 @@ def groups(session, reasons: Mapping[str, Mapping] | None = None) -> list[dict]:
     return out
 
 
-def section(field: str) -> str:
-    """The section of a design that a field is in."""
-    return field.split(".")[0]
-
-
-def _about(field: str) -> Mapping:
-    return CONTROLS.get(field) or CONTROLS[field.rsplit(".", 1)[-1]]
+def about(field: str) -> Mapping:
+    """What controls.yaml says of a field; of one that it does not name, its path as its label."""
+    return CONTROLS.get(field) or CONTROLS.get(field.rpartition(".")[2]) or {"label": field}
 
 
 def _control(
@@ -101,186 +88,95 @@ def _control(
     reasons: Mapping,
 ) -> dict:
     """One control with its words."""
-    about = _about(field)
-    made = _KINDS[about.get("kind", "plain")](
-        session,
-        field,
-        about,
-    )
-    if "options" in made and made["kind"] == "list":
-        why, options = reasons.get(field, {}), made["options"]
-        if made["value"] not in [row["value"] for row in options]:
-            options = [choice(made["value"], str(made["value"])), *options]
-        made["options"] = [
-            {
-                **o,
-                "reason": why.get(o["value"], ""),
-            }
-            for o in options
-        ]
-    own = {
+    said = about(field)
+    made = {
         "field": field,
-        "label": about["label"],
-        "help": _help(
-            session,
-            field,
-            about,
-        ),
+        "label": said["label"],
+        "help": _help(session, field),
+        **_KINDS[said.get("kind", "plain")](session, field),
     }
-    return own | made
+    if made["kind"] == "list":
+        why, value = reasons.get(field, {}), made["value"]
+        if value not in [row["value"] for row in made["options"]]:
+            made["options"] = [choice(value, str(value)), *made["options"]]
+        made["options"] = [o | {"reason": why.get(o["value"], "")} for o in made["options"]]
+    return made
 
 
-def _help(
-    session,
-    field: str,
-    about: Mapping,
-) -> str:
-    if "help" not in about:
-        return _described(field) or about["label"]
+def _help(session, field: str) -> str:
+    said = about(field)
+    if "help" not in said:
+        return _schema(field).get("description") or said["label"]
     resolved = session.now.resolved
     phase, cluster = resolved.main_phase, resolved.cluster
     facts = {
         "tokens": billions(float(phase.global_batch * phase.seq_len)),
         "rate": shown(cluster.scale_out_bytes_per_s, "bytes_per_s"),
     }
-    return Filler(facts, cluster).format(about["help"])
+    return Filler(facts, cluster).format(said["help"])
 
 
-def _slider(
-    session,
-    field: str,
-    about: Mapping,
-    ladder=None,
+def _offer(
+    kind: str,
+    value,
+    options,
+    **more,
 ) -> dict:
-    """A slider over a ladder of values, its own where none is given; what stands in the design
-    takes the place of steps `near` it, which would come to the same."""
-    value = attrgetter(about["of"])(session.now.resolved) or 0
-    ladder = choices.ladder(about) if ladder is None else ladder
-    near = about.get("near", 0.0) * value
-    steps = with_value((v for v in ladder if not abs(v - value) < near), value)
+    """A slider or a list, with what it stands at and what it offers."""
+    return {
+        "kind": kind,
+        "value": value,
+        "options": options,
+        **more,
+    }
+
+
+def _slider(session, field: str) -> dict:
+    """A slider over a ladder of values; what stands in the design takes the place of steps `near`
+    it, which would come to the same."""
+    said, resolved = about(field), session.now.resolved
+    value = attrgetter(said["of"])(resolved) or 0
+    near = said.get("near", 0.0) * value
+    most = attrgetter(said["most"])(resolved) if "most" in said else math.inf
+    ladder = choices.ladder(said, resolved.cluster.devices_per_node)
+    steps = with_value((v for v in ladder if v <= most and not abs(v - value) < near), value)
     options = [
         choice(
             v,
-            _said(
-                about,
-                "nil",
-                "short",
-                v,
-            ),
-            long=_said(
-                about,
-                "nil_long",
-                "long",
-                v,
-            ),
+            _said(said, "short", v),
+            long=_said(said, "long", v),
         )
         for v in steps
     ]
-    return {
-        "kind": "slider",
-        "value": value,
-        "options": options,
-    }
+    return _offer("slider", value, options) | ({"disabled": not most} if "most" in said else {})
 
 
 def _said(
-    about: Mapping,
-    nil: str,
+    said: Mapping,
     form: str,
     value,
 ) -> str:
-    if not value and nil in about:
-        return about[nil]
-    text = billions(value) if about.get("shown") == "params" else whole(value)
-    return about.get(form, "{}").format(text)
+    """A value on the slider, `short`, or read aloud, `long`."""
+    nil = {"short": "nil", "long": "nil_long"}[form]
+    if not value and nil in said:
+        return said[nil]
+    text = billions(value) if said.get("shown") == "params" else whole(value)
+    return said.get(form, "{}").format(text)
 
 
-def _devices(
-    session,
-    field,
-    about,
-) -> dict:
-    node = session.now.resolved.cluster.devices_per_node
-    return _slider(
-        session,
-        field,
-        about,
-        choices.octaves(
-            node,
-            2**18,
-            node,
-        ),
-    )
-
-
-def _top_k(
-    session,
-    field,
-    about,
-) -> dict:
-    experts = session.now.resolved.model.experts
-    ladder = [k for k in choices.ladder(about) if k <= experts]
-    made = _slider(
-        session,
-        field,
-        about,
-        ladder,
-    )
-    none = {
-        "value": 0,
-        "options": [
-            choice(
-                0,
-                about["nil"],
-                long=about["nil_long"],
-            )
-        ],
-    }
-    return made | ({} if experts else none) | {"disabled": not experts}
-
-
-def _example(
-    session,
-    field,
-    about,
-) -> dict:
-    rows = [choice("", "open an example…"), *choices.examples()]
-    return {
-        "kind": "list",
-        "value": "",
-        "options": rows,
-    }
-
-
-def _model(
-    session,
-    field,
-    about,
-) -> dict:
+def _model(session, field: str) -> dict:
     """The model by name, or its own shape."""
     stated, known = session.now.design.model, choices.models()
     if isinstance(stated, str):
-        return {
-            "kind": "list",
-            "value": stated,
-            "options": known,
-        }
+        return _offer("list", stated, known)
     name = session.now.resolved.model.name
     text = f"{name} (own shape)" if stated.like else f"by size: {name}"
-    return {
-        "kind": "list",
-        "value": "",
-        "options": [choice("", text), *known],
-    }
+    return _offer("list", "", [choice("", text), *known])
 
 
-def _fabric(
-    session,
-    field,
-    about,
-) -> dict:
+def _fabric(session, field: str) -> dict:
     """The scale-out network as a slider from slow to fast."""
-    now, known = session.now.resolved.cluster.scale_out, list(choices.fabrics())
+    now, known = session.now.resolved.cluster.scale_out, [*choices.fabrics()]
     if now not in [row["value"] for row in known]:
         known.append(
             choice(
@@ -289,15 +185,16 @@ def _fabric(
                 long=now,
             )
         )
-    return {
-        "kind": "slider",
-        "value": now,
-        "options": known,
-        "wide": True,
-    }
+    return _offer(
+        "slider",
+        now,
+        known,
+        wide=True,
+    )
 
 
 _LISTS = {
+    "examples": lambda resolved: [choice("", "open an example…"), *choices.examples()],
     "accelerators": lambda resolved: choices.accelerators(),
     "precisions": lambda resolved: _words(
         p for p in resolved.cluster.accelerator.precisions() if p in legal.PRECISIONS
@@ -306,23 +203,15 @@ _LISTS = {
 }
 
 
-def _list(
-    session,
-    field,
-    about,
-) -> dict:
+def _list(session, field: str) -> dict:
     """One of several that a design always has."""
-    resolved = session.now.resolved
-    rows = _LISTS[about["rows"]](resolved)
-    return {
-        "kind": "list",
-        "value": attrgetter(about["of"])(resolved),
-        "options": rows,
-    }
+    said, resolved = about(field), session.now.resolved
+    value = attrgetter(said["of"])(resolved) if "of" in said else ""
+    return _offer("list", value, _LISTS[said["rows"]](resolved))
 
 
 def _words(values) -> list[dict]:
-    return [choice(value, value) for value in values]
+    return [choice(value, str(value)) for value in values]
 
 
 # plan fields with the words to choose from
@@ -339,31 +228,21 @@ _STEPS = {
 }
 
 
-def _pin(
-    session,
-    field: str,
-    about,
-) -> dict:
+def _pin(session, field: str) -> dict:
     """One field of the plan: searched, or pinned to a value."""
     name, pins = field.removeprefix("plan."), session.now.design.plan.given()
     now, value, pinned = at(session.now.given, field), pins.get(name), name in pins
     auto = choice(None, "auto" if now is None or pinned else f"auto: {now}")
-    ways = _PLAN_WORDS.get(name) or with_value(_ways(session, name), value)
-    options = [auto, *(choice(v, str(v)) for v in ways)]
-    more = {
-        "pinned": pinned,
-        "asks": True,
-        "wide": name in _PLAN_WORDS,
-    }
     q = quantity(field)
-    help_ = f"{q.label}. {q.formula}" if q.formula else q.label
-    return {
-        "kind": "list",
-        "value": value,
-        "options": options,
-        "help": help_,
-        **more,
-    }
+    return _offer(
+        "list",
+        value,
+        [auto, *_words(_PLAN_WORDS.get(name) or with_value(_ways(session, name), value))],
+        pinned=pinned,
+        asks=True,
+        wide=name in _PLAN_WORDS,
+        help=f"{q.label}. {q.formula}" if q.formula else q.label,
+    )
 
 
 def _ways(session, name) -> list[int]:
@@ -371,7 +250,7 @@ def _ways(session, name) -> list[int]:
     resolved = session.now.resolved
     model, experts = resolved.model, resolved.model.experts
     if name == "ep":
-        return choices.divisors(experts) if experts else [1]
+        return choices.divisors(experts or 1)
     most = {
         "dp": resolved.cluster.devices,
         "etp": 64 if experts else 1,
@@ -389,21 +268,19 @@ def _ways(session, name) -> list[int]:
 def refusals(session, field: str) -> dict:
     """Values of a plan field that the design cannot take as it stands, each with the library's
     reason in a few words."""
-    name = field.removeprefix("plan.")
-    if name == field or field not in GROUPS[_PLAN]:
-        return {}
+    name, out = field.removeprefix("plan."), {}
+    if field not in GROUPS[_PLAN]:
+        return out
     resolved = session.now.resolved
     phase = resolved.main_phase
-    out = {}
     for value in _PLAN_WORDS.get(name) or _ways(session, name):
-        pins = phase.pins | {name: value}
         try:
             enumerate_plans(
                 resolved.model,
                 phase,
                 resolved.cluster,
                 DEFAULT,
-                pins,
+                phase.pins | {name: value},
             )
         except DesignError as error:
             allowed = error.allowed if isinstance(error.allowed, str) else ""
@@ -415,10 +292,10 @@ def refusals(session, field: str) -> dict:
 def computed(session, field: str):
     """What is taken for a field that the design leaves out: of the assessment, or of the design
     with its defaults filled in."""
-    about = CONTROLS[field]
-    if "of" in about:
-        return attrgetter(about["of"])(session.now.resolved)
-    return at(session.now.given, about.get("taken", ""))
+    said = about(field)
+    if "of" in said:
+        return attrgetter(said["of"])(session.now.resolved)
+    return at(session.now.given, said.get("taken", ""))
 
 
 def stated(session, field: str):
@@ -426,130 +303,83 @@ def stated(session, field: str):
     return at(session.now.design.data(), field)
 
 
-def _info(field: str):
-    """The field of the design's schema that a control stands for."""
+def _schema(field: str) -> Mapping:
+    """What the design's schema says of the field that a control stands for."""
     of, _, name = field.rpartition(".")
-    return Design.section_fields(*of.split(".")).get(name) if of else None
-
-
-def _extra(field: str) -> Mapping:
-    return (
-        getattr(
-            _info(field),
-            "json_schema_extra",
-            None,
-        )
-        or {}
-    )
+    info = Design.section_fields(*of.split(".")).get(name) if of else None
+    return {"description": info.description, **(info.json_schema_extra or {})} if info else {}
 
 
 def unit(field: str) -> str:
     """The unit of a field as its control says it."""
-    return CONTROLS[field].get("unit") or _extra(field).get("unit", "")
+    return about(field).get("unit") or _schema(field).get("unit", "")
 
 
-def _described(field: str) -> str:
-    """What a field of the design is."""
-    return (
-        getattr(
-            _info(field),
-            "description",
-            None,
-        )
-        or ""
-    )
-
-
-def _plain(
-    session,
-    field: str,
-    about,
-) -> dict:
+def _plain(session, field: str) -> dict:
     """A field as the file has it: a list of its words, or a box for a number in which what is taken
     where the design says nothing stands in grey."""
-    value, taken = stated(session, field), computed(session, field)
-    words = [w for w in _extra(field).get("enum", ()) if w]
-    if words or about.get("rows"):
-        words = words or list(getattr(catalogue, about["rows"])())
+    said, value, taken = about(field), stated(session, field), computed(session, field)
+    words = [w for w in _schema(field).get("enum", ()) if w]
+    if "rows" in said:
+        words = getattr(catalogue, said["rows"])()
+    if words:
         auto = choice(None, "none" if taken is None else f"auto: {taken}")
-        more = {
-            "pinned": value is not None,
-            "wide": True,
-        }
-        return {
-            "kind": "list",
-            "value": value,
-            "options": [auto, *_words(words)],
-            **more,
-        }
+        return _offer(
+            "list",
+            value,
+            [auto, *_words(words)],
+            pinned=value is not None,
+            wide=True,
+        )
     scaled = taken is not None and not isinstance(taken, str)
-    gap = f"auto {taken / about.get('scale', 1):.4g}" if scaled else "none"
-    said = "" if value is None else f"{value:g}" if isinstance(value, (int, float)) else "several"
+    number_ = f"{value:g}" if isinstance(value, (int, float)) else "several"
     return {
         "kind": "number",
-        "value": said,
+        "value": "" if value is None else number_,
         "unit": unit(field),
-        "placeholder": gap,
+        "placeholder": f"auto {taken / said.get('scale', 1):.4g}" if scaled else "none",
     }
 
 
-def _rate(
-    session,
-    field: str,
-    about,
-) -> dict:
+def _rate(session, field: str) -> dict:
     """A slider whose ladder holds, at its place, what is taken where the design says nothing."""
-    value, taken = stated(session, field), computed(session, field)
-    known = "not known" if taken is None else _ratio(float(taken))
-    ladder = with_value(choices.ladder(about), value)
+    value, taken, of = stated(session, field), computed(session, field), unit(field)
+    ladder = with_value(choices.ladder(about(field)), value)
     steps = [
         choice(
             v,
             _ratio(v),
-            long=f"{_ratio(v)} {unit(field)}",
+            long=f"{_ratio(v)} {of}",
         )
         for v in map(float, ladder)
     ]
+    text, long, place = "auto", "as the preset or catalogue has it", 0.0
     if value is None:
+        known = "not known" if taken is None else _ratio(float(taken))
         text, place = known if taken is None else f"auto {known}", taken or 0.0
-        auto = choice(
-            None,
-            text,
-            long=f"not given: {known} {unit(field)}",
-        )
-    else:
-        auto, place = (
-            choice(
-                None,
-                "auto",
-                long="as the preset or catalogue has it",
-            ),
-            0.0,
-        )
+        long = f"not given: {known} {of}"
+    auto = choice(
+        None,
+        text,
+        long=long,
+    )
     steps.insert(sum(v < place for v in ladder), auto)
-    own = {
-        "kind": "slider",
-        "value": value,
-        "options": steps,
-        "unit": unit(field),
-    }
-    return own | {"help": f"{_described(field)}, {unit(field)}"}
+    return _offer(
+        "slider",
+        value,
+        steps,
+        unit=of,
+        help=f"{_schema(field)['description']}, {of}",
+    )
 
 
 _KINDS = {
-    **{
-        "slider": _slider,
-        "devices": _devices,
-        "top_k": _top_k,
-        "example": _example,
-    },
-    **{
-        "model": _model,
-        "fabric": _fabric,
-        "list": _list,
-        "pin": _pin,
-        "plain": _plain,
-    },
+    "slider": _slider,
+    "model": _model,
+    "fabric": _fabric,
+    "list": _list,
+    "pin": _pin,
+    "plain": _plain,
     "rate": _rate,
 }
 
@@ -586,7 +416,7 @@ def changes(
         }
     if field.endswith(".tokens"):
         return {field: value or None}
-    typed = isinstance(value, str) and "unit" in _extra(field)
+    typed = isinstance(value, str) and "unit" in _schema(field)
     return {field: number(field, value) if typed else value}
 
 
@@ -596,21 +426,12 @@ def _by_size(
     top_k: int,
 ) -> dict:
     """A model by its size alone, a MoE where it has experts."""
-    sparse = (
-        {
-            "moe": True,
-            "experts": experts,
-            "top_k": top_k,
-        }
-        if experts
-        else {}
-    )
-    return {
-        "model": {
-            "size": float(size),
-            **sparse,
-        }
+    sparse = {
+        "moe": True,
+        "experts": experts,
+        "top_k": top_k,
     }
+    return {"model": {"size": float(size), **(sparse if experts else {})}}
 
 
 def _experts(session, experts: int) -> dict:
@@ -651,7 +472,7 @@ def _accelerator(session, value) -> dict:
 def number(field: str, text: str) -> float | int:
     """A typed number (7,5, 1,024, 50M, 90 d, 2 TB; 40% of a share) in the unit of its field, or a
     DesignError that says what was typed."""
-    of = _extra(field).get("unit")
+    of = _schema(field).get("unit")
     behind = re.fullmatch(r"(.*?\d.*?)\s*([^\W\d_]{1,7})", text.strip().removeprefix("$"))
     factor = _TYPED.get(of, {}).get(behind[2].lower()) if behind else None
     found = typed.number(behind[1] if factor else text.strip().removeprefix("$" * (of == "USD")))

@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 import webbrowser
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -76,39 +76,43 @@ def design_path(file: str | None) -> Path:
     return path
 
 
-def _environment(design: Path, token: str, **more: str) -> dict[str, str]:
-    env = {
+def _environment(design: Path, token: str) -> dict[str, str]:
+    """The child's environment; its own folders stand before those that are there already."""
+    paths = {
+        "JUPYTER_CONFIG_PATH": _CONFIG,
+        "JUPYTER_PATH": _CONFIG / "data",
+        "PATH": Path(sys.executable).parent,
+    }
+    joined = {
+        name: os.pathsep.join(filter(None, (str(own), os.environ.get(name))))
+        for name, own in paths.items()
+    }
+    return {
+        "PYTHONWARNINGS": "ignore::DeprecationWarning",
         **os.environ,
+        **joined,
         "JUPYTER_TOKEN": token,
         "SCANTLING_DESIGN": str(design),
         "JUPYTER_PLATFORM_DIRS": "1",
-        **more,
     }
-    env["JUPYTER_CONFIG_PATH"] = os.pathsep.join(
-        filter(None, [str(_CONFIG), env.get("JUPYTER_CONFIG_PATH")])
-    )
-    env["JUPYTER_PATH"] = os.pathsep.join(
-        filter(None, [str(_CONFIG / "data"), env.get("JUPYTER_PATH")])
-    )
-    env["PATH"] = str(Path(sys.executable).parent) + os.pathsep + env.get("PATH", "")
-    env["PYTHONWARNINGS"] = env.get("PYTHONWARNINGS", "ignore::DeprecationWarning")
-    return env
 
 
 @contextmanager
 def _running(
-    argv: list[str],
-    env: dict[str, str],
+    module: str,
+    flags: Iterable[str],
+    design: Path,
     port: int,
-    path: str,
-    token: str,
-    log,
+    path: str = "/",
+    env: Mapping[str, str] = {},
+    log=None,
 ) -> Iterator[Server]:
     """The child, once it answers; ended by a clean Jupyter shutdown (which ends its kernels), by
     force after 15 s."""
+    token = secrets.token_urlsafe(24)
     process = subprocess.Popen(
-        argv,
-        env=env,
+        [sys.executable, "-m", module, "--no-browser", *flags],
+        env=_environment(design, token) | env,
         stdin=subprocess.DEVNULL,
         stdout=2 if log is None else log,
         stderr=subprocess.STDOUT,
@@ -137,18 +141,14 @@ def _wait(process: subprocess.Popen, port: int) -> None:
     until = time.monotonic() + _START_S
     while time.monotonic() < until:
         if process.poll() is not None:
-            raise DesignError(
-                "",
-                problem=(
-                    f"the server ended with status {process.returncode}; its messages are above"
-                ),
-            )
+            ended = f"the server ended with status {process.returncode}; its messages are above"
+            raise DesignError(problem=ended)
         try:
             with socket.create_connection((LOOPBACK, port), timeout=1):
                 return
         except OSError:
             time.sleep(0.1)
-    raise DesignError("", problem=f"the server does not answer on port {port} after {_START_S} s")
+    raise DesignError(problem=f"the server does not answer on port {port} after {_START_S} s")
 
 
 def book_folder(folder: Path) -> tuple[Path, Path]:
@@ -179,19 +179,14 @@ def jupyter_lab(
     *,
     port: int = 8888,
     extra: Lines = (),
-    env: dict[str, str] | None = None,
+    env: Mapping[str, str] = {},
     log=None,
 ) -> Iterator[Server]:
     """JupyterLab on the design desk, file browser at `folder`, for as long as the context is
     open."""
-    root, book = book_folder(folder)
-    token, port = secrets.token_urlsafe(24), free_port(port)
+    (root, book), port = book_folder(folder), free_port(port)
     state = book.parent / ".scantling" / f"{design.stem}-desk.yaml"
-    argv = [
-        sys.executable,
-        "-m",
-        "jupyterlab",
-        "--no-browser",
+    flags = (
         f"--ServerApp.ip={LOOPBACK}",
         f"--ServerApp.port={port}",
         "--ServerApp.port_retries=0",
@@ -202,17 +197,14 @@ def jupyter_lab(
         f"--LabApp.extra_labextensions_path={_LABEXTENSIONS}",
         *_as_root("--ServerApp.allow_root=True"),
         *extra,
-    ]
-    environment = {
-        **_environment(design, token, SCANTLING_AUTOSAVE=str(state)),
-        **(env or {}),
-    }
+    )
     with _running(
-        argv,
-        environment,
+        "jupyterlab",
+        flags,
+        design,
         port,
         f"/doc/tree/{book.relative_to(root).as_posix()}",
-        token,
+        {"SCANTLING_AUTOSAVE": str(state), **env},
         log,
     ) as server:
         yield server
@@ -224,20 +216,16 @@ def voila_page(
     *,
     port: int = 8866,
     theme: str = "light",
-    env: dict[str, str] | None = None,
+    env: Mapping[str, str] = {},
     log=None,
 ) -> Iterator[Server]:
     """The desk as a page without code; every visitor gets a desk of his own."""
-    token, port = secrets.token_urlsafe(24), free_port(port)
+    port = free_port(port)
     with tempfile.TemporaryDirectory(prefix="scantling-page-") as folder:
         book = Path(folder) / BOOK
         book.write_text(_code_only(resources.notebook("design_desk")), encoding="utf-8")
-        argv = [
-            sys.executable,
-            "-m",
-            "voila",
+        flags = (
             str(book),
-            "--no-browser",
             f"--Voila.ip={LOOPBACK}",
             f"--port={port}",
             "--token",
@@ -247,17 +235,14 @@ def voila_page(
             "--preheat_kernel=True",
             "--pool_size=1",
             "--VoilaConfiguration.show_tracebacks=False",
-        ]
+        )
         with _running(
-            argv,
-            {
-                **_environment(design, token),
-                **(env or {}),
-            },
+            "voila",
+            flags,
+            design,
             port,
-            "/",
-            token,
-            log,
+            env=env,
+            log=log,
         ) as server:
             yield server
 
@@ -277,87 +262,74 @@ def _serve(
     starting,
     what: str,
     browser: bool,
-) -> int:
+) -> None:
     """Say where the server is, and stay until it ends or is told to."""
-    signal.signal(signal.SIGTERM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    status = 0
     try:
         with starting as server:
             click.echo(f"{what}: {server.url}")
             click.echo("Stop it with Ctrl-C.")
             if browser and sys.stdout.isatty():
                 webbrowser.open(server.url)
-            return server.process.wait()
+            status = server.process.wait()
     except KeyboardInterrupt:
-        return 0
+        pass
+    click.get_current_context().exit(status)
 
 
-@click.command()
-@click.argument("file", required=False)
-@click.option(
-    "--port",
-    default=8888,
-    show_default=True,
-    help="port on loopback; the next free one where it is taken",
-)
-@click.option(
+_FILE = click.argument("file", required=False)
+_BROWSER = click.option(
     "--browser/--no-browser",
     default=True,
     help="open a browser, when started from a terminal",
 )
-@click.pass_context
+
+
+def _port(first: int):
+    return click.option(
+        "--port",
+        default=first,
+        show_default=True,
+        help="port on loopback; the next free one where it is taken",
+    )
+
+
+@click.command()
+@_FILE
+@_port(8888)
+@_BROWSER
 def lab(
-    ctx,
     file,
     port,
     browser,
 ):
     """Open JupyterLab on the design desk, on FILE or on the example design. The notebook is put in
     the current folder."""
-    ctx.exit(
-        _serve(
-            jupyter_lab(design_path(file), Path.cwd(), port=port),
-            "The design desk in JupyterLab",
-            browser,
-        )
-    )
+    starting = jupyter_lab(design_path(file), Path.cwd(), port=port)
+    _serve(starting, "The design desk in JupyterLab", browser)
 
 
 @click.command()
-@click.argument("file", required=False)
-@click.option(
-    "--port",
-    default=8866,
-    show_default=True,
-    help="port on loopback; the next free one where it is taken",
-)
+@_FILE
+@_port(8866)
 @click.option(
     "--theme",
     type=click.Choice(["light", "dark"]),
     default="light",
     show_default=True,
 )
-@click.option(
-    "--browser/--no-browser",
-    default=True,
-    help="open a browser, when started from a terminal",
-)
-@click.pass_context
+@_BROWSER
 def page(
-    ctx,
     file,
     port,
     theme,
     browser,
 ):
     """Serve the design desk as a page, without code, on FILE or on the example design."""
-    ctx.exit(
-        _serve(
-            voila_page(
-                design_path(file),
-                port=port,
-                theme=theme,
-            ),
-            "The design desk as a page",
-            browser,
-        )
+    starting = voila_page(
+        design_path(file),
+        port=port,
+        theme=theme,
     )
+    _serve(starting, "The design desk as a page", browser)

@@ -77,14 +77,10 @@ class Session:
         # designs: an assessment of each would hold every plan that was looked at
         self._past, self._future = deque(maxlen=_KEPT), []
         self._pending = {}
-        self._last = ("", 0.0)
-        self._full_s = 0.0
-        self.moving = (
-            False  # a control is being dragged: what is costly to draw may wait until it is let go
-        )
-        self.reference = None
-        self.refusal = None
-        self.fault = None
+        self._last, self._full_s = ("", 0.0), 0.0
+        # a control is being dragged: what is costly to draw may wait until it is let go
+        self.moving = False
+        self.reference = self.refusal = self.fault = None
         self.now = self._moment(design)
         self.first = self.before = self.now
         self.named, self.kept = design, []
@@ -149,22 +145,14 @@ class Session:
         """
         with self.lock:
             self.moving, moved_before = quick, self.moving
-            tries = [
-                {
-                    **self._pending,
-                    **fields,
-                }
-            ] + ([dict(fields)] if self._pending else [])
+            tries = [{**self._pending, **fields}, *([fields] if self._pending else ())]
             for attempt in tries:
                 try:
                     design = self.now.design.change(attempt)
                     known = design == self.now.design and not (self.now.quick and not quick)
                     moment = self.now if known else self._moment(design, quick)
                 except DesignError as error:
-                    refusal = Refusal(
-                        field=error.field,
-                        text=str(error),
-                    )
+                    refused = error
                 except Exception as error:
                     self.report(error)
                     self.notify()
@@ -173,10 +161,8 @@ class Session:
                     self._accept(moment, moved or ",".join(fields), moved_before and not quick)
                     return True
             self._pending = tries[0]
-            field = refusal.field or next(iter(fields), "")
             self.refuse(
-                field,
-                refusal.text,
+                refused,
                 moved,
                 tries[0],
                 tried,
@@ -185,8 +171,7 @@ class Session:
 
     def refuse(
         self,
-        field: str,
-        text: str,
+        error: DesignError,
         moved: str = "",
         fields: Mapping | None = None,
         tried=None,
@@ -194,8 +179,8 @@ class Session:
         """Say why a change is not taken; the design stays the last valid one."""
         with self.lock:
             self.refusal = Refusal(
-                field=field,
-                text=text,
+                field=error.field or moved,
+                text=str(error),
                 moved=moved,
                 fields=fields,
                 tried=tried,
@@ -209,15 +194,14 @@ class Session:
             try:
                 moment = self._moment(design)
             except DesignError as error:
-                self.refuse(error.field, str(error))
-                return False
+                self.refuse(error)
             except Exception as error:
                 self.report(error)
+                self.notify()
             else:
                 self.named = design
                 self._accept(moment, "")
                 return True
-            self.notify()
             return False
 
     def _accept(
@@ -228,17 +212,14 @@ class Session:
     ) -> None:
         field, when = self._last
         clock = time.monotonic()
-        if (
-            moment.design == self.now.design
-        ):  # a control that was let go where it was, or the full search after the quick one
-            if moment is not self.now or self.refusal is not None or let_go:
-                self._show(moment)
-            return
-        if not (what and what == field and clock - when < _ONE_MOVE_S and self._past):
-            self._past.append(self.now.design)
-            self.before = self.now
-        self._last = (what, clock)
-        self._future.clear()
+        if moment.design != self.now.design:
+            if not (what and what == field and clock - when < _ONE_MOVE_S and self._past):
+                self._past.append(self.now.design)
+                self.before = self.now
+            self._last = (what, clock)
+            self._future.clear()
+        elif moment is self.now and self.refusal is None and not let_go:
+            return  # a control that was let go where it was
         self._show(moment)
 
     def _show(self, moment: Moment) -> None:
@@ -289,12 +270,12 @@ class Session:
     def keep(self) -> None:
         """Keep the design on the desk beside others."""
         with self.lock:
-            known = [moment.design for moment in self.kept]
-            self.kept += [] if self.now.design in known else [replace(self.now, result=None)]
+            if self.now.design not in [moment.design for moment in self.kept]:
+                self.kept.append(replace(self.now, result=None))
 
     def refer(self) -> None:
         """Compare with the design that is on the desk now; a second time lets it go."""
         with self.lock:
             self.moving = False
-            self.reference = None if self.reference is not None else self.now
+            self.reference = None if self.reference else self.now
             self.notify()

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from operator import lt
 
-from scantling.advise import moves
-from scantling.advise.comparison import flat
+from scantling.advise import comparison, moves
 from scantling.base.errors import DesignError
 from scantling.base.words import table
 from scantling.design.design import Design
 from scantling.verdict.verdicts import met
 
-from .inputs import CONTROLS
+from .inputs import about
 from .palette import STEP
 from .words import at, fits, plain, share, show
 
@@ -30,29 +30,26 @@ def bottleneck(given: Mapping) -> tuple[str, float] | None:
 
 def changed(before, now) -> str:
     """What moved between two moments of a session, and which bottleneck took over."""
-    said = [f"{_moved(before.design, now.design)}: {_figures(before.given, now.given)}."]
+    said = f"{_moved(before.design, now.design)}: {_figures(before.given, now.given)}."
     was, has = bottleneck(before.given), bottleneck(now.given)
-    if was and has:
-        key = "same" if was[0] == has[0] else "other"
-        facts = {
-            "was": was[0],
-            "share": share(was[1]),
-            "is": has[0],
-            "now": share(has[1]),
-        }
-        said.append(_SAID[key].format(**facts))
-    return " ".join(said)
+    if not was or not has:
+        return said
+    facts = {
+        "was": was[0],
+        "share": share(was[1]),
+        "is": has[0],
+        "now": share(has[1]),
+    }
+    return f"{said} {_SAID['same' if was[0] == has[0] else 'other'].format(**facts)}"
 
 
 def _moved(before: Design, now: Design) -> str:
-    a, b = flat(before.data()), flat(now.data())
-    paths = [p for p in dict.fromkeys([*a, *b]) if a.get(p) != b.get(p) and p != "name"]
-    if len(paths) != 1:
-        return f"{len(paths)} fields changed" if paths else "The same design"
-    path = paths[0]
-    about = CONTROLS.get(path) or CONTROLS.get(path.rpartition(".")[2]) or {"label": path}
-    old, new = ("auto" if of.get(path) is None else plain(of[path]) for of in (a, b))
-    return f"{about['label']} {old} → {new}"
+    moved = {path: ends for path, ends in comparison.changed(before, now).items() if path != "name"}
+    if len(moved) != 1:
+        return f"{len(moved)} fields changed" if moved else "The same design"
+    ((path, ends),) = moved.items()
+    old, new = ("auto" if end is None else plain(end) for end in ends)
+    return f"{about(path)['label']} {old} → {new}"
 
 
 def _figures(before: Mapping, now: Mapping) -> str:
@@ -102,15 +99,14 @@ def suggested(moment, found: list[tuple[str, dict, Mapping]]) -> list[tuple[str,
         "Another bottleneck": lambda a: (a["step_s"], 1e99 if bottleneck(a)[0] != own[0] else 0),
     }
     for name, score in wants.items():
-        able = [(*score(after), i) for i, (_, _, after) in enumerate(good)]
-        able = [(value, i) for value, than, i in able if value < than]
+        able = [one for one in good if lt(*score(one[2]))]
         if own and able:
-            text, fields, after = good.pop(min(able)[1])
+            best = text, fields, after = min(able, key=lambda one: score(one[2]))
+            good.remove(best)
             out.append((name, _come_of(text, after), fields))
     return out
 
 
 def _come_of(change: str, after: Mapping) -> str:
-    figures = ((key, after.get(key)) for key in ("days", "cost_usd"))
-    shown = (show(key, value) for key, value in figures if value is not None)
-    return ", ".join([change, *shown])
+    keys = [key for key in ("days", "cost_usd") if after.get(key) is not None]
+    return ", ".join([change, *(show(key, after[key]) for key in keys)])

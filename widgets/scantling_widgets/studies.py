@@ -109,7 +109,7 @@ def alongs(session) -> list[Along]:
     out = []
     for field in (field for group in inputs.groups(session) for field in group["fields"]):
         name = field["field"]
-        if inputs.section(name) in ("reliability", "prices"):
+        if name.startswith(("reliability.", "prices.")):
             found = _factors(
                 session,
                 name,

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from scantling.base import words
 
 from .legend import Opens
-from .theme import card
 from .words import label, show
 
 
@@ -34,24 +33,9 @@ def cell(
 TABLES = words.table(__file__, "tables")
 
 
-def columns(
-    names,
-    prefix: str = "",
-    *,
-    left=(),
-    wrap=(),
-    labels: Mapping = {},
-) -> list[dict]:
-    """Columns called by the table of quantities, or by `labels`."""
-    return [
-        {
-            "key": name,
-            "label": labels.get(name) or label(prefix + name),
-            "align": "left" if name in left else "",
-            "wrap": name in wrap,
-        }
-        for name in names
-    ]
+def said(key: str, record: Mapping) -> str:
+    """The text of a number of a record, by its key in the table of quantities."""
+    return show(key, record.get(key.rpartition(".")[2]))
 
 
 class Table(Opens):
@@ -84,6 +68,7 @@ class Table(Opens):
         on_pick: Callable[[int], None] | None = None,
         *,
         explain: Callable | None = None,
+        text: Callable | None = None,
     ):
         about = TABLES[name]
         own = {key: about[key] for key in self.STATE if key in about}
@@ -93,7 +78,7 @@ class Table(Opens):
             cls=about.get("class", ""),
             **own,
         )
-        self.about = about
+        self.about, self.text = about, text or said
         self.names, self.prefix = list(about["names"]), about.get("prefix", "")
         self.columns = self.headed(self.names)
         if on_pick is not None:
@@ -103,23 +88,21 @@ class Table(Opens):
         self,
         names,
         labels: Mapping = {},
+        left=(),
     ) -> list[dict]:
-        """The columns of `names` with their heads."""
+        """The columns of `names` with their heads, by `labels` or the table of quantities; those of
+        `left` hold words, beside those of the table."""
         about, own = self.about, self.about["names"]
-        keys = {name: label(key) for name, key in about.get("quantities", {}).items()}
-        said = {
-            **keys,
-            **(own if isinstance(own, Mapping) else about.get("labels", {})),
-            **labels,
-        }
-        left, wrap = about["left"], about.get("wrap", ())
-        return columns(
-            names,
-            self.prefix,
-            left=left,
-            wrap=wrap,
-            labels=said,
-        )
+        said = about.get("labels", {}) | (own if isinstance(own, Mapping) else {}) | labels
+        return [
+            {
+                "key": name,
+                "label": said.get(name) or label(self.quantity(name)),
+                "align": "left" if name in (*about["left"], *left) else "",
+                "wrap": name in about.get("wrap", ()),
+            }
+            for name in names
+        ]
 
     def cells(
         self,
@@ -127,21 +110,22 @@ class Table(Opens):
         names=None,
     ) -> list[dict]:
         """The cells of one record, of all columns where no names are given."""
-        about = self.about
-        closed = about["left"] if "opens" not in about else set(self.names) - set(about["opens"])
-        return [
-            cell(show(key, value), value, key="" if name in closed else key)
-            for name in names or self.names
-            for key, value in ((self.quantity(name), record.get(name)),)
-        ]
+        about, out = self.about, []
+        for name in names or self.names:
+            key, value = self.quantity(name), record.get(name)
+            closed = name not in about["opens"] if "opens" in about else name in about["left"]
+            if "own" in about and not isinstance(value, (int, float)):
+                value, closed = None, True
+            out.append(cell(self.text(key, record), value, key="" if closed else key))
+        return out
+
+    def show(self, records: Sequence[Mapping]) -> None:
+        """Put records into the table, a row each."""
+        self.fill([self.cells(record) for record in records], records)
 
     def quantity(self, name: str) -> str:
         """The key of a column in the table of quantities."""
         return self.about.get("quantities", {}).get(name, self.prefix + name)
-
-    def card(self, *more):
-        """The table in a frame under its name."""
-        return card(self.label, self, *more)
 
     def pick(self, index: int) -> None:
         """What the browser does when the user chooses a row; for scripts and tests."""

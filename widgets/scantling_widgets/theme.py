@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-from functools import partial
 
 from .parts import Box, Part
 
@@ -34,11 +33,6 @@ def card(title: str, *children: Part) -> Box:
         *children,
         title=title,
     )
-
-
-stack, side_by_side, few, row = (
-    partial(box, cls) for cls in ("sd-stack", "sd-columns", "sd-columns sd-few", "sd-line-of")
-)
 
 
 def dim(words: str) -> str:

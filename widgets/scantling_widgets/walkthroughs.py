@@ -11,7 +11,6 @@ The source holds no outputs and no answers. Its cells are told apart by tags:
 from __future__ import annotations
 
 import copy
-import json
 import logging
 import os
 import re
@@ -26,7 +25,7 @@ import click
 import nbformat
 from markupsafe import Markup, escape
 from scantling.base.errors import DesignError
-from scantling_learn import show, walkthroughs
+from scantling_learn import show, walkthrough, walkthroughs
 from scantling_learn.session import MODES
 
 from . import resources
@@ -39,23 +38,21 @@ FOLDER = "walkthroughs"
 
 def sources() -> list[Path]:
     """The walkthroughs' notebooks in order."""
-    first = resources.notebook("design_desk").parent / FOLDER
-    return sorted(first.glob("[0-9][0-9]_*.ipynb"))
+    return [source(number) for number in walkthroughs()]
 
 
 def source(which: str) -> Path:
     """The notebook of a walkthrough by number or name. Raises DesignError naming what there is."""
-    key = str(which).strip().removesuffix(".ipynb")
-    for path in sources():
-        number, _, name = path.stem.partition("_")
-        if key.lstrip("0") == number.lstrip("0") or key in (name, path.stem):
-            return path
-    raise DesignError(
-        "walkthrough",
-        which,
-        [p.stem for p in sources()],
-        problem="is unknown",
-    )
+    try:
+        w = walkthrough(which.removesuffix(".ipynb"))
+    except KeyError:
+        raise DesignError(
+            "walkthrough",
+            which,
+            [f"{n}_{w.name}" for n, w in walkthroughs().items()],
+            problem="is unknown",
+        ) from None
+    return resources.notebook(f"{FOLDER}/{w.number}_{w.name}")
 
 
 def tags(cell) -> list[str]:
@@ -110,9 +107,8 @@ def execute(path, mode: str | None = None, **parameters):
 
     logging.getLogger("papermill").setLevel(logging.WARNING)
     given = parameters | ({} if mode is None else {"mode": mode})
-    kept = {
-        k: os.environ.pop(k) for k in PAGE_SIGNS if k in os.environ
-    }  # a kernel started from a live one is not live itself
+    # a kernel started from a live one is not live itself
+    kept = {k: os.environ.pop(k) for k in PAGE_SIGNS if k in os.environ}
     try:
         with tempfile.TemporaryDirectory(prefix="scantling-walk-") as scratch:
             return papermill.execute_notebook(
@@ -142,11 +138,11 @@ def render_all(
 
 
 # ---------------------------------------------------------------- the page
-def page(notebook, *, codes: bool = True) -> str:
+def page(notebook) -> str:
     """An executed notebook as one offline HTML file: prose, questions that check themselves, what
     is worked behind its fold."""
     title = notebook.metadata.get("scantling", {}).get("title") or _heading(notebook)
-    body = "\n".join(filter(None, (_cell(c, codes) for c in notebook.cells)))
+    body = "\n".join(filter(None, map(_cell, notebook.cells)))
     return document(title, body, script=_static("learn.js"))
 
 
@@ -167,24 +163,19 @@ def document(
     wide: bool = False,
 ) -> str:
     """A page of the walkthroughs around `body`."""
-    look = {
-        "css": _static("learn.css"),
-        "style": Markup(show.style()),
-        "wide": wide,
-    }
     page = environment().get_template("walkthrough.j2")
-    return (
-        page.render(
-            title=title,
-            body=Markup(body),
-            script=script,
-            **look,
-        )
-        + "\n"
+    text = page.render(
+        title=title,
+        body=Markup(body),
+        script=script,
+        css=_static("learn.css"),
+        style=Markup(show.style()),
+        wide=wide,
     )
+    return text + "\n"
 
 
-def _cell(cell, codes: bool) -> str:
+def _cell(cell) -> str:
     if {"hide", "parameters", "injected-parameters"} & set(tags(cell)):
         return ""
     if cell.cell_type == "markdown":
@@ -192,14 +183,11 @@ def _cell(cell, codes: bool) -> str:
     if cell.cell_type != "code":
         return ""
     shown = "\n".join(filter(None, map(_output, cell.get("outputs", []))))
-    more = codes and "commit" not in tags(cell) and _calls(cell.source)
-    code = '<details class="code"><summary>Code</summary><pre>{}</pre></details>'
-    return shown + (code.format(escape(cell.source)) if more else "")
-
-
-def _calls(text: str) -> bool:
-    """Whether a cell does more than print a computed paragraph."""
-    return not re.match(r"\s*(say|walk)\b", text)
+    # a question, or no more than a computed paragraph
+    if "commit" in tags(cell) or re.match(r"\s*(say|walk)\b", cell.source):
+        return shown
+    code = escape(cell.source)
+    return f'{shown}<details class="code"><summary>Code</summary><pre>{code}</pre></details>'
 
 
 def _output(output) -> str:
@@ -299,16 +287,6 @@ def write_all(
 def index() -> str:
     """The list of the walkthroughs as a page."""
     return document("Walkthroughs", macros().walkthroughs(walkthroughs().values()))
-
-
-def clean(path: Path) -> bool:
-    """Whether a notebook carries no outputs and no counts."""
-    book = json.loads(path.read_text(encoding="utf-8"))
-    return all(
-        not c.get("outputs") and c.get("execution_count") is None
-        for c in book["cells"]
-        if c["cell_type"] == "code"
-    )
 
 
 if __name__ == "__main__":

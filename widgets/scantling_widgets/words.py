@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from scantling.advise.explanation import at, band_of, label_or, plain, show_or
 from scantling.advise.explanation import opened as explain
 from scantling.base.quantities import table as quantities
-from scantling.base.quantities.table import band
+from scantling.base.quantities.table import band, quantity, show
+from scantling.base.show import scalar
 from scantling.base.words import table
 
 PERCENT = (
@@ -42,15 +43,6 @@ __all__ = [
     "titled",
     "withheld",
 ]
-
-
-quantity = quantities.quantity
-
-
-def show(key: str, value) -> str:
-    """`scantling.base.quantities.table.show`."""
-    q = quantity(key)
-    return quantities.shown(value, q.kind, q.unit)
 
 
 def share(value) -> str:
@@ -101,7 +93,7 @@ def in_text(given: Mapping, key: str) -> str:
 def named(name: str, value) -> str:
     """A value of a record shown by the unit that its name carries: `loss_s` in seconds, `usd_lost`
     in dollars."""
-    value = value.item() if getattr(value, "ndim", 1) == 0 else value
+    value = scalar(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return quantities.shown(value, "text")
     for ending, kind, unit in table(__file__, "endings"):
@@ -109,33 +101,4 @@ def named(name: str, value) -> str:
             kind in ("usd", "days", "share") and name.startswith(ending + "_")
         ):
             return f"0 {unit}" if value == 0 and unit else quantities.shown(value, kind, unit)
-    return (
-        plain(float(value)) if isinstance(value, float) and value != int(value) else f"{value:,.0f}"
-    )
-
-
-def explain_row(
-    key: str,
-    text: str,
-    given: Mapping,
-    resolved: Mapping,
-    row: Mapping,
-    own: Mapping[str, str] = {},
-) -> dict:
-    """What a number of a record of the blueprint opens to; `text` as its cell says it, `own`:
-    {term: field of the record} said below it."""
-    out = {
-        **explain(
-            key,
-            given,
-            resolved,
-            row,
-        ),
-        "value": text,
-    }
-    out["lines"] += [
-        (term, named(field, row[field]))
-        for term, field in own.items()
-        if row.get(field) not in (None, "")
-    ]
-    return out
+    return plain(float(value)) if value != int(value) else f"{value:,.0f}"

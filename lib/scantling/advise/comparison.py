@@ -10,6 +10,7 @@ from ..base.quantities.table import band, quantity, show
 from ..base.records import Lines, record
 from ..base.show import shown
 from ..base.words import table
+from ..design.design import Design
 from ..verdict.record import Assessment
 from ..verdict.verdicts import VERDICTS
 from .explanation import at, plain
@@ -194,6 +195,13 @@ def _asked(value) -> str:
         return "not given"
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return shown(value, "params") if number and abs(value) >= MANY else plain(value)
+
+
+def changed(before: Design, after: Design) -> dict[str, tuple]:
+    """{path: (before, after)} of the fields in which two designs differ."""
+    a, b = flat(before.data()), flat(after.data())
+    paths = dict.fromkeys([*a, *b])
+    return {p: (a.get(p), b.get(p)) for p in paths if a.get(p) != b.get(p)}
 
 
 def flat(data: Mapping, prefix: str = "") -> dict:

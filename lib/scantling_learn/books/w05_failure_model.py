@@ -3,6 +3,8 @@ minutes."""
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from scantling import catalogue
 from scantling.base.units import HOUR_S, MINUTE_S
@@ -112,27 +114,18 @@ def curves(
 ):
     axis = np.geomspace(60, 4 * HOUR_S, 60)
     ways = {
-        "saves of a minute that block": {
-            "stall": save_s,
-            "durable": 0.0,
-        },
-        "a copy to host memory, durable later": {
-            "stall": stall_s,
-            "durable": durable_s,
-        },
+        "saves of a minute that block": (save_s, 0.0),
+        "a copy to host memory, durable later": (stall_s, durable_s),
     }
+    useful = partial(
+        goodput.ettr,
+        mtbf_s,
+        interval_s=axis,
+        restart_s=recovery_min * MINUTE_S,
+    )
     return {
-        name: (
-            axis / MINUTE_S,
-            goodput.ettr(
-                mtbf_s,
-                w["stall"],
-                axis,
-                durable_s=w["durable"],
-                restart_s=recovery_min * MINUTE_S,
-            ),
-        )
-        for name, w in ways.items()
+        name: (axis / MINUTE_S, useful(stall, durable_s=durable))
+        for name, (stall, durable) in ways.items()
     }
 
 
@@ -148,37 +141,29 @@ def scale_curves(
 ):
     n = np.geomspace(2048, 131_072, 40)
     m = mtbf_s * devices / n
-    tau = goodput.optimum_interval(m, save_s)
-    return {
-        "whole job restarts, saves block": (
-            n,
-            goodput.ettr(
-                m,
-                save_s,
-                tau,
-                restart_s=far_recovery_min * MINUTE_S,
-            ),
-        ),
-        "whole job restarts, saves do not block": (
-            n,
-            goodput.ettr(
-                m,
-                stall_s,
-                np.maximum(goodput.optimum_interval(m, stall_s), durable_s),
-                durable_s=durable_s,
-                restart_s=far_recovery_min * MINUTE_S,
-            ),
-        ),
-        "one replica of twelve restarts": (
-            n,
-            elastic.ft_hsdp(
-                m,
-                replicas,
-                stall_s=replica_stall_min * MINUTE_S,
-                replica_recovery_s=far_recovery_min * MINUTE_S,
-            ),
-        ),
+    restart_s = far_recovery_min * MINUTE_S
+    ways = {
+        "whole job restarts, saves block": (save_s, 0.0),
+        "whole job restarts, saves do not block": (stall_s, durable_s),
     }
+    whole = {
+        name: goodput.ettr(
+            m,
+            stall,
+            np.maximum(goodput.optimum_interval(m, stall), durable),
+            durable_s=durable,
+            restart_s=restart_s,
+        )
+        for name, (stall, durable) in ways.items()
+    }
+    one = elastic.ft_hsdp(
+        m,
+        replicas,
+        stall_s=replica_stall_min * MINUTE_S,
+        replica_recovery_s=restart_s,
+    )
+    useful = whole | {"one replica of twelve restarts": one}
+    return {name: (n, share) for name, share in useful.items()}
 
 
 def rsc_s(far_devices):

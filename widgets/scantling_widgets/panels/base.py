@@ -10,20 +10,14 @@ from scantling.base.words import table
 
 from .. import headline, theme, words
 from ..assessment_charts import Figure
-from ..parts import Drop, Part
-from ..table import TABLES, Table
-from ..words import show
+from ..parts import Button, Drop, Field, Part
+from ..table import TABLES, Table, said
 
 _BOXES = {
-    **{
-        "row": theme.row,
-        "buttons": theme.row,
-        "stack": theme.stack,
-    },
-    **{
-        "beside": theme.side_by_side,
-        "few": theme.few,
-    },
+    "row": "sd-line-of",
+    "stack": "sd-stack",
+    "beside": "sd-columns",
+    "few": "sd-columns sd-few",
 }
 _NO_PLAN = (
     "<p>No plan can hold this model on this machine; the line above gives the arithmetic.</p>"
@@ -47,65 +41,41 @@ class Panel:
         choose: Callable,
     ):
         self.session, self.choose = session, choose
-        self.box = theme.stack()
-        self.built = False
-        self._drawn = ()
+        # what a number of a table of this tab opens to
+        self.explain = partial(headline.explanation, session)
+        self.box = theme.box("sd-stack")
+        self.made = self._drawn = None
 
     @property
     def given(self) -> Mapping:
         """The assessment of the design on the desk, as data."""
         return self.session.now.given
 
-    def explain(
-        self,
-        key: str,
-        facts: Mapping,
-    ) -> dict:
-        """What a number of a table of this tab opens to."""
-        return headline.explanation(
-            key,
-            self.session,
-            facts or None,
-        )
-
-    def explain_alone(
-        self,
-        key: str,
-        facts: Mapping,
-    ) -> dict:
-        """The same, where the row is of another plan or design."""
-        return headline.explanation(
-            key,
-            self.session,
-            facts,
-            alone=True,
-        )
-
     def explain_row(
         self,
-        name: str,
-        column: str,
-        row: Mapping,
-    ) -> dict:
-        """The same for the records of the blueprint in the table `name`."""
-        about, resolved = TABLES[name], inputs(self.session.now, self.given)
-        key = about["prefix"] + column
-        return words.explain_row(
-            key,
-            self.cell_text(key, row),
-            self.given,
-            resolved,
-            row,
-            about["own"],
-        )
-
-    def cell_text(
-        self,
+        own: Mapping[str, str],
         key: str,
         row: Mapping,
-    ) -> str:
+    ) -> dict:
+        """What a number of a record of the blueprint opens to; `own`: {term: field of the record}
+        said below it."""
+        out = words.explain(
+            key,
+            self.given,
+            inputs(self.session.now, self.given),
+            row,
+        )
+        out["value"] = self.cell_text(key, row)
+        out["lines"] += [
+            (term, words.named(field, row[field]))
+            for term, field in own.items()
+            if row.get(field) not in (None, "")
+        ]
+        return out
+
+    def cell_text(self, key: str, row: Mapping) -> str:
         """The text of a number of a record in one of its columns."""
-        return show(key, row.get(key.rpartition(".")[2]))
+        return said(key, row)
 
     def ended(self, error) -> None:
         """What a job of this tab does at its end."""
@@ -116,15 +86,19 @@ class Panel:
     def build(self) -> list[Part]:
         """Make the parts, and lay them out."""
         about = table(__file__, "panels")[self.title]
-        drops = about.get("drops", {}).items()
-        made = {
-            **{name: theme.text(said) for name, said in about.get("texts", {}).items()},
-            **{name: self._table(kind) for name, kind in about.get("tables", {}).items()},
-            **{name: Drop(said, self.options[name]) for name, said in drops},
-        }
+        for name, first in about.get("texts", {}).items():
+            setattr(self, name, theme.text(first))
+        for name, kind in about.get("tables", {}).items():
+            setattr(self, name, self._table(kind))
+        for name, label in about.get("drops", {}).items():
+            setattr(self, name, Drop(label, self.options[name]))
+        for name, own in about.get("fields", {}).items():
+            setattr(self, name, Field(**own))
+        for name, (label, tip) in about.get("buttons", {}).items():
+            act = partial(self.pressed, getattr(self, f"_{name}"))
+            setattr(self, name, Button(label, act, tip))
         for name, figure in self.figures.items():
-            made[name] = figure.live(legend=name in about.get("legends", ()))
-        vars(self).update(made)
+            setattr(self, name, figure.live(legend=name in about.get("legends", ())))
         self.begin()
         return [self._laid(part) for part in about["layout"]]
 
@@ -132,14 +106,16 @@ class Panel:
         """A table; one whose rows can be chosen lists other designs, one with fields of its own
         records of the blueprint."""
         about = TABLES[name]
-        if "action" in about:
-            return Table(
-                name,
-                self._pick,
-                explain=self.explain_alone,
-            )
-        row = partial(self.explain_row, name)
-        return Table(name, explain=row if "own" in about else self.explain)
+        picks = "action" in about
+        explain = partial(self.explain, alone=True) if picks else self.explain
+        if "own" in about:
+            explain = partial(self.explain_row, about["own"])
+        return Table(
+            name,
+            self._pick if picks else None,
+            explain=explain,
+            text=self.cell_text,
+        )
 
     def _laid(self, part: str | Mapping) -> Part:
         if isinstance(part, str):
@@ -147,13 +123,16 @@ class Panel:
         kind, names = next(iter(part.items()))
         inner = [self._laid(name) for name in names]
         if kind != "card":
-            return _BOXES[kind](*inner)
-        title = part["title"] if "title" in part else self._title(names[0])
-        return theme.card(title, *inner)
+            return theme.box(_BOXES[kind], *inner)
+        return theme.card(part.get("title") or self._title(names[0]), *inner)
 
     def _title(self, name: str) -> str:
         """What a chart or a table is called."""
         return self.figures[name].title if name in self.figures else getattr(self, name).label
+
+    def pressed(self, act: Callable) -> None:
+        """What a button of this tab does: the method of its name."""
+        act()
 
     def begin(self) -> None:
         """Make what the table of tabs does not hold."""
@@ -175,20 +154,17 @@ class Panel:
     def show(self) -> None:
         """Bring the tab up to date; does nothing when it already shows this design and this
         comparison."""
-        over = self.of_a_run and not headline.fits(self.given)
-        if not self.always and (over or not self.given.get("plan")):
-            said = _OVER if self.given.get("plan") else _NO_PLAN
-            self.box.children, self._drawn = (theme.text(said),), ()
+        plan, over = self.given.get("plan"), self.of_a_run and not headline.fits(self.given)
+        if not self.always and (over or not plan):
+            self.box.children, self._drawn = (theme.text(_OVER if plan else _NO_PLAN),), None
             return
-        first = not self.built
+        first = self.made is None
         if first:
             self.made = tuple(self.build())
-            self.built = True
-        if self.box.children != self.made:
-            self.box.children = self.made
-        now, reference = self._drawn or (None, None)
-        if now is not self.session.now or reference is not self.session.reference:
+        self.box.children = self.made
+        shows = (self.session.now, self.session.reference)
+        if self._drawn is None or any(a is not b for a, b in zip(self._drawn, shows)):
             self.draw()
-            self._drawn = (self.session.now, self.session.reference)
+            self._drawn = shows
         if first:
             self.opened()

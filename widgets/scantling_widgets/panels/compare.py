@@ -5,16 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from scantling.advise.comparison import flat
+from scantling.advise.comparison import changed
 from scantling.base.quantities import table as quantities
+from scantling.design.design import Design
 
 from .. import headline, theme
-from ..parts import Button, Field
 from ..table import cell
 from ..words import at, band, plain, show, withheld
 from .base import Panel
 
-_SECTIONS = ("plan", "memory_bytes", "step_breakdown_s", "endurance", "cost")
+_MARKS = {
+    "": "",
+    "better": "good",
+    "worse": "bad",
+}
 
 
 class Compare(Panel):
@@ -22,17 +26,6 @@ class Compare(Panel):
     always = True
 
     def begin(self):
-        self.keep = Button(
-            "Keep this design",
-            self._keep,
-            "Put it beside others in the table",
-        )
-        self.forget = Button("Forget all", self._forget)
-        self.notes = Field(
-            description="Notes to the decision",
-            lines=3,
-            cls="sd-wide-field",
-        )
         self.notes.on("value", self._noted)
 
     def _noted(self, text: str) -> None:
@@ -49,11 +42,10 @@ class Compare(Panel):
 
     def _show_kept(self) -> None:
         moments = self.session.kept
-        data = [flat(moment.design.data()) for moment in moments]
         rows = [
             [
                 cell(f"{i + 1}", i),
-                cell(_differs(data[0], data[i])),
+                _differs(moments[0].design, moment.design),
                 *self._figures(moment),
             ]
             for i, moment in enumerate(moments)
@@ -69,7 +61,7 @@ class Compare(Panel):
                 value, ends = None, [None]
             text = show(key, value) + (f" ({band(key, *ends)})" if None not in ends else "")
             out.append(cell(text, value))
-        return [*out, cell(moment.design.notes or "")]
+        return [*out, moment.design.notes or ""]
 
     def _pick(self, index: int) -> None:
         self.session.put(self.session.kept[index].design)
@@ -87,25 +79,16 @@ class Compare(Panel):
             return
         title = theme.escape(session.reference.design.title)
         self.hint.value = f"<p>Reference: <b>{title}</b></p>"
-        before, now = flat(session.reference.design.data()), flat(session.now.design.data())
-        self.fields.rows = [
-            [
-                f,
-                say(before.get(f)),
-                say(now.get(f)),
-            ]
-            for f in dict.fromkeys([*before, *now])
-            if before.get(f) != now.get(f)
-        ]
+        moved = changed(session.reference.design, session.now.design)
+        self.fields.rows = [[field, *map(say, ends)] for field, ends in moved.items()]
         self.numbers.rows = differing(session.reference.given, session.now.given)
 
 
-def _differs(first: Mapping, own: Mapping) -> str:
+def _differs(first: Design, own: Design) -> str:
     """The fields in which a design differs from the first that was kept."""
-    paths = [p for p in dict.fromkeys([*first, *own]) if first.get(p) != own.get(p)]
-    said = (
-        f"{p.rpartition('.')[2]} {say(own.get(p))}" for p in paths if p not in ("name", "notes")
-    )
+    moved = changed(first, own).items()
+    told = (p for p in moved if p[0] not in ("name", "notes"))
+    said = (f"{path.rpartition('.')[2]} {say(now)}" for path, (_, now) in told)
     return ", ".join(said) or "the first kept"
 
 
@@ -123,29 +106,20 @@ def differing(before: Mapping, now: Mapping) -> list[list]:
             continue
         if any(isinstance(value, (Mapping, list, tuple)) for value in (a, b)):
             continue
-        truth = bool in (type(a), type(b))
-        text, sense = (
-            ("", "")
-            if truth
-            else headline.difference(
+        text = sense = ""
+        if bool not in (type(a), type(b)):
+            text, sense = headline.difference(
                 key,
                 b,
                 a,
                 better.get(key),
             )
-        )
         rows.append(
             [
                 cell(quantity.label, hint=key),
                 show(key, a),
                 cell(show(key, b), key=key),
-                cell(
-                    text,
-                    mark={
-                        "better": "good",
-                        "worse": "bad",
-                    }.get(sense, ""),
-                ),
+                cell(text, mark=_MARKS[sense]),
             ]
         )
     return rows

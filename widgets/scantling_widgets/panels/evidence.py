@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from .. import theme
 from ..charts_evidence import evidence
-from ..table import cell
 from ..words import band, named, show
 from .base import Panel
 
@@ -34,24 +33,14 @@ class Evidence(Panel):
         self.assumed.rows = [
             [str(row["field"]), _value(row), str(row["why"])] for row in given.get("assumed") or []
         ]
-        self.avoid.rows = [
-            [cell("—" if row.get(name) is None else str(row[name])) for name in self.avoid.names]
-            for row in given.get("avoid") or []
-        ]
+        self.avoid.show(given.get("avoid") or [])
 
     def _run(self, run) -> list[dict]:
-        hints = {
-            "source": run.get("locator") or "",
-            "model": run["id"],
-        }
-        cells = zip(self.runs.names, self.runs.cells(run))
-        return [
-            {
-                **of,
-                **({"hint": hints[name]} if hints.get(name) else {}),
-            }
-            for name, of in cells
-        ]
+        cells = dict(zip(self.runs.names, self.runs.cells(run)))
+        cells["model"]["hint"] = run["id"]
+        if run.get("locator"):
+            cells["source"]["hint"] = run["locator"]
+        return [*cells.values()]
 
 
 def _value(row) -> str:

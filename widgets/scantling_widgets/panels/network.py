@@ -9,7 +9,6 @@ from scantling.cluster import part
 from .. import theme
 from ..charts_network import VIEWS, drawn, facts, matrix, nodes, site
 from ..report.charts import AXES, traffic
-from ..table import cell
 from ..words import quantities, show
 from .base import Panel
 
@@ -43,54 +42,17 @@ class Network(Panel):
         self.picture("matrix", network=network)
         self.picture("site", placement=self.placement)
         rows = given.get("communication") or []
-        self.table.fill([self._communication(row) for row in rows], rows)
+        self.table.show(rows)
         if given.get("step_breakdown_s"):
             self.picture("chart")
         self.tiers.value = theme.lines([*facts(network), *self.placement["notes"]])
         why = [row["text"] for row in given.get("why") or []]
         self.why.value = theme.lines(why) if why else "<p class='sd-dim'>No remarks.</p>"
-        edges = network.get("crossings") or []
-        self.edges.fill([self._edge(edge) for edge in edges], edges)
+        self.edges.show([edge | edge["by_axis"] for edge in network.get("crossings") or []])
         others = [o["topology"] | o for o in network["alternatives"]]
         self.others.chosen = next((i for i, o in enumerate(others) if o["chosen"]), -1)
-        self.others.fill([self._topology(o) for o in others], others)
+        self.others.show(others)
         self.settings.rows = [[s[key] for key in self.settings.names] for s in network["settings"]]
-
-    def _communication(self, row) -> list[dict]:
-        axis, *rest = self.table.cells(row)
-        name = str(row["axis"])
-        return [cell(name.upper() if len(name) == 2 else axis["text"], row["axis"]), *rest]
-
-    def _edge(self, edge) -> list[dict]:
-        names, sent = self.edges.names, [edge["by_axis"].get(axis) for axis in AXES]
-        loads = ((key, self.edges.prefix + key) for key in names[2 + len(AXES) :])
-        return [
-            cell(_EDGES.get(edge["edge"], edge["edge"])),
-            cell(f"{edge['blocks']:,}", edge["blocks"]),
-            *(cell(quantities.shown(n, "bytes") if n else "—", n) for n in sent),
-            *(
-                cell(
-                    show(name, edge[key]),
-                    edge[key],
-                    key=key,
-                )
-                for key, name in loads
-            ),
-        ]
-
-    def _topology(self, o) -> list[dict]:
-        figures = (
-            (key, o[key], self.cell_text(self.others.prefix + key, o)) for key in self.others.names
-        )
-        first, *rest = (
-            cell(
-                said,
-                v,
-                key="" if v is None else k,
-            )
-            for k, v, said in figures
-        )
-        return [cell(o["what"]), *rest]
 
     def _show_nodes(self) -> None:
         by, p = self.by.value, self.placement
@@ -108,16 +70,19 @@ class Network(Panel):
             f"{drawn(p, by)}"
         )
 
-    def cell_text(
-        self,
-        key: str,
-        row,
-    ) -> str:
-        if not key.endswith(".step_change"):
+    def cell_text(self, key: str, row) -> str:
+        name = key.rpartition(".")[2]
+        value = row.get(name)
+        if key == "communication.axis" and len(value) == 2:
+            return value.upper()
+        if name == "edge":
+            return _EDGES.get(value, value)
+        if name in AXES:
+            return quantities.shown(value, "bytes") if value else "—"
+        if name != "step_change":
             return super().cell_text(key, row)
-        value = row["step_change"] or 0
         if row["chosen"]:
             return "as designed"
-        if abs(value) < 1e-4:
+        if abs(value or 0) < 1e-4:
             return "the same"
         return ("+" if value > 0 else "−") + show(key, abs(value))

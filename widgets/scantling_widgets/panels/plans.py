@@ -5,8 +5,8 @@ from __future__ import annotations
 from scantling.design.schema import PlanSpec
 
 from ..charts_plans import candidates
-from ..table import cell, columns
-from ..words import show
+from ..table import cell
+from ..words import in_text, show
 from .base import Panel
 
 _LISTED = 50  # the picture beside the table shows them all
@@ -37,17 +37,13 @@ class Plans(Panel):
         table = self.table
         shown = [c for c in table.names if c not in _SELDOM or len({p.get(c) for p in listed}) > 1]
         pins = [c for c in table.names if c not in table.about["opens"]]
-        first = columns(
-            ("rank",),
-            left=("rank",),
-            labels={"rank": "Use"},
-        )
-        table.columns = first + table.headed(shown)
+        table.columns = table.headed(["rank", *shown])
         rows = [[cell(f"{i + 1}", i), *table.cells(p, shown)] for i, p in enumerate(listed)]
         table.fill(rows, listed)
         own = (i for i, p in enumerate(listed) if all(p.get(c) == plan.get(c) for c in pins))
         table.chosen = next(own, -1)
-        table.note = _counts(given)
+        timed, legal = (in_text(given, key) for key in ("evaluated", "legal"))
+        table.note = f"The best of {timed} timed, {legal} legal."
         rejected = sorted((given.get("rejected") or {}).items(), key=lambda item: -item[1])
         self.rejected.rows = [[reason, cell(show("rejected", n), n)] for reason, n in rejected]
         self.picture("chart")
@@ -56,12 +52,3 @@ class Plans(Panel):
         if 0 <= index < len(self._plans):
             pins = {k: v for k, v in self._plans[index].items() if k in _PINS and v is not None}
             self.choose({f"plan.{name}": value for name, value in pins.items()})
-
-
-def _counts(given) -> str:
-    legal, timed = given.get("legal"), given.get("evaluated")
-    return (
-        ""
-        if legal is None
-        else f"The best of {show('evaluated', timed)} timed, {show('legal', legal)} legal."
-    )

@@ -11,7 +11,7 @@ from scantling.endure.spares import waiting
 from .. import theme
 from ..charts_endurance import badput, spares
 from ..report.charts import goodput
-from ..table import Table, cell
+from ..table import cell
 from ..words import label_or, quantity, show, show_or
 from .base import Panel
 
@@ -37,36 +37,14 @@ class Reliability(Panel):
         domains, risks = (part(result, name).as_dict() for name in _PARTS)
         counted = f"No tokens are named: counted over {show('days', domains['run']['days'])}."
         self.domains.note = self.risks.note = "" if domains["run"]["of_the_run"] else counted
-        for table, rows in ((self.domains, domains["rows"]), (self.risks, risks["rows"])):
-            table.fill([self._row(table, row) for row in rows], rows)
+        self.domains.show(domains["rows"])
+        self.risks.show(risks["rows"])
         advice, harmless = domains.get("advice"), risks.get("harmless")
         self.advice.value = theme.lines(advice) if advice else ""
         tried = f"Tried and found harmless here: {theme.escape('; '.join(harmless or ()))}."
         self.harmless.value = f"<p class='sd-dim'>{tried}</p>" if harmless else ""
 
-    def _row(
-        self,
-        table: Table,
-        row: Mapping,
-    ) -> list[dict]:
-        """Cells of a record; a number opens to its formula, the values in it and the record's own
-        source."""
-        numbers = {k: v for k in table.names if isinstance(v := row.get(k), (int, float))}
-        texts = {k: self.cell_text(table.prefix + k, row) for k in table.names}
-        return [
-            cell(
-                text,
-                numbers.get(k),
-                key=k if k in numbers else "",
-            )
-            for k, text in texts.items()
-        ]
-
-    def cell_text(
-        self,
-        key: str,
-        row,
-    ) -> str:
+    def cell_text(self, key: str, row) -> str:
         most = row.get("at_most_per_run")
         if key.endswith("events_per_run") and row["events_per_run"] is None and most is not None:
             return f"≤ {show(key, most)}"  # nothing is published
@@ -82,18 +60,9 @@ def numbers(section: str, values: Mapping) -> list[list[dict]]:
             continue
         key, number = f"{section}.{name}", isinstance(value, (int, float))
         about = formula(key)
-        opens = key if about and number else ""
         what = cell(label_or(key, name.replace("_", " ")), hint=about)
-        rows.append(
-            [
-                what,
-                cell(
-                    show_or(key, value),
-                    value if number else None,
-                    key=opens,
-                ),
-            ]
-        )
+        opens = key if about and number else ""
+        rows.append([what, cell(show_or(key, value), value if number else None, key=opens)])
     return rows
 
 

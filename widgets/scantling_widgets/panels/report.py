@@ -20,22 +20,11 @@ from scantling.kits import FRAMEWORKS, ON
 
 from .. import rendering, theme
 from ..background import Job
-from ..parts import Button, Field, Part
+from ..parts import Field, Part
 from ..servers import served
 from ..table import cell
 from ..words import at
 from .base import Panel
-
-_BUTTONS = {
-    "use": ("Use this text", "Put the design that the text spells on the desk"),
-    "save": ("Save", "Write the design on the desk to the file"),
-    "load": ("Load", "Put the design of the file on the desk"),
-}
-_FIELDS = {
-    "path": ("File", "my-design.yaml"),
-    "folder": ("Folder", "reports"),
-    "kit": ("Folder", "launch"),
-}
 
 
 def _status(said) -> str:
@@ -46,6 +35,7 @@ def _status(said) -> str:
 class Report(Panel):
     title = "File and report"
     always = True
+    _saved = None  # the file that stands for the design on the desk
 
     options = {
         "to": FRAMEWORKS,
@@ -53,35 +43,8 @@ class Report(Panel):
     }
 
     def begin(self):
-        self.text = Field(
-            description="Design file",
-            lines=16,
-            cls="sd-code",
-        )
-        own = {
-            name: Field(
-                description=said,
-                value=to,
-            )
-            for name, (said, to) in _FIELDS.items()
-        }
         if served():  # no path of a visitor is opened
-            own["path"] = Field(
-                description="File",
-                takes="file",
-            )
-        vars(self).update(own)
-        for name, (said, tip) in _BUTTONS.items():
-            act = partial(self._try, getattr(self, f"_{name}"))
-            setattr(
-                self,
-                name,
-                Button(
-                    said,
-                    act,
-                    tip,
-                ),
-            )
+            self.path = Field(description="File", takes="file")
         self.job = Job(
             "Render the report",
             self._start,
@@ -101,9 +64,9 @@ class Report(Panel):
         self.text.value = self.session.now.design.to_yaml()
 
     # ------------------------------------------------------------ the file
-    def _try(self, action) -> None:
+    def pressed(self, act) -> None:
         try:
-            if done := action():
+            if done := act():
                 self.say.value = _status(done)
         except Exception as error:  # said beside the button; the desk stays as it is
             self._told(self.say, error)
@@ -117,12 +80,11 @@ class Report(Panel):
             where.value = f"<p class='sd-fault' role='alert'>{theme.escape(str(error))}</p>"
 
     def _use(self) -> str:
-        design = Design.from_yaml(self.text.value, self.session.now.design.folder)
-        return self._put(design, "On the desk.")
+        return self._put(Design.from_yaml(self.text.value, self.session.now.design.folder))
 
     def _save(self) -> str:
+        design = self.session.now.design
         if served():
-            design = self.session.now.design
             self._give(
                 self.say,
                 f"{rendering.slug(design.title)}.yaml",
@@ -130,25 +92,15 @@ class Report(Panel):
             )
             return ""
         path = _folder(self.path)
-        self.session.now.design.write(
-            path,
-            force=path
-            == getattr(
-                self,
-                "_saved",
-                None,
-            ),
-        )
+        design.write(path, force=path == self._saved)
         self._saved = path
         return f"Written to {path.resolve()}."
 
     def _load(self) -> str:
         if served():
-            here = Design.from_yaml(self.path.value, self.session.now.design.folder)
-            return self._put(here, "On the desk.")
-        path = _folder(self.path)
-        self._saved, design = path, Design.read(path)
-        return self._put(design, f"{path} is on the desk.")
+            return self._put(Design.from_yaml(self.path.value, self.session.now.design.folder))
+        self._saved = path = _folder(self.path)
+        return self._put(Design.read(path), f"{path} is on the desk.")
 
     def _give(
         self,
@@ -162,11 +114,7 @@ class Report(Panel):
         link = f"<a download='{name}' href='data:{kind};base64,{data}'>Download {name}</a>"
         where.value = f"<p role='status'>{link}</p>"
 
-    def _put(
-        self,
-        design,
-        done: str,
-    ) -> str:
+    def _put(self, design, done: str = "On the desk.") -> str:
         if served():
             names_no_file(design, self.session.now.design)
         if self.session.put(design):
@@ -200,16 +148,14 @@ class Report(Panel):
     def _kit_start(self):
         self.kit_said.value, self._kit_files = _status("Expressing the plan."), {}
         self.files.rows = []
-        to, on = self.to.value, self.on.value
         steps, files = rendering.launch_kit(
             self.session.now.result,
-            to,
-            on,
+            self.to.value,
+            self.on.value,
             _folder(self.kit),
         )
-        return (
-            (1, islice(files, 1)) if served() else (steps, files)
-        )  # nothing is written for a visitor
+        # nothing is written for a visitor
+        return (1, islice(files, 1)) if served() else (steps, files)
 
     def _kit_step(self, found) -> None:
         if isinstance(found, dict):
@@ -229,8 +175,11 @@ class Report(Panel):
         else:
             self.kit_said.value = _status(f"Written to {found}.")
         self.kit_said.value += theme.lines(gaps) if gaps else ""
-        counts = {name: text.count("\n") for name, text in sorted(self._kit_files.items())}
-        self.files.rows = [[cell(name), cell(f"{n:,}", n)] for name, n in counts.items()]
+        self.files.rows = [
+            [name, cell(f"{n:,}", n)]
+            for name, text in sorted(self._kit_files.items())
+            for n in [text.count("\n")]
+        ]
 
 
 def _folder(field: Field) -> Path:

@@ -39,7 +39,6 @@ class Schedule(Panel):
         self.chosen, self.drawing = False, False
         self.other.on("index", self._compare)
         self.window.on("index", lambda _: self.draw())
-        self.charts, self.notes = (self.own, self.another), (self.own_note, self.other_note)
 
     def build(self):
         none, *self.pictures = super().build()
@@ -57,33 +56,28 @@ class Schedule(Panel):
         self.drawing = False
 
     def draw(self):
-        plan = self.given.get("plan") or {}
+        plan = self.given["plan"]
         if not self.chosen:
-            self._propose(plan.get("schedule"))
-        stages, batches = plan.get("pp") or 1, plan.get("grad_accum") or 1
-        pp, m = min(stages, _STAGES), min(batches, _BATCHES)
+            self._propose(plan["schedule"])
+        stages, batches = plan["pp"], plan["grad_accum"]
         for box in self.pictures:
             box.hidden = stages == 1
         self.none.hidden = stages > 1
+        if stages == 1:
+            return
+        pp, m = min(stages, _STAGES), min(batches, _BATCHES)
         cut = f" Drawn: {pp} of {stages} stages, {m} of {batches} micro-batches."
-        whole = (pp, m) == (stages, batches)
-        self.note.value = theme.dim(_SIMPLE + ("" if whole else cut)) if pp > 1 else ""
+        self.note.value = theme.dim(_SIMPLE + ("" if (pp, m) == (stages, batches) else cut))
         layouts = []
-        names = (plan.get("schedule"), self.other.value)
-        for name, chart, note in zip(
-            names,
-            self.charts,
-            self.notes,
+        for name, chart, note in (
+            (plan["schedule"], self.own, self.own_note),
+            (self.other.value, self.another, self.other_note),
         ):
-            layout, text = (
-                lay_out(
-                    name,
-                    pp,
-                    plan.get("vpp") or 1,
-                    m,
-                )
-                if pp > 1
-                else (None, "")
+            layout, text = lay_out(
+                name,
+                pp,
+                plan["vpp"] or 1,
+                m,
             )
             figure = gantt_of(layout)
             chart.spec = figure.spec()
@@ -94,7 +88,7 @@ class Schedule(Panel):
                 window=self.window.value,
             )
             note.value = f"<p>{theme.escape(text)}</p>"
-            layouts += [layout] if layout is not None else []
+            layouts += [layout] if layout else []
         self.picture("held", layouts=layouts)
 
 
@@ -121,8 +115,7 @@ def lay_out(
                 1.0,
                 1.0,
             )
+            return layout, words_of(layout)
         except ValueError as error:
             problem = problem or str(error)
-            continue
-        return layout, words_of(layout)
     return None, problem

@@ -7,7 +7,7 @@ from .. import headline, studies, theme
 from ..background import Job
 from ..charts_plans import tornado
 from ..charts_sweeps import heat, kind, line
-from ..table import cell, columns
+from ..table import cell
 from ..words import label, share, show, titled
 from .base import Panel
 
@@ -85,9 +85,7 @@ class Sensitivity(Panel):
     def _show(self) -> None:
         key, now = self.what.value, self.session.now
         mine = self.rows if self.key == key else []
-        old = ""
-        if mine and self.of is not now:
-            old = "Drawn for an earlier design; vary again. "
+        old = "Drawn for an earlier design; vary again. " if mine and self.of is not now else ""
         if now.given.get(key) is None:
             lacks = headline.lacking(now.given).removeprefix("a ")
             old = f"This design has no {label(key).lower()}: it names no {lacks}. "
@@ -116,8 +114,7 @@ class Sensitivity(Panel):
 
     def _sweep_start(self):
         along, across = self._alongs[self.along.value], self._alongs.get(self.across.value)
-        if across is along:
-            across = None
+        across = None if across is along else across
         if across is not None:
             along, across = studies.narrowed(along, 9), studies.narrowed(across)
         self.cells, self.swept = [], (self.session.now, along, across)
@@ -157,29 +154,22 @@ class Sensitivity(Panel):
             f"{old}{theme.escape(titled(key))}: {theme.escape(names)}; a click puts a cell on the "
             f"desk. {_EDGE if across else ''}"
         )
+        figure, titles = line[key], {"along": along.name}
         if across is None:
-            figure, titles = line[key], {"along": along.name}
             more = {
                 "texts": along.texts,
                 "name": along.name,
                 "now": along.now,
             }
         else:
-            figure, titles = (
-                heat[key],
-                {
-                    "along": along.name,
-                    "across": across.name,
-                },
-            )
-            both = along.now >= 0 and across.now >= 0
-            here = across.now * len(along.values) + along.now if both else -1
+            figure, titles = heat[key], {"along": along.name, "across": across.name}
+            here = across.now * len(along.values) + along.now
             more = {
                 "rows": across.texts,
                 "columns": along.texts,
-                "now": here,
+                "now": here if min(along.now, across.now) >= 0 else -1,
+                "names": (across.name, along.name),
             }
-            more["names"] = (across.name, along.name)
         self.map.spec = figure.spec(True, **titles)
         figure.show(
             self.map,
@@ -200,42 +190,23 @@ class Sensitivity(Panel):
             "memory": "Of usable memory",
             "why": "Why",
         }
-        left = [name for name in labels if name not in (key, "memory")]
-        self.table.columns = columns(
-            labels,
-            left=left,
-            wrap=("why",),
-            labels=labels,
-        )
-        rows = [
-            self._row(
-                i,
-                found,
-                key,
+        texts = [name for name in labels if name not in (key, "memory")]
+        self.table.columns = self.table.headed(labels, labels, texts)
+        rows = []
+        for i, found in enumerate(self.cells):
+            word, mark = _KINDS[kind(found)]
+            value, memory = found.figures.get(key), found.memory_share
+            opens = key if value is not None else ""
+            rows.append(
+                [
+                    *(_input(along, place) for along, place in self._names(i)),
+                    cell(word, mark=mark),
+                    cell(show(key, value), value, key=opens),
+                    cell("—" if memory is None else share(memory), memory),
+                    cell(found.why),
+                ]
             )
-            for i, found in enumerate(self.cells)
-        ]
         self.table.fill(rows, [found.figures for found in self.cells])
-
-    def _row(
-        self,
-        i: int,
-        found,
-        key: str,
-    ) -> list[dict]:
-        word, mark = _KINDS[kind(found)]
-        value, memory = found.figures.get(key), found.memory_share
-        return [
-            *(_input(along, place) for along, place in self._names(i)),
-            cell(word, mark=mark),
-            cell(
-                show(key, value),
-                value,
-                key=key if value is not None else "",
-            ),
-            cell("—" if memory is None else share(memory), memory),
-            cell(found.why),
-        ]
 
     def _pick(self, index: int) -> None:
         if self.swept is not None and 0 <= index < len(self.cells):

@@ -101,11 +101,11 @@
     let points = 0, most = 0;
     for (const axis of card_of.axes) {
       const parts = [false, true].map(staff => keys.filter(k => k.axis === axis.key && k.staff === staff)).filter(l => l.length);
-      const got = parts.reduce((sum, l) => sum + mean(l), 0), level = card_of.levels.filter(l => got / parts.length >= l.from - 1e-9).at(-1);
+      const got = parts.reduce((sum, l) => sum + mean(l), 0), level = card_of.levels.filter(l => got / parts.length >= l.at_least - 1e-9).at(-1);
       points += got; most += parts.length;
       rows.push(`<tr><td class="t">${axis.name}</td><td>${got.toFixed(1)} of ${parts.length}</td><td class="t">${axis[level.name]}</td></tr>`);
     }
-    const level = card_of.levels.filter(l => points / most >= l.from - 1e-9).at(-1);
+    const level = card_of.levels.filter(l => points / most >= l.at_least - 1e-9).at(-1);
     const weak = keys.filter(k => earned(k) < 1).sort((a, b) => earned(a) - earned(b)).slice(0, 3);
     const why = k => !log[k.id].tries.length ? "not answered" : !solved.has(k.id) ? "not right yet" : `right, after ${log[k.id].tries.length} tries and ${log[k.id].spent} hints`;
     const redo = weak.map(k => `<li><code>${k.id}</code>: ${why(k)}. ${card_of.axes.find(a => a.key === k.axis).redo}</li>`).join("");
