@@ -16,19 +16,17 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import yaml
+from pydantic import TypeAdapter
 from scantling.base.records import Lines, record
 
 RIGHT, SLIP, NEAR, WRONG, OPEN, BAD = "right", "slip", "near", "wrong", "open", "unreadable"
+STRICT = {"extra": "forbid"}  # a file may name no other field
 Value = str | float  # a fact by name (dots reach inside), or a number as it stands
 
 
 def value_of(value: Value, facts):
     """The value that a question or a slip names. Raises AttributeError for an unknown fact."""
     return attrgetter(value)(facts) if isinstance(value, str) else value
-
-
-def _tupled(value):
-    return tuple(value) if isinstance(value, list) else value
 
 
 def _product(values, facts):
@@ -40,6 +38,8 @@ def _product(values, facts):
 class Slip:
     """A usual wrong answer of a Number: `value` x `times` / `over` in the base unit, each a fact or
     several, and what to say. `within`: ratio up to which an answer counts as this slip."""
+
+    __pydantic_config__ = STRICT
 
     value: Value
     says: str
@@ -57,6 +57,8 @@ class Slip:
 class Option:
     """One answer of a Choice; `says` is why it is wrong (or, of the right one, why it is right)."""
 
+    __pydantic_config__ = STRICT
+
     key: str
     text: str
     says: str = ""
@@ -67,6 +69,8 @@ class PlanSlip:
     """A usual wrong plan: `example` is one such plan; others are recognised by fields of at least,
     at most or among these values (an axis that a plan does not name is 1, null stands for any field
     that it does not name). `says` may use {a…}, the plan's assessment."""
+
+    __pydantic_config__ = STRICT
 
     example: Mapping
     says: str
@@ -88,6 +92,8 @@ class Point:
     """One point that a strong explanation makes; `words` are regular expressions, one of which
     shows that it was made."""
 
+    __pydantic_config__ = STRICT
+
     says: str
     words: Lines
 
@@ -102,6 +108,8 @@ class Question:
     markdown
     takeaway : one sentence to keep, with its limit; minutes : time to spend on it
     """
+
+    __pydantic_config__ = STRICT
 
     id: str
     ask: str
@@ -198,25 +206,12 @@ class Walkthrough:
 
 
 _KINDS = {kind.kind: kind for kind in (Number, Choice, Plan, Explain)}
-_INSIDE = {
-    "options": Option,
-    "points": Point,
-}
 
 
 def _question(given: dict) -> Question:
     """A question of a file: its first key is its kind, with its id."""
     (kind, ident), *rest = given.items()
-    fields = {name: _tupled(value) for name, value in rest}
-    parts = _INSIDE | {"slips": PlanSlip if kind == "plan" else Slip}
-    for name in parts.keys() & fields.keys():
-        fields[name] = tuple(
-            parts[name](**{k: _tupled(v) for k, v in each.items()}) for each in fields[name]
-        )
-    return _KINDS[kind](
-        id=ident,
-        **fields,
-    )
+    return TypeAdapter(_KINDS[kind]).validate_python({"id": ident, **dict(rest)})
 
 
 def read(path: Path, facts: Callable[[dict], Callable[[], Any]]) -> Walkthrough:

@@ -8,7 +8,6 @@ from functools import cached_property
 from statistics import fmean
 from typing import Any
 
-from markupsafe import Markup
 from scantling.base.records import record
 
 from . import show
@@ -116,36 +115,19 @@ class Scorecard:
             lines += ["Do again:", *(f"  {q.id}: {why}" for q, why in self.redo)]
         return "\n".join(lines)
 
-    def axis_rows(self):
-        """(axis, points, a bar, what it shows) of each axis that was asked."""
-        for a in self.axes:
-            width = 5 * a.points / a.most
-            bar = Markup(f'<span class="scl-bar" style="width:{width:.2f}em"></span>')
-            yield a.axis.name, f"{a.points:.1f} of {a.most:.0f}", bar, a.shows
-
     def _repr_html_(self) -> str:
         session = self.session
         best = {name: session.last(name) for name in self.credits}
         if not any(best.values()):
             return show.style() + show.block(self._rubric())
-        questions = [
-            (
-                Markup("<code>{}</code>").format(name),
-                show.mark(best[name]),
-                f"{credit:.2f}",
-                f"{session.at[name]:.0f}" if name in session.at else "",
-            )
-            for name, credit in self.credits.items()
-        ]
         cards = map(
             self._open_card, session.walkthrough.questions if session.mode == "blank" else ()
         )
+        marks = {name: show.mark(verdict) for name, verdict in best.items()}
         body = show.part(
             "scorecard",
             self,
-            f"{self.points:.1f} of {self.most:.0f} points: {self.level.name}",
-            questions,
-            ", ".join(a.name.lower() for a in self.not_asked),
+            marks,
             "".join(cards),
         )
         return show.style() + show.block(body)
@@ -160,16 +142,12 @@ class Scorecard:
     def _rubric(self) -> str:
         """What is looked for on every axis: for somebody who has not answered yet, or reads the
         page."""
-        axes = [a.axis for a in self.axes]
-        named = {axis.name: axis for axis in axes}
-        named |= {f"{axis.name} (not asked here)": axis for axis in self.not_asked}
         data = {
-            "axes": list(map(asdict, axes)),
+            "axes": [asdict(a.axis) for a in self.axes],
             "levels": list(map(asdict, rubric()[1])),
             "costs": COSTS,
         }
-        rows = [(name, *(getattr(axis, of) for of in LEVELS)) for name, axis in named.items()]
-        return show.part("rubric", show.packed(data), list(LEVELS), rows)
+        return show.part("rubric", show.packed(data), list(LEVELS), self)
 
 
 def _why(session, q: Question) -> str:

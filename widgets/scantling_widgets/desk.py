@@ -278,9 +278,9 @@ class Desk:
     def _show_reasons(self) -> None:
         """In place of the pictures: why there is no plan, and what would help."""
         given = self.session.now.given
-        fixes = [headline.fix_text(fix) for fix in given.get("nearest_fixes") or []]
+        fixes = [headline.fix_text(fix) for fix in given["nearest_fixes"]]
         help_ = charts.step.empty + (" What would help:" if fixes else "")
-        texts = [charts.memory.empty, *map(str, given.get("limits") or [])], [help_, *fixes]
+        texts = [charts.memory.empty, *map(str, given["limits"])], [help_, *fixes]
         for picture, key, card, lines in zip(self._pictures, self._keys, self._cards, texts):
             picture.empty = "\n• ".join(lines)
             picture.update({name: {} for name in picture.data}, picture.empty)

@@ -26,18 +26,14 @@ class Form(Part):
 
     KIND, HEARS = "form", ("proposal", "asked")
     STATE = {
-        **{
-            "cls": "sd-form",
-            "groups": (),
-            "values": {},
-            "proposal": {"serial": 0},
-        },
-        **{
-            "answered": 0,
-            "drawn": 0,
-            "shown": 0,
-            "asked": {},
-        },
+        "cls": "sd-form",
+        "groups": (),
+        "values": {},
+        "proposal": {"serial": 0},
+        "answered": 0,
+        "drawn": 0,
+        "shown": 0,
+        "asked": {},
     }
 
     def __init__(

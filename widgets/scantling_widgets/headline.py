@@ -75,7 +75,7 @@ def _fits(given) -> tuple[str, str]:
         return (known.name, known.tone) if known else (str(given.get("verdict")), "")
     if at(given, "plan.offload") not in (None, "none"):
         return "Fits, offload", "warn"
-    starts = {limit.partition(":")[0] for limit in given.get("limits") or ()}
+    starts = {limit.partition(":")[0] for limit in given["limits"]}
     but = [said for key, said in _SAID["but"].items() if key in starts]
     return (but[0], "warn") if but else (known.name, known.tone)
 
@@ -163,7 +163,7 @@ def offer(session) -> tuple[str, str, Mapping] | None:
     way of a change, else the nearest fix."""
     refusal = session.refusal
     if refusal is None:
-        fix = nearest(session.now.given.get("nearest_fixes") or [])
+        fix = nearest(session.now.given["nearest_fixes"])
         return None if fix is None else ("Apply fix", fix_text(fix), fix["set"])
     field, fields = refusal.field, refusal.fields
     name = field.removeprefix("plan.")
@@ -238,6 +238,6 @@ def _deciding(given) -> list[tuple[str, str]]:
     memory = (f"memory_bytes.{part}" for part in given.get("memory_bytes") or {})
     return [
         *((words.label(key), in_text(given, key)) for key in memory),
-        *(("Limits", limit) for limit in (given.get("limits") or ())[:4]),
-        *(("Nearest fix", fix_text(fix)) for fix in (given.get("nearest_fixes") or ())[:4]),
+        *(("Limits", limit) for limit in given["limits"][:4]),
+        *(("Nearest fix", fix_text(fix)) for fix in given["nearest_fixes"][:4]),
     ]

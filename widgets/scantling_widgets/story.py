@@ -90,7 +90,7 @@ def suggested(moment, found: list[tuple[str, dict, Mapping]]) -> list[tuple[str,
     else the one that costs least, the one that ends first and the one with another bottleneck."""
     given, out = moment.given, []
     if not met(given.get("verdict")):
-        fixes = [f for f in given.get("nearest_fixes") or () if f.get("set")][:3]
+        fixes = [f for f in given["nearest_fixes"] if f.get("set")][:3]
         return [("Mend", _come_of(f["change"], f), f["set"]) for f in fixes]
     good, own = [one for one in found if met(one[2].get("verdict"))], bottleneck(given)
     wants = {

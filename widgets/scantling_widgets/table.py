@@ -46,19 +46,15 @@ class Table(Opens):
 
     KIND, HEARS = "table", ("asked", "picked")
     STATE = {
-        **{
-            "label": "table",
-            "columns": (),
-            "rows": (),
-            "note": "",
-            "action": "",
-            "chosen": -1,
-        },
-        **{
-            "empty": "Nothing to list for this design.",
-            "sortable": True,
-            "file_name": "table",
-        },
+        "label": "table",
+        "columns": (),
+        "rows": (),
+        "note": "",
+        "action": "",
+        "chosen": -1,
+        "empty": "Nothing to list for this design.",
+        "sortable": True,
+        "file_name": "table",
         "picked": {},
     }
 

@@ -47,9 +47,14 @@ class Panel:
         self.made = self._drawn = None
 
     @property
+    def now(self):
+        """The design on the desk, assessed."""
+        return self.session.now
+
+    @property
     def given(self) -> Mapping:
-        """The assessment of the design on the desk, as data."""
-        return self.session.now.given
+        """Its assessment as data."""
+        return self.now.given
 
     def explain_row(
         self,
@@ -62,7 +67,7 @@ class Panel:
         out = words.explain(
             key,
             self.given,
-            inputs(self.session.now, self.given),
+            inputs(self.now, self.given),
             row,
         )
         out["value"] = self.cell_text(key, row)
@@ -162,7 +167,7 @@ class Panel:
         if first:
             self.made = tuple(self.build())
         self.box.children = self.made
-        shows = (self.session.now, self.session.reference)
+        shows = (self.now, self.session.reference)
         if self._drawn is None or any(a is not b for a, b in zip(self._drawn, shows)):
             self.draw()
             self._drawn = shows

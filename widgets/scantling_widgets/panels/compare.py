@@ -29,7 +29,7 @@ class Compare(Panel):
         self.notes.on("value", self._noted)
 
     def _noted(self, text: str) -> None:
-        if text != (self.session.now.design.notes or ""):
+        if text != (self.now.design.notes or ""):
             self.choose({"notes": text or None})
 
     def _keep(self) -> None:

@@ -58,7 +58,7 @@ class Cost(Panel):
         self._show_sweep()
 
     def _start(self):
-        self.of, self.points = self.session.now, []
+        self.of, self.points = self.now, []
         return studies.device_counts(
             self.session.judge,
             self.of.design,
@@ -74,7 +74,7 @@ class Cost(Panel):
         """Whether the sweep is of a design that differs in more than its device count."""
         if not self.points:
             return False
-        of, now = (m.design.change({"cluster.devices": 1}) for m in (self.of, self.session.now))
+        of, now = (m.design.change({"cluster.devices": 1}) for m in (self.of, self.now))
         return of != now
 
     def _show_sweep(self) -> None:

@@ -16,24 +16,22 @@ class Evidence(Panel):
 
     def draw(self):
         given = self.given
-        self.text.value = ""
-        if given.get("mfu") is not None:
-            ends = band(
-                "mfu",
-                given.get("mfu_low"),
-                given.get("mfu_high"),
-            )
-            self.text.value = (
-                f"<p>MFU <b>{theme.escape(show('mfu', given['mfu']))}</b>, band "
-                f"{theme.escape(ends)}: four of five published runs lie inside.</p>"
-            )
+        ends = band(
+            "mfu",
+            given["mfu_low"],
+            given["mfu_high"],
+        )
+        self.text.value = (
+            f"<p>MFU <b>{theme.escape(show('mfu', given['mfu']))}</b>, band "
+            f"{theme.escape(ends)}: four of five published runs lie inside.</p>"
+        )
         self.picture("chart")
-        runs = given.get("nearest_runs") or []
+        runs = given["nearest_runs"]
         self.runs.fill([self._run(run) for run in runs], runs)
         self.assumed.rows = [
-            [str(row["field"]), _value(row), str(row["why"])] for row in given.get("assumed") or []
+            [str(row["field"]), _value(row), str(row["why"])] for row in given["assumed"]
         ]
-        self.avoid.show(given.get("avoid") or [])
+        self.avoid.show(given["avoid"])
 
     def _run(self, run) -> list[dict]:
         cells = dict(zip(self.runs.names, self.runs.cells(run)))

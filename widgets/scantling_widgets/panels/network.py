@@ -36,19 +36,16 @@ class Network(Panel):
         self.by.on("index", lambda _: self._show_nodes())
 
     def draw(self):
-        given, result = self.given, self.session.now.result
+        given, result = self.given, self.now.result
         self.placement, network = (part(result, n).as_dict() for n in ("placement", "network"))
         self._show_nodes()
         self.picture("matrix", network=network)
         self.picture("site", placement=self.placement)
-        rows = given.get("communication") or []
-        self.table.show(rows)
-        if given.get("step_breakdown_s"):
-            self.picture("chart")
+        self.table.show(given["communication"])
+        self.picture("chart")
         self.tiers.value = theme.lines([*facts(network), *self.placement["notes"]])
-        why = [row["text"] for row in given.get("why") or []]
-        self.why.value = theme.lines(why) if why else "<p class='sd-dim'>No remarks.</p>"
-        self.edges.show([edge | edge["by_axis"] for edge in network.get("crossings") or []])
+        self.why.value = theme.lines(row["text"] for row in given["why"])
+        self.edges.show([edge | edge["by_axis"] for edge in network["crossings"]])
         others = [o["topology"] | o for o in network["alternatives"]]
         self.others.chosen = next((i for i, o in enumerate(others) if o["chosen"]), -1)
         self.others.show(others)

@@ -32,8 +32,8 @@ class Plans(Panel):
 
     def draw(self):
         given = self.given
-        self._plans = list(given.get("candidates") or [])
-        listed, plan = self._plans[:_LISTED], given.get("plan") or {}
+        self._plans, plan = given["candidates"], given["plan"]
+        listed = self._plans[:_LISTED]
         table = self.table
         shown = [c for c in table.names if c not in _SELDOM or len({p.get(c) for p in listed}) > 1]
         pins = [c for c in table.names if c not in table.about["opens"]]
@@ -44,7 +44,7 @@ class Plans(Panel):
         table.chosen = next(own, -1)
         timed, legal = (in_text(given, key) for key in ("evaluated", "legal"))
         table.note = f"The best of {timed} timed, {legal} legal."
-        rejected = sorted((given.get("rejected") or {}).items(), key=lambda item: -item[1])
+        rejected = sorted(given["rejected"].items(), key=lambda item: -item[1])
         self.rejected.rows = [[reason, cell(show("rejected", n), n)] for reason, n in rejected]
         self.picture("chart")
 

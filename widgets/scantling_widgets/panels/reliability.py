@@ -29,20 +29,20 @@ class Reliability(Panel):
     }
 
     def draw(self):
-        given, result = self.given, self.session.now.result
+        result = self.now.result
         self.picture("curve")
         self.picture("lost")
         self.picture("spares", waiting=waiting(result.endurance))
-        self.table.rows = numbers("endurance", given.get("endurance") or {})
+        self.table.rows = numbers("endurance", self.given["endurance"])
         domains, risks = (part(result, name).as_dict() for name in _PARTS)
         counted = f"No tokens are named: counted over {show('days', domains['run']['days'])}."
         self.domains.note = self.risks.note = "" if domains["run"]["of_the_run"] else counted
         self.domains.show(domains["rows"])
         self.risks.show(risks["rows"])
-        advice, harmless = domains.get("advice"), risks.get("harmless")
-        self.advice.value = theme.lines(advice) if advice else ""
-        tried = f"Tried and found harmless here: {theme.escape('; '.join(harmless or ()))}."
-        self.harmless.value = f"<p class='sd-dim'>{tried}</p>" if harmless else ""
+        self.advice.value = theme.lines(domains["advice"]) if domains["advice"] else ""
+        harmless = theme.escape("; ".join(risks["harmless"]))
+        tried = f"<p class='sd-dim'>Tried and found harmless here: {harmless}.</p>"
+        self.harmless.value = tried if harmless else ""
 
     def cell_text(self, key: str, row) -> str:
         most = row.get("at_most_per_run")

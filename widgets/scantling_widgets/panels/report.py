@@ -61,7 +61,7 @@ class Report(Panel):
         )
 
     def draw(self):
-        self.text.value = self.session.now.design.to_yaml()
+        self.text.value = self.now.design.to_yaml()
 
     # ------------------------------------------------------------ the file
     def pressed(self, act) -> None:
@@ -80,10 +80,10 @@ class Report(Panel):
             where.value = f"<p class='sd-fault' role='alert'>{theme.escape(str(error))}</p>"
 
     def _use(self) -> str:
-        return self._put(Design.from_yaml(self.text.value, self.session.now.design.folder))
+        return self._put(Design.from_yaml(self.text.value, self.now.design.folder))
 
     def _save(self) -> str:
-        design = self.session.now.design
+        design = self.now.design
         if served():
             self._give(
                 self.say,
@@ -98,7 +98,7 @@ class Report(Panel):
 
     def _load(self) -> str:
         if served():
-            return self._put(Design.from_yaml(self.path.value, self.session.now.design.folder))
+            return self._put(Design.from_yaml(self.path.value, self.now.design.folder))
         self._saved = path = _folder(self.path)
         return self._put(Design.read(path), f"{path} is on the desk.")
 
@@ -116,7 +116,7 @@ class Report(Panel):
 
     def _put(self, design, done: str = "On the desk.") -> str:
         if served():
-            names_no_file(design, self.session.now.design)
+            names_no_file(design, self.now.design)
         if self.session.put(design):
             return done
         refusal = self.session.refusal
@@ -126,7 +126,7 @@ class Report(Panel):
     def _start(self):
         self.said.value = _status("Rendering; the desk stays live.")
         folder = Path(tempfile.mkdtemp(prefix="scantling-page-")) if served() else None
-        return rendering.report(self.session.now.design, folder or _folder(self.folder))
+        return rendering.report(self.now.design, folder or _folder(self.folder))
 
     def _rendered(self, page) -> None:
         if page is not None and served():
@@ -149,7 +149,7 @@ class Report(Panel):
         self.kit_said.value, self._kit_files = _status("Expressing the plan."), {}
         self.files.rows = []
         steps, files = rendering.launch_kit(
-            self.session.now.result,
+            self.now.result,
             self.to.value,
             self.on.value,
             _folder(self.kit),

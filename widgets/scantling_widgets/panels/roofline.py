@@ -25,7 +25,7 @@ class Roofline(Panel):
         self.key = Key(self.explain)
 
     def draw(self):
-        roof = roofline(self.session.now.result).as_dict()
+        roof = roofline(self.now.result).as_dict()
         rows, axes = roof["kernels"], roof["axes"]
         for name in self.figures:
             self.picture(name, roof=roof)

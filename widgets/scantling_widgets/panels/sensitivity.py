@@ -75,7 +75,7 @@ class Sensitivity(Panel):
 
     # ------------------------------------------------------------ one input at a time
     def _start(self):
-        self.of, self.key, self.rows = self.session.now, self.what.value, []
+        self.of, self.key, self.rows = self.now, self.what.value, []
         return studies.vary(self.of.result, self.key)
 
     def _step(self, rows) -> None:
@@ -83,7 +83,7 @@ class Sensitivity(Panel):
         self._show()
 
     def _show(self) -> None:
-        key, now = self.what.value, self.session.now
+        key, now = self.what.value, self.now
         mine = self.rows if self.key == key else []
         old = "Drawn for an earlier design; vary again. " if mine and self.of is not now else ""
         if now.given.get(key) is None:
@@ -117,7 +117,7 @@ class Sensitivity(Panel):
         across = None if across is along else across
         if across is not None:
             along, across = studies.narrowed(along, 9), studies.narrowed(across)
-        self.cells, self.swept = [], (self.session.now, along, across)
+        self.cells, self.swept = [], (self.now, along, across)
         self._show_sweep()
         return studies.sweep(
             self.session,
@@ -148,7 +148,7 @@ class Sensitivity(Panel):
             self.sweep_note.value = theme.dim(_SWEPT)
             return
         of, along, across = self.swept
-        old = "" if of is self.session.now else "Swept for an earlier design; sweep again. "
+        old = "" if of is self.now else "Swept for an earlier design; sweep again. "
         names = f"{along.name} across" + (f", {across.name} down" if across else "")
         self.sweep_note.value = theme.dim(
             f"{old}{theme.escape(titled(key))}: {theme.escape(names)}; a click puts a cell on the "
