@@ -62,7 +62,14 @@ class Comparison:
         widths = [max(map(len, column)) for column in zip(*lines)]
         sides = ("<", ">", ">", ">", "<")
         rows = (
-            "  ".join(f"{c:{side}{w}}" for c, side, w in zip(line, sides, widths)).rstrip()
+            "  ".join(
+                f"{c:{side}{w}}"
+                for c, side, w in zip(
+                    line,
+                    sides,
+                    widths,
+                )
+            ).rstrip()
             for line in lines
         )
         return "\n".join([self.title, *rows] if self.title else rows)

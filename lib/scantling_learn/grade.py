@@ -118,7 +118,11 @@ def grade(
         question=question,
         answer=answer,
         facts=facts,
-        **judge[question.kind](question, answer, facts),
+        **judge[question.kind](
+            question,
+            answer,
+            facts,
+        ),
     )
 
 
@@ -151,12 +155,20 @@ def _number(
         return _said(BAD, f"{e}.")
     right = float(value_of(q.expected, facts))
     if _apart(given, right) <= q.within * (1 + 1e-9):
-        return _said(RIGHT, f"{shown_answer(q, right / q.scale, facts)}.", 1.0)
+        return _said(
+            RIGHT,
+            f"{shown_answer(q, right / q.scale, facts)}.",
+            1.0,
+        )
     aparts = [(_apart(given, slip.amount(facts)), i) for i, slip in enumerate(q.slips)]
     near = [(apart, i) for apart, i in aparts if apart <= q.slips[i].within]
     if near:
         i = min(near)[1]
-        return _said(SLIP, fill_text(q.slips[i].says, facts), slip=i)
+        return _said(
+            SLIP,
+            fill_text(q.slips[i].says, facts),
+            slip=i,
+        )
     for factor, within, says in confusions(q.unit):
         if _apart(given * factor, right) <= within:
             return _said(SLIP, says)
@@ -205,9 +217,25 @@ def _choice(
     slip = q.options.index(extra[0]) if extra else None
     if not q.several:
         says = fill_text(q.option(*keys).says, facts)
-        return _said(SLIP, says, slip=slip) if extra else _said(RIGHT, says, 1.0)
+        return (
+            _said(
+                SLIP,
+                says,
+                slip=slip,
+            )
+            if extra
+            else _said(
+                RIGHT,
+                says,
+                1.0,
+            )
+        )
     if keys == right:
-        return _said(RIGHT, "All of them, and no other.", 1.0)
+        return _said(
+            RIGHT,
+            "All of them, and no other.",
+            1.0,
+        )
     lines = [f"**{o.key}** does not belong: {fill_text(o.says, facts)}" for o in extra]
     found, missing = len(keys & right), len(right - keys)
     if missing:
@@ -247,15 +275,30 @@ def _plan(
     )
     for i, slip in enumerate(q.slips):
         if slip.made(answer):
-            return _said(SLIP, say(slip.says), slip=i)
+            return _said(
+                SLIP,
+                say(slip.says),
+                slip=i,
+            )
     if not tried.chosen.fits:
         sizes = {part: tried.memory_bytes[part] for part in _PARTS}
         part = max(sizes, key=sizes.get)
-        return _said(WRONG, say(_PLANS["over"], part=part, size=sizes[part]))
+        return _said(
+            WRONG,
+            say(
+                _PLANS["over"],
+                part=part,
+                size=sizes[part],
+            ),
+        )
     behind = tried.step_s / best.step_s - 1
     if behind <= q.slower - 1:
         key = "best" if behind <= 0.001 else "right"
-        return _said(RIGHT, say(_PLANS[key], behind=behind), 1.0)
+        return _said(
+            RIGHT,
+            say(_PLANS[key], behind=behind),
+            1.0,
+        )
     parts, least = tried.step_breakdown_s, best.step_breakdown_s
     lost = max(parts, key=lambda k: parts[k] - least[k])
     slow = say(
@@ -265,7 +308,11 @@ def _plan(
         its=parts[lost],
         least=least[lost],
     )
-    return _said(NEAR, slow, 0.5)
+    return _said(
+        NEAR,
+        slow,
+        0.5,
+    )
 
 
 # ---------------------------------------------------------------- explanations
@@ -277,7 +324,15 @@ def _explain(
 ):
     if mine is None:
         how = "words that point to"
-        hits = tuple(re.search("|".join(p.words), str(answer), re.I) is not None for p in q.points)
+        hits = tuple(
+            re.search(
+                "|".join(p.words),
+                str(answer),
+                re.I,
+            )
+            is not None
+            for p in q.points
+        )
     else:
         how, hits = "by your own count", tuple(i in mine for i, _ in enumerate(q.points, 1))
     share = sum(hits) / len(hits)

@@ -211,7 +211,12 @@ _KINDS = {kind.kind: kind for kind in (Number, Choice, Plan, Explain)}
 def _question(given: dict) -> Question:
     """A question of a file: its first key is its kind, with its id."""
     (kind, ident), *rest = given.items()
-    return TypeAdapter(_KINDS[kind]).validate_python({"id": ident, **dict(rest)})
+    return TypeAdapter(_KINDS[kind]).validate_python(
+        {
+            "id": ident,
+            **dict(rest),
+        }
+    )
 
 
 def read(path: Path, facts: Callable[[dict], Callable[[], Any]]) -> Walkthrough:

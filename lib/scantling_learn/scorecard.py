@@ -135,7 +135,11 @@ class Scorecard:
     def _open_card(self, q: Question) -> str:
         """A question of a blank with its verdict and the worked answer."""
         facts = self.session.facts
-        verdict = self.session.last(q.id) or grade(q, None, facts)
+        verdict = self.session.last(q.id) or grade(
+            q,
+            None,
+            facts,
+        )
         inside = show.ask_part(q, facts) + show.verdict_part(verdict)
         return show.part("card", inside + show.answer_part(q, facts))
 
@@ -147,7 +151,12 @@ class Scorecard:
             "levels": list(map(asdict, rubric()[1])),
             "costs": COSTS,
         }
-        return show.part("rubric", show.packed(data), list(LEVELS), self)
+        return show.part(
+            "rubric",
+            show.packed(data),
+            list(LEVELS),
+            self,
+        )
 
 
 def _why(session, q: Question) -> str:

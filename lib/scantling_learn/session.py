@@ -153,7 +153,15 @@ class Session:
         q = self.walkthrough.question(ident)
         if self.mode == "instructor" and unanswered(answer):
             answer = right_answer(q, self.facts)
-        return Card(self, q, self.judge(q, answer, mine))
+        return Card(
+            self,
+            q,
+            self.judge(
+                q,
+                answer,
+                mine,
+            ),
+        )
 
     def judge(
         self,
@@ -193,7 +201,13 @@ class Session:
 
     def say(self, text: str, **more) -> Said:
         """A paragraph of markdown with {placeholders} filled from the facts."""
-        return Said(fill_text(text, self.facts, **more))
+        return Said(
+            fill_text(
+                text,
+                self.facts,
+                **more,
+            )
+        )
 
     def work(
         self,
@@ -235,7 +249,11 @@ class Session:
     def last(self, ident: str) -> Verdict | None:
         """The best verdict so far, the latest of equals; None where nothing was answered."""
         tries = reversed(self.log.get(ident, ()))
-        return max(tries, key=attrgetter("credit"), default=None)
+        return max(
+            tries,
+            key=attrgetter("credit"),
+            default=None,
+        )
 
     def credit(self, ident: str) -> float:
         """What a question earned: the best answer, less for each try before it and each hint."""

@@ -87,7 +87,15 @@ def answer_text(q: Question, facts) -> str:
 def verdict_part(v) -> str:
     if v.status == OPEN:
         return f'<div class="scl-verdict"><p>{escape(v.says)}</p></div>' if v.says else ""
-    points = points_part(v.question, v.facts, v.hits) if isinstance(v.question, Explain) else ""
+    points = (
+        points_part(
+            v.question,
+            v.facts,
+            v.hits,
+        )
+        if isinstance(v.question, Explain)
+        else ""
+    )
     return part(
         "verdict",
         v.status,
@@ -102,7 +110,11 @@ def given(v) -> str:
     """The answer that was given, as people read it."""
     if v.status == BAD:
         return str(v.answer)[:200]
-    return shown_answer(v.question, v.answer, v.facts)
+    return shown_answer(
+        v.question,
+        v.answer,
+        v.facts,
+    )
 
 
 def points_part(
@@ -138,7 +150,12 @@ def hints_part(
     """Three hints, each folded inside the one before, so that they are opened one at a time."""
     inside = ""
     for i, hint in reversed([*enumerate(q.hints, 1)]):
-        inside = part("fold", f"Hint {i}", told(hint, facts) + inside, opened=i <= opened)
+        inside = part(
+            "fold",
+            f"Hint {i}",
+            told(hint, facts) + inside,
+            opened=i <= opened,
+        )
     return inside
 
 
@@ -149,12 +166,25 @@ def answer_part(
 ) -> str:
     """The worked answer, folded."""
     right = right_answer(q, facts)
-    value = escape(shown_answer(q, right, facts))
+    value = escape(
+        shown_answer(
+            q,
+            right,
+            facts,
+        )
+    )
     head = f"<p><strong>{value}</strong></p>"
     if isinstance(q, Choice):
         head = options_part([o for o in q.options if o.key in right], facts)
     elif isinstance(q, Explain):
-        head = points_part(q, facts, [True] * len(q.points)) + f"<p><em>{value}</em></p>"
+        head = (
+            points_part(
+                q,
+                facts,
+                [True] * len(q.points),
+            )
+            + f"<p><em>{value}</em></p>"
+        )
     return part(
         "fold",
         "Worked answer",
@@ -170,12 +200,32 @@ def slips_part(q: Question, facts) -> str:
     rows = []
     if isinstance(q, Number):
         amounts = (s.amount(facts) / q.scale for s in q.slips)
-        rows = [(shown_answer(q, n, facts), s.says) for s, n in zip(q.slips, amounts)]
+        rows = [
+            (
+                shown_answer(
+                    q,
+                    n,
+                    facts,
+                ),
+                s.says,
+            )
+            for s, n in zip(q.slips, amounts)
+        ]
     elif isinstance(q, Choice):
         right = q.right(facts)
         rows = [(o.key, o.says) for o in q.options if o.key not in right and o.says]
     elif isinstance(q, Plan):
-        rows = [(shown_answer(q, s.example, facts), "") for s in q.slips]
+        rows = [
+            (
+                shown_answer(
+                    q,
+                    s.example,
+                    facts,
+                ),
+                "",
+            )
+            for s in q.slips
+        ]
     if not rows:
         return ""
     cells = [(value, Markup(_inline(says, facts))) for value, says in rows]
@@ -185,7 +235,12 @@ def slips_part(q: Question, facts) -> str:
         cells,
         (0, 1),
     )
-    return part("fold", "Usual slips", table, "scl-slips")
+    return part(
+        "fold",
+        "Usual slips",
+        table,
+        "scl-slips",
+    )
 
 
 def ask_part(
@@ -235,10 +290,26 @@ def card(
             inside += f'<div class="scl-verdict">{noted}</div>'
         return part("card", inside)
     teaching = mode == "instructor"
-    inside += verdict_part(verdict) + hints_part(q, facts, opened) + answer_part(q, facts, teaching)
+    inside += (
+        verdict_part(verdict)
+        + hints_part(
+            q,
+            facts,
+            opened,
+        )
+        + answer_part(
+            q,
+            facts,
+            teaching,
+        )
+    )
     if teaching:
         return part("card", inside + slips_part(q, facts))
-    return part("card", inside, _key(q, facts))
+    return part(
+        "card",
+        inside,
+        _key(q, facts),
+    )
 
 
 def _key(q: Question, facts) -> str:
@@ -263,7 +334,11 @@ def _key(q: Question, facts) -> str:
             "asked": dimension(q.unit),
             "within": q.within,
             "right": right,
-            "shown": shown_answer(q, right, facts),
+            "shown": shown_answer(
+                q,
+                right,
+                facts,
+            ),
             "slips": [
                 {
                     "value": s.amount(facts) / q.scale,
@@ -283,7 +358,13 @@ def _key(q: Question, facts) -> str:
     elif isinstance(q, Plan):
         data |= plan_table(q, facts)
     elif isinstance(q, Explain):
-        data["points"] = [{"says": _inline(p.says, facts), "words": p.words} for p in q.points]
+        data["points"] = [
+            {
+                "says": _inline(p.says, facts),
+                "words": p.words,
+            }
+            for p in q.points
+        ]
     return packed(data)
 
 
@@ -306,7 +387,15 @@ def plan_table(q: Plan, facts) -> dict:
         return_inverse=True,
     )
     least = np.full(len(keys), np.inf)
-    np.minimum.at(least, at.ravel(), np.where(found.fits, found.step_s, np.inf))
+    np.minimum.at(
+        least,
+        at.ravel(),
+        np.where(
+            found.fits,
+            found.step_s,
+            np.inf,
+        ),
+    )
     return {
         "names": list(q.names),
         "slower": q.slower,

@@ -138,7 +138,15 @@ def read_number(text, unit: str = "") -> float:
         raise ValueError("a number is wanted")
     if hasattr(text, "__float__") and not isinstance(text, str):
         return _finite(float(text))
-    typed = re.sub("[\u00a0\u2009\u202f]", " ", str(text)).strip().lstrip("~≈$ ")
+    typed = (
+        re.sub(
+            "[\u00a0\u2009\u202f]",
+            " ",
+            str(text),
+        )
+        .strip()
+        .lstrip("~≈$ ")
+    )
     # the second for an e that is none of an exponent: "5 exabytes"
     leads = filter(None, (form.match(typed) for form in (_SUM, _SUM_WITHOUT_E)))
     values = ((_leading(lead[0]), lead.end()) for lead in leads)
@@ -161,7 +169,11 @@ def _finite(value: float) -> float:
 
 def _leading(text: str) -> float | None:
     """The value of a number or a sum of numbers; None where it is neither."""
-    joined = re.sub(r"(?<=\d) (?=\d{3}(?!\d))", "", text)
+    joined = re.sub(
+        r"(?<=\d) (?=\d{3}(?!\d))",
+        "",
+        text,
+    )
     plain = _TERM.sub(lambda m: digits(m[0]) or m[0], joined).translate(_SIGNS).strip()
     try:
         return worth(ast.parse(plain, mode="eval").body, constant=float)
@@ -214,7 +226,14 @@ def read_keys(answer, options) -> list[str] | None:
             rf"\(?{re.escape(o.key)}\s*[).:]\s+\S\S", text
         ):
             return [o.key]
-    words = re.findall(r"[^\s,;.()+&/'\"]+", re.sub(r"\b(and|option|answer)\b", " ", text))
+    words = re.findall(
+        r"[^\s,;.()+&/'\"]+",
+        re.sub(
+            r"\b(and|option|answer)\b",
+            " ",
+            text,
+        ),
+    )
     if len(words) == 1 and {*words[0]} <= {*keys}:
         words = list(words[0])
     return words if words and {*words} <= {*keys} else None

@@ -54,7 +54,11 @@ def ladder(about: Mapping, node: int = 1) -> list:
     if "steps" in about:
         return about["steps"]
     if "nodes" in about:
-        return octaves(node, about["nodes"], node)
+        return octaves(
+            node,
+            about["nodes"],
+            node,
+        )
     return decades(*about["decades"]) if "decades" in about else octaves(*about["octaves"])
 
 

@@ -69,15 +69,38 @@ class Desk:
         self._moves, self._timer = box("sd-line-of sd-moves"), None
         right = box(
             "sd-right",
-            box("sd-line-of", self._error, self._dismiss),
+            box(
+                "sd-line-of",
+                self._error,
+                self._dismiss,
+            ),
             self.strip,
-            box("sd-line-of sd-said", self._line, self._fix),
-            box("sd-line-of sd-tale", self._story, self._moves),
+            box(
+                "sd-line-of sd-said",
+                self._line,
+                self._fix,
+            ),
+            box(
+                "sd-line-of sd-tale",
+                self._story,
+                self._moves,
+            ),
             self._pair(),
             self.tabs,
         )
-        body = box("sd-body", box("sd-left", self.form), right)
-        self.page = Page(box("sd-desk", self._head(), body), self._greeted)
+        body = box(
+            "sd-body",
+            box("sd-left", self.form),
+            right,
+        )
+        self.page = Page(
+            box(
+                "sd-desk",
+                self._head(),
+                body,
+            ),
+            self._greeted,
+        )
         self.view = View(self.page)
         self.session.watch(self._draw)
         self._draw(self.session)
@@ -136,10 +159,26 @@ class Desk:
         self._title = theme.text(cls="sd-title-host")
         session = self.session
         self._buttons = [
-            self._button("Undo", session.undo, "Take the last change back"),
-            self._button("Redo", session.redo, "Do the change again"),
-            self._button("Reset", session.reset, "Back to the design the desk opened with"),
-            self._button(_REFER, session.refer, "Compare the next designs with this one"),
+            self._button(
+                "Undo",
+                session.undo,
+                "Take the last change back",
+            ),
+            self._button(
+                "Redo",
+                session.redo,
+                "Do the change again",
+            ),
+            self._button(
+                "Reset",
+                session.reset,
+                "Back to the design the desk opened with",
+            ),
+            self._button(
+                _REFER,
+                session.refer,
+                "Compare the next designs with this one",
+            ),
         ]
         self._link = Link()
         return box(
@@ -154,7 +193,11 @@ class Desk:
         self._keys = [legend.Key(self._explain) for _ in _FIGURES]
         self._cards = [
             theme.card(figure.title, *parts)
-            for figure, *parts in zip(_FIGURES, self._pictures, self._keys)
+            for figure, *parts in zip(
+                _FIGURES,
+                self._pictures,
+                self._keys,
+            )
         ]
         return box("sd-pair", *self._cards)
 
@@ -197,7 +240,11 @@ class Desk:
                     value,
                 )
             except DesignError as error:
-                self.session.refuse(error, field, tried=value)
+                self.session.refuse(
+                    error,
+                    field,
+                    tried=value,
+                )
                 return
             if fields:
                 self.session.change(
@@ -281,7 +328,12 @@ class Desk:
         fixes = [headline.fix_text(fix) for fix in given["nearest_fixes"]]
         help_ = charts.step.empty + (" What would help:" if fixes else "")
         texts = [charts.memory.empty, *map(str, given["limits"])], [help_, *fixes]
-        for picture, key, card, lines in zip(self._pictures, self._keys, self._cards, texts):
+        for picture, key, card, lines in zip(
+            self._pictures,
+            self._keys,
+            self._cards,
+            texts,
+        ):
             picture.empty = "\n• ".join(lines)
             picture.update({name: {} for name in picture.data}, picture.empty)
             key.show([])
@@ -362,7 +414,11 @@ class Desk:
     def offer_moves(self, moves) -> None:
         """Put suggested moves (name, what comes of it, fields) below the sentence."""
         self._moves.children = [
-            self._button(f"{name}: {said}", partial(self.choose, fields), said)
+            self._button(
+                f"{name}: {said}",
+                partial(self.choose, fields),
+                said,
+            )
             for name, said, fields in moves
         ]
 

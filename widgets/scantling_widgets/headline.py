@@ -34,7 +34,13 @@ def cards(given: Mapping, reference: Mapping | None = None) -> list[dict]:
         verdict = key == "verdict"
         parts = _verdict(given) if verdict else _number(key, given)
         item = dict(zip(("value", "unit", "note", "hint", "state"), parts))
-        out.append({"key": key, "label": name, **item})
+        out.append(
+            {
+                "key": key,
+                "label": name,
+                **item,
+            }
+        )
         if reference and not withheld(given, key) and not withheld(reference, key):
             of = "memory_bytes.total" if verdict else key
             out[-1]["delta"], out[-1]["sense"] = difference(
@@ -141,7 +147,11 @@ def message(given: Mapping, refusal=None) -> tuple[str, str, str]:
     if known and known.id != "feasible":
         short, tone = ("Does not fit", "bad") if over(given) else (known.short, known.tone)
         fix = f" Nearest: {fix_text(nearest(fixes))}." if fixes else ""
-        first = re.sub("^(at risk|not checked|makes no sense): ", "", first)
+        first = re.sub(
+            "^(at risk|not checked|makes no sense): ",
+            "",
+            first,
+        )
         return tone, f"{short}.", sentence(first) + fix
     start, _, rest = first.partition(": ")
     if start in _SAID["but"]:
@@ -171,7 +181,14 @@ def offer(session) -> tuple[str, str, Mapping] | None:
     if not fields or not pinned:
         return None
     said = f"Take the change, and let the search choose {name}"
-    return f"Unpin {words.label(field)}", said, {**fields, field: None}
+    return (
+        f"Unpin {words.label(field)}",
+        said,
+        {
+            **fields,
+            field: None,
+        },
+    )
 
 
 def fix_text(fix) -> str:
@@ -204,7 +221,11 @@ def explanation(
     given, own = session.now.given, facts or None
     if alone:
         model = {k: given.get(k) for k in _OF_THE_MODEL}
-        own = given = {"plan": own, **model, **(facts or {})}
+        own = given = {
+            "plan": own,
+            **model,
+            **(facts or {}),
+        }
     verdict = key == "verdict" and not facts
     out = words.explain(
         key,

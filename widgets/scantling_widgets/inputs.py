@@ -63,7 +63,14 @@ def groups(session, reasons: Mapping[str, Mapping] = {}) -> list[dict]:
             "title": title,
             "folded": title not in (_DESIGN, _PLAN),
             "shape": "pairs" if title == _PLAN else "rows",
-            "fields": [_control(session, name.format(job=job), reasons) for name in names],
+            "fields": [
+                _control(
+                    session,
+                    name.format(job=job),
+                    reasons,
+                )
+                for name in names
+            ],
         }
         for title, names in GROUPS.items()
     ]
@@ -143,12 +150,24 @@ def _slider(session, field: str) -> dict:
     options = [
         choice(
             v,
-            _said(said, "short", v),
-            long=_said(said, "long", v),
+            _said(
+                said,
+                "short",
+                v,
+            ),
+            long=_said(
+                said,
+                "long",
+                v,
+            ),
         )
         for v in steps
     ]
-    return _offer("slider", value, options) | ({"disabled": not most} if "most" in said else {})
+    return _offer(
+        "slider",
+        value,
+        options,
+    ) | ({"disabled": not most} if "most" in said else {})
 
 
 def _said(
@@ -157,7 +176,10 @@ def _said(
     value,
 ) -> str:
     """A value on the slider, `short`, or read aloud, `long`."""
-    nil = {"short": "nil", "long": "nil_long"}[form]
+    nil = {
+        "short": "nil",
+        "long": "nil_long",
+    }[form]
     if not value and nil in said:
         return said[nil]
     text = billions(value) if said.get("shown") == "params" else whole(value)
@@ -168,10 +190,18 @@ def _model(session, field: str) -> dict:
     """The model by name, or its own shape."""
     stated, known = session.now.design.model, choices.models()
     if isinstance(stated, str):
-        return _offer("list", stated, known)
+        return _offer(
+            "list",
+            stated,
+            known,
+        )
     name = session.now.resolved.model.name
     text = f"{name} (own shape)" if stated.like else f"by size: {name}"
-    return _offer("list", "", [choice("", text), *known])
+    return _offer(
+        "list",
+        "",
+        [choice("", text), *known],
+    )
 
 
 def _fabric(session, field: str) -> dict:
@@ -207,7 +237,11 @@ def _list(session, field: str) -> dict:
     """One of several that a design always has."""
     said, resolved = about(field), session.now.resolved
     value = attrgetter(said["of"])(resolved) if "of" in said else ""
-    return _offer("list", value, _LISTS[said["rows"]](resolved))
+    return _offer(
+        "list",
+        value,
+        _LISTS[said["rows"]](resolved),
+    )
 
 
 def _words(values) -> list[dict]:
@@ -307,7 +341,14 @@ def _schema(field: str) -> Mapping:
     """What the design's schema says of the field that a control stands for."""
     of, _, name = field.rpartition(".")
     info = Design.section_fields(*of.split(".")).get(name) if of else None
-    return {"description": info.description, **(info.json_schema_extra or {})} if info else {}
+    return (
+        {
+            "description": info.description,
+            **(info.json_schema_extra or {}),
+        }
+        if info
+        else {}
+    )
 
 
 def unit(field: str) -> str:
@@ -431,7 +472,12 @@ def _by_size(
         "experts": experts,
         "top_k": top_k,
     }
-    return {"model": {"size": float(size), **(sparse if experts else {})}}
+    return {
+        "model": {
+            "size": float(size),
+            **(sparse if experts else {}),
+        }
+    }
 
 
 def _experts(session, experts: int) -> dict:

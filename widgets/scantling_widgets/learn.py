@@ -71,7 +71,10 @@ def chart(
     caption: str = "",
 ) -> Picture:
     """Any Altair chart as a picture; `words` say what it shows to somebody who cannot see it."""
-    spec = {"width": pictures.WIDTH - 60, **drawn.to_dict()}
+    spec = {
+        "width": pictures.WIDTH - 60,
+        **drawn.to_dict(),
+    }
     return Picture(
         spec,
         words,
@@ -227,7 +230,14 @@ class LiveCard(Shown, Card):
     def _offer_points(self):
         """The points again as boxes: the words were a guess, the reader decides."""
         pairs = zip(self.question.points, self.verdict.hits)
-        boxes = [_tick(p.says, self.session.facts, hit) for p, hit in pairs]
+        boxes = [
+            _tick(
+                p.says,
+                self.session.facts,
+                hit,
+            )
+            for p, hit in pairs
+        ]
         for tick in boxes:
             tick.observe(
                 lambda _: self._judge([i for i, box in enumerate(boxes, 1) if box.value]), "value"
@@ -264,7 +274,11 @@ class LiveCard(Shown, Card):
 
 def _plain(text: str, facts) -> str:
     """A text for a label: without the marks of markdown."""
-    return re.sub(r"\*\*|`", "", show.fill_text(text, facts))
+    return re.sub(
+        r"\*\*|`",
+        "",
+        show.fill_text(text, facts),
+    )
 
 
 def _entry(q, facts):

@@ -60,13 +60,21 @@ def free_port(preferred: int) -> int:
     """The preferred port, or the next free one."""
     for port in range(preferred, preferred + 200):
         with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.setsockopt(
+                socket.SOL_SOCKET,
+                socket.SO_REUSEADDR,
+                1,
+            )
             try:
                 probe.bind((LOOPBACK, port))
             except OSError:
                 continue
             return port
-    raise DesignError("--port", preferred, "a port that is free; none is within the next 200")
+    raise DesignError(
+        "--port",
+        preferred,
+        "a port that is free; none is within the next 200",
+    )
 
 
 def design_path(file: str | None) -> Path:
@@ -204,7 +212,10 @@ def jupyter_lab(
         design,
         port,
         f"/doc/tree/{book.relative_to(root).as_posix()}",
-        {"SCANTLING_AUTOSAVE": str(state), **env},
+        {
+            "SCANTLING_AUTOSAVE": str(state),
+            **env,
+        },
         log,
     ) as server:
         yield server
@@ -302,8 +313,16 @@ def lab(
 ):
     """Open JupyterLab on the design desk, on FILE or on the example design. The notebook is put in
     the current folder."""
-    starting = jupyter_lab(design_path(file), Path.cwd(), port=port)
-    _serve(starting, "The design desk in JupyterLab", browser)
+    starting = jupyter_lab(
+        design_path(file),
+        Path.cwd(),
+        port=port,
+    )
+    _serve(
+        starting,
+        "The design desk in JupyterLab",
+        browser,
+    )
 
 
 @click.command()
@@ -328,4 +347,8 @@ def page(
         port=port,
         theme=theme,
     )
-    _serve(starting, "The design desk as a page", browser)
+    _serve(
+        starting,
+        "The design desk as a page",
+        browser,
+    )

@@ -145,7 +145,13 @@ class Session:
         """
         with self.lock:
             self.moving, moved_before = quick, self.moving
-            tries = [{**self._pending, **fields}, *([fields] if self._pending else ())]
+            tries = [
+                {
+                    **self._pending,
+                    **fields,
+                },
+                *([fields] if self._pending else ()),
+            ]
             for attempt in tries:
                 try:
                     design = self.now.design.change(attempt)
@@ -158,7 +164,11 @@ class Session:
                     self.notify()
                     return False
                 else:
-                    self._accept(moment, moved or ",".join(fields), moved_before and not quick)
+                    self._accept(
+                        moment,
+                        moved or ",".join(fields),
+                        moved_before and not quick,
+                    )
                     return True
             self._pending = tries[0]
             self.refuse(

@@ -112,7 +112,13 @@ class Table(Opens):
             closed = name not in about["opens"] if "opens" in about else name in about["left"]
             if "own" in about and not isinstance(value, (int, float)):
                 value, closed = None, True
-            out.append(cell(self.text(key, record), value, key="" if closed else key))
+            out.append(
+                cell(
+                    self.text(key, record),
+                    value,
+                    key="" if closed else key,
+                )
+            )
         return out
 
     def show(self, records: Sequence[Mapping]) -> None:

@@ -134,7 +134,14 @@ def render_all(
     """(notebook, page) of several notebooks, in order, `workers` at a time."""
     paths = list(paths)
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        yield from zip(paths, pool.map(rendered, paths, [mode] * len(paths)))
+        yield from zip(
+            paths,
+            pool.map(
+                rendered,
+                paths,
+                [mode] * len(paths),
+            ),
+        )
 
 
 # ---------------------------------------------------------------- the page
@@ -143,7 +150,11 @@ def page(notebook) -> str:
     is worked behind its fold."""
     title = notebook.metadata.get("scantling", {}).get("title") or _heading(notebook)
     body = "\n".join(filter(None, map(_cell, notebook.cells)))
-    return document(title, body, script=_static("learn.js"))
+    return document(
+        title,
+        body,
+        script=_static("learn.js"),
+    )
 
 
 def _heading(notebook) -> str:

@@ -139,7 +139,11 @@ def figures(results: list[Mapping]) -> list[Row]:
 
 def plans(results: list[Mapping]) -> list[Row]:
     """A row for each field in which the plans of the results differ."""
-    rows = _rows("plan", [f"plan.{field}" for field in SHOWN["plan"]], results)
+    rows = _rows(
+        "plan",
+        [f"plan.{field}" for field in SHOWN["plan"]],
+        results,
+    )
     return [row for row in rows if row.differs]
 
 

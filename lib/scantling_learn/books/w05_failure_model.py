@@ -112,7 +112,11 @@ def curves(
     mtbf_s,
     recovery_min,
 ):
-    axis = np.geomspace(60, 4 * HOUR_S, 60)
+    axis = np.geomspace(
+        60,
+        4 * HOUR_S,
+        60,
+    )
     ways = {
         "saves of a minute that block": (save_s, 0.0),
         "a copy to host memory, durable later": (stall_s, durable_s),
@@ -139,7 +143,11 @@ def scale_curves(
     replicas,
     replica_stall_min,
 ):
-    n = np.geomspace(2048, 131_072, 40)
+    n = np.geomspace(
+        2048,
+        131_072,
+        40,
+    )
     m = mtbf_s * devices / n
     restart_s = far_recovery_min * MINUTE_S
     ways = {

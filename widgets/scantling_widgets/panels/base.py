@@ -78,7 +78,11 @@ class Panel:
         ]
         return out
 
-    def cell_text(self, key: str, row: Mapping) -> str:
+    def cell_text(
+        self,
+        key: str,
+        row: Mapping,
+    ) -> str:
         """The text of a number of a record in one of its columns."""
         return said(key, row)
 
@@ -92,18 +96,46 @@ class Panel:
         """Make the parts, and lay them out."""
         about = table(__file__, "panels")[self.title]
         for name, first in about.get("texts", {}).items():
-            setattr(self, name, theme.text(first))
+            setattr(
+                self,
+                name,
+                theme.text(first),
+            )
         for name, kind in about.get("tables", {}).items():
-            setattr(self, name, self._table(kind))
+            setattr(
+                self,
+                name,
+                self._table(kind),
+            )
         for name, label in about.get("drops", {}).items():
-            setattr(self, name, Drop(label, self.options[name]))
+            setattr(
+                self,
+                name,
+                Drop(label, self.options[name]),
+            )
         for name, own in about.get("fields", {}).items():
-            setattr(self, name, Field(**own))
+            setattr(
+                self,
+                name,
+                Field(**own),
+            )
         for name, (label, tip) in about.get("buttons", {}).items():
             act = partial(self.pressed, getattr(self, f"_{name}"))
-            setattr(self, name, Button(label, act, tip))
+            setattr(
+                self,
+                name,
+                Button(
+                    label,
+                    act,
+                    tip,
+                ),
+            )
         for name, figure in self.figures.items():
-            setattr(self, name, figure.live(legend=name in about.get("legends", ())))
+            setattr(
+                self,
+                name,
+                figure.live(legend=name in about.get("legends", ())),
+            )
         self.begin()
         return [self._laid(part) for part in about["layout"]]
 

@@ -67,7 +67,11 @@ class Network(Panel):
             f"{drawn(p, by)}"
         )
 
-    def cell_text(self, key: str, row) -> str:
+    def cell_text(
+        self,
+        key: str,
+        row,
+    ) -> str:
         name = key.rpartition(".")[2]
         value = row.get(name)
         if key == "communication.axis" and len(value) == 2:

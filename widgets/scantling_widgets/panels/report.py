@@ -114,7 +114,11 @@ class Report(Panel):
         link = f"<a download='{name}' href='data:{kind};base64,{data}'>Download {name}</a>"
         where.value = f"<p role='status'>{link}</p>"
 
-    def _put(self, design, done: str = "On the desk.") -> str:
+    def _put(
+        self,
+        design,
+        done: str = "On the desk.",
+    ) -> str:
         if served():
             names_no_file(design, self.now.design)
         if self.session.put(design):

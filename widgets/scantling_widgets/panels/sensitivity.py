@@ -162,7 +162,13 @@ class Sensitivity(Panel):
                 "now": along.now,
             }
         else:
-            figure, titles = heat[key], {"along": along.name, "across": across.name}
+            figure, titles = (
+                heat[key],
+                {
+                    "along": along.name,
+                    "across": across.name,
+                },
+            )
             here = across.now * len(along.values) + along.now
             more = {
                 "rows": across.texts,
@@ -191,7 +197,11 @@ class Sensitivity(Panel):
             "why": "Why",
         }
         texts = [name for name in labels if name not in (key, "memory")]
-        self.table.columns = self.table.headed(labels, labels, texts)
+        self.table.columns = self.table.headed(
+            labels,
+            labels,
+            texts,
+        )
         rows = []
         for i, found in enumerate(self.cells):
             word, mark = _KINDS[kind(found)]
@@ -201,7 +211,11 @@ class Sensitivity(Panel):
                 [
                     *(_input(along, place) for along, place in self._names(i)),
                     cell(word, mark=mark),
-                    cell(show(key, value), value, key=opens),
+                    cell(
+                        show(key, value),
+                        value,
+                        key=opens,
+                    ),
                     cell("—" if memory is None else share(memory), memory),
                     cell(found.why),
                 ]
