@@ -45,7 +45,7 @@ class Compare(Panel):
         rows = [
             [
                 cell(f"{i + 1}", i),
-                _differs(moments[0].design, moment.design),
+                cell(_differs(moments[0].design, moment.design)),
                 *self._figures(moment),
             ]
             for i, moment in enumerate(moments)
@@ -61,7 +61,7 @@ class Compare(Panel):
                 value, ends = None, [None]
             text = show(key, value) + (f" ({band(key, *ends)})" if None not in ends else "")
             out.append(cell(text, value))
-        return [*out, moment.design.notes or ""]
+        return [*out, cell(moment.design.notes or "")]
 
     def _pick(self, index: int) -> None:
         self.session.put(self.session.kept[index].design)

@@ -180,7 +180,7 @@ class Report(Panel):
             self.kit_said.value = _status(f"Written to {found}.")
         self.kit_said.value += theme.lines(gaps) if gaps else ""
         self.files.rows = [
-            [name, cell(f"{n:,}", n)]
+            [cell(name), cell(f"{n:,}", n)]
             for name, text in sorted(self._kit_files.items())
             for n in [text.count("\n")]
         ]
