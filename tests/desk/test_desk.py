@@ -359,7 +359,7 @@ def test_the_desk_comes_back_where_it_was(tmp_path, monkeypatch):
 
 # ---------------------------------------------------------------- tabs
 def test_tabs_are_made_when_they_are_first_shown(desk):
-    assert [p.built for p in desk.panels] == [True] + [False] * (len(desk.panels) - 1)
+    assert [p.made is not None for p in desk.panels] == [True] + [False] * (len(desk.panels) - 1)
 
 
 @pytest.mark.parametrize("number", range(10))
@@ -368,7 +368,7 @@ def test_every_tab_draws_follows_and_never_fails(desk, number):
     desk.session.refer()
     desk.form.send_change("cluster.devices", 8192)
     assert desk.session.fault is None
-    assert desk.panels[number].built
+    assert desk.panels[number].made
 
 
 def test_a_plan_of_the_leaderboard_becomes_the_design(desk):
