@@ -148,6 +148,7 @@ _MANNERS = {
         _COUNTS,
     ).strip(),
     "count": _whole,
+    "rate": _plain,
     "ratio": lambda v, u: number(v),
     "usd": _usd,
     "kwh": lambda v, u: _scaled(

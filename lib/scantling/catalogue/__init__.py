@@ -88,12 +88,10 @@ def node_for(accelerator_id: str, scale_out: str | None = None) -> Node | None:
     """The node that usually holds this accelerator; with `scale_out`, one that has this fabric if
     there is any."""
     chip = accelerator(accelerator_id)
-    holding = [n for n in _table("nodes").values() if n.accelerator == chip.id]
     usual = [_table("nodes")[chip.node]] if chip.node else []
-    for n in usual + holding:
-        if scale_out in (None, n.scale_out):
-            return n
-    return (usual + holding or [None])[0]
+    holding = usual + [n for n in nodes().values() if n.accelerator == chip.id]
+    fitting = [n for n in holding if scale_out in (None, n.scale_out)]
+    return next(iter(fitting + holding), None)
 
 
 def devices_per_node(accelerator_id: str) -> int:
@@ -121,14 +119,10 @@ def storages() -> dict[str, Storage]:
 
 
 @cache
-def prices(item: str | None = None, category: str | None = None) -> tuple[Price, ...]:
-    """Dated price observations; of one item (an accelerator id for rents) or category (rent, capex,
-    power, factor)."""
-    return tuple(
-        p
-        for p in filled(Price, rows("prices", None))
-        if item in (None, p.item) and category in (None, p.category)
-    )
+def prices(category: str | None = None) -> tuple[Price, ...]:
+    """Dated price observations; those of one category (rent, capex, power, factor)."""
+    found = filled(Price, rows("prices", None))
+    return tuple(p for p in found if category in (None, p.category))
 
 
 @cache
@@ -154,9 +148,9 @@ def optimizers() -> dict[str, Optimizer]:
     return by_id(_table("optimizers"))
 
 
-def optimizer(id: str, field: str = "job.optimizer") -> Optimizer:
+def optimizer(id: str) -> Optimizer:
     """What the optimizer of this id or alias keeps for each parameter."""
-    return _find("optimizers", id, field)
+    return _find("optimizers", id, "job.optimizer")
 
 
 @cache

@@ -201,7 +201,6 @@ def batch_advice(
     batch_tokens,
     tokens,
     compute_flops=None,
-    final_loss=None,
 ):
     """Compare a global batch with every published law that the known quantities allow.
     [BatchAdvice]
@@ -212,14 +211,14 @@ def batch_advice(
         Global batch [tokens]: sequences × length.
     tokens : float
         Training tokens.
-    compute_flops, final_loss : float, optional
-        Bring in the laws that need them.
+    compute_flops : float, optional
+        Brings in the laws that need it.
     """
-    known = {"tokens": tokens, "compute": compute_flops, "loss": final_loss}
+    known = {"tokens": tokens, "compute": compute_flops}
     found: dict = {"critical": {}, "optimal": {}}
     for id, law in BATCH_LAWS.items():
-        if known[law.of] is not None:
-            found[law.kind][id] = float(batch_size(known[law.of], id))
+        if (x := known.get(law.of)) is not None:
+            found[law.kind][id] = float(batch_size(x, id))
     critical = found["critical"]
     low, high = min(critical.values()), max(critical.values())
     standing = "small" if batch_tokens <= low else "large" if batch_tokens > high else "contested"

@@ -49,37 +49,24 @@ def questions(resolved) -> tuple[Question, ...]:
         given = {section: data.get(section, {})} if section else stretches or {"job": job}
         for (at, fields), seq_len in zip(given.items(), contexts):
             if name in fields:
-                found += _question(
-                    row,
-                    f"{at}.{name}",
-                    fields[name],
-                    fields[name] * (seq_len if name == "global_batch" else 1),
-                )
+                size = fields[name] * (seq_len if name == "global_batch" else 1)
+                found += _question(row, f"{at}.{name}", fields[name], size)
     return tuple(q for q in found if q.field not in (resolved.design.confirm or ()))
 
 
-def _question(
-    row: Usual,
-    field: str,
-    value: float,
-    size: float,
-) -> list[Question]:
+def _question(row: Usual, field: str, value: float, size: float) -> list[Question]:
     """What is asked of a value whose `size`, in the unit of the row, is out of range; nothing of
     one inside it, nor of a zero."""
     if row.low <= size <= row.high or value == 0:
         return []
-    meant = [value * times for times in row.guesses if row.low <= value * times <= row.high / 10]
-    guess = f"did you mean {_short(meant[0])}?" if meant else "is that meant?"
-    if not meant and row.other and row.low <= value <= row.high:
+    guess = "is that meant?"
+    if row.other and row.low <= value <= row.high:
         guess = f"did you mean {row.other}: {_short(value)}?"
+    meant = [value * times for times in row.guesses if row.low <= value * times <= row.high / 10]
+    if meant:
+        guess = f"did you mean {_short(meant[0])}?"
     text = f"{field}: {_short(size)} {row.unit}: {guess} If it is meant, write confirm: [{field}]; "
-    return [
-        Question(
-            field=field,
-            value=value,
-            text=text + row.why,
-        )
-    ]
+    return [Question(field=field, value=value, text=text + row.why)]
 
 
 def _short(value: float) -> str:
