@@ -50,7 +50,12 @@ def _table(file: str) -> dict:
 
 
 def _find(file: str, word, field: str):
-    return find(_table(file), word, field, _KINDS[file][1])
+    return find(
+        _table(file),
+        word,
+        field,
+        _KINDS[file][1],
+    )
 
 
 def accelerator(id: str, field: str = "cluster.accelerator") -> Accelerator:

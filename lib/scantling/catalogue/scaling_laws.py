@@ -154,7 +154,14 @@ def allocations(compute_flops) -> list[dict]:
         size, tokens = map(float, compute_optimal(compute_flops, id))
         params = size / 6 if law.size == "non-embedding FLOP per token" else size
         said = {name: getattr(law, name) for name in ("title", "caveat", "source")}
-        rows.append({"law": id, "params": params, "tokens": tokens} | said)
+        rows.append(
+            {
+                "law": id,
+                "params": params,
+                "tokens": tokens,
+            }
+            | said
+        )
     return rows
 
 
@@ -281,7 +288,14 @@ def learning_rate_advice(
         return RateAdvice(why=why.format(optimizer=optimizer))
     middle = math.sqrt(factors["low"] * factors["high"])
     values = {id: middle * float(peak_learning_rate(params, tokens, id)) for id in LR_LAWS}
-    laws = tuple({"law": k, "value": v, "source": LR_LAWS[k].source} for k, v in values.items())
+    laws = tuple(
+        {
+            "law": k,
+            "value": v,
+            "source": LR_LAWS[k].source,
+        }
+        for k, v in values.items()
+    )
     low, high = min(values.values()), max(values.values())
     if high / low > DISAGREE:
         return RateAdvice(laws=laws, why=no["apart"].format(apart=high / low))

@@ -158,7 +158,15 @@ def _figures(spec: Mapping, find, overrides: dict, where: str, *more: str):
         own = getattr(base, field)
         usual = (own if own > 0 else _median(type(base), field)) / factor
         whole = key == "scale_up_domain"
-        changes[field] = _replaced(f"{where}.{key}", spec[key], usual, whole) * factor
+        changes[field] = (
+            _replaced(
+                f"{where}.{key}",
+                spec[key],
+                usual,
+                whole,
+            )
+            * factor
+        )
     return base, changes
 
 
@@ -172,7 +180,12 @@ def resolve_accelerator(what: str | Mapping) -> Accelerator:
     where = "cluster.accelerator"
     if isinstance(what, str):
         return catalogue.accelerator(what, where)
-    base, changes = _figures(what, catalogue.accelerator, ACCELERATOR_OVERRIDES, where)
+    base, changes = _figures(
+        what,
+        catalogue.accelerator,
+        ACCELERATOR_OVERRIDES,
+        where,
+    )
     if "hbm_bytes" in changes:
         usable = base.hbm_usable_bytes * changes["hbm_bytes"] / base.hbm_bytes
         changes.setdefault("hbm_usable_bytes", usable)
@@ -188,7 +201,13 @@ def resolve_fabric(what: str | Mapping) -> Fabric:
     where, reduces = "cluster.scale_out", "in_network_reduction"
     if isinstance(what, str):
         return catalogue.fabric(what, where)
-    base, changes = _figures(what, catalogue.fabric, FABRIC_OVERRIDES, where, reduces)
+    base, changes = _figures(
+        what,
+        catalogue.fabric,
+        FABRIC_OVERRIDES,
+        where,
+        reduces,
+    )
     if changes.get("efficiency", 0) > 1:
         raise DesignError(
             f"{where}.efficiency", what["efficiency"], "a share of the rate, above 0 and at most 1"

@@ -100,7 +100,13 @@ class Design(Section):
     )
     job: Annotated[Job, BeforeValidator(lambda value: {} if value is None else value)] = Field(
         description="what is trained",
-        examples=[{"tokens": 15.6e12, "seq_len": 8192, "global_batch": 2048}],
+        examples=[
+            {
+                "tokens": 15.6e12,
+                "seq_len": 8192,
+                "global_batch": 2048,
+            }
+        ],
     )
     constraints: _part(Constraints, "what the run must keep to")
     plan: _part(PlanSpec, "pins of the parallel plan; what is left out is searched")
@@ -116,9 +122,12 @@ class Design(Section):
         example="calibration.yaml",
     )
 
-    confirm: several(Annotated[str, text(), AfterValidator(_known)], "fields", 100, 0) = about(
-        "fields whose unusual values are meant as they stand", example=["job.tokens"]
-    )
+    confirm: several(
+        Annotated[str, text(), AfterValidator(_known)],
+        "fields",
+        100,
+        0,
+    ) = about("fields whose unusual values are meant as they stand", example=["job.tokens"])
 
     _folder: Path = PrivateAttr(default_factory=Path)
     _measured_at: Design | None = PrivateAttr(default=None)

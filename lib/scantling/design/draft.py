@@ -56,7 +56,14 @@ def draft(
         try:
             gaps = _gaps(fields, brief.amounts)
             parts = _nested(fields | gaps.fields)
-            design = Design.from_data({"model": {}, "cluster": {}, "job": {}} | parts)
+            design = Design.from_data(
+                {
+                    "model": {},
+                    "cluster": {},
+                    "job": {},
+                }
+                | parts
+            )
             check(design)
             return design, [*brief.assumed, *gaps.assumed], ignored
         except DesignError as e:
@@ -65,7 +72,14 @@ def draft(
             wrong = next(iter(around + below), None)
             if not given or wrong is None:
                 raise
-            ignored.append(Read(f"{wrong} {fields.pop(wrong)}", "", None, plain(str(e), 300)))
+            ignored.append(
+                Read(
+                    f"{wrong} {fields.pop(wrong)}",
+                    "",
+                    None,
+                    plain(str(e), 300),
+                )
+            )
 
 
 def _nested(fields: dict) -> dict:
@@ -158,7 +172,15 @@ def commented(
         gaps.setdefault(a.field.partition(".")[0], []).append(a)
     for key, info in type(design).model_fields.items():
         if key in data or key in gaps and key in _SECTIONS:
-            lines += ["", *_section(key, data.get(key, {}), info.description, gaps.pop(key, ()))]
+            lines += [
+                "",
+                *_section(
+                    key,
+                    data.get(key, {}),
+                    info.description,
+                    gaps.pop(key, ()),
+                ),
+            ]
     for rest in gaps.values():
         lines += ["", *(f"# {_said(a)}" for a in rest)]
     return "\n".join(lines) + "\n"

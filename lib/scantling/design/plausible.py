@@ -50,7 +50,12 @@ def questions(resolved) -> tuple[Question, ...]:
         for (at, fields), seq_len in zip(given.items(), contexts):
             if name in fields:
                 size = fields[name] * (seq_len if name == "global_batch" else 1)
-                found += _question(row, f"{at}.{name}", fields[name], size)
+                found += _question(
+                    row,
+                    f"{at}.{name}",
+                    fields[name],
+                    size,
+                )
     return tuple(q for q in found if q.field not in (resolved.design.confirm or ()))
 
 

@@ -263,7 +263,12 @@ def _not_beyond_peak(
         ("tokens_per_s_per_device", not rate or rate <= most, at_most, beyond),
         ("step_s", not step or step >= least, at_least, beyond),
     )
-    within("measured", refuse, rules, measured)
+    within(
+        "measured",
+        refuse,
+        rules,
+        measured,
+    )
 
 
 @lru_cache(maxsize=256)

@@ -58,7 +58,12 @@ def models() -> dict[str, Model]:
 
 def entry(key: Any, field: str = "model") -> Entry:
     """The row of an id or alias, case ignored. Raises DesignError with the nearest id."""
-    return find(_table(), key, field, "a model")
+    return find(
+        _table(),
+        key,
+        field,
+        "a model",
+    )
 
 
 def model(key: str) -> Model:
@@ -79,7 +84,12 @@ def check_spec(spec: Mapping[str, Any]) -> None:
     if len(starts) > 1:
         first, second, *_ = starts
         allowed = f"one of like, hf_config and size ({first} is given already)"
-        raise DesignError(second, spec[second], allowed, problem=f"contradicts {first}")
+        raise DesignError(
+            second,
+            spec[second],
+            allowed,
+            problem=f"contradicts {first}",
+        )
     needed = ("hidden", "vocab") if spec.get("pattern") else ("layers", "hidden", "heads")
     for field in () if starts else needed:
         if field not in spec:
@@ -88,7 +98,17 @@ def check_spec(spec: Mapping[str, Any]) -> None:
     latent = "kv_lora" in spec or spec.get("attention") == "mla"
     refuse(parts_of(spec, {}), spec)
     if not latent and "head_dim" not in spec:
-        refuse(part("heads", "hidden", True, spec, {}, ", or give head_dim"), spec)
+        refuse(
+            part(
+                "heads",
+                "hidden",
+                True,
+                spec,
+                {},
+                ", or give head_dim",
+            ),
+            spec,
+        )
     if spec.get("moe") is False and spec.get("experts"):
         raise DesignError(
             "experts", spec["experts"], "0, or moe: true", 0, problem="contradicts moe: false"

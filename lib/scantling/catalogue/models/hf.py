@@ -231,7 +231,12 @@ def _not_refused(model_type: str, config: Mapping[str, Any]) -> str:
     elif model_type not in (allowed := sorted((*known.architectures, *known.composites))):
         problem = "is not among the architectures that are read"
     if problem:
-        raise DesignError("model_type", model_type, allowed, problem=problem)
+        raise DesignError(
+            "model_type",
+            model_type,
+            allowed,
+            problem=problem,
+        )
     return model_type
 
 
@@ -265,16 +270,32 @@ def _build(
     if arch.mla:
         attention |= _mla(r, arch)
     elif heads:
-        attention["head_dim"] = _head_dim(r, arch, hidden, heads)
+        attention["head_dim"] = _head_dim(
+            r,
+            arch,
+            hidden,
+            heads,
+        )
     moe = _moe_layers(r, arch, layers) if arch.moe else ()
-    pattern = pattern_fields(r, arch, layers, hidden, moe)
+    pattern = pattern_fields(
+        r,
+        arch,
+        layers,
+        hidden,
+        moe,
+    )
     width, sliding = _window(r, arch, layers) if arch.window else (0, 0)
     found = counts(pattern.get("pattern", "")) or {
         "moe": len(moe),
         "mlp": layers - len(moe),
         "local": sliding,
     }
-    feeds = _ffn(r, arch, hidden, found)
+    feeds = _ffn(
+        r,
+        arch,
+        hidden,
+        found,
+    )
     feeds["windowed_layers"] = sum(found.get(word, 0) for word in SLIDING)
     feeds["window"] = width
     if tied is None:
@@ -365,7 +386,12 @@ def _head_dim(
             allowed=f"a divisor of {wide} {hidden}, or head_dim given",
             problem=f"does not divide {wide} {hidden} and head_dim is not given",
         )
-    return r.size(arch, arch.head_dim, {"hidden": hidden, "heads": heads}, "head_dim")
+    return r.size(
+        arch,
+        arch.head_dim,
+        {"hidden": hidden, "heads": heads},
+        "head_dim",
+    )
 
 
 _RANKS = {
@@ -412,7 +438,12 @@ def _ffn(r, arch, hidden, found) -> dict[str, Any]:
     dense = found.get("mlp") or found.get("beside")
     if dense or not moe and found.get("shared"):
         names = moe.dense if moe else arch.ffn
-        width = r.size(arch, names, {"hidden": hidden}, "ffn_hidden")
+        width = r.size(
+            arch,
+            names,
+            {"hidden": hidden},
+            "ffn_hidden",
+        )
         if arch.ffn_rule:
             width = width // 2 if arch.ffn_rule == "half" else _lfm2_width(r, width)
         fields["ffn_hidden"] = width

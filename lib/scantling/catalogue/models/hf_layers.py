@@ -33,7 +33,13 @@ def pattern_fields(
     fields = {**arch.fixed, **{name: r.flag(flag) for name, flag in arch.switches.items()}}
     known = {"hidden": hidden}
     for name, names in arch.sizes.items():
-        known[name] = r.size(arch, names, known, name, least=0)
+        known[name] = r.size(
+            arch,
+            names,
+            known,
+            name,
+            least=0,
+        )
     fields |= {k: v for k, v in known.items() if k in arch.sizes and not k.startswith("_")}
     return fields | pattern
 
@@ -55,7 +61,12 @@ def _pattern(
     letters = r.get(*arch.mtp_letters)
     mtp = [whole[layers] if layers < len(whole) and arch.feed else whole[layers - 1]]
     if letters:
-        mtp = _of_words(r, arch.mtp_letters[0], letters, LETTERS)
+        mtp = _of_words(
+            r,
+            arch.mtp_letters[0],
+            letters,
+            LETTERS,
+        )
     return {"pattern": written(whole[:layers]), "mtp_pattern": ",".join(mtp)}
 
 

@@ -29,7 +29,13 @@ _GROUP = re.compile(r"(?<![^,(])(?:(\d+)\*)?\(([^()]*)\)(?![^,)])")
 
 def wrong(pattern, problem: str, allowed, nearest=None):
     """The refusal of a pattern."""
-    return DesignError("model.pattern", pattern, allowed, nearest, problem=problem)
+    return DesignError(
+        "model.pattern",
+        pattern,
+        allowed,
+        nearest,
+        problem=problem,
+    )
 
 
 @cache
@@ -42,7 +48,12 @@ def layers_of(pattern: str) -> tuple[tuple[str, ...], ...]:
 
     def repeated(times: str | None, of: list, room: int = MOST_LAYERS) -> list:
         if times and int(times) < 1:
-            raise wrong(pattern, "repeats a layer 0 times", "n of at least 1 in n*", 1)
+            raise wrong(
+                pattern,
+                "repeats a layer 0 times",
+                "n of at least 1 in n*",
+                1,
+            )
         if int(times or 1) * len(of) > room:
             raise wrong(pattern, "has too many layers", f"at most {MOST_LAYERS:,}")
         return of * int(times or 1)
@@ -64,7 +75,12 @@ def _layer(word: str, pattern: str) -> tuple[str, ...]:
     for block in blocks:
         if block not in WORDS:
             problem = f"has no block named {block!r}" if block else "has an empty layer"
-            raise wrong(pattern, problem, list(WORDS), closest(block, WORDS))
+            raise wrong(
+                pattern,
+                problem,
+                list(WORDS),
+                closest(block, WORDS),
+            )
     return blocks
 
 

@@ -34,7 +34,18 @@ def choose_accelerator(
     of_family = fitting = [r for r in rows.values() if _is_of(r, family)]
     if not of_family:
         problem = "is not an accelerator of the catalogue"
-        return None, "", [DesignError(field, family, rows, problem=problem)]
+        return (
+            None,
+            "",
+            [
+                DesignError(
+                    field,
+                    family,
+                    rows,
+                    problem=problem,
+                )
+            ],
+        )
     lacking, sizes = [], {round(r.hbm_bytes / GB) for r in of_family}
     near = memory and min(sizes, key=lambda size: abs(size - memory))
     link = "nvlink" if nvlink else "pcie"
@@ -55,7 +66,15 @@ def choose_accelerator(
                 [f"{r.id} ({r.hbm_bytes / GB:.0f} GB)" for r in of_family],
             )
             problem = "is not in the catalogue"
-            lacking.append(DesignError(field, said, known, instead, problem=problem))
+            lacking.append(
+                DesignError(
+                    field,
+                    said,
+                    known,
+                    instead,
+                    problem=problem,
+                )
+            )
             found = [r for r in fitting if instead and _holds(r, instead)]
         fitting = found or fitting
     plain_name = [r for r in fitting if family in map(_flat, (r.id, *r.aliases))]

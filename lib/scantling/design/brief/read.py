@@ -133,7 +133,12 @@ def _accelerator(notes: Notes):
     if id is None:
         return
     notes.fields[field] = id
-    notes.note(", ".join(said[k] for k in ("accelerator", "nvlink") if k in said), field, id, why)
+    notes.note(
+        ", ".join(said[k] for k in ("accelerator", "nvlink") if k in said),
+        field,
+        id,
+        why,
+    )
     if why:
         notes.assume(field, id, why)
 
