@@ -142,4 +142,4 @@ def mlp_gemm(
 def chain_bytes(block):
     """Bytes that the activation moves for a value of the MLP's width: Korthikanti et al. 2022,
     section 4; gate and up are read."""
-    return np.where(block.matrices > 2, 6.0, 4.0)
+    return 4.0 + 2.0 * (block.matrices > 2)

@@ -123,19 +123,8 @@ class Moe(Block):
             rate=on.linear_flops * k.grouped_gemm * each / (each + k.grouped_half),
         )
         # the stream is read and written beside the experts, whether or not there are shared ones
-        beside = mlp_gemm(
-            "shared_experts",
-            self,
-            on,
-            shared,
-        )
-        beside = beside._replace(
-            kernels=where(
-                self.shared_width > 0,
-                2.0,
-                0.0,
-            )
-        )
+        beside = mlp_gemm("shared_experts", self, on, shared)
+        beside = beside._replace(kernels=2.0 * (self.shared_width > 0))
         if not np.any(self.latent):
             return grouped, beside
         t, weights = on.tokens / on.shards, self.to_latent()
@@ -194,11 +183,7 @@ class Moe(Block):
     def exchanges(self):
         # experts that are not tensor-parallel need no collectives of the stream
         return Exchange(
-            tensor=where(
-                self.shared_width > 0,
-                1.0,
-                0.0,
-            )[()],
+            tensor=1.0 * (self.shared_width > 0),
             copies=self.top_k,
             narrow=1 - self.outer / self.hidden,
         )

@@ -324,6 +324,5 @@ def moe_share(c: Cases):
 def low_precision_bytes(c: Cases):
     """Bytes per value of activations sent to experts: 1 under the fp8 recipes' dispatch, 2 in 16
     bit and fp4."""
-    return where(
-        (c.job.precision >= 2) & (c.job.precision <= 4) & (c.software.dedup_dispatch > 0), 1.0, 2.0
-    )
+    narrow = (c.job.precision >= 2) & (c.job.precision <= 4) & (c.software.dedup_dispatch > 0)
+    return 2.0 - narrow

@@ -170,7 +170,7 @@ def software_of(
     )
     driven = of("pipeline_engine") > 0
     if np.any(driven):  # it sends and reduces between its instructions
-        engine = where(driven & (plan.sharding > 0) & (plan.pp > 1), 1.0, 0.0)[()]
+        engine = 1.0 * (driven & (plan.sharding > 0) & (plan.pp > 1))
         own |= {
             "step_engine": engine,
             "grad_all_reduce": maximum(own["grad_all_reduce"], engine),
@@ -180,7 +180,7 @@ def software_of(
     if np.any(shape.mtp_layers):  # only virtual stages let loss and MTP be balanced before
         late = released >= of("mtp_layout_since")
         laid_out = late | (plan.vpp > 1) | (own["balanced_layout"] > 0)
-        own["balanced_layout"] = where(laid_out & (shape.mtp_layers > 0), 1.0, 0.0)[()]
+        own["balanced_layout"] = 1.0 * (laid_out & (shape.mtp_layers > 0))
     else:
         own["balanced_layout"] = 0.0
     return Software(**own)

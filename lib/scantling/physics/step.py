@@ -377,11 +377,7 @@ def streamed_s(
     p = c.plan
     if not np.any(p.offload > 1):
         return 0.0
-    width = where(
-        c.job.precision == FP32,
-        4.0,
-        2.0,
-    )
+    width = 2.0 + 2.0 * (c.job.precision == FP32)
     over, experts_over = (
         where(
             p.sharding >= ZERO3,
