@@ -82,6 +82,7 @@ class ParameterBytes:
 class Frame:
     """What all devices of a case share."""
 
+    constants: object  # of memory
     sorts: tuple[LayerSort, ...]
     micro_batches: Column
     bytes: ParameterBytes
@@ -300,6 +301,7 @@ def frame(c: Cases) -> Frame:
     logits = fold(Saved, [(b.count, b.saved_bytes(keep)) for b in s.of("end")]).logits
     waits = np.any(SPLIT[p.schedule])
     return Frame(
+        constants=k,
         sorts=sorts,
         micro_batches=micro_batches(c.job, p),
         bytes=of_dense,
@@ -355,8 +357,7 @@ def device(
 ) -> Held:
     """What one pipeline device holds: dense and expert parameters, activations with logits, and
     what is gathered for a moment."""
-    s, k = c.shape, constants_of(c)
-    per_tp, modules = f.per_tp, s.mtp_layers
+    s, k, per_tp, modules = c.shape, f.constants, f.per_tp, c.shape.mtp_layers
     tied = sum(b.tied for b in s.of("head"))
     ends = at.embeds * f.embedding + at.heads * where(
         at.embeds * tied > 0,
@@ -378,7 +379,6 @@ def device(
     gathered = 2.0 * at.heads * f.head * per_tp + _gathered(
         f,
         at,
-        k,
         trunk,
         experts,
         ends,
@@ -398,17 +398,16 @@ def device(
 def _gathered(
     f: Frame,
     at: Place,
-    k,
     trunk,
     experts,
     ends,
 ):
     """Bytes of sharded weights that are whole while in use: some layers, and what lies outside."""
-    widest = k.layers_gathered * _largest(f.sorts, lambda x: x.trunk) * f.per_tp
+    widest = f.constants.layers_gathered * _largest(f.sorts, lambda x: x.trunk) * f.per_tp
     outside = minimum(maximum(at.embeds, at.heads) * f.embedding * f.per_tp, ends)
     gathered = minimum(widest, trunk - ends) * f.bytes.gathered
     gathered = gathered + outside * f.bytes.gathered_ends
-    most = k.layers_gathered * sum(sort.experts for sort in f.sorts)
+    most = f.constants.layers_gathered * sum(sort.experts for sort in f.sorts)
     return gathered + minimum(most, experts) * f.expert_bytes.gathered
 
 

@@ -152,7 +152,7 @@ def _memory_of(
     stage,
 ) -> Memory:
     """The parts of what devices hold, with what is the same on all."""
-    k, gathered, buffers = constants_of(c), held.gathered, f.buffers
+    k, gathered, buffers = f.constants, held.gathered, f.buffers
     framework, fragmentation = k.framework_bytes, k.fragmentation * (total + buffers)
     columns = dict(
         zip(("weights", "gradients", "optimizer", "host"), states_of(f, held)),
