@@ -290,7 +290,12 @@ def finishing_day(assessment) -> dict | None:
     if work is None:
         return None
     try:
-        found = reliability.finish(assessment.endurance, work, replicas=REPLICAS, seed=0)
+        found = reliability.finish(
+            assessment.endurance,
+            work,
+            replicas=REPLICAS,
+            seed=0,
+        )
     except TooLong:
         return None
     return clean(found)

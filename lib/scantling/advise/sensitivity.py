@@ -106,8 +106,18 @@ def tornado(
     """
     now, rows = assessment.headline()[key], []
     for one in inputs(assessment) if over is None else over:
-        ends = {"low": _value(assessment.design, one.low, key)}
-        ends["high"] = _value(assessment.design, one.high, key)
+        ends = {
+            "low": _value(
+                assessment.design,
+                one.low,
+                key,
+            )
+        }
+        ends["high"] = _value(
+            assessment.design,
+            one.high,
+            key,
+        )
         swing = max((abs(v / now - 1) for v in ends.values() if now and v is not None), default=0)
         if swing > 1e-4:
             rows.append(

@@ -31,7 +31,12 @@ def blueprint(
     """
     for part in parts:
         if part not in PARTS:
-            raise DesignError("--part", part, PARTS, nearest=closest(part, PARTS))
+            raise DesignError(
+                "--part",
+                part,
+                PARTS,
+                nearest=closest(part, PARTS),
+            )
     a = possible(file, as_json)
     found = site_around(a, parts or PARTS).as_dict(parts or PARTS)
     if as_json:

@@ -93,7 +93,15 @@ def exchanges(chosen) -> dict[str, float]:
     out = {}
     for i, name in enumerate(CP_TYPES):
         columns = p | {"cp_type": i}
-        kept = (law.kept(model, None, None, **columns) for law in laws.of("exchange"))
+        kept = (
+            law.kept(
+                model,
+                None,
+                None,
+                **columns,
+            )
+            for law in laws.of("exchange")
+        )
         if name != p["cp_type"] and all(kept):
             other = step_time(chosen.case.with_plan(cp_type=i))
             out[name] = other.total / chosen.step.total
