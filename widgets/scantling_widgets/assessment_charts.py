@@ -20,7 +20,7 @@ from scantling.base.records import record
 
 from .livechart import LiveChart, columns
 from .palette import ACCENT, MEMORY, OVER, SECOND, STEP
-from .words import PERCENT, quantities, show
+from .words import PERCENT, axis, quantities, show, titled
 
 SPECS = Path(__file__).parent / "specs"
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
@@ -89,7 +89,11 @@ def spec(name: str, part: str = "", /, **given) -> dict:
 def _read(name: str) -> dict:
     return yaml.load(
         (SPECS / f"{name}.yaml").read_text(encoding="utf-8"),
-        getattr(yaml, "CSafeLoader", yaml.SafeLoader),
+        getattr(
+            yaml,
+            "CSafeLoader",
+            yaml.SafeLoader,
+        ),
     )
 
 
@@ -123,7 +127,11 @@ _said = _Words().vformat
 
 def text(looks: str, name: str, /, **facts) -> str:
     """The text `name` of the file `looks` in `specs/`, its {placeholders} filled."""
-    return _said(_read(looks)["texts"][name], (), facts)
+    return _said(
+        _read(looks)["texts"][name],
+        (),
+        facts,
+    )
 
 
 def worded(looks: str, name: str, /, records, **more) -> list[dict]:
@@ -131,7 +139,16 @@ def worded(looks: str, name: str, /, records, **more) -> list[dict]:
     name, a text with {placeholders} is filled, from the record and from `more`."""
     columns = _read(looks)["rows"][name].items()
     return [
-        {key: _said(how, (), facts) if "{" in how else facts[how] for key, how in columns}
+        {
+            key: _said(
+                how,
+                (),
+                facts,
+            )
+            if "{" in how
+            else facts[how]
+            for key, how in columns
+        }
         for facts in (more | record for record in records)
     ]
 
@@ -155,7 +172,7 @@ class Figure:
     rows: Callable[..., Mapping]
     words: Callable[..., str]
     looks: str
-    given: Mapping = field(default_factory=dict)
+    given: dict = field(default_factory=dict)
     height: Any = 220
     empty: str = "Nothing to draw for this design."
     renderer: str = "svg"
@@ -171,7 +188,12 @@ class Figure:
         return altair.Chart.from_dict(self.static(result, **more))
 
     def static(
-        self, result, *, width: int = WIDTH, legend: bool = True, title: str | None = None, **more
+        self,
+        result,
+        *,
+        width: int = WIDTH,
+        legend: bool = True,
+        **more,
     ) -> dict:
         """The specification of that picture."""
         data = self.data(result, **more)
@@ -180,7 +202,6 @@ class Figure:
             "width": width,
             "description": self.words(facts(result), **more),
             "datasets": {name: records(frame) for name, frame in data.items()},
-            **({} if title is None else {"title": title}),
         }
 
     def live(self, *, legend: bool = False) -> LiveChart:
@@ -195,22 +216,23 @@ class Figure:
 
     def spec(self, legend: bool = False, **given) -> dict:
         """The specification for the desk, as wide as its place."""
-        looks = spec(
-            self.looks,
-            **{
-                **self.given,
-                **given,
-            },
-            legend=legend,
-        )
         return {
             "$schema": SCHEMA,
             "width": "container",
             "height": self.height,
-            **looks,
+            **spec(
+                self.looks,
+                **self.given | given,
+                legend=legend,
+            ),
         }
 
-    def show(self, widget: LiveChart, result, **more) -> None:
+    def show(
+        self,
+        widget: LiveChart,
+        result,
+        **more,
+    ) -> None:
         """Put another assessment under a chart that `live` made."""
         widget.update(self.data(result, **more), self.words(facts(result), **more))
 
@@ -220,36 +242,33 @@ def figure(
 ) -> Figure:
     """The figure `looks`, called as its file in `specs/` says under `figure`.
 
-    There `says` holds a start, the frame of `rows` whose records say themselves, and how many of
+    There `says` holds a start, the frames of `rows` whose records say themselves, and how many of
     them do; it stands for `words`, and `lead` for its start.
     """
-    about = {
-        **_read(looks)["figure"],
-        **more,
-    }
-    start, *frame = about.pop("says", [""])
-    if words is None:
-        words = _told(lead or start, rows, *frame)
+    about = _read(looks)["figure"] | more
+    start, frames, most = about.pop("says", ("", (), None))
+
+    def told(given, **more) -> str:
+        data = rows(given, **more)
+        says = [row["says"] for frame in frames for row in data.get(frame, ())]
+        return f"{lead or start} {'; '.join(says[:most])}."
+
     return Figure(
         looks=looks,
         rows=rows,
-        words=words,
+        words=words or told,
         **about,
     )
 
 
-def _told(
-    lead: str,
-    rows: Callable,
-    frame: str,
-    most: int | None = None,
-) -> Callable[..., str]:
-
-    def words(given, **more) -> str:
-        says = table(rows(given, **more).get(frame, [])).get("says", [])
-        return f"{lead} {'; '.join(says[:most])}."
-
-    return words
+def shown_on(key: str, title: str = "") -> dict:
+    """`$title` and `$ticks` of an axis that shows a quantity: its name and unit, or `title` with
+    the unit in its place."""
+    unit, ticks = axis(key)
+    return {
+        "title": title.format(unit) if title else titled(key),
+        "ticks": ticks,
+    }
 
 
 def table(frame) -> Mapping:
@@ -270,3 +289,15 @@ def stacked(values) -> tuple[np.ndarray, np.ndarray]:
     ends = np.cumsum(np.nan_to_num(np.asarray(values, float)), axis=-1)
     starts = np.concatenate([np.zeros_like(ends[..., :1]), ends[..., :-1]], axis=-1)
     return starts, ends
+
+
+def laid(parts: Mapping[str, tuple[str, str]], amounts: Mapping) -> list[dict]:
+    """Parts {key: (name, colour)} of a whole laid end to end, a record each."""
+    sizes = [float(amounts.get(key) or 0.0) for key in parts]
+    names = ("part", "hue", "size", "start", "end")
+    rows = zip(
+        *zip(*parts.values()),
+        sizes,
+        *(ends.tolist() for ends in stacked(sizes)),
+    )
+    return [dict(zip(names, row)) for row in rows]

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from scantling.physics.memory.peak import SAFE_SHARE
 
-from .assessment_charts import figure, stacked, text, worded
+from .assessment_charts import figure, laid, shown_on, text, worded
 from .palette import MEMORY, STEP, ink_on
-from .words import axis
 
 _LINE = 0.06  # a line of text, as a share of the height of the memory picture
 
@@ -30,13 +29,6 @@ def fullest(given) -> dict:
     return max(stages(given), key=lambda row: row["total"])
 
 
-def _level(level: float, **more) -> dict:
-    return {
-        "level": level,
-        **more,
-    }
-
-
 def _memory_rows(given, reference=None) -> dict:
     table, worst = stages(given), fullest(given)
     capacity = given["memory_bytes"]["capacity"]
@@ -45,24 +37,46 @@ def _memory_rows(given, reference=None) -> dict:
     line = _LINE * top
     for level in (safe, capacity):  # the label stands on its bar, or on the line
         at = level if 0 <= level - at < line else at  # that it would cross
-    over = [row for row in table if row["total"] > capacity]
-    over = over or [table[0] | {"total": capacity}]  # a bar of no height where nothing is over
-    hbm, usable, words = (text("memory", t, capacity=capacity) for t in ("hbm", "usable", "safe"))
+    hbm, usable, words = (
+        text(
+            "memory",
+            t,
+            capacity=capacity,
+        )
+        for t in ("hbm", "usable", "safe")
+    )
+    zones = (
+        (safe - 1.7 * line, "safe"),
+        (0.9 * capacity, "tight"),
+        (capacity + 1.25 * line, "over"),
+    )
+    here = {row["stage"] for row in table}
+    both = [row for row in stages(reference or given) if row["stage"] in here]
     return {
-        "parts": [part for row in table for part in _parts(row)],
+        "parts": [
+            part
+            for row in table
+            for part in worded(
+                "memory",
+                "parts",
+                laid(MEMORY, row),
+                stage=row["stage"],
+                of=f" ({row['layers']} layers)" if row.get("layers") else "",
+            )
+        ],
         "lines": [
-            _level(
-                safe,
-                kind="safe",
-                says="80 %",
-                long=words,
-            ),
-            _level(
-                capacity,
-                kind="full",
-                says=hbm,
-                long=usable,
-            ),
+            {
+                "level": safe,
+                "kind": "safe",
+                "says": "80 %",
+                "long": words,
+            },
+            {
+                "level": capacity,
+                "kind": "full",
+                "says": hbm,
+                "long": usable,
+            },
         ],
         "marks": worded(
             "memory",
@@ -70,88 +84,61 @@ def _memory_rows(given, reference=None) -> dict:
             [worst],
             at=at,
         ),
-        "ghost": _ghost(table, reference),
+        # a tick at the memory of the reference design, stage by stage
+        "ghost": worded(
+            "memory",
+            "ghost",
+            both if reference else [],
+        ),
         "zones": [
-            _level(safe - 1.7 * line, says="safe"),
-            _level(0.9 * capacity, says="tight"),
-            _level(capacity + 1.25 * line, says="over"),
+            {
+                "level": level,
+                "says": says,
+            }
+            for level, says in zones
         ],
         "over": worded(
             "memory",
             "over",
-            [row | {"over": row["total"] - capacity} for row in over],
+            [row | {"over": row["total"] - capacity} for row in table if row["total"] > capacity],
             capacity=capacity,
         ),
-        "frame": [_level(top, stage=str(table[0]["stage"]))],
+        "frame": [
+            {
+                "level": top,
+                "stage": str(table[0]["stage"]),
+            }
+        ],
     }
 
 
-def _parts(row) -> list[dict]:
-    """The stacked parts of one stage."""
-    of = f" ({row['layers']} layers)" if row.get("layers") else ""
-    amounts = [row[part] for part in MEMORY]
-    keys = ("name", "bytes", "start", "end")
-    parts = zip((name for name, _ in MEMORY.values()), amounts, *stacked(amounts))
-    return worded(
-        "memory",
-        "parts",
-        [dict(zip(keys, part)) for part in parts],
-        stage=row["stage"],
-        of=of,
-    )
-
-
-def _ghost(table, reference) -> list[dict]:
-    """A tick at the memory of the reference design, stage by stage."""
-    if reference is None:
-        return [
-            _level(
-                table[0]["total"],
-                stage=str(table[0]["stage"]),
-                seen=0,
-                says="",
-            )
-        ]
-    here = {row["stage"] for row in table}
-    both = [row for row in stages(reference) if row["stage"] in here]
-    return worded(
-        "memory",
-        "ghost",
-        both,
-        seen=1,
-    )
-
-
 def _memory_words(given, reference=None) -> str:
-    worst, capacity = fullest(given), given["memory_bytes"]["capacity"]
+    worst = fullest(given)
+    parts = (
+        text(
+            "memory",
+            "part",
+            name=part["part"].lower(),
+            size=part["size"],
+        )
+        for part in laid(MEMORY, worst)
+    )
+    facts = worst | {
+        "parts": ", ".join(parts),
+        "capacity": given["memory_bytes"]["capacity"],
+    }
     return text(
         "memory",
         "words",
-        **worst
-        | {
-            "parts": ", ".join(
-                text(
-                    "memory",
-                    "part",
-                    name=name.lower(),
-                    bytes=worst[part],
-                )
-                for part, (name, _) in MEMORY.items()
-            ),
-            "capacity": capacity,
-        },
+        **facts,
     )
 
 
-_UNIT, _TICKS = axis("memory_bytes.total")
 memory = figure(
     "memory",
     _memory_rows,
     _memory_words,
-    given={
-        "title": f"{_UNIT} per device",
-        "ticks": _TICKS,
-    },
+    given=shown_on("memory_bytes.total", "{} per device"),
 )
 
 
@@ -168,46 +155,48 @@ def _segments(
 ) -> list[dict]:
     """The parts of one row of the step, laid end to end; labelled where the row of `longest` has
     room for it."""
-    amounts = [float(parts.get(part) or 0.0) for part in STEP]
     out = []
-    for (name, hue), time, start, end in zip(STEP.values(), amounts, *stacked(amounts)):
+    for part in laid(STEP, parts):
+        name, time = part["part"], part["size"]
         room = _PIXELS * time / longest if longest else 0
         labels = (
             text(
                 "step",
                 "label",
-                name=name,
-                time=time,
+                **part,
             ),
             name,
             "",
         )
-        of_step = text("step", "share", share=time / total) if total else ""
-        out.append(
-            {
-                "row": row,
-                "part": name,
-                "start": start,
-                "end": end,
-                "mid": (start + end) / 2,
-                "label": next(t for t in labels if len(t) * _LETTER < room or not t),
-                "ink": ink_on(hue),
-                "says": text(
-                    "step",
-                    "part",
-                    name=name,
-                    row=row,
-                    time=time,
-                    of_step=of_step,
-                ),
-            }
-        )
-    return out
+        more = {
+            "mid": (part["start"] + part["end"]) / 2,
+            "label": next(t for t in labels if len(t) * _LETTER < room or not t),
+            "ink": ink_on(part["hue"]),
+            "of_step": text(
+                "step",
+                "share",
+                share=time / total,
+            )
+            if total
+            else "",
+        }
+        out.append(part | more)
+    return worded(
+        "step",
+        "segments",
+        out,
+        row=row,
+    )
 
 
 def _step_rows(given, reference=None) -> dict:
     total, shown = given["step_s"], [_ON, _UNDER]
     low, high = given.get("step_s_low", total), given.get("step_s_high", total)
+    band = {
+        "low": low,
+        "high": high,
+        "step": total,
+    }
     longest = high if reference is None else max(high, reference["step_s"])
     solid = _segments(
         given["step_breakdown_s"],
@@ -215,19 +204,28 @@ def _step_rows(given, reference=None) -> dict:
         total,
         longest,
     )
-    pale = _segments(given.get("hidden_s") or {}, _UNDER, total)
+    pale = _segments(
+        given.get("hidden_s") or {},
+        _UNDER,
+        total,
+    )
     if reference is not None:
-        solid += _segments(reference["step_breakdown_s"], _REFERENCE, reference["step_s"])
+        solid += _segments(
+            reference["step_breakdown_s"],
+            _REFERENCE,
+            reference["step_s"],
+        )
         shown.append(_REFERENCE)
-    band = {
-        "low": low,
-        "high": high,
-    }
     return {
         "solid": [row for row in solid if row["end"] > row["start"]],
         # one stays in any case: an empty table upsets the scales
         "pale": [r for r in pale if r["end"] > r["start"] or r["part"] == STEP["tp"][0]],
-        "band": [{"row": _ON} | band | {"says": text("step", "band", **band)}],
+        "band": worded(
+            "step",
+            "band",
+            [band],
+            row=_ON,
+        ),
         "rows": [
             {
                 "row": row,
@@ -238,25 +236,4 @@ def _step_rows(given, reference=None) -> dict:
     }
 
 
-def _step_words(given, reference=None) -> str:
-    parts = ((v or 0.0, STEP[k][0]) for k, v in given["step_breakdown_s"].items() if k in STEP)
-    longest = sorted(parts, reverse=True)[:5]
-    named = (
-        text(
-            "step",
-            "named",
-            name=name.lower(),
-            time=v,
-        )
-        for v, name in longest
-        if v > 0
-    )
-    return text(
-        "step",
-        "words",
-        step=given["step_s"],
-        parts=", ".join(named),
-    )
-
-
-step = figure("step", _step_rows, _step_words)
+step = figure("step", _step_rows)

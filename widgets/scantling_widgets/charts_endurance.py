@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 from .assessment_charts import figure, worded
-from .words import label_or, share
+from .words import label_or
 
 
-def shares(given) -> dict:
-    """Shares of wall time that are not productive, largest first, those that are nil left out."""
+def shares(given) -> list[dict]:
+    """Name and share of each part of wall time that is not productive, largest first, those that
+    are nil left out."""
     badput = (given.get("endurance") or {}).get("badput") or {}
-    return dict(sorted(((k, v) for k, v in badput.items() if v and v > 0), key=lambda kv: -kv[1]))
+    rows = [
+        {
+            "name": label_or(f"endurance.badput.{key}", key.replace("_", " ").capitalize()),
+            "share": value,
+        }
+        for key, value in badput.items()
+        if value and value > 0
+    ]
+    return sorted(rows, key=lambda row: -row["share"])
 
 
 def _badput_rows(given) -> dict:
-    lost, rows = shares(given), []
-    room = 1.35 * max(lost.values(), default=0.0)  # for the figure beside the longest bar
-    for key, value in lost.items():
-        name, text = label_or(f"endurance.badput.{key}", key), share(value)
-        rows.append(
-            {
-                "what": name,
-                "room": room,
-                "share": value,
-                "text": text,
-                "says": f"{name}: {text} of wall time",
-            }
+    lost = shares(given)
+    room = 1.35 * lost[0]["share"] if lost else 0.0  # for the figure beside the longest bar
+    return {
+        "lost": worded(
+            "badput",
+            "lost",
+            lost,
+            room=room,
         )
-    return {"lost": rows}
+    }
 
 
 badput = figure("badput", _badput_rows)
@@ -37,8 +42,8 @@ def _spares_rows(given, waiting=None) -> dict:
     """`waiting`: that of `scantling.endure.spares.waiting`."""
     if not waiting:
         return {"points": []}
-    columns = (waiting[key] for key in ("spares", "shortage", "wait_chance"))
-    rows = [dict(zip(("spares", "shortage", "chance"), row)) for row in zip(*columns, strict=True)]
+    keys = ("spares", "shortage", "wait_chance")
+    rows = [dict(zip(keys, row)) for row in zip(*(waiting[key] for key in keys), strict=True)]
     points = worded(
         "spares",
         "points",
@@ -48,8 +53,7 @@ def _spares_rows(given, waiting=None) -> dict:
     shortage = {point["spares"]: point["shortage"] for point in points}
     names = {}
     for key, name in (("spares", "chosen"), ("spares_recommended", "cheapest")):
-        if given.get(key) in shortage:
-            names.setdefault(given[key], []).append(name)
+        names.setdefault(given.get(key), []).append(name)
     return {
         "points": points,
         "marks": [
@@ -60,6 +64,7 @@ def _spares_rows(given, waiting=None) -> dict:
                 "says": f"{n}: " + ",\n".join(said),
             }
             for n, said in names.items()
+            if n in shortage
         ],
     }
 

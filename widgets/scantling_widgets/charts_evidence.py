@@ -13,36 +13,56 @@ def _evidence_rows(given) -> dict:
     if given.get("mfu") is None:
         return {"runs": []}
     runs = given.get("nearest_runs") or []
-    names = [text("evidence", "run", **run) for run in runs]
+    names = [
+        text(
+            "evidence",
+            "run",
+            **run,
+        )
+        for run in runs
+    ]
     twice = [
-        text("evidence", "known", **r) if names.count(n) > 1 else n for n, r in zip(names, runs)
+        text(
+            "evidence",
+            "known",
+            **r,
+        )
+        if names.count(n) > 1
+        else n
+        for n, r in zip(names, runs)
     ]
     named = [
-        {
-            **run,
+        run
+        | {
             "name": name,
             "differs": run.get("differs") or "nothing that is known",
         }
         for name, run in zip(twice, runs)
     ]
-    here = {key: given.get(key) for key in ("mfu", "mfu_low", "mfu_high")}
+    ends = band(
+        "mfu",
+        given.get("mfu_low"),
+        given.get("mfu_high"),
+    )
     return {
         "here": worded(
             "evidence",
             "here",
-            [here],
-            name=_HERE,
-            band=band("mfu", here["mfu_low"], here["mfu_high"]),
+            [
+                given
+                | {
+                    "name": _HERE,
+                    "band": ends,
+                }
+            ],
         ),
-        "runs": worded("evidence", "runs", named),
+        "runs": worded(
+            "evidence",
+            "runs",
+            named,
+        ),
         "order": [{"run": name} for name in (_HERE, *twice)],
     }
 
 
-def _evidence_words(given) -> str:
-    data = _evidence_rows(given)
-    says = (row["says"] for row in [*data.get("here", []), *data["runs"]])
-    return f"MFU of this design and of the nearest published runs. {'; '.join(says)}."
-
-
-evidence = figure("evidence", _evidence_rows, _evidence_words)
+evidence = figure("evidence", _evidence_rows)

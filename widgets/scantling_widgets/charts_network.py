@@ -3,10 +3,9 @@ units, and traffic by axis and tier."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 
-from .assessment_charts import Figure, figure, text, worded
+from .assessment_charts import figure, text, worded
 from .palette import AXES, ink_on
 from .words import label_or
 
@@ -25,6 +24,7 @@ _SCALES = {
     "tp": "TP rank",
     "cp": "CP rank",
 }
+_ENDS = (("first", "min"), ("last", "max"))
 
 
 def _ink(value, most) -> str:
@@ -33,45 +33,37 @@ def _ink(value, most) -> str:
 
 
 # ---------------------------------------------------------------- nodes
-def _peers(placement: Mapping) -> list[dict]:
-    """The devices that device 0 exchanges data with, by the first axis that joins them, and device
-    0 itself."""
-    of = {0: "self"}
+def _devices(placement: Mapping, by: str) -> list[dict]:
+    """The devices of the first replica, by stage or by a rank of theirs; or device 0 and the
+    devices that it exchanges data with, by the first axis that joins them."""
+    if by != "peers":
+        names, first = ("rank", "tp", "cp", "pp"), placement["first_replica"]
+        places = (dict(zip(names, at)) for at in zip(*map(first.get, names)))
+        return worded(
+            "nodes",
+            "replica",
+            [at | {"value": at[by]} for at in places],
+            group="",
+        )
+    of = {0: "device 0"}
     for group in placement["groups"]:
         for rank in group["first"][:_MEMBERS]:
-            of.setdefault(rank, group["axis"])
-    out = []
-    for rank, axis in sorted(of.items()):
-        name = axis.upper()
-        told = (name, name, f"in device 0's {name} group")
-        if axis == "self":
-            told = ("device 0", "0", "device 0 itself")
-        out.append(dict(zip(("rank", "value", "group", "text", "says"), (rank, 0, *told))))
-    return out
-
-
-def _replica(placement: Mapping, by: str) -> list[dict]:
-    """The devices of the first replica, by stage or by a rank of theirs."""
-    names = ("rank", "tp", "cp", "pp")
-    places = [dict(zip(names, at)) for at in zip(*map(placement["first_replica"].get, names))]
-    return [
+            of.setdefault(rank, group["axis"].upper())
+    peers = [
         {
-            "rank": at["rank"],
-            "value": at[by],
-            "group": "",
-            "text": str(at[by]),
-            "says": text(
-                "nodes",
-                "replica",
-                **at,
-            ),
+            "rank": rank,
+            "group": name,
+            "text": name if rank else "0",
+            "says": f"in device 0's {name} group" if rank else "device 0 itself",
         }
-        for at in places
+        for rank, name in sorted(of.items())
     ]
-
-
-def _devices(placement: Mapping, by: str) -> list[dict]:
-    return _peers(placement) if by == "peers" else _replica(placement, by)
+    return worded(
+        "nodes",
+        "peers",
+        peers,
+        value=0,
+    )
 
 
 def _nodes_rows(
@@ -84,43 +76,40 @@ def _nodes_rows(
         return {"devices": []}
     per, devices = placement["per_node"], _devices(placement, by)
     nodes = sorted({device["rank"] // per for device in devices})[:_NODES]
-    last, lettered = nodes[-1], len(nodes) <= _LETTERED
-    devices = [device for device in devices if device["rank"] // per <= last]
-    most = max(device["value"] for device in devices)
-    for device in devices:
-        node, place = divmod(device["rank"], per)
-        device |= {
+    lettered = len(nodes) <= _LETTERED
+    most = max(device["value"] for device in devices if device["rank"] // per <= nodes[-1])
+    placed = [
+        device
+        | {
             "text": device["text"] if lettered else "",
             "ink": _ink(device["value"], most),
-            "says": text(
-                "nodes",
-                "device",
-                node=node,
-                device=place,
-                **device,
-            ),
-            "node": str(node),
-            "device": place,
+            "node": device["rank"] // per,
+            "device": device["rank"] % per,
         }
-        del device["rank"]
+        for device in devices
+        if device["rank"] // per <= nodes[-1]
+    ]
+    ground = [
+        {
+            "node": node,
+            "device": device,
+        }
+        for node in nodes
+        for device in range(per)
+    ]
     others = "groups" if by == "peers" else "replicas"
     return {
-        "devices": devices,
-        "ground": [
-            {
-                "node": str(node),
-                "device": place,
-                "says": text(
-                    "nodes",
-                    "ground",
-                    node=node,
-                    device=place,
-                    others=others,
-                ),
-            }
-            for node in nodes
-            for place in range(per)
-        ],
+        "devices": worded(
+            "nodes",
+            "devices",
+            placed,
+        ),
+        "ground": worded(
+            "nodes",
+            "ground",
+            ground,
+            others=others,
+        ),
     }
 
 
@@ -158,13 +147,13 @@ def drawn(placement: Mapping, by: str) -> str:
     return f"Drawn: {' and '.join(parts)}." if parts else ""
 
 
-def _nodes(by: str) -> Figure:
-    return figure(
+nodes = {
+    by: figure(
         "peers" if by == "peers" else "nodes",
         _nodes_rows,
         _nodes_words,
         name=f"cluster-{by}",
-        title=f"The cluster: {VIEWS[by]}",
+        title=f"The cluster: {view}",
         given={
             "title": _SCALES.get(by),
             "groups": ["device 0" if axis == "self" else axis.upper() for axis in AXES],
@@ -172,61 +161,48 @@ def _nodes(by: str) -> Figure:
             "inks": [ink_on(hue) for hue in AXES.values()],
         },
     )
-
-
-nodes = {by: _nodes(by) for by in VIEWS}
+    for by, view in VIEWS.items()
+}
 
 
 # ---------------------------------------------------------------- the site
-def _blocks(placement: Mapping, many: bool) -> dict[int, dict]:
-    """Leaf units (where there are `many`) or nodes with the stages and replicas that each holds."""
-    table, out = placement["nodes"], {}
-    for i, block in enumerate(table["unit" if many else "node"]):
-        ends = [table[f"{axis}_{end}"][i] for axis in ("pp", "dp") for end in ("first", "last")]
-        row = out.setdefault(
-            block,
-            {
-                "pod": table["pod"][i],
-                "unit": table["unit"][i],
-                "nodes": 0,
-                "pp": [],
-                "dp": [],
-            },
-        )
-        row["nodes"] += 1
-        row["pp"] += ends[:2]
-        row["dp"] += ends[2:]
-    return out
-
-
 def _site_rows(given, placement: Mapping | None = None) -> dict:
+    """Leaf units (where there are many) or nodes with the stages and replicas that each holds."""
     if not placement:
         return {"blocks": []}
+    import pandas as pd
+
     many = placement["unit_count"] >= 4
-    of = _blocks(placement, many)
-    firsts = {block: min(row["pp"]) for block, row in of.items()}
-    most, seen, rows = max(firsts.values()), Counter(), []
-    for block, first in list(firsts.items())[:_BLOCKS]:
-        row = of[block]
-        line, stages = row["pod" if many else "unit"], span(row["pp"])
-        rows.append(
-            {
-                **row,
-                "block": block,
-                "line": line,
-                "place": seen[line],
-                "stage": first,
-                "stages": stages,
-                "replicas": span(row["dp"]),
-                "ink": _ink(first, most),
-                "size": f", {row['nodes']} nodes" if many else "",
-            }
-        )
-        seen[line] += 1
-    kind, line_of = ("leaf unit", "pod") if many else ("node", "leaf unit")
-    lettered = max(seen.values()) <= 19 and len(seen) <= 12  # else too many for letters
-    for row in rows:
-        row["text"] = row["stages"] if lettered else ""
+    kind, block, line_of, line = (
+        ("leaf unit", "unit", "pod", "pod") if many else ("node", "node", "leaf unit", "unit")
+    )
+    table = pd.DataFrame(placement["nodes"]).groupby(
+        block,
+        sort=False,
+        as_index=False,
+    )
+    ends = {f"{axis}_{end}": (f"{axis}_{end}", how) for axis in ("pp", "dp") for end, how in _ENDS}
+    own = {name: (name, "first") for name in ("pod", "unit") if name != block}
+    blocks = table.agg(
+        **own,
+        **ends,
+        nodes=("pod", "size"),
+    ).head(_BLOCKS)
+    most = blocks["pp_first"].max()
+    blocks["block"], blocks["line"] = blocks[block], blocks[line]
+    blocks["place"] = blocks.groupby(line).cumcount()
+    lettered = blocks["place"].max() < 19 and blocks[line].nunique() <= 12  # room for letters
+    rows = []
+    for row in blocks.to_dict("records"):
+        stages = span(row["pp_first"], row["pp_last"])
+        more = {
+            "stages": stages,
+            "replicas": span(row["dp_first"], row["dp_last"]),
+            "ink": _ink(row["pp_first"], most),
+            "size": f", {row['nodes']} nodes" if many else "",
+            "text": stages if lettered else "",
+        }
+        rows.append(row | more)
     return {
         "blocks": worded(
             "site",
@@ -238,8 +214,7 @@ def _site_rows(given, placement: Mapping | None = None) -> dict:
     }
 
 
-def span(values) -> str:
-    low, high = min(values), max(values)
+def span(low: int, high: int) -> str:
     return str(low) if low == high else f"{low}–{high}"
 
 
@@ -266,21 +241,22 @@ def _matrix_rows(given, network: Mapping | None = None) -> dict:
         name, widest = axis["axis"].upper(), axis["widest"]
         ways = (given.get("plan") or {}).get(axis["axis"]) or axis["ranks"]
         over = f" (of {axis['ranks']:,} ranks)" if ways != axis["ranks"] else ""
-        row = {
+        reach = names.index(widest) if widest in names else len(names) - 1
+        row = axis | {
             "name": name,
             "row": f"{name} {ways:,}{over}",
-            "head": heads.get(widest, heads[names[-1]]),
+            "head": heads[names[reach]],
         }
-        rows.append(axis | row)
-        for i, tier in enumerate(names[: names.index(widest) if widest in names else -1]):
-            if axis["per_domain"] > 1 or i > 0:
-                through.append(
-                    row
-                    | {
-                        "tier": heads[tier],
-                        "inside": tier,
-                    }
-                )
+        rows.append(row)
+        near = 0 if axis["per_domain"] > 1 else 1
+        through += [
+            row
+            | {
+                "tier": heads[tier],
+                "inside": tier,
+            }
+            for tier in names[near:reach]
+        ]
     return {
         "cells": worded(
             "matrix",
@@ -309,6 +285,12 @@ matrix = figure("matrix", _matrix_rows)
 def facts(network: Mapping) -> list[str]:
     """The network in lines: what it is made of and what it costs."""
     t = network["topology"]
+    switches = (f"{t[name]:,} {name}" for name in ("leaf", "spine", "core") if t.get(name))
+    more = {
+        "t": t,
+        "parts": ", ".join(switches),
+        "kind": label_or("cluster.topology", t["kind"]),
+    }
     lines = [
         text(
             "matrix",
@@ -318,11 +300,7 @@ def facts(network: Mapping) -> list[str]:
         text(
             "matrix",
             "scale_out",
-            t=t,
-            parts=", ".join(
-                f"{t[name]:,} {name}" for name in ("leaf", "spine", "core") if t.get(name)
-            ),
-            kind=label_or("cluster.topology", t["kind"]),
+            **more,
             **network,
         ),
     ]

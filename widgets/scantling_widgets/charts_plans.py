@@ -6,24 +6,14 @@ from __future__ import annotations
 from scantling.advise.frontier import undominated
 from scantling.verdict.verdicts import met
 
-from .assessment_charts import Figure, figure, text, worded
-from .words import MORE_IS_BETTER, axis, label, show, titled
+from .assessment_charts import Figure, figure, shown_on, worded
+from .words import MORE_IS_BETTER, label, plan_text, show
 
 
 def plan_words(plan) -> str:
-    """A plan on one line, in the words of the field; ways of one are left out."""
-    ways = [
-        f"{name.upper()} {plan[name]}"
-        for name in ("tp", "cp", "pp", "dp", "ep", "vpp")
-        if plan.get(name) not in (None, 1)
-    ]
-    if plan.get("etp") not in (None, 1) and plan.get("ep", 1) != 1:
-        ways.append(f"ETP {plan['etp']}")
-    schedule = plan.get("schedule") if (plan.get("pp") or 1) > 1 else None
-    kept = plan.get("recompute")
-    recompute = f"recompute {kept}" if kept not in (None, "none") else None
-    words = (f"micro-batch {plan.get('micro_batch')}", plan.get("sharding"), schedule, recompute)
-    return " · ".join([*(ways or ["1 way"]), *filter(None, words)])
+    """A plan on one line, its schedule named where it has stages."""
+    staged = plan.get("schedule") if (plan.get("pp") or 1) > 1 else None
+    return ", ".join(filter(None, (plan_text(plan), staged)))
 
 
 # ---------------------------------------------------------------- candidates
@@ -40,11 +30,10 @@ def _candidates_rows(given) -> dict:
         return dict.fromkeys(("plans", "edge", "line"), [])
     capacity = (given.get("memory_bytes") or {}).get("capacity")
     rows = [
-        {
-            "memory": plan["memory_bytes"],
-            "step": plan["step_s"],
+        plan
+        | {
             "kind": "other" if i else "best",
-            "says": plan_words(plan),
+            "plan": plan_words(plan),
             "pick": i,
         }
         for i, plan in enumerate(plans)
@@ -53,35 +42,31 @@ def _candidates_rows(given) -> dict:
         "memory": capacity,
         "says": "usable HBM",
     }
+    rows = worded(
+        "candidates",
+        "plans",
+        rows,
+    )
     return {
         "plans": rows,
-        "edge": [*_undominated(rows, "memory", "step").values()],
+        "edge": [
+            *_undominated(
+                rows,
+                "memory",
+                "step",
+            ).values()
+        ],
         "line": [line] if capacity else [],
     }
 
 
-def _candidates_words(given) -> str:
-    plans = given.get("candidates") or []
-    if len(plans) < 2:
-        return "No plans to compare."
-    return text(
-        "candidates",
-        "words",
-        count=len(plans),
-        plan=plan_words(plans[0]),
-        **plans[0],
-    )
-
-
-_UNIT, _TICKS = axis("candidates.memory_bytes")
 candidates = figure(
     "candidates",
     _candidates_rows,
-    _candidates_words,
-    given={
-        "title": f"memory of the fullest device, {_UNIT}",
-        "ticks": _TICKS,
-    },
+    given=shown_on(
+        "candidates.memory_bytes",
+        "memory of the fullest device, {}",
+    ),
 )
 
 
@@ -94,8 +79,8 @@ def _frontier_rows(given, points=()) -> dict:
     """`points`: [{devices, given}] of the same design on other device counts; the figures are those
     of their assessments."""
     priced = [
-        {
-            **point["given"],
+        point["given"]
+        | {
             "devices": f"{point['devices']:,}",
             "stands": "feasible" if met(point["given"]["verdict"]) else "missed",
             "pick": i,
@@ -103,19 +88,25 @@ def _frontier_rows(given, points=()) -> dict:
         for i, point in enumerate(points)
         if _priced(point["given"])
     ]
-    rows = worded("frontier", "points", priced)
-    edge = _undominated(rows, "days", "usd")
+    rows = worded(
+        "frontier",
+        "points",
+        priced,
+    )
+    edge = _undominated(
+        rows,
+        "days",
+        "usd",
+    )
     for i in {*range(len(rows))} - edge.keys():
         rows[i]["devices"] = ""
-    now = [given] if rows and _priced(given) else []
     return {
         "edge": [*edge.values()],
         "points": rows,
         "now": worded(
             "frontier",
             "now",
-            now,
-            what="on the desk",
+            [given] if rows and _priced(given) else [],
         ),
     }
 
@@ -149,19 +140,18 @@ def _tornado_rows(
                 near: "",
                 far: f"{steps[far]}, {steps[near]}",
             }
-        for side, step in sorted(steps.items(), key=lambda item: item[0] == "high"):
+        for side in sides:
             value = row[side]
-            bars.append(
-                {
-                    **row,
-                    "rank": rank,
-                    "value": value,
-                    "shown": show(key, value),
-                    "side": side_of(value, now, key),
-                    "changed": row[side + "_says"],
-                    "step": step,
-                }
-            )
+            better = (value > now) == (key in MORE_IS_BETTER)
+            more = {
+                "rank": rank,
+                "value": value,
+                "shown": show(key, value),
+                "side": "better" if better else "worse",
+                "changed": row[side + "_says"],
+                "step": steps[side],
+            }
+            bars.append(row | more)
     return {
         "bars": worded(
             "tornado",
@@ -174,28 +164,20 @@ def _tornado_rows(
     }
 
 
-def side_of(
-    value: float,
-    now: float,
-    key: str,
-) -> str:
-    """Whether a figure moves for the better."""
-    return "better" if (value > now) == (key in MORE_IS_BETTER) else "worse"
-
-
-def _tornado(key: str) -> Figure:
+def tornado_of(key: str, looks: str = "tornado", **more) -> Figure:
+    """What moves one headline figure."""
     what = f"What moves {label(key).lower()}"
+    called = {
+        "name": f"sensitivity-{key}",
+        "title": what,
+    }
     return figure(
-        "tornado",
+        looks,
         _tornado_rows,
         lead=f"{what}:",
-        name=f"sensitivity-{key}",
-        title=what,
-        given={
-            "title": titled(key),
-            "ticks": axis(key)[1],
-        },
+        given=shown_on(key),
+        **called | more,
     )
 
 
-tornado = {key: _tornado(key) for key in ("days", "step_s", "mfu", "cost_usd", "goodput")}
+tornado = {key: tornado_of(key) for key in ("days", "step_s", "mfu", "cost_usd", "goodput")}

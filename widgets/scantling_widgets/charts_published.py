@@ -3,21 +3,18 @@ the kit computes, the error below."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from functools import partial
-from itertools import cycle
 
 import numpy as np
 from scantling.base.show import number, percent, several
 from scantling.evidence.published_figures import recreate as published_figures
 
 from . import curves
-from .assessment_charts import spec, stacked
-from .curves import HUES, field, layer
+from .assessment_charts import spec
+from .curves import field, layer
 from .report.pictures import Picture
 
-WIDTH = 560
-BESIDE = 660  # of a picture with names beside it, both
-_HEIGHT = 230
 _looks = partial(spec, "published")
 
 
@@ -31,90 +28,57 @@ def picture(id: str, only: str = "") -> Picture:
     series that begin so."""
     r = published_figures.recreate(id)
     f = r.figure
-    points = [(p, e) for p, e in zip(r.points, r.errors) if p.series.startswith(only)]
-    drawn = {s: c for s, c in r.curves.items() if s.startswith(only)}
-    names = list(dict.fromkeys([*(p.series for p, _ in points), *drawn]))
-    beside = len(names) > 1 and set(drawn) == set(names)
-    width = BESIDE - curves.room(names) if beside else WIDTH
-    columns = 2 if max(map(len, names)) > 26 else 4
-    legend = None if beside else _looks("legend", columns=columns)
-    told = curves.marked("series", names, legend=legend)
     shown = [
-        {
-            "series": p.series,
-            "x": p.x,
-            "published": p.published,
-            "ours": p.ours,
-            "error": e,
-            "counted": p.counted,
-        }
-        for p, e in points
+        asdict(p) | {"error": e} for p, e in zip(r.points, r.errors) if p.series.startswith(only)
     ]
+    drawn = {s: c for s, c in r.curves.items() if s.startswith(only)}
+    names = list(dict.fromkeys([*(p["series"] for p in shown), *drawn]))
     unit = "" if f.unit in ("1", f.quantity) else f", {f.unit}"
-    x, y = (
-        _axis_x(f, points),
-        field(
-            "published",
-            title=f.quantity + unit,
-            scale=_looks("log_up" if "y" in f.log else "linear_up"),
-            axis=_looks("shares" if is_share(f) else "numbers"),
-        ),
+    y = field(
+        "published",
+        title=f.quantity + unit,
+        scale=_looks("log_up" if "y" in f.log else "linear_up"),
+        axis=_looks("shares" if is_share(f) else "numbers"),
     )
-    above = []
-    if drawn:
-        above = [
-            layer(
-                _points(drawn),
-                _looks("ours"),
-                x=x,
-                y=field("y"),
-                **curves.marked(
-                    "series",
-                    names,
-                    legend=legend,
-                    dashed=True,
-                ),
-            )
-        ]
-    if beside:
-        above += curves.ends(
-            drawn,
-            x,
-            y,
-            width=width,
-            height=_HEIGHT,
-            hues=dict(zip(names, HUES)),
-            glyphs=True,
-        )
-    above += [
+    at = {
+        "x": _axis_x(f, shown),
+        "y": y,
+    }
+    width, told, layers = curves.named(
+        drawn,
+        names,
+        at | {"y": y | {"field": "y"}},
+        _looks("ours"),
+        legend=_looks("legend", columns=2 if max(map(len, names)) > 26 else 4),
+    )
+    layers += [
         layer(
             shown,
             _looks("printed"),
-            x=x,
-            y=y,
+            **at,
             **told,
         ),
         layer(
             shown,
             _looks("cross"),
-            x=x,
+            x=at["x"],
             y=field("ours"),
         ),
     ]
+    below = {
+        "x": _axis_x(
+            f,
+            shown,
+            True,
+        ),
+        "y": _looks("error_up"),
+    }
     return Picture(
         _looks(
             "both",
-            above=above,
-            below=[
-                layer([{"y": 0}], _looks("zero"), y=field("y")),
-                layer(
-                    shown,
-                    _looks("error"),
-                    x=_axis_x(f, points, True),
-                    y=_looks("error_up"),
-                    **told,
-                ),
-            ],
+            above=layers,
+            shown=shown,
+            below=below | told,
             width=width,
         ),
         f"{f.title}. {said(r)}",
@@ -125,55 +89,33 @@ def picture(id: str, only: str = "") -> Picture:
     )
 
 
-def _arrays(drawn) -> dict[str, list[np.ndarray]]:
-    """Curves {name: (x, y)} as arrays of one length."""
-    return {name: np.broadcast_arrays(*map(np.atleast_1d, ab)) for name, ab in drawn.items()}
-
-
-def _points(drawn) -> list[dict]:
-    """Curves {name: (x, y)} as rows."""
-    return [
-        {
-            "series": name,
-            "x": float(a),
-            "y": float(b),
-        }
-        for name, ab in _arrays(drawn).items()
-        for a, b in zip(*ab)
-    ]
-
-
 def _axis_x(
     f,
-    points,
-    title: bool = False,
+    shown,
+    titled: bool = False,
 ) -> dict:
     """The axis across: names as they come, few round numbers one by one, else a scale."""
-    places = list(dict.fromkeys(p.x for p, _ in points))
-    head, log = f.x if title else None, "x" in f.log
+    places = list(dict.fromkeys(p["x"] for p in shown))
+    head, log = f.x if titled else None, "x" in f.log
+    axis = partial(_looks, titled=titled)
     if any(isinstance(place, str) for place in places):
         angle = -35 if sum(map(len, places)) > 60 else 0
-        axis = _looks("shown" if title else "hidden", angle=angle)
         return field(
             "x",
             "nominal",
             title=head,
             sort=places,
-            axis=axis,
+            axis=axis("names", angle=angle),
         )
     round_ = all(float(n).is_integer() and n < 1e6 for n in places)
     few = log and 3 <= len(places) <= 12 and round_
     ticks = "few" if few else "bytes" if f.x == "bytes" else "many"
-    axis = _looks(
-        ticks,
-        titled=title,
-        few=sorted(places),
-    )
+    scale = _looks("scale", kind="log" if log else "linear")
     return field(
         "x",
         title=head,
-        axis=axis,
-        scale=_looks("scale", kind="log" if log else "linear"),
+        axis=axis(ticks, few=sorted(places)),
+        scale=scale,
     )
 
 
@@ -193,7 +135,11 @@ def error(
 
 def size(x: float, f) -> str:
     """An error of a published figure, in size."""
-    return error(x, f.absolute, f.unit).lstrip("+")
+    return error(
+        x,
+        f.absolute,
+        f.unit,
+    ).lstrip("+")
 
 
 def of_all(r) -> tuple[float, float]:
@@ -225,78 +171,29 @@ def lines(
     share: bool = False,
     marks: dict | None = None,
     title: str = "",
-    height: int = _HEIGHT,
 ) -> Picture:
     """Computed curves {name: (x, y)} as one picture; `marks` {name: (x, y)} are named points on it.
-    x, y: axis titles; share: y in per cent."""
-    whole, spots = _arrays(drawn), _arrays(marks or {})
-    finite = {
-        name: (np.asarray(a, float)[ok], np.asarray(b, float)[ok])
-        for name, (a, b) in whole.items()
-        if (ok := np.isfinite(b)).any()
-    }
-    names = list(finite)
-    width = WIDTH if len(names) < 2 else BESIDE - curves.room(names)
-    kind = {
-        end: {
-            "type": "log" if end in log else "linear",
-            "zero": False,
-        }
-        for end in "xy"
-    }
-    at = {
-        "x": field(
-            "x",
-            title=x,
-            scale=kind["x"] | {"nice": False},
-            axis=_looks("across"),
-        ),
-        "y": field(
-            "y",
-            title=y,
-            scale=kind["y"] | {"nice": "y" not in log},
-            axis=_looks("shares" if share else "numbers"),
-        ),
-    }
-    layers = [
-        layer(
-            _points(finite),
-            _looks("curve"),
-            **at,
-            **curves.marked("series", names, dashed=True),
-        ),
-        *curves.ends(
-            finite,
-            **at,
-            width=width,
-            height=height,
-            hues=dict(zip(names, HUES)),
-        ),
-    ]
-    if spots:
-        named = _points(spots)
-        layers += [
-            layer(named, _looks("spot"), **at),
-            layer(
-                named,
-                _looks("name"),
-                **at,
-                text=field("series", "nominal"),
-            ),
-        ]
-    ends = "; ".join(
-        f"{name}: "
-        + ", ".join(f"{number(float(ys[i]))} at {number(float(xs[i]))}" for i in (0, -1))
-        for name, (xs, ys) in (whole | spots).items()
-    )
-    return Picture(
-        {
-            "layer": layers,
-            "width": width,
-            "height": height,
-        },
+    x, y: axis titles; log: axes that are logarithmic; share: y in per cent."""
+    rows = curves.points(drawn)
+    told = {}
+    for row in [*rows, *curves.points(marks or {})]:
+        told.setdefault(row["series"], []).append(f"{number(row['y'])} at {number(row['x'])}")
+    ends = "; ".join(f"{name}: {of[0]}, {of[-1]}" for name, of in told.items())
+    return curves.lines(
+        [row for row in rows if np.isfinite(row["y"])],
+        "x",
+        "y",
         f"{y} against {x}. {ends}.",
-        title or f"{y[:1].upper()}{y[1:]} against {x}.",
+        by="series",
+        x_title=x,
+        y_title=y,
+        x_log="x" in log,
+        y_log="y" in log,
+        y_format="~%" if share else "",
+        zero=False,
+        marks=marks,
+        dots=False,
+        caption=title or f"{y[:1].upper()}{y[1:]} against {x}.",
     )
 
 
@@ -304,38 +201,27 @@ def bars(
     parts: dict,
     *,
     x: str,
-    y: str = "",
     share: bool = False,
-    colours: dict | None = None,
     title: str = "",
-    height: int = 34,
 ) -> Picture:
     """Stacked bars {bar: {part: value}}, one row a bar; share: values in per cent."""
     rows = [
         {
             "bar": bar,
             "part": part,
-            "start": start,
-            "end": end,
+            "amount": float(amount),
         }
         for bar, amounts in parts.items()
-        for part, start, end in zip(amounts, *stacked([*amounts.values()]))
+        for part, amount in amounts.items()
     ]
-    totals = "; ".join(
-        f"{bar}: {number(sum(map(float, of.values())))}" for bar, of in parts.items()
+    totals = "; ".join(f"{bar}: {number(float(sum(of.values())))}" for bar, of in parts.items())
+    return curves.bars(
+        rows,
+        "bar",
+        "amount",
+        f"{x}. {totals}.",
+        by="part",
+        title=x,
+        format="~%" if share else "",
+        caption=title or f"{x[:1].upper()}{x[1:]}.",
     )
-    names = list(dict.fromkeys(row["part"] for row in rows))
-    looks = spec(
-        "published_bars",
-        x=x,
-        y=y or None,
-        axis=_looks("part" if share else "amount"),
-        bars=list(parts),
-        names=names,
-        hues=[(colours or {}).get(name, hue) for name, hue in zip(names, cycle(HUES))],
-        legend=len(names) > 1,
-        rows=rows,
-        width=WIDTH,
-        step=height,
-    )
-    return Picture(looks, f"{x}. {totals}.", title or f"{x[:1].upper()}{x[1:]}.")

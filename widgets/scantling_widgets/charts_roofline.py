@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .assessment_charts import figure, text, worded
+from .assessment_charts import figure, shown_on, text, worded
 from .palette import KERNELS, SECOND
-from .words import axis
 
 _LINKS = {
     "scale-up": "#0072b2",
@@ -21,22 +20,24 @@ _BETWEEN = [
     5000.0,
 ]
 _LOW, _ROOM = 0.4, 2.2  # of the lowest point, and above the peak
-_UNIT, _TICKS = axis("roofline.achieved_flops")
-_AXES = {
-    "unit": _UNIT,
-    "ticks": _TICKS,
-    "decades": _DECADES,
-    "flops_decades": [1e12 * v for v in _DECADES + _BETWEEN],
-}
 
 
-def _spot(x: float, y: float, says: str = "", **more) -> dict:
+def _scales(hues: Mapping) -> dict:
+    """Both axes in decades, and what is coloured."""
+    return shown_on("roofline.achieved_flops", "{}") | {
+        "decades": _DECADES,
+        "flops_decades": [1e12 * v for v in _DECADES + _BETWEEN],
+        "names": list(hues),
+        "hues": list(hues.values()),
+    }
+
+
+def _spot(x: float, y: float, **more) -> dict:
     """One place of a picture, and what it says."""
     return {
         "x": x,
         "y": y,
         **more,
-        **({"says": says} if says else {}),
     }
 
 
@@ -50,7 +51,14 @@ def _roof(
     """The two ends and the ridge of one roof: a slope of `rate` bytes/s up to the peak, then
     level."""
     ends = ((floor / rate, floor), (peak / rate, peak), (right, peak))
-    return [_spot(x, y, roof=name) for x, y in ends]
+    return [
+        _spot(
+            x,
+            y,
+            roof=name,
+        )
+        for x, y in ends
+    ]
 
 
 # ---------------------------------------------------------------- kernels
@@ -58,22 +66,20 @@ def _kernels_rows(given, roof: Mapping | None = None) -> dict:
     """`roof`: `scantling.physics.roofline.roofline(assessment).as_dict()`."""
     if not roof:
         return {"points": []}
-    rows, hbm, bf16 = roof["kernels"], roof["hbm_bytes_per_s"], roof["bf16_flops"]
-    intensity, achieved, peak = (
-        [kernel[key] for kernel in rows] for key in ("intensity", "achieved_flops", "peak_flops")
-    )
-    low, high = min(achieved) * _LOW, max(peak)
-    right = max(max(intensity) * 3, high / hbm * 3)
-    peaks = sorted({*peak, roof["peak_flops"]})
+    rows, hbm = roof["kernels"], roof["hbm_bytes_per_s"]
+    low = min(kernel["achieved_flops"] for kernel in rows) * _LOW
+    peaks = sorted({roof["peak_flops"], *(kernel["peak_flops"] for kernel in rows)})
+    high = peaks[-1]
+    right = 3 * max(high / hbm, *(kernel["intensity"] for kernel in rows))
     tops = []
     for p in peaks:
-        bits = ", 16 bit" if len(peaks) > 1 and p == bf16 else " dense peak"
+        bits = ", 16 bit" if len(peaks) > 1 and p == roof["bf16_flops"] else " dense peak"
         x, side = (right, "over") if p == high else (p / hbm, "under")
         tops.append(
             _spot(
                 x,
                 p,
-                text(
+                says=text(
                     "kernels",
                     "top",
                     peak=p,
@@ -82,8 +88,17 @@ def _kernels_rows(given, roof: Mapping | None = None) -> dict:
                 side=side,
             )
         )
+    slope = text(
+        "kernels",
+        "slope",
+        rate=hbm,
+    )
     return {
-        "points": worded("kernels", "points", rows),
+        "points": worded(
+            "kernels",
+            "points",
+            rows,
+        ),
         "roofs": [
             r
             for i, p in enumerate(peaks)
@@ -96,7 +111,13 @@ def _kernels_rows(given, roof: Mapping | None = None) -> dict:
             )
         ],
         "tops": tops,
-        "slopes": [_spot(0.1 * high / hbm, 0.1 * high, text("kernels", "slope", rate=hbm))],
+        "slopes": [
+            _spot(
+                0.1 * high / hbm,
+                0.1 * high,
+                says=slope,
+            )
+        ],
         "frame": [_spot(low / hbm, low), _spot(right, high * _ROOM)],
     }
 
@@ -104,11 +125,7 @@ def _kernels_rows(given, roof: Mapping | None = None) -> dict:
 kernels = figure(
     "kernels",
     _kernels_rows,
-    given={
-        **_AXES,
-        "names": list(KERNELS),
-        "hues": list(KERNELS.values()),
-    },
+    given=_scales(KERNELS),
 )
 
 
@@ -131,33 +148,21 @@ def _links_rows(given, roof: Mapping | None = None) -> dict:
     low, slow, fast = achieved * 0.04, min(rates.values()), max(rates.values())
     left = low / fast / 8  # room for the names of the slopes
     places = [row["intensity"] for row in rows]
-    right = max(max(places) * 3, 3 * peak / slow)
-    named = (
-        {
-            **row,
+    right = 3 * max(peak / slow, *places)
+    named = [
+        row
+        | {
             "name": row["axis"].upper(),
             "side": side,
         }
         for row, side in zip(rows, _sides(places))
-    )
-    slopes = []
-    for (tier, rate), side in zip(rates.items(), ("left", "right")):
-        slopes.append(
-            _spot(
-                0.14 * peak / rate,
-                0.14 * peak,
-                text(
-                    "links",
-                    "slope",
-                    tier=tier,
-                    rate=rate,
-                ),
-                tier=tier,
-                side=side,
-            )
-        )
+    ]
     return {
-        "points": worded("links", "points", named),
+        "points": worded(
+            "links",
+            "points",
+            named,
+        ),
         "roofs": [
             r
             for tier, rate in rates.items()
@@ -169,9 +174,43 @@ def _links_rows(given, roof: Mapping | None = None) -> dict:
                 right,
             )
         ],
-        "slopes": slopes,
-        "tops": [_spot(right, peak, text("links", "top", peak=peak))],
-        "step": [_spot(left, achieved, text("links", "plan", achieved=achieved))],
+        "slopes": [
+            _spot(
+                0.14 * peak / rate,
+                0.14 * peak,
+                says=text(
+                    "links",
+                    "slope",
+                    tier=tier,
+                    rate=rate,
+                ),
+                tier=tier,
+                side=side,
+            )
+            for (tier, rate), side in zip(rates.items(), ("left", "right"))
+        ],
+        "tops": [
+            _spot(
+                right,
+                peak,
+                says=text(
+                    "links",
+                    "top",
+                    peak=peak,
+                ),
+            )
+        ],
+        "step": [
+            _spot(
+                left,
+                achieved,
+                says=text(
+                    "links",
+                    "plan",
+                    achieved=achieved,
+                ),
+            )
+        ],
         "frame": [_spot(left, low), _spot(right, peak * _ROOM)],
     }
 
@@ -179,9 +218,5 @@ def _links_rows(given, roof: Mapping | None = None) -> dict:
 links = figure(
     "links",
     _links_rows,
-    given={
-        **_AXES,
-        "tiers": list(_LINKS),
-        "hues": list(_LINKS.values()),
-    },
+    given=_scales(_LINKS),
 )

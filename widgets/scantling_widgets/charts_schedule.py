@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .assessment_charts import Figure, figure
+from .assessment_charts import Figure, figure, records, worded
 from .words import share
 
 _KINDS = {
@@ -28,34 +28,25 @@ def _gantt_rows(
         return {"passes": {}}
     first, last = (layout.makespan_s * w for w in window)
     seen = np.flatnonzero((layout.end_s > first) & (layout.start_s < last))
-    start, end, stage, batch, chunk = (
-        np.asarray(getattr(layout, name))[seen]
-        for name in ("start_s", "end_s", "device", "micro_batch", "chunk")
-    )
-    kinds = [_KINDS[k] for k in np.asarray(layout.kind)[seen].tolist()]
+    start, end = (np.asarray(getattr(layout, name))[seen] for name in ("start_s", "end_s"))
     shortest = max(float(np.min(end - start, initial=1.0)), 1e-9)
     numbered = (last - first) / shortest <= _NUMBERED
-    return {
-        "passes": {
-            "stage": stage,
-            "start": np.maximum(start, first),
-            "end": np.minimum(end, last),
-            "kind": kinds,
-            "edge": [0.4 if len(kinds) < _EDGED else 0.0] * len(kinds),
-            "batch": batch,
-            "label": [str(b) if numbered else "" for b in batch.tolist()],
-            "mid": (start + end) / 2,
-            "says": [
-                f"stage {d}, micro-batch {b}, {k}" + (f", chunk {c}" if layout.vpp > 1 else "")
-                for d, b, k, c in zip(
-                    stage.tolist(),
-                    batch.tolist(),
-                    kinds,
-                    chunk.tolist(),
-                )
-            ],
-        }
+    columns = {
+        "stage": layout.device[seen],
+        "start": np.maximum(start, first),
+        "end": np.minimum(end, last),
+        "mid": (start + end) / 2,
+        "kind": [_KINDS[k] for k in np.asarray(layout.kind)[seen].tolist()],
+        "batch": layout.micro_batch[seen],
+        "chunk": layout.chunk[seen],
     }
+    passes = worded(
+        "gantt",
+        "chunks" if layout.vpp > 1 else "passes",
+        records(columns),
+        edge=0.4 if len(seen) < _EDGED else 0.0,
+    )
+    return {"passes": passes if numbered else [row | {"label": ""} for row in passes]}
 
 
 def words_of(layout) -> str:
@@ -116,4 +107,8 @@ def _held_words(given, layouts=()) -> str:
     return f"Micro-batches held at the peak, by stage. {'; '.join(map(words_of, layouts))}"
 
 
-held = figure("held", _held_rows, _held_words)
+held = figure(
+    "held",
+    _held_rows,
+    _held_words,
+)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from scantling.verdict.verdicts import VERDICTS
 
-from .assessment_charts import Figure, figure, hatch
-from .words import MORE_IS_BETTER, axis, label, show, split, titled
+from .assessment_charts import figure, hatch, shown_on
+from .words import MORE_IS_BETTER, label, show, split
 
 KEYS = ("days", "step_s", "mfu", "cost_usd", "goodput")
 _SHORT = {
@@ -16,6 +16,7 @@ _SHORT = {
     "impossible": "impossible",
     "refused": "not legal",
 }
+_HUES = ["#2b83ba", "#fff3c4"]
 
 
 def kind(cell) -> str:
@@ -34,12 +35,11 @@ def shows(cell, key) -> bool:
 
 
 def says(
-    names,
+    head: str,
     cell,
     key,
 ) -> str:
     """One cell in words."""
-    head = ", ".join(names)
     if not shows(cell, key):
         return f"{head}: {_SHORT.get(kind(cell), kind(cell))}. {cell.why}".rstrip(". ")
     return f"{head}: {show(key, cell.figures[key])}" + (f"; {cell.why}" if cell.why else "")
@@ -56,70 +56,47 @@ def _line_rows(
 ) -> dict:
     """`cells`: those of `scantling.advise.sweeps`, in order; `texts`: the swept value of each in
     words; `now`: the one on the desk."""
-    points, none, here = [], [], []
+    points, none = [], []
     for i, (cell, text) in enumerate(zip(cells, texts)):
         row = {
             "at": text,
-            "says": says((f"{name} {text}",), cell, key),
+            "says": says(
+                f"{name} {text}",
+                cell,
+                key,
+            ),
+            "pick": -1 if cell.verdict == "refused" else i,
         }
         if shows(cell, key):
-            value = {
-                "at": text,
-                "value": cell.figures[key],
-            }
+            value = cell.figures[key]
             points.append(
-                {
-                    **row,
-                    **value,
+                row
+                | {
+                    "value": value,
                     "kind": kind(cell),
-                    "pick": i,
                 }
             )
-            here += [value] if i == now else []
         else:
-            none.append(
-                {
-                    **row,
-                    "short": _SHORT.get(kind(cell), "no figure"),
-                    "pick": i if cell.verdict != "refused" else -1,
-                }
-            )
+            none.append(row | {"short": _SHORT.get(kind(cell), "no figure")})
     return {
         "points": points,
         "none": none,
-        "now": here,
+        "now": [row for row in points if row["pick"] == now],
         "order": [{"at": text} for text in texts[: len(cells)]],
     }
 
 
-def _line_words(
-    given,
-    cells=(),
-    texts=(),
-    key="days",
-    name="",
-    now=-1,
-) -> str:
-    told = "; ".join(says((text,), cell, key) for cell, text in zip(cells, texts))
-    return f"{label(key)} over {name}: {told}."
-
-
-def _line(key: str) -> Figure:
-    return figure(
+line = {
+    key: figure(
         "sweep",
         _line_rows,
-        _line_words,
+        lead=f"{label(key)} over one input:",
         name=f"sweep-{key}",
         title=f"{label(key)} over one input",
-        given={
-            "title": titled(key),
-            "ticks": axis(key)[1],
-            "along": None,
-        },
+        given=shown_on(key) | {"along": None},
     )
-
-
-line = {key: _line(key) for key in KEYS}
+    for key in KEYS
+}
 
 
 # ---------------------------------------------------------------- two inputs
@@ -146,8 +123,14 @@ def _heat_rows(
     for i, (cell, place) in enumerate(zip(cells, places)):
         how = kind(cell)
         free[divmod(i, wide)] = how == "feasible"
-        where = (f"{names[0]} {place['y']}", f"{names[1]} {place['x']}")
-        row = place | {"says": says(where, cell, key)}
+        head = f"{names[0]} {place['y']}, {names[1]} {place['x']}"
+        row = place | {
+            "says": says(
+                head,
+                cell,
+                key,
+            )
+        }
         if shows(cell, key):
             value = cell.figures[key]
             mark, faint = (" !", 0.45) if how == "missed" else ("", 1.0)
@@ -182,7 +165,12 @@ def _heat_rows(
     }
 
 
-def _heat_words(given, names=("", ""), key="days", **more) -> str:
+def _heat_words(
+    given,
+    names=("", ""),
+    key="days",
+    **more,
+) -> str:
     data = _heat_rows(
         given,
         names=names,
@@ -196,21 +184,23 @@ def _heat_words(given, names=("", ""), key="days", **more) -> str:
     )
 
 
-def _heat(key: str) -> Figure:
-    hues = ["#2b83ba", "#fff3c4"]
-    return figure(
+heat = {
+    key: figure(
         "map",
         _heat_rows,
         _heat_words,
         name=f"map-{key}",
         title=f"{label(key)} over two inputs",
         given={
-            "hues": hues[::-1] if key in MORE_IS_BETTER else hues,
-            "hatch": hatch("#8a8f9866", 5, "#8a8f981f"),
+            "hues": _HUES[::-1] if key in MORE_IS_BETTER else _HUES,
+            "hatch": hatch(
+                "#8a8f9866",
+                5,
+                "#8a8f981f",
+            ),
             "along": None,
             "across": None,
         },
     )
-
-
-heat = {key: _heat(key) for key in KEYS}
+    for key in KEYS
+}

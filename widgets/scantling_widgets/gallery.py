@@ -51,24 +51,19 @@ def folder() -> Path:
     return here
 
 
-def designs(gallery: Path | None = None) -> dict[str, Path]:
+def designs() -> dict[str, Path]:
     """Design files of the gallery by name."""
-    return {path.stem: path for path in sorted(((gallery or folder()) / "designs").glob("*.yaml"))}
+    return {path.stem: path for path in sorted((folder() / "designs").glob("*.yaml"))}
 
 
-def published(gallery: Path | None = None) -> list:
+def published() -> list:
     """What the world printed about these runs: the rows of `published.csv`.
 
     `key`: of the assessment that a figure is compared with; `run`: its row of the published runs,
     where it has one: what the run printed of its software, no design file names.
     """
-    frame = pd.read_csv((gallery or folder()) / "published.csv", keep_default_na=False)
-    return list(
-        frame.itertuples(
-            index=False,
-            name="Published",
-        )
-    )
+    frame = pd.read_csv(folder() / "published.csv", keep_default_na=False)
+    return list(frame.itertuples(index=False, name="Published"))
 
 
 def figures(assessment) -> dict:
@@ -92,39 +87,33 @@ def table(rows: dict[str, dict]) -> str:
     )
 
 
-def read_table(gallery: Path | None = None) -> dict[str, dict]:
+def read_table() -> dict[str, dict]:
     """The headline figures that the gallery was last built with."""
-    frame = pd.read_csv(
-        (gallery or folder()) / "headline.csv",
-        index_col="design",
+    rows = pd.read_csv(
+        folder() / "headline.csv",
         dtype=str,
         keep_default_na=False,
     )
-    return frame.to_dict("index")
+    return rows.set_index("design").to_dict("index")
 
 
-def moved(
-    now: dict,
-    kept: dict,
-    tolerance: float = TOLERANCE,
-) -> list[str]:
-    """What differs between figures just computed and those kept, beyond `tolerance` of the
+def moved(now: dict, kept: dict) -> list[str]:
+    """What differs between figures just computed and those kept, numbers beyond TOLERANCE of the
     value."""
     out = []
     for key, value in now.items():
         was = kept.get(key, "")
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            same = was != "" and abs(value - float(was)) <= tolerance * abs(value)
-        else:
-            same = ("" if value is None else str(value)) == was
+        same = ("" if value is None else str(value)) == was
+        if was and isinstance(value, (int, float)) and not isinstance(value, bool):
+            same = abs(value - float(was)) <= TOLERANCE * abs(value)
         if not same:
             out.append(f"{key} {was or 'nothing'} → {value}")
     return out
 
 
-def stale(gallery: Path | None = None) -> dict[str, list[str]]:
+def stale() -> dict[str, list[str]]:
     """Designs whose figures are not those of the table any more, and in what."""
-    kept, named = read_table(gallery), designs(gallery)
+    kept, named = read_table(), designs()
     out = {name: ["in the table, but no such design"] for name in kept if name not in named}
     for name, path in named.items():
         if name not in kept:
@@ -134,31 +123,23 @@ def stale(gallery: Path | None = None) -> dict[str, list[str]]:
     return out
 
 
-def build(
-    gallery: Path | None = None,
-    out: Path | None = None,
-    workers: int | None = None,
-    told=None,
-) -> list:
-    """Make everything again: what git holds into `gallery`, the pages of all designs and their
-    index into the site `out`. Returns the records of the reports."""
-    gallery = gallery or folder()
-    site = out or gallery.parent / SITE
+def build(told=None) -> list:
+    """Make everything again: what git holds into the gallery, the pages of all designs and their
+    index into the site. Returns the records of the reports."""
+    gallery, named = folder(), designs()
+    site = gallery.parent / SITE
     out = site / "pages"
-    named = designs(gallery)
     records = reports.run(
         named.values(),
         out,
-        workers=workers,
         told=told,
     )
     results = {r.name: result_of(out / f"{r.name}.ipynb") for r in records if r.status == "done"}
     if len(results) < len(named):
         return records
     thumbnails = gallery / "thumbnails"
-    thumbnails.mkdir(exist_ok=True)
-    for old in thumbnails.glob("*.png"):
-        old.unlink()
+    shutil.rmtree(thumbnails, ignore_errors=True)
+    thumbnails.mkdir()
     for name, data in results.items():
         reports.write(thumbnails / f"{name}.png", thumbnail(data))
     shutil.copytree(
@@ -166,20 +147,14 @@ def build(
         site / "thumbnails",
         dirs_exist_ok=True,
     )
-    reports.write(
-        gallery / "headline.csv", table({name: figures(data) for name, data in results.items()})
-    )
-    entries = [entry(name, results[name], gallery) for name in sorted(results, key=_cases_first)]
-    reports.write(
-        gallery / "README.md",
-        environment().get_template("gallery.md.j2").render(entries=entries) + "\n",
-    )
+    kept = {name: figures(data) for name, data in results.items()}
+    reports.write(gallery / "headline.csv", table(kept))
+    first = sorted(results, key=lambda name: (not name.startswith("case-") and name != FIRST, name))
+    entries = [entry(name, results[name]) for name in first]
+    readme = environment().get_template("gallery.md.j2").render(entries=entries)
+    reports.write(gallery / "README.md", readme + "\n")
     reports.write(site / "index.html", index(entries))
     return records
-
-
-def _cases_first(name: str) -> tuple:
-    return not name.startswith("case-") and name != FIRST, name
 
 
 def as_run(of: list) -> dict[tuple[str, str], float]:
@@ -194,13 +169,9 @@ def as_run(of: list) -> dict[tuple[str, str], float]:
     return {(p.design, p.key): float(predicted.at[p.run, KEPT["of_a_run"][p.key]]) for p in asked}
 
 
-def entry(
-    name: str,
-    data: dict,
-    gallery: Path | None = None,
-) -> dict:
+def entry(name: str, data: dict) -> dict:
     """One entry of the index: what it is, what is predicted, what was published."""
-    of = [p for p in published(gallery) if p.design == name]
+    of = [p for p in published() if p.design == name]
     own = as_run(of)
     return {
         "name": name,
@@ -220,7 +191,15 @@ def entry(
 
 def _off(predicted, published: float) -> str:
     """How far a prediction lies from what was printed."""
-    text = percent(predicted / published - 1, 0, "+") if predicted else ""
+    text = (
+        percent(
+            predicted / published - 1,
+            0,
+            "+",
+        )
+        if predicted
+        else ""
+    )
     return "0 %" if text[1:] == "0 %" else text
 
 
@@ -239,20 +218,14 @@ def thumbnail(data: dict) -> bytes:
     import vl_convert
 
     chart = _refusal() if data["verdict"] == "impossible" else _charts(data)
-    theme = {
-        **THEME,
+    theme = THEME | {
         "background": "#ffffff",
-        "axis": {
-            **THEME["axis"],
-            "labelFontSize": 10,
-        },
+        "axis": THEME["axis"] | {"labelFontSize": 10},
         "padding": 10,
     }
+    chart = chart | {"config": theme}
     return vl_convert.vegalite_to_png(
-        {
-            **chart,
-            "config": theme,
-        },
+        chart,
         vl_version=vega_version(),
         scale=1.5,
     )
@@ -267,13 +240,8 @@ def _charts(data: dict) -> dict:
             legend=False,
         )
         datasets |= part.pop("datasets")
-        part.pop("$schema")
-        parts.append(
-            {
-                **part,
-                "height": height,
-            }
-        )
+        del part["$schema"]
+        parts.append(part | {"height": height})
     return {
         "$schema": SCHEMA,
         "vconcat": parts,
@@ -285,11 +253,9 @@ def _charts(data: dict) -> dict:
 def _refusal() -> dict:
     words = json.dumps(REFUSAL).replace(": ", ":\n").replace(" for model", "\nfor model")
     return {
-        **{
-            "$schema": SCHEMA,
-            "width": THUMBNAIL - 80,
-            "height": 300,
-        },
+        "$schema": SCHEMA,
+        "width": THUMBNAIL - 80,
+        "height": 300,
         **spec("refusal", lines=words.split("\n")),
     }
 

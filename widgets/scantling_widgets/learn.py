@@ -16,7 +16,7 @@ from scantling_learn import compare, show
 from scantling_learn.question import OPEN, Choice, Explain, Number, Plan
 from scantling_learn.session import Card, Session
 
-from .charts_learn import bars, lines
+from .curves import bars, lines
 from .report import pictures
 from .report.pictures import Picture
 from .servers import PAGE_SIGNS

@@ -108,35 +108,49 @@ def entry(
     key: str = "",
     nil: bool = False,
 ) -> dict:
-    return dict(zip(("colour", "name", "text", "key", "nil"), (colour, name, text, key, nil)))
+    return {
+        "colour": colour,
+        "name": name,
+        "text": text,
+        "key": key,
+        "nil": nil,
+    }
 
 
 def memory(row: Mapping) -> list[dict]:
     """The parts of one stage's memory."""
-    return [
-        entry(
-            colour,
-            name,
-            show(f"memory_bytes.{part}", n),
-            f"memory_by_stage.{part}",
-            not n,
-        )
-        for part, (name, colour) in MEMORY.items()
-        for n in (row[part],)
-    ]
+    return _entries(
+        MEMORY,
+        row,
+        "memory_by_stage",
+        lambda n: show("memory_bytes.total", n),
+    )
 
 
 def step(given: Mapping) -> list[dict]:
     """The exposed parts of the step with their shares."""
     total, parts = given["step_s"], given["step_breakdown_s"]
+    return _entries(
+        STEP,
+        parts,
+        "step_breakdown_s",
+        lambda s: share(s / total) if s else "none",
+    )
+
+
+def _entries(
+    parts: Mapping,
+    amounts: Mapping,
+    table: str,
+    say: Callable,
+) -> list[dict]:
     return [
         entry(
-            colour,
+            hue,
             name,
-            share(time / total) if time else "none",
-            f"step_breakdown_s.{part}",
-            not time,
+            say(amounts.get(part) or 0),
+            f"{table}.{part}",
+            not amounts.get(part),
         )
-        for part, (name, colour) in STEP.items()
-        for time in (parts.get(part) or 0.0,)
+        for part, (name, hue) in parts.items()
     ]

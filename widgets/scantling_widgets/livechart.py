@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import functools
 import os
-import tempfile
 from collections.abc import Callable, Mapping
 from importlib import metadata
 from pathlib import Path
 
 import numpy as np
+from scantling.base.files import write_whole
 
 from .parts import Part
 
@@ -38,17 +38,8 @@ def kept(name: str, make: Callable[[], str]) -> str:
         pass
     text = make()
     try:
-        path.parent.mkdir(
-            parents=True,
-            exist_ok=True,
-        )
-        handle, part = tempfile.mkstemp(
-            dir=path.parent,
-            suffix=".part",
-        )
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(_WHOLE + text)
-        os.replace(part, path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, (_WHOLE + text).encode())
     except OSError:
         pass
     return text
@@ -73,20 +64,18 @@ def _bundle() -> str:
     return vl_convert.javascript_bundle(_RUNTIME, vl_version=vega_version())
 
 
-def columns(frame) -> dict[str, list]:
+def columns(frame: Mapping) -> dict[str, list]:
     """Columns as plain lists that survive JSON: NaN and infinities become null."""
-    items = (
-        frame.items()
-        if isinstance(frame, Mapping)
-        else ((name, frame[name].to_numpy()) for name in frame.columns)
-    )
     out = {}
-    for name, values in items:
+    for name, values in frame.items():
         array = np.asarray(values)
         if array.dtype.kind == "f" and not np.isfinite(array).all():
-            out[str(name)] = [x if np.isfinite(x) else None for x in array.tolist()]
-        else:
-            out[str(name)] = array.tolist()
+            array = np.where(
+                np.isfinite(array),
+                array.astype(object),
+                None,
+            )
+        out[str(name)] = array.tolist()
     return out
 
 
@@ -105,19 +94,15 @@ class LiveChart(Part):
 
     KIND, HEARS = "chart", ("picked",)
     STATE = {
-        **{
-            "spec": {},
-            "data": {},
-            "alt": "",
-            "empty": "Nothing to draw for this design.",
-        },
-        **{
-            "file_name": "chart",
-            "renderer": "svg",
-            "height": 0,
-            "revision": 0,
-            "picked": {},
-        },
+        "spec": {},
+        "data": {},
+        "alt": "",
+        "empty": "Nothing to draw for this design.",
+        "file_name": "chart",
+        "renderer": "svg",
+        "height": 0,
+        "revision": 0,
+        "picked": {},
     }
 
     def on_pick(self, act: Callable[[int], None]) -> None:

@@ -147,39 +147,31 @@ def _digits(values, unit: str) -> int | None:
 def grid(head: tuple, rows) -> Html:
     """A table of texts, every column left, cells wrapped."""
     rows = [[str(c) for c in row] for row in rows]
-    return Html(
-        html=str(macros().grid(head, rows)),
-        words="; ".join(map(" ".join, rows)),
-    )
+    return Html(html=str(macros().grid(head, rows)), words="; ".join(map(" ".join, rows)))
 
 
 def text(words: str) -> Html:
     """A text as it stands, such as a design file."""
-    return Html(
-        html=f"<pre>{escape(words)}</pre>",
-        words=words,
-    )
+    return Html(html=f"<pre>{escape(words)}</pre>", words=words)
 
 
 def short(x) -> str:
     """Any value of a design as a short text."""
-    return (
-        value(float(x)) if isinstance(x, int | float) and not isinstance(x, bool) else str(x)[:60]
-    )
+    plain = isinstance(x, bool) or not isinstance(x, int | float)
+    return str(x)[:60] if plain else value(float(x))
 
 
 def verdict(result) -> Html:
     """An assessment in three lines, whichever way it went: the verdict and its numbers, the plan,
     and what binds."""
-    text = "**{status}**"
-    money = plan = ""
+    text, more = "**{status}**", {}
     if result.phases:
-        money = ", without tokens no days"
+        named = ("tp", "pp", "dp", "micro_batch")
+        more["plan"] = " · ".join(f"{name} {result.plan[name]}" for name in named)
+        more["money"] = ", without tokens no days"
         if result.days is not None:
             price = shown(result.cost_usd, "usd") if result.cost_usd else "no price"
-            money = f": {shown(result.days, 'days')} and {price}"
-        named = ("tp", "pp", "dp", "micro_batch")
-        plan = " · ".join(f"{name} {result.plan[name]}" for name in named)
+            more["money"] = f": {shown(result.days, 'days')} and {price}"
         text += (
             "{money} on {r.devices_used:,} devices, MFU {r.mfu:share} (80 % band {r.mfu_low:share} "
             "to {r.mfu_high:share}). The plan: {plan}."
@@ -188,9 +180,8 @@ def verdict(result) -> Html:
         text + "\n\n{lines}",
         r=result,
         status=result.verdict.replace("-", " "),
-        money=money,
-        plan=plan,
         lines="\n".join(f"- {line}" for line in limits(result)[:3]),
+        **more,
     )
 
 
@@ -202,7 +193,4 @@ def say(text: str, **facts) -> Html:
         None,
         **facts,
     )
-    return Html(
-        html=markdown(words),
-        words=words,
-    )
+    return Html(html=markdown(words), words=words)

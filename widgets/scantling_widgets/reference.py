@@ -10,7 +10,7 @@ from textwrap import shorten
 
 import nbformat
 from scantling.base.records import Lines
-from scantling.evidence.published_figures import recreate as published_figures
+from scantling.evidence.published_figures.recreate import recreate_all
 
 from . import resources, walkthroughs
 from .charts_published import of_all, size
@@ -32,14 +32,15 @@ def index(paths) -> str:
         about = nbformat.read(path, as_version=4).metadata.get("scantling", {})
         notebooks.append((path.stem, about.get("title", path.stem)))
         where |= dict.fromkeys(about.get("figures", ()), path.stem)
-    recreated = published_figures.recreate_all()
+    recreated = recreate_all()
+    points = [p for r in recreated.values() for p in r.points]
     body = macros().reference(
         notebooks=notebooks,
         rows=[(where[id], r.figure.title, _texts(r)) for id, r in recreated.items()],
         held=sum(not r.figure.missed for r in recreated.values()),
-        count=sum(len(r.points) for r in recreated.values()),
-        shown=sum(not p.counted for r in recreated.values() for p in r.points),
-        quoted=sum(p.read == "quoted" for r in recreated.values() for p in r.points),
+        count=len(points),
+        shown=sum(not p.counted for p in points),
+        quoted=sum(p.read == "quoted" for p in points),
     )
     return walkthroughs.document(
         "Reference notebooks",
@@ -51,6 +52,7 @@ def index(paths) -> str:
 def _texts(r) -> Lines:
     """Source, number of values, errors, bound and standing of one recreated figure."""
     f, source = r.figure, r.sources[0]
+    basis = f.basis if f.basis == "closed form" else "constants of the kit, not fitted on it"
     return (
         shorten(
             f"{source[0]}, {source[1]}",
@@ -61,18 +63,8 @@ def _texts(r) -> Lines:
         *(size(error, f) for error in of_all(r)),
         f"{size(r.worst_error, f)} of {sum(p.counted for p in r.points)}",
         size(f.worst, f),
-        _standing(f),
+        "not met" if f.missed else "fitted on these among others" if f.fitted else basis,
     )
-
-
-def _standing(f) -> str:
-    if f.missed:
-        return "not met"
-    if f.fitted:
-        return "fitted on these among others"
-    if f.basis != "closed form":
-        return "constants of the kit, not fitted on it"
-    return "closed form"
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -53,38 +53,31 @@ def device_counts(
     judge: Callable,
     design,
     cluster,
-) -> tuple[int, Iterator[dict]]:
+) -> tuple[int, Iterator[dict | None]]:
     """The design on other numbers of devices, whole nodes, from an eighth to eight times as
-    many."""
-    counts = [
-        n
-        for n in choices.octaves(
-            cluster.devices_per_node,
-            2**18,
-            cluster.devices_per_node,
-            steps=(1.0, 1.5),
+    many; None where the design does not allow the number."""
+    node, devices = cluster.devices_per_node, cluster.devices
+    counts = choices.octaves(
+        node,
+        2**18,
+        node,
+        steps=(1.0, 1.5),
+    )
+    counts = [n for n in counts if devices / 8 <= n <= devices * 8]
+    counts = choices.with_value(counts, devices)
+
+    def point(n: int) -> dict | None:
+        given = assessed(
+            judge,
+            design,
+            {"cluster.devices": n},
         )
-        if cluster.devices / 8 <= n <= cluster.devices * 8
-    ]
-    counts = choices.with_value(counts, cluster.devices)
+        return given and {
+            "devices": n,
+            "given": given,
+        }
 
-    def run():
-        for n in counts:
-            given = assessed(
-                judge,
-                design,
-                {"cluster.devices": n},
-            )
-            yield (
-                {
-                    "devices": n,
-                    "given": given,
-                }
-                if given is not None
-                else None
-            )
-
-    return len(counts), run()
+    return len(counts), map(point, counts)
 
 
 def vary(assessment, key: str) -> tuple[int, Iterator[list[dict]]]:
@@ -108,21 +101,15 @@ def alongs(session) -> list[Along]:
     own."""
     out = []
     for field in (field for group in inputs.groups(session) for field in group["fields"]):
-        name = field["field"]
+        name, found = field["field"], None
         if name.startswith(("reliability.", "prices.")):
-            found = _factors(
-                session,
-                name,
-                field,
-            )
+            found = _factors(session, name)
         elif field["kind"] != "number" and name.endswith(SWEPT) and not field.get("disabled"):
             found = _options(
                 session,
                 name,
                 field,
             )
-        else:
-            continue
         if found is not None and len(found.values) > 1:
             out.append(found)
     return out
@@ -136,7 +123,7 @@ def _options(
     session,
     name: str,
     field: dict,
-) -> Along | None:
+) -> Along:
     empty = (None, "", 0) if name.endswith(".tokens") else (None, "")
     options = [option for option in field["options"] if option["value"] not in empty]
     value = field["value"]
@@ -145,24 +132,23 @@ def _options(
     at = _place(options, value)
     step = max(1, len(options) // 24) if at >= 0 and name in _FINE else 1
     kept = options[max(at, 0) % step :: step]
-    first = max(0, min(max(_place(kept, value), 0) - _ALONG // 2, len(kept) - _ALONG))
-    kept = kept[first : first + _ALONG]
-    texts = tuple(option["text"] for option in kept)
-    values = tuple(option["value"] for option in kept)
-    return Along(
-        field=name,
-        name=inputs.CONTROLS.get(name, {}).get("swept", field["label"]),
-        values=values,
-        texts=texts if len(set(texts)) == len(texts) else tuple(map(str, values)),
-        now=_place(kept, value),
+    texts, values = (tuple(option[key] for option in kept) for key in ("text", "value"))
+    around = narrowed(
+        Along(
+            field=name,
+            name=inputs.CONTROLS.get(name, {}).get("swept", field["label"]),
+            values=values,
+            texts=texts,
+            now=_place(kept, value),
+        ),
+        _ALONG,
     )
+    if len(set(around.texts)) < len(around.texts):
+        return replace(around, texts=tuple(map(str, around.values)))
+    return around
 
 
-def _factors(
-    session,
-    name: str,
-    field: dict,
-) -> Along | None:
+def _factors(session, name: str) -> Along:
     """Multiples of a number, of what is taken for it where the design leaves it out."""
     stated = inputs.stated(session, name)
     now = inputs.computed(session, name) if stated is None else stated
@@ -170,20 +156,12 @@ def _factors(
     about = inputs.CONTROLS[name]
     unit = about.get("swept_unit", inputs.unit(name))
     texts = (words.plain(float(v) if isinstance(v, float) else v) for v in ladder)
-    named = tuple(f"{text} {unit}".strip() for text in texts)
-    own = {
-        "field": name,
-        "name": about["swept"],
-        "values": tuple(ladder),
-    }
-    return (
-        Along(
-            **own,
-            texts=named,
-            now=at,
-        )
-        if ladder
-        else None
+    return Along(
+        field=name,
+        name=about["swept"],
+        values=tuple(ladder),
+        texts=tuple(f"{text} {unit}".strip() for text in texts),
+        now=at,
     )
 
 
@@ -194,6 +172,14 @@ def sweep(
 ) -> tuple[int, Iterator[sweeps.Cell]]:
     """The library's cells along one input or, row by row, along two: rows are `across`, columns
     `along`."""
+    columns = [
+        inputs.changes(
+            session,
+            along.field,
+            v,
+        )
+        for v in along.values
+    ]
     rows = (
         [
             inputs.changes(
@@ -206,30 +192,16 @@ def sweep(
         if across
         else [{}]
     )
-    columns = [
-        inputs.changes(
-            session,
-            along.field,
-            v,
-        )
-        for v in along.values
-    ]
+    fields = [row | column for row in rows for column in columns]
     design = session.now.design
-
-    def run():
-        for row in rows:
-            for column in columns:
-                fields = {
-                    **row,
-                    **column,
-                }
-                yield sweeps.cell(
-                    design,
-                    tuple(fields),
-                    tuple(fields.values()),
-                )
-
-    return len(rows) * len(columns), run()
+    return len(fields), (
+        sweeps.cell(
+            design,
+            tuple(of),
+            tuple(of.values()),
+        )
+        for of in fields
+    )
 
 
 def narrowed(along: Along, most: int = _ACROSS) -> Along:

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from scantling import catalogue
 from scantling.catalogue.families import families
 
-from .assessment_charts import spec, stacked
+from .assessment_charts import laid, spec
 from .palette import ACCENT, FAMILIES, SECOND
 from .report.pictures import Picture
 
@@ -31,13 +31,17 @@ _KINDS = {
 }
 
 
-def _picture(name: str, words: str, caption: str, given: dict, **rows) -> Markup:
+def _picture(
+    name: str,
+    words: str,
+    caption: str,
+    given: dict,
+    **rows,
+) -> Markup:
+    looks = spec(f"validation_{name}", **given)
     return Markup(
         Picture(
-            {
-                **spec(f"validation_{name}", **given),
-                "datasets": rows,
-            },
+            looks | {"datasets": rows},
             words,
             caption,
         ).figure()
@@ -47,11 +51,6 @@ def _picture(name: str, words: str, caption: str, given: dict, **rows) -> Markup
 def _label(accelerator: str) -> str:
     """The family that a chip's point is coloured by, as legends name it."""
     return families()[catalogue.accelerators()[accelerator].family].label
-
-
-def _error(rows, column: str):
-    """Size of the error of a column of predictions; 1 where there is none."""
-    return (rows[column] / rows.measured - 1).abs().fillna(1.0)
 
 
 def scatter(rows: pd.DataFrame) -> Markup:
@@ -73,8 +72,7 @@ def scatter(rows: pd.DataFrame) -> Markup:
         for factor in (0.8, 1.0, 1.25)
         for end in ends
     ]
-    there = set(runs.chip)
-    names = [name for name in FAMILIES if name in there] + sorted(there - set(FAMILIES))
+    names = sorted(set(runs.chip), key=[*FAMILIES, *sorted(set(runs.chip))].index)
     off = (rows.source_out / rows.measured - 1).abs()
     return _picture(
         "scatter",
@@ -94,60 +92,56 @@ def scatter(rows: pd.DataFrame) -> Markup:
 
 
 def spread(rows: pd.DataFrame) -> Markup:
-    """Share of runs within an error, for each kind of fit and for the one-line baseline."""
+    """Share of runs within an error, for each kind of fit and for the one-line baseline; a run
+    without a prediction is off by all of it."""
+    hues, fits = zip(*CURVES.values())
+    errors = rows[[*CURVES]].div(rows.measured, axis=0).sub(1).abs().fillna(1.0).to_numpy()
     shares = [
         {
             "error": round(e, 5),
-            "share": round((_error(rows, column) <= e).mean(), 5),
+            "share": round(share, 5),
             "fit": fit,
         }
-        for column, (_, fit) in CURVES.items()
-        for e in np.geomspace(0.005, 1.0, 60)
+        for fit, of in zip(fits, errors.T)
+        for e in np.geomspace(
+            0.005,
+            1.0,
+            60,
+        )
+        for share in ((of <= e).mean(),)
     ]
-    near = "; ".join(
-        f"{fit} {100 * (_error(rows, column) <= 0.1).mean():.0f} %"
-        for column, (_, fit) in CURVES.items()
-    )
+    within = 100 * (errors <= 0.1).mean(axis=0)
+    near = "; ".join(f"{fit} {share:.0f} %" for fit, share in zip(fits, within))
     return _picture(
         "spread",
         f"Share of runs within an error of 10 %: {near}.",
         "How many runs lie within which error. Higher is better; the last curve is what one line "
         "of arithmetic reaches.",
         {
-            "names": [fit for _, fit in CURVES.values()],
-            "hues": [hue for hue, _ in CURVES.values()],
+            "names": [*fits],
+            "hues": [*hues],
         },
         shares=shares,
     )
 
 
-def by_source(rows: pd.DataFrame, least: int = 1) -> Markup:
+def by_source(rows: pd.DataFrame) -> Markup:
     """Signed error of every source left out: middle 80 % as a bar, median as a dot, the baseline's
     median as a diamond."""
-    offs = (rows[column] / rows.measured - 1 for column in ("source_out", "baseline"))
-    off = rows.assign(**dict(zip(("off", "line"), offs)))
-    groups = off.groupby("source")
-    data = groups.agg(
-        **dict(
-            zip(
-                ("median", "line", "runs"), (("off", "median"), ("line", "median"), ("off", "size"))
-            )
-        )
-    )
-    data[["low", "high"]] = groups.off.quantile([0.1, 0.9]).unstack().clip(-0.8, 1.2)
+    off = rows[["source_out", "baseline"]].div(rows.measured, axis=0) - 1
+    groups = off.groupby(rows.source)
+    data = groups.median().set_axis([*_MEDIANS], axis=1)
+    data["runs"] = groups.size()
+    data[["low", "high"]] = groups.source_out.quantile([0.1, 0.9]).unstack().clip(-0.8, 1.2)
     data["line"] = data["line"].clip(-0.78, 1.18)
-    data = data.reset_index()
-    data = data[data.runs >= least].sort_values("runs", ascending=False)
+    data = data.reset_index().sort_values("runs", ascending=False)
     data["label"] = [f"{short(s, 66)}  ({n})" for s, n in zip(data.source, data.runs)]
-    medians = [
-        {
-            "label": label,
-            "x": x,
-            "kind": _MEDIANS[column],
-        }
-        for column in ("line", "median")
-        for label, x in zip(data.label, data[column])
-    ]
+    medians = data.melt(
+        "label",
+        [*_MEDIANS][::-1],
+        "kind",
+        "x",
+    ).replace({"kind": _MEDIANS})
     said = (f"{short(s, 60)} {100 * m:+.0f} %" for s, m in zip(data.source, data["median"]))
     return _picture(
         "sources",
@@ -159,15 +153,21 @@ def by_source(rows: pd.DataFrame, least: int = 1) -> Markup:
             "kinds": list(_MEDIANS.values()),
         },
         sources=data.to_dict("records"),
-        medians=medians,
+        medians=medians.to_dict("records"),
     )
 
 
 def memory(rows: pd.DataFrame) -> Markup:
     """Predicted memory over capacity of configurations that ran and that ran out, with their fold
     left out; beyond 1 is called too large."""
-    share, kind = rows.fold_out_bytes / rows.capacity_bytes, rows.ran.map(_KINDS)
-    edges = np.arange(0, 2.05, 0.05)
+    share, edges = (
+        rows.fold_out_bytes / rows.capacity_bytes,
+        np.arange(
+            0,
+            2.05,
+            0.05,
+        ).round(2),
+    )
     bins = [
         {
             "low": low,
@@ -176,21 +176,19 @@ def memory(rows: pd.DataFrame) -> Markup:
             "zero": 0,
             "count": int(count),
         }
-        for name in _KINDS.values()
+        for ran, name in _KINDS.items()
         for low, high, count in zip(
-            edges[:-1].round(2),
-            edges[1:].round(2),
-            np.histogram(share[kind == name].clip(upper=1.999), edges.round(2))[0],
+            edges[:-1],
+            edges[1:],
+            np.histogram(share[rows.ran == ran].clip(upper=1.999), edges)[0],
         )
         if count
     ]
-    right = [
-        100 * ((share <= 1) == (kind == "ran"))[kind == name].mean() for name in _KINDS.values()
-    ]
+    right, over = (100 * ((share <= 1) == ran)[rows.ran == ran].mean() for ran in _KINDS)
     return _picture(
         "memory",
-        f"Predicted memory over capacity with the fold left out: {right[0]:.0f} % of the "
-        f"configurations that ran lie below 100 %, {right[1]:.0f} % of those that ran out of "
+        f"Predicted memory over capacity with the fold left out: {right:.0f} % of the "
+        f"configurations that ran lie below 100 %, {over:.0f} % of those that ran out of "
         "memory above it.",
         "Left of the line is called fitting. Every configuration predicted by constants that were "
         "fitted without its fold.",
@@ -202,21 +200,13 @@ def memory(rows: pd.DataFrame) -> Markup:
 def parts(residual: dict) -> Markup:
     """What the squared error with the source left out is made of, as one bar."""
     shares = residual["parts"]
+    said = "; ".join(f"{name} {100 * share:.0f} %" for name, share in shares.items())
     return _picture(
         "parts",
-        "What the squared error is made of: "
-        + "; ".join(f"{name} {100 * share:.0f} %" for name, share in shares.items())
-        + ".",
+        f"What the squared error is made of: {said}.",
         "Squared error of the logarithm, sources left out.",
         {"names": list(shares)},
-        parts=[
-            {
-                "part": name,
-                "start": start,
-                "end": end,
-            }
-            for name, start, end in zip(shares, *stacked(list(shares.values())))
-        ],
+        parts=laid({name: (name, "") for name in shares}, shares),
     )
 
 

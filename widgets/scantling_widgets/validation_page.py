@@ -38,9 +38,8 @@ def page(
         "spread": charts.spread(rows),
         "source": charts.by_source(rows),
         "parts": charts.parts(figures["residual"]),
+        "memory": memory is not None and charts.memory(memory),
     }
-    if memory is not None:
-        pictures["memory"] = charts.memory(memory)
     again = figures["repeats"]["by_source"]
     return templated(
         "validation",
@@ -56,36 +55,33 @@ def page(
         short=charts.short,
         bands={band["key"]: band for band in figures["bands"]},
         floors={row["key"]: percent(row["median"]) for row in again},
-        beaten=_beaten(figures),
+        # the groups where the one line is nearer than the model with the source left out
+        beaten=[
+            row | {"by": name}
+            for name, table in figures["by"].items()
+            for row in table
+            if row["baseline_wins"]
+        ],
     )
-
-
-def _beaten(figures) -> list[dict]:
-    """The groups where the one line is nearer than the model with the source left out."""
-    return [
-        {
-            "by": name,
-            **row,
-        }
-        for name, table in figures["by"].items()
-        for row in table
-        if row["baseline_wins"]
-    ]
 
 
 def main(argv=None) -> int:
     """Draw the page of the tables in FOLDER into OUT."""
-    words = list(sys.argv[1:] if argv is None else argv)
-    folder, out = map(Path, (words + [FOLDER, SITE][len(words) :])[:2])
-    out.mkdir(
-        parents=True,
-        exist_ok=True,
-    )
-    rows = pd.read_csv(folder / "validation.csv", keep_default_na=True)
+    words = sys.argv[1:] if argv is None else argv
+    folder, out = map(Path, [*words, *(FOLDER, SITE)[len(words) :]])
+    out.mkdir(parents=True, exist_ok=True)
+    tables = (folder / f"{name}.csv" for name in ("validation", "memory", "leaderboard"))
+    rows, memory, board = (pd.read_csv(path) if path.is_file() else None for path in tables)
     figures = json.loads((folder / "validation.json").read_text(encoding="utf-8"))
-    tables = (folder / "memory.csv", folder / "leaderboard.csv")
-    more = (pd.read_csv(table) if table.is_file() else None for table in tables)
-    write(out / "index.html", page(rows, figures, *more))
+    write(
+        out / "index.html",
+        page(
+            rows,
+            figures,
+            memory,
+            board,
+        ),
+    )
     print(out / "index.html")
     return 0
 

@@ -35,6 +35,7 @@ __all__ = [
     "label",
     "label_or",
     "plain",
+    "plan_text",
     "quantity",
     "share",
     "show",
@@ -48,6 +49,26 @@ __all__ = [
 def share(value) -> str:
     """A part of one, as a percentage."""
     return quantities.shown(value, "share")
+
+
+def plan_text(plan: Mapping) -> str:
+    """A plan in one line; ways of one are left out."""
+    words = [
+        f"{axis} {plan[axis]}"
+        for axis in ("tp", "pp", "vpp", "cp", "ep", "etp", "dp")
+        if (plan.get(axis) or 1) != 1
+    ]
+    part = plan.get("recompute_share") or 1
+    of = f" of {share(part)} of the layers" if part < 1 else ""
+    for key, said in (
+        ("sharding", "{}"),
+        ("micro_batch", "micro-batch {}"),
+        ("recompute", "{} recompute" + of),
+        ("offload", "offload {}"),
+    ):
+        if plan.get(key) not in (None, 0, "none"):
+            words.append(said.format(plan[key]))
+    return ", ".join(words) or "one device"
 
 
 def label(key: str) -> str:

@@ -63,7 +63,7 @@ class Report:
 
     @property
     def impossible(self) -> bool:
-        return self.view["a"].verdict == "impossible"
+        return self.data["verdict"] == "impossible"
 
     def section(self, name: str) -> text.Html | None:
         """One section as HTML; None where the design gives no reason for it. A refusal has no
@@ -92,7 +92,11 @@ class Report:
                 "key": self.moved_by,
                 **more,
             }
-        return pictures.draw(figure, self.data, **more)
+        return pictures.draw(
+            figure,
+            self.data,
+            **more,
+        )
 
     @cached_property
     def moved_by(self) -> str:
@@ -145,7 +149,11 @@ def render(files, folder, **options) -> list[Path]:
 
     Raises DesignError where a file is wrong and RuntimeError where a report could not be made.
     """
-    records = make_all(files, folder, **{"workers": 1} | options)
+    records = make_all(
+        files,
+        folder,
+        **{"workers": 1} | options,
+    )
     for record in records:
         if record.status == "wrong":
             raise DesignError(problem=record.error)

@@ -3,205 +3,141 @@ exposed, share of wall time lost."""
 
 from __future__ import annotations
 
-from ..assessment_charts import Figure, figure, stacked, text
+from ..assessment_charts import Figure, figure, laid, shown_on, table, text, worded
 from ..charts import memory, step
-from ..charts_plans import side_of
+from ..charts_plans import tornado_of
 from ..palette import MEMORY, STEP
-from ..words import at, axis, label, show
+from ..words import at, label, show
 
 AXES = ("tp", "cp", "ep", "dp", "pp")
+_KINDS = {
+    "exposed_s": ("exposed", ""),
+    "hidden_s": ("hidden", ""),
+}
 
 
 # ---------------------------------------------------------------- goodput
-def _curve(given) -> dict:
-    return (given.get("endurance") or {}).get("curve") or {
-        "interval_s": [],
-        "goodput": [],
-    }
-
-
-def _interval(
-    seconds,
-    goodput,
-    says: str,
-) -> dict:
-    return {
-        "interval_s": seconds,
-        "goodput": goodput,
-        "says": says,
-    }
-
-
 def _goodput_rows(given) -> dict:
-    curve, seconds, goodput = _curve(given), given["checkpoint_interval_s"], given["goodput"]
-    columns = {key: list(curve[key]) for key in ("interval_s", "goodput")}
-    chosen, optimum = [], []
-    if columns["goodput"]:
-        most, best = max(zip(columns["goodput"], columns["interval_s"]))
-        says = text(
+    curve = (given.get("endurance") or {}).get("curve")
+    if not curve or not len(curve["goodput"]):
+        return {"curve": []}
+    intervals, goodputs = (list(curve[key]) for key in ("interval_s", "goodput"))
+    most, best = max(zip(goodputs, intervals))
+    # where they all but coincide, one mark says both
+    apart = most - given["goodput"] > 5e-4
+    chosen = {
+        "interval_s": given["checkpoint_interval_s"],
+        "goodput": given["goodput"],
+        "also": "" if apart else ", the optimum",
+    }
+    optimum = {
+        "interval_s": best,
+        "goodput": most,
+    }
+    return {
+        "curve": {
+            "interval_s": intervals,
+            "goodput": goodputs,
+        },
+        "chosen": worded(
             "goodput",
             "chosen",
-            seconds=seconds,
-            goodput=goodput,
-        )
-        if most - goodput > 5e-4:
-            optimum = [_interval(best, most, text("goodput", "optimum", seconds=best))]
-        else:  # where they all but coincide, one mark says both
-            says += ", the optimum"
-        chosen = [_interval(seconds, goodput, says)]
-    return {
-        "curve": columns,
-        "chosen": chosen,
-        "optimum": optimum,
+            [chosen],
+        ),
+        "optimum": worded(
+            "goodput",
+            "optimum",
+            [optimum] if apart else [],
+        ),
     }
 
 
 def _goodput_words(given) -> str:
-    seconds, shares = _curve(given).values()
-    if not len(seconds):
+    curve = table(_goodput_rows(given)["curve"])
+    if not curve:
         return "No goodput curve."
     first, last = (
         text(
             "goodput",
             "place",
-            goodput=shares[i],
-            seconds=seconds[i],
+            **{key: values[i] for key, values in curve.items()},
         )
         for i in (0, -1)
     )
-    now, goodput = given["checkpoint_interval_s"], given["goodput"]
     return text(
         "goodput",
         "words",
         first=first,
         last=last,
-        seconds=now,
-        goodput=goodput,
+        **given,
     )
 
 
-goodput = figure("goodput", _goodput_rows, _goodput_words)
+goodput = figure(
+    "goodput",
+    _goodput_rows,
+    _goodput_words,
+)
 
 
 # ---------------------------------------------------------------- communication
-def by_axis(given) -> list[tuple]:
-    """(axis, exposed, hidden) seconds of the axes that communicate."""
+def by_axis(given) -> list[dict]:
+    """Exposed and hidden seconds of each axis that communicates."""
     shown, hidden = given["step_breakdown_s"], given.get("hidden_s") or {}
-    rows = ((axis, shown.get(axis) or 0, hidden.get(axis) or 0) for axis in AXES)
-    return [row for row in rows if row[1] or row[2]]
+    rows = (
+        {
+            "axis": axis,
+            "exposed_s": shown.get(axis) or 0,
+            "hidden_s": hidden.get(axis) or 0,
+        }
+        for axis in AXES
+    )
+    return [row for row in rows if row["exposed_s"] or row["hidden_s"]]
 
 
 def _traffic_rows(given) -> dict:
+    parts = [
+        part | {"axis": row["axis"].upper()}
+        for row in by_axis(given)
+        for part in laid(_KINDS, row)
+        if part["size"] > 0
+    ]
     return {
-        "traffic": [
-            {
-                "axis": axis.upper(),
-                "kind": kind,
-                "start": start,
-                "end": end,
-                "says": show("step_s", end - start),
-            }
-            for axis, shown, under in by_axis(given)
-            for kind, start, end in (("exposed", 0, shown), ("hidden", shown, shown + under))
-            if end > start
-        ]
+        "traffic": worded(
+            "traffic",
+            "traffic",
+            parts,
+        )
     }
 
 
-def _traffic_words(given) -> str:
-    parts = "; ".join(
-        text(
-            "traffic",
-            "axis",
-            axis=axis.upper(),
-            shown=shown,
-            under=under,
-        )
-        for axis, shown, under in by_axis(given)
-    )
-    return f"Communication of one step by axis: {parts}." if parts else "No communication."
-
-
-traffic = figure("traffic", _traffic_rows, _traffic_words)
+traffic = figure("traffic", _traffic_rows)
 
 
 # ---------------------------------------------------------------- what moves the result
-def _ends(rows) -> list[tuple]:
-    """(row, value, what was changed) of both ends of each row."""
-    sides = ((row, side) for row in rows[:12] for side in ("low", "high"))
-    return [(r, r[side], r[f"{side}_says"]) for r, side in sides if r[side] is not None]
-
-
-def _tornado_rows(
-    given,
-    rows=(),
-    key="days",
-) -> dict:
-    now = given.get(key)
-    return {
-        "bars": [
-            {
-                "what": row["what"],
-                "from": now,
-                "to": value,
-                "side": side_of(value, now, key),
-            }
-            for row, value, _ in _ends(rows)
-        ],
-        "now": [{"to": now}] if rows else [],
-    }
-
-
-def _tornado_words(
-    given,
-    rows=(),
-    key="days",
-) -> str:
-    ends = (f"{row['what']}, {says}: {show(key, value)}" for row, value, says in _ends(rows))
-    return f"What moves {label(key)}, now {show(key, given.get(key))}: {'; '.join(ends)}."
-
-
 def tornado(key: str) -> Figure:
     """What moves one headline figure."""
-    return figure(
+    return tornado_of(
+        key,
         "report_tornado",
-        _tornado_rows,
-        _tornado_words,
+        name="sensitivity",
         title=f"{label(key)} with one input changed at a time, the plan searched again where it is "
         "open",
-        given={
-            "title": label(key),
-            "ticks": axis(key)[1],
-        },
     )
 
 
 # ---------------------------------------------------------------- designs side by side
 def _side_by_side(
-    *,
-    name,
-    title,
-    what,
-    table,
-    mapping,
-    headline,
-    given,
+    name: str, title: str, what: str, parts: dict, mapping: str, headline: str, given: dict
 ) -> Figure:
     """Stacked parts of one figure, a bar a design."""
 
     def rows(given, results=()) -> dict:
         return {
             "parts": [
-                {
-                    "design": f"{i}  {of['name'][:44]}",
-                    "part": part,
-                    "start": float(start),
-                    "end": float(end),
-                }
+                part | {"design": f"{i}  {of['name'][:44]}"}
                 for i, of in enumerate(results, 1)
-                for (part, _), start, end in zip(
-                    table.values(), *stacked([of[mapping].get(key) or 0 for key in table])
-                )
+                for part in laid(parts, of[mapping])
             ]
         }
 
@@ -209,44 +145,38 @@ def _side_by_side(
         said = "; ".join(f"{of['name']} {show(headline, at(of, headline))}" for of in results)
         return f"{what}: {said}."
 
+    names, hues = zip(*parts.values())
+    given = given | {
+        "names": [*names],
+        "hues": [*hues],
+    }
     return figure(
         "parts",
         rows,
         words,
         name=name,
         title=title,
-        given={
-            **given,
-            "names": [part for part, _ in table.values()],
-            "hues": [hue for _, hue in table.values()],
-        },
+        given=given,
     )
 
 
-_UNIT, _TICKS = axis("memory_bytes.total")
 memories = _side_by_side(
-    name="memories",
-    title="Memory of the fullest device",
-    what="Memory of the fullest device",
-    table=MEMORY,
-    mapping="memory_bytes",
-    headline="memory_bytes.total",
-    given={
-        "title": f"{_UNIT} per device",
-        "ticks": _TICKS,
-    },
+    "memories",
+    "Memory of the fullest device",
+    "Memory of the fullest device",
+    MEMORY,
+    "memory_bytes",
+    "memory_bytes.total",
+    shown_on("memory_bytes.total", "{} per device"),
 )
 steps = _side_by_side(
-    name="steps",
-    title="One training step",
-    what="Time of one step",
-    table=STEP,
-    mapping="step_breakdown_s",
-    headline="step_s",
-    given={
-        "title": "seconds of one step",
-        "ticks": "format(datum.value, ',~r')",
-    },
+    "steps",
+    "One training step",
+    "Time of one step",
+    STEP,
+    "step_breakdown_s",
+    "step_s",
+    shown_on("step_s", "seconds of one step"),
 )
 
 SIDE_BY_SIDE = (memories, steps)

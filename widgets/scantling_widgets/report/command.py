@@ -62,12 +62,9 @@ from .run import run
 def report(
     files,
     out,
-    workers,
-    scheduler,
-    pdf,
     compare,
-    force,
     wide,
+    **options,
 ):
     """Render designs as offline HTML reports.
 
@@ -76,7 +73,7 @@ def report(
     Ends with the worst of the designs: 2 a wrong file, 1 a report that could not be made, 4
     impossible, 3 a constraint missed, 0.
     """
-    if Path(out).exists() and not Path(out).is_dir():
+    if Path(out).is_file():
         raise DesignError(
             "-o",
             out,
@@ -85,15 +82,13 @@ def report(
         )
     screen = console(stderr=True)
     with _progress(screen, len(files)) as told:
+        space = "wide" if wide else "default"
         records = run(
             files,
             out,
-            workers=workers,
-            scheduler=scheduler,
-            pdf=pdf,
-            force=force,
-            space="wide" if wide else "default",
+            space=space,
             told=told,
+            **options,
         )
     for record in records:
         click.echo(_line(record, Path(out)), err=record.status != "done")

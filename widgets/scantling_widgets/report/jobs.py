@@ -46,7 +46,7 @@ class Job:
     digest: str
     date: str
     code: str = ""  # set where a job leaves this machine: the state of the kit that it may run on
-    files: tuple[tuple[str, str], ...] = ()
+    files: dict[str, str] = field(default_factory=dict)
     space: str = "default"
 
 
@@ -73,52 +73,39 @@ class Done:
 def job(
     path,
     name: str,
-    template: str | None = None,
     date: str | None = None,
     space: str = "default",
 ) -> Job:
     """The job of the design file at `path`; raises DesignError where the file is wrong."""
     design = Design.read(path)
-    files = []
+    files = {}
     for where in _REFERENCES:
         if isinstance(file := at(design.data(), where), str):
-            wrong = functools.partial(DesignError, where, file)
-            source = design.folder / file
-            files.append(
-                (
-                    source.name,
-                    read_text(
-                        source,
-                        "a text file",
-                        MOST_BYTES,
-                        wrong,
-                    ),
-                )
+            wrong = functools.partial(
+                DesignError,
+                where,
+                file,
             )
-            design = design.change({where: files[-1][0]})
-    template = (
-        template if template is not None else notebook("design_report").read_text(encoding="utf-8")
-    )
-    text = design.to_yaml()
-    digest = hashlib.sha256(
-        json.dumps(
-            [
-                text,
-                files,
-                template,
-                code_digest(),
-                space,
-            ]
-        ).encode()
-    )
+            source = design.folder / file
+            files[source.name] = read_text(
+                source,
+                "a text file",
+                MOST_BYTES,
+                wrong,
+            )
+            design = design.change({where: source.name})
+    own = {
+        "design": design.to_yaml(),
+        "files": files,
+        "template": notebook("design_report").read_text(encoding="utf-8"),
+        "space": space,
+    }
+    digest = hashlib.sha256(json.dumps([own, code_digest()]).encode()).hexdigest()
     return Job(
         name=name,
-        design=text,
-        template=template,
-        digest=digest.hexdigest(),
+        digest=digest,
         date=date or today(),
-        files=tuple(files),
-        space=space,
+        **own,
     )
 
 
@@ -154,25 +141,18 @@ def make(job: Job) -> Done:
     )
     if job.code and job.code != code_digest():
         state = f"another state of scantling ({metadata.version('scantling')})"
-        return done(
-            status="failed",
-            error=f"this worker has {state} than the batch was started from",
-        )
+        error = f"this worker has {state} than the batch was started from"
+        return done(status="failed", error=error)
     with tempfile.TemporaryDirectory(prefix="scantling-report-") as scratch:
         folder = Path(scratch)
-        for name, content in job.files:
+        for name, content in job.files.items():
             (folder / Path(name).name).write_text(content, encoding="utf-8")
         try:
-            _check(job, folder)
-            return done(
-                status="done",
-                **_execute(job, folder),
-            )
+            # a wrong design is refused before a kernel is started for it
+            prepare(Design.from_yaml(job.design, folder))
+            return done(status="done", **_execute(job, folder))
         except DesignError as e:
-            return done(
-                status="wrong",
-                error=str(e),
-            )
+            return done(status="wrong", error=str(e))
         except NotebookFault as e:
             status = "wrong" if e.ename == "DesignError" else "failed"
             return done(
@@ -181,10 +161,8 @@ def make(job: Job) -> Done:
                 notebook=e.notebook,
             )
         except Exception as e:
-            return done(
-                status="failed",
-                error=f"{type(e).__name__}: {e}".splitlines()[0][:400],
-            )
+            said = f"{type(e).__name__}: {e}".splitlines()[0][:400]
+            return done(status="failed", error=said)
 
 
 class NotebookFault(Exception):
@@ -198,11 +176,6 @@ class NotebookFault(Exception):
     ):
         super().__init__(evalue if ename == "DesignError" else f"{ename}: {evalue}")
         self.ename, self.notebook = ename, notebook
-
-
-def _check(job: Job, folder: Path) -> None:
-    """Refuse a wrong design before a kernel is started for it."""
-    prepare(Design.from_yaml(job.design, folder))
 
 
 def _execute(job: Job, folder: Path) -> dict:

@@ -28,8 +28,9 @@ def page(
     Markdown cells, HTML, SVG, PNG and plain-text results are kept in their order; code, widgets,
     prints and warnings are not.
     """
+    body = Markup("\n".join(filter(None, map(_cell, notebook.cells))))
     return document(
-        Markup("\n".join(filter(None, map(_cell, notebook.cells)))),
+        body,
         title=title,
         date=date,
         footer=footer,
@@ -62,7 +63,14 @@ def document(
     )
 
 
-def templated(name: str, *, title: str, date: str, footer: str = "", **view) -> str:
+def templated(
+    name: str,
+    *,
+    title: str,
+    date: str,
+    footer: str = "",
+    **view,
+) -> str:
     """A wide page of the kit, its body the template `name` filled with `view`."""
     body = (
         environment()
@@ -84,7 +92,15 @@ def templated(name: str, *, title: str, date: str, footer: str = "", **view) -> 
 def _front(body: str) -> str:
     """The words of a report's first page."""
     before, plan, _ = body.partition('<section id="plan">')
-    return re.sub(r"<[^>]+>", "", before) if plan else ""
+    return (
+        re.sub(
+            r"<[^>]+>",
+            "",
+            before,
+        )
+        if plan
+        else ""
+    )
 
 
 def _cell(cell) -> str:
@@ -130,19 +146,11 @@ def _png(png: str, words: str) -> str:
     return pictures.framed(image.format(words or "picture", png.strip()))
 
 
-def _markdown(source: str, words: str = "") -> str:
-    return markdown(source)
-
-
-def _text(plain: str, words: str) -> str:
-    return f"<pre>{escape(plain)}</pre>"
-
-
 # the first of these that an output has is shown
 _SHOWN = {
     "text/html": _offline,
     "image/svg+xml": _svg,
     "image/png": _png,
-    "text/markdown": _markdown,
-    "text/plain": _text,
+    "text/markdown": lambda source, words: markdown(source),
+    "text/plain": lambda plain, words: f"<pre>{escape(plain)}</pre>",
 }

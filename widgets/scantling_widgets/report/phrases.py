@@ -14,22 +14,21 @@ from scantling.base.words import table as read_yaml
 from scantling.design.constraints import CONSTRAINTS
 from scantling.verdict.verdicts import VERDICTS
 
+from ..words import plan_text
+
 WORDS = read_yaml(__file__, "words")
 
 
 def show(key: str, value) -> str:
     """A value as text with its unit, by the library's own rule for `key`: a quantity of the
     assessment, or a kind of input."""
-    kind = WORDS["kinds"].get(key)
-    return (
-        shown(
+    if kind := WORDS["kinds"].get(key):
+        return shown(
             value,
             kind,
             WORDS["units"].get(key, ""),
         )
-        if kind
-        else quantities.show(key, value)
-    )
+    return quantities.show(key, value)
 
 
 def in_unit(unit: str, value) -> str:
@@ -52,35 +51,7 @@ def _named(rows, ident) -> str:
     return row.name.split(" (")[0] if row else ident
 
 
-def fabric(ident) -> str:
-    """The name of a fabric by its catalogue id."""
-    return _named(catalogue.fabrics, ident)
-
-
-def storage(ident) -> str:
-    """The name of a store by its catalogue id."""
-    return _named(catalogue.storages, ident)
-
-
-def plan_text(p) -> str:
-    """A plan in one line."""
-    plan = p if isinstance(p, dict) else vars(p)
-    words = [
-        f"{axis} {plan[axis]}"
-        for axis in ("tp", "pp", "vpp", "cp", "ep", "etp", "dp")
-        if (plan.get(axis) or 1) != 1
-    ]
-    named = {key: plan.get(key) for key in ("sharding", "recompute", "offload")}
-    named = {key: word for key, word in named.items() if word not in (None, "none")}
-    words += [named["sharding"]] if "sharding" in named else []
-    if plan.get("micro_batch"):
-        words.append(f"micro-batch {plan['micro_batch']}")
-    if "recompute" in named:
-        share = plan.get("recompute_share") or 1
-        part = f" of {show('share', share)} of the layers" if share < 1 else ""
-        words.append(f"{named['recompute']} recompute{part}")
-    words += [f"offload {named['offload']}"] if "offload" in named else []
-    return ", ".join(words) or "one device"
+fabric, storage = (partial(_named, rows) for rows in (catalogue.fabrics, catalogue.storages))
 
 
 def _headed(text) -> tuple[str, str]:
@@ -97,8 +68,7 @@ def _lead(text) -> Markup:
 
 def _after_colon(text) -> str:
     """What stands behind the first colon; the heading before it is on the page already."""
-    head, colon, rest = str(text).partition(": ")
-    return (rest if colon and len(head) < 60 else str(text)).rstrip(".")
+    return _headed(text)[1].strip().rstrip(".")
 
 
 def _beyond(text, name) -> str:
@@ -133,10 +103,9 @@ def value_text(value) -> str:
         return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:.6g}"
-    if isinstance(value, int):
-        return f"{value:,}" if abs(value) < 10**9 else f"{value:.6g}"
+    if isinstance(value, (int, float)):
+        most, plain = (1e9, ",") if isinstance(value, int) else (1e6, ",.6g")
+        return format(value, plain if abs(value) < most else ".6g")
     if isinstance(value, dict):
         return ", ".join(f"{name} {value_text(part)}" for name, part in value.items())
     if isinstance(value, (list, tuple)):
@@ -146,7 +115,7 @@ def value_text(value) -> str:
 
 def _within(a, key: str) -> str:
     """The band behind a figure; nothing behind a measured one."""
-    low, high = getattr(a, f"{key}_low"), getattr(a, f"{key}_high")
+    low, high = a[f"{key}_low"], a[f"{key}_high"]
     return f" ({band(key, low, high)})" if show(key, low) != show(key, high) else ""
 
 
@@ -184,9 +153,8 @@ def _fix_figures(fix) -> str:
         "cost_usd": "",
         "goodput": "goodput ",
     }
-    given = fix if isinstance(fix, dict) else {}
     figures = [
-        name + show(key, given[key]) for key, name in names.items() if given.get(key) is not None
+        name + show(key, fix[key]) for key, name in names.items() if fix.get(key) is not None
     ]
     return f" ({', '.join(figures)})" if figures else ""
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import csv
-import io
 import json
 import logging
 import os
@@ -15,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
+from functools import partial
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -51,9 +50,6 @@ class Record:
     plan: dict
     reused: bool = False
 
-    def kept(self) -> dict:
-        return {k: v for k, v in self.__dict__.items() if k != "reused"}
-
 
 def run(
     files: Iterable,
@@ -83,12 +79,20 @@ def run(
     def settle(record: Record):
         records[record.name] = record
         if told:
-            told(record, len(records), len(files))
+            told(
+                record,
+                len(records),
+                len(files),
+            )
 
     todo = {}
     for path, name in zip(files, names):
         try:
-            todo[name] = job(path, name, space=space)
+            todo[name] = job(
+                path,
+                name,
+                space=space,
+            )
         except (DesignError, OSError) as e:
             wrong = Done(
                 name=name,
@@ -96,9 +100,21 @@ def run(
                 status="wrong",
                 error=str(e).splitlines()[0],
             )
-            settle(_keep(out, wrong, path))
+            settle(
+                _keep(
+                    out,
+                    wrong,
+                    path,
+                )
+            )
             continue
-        if not force and (record := _finished(out, todo[name], pdf)):
+        if not force and (
+            record := _finished(
+                out,
+                todo[name],
+                pdf,
+            )
+        ):
             del todo[name]
             settle(record)
     sources = dict(zip(names, files))
@@ -106,7 +122,11 @@ def run(
         _on_dask(todo, scheduler) if scheduler else _on_processes(todo, workers)
     ) as results:
         for done in results:
-            record = _keep(out, done, sources[done.name])
+            record = _keep(
+                out,
+                done,
+                sources[done.name],
+            )
             if browser and record.status == "done":
                 write(out / f"{record.name}.pdf", print_pdf(browser, out / f"{record.name}.html"))
             settle(record)
@@ -194,7 +214,7 @@ def _keep(
     elif done.notebook:
         write(faulty, done.notebook)
     kept = json.dumps(
-        record.kept(),
+        {key: value for key, value in vars(record).items() if key != "reused"},
         indent=1,
         ensure_ascii=False,
     )
@@ -214,7 +234,11 @@ def _on_processes(todo: dict[str, Job], workers: int | None) -> Iterator[Done]:
         return
     waiting, tries = dict(todo), dict.fromkeys(todo, 0)
     while waiting:
-        with ProcessPoolExecutor(workers, get_context("spawn"), end_with_parent) as pool:
+        with ProcessPoolExecutor(
+            workers,
+            get_context("spawn"),
+            end_with_parent,
+        ) as pool:
             futures = {pool.submit(make, j): name for name, j in waiting.items()}
             try:
                 for future in as_completed(futures):
@@ -264,15 +288,15 @@ def _failed(job: Job, why: str) -> Done:
 
 
 def _on_dask(todo: dict[str, Job], address: str) -> Iterator[Done]:
+    wrong = partial(
+        DesignError,
+        "--scheduler",
+        address,
+    )
     try:
         import distributed
     except ImportError:
-        raise DesignError(
-            "--scheduler",
-            address,
-            "pip install 'scantling[dask]'",
-            problem="needs dask.distributed",
-        ) from None
+        raise wrong("pip install 'scantling[dask]'", problem="needs dask.distributed") from None
     try:
         client = distributed.Client(
             address,
@@ -280,9 +304,7 @@ def _on_dask(todo: dict[str, Job], address: str) -> Iterator[Done]:
             set_as_default=False,
         )
     except (OSError, ValueError) as e:
-        raise DesignError(
-            "--scheduler",
-            address,
+        raise wrong(
             "the address of a running Dask scheduler, such as tcp://host:8786",
             problem=f"does not answer ({type(e).__name__})",
         ) from None
@@ -304,9 +326,7 @@ def _on_dask(todo: dict[str, Job], address: str) -> Iterator[Done]:
             elif future.status == "error":
                 yield _failed(todo[name], f"{type(future.exception()).__name__} on the cluster")
             else:
-                raise DesignError(
-                    "--scheduler",
-                    address,
+                raise wrong(
                     "the same command goes on where it was",
                     problem="stopped answering; what was finished is kept",
                 )
@@ -352,11 +372,9 @@ def table(records: Iterable[Record]) -> str:
 
 def as_csv(rows: Iterable[dict]) -> str:
     """Rows of the same columns as CSV, their heads on top."""
-    rows, text = list(rows), io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    import pandas as pd
+
+    return pd.DataFrame([*rows], dtype=object).to_csv(index=False, lineterminator="\n")
 
 
 def _index(out: Path) -> None:
