@@ -18,7 +18,7 @@ from .expressible import Inexpressible, express
 from .framework import Framework
 from .frameworks import FRAMEWORKS
 from .ladder import climb
-from .pages import kit
+from .pages import kit, programs
 from .record import LAYOUTS, Gap, LaunchPlan, launch_plan
 
 ON = LAYOUTS
@@ -31,6 +31,7 @@ __all__ = [
     "kits",
     "launch_plan",
     "write",
+    "programs",
 ]
 
 

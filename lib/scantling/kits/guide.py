@@ -12,7 +12,7 @@ FIELDS = ("tp sp cp pp vpp dp ep etp sharding micro_batch recompute offload prec
 
 def justification(launch) -> list[tuple[str, str, str]]:
     """(choice, value, why) for every field of the plan, from the assessment's own reasons."""
-    told = {row["axis"]: row["text"] for row in launch.why}
+    told = {row["axis"]: row["text"] for row in launch.reasons()}
     out = []
     for field in FIELDS:
         if field in ("ep", "etp") and not launch.model.is_moe:

@@ -94,9 +94,8 @@ def _json(value) -> str:
     )
 
 
-def kit(launch, rungs=()) -> dict[str, str]:
-    """All files of one phase's kit, name to text; `rungs` are the (name, launch plan) of its
-    ladder."""
+def programs(launch) -> tuple[dict[str, str], dict]:
+    """(the files that a run reads, name to text; what the pages for people know besides)."""
     framework, days = launch.framework, launch.figures["days"]
     about = {
         "environment": environment(launch),
@@ -118,13 +117,20 @@ def kit(launch, rungs=()) -> dict[str, str]:
         **scripts(launch, about),
         "plan.json": _json(plan),
     }
+    return out, about | {"plan": plan, "own": sorted(own)}
+
+
+def kit(launch, rungs=()) -> dict[str, str]:
+    """All files of one phase's kit, name to text; `rungs` are the (name, launch plan) of its
+    ladder."""
+    framework = launch.framework
+    out, about = programs(launch)
     ladder = [expectations(*rung) for rung in rungs]
     if ladder:
         out["ladder.json"] = _json(ladder)
         out["check_ladder.py"] = source("check_ladder.py")
     known = about | {
         "launch": launch,
-        "plan": plan,
         "why": justification(launch),
         "troubles": troubles(launch),
         "rates": bus_rates(launch),
@@ -142,7 +148,6 @@ def kit(launch, rungs=()) -> dict[str, str]:
         "framework": framework,
         "equivalent": framework.equivalent.format(launch=launch),
         "files": sorted(out),
-        "own": sorted(own),
         "lr_source": learning_rate(launch)[1],
         "describe": describe,
         "ladder": ladder,

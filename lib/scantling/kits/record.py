@@ -4,8 +4,9 @@ come of it."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from math import gcd
 
 from ..advise.why import why
@@ -88,7 +89,7 @@ class LaunchPlan:
     step_s: float
     figures: Mapping  # the scalar keys of `design --json`, of the plan that is launched
     endurance: Mapping
-    why: tuple = ()
+    reasons: Callable[[], Iterable[Mapping]] = tuple  # asked for by the page that prints them
     communication: tuple = ()
     limits: tuple = ()
     assumed: tuple = ()
@@ -239,7 +240,7 @@ def launch_plan(
             if isinstance(v, (int, float, type(None)))
         },
         endurance=endurance.as_dict(),
-        why=tuple(why(assessment)) if which == r.main else (),
+        reasons=partial(why, assessment) if which == r.main else tuple,
         communication=tuple(communication(chosen.case, chosen.step)),
         limits=tuple(limits(assessment)),
         assumed=tuple(map(asdict, said)),
