@@ -243,12 +243,8 @@ def slips_part(q: Question, facts) -> str:
     )
 
 
-def ask_part(
-    q: Question,
-    facts,
-    options: bool = True,
-) -> str:
-    """The question itself, with its options unless they stand elsewhere."""
+def ask_part(q: Question, facts) -> str:
+    """The question itself, with its options."""
     head = part(
         "head",
         rubric()[0][q.axis].name,
@@ -256,7 +252,7 @@ def ask_part(
         f"{q.minutes:g}",
         q.id,
     )
-    listed = options_part(q.options, facts) if options and isinstance(q, Choice) else ""
+    listed = options_part(q.options, facts) if isinstance(q, Choice) else ""
     return head + told(q.ask, facts) + listed
 
 
@@ -283,46 +279,37 @@ def card(
 ) -> str:
     """A question with whatever was answered; hints and worked answer folded (open for an
     instructor, left out in a blank)."""
-    inside = ask_part(q, facts)
-    if mode == "blank":
-        if verdict.status != OPEN:
-            noted = f"<p>Noted: {escape(given(verdict))}</p>"
-            inside += f'<div class="scl-verdict">{noted}</div>'
-        return part("card", inside)
     teaching = mode == "instructor"
-    inside += (
-        verdict_part(verdict)
-        + hints_part(
-            q,
-            facts,
-            opened,
-        )
-        + answer_part(
-            q,
-            facts,
-            teaching,
-        )
-    )
+    inside = ask_part(q, facts) + reply_part(verdict, mode)
+    if mode != "blank":
+        inside += hints_part(q, facts, opened) + answer_part(q, facts, teaching)
     if teaching:
-        return part("card", inside + slips_part(q, facts))
-    return part(
-        "card",
-        inside,
-        _key(q, facts),
-    )
+        inside += slips_part(q, facts)
+    return part("card", inside, _key(q, facts) if mode == "student" else "")
+
+
+def reply_part(v, mode: str) -> str:
+    """What a card says to an answer; in a blank no more than that it was noted."""
+    if mode == "blank" and v.status != OPEN:
+        return f'<div class="scl-verdict"><p>Noted: {escape(given(v))}</p></div>'
+    return verdict_part(v)
+
+
+def controls(q: Question) -> dict:
+    """What the controls of a question hang on."""
+    return {
+        "kind": q.kind,
+        "id": q.id,
+        "wanted": wanted(q),
+        "several": getattr(q, "several", False),
+        "hints": len(q.hints),
+    }
 
 
 def _key(q: Question, facts) -> str:
     """What a page needs to check an answer by itself, as base64 so that it does not meet the eye in
     the source."""
-    data: dict = {
-        "kind": q.kind,
-        "id": q.id,
-        "wanted": wanted(q),
-        "axis": q.axis,
-        "staff": q.level == LEVELS[2],
-        "hints": len(q.hints),
-    }
+    data = controls(q) | {"axis": q.axis, "staff": q.level == LEVELS[2]}
     if isinstance(q, Number):
         right = right_answer(q, facts)
         data |= {
@@ -351,7 +338,6 @@ def _key(q: Question, facts) -> str:
     elif isinstance(q, Choice):
         right = q.right(facts)
         data |= {
-            "several": q.several,
             "right": sorted(right) if q.several else right,
             "says": {o.key: told(o.says, facts) for o in q.options},
         }

@@ -270,64 +270,54 @@ def widgets():
     return lambda mode="student": live.begin("02", mode, controls=True)
 
 
-def inside(box, kind):
-    found = [box] if isinstance(box, kind) else []
-    return found + [w for child in getattr(box, "children", ()) for w in inside(child, kind)]
+def does(front, **done):
+    """What the script of the page sends when the reader does something."""
+    front.given = {"serial": front.given.get("serial", 0) + 1} | done
 
 
 def test_controls_ask_check_and_hint(widgets):
-    import ipywidgets as W
-
     s = widgets()
-    card = s.check("card")
-    box = card.box()
-    (text,) = inside(box, W.Text)
-    text.value = "80"  # Enter
-    assert "name on the box" in card.feedback.value
-    inside(box, W.Button)[1].click()
-    assert "powers of two" in card.hints.value
-    assert inside(box, W.Button)[1].description == "Hint 2 of 3"
-    text.value = "85.5"
-    assert "Right" in card.feedback.value
+    front = s.check("card").front()
+    assert front.key["kind"] == "number" and front.key["act"] == "Check"
+    assert front.html.count("<details") == 4 and front.said == show.block("")
+    does(front, answer="80")
+    assert "name on the box" in front.said
+    does(front, hints=1)
+    assert s.hints["card"] == 1
+    does(front, answer="85.5")
+    assert "Right" in front.said
     assert s.credit("card") == pytest.approx(1 - 0.25 - 0.15)
-    choice = s.check("flight")
-    (radio,) = inside(choice.box(), W.RadioButtons)
-    radio.value = "b"
-    inside(choice.box(), W.Button)  # a second box does not disturb the first
-    choice = s.check("flight")
-    box = choice.box()
-    inside(box, W.RadioButtons)[0].value = "b"
-    inside(box, W.Button)[0].click()
-    assert "Right" in choice.feedback.value
+    again = s.check("card").front()
+    assert again.html.count("<details open") == 1, "hints that were taken stay open"
+    assert s.check("card", 80).front().said != again.said, "an answer in the cell is judged"
+    choice = s.check("flight").front()
+    assert not choice.key["several"]
+    does(s.check("flight").front(), answer=["b"])  # a second front does not disturb the first
+    assert choice.said == show.block("")
+    does(choice, answer=["b"])
+    assert "Right" in choice.said
+    does(choice, answer=[])
+    assert "Type an answer" in choice.said
 
 
 def test_the_reader_ticks_the_points_of_an_explanation(widgets):
-    import ipywidgets as W
-
     s = widgets()
-    card = s.check("launch")
-    box = card.box()
-    inside(box, W.Textarea)[0].value = "The allocator fragments."
-    inside(box, W.Button)[0].click()
-    ticks = inside(box, W.Checkbox)
-    assert [t.value for t in ticks] == [True, False, False]
-    for tick in ticks:
-        tick.value = True
-    assert "by your own count 3 of 3" in card.feedback.value
+    front = s.check("launch").front()
+    does(front, answer="The allocator fragments.")
+    assert s.last("launch").hits == (True, False, False)
+    does(front, answer="The allocator fragments.", mine=[1, 2, 3])
+    assert "by your own count 3 of 3" in front.said
     assert s.last("launch").credit == 1.0
 
 
 def test_a_blank_with_controls_says_nothing_before_it_is_handed_in(widgets):
-    import ipywidgets as W
-
     s = widgets("blank")
-    card = s.check("card")
-    box = card.box()
-    inside(box, W.Text)[0].value = "80"
-    assert "Noted" in card.feedback.value
-    assert [b.description for b in inside(box, W.Button)] == ["Note"]
-    end = s.scorecard().box()
-    done, shown = end.children
+    front = s.check("card").front()
+    assert front.key["act"] == "Note"
+    assert "<details" not in front.html and "data-key" not in front.html
+    does(front, answer="80")
+    assert "Noted" in front.said and "box" not in front.said
+    done, shown = s.scorecard().children
     assert shown.value == ""
     done.click()
     assert "name on the box" in shown.value
@@ -335,7 +325,7 @@ def test_a_blank_with_controls_says_nothing_before_it_is_handed_in(widgets):
 
 def test_the_scorecard_follows_the_answers(widgets):
     s = widgets()
-    (shown,) = s.scorecard().box().children
+    (shown,) = s.scorecard().children
     assert "Nothing is answered yet" in shown.value
     s.judge(s.walkthrough.question("card"), 85.5)
     assert "points: mid" in shown.value

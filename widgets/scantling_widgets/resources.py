@@ -14,6 +14,11 @@ _CHECKOUT = _PACKAGE.parents[1]
 STATIC = _PACKAGE / "static"  # style sheets and scripts
 
 
+def scripts(*names: str) -> str:
+    """Scripts of the pages, in the order in which they need each other."""
+    return "".join((STATIC / f"{name}.js").read_text(encoding="utf-8") for name in names)
+
+
 def notebook(name: str) -> Path:
     """Path of a notebook that ships with the kit, such as `design_desk` or `design_report`.
 

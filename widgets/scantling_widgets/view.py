@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .parts import Page
-from .resources import STATIC
+from .resources import STATIC, scripts
 
 # in the order in which they need each other
 _SCRIPTS = ("sheet", "form", "livechart", "strip", "parts", "table", "desk")
@@ -11,7 +11,7 @@ _SCRIPTS = ("sheet", "form", "livechart", "strip", "parts", "table", "desk")
 
 def script() -> str:
     """The front end as one module; its `open(el, transport)` draws what `transport` brings."""
-    return "".join((STATIC / f"{name}.js").read_text(encoding="utf-8") for name in _SCRIPTS)
+    return scripts(*_SCRIPTS)
 
 
 class View:

@@ -153,17 +153,13 @@ def page(notebook) -> str:
     return document(
         title,
         body,
-        script=_static("learn.js"),
+        script=Markup(resources.scripts("controls", "learn")),
     )
 
 
 def _heading(notebook) -> str:
     texts = (c.source for c in notebook.cells if c.cell_type == "markdown")
     return next((text.lstrip("# ").splitlines()[0] for text in texts), "Notebook")
-
-
-def _static(name: str) -> Markup:
-    return Markup((resources.STATIC / name).read_text(encoding="utf-8"))
 
 
 def document(
@@ -179,7 +175,7 @@ def document(
         title=title,
         body=Markup(body),
         script=script,
-        css=_static("learn.css"),
+        css=Markup((resources.STATIC / "learn.css").read_text(encoding="utf-8")),
         style=Markup(show.style()),
         wide=wide,
     )

@@ -112,47 +112,21 @@
     rubric.innerHTML = `<p><strong>${points.toFixed(1)} of ${most} points: ${level.name}</strong>, ${level.says}.</p><table class="scl-table"><tr><th class="t">axis</th><th>points</th>`
       + `<th class="t">what it shows</th></tr>${rows.join("")}</table>` + (redo ? `<p><strong>Do again</strong></p><ul>${redo}</ul>` : "<p><strong>Nothing to do again.</strong></p>");
   };
-  const count = () => { tally.textContent = `${solved.size} of ${checked} right`; score(); };
-  let checked = 0;
+  const count = () => { tally.textContent = `${solved.size} of ${keys.length} right`; score(); };
   for (const card of cards) {
     const key = opened(card), mine = log[key.id] = { tries: [], hints: 0 };
     keys.push(key);
-    card.addEventListener("toggle", event => {
-      if (event.target.open) mine.hints = Math.max(mine.hints, event.target.matches(".scl-answer") ? key.hints : Number(event.target.querySelector("summary").textContent.match(/\d+/)[0]));
-      if (answer && mine.hints) answer.hidden = false;
-    }, true);
-    const row = document.createElement("form"), out = document.createElement("div"), button = document.createElement("button"), first = card.querySelector("details");
-    const answer = card.querySelector(".scl-answer");
-    checked += 1;
-    row.className = "scl-try"; button.textContent = "Check";
-    let get;
-    if (key.kind === "choice") {
-      const boxes = [...card.querySelectorAll(".scl-options li")].slice(0, Object.keys(key.says).length).map((li, i) => {
-        const box = document.createElement("input"), label = document.createElement("label");
-        box.type = key.several ? "checkbox" : "radio"; box.name = key.id; box.value = Object.keys(key.says)[i];
-        label.append(box, ...li.childNodes); li.append(label);
-        return box;
-      });
-      get = () => choice(key, boxes.filter(b => b.checked).map(b => b.value));
-    } else {
-      const field = document.createElement(key.kind === "explain" ? "textarea" : "input");
-      if (key.kind !== "explain") field.type = "text";
-      field.placeholder = key.wanted; field.setAttribute("aria-label", `Answer to ${key.id}: ${key.wanted}`);
-      row.append(field);
-      get = () => field.value.trim() ? { explain, number, plan }[key.kind](key, field.value) : ["open", `Type an answer first: ${key.wanted}.`];
-    }
-    row.append(button);
-    row.addEventListener("submit", event => {
-      event.preventDefault();
-      const [status, says, share] = get(), credit = share ?? { right: 1, near: 0.5 }[status] ?? 0;
+    const judged = given => {
+      if (key.kind === "choice") return choice(key, given);
+      return given.trim() ? { explain, number, plan }[key.kind](key, given) : ["open", `Type an answer first: ${key.wanted}.`];
+    };
+    controls(card, key, (given, say) => {
+      const [status, says, share] = judged(given), credit = share ?? { right: 1, near: 0.5 }[status] ?? 0;
       if (!["open", "unreadable"].includes(status) && mine.tries.at(-1)?.says !== says) mine.tries.push({ says, credit });
-      answer?.toggleAttribute("hidden", !mine.tries.length && !mine.hints);
-      out.innerHTML = status === "open" ? `<div class="scl-verdict" role="status"><p>${says}</p></div>` : `<div class="scl-verdict ${status}" role="status"><p><b class="mark">${NAME[status]}</b></p>${says}</div>`;
+      say(status === "open" ? `<div class="scl-verdict" role="status"><p>${says}</p></div>` : `<div class="scl-verdict ${status}" role="status"><p><b class="mark">${NAME[status]}</b></p>${says}</div>`);
       if (status === "right") { solved.add(key.id); mine.spent ??= mine.hints; }
       count();
-    });
-    if (answer) answer.hidden = true;                                    // a try or a hint comes before the answer
-    card.insertBefore(row, first); card.insertBefore(out, first);
+    }, hints => { mine.hints = Math.max(mine.hints, hints); });
   }
-  if (checked) { count(); document.body.append(tally); }
+  if (keys.length) { count(); document.body.append(tally); }
 })();
