@@ -119,7 +119,8 @@ def newest(
         kind,
         rents,
     )
-    pool, said = [p.middle for p in direct], []
+    pool = [p.middle for p in direct]
+    said = []
     if direct:
         name = "own quote" if quotes else f"{kind} observation"
         said.append(f"{len(direct)} {name}{'s' * (len(direct) > 1)}")
@@ -150,7 +151,8 @@ def newest(
     if not pool:
         return None
     value = statistics.geometric_mean(pool) if len(pool) < ENOUGH else statistics.median(pool)
-    ends, wide = _ends(direct), usual_spread(kind, rents)
+    ends = _ends(direct)
+    wide = usual_spread(kind, rents)
     enough = len(direct) >= ENOUGH or bool(quotes)
     latest = max(used, key=lambda p: (_month(p.date), p.date))
     spread = "" if enough else f"; the usual spread of {kind} prices"

@@ -108,7 +108,8 @@ def best_published(
     where there is none, or beyond LONGEST."""
     if seq_len > LONGEST:
         return None
-    group, kind = group_of(precision), bool(moe)
+    group = group_of(precision)
+    kind = bool(moe)
     own = records().get((chip, group, kind))
     if own is not None and own.devices >= ENOUGH:
         return own
@@ -139,7 +140,8 @@ def beyond(plan: dict, devices: int) -> list[str]:
     words."""
     out = []
     for field, words in AXES.items():
-        value, reach = devices if field == "devices" else plan[field], reaches().get(field)
+        value = devices if field == "devices" else plan[field]
+        reach = reaches().get(field)
         if reach is not None and value > reach.value:
             out.append(
                 f"{value:,} {words}, beyond the {reach.value:,} of any published run "

@@ -227,7 +227,8 @@ def batch_advice(
         if (x := known.get(law.of)) is not None:
             found[law.kind][id] = float(batch_size(x, id))
     critical = found["critical"]
-    low, high = min(critical.values()), max(critical.values())
+    low = min(critical.values())
+    high = max(critical.values())
     standing = "small" if batch_tokens <= low else "large" if batch_tokens > high else "contested"
     extra = [float(BATCH_LAWS[id].overhead * batch_tokens / c) for id, c in critical.items()]
     return BatchAdvice(
@@ -252,7 +253,8 @@ def peak_learning_rate(
     schedule.
     """
     row = _law(LR_LAWS, law)
-    n, d = np.asarray(params, dtype=float), np.asarray(tokens, dtype=float)
+    n = np.asarray(params, dtype=float)
+    d = np.asarray(tokens, dtype=float)
     return row.k * (6 * n * d) ** row.c * n**row.n * d**row.d
 
 
@@ -282,7 +284,8 @@ def learning_rate_advice(
     None for weights that start from a checkpoint, for an optimizer without a published relation to
     AdamW, and where the laws differ by more than DISAGREE, far outside what they are fitted on.
     """
-    factors, no = _TABLES["rates_of"].get(optimizer), _TABLES["no_rate"]
+    factors = _TABLES["rates_of"].get(optimizer)
+    no = _TABLES["no_rate"]
     if from_checkpoint or factors is None:
         why = no["checkpoint" if from_checkpoint else "optimizer"]
         return RateAdvice(why=why.format(optimizer=optimizer))
@@ -296,7 +299,8 @@ def learning_rate_advice(
         }
         for k, v in values.items()
     )
-    low, high = min(values.values()), max(values.values())
+    low = min(values.values())
+    high = max(values.values())
     if high / low > DISAGREE:
         return RateAdvice(laws=laws, why=no["apart"].format(apart=high / low))
     return RateAdvice(
@@ -348,7 +352,8 @@ def learning_rate_factor(
     for Adam's exponent, between 1/2 and 1).
     """
     row = _law(LR_RULES, rule)
-    start, end = np.asarray(batch_from, dtype=float), np.asarray(batch_to, dtype=float)
+    start = np.asarray(batch_from, dtype=float)
+    end = np.asarray(batch_to, dtype=float)
     if critical_tokens is None:
         return (end / start) ** row.exponent
     return ((1 + critical_tokens / start) / (1 + critical_tokens / end)) ** row.exponent

@@ -194,7 +194,10 @@ def _row(
     loss: float,
     factor: float,
 ) -> DomainLoss:
-    used, run, rate, dp = s.used, s.run, domain["rate"], s.plan["dp"]
+    used = s.used
+    run = s.run
+    rate = domain["rate"]
+    dp = s.plan["dp"]
     block = s.plan["tp"] * s.plan["cp"]
     span = s.tied_replicas
     devices = min(domain["devices"], used)

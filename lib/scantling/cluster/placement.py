@@ -71,7 +71,8 @@ class Layout:
         out = {}
         step = 1
         for axis in self.order:
-            out[axis], step = step, step * self.sizes[axis]
+            out[axis] = step
+            step = step * self.sizes[axis]
         return out
 
     def coordinates(self, rank) -> dict:

@@ -122,7 +122,8 @@ REPLACES = 1e6  # a figure may be so many times its row's, or so small a part of
 
 def _replaced(path: str, value, usual: float, whole: bool):
     """A figure in the place of a row's: within a million times of it, up and down."""
-    low, high = usual / REPLACES, usual * REPLACES
+    low = usual / REPLACES
+    high = usual * REPLACES
     allowed = f"from {low:.4g} to {high:.4g}: the catalogue has {usual:.4g}"
     try:
         value = as_number(value, allowed)
@@ -198,7 +199,8 @@ def resolve_fabric(what: str | Mapping) -> Fabric:
     """A Fabric from a catalogue id, an alias, or `{like: id, latency_us: 3, …}` (names:
     FABRIC_OVERRIDES and in_network_reduction); a changed port moves the rate of a device by the
     same ratio."""
-    where, reduces = "cluster.scale_out", "in_network_reduction"
+    where = "cluster.scale_out"
+    reduces = "in_network_reduction"
     if isinstance(what, str):
         return catalogue.fabric(what, where)
     base, changes = _figures(

@@ -50,8 +50,10 @@ def build_cluster(spec: Mapping) -> tuple[Cluster, tuple[Assumed, ...]]:
     Raises DesignError for an unknown id and for numbers that do not fit one another.
     """
     new = Derived(spec, "cluster")
-    given, absent = new.given, "no node of this accelerator in the catalogue"
-    chip, devices = resolve_accelerator(given["accelerator"]), given["devices"]
+    given = new.given
+    absent = "no node of this accelerator in the catalogue"
+    chip = resolve_accelerator(given["accelerator"])
+    devices = given["devices"]
     network = resolve_fabric(given["scale_out"]) if "scale_out" in given else None
     if network is not None and network.kind not in ("scale-out", "wan"):
         raise DesignError(
@@ -81,7 +83,8 @@ def build_cluster(spec: Mapping) -> tuple[Cluster, tuple[Assumed, ...]]:
             devices,
         ),
     )
-    up, up_rate = catalogue.fabric(chip.scale_up), chip.link_bytes_per_s
+    up = catalogue.fabric(chip.scale_up)
+    up_rate = chip.link_bytes_per_s
     if "link_gbytes_per_s" not in _changed(given, "accelerator"):
         up_rate = min(up_rate, up.device_bytes_per_s)
     nics, rate = _scale_out(
@@ -150,7 +153,8 @@ def _shape(
     the k/2 leaves that share spines. A dragonfly of g groups sends g / (2 (g - 1)) of what its
     halves send each other (Kim et al. 2008; Shpiner et al. 2017).
     """
-    devices, given = new.given["devices"], new.given
+    devices = new.given["devices"]
+    given = new.given
     ratios = given.get("oversubscription")
     listed = tuple(ratios) if isinstance(ratios, list) else ()
     card, *above = listed or (1.0,)
@@ -166,17 +170,22 @@ def _shape(
         )
     k = radix_of(switch_of(network.id), rate * per_node / nics)
     each = per_node / nics  # devices of a card
-    half, pod, why = k // 2, devices, "one pod holds the whole job"
+    half = k // 2
+    pod = devices
+    why = "one pod holds the whole job"
     wide = math.prod(above)
     if topology.startswith("dragonfly"):
         size = half * (half if topology.endswith("+") else half // 2) * each
         groups = math.ceil(devices / size)
         if groups > 1:
-            pod, wide, why = int(size), 2 * (groups - 1) / groups, f"a group of a {topology}"
+            pod = int(size)
+            wide = 2 * (groups - 1) / groups
+            why = f"a group of a {topology}"
     elif wide > 1:
         ports, _ = leaf_ports(k, above[0])
         pod, why = (ports * rails, "a leaf of each rail") if above[0] > 1 else (half * half, "k²/4")
-        pod, why = max(per_node, int(pod * each)), f"{why}, of {k} ports each"
+        pod = max(per_node, int(pod * each))
+        why = f"{why}, of {k} ports each"
     if "topology" not in given:
         new.note("topology", None, "by the fabric, its size and what is said of pods and ratios")
     if listed or wide > 1:
@@ -240,7 +249,8 @@ def _sites(new: Derived, devices: int) -> dict:
         sites = len(listed)
         _adds_up("sites", listed, devices)
     else:
-        sites, listed = new.take("sites", 1, "one site"), ()
+        sites = new.take("sites", 1, "one site")
+        listed = ()
     out = {
         "sites": sites,
         "site_bytes_per_s": SITE_BYTES_PER_S,
@@ -279,7 +289,8 @@ def _changed(given, field: str) -> Mapping:
 def _reduces(new: Derived, network: Fabric) -> bool:
     """Whether the switches reduce: only where the design says so, of a fabric that can or of one of
     its own."""
-    field, own = "in_network_reduction", _changed(new.given, "scale_out")
+    field = "in_network_reduction"
+    own = _changed(new.given, "scale_out")
     asked = new.given.get(field) is True
     if own.get(field) or network.in_network_reduction and asked:
         return new.note(
@@ -319,15 +330,19 @@ def _domain(
     devices: int,
 ) -> tuple[int, str]:
     """Devices of one scale-up domain, and why."""
-    domain, link = chip.scale_up_domain, chip.scale_up
+    domain = chip.scale_up_domain
+    link = chip.scale_up
     why = f"{link} joins {domain} {chip.id}"
     if node and node.scale_up_domain == node.devices == domain:
-        domain, why = min(per_node, chip.scale_up_domain_max), f"{link} joins the devices of "
+        domain = min(per_node, chip.scale_up_domain_max)
+        why = f"{link} joins the devices of "
         why += "one node"
     if link.startswith("pcie"):
-        domain, why = per_node, f"no NVLink: the cards of one node talk over {link}"
+        domain = per_node
+        why = f"no NVLink: the cards of one node talk over {link}"
     if domain > devices:
-        domain, why = devices, why + ", cut to the devices there are"
+        domain = devices
+        why = why + ", cut to the devices there are"
     return domain, why
 
 
@@ -339,7 +354,8 @@ def _nics(
 ) -> tuple[float, str]:
     """Ports per node, and why: those of the node's own network, else the fabric's, else as many as
     the node has."""
-    a_node, a_device = network.nics_per_node, network.nics_per_device
+    a_node = network.nics_per_node
+    a_device = network.nics_per_device
     if not own and not math.isnan(a_node):
         return a_node, f"{network.id} is a host network"
     if not own and not math.isnan(a_device):
@@ -357,7 +373,8 @@ def _scale_out(
     per_node: int,
 ) -> tuple[int, float]:
     """Ports per node and bytes/s per device, one way."""
-    changed, field = _changed(new.given, "scale_out"), "scale_out_gbytes_per_s_per_device"
+    changed = _changed(new.given, "scale_out")
+    field = "scale_out_gbytes_per_s_per_device"
     own = node is not None and node.scale_out == network.id and not changed
     port = node.nic_bytes_per_s if own else network.port_bytes_per_s
     count, why = _nics(
@@ -390,7 +407,8 @@ def _of_node(
     """Bytes of memory or disks of one node: the row's, by the node's share of its devices."""
     size = getattr(node, field.removesuffix("_gb") + "_bytes", math.nan) / GB
     if math.isnan(size):
-        size, why = _PLAIN[field], "not in the catalogue for this node: a common size"
+        size = _PLAIN[field]
+        why = "not in the catalogue for this node: a common size"
         share = max(1.0, share)
     else:
         why = f"node {node.id}" + ("" if share == 1 else ", by its share of the devices")
@@ -414,9 +432,11 @@ def _power(
     """Watts of a full node at the wall; nan where neither the node nor the device has a published
     figure."""
     devices_w = per_node * chip.tdp_w
-    watts, why = devices_w * _POWER_FACTOR, "1.8 x device power, as on DGX H100 and DGX B200"
+    watts = devices_w * _POWER_FACTOR
+    why = "1.8 x device power, as on DGX H100 and DGX B200"
     if node is not None and not math.isnan(node.power_w):
-        watts, why = node.power_w * share, f"maximum of node {node.id}"
+        watts = node.power_w * share
+        why = f"maximum of node {node.id}"
         if node.accelerator != chip.id:
             watts += devices_w - per_node * catalogue.accelerator(node.accelerator).tdp_w
             why += ", moved by the difference in device power"

@@ -204,7 +204,8 @@ class Design(Section):
             **sections,
         }
         for path in sorted(changes, key=lambda path: "." in str(path)):
-            value, old = changes[path], data.get(path)
+            value = changes[path]
+            old = data.get(path)
             whole = path not in sections or path == "model" or not isinstance(old, dict)
             if isinstance(value, Mapping) and not whole:
                 value = {k: v for k, v in {**old, **value}.items() if v is not None}
@@ -249,7 +250,8 @@ class Design(Section):
         """The name, or one made of model, device count and accelerator."""
         if self.name:
             return self.name
-        model, cluster = self.model, self.cluster
+        model = self.model
+        cluster = self.cluster
         if not isinstance(model, str):
             kind = "MoE" if model.moe or model.experts or model.active else "dense"
             by_size = f"{model.size / 1e9:g}B {kind}" if model.size else "model"
@@ -282,7 +284,8 @@ def put(
     value,
 ) -> None:
     """Set (or with None take away) the value at `path`, copying the containers on the way."""
-    here, steps = data, path.split(".")
+    here = data
+    steps = path.split(".")
     for i, step in enumerate(steps[:-1], 1):
         key = _position(here, step, path)
         child = here[key] if isinstance(here, list) else here.get(key)
@@ -328,13 +331,16 @@ def first_error(error: ValidationError) -> DesignError:
     faults = sorted(error.errors(include_url=False), key=lambda e: e["type"] == "missing")
     e = faults[0]
     path = [str(p) for p in e["loc"] if p not in TAGS]
-    field, kind, value = ".".join(path), e["type"], e.get("input")
+    field = ".".join(path)
+    kind = e["type"]
+    value = e.get("input")
     inner = e.get("ctx", {}).get("error")
     around = Design.section_fields(*path[:-1])
     if isinstance(inner, DesignError):
         found = inner.at(field) if field else inner
     elif kind == "extra_forbidden":
-        problem, near = "there is no such field", _near(path, around)
+        problem = "there is no such field"
+        near = _near(path, around)
         found = DesignError(
             field,
             problem=problem,

@@ -42,7 +42,8 @@ def draft(
     which `check` raises DesignError is ignored, with the reason.
     """
     brief, given = brief or Brief(), brief is not None
-    fields, ignored = dict(brief.fields), list(brief.ignored)
+    fields = dict(brief.fields)
+    ignored = list(brief.ignored)
     if like is not None:
         if _given(fields, "model"):
             raise DesignError(
@@ -97,7 +98,8 @@ def _gaps(fields: dict, amounts: dict) -> Derived:
     if not _given(fields, "model"):
         gaps.note("model", _MODEL, "no model is named: a common one to start from")
     elif named and not named & {"size", "like"} and not {"layers", "hidden", "heads"} <= named:
-        size, why = _SIZE, "no size is given: a common one to start from"
+        size = _SIZE
+        why = "no size is given: a common one to start from"
         if active := fields.get("model.active"):
             times = _usual_sparsity()
             size = float(f"{times * active:.3g}")
@@ -110,7 +112,8 @@ def _gaps(fields: dict, amounts: dict) -> Derived:
     model, _ = within("model", build_model, _nested(of_model)["model"])
     params = parameters(model)
     if "examples" in amounts:
-        seq_len, epochs = fields.get("job.seq_len") or SEQ_LEN, amounts.get("epochs", 1)
+        seq_len = fields.get("job.seq_len") or SEQ_LEN
+        epochs = amounts.get("epochs", 1)
         why = f"{amounts['examples']:,.0f} examples x {epochs:g} epochs, each a full sequence of "
         tokens = amounts["examples"] * epochs * float(seq_len)
         gaps.take("job.tokens", tokens, f"{why}{seq_len:,} tokens")
@@ -167,7 +170,8 @@ def commented(
     if text:
         lines.append(f"# Read from: {plain(' '.join(text.split()), 2000)}")
     lines += [f"# Ignored “{plain(r.said, 80)}”: {plain(r.why, 300)}" for r in ignored]
-    data, gaps = design.data(), {}
+    data = design.data()
+    gaps = {}
     for a in assumed:
         gaps.setdefault(a.field.partition(".")[0], []).append(a)
     for key, info in type(design).model_fields.items():

@@ -49,7 +49,8 @@ def as_number(value, allowed: str):
     infinity."""
     value = scalar(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        nearest, problem = None, "is not a number"
+        nearest = None
+        problem = "is not a number"
         if isinstance(value, str):
             problem = "is text, not a number"
             if found := number(value):

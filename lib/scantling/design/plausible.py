@@ -40,7 +40,8 @@ def usual() -> tuple[Usual, ...]:
 
 def questions(resolved) -> tuple[Question, ...]:
     """A question for each given value outside its range that the design does not confirm."""
-    data, found = resolved.design.data(), []
+    data = resolved.design.data()
+    found = []
     job = data.get("job", {})
     stretches = {f"job.phases.{i}": one for i, one in enumerate(job.get("phases", ()))}
     contexts = [phase.seq_len for phase in resolved.phases]

@@ -249,15 +249,14 @@ def _not_beyond_peak(
     rate, step = (measured.get(k) for k in ("tokens_per_s_per_device", "step_s"))
     if rate is None and step is None:
         return
-    phase, chip = phases[main_phase(phases)], cluster.accelerator
+    phase = phases[main_phase(phases)]
+    chip = cluster.accelerator
     per_token = flops_per_token(model, phase.seq_len).total
     most = MOST_MFU * chip.peak_flops(phase.precision) / per_token  # tokens/s of a device
     least = phase.global_batch * phase.seq_len / (cluster.devices * most)
     of = f"{MOST_MFU:.0%} of the dense {phase.precision} peak of"
-    at_most, at_least = (
-        f"at most {most:.4g}: {of} {chip.name}",
-        f"at least {least:.4g} s: {of} {cluster.devices:,} {chip.name}",
-    )
+    at_most = f"at most {most:.4g}: {of} {chip.name}"
+    at_least = f"at least {least:.4g} s: {of} {cluster.devices:,} {chip.name}"
     beyond = "is beyond the hardware"
     rules = (
         ("tokens_per_s_per_device", not rate or rate <= most, at_most, beyond),
@@ -285,7 +284,8 @@ def within(section, build, *arguments):
 
 
 def _model(design):
-    spec, changed = design.model, 0.0
+    spec = design.model
+    changed = 0.0
     if not isinstance(spec, str):
         spec = spec.given()
         path = spec.get("hf_config")
@@ -318,7 +318,8 @@ def _phases(
     software,
     assumed,
 ):
-    job, plan = design.job.given(), design.plan.given()
+    job = design.job.given()
+    plan = design.plan.given()
     specs = job.get("phases") or (job,)
     for i, spec in enumerate(specs):
         at = f"job.phases.{i}" if "phases" in job else "job"
@@ -327,9 +328,11 @@ def _phases(
         pins = plan | spec.get("plan", {})
         if modules := pins.get("recompute_modules"):
             pins = {"recompute": "full" if modules == ["layers"] else "selective"} | pins
-        usual, why = model.seq_len, "the catalogue's context for this model"
+        usual = model.seq_len
+        why = "the catalogue's context for this model"
         if not usual:
-            usual, why = SEQ_LEN, "not given, and the model's row has none"
+            usual = SEQ_LEN
+            why = "not given, and the model's row has none"
         seq_len = new.take("seq_len", usual, why)
         why = "the usual one: two fp32 moments and an fp32 copy of the weights"
         precision = _precision(new, pins.get("precision"), cluster.accelerator)
@@ -396,7 +399,8 @@ def _software(
 ) -> dict:
     """Switches of the software that the design sets, taken out of the pins; the stack's own are
     noted where they decide anything."""
-    out, does = {}, stack(name).software | stack(name).planned
+    out = {}
+    does = stack(name).software | stack(name).planned
     for switch in switches().values():
         section, _, field = switch.field.partition(".")
         given = (pins.pop if section == "plan" else new.given.get)(field, None)
@@ -404,7 +408,8 @@ def _software(
         if given is not None:
             out |= {switch.name: switch.of(given)} if switch.of(given) != own else {}
         elif field and holds.get(switch.where, True):
-            at, why = Derived({}, section), "what the stack does: " + switch.meaning
+            at = Derived({}, section)
+            why = "what the stack does: " + switch.meaning
             at.note(field, switch.word(float(own)), why)
             new.assumed += at.assumed
     return out
@@ -417,7 +422,8 @@ def _batch(
     cluster,
 ) -> int:
     """Sequences in one step: as given, or so many tokens, or the usual."""
-    tokens, total = new.given.get("global_batch_tokens"), params.total
+    tokens = new.given.get("global_batch_tokens")
+    total = params.total
     if tokens is None:
         nodes = max(1, cluster.devices // cluster.devices_per_node)
         size = "4M tokens in a step below" if total < LARGE_PARAMS else "16M tokens in a step from"
@@ -453,11 +459,14 @@ def _precision(
             given,
             problem=f"contradicts {new.section}.precision {given}",
         )
-    usual, why = "bf16", "the default"
+    usual = "bf16"
+    why = "the default"
     if not chip.bf16_flops > 0:
-        usual, why = "fp16", f"{chip.name} has no bf16"
+        usual = "fp16"
+        why = f"{chip.name} has no bf16"
         if not chip.fp16_flops > 0:
-            usual, why = "fp32", why + " and no fp16"
+            usual = "fp32"
+            why = why + " and no fp16"
     precision = pinned or new.take("precision", usual, why)
     if precision not in chip.precisions():
         raise DesignError(

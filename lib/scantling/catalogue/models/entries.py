@@ -187,7 +187,8 @@ def _changed(base: Model, changes: Mapping[str, Any]) -> tuple[Model, tuple[Assu
             hidden // heads,
             "hidden / heads, as in the row",
         )
-    kv_heads, fields = new.fields.get("kv_heads", base.kv_heads), dict(new.fields)
+    kv_heads = new.fields.get("kv_heads", base.kv_heads)
+    fields = dict(new.fields)
     if base.attention != "mla" and (heads, kv_heads) != (base.heads, base.kv_heads):
         fields.setdefault("attention", attention_kind(heads, kv_heads))
     said = ", ".join(f"{k} {v}" for k, v in changes.items() if k != "name")
@@ -197,7 +198,8 @@ def _changed(base: Model, changes: Mapping[str, Any]) -> tuple[Model, tuple[Assu
 
 def _experts_follow(base: Model, new: Derived) -> None:
     """What follows for the experts from the layers and experts of a changed row."""
-    layers, experts = new.fields.get("layers", base.layers), new.fields.get("experts")
+    layers = new.fields.get("layers", base.layers)
+    experts = new.fields.get("experts")
     if base.is_moe and experts == 0:
         gone = ("moe_layers", "top_k", "expert_ffn_hidden", "shared_ffn_hidden")
         new.take_all(dict.fromkeys(gone, 0), "no experts")
@@ -256,7 +258,8 @@ def _pattern_follows(new: Derived) -> None:
 def _heads_follow(new: Derived) -> None:
     """The attention of a shape as written."""
     f = new.fields
-    hidden, heads = f["hidden"], f["heads"]
+    hidden = f["hidden"]
+    heads = f["heads"]
     if f.get("attention") == "mla" or f.get("kv_lora"):
         new.take(
             "attention",
@@ -280,12 +283,15 @@ def _heads_follow(new: Derived) -> None:
             hidden // heads,
             "hidden / heads",
         )
-    kind, usual, why = f.get("attention"), heads, "as many as heads"
+    kind = f.get("attention")
+    usual = heads
+    why = "as many as heads"
     if kind == "gqa" and "kv_heads" not in f:
         allowed = f"a divisor of heads {heads}, as attention is gqa"
         raise DesignError("kv_heads", problem="is missing", allowed=allowed)
     if kind == "mqa":
-        usual, why = 1, "multi-query attention"
+        usual = 1
+        why = "multi-query attention"
     kv_heads = new.take("kv_heads", usual, why)
     new.take("attention", attention_kind(heads, kv_heads), "from heads and kv_heads")
     if kind in ("mha", "mqa") and kv_heads != usual:
@@ -295,7 +301,8 @@ def _heads_follow(new: Derived) -> None:
 
 def _feeds_follow(new: Derived) -> None:
     """The MLP and the experts of a shape as written."""
-    f, hidden = new.fields, new.fields["hidden"]
+    f = new.fields
+    hidden = new.fields["hidden"]
     if f.get("ffn_hidden") == 4 * hidden and not f.get("experts"):
         gated = new.take("mlp", "gelu", "4 x hidden wide: not gated") in GATED
     else:

@@ -29,7 +29,8 @@ class _Reader:
         config: Mapping[str, Any],
         prefix: str = "",
     ):
-        self.config, self.prefix = config, prefix
+        self.config = config
+        self.prefix = prefix
         self.read: dict[str, Any] = {}
         self.assumed: list[Assumed] = []
 
@@ -147,10 +148,13 @@ def from_hf(
     name = ""
     if not isinstance(config, Mapping):
         path = Path(config)
-        name, config = path.stem, _load(path)
-    reader, known = _Reader(config), tables()
+        name = path.stem
+        config = _load(path)
+    reader = _Reader(config)
+    known = tables()
     model_type = _named_type(reader)
-    kind, tied = _not_refused(model_type, config), None
+    kind = _not_refused(model_type, config)
+    tied = None
     if kind in known.composites:
         reader, kind, tied = _language_part(kind, reader)
     name = name or str(config.get("_name_or_path") or model_type)
@@ -165,16 +169,20 @@ def from_hf(
 def _language_part(model_type: str, whole: _Reader) -> tuple[_Reader, str, bool]:
     """The reader of a multimodal config's language part, its architecture, and whether it is
     tied."""
-    composite, known = tables().composites[model_type], tables().architectures
+    composite = tables().composites[model_type]
+    known = tables().architectures
     wrong = partial(DesignError, problem=f"missing in this {model_type} config")
     whole.get("vision_config.model_type")
-    part, text = whole.config.get(composite.part), composite.text
+    part = whole.config.get(composite.part)
+    text = composite.text
     if isinstance(part, Mapping):
         reader = _Reader(part, composite.part + ".")
-        reader.read, reader.assumed = whole.read, whole.assumed
+        reader.read = whole.read
+        reader.assumed = whole.assumed
         kind = str(part.get("model_type") or text)
     elif text and any(whole.config.get(f) is not None for f in known[text].layers):
-        reader, kind = whole, text  # older files keep the text fields at the top
+        reader = whole
+        kind = text  # older files keep the text fields at the top
     else:
         raise wrong(composite.part, allowed="the language part")
     if not kind:
@@ -223,7 +231,9 @@ def _named_type(reader: _Reader) -> str:
 
 
 def _not_refused(model_type: str, config: Mapping[str, Any]) -> str:
-    known, allowed, problem = tables(), "decoder-only transformers", ""
+    known = tables()
+    allowed = "decoder-only transformers"
+    problem = ""
     if model_type in known.refused:
         problem = f"is {known.refused[model_type]}"
     elif config.get("is_encoder_decoder") is True:
@@ -379,7 +389,8 @@ def _head_dim(
 ) -> int:
     names, usual = usual_of(arch.head_dim)
     if hidden % heads and isinstance(usual, str) and r.get(*names) is None:
-        wide, many = arch.hidden[0], arch.heads[0]
+        wide = arch.hidden[0]
+        many = arch.heads[0]
         raise r.error(
             many,
             heads,
@@ -406,7 +417,8 @@ def _mla(r, arch) -> dict[str, Any]:
     if "q_lora_rank" not in r.config and not arch.no_q_lora:
         raise r.error("q_lora_rank", allowed="a rank, or null for one full projection")
     sizes = {field: r.size(arch, (name,)) for field, name in _RANKS.items()}
-    q_lora, head_dim = r.count("q_lora_rank") or 0, sizes["v_head_dim"]
+    q_lora = r.count("q_lora_rank") or 0
+    head_dim = sizes["v_head_dim"]
     return dict(
         attention="mla",
         q_lora=q_lora,
@@ -417,7 +429,8 @@ def _mla(r, arch) -> dict[str, Any]:
 
 def _ffn(r, arch, hidden, found) -> dict[str, Any]:
     """The MLP and the experts of a model with so many blocks of each kind."""
-    moe, activation = arch.moe, str(r.get(*arch.activation) or arch.activation_class)
+    moe = arch.moe
+    activation = str(r.get(*arch.activation) or arch.activation_class)
     fields: dict[str, Any] = {"mlp": _PLAIN_MLPS.get(activation, "gelu"), "ffn_hidden": 0}
     if arch.gated:
         fields["mlp"] = "geglu" if "gelu" in activation else "swiglu"
@@ -488,20 +501,24 @@ def _moe_layers(
 ) -> frozenset[int]:
     """Numbers of the layers with experts: as the file lists them, else every `step`-th from the
     first to the last."""
-    moe, kinds = arch.moe, r.get("mlp_layer_types", "moe_layer_freq")
+    moe = arch.moe
+    kinds = r.get("mlp_layer_types", "moe_layer_freq")
     if moe.switch and not r.flag(moe.switch):
         return frozenset()
     if isinstance(kinds, list):
         return frozenset(i for i, k in enumerate(kinds[:layers]) if k in SPARSE)
     if moe.null_is_dense and not r.config.get(moe.experts[0], 1):
         return frozenset()
-    listed, dense = r.numbers(moe.listed), r.numbers(moe.listed_dense)
+    listed = r.numbers(moe.listed)
+    dense = r.numbers(moe.listed_dense)
     if listed:
         return frozenset(listed).intersection(range(layers))
-    first, last = r.count(moe.first, least=0), r.count(moe.last, least=-1)
+    first = r.count(moe.first, least=0)
+    last = r.count(moe.last, least=-1)
     if moe.first and first is None:
         first = r.of_class(moe.first, moe.first_class, arch.model_type)
-    end, step = layers if last in (None, -1) else min(last + 1, layers), r.count(moe.step)
+    end = layers if last in (None, -1) else min(last + 1, layers)
+    step = r.count(moe.step)
     step = step or moe.step_class
     offset = r.count(moe.offset, least=0) if moe.offset else -1
     offset = step - 1 if offset is None else offset  # as the class has it
@@ -536,7 +553,8 @@ def _sliding(
         first = r.count("max_window_layers", least=0) or 0
         return layers - min(first, layers) if r.flag("use_sliding_window") else 0
     if rule == "chunk":
-        listed, every = r.numbers("no_rope_layers"), r.count("no_rope_layer_interval") or 4
+        listed = r.numbers("no_rope_layers")
+        every = r.count("no_rope_layer_interval") or 4
         return layers - (sum(not used for used in listed[:layers]) if listed else layers // every)
     every = r.config.get("sliding_window_pattern", r.config.get("_sliding_window_pattern"))
     if isinstance(every, str):  # "LLLG": every fourth layer attends to everything

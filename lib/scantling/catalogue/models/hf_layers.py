@@ -76,7 +76,8 @@ def _mixers(
     layers,
 ) -> list[str]:
     """The mixer of each layer, and of those that the file lists behind them, its MTP layers."""
-    letters, field = r.get(*arch.letters), arch.word_lists[0]
+    letters = r.get(*arch.letters)
+    field = arch.word_lists[0]
     if letters:
         known = LETTERS if isinstance(letters, str) else _OF_LETTERS
         return _of_words(

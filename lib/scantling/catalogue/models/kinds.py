@@ -39,7 +39,8 @@ def block_of(
     """`count` blocks of a word in models `m` (numbers or columns); attention has the layers'
     `norms`."""
     row = words()[word]
-    kind, renamed = getattr(blocks, row["block"]), row.get("from", {})
+    kind = getattr(blocks, row["block"])
+    renamed = row.get("from", {})
     sources = {f.name: renamed.get(f.name, f.name) for f in fields(kind)}
     taken = {name: getattr(m, of) for name, of in sources.items() if hasattr(m, of)}
     if kind.family == "softmax":

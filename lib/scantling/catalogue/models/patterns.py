@@ -124,11 +124,13 @@ def _counts(pattern: str) -> dict[str, int]:
 
 def written(layers) -> str:
     """The pattern of layers, each as text, with repeats folded."""
-    out, i = [], 0
+    out = []
+    i = 0
     while i < len(layers):
         best = (0, -1, 1)  # layers saved, - width, times
         for width in range(1, 13):
-            group, times = layers[i : i + width], 1
+            group = layers[i : i + width]
+            times = 1
             while layers[i + times * width : i + (times + 1) * width] == group:
                 times += 1
             best = max(best, ((times - 1) * width, -width, times))

@@ -240,7 +240,8 @@ def check_model(model: Model, read_as: dict[str, str] | None = None) -> Model:
 def part(field: str, whole: str, divides: bool, given, names: Mapping[str, str], besides=""):
     """The rule of a part that has to divide a whole, or to be no more than it, where `given` has
     both."""
-    value, of = given.get(field), given.get(whole)
+    value = given.get(field)
+    of = given.get(whole)
     if value and of is not None:
         said = f"{names.get(whole, whole)} {of:g}"
         if not divides:
@@ -263,7 +264,8 @@ def _rules(m: Model, names: dict[str, str]):
     for field, choices in _CHOICES.items():
         yield field, getattr(m, field) in choices, choices
     experts = f"{names.get('experts', 'experts')} {m.experts}"
-    alike, many = bool(m.experts) == bool(m.moe_layers), "as many as there are layers with experts"
+    alike = bool(m.experts) == bool(m.moe_layers)
+    many = "as many as there are layers with experts"
     yield "moe_layers", alike, many, f"does not go with {experts}"
     found = counts(m.pattern)
     attends = not found or bool(attending() & found.keys())
@@ -330,19 +332,22 @@ def make_shape(**columns: Any) -> Shape:
     }
     m = SimpleNamespace(**{k: v if k in _WORDS else _number(v) for k, v in raw.items()})
     norm = m.hidden * (1 + m.norm_bias)
-    m.layer_norms, m.final_norms = m.norms_per_layer * norm, m.final_norm * norm
+    m.layer_norms = m.norms_per_layer * norm
+    m.final_norms = m.final_norm * norm
     m.embedding_norms = m.embedding_norm * norm
     m.matrices = 2 + _flag(m.mlp, GATED)
     m.head_norm, m.width_norm = (_flag(m.qk_norm, (word,)) for word in ("head", "width"))
     m.head_gate, m.width_gate = (_flag(m.attention_gate, (word,)) for word in ("head", "width"))
     for name in ("heads", "kv_heads", "head_dim"):  # of a window, where it has its own
-        own, usual = getattr(m, f"window_{name}"), getattr(m, name)
+        own = getattr(m, f"window_{name}")
+        usual = getattr(m, name)
         setattr(m, f"local_{name}", usual + (own > 0) * (own - usual))
     m.local_sinks = m.sinks + (1 - m.sinks) * m.window_sinks
     latent = _flag(m.attention, ("mla",))
     others = other_mixers(m)
     plain = _plain(m, latent, sum(b.count for b in others))
-    before, behind = [block_of("embedding", m, 1)], [block_of("head", m, 1)]
+    before = [block_of("embedding", m, 1)]
+    behind = [block_of("head", m, 1)]
     behind += [block_of("gather", m, 1)] * bool(np.any(m.hyper_connections))
     behind += [block_of("weights", m, m.memory_blocks)] * bool(np.any(m.memory_blocks))
     inside = _blocks(m, counts(m.pattern), plain)
@@ -421,7 +426,8 @@ def other_mixers(m) -> list[Block]:
         DesignError, "mixers", m.mixers, f"such as 10*{kinds[0]}, of {', '.join(kinds)}"
     )
     (text,) = map(str, np.unique(m.mixers))  # a column of models has none
-    blocks, rest = [], _MIXER.sub("", text)
+    blocks = []
+    rest = _MIXER.sub("", text)
     if rest.strip(", "):
         raise wrong(problem=f"is not read from {rest.strip(', ')!r} on")
     for count, name, given in _MIXER.findall(text):
@@ -485,14 +491,16 @@ def parameters(model: Model | Shape) -> Params:
     """
     s = shape_of(model)
     parts = _by_part(s.blocks)
-    unused, mtp = parts.pop("unused", 0), parts.pop("mtp", 0)
+    unused = parts.pop("unused", 0)
+    mtp = parts.pop("mtp", 0)
     total = sum(parts.values())
     mixers = _by_part(s.of("mixer"))
     attention, norms = (_over(mixers.get(k, 0), s.layers) for k in ("attention", "norms"))
     mlp = sum(b.parameters()["mlp_dense"] for b in s.blocks if b.kind == "mlp")
     # of one block of the only kind of these that a model has
     experts = dict.fromkeys(_PARTS, 0) | _by_part(s.of("moe"), times=lambda b: b.count > 0)
-    shared, router = experts["shared_experts"] + experts["other"], experts["router"]
+    shared = experts["shared_experts"] + experts["other"]
+    router = experts["router"]
     routed = experts["routed_experts"]
     return Params(
         total=total,

@@ -19,10 +19,12 @@ from .shape import (
     parameters,
 )
 
-SMALLEST, LARGEST = 2e7, 1e15  # parameters: below, a vocabulary alone is the model
+SMALLEST = 2e7
+LARGEST = 1e15  # parameters: below, a vocabulary alone is the model
 TOLERANCE = 0.01
 ASPECT = 128  # hidden / layers: GPT-3 175B 128, Llama 3.1 405B 130, Llama 3.1 8B 128
-_HEAD, _KV_HEADS = 128, 8
+_HEAD = 128
+_KV_HEADS = 8
 MLA = {
     "q_lora": 1536,
     "kv_lora": 512,
@@ -90,7 +92,8 @@ class _Sizing(Derived):
                 f"at most size {size:g}",
                 problem=f"is not between 0 and size {size:g}",
             )
-        self.size, self.active = size, active if active != size else None
+        self.size = size
+        self.active = active if active != size else None
         sparse = [f for f in _SPARSE if given.get(f)]
         if moe is False and (sparse or self.active):
             field = [*sparse, "active"][0]
@@ -132,13 +135,17 @@ class _Sizing(Derived):
         return check_model(Model(**fields)), tuple(self.assumed)
 
     def _experts(self) -> None:
-        given, experts, top_k = self.fields, 16, 2
+        given = self.fields
+        experts = 16
+        top_k = 2
         why = why_k = "a mixture of experts by size alone: 16 experts, top-2"
         if "experts" in given:
             experts = given["experts"]
-            top_k, why_k = min(2, experts), "top-2 below 64 experts"
+            top_k = min(2, experts)
+            why_k = "top-2 below 64 experts"
             if experts >= 64:
-                top_k, why_k = 8, "top-8 from 64 experts"
+                top_k = 8
+                why_k = "top-8 from 64 experts"
         elif self.active:
             # routed experts in use take at most three quarters of the active count, the rest is
             # attention and embedding
@@ -150,7 +157,8 @@ class _Sizing(Derived):
                 why_k = why = why + "active count"
         elif "top_k" in given:
             experts = max(16, 8 * given["top_k"])
-        experts, top_k = self.take("experts", experts, why), self.take("top_k", top_k, why_k)
+        experts = self.take("experts", experts, why)
+        top_k = self.take("top_k", top_k, why_k)
         if not 1 <= top_k <= experts:
             raise DesignError("top_k", top_k, f"1 to experts {experts}")
         if self.active and top_k == experts:
@@ -169,7 +177,8 @@ class _Sizing(Derived):
             **self.fields,
             **changes,
         }
-        hidden, mla = f["hidden"], f["attention"] == "mla"
+        hidden = f["hidden"]
+        mla = f["attention"] == "mla"
         head_dim = f.setdefault("head_dim", np.where(hidden < 1024, 64, _HEAD))
         heads = f.setdefault("heads", np.maximum(hidden // (64 if mla else head_dim), 1))
         usual = {
@@ -228,7 +237,8 @@ class _Sizing(Derived):
 
     def _solve_hidden(self) -> int:
         steps = [np.arange(1, 9) * 128, np.arange(2, 9) * 512, np.arange(4, 1025) * 1024]
-        f, grid = self.fields, np.unique(np.concatenate(steps))
+        f = self.fields
+        grid = np.unique(np.concatenate(steps))
         if not self.active:
             return int(grid[np.argmin(np.abs(np.log(self._params(hidden=grid).total / self.size)))])
         # the experts' width is free: hidden is bounded by what the active count leaves for
@@ -244,12 +254,14 @@ class _Sizing(Derived):
         return int(min(wanted, fits[-1])) if len(fits) else int(grid[0])
 
     def _attention(self) -> None:
-        usual, kind = self._shape(), self.fields.get("attention", "gqa")
+        usual = self._shape()
+        kind = self.fields.get("attention", "gqa")
         mla = kind == "mla"
         head_dim = _HEAD if mla else int(usual["head_dim"])
         self.take("head_dim", head_dim, f"{_HEAD}, 64 below hidden 1,024")
         rule = "hidden / 64" if mla else "hidden / head_dim"
-        heads, kv = self.take("heads", int(usual["heads"]), rule), int(usual["kv_heads"])
+        heads = self.take("heads", int(usual["heads"]), rule)
+        kv = int(usual["kv_heads"])
         while heads % kv:
             kv = kv // 2
         self.take(
@@ -264,7 +276,9 @@ class _Sizing(Derived):
             self.take("moe_layers", usual["moe_layers"], "every layer")
 
     def _width_of_mlp(self) -> None:
-        f, size, active = self.fields, self.size, self.active
+        f = self.fields
+        size = self.size
+        active = self.active
         if self.moe and f["moe_layers"] < f["layers"]:
             width = 256 * round(f["hidden"] * 8 / 3 / 256)
             self.take("ffn_hidden", width, "8/3 hidden in the dense layers")
@@ -296,7 +310,10 @@ class _Sizing(Derived):
         )
 
     def _hold(self) -> None:
-        p, f, size, active = self._params(), self.fields, self.size, self.active
+        p = self._params()
+        f = self.fields
+        size = self.size
+        active = self.active
         width = "expert_ffn_hidden" if self.moe else "ffn_hidden"
         sparse = ("experts", "top_k", "moe_layers") if self.moe else ()
         fixed = ("layers", "hidden", "heads", "vocab", width, *sparse)

@@ -209,7 +209,8 @@ def grown(b: Base, k: int) -> Change:
     )
     faster = tokens_per_s(then) / tokens_per_s(now)
     stands = then.e.goodput < STANDSTILL
-    losses, (low, high) = growth_losses(now, then, n), advice.extra_tokens
+    losses = growth_losses(now, then, n)
+    (low, high) = advice.extra_tokens
     cause = max(losses, key=losses.get)
     words = texts("changes", "devices")
     broken = "slower" if faster < 1 else "breaks" if faster <= k * (1 - DIP) else ""

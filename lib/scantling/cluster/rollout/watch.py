@@ -124,7 +124,10 @@ def collectives(s: Site) -> dict:
     calls = sum(row["calls"] for row in traffic)
     init = communicator_init_s(s.used)
     leaves = built(s.cluster)[0].leaf if s.nodes > 1 and not s.torus else 0
-    stops, less, run_on, rule = 0.0, None, None, ""
+    stops = 0.0
+    less = None
+    run_on = None
+    rule = ""
     if leaves:
         per_s = failures.network_crashes_per_s(s.nodes * cards, leaves)
         stops = per_s * s.run.days * DAY_S

@@ -99,7 +99,10 @@ def request(s: Site, choice: str) -> dict:
 
 def _topology(s: Site) -> dict:
     """Which nodes have to stand together: a row of tables/request.yaml by the kind of fabric."""
-    plan, cluster, nodes, per_node = s.plan, s.cluster, s.used_nodes, s.per_node
+    plan = s.plan
+    cluster = s.cluster
+    nodes = s.used_nodes
+    per_node = s.per_node
     group = max(
         plan["tp"] * plan["cp"],
         plan["ep"] * plan["etp"],

@@ -46,7 +46,8 @@ class Match:
     v."""
 
     def __init__(self, match: re.Match):
-        self.match, self.said = match, match.group(0).strip(" \t\n,.;:")
+        self.match = match
+        self.said = match.group(0).strip(" \t\n,.;:")
 
     def __getitem__(self, name: str) -> str | None:
         return self.match.groupdict().get(name)
@@ -319,7 +320,8 @@ class Notes:
             old = value = max(old, value, key=len)
         if old != value:
             self.clashes.append((path, old, value, said))
-        kept[path], self.said[path] = value, said
+        kept[path] = value
+        self.said[path] = said
         if kept is self.fields:
             self.note(
                 said,
@@ -372,7 +374,8 @@ def scan(text: str) -> Notes:
     """What the rules make of a text; words that none of them uses are ignored, and so is what
     follows a negation or a bound that is part of no rule."""
     text = in_digits(with_points(text))
-    notes, at = Notes(), 0
+    notes = Notes()
+    at = 0
     turned = None  # start of a negation or bound whose object has not come yet
     while at < len(text):
         if gap := _GAP.match(text, at):
@@ -392,7 +395,8 @@ def scan(text: str) -> Notes:
                 notes.follow(rule, Match(m))
             else:
                 _leave(notes, text[turned : m.end()], TURNED)
-            at, turned = m.end(), None
+            at = m.end()
+            turned = None
             continue
         word = _WORD.match(text, at)[0]
         bare = word.strip(".:'’/-–—").lower()

@@ -30,7 +30,8 @@ def choose_accelerator(
 ) -> tuple[str | None, str, list[DesignError]]:
     """(catalogue id, why, what the catalogue lacks) of an accelerator by family, memory and form:
     the nearest memory stands in for one that it lacks, nothing for another family."""
-    rows, field = catalogue.accelerators(), "cluster.accelerator"
+    rows = catalogue.accelerators()
+    field = "cluster.accelerator"
     of_family = fitting = [r for r in rows.values() if _is_of(r, family)]
     if not of_family:
         problem = "is not an accelerator of the catalogue"
@@ -46,7 +47,8 @@ def choose_accelerator(
                 )
             ],
         )
-    lacking, sizes = [], {round(r.hbm_bytes / GB) for r in of_family}
+    lacking = []
+    sizes = {round(r.hbm_bytes / GB) for r in of_family}
     near = memory and min(sizes, key=lambda size: abs(size - memory))
     link = "nvlink" if nvlink else "pcie"
     for asked, what, kept, instead in (
@@ -61,10 +63,8 @@ def choose_accelerator(
     ):
         found = [r for r in fitting if asked and kept(r)]
         if asked and not found:
-            said, known = (
-                f"{family.upper()} {what}",
-                [f"{r.id} ({r.hbm_bytes / GB:.0f} GB)" for r in of_family],
-            )
+            said = f"{family.upper()} {what}"
+            known = [f"{r.id} ({r.hbm_bytes / GB:.0f} GB)" for r in of_family]
             problem = "is not in the catalogue"
             lacking.append(
                 DesignError(
@@ -106,7 +106,8 @@ def choose_fabric(
             "eth": "eth-100",
         }
         return {} if kind == "ib" else {"scale_out": usual.get(kind, kind)}
-    port, kind = rate / per_node if of == "node" else rate, kind or "ib"
+    port = rate / per_node if of == "node" else rate
+    kind = kind or "ib"
     wanted = [
         f
         for f in catalogue.fabrics("scale-out").values()

@@ -122,7 +122,9 @@ def _named(fields):
 def _accelerator(notes: Notes):
     """The card, with the nearest memory where the catalogue lacks the one that was said; what it
     lacks is listed as ignored."""
-    facts, said, field = notes.facts, notes.said, "cluster.accelerator"
+    facts = notes.facts
+    said = notes.said
+    field = "cluster.accelerator"
     if "accelerator" not in facts:
         if "nvlink" in facts:
             notes.note(said["nvlink"], why="no accelerator is named")
@@ -145,7 +147,8 @@ def _accelerator(notes: Notes):
 
 def _racks(notes: Notes):
     """Devices of a count of racks, where the scale-up domain is one."""
-    racks, field = notes.facts["racks"], "cluster.devices"
+    racks = notes.facts["racks"]
+    field = "cluster.devices"
     id = notes.fields.get("cluster.accelerator")
     domain = catalogue.accelerator(id).scale_up_domain if id else 1
     if domain <= catalogue.devices_per_node(id or "h100-sxm"):
@@ -160,7 +163,9 @@ def _racks(notes: Notes):
 
 def _nodes(notes: Notes):
     """Devices of a count of nodes."""
-    nodes, each, field = notes.facts["nodes"], _per_node(notes.fields), "cluster.devices"
+    nodes = notes.facts["nodes"]
+    each = _per_node(notes.fields)
+    field = "cluster.devices"
     devices = nodes * each
     given = notes.fields.setdefault(field, devices)
     if given != devices:
@@ -183,7 +188,8 @@ def _nodes(notes: Notes):
 
 
 def _network(notes: Notes):
-    facts, said = notes.facts, notes.said
+    facts = notes.facts
+    said = notes.said
     kind, rate, of = (facts.get(k) for k in ("fabric", "rate", "rate_of"))
     if of and not rate:
         notes.ignore(said["rate_of"], "a rate is missing, such as 400 Gb/s per device")
