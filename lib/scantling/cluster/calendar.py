@@ -81,11 +81,10 @@ def calendar(s: Site) -> Calendar:
         replica = plan["tp"] * plan["cp"] * plan["pp"]
         if before:
             passages.append(_passage(s, before, chosen))
-            spent = passages[-1]["seconds"] / DAY_S
             day = enter(
                 f"to {name}",
                 day,
-                spent,
+                passages[-1]["seconds"] / DAY_S,
                 s.cluster.devices,
                 "save, restart, load",
             )
@@ -108,11 +107,10 @@ def calendar(s: Site) -> Calendar:
                     "training",
                 )
         last = day
-        pause = chosen.phase.evaluation_hours / 24
         day = enter(
             f"evaluation after {name}",
             day,
-            pause,
+            chosen.phase.evaluation_hours / 24,
             0,
             "before the next phase",
         )
@@ -158,10 +156,8 @@ def _demand(chosen, text: int) -> dict:
     """What one phase asks of network and store."""
     phase = chosen.phase
     step = chosen.step
-    waits = sum(getattr(step, axis) for axis in EXCHANGES) / step.total
-    read = phase.global_batch * phase.seq_len * text / chosen.step_s
     return {
         "phase": phase.name,
-        "exposed_share": waits,
-        "read_bytes_per_s": read,
+        "exposed_share": sum(getattr(step, axis) for axis in EXCHANGES) / step.total,
+        "read_bytes_per_s": phase.global_batch * phase.seq_len * text / chosen.step_s,
     }

@@ -255,17 +255,16 @@ def _run(
     devices that are paid."""
     cluster = resolved.cluster
     paid = cluster.devices + e.spares * cluster.devices_per_node
-    usd = price(
-        cluster,
-        resolved.prices,
-        wall_s=DAY_S,
-        devices_paid=paid,
-    ).cost_usd
     known = days is not None and e.goodput > STANDSTILL
     return Run(
         days=days if known else HORIZON_DAYS,
         of_the_run=known,
-        usd_per_day=usd,
+        usd_per_day=price(
+            cluster,
+            resolved.prices,
+            wall_s=DAY_S,
+            devices_paid=paid,
+        ).cost_usd,
         devices_paid=paid,
         nodes=cluster.nodes,
     )

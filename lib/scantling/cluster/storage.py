@@ -129,7 +129,6 @@ def stores(s: Site) -> Stores:
         milestones=milestones,
     )
     has = storage.rates(cluster, nodes)
-    object_bytes = room["object_store"] + text.raw_bytes + text.bytes
     needs = needed(
         s,
         size=size,
@@ -139,7 +138,7 @@ def stores(s: Site) -> Stores:
         keep=keep,
         milestones=milestones,
         provisioned=room["provisioned"],
-        object_bytes=object_bytes,
+        object_bytes=room["object_store"] + text.raw_bytes + text.bytes,
     )
     worst = max((n for n in needs if n.load is not None), key=lambda n: n.load)
     found = candidates(s, needs)

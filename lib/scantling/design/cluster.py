@@ -157,14 +157,12 @@ def _figures(spec: Mapping, find, overrides: dict, where: str, *more: str):
     for key in overrides.keys() & spec.keys():
         field, factor = overrides[key]
         own = getattr(base, field)
-        usual = (own if own > 0 else _median(type(base), field)) / factor
-        whole = key == "scale_up_domain"
         changes[field] = (
             _replaced(
                 f"{where}.{key}",
                 spec[key],
-                usual,
-                whole,
+                (own if own > 0 else _median(type(base), field)) / factor,
+                key == "scale_up_domain",
             )
             * factor
         )

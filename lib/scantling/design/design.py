@@ -339,13 +339,11 @@ def first_error(error: ValidationError) -> DesignError:
     if isinstance(inner, DesignError):
         found = inner.at(field) if field else inner
     elif kind == "extra_forbidden":
-        problem = "there is no such field"
-        near = _near(path, around)
         found = DesignError(
             field,
-            problem=problem,
+            problem="there is no such field",
             allowed=list(around),
-            nearest=near,
+            nearest=_near(path, around),
         )
     elif kind == "missing":
         info = around[path[-1]]

@@ -50,12 +50,11 @@ def questions(resolved) -> tuple[Question, ...]:
         given = {section: data.get(section, {})} if section else stretches or {"job": job}
         for (at, fields), seq_len in zip(given.items(), contexts):
             if name in fields:
-                size = fields[name] * (seq_len if name == "global_batch" else 1)
                 found += _question(
                     row,
                     f"{at}.{name}",
                     fields[name],
-                    size,
+                    fields[name] * (seq_len if name == "global_batch" else 1),
                 )
     return tuple(q for q in found if q.field not in (resolved.design.confirm or ()))
 

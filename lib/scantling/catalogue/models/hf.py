@@ -417,12 +417,10 @@ def _mla(r, arch) -> dict[str, Any]:
     if "q_lora_rank" not in r.config and not arch.no_q_lora:
         raise r.error("q_lora_rank", allowed="a rank, or null for one full projection")
     sizes = {field: r.size(arch, (name,)) for field, name in _RANKS.items()}
-    q_lora = r.count("q_lora_rank") or 0
-    head_dim = sizes["v_head_dim"]
     return dict(
         attention="mla",
-        q_lora=q_lora,
-        head_dim=head_dim,
+        q_lora=r.count("q_lora_rank") or 0,
+        head_dim=sizes["v_head_dim"],
         **sizes,
     )
 

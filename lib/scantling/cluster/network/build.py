@@ -184,13 +184,12 @@ def one_site(cluster, devices: int = 0):
     if cluster.sites <= 1:
         return cluster
     devices = devices or max(cluster.by_site)
-    pod = min(cluster.pod_devices or devices, devices)
     return replace(
         cluster,
         devices=devices,
         sites=1,
         uneven=(),
-        pod_devices=pod,
+        pod_devices=min(cluster.pod_devices or devices, devices),
     )
 
 
@@ -230,13 +229,12 @@ def _built(w: Wiring, words: dict) -> tuple[Topology, str, bool]:
     if slingshot and k < n <= shapes.dragonfly_reach(k):
         return w.groups(shapes.dragonfly), words["dragonfly"], False
     if pod < n and not cluster.ratios:
-        above = fill(words["above" if r > 1 else "above flat"], r=r)
         return (
             w.pods(pod, r),
             fill(
                 words["pods"],
                 cluster=cluster,
-                above=above,
+                above=fill(words["above" if r > 1 else "above flat"], r=r),
             ),
             True,
         )

@@ -411,18 +411,17 @@ def _routing(
         need = next(fit, QUEUE_PAIRS[-1])
         spent = sum(a.time_s for a in crossing)
         words = texts("settings")
-        hashed = fill(
-            words["hashed"],
-            uplinks=uplinks,
-            bad=bad,
-            axes=", ".join(a.axis for a in crossing),
-            crossing=spent,
-        )
         yield _setting(
             s,
             technology,
             bad,
-            hashed=hashed,
+            hashed=fill(
+                words["hashed"],
+                uplinks=uplinks,
+                bad=bad,
+                axes=", ".join(a.axis for a in crossing),
+                crossing=spent,
+            ),
         )
         if technology == "ethernet":
             left = fullest_uplink(need, uplinks)

@@ -107,17 +107,16 @@ def states(s: Site) -> tuple[State, ...]:
     memory = s.figures["memory_bytes"]
     words = texts("planes")
     model = plan["tp"] * plan["pp"]
-    shards = fill(
-        words["shards"][plan["sharding"]],
-        model=model,
-        all=s.used,
-        group=model * plan["shard_group"],
-    )
     table = fill(
         words["states"],
         s,
         parts=contents(s),
-        shards=shards,
+        shards=fill(
+            words["shards"][plan["sharding"]],
+            model=model,
+            all=s.used,
+            group=model * plan["shard_group"],
+        ),
         health_bytes=constant("heartbeat_bytes") * s.nodes,
         gradients=memory["gradients"] * s.used,
         activations=memory["activations"] * s.used,

@@ -113,11 +113,6 @@ def burn_in(s: Site) -> tuple[Test, ...]:
 
 def _test(s: Site, id: str, expected: float, ratio: float, seconds: float, **values) -> Test:
     """One test: its words of tables/burn_in.yaml filled with `values`, or taken from them."""
-    words = fill(
-        texts("burn_in", id),
-        s,
-        **values,
-    )
     row = {
         "unit": "bytes/s",
         "tool": "rings",
@@ -127,7 +122,11 @@ def _test(s: Site, id: str, expected: float, ratio: float, seconds: float, **val
         "ratio": ratio,
         "seconds": seconds,
         "usd": s.run.usd(seconds / DAY_S),
-        **words,
+        **fill(
+            texts("burn_in", id),
+            s,
+            **values,
+        ),
         **values,
     }
     row["tool"] = tools(s.cluster.accelerator.vendor).get(row["tool"], row["tool"])
@@ -488,7 +487,6 @@ def screen(s: Site) -> Screen:
     left = waits[best]
     expected = nodes * cut / (1 - cut)
     share = s.figures["step_breakdown_s"]["straggler"] / s.step_s
-    sigma = min(quantile(keep[best]) * sd, (left + slow_by) / 2)
     found = Screen(
         spread=sd,
         spread_from=source("R153"),
@@ -498,7 +496,7 @@ def screen(s: Site) -> Screen:
         waits_unscreened=base,
         cut=cut,
         percentile=100 * (1 - cut),
-        evict_slower_than=sigma,
+        evict_slower_than=min(quantile(keep[best]) * sd, (left + slow_by) / 2),
         nodes_cut=int(np.ceil(expected)),
         waits_screened=left,
         gain=base - left,
@@ -510,16 +508,17 @@ def screen(s: Site) -> Screen:
             paid_per_step=cost[::10],
         ),
     )
-    words = texts("burn_in", "screen")
-    said = fill(
-        words,
+    return replace(
         found,
-        used=used,
-        nodes=nodes,
-        expected=expected,
-        share=share,
+        lines=fill(
+            texts("burn_in", "screen"),
+            found,
+            used=used,
+            nodes=nodes,
+            expected=expected,
+            share=share,
+        ),
     )
-    return replace(found, lines=said)
 
 
 def smoke(s: Site) -> dict:

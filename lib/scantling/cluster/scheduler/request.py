@@ -89,12 +89,11 @@ def request(s: Site, choice: str) -> dict:
         s,
         **values,
     )
-    joined = {name: value for part in fields for name, value in part.items()}
     return fill(
         words["request"],
         s,
         **values,
-    ) | {"fields": joined}
+    ) | {"fields": {name: value for part in fields for name, value in part.items()}}
 
 
 def _topology(s: Site) -> dict:

@@ -63,14 +63,12 @@ def choose_accelerator(
     ):
         found = [r for r in fitting if asked and kept(r)]
         if asked and not found:
-            said = f"{family.upper()} {what}"
-            known = [f"{r.id} ({r.hbm_bytes / GB:.0f} GB)" for r in of_family]
             problem = "is not in the catalogue"
             lacking.append(
                 DesignError(
                     field,
-                    said,
-                    known,
+                    f"{family.upper()} {what}",
+                    [f"{r.id} ({r.hbm_bytes / GB:.0f} GB)" for r in of_family],
                     instead,
                     problem=problem,
                 )
