@@ -16,6 +16,7 @@ from dataclasses import replace
 from functools import cache
 
 from ..base.files import csv_rows
+from ..base.records import Rows
 from ..base.units import GB
 from .hardware import Accelerator, Fabric, Node
 from .load import HERE as HERE
@@ -175,7 +176,7 @@ def gemm_points() -> tuple[GemmPoint, ...]:
 @cache
 def collective_series() -> dict[str, CollectiveSeries]:
     """Published message size to bus bandwidth curves (nccl-tests convention), by series id."""
-    points: dict[str, list] = {}
+    points = {}
     for point in rows("collective_bench", None):
         points.setdefault(point["series"], []).append(point)
     heads = filled(CollectiveSeries, [of[0] | {"id": id} for id, of in points.items()])
@@ -191,7 +192,7 @@ def collective_series() -> dict[str, CollectiveSeries]:
     }
 
 
-def columns(file: str | None = None) -> tuple[dict[str, str], ...]:
+def columns(file: str | None = None) -> Rows:
     """The data dictionary: file, column, unit, kind, low, high, description; of all files or of
     one."""
     return tuple(r for r in csv_rows(HERE / "columns.csv") if file in (None, r["file"]))

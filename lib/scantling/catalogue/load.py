@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ..base.errors import DesignError, closest
 from ..base.files import csv_rows
+from ..base.records import Rows
 from ..base.units import GB, GBIT, MB, TERA
 
 HERE = Path(__file__).parent
@@ -58,7 +59,7 @@ class CatalogueError(ValueError):
     """A data file that breaks the rules of the catalogue."""
 
 
-def read(path, key: str | None = "id") -> list[dict[str, str]]:
+def read(path, key: str | None = "id") -> list[dict]:
     """Rows of one data file, checked: source, date and a known `verified` in each, `key` unique."""
     path = Path(path)
     rows = list(csv_rows(path))
@@ -82,7 +83,7 @@ def read(path, key: str | None = "id") -> list[dict[str, str]]:
 
 
 @cache
-def rows(name: str, key: str | None = "id") -> tuple[dict[str, str], ...]:
+def rows(name: str, key: str | None = "id") -> Rows:
     """Rows of a data file of the catalogue, by name."""
     return tuple(read(HERE / f"{name}.csv", key))
 

@@ -8,6 +8,7 @@ import statistics
 from collections.abc import Callable
 from dataclasses import replace
 
+from ..base.records import Known
 from .records import Price
 
 KINDS = {
@@ -16,6 +17,7 @@ KINDS = {
     "spot": ("spot",),
     "list": ("list", "serverless"),
 }
+Rents = tuple[Price, ...]
 QUOTE = "quote"  # kind of a row that a user adds: their own offer, which beats all others
 _MONTHS = 6
 ENOUGH = 3  # observations of a kind from which no other kind is looked at
@@ -32,7 +34,7 @@ def _month(date: str) -> int:
 def recent(
     item: str,
     kind: str,
-    rents: tuple[Price, ...],
+    rents: Rents,
 ) -> list[Price]:
     """Observations of a chip and kind within six months of the newest of them."""
     kinds = (QUOTE,) if kind == QUOTE else KINDS[kind]
@@ -45,7 +47,7 @@ def _median(found: list[Price]) -> float:
     return statistics.median(p.middle for p in found)
 
 
-def _over_chips(rents: tuple[Price, ...], value: Callable) -> float | None:
+def _over_chips(rents: Rents, value: Callable) -> Known:
     """Median of a value over the chips that have one."""
     known = [x for item in {p.item for p in rents} if (x := value(item)) is not None]
     return statistics.median(known) if known else None
@@ -54,8 +56,8 @@ def _over_chips(rents: tuple[Price, ...], value: Callable) -> float | None:
 def kind_ratio(
     kind: str,
     other: str,
-    rents: tuple[Price, ...],
-) -> float | None:
+    rents: Rents,
+) -> Known:
     """How prices of `kind` stand to those of `other`: the median over chips with several of the one
     and any of the other; None where no chip has both."""
 
@@ -73,7 +75,7 @@ def kind_ratio(
     return _over_chips(rents, of_chip)
 
 
-def usual_spread(kind: str, rents: tuple[Price, ...]) -> float:
+def usual_spread(kind: str, rents: Rents) -> float:
     """Factor from the median to either end of a kind's observations: the median over chips with
     enough of them. One observation is no spread of its own."""
 
@@ -98,7 +100,7 @@ def _ends(found: list[Price]) -> list[float]:
 
 def newest(
     item: str,
-    rents: tuple[Price, ...],
+    rents: Rents,
     kind: str = "on-demand",
 ) -> Price | None:
     """The price of a chip in one kind of rent; None without any observation.

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from ..base.records import record
+from ..base.records import Lines, record
 from . import accelerator
 from .load import filled, rows
 
@@ -123,7 +123,7 @@ def best_published(
     )
 
 
-def published_schedules(devices: int) -> tuple[str, ...]:
+def published_schedules(devices: int) -> Lines:
     """Pipeline schedules of published runs of at least half so many devices, beside the everyday
     ones."""
     return tuple(

@@ -222,7 +222,7 @@ def batch_advice(
         Brings in the laws that need it.
     """
     known = {"tokens": tokens, "compute": compute_flops}
-    found: dict = {"critical": {}, "optimal": {}}
+    found = {"critical": {}, "optimal": {}}
     for id, law in BATCH_LAWS.items():
         if (x := known.get(law.of)) is not None:
             found[law.kind][id] = float(batch_size(x, id))

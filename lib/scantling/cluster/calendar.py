@@ -155,9 +155,8 @@ def _passage(
 def _demand(chosen, text: int) -> dict:
     """What one phase asks of network and store."""
     phase = chosen.phase
-    step = chosen.step
     return {
         "phase": phase.name,
-        "exposed_share": sum(getattr(step, axis) for axis in EXCHANGES) / step.total,
+        "exposed_share": sum(getattr(chosen.step, axis) for axis in EXCHANGES) / chosen.step.total,
         "read_bytes_per_s": phase.global_batch * phase.seq_len * text / chosen.step_s,
     }

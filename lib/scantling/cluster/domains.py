@@ -199,7 +199,6 @@ def _row(
     rate = domain["rate"]
     dp = s.plan["dp"]
     block = s.plan["tp"] * s.plan["cp"]
-    span = s.tied_replicas
     devices = min(domain["devices"], used)
     scattered = domain.get("scattered", False)
     # a rail has one device in each of its nodes
@@ -215,7 +214,7 @@ def _row(
         )
         for ranks in (block, s.replica)
     )
-    stalled = min(dp, -(-hit // span) * span)
+    stalled = min(dp, -(-hit // s.tied_replicas) * s.tied_replicas)
     evicted = -(-size // s.per_node) if domain.get("evicts", True) else 0
     covered = evicted <= s.standbys
     wait = 0.0 if covered else _wait_s(s, stalled)
@@ -276,7 +275,6 @@ def _advice(s: Site, rows) -> Lines:
     """What the table says to do, each line only where it holds."""
     dp = s.plan["dp"]
     spares = s.standbys
-    span = s.tied_replicas
     wide = [
         x
         for x in rows
@@ -289,9 +287,9 @@ def _advice(s: Site, rows) -> Lines:
     return lines(
         texts("advice", "domains"),
         s,
-        span=span,
+        span=s.tied_replicas,
         dp=dp,
-        tied=span > 1,
+        tied=s.tied_replicas > 1,
         held=f"spares of {several(spares, 'node')} do not cover" if spares else "no spare covers",
         most=several(max((x.nodes for x in short), default=0), "node"),
         worst=wide[-1].id.split("-")[0] if wide else "",

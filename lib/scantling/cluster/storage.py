@@ -319,9 +319,8 @@ def _twice(
     """What twice the store's rate is worth: shorter until durable, shorter loads; goodput gained,
     dollars a month. The interval stays."""
     e = s.e
-    nodes = s.used_nodes
-    write = min(has.write_bytes_per_s, nodes * has.node_write_bytes_per_s)
-    read = min(has.read_bytes_per_s, nodes * has.node_read_bytes_per_s)
+    write = min(has.write_bytes_per_s, s.used_nodes * has.node_write_bytes_per_s)
+    read = min(has.read_bytes_per_s, s.used_nodes * has.node_read_bytes_per_s)
     durable = e.checkpoint_durable_s - size / write / 2
     now = ettr(e)
     faster = replace(

@@ -152,7 +152,7 @@ def _figures(spec: Mapping, find, overrides: dict, where: str, *more: str):
                 f"{where}.{key}", problem="is not a field", allowed=known, nearest=near
             )
     base = find(spec["like"], f"{where}.like")
-    changes: dict = {"name": str(spec.get("name", f"{base.name}, changed"))}
+    changes = {"name": str(spec.get("name", f"{base.name}, changed"))}
     changes |= {key: bool(spec[key]) for key in more if key in spec}
     for key in overrides.keys() & spec.keys():
         field, factor = overrides[key]

@@ -354,10 +354,9 @@ def _nics(
 ) -> tuple[float, str]:
     """Ports per node, and why: those of the node's own network, else the fabric's, else as many as
     the node has."""
-    a_node = network.nics_per_node
     a_device = network.nics_per_device
-    if not own and not math.isnan(a_node):
-        return a_node, f"{network.id} is a host network"
+    if not own and not math.isnan(network.nics_per_node):
+        return network.nics_per_node, f"{network.id} is a host network"
     if not own and not math.isnan(a_device):
         return a_device * per_node, f"{network.id} has {a_device:g} a device"
     if node is None:

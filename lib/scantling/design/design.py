@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, PrivateAttr, ValidationError
 
@@ -167,12 +167,12 @@ class Design(Section):
         design._folder = Path(folder)
         return design
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> dict:
         """The given fields as plain data, in the order of the format; do not change it in place."""
         return self._data
 
     @cached_property
-    def _data(self) -> dict[str, Any]:
+    def _data(self) -> dict:
         dumped = {"scantling": VERSION, **self.given()}
         return {k: v for k, v in dumped.items() if v or k == "job"}
 
@@ -189,7 +189,7 @@ class Design(Section):
         `force`."""
         write_text(path, self.to_yaml(), force)
 
-    def change(self, paths: Mapping[str, Any] | None = None, **sections) -> Design:
+    def change(self, paths: Mapping | None = None, **sections) -> Design:
         """A changed copy.
 
         `change({"cluster.devices": 8192, "plan.tp": None})` sets fields by dotted path, None takes
@@ -231,7 +231,7 @@ class Design(Section):
     def section_fields(cls, *path: str) -> dict:
         """The pydantic fields of the section at `path` ("cluster"; "job", "phases"), with
         description, unit and examples; {} where there is none."""
-        model: Any = cls
+        model = cls
         for step in path:
             if not step.isdigit():
                 info = model.model_fields.get(step)
@@ -251,13 +251,12 @@ class Design(Section):
         if self.name:
             return self.name
         model = self.model
-        cluster = self.cluster
         if not isinstance(model, str):
             kind = "MoE" if model.moe or model.experts or model.active else "dense"
             by_size = f"{model.size / 1e9:g}B {kind}" if model.size else "model"
             model = model.name or model.like or by_size
-        chip = cluster.accelerator
-        return f"{model} on {cluster.devices:,} {chip if isinstance(chip, str) else chip.like}"
+        chip = self.cluster.accelerator
+        return f"{model} on {self.cluster.devices:,} {chip if isinstance(chip, str) else chip.like}"
 
     def key(self) -> str:
         """Text that is equal for equal designs: the sorted JSON of the given fields, with the
@@ -395,7 +394,7 @@ def _section_of(annotation):
     return None
 
 
-def json_schema() -> dict[str, Any]:
+def json_schema() -> dict:
     """The JSON Schema (draft 2020-12) of the design file, with descriptions, units and examples."""
     about = "A large training run to plan: model, cluster, job, and what was decided, "
     return _tidy(

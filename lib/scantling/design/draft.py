@@ -85,7 +85,7 @@ def draft(
 
 def _nested(fields: dict) -> dict:
     """Fields by dotted path as the sections of a design."""
-    data: dict = {}
+    data = {}
     for path, value in fields.items():
         put(data, path, value)
     return data

@@ -39,7 +39,7 @@ class Section(BaseModel):
                 )
         return self
 
-    def given(self) -> dict[str, Any]:
+    def given(self) -> dict:
         """The fields that were given, as plain data."""
         return self.model_dump(exclude_unset=True, exclude_none=True)
 
@@ -239,5 +239,5 @@ class Like(BaseModel):
         examples=["h100-sxm"],
     )
 
-    def given(self) -> dict[str, Any]:
+    def given(self) -> dict:
         return self.model_dump()

@@ -112,9 +112,7 @@ class Architecture:
     sizes: Mapping[str, list] = field(
         default_factory=dict
     )  # field of Model: names, and last the class's value
-    fixed: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # fields of Model that the class has alone
+    fixed: Mapping = field(default_factory=dict)  # fields of Model that the class has alone
     switches: Mapping[str, Flag] = field(default_factory=dict)
     no_q_lora: bool = False
 
@@ -145,7 +143,7 @@ def tables() -> Tables:
         Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"),
         Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader),
     )
-    read: dict[str, Architecture] = {}
+    read = {}
     for model_type, row in data["architectures"].items():
         base = read[row.pop("like")] if "like" in row else Architecture(model_type=model_type)
         row |= {k: row[k] and made(row[k]) for k, made in _MADE.items() if k in row}

@@ -15,13 +15,13 @@ from typing import Any
 
 from ...base.errors import DesignError, refuse
 from ...base.files import csv_rows
-from ...base.records import Assumed, Derived, Lines, record
+from ...base.records import Derived, Lines, record
 from ..load import HERE, by_id, filled, find, indexed
 from ..records import Sourced
 from .hf import from_hf
 from .patterns import SLIDING, counts, layers_of
 from .shape import GATED, Model, attention_kind, check_fields, check_model, part, parts_of
-from .sizing import MLA, from_size
+from .sizing import MLA, Made, from_size
 
 
 @record
@@ -72,12 +72,12 @@ def model(key: str) -> Model:
     return entry(key).model
 
 
-def _model(row: dict[str, str]) -> Model:
+def _model(row: dict) -> Model:
     details = dict(pair.split("=") for pair in row["details"].split())
     return check_model(*filled(Model, [row | details]))
 
 
-def check_spec(spec: Mapping[str, Any]) -> None:
+def check_spec(spec: Mapping) -> None:
     """Refuses a mapping that contradicts itself: two models to start from, none and no shape,
     dimensions that do not divide or exceed one another. Raises DesignError."""
     starts = [k for k in ("like", "hf_config", "size") if k in spec]
@@ -115,9 +115,7 @@ def check_spec(spec: Mapping[str, Any]) -> None:
         )
 
 
-def build_model(
-    spec: str | Mapping[str, Any], folder: str | Path = "."
-) -> tuple[Model, tuple[Assumed, ...]]:
+def build_model(spec: str | Mapping, folder: str | Path = ".") -> Made:
     """The `Model` of a design file's `model` field, and what was assumed.
 
     `spec`: a catalogue id; or a mapping with `like` (an id; other fields replace the row's),
@@ -153,7 +151,7 @@ def build_model(
     return _explicit(changes)
 
 
-def _changed(base: Model, changes: Mapping[str, Any]) -> tuple[Model, tuple[Assumed, ...]]:
+def _changed(base: Model, changes: Mapping) -> Made:
     """`base` with fields replaced, and those that follow from them."""
     if not changes:
         return base, ()
@@ -217,7 +215,7 @@ def _experts_follow(base: Model, new: Derived) -> None:
         new.take("expert_ffn_hidden", width, "an expert as wide as the row's MLP")
 
 
-def _explicit(given: Mapping[str, Any]) -> tuple[Model, tuple[Assumed, ...]]:
+def _explicit(given: Mapping) -> Made:
     """A shape as written; what follows from the rest is filled in and listed."""
     new = Derived(given, "model")
     if given.get("pattern"):

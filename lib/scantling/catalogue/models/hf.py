@@ -11,7 +11,7 @@ from typing import Any
 
 from ...base.errors import DesignError
 from ...base.files import json_object, read_text
-from ...base.records import Assumed
+from ...base.records import Assumed, Lines
 from .architectures import Architecture, Flag, Sizes, following, tables, usual_of
 from .hf_layers import pattern_fields
 from .patterns import SLIDING, counts
@@ -26,13 +26,13 @@ class _Reader:
 
     def __init__(
         self,
-        config: Mapping[str, Any],
+        config: Mapping,
         prefix: str = "",
     ):
         self.config = config
         self.prefix = prefix
-        self.read: dict[str, Any] = {}
-        self.assumed: list[Assumed] = []
+        self.read = {}
+        self.assumed = []
 
     def error(
         self,
@@ -53,7 +53,7 @@ class _Reader:
     def get(self, *names: str) -> Any:
         """The first of the fields that the file has; a dot steps inside."""
         for name in names:
-            value: Any = self.config
+            value = self.config
             for step in name.split("."):
                 value = value.get(step) if isinstance(value, Mapping) else None
             if value is not None:
@@ -132,8 +132,8 @@ class _Reader:
 
 
 def from_hf(
-    config: Mapping[str, Any] | str | Path,
-) -> tuple[Model, dict[str, Any], tuple[Assumed, ...]]:
+    config: Mapping | str | Path,
+) -> tuple[Model, dict, tuple[Assumed, ...]]:
     """The `Model` of a Hugging Face config.json (a mapping, or its path), the fields read and what
     was assumed.
 
@@ -181,8 +181,8 @@ def _language_part(model_type: str, whole: _Reader) -> tuple[_Reader, str, bool]
         reader.assumed = whole.assumed
         kind = str(part.get("model_type") or text)
     elif text and any(whole.config.get(f) is not None for f in known[text].layers):
-        reader = whole
-        kind = text  # older files keep the text fields at the top
+        reader = whole  # older files keep the text fields at the top
+        kind = text
     else:
         raise wrong(composite.part, allowed="the language part")
     if not kind:
@@ -194,7 +194,7 @@ def _language_part(model_type: str, whole: _Reader) -> tuple[_Reader, str, bool]
     return reader, _not_refused(kind, reader.config), tied
 
 
-def _load(path: Path) -> Mapping[str, Any]:
+def _load(path: Path) -> Mapping:
     shown = str(path) if len(str(path)) < 60 else f"…{str(path)[-55:]}"  # its end tells most
     wrong = partial(DesignError, "hf_config", shown)
     path = path / "config.json" if path.is_dir() else path
@@ -230,7 +230,7 @@ def _named_type(reader: _Reader) -> str:
     )
 
 
-def _not_refused(model_type: str, config: Mapping[str, Any]) -> str:
+def _not_refused(model_type: str, config: Mapping) -> str:
     known = tables()
     allowed = "decoder-only transformers"
     problem = ""
@@ -276,7 +276,7 @@ def _build(
     if layers > 100_000:
         raise r.error(arch.layers[0], layers, allowed="at most 100,000")
     kv_heads = _kv_heads(r, arch, heads) if heads else 0
-    attention: dict[str, Any] = {"attention": attention_kind(heads, kv_heads), "head_dim": 0}
+    attention = {"attention": attention_kind(heads, kv_heads), "head_dim": 0}
     if arch.mla:
         attention |= _mla(r, arch)
     elif heads:
@@ -312,7 +312,7 @@ def _build(
         tied = r.get("tie_word_embeddings")
     if tied is None:
         tied = r.of_class("tied_embeddings", arch.tied, arch.model_type)
-    fields: dict[str, Any] = {k: r.flag(getattr(arch, k)) for k in _FLAGS}
+    fields = {k: r.flag(getattr(arch, k)) for k in _FLAGS}
     norms = _falcon_norms(r) if arch.model_type == "falcon" else arch.norms
     if arch.model_type == "gemma4_text" and not feeds.get("moe_layers"):
         norms = 4  # three more are the experts'
@@ -359,7 +359,7 @@ ROPE_BASE = (
 NORM_EPSILON = ("rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_epsilon", "norm_eps")
 
 
-def _positive(r: _Reader, names: tuple[str, ...]) -> float:
+def _positive(r: _Reader, names: Lines) -> float:
     """The first of these numbers that the file has; 0 where it has none above 0."""
     value = r.get(*names)
     known = isinstance(value, (int, float)) and 0 < value < 1e12
@@ -413,7 +413,7 @@ _RANKS = {
 }
 
 
-def _mla(r, arch) -> dict[str, Any]:
+def _mla(r, arch) -> dict:
     if "q_lora_rank" not in r.config and not arch.no_q_lora:
         raise r.error("q_lora_rank", allowed="a rank, or null for one full projection")
     sizes = {field: r.size(arch, (name,)) for field, name in _RANKS.items()}
@@ -425,11 +425,11 @@ def _mla(r, arch) -> dict[str, Any]:
     )
 
 
-def _ffn(r, arch, hidden, found) -> dict[str, Any]:
+def _ffn(r, arch, hidden, found) -> dict:
     """The MLP and the experts of a model with so many blocks of each kind."""
     moe = arch.moe
     activation = str(r.get(*arch.activation) or arch.activation_class)
-    fields: dict[str, Any] = {"mlp": _PLAIN_MLPS.get(activation, "gelu"), "ffn_hidden": 0}
+    fields = {"mlp": _PLAIN_MLPS.get(activation, "gelu"), "ffn_hidden": 0}
     if arch.gated:
         fields["mlp"] = "geglu" if "gelu" in activation else "swiglu"
     if found.get("moe"):

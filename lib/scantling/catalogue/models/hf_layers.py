@@ -4,7 +4,6 @@ by the entries of architectures.yaml."""
 from __future__ import annotations
 
 from math import ceil
-from typing import Any
 
 from .architectures import Architecture
 from .kinds import words_that
@@ -19,7 +18,7 @@ def pattern_fields(
     layers: int,
     hidden: int,
     moe,
-) -> dict[str, Any]:
+) -> dict:
     """Fields of `Model` of a hybrid: its pattern, and the dimensions of its blocks. Empty for what
     is no hybrid."""
     if not arch.mixer:
@@ -49,7 +48,7 @@ def _pattern(
     arch,
     layers,
     moe,
-) -> dict[str, str]:
+) -> dict:
     mixers = _mixers(
         r,
         arch,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -19,7 +18,7 @@ def words() -> dict[str, dict]:
     return yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
 
 
-def words_that(key: str) -> dict[str, Any]:
+def words_that(key: str) -> dict:
     """{word: what its row says of a key} of the words that say something."""
     return {word: row[key] for word, row in words().items() if key in row}
 

@@ -15,6 +15,7 @@ from math import gcd
 import numpy as np
 
 from ...base.errors import DesignError, closest
+from ...base.records import Lines
 from .kinds import words, words_that
 
 MOST_LAYERS = 100_000
@@ -39,7 +40,7 @@ def wrong(pattern, problem: str, allowed, nearest=None):
 
 
 @cache
-def layers_of(pattern: str) -> tuple[tuple[str, ...], ...]:
+def layers_of(pattern: str) -> tuple[Lines, ...]:
     """The layers of a pattern in order, each the blocks in it. Raises DesignError."""
     if not set(pattern) - set(LETTERS):
         return tuple((LETTERS[letter],) for letter in pattern)
@@ -63,14 +64,14 @@ def layers_of(pattern: str) -> tuple[tuple[str, ...], ...]:
         text, groups = _GROUP.subn(lambda m: ",".join(repeated(m[1], m[2].split(","))), text)
     if set(text) & set("()"):
         raise wrong(pattern, "has brackets that do not match", "n*(a,b) groups")
-    found: list = []
+    found = []
     for layer in text.removesuffix(",").split(","):
         times, word = re.match(r"(?:(\d+)\*)?(.*)", layer).groups()
         found += repeated(times, [_layer(word, pattern)], MOST_LAYERS - len(found))
     return tuple(found)
 
 
-def _layer(word: str, pattern: str) -> tuple[str, ...]:
+def _layer(word: str, pattern: str) -> Lines:
     blocks = tuple(re.split(r"[+|>]", word))
     for block in blocks:
         if block not in WORDS:
@@ -101,7 +102,7 @@ def widths(model, key: str) -> int:
     return gcd(*(getattr(model, f) for word in counts(model.pattern) for f in asked.get(word, ())))
 
 
-def counted(layer: tuple[str, ...]) -> list[str]:
+def counted(layer: Lines) -> list[str]:
     """What the words of a layer are counted as; an MLP beside experts is one of its own."""
     found = [WORDS[block] for block in layer]
     return ["beside" if word == "mlp" and "moe" in found else word for word in found]
@@ -113,7 +114,7 @@ def _counts(pattern: str) -> dict[str, int]:
     layer without a feed-forward, `still` one without a mixer, `layers` all of them."""
     if not pattern:
         return {}
-    found: Counter = Counter()
+    found = Counter()
     for layer in layers_of(pattern):
         words = counted(layer)
         found["bare"] += not {"moe", "mlp"} & {*words}

@@ -228,7 +228,7 @@ def check_fields(given) -> None:
             )
 
 
-def check_model(model: Model, read_as: dict[str, str] | None = None) -> Model:
+def check_model(model: Model, read_as: dict | None = None) -> Model:
     """The same model, or one DesignError naming the dimension that cannot be, by the name in
     `read_as` where it has one."""
     names = read_as or {}
@@ -237,7 +237,7 @@ def check_model(model: Model, read_as: dict[str, str] | None = None) -> Model:
     return model
 
 
-def part(field: str, whole: str, divides: bool, given, names: Mapping[str, str], besides=""):
+def part(field: str, whole: str, divides: bool, given, names: Mapping, besides=""):
     """The rule of a part that has to divide a whole, or to be no more than it, where `given` has
     both."""
     value = given.get(field)
@@ -254,12 +254,12 @@ def part(field: str, whole: str, divides: bool, given, names: Mapping[str, str],
             yield field, False, f"a divisor of {said}{besides}", f"does not divide {said}", near
 
 
-def parts_of(given, names: Mapping[str, str]):
+def parts_of(given, names: Mapping):
     """The rules of all PARTS."""
     return chain.from_iterable(part(*each, given, names) for each in PARTS)
 
 
-def _rules(m: Model, names: dict[str, str]):
+def _rules(m: Model, names: dict):
     """(field, whether it holds, what is allowed, and what is wrong) of each rule in turn."""
     for field, choices in _CHOICES.items():
         yield field, getattr(m, field) in choices, choices
@@ -365,7 +365,7 @@ def _plain(
     m,
     latent,
     others=0,
-) -> dict[str, Any]:
+) -> dict:
     """Blocks of models without a pattern, by the words of patterns; `others` of the layers have
     another mixer."""
     whole = m.layers - others - m.windowed_layers
@@ -567,9 +567,9 @@ def block_counts(model: Model) -> dict[str, int]:
     return {k: int(v) for k, v in named.items() if v}
 
 
-def _by_part(blocks, answer=lambda b: b.parameters(), times=lambda b: b.count) -> dict[str, Any]:
+def _by_part(blocks, answer=lambda b: b.parameters(), times=lambda b: b.count) -> dict:
     """What the blocks answer, times their counts, summed by part."""
-    parts: dict[str, Any] = {}
+    parts = {}
     for block in blocks:
         for name, value in answer(block).items():
             parts[name] = parts.get(name, 0) + times(block) * value

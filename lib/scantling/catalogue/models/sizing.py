@@ -19,8 +19,9 @@ from .shape import (
     parameters,
 )
 
-SMALLEST = 2e7
-LARGEST = 1e15  # parameters: below, a vocabulary alone is the model
+Made = tuple[Model, tuple[Assumed, ...]]  # a model, and what was assumed of it
+SMALLEST = 2e7  # parameters: below, a vocabulary alone is the model
+LARGEST = 1e15
 TOLERANCE = 0.01
 ASPECT = 128  # hidden / layers: GPT-3 175B 128, Llama 3.1 405B 130, Llama 3.1 8B 128
 _HEAD = 128
@@ -43,7 +44,7 @@ def from_size(
     moe: bool | None = None,
     name: str | None = None,
     **given: Any,
-) -> tuple[Model, tuple[Assumed, ...]]:
+) -> Made:
     """A plausible `Model` of `size` parameters, and every derived field with the rule that chose
     it.
 
@@ -110,7 +111,7 @@ class _Sizing(Derived):
             raise DesignError("moe_layers", 0, "1 or more in a mixture of experts")
         super().__init__(given, "model")
 
-    def model(self, name: str | None) -> tuple[Model, tuple[Assumed, ...]]:
+    def model(self, name: str | None) -> Made:
         if self.moe:
             self._experts()
         small = self.size < 4e9
@@ -169,7 +170,7 @@ class _Sizing(Derived):
                 problem="is less than size though every expert is used",
             )
 
-    def _shape(self, **changes: Any) -> dict[str, Any]:
+    def _shape(self, **changes: Any) -> dict:
         """The fields so far with `changes`, the rest in the usual proportions; hidden may be a
         column [n]."""
         f = {
@@ -277,7 +278,6 @@ class _Sizing(Derived):
 
     def _width_of_mlp(self) -> None:
         f = self.fields
-        size = self.size
         active = self.active
         if self.moe and f["moe_layers"] < f["layers"]:
             width = 256 * round(f["hidden"] * 8 / 3 / 256)
@@ -286,7 +286,7 @@ class _Sizing(Derived):
             why = "from size - active: the experts a token leaves out"
             self._solve(
                 "expert_ffn_hidden",
-                size,
+                self.size,
                 why,
                 lambda p: p.total - p.active + active,
                 _WIDTH_STEPS,
@@ -304,7 +304,7 @@ class _Sizing(Derived):
         why = "what the parameter equation leaves to " + what
         self._solve(
             field,
-            size,
+            self.size,
             why,
             steps=_WIDTH_STEPS,
         )
@@ -312,7 +312,6 @@ class _Sizing(Derived):
     def _hold(self) -> None:
         p = self._params()
         f = self.fields
-        size = self.size
         active = self.active
         width = "expert_ffn_hidden" if self.moe else "ffn_hidden"
         sparse = ("experts", "top_k", "moe_layers") if self.moe else ()
@@ -326,10 +325,10 @@ class _Sizing(Derived):
                 "more experts, a smaller top_k, or another active count",
                 problem=f"cannot be met with {used}",
             )
-        if abs(p.total / size - 1) > TOLERANCE or f[width] < 1:
+        if abs(p.total / self.size - 1) > TOLERANCE or f[width] < 1:
             raise DesignError(
                 "size",
-                size,
+                self.size,
                 f"about {_short(p.total)} with these",
                 problem=f"cannot be met with {said}",
             )

@@ -18,6 +18,7 @@ from ..texts import constant, fill, texts
 from . import topology as shapes
 from .topology import Topology
 
+Built = tuple[Topology, str, bool]  # the rule that chose it, whether a provider owns it
 RATIOS = (2.0, 7.0)  # of oversubscribed pods that are tried: 7 as at Meta (arXiv 2407.21783)
 
 
@@ -193,7 +194,7 @@ def one_site(cluster, devices: int = 0):
     )
 
 
-def built(cluster) -> tuple[Topology, str, bool]:
+def built(cluster) -> Built:
     """(topology of the design, the rule that chose it, whether the provider owns it); with several
     sites one such network in each."""
     words = texts("networks", "rules")
@@ -209,7 +210,7 @@ def built(cluster) -> tuple[Topology, str, bool]:
     return t, why, provided
 
 
-def _built(w: Wiring, words: dict) -> tuple[Topology, str, bool]:
+def _built(w: Wiring, words: dict) -> Built:
     """(topology, the rule that chose it, whether it says what the provider's is) of one site."""
     cluster = w.cluster
     n = w.cards
@@ -265,7 +266,7 @@ CHOICES = {
 }
 
 
-def _torus(cluster, words: dict) -> tuple[Topology, str, bool]:
+def _torus(cluster, words: dict) -> Built:
     fabric = catalogue.fabric(cluster.scale_up)
     slices = ceil(cluster.devices / cluster.scale_up_domain)
     chips = ceil(cluster.devices / slices)
@@ -373,7 +374,6 @@ def alternatives(s: Site, own: Topology) -> tuple[Alternative, ...]:
     network's own counts.
     """
     cluster = s.cluster
-    base = s.model_step_s
     wide = cluster.devices > cluster.scale_up_domain
     days = s.figures["days"] or HORIZON_DAYS
     hourly = s.cost and s.cost.usd_per_device_hour
@@ -390,8 +390,8 @@ def alternatives(s: Site, own: Topology) -> tuple[Alternative, ...]:
     out = []
     for row in [same, *(row for row in others if row is not same)]:
         what, t, view = row
-        seconds = base * (1 if row is same else s.step_ratio(link=s.link(**view)))
-        change = seconds / base - 1
+        seconds = s.model_step_s * (1 if row is same else s.step_ratio(link=s.link(**view)))
+        change = seconds / s.model_step_s - 1
         # nothing to buy where one domain holds the job
         price = usd(t) if wide else None
         out.append(

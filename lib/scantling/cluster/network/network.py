@@ -225,7 +225,6 @@ def scale_up(cluster) -> ScaleUp:
         count = chip.per_domain if wide else ceil(chip.per_domain * size / up.domain_devices)
         links = round(size * cluster.accelerator.link_bytes_per_s / chip.port_bytes_per_s)
     torus = torus_of(up, size).bisection_bytes_per_s if is_torus(cluster) else None
-    out = cluster.scale_out_bytes_per_s
     return ScaleUp(
         fabric=up.id,
         name=up.name,
@@ -236,9 +235,9 @@ def scale_up(cluster) -> ScaleUp:
         links=links,
         copper_cables=links * PAIRS_PER_LINK if wide else 0,
         bisection_bytes_per_s=size / 2 * rate if torus is None else torus,
-        egress_bytes_per_s=size * out,
+        egress_bytes_per_s=size * cluster.scale_out_bytes_per_s,
         reduction=up.in_network_reduction,
-        ratio_one_way=rate / out,
+        ratio_one_way=rate / cluster.scale_out_bytes_per_s,
         ratio_as_printed=2 * rate / cards(cluster)[1],
     )
 

@@ -257,7 +257,6 @@ def bursts(s: Site, rows: tuple[Axis, ...]) -> Burst:
     the senders can react.
     """
     rate = s.cluster.scale_out_bytes_per_s
-    step = s.model_step_s
     peak = rate * s.cluster.scale_out_efficiency
     leaving = [a for a in rows if a.tier == "scale-out"]
     fan = {a.axis: senders(s.case, a) for a in leaving}
@@ -268,12 +267,12 @@ def bursts(s: Site, rows: tuple[Axis, ...]) -> Burst:
             "bytes": sent / calls,
             "burst_s": sent / calls / peak,
             "bursts_per_step": calls,
-            "period_s": step / calls,
+            "period_s": s.model_step_s / calls,
             "bytes_per_step": sent,
         }
 
     out = [burst(a.axis, a.calls, a.bytes * outside_share(s.case, a)) for a in leaving]
-    mean = sum(row["bytes_per_step"] for row in out) / step
+    mean = sum(row["bytes_per_step"] for row in out) / s.model_step_s
     big = max(
         out,
         key=lambda r: r["bytes"],

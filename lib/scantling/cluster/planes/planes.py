@@ -134,7 +134,6 @@ def of_the_design(s: Site) -> tuple[Plane, ...]:
     """The four planes with this design's numbers."""
     plan = s.plan
     n = s.used
-    known = s.tokens
     sizes = plan["tp"], plan["cp"], plan["pp"], plan["dp"] * plan["cp"]
     fed = corpus(s)
     return records(
@@ -149,10 +148,10 @@ def of_the_design(s: Site) -> tuple[Plane, ...]:
         sent=network(s).bursts.mean_bytes_per_s * n,
         tflops=s.figures["model_tflops_per_device"] * n,
         corpus=fed,
-        shards=f"{fed.shards:,} " if known else "",
+        shards=f"{fed.shards:,} " if s.tokens else "",
         tokens=s.batch_tokens,
         read_bytes=fed.read_bytes_per_s * s.step_s,
-        corpus_bytes=fed.bytes if known else None,
+        corpus_bytes=fed.bytes if s.tokens else None,
         saved=s.e.checkpoint_bytes / s.e.checkpoint_interval_s,
         between=s.e.checkpoint_interval_s / s.step_s,
         retention=s.e.retention,

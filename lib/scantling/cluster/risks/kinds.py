@@ -94,8 +94,11 @@ def usd_of_nodes(s: Site, n: float) -> Known:
 
 def idle(s: Site) -> str:
     """What to say of nodes that the plan leaves idle."""
-    n = s.idle_nodes
-    return f" (beside {several(n, 'node')} that the plan leaves idle)" if n else ""
+    return (
+        f" (beside {several(s.idle_nodes, 'node')} that the plan leaves idle)"
+        if s.idle_nodes
+        else ""
+    )
 
 
 def mean_excess(sd: float) -> float:

@@ -262,8 +262,11 @@ def scale_up_tests(s: Site):
 
 def joined_devices(cluster) -> int:
     """Devices that a rack or node joins."""
-    per_node = cluster.devices_per_node
-    return per_node if is_torus(cluster) else max(cluster.scale_up_domain, per_node)
+    return (
+        cluster.devices_per_node
+        if is_torus(cluster)
+        else max(cluster.scale_up_domain, cluster.devices_per_node)
+    )
 
 
 def scale_out_tests(s: Site):
@@ -424,11 +427,10 @@ def node_busbw(cluster) -> tuple[float, str]:
         return max(published, key=lambda x: x[0])
     if is_torus(cluster):
         return ring_of_two_links(cluster)
-    n = cluster.devices_per_node
     return _busbw(
         cluster,
-        n,
-        n,
+        cluster.devices_per_node,
+        cluster.devices_per_node,
         1.0,
     )[-1]["busbw_bytes_per_s"], BY_CURVES
 

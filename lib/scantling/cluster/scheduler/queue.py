@@ -63,7 +63,6 @@ def whole_blocks(
 def queue(s: Site, topology: dict) -> Queue:
     """The queueing side of a design: waits (`gather`), blocks (`whole_blocks`), and paid -> used ->
     running -> useful."""
-    e = s.e
     nodes = s.nodes
     wanted = [max(1, round(f * nodes)) for f in FRACTIONS]
     wait, idle = zip(*(gather(nodes, k) for k in wanted))
@@ -92,11 +91,11 @@ def queue(s: Site, topology: dict) -> Queue:
         if size <= max(nodes, block)
         for good in [whole_blocks(size, down, spare)]
     ]
-    held = 1 - e.badput["spare shortage"]
+    held = 1 - s.e.badput["spare shortage"]
     stages = {
         "in the plan (spares and left-over devices out)": s.used / s.run.devices_paid,
         "not waiting for nodes": held,
-        "useful (saves, failures, restarts out)": e.goodput / held,
+        "useful (saves, failures, restarts out)": s.e.goodput / held,
     }
     *_, left = running = np.cumprod([*stages.values()]).tolist()
     worst = min(fragments, key=lambda b: b["usable"])

@@ -144,7 +144,6 @@ def _topology(s: Site) -> dict:
 
 def spares_held(s: Site) -> dict:
     """How the spares are kept: where, how warm, how they are used, what they cost."""
-    e = s.e
     n = s.spares
     pods = s.pods
     where = "site" if pods < 2 else "one a pod" if n < pods else "pods"
@@ -152,7 +151,7 @@ def spares_held(s: Site) -> dict:
     where = where if n else "none"
     return {
         "nodes": n,
-        "recommended": e.spares_recommended,
+        "recommended": s.e.spares_recommended,
         "where": fill(
             texts("request", "spares")[where],
             n=n,
@@ -163,7 +162,7 @@ def spares_held(s: Site) -> dict:
         "no communicator",
         "usd": s.run.usd(s.run.days * n / (s.nodes + n)),
         "in_repair_on_average": s.in_repair,
-        "for_99_percent": e.spares_for["0.99"],
+        "for_99_percent": s.e.spares_for["0.99"],
         "used_by": "short preemptible jobs until called",
     }
 

@@ -183,7 +183,7 @@ def _steady(found, best: Option) -> Lines:
 
 @cache
 def _table() -> dict:
-    out: dict[str, dict] = {}
+    out = {}
     for row in catalogue.read(catalogue.HERE / "schedulers.csv", None):
         out.setdefault(row["id"], {})[row["criterion"]] = row
     return out

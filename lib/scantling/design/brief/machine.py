@@ -119,7 +119,7 @@ def choose_fabric(
                 "port_gbits_per_s": port,
             }
         }
-    fields: dict = {"scale_out": near.id}
+    fields = {"scale_out": near.id}
     if of != "port":
         fields["scale_out_gbytes_per_s_per_device"] = float(f"{port / 8:.6g}")
     return fields

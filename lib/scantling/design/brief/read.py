@@ -188,9 +188,8 @@ def _nodes(notes: Notes):
 
 
 def _network(notes: Notes):
-    facts = notes.facts
     said = notes.said
-    kind, rate, of = (facts.get(k) for k in ("fabric", "rate", "rate_of"))
+    kind, rate, of = (notes.facts.get(k) for k in ("fabric", "rate", "rate_of"))
     if of and not rate:
         notes.ignore(said["rate_of"], "a rate is missing, such as 400 Gb/s per device")
     if not kind and not rate:
