@@ -12,7 +12,6 @@ how the row was had: text
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 
 from ..base.files import csv_rows
@@ -179,17 +178,12 @@ def collective_series() -> dict[str, CollectiveSeries]:
     points = {}
     for point in rows("collective_bench", None):
         points.setdefault(point["series"], []).append(point)
-    heads = filled(CollectiveSeries, [of[0] | {"id": id} for id, of in points.items()])
-    return {
-        head.id: replace(
-            head,
-            message_bytes=tuple(float(p["message_bytes"] or "nan") for p in points[head.id]),
-            busbw_bytes_per_s=tuple(
-                float(p["busbw_gbytes_per_s"] or "nan") * GB for p in points[head.id]
-            ),
-        )
-        for head in heads
-    }
+    measured = ("message_bytes", "busbw_gbytes_per_s")
+    curves = (
+        of[0] | {"id": id} | {k: " ".join(p[k] or "nan" for p in of) for k in measured}
+        for id, of in points.items()
+    )
+    return indexed(filled(CollectiveSeries, curves))
 
 
 def columns(file: str | None = None) -> Rows:

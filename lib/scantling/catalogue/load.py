@@ -116,7 +116,7 @@ def _value(
     if field.type.startswith("int"):
         return int(float(text))
     if field.type == "tuple[float, ...]":
-        return tuple(map(float, text.split()))
+        return tuple(float(x) * factor for x in text.split())
     if field.type == "bool":
         return text not in ("0", "none")
     return tuple(text.split()) if field.type == "Lines" else text

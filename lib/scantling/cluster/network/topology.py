@@ -91,6 +91,36 @@ def used_ports(
     }
 
 
+def switched(
+    kind: str,
+    endpoints: int,
+    radix: int,
+    rate: float,
+    r: float,
+    *levels: tuple[int, float],
+    planes: int = 1,
+    **counts,
+) -> Topology:
+    """A network of switches by its levels (cards joined, switches passed), narrow first, the whole
+    last: its bisection is what half of the cards send, over r."""
+    own = {
+        "unit_endpoints": levels[0][0],
+        "pod_endpoints": levels[-2][0],
+        "hops": levels[-1][1],
+    }
+    return Topology(
+        kind=kind,
+        endpoints=endpoints,
+        radix=radix,
+        planes=planes,
+        oversubscription=r,
+        port_bytes_per_s=rate,
+        bisection_bytes_per_s=endpoints / 2 * rate * planes / r,
+        mean_hops=mean_hops(endpoints, *levels),
+        **own | counts,
+    )
+
+
 def mean_hops(endpoints: int, *levels: tuple[int, float]) -> float:
     """Switches passed over all pairs; levels: (cards joined, hops inside), narrow first."""
     joined, hops = np.array(levels).T
@@ -176,22 +206,20 @@ def clos(
     if tiers > 2:
         cables["spine to core"] = over
         ports["core"] = used_ports(radix, ceil(over / core))
-    return Topology(
-        kind="one switch" if tiers == 1 else kind,
-        endpoints=endpoints,
-        radix=radix,
+    return switched(
+        "one switch" if tiers == 1 else kind,
+        endpoints,
+        radix,
+        rate,
+        r,
+        *levels,
+        (endpoints, 2 * tiers - 1),
         planes=planes,
         tiers=tiers,
-        oversubscription=r,
         leaf=leaf * planes,
         spine=spine * planes,
         core=core * planes,
         cables={name: n * planes for name, n in cables.items()},
-        port_bytes_per_s=rate,
-        bisection_bytes_per_s=endpoints / 2 * rate * planes / r,
-        hops=2 * tiers - 1,
-        mean_hops=mean_hops(endpoints, *levels, (endpoints, 2 * tiers - 1)),
-        unit_endpoints=unit,
         pod_endpoints=pod,
         reach_endpoints=reach[tiers],
         ports=ports,
@@ -270,13 +298,16 @@ def pods(
         deep = inner.hops
         tiers = inner.tiers + 1
     unit = min(endpoints, down * (1 if leaf_down else rails))
-    levels = (unit, 1), (pod_endpoints, deep), (endpoints, deep + 2)
-    return Topology(
-        kind="pods",
-        endpoints=endpoints,
-        radix=radix,
+    return switched(
+        "pods",
+        endpoints,
+        radix,
+        rate,
+        r,
+        (unit, 1),
+        (pod_endpoints, deep),
+        (endpoints, deep + 2),
         tiers=tiers,
-        oversubscription=r,
         leaf=leaf,
         spine=spine,
         core=core,
@@ -285,12 +316,6 @@ def pods(
             **joined,
             "spine to core": over,
         },
-        port_bytes_per_s=rate,
-        bisection_bytes_per_s=endpoints / 2 * rate / r,
-        hops=deep + 2,
-        mean_hops=mean_hops(endpoints, *levels),
-        unit_endpoints=unit,
-        pod_endpoints=pod_endpoints,
         reach_endpoints=inf,
         ports={
             "leaf": used_ports(radix, down, down),
@@ -328,31 +353,23 @@ def dragonfly(
         raise ValueError(f"{endpoints} cards are beyond a dragonfly of {radix} ports ({reach:,})")
     many = groups > 1
     routers = groups * a if many else ceil(endpoints / p)
-    group = min(p * a, endpoints)
-    cross = half_of_groups(groups)
-    return Topology(
-        kind="dragonfly",
-        endpoints=endpoints,
-        radix=radix,
+    return switched(
+        "dragonfly",
+        endpoints,
+        radix,
+        rate,
+        1 / min(1.0, half_of_groups(groups)),
+        (p, 1),
+        (min(p * a, endpoints), 2),
+        (endpoints, 3.5),
         tiers=1,
-        oversubscription=max(1.0, 1 / cross),
         leaf=routers,
         cables={
             "card to router": endpoints,
             "inside groups": routers * ((a if many else routers) - 1) // 2,
             "between groups": groups * a * h // 2 if many else 0,
         },
-        port_bytes_per_s=rate,
-        bisection_bytes_per_s=endpoints / 2 * rate * min(1.0, cross),
         hops=4 if many else 2,
-        mean_hops=mean_hops(
-            endpoints,
-            (p, 1),
-            (group, 2),
-            (endpoints, 3.5),
-        ),
-        unit_endpoints=p,
-        pod_endpoints=group,
         reach_endpoints=reach,
         ports={"router": used_ports(radix, p, a - 1 + h)},
         source="Kim et al. 2008, ISCA",
@@ -389,14 +406,17 @@ def dragonfly_plus(
             rate,
             kind="dragonfly+" if endpoints > radix else "fat-tree",
         )
-    cross = half_of_groups(groups)
     ports = used_ports(radix, half, half)
-    return Topology(
-        kind="dragonfly+",
-        endpoints=endpoints,
-        radix=radix,
+    return switched(
+        "dragonfly+",
+        endpoints,
+        radix,
+        rate,
+        1 / min(1.0, half_of_groups(groups)),
+        (half, 1),
+        (size, 3),
+        (endpoints, 4),
         tiers=2,
-        oversubscription=max(1.0, 1 / cross),
         leaf=groups * half,
         spine=groups * half,
         cables={
@@ -404,17 +424,6 @@ def dragonfly_plus(
             "leaf to spine": groups * size,
             "between groups": groups * size // 2,
         },
-        port_bytes_per_s=rate,
-        bisection_bytes_per_s=endpoints / 2 * rate * min(1.0, cross),
-        hops=4,
-        mean_hops=mean_hops(
-            endpoints,
-            (half, 1),
-            (size, 3),
-            (endpoints, 4),
-        ),
-        unit_endpoints=half,
-        pod_endpoints=size,
         reach_endpoints=reach,
         ports={
             "leaf": ports,

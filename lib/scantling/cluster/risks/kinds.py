@@ -94,11 +94,8 @@ def usd_of_nodes(s: Site, n: float) -> Known:
 
 def idle(s: Site) -> str:
     """What to say of nodes that the plan leaves idle."""
-    return (
-        f" (beside {several(s.idle_nodes, 'node')} that the plan leaves idle)"
-        if s.idle_nodes
-        else ""
-    )
+    said = f" (beside {several(s.idle_nodes, 'node')} that the plan leaves idle)"
+    return said * (s.idle_nodes > 0)
 
 
 def mean_excess(sd: float) -> float:

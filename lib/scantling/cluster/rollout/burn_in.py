@@ -262,11 +262,8 @@ def scale_up_tests(s: Site):
 
 def joined_devices(cluster) -> int:
     """Devices that a rack or node joins."""
-    return (
-        cluster.devices_per_node
-        if is_torus(cluster)
-        else max(cluster.scale_up_domain, cluster.devices_per_node)
-    )
+    joined = 0 if is_torus(cluster) else cluster.scale_up_domain
+    return max(joined, cluster.devices_per_node)
 
 
 def scale_out_tests(s: Site):
