@@ -11,6 +11,7 @@ from scantling import catalogue
 from scantling.base.records import record
 from scantling.base.words import table_rows
 from scantling.evidence.predict import predict_frame
+from scantling.evidence.published_figures.recreate import recreate
 from scantling.evidence.runs import read_runs
 
 from .comparison_table import Row
@@ -84,6 +85,12 @@ def value(ident: str) -> float:
 def published_runs(name: str = "published_runs"):
     """A table of published runs of the catalogue, a row a run."""
     return read_runs(Path(catalogue.__file__).with_name(f"{name}.csv"))
+
+
+def recreated(figure: str, column: str, row: str) -> tuple:
+    """(ours, printed) where a column of a published figure that the kit recreates says `row`."""
+    found = recreate(figure).table().set_index(column).loc[row]
+    return found.ours, found.published
 
 
 def rate(ident: str) -> float:

@@ -4,16 +4,20 @@ their formulas and the facts of their files make."""
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from functools import cached_property, partial
 from types import SimpleNamespace
 
 from scantling import assess
 from scantling.base import units
-from scantling.catalogue import scaling_laws, storage
+from scantling.catalogue import collective_series, failure_preset, scaling_laws, storage
+from scantling.catalogue.models.entries import models
 from scantling.catalogue.models.shape import flops_per_token, parameters
+from scantling.catalogue.published import best_published
 from scantling.design.design import Design
-from scantling.endure import checkpoint, elastic, goodput, spares
+from scantling.endure import checkpoint, elastic, failures, goodput, spares
 from scantling.physics import pipeline, stragglers
+from scantling.physics.memory.peak import memory_by_stage
 from scantling.physics.pipeline import bubble_interleaved
 
 from .. import measured
@@ -23,8 +27,29 @@ from . import shared
 
 
 def swept(design, field, *values) -> dict:
-    """{value: assessment} of a design with one field of its plan at each of the values."""
-    return {value: assess(design.change(plan={field: value})) for value in values}
+    """{value: assessment} of a design with one field at each of the values."""
+    return {value: assess(design.change({field: value})) for value in values}
+
+
+def fastest(found):
+    """Of {value: assessment}, the value with the shortest step of those that fit."""
+    return min((v for v, a in found.items() if a.chosen.fits), key=lambda v: found[v].step_s)
+
+
+def sent(assessment, axis) -> dict:
+    """What an axis of the plan sends, and how long it takes."""
+    return next(r for r in assessment.as_dict()["communication"] if r["axis"] == axis)
+
+
+def layers_s(assessment) -> float:
+    """Time of a step that the layers compute. [s]"""
+    return sum(assessment.step_breakdown_s[part] for part in ("gemm", "attention", "elementwise"))
+
+
+def tp_sent(activation, tp):
+    """Sent by a device for tensor parallelism, per layer and micro-batch: 4 gathers or scatters of
+    the activation forward and 4 backward, or 2 all-reduces each way. [bytes]"""
+    return 8 * activation * (tp - 1) / tp
 
 
 def idle_share(
@@ -62,6 +87,17 @@ _FORMULAS |= {
         measured.runs,
         idle_share,
         swept,
+        fastest,
+        sent,
+        layers_s,
+        tp_sent,
+        failures,
+        failure_preset,
+        best_published,
+        collective_series,
+        models,
+        memory_by_stage,
+        replace,
         int,
         max,
         min,
@@ -76,8 +112,9 @@ def facts_of(book, said: dict) -> type:
     `/` the fact is a function of what follows
     said : sections of facts by name. given: values, a mapping with its parts as attributes;
     designs: design files; assessed: names of designs; printed: a reader of `measured` and its ids;
-    told: rows of texts, filled from the facts; sums: arithmetic on other facts, and the library's
-    formulas of them
+    told: rows of texts, filled from the facts; keys: a fact, {its value: key of the right option},
+    and the key for any other value; sums: arithmetic on other facts, and the library's formulas of
+    them
     """
     formulas = {
         name: _fact(formula)
@@ -102,6 +139,11 @@ def _fact(formula) -> cached_property:
         return partial(formula, *known) if code.co_posonlyargcount else formula(*known)
 
     return cached_property(worked)
+
+
+def _key(row, facts):
+    fact, keys, other = row
+    return keys.get(getattr(facts, fact), other)
 
 
 def _given(value, facts):
@@ -138,5 +180,6 @@ _SECTIONS = {
     "assessed": _assessed,
     "printed": _printed,
     "told": _told,
+    "keys": _key,
     "sums": _sum,
 }

@@ -3,27 +3,7 @@ to the defence of the plan."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from scantling import assess
-from scantling.catalogue.models.shape import parameters
-
-# ---- size
-
-
-def params_mha(model):
-    return parameters(
-        replace(
-            model,
-            attention="mha",
-            kv_heads=model.heads,
-        )
-    ).total
-
-
-def params_plain(model):
-    return parameters(replace(model, mlp="gelu")).total
-
 
 # ---- plan
 
@@ -40,10 +20,6 @@ def usd_range(usd, mfu):
 
 
 # ---- half the fleet
-
-
-def smaller(design, devices):
-    return assess(design.change({"cluster.devices": devices // 2}))
 
 
 def half_answer(smaller, result):

@@ -4,16 +4,16 @@ which machine the answer turns."""
 from __future__ import annotations
 
 import numpy as np
-from scantling import assess, catalogue
+from scantling import assess
 
 from ..measured import published_runs
+from .base import swept, tp_sent
 
 # ---- tensor parallel
 
 
 def tp_bytes_of(activation, /, tp):
-    """Sent by a device per layer and micro-batch: 4 gathers or scatters forward, 4 backward."""
-    return 8 * activation * (tp - 1) / tp
+    return tp_sent(activation, tp)
 
 
 def compute_of(
@@ -28,39 +28,13 @@ def compute_of(
     return 6 * layer_params * seq_len / tp / peak
 
 
-def two_nodes():
-    return catalogue.collective_series()["aws_p5_h100_2n_all_reduce"]
-
-
-def best_tp(by_tp):
-    return min(by_tp, key=lambda tp: by_tp[tp].step_s)
-
-
-def best_tp_answer(best_tp):
-    return {
-        4: "a",
-        8: "b",
-        16: "c",
-    }.get(best_tp, "d")
-
-
 # ---- pipeline and data
 
 
-def row(classic, /, axis):
-    return next(r for r in classic.as_dict()["communication"] if r["axis"] == axis)
-
-
-def order(row):
-    return sorted(("tp", "pp", "dp"), key=lambda a: -row(a)["bytes"])
-
-
-def order_answer(order):
-    return {
-        ("tp", "pp", "dp"): "c",
-        ("dp", "tp", "pp"): "a",
-        ("tp", "dp", "pp"): "b",
-    }.get(tuple(order), "d")
+def order(tp_row, pp_row, dp_row):
+    """The axes, from the most bytes to the fewest."""
+    rows = sorted((tp_row, pp_row, dp_row), key=lambda row: -row["bytes"])
+    return ", ".join(row["axis"] for row in rows)
 
 
 # ---- fully sharded data parallelism
@@ -91,14 +65,10 @@ def fsdp(global_batch, design):
 
 def placed(design, fsdp):
     """(devices, assessment) of the best of all plans."""
-    return [(n, assess(design.change({"cluster.devices": n}))) for n, _ in fsdp]
+    return [*swept(design, "cluster.devices", *dict(fsdp)).items()]
 
 
 # ---- the rack-scale machine
-
-
-def rack_best(rack):
-    return min(rack, key=lambda tp: rack[tp].step_s)
 
 
 def rack_answer(rack_best):

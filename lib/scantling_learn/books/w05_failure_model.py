@@ -6,54 +6,11 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from scantling import catalogue
 from scantling.base.units import HOUR_S, MINUTE_S
-from scantling.catalogue.models.entries import models
-from scantling.catalogue.models.shape import parameters
-from scantling.endure import checkpoint, elastic, failures, goodput
+from scantling.endure import elastic, goodput
 from scantling.endure import spares as spare_nodes
-from scantling.evidence.published_figures.recreate import recreate
-
-# ---------------------------------------------------------------- printed by others
-
-
-def hourly_elsewhere():
-    """(ours, printed) useful share of another fleet with hourly saves."""
-    row = recreate("ettr-scale").table().set_index("series").loc["hourly saves"]
-    return row.ours, row.published
-
-
-# ---------------------------------------------------------------- the three-hour fleet
-
-
-def flat(
-    useful,
-    mtbf_s,
-    save_s,
-    best_s,
-    recovery_min,
-):
-    """Share of the time that half or twice the best interval loses at most."""
-    return useful - min(
-        goodput.ettr(
-            mtbf_s,
-            save_s,
-            best_s * k,
-            restart_s=recovery_min * MINUTE_S,
-        )
-        for k in (0.5, 2.0)
-    )
-
 
 # ---------------------------------------------------------------- saves that do not block
-
-
-def state_bytes(devices):
-    return checkpoint.contents(
-        parameters(models()["llama-3.1-405b"]).total,
-        ranks=devices,
-        readers=devices // 128,
-    ).total
 
 
 def async_largest(async_split):
@@ -172,7 +129,3 @@ def scale_curves(
     )
     useful = whole | {"one replica of twelve restarts": one}
     return {name: (n, share) for name, share in useful.items()}
-
-
-def rsc_s(far_devices):
-    return failures.job_mtbf_s(catalogue.failure_preset("rsc-1").per_1000_node_days, far_devices)

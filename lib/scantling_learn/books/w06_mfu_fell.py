@@ -4,29 +4,10 @@ and what proves it."""
 from __future__ import annotations
 
 from scantling.advise.diagnose import diagnose
-from scantling.evidence.published_figures.recreate import recreate
 
-# ---------------------------------------------------------------- reading the dashboard
-
-
-def step_of(
-    batch,
-    seq_len,
-    flops_per_token,
-    peak,
-    /,
-    devices,
-    mfu,
-):
-    return batch * seq_len * flops_per_token / (devices * peak * mfu)
-
+from .base import layers_s
 
 # ---------------------------------------------------------------- the fault
-
-
-def compute_ms(after, m):
-    parts = after.step_breakdown_s
-    return 1e3 * (parts["gemm"] + parts["attention"] + parts["elementwise"]) / m
 
 
 def node_table(
@@ -49,7 +30,7 @@ def node_table(
 def part_table(after, step_s):
     """Measured step parts of an ordinary rank beside those of the kit."""
     kit = after.step_breakdown_s
-    compute = kit["gemm"] + kit["attention"] + kit["elementwise"] + kit["logits"]
+    compute = layers_s(after) + kit["logits"]
     rest = kit["host"] + kit["pp"] + kit["optimizer"] + kit["straggler"]
     wait = step_s - compute - kit["tp"] - kit["bubble"] - rest
     rows = (
@@ -64,32 +45,9 @@ def part_table(after, step_s):
     )
 
 
-def gradient_times(after, step_s):
-    kit = after.step_breakdown_s
-    return (step_s - (after.step_s - kit["dp"])) / kit["dp"]
-
-
 def causes(after_design, mfu_large):
     found = diagnose(after_design.change(measured={"mfu": mfu_large})).causes[:4]
     return "\n".join(
         f"1. {c['cause']}{' (' + c['size'] + ')' if c['size'] else ''}; measure: {c['measure']}"
         for c in found
     )
-
-
-# ---------------------------------------------------------------- measured by others
-
-
-def megascale():
-    t = recreate("strong-scaling").table().set_index(["series", "x"])
-    return t.loc["Megatron-LM, batch 6144"]
-
-
-def megascale_fall(megascale):
-    t = megascale.published
-    return 1 - t.iloc[-1] / t.iloc[0]
-
-
-def megascale_fall_ours(megascale):
-    t = megascale.ours
-    return 1 - t.iloc[-1] / t.iloc[0]

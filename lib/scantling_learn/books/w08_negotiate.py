@@ -4,11 +4,11 @@ gift costs, what to offer."""
 from __future__ import annotations
 
 import numpy as np
-from scantling import assess
 from scantling.catalogue import scaling_laws as convergence
 from scantling.catalogue.published import best_published
 
 from ..measured import runs
+from .base import swept
 
 # ---------------------------------------------------------------- the approved plan
 
@@ -29,11 +29,6 @@ def published_mfu(seq_len):
 
 def softer(loss_tokens, loss_params):
     return "a" if loss_tokens < loss_params else "b"
-
-
-def optimal_per_param(params, tokens):
-    n, d = convergence.compute_optimal(6 * params * tokens)
-    return d / n
 
 
 def loss_curves(params, small_params):
@@ -57,7 +52,7 @@ def scale_curves(
     base_design,
     devices,
 ):
-    ends = (assess(base_design.change({"cluster.devices": n})) for n in (1024, 8192))
+    ends = swept(base_design, "cluster.devices", 1024, 8192)
     n = np.array(
         [
             1024,
@@ -67,7 +62,7 @@ def scale_curves(
         ],
         float,
     )
-    first, last = (a.days for a in ends)
+    first, last = (a.days for a in ends.values())
     return {
         "the kit": (
             n,
@@ -124,22 +119,3 @@ def package_lines(
 
 def points(base, packages):
     return {k: ([r.days], [r.cost_usd]) for k, r in [("approved", base), *packages.items()]}
-
-
-# ---------------------------------------------------------------- the price of a day
-
-
-def day_usd(packages):
-    """Dollars paid for each day that package e finishes before package b."""
-    b, e = packages["b"], packages["e"]
-    return (e.cost_usd - b.cost_usd) / (b.days - e.days)
-
-
-# ---------------------------------------------------------------- batch
-
-
-def twice_extra(critical, batch_tokens):
-    """Share of tokens that twice the batch spends over the present one, by the source's own
-    definition of critical."""
-    over = convergence.BATCH_LAWS["zhang-2024"].overhead * batch_tokens / critical
-    return (1 + 2 * over) / (1 + over) - 1
