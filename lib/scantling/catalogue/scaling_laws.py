@@ -3,9 +3,9 @@ and range, no model of our own."""
 
 from __future__ import annotations
 
-import math
+from math import inf, prod, sqrt
 
-import numpy as np
+from numpy import asarray
 
 from ..base.records import Lines, record
 from ..base.words import table
@@ -103,7 +103,7 @@ def compute_optimal(compute_flops, law="besiroglu-2024"):
         For an unknown law.
     """
     row = _law(LAWS, law)
-    compute = np.asarray(compute_flops, dtype=float)
+    compute = asarray(compute_flops, dtype=float)
     if row.frontier is not None:
         k, a, k_tokens, b = row.frontier
         size = k * (compute / row.unit_flops) ** a
@@ -137,8 +137,8 @@ def loss(
     floor, big_a, alpha, big_b, beta = row.surface
     return (
         floor
-        + big_a / np.asarray(params, dtype=float) ** alpha
-        + big_b / np.asarray(tokens, dtype=float) ** beta
+        + big_a / asarray(params, dtype=float) ** alpha
+        + big_b / asarray(tokens, dtype=float) ** beta
     )
 
 
@@ -183,7 +183,7 @@ def batch_size(x, law="zhang-2024"):
     (McCandlish et al. 2018; Merrill et al. 2025, arXiv:2505.23971): a batch warm-up costs little.
     """
     row = _law(BATCH_LAWS, law)
-    return row.unit_tokens * row.k * (np.asarray(x, dtype=float) / row.unit_x) ** row.exponent
+    return row.unit_tokens * row.k * (asarray(x, dtype=float) / row.unit_x) ** row.exponent
 
 
 @record
@@ -253,8 +253,8 @@ def peak_learning_rate(
     schedule.
     """
     row = _law(LR_LAWS, law)
-    n = np.asarray(params, dtype=float)
-    d = np.asarray(tokens, dtype=float)
+    n = asarray(params, dtype=float)
+    d = asarray(tokens, dtype=float)
     return row.k * (6 * n * d) ** row.c * n**row.n * d**row.d
 
 
@@ -289,7 +289,7 @@ def learning_rate_advice(
     if from_checkpoint or factors is None:
         why = no["checkpoint" if from_checkpoint else "optimizer"]
         return RateAdvice(why=why.format(optimizer=optimizer))
-    middle = math.sqrt(factors["low"] * factors["high"])
+    middle = sqrt(factors["low"] * factors["high"])
     values = {id: middle * float(peak_learning_rate(params, tokens, id)) for id in LR_LAWS}
     laws = tuple(
         {
@@ -304,7 +304,7 @@ def learning_rate_advice(
     if high / low > DISAGREE:
         return RateAdvice(laws=laws, why=no["apart"].format(apart=high / low))
     return RateAdvice(
-        start=float(f"{math.prod(values.values()) ** (1 / len(values)):.2g}"),
+        start=float(f"{prod(values.values()) ** (1 / len(values)):.2g}"),
         low=low * factors["low"] / middle,
         high=high * factors["high"] / middle,
         laws=laws,
@@ -320,10 +320,10 @@ def tokens_for_loss(
     """Tokens that bring a model of `params` to a loss by a law's surface: D = (B / (L - E -
     A/N^alpha))^(1/beta). inf where the surface does not reach it at that size. Raises ValueError
     as `loss`."""
-    at_size = float(loss(params, math.inf, law))
+    at_size = float(loss(params, inf, law))
     *_, big_b, beta = _law(LAWS, law).surface
     room = target - at_size
-    return (big_b / room) ** (1 / beta) if room > 0 else math.inf
+    return (big_b / room) ** (1 / beta) if room > 0 else inf
 
 
 def learning_rate_factor(
@@ -352,8 +352,8 @@ def learning_rate_factor(
     for Adam's exponent, between 1/2 and 1).
     """
     row = _law(LR_RULES, rule)
-    start = np.asarray(batch_from, dtype=float)
-    end = np.asarray(batch_to, dtype=float)
+    start = asarray(batch_from, dtype=float)
+    end = asarray(batch_to, dtype=float)
     if critical_tokens is None:
         return (end / start) ** row.exponent
     return ((1 + critical_tokens / start) / (1 + critical_tokens / end)) ** row.exponent

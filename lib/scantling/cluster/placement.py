@@ -11,7 +11,19 @@ from __future__ import annotations
 from dataclasses import field, replace
 from math import ceil, prod
 
-import numpy as np
+from numpy import (
+    arange,
+    asarray,
+    bincount,
+    count_nonzero,
+    diff,
+    int32,
+    linspace,
+    maximum,
+    minimum,
+    moveaxis,
+    ndarray,
+)
 
 from ..base.records import Lines, Record, Rows, record
 from ..endure.failures import rack_devices
@@ -78,26 +90,25 @@ class Layout:
     def coordinates(self, rank) -> dict:
         """Position of a rank on every axis. [ranks or an array of them]"""
         return {
-            axis: np.asarray(rank) // step % self.sizes[axis]
-            for axis, step in self.strides().items()
+            axis: asarray(rank) // step % self.sizes[axis] for axis, step in self.strides().items()
         }
 
-    def rank(self, **at) -> np.ndarray:
+    def rank(self, **at) -> ndarray:
         """Rank at a position; axes left out are 0. The inverse of `coordinates`."""
-        return sum(np.asarray(at.get(axis, 0)) * step for axis, step in self.strides().items())
+        return sum(asarray(at.get(axis, 0)) * step for axis, step in self.strides().items())
 
-    def groups(self, axis: str) -> np.ndarray:
+    def groups(self, axis: str) -> ndarray:
         """All groups of an axis, one a row. [shape (devices / size, size)]"""
         sizes = [self.sizes[a] for a in reversed(self.order)]
-        grid = np.arange(self.devices, dtype=np.int32).reshape(sizes)
-        last = np.moveaxis(grid, len(sizes) - 1 - self.order.index(axis), -1)
+        grid = arange(self.devices, dtype=int32).reshape(sizes)
+        last = moveaxis(grid, len(sizes) - 1 - self.order.index(axis), -1)
         return last.reshape(-1, self.sizes[axis])
 
     def crossings(
         self,
         axis: str,
         per: int,
-    ) -> np.ndarray:
+    ) -> ndarray:
         """Of every group's ring of neighbours, how many pairs do not share a block of `per`
         devices. [shape (groups,)]"""
         pairs, ends = self.edges(axis, per)
@@ -107,10 +118,10 @@ class Layout:
         self,
         axis: str,
         per: int,
-    ) -> tuple[np.ndarray, np.ndarray]:
+    ) -> tuple[ndarray, ndarray]:
         """(pairs of neighbours of every group in different blocks, whether first and last are)."""
         block = self.groups(axis) // per
-        pairs = np.count_nonzero(block[:, 1:] != block[:, :-1], axis=1)
+        pairs = count_nonzero(block[:, 1:] != block[:, :-1], axis=1)
         return pairs, block[:, 0] != block[:, -1]
 
 
@@ -174,7 +185,7 @@ def describe(layout: Layout, axis: str) -> Group:
     size = layout.sizes[axis]
     few = _few(members)  # ranks of a group ascend, so each change of block is a new one
     spans = {
-        block: 1 + int(np.count_nonzero(np.diff(few // layout.per(block), axis=1), axis=1).max())
+        block: 1 + int(count_nonzero(diff(few // layout.per(block), axis=1), axis=1).max())
         for block in BLOCKS
     }
     named = zip(("scale-up domain", "node", "leaf unit", "pod", "site"), BLOCKS[:2] + BLOCKS[3:])
@@ -185,17 +196,17 @@ def describe(layout: Layout, axis: str) -> Group:
         size=size,
         groups=len(members),
         stride=layout.strides()[axis],
-        per_domain=int(np.bincount(first - first[0]).max()),
+        per_domain=int(bincount(first - first[0]).max()),
         **{f"{block}s": spans[block] for block in BLOCKS[:-1]},
         widest="device" if size == 1 else widest,
         first=tuple(int(r) for r in members[0][:64]),
     )
 
 
-def _few(rows: np.ndarray, most: int = 256) -> np.ndarray:
+def _few(rows: ndarray, most: int = 256) -> ndarray:
     """At most so many rows, evenly chosen: groups of an axis repeat with the blocks they stand
     on."""
-    return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(int)]
+    return rows if len(rows) <= most else rows[linspace(0, len(rows) - 1, most).astype(int)]
 
 
 def placement(s: Site) -> Placement:
@@ -244,19 +255,19 @@ def placement(s: Site) -> Placement:
 
 def _nodes(layout: Layout) -> dict:
     """Columns of the nodes: where each stands, first and last coordinate of its ranks by axis."""
-    first = np.arange(0, layout.devices, layout.per_node)
+    first = arange(0, layout.devices, layout.per_node)
     low = layout.coordinates(first)
-    high = layout.coordinates(np.minimum(first + layout.per_node, layout.devices) - 1)
+    high = layout.coordinates(minimum(first + layout.per_node, layout.devices) - 1)
     nodes = {block: first // layout.per(block) for block in BLOCKS[1:5]}
     for axis in AXES:
-        nodes[f"{axis}_first"] = np.minimum(low[axis], high[axis])
-        nodes[f"{axis}_last"] = np.maximum(low[axis], high[axis])
+        nodes[f"{axis}_first"] = minimum(low[axis], high[axis])
+        nodes[f"{axis}_last"] = maximum(low[axis], high[axis])
     return nodes
 
 
 def _first_replica(layout: Layout) -> dict:
     """Ranks of the first data-parallel replica, with their nodes, racks and coordinates."""
-    every = np.arange(layout.devices)
+    every = arange(layout.devices)
     ranks = every[layout.coordinates(every)["dp"] == 0]
     at = layout.coordinates(ranks)
     del at["dp"]
@@ -292,17 +303,17 @@ def expert_groups(
     layout: Layout,
     ep: int,
     etp: int,
-) -> np.ndarray:
+) -> ndarray:
     """Expert-parallel groups of stage 0 under any order: experts fold into (tp, cp, dp) of the
     stage, etp innermost. [shape (groups, ep)]"""
     tp, cp, dp = (layout.sizes[a] for a in ("tp", "cp", "dp"))
-    stage = np.arange(tp * cp * dp)
+    stage = arange(tp * cp * dp)
     ranks = layout.rank(
         tp=stage % tp,
         cp=stage // tp % cp,
         dp=stage // (tp * cp),
     )
-    return np.moveaxis(ranks.reshape(-1, ep, etp), 1, 2).reshape(-1, ep)
+    return moveaxis(ranks.reshape(-1, ep, etp), 1, 2).reshape(-1, ep)
 
 
 def bytes_over(
@@ -374,7 +385,7 @@ def expert_share_out(case) -> float:
     """Share of the bytes of the experts' exchange that leave the scale-up domain: copies over the
     card over those over link and card (`physics.traffic.expert_copies`)."""
     copies = expert_copies(case)
-    return copies.card / np.maximum(copies.link + copies.card, 1e-30)
+    return copies.card / maximum(copies.link + copies.card, 1e-30)
 
 
 def _notes(

@@ -3,8 +3,8 @@ it."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
+from math import ceil, isnan, nan, prod
 
 from .. import catalogue
 from ..base.errors import DesignError
@@ -173,10 +173,10 @@ def _shape(
     half = k // 2
     pod = devices
     why = "one pod holds the whole job"
-    wide = math.prod(above)
+    wide = prod(above)
     if topology.startswith("dragonfly"):
         size = half * (half if topology.endswith("+") else half // 2) * each
-        groups = math.ceil(devices / size)
+        groups = ceil(devices / size)
         if groups > 1:
             pod = int(size)
             wide = 2 * (groups - 1) / groups
@@ -355,9 +355,9 @@ def _nics(
     """Ports per node, and why: those of the node's own network, else the fabric's, else as many as
     the node has."""
     a_device = network.nics_per_device
-    if not own and not math.isnan(network.nics_per_node):
+    if not own and not isnan(network.nics_per_node):
         return network.nics_per_node, f"{network.id} is a host network"
-    if not own and not math.isnan(a_device):
+    if not own and not isnan(a_device):
         return a_device * per_node, f"{network.id} has {a_device:g} a device"
     if node is None:
         return per_node, "one a device"
@@ -384,7 +384,7 @@ def _scale_out(
     )
     nics = new.take(
         "nics_per_node",
-        max(1, math.ceil(count)),
+        max(1, ceil(count)),
         why,
     )
     if "device_gbytes_per_s" in changed and field not in new.given:
@@ -404,8 +404,8 @@ def _of_node(
     share: float,
 ) -> float:
     """Bytes of memory or disks of one node: the row's, by the node's share of its devices."""
-    size = getattr(node, field.removesuffix("_gb") + "_bytes", math.nan) / GB
-    if math.isnan(size):
+    size = getattr(node, field.removesuffix("_gb") + "_bytes", nan) / GB
+    if isnan(size):
         size = _PLAIN[field]
         why = "not in the catalogue for this node: a common size"
         share = max(1.0, share)
@@ -433,13 +433,13 @@ def _power(
     devices_w = per_node * chip.tdp_w
     watts = devices_w * _POWER_FACTOR
     why = "1.8 x device power, as on DGX H100 and DGX B200"
-    if node is not None and not math.isnan(node.power_w):
+    if node is not None and not isnan(node.power_w):
         watts = node.power_w * share
         why = f"maximum of node {node.id}"
         if node.accelerator != chip.id:
             watts += devices_w - per_node * catalogue.accelerator(node.accelerator).tdp_w
             why += ", moved by the difference in device power"
-    if math.isnan(watts):
+    if isnan(watts):
         new.note("node_power_w", None, "no power figure is published for this device")
         return watts
     return new.note("node_power_w", watts, why)

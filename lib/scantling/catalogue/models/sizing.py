@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
+from numpy import arange, argmin, ceil, concatenate, log, log2, maximum, minimum, unique, where
 
 from ...base.errors import DesignError
 from ...base.records import Assumed, Derived
@@ -153,7 +153,7 @@ class _Sizing(Derived):
             copies = 1 + (self.size - self.active) / (0.75 * self.active)
             if "top_k" in given or 2 * copies > 16:
                 top_k = given.get("top_k") or 8
-                experts = max(2 ** int(np.ceil(np.log2(top_k * copies))), 2 * top_k)
+                experts = max(2 ** int(ceil(log2(top_k * copies))), 2 * top_k)
                 why = f"top-{top_k} of as many experts as keep them within three quarters of the "
                 why_k = why = why + "active count"
         elif "top_k" in given:
@@ -180,14 +180,14 @@ class _Sizing(Derived):
         }
         hidden = f["hidden"]
         mla = f["attention"] == "mla"
-        head_dim = f.setdefault("head_dim", np.where(hidden < 1024, 64, _HEAD))
-        heads = f.setdefault("heads", np.maximum(hidden // (64 if mla else head_dim), 1))
+        head_dim = f.setdefault("head_dim", where(hidden < 1024, 64, _HEAD))
+        heads = f.setdefault("heads", maximum(hidden // (64 if mla else head_dim), 1))
         usual = {
             "mha": heads,
             "mla": heads,
             "mqa": 1,
         }
-        f.setdefault("kv_heads", usual.get(f["attention"], np.minimum(_KV_HEADS, heads)))
+        f.setdefault("kv_heads", usual.get(f["attention"], minimum(_KV_HEADS, heads)))
         natural = hidden * (8 / 3 if f["mlp"] in GATED else 4.0)
         f.setdefault("ffn_hidden", natural)
         if self.moe:
@@ -237,11 +237,11 @@ class _Sizing(Derived):
             self.take("hidden", self._solve_hidden(), why + "1,024)")
 
     def _solve_hidden(self) -> int:
-        steps = [np.arange(1, 9) * 128, np.arange(2, 9) * 512, np.arange(4, 1025) * 1024]
+        steps = [arange(1, 9) * 128, arange(2, 9) * 512, arange(4, 1025) * 1024]
         f = self.fields
-        grid = np.unique(np.concatenate(steps))
+        grid = unique(concatenate(steps))
         if not self.active:
-            return int(grid[np.argmin(np.abs(np.log(self._params(hidden=grid).total / self.size)))])
+            return int(grid[argmin(abs(log(self._params(hidden=grid).total / self.size)))])
         # the experts' width is free: hidden is bounded by what the active count leaves for
         # attention and embedding
         idle = (self.size - self.active) * f["top_k"] / (f["experts"] - f["top_k"])
@@ -251,7 +251,7 @@ class _Sizing(Derived):
             shared_ffn_hidden=0,
         ).total
         fits = grid[least <= self.active - idle]
-        wanted = grid[np.argmin(np.abs(np.log(grid / (ASPECT * f["layers"]))))]
+        wanted = grid[argmin(abs(log(grid / (ASPECT * f["layers"]))))]
         return int(min(wanted, fits[-1])) if len(fits) else int(grid[0])
 
     def _attention(self) -> None:

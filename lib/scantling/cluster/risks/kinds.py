@@ -3,8 +3,8 @@ returns what it found, None where it cannot occur; the words stand in tables/ris
 
 from __future__ import annotations
 
-import math
 from dataclasses import field, replace
+from math import erf, erfc, exp, log, sqrt
 
 import numpy as np
 
@@ -101,12 +101,12 @@ def idle(s: Site) -> str:
 def mean_excess(sd: float) -> float:
     """Mean of a log-normal over its median, given that it exceeds it, less one:
     2 (exp(sd^2 / 2) Phi(sd) - 1/2)."""
-    return 2 * (math.exp(sd * sd / 2) * 0.5 * (1 + math.erf(sd / math.sqrt(2))) - 0.5)
+    return 2 * (exp(sd * sd / 2) * 0.5 * (1 + erf(sd / sqrt(2))) - 0.5)
 
 
 def at_least_one(events: float) -> float:
     """Chance of one or more of so many expected: 1 - exp(-events)."""
-    return 1 - math.exp(-events)
+    return 1 - exp(-events)
 
 
 def slower_than_estimated(s: Site):
@@ -128,7 +128,7 @@ def slower_than_estimated(s: Site):
     return Found(
         id="slow-step",
         likelihood=EVEN,
-        days=s.run.days * mean_excess(math.log(high) / Z80),
+        days=s.run.days * mean_excess(log(high) / Z80),
         words={
             "edge": days_of_step(s, high),
             "late": late,
@@ -386,7 +386,7 @@ def memory_over(s: Site):
         return None
     return Found(
         id="memory",
-        likelihood=0.5 * math.erfc(math.log(1 / share) / MEMORY_SD / math.sqrt(2)),
+        likelihood=0.5 * erfc(log(1 / share) / MEMORY_SD / sqrt(2)),
         days=days_of_step(s, ratio),
         words={
             "share": share,
