@@ -273,10 +273,24 @@ def any_model(draw):
     )
 
 
+def of_a_layer(m) -> tuple[int, int]:
+    """(parameters of a dense layer, of one with experts) by the blocks of the model's table."""
+    s = shape_of(m)
+
+    def held(blocks, parts, times=lambda b: b.count > 0):
+        return sum(times(b) * b.parameters().get(part, 0) for b in blocks for part in parts)
+
+    mixer = held(s.of("mixer"), ("attention", "norms"), lambda b: b.count) // s.layers
+    dense = sum(b.parameters()["mlp_dense"] for b in s.blocks if b.kind == "mlp")
+    moe = held(s.of("moe"), ("shared_experts", "other", "router", "routed_experts"))
+    return mixer + dense, mixer + moe
+
+
 @settings(max_examples=60, deadline=None)
 @given(any_model(), st.integers(1, 131072))
 def test_parts_sum_and_order(m, seq_len):
     p, f = parameters(m), flops_per_token(m, seq_len)
+    dense_layer, moe_layer = of_a_layer(m)
     assert (
         sum(getattr(p, part) for part in PARTS)
         == p.total
@@ -287,12 +301,12 @@ def test_parts_sum_and_order(m, seq_len):
         p.total
         == p.embedding
         + p.lm_head
-        + m.dense_layers * p.dense_layer
-        + m.moe_layers * p.moe_layer
+        + m.dense_layers * dense_layer
+        + m.moe_layers * moe_layer
         + sum(b.norms for b in shape_of(m).of("end") if b.kind in ("embedding", "head"))
     )
     assert sum(getattr(f, part) for part in FLOP_PARTS) == f.total
-    assert parameters(replace(m, layers=m.layers + 1)).total == p.total + p.dense_layer
+    assert parameters(replace(m, layers=m.layers + 1)).total == p.total + dense_layer
     assert flops_per_token(m, seq_len + 1).total > f.total
     vectors = "qkv_bias out_bias mlp_bias expert_bias sinks relative_positions router_scales"
     if not any(getattr(m, name) for name in vectors.split()):
@@ -380,7 +394,7 @@ class TestTheModelField:
         assert [(a.field, a.value) for a in assumed] == [("model.moe_layers", 27)]
         m, assumed = build_model({"like": "llama-3.1-70b", "layers": 96})
         p, base = parameters(m), parameters(model("llama-3.1-70b"))
-        assert p.total == base.total + 16 * base.dense_layer
+        assert p.total == base.total + 16 * of_a_layer(model("llama-3.1-70b"))[0]
         assert not assumed
         m, assumed = build_model({"like": "llama-3.1-70b", "experts": 8})
         assert (m.experts, m.top_k, m.moe_layers, m.expert_ffn_hidden) == (8, 2, 80, 28672)
@@ -484,4 +498,4 @@ class TestTheModelField:
 def test_gated_kinds_have_three_matrices():
     for kind in ("gelu", "squared-relu", "swiglu", "geglu"):
         m = replace(model("llama-3.1-8b"), mlp=kind)
-        assert parameters(m).mlp_per_dense_layer == (3 if kind in GATED else 2) * 4096 * 14336
+        assert parameters(m).mlp_dense == 32 * (3 if kind in GATED else 2) * 4096 * 14336

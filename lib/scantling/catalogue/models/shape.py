@@ -183,15 +183,8 @@ class Params:
     norms: Any
     other: Any
     mtp: Any
-    attention_per_layer: Any
-    norms_per_layer: Any
-    mlp_per_dense_layer: Any
-    shared_per_moe_layer: Any
-    router_per_moe_layer: Any
     expert: Any
     experts_per_moe_layer: Any
-    dense_layer: Any
-    moe_layer: Any
 
     @property
     def non_embedding(self) -> Any:
@@ -494,28 +487,15 @@ def parameters(model: Model | Shape) -> Params:
     unused = parts.pop("unused", 0)
     mtp = parts.pop("mtp", 0)
     total = sum(parts.values())
-    mixers = _by_part(s.of("mixer"))
-    attention, norms = (_over(mixers.get(k, 0), s.layers) for k in ("attention", "norms"))
-    mlp = sum(b.parameters()["mlp_dense"] for b in s.blocks if b.kind == "mlp")
     # of one block of the only kind of these that a model has
-    experts = dict.fromkeys(_PARTS, 0) | _by_part(s.of("moe"), times=lambda b: b.count > 0)
-    shared = experts["shared_experts"] + experts["other"]
-    router = experts["router"]
-    routed = experts["routed_experts"]
+    experts = _by_part(s.of("moe"), times=lambda b: b.count > 0)
     return Params(
         total=total,
         active=total - unused,
         **{name: parts.get(name, 0) for name in _PARTS},
         mtp=mtp,
-        attention_per_layer=attention,
-        norms_per_layer=norms,
-        mlp_per_dense_layer=mlp,
-        shared_per_moe_layer=shared,
-        router_per_moe_layer=router,
         expert=sum((b.count > 0) * b.expert() for b in s.of("moe")),
-        experts_per_moe_layer=routed,
-        dense_layer=attention + norms + mlp,
-        moe_layer=attention + norms + shared + router + routed,
+        experts_per_moe_layer=experts.get("routed_experts", 0),
     )
 
 
@@ -574,12 +554,6 @@ def _by_part(blocks, answer=lambda b: b.parameters(), times=lambda b: b.count) -
         for name, value in answer(block).items():
             parts[name] = parts.get(name, 0) + times(block) * value
     return parts
-
-
-def _over(value, count):
-    """value / count, exact for whole numbers."""
-    whole = np.asarray(value).dtype.kind in "iO" and np.asarray(count).dtype.kind in "iO"
-    return value // count if whole else value / count
 
 
 _PARTS = tuple(f.name for f in fields(Params))[2:11]
