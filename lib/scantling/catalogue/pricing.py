@@ -127,26 +127,19 @@ def newest(
         name = "own quote" if quotes else f"{kind} observation"
         said.append(f"{len(direct)} {name}{'s' * (len(direct) > 1)}")
     used = list(direct)
-    for other in KINDS if len(direct) < ENOUGH and not quotes else ():
-        times = (
-            kind_ratio(
-                kind,
-                other,
-                rents,
-            )
-            if other != kind
-            else None
+    enough = bool(quotes) or len(direct) >= ENOUGH
+    for other in () if enough else [k for k in KINDS if k != kind]:
+        times = kind_ratio(
+            kind,
+            other,
+            rents,
         )
-        found = (
-            recent(
-                item,
-                other,
-                rents,
-            )
-            if times
-            else []
+        found = recent(
+            item,
+            other,
+            rents,
         )
-        if found:
+        if found and times:
             used += found
             pool.append(_median(found) * times)
             said.append(f"{other} prices at {times:.2f} of them, as on other chips")
@@ -155,7 +148,6 @@ def newest(
     value = statistics.geometric_mean(pool) if len(pool) < ENOUGH else statistics.median(pool)
     ends = _ends(direct)
     wide = usual_spread(kind, rents)
-    enough = len(direct) >= ENOUGH or bool(quotes)
     latest = max(used, key=lambda p: (_month(p.date), p.date))
     spread = "" if enough else f"; the usual spread of {kind} prices"
     return replace(

@@ -94,6 +94,11 @@ class Site:
         return is_torus(self.cluster)
 
     @property
+    def wired(self) -> bool:
+        """Whether cards and switches join its nodes."""
+        return self.nodes > 1 and not self.torus
+
+    @property
     def racks_join(self) -> bool:
         """Whether a scale-up domain joins several nodes behind switches."""
         return self.cluster.scale_up_domain > self.per_node and not self.torus

@@ -44,4 +44,4 @@ def block_of(
     taken = {name: getattr(m, of) for name, of in sources.items() if hasattr(m, of)}
     if kind.family == "softmax":
         taken["norms"] = norms
-    return kind(**taken | row.get("fixed", {}) | {"count": count})
+    return kind(count=count, **taken | row.get("fixed", {}))

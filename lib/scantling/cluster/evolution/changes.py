@@ -261,7 +261,7 @@ def other_precision(b: Base, name: str) -> Change | None:
     offered = name in s.cluster.accelerator.precisions()
     if not offered or name in own or own.endswith(name[-3:]):
         return None
-    paths = {f"{b.job}.precision": None} | {"job.precision": name}
+    paths = {f"{b.job}.precision": None, "job.precision": name}
     try:
         resolved = prepare(b.design.change(paths))
         there = situation(resolved, resolved.main_phase)
@@ -385,7 +385,7 @@ def reducing_switches(b: Base) -> Change | None:
     """Switches that reduce, in place of the fabric's own."""
     s = b.s
     cluster = b.s.cluster
-    if s.nodes < 2 or s.torus or cluster.in_network_reduction:
+    if not s.wired or cluster.in_network_reduction:
         return None
     own = catalogue.fabrics("scale-out").get(cluster.scale_out)
     if own is not None and not own.in_network_reduction:

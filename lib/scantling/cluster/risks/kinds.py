@@ -89,7 +89,7 @@ def days_of_step(s: Site, ratio: float) -> float:
 
 def usd_of_nodes(s: Site, n: float) -> Known:
     """Dollars of so many nodes held as long as the run."""
-    return s.run.usd(s.run.days * n / s.nodes)
+    return s.run.usd(s.run.days * max(n, 0) / s.nodes)
 
 
 def idle(s: Site) -> str:
@@ -257,7 +257,7 @@ def slow_repairs(s: Site):
             "need": need,
         },
         left=SLOW_REPAIRS * days_at(s, fixed),
-        cost_usd=usd_of_nodes(s, max(need - s.spares, 0)),
+        cost_usd=usd_of_nodes(s, need - s.spares),
     )
 
 
@@ -316,7 +316,7 @@ def slow_store(s: Site):
 
 
 def slow_network(s: Site):
-    if s.nodes < 2 or s.torus:
+    if not s.wired:
         return None
     ethernet = catalogue.fabric(s.cluster.scale_out).technology == "ethernet"
     factor = 1 + number("R168") / 100 if ethernet else constant("slow_link_factor")
@@ -419,7 +419,7 @@ def beyond_spares(s: Site):
             "mitigation": None if need else texts("risks", "domains", "mitigation elsewhere"),
         },
         left=waited.get("building", 0.0),
-        cost_usd=usd_of_nodes(s, max(need - s.spares, 0)),
+        cost_usd=usd_of_nodes(s, need - s.spares),
     )
 
 

@@ -123,7 +123,7 @@ def collectives(s: Site) -> dict:
     cards = s.cluster.nics_per_node
     calls = sum(row["calls"] for row in traffic)
     init = communicator_init_s(s.used)
-    leaves = built(s.cluster)[0].leaf if s.nodes > 1 and not s.torus else 0
+    leaves = built(s.cluster)[0].leaf if s.wired else 0
     stops = 0.0
     less = None
     run_on = None

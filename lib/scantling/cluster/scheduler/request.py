@@ -193,7 +193,6 @@ def health_checks(s: Site) -> Rows:
         gemm=s.case.constants.gemm * s.case.chip.bf16_flops,
         host_copy=host_copy,
         ring=ring if s.per_node > 1 else None,
-        wired=s.nodes > 1 and not s.torus,
         port=port,
         card=card,
         card_rate=card["value"] / card["rated"] * port,
