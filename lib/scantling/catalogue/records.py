@@ -59,7 +59,7 @@ class Storage(Sourced):
         total,
     ):
         if self.scope == "32 nodes":
-            total = total * max(1.0, nodes / 32)
+            total *= max(1.0, nodes / 32)
         known = [x for x in (client * nodes, total) if not math.isnan(x)]
         return min(known) if known else math.nan
 

@@ -159,8 +159,8 @@ def allocations(compute_flops) -> list[dict]:
                 "law": id,
                 "params": params,
                 "tokens": tokens,
+                **said,
             }
-            | said
         )
     return rows
 

@@ -157,7 +157,8 @@ def known_domains(s: Site) -> Rows:
     chips = int(constant("cube"))
     slice_ = min(domain, used)
     leaves = used > leaf * s.per_node and switched
-    share = often | {
+    share = {
+        **often,
         "host": often["node"] + often["maintenance"] + often["storage"],
         "link": often["link"] + (0.0 if leaves else often["switch"]),
         "switch": often["switch"] if leaves else 0.0,

@@ -108,9 +108,9 @@ def said(assessment, advice: bool = True) -> dict:
     """The keys of `design --json`: `advise.design_json.as_dict` and the promise, which takes the
     register of risks; `advice=False` leaves both out."""
     out = as_dict(assessment, advice)
-    return out | {"promise": promise(assessment)} if advice and assessment.phases else out
+    return {**out, "promise": promise(assessment)} if advice and assessment.phases else out
 
 
 def goodput(assessment) -> dict:
     """The keys of `goodput --json`: `advise.recovery.goodput` and the promise."""
-    return recovery.goodput(assessment) | {"promise": promise(assessment)}
+    return {**recovery.goodput(assessment), "promise": promise(assessment)}

@@ -212,7 +212,7 @@ def needed(s: Site, *, size: float, volume: float, **values) -> tuple[Need, ...]
         batch=s.batch_tokens,
         daily_write=size / daily + size / (constant("milestone_time") * daily),
     )
-    known = [row | {"has": _ok(row["has"])} for row in table]
+    known = [{**row, "has": _ok(row["has"])} for row in table]
     return tuple(Need(**row, load=row["has"] and row["needed"] / row["has"]) for row in known)
 
 

@@ -342,7 +342,7 @@ def _domain(
         why = f"no NVLink: the cards of one node talk over {link}"
     if domain > devices:
         domain = devices
-        why = why + ", cut to the devices there are"
+        why += ", cut to the devices there are"
     return domain, why
 
 

@@ -219,7 +219,7 @@ class Design(Section):
     def _run(self) -> dict:
         """What a measurement holds for: everything that a step depends on."""
         run = {k: v for k, v in self.data().items() if k in _OF_A_STEP}
-        return run | {"job": {k: v for k, v in run["job"].items() if k != "tokens"}}
+        return {**run, "job": {k: v for k, v in run["job"].items() if k != "tokens"}}
 
     @property
     def measured_at(self) -> Design | None:

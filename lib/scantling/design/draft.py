@@ -57,14 +57,7 @@ def draft(
         try:
             gaps = _gaps(fields, brief.amounts)
             parts = _nested(fields | gaps.fields)
-            design = Design.from_data(
-                {
-                    "model": {},
-                    "cluster": {},
-                    "job": {},
-                }
-                | parts
-            )
+            design = Design.from_data({"model": {}, "cluster": {}, "job": {}, **parts})
             check(design)
             return design, [*brief.assumed, *gaps.assumed], ignored
         except DesignError as e:

@@ -327,7 +327,7 @@ def _phases(
         new = Derived(shared | spec, at)
         pins = plan | spec.get("plan", {})
         if modules := pins.get("recompute_modules"):
-            pins = {"recompute": "full" if modules == ["layers"] else "selective"} | pins
+            pins = {"recompute": "full" if modules == ["layers"] else "selective", **pins}
         usual = model.seq_len
         why = "the catalogue's context for this model"
         if not usual:
@@ -466,7 +466,7 @@ def _precision(
         why = f"{chip.name} has no bf16"
         if not chip.fp16_flops > 0:
             usual = "fp32"
-            why = why + " and no fp16"
+            why += " and no fp16"
     precision = pinned or new.take("precision", usual, why)
     if precision not in chip.precisions():
         raise DesignError(

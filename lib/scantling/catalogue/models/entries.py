@@ -43,7 +43,7 @@ class Entry(Sourced):
 def _table() -> dict[str, Entry]:
     """All catalogue rows by id and by alias."""
     rows = csv_rows(HERE / "models.csv")
-    return indexed(filled(Entry, [row | {"model": _model(row)} for row in rows]))
+    return indexed(filled(Entry, [{**row, "model": _model(row)} for row in rows]))
 
 
 def entries() -> dict[str, Entry]:

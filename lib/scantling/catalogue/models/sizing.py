@@ -264,7 +264,7 @@ class _Sizing(Derived):
         heads = self.take("heads", int(usual["heads"]), rule)
         kv = int(usual["kv_heads"])
         while heads % kv:
-            kv = kv // 2
+            kv //= 2
         self.take(
             "kv_heads",
             kv,

@@ -181,10 +181,7 @@ def grown(b: Base, k: int) -> Change:
     now = b.coarse
     id = f"devices-{k}"
     n = cluster.devices * k
-    paths = {
-        "cluster.devices": n,
-        "reliability.spares": None,
-    } | unsaid("plan", RESIZED)
+    paths = {"cluster.devices": n, "reliability.spares": None, **unsaid("plan", RESIZED)}
     if s.torus and cluster.scale_up_domain >= cluster.devices:
         paths["cluster.scale_up_domain"] = min(n, cluster.accelerator.scale_up_domain_max)
     then = b.look(paths)
@@ -200,13 +197,7 @@ def grown(b: Base, k: int) -> Change:
     advice = convergence.batch_advice(
         batch * then.phase.seq_len, then.phase.tokens or 20 * s.a.resolved.params.total
     )
-    wider = b.look(
-        paths
-        | {
-            f"{b.job}.global_batch": batch,
-            f"{b.job}.global_batch_tokens": None,
-        }
-    )
+    wider = b.look({**paths, f"{b.job}.global_batch": batch, f"{b.job}.global_batch_tokens": None})
     faster = tokens_per_s(then) / tokens_per_s(now)
     stands = then.e.goodput < STANDSTILL
     losses = growth_losses(now, then, n)
@@ -296,10 +287,11 @@ def sparser_model(m) -> dict | None:
     names = (*SHAPE, *(MOE if m.is_moe else ()), *(MLA if m.attention == "mla" else ()))
     shape = {k: getattr(m, k) for k in names}
     if m.is_moe:
-        return shape | {"experts": 2 * m.experts}
+        return {**shape, "experts": 2 * m.experts}
     if m.ffn_hidden % 2:
         return None
-    return shape | {
+    return {
+        **shape,
         "experts": 8,
         "top_k": 2,
         "expert_ffn_hidden": m.ffn_hidden // 2,
@@ -313,7 +305,7 @@ def sparser(b: Base) -> Change | None:
     shape = sparser_model(m)
     if shape is None:
         return None
-    then = b.look({"model": shape} | b.unpinned)
+    then = b.look({"model": shape, **b.unpinned})
     what = fill(
         texts("changes", "sparsity", "experts" if m.is_moe else "dense"),
         m=m,
@@ -353,8 +345,8 @@ def longer(b: Base, k: int) -> Change | None:
             f"{b.job}.seq_len": tokens,
             f"{b.job}.global_batch": batch,
             f"{b.job}.global_batch_tokens": None,
+            **unsaid("plan", (*RESIZED, "cp")),
         }
-        | unsaid("plan", (*RESIZED, "cp"))
     )
     if then is None:
         return change(
@@ -411,9 +403,9 @@ def two_sites(b: Base) -> Change | None:
     """Two datacentres instead of one."""
     if b.s.sites > 1 or b.s.nodes < 2:
         return None
-    paths = {"cluster.sites": 2} | unsaid("plan", RESIZED)
+    paths = {"cluster.sites": 2, **unsaid("plan", RESIZED)}
     then = b.look(paths)
-    every = b.look(paths | {"job.sync.kind": "synchronous"})
+    every = b.look({**paths, "job.sync.kind": "synchronous"})
     if then is None or every is None:
         return None
     return change(

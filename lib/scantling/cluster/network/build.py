@@ -332,7 +332,7 @@ def _candidates(w: Wiring):
     if n <= reach:
         yield f"non-blocking fat tree{on_rails}", w.tree(), _view()
     if w.rails > 1 and 1 < cluster.nodes <= reach:
-        yield "one network per rail, none between", w.rail_only(), _view() | {"rail_only": 1.0}
+        yield "one network per rail, none between", w.rail_only(), {**_view(), "rail_only": 1.0}
     if k < n <= 8 * reach:
         yield "cards split over two planes", w.two_planes(), _view()
     whole = w.pod_devices == cluster.devices

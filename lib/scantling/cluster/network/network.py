@@ -267,7 +267,7 @@ def tiers(
     )
 
     def tier(name: str, passed=t.hops, **own) -> Tier:
-        own = {"switching_s": passed * delay} | own
+        own = {"switching_s": passed * delay, **own}
         return replace(
             whole,
             tier=name,

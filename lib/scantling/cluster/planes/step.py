@@ -78,7 +78,7 @@ def passes(chosen) -> dict:
         "forward": forward,
         "backward": 1 - forward,
     }
-    return shares | {"dp": dp_shares(chosen)}
+    return {**shares, "dp": dp_shares(chosen)}
 
 
 def _shares(times) -> dict[str, float]:

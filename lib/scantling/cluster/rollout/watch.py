@@ -248,7 +248,7 @@ def drills(s: Site) -> Rows:
         **after,
         longer=longer,
     )
-    table = (row | {"pass_s": 1.5 * row["expected_s"]} for row in table)
+    table = ({**row, "pass_s": 1.5 * row["expected_s"]} for row in table)
     return tuple({k: row[k] for k in keys} for row in table)
 
 

@@ -89,11 +89,14 @@ def request(s: Site, choice: str) -> dict:
         s,
         **values,
     )
-    return fill(
-        words["request"],
-        s,
-        **values,
-    ) | {"fields": {name: value for part in fields for name, value in part.items()}}
+    return {
+        **fill(
+            words["request"],
+            s,
+            **values,
+        ),
+        "fields": {name: value for part in fields for name, value in part.items()},
+    }
 
 
 def _topology(s: Site) -> dict:
