@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 
 from scantling.base.show import percent, shown
 
@@ -39,7 +38,6 @@ class Comparison:
     """Rows of predicted beside published; shows itself as text and as an HTML table."""
 
     rows: tuple[Row, ...]
-    title: str = ""
 
     @property
     def worst(self) -> float:
@@ -72,7 +70,7 @@ class Comparison:
             ).rstrip()
             for line in lines
         )
-        return "\n".join([self.title, *rows] if self.title else rows)
+        return "\n".join(rows)
 
     def _repr_html_(self) -> str:
         table = show.part(
@@ -81,11 +79,10 @@ class Comparison:
             self._cells(),
             (0, 4),
         )
-        title = f"<p>{escape(self.title)}</p>" if self.title else ""
-        return show.block(title + table)
+        return show.block(table)
 
 
-def compare(*rows, title: str = "") -> Comparison:
+def compare(*rows) -> Comparison:
     """`compare(("MFU", result.mfu, 0.41, "share", "Llama 3, table 4"), …)`: predicted beside
     published."""
-    return Comparison(tuple(r if isinstance(r, Row) else Row(*r) for r in rows), title)
+    return Comparison(tuple(r if isinstance(r, Row) else Row(*r) for r in rows))

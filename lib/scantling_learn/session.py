@@ -18,6 +18,7 @@ from .answers import right_answer
 from .grade import Verdict, grade, unanswered
 from .question import OPEN, Question, Walkthrough
 from .scorecard import COSTS, Scorecard
+from .show import Html
 from .texts import fill_text
 
 MODES = ("student", "instructor", "blank")
@@ -60,41 +61,9 @@ class Card:
         )
 
 
-@dataclass(eq=False)
-class Folded:
-    """Something behind a fold: the work on a question, open for an instructor and once the answer
-    was right."""
-
-    title: str
-    html: str
-    text: str
-    opened: bool
-
-    def __repr__(self) -> str:
-        return f"{self.title}\n{self.text}" if self.opened else f"{self.title}: folded"
-
-    def _repr_html_(self) -> str:
-        fold = show.part(
-            "fold",
-            self.title,
-            self.html,
-            "scl-work",
-            self.opened,
-        )
-        return show.block(fold)
-
-
-@dataclass(eq=False)
-class Said:
+def _said(text: str) -> Html:
     """A paragraph with computed numbers."""
-
-    text: str
-
-    def __repr__(self) -> str:
-        return self.text
-
-    def _repr_html_(self) -> str:
-        return show.block(show.markdown(self.text))
+    return Html(html=show.block(show.markdown(text)), words=text)
 
 
 def _html_of(part) -> str:
@@ -187,21 +156,21 @@ class Session:
                 self.spent.setdefault(q.id, self.hints.get(q.id, 0))
         return verdict
 
-    def hint(self, ident: str) -> Said:
+    def hint(self, ident: str) -> Html:
         """The next hint of a question."""
         q = self.walkthrough.question(ident)
         n = self.hints[ident] = min(self.hints.get(ident, 0) + 1, len(q.hints))
-        return Said(f"Hint {n} of {len(q.hints)}: {fill_text(q.hints[n - 1], self.facts)}")
+        return _said(f"Hint {n} of {len(q.hints)}: {fill_text(q.hints[n - 1], self.facts)}")
 
-    def answer(self, ident: str) -> Said:
+    def answer(self, ident: str) -> Html:
         """The worked answer of a question."""
         q = self.walkthrough.question(ident)
         self.hints[ident] = len(q.hints)
-        return Said(show.answer_text(q, self.facts))
+        return _said(show.answer_text(q, self.facts))
 
-    def say(self, text: str, **more) -> Said:
+    def say(self, text: str, **more) -> Html:
         """A paragraph of markdown with {placeholders} filled from the facts."""
-        return Said(
+        return _said(
             fill_text(
                 text,
                 self.facts,
@@ -209,14 +178,10 @@ class Session:
             )
         )
 
-    def work(
-        self,
-        ident: str,
-        *parts,
-        title: str = "Work it",
-    ) -> Folded | None:
+    def work(self, ident: str, *parts) -> Html | None:
         """What belongs behind the fold of a question: texts, pictures, tables, in their order; its
-        takeaway at the end. Nothing in a blank."""
+        takeaway at the end. Open for an instructor and once the answer was right; nothing in a
+        blank."""
         if self.mode == "blank":
             return None
         q = self.walkthrough.question(ident)
@@ -234,12 +199,10 @@ class Session:
                 f'<div class="scl-take"><p><strong>Takeaway</strong></p>{show.markdown(take)}</div>'
             )
             text.append(f"Takeaway: {take}")
-        return Folded(
-            title,
-            "".join(html),
-            "\n".join(text),
-            self.mode == "instructor" or any(v.right for v in self.log.get(ident, ())),
-        )
+        opened = self.mode == "instructor" or any(v.right for v in self.log.get(ident, ()))
+        fold = show.part("fold", "Work it", "".join(html), "scl-work", opened)
+        words = "\n".join(["Work it", *text]) if opened else "Work it: folded"
+        return Html(html=show.block(fold), words=words)
 
     def scorecard(self) -> Scorecard:
         """Points by axis of the rubric, the level they amount to, and what to do again."""

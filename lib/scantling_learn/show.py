@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from markupsafe import Markup
 from scantling import assess
+from scantling.base.records import record
 
 from .answers import right_answer, shown_answer
 from .question import BAD, OPEN, Choice, Explain, Number, Plan, Question, value_of
@@ -28,6 +29,20 @@ _STATUS = {
     "wrong": ("✗", "Not yet"),
     "unreadable": ("?", "Not readable"),
 }
+
+
+@record
+class Html:
+    """HTML that a notebook shows, with plain words for programs that cannot."""
+
+    html: str
+    words: str
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+    def __repr__(self) -> str:
+        return self.words
 
 
 @cache

@@ -56,11 +56,7 @@ def begin(
 picture = pictures.draw  # one of the kit's figures (`charts.memory`) of an assessment
 
 
-def chart(
-    drawn,
-    words: str,
-    caption: str = "",
-) -> Picture:
+def chart(drawn, words: str) -> Picture:
     """Any Altair chart as a picture; `words` say what it shows to somebody who cannot see it."""
     spec = {
         "width": pictures.WIDTH - 60,
@@ -69,7 +65,7 @@ def chart(
     return Picture(
         spec,
         words,
-        caption or words,
+        words,
     )
 
 

@@ -9,11 +9,11 @@ from markupsafe import Markup
 from scantling.base.show import shown
 from scantling.evidence.published_figures import recreate as published_figures
 from scantling.verdict.limits import limits
-from scantling_learn.show import markdown
+from scantling_learn.show import Html, markdown
 from scantling_learn.texts import fill_text
 
 from .charts_published import bars, error, is_share, lines, picture, said, size
-from .report.text import Html, macros
+from .report.text import macros
 
 __all__ = [
     "bars",

@@ -126,14 +126,10 @@ def rendered(path, mode: str | None = None) -> str:
     return page(execute(path, mode))
 
 
-def render_all(
-    paths,
-    mode: str | None = None,
-    workers: int = 2,
-) -> Iterator[tuple[Path, str]]:
-    """(notebook, page) of several notebooks, in order, `workers` at a time."""
+def render_all(paths, mode: str | None = None) -> Iterator[tuple[Path, str]]:
+    """(notebook, page) of several notebooks, in order, two at a time."""
     paths = list(paths)
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         yield from zip(
             paths,
             pool.map(

@@ -12,13 +12,6 @@ def plan_rows(design, tried):
     return [(name, assess(design.change(plan=plan))) for name, plan in tried]
 
 
-# ---- money
-
-
-def usd_range(usd, mfu):
-    return usd * mfu / 0.45, usd * mfu / 0.35
-
-
 # ---- half the fleet
 
 

@@ -11,6 +11,7 @@ import scantling
 from scantling.advise.sensitivity import tornado
 from scantling.base.errors import DesignError
 from scantling.design.design import Design
+from scantling_learn.show import Html
 
 from ..words import label
 from . import charts, pictures, text
@@ -65,7 +66,7 @@ class Report:
     def impossible(self) -> bool:
         return self.data["verdict"] == "impossible"
 
-    def section(self, name: str) -> text.Html | None:
+    def section(self, name: str) -> Html | None:
         """One section as HTML; None where the design gives no reason for it. A refusal has no
         section but its own."""
         if self.impossible != (name == "refusal") and name != "header":
@@ -78,7 +79,7 @@ class Report:
             }
             view = view | moved | {"variations": self.variations}
         html = text.render(name, view)
-        return text.Html(html=html) if html else None
+        return Html(html=html, words="<part of a design report>") if html else None
 
     def picture(self, name: str, **more):
         """One figure as a static picture; None for a refusal and where there is nothing to draw."""

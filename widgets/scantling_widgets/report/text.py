@@ -12,7 +12,6 @@ from scantling import catalogue
 from scantling import cluster as site
 from scantling.advise.comparison import flat
 from scantling.base.quantities import table as quantities
-from scantling.base.records import record
 from scantling.base.show import shown
 from scantling.base.words import Words
 from scantling.verdict.verdicts import VERDICTS
@@ -45,20 +44,6 @@ def environment() -> jinja2.Environment:
     )
     env.filters.update(FILTERS)
     return env
-
-
-@record
-class Html:
-    """HTML that a notebook shows, with plain words for programs that cannot."""
-
-    html: str
-    words: str = "<part of a design report>"
-
-    def _repr_html_(self) -> str:
-        return self.html
-
-    def __repr__(self) -> str:
-        return self.words
 
 
 def macros():
