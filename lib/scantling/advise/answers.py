@@ -57,33 +57,25 @@ def _stopped_by(a) -> str:
     return a.reasons[0].text.partition(";")[0] if a.reasons else "it is no better"
 
 
+def _first(holds) -> int:
+    """The least count from 1 up for which something holds, and from there on: by doubling and
+    halving."""
+    high = 1
+    while not holds(high):
+        high *= 2
+    return bisect_left(range(high), True, lo=high // 2 + 1, key=holds)
+
+
 def _most(
     at,
     meet: bool,
     step: int,
     limit: int,
-) -> int | None:
-    """The largest multiple of step up to limit whose design is allowed, found by doubling and
-    halving; what is allowed is assumed to stop once. None where step itself is not."""
-
-    def fails(count) -> bool:
-        return not _allowed(at(count), meet)
-
-    high = step
-    while high <= limit and not fails(high):
-        high *= 2
-    if high == step:
-        return None
-    counts = range(
-        high // 2 + step,
-        min(high, limit + step),
-        step,
-    )
-    return high // 2 + step * bisect_left(
-        counts,
-        True,
-        key=fails,
-    )
+) -> int:
+    """The largest multiple of step up to limit whose design is allowed; what is allowed is assumed
+    to stop once. 0 where step itself is not."""
+    past = limit // step
+    return step * (_first(lambda n: n > past or not _allowed(at(n * step), meet)) - 1)
 
 
 def longest_sequence(design, meet: bool = True) -> dict | None:
@@ -111,7 +103,7 @@ def longest_sequence(design, meet: bool = True) -> dict | None:
         1024,
         2**24,
     )
-    if best is None:
+    if not best:
         return None
     more = best + 1024
     return _said(at(best), "seq_len", best, f"at {more:,} tokens: {_stopped_by(at(more))}")
@@ -158,21 +150,13 @@ def fewest_devices(design, meet: bool = True) -> dict | None:
     def works(units):
         return _allowed(at(units), meet)
 
-    high = 1
-    while not works(high):
-        high *= 2
-        if high * unit > LARGEST:
-            return None
-    low = high // 2 + 1
-    best = low + bisect_left(
-        range(low, high),
-        True,
-        key=works,
-    )
+    best = _first(lambda units: units * unit > LARGEST or works(units))
+    if not works(best):
+        return None
     # a round count below may divide where those between do not
     for step in (2**k for k in range(1, best.bit_length())):
         rounder = best // step * step
-        if low <= rounder < best and works(rounder):
+        if rounder < best and works(rounder):
             best = rounder
     less = best - 1
     bound = f"with {less * unit:,}: {_stopped_by(at(less))}" if less else "a single one"
@@ -266,7 +250,7 @@ def largest_model(design, meet: bool = True) -> dict | None:
         100,
         100_000_000,
     )
-    if best is None:
+    if not best:
         return None
     bound = f"at {(best + 100) / 1e3:,.4g}B: {_stopped_by(at(best + 100))}"
     return _said(

@@ -12,6 +12,7 @@ judgement.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import field, replace
 from functools import partial
 
@@ -26,9 +27,10 @@ from ..physics.step import rates, step_time
 from ..plans.words import pins_of, short
 from ..verdict.assess import assess
 from ..verdict.constraints import Z80
-from ..verdict.numbers import utilisation
+from ..verdict.numbers import MEASURED_SPEEDS, utilisation
 from .words import say
 
+FINE = 2**24  # steps from a sound size to the worst, by ratio, among which one is solved for
 ENOUGH = 0.8  # share of the gap below which a cause does not explain it alone
 MEMORY_SD = (
     0.10  # of ln(measured / predicted memory), the spread of the memory model over published peaks
@@ -48,8 +50,10 @@ class Cause:
         default_factory=dict,
         hash=False,
     )
-    divided: Lines = ()
-    multiplied: Lines = ()
+    times: dict = field(
+        default_factory=dict,
+        hash=False,
+    )
     added: Lines = ()
     worst: Known = None
     sd: float = 0.0
@@ -62,8 +66,7 @@ class Cause:
     ) -> Cases:
         """The case with the defect at a size."""
         of = getattr(case, self.part)
-        to = self.set | {name: getattr(of, name) / size for name in self.divided}
-        to |= {name: getattr(of, name) * size for name in self.multiplied}
+        to = self.set | {name: getattr(of, name) * size**by for name, by in self.times.items()}
         to |= {name: getattr(of, name) + ADDED[name](case) * (size - 1) for name in self.added}
         if self.part == "plan":
             codes = {k: RECOMPUTES.index(v) for k, v in to.items() if k == "recompute"}
@@ -123,7 +126,7 @@ def diagnose(design) -> Diagnosis:
             "no plan of this design fits: there is nothing to compare a measurement with"
         )
     said = a.resolved.measured
-    if not set(said) & {"step_s", "mfu", "tokens_per_s_per_device"}:
+    if not said.keys() & MEASURED_SPEEDS:
         raise ValueError(
             "measured.step_s, measured.mfu or measured.tokens_per_s_per_device is needed"
         )
@@ -142,17 +145,11 @@ def diagnose(design) -> Diagnosis:
     chance = 0.5 * math.erfc(abs(math.log(measured / predicted)) / spread / math.sqrt(2))
     peak = said.get("memory_gb")
     rows = [
-        _row(
-            cause,
-            sound.case,
-            measured,
-            predicted,
-            spread,
-            peak,
-        )
+        row
         for cause in (SLOWER if slower else FASTER)
+        if (row := _row(cause, sound.case, measured, predicted, spread, peak))
+        and row["weight"] > 1e-6
     ]
-    rows = [r for r in rows if r and r["weight"] > 1e-6]
     total = sum(r["weight"] for r in rows)
     rows = [r | {"weight": r["weight"] / total} for r in rows]
     rows.sort(key=lambda r: -r["weight"])
@@ -189,22 +186,15 @@ def _row(
         return _step_s(cause.change(case, size))
 
     size, penalty = 1.0, 0.0
-    if cause.worst is None:
-        seconds = at(size)
-        other_way = (seconds - predicted) * (measured - predicted) < 0
-        if other_way or abs(seconds / predicted - 1) < 0.01:
-            return None
-    else:
-        if at(cause.worst) / predicted - 1 < 0.01:
-            return None
-        lo, hi = 1.0, cause.worst
-        for _ in range(30):
-            mid = math.sqrt(lo * hi)
-            lo, hi = (mid, hi) if at(mid) < measured else (lo, mid)
-        size = math.sqrt(lo * hi)
-        seconds = at(size)
+    moved = at(cause.worst or size) / predicted - 1
+    if abs(moved) < 0.01 or moved * (measured - predicted) < 0:
+        return None
+    if cause.worst:
+        steps = range(FINE)
+        k = bisect_left(steps, measured, key=lambda k: at(cause.worst ** (k / FINE)))
+        size = cause.worst ** (k / FINE)
         penalty = (math.log(size) / cause.sd) ** 2
-    used = float(memory(cause.change(case, size)).total)
+    seconds, used = at(size), float(memory(cause.change(case, size)).total)
     penalty += (math.log(measured / seconds) / spread) ** 2
     if peak is not None:
         penalty += (math.log(peak * 1e9 / used) / MEMORY_SD) ** 2

@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from html import escape
 from operator import attrgetter
 
+import numpy as np
+
 from ..base.errors import DesignError, closest
 from ..base.quantities import table as quantities
 from ..base.records import record
 from ..base.show import shown
 from ..base.words import Filler, table
-from ..physics.constants import PRIORS, Prior
+from ..physics.constants import PRIORS
 from ..verdict.record import Assessment
 from .design_json import as_dict
 from .why import why
@@ -82,47 +84,29 @@ def explain(assessment: Assessment, key: str | None = None) -> Explanation | lis
 
 def _rests_on_the_step(key: str) -> bool:
     """Whether a step's time is among what the formula of `key` needs, at any depth."""
-    seen, open_ = set(), [key]
-    while open_:
-        name = open_.pop()
-        if name in TIMED or name.partition(".")[0] in TIMED:
-            return True
-        if name not in seen and name in quantities.table():
-            seen.add(name)
-            open_ += base_of(quantities.quantity(name)).inputs
-    return False
+    open_ = [key]
+    for name in open_:  # grows
+        if name in quantities.table():
+            inputs = base_of(quantities.quantity(name)).inputs
+            open_ += (other for other in inputs if other not in open_)
+    return any(name.partition(".")[0] in TIMED for name in open_)
 
 
 def _constants(assessment: Assessment) -> tuple:
     """(name, value, unit, source) of the constants that time the plan."""
     if not assessment.phases:
         return ()
-    held = (
+    held = vars(assessment.chosen.case.constants)
+    return tuple(
         (
             name,
-            getattr(
-                assessment.chosen.case.constants,
-                name,
-                None,
-            ),
+            float(held[name]),
+            prior.unit,
+            prior.source + ("; fitted on published runs" if prior.sd else ""),
         )
-        for name in PRIORS
+        for name, prior in PRIORS.items()
+        if held.get(name) is not None and np.size(held[name]) == 1
     )
-    return tuple(
-        (name, float(value), PRIORS[name].unit, _source(PRIORS[name]))
-        for name, value in held
-        if value is not None
-        and getattr(
-            value,
-            "size",
-            1,
-        )
-        == 1
-    )
-
-
-def _source(prior: Prior) -> str:
-    return prior.source if not prior.sd else f"{prior.source}; fitted on published runs"
 
 
 def at(given: Mapping, key: str):

@@ -18,6 +18,7 @@ from ..verdict.record import Assessment
 from ..verdict.unpublished import gone
 from .moves import (
     Change,
+    all_of,
     misses,
     move,
     plan_changes,
@@ -350,7 +351,7 @@ def _pairs(tried: Trials) -> None:
     leading = [t.change for t in best.values()][:PAIRED]
     for one, other in combinations(leading, 2):
         if not one.set.keys() & other.set.keys():
-            tried.tried(_all_of(one, other))
+            tried.tried(all_of(one, other))
     if "dp" in assessment.design.plan.given():
         return
     alone = [c for c in site_changes(assessment) if c.kind in ("chip", "precision")]
@@ -359,18 +360,8 @@ def _pairs(tried: Trials) -> None:
             devices = _whole(assessment, assessment.resolved.cluster.devices * scale)
             if devices > LARGEST or "cluster.devices" in change.set:
                 break
-            if tried.tried(_all_of(change, _devices(assessment, devices))).feasible:
+            if tried.tried(all_of(change, _devices(assessment, devices))).feasible:
                 break
-
-
-def _all_of(*changes: Change) -> Change:
-    """Several changes as one."""
-    return Change(
-        effort=sum(change.effort for change in changes),
-        text=", and ".join(change.text for change in changes),
-        set={path: value for change in changes for path, value in change.set.items()},
-        kind=next((change.kind for change in changes if change.kind), ""),
-    )
 
 
 def _devices(assessment, count: int) -> Change:
@@ -398,7 +389,7 @@ def _together(tried: Trials) -> None:
         parts = {json.dumps(part.set, sort_keys=True): part for part in parts}.values()
         paths = [path for part in parts for path in part.set]
         if paths and len(set(paths)) == len(paths):
-            t = tried.tried(_all_of(*parts))
+            t = tried.tried(all_of(*parts))
             if t.fits and _hardly_worse(missed, misses(t.after)):
                 joint.append(t)
     if not joint:
@@ -406,7 +397,7 @@ def _together(tried: Trials) -> None:
     best = min(joint, key=lambda t: (len(t.after.missed), t.change.effort))
     given = [relaxation(best.after, name) for name in misses(best.after)]
     if None not in given:
-        tried.tried(_all_of(best.change, *given))
+        tried.tried(all_of(best.change, *given))
 
 
 def _cures(tried: Trials, name: str) -> list[Change]:
@@ -455,14 +446,13 @@ def _helps(assessment, t: Tried) -> bool:
 def _nearer(assessment, t: Tried) -> bool:
     """Whether a change that does not suffice meets one constraint more, or closes a share
     WORTH_SHOWING of the gap to an MFU floor, deadline or budget."""
-    missed = misses(assessment)
-    if not assessment.fits or len(t.after.missed) < len(missed):
+    if not assessment.fits or len(t.after.missed) < len(assessment.missed):
         return True
     return any(
-        math.log(value_of(t.after, CONSTRAINTS[name]) / m.value) / math.log(m.limit / m.value)
+        math.log(value_of(t.after, CONSTRAINTS[m.field]) / m.value) / math.log(m.limit / m.value)
         >= WORTH_SHOWING
-        for name, m in missed.items()
-        if name in CONSTRAINTS and CONSTRAINTS[name].band
+        for m in assessment.missed
+        if m.banded
     )
 
 

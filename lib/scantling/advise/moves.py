@@ -75,6 +75,16 @@ def move(id: str, set: dict | None = None, more: float = 0.0, **facts) -> Change
     )
 
 
+def all_of(*changes: Change) -> Change:
+    """Several changes as one."""
+    return Change(
+        effort=sum(change.effort for change in changes),
+        text=", and ".join(change.text for change in changes),
+        set={path: value for change in changes for path, value in change.set.items()},
+        kind=next((change.kind for change in changes if change.kind), ""),
+    )
+
+
 def misses(assessment: Assessment) -> dict[str, Missed]:
     """Constraints that are missed, by field."""
     return {m.field: m for m in assessment.missed}
@@ -83,9 +93,7 @@ def misses(assessment: Assessment) -> dict[str, Missed]:
 def _speed_helps(assessment: Assessment) -> bool:
     """Whether a faster step meets, or comes nearer to, a constraint that is missed, or makes sense
     of a run."""
-    return assessment.verdict == "impractical" or any(
-        CONSTRAINTS[name].band for name in misses(assessment) if name in CONSTRAINTS
-    )
+    return assessment.verdict == "impractical" or any(m.banded for m in assessment.missed)
 
 
 def _nothing_to_gain(assessment: Assessment) -> bool:
@@ -135,24 +143,10 @@ def _little_published(assessment, pins) -> Iterator[Change]:
 
 
 def _leaner(pins) -> Iterator[Change]:
-    """Pins changed to what takes less memory."""
-    if pins.get("sharding") == "none":
-        yield move("zero1")
-    if pins.get("sharding") in ("none", "zero1", "zero2"):
-        yield move("zero3")
-    if pins.get("recompute", "full") != "full":
-        yield move("recompute")
-    if pins.get("offload") is None:
-        yield move(
-            "offload",
-            {"plan.offload": "optimizer"},
-            what="optimizer states",
-        )
-        yield move(
-            "offload",
-            {"plan.offload": "optimizer+params"},
-            what="weights, gradients and optimizer states",
-        )
+    """Pins changed to what takes less memory: rows of moves.yaml that say where from."""
+    for id, row in moves().items():
+        if any(pins.get(name) in values for name, values in row.get("pinned", {}).items()):
+            yield move(id)
     if pins.get("micro_batch", 1) > 1:
         yield move("micro-batch-1")
 
@@ -297,10 +291,8 @@ def _smaller(assessment) -> Iterator[Change]:
 
 def fabrics_by_rate() -> list:
     """One scale-out fabric of the catalogue for each rate, from slow to fast."""
-    rows = {}
-    for row in catalogue.fabrics("scale-out").values():
-        if row.device_bytes_per_s > 0:
-            rows.setdefault(row.device_bytes_per_s, row)
+    every = reversed(catalogue.fabrics("scale-out").values())
+    rows = {row.device_bytes_per_s: row for row in every if row.device_bytes_per_s > 0}
     return [rows[rate] for rate in sorted(rows)]
 
 
@@ -349,11 +341,13 @@ def recovery_changes(assessment: Assessment) -> Iterator[Change]:
 
 def _stores(cluster) -> Iterator[Change]:
     """The next faster store of its kind in the catalogue, for saves."""
-    now, nodes = catalogue.storage(cluster.storage), cluster.nodes
-    least = FASTER * now.write_bytes_per_s(nodes)
+    now = catalogue.storage(cluster.storage)
+
+    def rate(row) -> float:
+        return row.write_bytes_per_s(cluster.nodes)
+
     rows = (r for r in catalogue.storages().values() if r.kind == now.kind)
-    faster = [row for row in rows if row.write_bytes_per_s(nodes) > least]
-    for row in sorted(faster, key=lambda row: row.write_bytes_per_s(nodes))[:1]:
+    for row in sorted((r for r in rows if rate(r) > FASTER * rate(now)), key=rate)[:1]:
         yield move(
             "storage",
             {"cluster.storage": row.id},
@@ -443,10 +437,11 @@ def relaxations(assessment: Assessment) -> Iterator[Change]:
             share=tokens / now,
         )
     if len(moved) > 1:
+        every = all_of(*moved)
         yield move(
             "relax-all",
-            {path: value for change in moved for path, value in change.set.items()},
-            sum(change.effort for change in moved),
+            every.set,
+            every.effort,
             words=listed([change.text for change in moved]),
         )
 

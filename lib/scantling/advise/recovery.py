@@ -7,7 +7,7 @@ function whose docstring has formula and source.
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -176,7 +176,7 @@ def recovery(assessment) -> dict:
             step_s=assessment.step_s,
             global_batch_tokens=chosen.phase.global_batch * chosen.phase.seq_len,
             readers=plan["dp"],
-        ).as_dict()
+        )
         if tokens
         else None
     )
@@ -191,15 +191,15 @@ def recovery(assessment) -> dict:
     return clean(
         {
             "tiers": dict(
-                copies=[asdict(t) for t in near["tiers"]],
+                copies=[vars(t) for t in near["tiers"]],
                 **{k: near[k] for k in ("interval_s", "every", "goodput", "gain")},
             ),
-            "stores": [s.as_dict() for s in stores[:BEST_STORES]],
+            "stores": stores[:BEST_STORES],
             "stores_that_carry": sum(s.carries for s in stores),
             "corpus": text,
             "capacity": storage.capacity(
                 size,
-                text["bytes"] if text else 0.0,
+                text.bytes if text else 0.0,
                 recent=int(np.max(e.retention)),
             ),
             "elastic": [
@@ -218,13 +218,10 @@ def recovery(assessment) -> dict:
                 detect_s=float(e.detect_s),
                 durable_s=float(e.checkpoint_durable_s),
             ),
-            "ladder": [
-                rung.as_dict()
-                for rung in scale.measures(
-                    replicas=max(plan["dp"], 2),
-                    endurance=e,
-                )
-            ]
+            "ladder": scale.measures(
+                replicas=max(plan["dp"], 2),
+                endurance=e,
+            )
             if ranks >= LADDER_FROM
             else [],
             "sites": between_sites(assessment),

@@ -3,20 +3,15 @@ risks, roll-out, evolution."""
 
 from __future__ import annotations
 
-import click
-
 from ..base.console import console, print_json
 from ..base.errors import DesignError, closest
 from ..cluster import PARTS
 from ..cluster import blueprint as site_around
 from .blueprint_tables import show_parts
-from .common import EXIT, FILE, JSON, named, options, possible
+from .common import EXIT, command, named, possible
 
 
-@click.command()
-@FILE
-@JSON
-@options("blueprint")
+@command
 def blueprint(
     file,
     as_json,

@@ -24,13 +24,6 @@ from .bar import Bar
 from .summary import fix_line
 
 WRONG = 2
-FILE = click.argument("file")
-JSON = click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="Print as JSON.",
-)
 TYPES = {
     "count": click.IntRange(1),
     "tokens": click.IntRange(1, 10**8),
@@ -42,20 +35,14 @@ TYPES = {
 }
 
 
-def options(command: str):
-    """The options of one command, as options.yaml states them."""
-
-    def decorate(function):
-        for row in reversed(table(__file__, "options")[command]):
-            option = click.option(
-                *row["flags"],
-                type=TYPES.get(row.get("type")),
-                **{k: v for k, v in row.items() if k not in ("flags", "type")},
-            )
-            function = option(function)
-        return function
-
-    return decorate
+def command(function):
+    """The function as a command, with the arguments and options that options.yaml states."""
+    for row in reversed(table(__file__, "options").get(function.__name__, ())):
+        facts = row | {"type": TYPES.get(row.get("type"))}
+        name, *others = facts.pop("flags")
+        kind = click.option if name.startswith("-") else click.argument
+        function = kind(name, *others, **facts)(function)
+    return click.command()(function)
 
 
 def read(file: str):

@@ -26,7 +26,7 @@ from ..plans.prepare import prepare
 from ..plans.words import short
 from ..verdict.assess import assess
 from ..verdict.verdicts import VERDICTS
-from .common import EXIT, FILE, JSON, count_on_stderr, on_scheduler, options, possible, read
+from .common import EXIT, command, count_on_stderr, on_scheduler, possible, read
 from .summary import fix_line
 from .tables import TABLES, print_rows
 
@@ -69,9 +69,7 @@ def axes_of(words) -> dict:
     return axes
 
 
-@click.command()
-@FILE
-@options("candidates")
+@command
 def candidates(
     file,
     output,
@@ -140,9 +138,7 @@ def _swept(
         out.print(f"{output}: the design with that plan pinned and its measured step")
 
 
-@click.command()
-@FILE
-@JSON
+@command
 def diagnose(file, as_json):
     """The likely losses of the run that FILE's `measured` describes, most likely first, and what to
     measure next."""
@@ -157,16 +153,7 @@ def diagnose(file, as_json):
     return EXIT[a.verdict]
 
 
-@click.command()
-@FILE
-@click.argument(
-    "over",
-    nargs=-1,
-    required=True,
-    metavar="FIELD=V1,V2,…",
-)
-@options("sweep")
-@JSON
+@command
 def sweep(
     file,
     over,
@@ -231,15 +218,12 @@ NAMED = {
 BESIDE = ("value", "plan", "memory_share", "law", "source", "bound", "verdict")
 
 
-@click.command()
-@FILE
+@command
 @click.argument(
     "question",
     type=click.Choice([*QUESTIONS]),
     metavar="QUESTION",
 )
-@options("answer")
-@JSON
 def answer(
     file,
     question,
@@ -318,10 +302,7 @@ def _cheaper(design, as_json):
         out.print("none: no change tried costs less in the same time")
 
 
-@click.command()
-@FILE
-@options("scaling")
-@JSON
+@command
 def scaling(
     file,
     flops,
@@ -402,10 +383,7 @@ def _to_loss(
     )
 
 
-@click.command()
-@FILE
-@options("sensitivity")
-@JSON
+@command
 def sensitivity(
     file,
     key,
@@ -449,10 +427,7 @@ def sensitivity(
         out.print(f"· {r['what']}: {r['why']}")
 
 
-@click.command()
-@FILE
-@options("front")
-@JSON
+@command
 def front(
     file,
     counts,

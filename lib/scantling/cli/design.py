@@ -13,14 +13,12 @@ from ..base.console import console, print_json
 from ..base.files import write_text
 from ..cluster.promise import goodput as lived_through
 from ..cluster.promise import said
-from .common import EXIT, FILE, JSON, assessment_of, named, options, possible
+from .common import EXIT, assessment_of, command, named, possible
 from .summary import endurance, full, summary
 from .tables import print_table
 
 
-@click.command()
-@FILE
-@options("design")
+@command
 def design(
     file,
     as_json,
@@ -45,9 +43,7 @@ def design(
     return EXIT[a.verdict]
 
 
-@click.command()
-@FILE
-@JSON
+@command
 def goodput(file, as_json):
     """Failures, checkpoint interval, goodput and spares of the design in FILE."""
     a = possible(file, as_json)
@@ -70,14 +66,7 @@ td:first-child{{text-align:left;position:sticky;left:0;background:Canvas}}</styl
 """
 
 
-@click.command()
-@click.argument(
-    "files",
-    nargs=-1,
-    required=True,
-    metavar="FILE...",
-)
-@options("compare")
+@command
 def compare(
     files,
     as_json,

@@ -6,7 +6,6 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-import click
 from rich.text import Text
 
 from ..base.console import console, print_json
@@ -27,7 +26,7 @@ from ..design.brief.read import read_brief
 from ..design.design import json_schema
 from ..design.draft import commented, draft
 from ..plans.prepare import prepare
-from .common import FILE, JSON, options, read
+from .common import command, read
 from .listing import listing
 from .summary import assumed_rows, section
 from .tables import TABLES, bare, print_rows
@@ -39,16 +38,14 @@ COUNTED = (
 ).split()
 
 
-@click.command()
+@command
 def schema():
     """Print the JSON Schema of the design file."""
 
     print_json(json_schema())
 
 
-@click.command()
-@click.argument("kind", metavar="KIND")
-@options("catalogue")
+@command
 def catalogue(kind, as_json):
     """List what the catalogue holds of KIND: models, accelerators, fabrics, stacks, nodes, storage,
     prices."""
@@ -78,9 +75,7 @@ def _cell(column, value) -> str:
     return f"{value:,}" if counted else plain(str(value), 60)
 
 
-@click.command()
-@FILE
-@JSON
+@command
 def prices(file, as_json):
     """Prices of a device-hour by kind of rent: of the chip of the design in FILE, or of those in
     your own table FILE.csv (columns item, value; kind, date, provider, source if you like), whose
@@ -117,10 +112,7 @@ def prices(file, as_json):
         )
 
 
-@click.command()
-@click.argument("config")
-@options("params")
-@JSON
+@command
 def params(
     config,
     seq_len,
@@ -201,8 +193,7 @@ def _hybrid_counts(
     }
 
 
-@click.command()
-@options("init")
+@command
 def init(
     like,
     text,

@@ -5,19 +5,15 @@ from __future__ import annotations
 import json
 import sys
 
-import click
-
 from ..base.errors import DesignError, plain
 from ..kits import FRAMEWORKS, ON, Inexpressible, kits, write
 from ..kits.framework import offers
 from ..verdict.limits import limits
 from ..verdict.verdicts import VERDICTS
-from .common import EXIT, FILE, options, possible
+from .common import EXIT, command, possible
 
 
-@click.command()
-@FILE
-@options("launch")
+@command
 def launch(
     file,
     to,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import click
-
 from ..base.console import console, print_json
 from ..base.errors import plain
 from ..base.show import number
@@ -11,18 +9,11 @@ from ..design.design import Design
 from ..logs.beside import diagnosed
 from ..logs.learning import read_logs
 from ..logs.site import is_table, of_design, of_log, of_table, write
-from .common import options
+from .common import command
 from .tables import TABLES, print_rows
 
 
-@click.command()
-@click.argument(
-    "logs",
-    nargs=-1,
-    required=True,
-    metavar="(LOG | RUNS.csv | FOLDER)...",
-)
-@options("learn")
+@command
 def learn(
     logs,
     design,

@@ -16,12 +16,11 @@ from ..base.files import write_text
 from ..design.file import dump
 from ..evidence.measure import bench as benches
 from ..evidence.measure.curves import result, run
-from .common import options
+from .common import command
 from .tables import print_table
 
 
-@click.command()
-@options("measure")
+@command
 def measure(
     output,
     quick,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import click
-
 from ..base.console import console
 from ..base.errors import DesignError, plain
 from ..base.files import write_text
@@ -12,7 +10,7 @@ from ..base.show import percent
 from ..evidence.predict import predict_frame
 from ..evidence.runs import read_runs, template
 from ..evidence.validate.compare import validate_frame
-from .common import options
+from .common import command
 from .tables import TABLES, print_rows
 
 
@@ -27,9 +25,7 @@ def _table(path):
         ) from None
 
 
-@click.command()
-@click.argument("runs_csv", required=False)
-@options("predict")
+@command
 def predict(
     runs_csv,
     output,
@@ -61,9 +57,7 @@ def predict(
     )
 
 
-@click.command()
-@click.argument("runs_csv")
-@options("validate")
+@command
 def validate(runs_csv, as_json):
     """Predict RUNS_CSV and compare with what was measured, by source, accelerator and stack."""
 

@@ -3,8 +3,6 @@ cluster, with progress that can be stopped."""
 
 from __future__ import annotations
 
-import click
-
 from ..advise.sweeps import variant_designs, variants
 from ..base.console import console, print_json
 from ..base.errors import DesignError, plain
@@ -15,14 +13,12 @@ from ..plans.axes import SPACES, counted, described
 from ..plans.leaderboard import search as plan_table
 from ..plans.prepare import prepare
 from .bar import Bar
-from .common import EXIT, FILE, JSON, assessment_of, named, on_scheduler, options, possible, read
+from .common import EXIT, assessment_of, command, named, on_scheduler, possible, read
 from .decide import axes_of
 from .tables import print_table
 
 
-@click.command()
-@FILE
-@options("search")
+@command
 def search(
     file,
     top,
@@ -214,9 +210,7 @@ def _untried(plans) -> list[str]:
     return [f"untried: {line}" for line in dict.fromkeys(out)]
 
 
-@click.command()
-@click.argument("file", required=False)
-@JSON
+@command
 def spaces(file, as_json):
     """The axes and values that a search tries: coarse (while dragging), default, wide; with FILE,
     how many legal plans each has for it."""

@@ -11,7 +11,6 @@ import numpy as np
 
 from ..base.errors import DesignError
 from ..catalogue.models.shape import Model, parameters
-from ..design.constraints import CONSTRAINTS
 from ..design.design import Design
 from ..physics.gather import Situation, situation
 from ..physics.memory.chance import oom_probability
@@ -85,7 +84,7 @@ def assess(
             )
         searches.append((found, fits))
     out = picked(resolved, searches)
-    slow = out.fits and any(CONSTRAINTS[m.field].band for m in out.missed if m.field in CONSTRAINTS)
+    slow = out.fits and any(m.banded for m in out.missed)
     if slow and space == planning.DEFAULT:
         wider = picked(resolved, [(with_schedules(found), fits) for found, fits in searches])
         out = wider if rank(wider.verdict) < rank(out.verdict) else out

@@ -77,15 +77,11 @@ def with_step(chosen: Chosen, measured: dict) -> Chosen:
         chosen.case,
         chosen.step_s,
     )
-    if seconds is not None:
-        return replace(
-            chosen,
-            step_s=seconds,
-            step_s_low=seconds,
-            step_s_high=seconds,
-        )
-    seconds = chosen.step_s * measured.get("step_ratio", 1.0)
-    low, high = (seconds * end for end in widened(chosen, held(chosen)))
+    ends = (1.0, 1.0)
+    if seconds is None:
+        seconds = chosen.step_s * measured.get("step_ratio", 1.0)
+        ends = widened(chosen, held(chosen))
+    low, high = (seconds * end for end in ends)
     return replace(
         chosen,
         step_s=seconds,
@@ -233,6 +229,7 @@ def numbers(resolved, phases) -> dict:
     """Headline numbers by the names of `record.Numbers`, with `endurance` and `cost`."""
     chosen, params = phases[resolved.main], resolved.params
     seconds, low, high = chosen.step_s, chosen.step_s_low, chosen.step_s_high
+    slow, fast = seconds / high, seconds / low
     scale = seconds / chosen.step.total
     parts = {k: getattr(chosen.step, k) * scale for k in PARTS}
     use = utilisation(chosen, seconds)
@@ -256,13 +253,12 @@ def numbers(resolved, phases) -> dict:
         "step_s_low": low,
         "step_s_high": high,
         **use,
-        "mfu_low": mfu * seconds / high,
-        "mfu_high": min(mfu * seconds / low, max(mfu, MOST_MFU)),
+        **_mfu_band("mfu", mfu, slow, fast),
         **shown_mfu(
             chosen,
             use,
-            seconds / high,
-            seconds / low,
+            slow,
+            fast,
         ),
         "band_tier": tier_of(resolved),
         "bubble_fraction": parts["bubble"] / seconds,
@@ -274,7 +270,7 @@ def numbers(resolved, phases) -> dict:
         **{name: getattr(e, name) for name in OF_ENDURANCE},
         "cost_usd": money and money.cost_usd,
         **(ends := cost_band(money, run_days)),
-        "cost_at_risk_usd": at_risk_usd(money, ends),
+        "cost_at_risk_usd": (planned(money, ends) or {}).get("overrun_usd"),
         "energy_kwh": money and money.energy_kwh,
     }
     return {"endurance": e, "cost": money} | clean(said)
@@ -299,11 +295,15 @@ def shown_mfu(
     mfu = use["mfu_causal"] if basis == "causal" else use["mfu"]
     return {
         "mfu_shown": mfu,
-        "mfu_shown_low": mfu * slow,
-        "mfu_shown_high": min(mfu * fast, max(mfu, MOST_MFU)),
+        **_mfu_band("mfu_shown", mfu, slow, fast),
         "mfu_basis": basis,
         "mfu_denominator": f"{peak:,.0f} TFLOP/s, the dense {precision} peak of {chip.name}",
     }
+
+
+def _mfu_band(name: str, mfu: float, slow: float, fast: float) -> dict:
+    """Both ends of the band of an MFU, the upper one below the peak."""
+    return {f"{name}_low": mfu * slow, f"{name}_high": min(mfu * fast, max(mfu, MOST_MFU))}
 
 
 def tier_of(resolved) -> str:
@@ -338,7 +338,7 @@ def cost_band(
 ) -> dict:
     """80 % band of the cost: the band of days and the spread of prices (none where `priced`),
     independent, their logs added in quadrature. {cost_usd_low, cost_usd_high}"""
-    cost, days = _known(money and money.cost_usd), run_days["days"]
+    cost, days = clean(money and money.cost_usd), run_days["days"]
     if not cost or days is None:  # a device-hour that costs nothing has no spread
         return dict.fromkeys(("cost_usd_low", "cost_usd_high"), days and cost)
     out = {}
@@ -349,21 +349,10 @@ def cost_band(
     return out
 
 
-def at_risk_usd(money: Cost | None, ends: dict) -> Known:
-    """What the band of the cost adds to it on average; None without a cost."""
-    cost, low = _known(money and money.cost_usd), ends["cost_usd_low"]
-    if cost is None or low is None:
-        return None
-    return to_plan_for(
-        low,
-        cost,
-        ends["cost_usd_high"],
-    )["overrun_usd"]
-
-
-def _known(value) -> Known:
-    """The number, None where it is missing or not finite."""
-    return None if value is None or not np.isfinite(value) else float(value)
+def planned(money: Cost | None, ends: dict) -> dict | None:
+    """The cost to plan for, `ends` its band; None without a cost."""
+    known = (ends["cost_usd_low"], clean(money and money.cost_usd), ends["cost_usd_high"])
+    return None if None in known else to_plan_for(*known)
 
 
 def tables(assessment) -> dict:
@@ -377,6 +366,8 @@ def tables(assessment) -> dict:
     )
     case, step, found = chosen.case, chosen.step, chosen.found
     missed = ("field", "limit", "value", "text", "chance")
+    chip = r.cluster.accelerator
+    site = {"chip": chip.id, "family": chip.family, "stack": r.stack or ""}
     return {
         "memory_by_stage": [dict(row) for row in memory_by_stage(case)],
         "hidden_s": {k: axis.hidden_s for k, axis in step.axes.items()},
@@ -386,7 +377,7 @@ def tables(assessment) -> dict:
         "search_seconds": found.counts["seconds"],
         "endurance": e.as_dict(),
         "cost": money and money.as_dict(),
-        "nearest_runs": nearest(assessment),
+        "nearest_runs": bands.nearest_runs(case, **site),
         "missed": [{k: getattr(m, k) for k in missed} for m in assessment.missed],
         "phases": [
             {
@@ -398,42 +389,15 @@ def tables(assessment) -> dict:
             }
             for c in assessment.phases
         ],
-        "accelerator": r.cluster.accelerator.id,
+        "accelerator": chip.id,
         "devices": r.cluster.devices,
         "stack": r.stack,
-        "to_plan_for": planned(assessment),
+        "to_plan_for": planned(money, vars(assessment)),
         "layers_by_stage": [int(np.max(x)) for x in layers_per_stage(case)],
         "stages": layout.stages_of(case),
         "measured": dict(r.measured),
-        "without_single_source": lone(assessment),
+        "without_single_source": bands.without_single_source(case, **site),
         "assumed": [vars(a) for said in (r, e, money) if said for a in said.assumed],
-    }
-
-
-def planned(assessment) -> dict | None:
-    """The cost to plan for; None without a cost."""
-    ends = (assessment.cost_usd_low, assessment.cost_usd, assessment.cost_usd_high)
-    return None if None in ends else to_plan_for(*ends)
-
-
-def lone(assessment) -> dict | None:
-    """The headline without the constants that one source alone supports; None where every constant
-    has several."""
-    return bands.without_single_source(assessment.chosen.case, **_site(assessment))
-
-
-def nearest(assessment) -> list[dict]:
-    """Published runs most like this one, as plain rows."""
-    return bands.nearest_runs(assessment.chosen.case, **_site(assessment))
-
-
-def _site(assessment) -> dict:
-    resolved = assessment.resolved
-    chip = resolved.cluster.accelerator
-    return {
-        "chip": chip.id,
-        "family": chip.family,
-        "stack": resolved.stack or "",
     }
 
 

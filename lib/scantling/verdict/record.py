@@ -61,6 +61,11 @@ class Missed:
     text: str
 
     @property
+    def banded(self) -> bool:
+        """True where the band of the step decides the chance of meeting it."""
+        return self.chance is not None
+
+    @property
     def gap(self) -> float:
         """Value to limit, or limit to value, whichever is at least 1; 1 for what is no number."""
         try:
