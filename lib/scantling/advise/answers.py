@@ -322,21 +322,10 @@ def by_scaling_laws(design, compute_flops: float | None = None) -> dict:
     elif compute_flops is None:
         raise ValueError("a budget in FLOP, constraints.deadline_days or job.tokens is needed")
     said = ("law", "title", "params", "tokens", "caveat", "source")
-    rows = []
+    rows = [a | _trained(_dense(now, a["params"], a["tokens"])) for a in allocations(compute_flops)]
     if d and now.phases:
         own = dict(zip(said, (None, "this design", n, d, "", "")))
-        rows.append(own | _trained(now))
-    for a in allocations(compute_flops):
-        rows.append(
-            a
-            | _trained(
-                _dense(
-                    now,
-                    a["params"],
-                    a["tokens"],
-                )
-            )
-        )
+        rows = [own | _trained(now), *rows]
     for row in rows:
         params, tokens = row["params"], row["tokens"]
         row |= {"tokens_per_param": tokens / params, "loss": float(loss(params, tokens))}

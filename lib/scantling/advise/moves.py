@@ -416,7 +416,7 @@ def relaxation(assessment: Assessment, name: str) -> Change | None:
         id,
         {f"constraints.{name}": value},
         more,
-        words=row.relaxed.format(limit=show(row.figure, value * row.scale)),
+        words=row.relaxed.format(limit=row.shown(value)),
     )
 
 

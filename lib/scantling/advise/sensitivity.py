@@ -3,7 +3,9 @@ each; the largest swing first."""
 
 from __future__ import annotations
 
-from ..base.records import record
+from functools import reduce
+
+from ..base.records import get, record
 from ..base.words import table
 from ..verdict.assess import changed
 from .moves import scale_out_steps
@@ -48,13 +50,8 @@ def inputs(assessment) -> list[Input]:
 
 def _scaled(assessment, row: dict) -> list[tuple] | None:
     """Both sides of a number as (value, words): factors on it; None where it is not known."""
-    value, factors, unit = assessment, (row["low"], row["high"]), row["unit"]
-    for name in row["value"].split("."):
-        value = getattr(
-            value,
-            name,
-            None,
-        )
+    factors, unit = (row["low"], row["high"]), row["unit"]
+    value = reduce(get, row["value"].split("."), assessment)
     if not value:
         return None
     if "whole" in row:
@@ -106,18 +103,7 @@ def tornado(
     """
     now, rows = assessment.headline()[key], []
     for one in inputs(assessment) if over is None else over:
-        ends = {
-            "low": _value(
-                assessment.design,
-                one.low,
-                key,
-            )
-        }
-        ends["high"] = _value(
-            assessment.design,
-            one.high,
-            key,
-        )
+        ends = {end: _value(assessment.design, getattr(one, end), key) for end in ("low", "high")}
         swing = max((abs(v / now - 1) for v in ends.values() if now and v is not None), default=0)
         if swing > 1e-4:
             rows.append(

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Mapping
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 
 import click
 
@@ -43,6 +44,16 @@ def command(function):
         kind = click.option if name.startswith("-") else click.argument
         function = kind(name, *others, **facts)(function)
     return click.command()(function)
+
+
+def check_new(output: str, force: bool) -> None:
+    """Refuse, before any work is done, to replace a file unless `force`."""
+    if Path(output).exists() and not force:
+        raise DesignError(
+            plain(output, 200),
+            problem="exists already",
+            allowed="a new file name, or --force to replace it",
+        )
 
 
 def read(file: str):

@@ -42,16 +42,13 @@ def _blamed_on(field: str):
         raise DesignError(field, problem=str(e)) from None
 
 
-def _values(text: str) -> list:
-    out = []
-    for word in text.split(","):
-        try:
-            number = float(word)
-            whole = number.is_integer() and "." not in word
-            out.append(int(number) if whole else number)
-        except ValueError:
-            out.append(word)
-    return out
+def _value(word: str):
+    """A whole number, another number, or the word itself."""
+    try:
+        number = float(word)
+    except ValueError:
+        return word
+    return int(number) if number.is_integer() and "." not in word else number
 
 
 def axes_of(words) -> dict:
@@ -65,7 +62,7 @@ def axes_of(words) -> dict:
                 allowed="field=value,value,…",
                 problem="is no field with values",
             )
-        axes[field] = _values(values)
+        axes[field] = [*map(_value, values.split(","))]
     return axes
 
 
@@ -441,7 +438,7 @@ def front(
     r = prepare(design)
     node, own = max(r.cluster.devices_per_node, 1), r.cluster.devices
     around = {max(node, round(own * x / node) * node) for x in (0.5, 0.75, 1.5, 2)}
-    values = _values(counts) if counts else sorted(around | {own})
+    values = [*map(_value, counts.split(","))] if counts else sorted(around | {own})
     if all(p.tokens is None for p in r.phases):
         raise DesignError(
             "job.tokens",

@@ -26,7 +26,7 @@ from ..design.brief.read import read_brief
 from ..design.design import json_schema
 from ..design.draft import commented, draft
 from ..plans.prepare import prepare
-from .common import command, read
+from .common import check_new, command, read
 from .listing import listing
 from .summary import assumed_rows, section
 from .tables import TABLES, bare, print_rows
@@ -130,26 +130,19 @@ def params(
         "non_embedding": int(counted.non_embedding),
         "assumed": [asdict(a) for a in assumed],
     }
+    counts = _hybrid_counts(
+        model,
+        seq_len,
+        read,
+    )
     if as_json:
-        return print_json(
-            result
-            | _hybrid_counts(
-                model,
-                seq_len,
-                read,
-            )
-        )
+        return print_json(result | counts)
     out = console()
     title = (
         f"{plain(model.name, 100)}: {show('params', result['total'])} parameters, "
         f"{show('active_params', result['active'])} active, {model.layers} layers"
     )
     rows = [(key, f"{result[key]:,}") for key in COUNTED if result[key]]
-    counts = _hybrid_counts(
-        model,
-        seq_len,
-        read,
-    )
     if model.pattern:
         rows.append(("pattern", model.pattern))
     rows.append(("blocks", ", ".join(f"{n} {kind}" for kind, n in counts["blocks"].items())))
@@ -210,12 +203,8 @@ def init(
                 'in 30 days"'
             ),
         )
-    if output != "-" and not force and Path(output).exists():
-        raise DesignError(
-            plain(output, 200),
-            problem="exists already",
-            allowed="a new file name, or --force to replace it",
-        )
+    if output != "-":
+        check_new(output, force)
     brief = read_brief(text) if text is not None else None
     design, assumed, ignored = draft(
         brief,

@@ -16,7 +16,7 @@ from ..base.files import write_text
 from ..design.file import dump
 from ..evidence.measure import bench as benches
 from ..evidence.measure.curves import result, run
-from .common import command
+from .common import check_new, command
 from .tables import print_table
 
 
@@ -42,12 +42,7 @@ def measure(
             problem="needs PyTorch",
             allowed="pip install 'scantling[measure]', or a run where PyTorch is installed",
         )
-    if Path(output).exists() and not force:
-        raise DesignError(
-            plain(output, 200),
-            problem="exists already",
-            allowed="a new file name, or --force to replace it",
-        )
+    check_new(output, force)
     if not (Path(output).absolute().parent).is_dir():
         raise DesignError(
             plain(output, 200),

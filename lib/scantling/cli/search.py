@@ -153,23 +153,17 @@ def leaderboard(
     out.print(plain(name, 120), style="bold")
     if len(best):
         best = best.assign(recompute=_recompute(best))
-        fields = [
-            c
-            for c in PLAN
-            if c in best and not (c == "schedule" and set(best[c]) <= {"1f1b", "interleaved"})
-        ]  # what vpp says already
+        quiet = {"1", "none"}  # values that say nothing; of schedules, what vpp says already
+        quiet_in = {"schedule": {"1f1b", "interleaved"}}
+        fields = [c for c in PLAN if c in best and set(map(str, best[c])) - quiet_in.get(c, quiet)]
         shared = [c for c in fields if len(best) > 1 and best[c].nunique() == 1]
         columns = [
             *swept,
-            *(c for c in fields if c not in shared and set(map(str, best[c])) - {"1", "none"}),
+            *(c for c in fields if c not in shared),
             *(c for c in FIGURES if c in best),
         ]
-        said = [
-            f"{c.replace('_', '-')} {best[c].iloc[0]}"
-            for c in shared
-            if str(best[c].iloc[0]) not in ("1", "none")
-        ]
-        if said:
+        if shared:
+            said = (f"{c.replace('_', '-')} {best[c].iloc[0]}" for c in shared)
             out.print("all: " + " · ".join(said))
         rows = (
             [show(FIGURES[c], v) if c in FIGURES else str(v) for c, v in row.items()]

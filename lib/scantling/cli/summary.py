@@ -395,13 +395,7 @@ def endurance(result: dict, out: Console) -> None:
         for k in keys
         if (value := at(result, k)) is not None
     )
-    out.print(
-        figures(
-            rows,
-            "",
-            "",
-        )
-    )
+    out.print(figures(rows))
     for line in _lived(result):
         out.print(Text(plain(line, 1000)))
 
@@ -434,13 +428,7 @@ def _headline(result: dict, out: Console) -> None:
         for key in _HEADLINE
         if result[key] not in (None, same.get(key))
     )
-    out.print(
-        figures(
-            rows,
-            "",
-            "80 % band",
-        )
-    )
+    out.print(figures(rows, "80 % band"))
 
 
 def section(out: Console, title: str, rows, *columns: dict) -> None:
@@ -471,13 +459,7 @@ def _bars(
         size = min(max(value / full, 0.0), 2.0) * _WIDTH
         bar = "█" * int(size) + ("▌" if size % 1 >= 0.5 else "") or ("▏" if value > 0 else "")
         bars.append((quantity(key).label, text, Text(bar, style="cyan")))
-    out.print(
-        figures(
-            bars,
-            "",
-            "",
-        )
-    )
+    out.print(figures(bars))
 
 
 def _tried(result: dict) -> Iterator[str]:

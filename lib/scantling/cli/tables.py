@@ -26,18 +26,13 @@ def bare(rows, *columns: dict) -> Table:
     return grid
 
 
-def figures(rows, *heads: str) -> Table:
-    """A table of a label, a number and what `heads` name."""
-    number, *others = heads
+def figures(rows, last: str = "") -> Table:
+    """A table of a label, a number and what `last` names."""
     return bare(
         rows,
         {"style": "dim", "no_wrap": True},
-        {
-            "header": number,
-            "justify": "right",
-            "no_wrap": True,
-        },
-        *({"header": head} for head in others),
+        {"justify": "right", "no_wrap": True},
+        {"header": last},
     )
 
 

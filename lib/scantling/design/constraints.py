@@ -3,6 +3,7 @@ shows them."""
 
 from __future__ import annotations
 
+from ..base.quantities.table import show
 from ..base.records import record
 from ..base.words import table_rows
 from ..catalogue.load import filled
@@ -20,6 +21,10 @@ class Constraint:
     relaxed: str = ""  # the constraint moved to {limit}
     band: str = ""  # days, cost_usd or step_s: the band of the estimate that the figure moves with
     scale: float = 1.0  # units of the figure in one unit of the field
+
+    def shown(self, value) -> str:
+        """A value in the unit of the field as people read it."""
+        return show(self.figure, value * self.scale if isinstance(value, (int, float)) else value)
 
     @property
     def computed(self) -> bool:

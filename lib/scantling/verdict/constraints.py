@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from operator import attrgetter
 
-from ..base.quantities.table import show
 from ..base.records import Known
 from ..design.constraints import CONSTRAINTS, Constraint
 from ..endure.cost import PUE, power_w
@@ -75,7 +74,7 @@ def asked(assessment: Assessment) -> list[dict]:
         {
             "field": field,
             "what": row.name,
-            "limit": _shown(row, stated[field]),
+            "limit": row.shown(stated[field]),
             "value": _answer(assessment, row),
             "met": field not in failed,
         }
@@ -84,15 +83,10 @@ def asked(assessment: Assessment) -> list[dict]:
     ]
 
 
-def _shown(row: Constraint, value) -> str:
-    """A value in the unit of a constraint's field as people read it."""
-    return show(row.figure, value * row.scale if isinstance(value, (int, float)) else value)
-
-
 def _answer(assessment, row: Constraint) -> str:
     if row.field == "survive":
-        return f"copies survive a {_shown(row, assessment.endurance.copies_survive)}"
-    return _shown(row, value_of(assessment, row))
+        return f"copies survive a {row.shown(assessment.endurance.copies_survive)}"
+    return row.shown(value_of(assessment, row))
 
 
 def _missed(assessment, row: Constraint) -> Missed | None:
@@ -106,23 +100,20 @@ def _missed(assessment, row: Constraint) -> Missed | None:
         value <= limit * (1 + EDGE) if row.ceiling else value >= limit * (1 - EDGE)
     ):
         return None
-    said = {"value": value, "limit": limit}
-    text = row.missed.format(**{k: show(row.figure, v * row.scale) for k, v in said.items()})
+    chance = chance_of(
+        assessment,
+        row,
+        value,
+        limit,
+    )
+    text = row.missed.format(value=row.shown(value), limit=row.shown(limit))
     if row.field in DETAILS:
         text += DETAILS[row.field](
             assessment,
             limit,
             value,
+            say("chance", chance=max(chance, LEAST_CHANCE)),
         )
-    chance = chance_of(
-        assessment,
-        row,
-        room_of(
-            row,
-            value,
-            limit,
-        ),
-    )
     return Missed(
         row.field,
         limit,
@@ -132,26 +123,17 @@ def _missed(assessment, row: Constraint) -> Missed | None:
     )
 
 
-def room_of(
-    row: Constraint,
-    value: float,
-    limit: float,
-) -> float:
-    """Factor that is left to what a figure grows with until it meets its limit; below 1 where it
-    does not."""
-    have, uses = (limit, value) if row.ceiling else (value, limit)
-    return have / uses if uses else math.inf
-
-
 def chance_of(
     assessment,
     row: Constraint,
-    room: float,
+    value: float,
+    limit: float,
 ) -> Known:
-    """The chance within the band that a figure meets its limit; `room`: the factor that is left to
-    what it grows with."""
+    """The chance within the band that a figure meets its limit; None where no band applies."""
     if not row.band:
         return None
+    have, uses = (limit, value) if row.ceiling else (value, limit)
+    room = have / uses if uses else math.inf  # factor that is left to what the figure grows with
     low, mid, high = (getattr(assessment, row.band + end) for end in ("_low", "", "_high"))
     return chance_below(
         room * mid,
@@ -161,37 +143,16 @@ def chance_of(
     )
 
 
-def _chance_said(
-    assessment,
-    field: str,
-    room: float,
-) -> str:
-    return say(
-        "chance",
-        chance=max(
-            chance_of(
-                assessment,
-                CONSTRAINTS[field],
-                room,
-            ),
-            LEAST_CHANCE,
-        ),
-    )
-
-
 def _late(
     assessment,
     limit: float,
     value: float,
+    chance: str,
 ) -> str:
     """How late a run is, the chance that it is not, and the MFU that would be needed (of one phase
     alone)."""
     late = value / limit
-    text = say("late", late=late) + _chance_said(
-        assessment,
-        "deadline_days",
-        1 / late,
-    )
+    text = say("late", late=late) + chance
     if len(assessment.phases) > 1:
         return text
     within = assessment.mfu_causal * late < 1
@@ -202,25 +163,16 @@ def _dear(
     assessment,
     limit: float,
     value: float,
+    chance: str,
 ) -> str:
     """The chance that a budget holds, and the price of a device-hour that meets it."""
-    price, room = assessment.cost.usd_per_device_hour, limit / value
-    needed = (
-        say(
-            "price",
-            needed=price * room,
-            price=price,
-        )
-        if price
-        else ""
-    )
-    return (
-        _chance_said(
-            assessment,
-            "budget_usd",
-            room,
-        )
-        + needed
+    price = assessment.cost.usd_per_device_hour
+    if not price:
+        return chance
+    return chance + say(
+        "price",
+        needed=price * limit / value,
+        price=price,
     )
 
 
@@ -228,15 +180,11 @@ def _slow(
     assessment,
     limit: float,
     value: float,
+    chance: str,
 ) -> str:
     """The band of the MFU, where the floor lies against it, and the chance that it is met."""
     gap = limit / assessment.mfu_shown_high - 1
     side = say("slow-above" if gap > 0 else "slow-inside", gap=gap)
-    chance = _chance_said(
-        assessment,
-        "min_mfu",
-        value / limit,
-    )
     return (
         say(
             "slow",

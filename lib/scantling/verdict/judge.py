@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..base.quantities.table import show
 from ..base.records import record
 from ..base.words import table_rows
 from ..catalogue.load import filled
 from ..design.constraints import CONSTRAINTS, Constraint
 from ..design.plausible import questions
 from ..plans.fit import streamed_weights
-from .constraints import chance_of, missed, room_of, value_of
+from .constraints import chance_of, missed, value_of
 from .record import Assessment, Chosen, Reason
 from .unpublished import record_of
 from .verdicts import rank
@@ -68,13 +67,11 @@ def unchecked(assessment: Assessment) -> list[Reason]:
     for row in CONSTRAINTS.values():
         limit = getattr(stated, row.field)
         if row.computed and limit is not None and value_of(assessment, row) is None:
-            said = show(row.figure, float(limit) * row.scale)
-            missing = _missing(assessment, row)
             text = say(
                 "unchecked",
                 name=row.name,
-                limit=said,
-                missing=missing,
+                limit=row.shown(limit),
+                missing=_missing(assessment, row),
             )
             asked.append(
                 Reason(
@@ -166,20 +163,16 @@ def risks(assessment: Assessment) -> list[Reason]:
         chance = 1 - chance_of(
             assessment,
             row,
-            room_of(
-                row,
-                value,
-                float(limit),
-            ),
+            value,
+            float(limit),
         )
         if chance > SENSE["miss"].most:
-            said = {"value": value, "limit": float(limit)}
-            said = {k: show(row.figure, v * row.scale) for k, v in said.items()}
             text = say(
                 "risk",
                 name=row.name,
                 chance=chance,
-                **said,
+                value=row.shown(value),
+                limit=row.shown(limit),
             )
             out.append(
                 Reason(

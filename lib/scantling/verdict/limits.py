@@ -17,7 +17,7 @@ from ..physics.memory.peak import SAFE_SHARE, ZONES, zone
 from ..plans import space as planning
 from ..plans.evaluate import find, spread_of
 from .numbers import MEMORY_PARTS
-from .record import Assessment, Chosen
+from .record import Assessment
 from .sensible import smallest
 from .unpublished import WORTH, offloaded, unpublished
 from .words import say
@@ -31,67 +31,47 @@ def limits(assessment: Assessment) -> list[str]:
     safe plan costs, idle devices, the largest loss; the refusal's arithmetic where impossible."""
     if assessment.verdict == "impossible":
         return list(assessment.refusal)
-    chosen = assessment.chosen
-    return [
-        *(unfit(one) for one in assessment.phases if not one.fits),
-        *(m.text for m in assessment.missed),
-        *(r.text for r in assessment.reasons),
-        *smallest(assessment),
-        *idle(chosen),
-        *racks(assessment.resolved.cluster),
-        *stopped(assessment),
-        *tight(assessment),
-        *bolder(chosen),
-        *unpublished(chosen),
-        *accumulated(chosen),
-        *offloaded(assessment),
-        *replaced(assessment),
-        largest_loss(assessment),
-    ]
+    return [line for rule in RULES for line in rule(assessment)]
 
 
-def unfit(one: Chosen) -> str:
+def unfit(assessment: Assessment) -> Iterator[str]:
     """A line on a pinned plan that does not fit: its memory part by part."""
-    parts = (
-        say(
-            "piece",
-            name=k,
-            size=getattr(one.memory, k),
-        )
-        for k in MEMORY_PARTS
-    )
-    return say(
-        "unfit",
-        m=one.memory,
-        parts=" + ".join(parts),
-    )
+    for one in assessment.phases:
+        if not one.fits:
+            parts = (say("piece", name=k, size=getattr(one.memory, k)) for k in MEMORY_PARTS)
+            yield say(
+                "unfit",
+                m=one.memory,
+                parts=" + ".join(parts),
+            )
 
 
-def stopped(assessment: Assessment) -> list[str]:
+def judged(assessment: Assessment) -> Iterator[str]:
+    """Lines on constraints that are missed, and on the other reasons of the verdict."""
+    return (found.text for found in (*assessment.missed, *assessment.reasons))
+
+
+def stopped(assessment: Assessment) -> Iterator[str]:
     """A line on a run that failures keep from getting on."""
-    return [say("stopped", a=assessment)] if assessment.goodput < HALF else []
+    if assessment.goodput < HALF:
+        yield say("stopped", a=assessment)
 
 
-def replaced(assessment: Assessment) -> list[str]:
+def replaced(assessment: Assessment) -> Iterator[str]:
     """A line on measured figures, with what is computed in their place."""
     measured = assessment.resolved.measured
     if "step_ratio" in measured:
-        return [say("calibrated", ratio=measured["step_ratio"])]
-    said = ", ".join(f"{k} {v:g}" for k, v in measured.items())
-    return (
-        [
-            say(
-                "replaced",
-                said=said,
-                chosen=assessment.chosen,
-            )
-        ]
-        if said
-        else []
-    )
+        yield say("calibrated", ratio=measured["step_ratio"])
+    elif measured:
+        said = ", ".join(f"{k} {v:g}" for k, v in measured.items())
+        yield say(
+            "replaced",
+            said=said,
+            chosen=assessment.chosen,
+        )
 
 
-def largest_loss(assessment: Assessment) -> str:
+def largest_loss(assessment: Assessment) -> Iterator[str]:
     """A line on the part of the step that goes to anything but the model's own arithmetic."""
     parts, chosen = assessment.step_breakdown_s, assessment.chosen
     loss = max(parts.keys() - USEFUL, key=parts.get)
@@ -101,66 +81,56 @@ def largest_loss(assessment: Assessment) -> str:
         share=parts[loss] / assessment.step_s,
         step_s=assessment.step_s,
     )
-    if loss != "bubble" or not guessed(assessment, "global_batch"):
-        return line
-    return line + say("loss-bubble", batch=chosen.phase.global_batch)
+    if loss == "bubble" and guessed(assessment, "global_batch"):
+        line += say("loss-bubble", batch=chosen.phase.global_batch)
+    yield line
 
 
-def tight(assessment) -> list[str]:
+def tight(assessment: Assessment) -> Iterator[str]:
     """A line on a fit above SAFE_SHARE of the memory: of the fullest phase, with what its fastest
     safe plan costs."""
     fullest = max(assessment.phases, key=lambda c: c.memory.total)
-    name, phase = fullest.phase.name, ""
-    held = assessment.memory_bytes
+    name, held = fullest.phase.name, assessment.memory_bytes
     if ZONES[zone(held["total"], held["capacity"])] != "tight":
-        return []
-    if len(assessment.phases) > 1 and name:
-        phase = f" in {name}"
+        return
     line = say(
         "tight",
         a=assessment,
-        phase=phase,
+        phase=f" in {name}" if len(assessment.phases) > 1 and name else "",
         safe=SAFE_SHARE,
     )
-    if not fullest.fits:
-        return [line]
-    safe = fullest.found.best_safe()
-    if safe is None:
-        return [line + say("tight-none")]
-    return [
-        line
-        + say(
-            "tight-safe",
-            safe=SAFE_SHARE,
-            **fullest.beside(safe),
+    if fullest.fits:
+        safe = fullest.found.best_safe()
+        line += (
+            say("tight-none")
+            if safe is None
+            else say("tight-safe", safe=SAFE_SHARE, **fullest.beside(safe))
         )
-    ]
+    yield line
 
 
-def bolder(chosen) -> list[str]:
+def bolder(assessment: Assessment) -> Iterator[str]:
     """A line on the fastest plan that fits on paper, where the headroom that was kept costs WORTH
     of a step."""
+    chosen = assessment.chosen
     found, allowed = chosen.found, chosen.found.situation.resolved.max_oom_probability
     rows = np.flatnonzero(found.fits & found.practised)
     if not chosen.fits or chosen.oom_probability > allowed or not len(rows):
-        return []
+        return
     row = rows[np.argmin(found.step_s[rows])]
     gain = 1 - found.step_s[row] / chosen.step.total
-    if gain < WORTH:
-        return []
-    chance = oom_probability(
-        found.total_bytes[row],
-        found.capacity,
-        spread_of(found.situation),
-    )
-    return [
-        say(
+    if gain >= WORTH:
+        chance = oom_probability(
+            found.total_bytes[row],
+            found.capacity,
+            spread_of(found.situation),
+        )
+        yield say(
             "bolder",
             **chosen.beside(row),
             gain=gain,
             chance=chance,
         )
-    ]
 
 
 def guessed(assessment, field: str) -> bool:
@@ -168,13 +138,14 @@ def guessed(assessment, field: str) -> bool:
     return any(a.field.rpartition(".")[2] == field for a in assessment.resolved.assumed)
 
 
-def idle(chosen) -> list[str]:
+def idle(assessment: Assessment) -> Iterator[str]:
     """A line on devices that stand idle: how many the plan uses, and what using the most that any
     plan can would cost."""
+    chosen = assessment.chosen
     found, used = chosen.found, devices(chosen.case.plan)
-    have = found.situation.resolved.cluster.devices
+    have = assessment.resolved.cluster.devices
     if used >= have or not chosen.fits:
-        return []
+        return
     every = devices(found.plan)
     row = found.fastest(found.practised & (every > used))
     line = say(
@@ -184,38 +155,24 @@ def idle(chosen) -> list[str]:
         phase=chosen.phase,
     ) + rounder(chosen)
     if row is None:
-        pins = " under the pins" if found.situation.phase.pins else ""
-        return [line + say("idle-none", pins=pins)]
-    return [
-        line
-        + say(
+        yield line + say("idle-none", pins=" under the pins" if chosen.phase.pins else "")
+    else:
+        yield line + say(
             "idle-more",
             **chosen.beside(row),
             devices=every[row],
         )
-    ]
 
 
-def racks(cluster) -> list[str]:
+def racks(assessment: Assessment) -> Iterator[str]:
     """A line where the devices are no whole racks of what is bought or rented by the rack: as 64 of
     each 72, with the trays that stay spare, or the whole racks above."""
+    cluster = assessment.resolved.cluster
     rack, node, have = cluster.unit, cluster.devices_per_node, cluster.devices
     if rack <= node or have % rack == 0:
-        return []
-    used = 2 ** int(math.log2(rack))
-    if have % used == 0:
-        trays = (rack - used) // node
-        return [
-            say(
-                "racks-round",
-                racks=have // used,
-                used=used,
-                trays=trays,
-                cluster=cluster,
-            )
-        ]
-    whole = -(-have // rack)
-    return [
+        return
+    used, whole = 2 ** int(math.log2(rack)), -(-have // rack)
+    yield (
         say(
             "racks",
             cluster=cluster,
@@ -223,7 +180,15 @@ def racks(cluster) -> list[str]:
             whole=whole,
             all=whole * rack,
         )
-    ]
+        if have % used
+        else say(
+            "racks-round",
+            racks=have // used,
+            used=used,
+            trays=(rack - used) // node,
+            cluster=cluster,
+        )
+    )
 
 
 def bubbles(chosen) -> bool:
@@ -281,39 +246,48 @@ def rounder(chosen) -> str:
             if i is not None:
                 saved = 1 - other.step_s[i] / chosen.step.total * batch / near
                 options.append((saved, near, devices(other.case(i).plan)))
-    saved, near, used = max(
-        options,
-        key=lambda option: option[0],
-        default=(0.0, batch, 0.0),
-    )
-    return (
-        say(
-            "rounder",
-            saved=saved,
-            batch=near,
-            devices=used,
-        )
-        if saved > 0.02
-        else ""
+    saved, near, used = max(options, default=(0.0, batch, 0.0))
+    if saved <= 0.02:
+        return ""
+    return say(
+        "rounder",
+        saved=saved,
+        batch=near,
+        devices=used,
     )
 
 
-def accumulated(chosen) -> list[str]:
+def accumulated(assessment: Assessment) -> Iterator[str]:
     """A line on zero2 with several micro-batches a step: how its gradients are counted, and what
     reducing them each time could add."""
-    plan, m, step = chosen.plan, chosen.plan["grad_accum"], chosen.step
-    if plan["sharding"] != "zero2" or m == 1:
-        return []
-    grads, weights = chosen.case.job.grad_bytes, 2.0
-    once = (step.dp + step.axes["dp"].hidden_s) * grads / (grads + weights)
-    return [
-        say(
+    chosen = assessment.chosen
+    m, step = chosen.plan["grad_accum"], chosen.step
+    if chosen.plan["sharding"] == "zero2" and m > 1:
+        grads, weights = chosen.case.job.grad_bytes, 2.0
+        once = (step.dp + step.axes["dp"].hidden_s) * grads / (grads + weights)
+        yield say(
             "accumulated",
             m=m,
             more=once * (m - 1),
             step=step,
         )
-    ]
+
+
+RULES = (
+    unfit,
+    judged,
+    smallest,
+    idle,
+    racks,
+    stopped,
+    tight,
+    bolder,
+    unpublished,
+    accumulated,
+    offloaded,
+    replaced,
+    largest_loss,
+)
 
 
 AWAY = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ..plans.space import COARSE
 from .assess import changed
 from .record import Assessment
@@ -10,14 +12,11 @@ from .words import say
 DOUBLINGS = 14
 
 
-def smallest(assessment: Assessment) -> list[str]:
+def smallest(assessment: Assessment) -> Iterator[str]:
     """A line with the fewest devices of the same kind, today's doubled again and again, whose
     coarse search is past no limit of sense; halved where MFU alone is. Nothing where none is."""
-    past = {r.field for r in assessment.reasons if r.verdict == "impractical"}
-    if not past:
-        return []
-    cluster = assessment.resolved.cluster
-    for k in range(1, DOUBLINGS + 1):
+    past, cluster = impractical(assessment), assessment.resolved.cluster
+    for k in range(1, DOUBLINGS + 1 if past else 0):
         count = cluster.devices // 2**k if past == {"mfu"} else cluster.devices * 2**k
         if count < 1:
             break
@@ -28,14 +27,11 @@ def smallest(assessment: Assessment) -> list[str]:
             {"cluster.devices": count},
             space=COARSE,
         )
-        if after is None or not after.fits:
-            continue
-        if not any(r.verdict == "impractical" for r in after.reasons):
-            return [
-                say(
-                    "smallest",
-                    devices=count,
-                    a=after,
-                )
-            ]
-    return []
+        if after is not None and after.fits and not impractical(after):
+            yield say("smallest", devices=count, a=after)
+            break
+
+
+def impractical(assessment: Assessment) -> set[str]:
+    """Limits of sense that a design is past."""
+    return {r.field for r in assessment.reasons if r.verdict == "impractical"}

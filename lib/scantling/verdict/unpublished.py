@@ -3,6 +3,8 @@ that goes to NVMe; each widens the band."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ..catalogue.published import ROOM, best_published, beyond
 from ..catalogue.words import CP_TYPES
 from ..physics.cases import devices
@@ -46,12 +48,13 @@ def untried(chosen) -> bool:
     )
 
 
-def unpublished(chosen) -> list[str]:
+def unpublished(assessment) -> Iterator[str]:
     """Lines on plans of a kind that nobody has published: the chosen one, or one that would beat it
     on paper."""
+    chosen = assessment.chosen
     if not chosen.fits:
-        return []
-    found, plan, wider, out = chosen.found, chosen.plan, say("wider"), []
+        return
+    found, plan, wider = chosen.found, chosen.plan, say("wider")
     record, times = _of_record(chosen)
     if times > 1:
         line = say(
@@ -59,29 +62,17 @@ def unpublished(chosen) -> list[str]:
             mfu=times * record.mfu,
             record=record,
         )
-        out.append(line + wider if times > ROOM else line)
-    lines = beyond(plan, int(devices(chosen.case.plan)))
-    out += [say("beyond", line=line) + wider for line in lines]
-    if plan["tp"] > found.situation.link.domain:
-        return [
-            *out,
-            say(
-                "tp-across",
-                tp=plan["tp"],
-                domain=found.situation.link.domain,
-            ),
-        ]
-    out += exchanged(chosen)
+        yield line + wider if times > ROOM else line
+    for line in beyond(plan, int(devices(chosen.case.plan))):
+        yield say("beyond", line=line) + wider
+    domain = found.situation.link.domain
+    if plan["tp"] > domain:
+        yield say("tp-across", tp=plan["tp"], domain=domain)
+        return
+    yield from exchanged(chosen)
     better = skipped(found)
     if better is not None:
-        out.append(
-            say(
-                "skipped",
-                plan=short(found.row(better[0])),
-                gain=1 - better[1],
-            )
-        )
-    return out
+        yield say("skipped", plan=short(found.row(better[0])), gain=1 - better[1])
 
 
 def exchanges(chosen) -> dict[str, float]:
@@ -108,23 +99,20 @@ def exchanges(chosen) -> dict[str, float]:
     return out
 
 
-def exchanged(chosen) -> list[str]:
+def exchanged(chosen) -> Iterator[str]:
     """A line where another exchange of keys and values would be WORTH faster, and neither the
     design nor its stack has settled it."""
     ways = exchanges(chosen)
     if not ways or chosen.phase.pins.get("cp_type") or chosen.found.situation.stack.cp_type:
-        return []
+        return
     name = min(ways, key=ways.get)
-    if ways[name] > 1 - WORTH:
-        return []
-    return [
-        say(
+    if ways[name] <= 1 - WORTH:
+        yield say(
             "exchange",
             name=name,
             now=chosen.plan["cp_type"],
             gain=1 - ways[name],
         )
-    ]
 
 
 def to_disk(chosen) -> float:
@@ -137,20 +125,16 @@ def gone(chosen) -> str:
     return say("gone", size=chosen.memory.host) + (say("gone-disk") if to_disk(chosen) else "")
 
 
-def offloaded(assessment) -> list[str]:
+def offloaded(assessment) -> Iterator[str]:
     """A line on state that leaves the device: how much, and where it goes."""
-    out, rate = [], disk_bytes_per_s(assessment.resolved.cluster)
+    rate = disk_bytes_per_s(assessment.resolved.cluster)
     for one in assessment.phases:
         size, disk = one.memory.host, to_disk(one)
         if one.fits and size > 0:
             why = "" if one.phase.pins.get("offload") else ", because nothing fits without"
             where = "offload-disk" if disk else "offload-host"
-            out.append(
-                say(
-                    "offload",
-                    size=size,
-                    why=why,
-                )
+            yield (
+                say("offload", size=size, why=why)
                 + say(
                     where,
                     kept=size - disk,
@@ -159,7 +143,6 @@ def offloaded(assessment) -> list[str]:
                 )
                 + _kept_on_device(one)
             )
-    return out
 
 
 def _kept_on_device(one) -> str:
