@@ -126,16 +126,11 @@ def biggest_micro_batch(design, meet: bool = True) -> dict | None:
     for micro in divisors(now.chosen.phase.global_batch // now.plan["dp"]).tolist():
         a = changed(design, pins | {"plan.micro_batch": micro})
         if _allowed(a, meet):
-            best = a, micro
+            best = a, "micro_batch", micro
         elif best is not None or not _fits(a):
             bound = f"at {micro}: {_stopped_by(a)}"
             break
-    return best and _said(
-        best[0],
-        "micro_batch",
-        best[1],
-        bound,
-    )
+    return best and _said(*best, bound)
 
 
 def fewest_devices(design, meet: bool = True) -> dict | None:
@@ -199,21 +194,20 @@ def earliest_finish(
 
     if cap < unit:
         return None
-    best = whole(devices / 4)
-    count, idle = best, 0
-    while count < cap and idle < 2:
-        count = whole(2 * count)
-        idle = 0 if days(count) < days(best) else idle + 1 if math.isfinite(days(best)) else 0
-        best = min((best, count), key=days)
-    searched = count
+    best = searched = whole(devices / 4)
+    idle = 0  # doublings in a row that brought nothing
+    while searched < cap and idle < 2:
+        searched = whole(2 * searched)
+        idle = 0 if days(searched) < days(best) or math.isinf(days(best)) else idle + 1
+        best = min((best, searched), key=days)
     for k in (-3, -2, -1, 1, 2, 3):
         best = min((best, whole(best * 2 ** (k / 4))), key=days)
     best = min((best, whole(devices)), key=days)
-    if not math.isfinite(days(best)):
+    if math.isinf(days(best)):
         return None
-    more = min(whole(2 * best), cap)
-    stated = vars(now.resolved.constraints).items() if meet else ()
-    kept = [name for name, limit in stated if limit is not None and name != "deadline_days"]
+    more = whole(2 * best)
+    stated = now.resolved.constraints.given() if meet else {}
+    kept = [name for name in stated if name != "deadline_days"]
     if best == cap:
         bound = f"the {cap:,} devices that are allowed"
     elif not _allowed(at(more), meet):

@@ -51,22 +51,14 @@ def avoid(assessment: Assessment) -> list[dict]:
     found = alternatives(assessment)
     if found is None:
         return []
-    pinned = _pinned(found, assessment)
-    named = {e.what for e in pinned}
-    traps = (t for t in _traps(found, assessment) if t.what not in named)
-    entries = [
-        *pinned,
-        *(
-            _priced(
-                found,
-                assessment.chosen,
-                trap,
-            )
-            for trap in traps
-        ),
-    ]
-    entries += [question(assessment) for question in (_hourly_saves, _small_buckets, _fp16_range)]
-    kept = sorted(filter(None, entries), key=lambda e: -round(100 * abs(e.loss), 1))
+    entries = [*_pinned(found, assessment)]
+    named = {e.what for e in entries}
+    for trap in _traps(found, assessment):
+        if trap.what not in named:
+            entries += _priced(found, assessment.chosen, trap)
+    for question in (_hourly_saves, _small_buckets, _fp16_range):
+        entries += question(assessment)
+    kept = sorted(entries, key=lambda e: -round(100 * abs(e.loss), 1))
     return [
         {
             "what": e.what,
@@ -81,28 +73,25 @@ def _priced(
     found: Found,
     chosen: Chosen,
     trap: Trap,
-) -> Entry | None:
+) -> Iterator[Entry]:
     """The entry of a trap if the best plan with its trait is worth avoiding here: slower by WORTH,
     or no plan with it fits."""
     if not np.any(trap.mask):
-        return None
+        return
     row = best_where(found, trap.mask)
     if row is None:
-        return _unfit(found, trap)
+        yield _unfit(found, trap)
+        return
     loss = found.step_s[row] / chosen.step.total - 1
-    if found.row(row) == chosen.plan or loss < trap.worth:
-        return None
-    return Entry(
-        trap.what,
-        _beside(
+    if found.row(row) != chosen.plan and loss >= trap.worth:
+        yield _beside(
             "slower",
             found,
             row,
             chosen,
             trap,
-        ),
-        loss,
-    )
+            loss,
+        )
 
 
 def _beside(
@@ -111,16 +100,17 @@ def _beside(
     row: int,
     chosen: Chosen,
     trap: Trap,
-) -> str:
-    """Why a trap loses, with the plan and the step that it is compared by."""
-    then, now = found.step_s[row], chosen.step.total
-    return say(
+    loss: float,
+) -> Entry:
+    """The entry of a trap, with the plan and the step that it is compared by."""
+    why = say(
         id,
         why=trap.why,
         plan=short(found.row(row)),
-        then=then,
-        now=now,
+        then=found.step_s[row],
+        now=chosen.step.total,
     )
+    return Entry(trap.what, why, loss)
 
 
 def _unfit(found: Found, trap: Trap) -> Entry:
@@ -148,49 +138,26 @@ def _leanest(found: Found, mask) -> int:
     return int(np.flatnonzero(mask)[np.argmin(found.total_bytes[mask])])
 
 
-def _pinned(found: Found, assessment: Assessment) -> list[Entry]:
+def _pinned(found: Found, assessment: Assessment) -> Iterator[Entry]:
     """The entries of traps that the pins themselves spring: the chosen plan has the trait, and the
     best plan without it is faster by what makes the trap worth naming."""
     chosen = assessment.chosen
     if not chosen.found.situation.phase.pins:
-        return []
+        return
     alone = chosen.found.only([chosen.row])
-    sprung = [
-        t
-        for t in _traps(
-            alone,
-            assessment,
-            every=True,
-        )
-        if t.mask[0]
-    ]
-    everywhere = {
-        t.what: t.mask
-        for t in _traps(
-            found,
-            assessment,
-            every=True,
-        )
-    }
-    out = []
-    for trap in sprung:
+    everywhere = {t.what: t.mask for t in _traps(found, assessment, every=True)}
+    for trap in _traps(alone, assessment, every=True):
         row = best_where(found, ~everywhere.get(trap.what, np.zeros(len(found.fits), bool)))
         loss = 0.0 if row is None else chosen.step.total / found.step_s[row] - 1
-        if loss >= max(trap.worth, WORTH):
-            out.append(
-                Entry(
-                    trap.what,
-                    _beside(
-                        "pinned",
-                        found,
-                        row,
-                        chosen,
-                        trap,
-                    ),
-                    loss,
-                )
+        if trap.mask[0] and loss >= WORTH:
+            yield _beside(
+                "pinned",
+                found,
+                row,
+                chosen,
+                trap,
+                loss,
             )
-    return out
 
 
 def _traps(
@@ -289,12 +256,12 @@ def _starved_pipeline(found: Found) -> Iterator[Trap]:
         )
 
 
-def _small_buckets(assessment: Assessment) -> Entry | None:
+def _small_buckets(assessment: Assessment) -> Iterator[Entry]:
     """Small gradient buckets in a ring over many ranks: latency that no bandwidth hides."""
     c, p = assessment.chosen.case, assessment.chosen.case.plan
     ranks = int(p.dp * p.cp)
     if ranks < 2 or p.sharding >= ZERO3 or c.chip.is_tpu:  # XLA has no such buckets
-        return None
+        return
     grads = float(sum(device_params(c)) * c.job.grad_bytes)
     wires = Wires(
         ranks,
@@ -309,7 +276,7 @@ def _small_buckets(assessment: Assessment) -> Entry | None:
     extra = ring * (n - max(grads / LARGE_BUCKET, 1.0))
     loss = extra / assessment.chosen.step.total
     if loss < WORTH:
-        return None
+        return
     why = say(
         "buckets-why",
         grads=grads,
@@ -319,27 +286,19 @@ def _small_buckets(assessment: Assessment) -> Entry | None:
         extra=extra,
         large=LARGE_BUCKET / 1e9,
     )
-    return Entry(
-        say(
-            "buckets",
-            small=SMALL_BUCKET / 1e6,
-            ranks=ranks,
-        ),
-        why,
-        loss,
-    )
+    yield Entry(say("buckets", small=SMALL_BUCKET / 1e6, ranks=ranks), why, loss)
 
 
-def _fp16_range(assessment: Assessment) -> Entry | None:
+def _fp16_range(assessment: Assessment) -> Iterator[Entry]:
     """fp16 without loss scaling: what the mean over a micro-batch leaves of one logit's
     gradient."""
     chosen, vocab = assessment.chosen, assessment.resolved.model.vocab
     if PRECISIONS[int(chosen.case.job.precision)] != "fp16":
-        return None
+        return
     tokens = float(chosen.case.plan.micro_batch) * chosen.phase.seq_len
     size = 1.0 / (tokens * vocab)
     if size >= FP16_LEAST:
-        return None
+        return
     why = say(
         "fp16-why",
         tokens=tokens,
@@ -350,7 +309,7 @@ def _fp16_range(assessment: Assessment) -> Entry | None:
     )
     if not np.isnan(assessment.resolved.cluster.accelerator.bf16_flops):
         why += say("fp16-bf16")
-    return Entry(
+    yield Entry(
         "fp16 without loss scaling",
         why,
         1.0,
@@ -358,11 +317,11 @@ def _fp16_range(assessment: Assessment) -> Entry | None:
     )
 
 
-def _hourly_saves(assessment: Assessment) -> Entry | None:
+def _hourly_saves(assessment: Assessment) -> Iterator[Entry]:
     """Hourly saves, where goodput falls by more than a point against the chosen interval."""
     e = assessment.endurance
     if e.checkpoint_interval_s >= HOUR_S:
-        return None
+        return
     now, hour = ettr(
         e.mtbf_s,
         e.checkpoint_stall_s,
@@ -372,11 +331,11 @@ def _hourly_saves(assessment: Assessment) -> Entry | None:
         down_s=e.detect_s,
     )
     if not now > 0:  # no run gets on at any interval
-        return None
+        return
     hourly = e.goodput * hour / now
     loss = e.goodput - hourly
     if loss < WORTH_GOODPUT:
-        return None
+        return
     lost = say("hourly-half" if e.mtbf_s > HOUR_S else "hourly-none")
     why = say(
         "hourly-why",
@@ -384,7 +343,7 @@ def _hourly_saves(assessment: Assessment) -> Entry | None:
         lost=lost,
         hourly=hourly,
     )
-    return Entry(
+    yield Entry(
         "hourly checkpoints",
         why,
         loss,

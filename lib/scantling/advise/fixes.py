@@ -3,10 +3,9 @@ it is shown."""
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterable
-from itertools import combinations, product
+from collections.abc import Iterable, Iterator
+from itertools import chain, combinations, islice, product
 
 from ..base.quantities.table import show
 from ..base.records import record
@@ -82,26 +81,20 @@ class Tried:
         text = change.text
         if "job.precision" in change.set:  # a share of another peak: say it of the common one too
             peak = show("mfu", after.mfu_bf16_peak)
-            text = text.replace(
-                "(",
-                f"({peak} of the bf16 peak; ",
-                1,
-            )
+            text = text.replace("(", f"({peak} of the bf16 peak; ", 1)
         if after.plan["offload"] != "none" and "plan.offload" not in change.set:
             text += f", {gone(after.chosen)}"
-        figures = {name: getattr(after, name) for name in ("verdict", "mfu", "days", "cost_usd")}
         return {
             "change": text,
-            **figures,
+            **after.figures("verdict", "mfu", "days", "cost_usd"),
             "devices": after.resolved.cluster.devices,
         }
 
     def fix(self) -> dict:
         """The row with the fields that are set and what is still missed."""
-        still = [m.text for m in self.after.missed]
         return self.row() | {
             "set": self.change.set,
-            "missed": still,
+            "missed": [m.text for m in self.after.missed],
         }
 
 
@@ -122,11 +115,7 @@ class Trials:
             coarse = self._after({}, COARSE)
             self.before = coarse if coarse.fits == assessment.fits else assessment
 
-    def _after(
-        self,
-        set: dict,
-        space,
-    ) -> Assessment | None:
+    def _after(self, set: dict, space) -> Assessment | None:
         like = self.assessment if space is DEFAULT else self.before
         after = changed(
             self.assessment.design,
@@ -135,28 +124,25 @@ class Trials:
             like=like,
         )
         kept = {id(one.found.reason) for one in like.phases} if like else ()
-        new = (
-            [one.found for one in after.phases if id(one.found.reason) not in kept] if after else ()
-        )
-        self.spent += EACH + sum(found.legal for found in new)
+        found = [one.found for one in after.phases] if after else ()
+        self.spent += EACH + sum(f.legal for f in found if id(f.reason) not in kept)
         return after
 
     def tried(self, change: Change) -> Tried:
         """The assessment after one change."""
-        key = json.dumps(change.set, sort_keys=True)
+        key = change.key
         if key not in self.seen:
             if self.spent > WORK:
                 self.left.append(change)
-                return Tried(
-                    change=change,
-                    after=None,
-                )
+                return Tried(change=change, after=None)
             space = DEFAULT if change.gives_way else self.space
-            self.seen[key] = Tried(
-                change=change,
-                after=self._after(change.set, space),
-            )
+            self.seen[key] = Tried(change=change, after=self._after(change.set, space))
         return self.seen[key]
+
+    def all(self, changes: Iterable[Change]) -> None:
+        """Try every one of the changes."""
+        for change in changes:
+            self.tried(change)
 
     def verified(
         self,
@@ -164,20 +150,16 @@ class Trials:
         most: int | None = None,
     ) -> list[Tried]:
         """The first `most` rows that hold in the whole space too, as long as WORK lasts twice."""
-        out = []
+        return [*islice(self._holding(rows), most)]
+
+    def _holding(self, rows: Iterable[Tried]) -> Iterator[Tried]:
         for t in rows:
-            if most is not None and len(out) >= most:
-                break
-            if self.space is COARSE:
-                if self.spent > VERIFIED:
-                    break
-                whole = Tried(
-                    change=t.change,
-                    after=self._after(t.change.set, DEFAULT),
-                )
-                t = whole if whole.fits >= t.fits and whole.feasible >= t.feasible else None
-            out += [t] if t else []
-        return out
+            if self.space is not COARSE:
+                yield t
+            elif self.spent <= VERIFIED:
+                whole = Tried(change=t.change, after=self._after(t.change.set, DEFAULT))
+                if whole.fits >= t.fits and whole.feasible >= t.feasible:
+                    yield whole
 
     def __iter__(self):
         return iter(self.seen.values())
@@ -219,12 +201,8 @@ def _dearest_not_first(tried: list[Tried]) -> list[Tried]:
     costs = [t.after.cost_usd for t in tried]
     if len(tried) < 2 or None in costs or costs[0] < CLEARLY * max(costs[1:]):
         return tried
-    first, *others = tried
-    return [
-        others[0],
-        first,
-        *others[1:],
-    ]
+    first, second, *others = tried
+    return [second, first, *others]
 
 
 def singles(tried: Iterable[Tried]) -> list[dict]:
@@ -250,8 +228,7 @@ def cheaper(assessment: Assessment) -> list[dict]:
     deadline = assessment.resolved.constraints.deadline_days
     latest = assessment.days * 1.0001 if deadline is None else deadline
     tried = Trials(assessment)
-    for change in (*plan_changes(assessment), *site_changes(assessment)):
-        tried.tried(change)
+    tried.all((*plan_changes(assessment), *site_changes(assessment)))
     _fewer(tried)
     able = [t for t in tried if t.feasible and t.after.cost_usd is not None]
     able = tried.verified(sorted(able, key=lambda t: t.after.cost_usd), 2 * CHEAPEST)
@@ -268,17 +245,11 @@ def tries(assessment: Assessment) -> Trials:
     tried = Trials(assessment)
     if assessment.verdict in ("feasible", "not-checked"):
         return tried
-    alone = [
-        change
-        for changes in (plan_changes, site_changes, recovery_changes)
-        for change in changes(assessment)
-    ]
-    for change in sorted(alone, key=lambda change: change.effort):
-        tried.tried(change)
+    alone = chain(*(of(assessment) for of in (plan_changes, site_changes, recovery_changes)))
+    tried.all(sorted(alone, key=lambda change: change.effort))
     if assessment.met:  # at risk: single changes that take the risk away
         return tried
-    for change in relaxations(assessment):
-        tried.tried(change)
+    tried.all(relaxations(assessment))
     _ladder(tried)
     if not any(t.feasible and t.change.effort < LARGE and not t.change.gives_way for t in tried):
         _pairs(tried)
@@ -386,10 +357,10 @@ def _together(tried: Trials) -> None:
     cures = [found for name in missed if (found := _cures(tried, name))]
     joint = []
     for parts in product(*cures):
-        parts = {json.dumps(part.set, sort_keys=True): part for part in parts}.values()
-        paths = [path for part in parts for path in part.set]
-        if paths and len(set(paths)) == len(paths):
-            t = tried.tried(all_of(*parts))
+        parts = {part.key: part for part in parts}.values()
+        both = all_of(*parts)
+        if both.set and len(both.set) == sum(len(part.set) for part in parts):
+            t = tried.tried(both)
             if t.fits and _hardly_worse(missed, misses(t.after)):
                 joint.append(t)
     if not joint:

@@ -3,6 +3,7 @@ yet assessed. Texts and efforts stand in moves.yaml."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator
 from dataclasses import field, replace
@@ -51,6 +52,11 @@ class Change:
     text: str
     set: dict = field(hash=False)
     kind: str = ""
+
+    @property
+    def key(self) -> str:
+        """The fields and values, the same for the same change."""
+        return json.dumps(self.set, sort_keys=True)
 
     @property
     def gives_way(self) -> bool:
