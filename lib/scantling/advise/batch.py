@@ -53,15 +53,7 @@ def batch_guide(assessment) -> dict:
     tokens = phase.global_batch * phase.seq_len
     total = sum(p.tokens or 0.0 for p in r.phases)
     active = float(r.params.active)
-    said = (
-        batch_advice(
-            tokens,
-            total,
-            compute_flops=6 * active * total,
-        )
-        if total
-        else None
-    )
+    said = batch_advice(tokens, total, compute_flops=6 * active * total) if total else None
     out = {
         "sequences": int(phase.global_batch),
         "tokens": float(tokens),
@@ -82,7 +74,7 @@ def batch_guide(assessment) -> dict:
         "why": advice.why,
         "peak": list(advice.laws) if total else [],
         "if_batch": [
-            dict(zip(("times", "low", "high"), (times, *sorted((1.0, factor)))))
+            {"times": times, "low": min(1.0, factor), "high": max(1.0, factor)}
             for times, factor in factors.items()
         ],
         "source": "; ".join(LR_RULES[rule].source for rule in ("square-root", "constant")),
@@ -100,11 +92,7 @@ def _laws(found: dict[str, float]) -> list[dict]:
     """Batches by law, with what each law says of itself."""
     said = ("definition", "fitted", "source")
     return [
-        {
-            "law": k,
-            "tokens": v,
-        }
-        | {name: getattr(BATCH_LAWS[k], name) for name in said}
+        {"law": k, "tokens": v} | {name: getattr(BATCH_LAWS[k], name) for name in said}
         for k, v in found.items()
     ]
 
@@ -175,29 +163,10 @@ def _lines(
             _peak_said(rates),
         ]
     if shapes:
-        said = (
-            say(
-                "reshape",
-                more=x["step_ratio"] - 1,
-                **x,
-            )
-            for x in shapes[:3]
-        )
-        out.append(
-            say(
-                "reshapes",
-                shapes=", ".join(said),
-                best=shapes[0],
-            )
-        )
+        said = (say("reshape", more=x["step_ratio"] - 1, **x) for x in shapes[:3])
+        out += [say("reshapes", shapes=", ".join(said), best=shapes[0])]
     half, twice = rates["if_batch"]
-    out.append(
-        say(
-            "learning-rate",
-            half=half,
-            twice=twice,
-        )
-    )
+    out += [say("learning-rate", half=half, twice=twice)]
     return [*out, say("batch-assumed")] if assumed else out
 
 

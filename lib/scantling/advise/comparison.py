@@ -63,11 +63,7 @@ class Comparison:
         return [
             [
                 row.label,
-                *map(
-                    _with_band,
-                    row.cells,
-                    row.bands,
-                ),
+                *(f"{cell} ({band})" if band else cell for cell, band in zip(row.cells, row.bands)),
             ]
             for row in rows
         ]
@@ -106,22 +102,8 @@ def compare(assessments: Iterable[Assessment]) -> Comparison:
         raise DesignError(problem="one design has nothing to be compared with; name two or more")
     asked = [flat(one.design.data()) for one in from_all]
     fields = dict.fromkeys(field for one in asked for field in one if field != "name")
-    rows = [
-        _row(
-            "asked",
-            field,
-            field,
-            [one.get(field) for one in asked],
-        )
-        for field in fields
-    ]
-    results = [
-        {
-            "verdict": one.verdict,
-            **one.headline(),
-        }
-        for one in from_all
-    ]
+    rows = [_row("asked", field, field, [one.get(field) for one in asked]) for field in fields]
+    results = [{"verdict": one.verdict, **one.headline()} for one in from_all]
     return Comparison(
         names=tuple(one.resolved.name for one in from_all),
         rows=(*(row for row in rows if row.differs), *plans(results), *figures(results)),
@@ -177,24 +159,22 @@ def _row(
     values: list,
     bands: Lines = (),
 ) -> Row:
-    if key == "verdict":
-        cells = [VERDICTS[value].name for value in values]
-    elif group == "asked":
-        cells = [_asked(value) for value in values]
-    else:
-        cells = [show(key, value) for value in values]
     return Row(
         group=group,
         key=key,
         label=label,
         values=tuple(values),
-        cells=tuple(cells),
+        cells=tuple(_cell(group, key, value) for value in values),
         bands=bands or ("",) * len(values),
     )
 
 
-def _asked(value) -> str:
-    """A field of a design as text; a long number with its suffix."""
+def _cell(group: str, key: str, value) -> str:
+    """A value as text; of what was asked a long number with its suffix."""
+    if key == "verdict":
+        return VERDICTS[value].name
+    if group != "asked":
+        return show(key, value)
     if value is None:
         return "not given"
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -212,15 +192,9 @@ def flat(data: Mapping, prefix: str = "") -> dict:
     """Nested fields by dotted path."""
     out = {}
     for key, value in data.items():
-        if isinstance(value, Mapping):
-            out |= flat(value, f"{prefix}{key}.")
-        else:
-            out[prefix + str(key)] = value
+        path = f"{prefix}{key}"
+        out |= flat(value, f"{path}.") if isinstance(value, Mapping) else {path: value}
     return out
-
-
-def _with_band(cell: str, band_: str) -> str:
-    return f"{cell} ({band_})" if band_ else cell
 
 
 def _no_bar(cell: str) -> str:

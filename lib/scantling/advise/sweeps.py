@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from contextlib import suppress
 from dataclasses import field
 
 from ..base.errors import DesignError
@@ -85,17 +86,10 @@ def sweep(
     chunk : copies that one task of a cluster takes.
     """
     grid, each = list(itertools.product(*over.values())), 1 if scheduler is None else chunk
-    parts = [
-        grid[i : i + each]
-        for i in range(
-            0,
-            len(grid),
-            each,
-        )
-    ]
+    starts = range(0, len(grid), each)
     done = across(
         _cells,
-        [(design, tuple(over), part, space) for part in parts],
+        [(design, tuple(over), grid[i : i + each], space) for i in starts],
         scheduler,
         progress,
         len(grid),
@@ -136,10 +130,8 @@ def variant_designs(design, over: dict) -> list[tuple]:
     varies fastest)."""
     out = []
     for at in itertools.product(*over.values()):
-        try:
+        with suppress(DesignError):
             out.append((at, design.change(dict(zip(over, at)))))
-        except DesignError:
-            continue
     return out
 
 

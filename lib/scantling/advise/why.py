@@ -67,28 +67,9 @@ def _axis(
         text += ": not used"
     ways = exchanges(chosen) if axis == "cp" else {}
     if ways:
-        said = ", ".join(
-            say(
-                "times",
-                what=name,
-                ratio=ratio - 1,
-            )
-            for name, ratio in ways.items()
-        )
-        text += say(
-            "exchanges",
-            plan=chosen.plan,
-            ways=said,
-        )
-    sides = (
-        _neighbour(
-            found,
-            chosen,
-            axis,
-            side,
-        )
-        for side in (np.greater, np.less)
-    )
+        said = (say("times", what=name, ratio=ratio - 1) for name, ratio in ways.items())
+        text += say("exchanges", plan=chosen.plan, ways=", ".join(said))
+    sides = (_neighbour(found, chosen, axis, side) for side in (np.greater, np.less))
     return "; ".join([text, *filter(None, sides)])
 
 
@@ -138,21 +119,17 @@ def _times(
 
 def _sharding(found: Found, chosen: Chosen) -> str:
     """The sharding, and the step of the best plan with each other one."""
-    shared, costs = found.column("dp") * found.column("cp") > 1, []
-    for i, name in enumerate(SHARDINGS if chosen.fits else ()):
-        row = best_where(found, shared & (found.column("sharding") == i))
-        if name != chosen.plan["sharding"] and row is not None:
-            costs.append(
-                say(
-                    "times",
-                    what=name + (" at one micro-batch a step" if name == "zero2" else ""),
-                    ratio=_times(
-                        found,
-                        chosen,
-                        row,
-                    ),
-                )
-            )
+    shared = found.column("dp") * found.column("cp") > 1
+    costs = [
+        say(
+            "times",
+            what=name + (" at one micro-batch a step" if name == "zero2" else ""),
+            ratio=_times(found, chosen, row),
+        )
+        for i, name in enumerate(SHARDINGS if chosen.fits else ())
+        if name != chosen.plan["sharding"]
+        and (row := best_where(found, shared & (found.column("sharding") == i))) is not None
+    ]
     text = f"sharding {chosen.plan['sharding']}"
     return f"{text}: step time of the best plan with {', '.join(costs)}" if costs else text
 
@@ -175,7 +152,7 @@ def distance(assessment: Assessment) -> dict | None:
         "oom_probability": chosen.oom_probability,
         "best": short(found.row(best)),
         "best_step_s": float(found.step_s[best]),
-        "gain": float(_gain(chosen, found)),
+        "gain": -float(_times(found, chosen, best)),
         "saves": saved,
         "adds": spent,
     }
@@ -201,21 +178,13 @@ def _pins(assessment: Assessment) -> str:
     )
 
 
-def _gain(chosen: Chosen, found: Found) -> float:
-    """Share of today's step that a search's best plan saves."""
-    return -_times(
-        found,
-        chosen,
-        found.best(),
-    )
-
-
 def _alone(assessment: Assessment, pins: list[str]) -> Iterator[tuple[str, float]]:
     """(pin, gain) of letting go of each pin alone, where that gains something."""
     for pin in pins:
         with suppress(DesignError):
             found = unpinned_but(assessment, *(p for p in pins if p != pin))
-            gain = _gain(assessment.chosen, found) if len(found.order) else 0.0
+            best = found.best()
+            gain = 0.0 if best is None else -_times(found, assessment.chosen, best)
             if gain >= WORTH_SAYING:
                 yield pin, gain
 
@@ -229,7 +198,9 @@ def _moved(chosen: Chosen, other) -> tuple[str, str]:
 
     shares = [(less(*OWN), "work of the fullest stage")]
     shares += [(less(part), LOSSES.get(part, part)) for part in PARTS if part not in OWN]
-    shares.sort()
-    saved = [f"{name} {percent(x)}" for x, name in reversed(shares) if x >= WORTH_SAYING]
-    spent = [f"{name} {percent(-x)}" for x, name in shares if x <= -WORTH_SAYING]
-    return ", ".join(saved), ", ".join(spent)
+
+    def said(way: int) -> str:
+        moved = sorted(((way * x, name) for x, name in shares), reverse=True)
+        return ", ".join(f"{name} {percent(x)}" for x, name in moved if x >= WORTH_SAYING)
+
+    return said(1), said(-1)

@@ -129,6 +129,8 @@ def _decides(result: dict, width: int) -> list[Text]:
     first = Text(f"{VERDICTS[verdict].name}: ", style=_COLOURS[TONE[verdict]])
     reason = result["limits"][0] if _leading(result) else say("verdict")
     first.append(plain(reason, 600), style="default")
+    unchecked = "not-checked" if verdict == "not-checked" else "none-found"
+    without = "none-needed" if met(verdict) else unchecked
     rows = {
         "Job": _job(result),
         "Plan": short(result["plan"]),
@@ -140,7 +142,7 @@ def _decides(result: dict, width: int) -> list[Text]:
             share=memory["total"] / memory["capacity"],
         ),
         "Goodput": say("goodput", **result),
-        "Change": next(map(fix_line, result["nearest_fixes"]), None) or _without_fix(verdict),
+        "Change": next(map(fix_line, result["nearest_fixes"]), None) or say(without),
         "Step": _step(result),
     }
     fastest = result["fastest"] or {}
@@ -173,6 +175,7 @@ def _sections(
 ) -> Iterator[Text]:
     """The lines below the first ten under their headings; of each heading so many as `most` says,
     on two rows each. avoid : the form of the lines on what to avoid."""
+    active = result.get("largest_active")
     lines = {
         "Limits": result["limits"][_leading(result) :],
         "Other changes": map(fix_line, result["nearest_fixes"][1:]),
@@ -180,7 +183,7 @@ def _sections(
         "Tried": _tried(result),
         "Not tried": result["not_tried"],
         "Find out first": map(_open, result["measure_first"]),
-        "Active parameters": _active(result),
+        "Active parameters": [say("active", **active)] if active else [],
         "Avoid": (say(avoid, **a) for a in result["avoid"]),
         "Why this plan": (w["text"] for w in result["why"]),
         "Global batch": result["batch"].get("lines", ()),
@@ -239,15 +242,7 @@ def _job(result: dict) -> str:
 def _band(result: dict, key: str) -> str:
     """The band of a figure; nothing where it has none, or one without width."""
     low, high = (result.get(key + end) for end in ("_low", "_high"))
-    return (
-        ""
-        if low in (None, high)
-        else band(
-            key,
-            low,
-            high,
-        )
-    )
+    return "" if low in (None, high) else band(key, low, high)
 
 
 def _valued(result: dict, key: str) -> str:
@@ -297,11 +292,6 @@ def _mfu(result: dict) -> str:
     return said + (say("mfu-bf16", **result) if half else "")
 
 
-def _without_fix(verdict: str) -> str:
-    unchecked = "not-checked" if verdict == "not-checked" else "none-found"
-    return say("none-needed" if met(verdict) else unchecked)
-
-
 def _largest(parts: dict) -> list[tuple]:
     """Parts of a whole, the largest first."""
     return sorted(parts.items(), key=lambda kv: -kv[1])
@@ -341,23 +331,8 @@ def _assumed_in_short(result: dict, width: int) -> list[Text]:
     named = [a for a in assumed if a["field"].startswith(("job", "prices.usd_per_device"))]
     said = ", ".join(f"{a['field']} {value_text(a['value'])}" for a in named)
     said = say("assumed-named", named=said) if said else ""
-    lines = (
-        "",
-        say(
-            "assumed",
-            n=len(assumed),
-            named=said,
-        ),
-        say("more"),
-    )
-    return [
-        _clipped(
-            Text(plain(line, 1000), style="dim"),
-            width,
-            1,
-        )
-        for line in lines
-    ]
+    lines = ("", say("assumed", n=len(assumed), named=said), say("more"))
+    return [_clipped(Text(plain(line, 1000), style="dim"), width, 1) for line in lines]
 
 
 def fix_line(fix: dict) -> str:
@@ -481,11 +456,6 @@ def _tried(result: dict) -> Iterator[str]:
 def _named(change: str) -> str:
     """A change without its remarks in brackets, but for the peak that its MFU is a share of."""
     return change if "peak" in change else change.partition(" (")[0]
-
-
-def _active(result: dict) -> list[str]:
-    most = result.get("largest_active")
-    return [say("active", **most)] if most else []
 
 
 def _run(run: dict) -> str:
