@@ -63,7 +63,12 @@ def _first(holds) -> int:
     high = 1
     while not holds(high):
         high *= 2
-    return bisect_left(range(high), True, lo=high // 2 + 1, key=holds)
+    return bisect_left(
+        range(high),
+        True,
+        lo=high // 2 + 1,
+        key=holds,
+    )
 
 
 def _most(
@@ -106,7 +111,12 @@ def longest_sequence(design, meet: bool = True) -> dict | None:
     if not best:
         return None
     more = best + 1024
-    return _said(at(best), "seq_len", best, f"at {more:,} tokens: {_stopped_by(at(more))}")
+    return _said(
+        at(best),
+        "seq_len",
+        best,
+        f"at {more:,} tokens: {_stopped_by(at(more))}",
+    )
 
 
 def _pinned(now: Assessment, names) -> dict:
@@ -289,7 +299,12 @@ def within_budget_of_compute(design) -> dict:
         "law": LAW,
         "source": LAWS[LAW].source,
     }
-    return found | _said(b, "compute_flops", compute, f"the deadline of {deadline:g} days")
+    return found | _said(
+        b,
+        "compute_flops",
+        compute,
+        f"the deadline of {deadline:g} days",
+    )
 
 
 def by_scaling_laws(design, compute_flops: float | None = None) -> dict:
@@ -316,7 +331,17 @@ def by_scaling_laws(design, compute_flops: float | None = None) -> dict:
     elif compute_flops is None:
         raise ValueError("a budget in FLOP, constraints.deadline_days or job.tokens is needed")
     said = ("law", "title", "params", "tokens", "caveat", "source")
-    rows = [a | _trained(_dense(now, a["params"], a["tokens"])) for a in allocations(compute_flops)]
+    rows = [
+        a
+        | _trained(
+            _dense(
+                now,
+                a["params"],
+                a["tokens"],
+            )
+        )
+        for a in allocations(compute_flops)
+    ]
     if d and now.phases:
         own = dict(zip(said, (None, "this design", n, d, "", "")))
         rows = [own | _trained(now), *rows]

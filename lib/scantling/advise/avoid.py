@@ -55,7 +55,11 @@ def avoid(assessment: Assessment) -> list[dict]:
     named = {e.what for e in entries}
     for trap in _traps(found, assessment):
         if trap.what not in named:
-            entries += _priced(found, assessment.chosen, trap)
+            entries += _priced(
+                found,
+                assessment.chosen,
+                trap,
+            )
     for question in (_hourly_saves, _small_buckets, _fp16_range):
         entries += question(assessment)
     kept = sorted(entries, key=lambda e: -round(100 * abs(e.loss), 1))
@@ -110,7 +114,11 @@ def _beside(
         then=found.step_s[row],
         now=chosen.step.total,
     )
-    return Entry(trap.what, why, loss)
+    return Entry(
+        trap.what,
+        why,
+        loss,
+    )
 
 
 def _unfit(found: Found, trap: Trap) -> Entry:
@@ -145,8 +153,19 @@ def _pinned(found: Found, assessment: Assessment) -> Iterator[Entry]:
     if not chosen.found.situation.phase.pins:
         return
     alone = chosen.found.only([chosen.row])
-    everywhere = {t.what: t.mask for t in _traps(found, assessment, every=True)}
-    for trap in _traps(alone, assessment, every=True):
+    everywhere = {
+        t.what: t.mask
+        for t in _traps(
+            found,
+            assessment,
+            every=True,
+        )
+    }
+    for trap in _traps(
+        alone,
+        assessment,
+        every=True,
+    ):
         row = best_where(found, ~everywhere.get(trap.what, np.zeros(len(found.fits), bool)))
         loss = 0.0 if row is None else chosen.step.total / found.step_s[row] - 1
         if trap.mask[0] and loss >= WORTH:
@@ -286,7 +305,15 @@ def _small_buckets(assessment: Assessment) -> Iterator[Entry]:
         extra=extra,
         large=LARGE_BUCKET / 1e9,
     )
-    yield Entry(say("buckets", small=SMALL_BUCKET / 1e6, ranks=ranks), why, loss)
+    yield Entry(
+        say(
+            "buckets",
+            small=SMALL_BUCKET / 1e6,
+            ranks=ranks,
+        ),
+        why,
+        loss,
+    )
 
 
 def _fp16_range(assessment: Assessment) -> Iterator[Entry]:

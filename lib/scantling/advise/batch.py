@@ -53,7 +53,15 @@ def batch_guide(assessment) -> dict:
     tokens = phase.global_batch * phase.seq_len
     total = sum(p.tokens or 0.0 for p in r.phases)
     active = float(r.params.active)
-    said = batch_advice(tokens, total, compute_flops=6 * active * total) if total else None
+    said = (
+        batch_advice(
+            tokens,
+            total,
+            compute_flops=6 * active * total,
+        )
+        if total
+        else None
+    )
     out = {
         "sequences": int(phase.global_batch),
         "tokens": float(tokens),
@@ -74,7 +82,11 @@ def batch_guide(assessment) -> dict:
         "why": advice.why,
         "peak": list(advice.laws) if total else [],
         "if_batch": [
-            {"times": times, "low": min(1.0, factor), "high": max(1.0, factor)}
+            {
+                "times": times,
+                "low": min(1.0, factor),
+                "high": max(1.0, factor),
+            }
             for times, factor in factors.items()
         ],
         "source": "; ".join(LR_RULES[rule].source for rule in ("square-root", "constant")),
@@ -163,10 +175,29 @@ def _lines(
             _peak_said(rates),
         ]
     if shapes:
-        said = (say("reshape", more=x["step_ratio"] - 1, **x) for x in shapes[:3])
-        out += [say("reshapes", shapes=", ".join(said), best=shapes[0])]
+        said = (
+            say(
+                "reshape",
+                more=x["step_ratio"] - 1,
+                **x,
+            )
+            for x in shapes[:3]
+        )
+        out += [
+            say(
+                "reshapes",
+                shapes=", ".join(said),
+                best=shapes[0],
+            )
+        ]
     half, twice = rates["if_batch"]
-    out += [say("learning-rate", half=half, twice=twice)]
+    out += [
+        say(
+            "learning-rate",
+            half=half,
+            twice=twice,
+        )
+    ]
     return [*out, say("batch-assumed")] if assumed else out
 
 

@@ -102,7 +102,15 @@ def compare(assessments: Iterable[Assessment]) -> Comparison:
         raise DesignError(problem="one design has nothing to be compared with; name two or more")
     asked = [flat(one.design.data()) for one in from_all]
     fields = dict.fromkeys(field for one in asked for field in one if field != "name")
-    rows = [_row("asked", field, field, [one.get(field) for one in asked]) for field in fields]
+    rows = [
+        _row(
+            "asked",
+            field,
+            field,
+            [one.get(field) for one in asked],
+        )
+        for field in fields
+    ]
     results = [{"verdict": one.verdict, **one.headline()} for one in from_all]
     return Comparison(
         names=tuple(one.resolved.name for one in from_all),
@@ -164,7 +172,14 @@ def _row(
         key=key,
         label=label,
         values=tuple(values),
-        cells=tuple(_cell(group, key, value) for value in values),
+        cells=tuple(
+            _cell(
+                group,
+                key,
+                value,
+            )
+            for value in values
+        ),
         bands=bands or ("",) * len(values),
     )
 

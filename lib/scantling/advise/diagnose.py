@@ -147,7 +147,16 @@ def diagnose(design) -> Diagnosis:
     rows = [
         row
         for cause in (SLOWER if slower else FASTER)
-        if (row := _row(cause, sound.case, measured, predicted, spread, peak))
+        if (
+            row := _row(
+                cause,
+                sound.case,
+                measured,
+                predicted,
+                spread,
+                peak,
+            )
+        )
         and row["weight"] > 1e-6
     ]
     total = sum(r["weight"] for r in rows)
@@ -191,7 +200,11 @@ def _row(
         return None
     if cause.worst:
         steps = range(FINE)
-        k = bisect_left(steps, measured, key=lambda k: at(cause.worst ** (k / FINE)))
+        k = bisect_left(
+            steps,
+            measured,
+            key=lambda k: at(cause.worst ** (k / FINE)),
+        )
         size = cause.worst ** (k / FINE)
         penalty = (math.log(size) / cause.sd) ** 2
     seconds, used = at(size), float(memory(cause.change(case, size)).total)

@@ -81,12 +81,21 @@ class Tried:
         text = change.text
         if "job.precision" in change.set:  # a share of another peak: say it of the common one too
             peak = show("mfu", after.mfu_bf16_peak)
-            text = text.replace("(", f"({peak} of the bf16 peak; ", 1)
+            text = text.replace(
+                "(",
+                f"({peak} of the bf16 peak; ",
+                1,
+            )
         if after.plan["offload"] != "none" and "plan.offload" not in change.set:
             text += f", {gone(after.chosen)}"
         return {
             "change": text,
-            **after.figures("verdict", "mfu", "days", "cost_usd"),
+            **after.figures(
+                "verdict",
+                "mfu",
+                "days",
+                "cost_usd",
+            ),
             "devices": after.resolved.cluster.devices,
         }
 
@@ -263,12 +272,12 @@ def _whole(assessment, devices: float) -> int:
     return max(unit, round(devices / unit) * unit)
 
 
-def _try_devices(tried: Trials, count: float) -> bool:
-    """Whether about so many devices are feasible."""
+def _try_devices(tried: Trials, count: float, *also: Change) -> bool:
+    """Whether about so many devices are feasible, with these changes."""
     whole = _whole(tried.assessment, count)
     if whole == tried.assessment.resolved.cluster.devices or whole > LARGEST:
         return False
-    return tried.tried(_devices(tried.assessment, whole)).feasible
+    return tried.tried(all_of(*also, _devices(tried.assessment, whole))).feasible
 
 
 def _fewer(tried: Trials) -> None:
@@ -327,11 +336,13 @@ def _pairs(tried: Trials) -> None:
         return
     alone = [c for c in site_changes(assessment) if c.kind in ("chip", "precision")]
     for change in leading[:3] or alone[:3]:
-        for scale in (1.5, 2, 4) if assessment.fits else (2, 4, 16, 64):
-            devices = _whole(assessment, assessment.resolved.cluster.devices * scale)
-            if devices > LARGEST or "cluster.devices" in change.set:
-                break
-            if tried.tried(all_of(change, _devices(assessment, devices))).feasible:
+        scales = (1.5, 2, 4) if assessment.fits else (2, 4, 16, 64)
+        for scale in scales if "cluster.devices" not in change.set else ():
+            if _try_devices(
+                tried,
+                assessment.resolved.cluster.devices * scale,
+                change,
+            ):
                 break
 
 

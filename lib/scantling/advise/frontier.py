@@ -172,7 +172,15 @@ def read_back(path) -> dict:
         said = {name: (row.get(name) or "").strip() for name in NUMBERS}
         if said["measured_step_s"]:
             where = f"{path}, line {number}"
-            figures = {k: _positive(v, where, k) for k, v in said.items() if v}
+            figures = {
+                k: _positive(
+                    v,
+                    where,
+                    k,
+                )
+                for k, v in said.items()
+                if v
+            }
             rows.append(row | {"measured_memory_gb": None} | figures)
     if not rows:
         raise ValueError(f"{path}: no row has a measured_step_s")

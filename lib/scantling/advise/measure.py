@@ -51,8 +51,8 @@ def _known(a: Assessment, row: dict) -> dict:
             whole,
         )
     )
-    ends = dict(zip(("days_low", "days_high"), (a.days_low, a.days_high)))
-    days = {k: a.days * (v / a.days) ** float(x) for (k, v), x in zip(ends.items(), left)}
+    ends = a.figures("days_low", "days_high").items()
+    days = {k: a.days * (v / a.days) ** float(x) for (k, v), x in zip(ends, left)}
     money = cost_band(
         a.cost,
         {
@@ -63,31 +63,16 @@ def _known(a: Assessment, row: dict) -> dict:
     )
     return {
         "what": row["what"],
-        "narrows": max(
-            _taken(
-                days["days_low"],
-                days["days_high"],
-                a.days_low,
-                a.days_high,
-            ),
-            _taken(
-                *money.values(),
-                a.cost_usd_low,
-                a.cost_usd_high,
-            ),
-        ),
+        "narrows": max(_taken(a, days), _taken(a, money)),
         **days,
         **money,
     }
 
 
-def _taken(
-    low,
-    high,
-    low_now,
-    high_now,
-) -> float:
-    """Share of the width of a band that another leaves out; 0 where there is none."""
+def _taken(a: Assessment, ends: dict) -> float:
+    """Share of the width of a band of the assessment that another leaves out; 0 where there is
+    none."""
+    (low, high), (low_now, high_now) = ends.values(), a.figures(*ends).values()
     if None in (low, high, low_now, high_now) or not high_now > low_now:
         return 0.0
     return 1 - math.log(high / low) / math.log(high_now / low_now)

@@ -288,7 +288,11 @@ def _smaller(assessment) -> Iterator[Change]:
     r, phase = assessment.resolved, assessment.resolved.main_phase
     half = phase.seq_len // 2
     if phase.seq_len >= SHORT:
-        yield move("sequence", {f"{r.job_path}.seq_len": half}, seq_len=half)
+        yield move(
+            "sequence",
+            {f"{r.job_path}.seq_len": half},
+            seq_len=half,
+        )
     if phase.optimizer == "adamw":
         yield move("optimizer")
     if r.cluster.host_memory_bytes < HOST_ENOUGH:

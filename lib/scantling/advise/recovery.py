@@ -72,16 +72,8 @@ def spares_table(assessment) -> list[dict]:
     without tokens and without a price."""
     e = assessment.endurance
     top = max(int(e.spares), int(e.spares_recommended)) + 4
-    counts = sorted(
-        {
-            *range(min(top, MOST_ROWS)),
-            int(e.spares),
-            int(e.spares_recommended),
-            top,
-        }
-    )
     rows = []
-    for n in counts:
+    for n in sorted({*range(min(top, MOST_ROWS)), int(e.spares), int(e.spares_recommended), top}):
         good = float(reliability.lived(replace(e.life, spares=n))[0])
         took = days(assessment.phases, max(good, 1e-12)) if assessment.phases else None
         money = cost(

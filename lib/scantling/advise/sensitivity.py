@@ -51,7 +51,11 @@ def inputs(assessment) -> list[Input]:
 def _scaled(assessment, row: dict) -> list[tuple] | None:
     """Both sides of a number as (value, words): factors on it; None where it is not known."""
     factors, unit = (row["low"], row["high"]), row["unit"]
-    value = reduce(get, row["value"].split("."), assessment)
+    value = reduce(
+        get,
+        row["value"].split("."),
+        assessment,
+    )
     if not value:
         return None
     if "whole" in row:
@@ -103,7 +107,14 @@ def tornado(
     """
     now, rows = assessment.headline()[key], []
     for one in inputs(assessment) if over is None else over:
-        ends = {end: _value(assessment.design, getattr(one, end), key) for end in ("low", "high")}
+        ends = {
+            end: _value(
+                assessment.design,
+                getattr(one, end),
+                key,
+            )
+            for end in ("low", "high")
+        }
         swing = max((abs(v / now - 1) for v in ends.values() if now and v is not None), default=0)
         if swing > 1e-4:
             rows.append(

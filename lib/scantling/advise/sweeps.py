@@ -86,7 +86,11 @@ def sweep(
     chunk : copies that one task of a cluster takes.
     """
     grid, each = list(itertools.product(*over.values())), 1 if scheduler is None else chunk
-    starts = range(0, len(grid), each)
+    starts = range(
+        0,
+        len(grid),
+        each,
+    )
     done = across(
         _cells,
         [(design, tuple(over), grid[i : i + each], space) for i in starts],

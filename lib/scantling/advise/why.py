@@ -67,9 +67,28 @@ def _axis(
         text += ": not used"
     ways = exchanges(chosen) if axis == "cp" else {}
     if ways:
-        said = (say("times", what=name, ratio=ratio - 1) for name, ratio in ways.items())
-        text += say("exchanges", plan=chosen.plan, ways=", ".join(said))
-    sides = (_neighbour(found, chosen, axis, side) for side in (np.greater, np.less))
+        said = (
+            say(
+                "times",
+                what=name,
+                ratio=ratio - 1,
+            )
+            for name, ratio in ways.items()
+        )
+        text += say(
+            "exchanges",
+            plan=chosen.plan,
+            ways=", ".join(said),
+        )
+    sides = (
+        _neighbour(
+            found,
+            chosen,
+            axis,
+            side,
+        )
+        for side in (np.greater, np.less)
+    )
     return "; ".join([text, *filter(None, sides)])
 
 
@@ -124,7 +143,11 @@ def _sharding(found: Found, chosen: Chosen) -> str:
         say(
             "times",
             what=name + (" at one micro-batch a step" if name == "zero2" else ""),
-            ratio=_times(found, chosen, row),
+            ratio=_times(
+                found,
+                chosen,
+                row,
+            ),
         )
         for i, name in enumerate(SHARDINGS if chosen.fits else ())
         if name != chosen.plan["sharding"]
@@ -152,7 +175,13 @@ def distance(assessment: Assessment) -> dict | None:
         "oom_probability": chosen.oom_probability,
         "best": short(found.row(best)),
         "best_step_s": float(found.step_s[best]),
-        "gain": -float(_times(found, chosen, best)),
+        "gain": -float(
+            _times(
+                found,
+                chosen,
+                best,
+            )
+        ),
         "saves": saved,
         "adds": spent,
     }
@@ -184,7 +213,15 @@ def _alone(assessment: Assessment, pins: list[str]) -> Iterator[tuple[str, float
         with suppress(DesignError):
             found = unpinned_but(assessment, *(p for p in pins if p != pin))
             best = found.best()
-            gain = 0.0 if best is None else -_times(found, assessment.chosen, best)
+            gain = (
+                0.0
+                if best is None
+                else -_times(
+                    found,
+                    assessment.chosen,
+                    best,
+                )
+            )
             if gain >= WORTH_SAYING:
                 yield pin, gain
 

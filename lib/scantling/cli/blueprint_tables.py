@@ -3,6 +3,7 @@ from the names of the keys."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from numbers import Number
 
 from rich.console import Console
@@ -38,77 +39,52 @@ def show_parts(
         layout = LAYOUT["parts"].get(part)
         if data is None:
             out.print(Text("none: the design is impossible"))
-        elif layout and not (full and layout.get("brief")):
-            _laid_out(
-                layout,
-                data,
-                out,
-            )
-        else:
-            _any(data, out)
+            continue
+        laid_out = layout and not (full and layout.get("brief"))
+        for piece in _laid_out(layout, data) if laid_out else _any(data):
+            out.print(piece)
 
 
-def _laid_out(
-    part: dict,
-    data: dict,
-    out: Console,
-) -> None:
+def _laid_out(part: dict, data: dict) -> Iterator:
     for path in part.get("lines", ()):
-        _lines(at(data, path) or (), out)
+        yield from _lines(at(data, path) or ())
     for words, key in part.get("said", {}).items():
         said = data[key] if isinstance(data[key], str) else "; ".join(data[key])
-        _lines([words + said] if said else (), out)
+        yield from _lines([words + said] if said else ())
     for of in part["tables"]:
-        _table(
+        yield from _table(
             of["title"],
             at(data, of["rows"]) or [],
             of["columns"],
-            out,
         )
     for book in data.get(part.get("playbooks"), ()):
         each = cell("seconds", book["seconds"]), cell("usd", book["usd"])
-        out.print(Text(f"\n{book['id']}: {each[0]}, {each[1]} each", style="bold"))
+        yield Text(f"\n{book['id']}: {each[0]}, {each[1]} each", style="bold")
         steps = (f"{i}. {step}" for i, step in enumerate(book["steps"], 1))
-        _lines(
-            (*book["signals"], *steps),
-            out,
-            "  ",
-        )
+        yield from _lines((*book["signals"], *steps), "  ")
     for title, paths in part.get("pairs", {}).items():
-        _pairs(
-            title,
-            {k: v for path in paths for k, v in at(data, path).items()},
-            out,
-        )
+        yield from _pairs(title, {k: v for path in paths for k, v in at(data, path).items()})
 
 
-def _lines(
-    lines,
-    out: Console,
-    mark: str = "· ",
-) -> None:
-    for line in lines:
-        out.print(Text(f"{mark}{plain(str(line), 600)}"))
+def _lines(lines, mark: str = "· ") -> Iterator[Text]:
+    return (Text(f"{mark}{plain(str(line), 600)}") for line in lines)
 
 
 def _titled(
     title: str,
     rows,
-    out: Console,
     *columns: dict,
-) -> None:
+) -> Iterator:
     grid = bare(rows, *columns)
     grid.title, grid.title_justify, grid.title_style = title, "left", "bold"
-    out.print()
-    out.print(grid)
+    yield from ("", grid)
 
 
 def _table(
     title: str,
     rows,
     columns: dict,
-    out: Console,
-) -> None:
+) -> Iterator:
     if not rows:
         return
     heads = (
@@ -130,25 +106,20 @@ def _table(
         ]
         for row in rows[:ROWS]
     )
-    _titled(
+    yield from _titled(
         title,
         shown_rows,
-        out,
         *heads,
     )
     if len(rows) > ROWS:
-        out.print(Text(f"and {len(rows) - ROWS} more: --json has them", style="dim"))
+        yield Text(f"and {len(rows) - ROWS} more: --json has them", style="dim")
 
 
 def _is_number(value) -> bool:
     return isinstance(value, Number | None) and not isinstance(value, bool)
 
 
-def _pairs(
-    title: str,
-    data: dict,
-    out: Console,
-) -> None:
+def _pairs(title: str, data: dict) -> Iterator:
     rows = []
     for key, value in data.items():
         first, name = _first(value), key.replace("_", " ")
@@ -157,16 +128,15 @@ def _pairs(
             rows += zip(names, (plain(line, 300) for line in value))
         elif value not in (None, "") and not isinstance(first, dict):
             rows.append((name, cell(key, value)))
-    _titled(
+    return _titled(
         title,
         rows,
-        out,
         {},
         {"overflow": "fold"},
     )
 
 
-def _any(data: dict, out: Console) -> None:
+def _any(data: dict) -> Iterator:
     """A part with no tables of its own: lists of mappings as tables, lists of texts as lines, the
     rest as pairs."""
     pairs = {}
@@ -174,28 +144,19 @@ def _any(data: dict, out: Console) -> None:
         first, name = _first(value), key.replace("_", " ")
         if isinstance(first, dict):
             columns = {k: k.replace("_", " ") for k in [*_flat(first)][:COLUMNS]}
-            _table(
+            yield from _table(
                 name,
                 value,
                 columns,
-                out,
             )
         elif isinstance(first, str):
-            _lines(value, out)
+            yield from _lines(value)
         elif not isinstance(value, dict):
             pairs[key] = value
         elif flat := _flat(value):
-            _pairs(
-                name,
-                flat,
-                out,
-            )
+            yield from _pairs(name, flat)
     if pairs:
-        _pairs(
-            "",
-            pairs,
-            out,
-        )
+        yield from _pairs("", pairs)
 
 
 def _first(value):

@@ -42,7 +42,11 @@ def command(function):
         facts = row | {"type": TYPES.get(row.get("type"))}
         name, *others = facts.pop("flags")
         kind = click.option if name.startswith("-") else click.argument
-        function = kind(name, *others, **facts)(function)
+        function = kind(
+            name,
+            *others,
+            **facts,
+        )(function)
     return click.command()(function)
 
 

@@ -105,7 +105,12 @@ def full(result: dict, out: Console) -> None:
         for k, v in _largest(step)
         if v > 0.0005 * whole
     }
-    _bars(out, f"Where the step goes   {show('step_s', whole)}", parts, max(step.values()))
+    _bars(
+        out,
+        f"Where the step goes   {show('step_s', whole)}",
+        parts,
+        max(step.values()),
+    )
     for line in _sections(
         result,
         "avoid",
@@ -242,7 +247,15 @@ def _job(result: dict) -> str:
 def _band(result: dict, key: str) -> str:
     """The band of a figure; nothing where it has none, or one without width."""
     low, high = (result.get(key + end) for end in ("_low", "_high"))
-    return "" if low in (None, high) else band(key, low, high)
+    return (
+        ""
+        if low in (None, high)
+        else band(
+            key,
+            low,
+            high,
+        )
+    )
 
 
 def _valued(result: dict, key: str) -> str:
@@ -331,8 +344,23 @@ def _assumed_in_short(result: dict, width: int) -> list[Text]:
     named = [a for a in assumed if a["field"].startswith(("job", "prices.usd_per_device"))]
     said = ", ".join(f"{a['field']} {value_text(a['value'])}" for a in named)
     said = say("assumed-named", named=said) if said else ""
-    lines = ("", say("assumed", n=len(assumed), named=said), say("more"))
-    return [_clipped(Text(plain(line, 1000), style="dim"), width, 1) for line in lines]
+    lines = (
+        "",
+        say(
+            "assumed",
+            n=len(assumed),
+            named=said,
+        ),
+        say("more"),
+    )
+    return [
+        _clipped(
+            Text(plain(line, 1000), style="dim"),
+            width,
+            1,
+        )
+        for line in lines
+    ]
 
 
 def fix_line(fix: dict) -> str:

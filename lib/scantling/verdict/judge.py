@@ -102,7 +102,15 @@ def senseless(assessment: Assessment) -> list[Reason]:
         "nvme": max(map(streamed, assessment.phases)),
     }
     reasons = [
-        Reason("impractical", id, say(f"sense-{id}", value=value, row=SENSE[id]))
+        Reason(
+            "impractical",
+            id,
+            say(
+                f"sense-{id}",
+                value=value,
+                row=SENSE[id],
+            ),
+        )
         for id, value in values.items()
         if value > SENSE[id].most
     ]

@@ -38,7 +38,14 @@ def unfit(assessment: Assessment) -> Iterator[str]:
     """A line on a pinned plan that does not fit: its memory part by part."""
     for one in assessment.phases:
         if not one.fits:
-            parts = (say("piece", name=k, size=getattr(one.memory, k)) for k in MEMORY_PARTS)
+            parts = (
+                say(
+                    "piece",
+                    name=k,
+                    size=getattr(one.memory, k),
+                )
+                for k in MEMORY_PARTS
+            )
             yield say(
                 "unfit",
                 m=one.memory,
@@ -104,7 +111,11 @@ def tight(assessment: Assessment) -> Iterator[str]:
         line += (
             say("tight-none")
             if safe is None
-            else say("tight-safe", safe=SAFE_SHARE, **fullest.beside(safe))
+            else say(
+                "tight-safe",
+                safe=SAFE_SHARE,
+                **fullest.beside(safe),
+            )
         )
     yield line
 

@@ -236,7 +236,14 @@ def numbers(resolved, phases) -> dict:
     mfu, e = use["mfu"], endurance(resolved, chosen)
     lost = (1 - e.goodput) * resolved.measured.get("lost_ratio", 1.0)
     good = resolved.measured.get("goodput", max(1 - lost, 1e-3))
-    run_days = {f"days{end}": days(phases, good, f"step_s{end}") for end in ("", "_low", "_high")}
+    run_days = {
+        f"days{end}": days(
+            phases,
+            good,
+            f"step_s{end}",
+        )
+        for end in ("", "_low", "_high")
+    }
     money = cost(
         resolved,
         e,
@@ -253,7 +260,12 @@ def numbers(resolved, phases) -> dict:
         "step_s_low": low,
         "step_s_high": high,
         **use,
-        **_mfu_band("mfu", mfu, slow, fast),
+        **_mfu_band(
+            "mfu",
+            mfu,
+            slow,
+            fast,
+        ),
         **shown_mfu(
             chosen,
             use,
@@ -295,7 +307,12 @@ def shown_mfu(
     mfu = use["mfu_causal"] if basis == "causal" else use["mfu"]
     return {
         "mfu_shown": mfu,
-        **_mfu_band("mfu_shown", mfu, slow, fast),
+        **_mfu_band(
+            "mfu_shown",
+            mfu,
+            slow,
+            fast,
+        ),
         "mfu_basis": basis,
         "mfu_denominator": f"{peak:,.0f} TFLOP/s, the dense {precision} peak of {chip.name}",
     }
@@ -367,7 +384,11 @@ def tables(assessment) -> dict:
     case, step, found = chosen.case, chosen.step, chosen.found
     missed = ("field", "limit", "value", "text", "chance")
     chip = r.cluster.accelerator
-    site = {"chip": chip.id, "family": chip.family, "stack": r.stack or ""}
+    site = {
+        "chip": chip.id,
+        "family": chip.family,
+        "stack": r.stack or "",
+    }
     return {
         "memory_by_stage": [dict(row) for row in memory_by_stage(case)],
         "hidden_s": {k: axis.hidden_s for k, axis in step.axes.items()},

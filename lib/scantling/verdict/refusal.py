@@ -33,7 +33,15 @@ def arithmetic(where) -> Lines:
         "gathered layer": m.gathered,
         "buffers and framework": m.buffers + m.framework + m.fragmentation,
     }
-    said = (say("piece", name=name, size=size) for name, size in pieces.items() if size > 0)
+    said = (
+        say(
+            "piece",
+            name=name,
+            size=size,
+        )
+        for name, size in pieces.items()
+        if size > 0
+    )
     leanest = say(
         "leanest",
         legal=found.legal,

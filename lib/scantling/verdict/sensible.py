@@ -28,7 +28,11 @@ def smallest(assessment: Assessment) -> Iterator[str]:
             space=COARSE,
         )
         if after is not None and after.fits and not impractical(after):
-            yield say("smallest", devices=count, a=after)
+            yield say(
+                "smallest",
+                devices=count,
+                a=after,
+            )
             break
 
 

@@ -67,12 +67,20 @@ def unpublished(assessment) -> Iterator[str]:
         yield say("beyond", line=line) + wider
     domain = found.situation.link.domain
     if plan["tp"] > domain:
-        yield say("tp-across", tp=plan["tp"], domain=domain)
+        yield say(
+            "tp-across",
+            tp=plan["tp"],
+            domain=domain,
+        )
         return
     yield from exchanged(chosen)
     better = skipped(found)
     if better is not None:
-        yield say("skipped", plan=short(found.row(better[0])), gain=1 - better[1])
+        yield say(
+            "skipped",
+            plan=short(found.row(better[0])),
+            gain=1 - better[1],
+        )
 
 
 def exchanges(chosen) -> dict[str, float]:
@@ -134,7 +142,11 @@ def offloaded(assessment) -> Iterator[str]:
             why = "" if one.phase.pins.get("offload") else ", because nothing fits without"
             where = "offload-disk" if disk else "offload-host"
             yield (
-                say("offload", size=size, why=why)
+                say(
+                    "offload",
+                    size=size,
+                    why=why,
+                )
                 + say(
                     where,
                     kept=size - disk,
