@@ -6,13 +6,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import field, replace
+from dataclasses import field
 
 from .. import catalogue
-from ..base.quantities.table import show
 from ..base.records import record
-from ..base.show import shown
-from ..base.words import table
+from ..base.words import Filler, table
 from ..catalogue.families import family
 from ..catalogue.stacks import stacks
 from ..design.cluster import LARGEST_RACK
@@ -41,6 +39,7 @@ SPARING = ("survive", "min_goodput", "max_recovery_s")  # what spares help
 WORTH = 0.005  # of a step: what the way between sites takes from which it is worth a change
 FASTER = 1.2  # times the rate from which a fabric is another one
 HOST_ENOUGH = 2e12  # bytes of host memory a node that are not added to
+_FILL = Filler()
 SHORT = 4096  # tokens of a sequence that is not halved
 
 
@@ -75,7 +74,7 @@ def move(id: str, set: dict | None = None, more: float = 0.0, **facts) -> Change
     row = moves()[id]
     return Change(
         effort=row["effort"] + more,
-        text=row["text"].format(**facts),
+        text=_FILL.vformat(row["text"], (), facts),
         set=row["set"] if set is None else set,
         kind=row.get("kind", ""),
     )
@@ -217,19 +216,17 @@ def _other_chip(cluster, other: str) -> Change:
     domain = row.scale_up_domain
     racked = catalogue.devices_per_node(other) < domain <= min(LARGEST_RACK, devices)
     whole = -(-devices // domain) * domain if racked else devices
-    change = move(
-        "chip",
-        {"cluster.accelerator": other} | dict.fromkeys(OWN_OF_CHIP),
+    fields = {"cluster.accelerator": other} | dict.fromkeys(OWN_OF_CHIP)
+    if whole != devices:
+        fields["cluster.devices"] = whole
+    return move(
+        "chip" if whole == devices else "chip-in-racks",
+        fields,
         other=other,
         chip=chip.id,
-    )
-    if whole == devices:
-        return change
-    text = f"{change.text}, {whole // domain:,} racks of {domain} ({whole:,} devices)"
-    return replace(
-        change,
-        text=text,
-        set=change.set | {"cluster.devices": whole},
+        racks=whole // domain,
+        domain=domain,
+        devices=whole,
     )
 
 
@@ -369,9 +366,7 @@ def _ceilings_of_saves(assessment, missed) -> Iterator[Change]:
     """A stall or a recovery as short as is asked for."""
     if "max_checkpoint_stall_s" in missed:
         limit = missed["max_checkpoint_stall_s"].limit
-        yield move(
-            "stall", {"reliability.checkpoint_stall_s": limit}, limit=shown(limit, "seconds")
-        )
+        yield move("stall", {"reliability.checkpoint_stall_s": limit}, limit=limit)
     if "max_recovery_s" in missed:
         limit = missed["max_recovery_s"].limit
         detect = min(float(assessment.endurance.detect_s), limit / 2)
@@ -382,8 +377,8 @@ def _ceilings_of_saves(assessment, missed) -> Iterator[Change]:
                 "reliability.restart_s": restart,
                 "reliability.detect_s": detect,
             },
-            detect=shown(detect, "seconds"),
-            restart=shown(restart, "seconds"),
+            detect=detect,
+            restart=restart,
         )
 
 
@@ -405,7 +400,6 @@ def _spares(
                 id,
                 {"reliability.spares": nodes},
                 nodes=nodes,
-                noun="node" if nodes == 1 else "nodes",
             )
 
 
@@ -443,7 +437,7 @@ def relaxations(assessment: Assessment) -> Iterator[Change]:
             "tokens",
             {f"{resolved.job_path}.tokens": tokens},
             -math.log2(share),
-            tokens=show("params", tokens),
+            tokens=tokens,
             share=tokens / now,
         )
     if len(moved) > 1:

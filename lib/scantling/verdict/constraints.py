@@ -36,9 +36,9 @@ def chance_below(
 def missed(assessment: Assessment) -> tuple[Missed, ...]:
     """Constraints of the design that the estimate does not meet, the worst first by ratio to its
     limit."""
-    out = [m for row in CONSTRAINTS.values() if (m := _missed(assessment, row)) is not None]
-    out += [*_overlapping_saves(assessment.endurance)]
-    return tuple(sorted(out, key=lambda m: -m.gap))
+    out = [_missed(assessment, row) for row in CONSTRAINTS.values()]
+    out.append(_overlapping_saves(assessment.endurance))
+    return tuple(sorted(filter(None, out), key=lambda m: -m.gap))
 
 
 def value_of(assessment: Assessment, row: Constraint) -> Known:
@@ -233,24 +233,22 @@ def _not_survived(endurance, domain: str) -> Missed | None:
     )
 
 
-def _overlapping_saves(endurance) -> list[Missed]:
+def _overlapping_saves(endurance) -> Missed | None:
     """A save that is not durable when the next one begins."""
     period = endurance.checkpoint_interval_s + endurance.checkpoint_stall_s
     durable = endurance.checkpoint_durable_s
     if durable <= period * (1 + EDGE):
-        return []
+        return None
     text = say(
         "overlapping",
         e=endurance,
         period=period,
         durable=durable,
     )
-    return [
-        Missed(
-            "checkpoint.interval_s",
-            period,
-            durable,
-            None,
-            text,
-        )
-    ]
+    return Missed(
+        "checkpoint.interval_s",
+        period,
+        durable,
+        None,
+        text,
+    )
