@@ -18,7 +18,7 @@ def as_dict(assessment: Assessment, advice: bool = True) -> dict:
     """The keys of `design --json` and the tables of the panels; `advice=False` leaves out what
     takes more searches (fixes, batch)."""
     tried = tries(assessment) if advice else None
-    near = fixes(assessment, tried=tried) if tried else []
+    near = fixes(assessment, tried) if tried else []
     out = {
         "name": assessment.resolved.name,
         "verdict": assessment.verdict,

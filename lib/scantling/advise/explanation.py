@@ -174,26 +174,18 @@ def opened(
     said = own.get(key.rsplit(".", 1)[-1], at(own, base.key)) if facts else at(given, key)
     low, high = (at(own or given, base.key + end) for end in ("_low", "_high"))
     known = low is not None and high is not None
-    lines = [
-        ("Formula", f"{base.label} = {base.formula}" if base.formula else ""),
-        (
-            "With these values",
-            values_in(
-                base.inputs,
-                given,
-                resolved,
-                own,
-            ),
-        ),
-        ("Band", f"{quantities.band(base.key, low, high)}: {band_of(base.key)}" if known else ""),
-        ("Convention", q.convention or base.convention),
-        ("Source", q.source or base.source),
-        ("Computed by", f"scantling.{base.function}" if base.function else ""),
-    ]
+    lines = {
+        "Formula": base.formula and f"{base.label} = {base.formula}",
+        "With these values": values_in(base.inputs, given, resolved, own),
+        "Band": known and f"{quantities.band(base.key, low, high)}: {band_of(base.key)}",
+        "Convention": q.convention or base.convention,
+        "Source": q.source or base.source,
+        "Computed by": base.function and f"scantling.{base.function}",
+    }
     return {
         "title": q.label,
         "value": quantities.show(key, said),
-        "lines": [(term, text) for term, text in lines if text],
+        "lines": [(term, text) for term, text in lines.items() if text],
     }
 
 
@@ -226,12 +218,7 @@ def values_in(
     """`name = value` for every input that is a number or a word."""
     said = []
     for name in inputs:
-        value = found(
-            name,
-            given,
-            resolved,
-            facts,
-        )
+        value = found(name, given, resolved, facts)
         if isinstance(value, Mapping):
             said += [
                 f"{label_or(f'{name}.{part}', part)} {show_or(f'{name}.{part}', amount)}"
@@ -254,8 +241,12 @@ def found(
     design."""
     last = name.rsplit(".", 1)[-1]
     places = (
-        *(at(facts, name), facts.get(last), at(given, name)),
-        *(resolved.get(name), resolved.get(last), at(given, f"plan.{name}")),
+        at(facts, name),
+        facts.get(last),
+        at(given, name),
+        resolved.get(name),
+        resolved.get(last),
+        at(given, f"plan.{name}"),
     )
     return next((value for value in places if value is not None), None)
 

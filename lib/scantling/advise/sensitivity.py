@@ -39,9 +39,9 @@ def inputs(assessment) -> list[Input]:
                 Input(
                     what=what,
                     low=None if low is None else {field: low},
-                    low_says=low_says,
+                    low_says="" if low is None else low_says,
                     high=None if high is None else {field: high},
-                    high_says=high_says,
+                    high_says="" if high is None else high_says,
                     why=row["why"],
                 )
             )
@@ -119,12 +119,9 @@ def tornado(
         if swing > 1e-4:
             rows.append(
                 {
-                    "what": one.what,
+                    **vars(one),
                     **ends,
-                    "low_says": one.low_says if one.low else "",
-                    "high_says": one.high_says if one.high else "",
                     "swing": swing,
-                    "why": one.why,
                 }
             )
     return sorted(rows, key=lambda row: -row["swing"])

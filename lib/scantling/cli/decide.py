@@ -114,21 +114,19 @@ def _swept(
         said = said.removeprefix(f"{measured}: ").removeprefix(f"{measured}, ")
         raise DesignError(measured, problem=said) from None
     agreed, best = back["agreement"], back["rows"][0]
-    said = "one row only"
+    pairs = "one row only"
     if agreed is not None:
-        said = f"{percent(agreed, 0)} of the pairs in the predicted order"
+        pairs = f"{percent(agreed, 0)} of the pairs in the predicted order"
     out.print(
         f"{len(back['rows'])} measured; measured over predicted "
-        f"{back['calibration']:.3f} (median); {said}\npin: {back['best']}"
+        f"{back['calibration']:.3f} (median); {pairs}\npin: {back['best']}"
     )
     if output:
-        figures = {"step_s": best["measured_step_s"]}
-        if best["measured_memory_gb"]:
-            figures["memory_gb"] = best["measured_memory_gb"]
+        figures = {k: best[f"measured_{k}"] for k in ("step_s", "memory_gb")}
         pinned = design.change(
             {
                 "plan": back["best"],
-                "measured": figures,
+                "measured": {k: v for k, v in figures.items() if v},
             }
         )
         pinned.write(output, force=True)
@@ -174,11 +172,17 @@ def sweep(
         print_json([asdict(c) for c in cells])
         return
 
-    out, rows = console(), []
-    for c in cells:
-        missed = f": {c.why.partition(':')[0]}" if c.verdict == "constraint-missed" else ""
-        figures = dict.fromkeys(sweeps.KEYS) | c.figures
-        rows.append(figures | {"at": c.at, "verdict": c.verdict + missed})
+    out = console()
+    rows = (
+        dict.fromkeys(sweeps.KEYS)
+        | c.figures
+        | {
+            "at": c.at,
+            "verdict": c.verdict
+            + (f": {c.why.partition(':')[0]}" if c.verdict == "constraint-missed" else ""),
+        }
+        for c in cells
+    )
     fields = {path.rpartition(".")[2]: f"{{at[{i}]}}" for i, path in enumerate(axes)}
     print_rows(
         out,
@@ -411,10 +415,12 @@ def sensitivity(
 
     out = console()
     out.print(f"{key}: {show(key, numbers[key])}")
-    cells = []
-    for r in rows:
-        none = {k: "does not fit" if r[f"{k}_says"] else "" for k in ("low", "high")}
-        cells.append(r | {k: no if r[k] is None else show(key, r[k]) for k, no in none.items()})
+
+    def said(row: dict, side: str) -> str:
+        none = "does not fit" if row[f"{side}_says"] else ""
+        return none if row[side] is None else show(key, row[side])
+
+    cells = (r | {side: said(r, side) for side in ("low", "high")} for r in rows)
     print_rows(
         out,
         TABLES["sensitivity"],
@@ -458,10 +464,15 @@ def front(
     shown = points
     if not every:
         shown = [p for n in values for p in _corners([p for p in points if p["devices"] == n])]
-    out, rows = console(), []
-    for p in shown:
-        cost = show("cost_usd", p["cost_usd"]) if p["priced"] else f"{p['cost_usd']:,.0f} h"
-        rows.append(p | {"cost": cost, "short": short(p["plan"])})
+    out = console()
+    rows = (
+        p
+        | {
+            "cost": show("cost_usd", p["cost_usd"]) if p["priced"] else f"{p['cost_usd']:,.0f} h",
+            "short": short(p["plan"]),
+        }
+        for p in shown
+    )
     print_rows(
         out,
         TABLES["front"],
