@@ -45,7 +45,7 @@ def goodput(assessment) -> dict:
     `tiers`, `spares_table`, `ladder`, `first_step`, `interval_why`, `endurance`, `recovery` and
     `finishing_day`."""
     e, more = assessment.endurance, recovery(assessment)
-    said = {name: getattr(assessment, name) for name in GOODPUT} | {
+    said = assessment.figures(*GOODPUT) | {
         "badput": e.badput,
         "tiers": e.tiers,
         "spares_table": spares_table(assessment),

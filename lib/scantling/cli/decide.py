@@ -28,7 +28,7 @@ from ..verdict.assess import assess
 from ..verdict.verdicts import VERDICTS
 from .common import EXIT, command, count_on_stderr, on_scheduler, possible, read
 from .summary import fix_line
-from .tables import TABLES, print_rows
+from .tables import TABLES, print_rows, say
 
 
 @contextmanager
@@ -113,13 +113,15 @@ def _swept(
         said = f"no column {e}" if isinstance(e, KeyError) else plain(str(e), 300)
         said = said.removeprefix(f"{measured}: ").removeprefix(f"{measured}, ")
         raise DesignError(measured, problem=said) from None
-    agreed, best = back["agreement"], back["rows"][0]
-    pairs = "one row only"
-    if agreed is not None:
-        pairs = f"{percent(agreed, 0)} of the pairs in the predicted order"
+    best = back["rows"][0]
+    pairs = say("one-row" if back["agreement"] is None else "pairs", **back)
     out.print(
-        f"{len(back['rows'])} measured; measured over predicted "
-        f"{back['calibration']:.3f} (median); {pairs}\npin: {back['best']}"
+        say(
+            "swept",
+            **back,
+            n=len(back["rows"]),
+            pairs=pairs,
+        )
     )
     if output:
         figures = {k: best[f"measured_{k}"] for k in ("step_s", "memory_gb")}
@@ -333,7 +335,7 @@ def scaling(
         return
 
     out = console()
-    out.print(f"{said['compute_flops']:.3g} FLOP ({said['from']})")
+    out.print(say("budget", **said))
     rows = (_or_verdict(r) | {"law": r["law"] or r["title"]} for r in said["rows"])
     print_rows(
         out,

@@ -11,7 +11,6 @@ from rich.text import Text
 from ..base.console import console, print_json
 from ..base.errors import DesignError, plain
 from ..base.files import write_text
-from ..base.quantities.table import show
 from ..catalogue import price as price_of
 from ..catalogue.models.hf import from_hf
 from ..catalogue.models.shape import (
@@ -29,7 +28,7 @@ from ..plans.prepare import prepare
 from .common import check_new, command, read
 from .listing import listing
 from .summary import assumed_rows, section
-from .tables import TABLES, bare, print_rows
+from .tables import TABLES, bare, print_rows, say
 
 HIDDEN = ("source", "date", "verified", "aliases", "notes", "links")
 COUNTED = (
@@ -138,10 +137,7 @@ def params(
     if as_json:
         return print_json(result | counts)
     out = console()
-    title = (
-        f"{plain(model.name, 100)}: {show('params', result['total'])} parameters, "
-        f"{show('active_params', result['active'])} active, {model.layers} layers"
-    )
+    title = say("params", **result | {"name": plain(model.name, 100)})
     rows = [(key, f"{result[key]:,}") for key in COUNTED if result[key]]
     if model.pattern:
         rows.append(("pattern", model.pattern))

@@ -6,12 +6,11 @@ from ..base.console import console
 from ..base.errors import DesignError, plain
 from ..base.files import write_text
 from ..base.json import text
-from ..base.show import percent
 from ..evidence.predict import predict_frame
 from ..evidence.runs import read_runs, template
 from ..evidence.validate.compare import validate_frame
 from .common import command
-from .tables import TABLES, print_rows
+from .tables import TABLES, print_rows, say
 
 
 def _table(path):
@@ -82,20 +81,9 @@ def validate(runs_csv, as_json):
         )
         out.print()
     f, s = got["overall"], got["scatter"]
-    out.print(
-        f"{f['rows']} rows, {percent(f['answered'])} answered: median error "
-        f"{percent(f['median'])}, 90th percentile {percent(f['p90'])}, "
-        f"median over sources {percent(f.get('over_sources', float('nan')))}; band "
-        f"covers {percent(f['coverage'])} at width {f['width']:.2f}"
-    )
-    out.print(
-        f"baseline, half of peak with the bubble: median error {percent(f['baseline_median'])}"
-    )
-    out.print(
-        f"floor: {s['rows']} repeated measurements of {s['configurations']} "
-        f"configurations lie {percent(s['median'])} (p90 {percent(s['p90'])}) from "
-        f"their median"
-    )
+    out.print(say("validated", **{"over_sources": float("nan")} | f))
+    out.print(say("baseline", **f))
+    out.print(say("floor", **s))
     if as_json:
         write_text(
             as_json,

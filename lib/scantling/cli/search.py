@@ -15,7 +15,7 @@ from ..plans.prepare import prepare
 from .bar import Bar
 from .common import EXIT, assessment_of, command, named, on_scheduler, possible, read
 from .decide import axes_of
-from .tables import print_table
+from .tables import print_table, say
 
 
 @command
@@ -175,11 +175,8 @@ def leaderboard(
             rows,
         )
     counts = plans.attrs
-    out.print(
-        f"{counts.get('legal', 0):,} legal plans, {counts.get('evaluated', 0):,} timed, "
-        f"{counts.get('seconds', 0):.2f} s"
-    )
-    for reason, n in (counts.get("rejected") or {}).items():
+    out.print(say("searched", **counts))
+    for reason, n in counts["rejected"].items():
         out.print(f"· {n:,} rejected: {plain(str(reason), 200)}")
 
 

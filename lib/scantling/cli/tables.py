@@ -5,9 +5,10 @@ from __future__ import annotations
 from rich.measure import Measurement
 from rich.table import Table
 
-from ..base.words import Filler, table
+from ..base.words import Filler, Words, table
 
 TABLES = table(__file__, "tables")
+say = Words(TABLES["lines"])
 _FILL = Filler()
 
 
