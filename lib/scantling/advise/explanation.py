@@ -176,7 +176,12 @@ def opened(
     known = low is not None and high is not None
     lines = {
         "Formula": base.formula and f"{base.label} = {base.formula}",
-        "With these values": values_in(base.inputs, given, resolved, own),
+        "With these values": values_in(
+            base.inputs,
+            given,
+            resolved,
+            own,
+        ),
         "Band": known and f"{quantities.band(base.key, low, high)}: {band_of(base.key)}",
         "Convention": q.convention or base.convention,
         "Source": q.source or base.source,
@@ -218,7 +223,12 @@ def values_in(
     """`name = value` for every input that is a number or a word."""
     said = []
     for name in inputs:
-        value = found(name, given, resolved, facts)
+        value = found(
+            name,
+            given,
+            resolved,
+            facts,
+        )
         if isinstance(value, Mapping):
             said += [
                 f"{label_or(f'{name}.{part}', part)} {show_or(f'{name}.{part}', amount)}"

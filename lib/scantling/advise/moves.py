@@ -74,7 +74,11 @@ def move(id: str, set: dict | None = None, more: float = 0.0, **facts) -> Change
     row = moves()[id]
     return Change(
         effort=row["effort"] + more,
-        text=_FILL.vformat(row["text"], (), facts),
+        text=_FILL.vformat(
+            row["text"],
+            (),
+            facts,
+        ),
         set=row["set"] if set is None else set,
         kind=row.get("kind", ""),
     )
@@ -366,7 +370,11 @@ def _ceilings_of_saves(assessment, missed) -> Iterator[Change]:
     """A stall or a recovery as short as is asked for."""
     if "max_checkpoint_stall_s" in missed:
         limit = missed["max_checkpoint_stall_s"].limit
-        yield move("stall", {"reliability.checkpoint_stall_s": limit}, limit=limit)
+        yield move(
+            "stall",
+            {"reliability.checkpoint_stall_s": limit},
+            limit=limit,
+        )
     if "max_recovery_s" in missed:
         limit = missed["max_recovery_s"].limit
         detect = min(float(assessment.endurance.detect_s), limit / 2)
