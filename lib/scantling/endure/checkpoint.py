@@ -142,7 +142,7 @@ class Tier:
     id: str
     what: str
     survives: str
-    stall_s: float
+    stall_s: float = 0.0
     durable_s: float
     restore_s: float
     write_bytes_per_s: float
@@ -208,7 +208,6 @@ def tiers(
             id="L1",
             what="copy in a peer's memory or NVMe, another domain",
             survives="rack",
-            stall_s=0.0,
             durable_s=node_bytes / wire,
             restore_s=node_bytes / wire,
             write_bytes_per_s=wire * nodes,
@@ -221,7 +220,6 @@ def tiers(
             id="L2",
             what="parallel file system",
             survives="pod",
-            stall_s=0.0,
             durable_s=written_s,
             restore_s=LOAD_S + checkpoint_bytes / store.read_bytes_per_s,
             write_bytes_per_s=store.write_bytes_per_s,
@@ -234,7 +232,6 @@ def tiers(
             id="L3",
             what="object store",
             survives="site",
-            stall_s=0.0,
             durable_s=written_s + object_s,
             restore_s=LOAD_S + object_s,
             write_bytes_per_s=OBJECTS_BYTES_PER_S,

@@ -110,20 +110,15 @@ def price(
         )
         for field, usual, why in (("pue", PUE, site), ("usd_per_kwh", USD_PER_KWH, industry))
     )
-    watts = power_w(
-        cluster,
-        paid,
-        pue=pue,
-    )
-    kwh = (
+    watts, each = (
         power_w(
             cluster,
-            1.0,
+            n,
             pue=pue,
         )
-        * seconds
-        / 3.6e6
+        for n in (paid, 1.0)
     )
+    kwh = each * seconds / 3.6e6
     if not np.all(np.isfinite(watts)):
         say.append(
             Assumed(
@@ -184,10 +179,22 @@ def _price(
         found = None
     if found is None:
         why = f"the catalogue has no dated {kind} price of {cluster.accelerator.name}; cost is "
-        say.append(Assumed("prices.usd_per_device_hour", None, why + "not given"))
+        say.append(
+            Assumed(
+                "prices.usd_per_device_hour",
+                None,
+                why + "not given",
+            )
+        )
         return None, None, None, "", ""
     why = f"{kind} in the catalogue ({found.date}, {found.notes}; {found.low:.3g}-{found.high:.3g})"
-    say.append(Assumed("prices.usd_per_device_hour", found.value, why))
+    say.append(
+        Assumed(
+            "prices.usd_per_device_hour",
+            found.value,
+            why,
+        )
+    )
     return found.value, found.low, found.high, found.date, found.source
 
 
@@ -198,16 +205,14 @@ YEARS = 4.0
 def owned_usd_per_hour(owned, say: list) -> float:
     """What a machine that is owned costs an hour, energy apart [USD/h]: (machine + network +
     storage) / years + staff a year."""
-    why = "the usual time over which accelerators are written off"
     years = given(
         owned,
         "prices.owned.years",
         YEARS,
-        why,
+        "the usual time over which accelerators are written off",
         say,
     )
-    parts = ("capex_usd", "network_usd", "storage_usd")
-    bought = sum(get(owned, part) or 0 for part in parts)
+    bought = sum(get(owned, part) or 0 for part in ("capex_usd", "network_usd", "storage_usd"))
     return (bought / years + (get(owned, "staff_usd_per_year") or 0)) / HOURS_A_YEAR
 
 
@@ -235,7 +240,15 @@ def to_plan_for(
     """The cost to plan for: the run, what its band adds to it on average, and the budget around it
     as shares of the run (around.csv). {run_usd, overrun_usd, around: [{what, share, usd, source}],
     total_usd}"""
-    overrun = max(expected(low, cost_usd, high) - cost_usd, 0.0)
+    overrun = max(
+        expected(
+            low,
+            cost_usd,
+            high,
+        )
+        - cost_usd,
+        0.0,
+    )
     around = [
         {
             "what": row["what"],

@@ -75,8 +75,14 @@ def grown(devices, measured_at=GROWS_FROM):
     one, two = (catalogue.failure_preset(name) for name in ("llama3", "ft-hsdp"))
     power = np.log(two.per_1000_node_days / one.per_1000_node_days)
     power = power / np.log(two.devices / one.devices)
-    size = np.clip(devices, GROWS_FROM, two.devices)
-    return (size / np.fmax(measured_at, GROWS_FROM)) ** power
+    return (
+        np.clip(
+            devices,
+            GROWS_FROM,
+            two.devices,
+        )
+        / np.fmax(measured_at, GROWS_FROM)
+    ) ** power
 
 
 def stops(
@@ -93,26 +99,31 @@ def stops(
     what takes nodes by 1 + share x (factor - 1): exact as long as none is taken out.
     """
     out = []
-    bad = {k: usual(spec, f"lemons.{k}", say) for k in ("share", "factor")}
+    bad = {
+        k: usual(
+            spec,
+            f"lemons.{k}",
+            say,
+        )
+        for k in ("share", "factor")
+    }
     more = 1 + bad["share"] * (bad["factor"] - 1)
     for cause in CAUSES:
         late = cause.id == "sdc"
         own = get(spec, "sdc") if late else get(get(spec, "causes"), cause.id)
         where = "sdc" if late else f"causes.{cause.id}"
-        path = f"reliability.{where}.per_1000_node_days"
-        why = f"{cause.count:g} of 419 failures of Llama 3 (Table 5), of the fleet's rate"
         rate = given(
             own,
-            path,
+            f"reliability.{where}.per_1000_node_days",
             per_1000_node_days * cause.share,
-            why,
+            f"{cause.count:g} of 419 failures of Llama 3 (Table 5), of the fleet's rate",
             say,
         )
         out.append(
             Stop(
                 cause=cause,
                 per_s=failure_rate_per_s(rate, devices) * (more if cause.evicts else 1.0),
-                **{k: get(own, k) if get(own, k) is not None else t for k, t in times.items()},
+                **{k: t if get(own, k) is None else get(own, k) for k, t in times.items()},
             )
         )
     return tuple(out)
@@ -144,8 +155,22 @@ def pauses(
     """Slow nodes and flapping links. A slow node holds the job up by notice_s x (1 - 1 / slowdown)
     in all, many at once by no more than the slowdown: (s - 1) (1 - exp(-rate x notice / s)) a
     second of running. A flap holds it up by its seconds. Rates per node-day and per link-day."""
-    slow = {k: usual(spec, f"stragglers.{k}", say) for k in ("share", "slowdown", "notice_s")}
-    flap = {k: usual(spec, f"link_flaps.{k}", say) for k in ("per_1000_link_days", "seconds")}
+    slow = {
+        k: usual(
+            spec,
+            f"stragglers.{k}",
+            say,
+        )
+        for k in ("share", "slowdown", "notice_s")
+    }
+    flap = {
+        k: usual(
+            spec,
+            f"link_flaps.{k}",
+            say,
+        )
+        for k in ("per_1000_link_days", "seconds")
+    }
     often = nodes * slow["share"] / DAY_S
     times = slow["slowdown"]
     busy = np.maximum(often, 1e-300) * slow["notice_s"]

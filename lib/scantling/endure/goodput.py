@@ -41,7 +41,11 @@ def _best_share(x):
     t = p - p * p / 3 + 11 / 72 * p**3
     for _ in range(6):
         t = t + (1 - t - np.exp(-x - t)) / np.maximum(t, 1e-300)
-    return np.where(x < 1e-6, series, t)
+    return np.where(
+        x < 1e-6,
+        series,
+        t,
+    )
 
 
 def young(mtbf_s, stall_s):
@@ -60,8 +64,11 @@ def daly(mtbf_s, stall_s):
     doi:10.1016/j.future.2004.11.016.
     """
     x = stall_s / (2 * mtbf_s)
-    higher = young(mtbf_s, stall_s) * (1 + np.sqrt(x) / 3 + x / 9) - stall_s
-    return np.where(x < 1, higher, mtbf_s)
+    return np.where(
+        x < 1,
+        young(mtbf_s, stall_s) * (1 + np.sqrt(x) / 3 + x / 9) - stall_s,
+        mtbf_s,
+    )
 
 
 def ettr(
@@ -182,7 +189,11 @@ def ettr_tiers_nested(
     inner = interval_s
     below = 0.0
     before = 1
-    for rate, level, restore in zip(rates_per_s, levels, restores_s):
+    for rate, level, restore in zip(
+        rates_per_s,
+        levels,
+        restores_s,
+    ):
         inner = inner * level.every / before + level.stall_s - below
         below = level.stall_s
         before = level.every

@@ -85,12 +85,11 @@ class Life:
     def held(self) -> tuple[failures.Pause, ...]:
         """The pauses, planned stops among them: a save and a restart."""
         far = self.levels[-1]
-        long = far.stall_s + far.durable_s + self.mean("restart_s")
         return (
             failures.Pause(
                 id="planned stops",
                 per_s=self.planned_per_s,
-                seconds=long,
+                seconds=far.stall_s + far.durable_s + self.mean("restart_s"),
             ),
             *self.pauses,
         )
@@ -115,7 +114,11 @@ class Life:
         m = self.mtbf_s
         lived = sum(s.per_s / total * -np.expm1(-s.restart_s / m) for s in kept)
         far = sum(s.per_s / total * s.restart_s for s in kept)
-        return np.where(lived < 0.999, -m * np.log1p(-np.minimum(lived, 0.9999)), far)
+        return np.where(
+            lived < 0.999,
+            -m * np.log1p(-np.minimum(lived, 0.9999)),
+            far,
+        )
 
 
 @record
@@ -255,13 +258,11 @@ def shortage(life: Life):
     rate = np.maximum(life.evictions_per_s, 1e-300)
     gang = life.gang
     others = (1 / life.mtbf_s - rate) * life.mean("detect_s", lambda s: not s.cause.evicts)
-    spread = 1 + others + sum(p.per_s * p.seconds for p in life.held)
-    down = life.mean("detect_s", lambda s: s.cause.evicts)
     wait = spares.shortage(
         life.spares,
-        rate / spread,
+        rate / (1 + others + sum(p.per_s * p.seconds for p in life.held)),
         life.repair_s,
-        down,
+        life.mean("detect_s", lambda s: s.cause.evicts),
     )
     if gang is None or gang.replicas < 2 or np.all(wait < 1e-6):
         return wait
@@ -313,7 +314,11 @@ def endure(
     nodes = np.ceil(n / cluster.devices_per_node)
     step = step_s or 1.0
     disk = storage.rates(cluster, nodes)
-    total, fleet, name = _rate(spec, say, n)
+    total, fleet, name = _rate(
+        spec,
+        say,
+        n,
+    )
     stall, durable, times, parts = _times(
         cluster,
         spec,
@@ -395,14 +400,14 @@ def endure(
     load = life.evictions_per_s * repair / (1 + detect / m)
     most = min(int(nodes.max()) + 2, 4096)  # spares that are looked at
     hit = _domain_nodes(cluster, nodes)
-    needed = hit.get({"pod": "rack"}.get(get(constraints, "survive"), get(constraints, "survive")))
+    survive = get(constraints, "survive")
     recommended = np.maximum(
         spares.cheapest(
             load,
             nodes,
             limit=most,
         ),
-        0 if needed is None else needed,
+        hit.get("rack" if survive == "pod" else survive, 0),
     )
     used = given(
         spec,
@@ -421,16 +426,19 @@ def endure(
     curve = {}
     if n.ndim == 0 and len(life.levels) == 1:
         low, high = sorted((interval, optimum))
-        axis = np.geomspace(max(1.0, low / 20), high * 20, 81)
+        axis = np.geomspace(
+            max(1.0, low / 20),
+            high * 20,
+            81,
+        )
         curve = {
             "interval_s": axis,
             "goodput": lived(replace(life, interval_s=axis))[0],
         }
     top = interval * life.levels[-1].every
-    reach = np.maximum(every, SPIKE_STEPS * step)
     keep = checkpoint.retention(
         top + stall,
-        detection_latency_s=reach,
+        detection_latency_s=np.maximum(every, SPIKE_STEPS * step),
         durable_s=durable,
     )
     why = "back past a corruption found late and a loss spike (160 steps), one in flight"
@@ -472,7 +480,11 @@ def endure(
         recovery=elastically,
         first_step_s=first_step(n, parts["load"]),
         lost_work_s=interval + stall + durable,
-        goodput=np.clip(good, 1e-12, 1.0),
+        goodput=np.clip(
+            good,
+            1e-12,
+            1.0,
+        ),
         badput=bad,
         spares=life.spares,
         spares_recommended=recommended,
@@ -484,7 +496,11 @@ def endure(
             )
             for c in (0.9, 0.99, 0.999)
         },
-        write_bytes_per_s_needed=checkpoint.write_rate_needed(checkpoint_bytes, top, stall),
+        write_bytes_per_s_needed=checkpoint.write_rate_needed(
+            checkpoint_bytes,
+            top,
+            stall,
+        ),
         write_bytes_per_s=disk.write_bytes_per_s,
         retention=keep,
         keep_days=days,
@@ -510,13 +526,15 @@ def check_every(
     """Seconds between two checks against corruption, each a step run twice: as given, else those
     that cost least, sqrt(2 step / rate), at least once a day."""
     rate = np.maximum(corruptions_per_s, 1e-300)
-    best = np.clip(np.sqrt(2 * step_s / rate), step_s, max(DAY_S, step_s))
-    why = "where repeated steps and replays cost least: sqrt(2 x step / corruptions per s)"
     return given(
         get(spec, "sdc"),
         "reliability.sdc.check_every_s",
-        best,
-        why,
+        np.clip(
+            np.sqrt(2 * step_s / rate),
+            step_s,
+            max(DAY_S, step_s),
+        ),
+        "where repeated steps and replays cost least: sqrt(2 x step / corruptions per s)",
         say,
     )
 
@@ -546,7 +564,11 @@ def _times(
         )
     )
     mode = get(spec, "recovery") or "in-place"
-    parts = first_step(n, checkpoint.LOAD_S + read_s, mode)
+    parts = first_step(
+        n,
+        checkpoint.LOAD_S + read_s,
+        mode,
+    )
     link = cluster.accelerator.host_link_bytes_per_s
     rules = {
         "checkpoint_stall_s": (
@@ -596,32 +618,43 @@ def _by_tiers(
     """(life, rows): the life with the tiers of the design, each failure restoring from the nearest
     copy that survives it; the shared store alone where none is given."""
     asked = {k: own for k in TIERS if (own := get(get(saves, "tiers"), k)) is not None}
-    near = life.levels[0]
-    stored = "L3" if disk.kind == "object" else "L2"
     if not asked or np.ndim(life.mtbf_s):
-        return life, (
-            _row(
-                stored,
-                np.max(life.interval_s),
-                near.durable_s,
-                [s.cause.id for s in life.stops],
-            ),
+        asked = {"l3" if disk.kind == "object" else "l2": {}}
+    else:
+        if not {"l2", "l3"} & asked.keys():
+            asked["l2"] = {}
+        found = checkpoint.tiers(
+            cluster,
+            checkpoint_bytes,
+            state_bytes_per_device,
+            disk,
+            life.levels[0].stall_s,
         )
-    if not {"l2", "l3"} & asked.keys():
-        asked["l2"] = {}
-    found = dict(
-        zip(
-            TIERS,
-            checkpoint.tiers(
-                cluster,
-                checkpoint_bytes,
-                state_bytes_per_device,
-                disk,
-                near.stall_s,
-            ),
+        life = _nested(
+            life,
+            asked,
+            dict(zip(TIERS, found)),
+            launch_s,
         )
+    return life, tuple(
+        {
+            "tier": k.upper(),
+            "every_s": np.max(life.interval_s) * level.every,
+            "write_s": np.max(level.durable_s),
+            "restores": [s.cause.id for s, at in zip(life.stops, life.reach) if at == i],
+        }
+        for i, (k, level) in enumerate(zip(asked, life.levels))
     )
-    names = tuple(asked)
+
+
+def _nested(
+    life: Life,
+    asked: dict,
+    found: dict,
+    launch_s,
+) -> Life:
+    """The life with a level for each of the tiers that are asked for, nearest first."""
+    names, near = tuple(asked), life.levels[0]
     period = get(asked[names[0]], "every_s") or life.interval_s
     every = 1
     low = 0.0
@@ -641,41 +674,16 @@ def _by_tiers(
         )
     last = len(names) - 1
     reach = tuple(min(sum(int(k[1]) < s.cause.copy for k in names), last) for s in life.stops)
-    stops = tuple(
-        replace(s, restart_s=np.minimum(launch_s + found[names[k]].restore_s, s.restart_s))
-        for s, k in zip(life.stops, reach)
-    )
-    rows = tuple(
-        _row(
-            k.upper(),
-            period * level.every,
-            level.durable_s,
-            [s.cause.id for s, at in zip(stops, reach) if at == i],
-        )
-        for i, (k, level) in enumerate(zip(names, levels))
-    )
-    life = replace(
+    return replace(
         life,
         levels=tuple(levels),
         reach=reach,
-        stops=stops,
+        stops=tuple(
+            replace(s, restart_s=np.minimum(launch_s + found[names[k]].restore_s, s.restart_s))
+            for s, k in zip(life.stops, reach)
+        ),
         interval_s=period,
     )
-    return life, rows
-
-
-def _row(
-    tier,
-    every_s,
-    write_s,
-    restores,
-) -> dict:
-    return {
-        "tier": tier,
-        "every_s": every_s,
-        "write_s": np.max(write_s),
-        "restores": restores,
-    }
 
 
 def tiered(
@@ -691,10 +699,8 @@ def tiered(
     """
     e = endurance
     disk = storage.rates(cluster)
-    size = endurance.checkpoint_bytes
     launch = max(e.restart_s - e.first_step_s["load"], 0.0)
     first = dict.fromkeys(TIERS[:3], {})
-    best = e.optimum_s
     plain = replace(
         e.life,
         levels=e.life.levels[-1:],
@@ -702,24 +708,23 @@ def tiered(
     )
 
     def at(tau):
-        saves = {"tiers": first | {"l0": {"every_s": tau}}}
         return _by_tiers(
             cluster,
             plain,
-            saves,
+            {"tiers": first | {"l0": {"every_s": tau}}},
             disk,
-            size,
+            e.checkpoint_bytes,
             state_bytes_per_device,
             launch,
         )[0]
 
-    lives = [at(tau) for tau in np.geomspace(max(best / 8, 1.0), max(best * 4, 1.0), 40)]
-    life = max(lives, key=lambda one: lived(one)[0])
+    ends = (max(e.optimum_s * times, 1.0) for times in (1 / 8, 4))
+    life = max(map(at, np.geomspace(*ends, 40)), key=lambda one: lived(one)[0])
     total = lived(life)[0]
     return {
         "tiers": checkpoint.tiers(
             cluster,
-            size,
+            e.checkpoint_bytes,
             state_bytes_per_device,
             disk,
             e.checkpoint_stall_s,
@@ -742,12 +747,10 @@ def finish(endurance: Endurance, work_s, *, replicas=1000, seed=0, **features) -
     what cuts between them cost.
     """
     life = endurance.life
-    work = work_s / (1 - life.cut_off)
-    alone = replace(life, slower=life.slower / life.alone)
     return simulate(
         of_life(
-            alone,
-            work,
+            replace(life, slower=life.slower / life.alone),
+            work_s / (1 - life.cut_off),
             **features,
         ),
         replicas,
@@ -784,13 +787,26 @@ def _rate(
         if np.min(devices) <= failures.SMALL_JOB:
             low, high = failures.SMALL_JOB_SOONER
             why += f"; so small a job stopped {low} to {high} times as often on Meta's RSC"
-        say.append(Assumed("reliability.preset", fleet.id, why))
+        say.append(
+            Assumed(
+                "reliability.preset",
+                fleet.id,
+                why,
+            )
+        )
     if np.max(devices) > failures.GROWS_FROM:
         most = np.max(rate)
-        why = f"{most / fleet.per_1000_node_days:.2f} x the fleet's: time between failures fell "
-        why += "faster than devices grew from Llama 3 (16,384) to FT-HSDP (98,304, arXiv "
-        why += "2602.00277)"
-        say.append(Assumed("reliability.failures_per_1000_node_days", most, why))
+        why = (
+            f"{most / fleet.per_1000_node_days:.2f} x the fleet's: time between failures fell "
+            "faster than devices grew from Llama 3 (16,384) to FT-HSDP (98,304, arXiv 2602.00277)"
+        )
+        say.append(
+            Assumed(
+                "reliability.failures_per_1000_node_days",
+                most,
+                why,
+            )
+        )
     return rate, fleet, fleet.id
 
 

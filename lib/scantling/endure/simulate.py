@@ -263,14 +263,11 @@ class _Run:
         return pool
 
     def _repair(self, n):
-        mean = self.s.repair_s
-        spread = self.s.repair_spread
+        mean, spread = self.s.repair_s, self.s.repair_spread
         if spread is None:
             return self.rng.exponential(mean, n)
-        if spread == 0:
-            return np.full(n, mean)
-        return self.rng.lognormal(
-            math.log(mean) - spread**2 / 2,
+        return mean * self.rng.lognormal(
+            -(spread**2) / 2,
             spread,
             n,
         )
@@ -374,9 +371,8 @@ class _Run:
             whole,
             whole // every * every,
         )
-        age = rest + self._time(whole, pace) - self._time(j, pace)
         j = np.where(
-            self.delay[:, None] > age,
+            self.delay[:, None] > (rest + self._time(whole, pace) - self._time(j, pace)),
             (j - 1) // every * every,
             j,
         )
@@ -406,10 +402,9 @@ class _Run:
         if late.any():
             # corruption: nothing saved since it can be used; intervals per second so far say what
             # the wall time since had brought
-            since = np.floor(np.maximum(position - late * position / self.wall, 0.0))
             clean = np.where(
                 (late > 0) & failed,
-                since,
+                np.floor(np.maximum(position - late * position / self.wall, 0.0)),
                 np.inf,
             )
             self.replayed += np.maximum(back - clean, 0.0) * self.tau
@@ -422,9 +417,8 @@ class _Run:
         down = failed * down
         self.u = back
         # levels below the one needed are refilled by the restore
-        below = level > np.arange(len(self.saved))[:, None]
         self.saved = np.where(
-            failed & (below | (self.saved > back)),
+            failed & ((level > np.arange(len(self.saved))[:, None]) | (self.saved > back)),
             back,
             self.saved,
         )
@@ -438,10 +432,9 @@ class _Run:
             wait = failed * np.maximum(self.pool.min(axis=0) - self.wall, 0.0)
             self.wall += wait
             self.short += wait
-        resize = s.shrink.resize_s if s.shrink else 0.0
         self.r = np.where(
             grows,
-            resize,
+            s.shrink.resize_s if s.shrink else 0.0,
             restart,
         )
 
@@ -473,13 +466,12 @@ class _Run:
             )
             - 1
         )
-        when = due[nth, np.arange(len(out))] - self.wall
         return (
             speed,
             1 - gone / g.gangs,
             np.where(
                 gone > 0,
-                np.maximum(when, 0.0),
+                np.maximum(due[nth, np.arange(len(out))] - self.wall, 0.0),
                 np.inf,
             ),
         )

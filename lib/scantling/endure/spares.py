@@ -27,9 +27,8 @@ def erlang_table(most: int, load):
 def erlang_b(servers, load):
     """`erlang_table` at so many servers, whole numbers >= 0; broadcasts."""
     servers, load = np.broadcast_arrays(np.asarray(servers, int), load)
-    table = erlang_table(int(servers.max()), load)
     return np.take_along_axis(
-        table,
+        erlang_table(int(servers.max()), load),
         servers[..., None],
         axis=-1,
     )[..., 0]
@@ -119,7 +118,17 @@ def waiting(endurance, most: int = 12) -> dict[str, list]:
     """
     e = endurance
     load = e.evictions_per_s * e.repair_s / (1 + e.detect_s / e.mtbf_s)
-    s = np.arange(min(max(most, e.spares + 2, e.spares_recommended + 4), 60) + 1)
+    s = np.arange(
+        min(
+            max(
+                most,
+                e.spares + 2,
+                e.spares_recommended + 4,
+            ),
+            60,
+        )
+        + 1
+    )
     return {
         "spares": s.tolist(),
         "shortage": shortage(

@@ -32,12 +32,10 @@ def useful_elapsed(
     fleet = catalogue.failure_preset(preset)
     rate = fleet.per_1000_node_days * failures.grown(devices, fleet.devices)
     m = failures.job_mtbf_s(rate, devices)
-    best = max(goodput.optimum_interval(m, stall_s), durable_s - stall_s)
-    tau = interval_s or best
     return goodput.ettr(
         m,
         stall_s,
-        tau,
+        interval_s or max(goodput.optimum_interval(m, stall_s), durable_s - stall_s),
         durable_s=durable_s,
         restart_s=restart_s,
         down_s=detect_s,
@@ -125,9 +123,8 @@ def _against(row: dict) -> Against:
 
 def page() -> str:
     """The rows as a page in Markdown."""
-    text = Path(__file__).with_name("goodput.md.j2").read_text(encoding="utf-8")
     template = Template(
-        text,
+        Path(__file__).with_name("goodput.md.j2").read_text(encoding="utf-8"),
         trim_blocks=True,
         keep_trailing_newline=True,
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import sys
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from ..base.files import csv_rows
@@ -61,13 +61,8 @@ def settled() -> Lines:
 def _said(rule: Rule, text: str) -> str | None:
     """The value that a rule reads in a text; None where it does not hold."""
     found = re.search(rule.pattern, text)
-    if (
-        not found
-        or not re.search(rule.also, text)
-        or (rule.unless and re.search(rule.unless, text))
-    ):
-        return None
-    return found.expand(rule.value)
+    barred = rule.unless and re.search(rule.unless, text)
+    return found.expand(rule.value) if found and re.search(rule.also, text) and not barred else None
 
 
 def normalise(frame: pd.DataFrame) -> pd.DataFrame:
@@ -91,14 +86,13 @@ def normalise(frame: pd.DataFrame) -> pd.DataFrame:
         said[rule.column] = value.fillna(said.get(rule.column, blank))
     for name in OWN:
         frame[name] = said.pop(name)
-    month = pd.to_numeric(said.pop("released_month"), errors="coerce").fillna(6.5)
-    said["released"] = pd.to_numeric(said["released"], errors="coerce") + (month - 0.5) / 12
-    for name in said.keys() - {*WORDS}:
-        said[name] = pd.to_numeric(said[name], errors="coerce")
+    number = partial(pd.to_numeric, errors="coerce")
+    month = number(said.pop("released_month")).fillna(6.5)
+    said["released"] = number(said["released"]) + (month - 0.5) / 12
+    said |= {name: number(said[name]) for name in said.keys() - {*WORDS}}
     for name in said.keys() & {*frame}:
         given = frame.pop(name)
-        word = name in WORDS
-        own = given.replace("", None) if word else pd.to_numeric(given, errors="coerce")
+        own = given.replace("", None) if name in WORDS else number(given)
         said[name] = own.where(own.notna(), said[name])
     return pd.concat([frame, pd.DataFrame(said, index=frame.index)], axis=1)
 

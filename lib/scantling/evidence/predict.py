@@ -83,9 +83,9 @@ def _predicted(runs: Runs, n: int) -> dict:
     said = [a for a, ready in zip(runs.assumed, runs.ready) if ready]
     low, high = bands.band(
         c,
-        known=np.array([bands.known_stack(n) for n in runs.stacks]),
-        seen_chip=np.array([bands.known_chip(n) for n in runs.chips]),
-        seen_family=np.array([bands.known_family(n) for n in runs.families]),
+        known=np.array([*map(bands.known_stack, runs.stacks)]),
+        seen_chip=np.array([*map(bands.known_chip, runs.chips)]),
+        seen_family=np.array([*map(bands.known_family, runs.families)]),
         **known_of(
             c,
             said,
@@ -130,7 +130,11 @@ def calibrated(
         c.software.tuned,
     )
     own = _predicted(replace(runs, cases=override.applied(c, constants)), mfu.size)
-    low, high = override.narrowed(own["mfu"] / own["mfu_high"], own["mfu"] / own["mfu_low"], c)
+    low, high = override.narrowed(
+        own["mfu"] / own["mfu_high"],
+        own["mfu"] / own["mfu_low"],
+        c,
+    )
     own |= {
         "mfu_low": own["mfu"] / high,
         "mfu_high": own["mfu"] / low,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import io
 from dataclasses import fields, replace
-from functools import cache
+from functools import cache, partial
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -214,18 +214,24 @@ def to_runs(frame: pd.DataFrame) -> Runs:
     f = frame[ready].reset_index(drop=True)
     chips = [catalogue.accelerator(a) for a in f.accelerator]
     families = np.array([c.family for c in chips], dtype=str)
-    said = iter(_infer(f, chips) if len(f) else [])
+    said, cases = (
+        (
+            _infer(f, chips),
+            _cases(
+                f,
+                chips,
+                families,
+            ),
+        )
+        if len(f)
+        else ([], None)
+    )
+    texts = map("; ".join, said)
     return Runs(
         ids=frame.id.to_numpy(),
         ready=ready,
-        cases=_cases(
-            f,
-            chips,
-            families,
-        )
-        if len(f)
-        else None,
-        assumed=["; ".join(next(said)) if r else "" for r in ready],
+        cases=cases,
+        assumed=[next(texts) if r else "" for r in ready],
         errors=errors,
         families=families,
         chips=f.accelerator.to_numpy(str),
@@ -235,12 +241,12 @@ def to_runs(frame: pd.DataFrame) -> Runs:
 
 def _error(row) -> str:
     """Why a row has no case; "" where it has one."""
-    if getattr(
+    if unreadable := getattr(
         row,
         "unreadable",
         "",
     ):
-        return row.unreadable.removesuffix("; ")
+        return unreadable.removesuffix("; ")
     if missing := _missing(row):
         return "no " + ", ".join(missing) + ": a dimension is never guessed"
     if row.moe_topk > row.moe_experts or row.moe_layers > row.layers:
@@ -270,32 +276,28 @@ def _missing(row) -> list[str]:
     return out if row.n_devices > 0 or row.dp > 0 else [*out, "n_devices"]
 
 
-class _Inference:
-    """Collects, row by row, which settings were inferred and by which rule."""
-
-    def __init__(self, frame):
-        self.frame, self.said = frame, [[] for _ in range(len(frame))]
-
-    def fill(
-        self,
-        name,
+def _fill(
+    f,
+    said,
+    name,
+    value,
+    rule,
+    where=None,
+):
+    """Replace the blanks of a column (or the rows in `where`), each noted in `said`, a list a
+    row."""
+    column = f[name]
+    number = column.dtype.kind == "f"
+    blank = (column.isna() if number else column.eq("")) if where is None else where
+    value = np.broadcast_to(np.asarray(value, dtype=float if number else object), len(column))
+    for i in np.flatnonzero(blank):
+        text = f"{value[i]:g}" if number else value[i]
+        said[i].append(f"{name}={text} ({rule})")
+    f[name] = np.where(
+        blank,
         value,
-        rule,
-        where=None,
-    ):
-        """The column with its blanks (or the rows in `where`) replaced, each noted."""
-        column = self.frame[name]
-        number = column.dtype.kind == "f"
-        blank = np.asarray((column.isna() if number else column.eq("")) if where is None else where)
-        value = np.broadcast_to(np.asarray(value, dtype=float if number else object), len(column))
-        for i in np.flatnonzero(blank):
-            text = f"{value[i]:g}" if number else value[i]
-            self.said[i].append(f"{name}={text} ({rule})")
-        self.frame[name] = np.where(
-            blank,
-            value,
-            column,
-        )
+        column,
+    )
 
 
 def _stack(f, attribute):
@@ -305,25 +307,30 @@ def _stack(f, attribute):
 
 def _infer(f, chips) -> list[list[str]]:
     """Fill blanks in place. Each rule says what it chose and why; its words end up in `assumed`."""
-    note = _Inference(f)
+    noted = [[] for _ in chips]
+    fill = partial(
+        _fill,
+        f,
+        noted,
+    )
     kinds = [family(c.family) for c in chips]
     same = [canonical(n, k.modern) for n, k in zip(f["stack"], kinds)]
-    note.fill(
+    fill(
         "stack",
         same,
         "Megatron-LM since Hopper",
         where=f["stack"].ne(same),
     )
-    _infer_shape(f, note)
+    _infer_shape(f, fill)
     _infer_layout(
         f,
-        note,
+        fill,
         chips,
         np.array([k.torus for k in kinds]),
     )
-    _infer_batch(f, note)
+    _infer_batch(f, fill)
     usual, split = "the stack's default", f.tp > 1
-    note.fill(
+    fill(
         "sp",
         _stack(f, "sequence_parallel") * 1,
         usual,
@@ -331,31 +338,29 @@ def _infer(f, chips) -> list[list[str]]:
     )
     f["sp"] = f.sp.fillna(0)
     zero = [k.zero_unsaid or s for k, s in zip(kinds, _stack(f, "sharding"))]
-    note.fill(
+    fill(
         "sharding",
         zero,
         usual,
     )
-    note.fill(
+    fill(
         "recompute",
         _stack(f, "recompute"),
         usual,
     )
-    kept = f.layer_inputs_kept > 0
-    note.fill(
+    fill(
         "recompute",
         "full",
         "layer inputs alone are kept",
-        where=kept,
+        where=f.layer_inputs_kept > 0,
     )
-    native = ["fp16" if np.isnan(c.bf16_flops) else "bf16" for c in chips]
-    note.fill(
+    fill(
         "precision",
-        native,
+        ["fp16" if np.isnan(c.bf16_flops) else "bf16" for c in chips],
         "bf16, fp16 where the chip lacks it",
     )
     for said, kind, name in zip(
-        note.said,
+        noted,
         kinds,
         f["stack"],
     ):
@@ -363,35 +368,34 @@ def _infer(f, chips) -> list[list[str]]:
             said.append(f"constants={kind.constants_of}'s (no published run on {kind.id})")
         if name not in stacks() or stack(name).unmeasured:
             said.append(f"constants=those of all stacks (none of {name or 'an unnamed stack'})")
-    return note.said
+    return noted
 
 
-def _infer_shape(f, note):
+def _infer_shape(f, fill):
     """Dimensions that follow from others."""
-    note.fill(
+    fill(
         "vocab",
         51200,
         "the GPT-2 vocabulary, padded; only where the MLP is GPT's",
     )
-    note.fill(
+    fill(
         "head_dim",
         f.hidden / f.heads,
         "hidden / heads",
     )
-    note.fill(
+    fill(
         "kv_heads",
         f.heads,
         "as many as heads",
     )
     moe = f.moe_experts > 0
-    wide = np.where(
-        f.mlp.isin(GATED),
-        np.round(8 * f.hidden / 3 / 256) * 256,
-        4 * f.hidden,
-    )
-    note.fill(
+    fill(
         "ffn_hidden",
-        wide,
+        np.where(
+            f.mlp.isin(GATED),
+            np.round(8 * f.hidden / 3 / 256) * 256,
+            4 * f.hidden,
+        ),
         "4 x hidden, 8/3 gated",
         where=f.ffn_hidden.isna() & ~moe,
     )
@@ -400,36 +404,31 @@ def _infer_shape(f, note):
         f.dense_ffn_hidden_in_moe_model.fillna(0),
         f.ffn_hidden,
     )
-    f["moe_layers"] = np.where(
-        moe,
-        f.moe_layers.fillna(f.layers),
-        0,
-    )
+    f["moe_layers"] = f.moe_layers.fillna(f.layers) * moe
     for n in (*MOE, "mtp_layers", "tied_embeddings"):
         f[n] = f[n].fillna(0)
-    usual = [float(catalogue.devices_per_node(a)) for a in f.accelerator]
-    note.fill(
+    fill(
         "devices_per_node",
-        usual,
+        [float(catalogue.devices_per_node(a)) for a in f.accelerator],
         "the accelerator's usual node",
     )
 
 
 def _infer_layout(
     f,
-    note,
+    fill,
     chips,
     torus,
 ):
     """Ways to split the model and the devices."""
-    n = f.n_devices.fillna(f.tp.fillna(1) * f.pp.fillna(1) * f.cp.fillna(1) * f.dp.fillna(1))
+    n = f.n_devices.fillna(f[["tp", "pp", "cp", "dp"]].fillna(1).prod(axis=1))
     f["n_devices"] = n
     count = parameters(_shape(f)).total
     usable = np.array([c.hbm_usable_bytes for c in chips])
     whole = ~f.sharding.isin(["zero3", "hsdp"]) & ~torus & (count > 20e9)
     lost = f.tp.isna() & f.pp.isna() & whole
     room = np.maximum(count * 18 / (8 * 0.6 * usable), 1)
-    note.fill(
+    fill(
         "tp",
         np.where(
             lost,
@@ -438,7 +437,7 @@ def _infer_layout(
         ),
         "8 for an unsharded model above 20 B parameters, else 1",
     )
-    note.fill(
+    fill(
         "pp",
         np.where(
             lost,
@@ -447,28 +446,26 @@ def _infer_layout(
         ),
         "smallest power of two that holds 18 bytes a parameter in 60 % of memory",
     )
-    note.fill(
+    fill(
         "cp",
         f.ulysses_sp.fillna(1),
         "none printed",
     )
     f["cp"] = np.maximum(f.cp, 1)
-    left = np.maximum(np.floor(n / (f.tp * f.pp * f.cp)), 1)
-    note.fill(
+    fill(
         "dp",
-        left,
+        np.maximum(np.floor(n / (f.tp * f.pp * f.cp)), 1),
         "devices / (tp pp cp)",
         where=f.dp.isna() | (f.dp <= 0),
     )
-    ranks = np.minimum(np.minimum(f.moe_experts, 8), f.dp * f.cp * f.tp)
-    note.fill(
+    fill(
         "ep",
-        ranks,
+        np.minimum(np.minimum(f.moe_experts, 8), f.dp * f.cp * f.tp),
         "8 where experts and ranks allow",
         where=f.ep.isna() & (f.moe_experts > 0),
     )
     f["ep"], f["etp"] = f.ep.fillna(1), f.etp.fillna(1)
-    note.fill(
+    fill(
         "vpp",
         _vpp(f),
         "the stack's chunks where it has some, a layer each under an interleaving "
@@ -485,53 +482,34 @@ def _vpp(f):
     chunk = _stack(f, "chunk_layers")
     own = np.floor((f.layers + 2) / (f.pp * np.maximum(chunk, 1)))
     per_stage = np.round(f.layers / f.pp)
-    divisor = np.max(
-        [
-            np.where(
-                per_stage % v == 0,
-                v,
-                1,
-            )
-            for v in range(1, 9)
-        ],
-        axis=0,
-    )
+    divisor = np.max([(per_stage % v == 0) * v for v in range(1, 9)], axis=0)
     unsaid = f.micro_batch.isna() | ~(f.options_printed > 0)
-    recipe = _stack(f, "interleaves") & unsaid & (f.layers % f.pp == 0)
-    told = np.where(
-        (f.interleaved > 0) & (f.pp > 1),
-        2,
-        1,
-    )
     return np.select(
-        [chunk > 0, recipe],
+        [chunk > 0, _stack(f, "interleaves") & unsaid & (f.layers % f.pp == 0)],
         [own, divisor],
-        told,
+        1 + ((f.interleaved > 0) & (f.pp > 1)),
     )
 
 
-def _infer_batch(f, note):
+def _infer_batch(f, fill):
     """Batch and micro-batch."""
-    sequences = np.maximum(np.round(4e6 / f.seq_len / f.dp), 1) * f.dp
-    note.fill(
+    fill(
         "global_batch_seqs",
-        sequences,
+        np.maximum(np.round(4e6 / f.seq_len / f.dp), 1) * f.dp,
         "4M tokens",
     )
     # weights that are gathered for every micro-batch want it large, experts or not
-    staged = (f.pp > 1) | ((f.moe_experts > 0) & ~f.sharding.isin(["zero3", "hsdp"]))
     guess = np.where(
-        staged,
+        (f.pp > 1) | ((f.moe_experts > 0) & ~f.sharding.isin(["zero3", "hsdp"])),
         1,
         np.maximum(np.round(8192 / f.seq_len), 1),
     )
     share = np.maximum(f.global_batch_seqs / f.dp, 1)
-    counted = np.maximum(share / f.grad_accum.fillna(1), 1)
-    note.fill(
+    fill(
         "micro_batch",
         np.where(
             f.grad_accum > 0,
-            counted,
+            np.maximum(share / f.grad_accum.fillna(1), 1),
             np.minimum(guess, share),
         ),
         "from grad_accum, else 1 under pp or whole experts, else 8,192 tokens",
@@ -541,14 +519,7 @@ def _infer_batch(f, note):
 def _shape(f):
     counts = {k: np.nan_to_num(f[c].to_numpy(float)).astype(np.int64) for k, c in SHAPE.items()}
     mla = (f.attention == "mla").to_numpy()
-    details = {
-        n: np.where(
-            mla,
-            v,
-            0,
-        )
-        for n, v in MLA.items()
-    }
+    details = {n: v * mla for n, v in MLA.items()}
     for name in _DETAILS:
         if DETAIL + name in f:
             usual = details.get(name, _DETAILS[name])
@@ -590,8 +561,6 @@ def _cases(
         said,
         precision=job.precision,
     )
-    names = (f.accelerator.to_numpy(str), f["stack"].to_numpy(str))
-    tuned = np.broadcast_to(software.tuned, len(f))
     return Cases(
         shape=shape,
         job=job,
@@ -609,8 +578,9 @@ def _cases(
         software=software,
         constants=gather(
             families,
-            *names,
-            tuned=tuned,
+            f.accelerator.to_numpy(str),
+            f["stack"].to_numpy(str),
+            tuned=np.broadcast_to(software.tuned, len(f)),
         ),
     )
 
@@ -619,10 +589,12 @@ def _domain(f, chips):
     """Devices of one scale-up domain: the product's, or those of a slice where the row says over
     how many slices it ran."""
     whole = np.array([float(c.scale_up_domain) for c in chips])
-    slices = f.slices.fillna(0).to_numpy(float)
-    return np.where(
-        slices > 1,
-        np.minimum(f.n_devices / np.maximum(slices, 1), whole),
+    return np.minimum(
+        np.where(
+            f.slices > 1,
+            f.n_devices / f.slices,
+            np.inf,
+        ),
         whole,
     )
 
@@ -655,15 +627,14 @@ def _link(
     """The network of each row: what it prints, else that of the accelerator's usual node."""
     usual = links_of([link_facts(c, said) for c, said in zip(chips, f.scale_out)])
     printed = f.scale_out_gbytes_per_s_per_device
-    out = np.where(
-        printed > 0,
-        printed * 1e9,
-        usual.out_bytes_per_s,
-    )
     return replace(
         usual,
         domain=domain,
-        out_bytes_per_s=out,
+        out_bytes_per_s=np.where(
+            printed > 0,
+            printed * 1e9,
+            usual.out_bytes_per_s,
+        ),
     )
 
 
@@ -672,17 +643,16 @@ def _codes(words, names):
 
 
 def _plan(f, domain) -> Plan:
-    plain = np.where(
-        f.vpp > 1,
-        "interleaved",
-        "1f1b",
-    )
     names = [
         w or u or p
         for w, u, p in zip(
             f.schedule,
             _stack(f, "schedule"),
-            plain,
+            np.where(
+                f.vpp > 1,
+                "interleaved",
+                "1f1b",
+            ),
         )
     ]
     ways = [w or u or "ring" for w, u in zip(f.cp_type, _stack(f, "cp_type"))]
@@ -691,30 +661,26 @@ def _plan(f, domain) -> Plan:
         "ulysses",
         ways,
     )
-    number = {
-        n: f[n].to_numpy(float) for n in "tp cp pp vpp dp ep etp sp micro_batch layers".split()
-    }
+    number = {n: f[n].to_numpy(float) for n in "tp cp pp vpp dp ep etp sp micro_batch".split()}
     replicas = number["dp"] * number["cp"]
-    hybrid = np.maximum(domain // number["tp"], 1)
     group = np.where(
         f.sharding == "hsdp",
-        hybrid,
+        np.maximum(domain // number["tp"], 1),
         replicas,
     )
-    again = f.recompute_layers.to_numpy(float) * number["vpp"] * number["pp"]
+    again = (f.recompute_layers * f.vpp * f.pp / f.layers).to_numpy(float)
     number["vpp"] = np.where(
         np.isin(names, TWO_PARTS),
         2.0,
         number["vpp"],
     )
-    layers = number.pop("layers")
     return Plan(
         **number,
         sharding=_codes(SHARDINGS, f.sharding),
         shard_group=np.minimum(group, replicas),
         schedule=np.array([schedule_code(n) for n in names]),
         recompute=_codes(RECOMPUTES, f.recompute),
-        recompute_share=np.minimum(np.nan_to_num(again / layers, nan=1.0), 1.0),
+        recompute_share=np.minimum(np.nan_to_num(again, nan=1.0), 1.0),
         cp_type=_codes(CP_TYPES, ways),
         offload=_codes(OFFLOADS, f.offload.replace("", "none")),
     )

@@ -71,15 +71,14 @@ def diagnosed(reading: Reading, point: Point) -> Reading:
     for a strange site and the seconds of its parts; and `published`: the nearest runs."""
     step, spread = step_time(point.case), spoken("site")
     wide = np.exp(spread["z80"] * np.hypot(spread["between"], spread["within"]))
-    believed = {
-        "step_s": point.foretold_s,
-        "low_s": point.foretold_s / wide,
-        "high_s": point.foretold_s * wide,
-        "unexplained_s": point.measured_s - point.foretold_s,
-        "parts_s": {n: s for n, s in seconds_of(step).items() if s > LEAST * point.foretold_s},
-    }
     return replace(
         reading,
-        believed=believed,
+        believed={
+            "step_s": point.foretold_s,
+            "low_s": point.foretold_s / wide,
+            "high_s": point.foretold_s * wide,
+            "unexplained_s": point.measured_s - point.foretold_s,
+            "parts_s": {n: s for n, s in seconds_of(step).items() if s > LEAST * point.foretold_s},
+        },
         published=nearest(point),
     )

@@ -158,8 +158,7 @@ def batch_of(
     tokens = whole(found, "total_batch_tokens")
     if tokens and plan["seq_len"] and tokens % plan["seq_len"] == 0:
         return tokens // plan["seq_len"]
-    rate = mean_of(kept, "samples_per_s")
-    count = rate * kept.step_s
+    count = mean_of(kept, "samples_per_s") * kept.step_s
     if count > 0 and abs(count - round(count)) < 0.02 * count:
         return max(1, round(count))
     many = whole(found, "accumulation")
@@ -260,13 +259,10 @@ def reading(found: Found, file: str) -> Reading:
 
 def notes_of(found: Found, kept: Steady) -> list[str]:
     """What a reader has to know of how the figures came about."""
-    notes = list(dict.fromkeys(found.notes))
-    if found.mean:
-        notes.append("step_s: mean from a clock of whole seconds, pauses included")
-    if kept.pauses:
-        notes.append(f"step_s: {kept.pauses} steps longer than 3 medians are pauses, left out")
-    if found.memory_gib:
-        notes.append("peak_memory_gb: GiB (2^30 bytes) of one device, as frameworks print it")
-    if found.oom:
-        notes.append("oom: the log has an out-of-memory error; a step line does not show a fit")
-    return notes
+    more = {
+        "step_s: mean from a clock of whole seconds, pauses included": found.mean,
+        f"step_s: {kept.pauses} steps longer than 3 medians are pauses, left out": kept.pauses,
+        "peak_memory_gb: GiB (2^30 bytes) of one device, as frameworks print it": found.memory_gib,
+        "oom: the log has an out-of-memory error; a step line does not show a fit": found.oom,
+    }
+    return [*dict.fromkeys(found.notes), *(note for note, holds in more.items() if holds)]

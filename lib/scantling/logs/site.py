@@ -40,6 +40,7 @@ from .text import head
 
 SPEEDS = tuple(name for name in SPEAKS if not name.endswith("_s"))
 DEGREES = ("tp", "pp", "vpp", "cp", "ep", "dp", "micro_batch")
+LEAST = 1e-3  # shares of a step that a calibration tells
 NEEDED = ("model", "accelerator", "seq_len", "global_batch", "tp", "micro_batch", "devices")
 
 
@@ -82,8 +83,7 @@ def of_design(reading: Reading, design: Design) -> Point | None:
         return None
     data = yaml.safe_load(design.to_yaml())
     said = {n: getattr(reading, n) for n in ("tp", "pp", "cp", "ep", "micro_batch")}
-    plan = data.get("plan") or {}
-    data["plan"] = {n: v for n, v in said.items() if v} | plan
+    data["plan"] = {n: v for n, v in said.items() if v} | (data.get("plan") or {})
     if reading.devices:
         data["cluster"]["devices"] = reading.devices
     data.pop("measured", None)
@@ -96,7 +96,11 @@ def of_design(reading: Reading, design: Design) -> Point | None:
             allowed="the run of the log",
         )
     chosen = found.phases[found.resolved.main]
-    return point_of(chosen.case, found.resolved.cluster.accelerator.id, reading.step_s)
+    return point_of(
+        chosen.case,
+        found.resolved.cluster.accelerator.id,
+        reading.step_s,
+    )
 
 
 def chip_of(name: str | None):
@@ -164,11 +168,10 @@ def of_table(path) -> tuple[list[Reading], list[Point]]:
         if not rate > 0:
             continue
         c = runs.cases.take(slice(i, i + 1))
-        tokens = one(c.job.global_batch) * one(c.job.seq_len) / one(devices(c.plan))
         point = point_of(
             c,
             str(runs.chips[i]),
-            tokens / rate,
+            (one(c.job.global_batch) * one(c.job.seq_len) / one(devices(c.plan))) / rate,
         )
         points.append(point)
         readings.append(
@@ -202,11 +205,6 @@ def posterior(ratios: np.ndarray) -> tuple[float, float, float]:
     )
 
 
-def most(name: str) -> float:
-    """The largest value that a calibration file may give a speed."""
-    return RELATIVE_MOST if name in RELATIVE else 1.0
-
-
 def speeds(
     chip,
     case: Cases,
@@ -214,10 +212,23 @@ def speeds(
 ) -> dict:
     """{constant: value} of a chip with all its speeds moved by one factor, so that the step of a
     case takes `target_s`. A speed stays below its peak; what then is left over stays."""
-    now = {n: float(getattr(gather(chip.family, chip.id, ""), n)) for n in SPEEDS}
+    now = {
+        n: float(
+            getattr(
+                gather(
+                    chip.family,
+                    chip.id,
+                    "",
+                ),
+                n,
+            )
+        )
+        for n in SPEEDS
+    }
+    most = {n: RELATIVE_MOST if n in RELATIVE else 1.0 for n in SPEEDS}  # that a file may give
 
     def at(factor: float) -> tuple[dict, float]:
-        value = {n: min(v * factor, max(v, most(n))) for n, v in now.items()}
+        value = {n: min(v * factor, max(v, most[n])) for n, v in now.items()}
         own = {n: getattr(case.constants, n) * value[n] / v for n, v in now.items()}
         return value, one(step_time(replace(case, constants=replace(case.constants, **own))).total)
 
@@ -294,8 +305,20 @@ def calibration(points: list[Point], readings: list[Reading] = ()) -> dict:
     chosen = max(sets.values(), key=len)
     first, chip = chosen[0], catalogue.accelerator(chosen[0].accelerator)
     factor, sd, half = posterior(np.array([p.measured_s / p.foretold_s for p in chosen]))
-    moved = speeds(chip, first.case, first.foretold_s * math.exp(factor))
-    usual = gather(chip.family, chip.id, "")
+    moved = speeds(
+        chip,
+        first.case,
+        first.foretold_s * math.exp(factor),
+    )
+    usual, step = (
+        gather(
+            chip.family,
+            chip.id,
+            "",
+        ),
+        step_time(first.case),
+    )
+    shares = {name: seconds / one(step.total) for name, seconds in seconds_of(step).items()}
     return headed(chip) | {
         "constants": {
             name: {
@@ -311,7 +334,7 @@ def calibration(points: list[Point], readings: list[Reading] = ()) -> dict:
             "band": [round(math.exp(-half), 4), round(math.exp(half), 4)],
             "active_parameters": round(first.active),
             "precision": first.precision,
-            "shares": shares_of(first.case),
+            "shares": {name: round(s, 4) for name, s in shares.items() if s > LEAST},
         },
     }
 
@@ -321,13 +344,6 @@ def seconds_of(step) -> dict:
     return {name: one(getattr(step, name)) for name in PARTS}
 
 
-def shares_of(case: Cases) -> dict:
-    """{part of a step: its share}, of those above a thousandth."""
-    step = step_time(case)
-    shares = {name: seconds / one(step.total) for name, seconds in seconds_of(step).items()}
-    return {name: round(share, 4) for name, share in shares.items() if share > 1e-3}
-
-
 def write(
     points: list[Point],
     path: str,
@@ -335,5 +351,9 @@ def write(
 ) -> dict:
     """Write the calibration of a site; returns it."""
     data = calibration(points, readings)
-    write_text(path, yaml.safe_dump(data, sort_keys=False), force=True)
+    write_text(
+        path,
+        yaml.safe_dump(data, sort_keys=False),
+        force=True,
+    )
     return data

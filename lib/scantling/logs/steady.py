@@ -29,20 +29,12 @@ class Steady:
     steady: np.ndarray  # which of those are steady
 
 
-def distinct(step: np.ndarray) -> np.ndarray:
-    """Which lines are no repetition (other ranks, a line printed twice) of the line before."""
-    keep = np.ones(step.size, dtype=bool)
-    keep[1:] = step[1:] != step[:-1]
-    return keep
-
-
 def restarts_of(step: np.ndarray, launches: int) -> int:
     """How often the step went back by more than lines out of order, or the job started again."""
     if step.size < 2:
         return max(0, launches - 1)
     highest = np.maximum.accumulate(step)
-    interval = np.median(np.abs(np.diff(step)))
-    back = (np.diff(step) < 0) & (step[1:] < highest[:-1] - 3 * interval)
+    back = (np.diff(step) < 0) & (step[1:] < highest[:-1] - 3 * np.median(np.abs(np.diff(step))))
     return max(
         int(back.sum()),
         launches - 1,
@@ -87,11 +79,9 @@ def slope(step: np.ndarray, clock: np.ndarray) -> tuple[float, float, float]:
         max(WINDOW_S, (clock[-1] - clock[first]) / 50),
     )
     at = np.unique(np.searchsorted(clock[first:], edges).clip(0, step.size - first - 1)) + first
-    pace = differences(step[at], clock[at])[1:] if at.size > 3 else np.empty(0)
+    pace = differences(step[at], clock[at])
     pace = pace[np.isfinite(pace)]
-    if pace.size < 3:
-        return float(mean), NAN, NAN
-    return float(mean), float(np.quantile(pace, 0.1)), float(np.quantile(pace, 0.9))
+    return mean, *(np.quantile(pace, (0.1, 0.9)) if pace.size > 2 else (NAN, NAN))
 
 
 def seconds_of(columns: dict) -> np.ndarray:
@@ -139,8 +129,9 @@ def goodput_of(
 def steady(found: Found) -> Steady:
     """The steady steps of what was found in a log."""
     read = {name: np.array(values, dtype=float) for name, values in found.columns.items()}
-    keep = distinct(read["step"])
-    columns = {name: values[keep] for name, values in read.items()}
+    # a line of the step before is that of another rank, or printed twice
+    again = np.diff(read["step"], prepend=NAN) == 0
+    columns = {name: values[~again] for name, values in read.items()}
     step, seconds = columns["step"], seconds_of(columns)
     usable = np.isfinite(seconds) & (seconds > 0)
     usable[np.flatnonzero(usable)[: warm_up(seconds[usable])]] = False

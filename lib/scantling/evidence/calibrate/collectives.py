@@ -135,8 +135,7 @@ def points() -> Points:
 def _link(series, plain: bool) -> dict:
     """The links of a published series; `plain` where reduction in the switches was turned off."""
     chip = catalogue.accelerator(series.accelerator)
-    efa = "EFA" in series.fabric
-    facts = link_facts(chip, "efa-v2" if efa else "ib-ndr")
+    facts = link_facts(chip, "efa-v2" if "EFA" in series.fabric else "ib-ndr")
     return facts | {
         "out_bytes_per_s": series.link_bytes_per_s if series.nvlink_domains > 1 else np.inf,
         "nvls": 0 if plain else facts["nvls"],
@@ -187,12 +186,16 @@ def fit(p: Points) -> CurveConstants:
         return_inverse=True,
         return_counts=True,
     )
-    large = np.where(
-        p.message_bytes >= LARGE_BYTES,
-        1.3,
-        1.0,
+    large = p.message_bytes >= LARGE_BYTES
+    weight = (
+        1.5
+        / np.sqrt(np.maximum(counts, 4))[series]
+        * np.where(
+            large,
+            1.3,
+            1.0,
+        )
     )
-    weight = 1.5 / np.sqrt(np.maximum(counts, 4))[series] * large
     target = np.log(p.seconds)
 
     def build(x):
@@ -204,9 +207,8 @@ def fit(p: Points) -> CurveConstants:
         return CurveConstants(**dict(zip(PRIORS, values.tolist())))
 
     def residuals(x):
-        error = np.log(predicted(p, build(x))) - target
         return np.r_[
-            weight * robust(error / 0.1),
+            weight * robust((np.log(predicted(p, build(x))) - target) / 0.1),
             0.35 * x / spread,
         ]
 
@@ -277,24 +279,16 @@ def table(found=None, fabric=fabric_of) -> list[dict]:
     groups: dict = {}
     for name in found:
         groups.setdefault(fabric(name), []).append(name)
-    rows = [
+    rows = [(own, WHOLE, names) for own, names in groups.items()]
+    rows += [(own, name, [name]) for own, names in groups.items() for name in names]
+    return [
         _row(
             own,
-            WHOLE,
+            series,
             [found[n] for n in names],
         )
-        for own, names in groups.items()
+        for own, series, names in rows
     ]
-    rows += [
-        _row(
-            own,
-            name,
-            [found[name]],
-        )
-        for own, names in groups.items()
-        for name in names
-    ]
-    return rows
 
 
 def _row(

@@ -124,18 +124,16 @@ def fit(rows: Rows) -> dict:
         total, capacity = predict(rows, _offsets(keys, x * sd))
         share = np.log(total / capacity)
         over, under = np.maximum(share + MARGIN_RAN, 0), np.minimum(share - MARGIN_OUT, 0)
-        calls = np.where(
-            peak,
-            0.0,
-            np.where(
+        calls = (
+            ~peak
+            * np.where(
                 rows.ran,
                 over,
                 under,
             )
-            / CALL_SCALE,
+            / CALL_SCALE
         )
-        peaks = np.where(
-            peak,
+        peaks = (
             np.log(
                 total
                 / np.where(
@@ -144,11 +142,9 @@ def fit(rows: Rows) -> dict:
                     total,
                 )
             )
-            / SCALE,
-            0.0,
+            / SCALE
         )
-        raw = np.concatenate([calls, peaks]) * weight / ROBUST
-        return np.r_[ROBUST * robust(raw), x]
+        return np.r_[ROBUST * robust(np.concatenate([calls, peaks]) * weight / ROBUST), x]
 
     fits = [
         least_squares(
@@ -217,7 +213,16 @@ def chances(
 ) -> np.ndarray:
     """The chance of each row to run out of memory."""
     wide = [spread(name) for name in stacks]
-    return np.array([oom_probability(*row) for row in zip(total, capacity, wide)])
+    return np.array(
+        [
+            oom_probability(*row)
+            for row in zip(
+                total,
+                capacity,
+                wide,
+            )
+        ]
+    )
 
 
 def ran(path) -> tuple:

@@ -31,6 +31,7 @@ from ..predict import known_of
 from ..runs import read_runs, to_runs
 
 SCALE = 0.1
+STEP = 1e-3  # of an offset, for the derivatives
 ASIDE = (
     "bigscience",
     "nebius torchtitan",
@@ -139,16 +140,12 @@ class Model:
         """Log tokens/s per device of every row."""
         return self._log_rate(self._values(theta))
 
-    def jacobian(
-        self,
-        theta,
-        step=1e-3,
-    ):
+    def jacobian(self, theta):
         """d log rate / d offset at `theta` by forward differences, shape (rows, offsets)."""
         values, rows = self._values(theta), np.arange(len(self.table.frame))
         at, jac = self._log_rate(values), np.zeros((len(rows), len(self.keys)))
         for name, indices in self.columns.items():
-            slope = (self._log_rate(values | {name: values[name] + step}) - at) / step
+            slope = (self._log_rate(values | {name: values[name] + STEP}) - at) / STEP
             for i in indices:
                 jac[rows, i] += slope
         return jac
@@ -157,10 +154,9 @@ class Model:
 def source_weights(source, rows=None):
     """1 / sqrt(rows of the row's source), counted among `rows`."""
     rows = np.ones(len(source), bool) if rows is None else rows
-    count = pd.Series(rows).groupby(source).transform("sum").to_numpy()
     return np.where(
         rows,
-        1 / np.sqrt(np.maximum(count, 1)),
+        1 / np.sqrt(np.maximum(pd.Series(rows).groupby(source).transform("sum").to_numpy(), 1)),
         0.0,
     )
 
@@ -170,7 +166,6 @@ def fit(
     rows=None,
     start=None,
     iterations=40,
-    tolerance=1e-4,
     jacobian=None,
 ):
     """Offsets that minimise the loss over `rows` (bool), by damped Gauss-Newton with soft-L1
@@ -200,7 +195,7 @@ def fit(
         if moved:
             theta, now, best, damping = trial, then, best - gain, damping * 0.3
             # a small step under heavy damping is not the end
-            if gain < tolerance * best and damping < 1e-2:
+            if gain < 1e-4 * best and damping < 1e-2:
                 break
         else:
             damping = max(damping, 1e-3) * 8
@@ -371,10 +366,9 @@ def band_widths(
     logs = np.maximum(slopes[1:], 0.02)
     wide = np.exp(shown[:, 1:] @ logs)
     order = np.argsort(off / wide)
-    share = np.cumsum(weight[order]) / weight.sum()
     ends = np.interp(
         ENDS,
-        share,
+        np.cumsum(weight[order]) / weight.sum(),
         (off / wide)[order],
     )
     return {
@@ -417,15 +411,8 @@ def _supports(table) -> dict:
     """Rows and sources behind each chip, family and stack; one source alone is marked."""
     out = {}
     for level, names in table.levels.items():
-        found = table.frame.source.groupby(names).agg(["size", "nunique"])
-        out[level] = {
-            name: {
-                "rows": rows,
-                "sources": sources,
-                "single_source": sources == 1,
-            }
-            for name, rows, sources in found.itertuples()
-        }
+        found = table.frame.source.groupby(names).agg(rows="size", sources="nunique")
+        out[level] = found.assign(single_source=found.sources == 1).to_dict("index")
     return out
 
 

@@ -144,7 +144,11 @@ def _processor() -> str:
         about = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
         return "CPU"
-    found = re.search(r"^model name\s*:\s*(.*\S)", about, re.M)
+    found = re.search(
+        r"^model name\s*:\s*(.*\S)",
+        about,
+        re.M,
+    )
     return found[1] if found else "CPU"
 
 
@@ -163,17 +167,14 @@ def steps(bench: Bench, quick: bool) -> list[Step]:
 
     def each(section, call, *axes):
         for what, of in product(*axes):
-            into = f"{section}.{what}" if section == "gemm" else section
-            mb = of / 1e6 if isinstance(of, int) else 0.0
-            said = says[section].format(
-                what,
-                of,
-                mb=mb,
-                ranks=bench.ranks,
-            )
             yield Step(
-                into,
-                said,
+                f"{section}.{what}" if section == "gemm" else section,
+                says[section].format(
+                    what,
+                    of,
+                    mb=of / 1e6 if isinstance(of, int) else 0.0,
+                    ranks=bench.ranks,
+                ),
                 partial(
                     call,
                     bench,
@@ -201,7 +202,11 @@ def steps(bench: Bench, quick: bool) -> list[Step]:
             size["attention"],
             size["backends"],
         ),
-        Step("launch", "launching a small kernel", partial(_launch, bench)),
+        Step(
+            "launch",
+            "launching a small kernel",
+            partial(_launch, bench),
+        ),
         *each(
             "host",
             _host_copy,
@@ -243,7 +248,18 @@ def _gemm(
             "fp16": torch.float16,
             "fp32": torch.float32,
         }[dtype]
-        a, b = on(m, k, dtype=kind), on(k, n, dtype=kind)
+        a, b = (
+            on(
+                m,
+                k,
+                dtype=kind,
+            ),
+            on(
+                k,
+                n,
+                dtype=kind,
+            ),
+        )
         call = partial(
             torch.mm,
             a,
@@ -297,7 +313,11 @@ def _attend(
     import torch
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
-    kind = getattr(SDPBackend, f"{backend.upper()}_ATTENTION", None)
+    kind = getattr(
+        SDPBackend,
+        f"{backend.upper()}_ATTENTION",
+        None,
+    )
     half = not bench.cuda or torch.cuda.get_device_capability(bench.device)[0] >= 8
     dtype = torch.bfloat16 if half else torch.float16
     batch, seq_len, heads, head_dim = shape
@@ -320,9 +340,8 @@ def _attend(
                 is_causal=True,
             )
 
-    about = dict(zip(("batch", "seq_len", "heads", "head_dim"), shape))
     return {
-        **about,
+        **dict(zip(("batch", "seq_len", "heads", "head_dim"), shape)),
         "backend": backend,
         "seconds": bench.time(call),
     }
@@ -331,10 +350,9 @@ def _attend(
 def _launch(bench):
     import torch
 
-    x = torch.zeros(8, device=bench.device)
     return {
         "what": "one kernel on 8 numbers",
-        "seconds": bench.time(partial(x.add_, 1.0)),
+        "seconds": bench.time(partial(torch.zeros(8, device=bench.device).add_, 1.0)),
     }
 
 
@@ -359,7 +377,13 @@ def _host_copy(
     return {
         "way": way,
         "bytes": size,
-        "seconds": bench.time(partial(into.copy_, source, non_blocking=True)),
+        "seconds": bench.time(
+            partial(
+                into.copy_,
+                source,
+                non_blocking=True,
+            )
+        ),
     }
 
 
@@ -382,17 +406,36 @@ def _collective(
     )
     part = whole.new_zeros(count // bench.ranks)
     # renamed in PyTorch 2.13
-    gather = getattr(distributed, "all_gather_single", None) or distributed.all_gather_into_tensor
+    gather = (
+        getattr(
+            distributed,
+            "all_gather_single",
+            None,
+        )
+        or distributed.all_gather_into_tensor
+    )
     call = {
         "all_reduce": partial(distributed.all_reduce, whole),
-        "all_gather": partial(gather, whole, part),
+        "all_gather": partial(
+            gather,
+            whole,
+            part,
+        ),
         "reduce_scatter": partial(
-            getattr(distributed, "reduce_scatter_single", None)
+            getattr(
+                distributed,
+                "reduce_scatter_single",
+                None,
+            )
             or distributed.reduce_scatter_tensor,
             part,
             whole,
         ),
-        "all_to_all": partial(distributed.all_to_all_single, torch.empty_like(whole), whole),
+        "all_to_all": partial(
+            distributed.all_to_all_single,
+            torch.empty_like(whole),
+            whole,
+        ),
     }[op]
     return {
         "op": op,

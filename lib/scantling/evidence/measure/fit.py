@@ -238,14 +238,13 @@ def _collectives(
         link = replace(link, up_bytes_per_s=share * link.up_bytes_per_s)
         found["scale_up_share"] = share, f"{len(rings)} collectives of {rings[0]['ranks']} devices"
         if turns:
-            origin = f"{len(turns)} all-to-alls beside {len(rings)} rings"
             found["ep_up_share"] = (
                 _reached(
                     turns,
                     link,
                     "up_bytes_per_s",
                 ),
-                origin,
+                f"{len(turns)} all-to-alls beside {len(rings)} rings",
             )
     if across:
         share = _reached(
@@ -268,18 +267,16 @@ def _reached(
     for p in points:
         share, ranks = 1.0, p["ranks"]
         for _ in range(30):  # seconds fall with the share a little slower than 1 / share
-            slower = replace(link, **{rate: share * getattr(link, rate)})
-            wires = Wires(
-                ranks,
-                min(ranks, p["ranks_per_node"]),
-                slower,
-            )
             share *= (
                 float(
                     fastest(
                         p["op"],
                         p["bytes"],
-                        wires,
+                        Wires(
+                            ranks,
+                            min(ranks, p["ranks_per_node"]),
+                            replace(link, **{rate: share * getattr(link, rate)}),
+                        ),
                     )
                 )
                 / p["seconds"]

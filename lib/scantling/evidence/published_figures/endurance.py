@@ -18,9 +18,8 @@ def _mtbf_s(preset: str, devices):
 
 
 def _ettr(g, interval_min):
-    m = _mtbf_s(g["preset"], g["devices"]) / MINUTE_S
     return goodput.ettr_meta(
-        1 / m,
+        1 / (_mtbf_s(g["preset"], g["devices"]) / MINUTE_S),
         interval_min,
         g["stall_min"],
         g["restart_min"],
@@ -118,7 +117,11 @@ def _save_stall_points():
 
 
 def _save_stall_curves():
-    axis = np.geomspace(0.01, 20, 40)
+    axis = np.geomspace(
+        0.01,
+        20,
+        40,
+    )
     return {"step / (step + stall)": (axis, _save_stall({"x": axis}))}
 
 

@@ -154,15 +154,18 @@ def layer_activations(
     """
     if recompute == "full":
         return float(2 * seq_len * micro_batch * hidden / (tp if sp else 1))
-    flash = 2.0 if recompute == "selective" else 0.0
     case = bare(
-        gpt(layers, hidden, heads),
+        gpt(
+            layers,
+            hidden,
+            heads,
+        ),
         {
             "micro_batch": micro_batch,
             "tp": tp,
             "sp": sp,
         },
-        flash,
+        2.0 if recompute == "selective" else 0.0,
         seq_len=seq_len,
     )
     return float(saved_bytes(case)[0])
@@ -171,7 +174,14 @@ def layer_activations(
 def _saved(r) -> float:
     g = r["given"]
     args = [g[k] for k in ("layers", "hidden", "heads", "micro_batch", "seq_len", "tp")]
-    was, now = (layer_activations(*args, g[f"sp_{at}"], g[at]) for at in ("was", "now"))
+    was, now = (
+        layer_activations(
+            *args,
+            g[f"sp_{at}"],
+            g[at],
+        )
+        for at in ("was", "now")
+    )
     return 1 - now / was
 
 
@@ -182,7 +192,11 @@ def state_bytes(
 ):
     """Bytes of weights, 16-bit gradients and Adam states on one device: 2 + 2 + 12 bytes a
     parameter, each over dp where sharded."""
-    shape = gpt(36, 4096, 32)
+    shape = gpt(
+        36,
+        4096,
+        32,
+    )
     m = memory(
         bare(
             shape,
@@ -197,13 +211,31 @@ def state_bytes(
 
 
 def _zero(r) -> float:
-    return float(state_bytes(r["given"]["params"], r["x"], r["given"]["sharding"])) / 1e9
+    return (
+        float(
+            state_bytes(
+                r["given"]["params"],
+                r["x"],
+                r["given"]["sharding"],
+            )
+        )
+        / 1e9
+    )
 
 
 def _zero_curves():
     dp = 2 ** np.arange(11)
     return {
-        f"7.5B, {s}": (dp, state_bytes(7.5e9, dp, s) / 1e9) for s in ("zero1", "zero2", "zero3")
+        f"7.5B, {s}": (
+            dp,
+            state_bytes(
+                7.5e9,
+                dp,
+                s,
+            )
+            / 1e9,
+        )
+        for s in ("zero1", "zero2", "zero3")
     }
 
 

@@ -97,7 +97,15 @@ def alone_bytes_per_s(id: str, message_bytes):
     p = p.take(p.series == id)
     sizes = np.asarray(message_bytes, float)
     kind, one = str(p.collective[0]), take(p.wires, np.zeros(len(sizes), int))
-    return collectives.volume(kind, one.ranks) * sizes / collectives.fastest(kind, sizes, one)
+    return (
+        collectives.volume(kind, one.ranks)
+        * sizes
+        / collectives.fastest(
+            kind,
+            sizes,
+            one,
+        )
+    )
 
 
 def collectives_by_size():
@@ -119,25 +127,27 @@ def collectives_by_size():
 
 
 def _size_curves():
-    axis = np.geomspace(SMALLEST_BYTES, 16e9, 60)
+    axis = np.geomspace(
+        SMALLEST_BYTES,
+        16e9,
+        60,
+    )
     return {name: (axis, alone_bytes_per_s(id, axis) / 1e9) for name, id in SIZES.items()}
 
 
 def all_to_all_by_ranks():
-    out = []
-    for n, id in RANKS.items():
-        s = catalogue.collective_series()[id]
-        size, bus = max(zip(s.message_bytes, s.busbw_bytes_per_s))
-        out.append(
-            _point(
-                "8 H100 a node, largest message",
-                float(n),
-                s,
-                bus,
-                all_to_all_bytes_per_s(s, size),
-            )
+    return [
+        _point(
+            "8 H100 a node, largest message",
+            float(n),
+            s,
+            bus,
+            all_to_all_bytes_per_s(s, size),
         )
-    return out
+        for n, id in RANKS.items()
+        for s in [catalogue.collective_series()[id]]
+        for size, bus in [max(zip(s.message_bytes, s.busbw_bytes_per_s))]
+    ]
 
 
 def dispatch_bytes_per_s(ranks: int, value_bytes: float):
@@ -146,14 +156,37 @@ def dispatch_bytes_per_s(ranks: int, value_bytes: float):
     once a node (its own included) by the cards' clock, node-limited routing."""
     tokens, hidden, top_k, experts_nodes = 4096, 7168, 8, 4
     inside = min(ranks, 8)
-    w, chip = Wires(ranks, inside, _link("h800-sxm", 8)), catalogue.accelerator("h800-sxm")
+    w, chip = (
+        Wires(
+            ranks,
+            inside,
+            _link("h800-sxm", 8),
+        ),
+        catalogue.accelerator("h800-sxm"),
+    )
     nodes = ranks // inside
     one = tokens * hidden * value_bytes
     copies = float(traffic.expected_places(ranks, top_k))
-    counted = float(traffic.expected_places(nodes, top_k, experts_nodes)) if nodes > 1 else copies
+    counted = (
+        float(
+            traffic.expected_places(
+                nodes,
+                top_k,
+                experts_nodes,
+            )
+        )
+        if nodes > 1
+        else copies
+    )
     leaving = counted * (nodes - 1) / nodes if nodes > 1 else 0.0
     near = near_s(
-        one * copies * (inside - 1) / inside, w, gather(chip.family, chip.id, None).ep_up_share
+        one * copies * (inside - 1) / inside,
+        w,
+        gather(
+            chip.family,
+            chip.id,
+            None,
+        ).ep_up_share,
     )
     seconds = exchange_s(
         nodes + inside - 2,
@@ -204,10 +237,25 @@ def gemm_share(
     seconds)."""
     chip = catalogue.accelerator(accelerator)
     case = bare(
-        gpt(1, 4096, 32),
+        gpt(
+            1,
+            4096,
+            32,
+        ),
         {},
-        chip=replace(chip_of([chip], [precision], chip.scale_up_domain), wave_outputs=0.0),
-        constants=gather(chip.family, chip.id, None),
+        chip=replace(
+            chip_of(
+                [chip],
+                [precision],
+                chip.scale_up_domain,
+            ),
+            wave_outputs=0.0,
+        ),
+        constants=gather(
+            chip.family,
+            chip.id,
+            None,
+        ),
         precision=code(PRECISIONS, "bf16" if precision == "fp16" else precision),
     )
     m, n, k = (np.asarray(v, float) for v in (m, n, k))
@@ -253,7 +301,11 @@ def gemm_by_size():
 
 
 def _gemm_curves():
-    axis = np.geomspace(1024, 32768, 40)
+    axis = np.geomspace(
+        1024,
+        32768,
+        40,
+    )
     return {
         name: (
             axis,

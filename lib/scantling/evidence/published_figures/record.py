@@ -137,8 +137,7 @@ class Recreation:
         import pandas as pd
 
         rows = [vars(p) | {"error": e} for p, e in zip(self.points, self.errors)]
-        columns = "series x published ours error counted read locator why".split()
-        return pd.DataFrame(rows)[columns]
+        return pd.DataFrame(rows)["series x published ours error counted read locator why".split()]
 
 
 @cache

@@ -45,7 +45,11 @@ def baseline(got: pd.DataFrame, table: pd.DataFrame):
     """Tokens/s by one line: half the peak, the recompute's extra forward, and the bubble of
     1F1B or its interleaved form."""
     pp, dp = table.pp.fillna(1), table.dp.fillna(1)
-    m = accumulated(table.global_batch_seqs, dp, table.micro_batch.fillna(1)).fillna(8)
+    m = accumulated(
+        table.global_batch_seqs,
+        dp,
+        table.micro_batch.fillna(1),
+    ).fillna(8)
     third = 1 / 3  # of a micro-batch: forward, gradient of the inputs, of the weights
     idle = bubble_interleaved(
         p=pp,
@@ -54,7 +58,11 @@ def baseline(got: pd.DataFrame, table: pd.DataFrame):
         B=third,
         W=third,
     )
-    recompute = np.where(table.recompute == "full", 4 / 3, 1.0)
+    recompute = np.where(
+        table.recompute == "full",
+        4 / 3,
+        1.0,
+    )
     return got.tokens_per_s_per_device / got.mfu * 0.5 / (1 + idle / m) / recompute
 
 
@@ -72,9 +80,8 @@ def figures(rows: pd.DataFrame) -> dict:
 
 def configuration(frame: pd.DataFrame, but=()) -> pd.Series:
     """A number for each distinct configuration, a column named in `but` not counting."""
-    columns = [c for c in SAME if c in frame and c not in but]
     return frame.groupby(
-        columns,
+        [c for c in SAME if c in frame and c not in but],
         dropna=False,
         sort=False,
     ).ngroup()

@@ -49,13 +49,14 @@ def compute(
     """(rows, figures, memory rows): one line per counted run, all tables as plain data, one line
     per run of the memory table. Takes minutes; `told` is called with progress."""
     rows = build(runs, told)
-    again = tables.repeats(rows)
+    again, table = tables.repeats(rows), calibrate.load(runs)
+    said = rows.set_index("id").family_out.reindex(table.frame.id)
     known, peaks = calibration(), None
     figures = {
         "made": date.today().isoformat(),
         "calibrated": known.get("made"),
         **{f"{name}s": rows[name].nunique() for name in ("source", "stack", "accelerator")},
-        "strangers": _strangers(runs, rows),
+        "strangers": strangers.figures(table, np.log(said.to_numpy(float))),
         "headline": tables.headline(rows),
         "by": tables.by_group(rows),
         "bands": tables.bands_table(rows),
@@ -68,13 +69,6 @@ def compute(
         told("memory: folds and stacks left out")
         figures["memory"], peaks = memory_figures(memory)
     return rows, figures, peaks
-
-
-def _strangers(runs, rows) -> dict:
-    """Scores of families left out, from the predictions that `rows` holds."""
-    table = calibrate.load(runs)
-    said = rows.set_index("id").family_out.reindex(table.frame.id)
-    return strangers.figures(table, np.log(said.to_numpy(float)))
 
 
 def rivals() -> list[dict]:
@@ -105,7 +99,11 @@ def memory_figures(path=MEMORY):
     }
     scores = {
         kind: {
-            name: calibrate_memory.score(rows.take(at), total[at], capacity[at])["all"]
+            name: calibrate_memory.score(
+                rows.take(at),
+                total[at],
+                capacity[at],
+            )["all"]
             for name, at in parts.items()
             if at.any()
         }
@@ -177,11 +175,10 @@ def write(
     text = summary(figures)
     (folder / "summary.md").write_text(text, encoding="utf-8")
     if readme.is_file():
-        old = readme.read_text(encoding="utf-8")
         new = re.sub(
             f"{BEGIN}.*?{END}",
             lambda _: f"{BEGIN}\n{short(text)}{END}",
-            old,
+            readme.read_text(encoding="utf-8"),
             flags=re.S,
         )
         readme.write_text(new, encoding="utf-8")
@@ -189,7 +186,11 @@ def write(
 
 def short(text: str) -> str:
     """The summary up to the end of its first table: what the read-me shows."""
-    return re.match(r".*?\n\n(?:\|[^\n]*\n)+", text, re.S)[0]
+    return re.match(
+        r".*?\n\n(?:\|[^\n]*\n)+",
+        text,
+        re.S,
+    )[0]
 
 
 @click.command()
@@ -218,19 +219,22 @@ def main(
         file=sys.stderr,
         flush=True,
     )
-    rows, figures, peaks = compute(runs, memory, told)
+    rows, figures, peaks = compute(
+        runs,
+        memory,
+        told,
+    )
     head = figures["headline"]
     if head["in sample"]["median"] > head["folds"]["median"] * 1.02:
         told(
             "the shipped constants fit worse than constants fitted without the run: "
             "catalogue/calibration.json is older than the model; make calibrate"
         )
-    own = Path(output) == Path(FOLDER) and Path(runs) == RUNS
     write(
         rows,
         figures,
         output,
-        "README.md" if own else None,
+        "README.md" if Path(output) == Path(FOLDER) and Path(runs) == RUNS else None,
         peaks,
     )
     print(summary(figures))

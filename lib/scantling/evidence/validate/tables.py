@@ -16,6 +16,7 @@ from .compare import apart
 from .rows import CONDITIONS, KINDS, PLAN
 
 GROUPS = ("source", "accelerator", "stack", "precision")
+SAID = KINDS | {"one line": "baseline"}  # who predicts: its column
 WORST = 25
 RIVAL = "peer mean median max rows how source url date verified".split()
 
@@ -28,7 +29,7 @@ def error(rows: pd.DataFrame, column: str) -> pd.Series:
 def headline(rows: pd.DataFrame) -> dict:
     """Figures of all rows for each kind of fit, the one-line baseline among them."""
     found = {}
-    for kind, column in [*KINDS.items(), ("one line", "baseline")]:
+    for kind, column in SAID.items():
         off = error(rows, column)
         found[kind] = spread(off) | {
             "over_sources": over_sources(off, rows.source),
@@ -50,8 +51,7 @@ def by_group(rows: pd.DataFrame) -> dict:
 
 def _group(key, g):
     out = spread(error(g, "source_out"))
-    columns = KINDS | {"one line": "baseline"}
-    medians = {kind: spread(error(g, column))["median"] for kind, column in columns.items()}
+    medians = {kind: spread(error(g, column))["median"] for kind, column in SAID.items()}
     line = medians.pop("one line")
     return dict(
         key=key,
@@ -144,18 +144,18 @@ def worst(rows: pd.DataFrame, number: int = WORST) -> list[dict]:
 
 def _reasons(row) -> list[str]:
     """What a row and its source show."""
-    out = []
-    if row.twins_apart > 0.05:
-        out.append(f"measured more than once, {100 * row.twins_apart:.0f} % apart")
     alike = row.usual * row.error > 0 and abs(row.usual) > 0.4 * abs(row.error)
-    if row.many >= 4 and alike:
-        usual = percent(
-            row.usual,
-            0,
-            "+",
-        )
-        out.append(f"all {row.many:.0f} rows of this source are off alike (median {usual})")
-    return [*out, *row.sees.split("; ")]
+    usual = percent(
+        row.usual,
+        0,
+        "+",
+    )
+    shown = {
+        f"measured more than once, {100 * row.twins_apart:.0f} % apart": row.twins_apart > 0.05,
+        f"all {row.many:.0f} rows of this source are off alike (median {usual})": row.many >= 4
+        and alike,
+    }
+    return [*(said for said, holds in shown.items() if holds), *row.sees.split("; ")]
 
 
 def _neighbour(rows: pd.DataFrame, i) -> str:
@@ -225,7 +225,7 @@ def residual(rows: pd.DataFrame, floor_variance: float) -> dict:
         "rms": np.sqrt(total),
         "parts": {k: v / total for k, v in parts.items()},
         "conditions": sorted(conditions, key=lambda c: -c["share_of_error"]),
-        "one_factor": spread(np.expm1(r - _others_median(r, of.source))),
+        "one_factor": spread(np.expm1(r - r.groupby(of.source).transform(_others_median))),
     }
 
 
@@ -246,14 +246,10 @@ def _condition(
     }
 
 
-def _others_median(r: pd.Series, group: pd.Series) -> pd.Series:
-    """The median of the other rows of each row's group; 0 where it has none."""
-    out = pd.Series(0.0, index=r.index)
-    for _, g in r.groupby(group):
-        v = g.to_numpy()
-        if len(v) > 1:
-            out[g.index] = [np.median(np.delete(v, i)) for i in range(len(v))]
-    return out
+def _others_median(group: pd.Series):
+    """The median of the other rows for each row of a group; 0 where it has none."""
+    several = len(group) > 1
+    return [np.median(np.delete(group, i)) if several else 0.0 for i in range(len(group))]
 
 
 def peers(rows: pd.DataFrame, published: list[dict]) -> list[dict]:
@@ -277,13 +273,12 @@ def peers(rows: pd.DataFrame, published: list[dict]) -> list[dict]:
             offs = {kind: mine.measured / mine[column] - 1 for kind, column in kinds.items()}
             own = {kind: spread(off) | {"max": off.abs().max()} for kind, off in offs.items()}
             left, theirs = own["source_left_out"]["mean"], [{k: p[k] for k in RIVAL} for p in about]
-            nearer = [r for r in theirs if r["mean"] and r["mean"] < left]
             out.append(
                 dict(
                     set=name,
                     rows=len(mine),
                     rivals=theirs,
-                    nearer=nearer,
+                    nearer=[r for r in theirs if r["mean"] and r["mean"] < left],
                     **own,
                 )
             )

@@ -30,6 +30,5 @@ def read(path) -> Found:
                 if isinstance(value, (int, float, str)):
                     found.setting(str(name).rpartition("/")[2].lower(), value)
         elif any(column == "s" for column, _, _ in chosen(tuple(data))):
-            row = data | {"iter": step[-1] if isinstance(step, list) and step else step}
-            take(found, row)
+            take(found, data | {"iter": step[-1] if isinstance(step, list) and step else step})
     return found

@@ -21,8 +21,7 @@ def knows(head: str) -> bool:
 
 def read(path) -> Found:
     """What the file holds. Raises DesignError."""
-    text = first_bytes(path, LIMIT).decode("utf-8", "replace")
-    data = json_object(text, wrong_for(path))
+    data = json_object(first_bytes(path, LIMIT).decode("utf-8", "replace"), wrong_for(path))
     if isinstance(data.get("log_history"), list):
         return history(data["log_history"])
     found = Found(

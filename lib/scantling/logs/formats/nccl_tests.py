@@ -16,28 +16,13 @@ RANK = re.compile(r"#\s+Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+ on\s+(\S+)\s
 TEST = re.compile(r"Collective test starting: (\w+)_perf|\b(\w+)_perf\b")
 MEMBERS = re.compile(r"\bnranks (\d+)\b")
 GBPS = re.compile(r"(algbw|busbw): ([\d.]+)\s+Gbps")
+COLUMNS = ("test", "bytes", "busbw_gbytes_per_s")
 CHIP = re.compile(r"\]\s+(?:NVIDIA |AMD )?(.+?)\s*$")
 
 
 def knows(head: str) -> bool:
     """Whether the head of a file is of this format."""
     return ("busbw" in head and ("algbw" in head or "Gbps" in head)) or "# nccl-tests" in head
-
-
-def add(
-    found: Found,
-    test: str,
-    size: int | None,
-    rate: float,
-) -> None:
-    """A row of a table."""
-    if len(found.collectives) < 100_000:
-        row = {
-            "test": test,
-            "bytes": size,
-            "busbw_gbytes_per_s": rate,
-        }
-        found.collectives.append(row)
 
 
 def read(path) -> Found:
@@ -52,20 +37,13 @@ def read(path) -> Found:
         test = (match[1] or match[2]) if match else test
         row = ROW.match(line) if "#" not in line[:4] else None
         bench = GBPS.search(line)
+        told = ()
         if row and int(row[1]):  # out of place, as results are quoted
-            add(
-                found,
-                test,
-                int(row[1]),
-                number(row[8]),
-            )
-        if bench and bench[1] == "busbw":
-            add(
-                found,
-                "all_reduce",
-                None,
-                number(bench[2]) / 8,
-            )
+            told = test, int(row[1]), number(row[8])
+        elif bench and bench[1] == "busbw":
+            told = "all_reduce", None, number(bench[2]) / 8
+        if told and len(found.collectives) < 100_000:
+            found.collectives.append(dict(zip(COLUMNS, told)))
         match = MEMBERS.search(line) if "nranks" in line else None
         if match and not ranks:
             found.setting("world_size", match[1])
