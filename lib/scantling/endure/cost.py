@@ -178,12 +178,12 @@ def _price(
     except ValueError:
         found = None
     if found is None:
-        why = f"the catalogue has no dated {kind} price of {cluster.accelerator.name}; cost is "
         say.append(
             Assumed(
                 "prices.usd_per_device_hour",
                 None,
-                why + "not given",
+                f"the catalogue has no dated {kind} price of {cluster.accelerator.name}; "
+                "cost is not given",
             )
         )
         return None, None, None, "", ""
