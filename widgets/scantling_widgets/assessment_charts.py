@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 from string import Formatter
 from typing import Any
 
-import numpy as np
 import yaml
 from scantling.base.records import record
 
@@ -284,20 +284,15 @@ def records(frame) -> list[dict]:
     return [dict(zip(lists, values)) for values in zip(*lists.values(), strict=True)]
 
 
-def stacked(values) -> tuple[np.ndarray, np.ndarray]:
-    """Start and end of each of several lengths laid end to end along the last axis."""
-    ends = np.cumsum(np.nan_to_num(np.asarray(values, float)), axis=-1)
-    starts = np.concatenate([np.zeros_like(ends[..., :1]), ends[..., :-1]], axis=-1)
-    return starts, ends
-
-
 def laid(parts: Mapping[str, tuple[str, str]], amounts: Mapping) -> list[dict]:
     """Parts {key: (name, colour)} of a whole laid end to end, a record each."""
     sizes = [float(amounts.get(key) or 0.0) for key in parts]
+    ends = [0.0, *accumulate(sizes)]
     names = ("part", "hue", "size", "start", "end")
     rows = zip(
         *zip(*parts.values()),
         sizes,
-        *(ends.tolist() for ends in stacked(sizes)),
+        ends,
+        ends[1:],
     )
     return [dict(zip(names, row)) for row in rows]

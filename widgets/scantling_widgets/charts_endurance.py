@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .assessment_charts import figure, worded
+from .assessment_charts import figure, records, worded
 from .words import label_or
 
 
@@ -43,7 +43,7 @@ def _spares_rows(given, waiting=None) -> dict:
     if not waiting:
         return {"points": []}
     keys = ("spares", "shortage", "wait_chance")
-    rows = [dict(zip(keys, row)) for row in zip(*(waiting[key] for key in keys), strict=True)]
+    rows = records({key: waiting[key] for key in keys})
     points = worded(
         "spares",
         "points",

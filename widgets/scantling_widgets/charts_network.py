@@ -77,7 +77,8 @@ def _nodes_rows(
     per, devices = placement["per_node"], _devices(placement, by)
     nodes = sorted({device["rank"] // per for device in devices})[:_NODES]
     lettered = len(nodes) <= _LETTERED
-    most = max(device["value"] for device in devices if device["rank"] // per <= nodes[-1])
+    devices = [device for device in devices if device["rank"] // per in nodes]
+    most = max(device["value"] for device in devices)
     placed = [
         device
         | {
@@ -87,7 +88,6 @@ def _nodes_rows(
             "device": device["rank"] % per,
         }
         for device in devices
-        if device["rank"] // per <= nodes[-1]
     ]
     ground = [
         {

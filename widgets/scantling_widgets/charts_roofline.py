@@ -3,9 +3,9 @@ links."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from .assessment_charts import figure, shown_on, text, worded
+from .assessment_charts import figure, shown_on, worded
 from .palette import KERNELS, SECOND
 
 _LINKS = {
@@ -41,23 +41,21 @@ def _spot(x: float, y: float, **more) -> dict:
     }
 
 
-def _roof(
-    name: str,
-    rate: float,
-    peak: float,
-    floor: float,
+def _roofs(
+    slopes: Iterable,
+    low: float,
     right: float,
 ) -> list[dict]:
-    """The two ends and the ridge of one roof: a slope of `rate` bytes/s up to the peak, then
-    level."""
-    ends = ((floor / rate, floor), (peak / rate, peak), (right, peak))
+    """The two ends and the ridge of each roof (name, rate, peak): a slope of `rate` bytes/s up to
+    the peak, then level."""
     return [
         _spot(
             x,
             y,
             roof=name,
         )
-        for x, y in ends
+        for name, rate, peak in slopes
+        for x, y in ((low / rate, low), (peak / rate, peak), (right, peak))
     ]
 
 
@@ -71,26 +69,18 @@ def _kernels_rows(given, roof: Mapping | None = None) -> dict:
     peaks = sorted({roof["peak_flops"], *(kernel["peak_flops"] for kernel in rows)})
     high = peaks[-1]
     right = 3 * max(high / hbm, *(kernel["intensity"] for kernel in rows))
-    tops = []
-    for p in peaks:
-        bits = ", 16 bit" if len(peaks) > 1 and p == roof["bf16_flops"] else " dense peak"
-        x, side = (right, "over") if p == high else (p / hbm, "under")
-        tops.append(
-            _spot(
-                x,
-                p,
-                says=text(
-                    "kernels",
-                    "top",
-                    peak=p,
-                    bits=bits,
-                ),
-                side=side,
-            )
-        )
-    slope = text(
-        "kernels",
-        "slope",
+    tops = [
+        {
+            "peak": p,
+            "bits": ", 16 bit" if len(peaks) > 1 and p == roof["bf16_flops"] else " dense peak",
+            "x": right if p == high else p / hbm,
+            "side": "over" if p == high else "under",
+        }
+        for p in peaks
+    ]
+    slope = _spot(
+        0.1 * high / hbm,
+        0.1 * high,
         rate=hbm,
     )
     return {
@@ -99,25 +89,17 @@ def _kernels_rows(given, roof: Mapping | None = None) -> dict:
             "points",
             rows,
         ),
-        "roofs": [
-            r
-            for i, p in enumerate(peaks)
-            for r in _roof(
-                f"HBM {i}",
-                hbm,
-                p,
-                low,
-                right,
-            )
-        ],
-        "tops": tops,
-        "slopes": [
-            _spot(
-                0.1 * high / hbm,
-                0.1 * high,
-                says=slope,
-            )
-        ],
+        "roofs": _roofs(((f"HBM {i}", hbm, p) for i, p in enumerate(peaks)), low, right),
+        "tops": worded(
+            "kernels",
+            "tops",
+            tops,
+        ),
+        "slopes": worded(
+            "kernels",
+            "slopes",
+            [slope],
+        ),
         "frame": [_spot(low / hbm, low), _spot(right, high * _ROOM)],
     }
 
@@ -157,60 +139,38 @@ def _links_rows(given, roof: Mapping | None = None) -> dict:
         }
         for row, side in zip(rows, _sides(places))
     ]
+    slopes = [
+        _spot(
+            0.14 * peak / rate,
+            0.14 * peak,
+            tier=tier,
+            rate=rate,
+            side=side,
+        )
+        for (tier, rate), side in zip(rates.items(), ("left", "right"))
+    ]
     return {
         "points": worded(
             "links",
             "points",
             named,
         ),
-        "roofs": [
-            r
-            for tier, rate in rates.items()
-            for r in _roof(
-                tier,
-                rate,
-                peak,
-                low,
-                right,
-            )
-        ],
-        "slopes": [
-            _spot(
-                0.14 * peak / rate,
-                0.14 * peak,
-                says=text(
-                    "links",
-                    "slope",
-                    tier=tier,
-                    rate=rate,
-                ),
-                tier=tier,
-                side=side,
-            )
-            for (tier, rate), side in zip(rates.items(), ("left", "right"))
-        ],
-        "tops": [
-            _spot(
-                right,
-                peak,
-                says=text(
-                    "links",
-                    "top",
-                    peak=peak,
-                ),
-            )
-        ],
-        "step": [
-            _spot(
-                left,
-                achieved,
-                says=text(
-                    "links",
-                    "plan",
-                    achieved=achieved,
-                ),
-            )
-        ],
+        "roofs": _roofs(((tier, rate, peak) for tier, rate in rates.items()), low, right),
+        "slopes": worded(
+            "links",
+            "slopes",
+            slopes,
+        ),
+        "tops": worded(
+            "links",
+            "tops",
+            [_spot(right, peak)],
+        ),
+        "step": worded(
+            "links",
+            "step",
+            [_spot(left, achieved)],
+        ),
         "frame": [_spot(left, low), _spot(right, peak * _ROOM)],
     }
 

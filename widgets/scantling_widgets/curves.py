@@ -15,7 +15,7 @@ from .assessment_charts import spec
 from .palette import ACCENT, MEMORY, STEP
 from .report.pictures import WIDTH, Picture
 
-HUES, SHAPES, GLYPHS, DASHES = spec("series").values()
+HUES, SHAPES, GLYPHS, DASHES = (spec("series", n) for n in ("hues", "shapes", "glyphs", "dashes"))
 # height of a label's line and width of a letter [px], letters in a line
 LINE, LETTER, PER_LINE = 13, 6.4, 26
 GAP = 16  # from the end of the axis to a label [px]
@@ -51,16 +51,11 @@ def marked(
     one legend for both; plain where one name is all there is."""
 
     def by(values) -> dict:
-        scale = {
-            "domain": names,
-            "range": list(islice(cycle(values), len(names))),
-        }
-        return field(
+        return spec(
             "series",
-            "nominal",
-            title=None,
-            sort=names,
-            scale=scale,
+            "channel",
+            names=names,
+            range=list(islice(cycle(values), len(names))),
             legend=legend,
         )
 
@@ -173,18 +168,13 @@ def named(
         )
         for dash in (False, True)
     )
-    layers = (
-        [
-            layer(
-                points(drawn),
-                mark,
-                **at,
-                **dashed,
-            )
-        ]
-        if drawn
-        else []
+    curve = layer(
+        points(drawn),
+        mark,
+        **at,
+        **dashed,
     )
+    layers = [curve] if drawn else []
     if beside:
         lines = (line for name in names for line in wrap(name, PER_LINE))
         width -= GAP + int(LETTER * max(map(len, lines)))
@@ -254,40 +244,19 @@ def lines(
         hues=hues,
         glyphs=dots,
     )
-    if dots:
-        layers.append(
-            layer(
-                points(drawn),
-                _looks("point"),
-                **at,
-                **told,
-            )
-        )
-    if marks:
-        spots = points(marks)
-        layers.append(
-            layer(
-                spots,
-                _looks("spot"),
-                **at,
-            )
-        )
-        layers.append(
-            layer(
-                spots,
-                _looks("name"),
-                **at,
-                text=field("series", "nominal"),
-            )
-        )
-    if rule is not None:
-        layers.append(
-            layer(
-                [{"y": rule}],
-                _looks("level"),
-                y=at["y"],
-            )
-        )
+    layers += _looks(
+        "over",
+        dots=dots,
+        points=points(drawn),
+        told=at | told,
+        named=bool(marks),
+        spots=points(marks or {}),
+        at=at,
+        text=at | {"text": field("series", "nominal")},
+        levelled=rule is not None,
+        level=[{"y": rule}],
+        up={"y": at["y"]},
+    )
     return Picture(
         {
             "layer": layers,

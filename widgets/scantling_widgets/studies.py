@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from itertools import product
 
 from scantling.advise import sensitivity, sweeps
 from scantling.base.errors import DesignError
@@ -172,27 +173,9 @@ def sweep(
 ) -> tuple[int, Iterator[sweeps.Cell]]:
     """The library's cells along one input or, row by row, along two: rows are `across`, columns
     `along`."""
-    columns = [
-        inputs.changes(
-            session,
-            along.field,
-            v,
-        )
-        for v in along.values
-    ]
-    rows = (
-        [
-            inputs.changes(
-                session,
-                across.field,
-                v,
-            )
-            for v in across.values
-        ]
-        if across
-        else [{}]
-    )
-    fields = [row | column for row in rows for column in columns]
+    places = [range(len(of.values)) for of in (across, along) if of]
+    named = [of for of in (across, along) if of]
+    fields = [fields_of(session, *zip(named, place)) for place in product(*places)]
     design = session.now.design
     return len(fields), (
         sweeps.cell(

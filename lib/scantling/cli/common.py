@@ -27,6 +27,7 @@ from .summary import fix_line
 WRONG = 2
 TYPES = {
     "count": click.IntRange(1),
+    "workers": click.IntRange(1, 512),
     "tokens": click.IntRange(1, 10**8),
     "number": float,
     "device": click.Choice(["cuda", "cpu"]),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import sys
 
-from ..base.errors import DesignError, plain
-from ..kits import FRAMEWORKS, ON, Inexpressible, kits, write
+from ..base.errors import plain
+from ..kits import Inexpressible, framework, kits, write
 from ..kits.framework import offers
 from ..verdict.limits import limits
 from ..verdict.verdicts import VERDICTS
@@ -28,19 +28,10 @@ def launch(
     constraint is missed or the run makes no sense, 4 impossible: nothing is written; 2 the file or
     the call is wrong.
     """
-
-    for option, value, allowed in (("--to", to, FRAMEWORKS), ("--on", on, ON)):
-        if value not in allowed:
-            raise DesignError(
-                option,
-                value,
-                allowed,
-            )
-    kit = offers(FRAMEWORKS[to])
     assessment = possible(
         file,
         space="wide" if wide else "default",
-        kit=kit,
+        kit=offers(framework(to, on)),
     )
     verdict = VERDICTS[assessment.verdict]
     if not verdict.launch:

@@ -35,10 +35,16 @@ __all__ = [
 ]
 
 
-def framework(to: str) -> Framework:
-    """The framework of that id. Raises DesignError for one that is not there."""
-    if to not in FRAMEWORKS:
-        raise DesignError("--to", to, FRAMEWORKS)
+def framework(to: str, on: str = "torchrun") -> Framework:
+    """The framework of that id, to be started by `on`. Raises DesignError where either is not
+    there."""
+    for option, value, allowed in (("--to", to, FRAMEWORKS), ("--on", on, ON)):
+        if value not in allowed:
+            raise DesignError(
+                option,
+                value,
+                allowed,
+            )
     return FRAMEWORKS[to]
 
 
@@ -66,9 +72,7 @@ def kits(
     framework has no plan that fits and keeps
     the constraints, ValueError for an impossible design.
     """
-    chosen = framework(to)
-    if on not in ON:
-        raise DesignError("--on", on, ON)
+    chosen = framework(to, on)
     if not assessment.phases:
         raise ValueError("an impossible design has no plan to launch")
     out = {}
@@ -81,7 +85,7 @@ def kits(
             chosen,
             on,
         )
-        rungs = climb(assessment, i, launch) if not folder and launch.nodes > 1 else ()
+        rungs = climb(launch) if not folder and launch.nodes > 1 else ()
         files = kit(launch, rungs)
         out |= {folder + name: text for name, text in files.items()}
         for name, rung in rungs[:-1]:

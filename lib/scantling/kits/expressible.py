@@ -19,10 +19,6 @@ from .framework import Framework
 from .frameworks import FRAMEWORKS
 from .record import Gap, LaunchPlan, launch_plan
 
-FIELDS = (
-    "tp cp pp vpp dp ep etp sp sharding shard_group schedule micro_batch grad_accum "
-    "recompute recompute_modules recompute_layers cp_type offload precision"
-).split()
 PINNED = (
     "tp cp pp vpp ep etp sp sharding shard_group schedule micro_batch recompute "
     "recompute_modules recompute_layers cp_type offload"
@@ -30,8 +26,8 @@ PINNED = (
 KEPT = (PINNED, "tp cp pp ep etp sharding cp_type".split(), ("tp", "cp"), ())
 SPACED = "tp cp pp vpp ep etp sharding recompute schedule offload".split()
 JOB = ("precision", "optimizer")
-
-
+SPEC = ("seq_len", "global_batch", "tokens", *JOB)
+TIGHT = 0.9  # share of the memory above which another plan is looked for
 MEMORY = "it does not fit in memory"
 WORDS = {
     "nvidia": "CUDA devices",
@@ -125,81 +121,29 @@ def express(
 
     Raises Inexpressible where no plan that fits and keeps the constraints can be expressed.
     """
-    own = launch_plan(
+    asked = own = launch_plan(
         assessment,
         framework,
         on,
         which,
     )
-    chips = framework.chips
+    chip, chips = own.cluster.accelerator.name, framework.chips
     if own.chip not in chips:
+        runs = f"runs on {' and '.join(WORDS[c] for c in chips)}"
+        gap = Gap("cluster.accelerator", chip, f"{framework.package} as written here {runs}")
         others = [f.id for f in FRAMEWORKS.values() if own.chip in f.chips]
-        raise Inexpressible(
-            framework.id,
-            [
-                Gap(
-                    "cluster.accelerator",
-                    own.cluster.accelerator.name,
-                    (
-                        f"{framework.package} as written here runs on "
-                        f"{' and '.join(WORDS[c] for c in chips)}"
-                    ),
-                )
-            ],
-            f"the plan is for {own.cluster.accelerator.name}"
-            + (f"; --to {others[0]} is for it" if others else ", for which no kit is written"),
-        )
-    asked, swaps = own, ()
-    built = framework.builds(own.model)
+        other = f"; --to {others[0]} is for it" if others else ", for which no kit is written"
+        raise Inexpressible(framework.id, [gap], f"the plan is for {chip}{other}")
+    swaps, built = [], framework.builds(own.model)
     if built != own.model:
-        swaps = tuple(g for g in misfits(own) if g.field.startswith("model"))
-        assessment = rebuilt(
-            assessment,
-            which,
-            own,
-            built,
-            swaps,
-        )
-        which = 0
-        own = launch_plan(
-            assessment,
-            framework,
-            on,
-            0,
-            asked=own,
-        )
-        own = replace(own, slug=asked.slug)
+        swaps = [g for g in misfits(own) if g.field.startswith("model")]
+        own = _beside(asked, rebuilt(own, built, swaps))
         cost, still = _against(own, asked), misfits(own)
-        swaps = tuple(replace(g, cost=cost) for g in swaps if g not in still)
+        swaps = [replace(g, cost=cost) for g in swaps if g not in still]
     hard = hard_gaps(own)
     if not hard:
         return replace(own, gaps=(*swaps, *misfits(own)))
-    launch = launch_plan(
-        nearest(
-            assessment,
-            which,
-            own,
-            hard,
-        ),
-        framework,
-        on,
-        0,
-        asked=asked,
-    )
-    launch = replace(
-        launch,
-        slug=own.slug,
-        faster=faster(
-            assessment,
-            which,
-            own,
-            hard,
-            launch,
-        ),
-    )
-    rest = misfits(launch)
-    if hard_gaps(launch):
-        raise Inexpressible(framework.id, hard, in_words(rest))
+    launch = _beside(asked, nearest(own, hard))
     cost = _against(launch, asked)
     now = {"optimizer": launch.phase.optimizer} | launch.plan
     shown = (
@@ -210,7 +154,28 @@ def express(
         )
         for g in hard
     )
-    return replace(launch, gaps=(*swaps, *shown, *rest))
+    return replace(
+        launch,
+        faster=faster(own, hard, launch),
+        gaps=(*swaps, *shown, *misfits(launch)),
+    )
+
+
+def _beside(asked: LaunchPlan, assessment) -> LaunchPlan:
+    """The launch plan of another assessment of the phase, under the name of the one that was asked
+    for and beside its plan."""
+    made = launch_plan(
+        assessment,
+        asked.framework,
+        asked.on,
+        0,
+    )
+    return replace(
+        made,
+        slug=asked.slug,
+        asked=asked.plan,
+        asked_step_s=asked.step_s,
+    )
 
 
 def _against(launch: LaunchPlan, asked: LaunchPlan) -> str:
@@ -226,8 +191,6 @@ def _against(launch: LaunchPlan, asked: LaunchPlan) -> str:
 
 
 def rebuilt(
-    assessment,
-    which,
     own: LaunchPlan,
     model,
     swaps,
@@ -238,49 +201,23 @@ def rebuilt(
     Raises Inexpressible where that does not meet what the design asks for.
     """
     same = coherent({k: own.plan[k] for k in PINNED if own.plan[k] is not None}, own)
-    why = MEMORY
-    for pins in (same, assessment.phases[which].phase.pins):
-        try:
-            trial = assess(
-                single(
-                    assessment,
-                    which,
-                    dict(pins),
-                    {},
-                ),
-                model=model,
-            )
-        except DesignError as e:
-            why = str(e)
-            continue
-        if trial.phases and trial.phases[0].fits and VERDICTS[trial.verdict].launch:
+    for pins in (same, dict(own.phase.pins)):
+        trial, why = _assessed(single(own, pins, {}), model=model)
+        if trial:
             return trial
-        why = "; ".join(m.text for m in trial.missed) or MEMORY
     raise Inexpressible(own.to, swaps, why)
 
 
 def faster(
-    assessment,
-    which,
-    own,
+    own: LaunchPlan,
     hard,
-    launch,
+    launch: LaunchPlan,
 ) -> tuple:
     """(plan, step_s) of the search among all that the framework can express, where that is at least
     5 % faster than the nearest plan; else ()."""
-    if not assessment.phases[which].phase.pins:
+    if not own.phase.pins:
         return ()
-    job, space = plans_of(own.framework, hard)
-    trial, _ = _try(
-        single(
-            assessment,
-            which,
-            {},
-            job,
-        ),
-        space,
-        own,
-    )
+    trial, _ = _try(own, {}, *plans_of(own.framework, hard))
     quick = trial and trial.step_s < 0.95 * launch.step_s
     return (dict(trial.plan), trial.step_s) if quick else ()
 
@@ -295,16 +232,10 @@ def plans_of(framework: Framework, hard):
     return job, replace(planning.DEFAULT, **(limit | framework.space))
 
 
-def nearest(
-    assessment,
-    which,
-    own: LaunchPlan,
-    hard,
-):
+def nearest(own: LaunchPlan, hard):
     """The assessment of a plan that the framework can express: of those that keep less and less,
     the first within 3 % of the fastest."""
     framework, outside = own.framework, {g.field for g in hard}
-    job, space = plans_of(framework, hard)
     reasons, best = [], []
     # what the design itself states stays wherever the framework has words for it and something fits
     # so; what the search chose may move
@@ -314,23 +245,16 @@ def nearest(
         for k, v in own.plan.items()
         if v is not None and k not in outside and (k not in domain or v in domain[k].values)
     }
-    for stated in (assessment.phases[which].phase.pins, ()):
+    for stated in (own.phase.pins, ()):
         for kept in KEPT:
             pins = {k: fits[k] for k in PINNED if k in fits and (k in stated or k in kept)}
             pins = framework.adjust(coherent(pins, own), own, outside)
-            found, why = _trials(
-                assessment,
-                which,
-                own,
-                pins,
-                job,
-                space,
-            )
-            best += [min(found, key=lambda t: (_share(t) > _roomy(own), t.step_s))] if found else []
+            found, why = _trials(own, pins, *plans_of(framework, hard))
+            best += sorted(found, key=lambda t: (_tight(t, own), t.step_s))[:1]
             reasons += why
         if best:
             break
-    best = [t for t in best if _share(t) <= _roomy(own)] or best
+    best = [t for t in best if not _tight(t, own)] or best
     if best:  # the nearer one unless another is clearly faster
         fastest = min(t.step_s for t in best)
         return next(t for t in best if t.step_s <= 1.03 * fastest)
@@ -343,8 +267,6 @@ def nearest(
 
 
 def _trials(
-    assessment,
-    which,
     own,
     pins,
     job,
@@ -356,66 +278,53 @@ def _trials(
     free = "sharding" in domain and "sharding" not in pins
     for more in ({}, *({"sharding": s} for s in (domain["sharding"].values if free else ()))):
         trial, reason = _try(
-            single(
-                assessment,
-                which,
-                pins | more,
-                job,
-            ),
-            space,
             own,
+            pins | more,
+            job,
+            space,
         )
         found += [trial] if trial else []
         reasons += [reason] if reason else []
-        if trial and not more and _share(trial) <= _roomy(own):
+        if trial and not more and not _tight(trial, own):
             break
     return found, reasons
 
 
-TIGHT = 0.9  # share of the memory above which another plan is looked for
-
-
-def _share(assessment) -> float:
-    return assessment.phases[0].memory.total / assessment.phases[0].memory.capacity
-
-
-def _roomy(own: LaunchPlan) -> float:
-    """The share of memory that a nearest plan may fill: that of the design's own, where it is
-    fuller than TIGHT."""
-    return max(TIGHT, own.memory["total"] / own.memory["capacity"])
+def _tight(trial, own: LaunchPlan) -> bool:
+    """Whether a plan fills more of the memory than TIGHT, and than the design's own does."""
+    memory = trial.phases[0].memory
+    return memory.total / memory.capacity > max(TIGHT, own.memory["total"] / own.memory["capacity"])
 
 
 def _try(
-    design,
-    space,
     own,
+    pins,
+    job,
+    space,
 ):
-    """(assessment, None) of a design whose plan fits, can be expressed and keeps the constraints;
-    (None, why not)."""
+    """(assessment, "") of a plan of these pins that fits, can be expressed and keeps the
+    constraints; (None, why not)."""
+    trial, why = _assessed(
+        single(own, pins, job),
+        space=space,
+        model=own.model,
+    )
+    bad = trial and in_words(hard_gaps(_beside(own, trial)))
+    return (None, bad) if bad else (trial, why)
+
+
+def _assessed(design, **how):
+    """(assessment, "") of a design that fits and keeps its constraints; (None, why not)."""
     try:
-        trial = assess(
-            design,
-            space=space,
-            model=own.model,
-        )
+        trial = assess(design, **how)
     except DesignError as e:
         return None, str(e)
-    if trial.verdict == "impossible" or not trial.phases[0].fits:
+    if not trial.fits:
         return None, MEMORY
-    bad = hard_gaps(
-        launch_plan(
-            trial,
-            own.framework,
-            own.on,
-            0,
-        )
-    )
-    if bad:
-        return None, in_words(bad)
-    if not VERDICTS[trial.verdict].launch:
-        said = (*trial.missed, *trial.reasons)
-        return None, "; ".join(m.text for m in said) or "a constraint is violated"
-    return trial, None
+    if VERDICTS[trial.verdict].launch:
+        return trial, ""
+    said = "; ".join(m.text for m in (*trial.missed, *trial.reasons))
+    return None, said or "a constraint is violated"
 
 
 def coherent(pins, own):
@@ -440,30 +349,18 @@ def coherent(pins, own):
 
 
 def single(
-    assessment,
-    which,
+    own: LaunchPlan,
     pins,
     job,
 ):
     """The design of one phase alone, with these pins; constraints on the whole run only where there
     is one phase."""
-    phase = assessment.phases[which].phase
-    spec = {
-        "seq_len": phase.seq_len,
-        "global_batch": phase.global_batch,
-        "precision": phase.precision,
-        "optimizer": phase.optimizer,
+    design = own.assessment.design
+    spec = {k: v for k in SPEC if (v := getattr(own.phase, k)) is not None}
+    data = design.data() | {
+        "job": spec | job,
+        "plan": pins,
     }
-    if phase.tokens is not None:
-        spec["tokens"] = phase.tokens
-    data = dict(assessment.design.data())
-    data["job"], data["plan"] = (
-        {
-            **spec,
-            **job,
-        },
-        pins,
-    )
-    if len(assessment.phases) > 1:
+    if len(own.assessment.phases) > 1:
         data.pop("constraints", None)
-    return type(assessment.design).from_data(data, assessment.design.folder)
+    return type(design).from_data(data, design.folder)

@@ -17,6 +17,7 @@ from .record import LaunchPlan, launch_plan, picked
 
 SLOW_START = 2.0  # times the expected first step that still passes: judgement
 FULLER = 1.05  # times the expected memory that still passes: judgement, and never the capacity
+WHOLE = ("constraints", "reliability", "measured", "confirm")  # of the whole run, not of a rung
 
 
 def sizes(launch: LaunchPlan) -> dict[str, int]:
@@ -79,51 +80,26 @@ def shrunk(
     return model, coherent(pins, launch) | staged, job
 
 
-def climb(
-    assessment,
-    which: int,
-    launch: LaunchPlan,
-) -> tuple[tuple[str, LaunchPlan], ...]:
+def climb(launch: LaunchPlan) -> tuple[tuple[str, LaunchPlan], ...]:
     """(rung, its launch plan) from one node to all of them; a rung that no smaller model of the
     plan's kind fits is left out."""
     out = []
     for name, nodes in sizes(launch).items():
         devices = nodes * launch.per_node
-        found = (
-            _rung(
-                assessment,
-                which,
-                launch,
-                devices,
-                share,
+        tried = (_rung(launch, devices, share) for share in (1, 2, 4, 8))
+        if rung := next(filter(None, tried), None):
+            figures = rung.figures | dict.fromkeys(("days", "days_high")) | {"spares": 0}
+            rung = replace(
+                rung,
+                slug=f"{launch.slug[:35]}-{name}",
+                figures=figures,
+                name=launch.name,
             )
-            for share in (1, 2, 4, 8)
-        )
-        rung = next((r for r in found if r is not None), None)
-        if rung is not None:
-            figures = rung.figures | {
-                "spares": 0,
-                "days": None,
-                "days_high": None,
-            }
-            slug = f"{launch.slug[:35]}-{name}"
-            out.append(
-                (
-                    name,
-                    replace(
-                        rung,
-                        slug=slug,
-                        figures=figures,
-                        name=launch.name,
-                    ),
-                )
-            )
+            out.append((name, rung))
     return (*out, ("all", launch))
 
 
 def _rung(
-    assessment,
-    which,
     launch,
     devices,
     share,
@@ -132,26 +108,17 @@ def _rung(
     if made is None:
         return None
     model, pins, job = made
-    design = single(
-        assessment,
-        which,
-        pins,
-        job,
-    )
-    data = dict(design.data())
-    for part in ("constraints", "reliability", "measured", "confirm"):
-        data.pop(part, None)
+    design = single(launch, pins, job)
+    data = {k: v for k, v in design.data().items() if k not in WHOLE}
     data["job"].pop("tokens", None)
-    data["cluster"] = {k: v for k, v in data["cluster"].items() if k != "pod_devices"}
-    data["cluster"] |= {
+    data["cluster"] = {k: v for k, v in data["cluster"].items() if k != "pod_devices"} | {
         "devices": devices,
         "sites": 1,
     }
-    space = plans_of(launch.framework, ())[1]
     try:
         trial = assess(
             type(design).from_data(data, design.folder),
-            space=space,
+            space=plans_of(launch.framework, ())[1],
             model=model,
         )
     except DesignError:

@@ -74,6 +74,7 @@ def picked(file: str, **root) -> dict:
 class LaunchPlan:
     """One phase of a design with its plan, as a framework's module needs it. Bytes, seconds."""
 
+    assessment: object  # that the phase is of
     name: str
     slug: str
     framework: Framework
@@ -203,17 +204,12 @@ class LaunchPlan:
         row = next((r for r in self.communication if r["axis"] == "dp"), None)
         return (row["exposed_s"] / self.step_s, row["tier"]) if row else (0.0, "")
 
-    def __getitem__(self, key):
-        return self.plan[key]
-
 
 def launch_plan(
     assessment,
     framework: Framework,
     on: str,
     which: int,
-    *,
-    asked=None,
 ) -> LaunchPlan:
     """The record of phase `which` of an assessment."""
     chosen, r = assessment.phases[which], assessment.resolved
@@ -221,6 +217,7 @@ def launch_plan(
     said = [*r.assumed, *endurance.assumed, *(cost.assumed if cost else ())]
     phase_name = f" {chosen.phase.name or which + 1}" if len(assessment.phases) > 1 else ""
     return LaunchPlan(
+        assessment=assessment,
         name=r.name,
         slug=slug(r.name + phase_name),
         framework=framework,
@@ -244,8 +241,8 @@ def launch_plan(
         communication=tuple(communication(chosen.case, chosen.step)),
         limits=tuple(limits(assessment)),
         assumed=tuple(map(asdict, said)),
-        asked=dict((asked or chosen).plan),
-        asked_step_s=float((asked or chosen).step_s),
+        asked=dict(chosen.plan),
+        asked_step_s=chosen.step_s,
         stack=r.stack,
         leaf_nodes=leaf_nodes(r.cluster),
         keep=copies_kept(endurance),

@@ -20,7 +20,7 @@ from .run import run as make_all
 
 _PLAIN = (str, int, float, list, tuple, dict)
 WIDEST = 6  # inputs in the picture of the first page
-_NOT_FIELDS = ("design", "space", "scantling", "In", "Out")
+_NOT_FIELDS = ("design", "space", "In", "Out")
 
 
 def read_design(parameters: Mapping) -> Design:
@@ -38,8 +38,8 @@ def read_design(parameters: Mapping) -> Design:
     }
     design = parameters.get("design")
     if design is None:
-        stated = {k: v for k, v in parameters.items() if k == "scantling" and isinstance(v, _PLAIN)}
-        return Design.from_data(given | stated)
+        return Design.from_data(given)
+    given.pop("scantling", None)
     if isinstance(design, Mapping):
         read = Design.from_data
     else:

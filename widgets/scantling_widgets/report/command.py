@@ -2,63 +2,19 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+import sys
 from pathlib import Path
 
 import click
-from scantling.base.console import console
 from scantling.base.errors import DesignError
 from scantling.base.quantities import table as quantities
+from scantling.cli.common import command
 
 from .compare import write_comparison
 from .run import run
 
 
-@click.command("report")
-@click.argument(
-    "files",
-    nargs=-1,
-    required=True,
-    metavar="FILE…",
-)
-@click.option(
-    "-o",
-    "--out",
-    required=True,
-    metavar="DIR",
-    help="folder for the reports; made where it is missing",
-)
-@click.option(
-    "--workers",
-    type=click.IntRange(1, 512),
-    metavar="N",
-    help="local processes; as many as cores when left out",
-)
-@click.option(
-    "--scheduler",
-    metavar="ADDRESS",
-    help="run on a Dask cluster instead, such as tcp://host:8786",
-)
-@click.option(
-    "--pdf",
-    is_flag=True,
-    help="a PDF as well, printed by Chromium",
-)
-@click.option(
-    "--compare",
-    is_flag=True,
-    help="one more page with the designs side by side",
-)
-@click.option(
-    "--force",
-    is_flag=True,
-    help="make finished reports again",
-)
-@click.option(
-    "--wide",
-    is_flag=True,
-    help="search the wide space of plans, minutes for a mixture of experts",
-)
+@command
 def report(
     files,
     out,
@@ -80,14 +36,20 @@ def report(
             "a folder",
             problem="is a file",
         )
-    screen = console(stderr=True)
-    with _progress(screen, len(files)) as told:
-        space = "wide" if wide else "default"
+    # a bar on a terminal; where the output is a file, one line a design at the end
+    with click.progressbar(
+        length=len(files),
+        label="reports",
+        show_pos=True,
+        item_show_func=lambda record: record and record.name[:40],
+        file=sys.stderr,
+        hidden=not sys.stderr.isatty(),
+    ) as bar:
         records = run(
             files,
             out,
-            space=space,
-            told=told,
+            space="wide" if wide else "default",
+            told=lambda record, *_: bar.update(1, record),
             **options,
         )
     for record in records:
@@ -107,37 +69,3 @@ def _line(record, out: Path) -> str:
             parts.append(name + quantities.show(key, figures[key]))
     parts.append(str(out / f"{record.name}.html"))
     return f"{record.name}: {', '.join(parts)}" + (" (kept)" if record.reused else "")
-
-
-@contextmanager
-def _progress(screen, total: int):
-    """A bar on a terminal; nothing where the output is a file, which gets one line a design at the
-    end."""
-    if not screen.is_terminal:
-        yield None
-        return
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-    )
-
-    name = TextColumn("{task.description}", markup=False)
-    columns = (name, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=screen) as bar:
-        task = bar.add_task("reports", total=total)
-
-        def told(
-            record,
-            done: int,
-            total: int,
-        ):
-            bar.update(
-                task,
-                completed=done,
-                description=record.name[:40],
-            )
-
-        yield told

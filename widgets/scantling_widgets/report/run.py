@@ -24,8 +24,8 @@ from scantling.base.files import write_whole
 from scantling.base.records import record
 
 from ..words import at
-from .jobs import Done, Job, code_digest, job, make
-from .overview import overview
+from .jobs import Done, Job, code_digest, job, make, today
+from .page import templated
 from .paper import chromium, print_pdf
 from .phrases import WORDS
 
@@ -378,7 +378,15 @@ def as_csv(rows: Iterable[dict]) -> str:
 
 
 def _index(out: Path) -> None:
+    """The figures of all reports of a folder as a table and as a page: every design with its
+    headline figures, what failed and why, with links to the reports beside it."""
     records = read_records(out)
     if len(records) > 1:
         write(out / "summary.csv", table(records))
-        write(out / "index.html", overview(records))
+        page = templated(
+            "overview",
+            title="Design reports",
+            date=today(),
+            records=records,
+        )
+        write(out / "index.html", page)
