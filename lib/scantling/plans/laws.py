@@ -4,6 +4,7 @@ physics.pipeline.RULES."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from inspect import getfullargspec
 
 import numpy as np
@@ -26,9 +27,14 @@ class Law:
     kept: Callable  # function(model, phase, cluster, **columns) -> bool column
 
     @property
-    def needs(self) -> set[str]:
+    def needs(self) -> frozenset[str]:
         """The columns that it reads."""
-        return set(getfullargspec(self.kept).kwonlyargs)
+        return _keywords(self.kept)
+
+
+@cache
+def _keywords(function: Callable) -> frozenset[str]:
+    return frozenset(getfullargspec(function).kwonlyargs)
 
 
 def _divides(a, b):
