@@ -37,12 +37,11 @@ CASES = (
 FEASIBLE = tuple(c for c in CASES if not c.startswith("case-2"))
 
 
-def rendered(design: Design) -> Page:
+def rendered(design: Design, assessment=None) -> Page:
     from markupsafe import Markup
 
-    return Page(
-        document(Markup(report.Report(design).html()), title=design.title, date="2026-11-21")
-    )
+    made = report.Report(design, assessment)
+    return Page(document(Markup(made.html()), title=design.title, date="2026-11-21"))
 
 
 def words_only(design: Design) -> Page:
@@ -77,8 +76,18 @@ SMALL = "llama-3.1-8b-8-h100-fsdp"
 
 
 @cache
+def assessed(name: str) -> scantling.Assessment:
+    return scantling.assess(Design.read(example(name)))
+
+
+@cache
+def told(name: str) -> dict:
+    return assessed(name).as_dict()
+
+
+@cache
 def case(name: str) -> Page:
-    return rendered(Design.read(example(name)))
+    return rendered(assessed(name).design, assessed(name))
 
 
 # ---------------------------------------------------------------- what the reader asked for
@@ -126,7 +135,7 @@ def test_the_refusal_is_the_error_block_and_its_arithmetic_and_nothing_that_look
 
 @pytest.mark.parametrize("name", FEASIBLE)
 def test_bold_marks_boundaries_bottleneck_recovery_and_components(name):
-    page, result = case(name), scantling.assess(Design.read(example(name))).as_dict()
+    page, result = case(name), told(name)
     bold = "\n".join(page.bold)
     for axis, word in (
         ("tp", "Tensor parallel"),
@@ -152,7 +161,7 @@ def test_bold_marks_boundaries_bottleneck_recovery_and_components(name):
 def test_a_director_needs_the_first_page_alone(name):
     """What is bought, when, for how much, what it hangs on, what can go wrong, what to keep away
     from, what to have confirmed; with the figures of the rest."""
-    result = scantling.assess(Design.read(example(name))).as_dict()
+    result = told(name)
     first, appendix = re.split(r"\nAppendix(?=\n)", case(name).text)
     for heading in (
         "Plan",
@@ -172,7 +181,7 @@ def test_a_director_needs_the_first_page_alone(name):
     assert "one input changed at a time" in first, "one chart"
     for row in result["missed"]:
         assert row["text"].split(":")[0].lower() in first.lower()
-    asked = scantling.assess(Design.read(example(name))).resolved.constraints
+    asked = assessed(name).resolved.constraints
     if any(v is not None for v in vars(asked).values()):
         assert re.search(r"Asked for: .*\((?:.*, )?(met|violated)\)", first)
     for heading in (
@@ -240,7 +249,7 @@ def numbers_in(text: str) -> set[str]:
     return set(re.findall(r"\d+(?:,\d{3})*(?:\.\d+)?(?:e\d+)?", text))
 
 
-def known_numbers(design: Design) -> set[str]:
+def known_numbers(name: str) -> set[str]:
     """Every number that the assessment or the resolved inputs hold, in every way the library shows
     numbers."""
     kinds = (
@@ -284,8 +293,9 @@ def known_numbers(design: Design) -> set[str]:
             known.update(numbers_in(f"{value:g}"))
             known.update(numbers_in(f"{value:,g}"))
 
-    assessment, resolved = scantling.assess(design), prepare(design)
-    walk(assessment.as_dict())
+    assessment = assessed(name)
+    design, resolved = assessment.design, assessment.resolved
+    walk(told(name))
     walk(blueprint(assessment).as_dict())
     walk(design.data())
     walk(tornado(assessment, "days" if assessment.days is not None else "tokens_per_s_per_device"))
@@ -310,14 +320,13 @@ def known_numbers(design: Design) -> set[str]:
 def test_every_number_comes_from_the_assessment(name):
     """The table of formulas has numbers of its own, and that of the plans searched those of other
     plans: those sections apart."""
-    design = Design.read(example(name))
     html = re.sub(
         r'<section id="(quantities|candidates)">.*?</section>', "", case(name).html, flags=re.S
     )
     page = Page(html)
     said = numbers_in(page.text.replace("ZeRO-", "ZeRO ").split("2026-11-21")[0])
     ours = {"1", "2", "3", "0", "1,000"}  # ZeRO-1, ZeRO-2, ZeRO-3, 1F1B, x : 1, per 1,000 node-days
-    assert said - known_numbers(design) - ours == set()
+    assert said - known_numbers(name) - ours == set()
 
 
 def test_tokens_and_memory_of_a_run_in_phases_are_those_of_the_whole():
