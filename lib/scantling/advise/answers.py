@@ -91,7 +91,8 @@ def longest_sequence(design, meet: bool = True) -> dict | None:
     global batch keeps its sequences.
     """
     now = assess(design)
-    job, kept = now.resolved.job_path, {}
+    job = now.resolved.job_path
+    kept = {}
     if now.phases:
         kept = _pinned(now, DEGREES) | {
             f"{job}.global_batch": now.chosen.phase.global_batch,
@@ -132,7 +133,8 @@ def biggest_micro_batch(design, meet: bool = True) -> dict | None:
         return None
     pins = _pinned(now, (*DEGREES, "recompute", "offload"))
     pins |= dict.fromkeys(("plan.vpp", "plan.schedule", "plan.grad_accum"))
-    best, bound = None, "all of a replica's batch"
+    best = None
+    bound = "all of a replica's batch"
     for micro in divisors(now.chosen.phase.global_batch // now.plan["dp"]).tolist():
         a = changed(design, pins | {"plan.micro_batch": micro})
         if _allowed(a, meet):
@@ -188,7 +190,8 @@ def earliest_finish(
     now = assess(design)
     if now.resolved.phases[0].tokens is None:
         return None
-    devices, unit = now.resolved.cluster.devices, now.resolved.cluster.unit
+    devices = now.resolved.cluster.devices
+    unit = now.resolved.cluster.unit
     cap = min(most_devices or LARGEST, LARGEST) // unit * unit
 
     @cache
@@ -320,14 +323,17 @@ def by_scaling_laws(design, compute_flops: float | None = None) -> dict:
     Sizes are trained as dense models of the kit's shape for a size; pins of the plan are not kept.
     Raises ValueError where there is neither a budget, nor a deadline, nor tokens.
     """
-    now, deadline = assess(design), design.constraints.deadline_days
-    n, d = float(now.resolved.params.active), sum(p.tokens or 0.0 for p in now.resolved.phases)
+    now = assess(design)
+    deadline = design.constraints.deadline_days
+    n = float(now.resolved.params.active)
+    d = sum(p.tokens or 0.0 for p in now.resolved.phases)
     origin = "given"
     if compute_flops is None and deadline is not None:
         compute_flops = within_budget_of_compute(design)["compute_flops"]
         origin = f"what the machine does in {deadline:g} days"
     elif compute_flops is None and d:
-        compute_flops, origin = 6 * n * d, "6 x parameters x tokens of the design"
+        compute_flops = 6 * n * d
+        origin = "6 x parameters x tokens of the design"
     elif compute_flops is None:
         raise ValueError("a budget in FLOP, constraints.deadline_days or job.tokens is needed")
     said = ("law", "title", "params", "tokens", "caveat", "source")
@@ -346,7 +352,8 @@ def by_scaling_laws(design, compute_flops: float | None = None) -> dict:
         own = dict(zip(said, (None, "this design", n, d, "", "")))
         rows = [own | _trained(now), *rows]
     for row in rows:
-        params, tokens = row["params"], row["tokens"]
+        params = row["params"]
+        tokens = row["tokens"]
         row |= {"tokens_per_param": tokens / params, "loss": float(loss(params, tokens))}
     return {
         "compute_flops": float(compute_flops),
@@ -359,12 +366,14 @@ def to_loss(now: Assessment, target: float) -> dict:
     """Days of a design's own model to a target loss, by each published surface: {target_loss,
     rows: [{law, title, tokens, days, cost_usd, verdict, source}], days_low, days_high}; tokens and
     days are None where a surface does not reach the loss at that size."""
-    rows, found = [], tokens_to_loss(float(now.resolved.params.active), target)
+    rows = []
+    found = tokens_to_loss(float(now.resolved.params.active), target)
     path = now.resolved.job_path
     for id, law in LAWS.items():
         if law.surface is None:
             continue
-        tokens, a = found.get(id), None
+        tokens = found.get(id)
+        a = None
         if tokens is not None:
             changes = {f"{path}.tokens": float(f"{tokens:.4g}"), f"{path}.target_loss": None}
             a = changed(
@@ -433,7 +442,8 @@ def largest_active(now: Assessment) -> dict | None:
     Each is a whole assessment with the experts that `sizing.from_size` derives for it; how well a
     model of that shape trains is not asked.
     """
-    design, deadline = now.design, now.resolved.constraints.deadline_days
+    design = now.design
+    deadline = now.resolved.constraints.deadline_days
     spec = {} if isinstance(design.model, str) else design.model.given()
     if None in (deadline, now.days, now.resolved.model.experts or None, spec.get("size")):
         return None

@@ -123,7 +123,8 @@ def _beside(
 
 def _unfit(found: Found, trap: Trap) -> Entry:
     """The entry of a trap that leads to no plan that fits: by its leanest."""
-    leanest, have = _leanest(found, trap.mask), found.capacity
+    leanest = _leanest(found, trap.mask)
+    have = found.capacity
     need = found.total_bytes[leanest]
     why = say(
         "unfit",
@@ -185,8 +186,11 @@ def _traps(
     every: bool = False,
 ) -> Iterator[Trap]:
     """Traits of plans that are asked about; `every`: also those that the chosen plan has itself."""
-    chosen, model, job = assessment.chosen, assessment.resolved.model, found.situation.job
-    link, plan = chosen.case.link, chosen.plan
+    chosen = assessment.chosen
+    model = assessment.resolved.model
+    job = found.situation.job
+    link = chosen.case.link
+    plan = chosen.plan
     tp, cp, dp, ep, etp, sharding = map(found.column, ("tp", "cp", "dp", "ep", "etp", "sharding"))
     yield Trap(
         say("tp-across", domain=link.domain),
@@ -231,7 +235,8 @@ def _sharding_alone(found: Found, assessment: Assessment) -> Iterator[Trap]:
         return
     row = best_where(found, mask)
     plan = found.row(_leanest(found, mask) if row is None else row)
-    have, chosen = found.situation.resolved.cluster.devices, assessment.chosen
+    have = found.situation.resolved.cluster.devices
+    chosen = assessment.chosen
     inside = plan["shard_group"] <= chosen.case.link.domain
     where = say("gathered-inside" if inside else "gathered-across", plan=plan)
     why = say(
@@ -277,7 +282,8 @@ def _starved_pipeline(found: Found) -> Iterator[Trap]:
 
 def _small_buckets(assessment: Assessment) -> Iterator[Entry]:
     """Small gradient buckets in a ring over many ranks: latency that no bandwidth hides."""
-    c, p = assessment.chosen.case, assessment.chosen.case.plan
+    c = assessment.chosen.case
+    p = assessment.chosen.case.plan
     ranks = int(p.dp * p.cp)
     if ranks < 2 or p.sharding >= ZERO3 or c.chip.is_tpu:  # XLA has no such buckets
         return
@@ -291,7 +297,8 @@ def _small_buckets(assessment: Assessment) -> Iterator[Entry]:
         ),
         c.link,
     )
-    ring, n = float(ring_s(0.0, wires)), grads / SMALL_BUCKET  # latency of all hops [s]
+    ring = float(ring_s(0.0, wires))
+    n = grads / SMALL_BUCKET  # latency of all hops [s]
     extra = ring * (n - max(grads / LARGE_BUCKET, 1.0))
     loss = extra / assessment.chosen.step.total
     if loss < WORTH:
@@ -319,7 +326,8 @@ def _small_buckets(assessment: Assessment) -> Iterator[Entry]:
 def _fp16_range(assessment: Assessment) -> Iterator[Entry]:
     """fp16 without loss scaling: what the mean over a micro-batch leaves of one logit's
     gradient."""
-    chosen, vocab = assessment.chosen, assessment.resolved.model.vocab
+    chosen = assessment.chosen
+    vocab = assessment.resolved.model.vocab
     if PRECISIONS[int(chosen.case.job.precision)] != "fp16":
         return
     tokens = float(chosen.case.plan.micro_batch) * chosen.phase.seq_len

@@ -48,8 +48,10 @@ def batch_guide(assessment) -> dict:
     """
     if not assessment.phases:
         return {}
-    r, chosen = assessment.resolved, assessment.chosen
-    phase, plan = chosen.phase, chosen.plan
+    r = assessment.resolved
+    chosen = assessment.chosen
+    phase = chosen.phase
+    plan = chosen.plan
     tokens = phase.global_batch * phase.seq_len
     total = sum(p.tokens or 0.0 for p in r.phases)
     active = float(r.params.active)
@@ -128,7 +130,8 @@ def reshapes_of(
     _, first = np.unique(
         found.plan.dp[rows] * 1e6 + found.plan.micro_batch[rows], return_index=True
     )
-    used, now = devices(found.plan), assessment.chosen
+    used = devices(found.plan)
+    now = assessment.chosen
     plans = ((i, found.row(int(i))) for i in rows[np.sort(first)])
     others = (
         {k: plan[k] for k in SHAPE}
@@ -160,7 +163,8 @@ def _lines(
             steps=steps,
         )
     ]
-    rates, shapes = g["learning_rate"], g["reshapes"]
+    rates = g["learning_rate"]
+    shapes = g["reshapes"]
     if g["critical"]:
         ends = sorted(g["critical"], key=lambda x: x["tokens"])
         laws = (f"{_million(x['tokens'])} ({_name(x)}: {x['definition']})" for x in ends)

@@ -198,7 +198,8 @@ def _cell(group: str, key: str, value) -> str:
 
 def changed(before: Design, after: Design) -> dict[str, tuple]:
     """{path: (before, after)} of the fields in which two designs differ."""
-    a, b = flat(before.data()), flat(after.data())
+    a = flat(before.data())
+    b = flat(after.data())
     paths = dict.fromkeys([*a, *b])
     return {p: (a.get(p), b.get(p)) for p in paths if a.get(p) != b.get(p)}
 

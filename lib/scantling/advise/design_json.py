@@ -29,7 +29,8 @@ def as_dict(assessment: Assessment, advice: bool = True) -> dict:
             "limits": limits(assessment),
             "nearest_fixes": near,
         }
-    job, main = assessment.design.job, assessment.resolved.main
+    job = assessment.design.job
+    main = assessment.resolved.main
     target = (job.phases[main] if job.phases else job).target_loss
     return {
         **out,

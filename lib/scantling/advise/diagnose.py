@@ -139,8 +139,11 @@ def diagnose(design) -> Diagnosis:
             }
         )
     ).chosen
-    measured, predicted = a.step_s, float(sound.step.total)
-    low, high, slower = sound.step_s_low, sound.step_s_high, measured > predicted
+    measured = a.step_s
+    predicted = float(sound.step.total)
+    low = sound.step_s_low
+    high = sound.step_s_high
+    slower = measured > predicted
     spread = max(math.log(high / predicted if slower else predicted / low) / Z80, 0.02)
     chance = 0.5 * math.erfc(abs(math.log(measured / predicted)) / spread / math.sqrt(2))
     peak = said.get("memory_gb")
@@ -194,7 +197,8 @@ def _row(
     def at(size: float) -> float:
         return _step_s(cause.change(case, size))
 
-    size, penalty = 1.0, 0.0
+    size = 1.0
+    penalty = 0.0
     moved = at(cause.worst or size) / predicted - 1
     if abs(moved) < 0.01 or moved * (measured - predicted) < 0:
         return None
@@ -207,7 +211,8 @@ def _row(
         )
         size = cause.worst ** (k / FINE)
         penalty = (math.log(size) / cause.sd) ** 2
-    seconds, used = at(size), float(memory(cause.change(case, size)).total)
+    seconds = at(size)
+    used = float(memory(cause.change(case, size)).total)
     penalty += (math.log(measured / seconds) / spread) ** 2
     if peak is not None:
         penalty += (math.log(peak * 1e9 / used) / MEMORY_SD) ** 2
@@ -236,7 +241,8 @@ def _lines(
     peak: Known,
 ):
     """What is measured and predicted, and the first causes, in words."""
-    predicted, inside = one.step_s, one.step_s_low <= measured <= one.step_s_high
+    predicted = one.step_s
+    inside = one.step_s_low <= measured <= one.step_s_high
     word = "slower" if measured > predicted else "faster"
     out = [
         say(

@@ -122,7 +122,8 @@ def inputs(assessed, given: Mapping) -> dict:
 
     assessed : an Assessment, or whatever holds its `design` and `resolved`.
     given : what `design --json` says of it, or of another plan or design beside it."""
-    resolved, cost = assessed.resolved, given.get("cost") or {}
+    resolved = assessed.resolved
+    cost = given.get("cost") or {}
     chip = resolved.cluster.accelerator
     facts = {
         "peak": quantities.show(
@@ -196,7 +197,8 @@ def opened(
 
 def band_of(key: str) -> str:
     """What the two ends of a band are."""
-    low, high = quantities.quantity(key + "_low"), quantities.quantity(key + "_high")
+    low = quantities.quantity(key + "_low")
+    high = quantities.quantity(key + "_high")
     return (
         "four of five published runs lie inside"
         if low.convention.startswith("80 % band")

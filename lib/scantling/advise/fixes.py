@@ -77,7 +77,8 @@ class Tried:
 
     def row(self) -> dict:
         """Change, verdict, MFU, days, dollars and devices as plain values."""
-        change, after = self.change, self.after
+        change = self.change
+        after = self.after
         text = change.text
         if "job.precision" in change.set:  # a share of another peak: say it of the common one too
             peak = show("mfu", after.mfu_bf16_peak)
@@ -115,7 +116,9 @@ class Trials:
 
     def __init__(self, assessment: Assessment):
         legal = sum(one.found.legal for one in assessment.phases)
-        self.assessment, self.before, self.spent = assessment, assessment, legal
+        self.assessment = assessment
+        self.before = assessment
+        self.spent = legal
         self.seen: dict[str, Tried] = {}
         self.left: list[Change] = []
         self.space = COARSE if legal > LARGE_SEARCH else DEFAULT
@@ -290,7 +293,8 @@ def _ladder(tried: Trials) -> None:
     """The fewest more, or the least fewer, devices that are feasible: a ladder, then halving
     between the last miss and the first hit."""
     assessment = tried.before
-    missed, now = misses(assessment), assessment.resolved.cluster.devices
+    missed = misses(assessment)
+    now = assessment.resolved.cluster.devices
     late = missed.get("deadline_days")
     if "dp" in assessment.design.plan.given():
         return
@@ -418,7 +422,8 @@ def _helps(assessment, t: Tried) -> bool:
         return t.feasible
     if not assessment.fits:
         return True
-    before, after = misses(assessment), misses(t.after)
+    before = misses(assessment)
+    after = misses(t.after)
     if not after.keys() <= before.keys():
         return False
     fewer = len(after) < len(before) and _hardly_worse(before, after)
@@ -445,7 +450,8 @@ def _effort(t: Tried) -> float:
 def _distance(assessment, t: Tried) -> tuple:
     """Fewest constraints missed, then the best MFU (or the fewest days or dollars), then the least
     effort."""
-    missed, after = misses(assessment), t.after
+    missed = misses(assessment)
+    after = t.after
     if "min_mfu" in missed or after.days is None:
         by = -after.mfu
     else:
@@ -455,7 +461,8 @@ def _distance(assessment, t: Tried) -> tuple:
 
 def _one_each(tried: list[Tried]) -> list[Tried]:
     """The first of each kind: device counts, chips, fabrics; what is of no kind stays."""
-    seen, out = set(), []
+    seen = set()
+    out = []
     for t in tried:
         kind = t.change.kind or ("devices" if t.counts_devices else None)
         if kind not in seen:
@@ -467,7 +474,8 @@ def _one_each(tried: list[Tried]) -> list[Tried]:
 
 def _worth(tried: list[Tried]) -> list[Tried]:
     """Without more devices that finish no sooner than a smaller change on the devices there are."""
-    best, out = math.inf, []
+    best = math.inf
+    out = []
     for t in tried:
         days = t.after.days
         if not t.counts_devices or days is None or days < best:

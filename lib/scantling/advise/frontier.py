@@ -88,7 +88,9 @@ def fronts(designs, *, progress=None) -> list[dict]:
 def _choices(a: Assessment) -> Iterator[dict]:
     """The front of an assessed design's own search; the chosen plan alone where only it adds up to
     the days."""
-    found, chosen, have = a.chosen.found, a.chosen, a.resolved.cluster.devices
+    found = a.chosen.found
+    chosen = a.chosen
+    have = a.resolved.cluster.devices
     alone = len(a.phases) == 1 and not a.resolved.measured
     price = a.days * 24 * have if a.cost_usd is None else a.cost_usd
     for row in plan_front(found).tolist() if alone else [chosen.row]:
@@ -138,7 +140,8 @@ def export(
     """Write diverse candidates as CSV: rank, plan, predicted step [s], MFU and memory [GB], and
     empty columns for what is measured."""
     rows = diverse(found, count)
-    table, path = listed(found, rows), Path(path)
+    table = listed(found, rows)
+    path = Path(path)
     columns = {name: table[name] for name in FIELDS} | {
         "recompute_layers": [found.row(int(i))["recompute_layers"] for i in rows],
         "predicted_step_s": [f"{x:.6g}" for x in table["step_s"]],
@@ -167,7 +170,8 @@ def read_back(path) -> dict:
     calibration : the median ratio, to multiply predicted steps of this machine and stack by.
     Raises ValueError where no row has been measured or a measured value is no positive number.
     """
-    text, rows = read_text(path, "a table of candidates as CSV"), []
+    text = read_text(path, "a table of candidates as CSV")
+    rows = []
     for number, row in enumerate(csv.DictReader(io.StringIO(text, newline="")), 2):
         said = {name: (row.get(name) or "").strip() for name in NUMBERS}
         if said["measured_step_s"]:

@@ -39,7 +39,8 @@ OPEN = {
 
 def _known(a: Assessment, row: dict) -> dict:
     """The bands of days and dollars once the thing of a row is known."""
-    holds, settled = held(a.chosen), row.get("settles", ())
+    holds = held(a.chosen)
+    settled = row.get("settles", ())
     after = {k: v & (settled != "all" and k not in settled) for k, v in holds.items()}
     whole, then = (np.log(widened(a.chosen, h)) for h in (holds, after))
     left = (
@@ -72,7 +73,8 @@ def _known(a: Assessment, row: dict) -> dict:
 def _taken(a: Assessment, ends: dict) -> float:
     """Share of the width of a band of the assessment that another leaves out; 0 where there is
     none."""
-    (low, high), (low_now, high_now) = ends.values(), a.figures(*ends).values()
+    (low, high) = ends.values()
+    (low_now, high_now) = a.figures(*ends).values()
     if None in (low, high, low_now, high_now) or not high_now > low_now:
         return 0.0
     return 1 - math.log(high / low) / math.log(high_now / low_now)

@@ -216,7 +216,9 @@ def _between(assessment) -> Iterator[Change]:
 
 def _other_chip(cluster, other: str) -> Change:
     """The same count of another chip, in whole racks where one link joins its racks."""
-    row, chip, devices = catalogue.accelerator(other), cluster.accelerator, cluster.devices
+    row = catalogue.accelerator(other)
+    chip = cluster.accelerator
+    devices = cluster.devices
     domain = row.scale_up_domain
     racked = catalogue.devices_per_node(other) < domain <= min(LARGEST_RACK, devices)
     whole = -(-devices // domain) * domain if racked else devices
@@ -249,7 +251,8 @@ def _stacks(assessment) -> Iterator[Change]:
 
 def _precisions(assessment) -> Iterator[Change]:
     """Faster matrix products, or ones whose peak is easier to reach."""
-    now, chip = assessment.resolved.main_phase.precision, assessment.resolved.cluster.accelerator
+    now = assessment.resolved.main_phase.precision
+    chip = assessment.resolved.cluster.accelerator
     if now in ("bf16", "fp16") and chip.fp8_flops > 0:
         yield move("fp8")
     easier = now not in ("bf16", "fp16", "fp32") and not math.isnan(chip.bf16_flops)
@@ -259,7 +262,8 @@ def _precisions(assessment) -> Iterator[Change]:
 
 def _batches(assessment) -> Iterator[Change]:
     """Other global batches: rounder ones, and multiples."""
-    job, now = assessment.resolved.job_path, assessment.resolved.main_phase.global_batch
+    job = assessment.resolved.job_path
+    now = assessment.resolved.main_phase.global_batch
 
     def paths(batch: int) -> dict:
         return {
@@ -286,7 +290,8 @@ def _batches(assessment) -> Iterator[Change]:
 
 def _smaller(assessment) -> Iterator[Change]:
     """What makes room: shorter sequences, a leaner optimizer, host memory to offload to."""
-    r, phase = assessment.resolved, assessment.resolved.main_phase
+    r = assessment.resolved
+    phase = assessment.resolved.main_phase
     half = phase.seq_len // 2
     if phase.seq_len >= SHORT:
         yield move(
@@ -413,15 +418,18 @@ def _spares(
 
 def relaxation(assessment: Assessment, name: str) -> Change | None:
     """One missed constraint moved to what is predicted; None for what is no number."""
-    miss, row = misses(assessment).get(name), CONSTRAINTS.get(name)
+    miss = misses(assessment).get(name)
+    row = CONSTRAINTS.get(name)
     if miss is None or row is None or not row.relaxed:
         return None
-    id, more = "relax", 0.0
+    id = "relax"
+    more = 0.0
     if not row.ceiling:
         value = math.floor(miss.value * 1000) / 1000
     elif name in SPENT:
         value = _three_digits(miss.value * 1.0005, math.ceil)
-        id, more = "relax-spent", math.log2(max(value / miss.limit, 1))
+        id = "relax-spent"
+        more = math.log2(max(value / miss.limit, 1))
     else:
         value = float(f"{miss.value * 1.01:.3g}")
     return move(
@@ -435,11 +443,13 @@ def relaxation(assessment: Assessment, name: str) -> Change | None:
 def relaxations(assessment: Assessment) -> Iterator[Change]:
     """The constraints themselves, moved to what is predicted; fewer tokens; and all constraints at
     once where several are missed."""
-    missed, resolved = misses(assessment), assessment.resolved
+    missed = misses(assessment)
+    resolved = assessment.resolved
     moved = [c for name in missed if (c := relaxation(assessment, name)) is not None]
     yield from moved
     if missed and missed.keys() <= {"deadline_days", "budget_usd"} and len(resolved.phases) == 1:
-        now, share = resolved.phases[0].tokens, min(m.limit / m.value for m in missed.values())
+        now = resolved.phases[0].tokens
+        share = min(m.limit / m.value for m in missed.values())
         tokens = _three_digits(now * share * 0.9995, math.floor)
         yield move(
             "tokens",

@@ -44,7 +44,8 @@ def goodput(assessment) -> dict:
     """How the run lives with failures, as plain data: the headline numbers of GOODPUT, `badput`,
     `tiers`, `spares_table`, `ladder`, `first_step`, `interval_why`, `endurance`, `recovery` and
     `finishing_day`."""
-    e, more = assessment.endurance, recovery(assessment)
+    e = assessment.endurance
+    more = recovery(assessment)
     said = assessment.figures(*GOODPUT) | {
         "badput": e.badput,
         "tiers": e.tiers,
@@ -96,7 +97,8 @@ def spares_table(assessment) -> list[dict]:
 def by_size(assessment) -> list[dict]:
     """[{devices, recovery, goodput}]: the ladder at the sizes of SIZES, this design's saves and
     times with the failures and the collectives of the size."""
-    e, replicas = assessment.endurance, max((assessment.plan or {}).get("dp", 2), 2)
+    e = assessment.endurance
+    replicas = max((assessment.plan or {}).get("dp", 2), 2)
     return [
         {
             "devices": n,
@@ -152,8 +154,11 @@ def recovery(assessment) -> dict:
     """
     if not assessment.phases:
         return {}
-    r, e, chosen = assessment.resolved, assessment.endurance, assessment.chosen
-    cluster, plan = r.cluster, chosen.plan
+    r = assessment.resolved
+    e = assessment.endurance
+    chosen = assessment.chosen
+    cluster = r.cluster
+    plan = chosen.plan
     ranks = int(devices(chosen.case.plan))
     near = reliability.tiered(
         cluster,
@@ -173,7 +178,8 @@ def recovery(assessment) -> dict:
         else None
     )
     m = float(micro_batches(chosen.case.job, chosen.case.plan))
-    stall, size = float(e.checkpoint_stall_s), float(e.checkpoint_bytes)
+    stall = float(e.checkpoint_stall_s)
+    size = float(e.checkpoint_bytes)
     stores = storage.carriers(
         cluster,
         size,
@@ -250,7 +256,8 @@ def _fewer(
 def between_sites(assessment) -> dict | None:
     """What several sites exchange, how often and at what cost (`across.report`), with the state
     that the outer optimizer keeps [bytes a device] and the devices of each; None for one site."""
-    case, cluster = assessment.chosen.case, assessment.resolved.cluster
+    case = assessment.chosen.case
+    cluster = assessment.resolved.cluster
     if cluster.sites < 2:
         return None
     alone = step_time(replace(case, link=replace(case.link, sites=1.0)))

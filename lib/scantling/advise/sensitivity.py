@@ -29,9 +29,11 @@ class Input:
 def inputs(assessment) -> list[Input]:
     """The inputs of a design, rows of sensitivity.yaml, and how far each may realistically lie from
     what was said."""
-    own, out = _own_sides(assessment), []
+    own = _own_sides(assessment)
+    out = []
     for row in table(__file__, "sensitivity"):
-        what, field = row["what"], row["field"].format(job=assessment.resolved.job_path)
+        what = row["what"]
+        field = row["field"].format(job=assessment.resolved.job_path)
         sides = _scaled(assessment, row) if "value" in row else own.get(what)
         if sides:
             (low, low_says), (high, high_says) = sides
@@ -50,7 +52,8 @@ def inputs(assessment) -> list[Input]:
 
 def _scaled(assessment, row: dict) -> list[tuple] | None:
     """Both sides of a number as (value, words): factors on it; None where it is not known."""
-    factors, unit = (row["low"], row["high"]), row["unit"]
+    factors = (row["low"], row["high"])
+    unit = row["unit"]
     value = reduce(
         get,
         row["value"].split("."),
@@ -59,7 +62,8 @@ def _scaled(assessment, row: dict) -> list[tuple] | None:
     if not value:
         return None
     if "whole" in row:
-        cluster, step = assessment.resolved.cluster, 1
+        cluster = assessment.resolved.cluster
+        step = 1
         if row["whole"] == "nodes" and cluster.devices >= 2 * cluster.devices_per_node:
             step = cluster.devices_per_node
         sides = [max(step, round(value * x / step) * step) for x in factors]
@@ -71,7 +75,8 @@ def _scaled(assessment, row: dict) -> list[tuple] | None:
 def _own_sides(assessment) -> dict[str, tuple]:
     """Both sides, as (value, words), of what is no factor on a number."""
     r = assessment.resolved
-    cluster, chip = r.cluster, r.cluster.accelerator
+    cluster = r.cluster
+    chip = r.cluster.accelerator
     out = {
         "Interconnect": tuple((f.id, f.name) if f else NONE for f in scale_out_steps(cluster)),
         "Oversubscription": (NONE, (2 * max(cluster.oversubscription, 1.0), "twice")),
@@ -83,10 +88,12 @@ def _own_sides(assessment) -> dict[str, tuple]:
     if not r.measured:
         ends = assessment.step_s_high, assessment.step_s_low
         out["Efficiency"] = tuple((end, f"step {end:.3g} s") for end in ends)
-    pins, now = assessment.design.plan.given(), assessment.chosen.plan
+    pins = assessment.design.plan.given()
+    now = assessment.chosen.plan
     for field, what in (("micro_batch", "Micro-batch"), ("tp", "TP")):
         if field not in pins:
-            half, twice = now[field] // 2, now[field] * 2
+            half = now[field] // 2
+            twice = now[field] * 2
             out[what] = (half or None, f"{field} {half}"), (twice, f"{field} {twice}")
     return out
 
@@ -105,7 +112,8 @@ def tornado(
     out.
     Raises KeyError for a key that the assessment does not have.
     """
-    now, rows = assessment.headline()[key], []
+    now = assessment.headline()[key]
+    rows = []
     for one in inputs(assessment) if over is None else over:
         ends = {
             end: _value(

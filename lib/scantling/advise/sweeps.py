@@ -85,7 +85,8 @@ def sweep(
     after the other.
     chunk : copies that one task of a cluster takes.
     """
-    grid, each = list(itertools.product(*over.values())), 1 if scheduler is None else chunk
+    grid = list(itertools.product(*over.values()))
+    each = 1 if scheduler is None else chunk
     starts = range(
         0,
         len(grid),

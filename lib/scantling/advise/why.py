@@ -104,7 +104,8 @@ def _neighbour(
     side = beside(values, chosen.plan[axis])
     if not side.any() or not chosen.fits:
         return ""
-    every, now = devices(found.plan), devices(chosen.case.plan)
+    every = devices(found.plan)
+    now = devices(chosen.case.plan)
     busy = side & found.fits & (every >= NEARLY_ALL * now)
     side = busy if busy.any() else side
     other = values[side].min() if beside is np.greater else values[side].max()

@@ -46,7 +46,9 @@ class DesignError(ValueError):
             choices = [str(a) for a in allowed]
             if nearest is None and isinstance(value, str):
                 nearest = closest(value, choices)
-        self.field, self.value, self.problem = str(field), value, problem
+        self.field = str(field)
+        self.value = value
+        self.problem = problem
         self.allowed = allowed if choices is None else tuple(choices)
         self.nearest = nearest
         super().__init__(
@@ -61,7 +63,8 @@ class DesignError(ValueError):
 
     def line(self) -> str:
         """The message: `field: value problem; allowed: …; nearest: …`."""
-        what, field = self.problem, plain(self.field, 120)
+        what = self.problem
+        field = plain(self.field, 120)
         if self.value is not self.MISSING:
             what = f"{show_value(self.value)} {what or 'is not allowed'}"
         parts = [f"{field}: {what}" if field and what else what or field]

@@ -35,7 +35,8 @@ def folders() -> tuple[Path, ...]:
 def added(name: str, columns: Iterable[str]) -> Rows:
     """Rows that the folders add to the shipped table of that file name; a column left out is blank.
     Raises ValueError for a column that the shipped table has not."""
-    blank, out = dict.fromkeys(columns, ""), []
+    blank = dict.fromkeys(columns, "")
+    out = []
     for path in (folder / name for folder in folders()):
         rows = (
             list(

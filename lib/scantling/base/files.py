@@ -140,7 +140,8 @@ def json_object(text: str, wrong) -> Mapping:
             problem="is not a JSON object",
             allowed="a JSON object",
         )
-    level, depth = [data], 0
+    level = [data]
+    depth = 0
     while level:
         depth += 1
         if depth > MAX_DEPTH:

@@ -53,7 +53,8 @@ class Derived:
         given: Mapping,
         section: str,
     ):
-        self.given, self.section = given, section
+        self.given = given
+        self.section = section
         self.fields: dict = dict(given)
         self.assumed: list[Assumed] = []
 

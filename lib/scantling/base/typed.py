@@ -57,7 +57,9 @@ def digits(text: str) -> str | None:
     ):
         return text
     signs = re.findall(r"[,.]", text)
-    whole, sign, part = text, "", ""
+    whole = text
+    sign = ""
+    part = ""
     if len(set(signs)) == 2 and signs.count(signs[-1]) == 1:
         whole, sign, part = text.rpartition(signs[-1])
     elif len(signs) == 1 and (signs == ["."] or not _GROUPS.fullmatch(text)):
@@ -78,7 +80,8 @@ def number(text: str) -> tuple[float, bool] | None:
     found = _WHOLE.fullmatch(text) if len(text) <= 500 else None
     if not found:
         return None
-    plain, scale = digits(found["digits"]), SCALES.get(found["scale"].lower())
+    plain = digits(found["digits"])
+    scale = SCALES.get(found["scale"].lower())
     share = bool(found["share"])
     if plain is None or scale is None or share and found["scale"]:
         return None

@@ -7,6 +7,7 @@ HOUR_S = 3600.0
 DAY_S = 86_400.0
 YEAR_S = 365.25 * DAY_S
 
-MB, GB = 1e6, 1e9  # decimal, as data sheets and links count
+MB = 1e6
+GB = 1e9  # decimal, as data sheets and links count
 GBIT = GB / 8  # one Gbit in bytes
 TERA = 1e12

@@ -14,7 +14,9 @@ class Bar:
     program."""
 
     def __init__(self, shown: bool):
-        self.shown, self.stopped, self.bar = shown, False, None
+        self.shown = shown
+        self.stopped = False
+        self.bar = None
 
     def __call__(
         self,

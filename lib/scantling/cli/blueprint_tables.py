@@ -76,7 +76,9 @@ def _titled(
     *columns: dict,
 ) -> Iterator:
     grid = bare(rows, *columns)
-    grid.title, grid.title_justify, grid.title_style = title, "left", "bold"
+    grid.title = title
+    grid.title_justify = "left"
+    grid.title_style = "bold"
     yield from ("", grid)
 
 
@@ -122,7 +124,8 @@ def _is_number(value) -> bool:
 def _pairs(title: str, data: dict) -> Iterator:
     rows = []
     for key, value in data.items():
-        first, name = _first(value), key.replace("_", " ")
+        first = _first(value)
+        name = key.replace("_", " ")
         if isinstance(first, str):
             names = [name] + [""] * (len(value) - 1)
             rows += zip(names, (plain(line, 300) for line in value))
@@ -141,7 +144,8 @@ def _any(data: dict) -> Iterator:
     rest as pairs."""
     pairs = {}
     for key, value in data.items():
-        first, name = _first(value), key.replace("_", " ")
+        first = _first(value)
+        name = key.replace("_", " ")
         if isinstance(first, dict):
             columns = {k: k.replace("_", " ") for k in [*_flat(first)][:COLUMNS]}
             yield from _table(

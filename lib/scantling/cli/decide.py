@@ -76,7 +76,8 @@ def candidates(
     """Plans of FILE that differ in kind, for a short measured sweep; with --measured, what the
     sweep says."""
 
-    a, out = possible(file), console()
+    a = possible(file)
+    out = console()
     search = a.chosen.found
     if measured:
         _swept(
@@ -160,7 +161,8 @@ def sweep(
     """Every combination of values of one or more fields of FILE: cluster.devices=4096,8192
     job.global_batch=1024,2048."""
 
-    axes, design = axes_of(over), Design.read(file)
+    axes = axes_of(over)
+    design = Design.read(file)
     with on_scheduler(scheduler):
         cells = sweeps.sweep(
             design,
@@ -444,7 +446,8 @@ def front(
 
     design = read(file)
     r = prepare(design)
-    node, own = max(r.cluster.devices_per_node, 1), r.cluster.devices
+    node = max(r.cluster.devices_per_node, 1)
+    own = r.cluster.devices
     around = {max(node, round(own * x / node) * node) for x in (0.5, 0.75, 1.5, 2)}
     values = [*map(_value, counts.split(","))] if counts else sorted(around | {own})
     if all(p.tokens is None for p in r.phases):

@@ -22,7 +22,8 @@ def learn(
 ):
     """What training logs say: steady step time, memory, plan, restarts; with -o a calibration of
     the site for designs and predict."""
-    readings, points = [], []
+    readings = []
+    points = []
     for path in filter(is_table, logs):
         rows, measured = of_table(path)
         readings += [diagnosed(*pair) for pair in zip(rows, measured)] if as_json else rows
@@ -78,7 +79,8 @@ def show(readings) -> None:
         map(row_of, readings),
     )
     for r in (r for r in readings if r.believed):
-        low, high = r.believed["low_s"], r.believed["high_s"]
+        low = r.believed["low_s"]
+        high = r.believed["high_s"]
         parts = sorted(r.believed["parts_s"].items(), key=lambda part: -part[1])[:4]
         said = ", ".join(f"{name} {number(seconds, 3)} s" for name, seconds in parts)
         print(

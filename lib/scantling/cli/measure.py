@@ -97,7 +97,8 @@ def _tell(
     output,
     stopped,
 ):
-    out, heads = console(), ("constant", "measured", "prior", "unit", "from")
+    out = console()
+    heads = ("constant", "measured", "prior", "unit", "from")
     rows = [
         (name, *(f"{c[k]:.4g}" for k in ("value", "prior")), c["unit"], c["from"])
         for name, c in data["constants"].items()

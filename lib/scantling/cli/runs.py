@@ -80,7 +80,8 @@ def validate(runs_csv, as_json):
             rows,
         )
         out.print()
-    f, s = got["overall"], got["scatter"]
+    f = got["overall"]
+    s = got["scatter"]
     out.print(say("validated", **{"over_sources": float("nan")} | f))
     out.print(say("baseline", **f))
     out.print(say("floor", **s))

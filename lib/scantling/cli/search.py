@@ -149,7 +149,8 @@ def leaderboard(
     """The best plans as a table, what they share in a line above it, then counts of what was looked
     at and why plans were dropped."""
 
-    best, swept = plans.head(top), plans.attrs.get("over") or []
+    best = plans.head(top)
+    swept = plans.attrs.get("over") or []
     out.print(plain(name, 120), style="bold")
     if len(best):
         best = best.assign(recompute=_recompute(best))

@@ -85,14 +85,17 @@ def full(result: dict, out: Console) -> None:
     what to avoid, why this plan, the batch, nearest runs, assumptions."""
     for line in _decides(result, out.width * 4):
         out.print(line)
-    plan, quiet = result["plan"], dict(_QUIET)
+    plan = result["plan"]
+    quiet = dict(_QUIET)
     if plan["sharding"] != "hsdp":
         quiet["shard_group"] = plan["shard_group"]
     said = (f"{k} {plan[k]}" for k in _PLAN if plan[k] not in (None, quiet.get(k)))
     out.print(Text(" " * _NAME).append(" · ".join(said)))
     out.print()
     _headline(result, out)
-    memory, step, whole = result["memory_bytes"], result["step_breakdown_s"], result["step_s"]
+    memory = result["memory_bytes"]
+    step = result["step_breakdown_s"]
+    whole = result["step_s"]
     held = {k: show(f"memory_bytes.{k}", memory[k]) for k in (*_PARTS, "total", "capacity")}
     _bars(
         out,
@@ -130,7 +133,8 @@ def full(result: dict, out: Console) -> None:
 
 def _decides(result: dict, width: int) -> list[Text]:
     """The first ten lines."""
-    verdict, memory = result["verdict"], result["memory_bytes"]
+    verdict = result["verdict"]
+    memory = result["memory_bytes"]
     first = Text(f"{VERDICTS[verdict].name}: ", style=_COLOURS[TONE[verdict]])
     reason = result["limits"][0] if _leading(result) else say("verdict")
     first.append(plain(reason, 600), style="default")
@@ -230,7 +234,8 @@ def _leading(result: dict) -> int:
 def _job(result: dict) -> str:
     phases = result["phases"]
     phase = max(phases, key=lambda p: p["tokens"] or 0)
-    idle, more = result["devices"] - result["devices_used"], len(phases) - 1
+    idle = result["devices"] - result["devices_used"]
+    more = len(phases) - 1
     sparse = result["active_params"] < 0.95 * result["params"]
     facts = result | {
         "phase": phase,

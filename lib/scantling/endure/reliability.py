@@ -654,7 +654,8 @@ def _nested(
     launch_s,
 ) -> Life:
     """The life with a level for each of the tiers that are asked for, nearest first."""
-    names, near = tuple(asked), life.levels[0]
+    names = tuple(asked)
+    near = life.levels[0]
     period = get(asked[names[0]], "every_s") or life.interval_s
     every = 1
     low = 0.0

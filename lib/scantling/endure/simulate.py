@@ -263,7 +263,8 @@ class _Run:
         return pool
 
     def _repair(self, n):
-        mean, spread = self.s.repair_s, self.s.repair_spread
+        mean = self.s.repair_s
+        spread = self.s.repair_spread
         if spread is None:
             return self.rng.exponential(mean, n)
         return mean * self.rng.lognormal(

@@ -108,8 +108,10 @@ def against_the_world() -> tuple[Against, ...]:
 def _against(row: dict) -> Against:
     given = dict(pair.split("=") for pair in row["given"].split())
     read = {k: v if k == "preset" else float(v) for k, v in given.items()}
-    ours, printed = float(CONVENTIONS[row["convention"]](**read)), float(row["printed"])
-    off, calendar = ours - printed, row["convention"] == "calendar"
+    ours = float(CONVENTIONS[row["convention"]](**read))
+    printed = float(row["printed"])
+    off = ours - printed
+    calendar = row["convention"] == "calendar"
     least = row["bound"] == "least"
     return Against(
         **{k: row[k] for k in KEPT},

@@ -77,7 +77,8 @@ def _predicted(runs: Runs, n: int) -> dict:
     c = runs.cases
     seconds = np.broadcast_to(step_time(c).total, n)
     tokens_per_s, flops, mfu = rates(c, seconds)
-    count, per_token = parameters(c.shape), flops_per_token(c.shape, c.job.seq_len)
+    count = parameters(c.shape)
+    per_token = flops_per_token(c.shape, c.job.seq_len)
     held = memory(c)
     used = np.broadcast_to(held.total, n)
     said = [a for a, ready in zip(runs.assumed, runs.ready) if ready]

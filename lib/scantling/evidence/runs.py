@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 
 NUMBERS = ("count", "number")  # kinds of columns
 NEEDED = ("layers", "hidden", "heads", "vocab", "seq_len")
-_MOST_BYTES, _MOST_COLUMNS = 10_000_000, 1000
+_MOST_BYTES = 10_000_000
+_MOST_COLUMNS = 1000
 _LEADING = "#"  # a line of explanation above the header
 VOCABULARIES = {
     "sharding": SHARDINGS,
@@ -158,7 +159,8 @@ def checked(frame: pd.DataFrame, folder: Path) -> pd.DataFrame:
     frame = frame.reindex(columns=[*dict.fromkeys([*frame, *numbers])])
     for name, column in numbers.items():
         number = pd.to_numeric(frame[name], errors="coerce").astype(float)
-        low, high = float(column["low"]), float(column["high"])
+        low = float(column["low"])
+        high = float(column["high"])
         whole = column["kind"] == "count"
         fine = number.between(low, high) & ~(whole & (number % 1 != 0))
         for i in np.flatnonzero(frame[name].notna() & ~fine):
@@ -177,7 +179,8 @@ def _fill_shapes(frame, folder: Path) -> pd.DataFrame:
 
     texts = frame.reindex(columns=["hf_config", "model"]).astype(object).fillna("")
     blank = frame["layers"].isna() if "layers" in frame else frame.id.notna()
-    said, found = pd.Series("", index=frame.index), {}
+    said = pd.Series("", index=frame.index)
+    found = {}
     for i in np.flatnonzero(blank):
         config, model = map(str, texts.loc[i])
         try:
@@ -329,7 +332,8 @@ def _infer(f, chips) -> list[list[str]]:
         np.array([k.torus for k in kinds]),
     )
     _infer_batch(f, fill)
-    usual, split = "the stack's default", f.tp > 1
+    usual = "the stack's default"
+    split = f.tp > 1
     fill(
         "sp",
         _stack(f, "sequence_parallel") * 1,
@@ -542,10 +546,12 @@ def _cases(
     """Rows without blanks as cases."""
     stacks = [stack(n) for n in f["stack"]]
     domain = _domain(f, chips)
-    shape, plan = _shape(f), _plan(f, domain)
+    shape = _shape(f)
+    plan = _plan(f, domain)
     batch = f.global_batch_seqs.to_numpy(float)
     said = {n: f[n].to_numpy(float) for n in SWITCHES if n in f}
-    seq_len, kept = f.seq_len.to_numpy(float), f.grad_bytes.to_numpy(float)
+    seq_len = f.seq_len.to_numpy(float)
+    kept = f.grad_bytes.to_numpy(float)
     job = job_of(
         stacks,
         f.precision,

@@ -161,7 +161,8 @@ def _replace(
     there."""
     with ExitStack() as undo:
         for name in names:
-            place, old = folder / name, before / name
+            place = folder / name
+            old = before / name
             place.parent.mkdir(parents=True, exist_ok=True)
             if place.exists():
                 old.parent.mkdir(parents=True, exist_ok=True)

@@ -51,7 +51,9 @@ class Inexpressible(Exception):
         gaps,
         why,
     ):
-        self.to, self.gaps, self.why = to, tuple(gaps), why
+        self.to = to
+        self.gaps = tuple(gaps)
+        self.why = why
         said = in_words(self.gaps)
         super().__init__(
             f"{to} cannot express the plan ({said}), and no plan that it can express will do: {why}"
@@ -60,7 +62,8 @@ class Inexpressible(Exception):
 
 def misfits(launch: LaunchPlan) -> list[Gap]:
     """What of the plan is outside the framework's domain."""
-    plan, out = launch.plan, []
+    plan = launch.plan
+    out = []
     silent = {
         "schedule": plan["pp"] == 1,
         "cp_type": plan["cp"] == 1,
@@ -79,12 +82,14 @@ def hard_gaps(launch: LaunchPlan) -> list[Gap]:
 
 def lacking(launch: LaunchPlan) -> list[Gap]:
     """What else of model and plan the framework lacks, in the words of its file."""
-    plan, model = launch.plan, launch.model
+    plan = launch.plan
+    model = launch.model
     named = {
         "model": model.name,
         "cluster.accelerator": launch.cluster.accelerator.name,
     } | plan
-    found, out = launch.framework.lacks(launch, model, **plan), []
+    found = launch.framework.lacks(launch, model, **plan)
+    out = []
     for name, row in launch.framework.gaps.items():
         if held := found[name]:  # a text names what is lacking
             field = row["field"]
@@ -127,18 +132,21 @@ def express(
         on,
         which,
     )
-    chip, chips = own.cluster.accelerator.name, framework.chips
+    chip = own.cluster.accelerator.name
+    chips = framework.chips
     if own.chip not in chips:
         runs = f"runs on {' and '.join(WORDS[c] for c in chips)}"
         gap = Gap("cluster.accelerator", chip, f"{framework.package} as written here {runs}")
         others = [f.id for f in FRAMEWORKS.values() if own.chip in f.chips]
         other = f"; --to {others[0]} is for it" if others else ", for which no kit is written"
         raise Inexpressible(framework.id, [gap], f"the plan is for {chip}{other}")
-    swaps, built = [], framework.builds(own.model)
+    swaps = []
+    built = framework.builds(own.model)
     if built != own.model:
         swaps = [g for g in misfits(own) if g.field.startswith("model")]
         own = _beside(asked, rebuilt(own, built, swaps))
-        cost, still = _against(own, asked), misfits(own)
+        cost = _against(own, asked)
+        still = misfits(own)
         swaps = [replace(g, cost=cost) for g in swaps if g not in still]
     hard = hard_gaps(own)
     if not hard:
@@ -181,7 +189,8 @@ def _beside(asked: LaunchPlan, assessment) -> LaunchPlan:
 def _against(launch: LaunchPlan, asked: LaunchPlan) -> str:
     """What a kit's model and plan cost against those that were asked for: parameters where they
     differ, step, memory."""
-    new, old = launch.params.total, asked.params.total
+    new = launch.params.total
+    old = asked.params.total
     count = f"{new:,.0f} parameters against {old:,.0f}, " if new != old else ""
     return (
         f"{count}{launch.step_s / asked.step_s - 1:+.1%} step time, "
@@ -224,7 +233,8 @@ def faster(
 
 def plans_of(framework: Framework, hard):
     """(what of the job has to change, the plans that the framework can express)."""
-    domain, outside = framework.domain, {g.field for g in hard}
+    domain = framework.domain
+    outside = {g.field for g in hard}
     job = {name: domain[name].values[0] for name in JOB if name in outside}
     limit = {k: d.values for k, d in domain.items() if k in SPACED}
     if "offload" in limit:
@@ -235,8 +245,10 @@ def plans_of(framework: Framework, hard):
 def nearest(own: LaunchPlan, hard):
     """The assessment of a plan that the framework can express: of those that keep less and less,
     the first within 3 % of the fastest."""
-    framework, outside = own.framework, {g.field for g in hard}
-    reasons, best = [], []
+    framework = own.framework
+    outside = {g.field for g in hard}
+    reasons = []
+    best = []
     # what the design itself states stays wherever the framework has words for it and something fits
     # so; what the search chose may move
     domain = framework.domain
@@ -274,7 +286,9 @@ def _trials(
 ):
     """(assessments, reasons why not) of these pins: with the search's own sharding, else with each
     that the framework has."""
-    found, reasons, domain = [], [], own.framework.domain
+    found = []
+    reasons = []
+    domain = own.framework.domain
     free = "sharding" in domain and "sharding" not in pins
     for more in ({}, *({"sharding": s} for s in (domain["sharding"].values if free else ()))):
         trial, reason = _try(

@@ -17,7 +17,8 @@ def justification(launch) -> list[tuple[str, str, str]]:
     for field in FIELDS:
         if field in ("ep", "etp") and not launch.model.is_moe:
             continue
-        value, text = launch.plan[field], told.get(field, "")
+        value = launch.plan[field]
+        text = told.get(field, "")
         own = said(
             "guide",
             "reason",
@@ -36,7 +37,8 @@ def justification(launch) -> list[tuple[str, str, str]]:
 def smaller(launch) -> tuple[int, int] | tuple[()]:
     """(data-parallel ranks, devices) of the next smaller run whose replicas share the global batch
     evenly and hold whole expert groups; () where there is none."""
-    p, batch = launch.plan, launch.phase.global_batch
+    p = launch.plan
+    batch = launch.phase.global_batch
     replica = p["tp"] * p["cp"] * p["pp"]
     for dp in range(
         p["dp"] - 1,
@@ -81,7 +83,9 @@ def unknown_network(launch) -> str:
 
 def troubles(launch) -> list[tuple[str, str]]:
     """(what, what to do), the likely first for this design."""
-    f, memory, precision = launch.figures, launch.memory, launch.phase.precision
+    f = launch.figures
+    memory = launch.memory
+    precision = launch.phase.precision
     share = memory["total"] / memory["capacity"]
     largest = max(("weights", "gradients", "optimizer", "activations"), key=memory.get)
     worst = max(

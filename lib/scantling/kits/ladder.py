@@ -31,7 +31,8 @@ def sizes(launch: LaunchPlan) -> dict[str, int]:
         "rack": k.scale_up_domain // k.devices_per_node if launch.joined else int(rack),
         "pod": (k.pod_devices or launch.leaf_nodes * k.devices_per_node) // k.devices_per_node,
     }
-    out, last = {}, 0
+    out = {}
+    last = 0
     for name, nodes in found.items():
         if last < nodes < launch.nodes:
             out[name] = last = nodes
@@ -46,7 +47,8 @@ def shrunk(
     """(model, pins, job) of the plan on fewer devices: tp and micro-batch as they are, cp, pp, ep
     and the data-parallel ranks as many as there is room for, layers and experts in proportion, then
     divided by `share`, where less sharding needs more room. None where tp alone is too wide."""
-    p, m = launch.plan, launch.model
+    p = launch.plan
+    m = launch.model
     if devices % p["tp"]:
         return None
     cp = gcd(p["cp"], devices // p["tp"])

@@ -29,7 +29,8 @@ def learning_rate(launch) -> tuple[float, str]:
     """(peak learning rate, where it is from): the start that the design and the report name, at the
     run's tokens (20 a parameter where the design names none). Where they name none, a tenth of the
     lowest law, which the reader has to replace."""
-    active, phase = launch.params.active, launch.phase
+    active = launch.params.active
+    phase = launch.phase
     tokens = launch.run_tokens or 20 * active
     advice = learning_rate_advice(
         active,
@@ -61,7 +62,9 @@ def shape(model) -> dict:
 def training(launch) -> dict:
     """What the kit's own trainers read: the plan, the job, and the arithmetic that they hold
     themselves against."""
-    p, job, framework = launch.plan, launch.phase, launch.framework
+    p = launch.plan
+    job = launch.phase
+    framework = launch.framework
     kept = {}
     if framework.states and p["tp"] * p["pp"] * p["ep"] == 1:
         kept = state_bytes(
@@ -96,7 +99,8 @@ def _json(value) -> str:
 
 def programs(launch) -> tuple[dict[str, str], dict]:
     """(the files that a run reads, name to text; what the pages for people know besides)."""
-    framework, days = launch.framework, launch.figures["days"]
+    framework = launch.framework
+    days = launch.figures["days"]
     about = {
         "environment": environment(launch),
         "train": training(launch),

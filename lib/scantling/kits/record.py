@@ -212,8 +212,10 @@ def launch_plan(
     which: int,
 ) -> LaunchPlan:
     """The record of phase `which` of an assessment."""
-    chosen, r = assessment.phases[which], assessment.resolved
-    endurance, cost = assessment.endurance, assessment.cost
+    chosen = assessment.phases[which]
+    r = assessment.resolved
+    endurance = assessment.endurance
+    cost = assessment.cost
     said = [*r.assumed, *endurance.assumed, *(cost.assumed if cost else ())]
     phase_name = f" {chosen.phase.name or which + 1}" if len(assessment.phases) > 1 else ""
     return LaunchPlan(

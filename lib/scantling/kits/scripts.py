@@ -47,7 +47,8 @@ def scripts(launch, kit) -> dict[str, str]:
         names += ["computedomain.yaml"] if launch.joined else []
         names += ["jobset.yaml", "trainingruntime.yaml", "trainjob.yaml"]
         names += ["pytorchjob.yaml"] if launch.framework.launcher != "python" else []
-        asked, block = rdma(launch), tpu_slice(launch)
+        asked = rdma(launch)
+        block = tpu_slice(launch)
         values["k"] = {
             "plugin": PLUGIN.get(launch.chip, "nvidia.com/gpu"),
             "rdma": asked,
@@ -130,7 +131,8 @@ def tpu_slice(launch) -> tuple[str, str] | None:
     if launch.chip != "tpu" or launch.cluster.accelerator.id not in SLICES:
         return None
     label, axes = SLICES[launch.cluster.accelerator.id]
-    chips, sides = launch.devices // launch.slices, [2] * axes
+    chips = launch.devices // launch.slices
+    sides = [2] * axes
     if chips == 4:
         return label, "2x2" if axes == 2 else "2x2x1"
     while math.prod(sides) < chips:

@@ -47,7 +47,8 @@ def nearest(point: Point) -> list[dict]:
         )
     }
     frame = read_runs(catalogue.HERE / "published_runs.csv")
-    runs, out = to_runs(frame[frame.id.isin(list(near))].reset_index(drop=True)), []
+    runs = to_runs(frame[frame.id.isin(list(near))].reset_index(drop=True))
+    out = []
     for i, run in enumerate(runs.ids[runs.ready]):
         parts, there = parts_of(runs.cases.take(slice(i, i + 1)))
         gap = own - parts
@@ -69,7 +70,8 @@ def nearest(point: Point) -> list[dict]:
 def diagnosed(reading: Reading, point: Point) -> Reading:
     """A reading with `believed`: the step that published runs make possible, with its 80 % range
     for a strange site and the seconds of its parts; and `published`: the nearest runs."""
-    step, spread = step_time(point.case), spoken("site")
+    step = step_time(point.case)
+    spread = spoken("site")
     wide = np.exp(spread["z80"] * np.hypot(spread["between"], spread["within"]))
     return replace(
         reading,

@@ -232,7 +232,8 @@ def step_line(
     rest: Rest,
 ) -> bool:
     """Take the values of one line of a kind; False where it is none (source code, half a line)."""
-    values, kept = {}, rest.ahead
+    values = {}
+    kept = rest.ahead
     patterns, seen = rest.live.setdefault(id(kind), (dict(kind.values), set()))
     for name, pattern in patterns.items():
         match = pattern.search(line)

@@ -74,7 +74,8 @@ def precision_of(found: Found) -> str | None:
     for kind in ("fp8", "bf16", "fp16"):
         if (said(found, kind) or "").lower() not in spoken()["none"]:
             return kind
-    word, known = (said(found, "precision") or "").lower(), spoken()["precisions"].items()
+    word = (said(found, "precision") or "").lower()
+    known = spoken()["precisions"].items()
     return next((kind for pattern, kind in known if re.search(pattern, word)), None)
 
 
@@ -96,7 +97,8 @@ def plan_of(found: Found) -> dict:
     }
     if "pipe_parallel_size" in found.settings and got["pp"] is None:
         got["pp"] = 1
-    each, total = whole(found, "devices_per_node"), whole(found, "devices")
+    each = whole(found, "devices_per_node")
+    total = whole(found, "devices")
     if not total and each and got["nodes"]:
         total = each * got["nodes"]
     shard = [number(found.settings.get(n)) for n in ("dp_replicate", "dp_shard")]
@@ -191,7 +193,8 @@ def model_of(found: Found) -> str | None:
     """The model by name, the last part of what may be a path, else by its shape."""
     word = (said(found, "model") or "").replace("\\", "/").rstrip("/")
     named = plain(word.rpartition("/")[2], 80)
-    layers, hidden = whole(found, "layers"), whole(found, "hidden")
+    layers = whole(found, "layers")
+    hidden = whole(found, "hidden")
     return named or (f"{layers} layers x {hidden}" if layers and hidden else None)
 
 

@@ -162,7 +162,9 @@ def of_table(path) -> tuple[list[Reading], list[Point]]:
     except (OSError, ValueError) as e:
         problem = f"cannot be read as a table of runs: {plain(str(e), 200)}"
         raise DesignError(plain(str(path), 200), problem=problem) from None
-    readings, points, runs = [], [], to_runs(frame)
+    readings = []
+    points = []
+    runs = to_runs(frame)
     for i, row in enumerate(frame[runs.ready].to_dict("records")):
         rate = row["measured_tokens_per_s_per_device"]
         if not rate > 0:
@@ -232,7 +234,8 @@ def speeds(
         own = {n: getattr(case.constants, n) * value[n] / v for n, v in now.items()}
         return value, one(step_time(replace(case, constants=replace(case.constants, **own))).total)
 
-    low, high = 1 / 3, 3.0
+    low = 1 / 3
+    high = 3.0
     for _ in range(40):
         middle = math.sqrt(low * high)
         low, high = (middle, high) if at(middle)[1] > target_s else (low, middle)
@@ -242,11 +245,13 @@ def speeds(
 def timed(reading: Reading, chip) -> list[dict]:
     """Rows of a table of collectives as timed messages: bus bandwidth is what passes each link over
     the time (`collectives.volume`; nccl-tests, PERFORMANCE.md)."""
-    ranks, out = reading.devices or 0, []
+    ranks = reading.devices or 0
+    out = []
     each = ranks // reading.nodes if reading.nodes else catalogue.devices_per_node(chip.id)
     for row in reading.collectives if ranks > 1 else ():
         op = NAMES.get(row["test"], row["test"])
-        rate, size = row["busbw_gbytes_per_s"] * GB, row["bytes"] or 0
+        rate = row["busbw_gbytes_per_s"] * GB
+        size = row["bytes"] or 0
         if op in COLLECTIVES and rate > 0 and size > 0:
             point = {
                 "op": op,
@@ -303,21 +308,20 @@ def calibration(points: list[Point], readings: list[Reading] = ()) -> dict:
     for p in points:
         sets.setdefault((p.accelerator, p.precision, round(math.log(p.active) * 20)), []).append(p)
     chosen = max(sets.values(), key=len)
-    first, chip = chosen[0], catalogue.accelerator(chosen[0].accelerator)
+    first = chosen[0]
+    chip = catalogue.accelerator(chosen[0].accelerator)
     factor, sd, half = posterior(np.array([p.measured_s / p.foretold_s for p in chosen]))
     moved = speeds(
         chip,
         first.case,
         first.foretold_s * math.exp(factor),
     )
-    usual, step = (
-        gather(
-            chip.family,
-            chip.id,
-            "",
-        ),
-        step_time(first.case),
+    usual = gather(
+        chip.family,
+        chip.id,
+        "",
     )
+    step = step_time(first.case)
     shares = {name: seconds / one(step.total) for name, seconds in seconds_of(step).items()}
     return headed(chip) | {
         "constants": {

@@ -59,7 +59,8 @@ def warm_up(seconds: np.ndarray) -> int:
 def differences(step: np.ndarray, clock: np.ndarray) -> np.ndarray:
     """Seconds a step between neighbouring lines [s], nan where the clock or the step goes back."""
     out = np.full(step.size, NAN)
-    ahead, passed = np.diff(step), np.diff(clock)
+    ahead = np.diff(step)
+    passed = np.diff(clock)
     good = (ahead > 0) & (passed > 0)
     out[1:][good] = passed[good] / ahead[good]
     return out
@@ -68,7 +69,8 @@ def differences(step: np.ndarray, clock: np.ndarray) -> np.ndarray:
 def slope(step: np.ndarray, clock: np.ndarray) -> tuple[float, float, float]:
     """(mean, p10, p90) seconds a step of a clock of whole seconds, after the warm-up."""
     good = np.isfinite(clock)
-    step, clock = step[good], clock[good]
+    step = step[good]
+    clock = clock[good]
     first = min(2, max(0, step.size - 2))
     if step.size - first < 2 or clock[-1] <= clock[first] or step[-1] <= step[first]:
         return NAN, NAN, NAN
@@ -132,7 +134,8 @@ def steady(found: Found) -> Steady:
     # a line of the step before is that of another rank, or printed twice
     again = np.diff(read["step"], prepend=NAN) == 0
     columns = {name: values[~again] for name, values in read.items()}
-    step, seconds = columns["step"], seconds_of(columns)
+    step = columns["step"]
+    seconds = seconds_of(columns)
     usable = np.isfinite(seconds) & (seconds > 0)
     usable[np.flatnonzero(usable)[: warm_up(seconds[usable])]] = False
     chosen = without_pauses(seconds, usable)

@@ -31,10 +31,13 @@ def blocks(path) -> Iterator[bytes]:
     start; one that is cut short gives what it holds.
     """
     with open_stream(path, "a log file", wrong_for(path)) as raw:
-        file, most, seen = raw, MOST, 0
+        file = raw
+        most = MOST
+        seen = 0
         if raw.peek(2)[:2] == b"\x1f\x8b":
             size = os.fstat(raw.fileno()).st_size
-            file, most = gzip.GzipFile(fileobj=raw), min(MOST, HEAD + UNPACKED * size)
+            file = gzip.GzipFile(fileobj=raw)
+            most = min(MOST, HEAD + UNPACKED * size)
         while seen < most:
             try:
                 block = file.read1(CHUNK)

@@ -100,7 +100,9 @@ def searched_before(
     same: model, cluster, software, the phase but for its tokens, the headroom; else None."""
     if like is None or i >= len(like.phases):
         return None
-    one, now, before = like.phases[i], where.resolved, like.resolved
+    one = like.phases[i]
+    now = where.resolved
+    before = like.resolved
     same = all(getattr(now, name) == getattr(before, name) for name in LOOKED_AT)
     if not same or replace(one.phase, tokens=where.phase.tokens) != where.phase:
         return None
@@ -111,7 +113,8 @@ def searched_before(
 def calibrated(design: Design) -> dict:
     """What the measured values of a design say of its variations: measured over computed step and
     memory, and time lost over what is computed. {step_ratio, memory_ratio, lost_ratio}"""
-    a, given = assess(design), design.measured.given()
+    a = assess(design)
+    given = design.measured.given()
     if not a.phases:
         return {}
     out = {"step_ratio": a.step_s / a.chosen.step.total}
@@ -224,8 +227,10 @@ def settle(
     fits: bool,
 ) -> Chosen:
     """One plan of a search laid out alone."""
-    case, where = found.case(row), found.situation
-    step, held = step_time(case), memory(case)
+    case = found.case(row)
+    where = found.situation
+    step = step_time(case)
+    held = memory(case)
     seconds = float(step.total)
     return Chosen(
         phase=where.phase,

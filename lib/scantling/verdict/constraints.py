@@ -50,7 +50,8 @@ def value_of(assessment: Assessment, row: Constraint) -> Known:
 
 def _power_w(assessment) -> float:
     """Power of all devices that are paid for, with the site's overhead. [W]"""
-    cluster, pue = assessment.resolved.cluster, assessment.resolved.prices.pue
+    cluster = assessment.resolved.cluster
+    pue = assessment.resolved.prices.pue
     paid = cluster.devices + assessment.endurance.spares * cluster.devices_per_node
     return float(
         power_w(
@@ -95,7 +96,8 @@ def _missed(assessment, row: Constraint) -> Missed | None:
         return None
     if row.field == "survive":
         return _not_survived(assessment.endurance, limit)
-    value, limit = value_of(assessment, row), float(limit)
+    value = value_of(assessment, row)
+    limit = float(limit)
     if value is None or (
         value <= limit * (1 + EDGE) if row.ceiling else value >= limit * (1 - EDGE)
     ):
@@ -215,7 +217,8 @@ def _not_survived(endurance, domain: str) -> Missed | None:
             None,
             text,
         )
-    spares, needed = endurance.spares, endurance.domain_nodes.get(domain, 0)
+    spares = endurance.spares
+    needed = endurance.domain_nodes.get(domain, 0)
     if spares >= needed or domain not in DOMAINS_OF_SPARES:
         return None
     text = say(

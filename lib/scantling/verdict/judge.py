@@ -147,7 +147,8 @@ def streamed(chosen: Chosen) -> float:
 def risks(assessment: Assessment) -> list[Reason]:
     """Chances that are larger than asked for: of going out of memory, and of missing a stated
     constraint inside the band."""
-    out, stated = [], assessment.resolved.constraints
+    out = []
+    stated = assessment.resolved.constraints
     allowed = assessment.resolved.max_oom_probability
     if assessment.oom_probability > allowed:
         text = say(

@@ -80,7 +80,8 @@ def replaced(assessment: Assessment) -> Iterator[str]:
 
 def largest_loss(assessment: Assessment) -> Iterator[str]:
     """A line on the part of the step that goes to anything but the model's own arithmetic."""
-    parts, chosen = assessment.step_breakdown_s, assessment.chosen
+    parts = assessment.step_breakdown_s
+    chosen = assessment.chosen
     loss = max(parts.keys() - USEFUL, key=parts.get)
     line = say(
         "loss",
@@ -97,7 +98,8 @@ def tight(assessment: Assessment) -> Iterator[str]:
     """A line on a fit above SAFE_SHARE of the memory: of the fullest phase, with what its fastest
     safe plan costs."""
     fullest = max(assessment.phases, key=lambda c: c.memory.total)
-    name, held = fullest.phase.name, assessment.memory_bytes
+    name = fullest.phase.name
+    held = assessment.memory_bytes
     if ZONES[zone(held["total"], held["capacity"])] != "tight":
         return
     line = say(
@@ -124,7 +126,8 @@ def bolder(assessment: Assessment) -> Iterator[str]:
     """A line on the fastest plan that fits on paper, where the headroom that was kept costs WORTH
     of a step."""
     chosen = assessment.chosen
-    found, allowed = chosen.found, chosen.found.situation.resolved.max_oom_probability
+    found = chosen.found
+    allowed = chosen.found.situation.resolved.max_oom_probability
     rows = np.flatnonzero(found.fits & found.practised)
     if not chosen.fits or chosen.oom_probability > allowed or not len(rows):
         return
@@ -153,7 +156,8 @@ def idle(assessment: Assessment) -> Iterator[str]:
     """A line on devices that stand idle: how many the plan uses, and what using the most that any
     plan can would cost."""
     chosen = assessment.chosen
-    found, used = chosen.found, devices(chosen.case.plan)
+    found = chosen.found
+    used = devices(chosen.case.plan)
     have = assessment.resolved.cluster.devices
     if used >= have or not chosen.fits:
         return
@@ -179,10 +183,13 @@ def racks(assessment: Assessment) -> Iterator[str]:
     """A line where the devices are no whole racks of what is bought or rented by the rack: as 64 of
     each 72, with the trays that stay spare, or the whole racks above."""
     cluster = assessment.resolved.cluster
-    rack, node, have = cluster.unit, cluster.devices_per_node, cluster.devices
+    rack = cluster.unit
+    node = cluster.devices_per_node
+    have = cluster.devices
     if rack <= node or have % rack == 0:
         return
-    used, whole = 2 ** int(math.log2(rack)), -(-have // rack)
+    used = 2 ** int(math.log2(rack))
+    whole = -(-have // rack)
     yield (
         say(
             "racks",
@@ -211,7 +218,8 @@ def batches_nearby(chosen) -> Iterator[tuple[str, int, dict]]:
     """(units, batch, facts) of rounder batches near a phase's own, where devices stand idle for it
     or the bubble is large: the nearest multiples of its nodes, of the replicas that today's tp, pp
     and cp leave room for, and of a power of two."""
-    plan, batch = chosen.plan, chosen.phase.global_batch
+    plan = chosen.plan
+    batch = chosen.phase.global_batch
     cluster = chosen.found.situation.resolved.cluster
     have = cluster.devices
     replicas = have // (plan["tp"] * plan["cp"] * plan["pp"])
@@ -235,9 +243,11 @@ def batches_nearby(chosen) -> Iterator[tuple[str, int, dict]]:
 
 def rounder(chosen) -> str:
     """The nearby batch that wastes least, with what it saves a token: by a coarse search."""
-    where, batch = chosen.found.situation, chosen.phase.global_batch
+    where = chosen.found.situation
+    batch = chosen.phase.global_batch
     coarse = planning.offered(planning.COARSE, where.resolved)
-    have, options = where.resolved.cluster.devices, []
+    have = where.resolved.cluster.devices
+    options = []
     near_enough = 0.05 if devices(chosen.case.plan) > 0.95 * have else 0.5
     for _, near, _ in batches_nearby(chosen):
         if abs(near / batch - 1) > near_enough:
@@ -272,9 +282,11 @@ def accumulated(assessment: Assessment) -> Iterator[str]:
     """A line on zero2 with several micro-batches a step: how its gradients are counted, and what
     reducing them each time could add."""
     chosen = assessment.chosen
-    m, step = chosen.plan["grad_accum"], chosen.step
+    m = chosen.plan["grad_accum"]
+    step = chosen.step
     if chosen.plan["sharding"] == "zero2" and m > 1:
-        grads, weights = chosen.case.job.grad_bytes, 2.0
+        grads = chosen.case.job.grad_bytes
+        weights = 2.0
         once = (step.dp + step.axes["dp"].hidden_s) * grads / (grads + weights)
         yield say(
             "accumulated",

@@ -105,7 +105,8 @@ def held(chosen: Chosen) -> dict:
 
 def widened(chosen: Chosen, holds: dict) -> tuple:
     """Both ends of the band as factors on a phase's step, where these of `bands.WIDER` hold."""
-    ends, calibration = bands.ends(holds), chosen.found.situation.resolved.calibration
+    ends = bands.ends(holds)
+    calibration = chosen.found.situation.resolved.calibration
     if calibration is not None:
         ends = calibration.narrowed(*ends, chosen.case)
     power = UNTRIED if untried(chosen) else 1.0
@@ -116,7 +117,8 @@ def endurance(resolved, chosen: Chosen) -> Endurance:
     """reliability.endure of the design's cluster with this plan's checkpoint and step. The
     checkpoint is one whole copy of weights, master weights, moments, random state and dataloader
     position."""
-    ranks, sync = int(devices(chosen.case.plan)), resolved.cluster.sync
+    ranks = int(devices(chosen.case.plan))
+    sync = resolved.cluster.sync
     size = contents(
         resolved.params.total + resolved.params.mtp,
         optimizer=chosen.phase.optimizer,
@@ -227,13 +229,18 @@ def memory_bytes(resolved, phases) -> dict[str, float]:
 
 def numbers(resolved, phases) -> dict:
     """Headline numbers by the names of `record.Numbers`, with `endurance` and `cost`."""
-    chosen, params = phases[resolved.main], resolved.params
-    seconds, low, high = chosen.step_s, chosen.step_s_low, chosen.step_s_high
-    slow, fast = seconds / high, seconds / low
+    chosen = phases[resolved.main]
+    params = resolved.params
+    seconds = chosen.step_s
+    low = chosen.step_s_low
+    high = chosen.step_s_high
+    slow = seconds / high
+    fast = seconds / low
     scale = seconds / chosen.step.total
     parts = {k: getattr(chosen.step, k) * scale for k in PARTS}
     use = utilisation(chosen, seconds)
-    mfu, e = use["mfu"], endurance(resolved, chosen)
+    mfu = use["mfu"]
+    e = endurance(resolved, chosen)
     lost = (1 - e.goodput) * resolved.measured.get("lost_ratio", 1.0)
     good = resolved.measured.get("goodput", max(1 - lost, 1e-3))
     run_days = {
@@ -355,7 +362,8 @@ def cost_band(
 ) -> dict:
     """80 % band of the cost: the band of days and the spread of prices (none where `priced`),
     independent, their logs added in quadrature. {cost_usd_low, cost_usd_high}"""
-    cost, days = clean(money and money.cost_usd), run_days["days"]
+    cost = clean(money and money.cost_usd)
+    days = run_days["days"]
     if not cost or days is None:  # a device-hour that costs nothing has no spread
         return dict.fromkeys(("cost_usd_low", "cost_usd_high"), days and cost)
     out = {}
@@ -375,13 +383,13 @@ def planned(money: Cost | None, ends: dict) -> dict | None:
 def tables(assessment) -> dict:
     """What panels and the report show beside the headline: stages, hidden communication, traffic,
     candidates, endurance, cost, runs, assumptions."""
-    chosen, r, e, money = (
-        assessment.chosen,
-        assessment.resolved,
-        assessment.endurance,
-        assessment.cost,
-    )
-    case, step, found = chosen.case, chosen.step, chosen.found
+    chosen = assessment.chosen
+    r = assessment.resolved
+    e = assessment.endurance
+    money = assessment.cost
+    case = chosen.case
+    step = chosen.step
+    found = chosen.found
     missed = ("field", "limit", "value", "text", "chance")
     chip = r.cluster.accelerator
     site = {

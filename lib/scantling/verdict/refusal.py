@@ -18,13 +18,17 @@ def arithmetic(where) -> Lines:
     """Why no plan can hold this phase: the state's bytes against all memory there is, and the
     leanest plan of the widest space."""
     r = where.resolved
-    n, job, devices = r.params.total + r.params.mtp, where.job, r.cluster.devices
+    n = r.params.total + r.params.mtp
+    job = where.job
+    devices = r.cluster.devices
     per = 2 + job.grad_bytes + job.optimizer_bytes + job.master_bytes
-    state, per_host = n * per, host_bytes(r.cluster)
+    state = n * per
+    per_host = host_bytes(r.cluster)
     found = find(unpinned(where), planning.LAST_RESORT)
     i = int(np.argmin(found.total_bytes))
     m = memory(found.case(i))
-    hbm, host = devices * m.capacity, devices * per_host
+    hbm = devices * m.capacity
+    host = devices * per_host
     pieces = {
         "weights": m.weights,
         "gradients": m.gradients,

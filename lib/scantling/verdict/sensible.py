@@ -15,7 +15,8 @@ DOUBLINGS = 14
 def smallest(assessment: Assessment) -> Iterator[str]:
     """A line with the fewest devices of the same kind, today's doubled again and again, whose
     coarse search is past no limit of sense; halved where MFU alone is. Nothing where none is."""
-    past, cluster = impractical(assessment), assessment.resolved.cluster
+    past = impractical(assessment)
+    cluster = assessment.resolved.cluster
     for k in range(1, DOUBLINGS + 1 if past else 0):
         count = cluster.devices // 2**k if past == {"mfu"} else cluster.devices * 2**k
         if count < 1:

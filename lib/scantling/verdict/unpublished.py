@@ -33,7 +33,8 @@ def record_of(chosen):
 def _of_record(chosen) -> tuple:
     """(the best published run, how many times its MFU the plan comes to); (None, 0) where there is
     none."""
-    record, mfu = record_of(chosen), rates(chosen.case, chosen.step.total)[2]
+    record = record_of(chosen)
+    mfu = rates(chosen.case, chosen.step.total)[2]
     return (record, mfu / record.mfu) if record else (None, 0.0)
 
 
@@ -54,7 +55,9 @@ def unpublished(assessment) -> Iterator[str]:
     chosen = assessment.chosen
     if not chosen.fits:
         return
-    found, plan, wider = chosen.found, chosen.plan, say("wider")
+    found = chosen.found
+    plan = chosen.plan
+    wider = say("wider")
     record, times = _of_record(chosen)
     if times > 1:
         line = say(
@@ -86,7 +89,8 @@ def unpublished(assessment) -> Iterator[str]:
 def exchanges(chosen) -> dict[str, float]:
     """Step time over today's of the same plan with other exchanges of keys and values that its
     heads allow, by cp_type; of plans with cp above 1."""
-    model, p = chosen.found.situation.resolved.model, chosen.plan
+    model = chosen.found.situation.resolved.model
+    p = chosen.plan
     if p["cp"] == 1:
         return {}
     out = {}
@@ -137,7 +141,8 @@ def offloaded(assessment) -> Iterator[str]:
     """A line on state that leaves the device: how much, and where it goes."""
     rate = disk_bytes_per_s(assessment.resolved.cluster)
     for one in assessment.phases:
-        size, disk = one.memory.host, to_disk(one)
+        size = one.memory.host
+        disk = to_disk(one)
         if one.fits and size > 0:
             why = "" if one.phase.pins.get("offload") else ", because nothing fits without"
             where = "offload-disk" if disk else "offload-host"

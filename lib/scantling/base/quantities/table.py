@@ -90,6 +90,7 @@ def band(
 ) -> str:
     """A band as people read it: band("mfu", 0.38, 0.43) is "38.0 to 43.0 %"; the unit once where
     both ends share it."""
-    a, b = show(key, low), show(key, high)
+    a = show(key, low)
+    b = show(key, high)
     head, _, unit = a.rpartition(" ")
     return f"{head} to {b}" if head and b.endswith(" " + unit) else f"{a} to {b}"

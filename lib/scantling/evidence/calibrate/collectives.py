@@ -114,7 +114,8 @@ def fabric_of(name: str) -> str:
 def points() -> Points:
     """All nccl-tests points of NVLink over InfiniBand or EFA: the 28 curves, and single points
     (ring forced, fewer devices, other sites)."""
-    rows, links = [], []
+    rows = []
+    links = []
     for name, s in catalogue.collective_series().items():
         collective = NAMES.get(s.collective, s.collective)
         if s.accelerator not in ACCELERATORS or collective not in COLLECTIVES:
@@ -161,7 +162,8 @@ def predicted(p: Points, k: CurveConstants | None = None) -> np.ndarray:
 def left_out(name: str, p: Points) -> np.ndarray:
     """Points that a fit without this series may not see: its own, and single points of the same
     devices, domains and collective."""
-    series, whole = catalogue.collective_series(), scored()
+    series = catalogue.collective_series()
+    whole = scored()
     what = attrgetter(
         "accelerator",
         "devices",
@@ -252,7 +254,8 @@ def outside(k: CurveConstants | None = None) -> dict[str, tuple[np.ndarray, np.n
                 "scale_out": OUTSIDE[s.fabric],
             }
         )
-        sizes, bus = np.asarray(s.message_bytes), np.asarray(s.busbw_bytes_per_s)
+        sizes = np.asarray(s.message_bytes)
+        bus = np.asarray(s.busbw_bytes_per_s)
         links = wires(
             cluster,
             s.devices,

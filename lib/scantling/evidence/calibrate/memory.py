@@ -35,7 +35,8 @@ from .throughput import load
 SCALE = 0.05  # one standard deviation of a measured peak, in log
 CALL_SCALE = 0.06  # and of a call
 # by which a call should clear the capacity; a plan that fails costs more than one passed over
-MARGIN_RAN, MARGIN_OUT = 0.0, 0.04
+MARGIN_RAN = 0.0
+MARGIN_OUT = 0.04
 ROBUST = 2.0  # soft-L1 beyond so many deviations
 
 
@@ -123,7 +124,8 @@ def fit(rows: Rows) -> dict:
     def residuals(x):
         total, capacity = predict(rows, _offsets(keys, x * sd))
         share = np.log(total / capacity)
-        over, under = np.maximum(share + MARGIN_RAN, 0), np.minimum(share - MARGIN_OUT, 0)
+        over = np.maximum(share + MARGIN_RAN, 0)
+        under = np.minimum(share - MARGIN_OUT, 0)
         calls = (
             ~peak
             * np.where(
@@ -189,7 +191,8 @@ def score(
 
     def of(where):
         peaks = error[where & np.isfinite(error)]
-        ran, oom = fits[where & rows.ran], ~fits[where & ~rows.ran]
+        ran = fits[where & rows.ran]
+        oom = ~fits[where & ~rows.ran]
         return {
             "peaks": peaks.size,
             "median": over(peaks, np.median),

@@ -48,7 +48,8 @@ ASIDE = (
 # 5 of 100 (families set aside, bands from the others)
 ENDS = (0.075, 0.925)
 FEW_ROWS = 5  # rows of a stack below which the kit calls it unknown, as bands.known_stack does
-COUNTED_TRUST, COUNTED_SETUP = ("high", "medium"), ("full", "partial")
+COUNTED_TRUST = ("high", "medium")
+COUNTED_SETUP = ("full", "partial")
 
 
 @dataclass(frozen=True)
@@ -114,8 +115,11 @@ class Model:
     """
 
     def __init__(self, table: Table):
-        self.table, self.keys, self.columns = table, [], {}
-        sd, levels = [], table.levels | {"global": np.full(len(table.frame), "")}
+        self.table = table
+        self.keys = []
+        self.columns = {}
+        sd = []
+        levels = table.levels | {"global": np.full(len(table.frame), "")}
         for constant, prior in PRIORS.items():
             spreads = ({"global": prior.sd} if prior.sd > 0 else {}) | prior.by
             for level, spread in spreads.items():
@@ -142,8 +146,10 @@ class Model:
 
     def jacobian(self, theta):
         """d log rate / d offset at `theta` by forward differences, shape (rows, offsets)."""
-        values, rows = self._values(theta), np.arange(len(self.table.frame))
-        at, jac = self._log_rate(values), np.zeros((len(rows), len(self.keys)))
+        values = self._values(theta)
+        rows = np.arange(len(self.table.frame))
+        at = self._log_rate(values)
+        jac = np.zeros((len(rows), len(self.keys)))
         for name, indices in self.columns.items():
             slope = (self._log_rate(values | {name: values[name] + STEP}) - at) / STEP
             for i in indices:
@@ -179,8 +185,11 @@ def fit(
         z = (log_rate - table.log_measured) / SCALE
         return np.sum(weight * 2 * (np.sqrt(1 + z * z) - 1)) + np.sum(theta * theta * precision)
 
-    now, jac = model.log_rate(theta), jacobian
-    damping, best, moved = 1e-3, loss(now, theta), True
+    now = model.log_rate(theta)
+    jac = jacobian
+    damping = 1e-3
+    best = loss(now, theta)
+    moved = True
     for _ in range(iterations):
         if moved and jacobian is None:
             jac = model.jacobian(theta)
@@ -193,7 +202,10 @@ def fit(
         gain = best - loss(then, trial)
         moved = gain > 0
         if moved:
-            theta, now, best, damping = trial, then, best - gain, damping * 0.3
+            theta = trial
+            now = then
+            best = best - gain
+            damping = damping * 0.3
             # a small step under heavy damping is not the end
             if gain < 1e-4 * best and damping < 1e-2:
                 break
@@ -216,7 +228,8 @@ def to_offsets(model: Model, theta) -> dict:
         if abs(value) >= 0.01 * sd and level != "site":
             entry = offsets.setdefault(name, {})
             if level != "global":
-                entry, level = entry.setdefault(level, {}), key
+                entry = entry.setdefault(level, {})
+                level = key
             entry[level] = round(float(value), 5)
     return offsets
 
@@ -285,7 +298,8 @@ def main(argv=None) -> int:
     table = load(next((a for a in argv if not a.startswith("-")), HERE / "published_runs.csv"))
     model = Model(table)
     theta = fit(model)
-    kinds, widths = {"in sample": model.log_rate(theta)}, calibration()["bands"]
+    kinds = {"in sample": model.log_rate(theta)}
+    widths = calibration()["bands"]
     if cross:
         kinds["folds"] = left_out(
             model,
@@ -326,7 +340,8 @@ def main(argv=None) -> int:
 
 def elsewhere(table, level) -> np.ndarray:
     """Rows of other families of sources with the row's name of a level."""
-    names, site = table.levels[level], pd.Series(table.levels["site"])
+    names = table.levels[level]
+    site = pd.Series(table.levels["site"])
     own = site.groupby([names, site]).transform("size")
     return (site.groupby(names).transform("size") - own).to_numpy()
 
@@ -380,7 +395,9 @@ def band_widths(
 def write_conditions(table, path) -> None:
     """The compact table from which `bands.nearest_runs` reads: what each run was, as text and as
     the numbers it is compared by."""
-    c, f, levels = table.cases, table.frame, table.levels
+    c = table.cases
+    f = table.frame
+    levels = table.levels
     tokens_per_s, _, mfu = rates(c, step_time(c).total)
     degrees = ("tp", "pp", "vpp", "cp", "ep", "dp")
     columns = (np.broadcast_to(getattr(c.plan, k), len(f)) for k in degrees)

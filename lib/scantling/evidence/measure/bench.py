@@ -91,7 +91,8 @@ def start(device: str | None, quick: bool) -> Bench:
     several."""
     import torch
 
-    ranks, local = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("LOCAL_RANK", "0"))
+    ranks = int(os.environ.get("WORLD_SIZE", "1"))
+    local = int(os.environ.get("LOCAL_RANK", "0"))
     kind = device or ("cuda" if torch.cuda.is_available() else "cpu")
     where = torch.device(kind, local) if kind == "cuda" else torch.device(kind)
     if where.type == "cuda":
@@ -125,11 +126,14 @@ def describe(bench: Bench) -> tuple[dict, dict]:
     }
     if bench.cuda:
         about = torch.cuda.get_device_properties(bench.device)
-        name, memory_bytes, more = about.name, about.total_memory, {}
+        name = about.name
+        memory_bytes = about.total_memory
+        more = {}
         software["cuda"] = str(torch.version.cuda or torch.version.hip)
         software["nccl"] = ".".join(map(str, torch.cuda.nccl.version()))
     else:
-        name, more = _processor(), {"threads": torch.get_num_threads()}
+        name = _processor()
+        more = {"threads": torch.get_num_threads()}
         memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {
         "name": name,
@@ -159,7 +163,8 @@ def steps(bench: Bench, quick: bool) -> list[Step]:
     """All measurements, in the order in which they are most worth having if they are stopped
     half-way."""
     known = read_yaml(__file__, "sizes")
-    says, known = known["says"], known["cuda" if bench.cuda else "cpu"]
+    says = known["says"]
+    known = known["cuda" if bench.cuda else "cpu"]
     size = known["full"] | (known["quick"] if quick else {})
     products = [[n, n, n] for n in size["cubes"]] + size["layers"]
     copies, host, messages = ([2**k for k in size[n]] for n in ("copies", "host", "collectives"))
@@ -248,17 +253,15 @@ def _gemm(
             "fp16": torch.float16,
             "fp32": torch.float32,
         }[dtype]
-        a, b = (
-            on(
-                m,
-                k,
-                dtype=kind,
-            ),
-            on(
-                k,
-                n,
-                dtype=kind,
-            ),
+        a = on(
+            m,
+            k,
+            dtype=kind,
+        )
+        b = on(
+            k,
+            n,
+            dtype=kind,
         )
         call = partial(
             torch.mm,
@@ -283,7 +286,8 @@ def _copy(
 
     count = size // 4
     a = torch.zeros(count, device=bench.device)
-    b, c = torch.empty_like(a), torch.ones_like(a)
+    b = torch.empty_like(a)
+    c = torch.ones_like(a)
     call, moved = (
         (partial(b.copy_, a), 2)
         if op == "copy"

@@ -18,7 +18,8 @@ def run(steps, show: bool = True):
     """(curves, [{step, why}] that failed, [step] not reached because of Ctrl-C) of a list of
     measurements, progress on stderr where `show`."""
     curves: dict = {}
-    skipped, stopped = [], []
+    skipped = []
+    stopped = []
     bar = click.progressbar(
         steps,
         file=sys.stderr,

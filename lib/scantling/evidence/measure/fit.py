@@ -48,8 +48,10 @@ def gemm_law(
     m, n, k, seconds = (
         np.array([p[name] for p in points], float) for name in ("m", "n", "k", "seconds")
     )
-    flops, extra = 2 * m * n * k, passes * 2 * (m * k + k * n + m * n) / bytes_per_s
-    best, least = np.max(flops / seconds), max(np.min(seconds), 4e-8)
+    flops = 2 * m * n * k
+    extra = passes * 2 * (m * k + k * n + m * n) / bytes_per_s
+    best = np.max(flops / seconds)
+    least = max(np.min(seconds), 4e-8)
     low, first, high = np.log(
         [[best * 0.2, 1e-8], [best * 1.05, least / 2], [best * 3, np.max(seconds) + least]]
     )
@@ -159,18 +161,17 @@ def constants_of(
         chip,
     ):
         found.pop("ep_up_share", None)  # it is a ratio to that rate
-    constants, left = {}, []
+    constants = {}
+    left = []
     for name, (value, origin) in found.items():
         if not value > 0:
             continue
-        why, prior = (
-            implausible(
-                name,
-                value,
-                chip,
-            ),
-            prior_of(name, chip),
+        why = implausible(
+            name,
+            value,
+            chip,
         )
+        prior = prior_of(name, chip)
         if why:
             left.append(
                 {
@@ -198,7 +199,8 @@ def _gemms(
     """What the products of each kind show: {constant: (value, origin)}."""
     found = {}
     for dtype in (*HALF, "fp8"):
-        points, peak = gemm.get(dtype, ()), getattr(chip, f"{dtype}_flops")
+        points = gemm.get(dtype, ())
+        peak = getattr(chip, f"{dtype}_flops")
         name = "gemm" if dtype in HALF else "gemm_fp8"
         if name not in found and len(points) >= 3 and peak > 0:
             rate, start_s, rms = gemm_law(
@@ -220,13 +222,17 @@ def _collectives(
 ) -> dict:
     """Shares of the rates that the model of collectives gives this chip's links, each the best that
     any large message reached: {constant: (value, origin)}."""
-    link, found = Link(**link_facts(chip)), {}
+    link = Link(**link_facts(chip))
+    found = {}
     if scale_out_bytes_per_s:
         link = replace(link, out_bytes_per_s=scale_out_bytes_per_s)
-    rings, turns, across = [], [], []
+    rings = []
+    turns = []
+    across = []
     for p in points:
         if p["bytes"] >= LARGE_BYTES and p["ranks"] > 1:
-            inside, turn = p["ranks"] <= p["ranks_per_node"], p["op"] == "all_to_all"
+            inside = p["ranks"] <= p["ranks_per_node"]
+            turn = p["op"] == "all_to_all"
             if inside or not turn:
                 (turns if turn else rings if inside else across).append(p)
     if rings:
@@ -265,7 +271,8 @@ def _reached(
     gives a measured time."""
     shares = []
     for p in points:
-        share, ranks = 1.0, p["ranks"]
+        share = 1.0
+        ranks = p["ranks"]
         for _ in range(30):  # seconds fall with the share a little slower than 1 / share
             share *= (
                 float(

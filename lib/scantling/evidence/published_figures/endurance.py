@@ -63,7 +63,8 @@ def exact_ettr(
 
 
 def _scale(r):
-    g, n = r["given"], r["x"]
+    g = r["given"]
+    n = r["x"]
     mtbf_s = failures.job_mtbf_s(g["rate"], n) if "rate" in g else _mtbf_s(g["preset"], n)
     m = mtbf_s / MINUTE_S
     match g["kind"]:

@@ -64,7 +64,8 @@ def _bubble(r) -> float:
 def _bubble_curves():
     """(p - 1)(F + B + W) and its zero-bubble forms without transfers, F = B = W, 8 stages, over
     micro-batches per stage."""
-    p, m = 8, np.arange(8, 73)
+    p = 8
+    m = np.arange(8, 73)
     idle = {
         s: bubble_time(
             name,
@@ -120,7 +121,9 @@ def gpt(
     heads,
 ):
     """A GPT shape as the Megatron papers have them."""
-    layers, hidden, heads = int(layers), int(hidden), int(heads)
+    layers = int(layers)
+    hidden = int(hidden)
+    heads = int(heads)
     return make_shape(
         layers=layers,
         hidden=hidden,

@@ -96,7 +96,8 @@ def alone_bytes_per_s(id: str, message_bytes):
     p = points()
     p = p.take(p.series == id)
     sizes = np.asarray(message_bytes, float)
-    kind, one = str(p.collective[0]), take(p.wires, np.zeros(len(sizes), int))
+    kind = str(p.collective[0])
+    one = take(p.wires, np.zeros(len(sizes), int))
     return (
         collectives.volume(kind, one.ranks)
         * sizes
@@ -154,16 +155,17 @@ def dispatch_bytes_per_s(ranks: int, value_bytes: float):
     """Dispatch bandwidth as DeepEP prints it for H800 [bytes/s]: on one node all copies by the
     links' clock, across nodes the copies counted
     once a node (its own included) by the cards' clock, node-limited routing."""
-    tokens, hidden, top_k, experts_nodes = 4096, 7168, 8, 4
+    tokens = 4096
+    hidden = 7168
+    top_k = 8
+    experts_nodes = 4
     inside = min(ranks, 8)
-    w, chip = (
-        Wires(
-            ranks,
-            inside,
-            _link("h800-sxm", 8),
-        ),
-        catalogue.accelerator("h800-sxm"),
+    w = Wires(
+        ranks,
+        inside,
+        _link("h800-sxm", 8),
     )
+    chip = catalogue.accelerator("h800-sxm")
     nodes = ranks // inside
     one = tokens * hidden * value_bytes
     copies = float(traffic.expected_places(ranks, top_k))
@@ -197,7 +199,8 @@ def dispatch_bytes_per_s(ranks: int, value_bytes: float):
 
 
 def dispatch_by_ranks():
-    known, out = catalogue.collective_series(), []
+    known = catalogue.collective_series()
+    out = []
     for ranks in (8, 16, 32, 64):
         why = "forwarding inside the receiving node is the bottleneck" if ranks == 16 else ""
         where = "intranode" if ranks == 8 else "internode"

@@ -34,7 +34,10 @@ def predicted():
 def hardware_tflops(row, rate) -> float:
     """Achieved TFLOP/s per device as SC'21 counts it: 96 B s l h^2 (1 + s / 6h + V / 16lh) a step,
     full recompute in. (equation 3)"""
-    h, s, layers, v = row.hidden, row.seq_len, row.layers, 51_200
+    h = row.hidden
+    s = row.seq_len
+    layers = row.layers
+    v = 51_200
     return rate * 96 * layers * h * h * (1 + s / (6 * h) + v / (16 * layers * h)) / 1e12
 
 
@@ -66,7 +69,8 @@ def points(
     x : column or group on the axis.
     where : {column: values}, of which a run has one.
     """
-    frame, value = predicted(), VALUES[unit]
+    frame = predicted()
+    value = VALUES[unit]
     frame = frame[frame.id.str.match(ids)]
     for column, allowed in (where or {}).items():
         frame = frame[frame[column].isin(allowed)]

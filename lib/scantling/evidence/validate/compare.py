@@ -29,7 +29,8 @@ def compare(frame: pd.DataFrame) -> pd.DataFrame:
 
     got = predict_frame(frame)
     table = frame.reset_index(drop=True)
-    rate, mfu = got.tokens_per_s_per_device, got.mfu
+    rate = got.tokens_per_s_per_device
+    mfu = got.mfu
     measured = pd.to_numeric(table.measured_tokens_per_s_per_device, errors="coerce")
     return table.assign(
         measured=measured,
@@ -44,7 +45,8 @@ def compare(frame: pd.DataFrame) -> pd.DataFrame:
 def baseline(got: pd.DataFrame, table: pd.DataFrame):
     """Tokens/s by one line: half the peak, the recompute's extra forward, and the bubble of
     1F1B or its interleaved form."""
-    pp, dp = table.pp.fillna(1), table.dp.fillna(1)
+    pp = table.pp.fillna(1)
+    dp = table.dp.fillna(1)
     m = accumulated(
         table.global_batch_seqs,
         dp,
@@ -104,7 +106,8 @@ def validate_frame(frame: pd.DataFrame) -> dict:
     table = table.assign(**{name: word for name, word in blank.items() if name not in table})
     table = table[table.trust.isin(("high", "medium"))]
     full = table.setup.isin(("full", "partial"))
-    counted, sparse = table[full], table[~full]
+    counted = table[full]
+    sparse = table[~full]
     by = {
         name: {str(k): figures(g) for k, g in counted.groupby(name)}
         for name in ("source", "accelerator", "stack")

@@ -38,7 +38,8 @@ CSV = (
     "source_out family family_out baseline source_low source_high sees assumed "
     "unanswered"
 ).split()
-BEGIN, END = "<!-- validation: begin -->", "<!-- validation: end -->"
+BEGIN = "<!-- validation: begin -->"
+END = "<!-- validation: end -->"
 
 
 def compute(
@@ -49,9 +50,11 @@ def compute(
     """(rows, figures, memory rows): one line per counted run, all tables as plain data, one line
     per run of the memory table. Takes minutes; `told` is called with progress."""
     rows = build(runs, told)
-    again, table = tables.repeats(rows), calibrate.load(runs)
+    again = tables.repeats(rows)
+    table = calibrate.load(runs)
     said = rows.set_index("id").family_out.reindex(table.frame.id)
-    known, peaks = calibration(), None
+    known = calibration()
+    peaks = None
     figures = {
         "made": date.today().isoformat(),
         "calibrated": known.get("made"),
@@ -157,7 +160,8 @@ def write(
 ) -> None:
     """validation.csv, memory.csv, validation.json and summary.md into `folder`; the first table of
     the summary between the marks of `readme` where it has them."""
-    folder, readme = Path(folder), Path(readme or "")
+    folder = Path(folder)
+    readme = Path(readme or "")
     folder.mkdir(parents=True, exist_ok=True)
     rows[CSV].round({c: 4 for c in CSV if rows[c].dtype.kind == "f"}).to_csv(
         folder / "validation.csv",

@@ -158,8 +158,11 @@ def twins(frame: pd.DataFrame):
 def _seen(table) -> dict:
     """{condition: (rows that show it, *details for its words)}, columns over the rows."""
     c: Cases = table.cases
-    p, shape, domain = c.plan, c.shape, c.link.domain
-    m, wide = micro_batches(c.job, p), tokens(c)
+    p = c.plan
+    shape = c.shape
+    domain = c.link.domain
+    m = micro_batches(c.job, p)
+    wide = tokens(c)
     columns = shape.hidden / p.tp
     sharded = np.isin(p.sharding, SHARDED) & (devices(p) > domain)
     sources = table.frame.source
@@ -167,7 +170,8 @@ def _seen(table) -> dict:
         level: sources.groupby(table.levels[level]).transform("nunique").to_numpy() == 1
         for level in ("stack", "chip")
     }
-    moe, held = shape.moe_layers > 0, memory(c)
+    moe = shape.moe_layers > 0
+    held = memory(c)
     full = np.nan_to_num(100 * held.total / held.capacity)
     inferred = np.array([", ".join(decisive(a)) for a in table.frame.assumed], dtype=object)
     return {
@@ -191,7 +195,8 @@ def _seen(table) -> dict:
 
 def _notes(table) -> dict:
     """A boolean column per condition, and `sees`: the conditions of each row in words."""
-    said, columns = [[] for _ in table.log_measured], {}
+    said = [[] for _ in table.log_measured]
+    columns = {}
     for name, found in _seen(table).items():
         where, *details = (np.broadcast_to(np.asarray(x), len(said)) for x in found)
         columns[name] = where

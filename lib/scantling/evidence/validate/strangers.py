@@ -49,7 +49,8 @@ def pairs(
         plans = alike[PLAN].astype(str).to_numpy()
         i, j = np.triu_indices(len(alike), 1)
         real, said = (alike[c].to_numpy() for c in ("log_measured", "log_said"))
-        real, said = real[i] - real[j], said[i] - said[j]
+        real = real[i] - real[j]
+        said = said[i] - said[j]
         apart = (np.abs(real) >= APART) & (plans[i] != plans[j]).any(axis=1)
         told = {
             "measured": real[apart],

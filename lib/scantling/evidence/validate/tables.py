@@ -72,7 +72,8 @@ def coverage(rows: pd.DataFrame, kind: str) -> dict:
     """
     done = rows.dropna(subset=f"{kind}_out")
     # widest and narrowest measurement over the prediction
-    low, high = 1 / done[f"{kind}_high"], 1 / done[f"{kind}_low"]
+    low = 1 / done[f"{kind}_high"]
+    high = 1 / done[f"{kind}_low"]
     share = done.measured / done[f"{kind}_out"]
     return {
         "coverage": share.between(low, high).mean(),
@@ -86,7 +87,8 @@ def coverage(rows: pd.DataFrame, kind: str) -> dict:
 def bands_table(rows: pd.DataFrame) -> list[dict]:
     """Coverage and width by what the fit had not seen, and by what it knew of the stack and the
     model."""
-    known, moe = rows.source_known, rows.moe
+    known = rows.source_known
+    moe = rows.moe
     parts = {
         "sources not seen": rows,
         "sources not seen, stack known": rows[known == 1],
@@ -104,7 +106,8 @@ def repeats(rows: pd.DataFrame) -> dict:
     """How far repeated measurements of one configuration lie from their median, in all and by
     source: no model of the row can be nearer."""
     again = rows[rows.twins_apart.notna()]
-    off, logs = apart(again.measured, again.twin), np.log(again.measured)
+    off = apart(again.measured, again.twin)
+    logs = np.log(again.measured)
     around = logs - logs.groupby(again.twin).transform("mean")
     configurations = again.twin.nunique()
     return dict(
@@ -165,7 +168,8 @@ def _neighbour(rows: pd.DataFrame, i) -> str:
     The nearest one that is less than half as far off, which narrows the cause down; failing that
     the nearest.
     """
-    row, settings = rows.loc[i], rows[list(PLAN)].astype(object).fillna("not printed")
+    row = rows.loc[i]
+    settings = rows[list(PLAN)].astype(object).fillna("not printed")
     near = rows.index[(rows.source == row.source) & (rows.job == row.job)].drop(i)
     differs = settings.loc[near].ne(settings.loc[i])
     differs = differs.drop(columns=["dp", "global_batch_seqs"])  # they follow from the others
@@ -272,7 +276,8 @@ def peers(rows: pd.DataFrame, published: list[dict]) -> list[dict]:
         if len(mine):
             offs = {kind: mine.measured / mine[column] - 1 for kind, column in kinds.items()}
             own = {kind: spread(off) | {"max": off.abs().max()} for kind, off in offs.items()}
-            left, theirs = own["source_left_out"]["mean"], [{k: p[k] for k in RIVAL} for p in about]
+            left = own["source_left_out"]["mean"]
+            theirs = [{k: p[k] for k in RIVAL} for p in about]
             out.append(
                 dict(
                     set=name,

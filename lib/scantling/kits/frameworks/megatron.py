@@ -33,7 +33,8 @@ ZERO = {
 
 def lacks(launch, m, *, tp, pp, vpp, cp, etp, sp, sharding, grad_accum, **plan) -> dict:
     """What of the model and plan has no flag."""
-    old, fully = not launch.kin.transformer_engine, sharding in ZERO
+    old = not launch.kin.transformer_engine
+    fully = sharding in ZERO
     muon = launch.phase.optimizer == "muon"
     return {
         "muon_shards": muon and fully,
@@ -93,7 +94,8 @@ def adjust(
 def chunks(launch) -> list[int]:
     """Layers of every virtual stage, in the order in which a token meets them."""
     p = launch.plan
-    n, layers = p["pp"] * p["vpp"], launch.model.layers
+    n = p["pp"] * p["vpp"]
+    layers = launch.model.layers
     if p["vpp"] == 1:
         return list(launch.stages)
     if layers % n == 0:

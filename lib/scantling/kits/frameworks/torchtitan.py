@@ -91,7 +91,8 @@ def dp_shard(launch) -> int:
 
 def parts(launch) -> list[list[str]]:
     """Names of the modules of every virtual stage."""
-    out, at = [], 0
+    out = []
+    at = 0
     for n in chunks(launch):
         out.append([f"layers.{i}" for i in range(at, at + n)])
         at += n

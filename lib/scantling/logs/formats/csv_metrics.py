@@ -9,7 +9,8 @@ from ..found import Found, number
 from ..rows import spoken, take
 from ..text import lines
 
-NAME, FRAMEWORK = "csv", "a table of metrics"
+NAME = "csv"
+FRAMEWORK = "a table of metrics"
 # a column that only these tables have: (format, framework)
 KINDS = {
     "_runtime": ("wandb_history", "Weights & Biases history"),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ..found import Found, number
 from ..rows import chosen, events, take
 
-NAME, FRAMEWORK = "dllogger", "NeMo 1 (DLLogger)"
+NAME = "dllogger"
+FRAMEWORK = "NeMo 1 (DLLogger)"
 
 
 def knows(head: str) -> bool:
@@ -20,7 +21,8 @@ def read(path) -> Found:
         framework=FRAMEWORK,
     )
     for event, _ in events(path, "DLLL "):
-        data, step = event.get("data"), event.get("step")
+        data = event.get("data")
+        step = event.get("step")
         found.seen(number(event.get("timestamp")))
         if not isinstance(data, dict):
             continue

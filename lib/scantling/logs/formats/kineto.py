@@ -8,7 +8,8 @@ import re
 from ..found import Found, number
 from ..text import blocks
 
-NAME, FRAMEWORK = "kineto", "PyTorch profiler"
+NAME = "kineto"
+FRAMEWORK = "PyTorch profiler"
 STEP = re.compile(r'"name":\s*"ProfilerStep#(\d+)"[^{}]{0,400}?"dur":\s*([\d.]+)', re.S)
 WORLD = re.compile(r'"world_size":\s*(\d+)')
 DEVICE = re.compile(r'"deviceProperties":\s*\[\s*\{[^{}]{0,200}?"name":\s*"([^"]{1,80})"', re.S)
@@ -31,11 +32,13 @@ def read(path) -> Found:
         format=NAME,
         framework=FRAMEWORK,
     )
-    durations, tail = {}, ""
+    durations = {}
+    tail = ""
     for block in blocks(path):
         text = tail + block.decode("utf-8", "replace")
         for match in STEP.finditer(text):
-            step, seconds = int(match[1]), number(match[2]) / 1e6
+            step = int(match[1])
+            seconds = number(match[2]) / 1e6
             durations[step] = max(durations.get(step, 0.0), seconds)
         for name, pattern in (("world_size", WORLD), ("accelerator_name", DEVICE)):
             match = None if name in found.settings else pattern.search(text)

@@ -11,7 +11,8 @@ import re
 from ..found import NAN, Found
 from ..rows import events, spoken
 
-NAME, FRAMEWORK = "mlperf_mllog", "MLPerf training"
+NAME = "mlperf_mllog"
+FRAMEWORK = "MLPerf training"
 
 
 def knows(head: str) -> bool:
@@ -38,13 +39,15 @@ def read(path) -> Found:
         launches=1,
     )
     words = spoken()["mlperf"]
-    times, counted = [], {name: [] for name in words["events"]}
+    times = []
+    counted = {name: [] for name in words["events"]}
     for event, line in events(path, ":::MLLOG "):
         for name, pattern in words["aside"].items() if line else ():
             match = name not in found.settings and re.search(pattern, line[:20_000])
             if match:
                 found.setting(name, match[match.lastindex])
-        key, value = event.get("key"), event.get("value")
+        key = event.get("key")
+        value = event.get("value")
         more = event.get("metadata") if isinstance(event.get("metadata"), dict) else {}
         at = _number(event.get("time_ms")) / 1e3
         found.seen(at)
@@ -78,7 +81,8 @@ def _platform(found: Found) -> None:
     devices = devices_of(found.settings.get("submission_platform", ""))
     if devices and "num_gpus_per_node" not in found.settings:
         found.settings["devices_total"] = str(devices)
-    benchmark, lengths = found.settings.get("submission_benchmark"), spoken()["mlperf"]["seq_len"]
+    benchmark = found.settings.get("submission_benchmark")
+    lengths = spoken()["mlperf"]["seq_len"]
     if benchmark in lengths and "max_sequence_length" not in found.settings:
         found.setting("max_sequence_length", lengths[benchmark])
         found.notes.append(f"seq_len: the rules of the benchmark {benchmark} fix it")

@@ -7,7 +7,8 @@ import re
 from ..found import Found, number
 from ..text import lines
 
-NAME, FRAMEWORK = "nccl_tests", "nccl-tests"
+NAME = "nccl_tests"
+FRAMEWORK = "nccl-tests"
 ROW = re.compile(
     r"^\s*(?:\d+:\s+)?(\d{1,15})\s+(\d+)\s+(\w+)\s+(\w+)\s+(-?\d+)\s+"
     r"([\d.]+)\s+([\d.]+)\s+([\d.]+)\s"
@@ -31,7 +32,9 @@ def read(path) -> Found:
         format=NAME,
         framework=FRAMEWORK,
     )
-    ranks, hosts, test = set(), set(), ""
+    ranks = set()
+    hosts = set()
+    test = ""
     for line in lines(path):
         match = TEST.search(line) if "_perf" in line else None
         test = (match[1] or match[2]) if match else test

@@ -8,7 +8,8 @@ from ..found import NAN, Found
 from ..rows import chosen, spoken, take
 from ..text import blocks
 
-NAME, FRAMEWORK = "tensorboard", "TensorBoard"
+NAME = "tensorboard"
+FRAMEWORK = "TensorBoard"
 FLOATS = {
     4: "<f",
     8: "<d",
@@ -52,7 +53,8 @@ def fields(raw: bytes):
             value, at = _varint(raw, at)
         elif kind in (1, 2, 5):
             size, at = _varint(raw, at) if kind == 2 else (8 if kind == 1 else 4, at)
-            value, at = raw[at : at + size], at + size
+            value = raw[at : at + size]
+            at = at + size
             if len(value) < size:
                 return
         else:
@@ -86,13 +88,11 @@ def scalars(path):
     """(wall clock, step, tag, value) of every scalar of an event file: Event{1 wall_time, 2 step,
     5 summary}, Summary{1 value}, Value{1 tag, 2 simple_value, 8 tensor}."""
     for record in records(path):
-        wall, step = (
-            last(record, 1),
-            last(
-                record,
-                2,
-                0,
-            ),
+        wall = last(record, 1)
+        step = last(
+            record,
+            2,
+            0,
         )
         for number, kind, value in fields(last(record, 5) or b""):
             if number != 1 or kind != 2:
@@ -130,7 +130,8 @@ def read(path) -> Found:
         framework=FRAMEWORK,
         launches=1,
     )
-    steps, clocks = {}, {}
+    steps = {}
+    clocks = {}
     for wall, step, tag, value in scalars(path):
         found.seen(wall)
         steps.setdefault(step, {"iter": step})[tag] = value
