@@ -11,8 +11,9 @@ from scantling_learn.show import markdown
 from . import pictures
 from .text import environment
 
-# letters: a first page that has more to say is set smaller on paper, so that it stays one page
-FULL = 2300
+# letters: a first page that has more to say is set smaller on paper, so that it stays one page;
+# beyond CROWDED it shrinks with its letters, which fill a sheet nearly by the square of their size
+FULL, CROWDED = 2300, 3800
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
@@ -46,6 +47,7 @@ def document(
     kind: str = "report",
 ) -> str:
     """A page of the kit around `body`."""
+    letters = len(_front(body))
     css = resources.files(__package__).joinpath("templates", "page.css").read_text(encoding="utf-8")
     return (
         environment()
@@ -56,7 +58,8 @@ def document(
             date=date,
             footer=footer,
             kind=kind,
-            full=len(_front(body)) > FULL,
+            full=letters > FULL,
+            front=min(1.0, (CROWDED / max(letters, 1)) ** 0.7),
             css=Markup(css + pictures.ink_rules()),
         )
         + "\n"
