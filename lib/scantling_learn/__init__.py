@@ -84,7 +84,8 @@ def walkthroughs() -> dict[str, Walkthrough]:
 def walkthrough(which: str) -> Walkthrough:
     """A walkthrough by number ("1", "01") or name ("full_round"). Raises KeyError naming what there
     is."""
-    there, key = walkthroughs(), str(which).strip()
+    there = walkthroughs()
+    key = str(which).strip()
     for number, w in there.items():
         if key.lstrip("0") == number.lstrip("0") or key in (w.name, f"{number}_{w.name}"):
             return w

@@ -82,7 +82,8 @@ class Verdict:
 
 _PLANS = table(__file__, "grade")
 _PARTS = ("weights", "gradients", "optimizer", "activations", "other")
-OTHER_SIGN, NOT_ZERO = "The answer has the other sign.", "The answer is not zero."
+OTHER_SIGN = "The answer has the other sign."
+NOT_ZERO = "The answer is not zero."
 
 
 def unanswered(answer) -> bool:
@@ -176,7 +177,8 @@ def _number(
         if _apart(-given, right) <= q.within:
             return _said(WRONG, "The size is right, the sign is not.")
         return _said(WRONG, OTHER_SIGN if given else NOT_ZERO)
-    apart, way = _apart(given, right), "high" if abs(given) > abs(right) else "low"
+    apart = _apart(given, right)
+    way = "high" if abs(given) > abs(right) else "low"
     if apart <= max(q.within**2, 1.10):
         return _said(
             NEAR,
@@ -197,7 +199,8 @@ def _off(apart: float, way: str) -> str:
 def _tolerance(q: Number) -> str:
     if q.within == 1.0:
         return "for an answer that comes out exactly"
-    percent, factor = number((q.within - 1) * 100, 2), number(q.within, 2)
+    percent = number((q.within - 1) * 100, 2)
+    factor = number(q.within, 2)
     within = f"{percent} %" if q.within < 1.3 else f"a factor of {factor}"
     return f"for an answer that should be right within {within}"
 
@@ -237,7 +240,8 @@ def _choice(
             1.0,
         )
     lines = [f"**{o.key}** does not belong: {fill_text(o.says, facts)}" for o in extra]
-    found, missing = len(keys & right), len(right - keys)
+    found = len(keys & right)
+    missing = len(right - keys)
     if missing:
         lines.append(f"{missing} more {'belongs' if missing == 1 else 'belong'} to the list.")
     few = 2 * found < len(right)  # one of five is no near miss
@@ -299,7 +303,8 @@ def _plan(
             say(_PLANS[key], behind=behind),
             1.0,
         )
-    parts, least = tried.step_breakdown_s, best.step_breakdown_s
+    parts = tried.step_breakdown_s
+    least = best.step_breakdown_s
     lost = max(parts, key=lambda k: parts[k] - least[k])
     slow = say(
         _PLANS["slow"],
@@ -334,7 +339,8 @@ def _explain(
             for p in q.points
         )
     else:
-        how, hits = "by your own count", tuple(i in mine for i, _ in enumerate(q.points, 1))
+        how = "by your own count"
+        hits = tuple(i in mine for i, _ in enumerate(q.points, 1))
     share = sum(hits) / len(hits)
     return _said(
         RIGHT if share == 1 else NEAR if share >= 0.5 else WRONG,

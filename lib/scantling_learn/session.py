@@ -37,7 +37,9 @@ class Card:
         return self.verdict.right
 
     def __repr__(self) -> str:
-        s, q, v = self.session, self.question, self.verdict
+        s = self.session
+        q = self.question
+        v = self.verdict
         lines = [show.ask_text(q, s.facts)]
         if s.mode == "blank":
             lines += [f"Noted: {v.answer}"] if v.status != OPEN else []
@@ -185,7 +187,8 @@ class Session:
         if self.mode == "blank":
             return None
         q = self.walkthrough.question(ident)
-        html, text = [], []
+        html = []
+        text = []
         for part in parts:
             if isinstance(part, str):
                 text.append(fill_text(part, self.facts))

@@ -16,7 +16,8 @@ from scantling.base.words import table
 _WORDS = table(__file__, "typed")
 _PREFIX, _ALSO, _NAMED = (_WORDS[k] for k in ("prefixes", "also", "named"))
 # (pattern of a unit, what it counts); (factor, said too high, said too low)
-DIMENSIONS, FACTORS = tuple(_WORDS["dimensions"].items()), tuple(map(tuple, _WORDS["factors"]))
+DIMENSIONS = tuple(_WORDS["dimensions"].items())
+FACTORS = tuple(map(tuple, _WORDS["factors"]))
 _TIME = {name: size for names, size in _WORDS["times"].items() for name in names.split()}
 _DECIMAL = {"": 1.0} | {p: _PREFIX[p] for p in "kKMGTP"}
 _BYTES = {
@@ -122,7 +123,8 @@ def dimension(unit: str) -> str:
 
 def misfit(typed: str, unit: str) -> str:
     """Why an answer in the unit `typed` is none in `unit`."""
-    asked, given = _NAMED.get(unit, unit) or "plain numbers", dimension(typed)
+    asked = _NAMED.get(unit, unit) or "plain numbers"
+    given = dimension(typed)
     if given and given != dimension(unit):
         return f"{typed} is {given}, the answer is wanted in {asked}"
     return f"the answer is wanted in {asked}, not in {typed!r}"
@@ -220,7 +222,8 @@ def read_keys(answer, options) -> list[str] | None:
         several = isinstance(answer, Iterable) and not isinstance(answer, bytes)
         parts = [read_keys(a, options) for a in answer] if several else [None]
         return None if None in parts else sum(parts, [])
-    keys, text = [o.key for o in options], answer.strip().lower()
+    keys = [o.key for o in options]
+    text = answer.strip().lower()
     for o in options:
         if text == o.text.strip().lower() or re.match(
             rf"\(?{re.escape(o.key)}\s*[).:]\s+\S\S", text

@@ -26,7 +26,9 @@ def _layer_bytes(
     batch=1,
 ):
     """Korthikanti et al. 2022, equation 1: s b h (34 + 5 a s / h)."""
-    s, h, a = shape.seq_len, shape.hidden, shape.heads
+    s = shape.seq_len
+    h = shape.hidden
+    a = shape.heads
     return s * batch * h * (34 + (5 * a * s / h if scores else 0))
 
 
@@ -81,5 +83,6 @@ def contexts(
 
 def context_parts(contexts):
     (_, first), *_, (_, last) = contexts
-    first, last = first.memory_bytes, last.memory_bytes
+    first = first.memory_bytes
+    last = last.memory_bytes
     return {k: last[k] / first[k] for k in ("weights", "gradients", "optimizer", "activations")}

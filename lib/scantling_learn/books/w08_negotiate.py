@@ -108,7 +108,8 @@ def package_lines(
 ):
     rows = []
     for k, r in packages.items():
-        late, dear = r.days > deadline_days, r.cost_usd > budget_usd
+        late = r.days > deadline_days
+        dear = r.cost_usd > budget_usd
         rows.append(
             f"- {k}: {r.days:.1f} days{' (late)' if late else ''}, "
             f"${r.cost_usd / 1e6:.2f}M{' (over)' if dear else ''}"

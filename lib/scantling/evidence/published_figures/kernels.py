@@ -12,7 +12,7 @@ from ...base.records import take
 from ...blocks.table import Gemm
 from ...physics import collectives, traffic
 from ...physics.cases import PRECISIONS, Link, code
-from ...physics.collectives import Wires, exchange_s, far_s, near_s
+from ...physics.collectives import Wires, exchange_s, far_s, near_s, ring_s
 from ...physics.compute import device
 from ...physics.constants import gather
 from ...physics.gather import chip_of
@@ -39,23 +39,20 @@ def _link(
     )
 
 
-def all_to_all_bytes_per_s(series, message_bytes):
-    """Bus bandwidth that the model gives an all-to-all over several nodes of
-    collective_bench.csv, as nccl-tests counts it [bytes/s]."""
+def bus_bytes_per_s(series, message_bytes):
+    """Bus bandwidth that the step model gives a series of collective_bench.csv, as nccl-tests
+    counts it [bytes/s]: all-reduces by rings, all-to-alls straight to every rank."""
     n = series.devices
-    domain = n // series.nvlink_domains
-    w = Wires(
-        n,
-        domain,
-        _link(
-            series.accelerator,
-            domain,
-            series.link_bytes_per_s,
-        ),
-    )
-    return (
-        collectives.volume("all_to_all", n) * message_bytes / collectives.direct_s(message_bytes, w)
-    )
+    nodes = max(series.nvlink_domains, 1)
+    out = series.link_bytes_per_s if nodes > 1 else 50e9
+    w = Wires(n, n // nodes, _link(series.accelerator, n // nodes, out))
+    if series.collective == "alltoall":
+        return (
+            collectives.volume("all_to_all", n)
+            * message_bytes
+            / collectives.direct_s(message_bytes, w)
+        )
+    return collectives.volume("all_reduce", n) * message_bytes / ring_s(message_bytes, w, 2.0)
 
 
 SIZES = {
@@ -143,7 +140,7 @@ def all_to_all_by_ranks():
             float(n),
             s,
             bus,
-            all_to_all_bytes_per_s(s, size),
+            bus_bytes_per_s(s, size),
         )
         for n, id in RANKS.items()
         for s in [catalogue.collective_series()[id]]
