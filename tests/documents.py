@@ -12,6 +12,7 @@ import subprocess
 import sys
 from html import escape
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from test_structure import ABOVE, FILES, ORDER, imports, named
 
@@ -24,14 +25,24 @@ WIDTH, ROW, LEFT, MIDDLE = 1060, 34, 150, 700
 
 
 def example() -> str:
-    """The command of the read-me with the first paragraph that it prints, as Markdown."""
-    words = [sys.executable, "-m", "scantling"]
-    options = {"capture_output": True, "text": True, "env": os.environ | {"COLUMNS": "110"}}
-    made = subprocess.run([*words, "init", "--text", LINE, "-o", "-"], **options).stdout
-    said = subprocess.run([*words, "design", "-"], input=made, **options).stdout
-    first = said.strip().split("\n\n")[0]
+    """The command of the read-me, run as it stands there, with what it prints as Markdown: what was
+    read, and the first paragraph on the design. A line of dots stands for what is left out."""
     command = f'scantling init --text "{LINE}" -o run.yaml && scantling design run.yaml'
-    return f"```console\n$ {command}\n{first}\n…\n```"
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    with TemporaryDirectory() as folder:
+        printed = subprocess.run(
+            command,
+            shell=True,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            env=os.environ | {"COLUMNS": "110", "PATH": path},
+        ).stdout
+    made, said = printed.split("Wrote run.yaml\n")
+    read = made.partition("Assumed\n")[0]
+    first = said.strip().split("\n\n")[0]
+    lines = [f"$ {command}", *read.splitlines(), "…", "Wrote run.yaml", *first.splitlines(), "…"]
+    return "\n".join(["```console", *map(str.rstrip, lines), "```"])
 
 
 def with_example(text: str) -> str:

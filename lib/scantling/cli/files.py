@@ -27,7 +27,7 @@ from ..design.draft import commented, draft
 from ..plans.prepare import prepare
 from .common import check_new, command, read
 from .listing import listing
-from .summary import assumed_rows, section
+from .summary import assumed_rows, section, value_text
 from .tables import TABLES, bare, print_rows, say
 
 HIDDEN = ("source", "date", "verified", "aliases", "notes", "links")
@@ -226,7 +226,7 @@ def init(
     out = console()
     read = [(plain(f"--like {like}", 60), "model", plain(like, 60))] if like else []
     for r in brief.read if brief else ():
-        to = (r.field, str(r.value)) if r.field else ("nothing to set", r.why)
+        to = (r.field, value_text(r.value)) if r.field else ("nothing to set", r.why)
         read.append((plain(f"“{r.said}”", 80), to[0], plain(to[1], 100)))
     left = [(plain(f"“{r.said}”", 80), plain(r.why, 300), "") for r in ignored]
     for title, said in (("Read", read), ("Ignored", left)):
