@@ -13,6 +13,9 @@ import pytest
 import scantling
 import scantling_learn
 import scantling_widgets
+from scantling import catalogue
+from scantling.catalogue.families import families
+from scantling.catalogue.stacks import stacks
 
 LIB = Path(scantling.__file__).parent
 ORDER = (
@@ -186,3 +189,63 @@ def test_the_library_knows_no_widget_and_no_chart():
         for name, _ in imports(path.read_text(encoding="utf-8"), *named(path))
         if name.partition(".")[0] in view
     }
+
+
+# ---------------------------------------------------------------- what things do is data
+
+# words of English that also name a row; what people and drivers say: "with NVLink", "H100 PCIe"
+COMMON = {"other", "generic", "nvlink", "pcie"}
+# rooms that say on which machine somebody measured or asks a question
+QUOTES = {"scantling.evidence", "scantling_learn"}
+
+
+def names_of_the_catalogue(of_machines: bool) -> set[str]:
+    """Families, their vendors and links; with `of_machines` chips, fabrics and stacks too."""
+    kinds = families().values()
+    found = {f.id for f in kinds} | {f.vendor_stack for f in kinds}
+    found |= {f.technology for f in catalogue.fabrics().values()}
+    if of_machines:
+        found |= {*catalogue.accelerators(), *catalogue.fabrics(), *stacks()}
+    return found - COMMON
+
+
+def decided_by_name(text: str, names: set[str]) -> list[str]:
+    """String constants of Python that name one of them; docstrings and examples of a schema do
+    not count."""
+    tree = ast.parse(text)
+    quoted = {
+        id(n)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.keyword) and node.arg in ("example", "examples")
+        for n in ast.walk(node.value)
+    }
+    return [
+        f"line {n.lineno}: {n.value}"
+        for n in ast.walk(tree)
+        if isinstance(n, ast.Constant) and id(n) not in quoted and n.value in names
+    ]
+
+
+def test_no_name_of_a_chip_a_link_or_a_stack_decides_outside_the_catalogue():
+    found = {}
+    for path in FILES:
+        module, _ = named(path)
+        if module.startswith("scantling.catalogue"):
+            continue
+        names = names_of_the_catalogue(not module.startswith(tuple(QUOTES)))
+        if decided := decided_by_name(path.read_text(), names):
+            found[module] = decided
+    assert not found
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'wide = chip.family == "hopper"',
+        'SLICES = {"tpu-v5p": 3}',
+        'if fabric.technology == "ethernet": pass',
+        'run = launch.stack != "torchtitan"',
+    ],
+)
+def test_a_name_that_decides_is_found(line):
+    assert decided_by_name(line, names_of_the_catalogue(True))

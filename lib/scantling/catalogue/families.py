@@ -23,7 +23,11 @@ class Family:
 
     id: str
     label: str  # in legends
-    vendor_stack: str  # nvidia | amd | tpu | other: collective library and device plugin
+    vendor_stack: str  # nvidia | amd | tpu | other: whose words the templates of kits speak
+    devices: str  # in a sentence; "": no kit runs on them
+    device_plugin: str  # resource name in Kubernetes
+    collectives: str  # library that talks between nodes: nccl, rccl; "": another
+    imex: bool  # a scale-up domain over several nodes is allotted to a job
     flash: float  # best FlashAttention generation of its kernels, 0 none
     own_flash: float  # generation that runs whatever the stack says, 0 none
     torus: bool

@@ -9,6 +9,8 @@ from ..base.records import Lines, record
 from .records import Sourced
 
 NAN = math.nan
+USUAL_ACCELERATOR = "h100-sxm"  # where only a model is named
+USUAL_FABRIC = "rocev2-400"  # between nodes of a chip that no node of the catalogue holds
 HOST_LINK = 31.5e9  # of a chip whose host link nobody has published: PCIe 4, sixteen lanes
 # round trip between sites about 1,000 km apart (NVIDIA, NeMo over two data centres, 2025-03)
 SITE_RTT_S = 0.021
@@ -71,6 +73,8 @@ class Accelerator(Sourced):
     status: str = "shipping"
     aliases: Lines = ()
     die: str = ""  # matrix units that several products share
+    slice_label: str = ""  # cloud.google.com/gke-tpu-accelerator, where it is sold in slices
+    slice_axes: int = 0  # of the torus that a slice is cut from
 
     @property
     def mesh(self) -> bool:
@@ -148,6 +152,15 @@ class Fabric(Sourced):
     provider: str = ""  # cloud that alone has it
     topology_open: bool = True  # False: a tenant cannot choose how its switches are joined
     judged_on: str = ""  # fabric of the published curves by which estimates of it are judged
+    judged_on_racks: str = ""  # the same where it joins racks of several nodes, if another
+    fitted_curves: bool = False  # collectives over it were measured and fitted
+    usual_topology: str = ""  # word of words.TOPOLOGIES; "": a tree
+    pod_resource: str = ""  # of its Kubernetes device plugin
+
+    @property
+    def ethernet(self) -> bool:
+        """Whether its links speak Ethernet, RoCE and cloud variants included."""
+        return self.technology == "ethernet"
 
 
 @record

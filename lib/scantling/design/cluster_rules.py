@@ -10,7 +10,14 @@ from .. import catalogue
 from ..base.errors import DesignError
 from ..base.records import Assumed, Derived
 from ..base.units import GB
-from ..catalogue.hardware import SITE_BYTES_PER_S, SITE_RTT_S, Accelerator, Fabric, Node
+from ..catalogue.hardware import (
+    SITE_BYTES_PER_S,
+    SITE_RTT_S,
+    USUAL_FABRIC,
+    Accelerator,
+    Fabric,
+    Node,
+)
 from ..catalogue.switches import leaf_ports, radix_of, switch_of
 from .cluster import Cluster, resolve_accelerator, resolve_fabric
 
@@ -64,7 +71,7 @@ def build_cluster(spec: Mapping) -> tuple[Cluster, tuple[Assumed, ...]]:
         )
     node = _node(given, chip, network)
     if network is None:
-        network = catalogue.fabric(node.scale_out if node else "rocev2-400")
+        network = catalogue.fabric(node.scale_out if node else USUAL_FABRIC)
         new.note("scale_out", network.id, f"that of node {node.id}" if node else absent)
     usual, why = (node.devices, f"node {node.id}") if node else (_PLAIN_DEVICES, absent)
     per_node = new.take(
@@ -337,7 +344,7 @@ def _domain(
         domain = min(per_node, chip.scale_up_domain_max)
         why = f"{link} joins the devices of "
         why += "one node"
-    if link.startswith("pcie"):
+    if catalogue.fabric(link).kind == "host":
         domain = per_node
         why = f"no NVLink: the cards of one node talk over {link}"
     if domain > devices:

@@ -11,6 +11,7 @@ from .. import catalogue
 from ..base.errors import DesignError, plain
 from ..base.records import Assumed, Derived
 from ..base.units import DAY_S
+from ..catalogue.hardware import USUAL_ACCELERATOR
 from ..catalogue.models.entries import build_model, entries, entry
 from ..catalogue.models.shape import parameters
 from . import file as design_yaml
@@ -19,7 +20,6 @@ from .brief.read import Brief
 from .design import Design, put
 from .resolve import SEQ_LEN, resolve, within
 
-_START = "h100-sxm"  # accelerator when only a model is named
 _STATE_BYTES = 18.0  # bf16 weights, fp32 gradients, fp32 master copy and two moments
 _ROOM = 4.0
 _MFU = (
@@ -100,7 +100,7 @@ def _gaps(fields: dict, amounts: dict) -> Derived:
         gaps.take("model.size", size, why)
     if not _given(fields, "cluster.accelerator"):
         why = "no accelerator is named: a common one to start from"
-        gaps.note("cluster.accelerator", _START, why)
+        gaps.note("cluster.accelerator", USUAL_ACCELERATOR, why)
     of_model = {k: v for k, v in gaps.fields.items() if k.partition(".")[0] == "model"}
     model, _ = within("model", build_model, _nested(of_model)["model"])
     params = parameters(model)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..base.errors import DesignError
+from ..catalogue.families import families
 from ..plans import space as planning
 from ..verdict.assess import assess
 from ..verdict.verdicts import VERDICTS
@@ -29,11 +30,6 @@ JOB = ("precision", "optimizer")
 SPEC = ("seq_len", "global_batch", "tokens", *JOB)
 TIGHT = 0.9  # share of the memory above which another plan is looked for
 MEMORY = "it does not fit in memory"
-WORDS = {
-    "nvidia": "CUDA devices",
-    "amd": "ROCm devices",
-    "tpu": "TPUs",
-}
 
 
 def in_words(gaps) -> str:
@@ -135,7 +131,8 @@ def express(
     chip = own.cluster.accelerator.name
     chips = framework.chips
     if own.chip not in chips:
-        runs = f"runs on {' and '.join(WORDS[c] for c in chips)}"
+        named = dict.fromkeys(f.devices for f in families().values() if f.vendor_stack in chips)
+        runs = f"runs on {' and '.join(named)}"
         gap = Gap("cluster.accelerator", chip, f"{framework.package} as written here {runs}")
         others = [f.id for f in FRAMEWORKS.values() if own.chip in f.chips]
         other = f"; --to {others[0]} is for it" if others else ", for which no kit is written"

@@ -81,6 +81,7 @@ class Framework:
     package: str
     version: str
     file: str
+    chips: Lines
     launcher: str
     runtime: str
     own_trainer: bool
@@ -116,7 +117,6 @@ class Framework:
     states: str | None = None
     modules: Mapping[str, str] = field(default_factory=dict)
     without_transformer_engine: str = ""
-    chips: Lines = ("nvidia", "amd")
     space: Mapping[str, tuple] | None = None
     adjust: Callable[..., dict] = same_pins
     builds: Callable = same_model
@@ -156,9 +156,7 @@ def framework(name: str, **functions) -> Framework:
         for field, d in facts["domain"].items()
     }
     facts["space"] = {k: tuple(v) for k, v in facts.get("space", {}).items()}
-    for name in ("install", "chips"):
-        if name in facts:
-            facts[name] = tuple(facts[name])
+    facts |= {name: tuple(facts[name]) for name in ("install", "chips")}
     return Framework(
         **facts,
         **functions,

@@ -143,7 +143,7 @@ class LaunchPlan:
     def joined(self) -> bool:
         """Whether NVLink joins devices of several nodes of the run."""
         k = self.cluster
-        return self.chip == "nvidia" and self.nodes > 1 and k.scale_up_domain > k.devices_per_node
+        return self.kin.imex and self.nodes > 1 and k.scale_up_domain > k.devices_per_node
 
     @property
     def segment(self) -> int:
@@ -157,7 +157,7 @@ class LaunchPlan:
     def slices(self) -> int:
         """Slices of TPUs that the run takes: the fewest that hold it and share hosts and
         data-parallel ranks evenly; 1 elsewhere."""
-        if self.chip != "tpu":
+        if not self.kin.torus:
             return 1
         fewest = -(-self.devices // self.cluster.accelerator.scale_up_domain_max)
         even = (
@@ -173,8 +173,7 @@ class LaunchPlan:
 
     @property
     def chip(self) -> str:
-        """nvidia, amd, tpu or other: which collective library and device plugin the kit speaks
-        to."""
+        """The vendor whose words the templates speak: nvidia, amd, tpu or other."""
         return self.kin.vendor_stack
 
     @property
@@ -185,7 +184,7 @@ class LaunchPlan:
     @property
     def networked(self) -> bool:
         """Whether NCCL or RCCL talks between nodes."""
-        return self.nodes > 1 and self.chip in ("nvidia", "amd")
+        return self.nodes > 1 and bool(self.kin.collectives)
 
     @property
     def lead_s(self) -> int:

@@ -50,7 +50,7 @@ def scripts(launch, kit) -> dict[str, str]:
         asked = rdma(launch)
         block = tpu_slice(launch)
         values["k"] = {
-            "plugin": PLUGIN.get(launch.chip, "nvidia.com/gpu"),
+            "plugin": launch.kin.device_plugin,
             "rdma": asked,
             "slice": block,
             "imex": launch.joined,
@@ -76,26 +76,12 @@ def scripts(launch, kit) -> dict[str, str]:
     return {name: render(f"{name}.j2", **values) for name in names}
 
 
-PLUGIN = {
-    "nvidia": "nvidia.com/gpu",
-    "amd": "amd.com/gpu",
-    "tpu": "google.com/tpu",
-}
-SLICES = {
-    "tpu-v4": ("tpu-v4-podslice", 3),
-    "tpu-v5e": ("tpu-v5-lite-podslice", 2),
-    "tpu-v5p": ("tpu-v5p-slice", 3),
-    "tpu-v6e": ("tpu-v6e-slice", 2),
-    "tpu-v7x": ("tpu7x", 3),
-}
-
-
 def leaves(launch) -> int:
     """Sets of leaf switches that the nodes fill at least; 0 where one node or NVLink domains make
     the question another."""
     return (
         0
-        if launch.nodes == 1 or launch.joined or launch.chip == "tpu"
+        if launch.nodes == 1 or launch.joined or launch.kin.torus
         else math.ceil(launch.nodes / launch.leaf_nodes)
     )
 
@@ -120,17 +106,16 @@ def rdma(launch) -> list[tuple[str, int]]:
     if not launch.networked:
         return []
     fabric = catalogue.fabric(launch.cluster.scale_out)
-    if fabric.technology == "efa":
-        return [("vpc.amazonaws.com/efa", int(launch.cluster.nics_per_node))]
-    return [("rdma/rdma_shared_device_a", 1)] if fabric.transport == "verbs" else []
+    ports = 1 if fabric.transport == "verbs" else int(launch.cluster.nics_per_node)
+    return [(fabric.pod_resource, ports)] if fabric.pod_resource else []
 
 
 def tpu_slice(launch) -> tuple[str, str] | None:
-    """(accelerator label, topology) of the slice with as many chips, as even as it goes; None off
-    TPUs or where no slice has that many."""
-    if launch.chip != "tpu" or launch.cluster.accelerator.id not in SLICES:
+    """(accelerator label, topology) of the slice with as many chips, as even as it goes; None where
+    the accelerator is not sold in slices or none has that many."""
+    label, axes = (getattr(launch.cluster.accelerator, f"slice_{k}") for k in ("label", "axes"))
+    if not label:
         return None
-    label, axes = SLICES[launch.cluster.accelerator.id]
     chips = launch.devices // launch.slices
     sides = [2] * axes
     if chips == 4:

@@ -84,8 +84,7 @@ class Link:
     # share of the cards' rate and time of a step between domains, over those of InfiniBand NDR
     out_share: Column = 1.0
     out_hop: Column = 1.0
-    ordered: Column = 1  # the network writes in order: the protocols LL and LL128 work across it
-    efa: Column = 0  # 1 for EFA
+    srd: Column = 0  # 1 where cards deliver packets in any order (EFA)
     nvls: Column = 0  # 1 where the switches of the domain reduce
     sharp: Column = 0  # 1 where those of the network do
     rail_only: Column = 0.0  # 1 where no switch joins the rails

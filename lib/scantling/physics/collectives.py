@@ -106,18 +106,16 @@ def fabric_facts(
     efficiency and step time as they are. `up_reach` and `out_reach`, (efficiency, step time),
     replace the catalogue's.
     """
-    nvlink, efa = up.technology == "nvlink", out.technology == "efa"
-    share, hop = (np.nan, np.nan) if nvlink else up_reach or (up.efficiency, up.latency_s)
+    share, hop = (np.nan, np.nan) if up.fitted_curves else up_reach or (up.efficiency, up.latency_s)
     out_share, out_hop = out_reach or (out.efficiency, out.latency_s)
     return {
         "generation": min(max(up.generation - 3, 0), 2),
         "up_share": share,
         "up_hop_s": hop,
-        "out_share": 1.0 if efa else min(out_share / REFERENCE_SHARE, 1.05),
-        "out_hop": 1.0 if efa else out_hop / REFERENCE_HOP_S,
-        "ordered": int(not efa),
-        "efa": int(efa),
-        "nvls": int(nvlink and up.in_network_reduction),
+        "out_share": 1.0 if out.fitted_curves else min(out_share / REFERENCE_SHARE, 1.05),
+        "out_hop": 1.0 if out.fitted_curves else out_hop / REFERENCE_HOP_S,
+        "srd": int(out.transport == "srd"),
+        "nvls": int(up.fitted_curves and up.in_network_reduction),
     }
 
 
@@ -217,7 +215,7 @@ def up_rate(w: Wires):
 
 def out_rate(w: Wires):
     """Bytes/s that a ring reaches on one device's share of the cards: N x share, never above N."""
-    share = w.k.out_share * np.exp(w.k.out_share_efa * w.link.efa) * w.link.out_share
+    share = w.k.out_share * np.exp(w.k.out_share_efa * w.link.srd) * w.link.out_share
     return w.link.out_bytes_per_s * minimum(share, 1.0)
 
 
@@ -259,7 +257,7 @@ def hop_in(w: Wires, protocol: int):
 def hop_out(w: Wires):
     """Factor on the protocols' hop times between domains."""
     return where(
-        w.link.efa > 0,
+        w.link.srd > 0,
         w.k.hop_efa,
         w.k.hop_out * w.link.out_hop,
     )
@@ -274,7 +272,7 @@ def usable(w: Wires, protocol: int):
     """True where a protocol works: LL and LL128 need NVLink, and a network that writes in order."""
     if protocol == SIMPLE:
         return True
-    return np.isnan(w.link.up_hop_s) & (~np.asarray(w.across) | (w.link.ordered > 0))
+    return np.isnan(w.link.up_hop_s) & (~np.asarray(w.across) | (w.link.srd == 0))
 
 
 def below_line(share, factor):

@@ -226,9 +226,9 @@ def _built(w: Wiring, words: dict) -> Built:
                 "cluster.topology", cluster.topology, f"another one: {e}", problem="is out of reach"
             ) from None
         return t, fill(words["asked"], topology=cluster.topology), True
-    slingshot = catalogue.fabric(cluster.scale_out).technology == "slingshot"
-    if slingshot and k < n <= shapes.dragonfly_reach(k):
-        return w.groups(shapes.dragonfly), words["dragonfly"], False
+    usual = catalogue.fabric(cluster.scale_out).usual_topology
+    if usual and k < n <= shapes.dragonfly_reach(k):
+        return CHOICES[usual](w), words[usual], False
     if pod < n and not cluster.ratios:
         return (
             w.pods(pod, r),

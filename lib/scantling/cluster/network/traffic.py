@@ -24,7 +24,6 @@ COLLECTIVE_OF = {
     "ep": "all_to_all",
     "dp": "reduce_scatter",
 }
-_RACK = "gb200-so-ndr"  # the network whose curves were measured between racks of one domain
 
 
 @record
@@ -208,10 +207,8 @@ def trust(cluster) -> Rows:
     errors = {r["fabric"]: r for r in curves.calibration()["errors"]}
     up = catalogue.fabric(cluster.scale_up)
     out = catalogue.fabric(cluster.scale_out)
-    # a rack-wide domain over InfiniBand was measured as a whole
-    wide = cluster.scale_up_domain > cluster.devices_per_node and up.technology == "nvlink"
-    rack = wide and out.technology == "infiniband"
-    judged = up.judged_on, (catalogue.fabric(_RACK) if rack else out).judged_on
+    wide = cluster.scale_up_domain > cluster.devices_per_node
+    judged = up.judged_on, wide and out.judged_on_racks or out.judged_on
     found = [errors.get(name, {}) for name in judged]
     return columns(
         tier=("scale-up", "scale-out"),
@@ -362,12 +359,12 @@ def settings(
         *_routing(
             s,
             t,
-            fabric.technology,
+            fabric,
             leaving,
         ),
         *_congestion(
             s,
-            fabric.technology,
+            fabric,
             bursts(s, rows),
             len(leaving),
         ),
@@ -394,7 +391,7 @@ def settings(
 def _routing(
     s: Site,
     t: Topology,
-    technology: str,
+    fabric,
     leaving,
 ):
     """How flows find their uplinks, and over how many queue pairs they are spread."""
@@ -403,7 +400,7 @@ def _routing(
     crossing = [a for a in leaving if a.widest not in near]
     if uplinks and not crossing:
         yield _setting(s, "static", 1.0)
-    elif uplinks and technology in ("infiniband", "efa", "ethernet"):
+    elif uplinks and fabric.technology in texts("settings"):
         bad = fullest_uplink(1.0, uplinks)
         limit = constant("load_limit")
         fit = (q for q in QUEUE_PAIRS if fullest_uplink(q, uplinks) <= limit)
@@ -412,7 +409,7 @@ def _routing(
         words = texts("settings")
         yield _setting(
             s,
-            technology,
+            fabric.technology,
             bad,
             hashed=fill(
                 words["hashed"],
@@ -422,7 +419,7 @@ def _routing(
                 crossing=spent,
             ),
         )
-        if technology == "ethernet":
+        if fabric.ethernet:
             left = fullest_uplink(need, uplinks)
             yield _setting(
                 s,
@@ -440,7 +437,7 @@ def _routing(
 
 def _congestion(
     s: Site,
-    technology: str,
+    fabric,
     load: Burst,
     axes: int,
 ):
@@ -451,10 +448,10 @@ def _congestion(
             s,
             "fan-in",
             load.queue_bytes,
-            kind=words["fan-in"].get(technology, words["fan-in"]["other"]),
+            kind=words["fan-in"].get(fabric.technology, words["fan-in"]["other"]),
             load=load,
         )
-    elif technology == "ethernet":
+    elif fabric.ethernet:
         yield _setting(
             s,
             "congestion control",

@@ -318,7 +318,7 @@ def slow_store(s: Site):
 def slow_network(s: Site):
     if not s.wired:
         return None
-    ethernet = catalogue.fabric(s.cluster.scale_out).technology == "ethernet"
+    ethernet = catalogue.fabric(s.cluster.scale_out).ethernet
     factor = 1 + number("R168") / 100 if ethernet else constant("slow_link_factor")
     slow = s.step_ratio(link=s.link(out_bytes_per_s=s.case.link.out_bytes_per_s / factor))
     if slow <= 1:

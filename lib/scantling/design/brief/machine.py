@@ -50,14 +50,13 @@ def choose_accelerator(
     lacking = []
     sizes = {round(r.hbm_bytes / GB) for r in of_family}
     near = memory and min(sizes, key=lambda size: abs(size - memory))
-    link = "nvlink" if nvlink else "pcie"
     for asked, what, kept, instead in (
         (memory, f"{memory} GB", lambda r: _holds(r, memory), near),
         (form and not form.startswith(("hbm", "oam")), form, lambda r: _has_form(r, form), None),
         (
             nvlink is not None,
             f"with{'' if nvlink else 'out'} NVLink",
-            lambda r: link in r.scale_up,
+            lambda r: (catalogue.fabric(r.scale_up).kind != "host") == nvlink,
             None,
         ),
     ):
@@ -99,17 +98,13 @@ def choose_fabric(
     """Cluster fields of a network said in words: kind ("ib", "rocev2", "eth", or an id), rate
     [Gb/s] per "port", "device" or "node"."""
     if rate is None:
-        usual = {
-            "rocev2": "rocev2-400",
-            "eth": "eth-100",
-        }
-        return {} if kind == "ib" else {"scale_out": usual.get(kind, kind)}
+        return {} if kind == "ib" else {"scale_out": kind and catalogue.fabric(kind).id}
     port = rate / per_node if of == "node" else rate
     kind = kind or "ib"
     wanted = [
         f
         for f in catalogue.fabrics("scale-out").values()
-        if f.id == kind or kind in ("ib", "rocev2", "eth") and f.id.startswith(kind + "-")
+        if f.id == kind or f.id.startswith(kind + "-")
     ]
     near = min(wanted, key=lambda f: abs(f.port_bytes_per_s / GBIT - port))
     if of == "port" and abs(near.port_bytes_per_s / GBIT - port) >= 1:

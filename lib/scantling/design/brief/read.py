@@ -150,8 +150,8 @@ def _racks(notes: Notes):
     racks = notes.facts["racks"]
     field = "cluster.devices"
     id = notes.fields.get("cluster.accelerator")
-    domain = catalogue.accelerator(id).scale_up_domain if id else 1
-    if domain <= catalogue.devices_per_node(id or "h100-sxm"):
+    domain = catalogue.accelerator(id).scale_up_domain if id else 0
+    if not id or domain <= catalogue.devices_per_node(id):
         return notes.ignore(notes.said["racks"], "how many devices a rack holds is not known")
     notes.set(
         field,

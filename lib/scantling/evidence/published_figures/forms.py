@@ -7,7 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from ... import catalogue
 from ...catalogue import scaling_laws as convergence
+from ...catalogue.hardware import USUAL_ACCELERATOR
 from ...catalogue.models.entries import entries
 from ...catalogue.models.shape import make_shape, parameters
 from ...catalogue.words import SHARDINGS
@@ -86,8 +88,8 @@ def bare(shape, plan, flash=0.0, *, chip=GENERIC, constants=None, **job) -> Case
     if constants is None:
         constants = replace(
             gather(
-                "hopper",
-                "h100-sxm",
+                catalogue.accelerator(USUAL_ACCELERATOR).family,
+                USUAL_ACCELERATOR,
                 None,
                 {},
             ),

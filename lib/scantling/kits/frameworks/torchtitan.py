@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ...catalogue.stacks import stack
 from ..render import render
 from ..schedule import schedule
 from .fsdp import LEFT_OUT
@@ -28,7 +29,7 @@ def lacks(launch, m, *, tp, pp, cp, ep, sharding, shard_group, recompute, **plan
         "window": m.window and m.windowed_layers,
         "tied": m.tied_embeddings,
         "partial": recompute == "full" and plan["recompute_layers"] < -(-m.layers // pp),
-        "selective": recompute == "selective" and launch.stack != "torchtitan",
+        "selective": recompute == "selective" and not stack(launch.stack).memory.get("per_op"),
         "groups": sharding == "hsdp" and shard_group % cp,
         "replicas": sharding == "none" and cp > 1,
         "expert_ranks": ep > 1 and (dp_shard(launch) * cp * tp) % ep,
