@@ -18,13 +18,16 @@ from scantling import Design, DesignError, assess, catalogue, search
 from scantling.advise import design_json
 from scantling.advise.design_json import as_dict
 from scantling.cli import main as command
+from scantling.cluster import part
 from scantling.endure.checkpoint import contents
 from scantling.evidence.predict import predict_frame
 from scantling.evidence.runs import read_runs
 from scantling.kits import FRAMEWORKS, Inexpressible, framework, kits
 from scantling.kits.expressible import hard_gaps
+from scantling.kits.guide import bus_rates
 from scantling.kits.record import launch_plan
 from scantling.kits.state import state_bytes
+from scantling.physics import collectives
 from scantling.physics.cases import accumulated, micro_batches
 from scantling.physics.memory.peak import ZONES, zone
 from scantling.physics.step import hardware_share
@@ -191,6 +194,40 @@ def test_bytes_shown_are_bytes_timed():
             assert row["time_s"] == pytest.approx(float(timed.exposed_s + timed.hidden_s))
 
 
+def exchanges(path) -> dict[str, np.ndarray]:
+    """Seconds of what a step sends between nodes, as each surface has them."""
+    a = assess(path)
+    rows = [r for r in as_dict(a, False)["communication"] if r["axis"] in ("dp", "pp")]
+    network = part(a, "network")
+    far = [r for r in network.axes if r.tier == "scale-out" and r.axis in ("dp", "pp")]
+    rings = [c for c in network.curves if c.domains > 1 and c.picked[-1] == "ring"]
+    kit = launch_plan(a, framework("megatron"), "torchrun", a.resolved.main)
+    return {
+        "step": np.array([r["time_s"] for r in rows if r["time_s"]]),
+        "network": np.array([r.alone_s for r in far]),
+        "curves": np.array([c.seconds["ring"][-1] for c in rings]),
+        "kit": 1 / np.array([rate for _, rate in bus_rates(kit)]),
+    }
+
+
+@pytest.mark.parametrize("name", ["llama-3.1-405b", "llama-3.1-70b-128-h100"])
+def test_step_network_report_and_kit_time_a_collective_by_one_model(name, monkeypatch):
+    """Cards of half the rate, in the one place where a ring meets them: whatever shows a collective
+    between nodes takes longer, by no more than the cards are slower."""
+    path = ROOT / f"gallery/designs/{name}.yaml"
+    design = Design.read(path)
+    a = assess(design)
+    pinned = design.change({f"plan.{k}": v for k, v in a.plan.items() if k in AXES})
+    before = exchanges(pinned)
+    rate = collectives.out_rate
+    monkeypatch.setattr(collectives, "out_rate", lambda w: rate(w) / 2)
+    after = exchanges(pinned)
+    for surface, seconds in before.items():
+        assert len(seconds), surface
+        ratio = after[surface] / seconds
+        assert np.all((ratio > 1.05) & (ratio < 2.0001)), (surface, ratio)
+
+
 def test_goodput_alone_says_what_the_design_says(capsys):
     seen = 0
     for path in GALLERY:
@@ -255,8 +292,8 @@ def test_a_rendered_report_prints_the_numbers_of_the_design(path):
         if at(data, key) is not None:
             seen += 1
             assert show(key, at(data, key)) in text, key
-    for part in ("total", "weights", "optimizer"):
-        key = f"memory_bytes.{part}"
+    for held in ("total", "weights", "optimizer"):
+        key = f"memory_bytes.{held}"
         assert show(key, at(data, key)) in text, key
     assert seen
 

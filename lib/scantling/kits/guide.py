@@ -4,6 +4,7 @@ to go wrong here first. The words stand in templates/guide.j2."""
 from __future__ import annotations
 
 from .. import catalogue
+from ..cluster.rollout.burn_in import all_reduce_rates
 from .env import settled
 from .render import columns, said
 
@@ -51,13 +52,11 @@ def smaller(launch) -> tuple[int, int] | tuple[()]:
     return ()
 
 
-def all_reduce(launch) -> float:
-    """Bus bandwidth of an all-reduce over all devices that nccl-tests should show [bytes/s]."""
-    k = launch.cluster
-    joined = min(k.scale_up_domain, launch.devices)
-    inside = k.scale_up_bytes_per_s * k.scale_up_efficiency
-    outside = k.scale_out_bytes_per_s * k.scale_out_efficiency * joined
-    return inside if launch.devices <= joined else min(inside, outside)
+def all_reduce(launch, devices: int) -> float:
+    """Bus bandwidth of an all-reduce of 16 GB over so many devices that nccl-tests should show
+    [bytes/s]."""
+    domain = launch.cluster.scale_up_domain
+    return all_reduce_rates(launch.cluster, devices, domain)[-1]["busbw_bytes_per_s"]
 
 
 def bus_rates(launch) -> list[tuple[str, float]]:
@@ -66,10 +65,11 @@ def bus_rates(launch) -> list[tuple[str, float]]:
     k = launch.cluster
     if not launch.networked:
         return []
-    out = [(f"all {launch.nodes} nodes", all_reduce(launch))]
+    out = [(f"all {launch.nodes} nodes", all_reduce(launch, launch.devices))]
     if k.scale_up_domain > k.devices_per_node:
-        joined = f"the {min(k.scale_up_domain, launch.devices)} devices that fast links join"
-        out.insert(0, (joined, k.scale_up_bytes_per_s * k.scale_up_efficiency))
+        joined = min(k.scale_up_domain, launch.devices)
+        over = f"the {joined} devices that fast links join"
+        out.insert(0, (over, all_reduce(launch, joined)))
     return out
 
 

@@ -140,7 +140,7 @@ def expectations(name: str, launch: LaunchPlan) -> dict:
     """What a rung should show, and the limits that a log is held against (values.yaml)."""
     total, capacity = (launch.memory[k] for k in ("total", "capacity"))
     start = sum(first_step(launch.devices, 0.0, "in-place").values()) + launch.step_s
-    rate = all_reduce(launch) if launch.devices > 1 else None
+    rate = all_reduce(launch, launch.devices) if launch.devices > 1 else None
     return picked(
         "rung",
         launch=launch,

@@ -36,7 +36,8 @@ SIMPLE = PROTOCOLS.index("Simple")
 START_S = (3.6e-6, 10.0e-6, 8.4e-6)
 RING_HOP_S, RING_HOP_OUT_S = (0.6e-6, 1.9e-6, 3.4e-6), (2.7e-6, 4.0e-6, 14.0e-6)
 TREE_HOP_S, TREE_HOP_OUT_S = (0.6e-6, 1.25e-6, 4.0e-6), (5.0e-6, 8.5e-6, 14.0e-6)
-# payload of a protocol's lines; LL's halves again on the way through memory
+# payload of a protocol's lines (NCCL user guide, NCCL_PROTO); LL's halves again on the way through
+# memory
 PAYLOAD = (0.25, 0.92, 1.0)
 NVLS_START_S, SHARP_HOP_S = 25e-6, 10e-6
 TREE_SHARE = 0.9  # LL and LL128 trees over rings (tuning.cc)
@@ -103,8 +104,9 @@ def fabric_facts(
 
     Fabrics without a published series keep the fitted constants, scaled by the catalogue's
     efficiency and step time against ib-ndr's; scale-up links other than NVLink use the catalogue's
-    efficiency and step time as they are. `up_reach` and `out_reach`, (efficiency, step time),
-    replace the catalogue's.
+    efficiency and step time as they are, and none comes out more than 5 % better than InfiniBand
+    NDR (judgement: no such series is published). `up_reach` and `out_reach`, (efficiency, step
+    time), replace the catalogue's.
     """
     share, hop = (np.nan, np.nan) if up.fitted_curves else up_reach or (up.efficiency, up.latency_s)
     out_share, out_hop = out_reach or (out.efficiency, out.latency_s)

@@ -196,7 +196,7 @@ def ring_test(
 ) -> Test:
     """All-reduce over so many ranks, `inside` of them in a domain: the published rate where
     `shown` has one, never below the accepted `floor`."""
-    sizes = _busbw(
+    sizes = all_reduce_rates(
         s.cluster,
         ranks,
         inside,
@@ -377,14 +377,14 @@ def slow_tier(
     return ratio, why + fill(bound, ratio=ratio)
 
 
-def _busbw(
+def all_reduce_rates(
     cluster,
     ranks: int,
     inside: int,
-    share: float,
+    share: float = 1.0,
 ) -> Rows:
-    """Expected bus bandwidth of an all-reduce by message size, by the kit's curves of
-    collectives."""
+    """Expected bus bandwidth of an all-reduce by message size, `inside` of its ranks in a domain,
+    by the kit's curves of collectives."""
     wires = curves.wires(
         cluster,
         ranks,
@@ -440,11 +440,10 @@ def node_busbw(cluster) -> tuple[float, str]:
         return max(published, key=lambda x: x[0])
     if is_torus(cluster):
         return ring_of_two_links(cluster)
-    return _busbw(
+    return all_reduce_rates(
         cluster,
         cluster.devices_per_node,
         cluster.devices_per_node,
-        1.0,
     )[-1]["busbw_bytes_per_s"], BY_CURVES
 
 

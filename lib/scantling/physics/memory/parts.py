@@ -154,6 +154,8 @@ def keeping(c: Cases) -> Keeping:
         2.0,
     )
     act = maximum(software.selective_act, k.per_op)
+    # an eager norm keeps its input in fp32 and the normalised value in 16 bit (transformers,
+    # LlamaRMSNorm): 6 bytes
     return Keeping(
         seq_len=c.job.seq_len,
         wide=1.0 + (c.job.precision == FP32),

@@ -36,7 +36,7 @@ PARTS = ("weights", "gradients", "optimizer", "activations", "other")
 STAGES = ("first", "middle", "last")
 ZONES = ("safe", "tight", "over")
 SAFE = ZONES.index("safe")
-SAFE_SHARE = 0.80
+SAFE_SHARE = 0.80  # below it none of 454 runs ran out of memory (arXiv 2411.06465)
 
 
 @dataclass(frozen=True)
