@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from scantling import Design, assess
+from scantling import Design, assess, catalogue
 from scantling.catalogue.models.entries import model as catalogue_model
 from scantling.kits import FRAMEWORKS, Inexpressible, framework, kits, write
 from scantling.kits.expressible import express
@@ -178,7 +178,7 @@ def test_tpu_slices_are_those_on_sale():
         ("tpu-v4", 512, "8x8x8"),
         ("tpu-v7x", 256, "4x8x8"),
     ):
-        k = replace(launch.cluster, accelerator=replace(launch.cluster.accelerator, id=chip))
+        k = replace(launch.cluster, accelerator=catalogue.accelerator(chip))
         assert tpu_slice(replace(launch, cluster=k, devices=chips))[1] == expected
     assert tpu_slice(replace(launch, devices=96)) is None
 
