@@ -42,11 +42,7 @@ def setting_tiers(rng):
     every = [1, *np.cumprod(rng.integers(2, 6, rng.integers(1, 3)))]
     k = len(every)
     rates = rng.dirichlet(np.ones(k)) / m
-    stalls = (
-        np.sort(m * 10 ** rng.uniform(-4, -1.8, k))
-        if rng.random() < 0.5
-        else np.full(k, m * 10 ** rng.uniform(-4, -1.8))
-    )
+    stalls = np.full(k, m * 10 ** rng.uniform(-4, -1.8))
     restores, down, tau = (
         m * 10 ** rng.uniform(-2.5, -0.5, k),
         m * 10 ** rng.uniform(-3, -1),

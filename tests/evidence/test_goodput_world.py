@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from scantling.evidence.goodput import WITHIN, against_the_world, averaging_share, page
+from goodput_world import WITHIN, against_the_world, averaging_share, page
 
 ROWS = {x.id: x for x in against_the_world()}
 STRONG = ("G09", "G08", "G08b", "M01a", "M01c")

@@ -57,7 +57,7 @@ class Shrink:
 @record
 class Scenario:
     """One job. `interval_s` is rounded so that whole intervals fill `work_s`. Levels from the
-    nearest copy up: each `every` divides the next,
+    nearest copy up: a save stalls the same on each, each `every` divides the next,
     durable times do not fall. The job ends when its last save is durable on the top level."""
 
     work_s: float
@@ -180,17 +180,11 @@ class _Run:
                 "levels: the first is written at every save, each `every` divides the "
                 "next, durable times do not fall"
             )
-        uneven = np.ptp(stalls)
-        if s.shrink and uneven:
-            raise ValueError(
-                "levels: shrinking is worked out for stalls that are the same on every level"
-            )
+        if np.ptp(stalls):
+            raise ValueError("levels: a save stalls the same on every level")
+        self.stall = stalls[0]
         self.tau = s.tau_s
         self.saves = s.saves
-        self.cycle = int(every[-1]) if uneven else 1  # saves until stalls recur
-        top = [np.flatnonzero(i % every == 0)[-1] for i in range(1, self.cycle + 1)]
-        self.stalled = np.concatenate([[0.0], np.cumsum(stalls[top])])  # by the saves of a cycle
-        self.starts = self.tau * np.arange(self.cycle) + self.stalled[:-1]
         rows = [astuple(f) for f in s.faults]
         rows = [(*r[:-1], self.restart[r[1]] if r[-1] is None else r[-1]) for r in rows]
         rates, *self.causes = np.array(rows).reshape(-1, 6).T.copy()
@@ -212,8 +206,7 @@ class _Run:
         pace,
     ):
         """Running time from position 0 to `position` [s]; `pace` is the time of one interval."""
-        cycles, rest = np.divmod(np.floor(position), self.cycle)
-        return position * pace + cycles * self.stalled[-1] + self.stalled[rest.astype(int)]
+        return position * pace + np.floor(position) * self.stall
 
     def _progress(
         self,
@@ -223,14 +216,8 @@ class _Run:
         """The last save ended, time since and share of the interval, `elapsed` seconds of running
         after position self.u."""
         t = self._time(self.u, pace) + elapsed
-        cycles, t = np.divmod(t, self.cycle * pace + self.stalled[-1])
-        ended = np.searchsorted(
-            self.starts,
-            t,
-            side="right",
-        )
-        rest = t - self.starts[ended - 1]
-        return cycles * self.cycle + ended - 1, rest, np.minimum(rest / pace, 1.0)
+        ended, rest = np.divmod(t, pace + self.stall)
+        return ended, rest, np.minimum(rest / pace, 1.0)
 
     # nodes in repair
     # ------------------------------------------------------------

@@ -6,12 +6,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from jinja2 import Template
-
-from .. import catalogue
-from ..base.records import Known, Record, record
-from ..base.show import percent
-from ..base.words import table_rows
-from ..endure import elastic, failures, goodput
+from scantling import catalogue
+from scantling.base.records import Known, Record, record
+from scantling.base.show import percent
+from scantling.base.words import table_rows
+from scantling.endure import elastic, failures, goodput
 
 KEPT = "id run convention bound why title locator source".split()
 WITHIN = 0.03  # shares by which a row may be off
@@ -99,10 +98,10 @@ class Against(Record):
 
 
 def against_the_world() -> tuple[Against, ...]:
-    """Every row of goodput.csv predicted in its own convention. No rate is fitted on the row that
-    it is checked with: fleets' own rates stand where a source prints one, else a fleet's that is
-    not the row's."""
-    return tuple(_against(row) for row in table_rows(__file__, "goodput"))
+    """Every row of goodput_world.csv predicted in its own convention. No rate is fitted on the row
+    that it is checked with: fleets' own rates stand where a source prints one, else a fleet's that
+    is not the row's."""
+    return tuple(_against(row) for row in table_rows(__file__, "goodput_world"))
 
 
 def _against(row: dict) -> Against:
@@ -126,7 +125,7 @@ def _against(row: dict) -> Against:
 def page() -> str:
     """The rows as a page in Markdown."""
     template = Template(
-        Path(__file__).with_name("goodput.md.j2").read_text(encoding="utf-8"),
+        Path(__file__).with_name("goodput_world.md.j2").read_text(encoding="utf-8"),
         trim_blocks=True,
         keep_trailing_newline=True,
     )
