@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 
-import pytest
-from scantling_widgets.chromium import chromium
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small matrices: more threads only wait
+
+import pytest  # noqa: E402
+from scantling_widgets.chromium import chromium  # noqa: E402
 
 _left_out = pytest.StashKey[int]()
 

@@ -117,7 +117,7 @@ def tornado(
     for one in inputs(assessment) if over is None else over:
         ends = {
             end: _value(
-                assessment.design,
+                assessment,
                 getattr(one, end),
                 key,
             )
@@ -136,9 +136,9 @@ def tornado(
 
 
 def _value(
-    design,
+    assessment,
     fields,
     key,
 ):
-    a = changed(design, fields) if fields else None
+    a = changed(assessment.design, fields, like=assessment) if fields else None
     return a.headline()[key] if a and a.fits else None

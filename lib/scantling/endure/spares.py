@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 
@@ -71,6 +73,7 @@ def shortage(
     )[()]
 
 
+@lru_cache(maxsize=4096)
 def _shortage(
     s,
     lam,

@@ -26,8 +26,8 @@ from .space import DEFAULT, Space
 from .words import as_dict, one
 
 COLUMNS = ("total_bytes", "reason", "step_s", "practised")  # of Found, beside those of its plan
-CHUNK = 8192  # rows whose columns stay in a core's cache
-REMOTE = 8 * CHUNK  # rows that one task of a cluster takes
+CHUNK = 32768  # rows of one pass: with fewer, what Python adds to each pass shows
+REMOTE = 2 * CHUNK  # rows that one task of a cluster takes
 TIE = 0.01  # share of a step within which the simpler plan is taken
 
 
