@@ -245,8 +245,7 @@ def step_line(
     if kind.ahead:
         kept.update(values)
     elif kind.follows and found.columns["step"]:
-        for name, value in values.items():
-            found.columns[name][-1] = value
+        found.change(**values)
     if kind.ahead or kind.follows:
         return bool(values)
     if "step" not in values:

@@ -73,7 +73,7 @@ class Found:
 
     format: str
     framework: str
-    columns: dict = field(default_factory=lambda: {name: array("d") for name in COLUMNS})
+    columns: dict = field(default_factory=lambda: {"step": array("d")})  # those seen so far
     settings: dict = field(default_factory=dict)  # name of a setting: its first value, as text
     memory_gib: float = 0.0
     oom: bool = False
@@ -89,8 +89,15 @@ class Found:
 
     def add(self, **values) -> None:
         """One step line; values in the units of COLUMNS."""
+        for name in (values.keys() - self.columns.keys()).intersection(COLUMNS):
+            self.columns[name] = array("d", [NAN]) * len(self.columns["step"])
         for name, column in self.columns.items():
             column.append(values.get(name, NAN))
+
+    def change(self, **values) -> None:
+        """Values that follow on the last step line."""
+        last = {name: column.pop() for name, column in self.columns.items()}
+        self.add(**(last | values))
 
     def setting(
         self,

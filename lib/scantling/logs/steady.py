@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..base.records import record
-from .found import NAN, Found
+from .found import COLUMNS, NAN, Found
 
 ODD = 0.2  # a first step that far outside the range of the others is warm-up
 PAUSE = 3.0  # a step longer than so many medians is a pause (evaluation, checkpoint, straggler)
@@ -130,10 +130,10 @@ def goodput_of(
 
 def steady(found: Found) -> Steady:
     """The steady steps of what was found in a log."""
-    read = {name: np.array(values, dtype=float) for name, values in found.columns.items()}
     # a line of the step before is that of another rank, or printed twice
-    again = np.diff(read["step"], prepend=NAN) == 0
-    columns = {name: values[~again] for name, values in read.items()}
+    once = np.diff(np.asarray(found.columns["step"]), prepend=NAN) != 0
+    columns = dict.fromkeys(COLUMNS, np.broadcast_to(NAN, once.sum()))
+    columns |= {name: np.asarray(values)[once] for name, values in found.columns.items()}
     step = columns["step"]
     seconds = seconds_of(columns)
     usable = np.isfinite(seconds) & (seconds > 0)
@@ -142,7 +142,7 @@ def steady(found: Found) -> Steady:
     mean = p10 = p90 = NAN
     if chosen.any():
         p10, mean, p90 = np.quantile(seconds[chosen], (0.1, 0.5, 0.9))
-    elif np.isfinite(read["bar_s"]).any():
+    elif np.isfinite(columns["bar_s"]).any():
         mean, p10, p90 = slope(step, columns["bar_s"])
         found.mean = True
     return Steady(
