@@ -246,3 +246,20 @@ def test_what_cannot_be_is_one_message(file, capsys):
         )
     assert main(["front", str(file), "--devices", "8"]) == 2
     assert "no plan fits at 8 devices" in capsys.readouterr().err
+
+
+def test_the_verdict_line_says_its_verdict_once(file, capsys):
+    """ "Feasible at risk: at risk: chance 27 % of going out of memory" was the first line."""
+    main(["design", str(file), "--json"])
+    days = json.loads(capsys.readouterr().out)["days"]
+    asked = {
+        "feasible at risk": TEXT + f"constraints: {{deadline_days: {1.02 * days}}}\n",
+        "makes no sense": TEXT.replace("1.0e12", "1.0e15"),
+        "not checked": TEXT.replace("tokens: 1.0e12, ", "") + "constraints: {deadline_days: 9}\n",
+    }
+    for name, text in asked.items():
+        file.write_text(text)
+        main(["design", str(file)])
+        said, _, reason = capsys.readouterr().out.splitlines()[1].lower().partition(": ")
+        assert said == name
+        assert not reason.startswith(("at risk", "makes no sense", "not checked")), reason

@@ -3,13 +3,12 @@ is compared with."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from scantling.advise.explanation import inputs
 from scantling.base.words import table
 from scantling.design.constraints import CONSTRAINTS
-from scantling.verdict.verdicts import VERDICTS, met
+from scantling.verdict.verdicts import VERDICTS, beside_name, met
 
 from . import words
 from .report.phrases import sentence
@@ -147,12 +146,7 @@ def message(given: Mapping, refusal=None) -> tuple[str, str, str]:
     if known and known.id != "feasible":
         short, tone = ("Does not fit", "bad") if over(given) else (known.short, known.tone)
         fix = f" Nearest: {fix_text(nearest(fixes))}." if fixes else ""
-        first = re.sub(
-            "^(at risk|not checked|makes no sense): ",
-            "",
-            first,
-        )
-        return tone, f"{short}.", sentence(first) + fix
+        return tone, f"{short}.", sentence(beside_name(first)) + fix
     start, _, rest = first.partition(": ")
     if start in _SAID["but"]:
         return "warn", f"{_SAID['but'][start]}.", sentence(rest)

@@ -9,7 +9,7 @@ from ..base.errors import plain
 from ..kits import Inexpressible, framework, kits, write
 from ..kits.framework import offers
 from ..verdict.limits import limits
-from ..verdict.verdicts import VERDICTS
+from ..verdict.verdicts import VERDICTS, beside_name
 from .common import EXIT, command, possible
 
 
@@ -47,7 +47,7 @@ def launch(
         _say(f"nothing is written: {e}")
         return EXIT["constraint-missed"]
     for reason in assessment.reasons[:1]:
-        _say(f"{verdict.name.lower()}: {reason.text}")
+        _say(f"{verdict.name.lower()}: {beside_name(reason.text)}")
     write(files, output)
     print(f"Wrote {len(files)} files to {plain(str(output), 200)}")
 

@@ -15,7 +15,7 @@ from ..base.quantities.table import band, quantity, show
 from ..base.show import scalar, shown
 from ..base.words import Words, table
 from ..plans.words import short
-from ..verdict.verdicts import TONE, VERDICTS, met
+from ..verdict.verdicts import TONE, VERDICTS, beside_name, met
 from .tables import bare, figures
 
 say = Words(table(__file__, "summary"))
@@ -136,7 +136,7 @@ def _decides(result: dict, width: int) -> list[Text]:
     verdict = result["verdict"]
     memory = result["memory_bytes"]
     first = Text(f"{VERDICTS[verdict].name}: ", style=_COLOURS[TONE[verdict]])
-    reason = result["limits"][0] if _leading(result) else say("verdict")
+    reason = beside_name(result["limits"][0]) if _leading(result) else say("verdict")
     first.append(plain(reason, 600), style="default")
     unchecked = "not-checked" if verdict == "not-checked" else "none-found"
     without = "none-needed" if met(verdict) else unchecked

@@ -22,12 +22,19 @@ class Verdict:
     short: str
     tone: str
     means: str
+    lead: str  # words that begin its lines among the limits
 
 
 # by id, the best first; where several hold, the last of them is said
 VERDICTS = {v.id: v for v in filled(Verdict, table_rows(__file__, "verdicts"))}
 EXIT = {v.id: v.exit for v in VERDICTS.values()}
 TONE = {v.id: v.tone for v in VERDICTS.values()}
+
+
+def beside_name(line: str) -> str:
+    """A line of the limits to stand after the name of its verdict, which says its first words."""
+    lead, _, rest = line.partition(": ")
+    return rest if lead in {v.lead for v in VERDICTS.values()} else line
 
 
 def met(verdict: str) -> bool:
