@@ -7,15 +7,19 @@ import json
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import click
 import jsonschema
 import pytest
+from scantling import assess
+from scantling.advise.design_json import as_dict
 from scantling.base.console import print_json
 from scantling.base.files import write_text
 from scantling.cli import app as cli
 from scantling.cli.app import COMMANDS, main
+from scantling.design.design import Design
 from scantling.design.file import load
 from scantling.plans.prepare import prepare
 
@@ -32,7 +36,8 @@ IMPOSSIBLE = (
 REFUSAL = '{"error": "Hardware constraints insufficient for model parameters"}\n'
 
 
-def run(*arguments, **more):
+def process(*arguments, **more):
+    """A command as a shell starts it."""
     return subprocess.run(
         [sys.executable, "-m", "scantling", *map(str, arguments)],
         capture_output=True,
@@ -40,6 +45,18 @@ def run(*arguments, **more):
         timeout=120,
         **more,
     )
+
+
+@pytest.fixture
+def run(capsys):
+    """A command in this process."""
+
+    def run(*arguments):
+        code = main([*map(str, arguments)])
+        out, err = capsys.readouterr()
+        return subprocess.CompletedProcess(arguments, code, out, err)
+
+    return run
 
 
 @pytest.fixture
@@ -122,7 +139,6 @@ def test_catalogue(kind, capsys):
 
 
 def test_every_listed_id_is_accepted_in_a_design(capsys):
-    from scantling.design.design import Design
 
     base = Design.from_yaml(LLAMA)
     for kind, path in (
@@ -188,7 +204,7 @@ b,Llama 3,meta-4d,126,,53248,128,8,128,128256,swiglu,gqa,0,8192,h100-sxm,8192,bf
 """  # noqa: E501
 
 
-def test_predict_writes_a_line_for_each_line(write, tmp_path):
+def test_predict_writes_a_line_for_each_line(run, write, tmp_path):
     out = tmp_path / "out.csv"
     p = run("predict", write(RUN, "runs.csv"), "-o", out)
     assert p.returncode == 0, p.stderr
@@ -199,7 +215,7 @@ def test_predict_writes_a_line_for_each_line(write, tmp_path):
     assert "hidden" in second["error"]
 
 
-def test_validate_compares(write, tmp_path):
+def test_validate_compares(run, write, tmp_path):
     p = run("validate", write(RUN, "runs.csv"), "--json", tmp_path / "v.json")
     assert p.returncode == 0, p.stderr
     assert "Llama 3" in p.stdout
@@ -273,7 +289,7 @@ def test_writing_leaves_links_and_devices_what_they_are(write, tmp_path):
 
 
 def test_design_prints_json_alone(write):
-    p = run("design", write(LLAMA), "--json")
+    p = process("design", write(LLAMA), "--json")
     assert p.returncode == 0
     assert p.stderr == ""
     result = json.loads(p.stdout, parse_constant=lambda x: pytest.fail(f"{x} in JSON"))
@@ -285,7 +301,7 @@ def test_design_prints_json_alone(write):
 
 
 def test_design_from_stdin_and_in_words(write):
-    p = run("design", "-", "--full", input=LLAMA)
+    p = process("design", "-", "--full", input=LLAMA)
     assert p.returncode == 0
     from scantling.base.quantities.table import quantity
 
@@ -304,29 +320,32 @@ def test_design_from_stdin_and_in_words(write):
     assert "[" not in p.stdout.split("Assumed")[0] or "[bold" not in p.stdout
 
 
-def test_a_missed_constraint_ends_with_3(write):
+def test_a_missed_constraint_ends_with_3(run, write):
     p = run("design", write(LLAMA + "constraints: {deadline_days: 0.01}\n"))
     assert p.returncode == 3
     assert "Constraint violated: deadline" in p.stdout.replace("\n", " ")
 
 
+@cache
+def said(name: str) -> dict:
+    design = Design.read(ROOT / f"gallery/designs/{name}.yaml")
+    return as_dict(assess(design))
+
+
 # "`design` terminal page is ~120-140 lines; the verdict line has no reason, no accelerator, tokens,
 # seq, batch; 30-35 lines "Assumed" dominate"
-@pytest.mark.parametrize("columns", ["80", "120", "200"])
 @pytest.mark.parametrize(
     "name",
     ["llama-3.1-405b", "case-1-175b-moe-1024-a100", "case-3-500b-4096-h100", "case-5-deepseek-v3"],
 )
+@pytest.mark.parametrize("columns", ["80", "120", "200"])
 def test_the_first_ten_lines_decide(name, columns):
     import io
 
     from rich.console import Console
-    from scantling import assess
-    from scantling.advise.design_json import as_dict
     from scantling.cli.summary import summary
-    from scantling.design.design import Design
 
-    result = as_dict(assess(Design.read(ROOT / f"gallery/designs/{name}.yaml")))
+    result = said(name)
     text = io.StringIO()
     summary(result, Console(file=text, width=int(columns), markup=False, highlight=False))
     lines = text.getvalue().splitlines()
@@ -346,8 +365,6 @@ def test_the_first_ten_lines_decide(name, columns):
 def test_a_title_never_contradicts_its_design():
     """ "`model: {size: 80e9, active: 3e9}` -> title "80B dense" while ep 16; `model: {hf_config}`
     -> title "model on 64 h100-sxm" (no file, no architecture)"."""
-    from scantling.design.design import Design
-    from scantling.plans.prepare import prepare
 
     def title(model):
         cluster = {"accelerator": "h100-sxm", "devices": 64}
@@ -360,8 +377,8 @@ def test_a_title_never_contradicts_its_design():
 
 
 @pytest.mark.parametrize("command", ["design", "search", "goodput"])
-def test_the_refusal_is_exact(command, write):
-    p = run(command, write(IMPOSSIBLE))
+def test_the_refusal_is_exact(command, run, write):
+    p = (process if command == "design" else run)(command, write(IMPOSSIBLE))
     assert (p.returncode, p.stdout) == (4, REFUSAL)
     assert any(c.isdigit() for c in p.stderr)
     assert "Traceback" not in p.stderr
@@ -371,7 +388,7 @@ def test_the_refusal_is_exact(command, write):
     assert list(json.loads(p.stdout)) == ["name", "verdict", "error", "limits", "nearest_fixes"]
 
 
-def test_every_key_of_an_assessment_is_in_the_table_of_quantities(write):
+def test_every_key_of_an_assessment_is_in_the_table_of_quantities(run, write):
     from scantling.base.quantities.table import table
 
     results = [
@@ -419,8 +436,6 @@ def test_every_key_of_an_assessment_is_in_the_table_of_quantities(write):
 )
 def test_a_printed_plan_can_be_pinned(name):
     """What `plan` prints goes back into the file as it is and gives the same plan and step."""
-    from scantling import assess
-    from scantling.design.design import Design
 
     design = Design.read(ROOT / f"gallery/designs/{name}.yaml")
     open_ = assess(design)
@@ -430,13 +445,13 @@ def test_a_printed_plan_can_be_pinned(name):
     assert pinned.verdict == open_.verdict
 
 
-def test_text_of_a_design_is_never_markup(write):
+def test_text_of_a_design_is_never_markup(run, write):
     p = run("design", write("name: '[bold red]x[/] $(id) <b>'\n" + LLAMA))
     assert p.returncode == 0
     assert "[bold red]x[/] $(id) <b>" in p.stdout
 
 
-def test_search(write, tmp_path):
+def test_search(run, write, tmp_path):
     p = run("search", write(LLAMA), "--top", "3", "--csv", tmp_path / "plans.csv", "--json")
     assert p.returncode == 0, p.stderr
     found = json.loads(p.stdout)
@@ -447,7 +462,7 @@ def test_search(write, tmp_path):
     assert run("search", write(LLAMA)).returncode == 0
 
 
-def test_goodput(write):
+def test_goodput(run, write):
     out = json.loads(run("goodput", write(LLAMA), "--json").stdout)
     assert 0 < out["goodput"] <= 1
     assert out["endurance"]["mtbf_s"] == out["mtbf_s"]
