@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import lru_cache
 
 import numpy as np
 
@@ -188,6 +189,7 @@ def distance(assessment: Assessment) -> dict | None:
     }
 
 
+@lru_cache(maxsize=2)
 def _pins(assessment: Assessment) -> str:
     """What the pins cost: the open search's best plan, and what letting go of each pin alone
     gains."""

@@ -89,8 +89,7 @@ def kits(
         files = kit(launch, rungs)
         out |= {folder + name: text for name, text in files.items()}
         for name, rung in rungs[:-1]:
-            smaller = kit(rung).items()
-            out |= {f"ladder/{name}/{k}": v for k, v in smaller if not k.endswith(".md")}
+            out |= {f"ladder/{name}/{k}": v for k, v in programs(rung)[0].items()}
     if len(folders) > 1:
         order = ", then ".join(f"`{folder}`" if folder else "this folder" for folder in folders)
         out["README.md"] += (
