@@ -10,12 +10,13 @@ from pathlib import Path
 from .advise.avoid import avoid
 from .advise.comparison import SHOWN, Comparison
 from .advise.comparison import compare as _compare
-from .advise.explanation import at, explain
+from .advise.explanation import explain
 from .advise.fixes import fixes
 from .advise.sensitivity import tornado as sensitivity
 from .advise.sweeps import sweep
 from .base.errors import DesignError
 from .base.quantities.table import quantity, show
+from .base.records import at
 from .cluster import blueprint
 from .cluster.promise import goodput, said
 from .design.brief.read import read_brief

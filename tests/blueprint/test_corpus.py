@@ -1,10 +1,8 @@
 """The corpus: published pipelines, order and resume, and what training waits for."""
 
-import numpy as np
 import pytest
 import scantling as sc
 from scantling.cluster import part
-from scantling.cluster.corpus import sequences_of
 
 
 def design(corpus=None, tokens=1e12):
@@ -59,17 +57,6 @@ def test_left_out_the_raw_bytes_follow_from_the_tokens():
     assert "SlimPajama" in said["job.corpus.near_share"] and "job.corpus.raw_bytes" in said
     given = pipeline({"near_share": 0.9, "raw_bytes": 1e15})
     assert not {"job.corpus.near_share", "job.corpus.raw_bytes"} & {a.field for a in given.assumed}
-
-
-def test_an_epoch_reads_every_sequence_once_whatever_the_ranks():
-    told = {"seed": 7, "sequences": 96, "batch": 16}
-    steps = [sequences_of(step, **told) for step in range(12)]
-    for epoch in (steps[:6], steps[6:]):
-        assert sorted(np.concatenate(epoch)) == list(range(96))
-    assert not np.array_equal(np.concatenate(steps[:6]), np.concatenate(steps[6:]))
-    for dp in (1, 2, 4, 16):  # resumed with another number of ranks: the same step
-        parts = [sequences_of(4, **told, dp=dp, rank=rank) for rank in range(dp)]
-        assert sorted(np.concatenate(parts)) == sorted(steps[4])
 
 
 def test_a_step_waits_where_the_store_is_slower():

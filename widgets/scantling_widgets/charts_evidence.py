@@ -3,8 +3,9 @@ like it."""
 
 from __future__ import annotations
 
+from scantling.base.quantities.table import band_in
+
 from .assessment_charts import figure, text, worded
-from .words import band
 
 _HERE = "this design"
 
@@ -39,11 +40,6 @@ def _evidence_rows(given) -> dict:
         }
         for name, run in zip(twice, runs)
     ]
-    ends = band(
-        "mfu",
-        given.get("mfu_low"),
-        given.get("mfu_high"),
-    )
     return {
         "here": worded(
             "evidence",
@@ -52,7 +48,7 @@ def _evidence_rows(given) -> dict:
                 given
                 | {
                     "name": _HERE,
-                    "band": ends,
+                    "band": band_in(given, "mfu"),
                 }
             ],
         ),

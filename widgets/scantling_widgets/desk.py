@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from scantling.base.errors import DesignError
+from scantling.base.quantities.table import band_in
 from scantling.design.design import Design
 
 from . import charts, headline, inputs, legend, link, resources, story, theme
@@ -21,7 +22,7 @@ from .servers import served
 from .state import Session, assess
 from .theme import box
 from .view import View
-from .words import band, show
+from .words import show
 
 _REFER, _LETS_GO = "Set reference", "Clear reference"
 _FIRST = "Move an input or take a suggestion: what it does, and what then takes most, is said here."
@@ -314,13 +315,8 @@ class Desk:
             )
         self._keys[0].show(legend.memory(worst), worst)
         self._keys[1].show(legend.step(given))
-        ends = band(
-            "step_s",
-            given["step_s_low"],
-            given["step_s_high"],
-        )
         memory.note = f"legend shows stage {worst['stage']} (peak)"
-        step.note = f"bar: {ends}, 80 % prediction interval"
+        step.note = f"bar: {band_in(given, 'step_s')}, 80 % prediction interval"
 
     def _show_reasons(self) -> None:
         """In place of the pictures: why there is no plan, and what would help."""

@@ -17,7 +17,7 @@ from pathlib import Path
 import pandas as pd
 import scantling
 from scantling import catalogue
-from scantling.base.show import percent
+from scantling.base.show import is_number, percent
 from scantling.base.words import table as read_yaml
 from scantling.evidence.predict import predict_frame
 from scantling.evidence.runs import read_runs
@@ -104,7 +104,7 @@ def moved(now: dict, kept: dict) -> list[str]:
     for key, value in now.items():
         was = kept.get(key, "")
         same = ("" if value is None else str(value)) == was
-        if was and isinstance(value, (int, float)) and not isinstance(value, bool):
+        if was and is_number(value):
             same = abs(value - float(was)) <= TOLERANCE * abs(value)
         if not same:
             out.append(f"{key} {was or 'nothing'} → {value}")

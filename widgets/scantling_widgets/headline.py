@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from scantling.advise.explanation import inputs
+from scantling.base.quantities.table import band_in, told
 from scantling.base.words import table
 from scantling.design.constraints import CONSTRAINTS
 from scantling.verdict.verdicts import VERDICTS, beside_name, met
@@ -86,10 +87,9 @@ def _fits(given) -> tuple[str, str]:
 
 
 def _note(key: str, given) -> str:
-    ends = [at(given, key + end) for end in ("_low", "_high")]
-    if None not in ends:
+    if spread := band_in(given, key):
         unit = split(in_text(given, key))[1]  # it stands above
-        return band(key, *ends).removesuffix(f" {unit}")
+        return spread.removesuffix(f" {unit}")
     if key in ("days", "cost_usd"):
         return _lacks(key, given) if given.get("plan") else ""
     of, form = _SAID["remarks"].get(key, ("", ""))
@@ -189,11 +189,7 @@ def fix_text(fix) -> str:
     """One nearest fix in words: what to change, and what then comes of it."""
     if fix is None:
         return "none known"
-    then = [
-        f"{name}{show(key, fix[key])}"
-        for key, name in (("days", ""), ("cost_usd", ""), ("mfu", "MFU "))
-        if fix.get(key) is not None
-    ]
+    then = told(fix, {"days": "", "cost_usd": "", "mfu": "MFU "})
     return f"{fix['change']}: {', '.join([fix['verdict'].replace('-', ' '), *then])}"
 
 

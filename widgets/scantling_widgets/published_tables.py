@@ -6,7 +6,7 @@ from __future__ import annotations
 from html import escape
 
 from markupsafe import Markup
-from scantling.base.show import shown
+from scantling.base.show import is_number, shown
 from scantling.evidence.published_figures import recreate as published_figures
 from scantling.verdict.limits import limits
 from scantling_learn.show import Html, markdown
@@ -157,8 +157,7 @@ def text(words: str) -> Html:
 
 def short(x) -> str:
     """Any value of a design as a short text."""
-    plain = isinstance(x, bool) or not isinstance(x, int | float)
-    return str(x)[:60] if plain else value(float(x))
+    return value(float(x)) if is_number(x) else str(x)[:60]
 
 
 def verdict(result) -> Html:

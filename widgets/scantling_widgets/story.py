@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping
 from operator import lt
 
 from scantling.advise import comparison, moves
-from scantling.base.errors import DesignError
+from scantling.base.quantities.table import told
 from scantling.base.words import table
 from scantling.design.design import Design
 from scantling.verdict.verdicts import met
 
 from .inputs import about
 from .palette import STEP
+from .studies import assessed
 from .words import at, fits, plain, share, show
 
 _SAID = table(__file__, "story")
@@ -79,10 +80,9 @@ def tried(judge, moment) -> Iterator[tuple[str, dict, Mapping]]:
     ]
     known = [(change.text, change.set) for change in moves.site_changes(moment.result)]
     for text, fields in (*scaled, *known[: _SAID["most"]]):
-        try:
-            yield text, fields, judge(moment.design.change(fields), False).as_dict(advice=False)
-        except DesignError:
-            continue
+        after = assessed(judge, moment.design, fields)
+        if after is not None:
+            yield text, fields, after
 
 
 def suggested(moment, found: list[tuple[str, dict, Mapping]]) -> list[tuple[str, str, dict]]:
@@ -108,5 +108,4 @@ def suggested(moment, found: list[tuple[str, dict, Mapping]]) -> list[tuple[str,
 
 
 def _come_of(change: str, after: Mapping) -> str:
-    keys = [key for key in ("days", "cost_usd") if after.get(key) is not None]
-    return ", ".join([change, *(show(key, after[key]) for key in keys)])
+    return ", ".join([change, *told(after, {"days": "", "cost_usd": ""})])

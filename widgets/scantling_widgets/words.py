@@ -6,11 +6,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from scantling.advise.explanation import at, band_of, label_or, plain, show_or
+from scantling.advise.explanation import band_of, label_or, plain, show_or
 from scantling.advise.explanation import opened as explain
 from scantling.base.quantities import table as quantities
 from scantling.base.quantities.table import band, quantity, show
-from scantling.base.show import scalar
+from scantling.base.records import at
+from scantling.base.show import is_number, scalar
 from scantling.base.words import table
 
 PERCENT = (
@@ -115,7 +116,7 @@ def named(name: str, value) -> str:
     """A value of a record shown by the unit that its name carries: `loss_s` in seconds, `usd_lost`
     in dollars."""
     value = scalar(value)
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if not is_number(value):
         return quantities.shown(value, "text")
     for ending, kind, unit in table(__file__, "endings"):
         if name.endswith(ending) or (

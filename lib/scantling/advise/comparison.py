@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 from html import escape
 
 from ..base.errors import DesignError
-from ..base.quantities.table import band, quantity, show
-from ..base.records import Lines, record
-from ..base.show import shown
+from ..base.quantities.table import band_in, quantity, show
+from ..base.records import Lines, at, record
+from ..base.show import is_number, shown
 from ..base.words import table
 from ..design.design import Design
 from ..verdict.record import Assessment
 from ..verdict.verdicts import VERDICTS
-from .explanation import at, plain
+from .explanation import plain
 
 SHOWN = table(__file__, "comparison")
 ROOM = 34  # characters of a cell in text
@@ -145,9 +145,8 @@ def _rows(
     rows = []
     for key in keys:
         values = [at(result, key) for result in results]
-        ends = [(at(r, f"{key}_low"), at(r, f"{key}_high")) for r in results]
         if any(value is not None for value in values):
-            bands = tuple("" if None in pair else band(key, *pair) for pair in ends)
+            bands = tuple(band_in(result, key) for result in results)
             rows.append(
                 _row(
                     group,
@@ -192,8 +191,7 @@ def _cell(group: str, key: str, value) -> str:
         return show(key, value)
     if value is None:
         return "not given"
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return shown(value, "params") if number and abs(value) >= MANY else plain(value)
+    return shown(value, "params") if is_number(value) and abs(value) >= MANY else plain(value)
 
 
 def changed(before: Design, after: Design) -> dict[str, tuple]:

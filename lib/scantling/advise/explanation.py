@@ -11,8 +11,8 @@ import numpy as np
 
 from ..base.errors import DesignError, closest
 from ..base.quantities import table as quantities
-from ..base.records import record
-from ..base.show import shown
+from ..base.records import at, record
+from ..base.show import is_number, shown
 from ..base.words import Filler, table
 from ..physics.constants import PRIORS
 from ..verdict.record import Assessment
@@ -109,14 +109,6 @@ def _constants(assessment: Assessment) -> tuple:
     )
 
 
-def at(given: Mapping, key: str):
-    """The value at a dotted key of an assessment; None where it has none."""
-    here = given
-    for step in key.split("."):
-        here = here.get(step) if isinstance(here, Mapping) else None
-    return here
-
-
 def inputs(assessed, given: Mapping) -> dict:
     """Inputs of formulas that an assessment does not repeat, by the names that the formulas use.
 
@@ -173,8 +165,7 @@ def opened(
     base = base_of(q)
     own = facts or {}
     said = own.get(key.rsplit(".", 1)[-1], at(own, base.key)) if facts else at(given, key)
-    low, high = (at(own or given, base.key + end) for end in ("_low", "_high"))
-    known = low is not None and high is not None
+    spread = quantities.band_in(own or given, base.key)
     lines = {
         "Formula": base.formula and f"{base.label} = {base.formula}",
         "With these values": values_in(
@@ -183,7 +174,7 @@ def opened(
             resolved,
             own,
         ),
-        "Band": known and f"{quantities.band(base.key, low, high)}: {band_of(base.key)}",
+        "Band": spread and f"{spread}: {band_of(base.key)}",
         "Convention": q.convention or base.convention,
         "Source": q.source or base.source,
         "Computed by": base.function and f"scantling.{base.function}",
@@ -235,7 +226,7 @@ def values_in(
             said += [
                 f"{label_or(f'{name}.{part}', part)} {show_or(f'{name}.{part}', amount)}"
                 for part, amount in value.items()
-                if isinstance(amount, (int, float)) and not isinstance(amount, bool) and amount
+                if is_number(amount) and amount
             ]
         elif value is not None and not isinstance(value, (list, tuple)):
             short = name.rsplit(".", 1)[-1] if name.startswith("blueprint.") else name

@@ -95,6 +95,14 @@ def get(record, field: str):
     return record.get(field) if isinstance(record, Mapping) else getattr(record, field, None)
 
 
+def at(given: Mapping, key: str):
+    """The value at a dotted key of nested mappings; None where they have none."""
+    here = given
+    for step in key.split("."):
+        here = here.get(step) if isinstance(here, Mapping) else None
+    return here
+
+
 def given(
     record,
     path: str,

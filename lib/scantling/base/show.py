@@ -28,6 +28,11 @@ def scalar(value):
     )
 
 
+def is_number(value) -> bool:
+    """Whether a value is a number; true and false are none."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
 def shown(
     value,
     kind: str,

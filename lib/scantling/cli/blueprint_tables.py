@@ -9,8 +9,8 @@ from numbers import Number
 from rich.console import Console
 from rich.text import Text
 
-from ..advise.explanation import at
 from ..base.errors import plain
+from ..base.records import at
 from ..base.show import shown
 from ..base.words import table
 from .tables import bare

@@ -11,6 +11,7 @@ from rich.text import Text
 from ..base.console import console, print_json
 from ..base.errors import DesignError, plain
 from ..base.files import write_text
+from ..base.show import is_number
 from ..catalogue import price as price_of
 from ..catalogue.models.hf import from_hf
 from ..catalogue.models.shape import (
@@ -70,7 +71,7 @@ Figure = int | float | None
 def _cell(column, value) -> str:
     if value is None:
         return ""
-    counted = isinstance(value, (int, float)) and not isinstance(value, bool) and column != "year"
+    counted = is_number(value) and column != "year"
     return f"{value:,}" if counted else plain(str(value), 60)
 
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.text import Text
 
-from ..advise.explanation import at
 from ..advise.recovery import GOODPUT
 from ..base.errors import plain
-from ..base.quantities.table import band, quantity, show
-from ..base.show import scalar, shown
+from ..base.quantities.table import band, quantity, show, told
+from ..base.records import at
+from ..base.show import is_number, scalar, shown
 from ..base.words import Words, table
 from ..plans.words import short
 from ..verdict.verdicts import TONE, VERDICTS, beside_name, met
@@ -371,11 +371,7 @@ def _assumed_in_short(result: dict, width: int) -> list[Text]:
 def fix_line(fix: dict) -> str:
     """A change in one line: what, the verdict with it, days, dollars, MFU and what is still
     missed."""
-    figures = (
-        ("MFU " if k == "mfu" else "") + show(k, fix[k])
-        for k in ("days", "cost_usd", "mfu")
-        if fix[k] is not None
-    )
+    figures = told(fix, {"days": "", "cost_usd": "", "mfu": "MFU "})
     still = [text.partition(",")[0].partition(";")[0] for text in fix["missed"]]
     said = say("fix", **fix | {"figures": ", ".join(figures)})
     return said + (say("missed", missed=", ".join(still)) if still else "")
@@ -384,7 +380,7 @@ def fix_line(fix: dict) -> str:
 def value_text(value) -> str:
     """An input as people read it: whole numbers grouped, others with four digits."""
     value = scalar(value)
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if not is_number(value):
         return shown(value, "")
     return f"{value:,.0f}" if value == round(value) else f"{value:.4g}"
 

@@ -1,5 +1,5 @@
 """The corpus from raw bytes to shards: what each stage takes in and leaves, for how long and how
-much; and which sequences a rank reads at a step."""
+much."""
 
 from __future__ import annotations
 
@@ -100,26 +100,3 @@ def pipeline(
         shuffle_bytes=2 * sizes[-1],
         assumed=tuple(assumed),
     )
-
-
-def sequences_of(
-    step: int,
-    *,
-    seed: int,
-    sequences: int,
-    batch: int,
-    dp: int = 1,
-    rank: int = 0,
-):
-    """Sequences of the corpus that a data-parallel rank reads at a step. [indices]
-
-    The order of an epoch is a permutation by (seed, epoch); a step takes the next `batch` of it, a
-    rank its part. It depends on nothing else: a run that resumes at a step reads what it would have
-    read, and another number of ranks reads the same sequences at that step, in other hands.
-    """
-    epoch, at = divmod(step * batch + np.arange(rank, batch, dp), sequences)
-    out = np.empty(len(at), int)
-    for one in np.unique(epoch):
-        order = np.random.default_rng((seed, int(one))).permutation(sequences)
-        out[epoch == one] = order[at[epoch == one]]
-    return out

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, PrivateA
 
 from ..base.errors import DesignError, closest
 from ..base.files import write_text
+from ..base.show import is_number
 from . import file as design_yaml
 from .fields import Section, about, text
 from .schema import (
@@ -35,7 +36,7 @@ _OF_A_STEP = ("model", "cluster", "job", "plan", "stack", "calibration")
 
 
 def _version(value):
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != VERSION:
+    if not is_number(value) or value != VERSION:
         raise DesignError(
             "",
             value,

@@ -13,7 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from ..base.errors import DesignError
 from ..base.records import Lines
-from ..base.show import scalar
+from ..base.show import is_number, scalar
 from ..base.typed import number
 
 
@@ -48,7 +48,7 @@ def as_number(value, allowed: str):
     """A Python int or float from `value`; DesignError for text, truth values, lists, nan and
     infinity."""
     value = scalar(value)
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if not is_number(value):
         nearest = None
         problem = "is not a number"
         if isinstance(value, str):

@@ -25,6 +25,7 @@ from ..base.records import record
 from ..catalogue.families import family
 from ..catalogue.models.entries import build_model
 from ..catalogue.models.shape import ATTENTIONS, GATED, MLPS, Model, make_shape, parameters
+from ..catalogue.models.sizing import MLA
 from ..catalogue.stacks import canonical, stack, stacks
 from ..catalogue.words import CP_TYPES, OFFLOADS, RECOMPUTES, SHARDINGS
 from ..physics.cases import Cases, Link, Plan
@@ -69,13 +70,6 @@ _DETAILS = {  # field of a model: its default
     for f in fields(Model)
     if f.name not in SHAPE and isinstance(f.default, (int, str)) and f.name not in _SAID
 }
-MLA = {
-    "q_lora": 1536,
-    "kv_lora": 512,
-    "qk_nope": 128,
-    "qk_rope": 64,
-    "v_head_dim": 128,
-}  # DeepSeek-V3
 USUAL = "ib-ndr"  # network of a chip that no node of the catalogue holds
 TWO_PARTS = ("zb-v", "v-half", "v-min")  # schedules that place two parts of a model on each stage
 

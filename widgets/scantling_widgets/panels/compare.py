@@ -7,11 +7,12 @@ from collections.abc import Mapping
 
 from scantling.advise.comparison import changed
 from scantling.base.quantities import table as quantities
+from scantling.base.quantities.table import band_in
 from scantling.design.design import Design
 
 from .. import headline, theme
 from ..table import cell
-from ..words import at, band, plain, show, withheld
+from ..words import at, plain, show, withheld
 from .base import Panel
 
 _MARKS = {
@@ -56,10 +57,10 @@ class Compare(Panel):
         """Figures with their bands; of a plan that does not fit, those that it has."""
         given, out = moment.given, []
         for key in self.kept.names[2:-1]:
-            value, ends = at(given, key), [at(given, f"{key}_{end}") for end in ("low", "high")]
+            value, spread = at(given, key), band_in(given, key)
             if withheld(given, key):
-                value, ends = None, [None]
-            text = show(key, value) + (f" ({band(key, *ends)})" if None not in ends else "")
+                value, spread = None, ""
+            text = show(key, value) + (f" ({spread})" if spread else "")
             out.append(cell(text, value))
         return [*out, cell(moment.design.notes or "")]
 

@@ -3,9 +3,11 @@ assumed."""
 
 from __future__ import annotations
 
+from scantling.base.quantities.table import band_in
+
 from .. import theme
 from ..charts_evidence import evidence
-from ..words import band, named, show
+from ..words import named, show
 from .base import Panel
 
 
@@ -16,14 +18,9 @@ class Evidence(Panel):
 
     def draw(self):
         given = self.given
-        ends = band(
-            "mfu",
-            given["mfu_low"],
-            given["mfu_high"],
-        )
         self.text.value = (
             f"<p>MFU <b>{theme.escape(show('mfu', given['mfu']))}</b>, band "
-            f"{theme.escape(ends)}: four of five published runs lie inside.</p>"
+            f"{theme.escape(band_in(given, 'mfu'))}: four of five published runs lie inside.</p>"
         )
         self.picture("chart")
         runs = given["nearest_runs"]

@@ -153,9 +153,7 @@ def _fix_figures(fix) -> str:
         "cost_usd": "",
         "goodput": "goodput ",
     }
-    figures = [
-        name + show(key, fix[key]) for key, name in names.items() if fix.get(key) is not None
-    ]
+    figures = quantities.told(fix, names)
     return f" ({', '.join(figures)})" if figures else ""
 
 

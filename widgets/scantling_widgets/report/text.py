@@ -12,7 +12,7 @@ from scantling import catalogue
 from scantling import cluster as site
 from scantling.advise.comparison import flat
 from scantling.base.quantities import table as quantities
-from scantling.base.show import shown
+from scantling.base.show import is_number, shown
 from scantling.base.words import Words
 from scantling.verdict.verdicts import VERDICTS
 
@@ -203,10 +203,9 @@ def appendix(data: dict) -> list[dict]:
     rows = []
     for key, q in quantities.table().items():
         value = at(data, key)
-        number = isinstance(value, (int, float)) and not isinstance(value, bool)
         derived = q.kind == "text" or q.formula.startswith("as ") or key.endswith(("_low", "_high"))
         nil = key.startswith("step_breakdown_s.") and not value
-        if number and not (derived or nil or key.startswith(_NOT_LISTED)):
+        if is_number(value) and not (derived or nil or key.startswith(_NOT_LISTED)):
             said = {
                 "value": shown(
                     value,

@@ -10,10 +10,11 @@ stands under the list (`candidates.mfu`).
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from ...base.records import Lines, record
+from ...base.records import Lines, at, record
 from ..errors import closest
 from ..files import csv_rows
 from ..show import shown
@@ -83,6 +84,16 @@ def show(key: str, value) -> str:
     return shown(value, quantity(key).kind, quantity(key).unit)
 
 
+def told(row: Mapping, names: Mapping[str, str]) -> list[str]:
+    """The quantities of a row that it has, each behind what `names` puts before it:
+    told({"days": 3.0, "mfu": 0.41}, {"mfu": "MFU ", "days": ""}) is ["MFU 41.0 %", "3.00 days"]."""
+    return [
+        f"{before}{show(key, row[key])}"
+        for key, before in names.items()
+        if row.get(key) is not None
+    ]
+
+
 def band(
     key: str,
     low,
@@ -94,3 +105,10 @@ def band(
     b = show(key, high)
     head, _, unit = a.rpartition(" ")
     return f"{head} to {b}" if head and b.endswith(" " + unit) else f"{a} to {b}"
+
+
+def band_in(given: Mapping, key: str) -> str:
+    """The band of a quantity whose two ends, KEY_low and KEY_high, stand in nested mappings;
+    nothing where they do not."""
+    ends = [at(given, key + end) for end in ("_low", "_high")]
+    return "" if None in ends else band(key, *ends)

@@ -11,7 +11,8 @@ from typing import Any
 
 from ...base.errors import DesignError
 from ...base.files import json_object, read_text
-from ...base.records import Assumed, Lines
+from ...base.records import Assumed, Lines, at
+from ...base.show import is_number
 from .architectures import Architecture, Flag, Sizes, following, tables, usual_of
 from .hf_layers import pattern_fields
 from .patterns import SLIDING, counts
@@ -53,9 +54,7 @@ class _Reader:
     def get(self, *names: str) -> Any:
         """The first of the fields that the file has; a dot steps inside."""
         for name in names:
-            value = self.config
-            for step in name.split("."):
-                value = value.get(step) if isinstance(value, Mapping) else None
+            value = at(self.config, name)
             if value is not None:
                 self.read[self.prefix + name] = value
                 return value
@@ -71,8 +70,7 @@ class _Reader:
             value = self.get(name)
             if value is None:
                 continue
-            number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            if not number or not least <= value <= 1e9 or value % 1:
+            if not is_number(value) or not least <= value <= 1e9 or value % 1:
                 raise self.error(name, value, allowed=f"a whole number of at least {least}")
             return int(value)
         return None
