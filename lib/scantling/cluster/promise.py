@@ -106,9 +106,11 @@ def _failures(s: Site, rng):
 
 def said(assessment, advice: bool = True) -> dict:
     """The keys of `design --json`: `advise.design_json.as_dict` and the promise, which takes the
-    register of risks; `advice=False` leaves both out."""
+    register of risks; `advice=False` leaves what takes long empty, under the same keys."""
     out = as_dict(assessment, advice)
-    return {**out, "promise": promise(assessment)} if advice and assessment.phases else out
+    if not assessment.phases:
+        return out
+    return {**out, "promise": promise(assessment) if advice else None}
 
 
 def goodput(assessment) -> dict:
