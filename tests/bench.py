@@ -136,7 +136,7 @@ def main() -> None:
     )
     print_times(
         "heat map of 8 x 8 designs",
-        [timed(lambda: sweep(first, axes, space=plans.MAP))[1:]],
+        [timed(lambda: sweep(first, axes, space=plans.COARSE))[1:]],
         "; aim 500 ms",
     )
     ((_, where),) = places((16384,))

@@ -7,21 +7,10 @@ from ..base.errors import DesignError, plain
 from ..base.files import write_text
 from ..base.json import text
 from ..evidence.predict import predict_frame
-from ..evidence.runs import read_runs, template
+from ..evidence.runs import read_named, template
 from ..evidence.validate.compare import validate_frame
 from .common import command
 from .tables import TABLES, print_rows, say
-
-
-def _table(path):
-
-    try:
-        return read_runs(path)
-    except (OSError, ValueError, UnicodeDecodeError) as e:
-        raise DesignError(
-            plain(str(path), 200),
-            problem=f"cannot be read as a table of runs: {plain(str(e), 200)}",
-        ) from None
 
 
 @command
@@ -45,7 +34,7 @@ def predict(
             problem="is missing",
             allowed="a table, or --template",
         )
-    got = predict_frame(_table(runs_csv), calibration)
+    got = predict_frame(read_named(runs_csv), calibration)
     write_text(
         output,
         got.to_csv(index=False),
@@ -62,7 +51,7 @@ def validate(runs_csv, as_json):
 
     from pandas import to_numeric
 
-    table = _table(runs_csv)
+    table = read_named(runs_csv)
     if not any(to_numeric(table.get("measured_tokens_per_s_per_device", []), errors="coerce") > 0):
         raise DesignError(
             plain(runs_csv, 200),

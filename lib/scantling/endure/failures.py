@@ -37,8 +37,6 @@ class Cause:
 # causes.yaml: counts of Table 5 of the Llama 3 Herd of Models (arXiv 2407.21783); its printed
 # percentages disagree with its counts (148 of 419 is 35.3 %, printed 30.1 %), so counts it is
 CAUSES = tuple(Cause(**row) for row in table(__file__, "causes"))
-EVICTS = sum(c.share for c in CAUSES if c.evicts)
-SDC_SHARE = next(c.share for c in CAUSES if c.id == "sdc")
 PAUSES = table(__file__, "pauses")
 GROWS_FROM = 16_384
 

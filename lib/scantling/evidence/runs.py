@@ -123,6 +123,15 @@ def read_runs(path) -> pd.DataFrame:
     )
 
 
+def read_named(path) -> pd.DataFrame:
+    """`read_runs` of a table that a user names; raises DesignError where it is none."""
+    try:
+        return read_runs(path)
+    except (OSError, ValueError) as e:
+        problem = f"cannot be read as a table of runs: {plain(str(e), 200)}"
+        raise DesignError(plain(str(path), 200), problem=problem) from None
+
+
 def runs_of_text(text: str, path: Path) -> pd.DataFrame:
     """The text of a table as `read_runs` gives it; `path` leads its messages, and the files that it
     names lie beside it."""

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from functools import cache, lru_cache
-from pathlib import Path
+from functools import lru_cache
 
-import yaml
-
+from ..base.words import table
 from .found import COLUMNS, NAN, Found, number
 from .text import lines
 
 
-@cache
 def spoken(file: str = "rows") -> dict:
     """The names that a data file of this room holds."""
-    return yaml.safe_load((Path(__file__).parent / f"{file}.yaml").read_text("utf-8"))
+    return table(__file__, file)
 
 
 @lru_cache(64)

@@ -27,7 +27,7 @@ from ..catalogue.models.shape import parameters
 from ..design.design import Design
 from ..evidence.calibrate.collectives import NAMES
 from ..evidence.measure.fit import constants_of, match
-from ..evidence.runs import checked, read_runs, to_runs
+from ..evidence.runs import checked, read_named, to_runs
 from ..physics.calibration_file import RELATIVE, RELATIVE_MOST, SPEAKS, VERSION
 from ..physics.cases import PRECISIONS, Cases, devices
 from ..physics.collectives import COLLECTIVES, volume
@@ -157,11 +157,7 @@ def of_table(path) -> tuple[list[Reading], list[Point]]:
     """The measured rows of a table of runs, alone and beside what is foretold.
 
     Raises DesignError."""
-    try:
-        frame = read_runs(path)
-    except (OSError, ValueError) as e:
-        problem = f"cannot be read as a table of runs: {plain(str(e), 200)}"
-        raise DesignError(plain(str(path), 200), problem=problem) from None
+    frame = read_named(path)
     readings = []
     points = []
     runs = to_runs(frame)

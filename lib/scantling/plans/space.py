@@ -76,16 +76,6 @@ COARSE = Space(
 )
 
 
-# some 1,000 plans, for maps of many designs: its best step lies within a tenth of the default
-# space's
-MAP = replace(
-    COARSE,
-    micro_batch=(1, 2),
-    recompute=("none", "full"),
-    recompute_share=(1.0,),
-)
-
-
 WIDE = Space(
     tp=(1, 2, 4, 8, 16, 32, 64),
     micro_batch=(1, 2, 3, 4, 6, 8, 12, 16, 32),

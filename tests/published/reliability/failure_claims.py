@@ -135,9 +135,10 @@ def _peer():
 
 
 def _spares():
-    load = failures.EVICTS * 14_400 / (3.09 * HOUR_S)
+    evicts = sum(c.share for c in failures.CAUSES if c.evicts)
+    load = evicts * 14_400 / (3.09 * HOUR_S)
     best, sure = int(spares.cheapest(load, 2048)), int(spares.spares_for(load, 0.999))
-    lasting = 300 * 3.09 * HOUR_S / failures.EVICTS / DAY_S
+    lasting = 300 * 3.09 * HOUR_S / evicts / DAY_S
     return said(
         "spares",
         "a few hundred warm spare nodes are needed for 2,048",

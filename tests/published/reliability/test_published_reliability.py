@@ -20,6 +20,8 @@ from scantling import catalogue
 from scantling.endure import checkpoint, elastic, failures, goodput, scale, spares, storage
 from scantling.physics import stragglers
 
+SDC_SHARE = next(c.share for c in failures.CAUSES if c.id == "sdc")
+
 MIN, HOUR, DAY = 60.0, 3600.0, 86_400.0
 
 
@@ -404,7 +406,7 @@ TARGETS = (
         "gemini25-sdc-replays",
         "R090",
         0.0025,
-        lambda: 1 - math.exp(-failures.SDC_SHARE / (m_min("llama3", 16_384) * MIN) * 1800),
+        lambda: 1 - math.exp(-SDC_SHARE / (m_min("llama3", 16_384) * MIN) * 1800),
         0.15,
     ),
     Target(

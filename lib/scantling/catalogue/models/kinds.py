@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from functools import cache
-from pathlib import Path
-
-import yaml
 
 from ... import blocks
+from ...base.words import table
 from ...blocks.table import Block
 
 
-@cache
 def words() -> dict[str, dict]:
     """The rows of kinds.yaml by word."""
-    return yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
+    return table(__file__, "kinds")
 
 
 def words_that(key: str) -> dict:

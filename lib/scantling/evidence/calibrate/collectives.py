@@ -40,10 +40,6 @@ from ..runs import link_facts, links_of
 from ..scores import robust
 
 LARGE_BYTES = 2.0**26
-LIMITS = {
-    "large": 0.15,
-    "small": 0.35,
-}
 WHOLE = "all of the fabric"
 # fabrics of which no series is in any fit -> the catalogue's scale-out fabric there (the scale-up
 # one follows from the accelerator)
