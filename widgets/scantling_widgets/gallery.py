@@ -15,9 +15,8 @@ import sys
 from pathlib import Path
 
 import pandas as pd
-import scantling
 from scantling import catalogue
-from scantling.base.show import is_number, percent
+from scantling.base.show import percent
 from scantling.base.words import table as read_yaml
 from scantling.evidence.predict import predict_frame
 from scantling.evidence.runs import read_runs
@@ -36,7 +35,6 @@ from .words import at
 KEPT = read_yaml(__file__, "gallery")
 SITE = "build/site"  # of a checkout: the pages that are published
 FIRST = "llama-3.1-405b"  # beside the cases, first in the list
-TOLERANCE = 0.005
 THUMBNAIL = 480
 
 
@@ -85,42 +83,6 @@ def table(rows: dict[str, dict]) -> str:
         | {key: f"{v:.7g}" if isinstance(v, float) else v for key, v in row.items()}
         for name, row in rows.items()
     )
-
-
-def read_table() -> dict[str, dict]:
-    """The headline figures that the gallery was last built with."""
-    rows = pd.read_csv(
-        folder() / "headline.csv",
-        dtype=str,
-        keep_default_na=False,
-    )
-    return rows.set_index("design").to_dict("index")
-
-
-def moved(now: dict, kept: dict) -> list[str]:
-    """What differs between figures just computed and those kept, numbers beyond TOLERANCE of the
-    value."""
-    out = []
-    for key, value in now.items():
-        was = kept.get(key, "")
-        same = ("" if value is None else str(value)) == was
-        if was and is_number(value):
-            same = abs(value - float(was)) <= TOLERANCE * abs(value)
-        if not same:
-            out.append(f"{key} {was or 'nothing'} → {value}")
-    return out
-
-
-def stale() -> dict[str, list[str]]:
-    """Designs whose figures are not those of the table any more, and in what."""
-    kept, named = read_table(), designs()
-    out = {name: ["in the table, but no such design"] for name in kept if name not in named}
-    for name, path in named.items():
-        if name not in kept:
-            out[name] = ["not in the table"]
-        elif differs := moved(figures(scantling.assess(scantling.Design.read(path))), kept[name]):
-            out[name] = differs
-    return out
 
 
 def build(told=None) -> list:
@@ -261,12 +223,7 @@ def _refusal() -> dict:
 
 
 def main() -> int:
-    """Build the gallery; `--check` says instead what has moved."""
-    if "--check" in sys.argv[1:]:
-        found = stale()
-        for name, differs in found.items():
-            print(f"{name}: {'; '.join(differs)}")
-        return 1 if found else 0
+    """Build the gallery."""
 
     def told(
         record,
