@@ -9,18 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
-from functools import cache
 from itertools import accumulate
 from pathlib import Path
-from string import Formatter
 from typing import Any
 
-import yaml
 from scantling.base.records import record
+from scantling.base.words import Filler
+from scantling.base.words import table as read_yaml
 
 from .livechart import LiveChart, columns
 from .palette import ACCENT, MEMORY, OVER, SECOND, STEP
-from .words import PERCENT, axis, quantities, show, titled
+from .words import PERCENT, axis, titled
 
 SPECS = Path(__file__).parent / "specs"
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
@@ -85,16 +84,8 @@ def spec(name: str, part: str = "", /, **given) -> dict:
     return _filled(read[part] if part else read, _SHARED | given)
 
 
-@cache
 def _read(name: str) -> dict:
-    return yaml.load(
-        (SPECS / f"{name}.yaml").read_text(encoding="utf-8"),
-        getattr(
-            yaml,
-            "CSafeLoader",
-            yaml.SafeLoader,
-        ),
-    )
+    return read_yaml(SPECS / name, name)
 
 
 def _filled(node, given: Mapping):
@@ -110,19 +101,7 @@ def _filled(node, given: Mapping):
     return {key: _filled(item, given) for key, item in node.items() if key not in own}
 
 
-class _Words(Formatter):
-    """`{name:step_s}`: a value shown as that quantity of an assessment is, or by a format of
-    Python's own."""
-
-    def format_field(
-        self,
-        value,
-        manner,
-    ):
-        return show(manner, value) if manner in quantities.table() else format(value, manner)
-
-
-_said = _Words().vformat
+_said = Filler().vformat
 
 
 def text(looks: str, name: str, /, **facts) -> str:

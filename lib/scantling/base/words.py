@@ -11,7 +11,7 @@ from pathlib import Path
 import yaml
 
 from .files import csv_rows
-from .quantities.table import show
+from .quantities import table as quantities
 from .records import Rows
 from .show import percent, scalar, several, shown
 
@@ -34,8 +34,8 @@ class Filler(string.Formatter):
     """Fills the {names} of a text from the first of `sources`, mappings or records, that has them.
 
     Beside Python's own formats, `{x:share}` and `{x:share 0 +}` are `percent` (digits, sign),
-    `{x:of step_s}` is `show` of a quantity, `{x:as seconds}` is `shown` in a manner, `{x:#spare}`
-    is '1 spare', '2 spares', and `{x:1e9|.2f}` is divided by 1e9.
+    `{x:step_s}` and `{x:of step_s}` are `show` of a quantity, `{x:as seconds}` is `shown` in a
+    manner, `{x:#spare}` is '1 spare', '2 spares', and `{x:1e9|.2f}` is divided by 1e9.
     """
 
     def __init__(self, *sources):
@@ -60,9 +60,11 @@ class Filler(string.Formatter):
         format_spec: str,
     ) -> str:
         value = scalar(value)
+        if format_spec in quantities.table():
+            return quantities.show(format_spec, value)
         manner, _, rest = format_spec.partition(" ")
         if manner == "of":
-            return show(rest, value)
+            return quantities.show(rest, value)
         if manner == "as":
             return shown(value, rest)
         if manner == "share":

@@ -97,14 +97,7 @@ def stops(
     what takes nodes by 1 + share x (factor - 1): exact as long as none is taken out.
     """
     out = []
-    bad = {
-        k: usual(
-            spec,
-            f"lemons.{k}",
-            say,
-        )
-        for k in ("share", "factor")
-    }
+    bad = _usuals(spec, "lemons", say)
     more = 1 + bad["share"] * (bad["factor"] - 1)
     for cause in CAUSES:
         late = cause.id == "sdc"
@@ -143,6 +136,12 @@ def usual(
     )
 
 
+def _usuals(spec, section: str, say: list) -> dict[str, float]:
+    """The figures of a section of `reliability` that pauses.yaml has."""
+    paths = (path for path in PAUSES if path.startswith(f"{section}."))
+    return {path.partition(".")[2]: usual(spec, path, say) for path in paths}
+
+
 def pauses(
     spec,
     devices,
@@ -153,22 +152,7 @@ def pauses(
     """Slow nodes and flapping links. A slow node holds the job up by notice_s x (1 - 1 / slowdown)
     in all, many at once by no more than the slowdown: (s - 1) (1 - exp(-rate x notice / s)) a
     second of running. A flap holds it up by its seconds. Rates per node-day and per link-day."""
-    slow = {
-        k: usual(
-            spec,
-            f"stragglers.{k}",
-            say,
-        )
-        for k in ("share", "slowdown", "notice_s")
-    }
-    flap = {
-        k: usual(
-            spec,
-            f"link_flaps.{k}",
-            say,
-        )
-        for k in ("per_1000_link_days", "seconds")
-    }
+    slow, flap = (_usuals(spec, section, say) for section in ("stragglers", "link_flaps"))
     often = nodes * slow["share"] / DAY_S
     times = slow["slowdown"]
     busy = np.maximum(often, 1e-300) * slow["notice_s"]
