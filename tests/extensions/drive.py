@@ -22,9 +22,10 @@ def offered(desk) -> list[str]:
 design = scantling.Design.read(sys.argv[1])
 result = scantling.assess(design)
 desk = Desk(design)
+page = Report(design, result)
 out = {
-    "json": result.as_dict(),
-    "report": Report(design).html(),
+    "json": page.data,
+    "report": page.html(),
     "desk": {
         "groups": desk.form.groups,
         "values": desk.form.values,
