@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scantling import Design, DesignError, assess, fixes
+from scantling import Assessment, Design, DesignError, assess, fixes
 from scantling.advise.fixes import can_do, cheaper, singles, tries
 from scantling.verdict.limits import limits
 
@@ -34,11 +35,18 @@ ASKED = {
 }
 
 
+@cache
+def advised(text: str) -> tuple[Assessment, list[dict], list[dict], list[dict]]:
+    """(assessment, fixes, what it can do, single changes), of one trial of the changes."""
+    a = assess(Design.from_text(text))
+    tried = tries(a)
+    return a, fixes(a, tried), can_do(a, tried), singles(tried)
+
+
 @pytest.mark.parametrize("name", ASKED)
 def test_a_fix_applied_gives_the_verdict_shown(name):
-    a = assess(Design.from_text(ASKED[name]))
+    a, offered, _, _ = advised(ASKED[name])
     assert a.verdict != "feasible"
-    offered = fixes(a)
     assert offered
     for fix in offered:
         b = assess(a.design.change(fix["set"]))
@@ -57,8 +65,8 @@ def test_a_fix_applied_gives_the_verdict_shown(name):
 
 
 def test_the_device_count_offered_is_the_smallest_ladder_step_that_works():
-    a = assess(Design.from_text(ASKED["deadline"]))
-    (more,) = (f for f in fixes(a) if set(f["set"]) == {"cluster.devices"})
+    a, offered, _, _ = advised(ASKED["deadline"])
+    (more,) = (f for f in offered if set(f["set"]) == {"cluster.devices"})
     assert (
         more["days"] <= 10 < assess(a.design.change({"cluster.devices": more["devices"] - 16})).days
     )
@@ -72,8 +80,7 @@ def asks_the_same(fix) -> bool:
 @pytest.mark.parametrize("name", ["deadline", "budget", "deadline and budget", "power"])
 def test_a_fix_never_lowers_the_ask(name):
     """ "Deadline 60 -> 72.6 days is not a fix": what gives way stands apart, and holds too."""
-    a = assess(Design.from_text(ASKED[name]))
-    offered, able = fixes(a), can_do(a)
+    a, offered, able, _ = advised(ASKED[name])
     assert able
     assert all(not asks_the_same(row) for row in able)
     assert all(asks_the_same(row) for row in offered) or offered == able[: len(offered)]
@@ -83,11 +90,10 @@ def test_a_fix_never_lowers_the_ask(name):
 
 def test_an_mfu_floor_that_nothing_reaches_gets_what_comes_closest():
     """Nothing reaches 65 % of the bf16 peak of an H100 on an 8B model."""
-    a = assess(Design.from_text(ASKED["MFU floor"]))
-    offered = fixes(a)
+    _, offered, able, _ = advised(ASKED["MFU floor"])
     assert offered
     assert all(f["missed"] and asks_the_same(f) for f in offered)
-    assert any("constraints.min_mfu" in f["set"] for f in can_do(a))
+    assert any("constraints.min_mfu" in f["set"] for f in able)
 
 
 LATE = """
@@ -102,9 +108,8 @@ reliability: {preset: llama3, repair_s: 259200, spares: 8, recovery: restart}
 def test_two_changes_where_one_does_not_do():
     """The review: "8 spares, 3-day repair: 40.5 % goodput, 170 d; 33 spares -> 94.4 %, 73 d: never
     even tried; 33 spares + fp8 is feasible; the list tried holds 524,288 devices instead"."""
-    a = assess(Design.from_text(LATE))
+    a, offered, _, _ = advised(LATE)
     assert a.goodput < 0.45
-    offered = fixes(a)
     both = next(
         f
         for f in offered
@@ -120,14 +125,10 @@ def test_two_changes_where_one_does_not_do():
 
 def test_offers_of_racks_are_whole_racks():
     """ "GB300 NVL72: 2,568 devices = 35.67 racks"."""
-    a = assess(Design.from_text(LATE))
-    for f in fixes(a):
-        if "nvl72" in str(f["set"].get("cluster.accelerator")):
-            assert f["devices"] % 72 == 0
-    rack = assess(
-        Design.from_text(LATE.replace("h100-sxm, devices: 16384", "gb200-nvl72, devices: 4608"))
-    )
-    assert all(f["devices"] % 72 == 0 for f in fixes(rack) if "cluster.accelerator" not in f["set"])
+    rack = LATE.replace("h100-sxm, devices: 16384", "gb200-nvl72, devices: 4608")
+    _, offered, _, _ = advised(rack)
+    counts = [f["devices"] for f in offered if "cluster.accelerator" not in f["set"]]
+    assert counts and all(count % 72 == 0 for count in counts)
 
 
 def test_an_impossible_design_names_the_machine_that_holds_it():
@@ -146,16 +147,15 @@ def test_an_impossible_design_names_the_machine_that_holds_it():
 def test_several_constraints_are_met_together():
     """A deadline that more devices meet beside an MFU floor that nothing reaches: one row does the
     first and gives way on the second."""
-    a = assess(Design.from_text(SMALL + "constraints: {deadline_days: 11, min_mfu: 0.75}"))
+    _, _, able, tried = advised(SMALL + "constraints: {deadline_days: 11, min_mfu: 0.75}")
     rows = [
         f
-        for f in can_do(a)
+        for f in able
         if f["verdict"].startswith("feasible")
         and set(f["set"]) == {"cluster.devices", "constraints.min_mfu"}
     ]
     assert rows
     assert rows[0]["days"] <= 11
-    tried = singles(tries(a))
     assert tried
     assert max(t["mfu"] for t in tried) < 0.75
     assert all(t["change"] for t in tried)
@@ -262,14 +262,15 @@ def test_what_failures_alone_take_is_given_back():
     free = assess(Design.from_text(text))
     late = assess(Design.from_text(text + f"constraints: {{deadline_days: {0.995 * free.days}}}"))
     assert late.verdict == "constraint-missed" and free.days * free.goodput < 0.995 * free.days
-    first = fixes(late)[0]
+    offered = fixes(late)
+    first = offered[0]
     assert (
         first["verdict"].startswith("feasible")
         and all(path.startswith("reliability.") for path in first["set"])
         and first["devices"] == 256
     )
     assert not any(
-        set(f["set"]) == {"cluster.devices"} and f["days"] >= first["days"] for f in fixes(late)
+        set(f["set"]) == {"cluster.devices"} and f["days"] >= first["days"] for f in offered
     )
 
 
@@ -313,17 +314,16 @@ def test_two_constraints_that_two_changes_meet():
         )
     )
     assert {m.field for m in asked.missed} == {"min_goodput", "max_power_mw"}
+    offered = fixes(asked)
     both = next(
         f
-        for f in fixes(asked)
+        for f in offered
         if f["verdict"].startswith("feasible")
         and "cluster.devices" in f["set"]
         and any(path.startswith("reliability.") for path in f["set"])
     )
     assert 0.75 * 2048 < both["devices"] < 2048
-    assert all(
-        both["days"] < f["days"] for f in fixes(asked) if set(f["set"]) == {"cluster.devices"}
-    )
+    assert all(both["days"] < f["days"] for f in offered if set(f["set"]) == {"cluster.devices"})
 
 
 def test_a_chip_that_works_only_with_offload_says_so():
