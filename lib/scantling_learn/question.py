@@ -15,9 +15,9 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar
 
-import yaml
 from pydantic import TypeAdapter
 from scantling.base.records import Lines, record
+from scantling.base.words import yaml_of
 
 RIGHT, SLIP, NEAR, WRONG, OPEN, BAD = "right", "slip", "near", "wrong", "open", "unreadable"
 STRICT = {"extra": "forbid"}  # a file may name no other field
@@ -222,7 +222,7 @@ def _question(given: dict) -> Question:
 def read(path: Path, facts: Callable[[dict], Callable[[], Any]]) -> Walkthrough:
     """The walkthrough of a YAML file; `facts` makes the class whose attributes the file names, of
     what the file says about them."""
-    data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    data = yaml_of(path)
     known = facts(data.pop("facts"))
     questions = tuple(map(_question, data.pop("questions")))
     return Walkthrough(

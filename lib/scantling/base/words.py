@@ -16,12 +16,17 @@ from .records import Rows
 from .show import percent, scalar, several, shown
 
 
+def yaml_of(path: Path):
+    """What a YAML file of the kit holds."""
+    text = path.read_text(encoding="utf-8")
+    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
 @cache
 def table(beside: str | Path, name: str) -> dict:
     """What NAME.yaml in the folder of the module `beside` (its __file__) holds; not to be changed
     in place."""
-    text = Path(beside).with_name(f"{name}.yaml").read_text(encoding="utf-8")
-    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return yaml_of(Path(beside).with_name(f"{name}.yaml"))
 
 
 @cache

@@ -8,10 +8,9 @@ from dataclasses import field, fields
 from functools import cache
 from pathlib import Path
 
-import yaml
-
 from ..base.extensions import found
 from ..base.records import Lines, record
+from ..base.words import yaml_of
 from ..plans.space import Space
 
 FOLDER = Path(__file__).parent
@@ -135,7 +134,7 @@ def stated(name: str) -> dict:
     """The facts of frameworks/NAME.yaml; `like` names the file whose facts stand where it says
     nothing, and a null takes one of them away."""
     *_, path = found(FOLDER, f"frameworks/{name}.yaml")
-    own = yaml.safe_load(path.read_text(encoding="utf-8"))
+    own = yaml_of(path)
     if "like" not in own:
         return own
     base = stated(own.pop("like"))

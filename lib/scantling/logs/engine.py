@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-import yaml
-
 from ..base.records import record
+from ..base.words import yaml_of
 from .found import NAN, STAMP, Found, number, seconds_of_elapsed, seconds_of_stamp
 from .rows import spoken
 from .text import texts
@@ -114,7 +113,7 @@ def _line(data: dict) -> Line:
 
 
 def _settled(name: str) -> dict:
-    data = yaml.safe_load((FOLDER / f"{name}.yaml").read_text("utf-8"))
+    data = yaml_of(FOLDER / f"{name}.yaml")
     base = _settled(data["like"]) if "like" in data else {}
     return base | data | {"facts": base.get("facts", {}) | data.get("facts", {})}
 

@@ -11,9 +11,8 @@ from math import ceil
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
-
 from ...base.records import Lines, record
+from ...base.words import yaml_of
 
 # true, false, the field that switches it on, or {field: what the class has if it is left out}
 Flag = bool | str | Mapping[str, bool]
@@ -139,10 +138,7 @@ class Tables(NamedTuple):
 @cache
 def tables() -> Tables:
     """The rows of architectures.yaml."""
-    data = yaml.load(
-        Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"),
-        Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader),
-    )
+    data = yaml_of(Path(__file__).with_suffix(".yaml"))
     read = {}
     for model_type, row in data["architectures"].items():
         base = read[row.pop("like")] if "like" in row else Architecture(model_type=model_type)

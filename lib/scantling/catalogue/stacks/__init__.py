@@ -11,11 +11,10 @@ from collections.abc import Mapping
 from dataclasses import field
 from functools import cache
 
-import yaml
-
 from ...base.extensions import found
 from ...base.files import csv_rows
 from ...base.records import record
+from ...base.words import yaml_of
 from ..load import HERE
 
 GENERIC = "generic"  # the file of the stack that stands in where none, or an unknown one, is named
@@ -102,7 +101,7 @@ class Stack:
 
 
 def _read(path) -> Stack:
-    data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    data = yaml_of(path)
     offers = {axis: tuple(values) for axis, values in data.pop("offers", {}).items()}
     return Stack(
         name=path.stem,

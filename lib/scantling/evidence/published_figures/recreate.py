@@ -13,8 +13,8 @@ from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
-import yaml
 
+from ...base.words import yaml_of
 from . import endurance, forms, kernels, runs
 from .record import READ, Figure, Recreation, drawn, points_of
 
@@ -40,7 +40,7 @@ def figures() -> dict[str, Figure]:
     }
     points |= forms.POINTS | kernels.POINTS | endurance.POINTS
     curves = forms.CURVES | kernels.CURVES | runs.CURVES | endurance.CURVES
-    about = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+    about = yaml_of(Path(__file__).with_suffix(".yaml"))
     for id, said in about.items():
         if axis := said.pop("axis", None):
             curves[id] = partial(
