@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from html import escape
+from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Self
 
-from .advise.avoid import avoid
+from .advise.avoid import avoid as _avoid
 from .advise.comparison import SHOWN, Comparison
 from .advise.comparison import compare as _compare
 from .advise.explanation import explain
-from .advise.fixes import fixes
-from .advise.sensitivity import tornado as sensitivity
-from .advise.sweeps import sweep
+from .advise.fixes import fixes as _fixes
+from .advise.sensitivity import tornado
+from .advise.sweeps import sweep as _sweep
+from .base.displayed import Displayed, tabled
 from .base.errors import DesignError
 from .base.quantities.table import quantity, show
 from .base.records import at
@@ -24,11 +25,11 @@ from .design.design import Design as _Design
 from .design.draft import draft
 from .evidence.predict import predict_frame as predict
 from .kits import kits as launch
-from .logs.learning import learn
+from .logs.learning import learn as _learn
 from .plans.axes import SPACES
 from .plans.leaderboard import search
 from .plans.prepare import prepare
-from .plans.space import DEFAULT
+from .plans.space import DEFAULT, Space
 from .verdict.assess import assess as _assess
 from .verdict.record import Assessment as _Assessment
 from .verdict.verdicts import VERDICTS
@@ -53,21 +54,35 @@ __all__ = [
     "sweep",
 ]
 
+avoid = tabled(_avoid)
+fixes = tabled(_fixes)
+learn = tabled(_learn)
+sensitivity = tabled(tornado)
+sweep = tabled(_sweep)
 
-class Design(_Design):
+
+class Design(Displayed, _Design):
     """A design: model, cluster, job, and what is asked of them. See `read`, `from_yaml`,
     `from_data` and `from_text`."""
+
+    def cells(self) -> list[list[str]]:
+        """The lines of the file."""
+        return [[line] for line in self.to_yaml().splitlines()]
 
     @classmethod
     def from_text(
         cls,
         text: str,
-        folder=".",
-    ) -> Design:
+        folder: str | Path = ".",
+    ) -> Self:
         """The design that a line says: "70B on 512 H100, 2T tokens, 30 days". What it leaves open
         is filled in as by `scantling init --text`. The text of a design file is read as one.
 
         Raises DesignError for a line that contradicts itself.
+
+        >>> design = Design.from_text("70B on 512 H100, 2T tokens, 30 days")
+        >>> design.data()["cluster"]["devices"], design.data()["constraints"]
+        (512, {'deadline_days': 30.0})
         """
         if "\n" in text or text.lstrip().startswith("{"):
             return cls.from_yaml(text, folder)
@@ -75,15 +90,20 @@ class Design(_Design):
         return cls.from_data(made.data(), folder)
 
 
-class Assessment(_Assessment):
+class Assessment(Displayed, _Assessment):
     """What the library says of one design: a frozen record of verdict, plan and numbers."""
 
     def as_dict(self, advice: bool = True) -> dict:
         """The JSON of `design --json`; `advice=False` leaves out what takes more searches."""
         return said(self, advice)
 
-    def _lines(self) -> list[tuple[str, str]]:
-        """(label, value) of the figures that lead, and the plan."""
+    @property
+    def heading(self) -> str:
+        """Name of the design."""
+        return self.resolved.name[:100]
+
+    def cells(self) -> list[list[str]]:
+        """Label and value of the figures that lead, and the plan."""
         given = {
             "verdict": self.verdict,
             **self.headline(),
@@ -91,28 +111,20 @@ class Assessment(_Assessment):
         said = [(quantity(key).label, show(key, at(given, key))) for key in SHOWN["leading"]]
         axes = (f"{k} {v}" for k, v in (self.plan or {}).items() if k in SHOWN["axes"] and v != 1)
         return [
-            ("Verdict", VERDICTS[self.verdict].name),
-            *((label, text) for label, text in said if text != "—"),
-            ("Plan", " · ".join(axes) or "none fits"),
+            ["Verdict", VERDICTS[self.verdict].name],
+            *([label, text] for label, text in said if text != "—"),
+            ["Plan", " · ".join(axes) or "none fits"],
         ]
 
-    def __repr__(self) -> str:
-        lines = (f"{label:32}{text}" for label, text in self._lines())
-        return "\n".join([self.resolved.name[:100], *lines])
 
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th>{escape(label)}</th><td>{escape(text)}</td></tr>"
-            for label, text in self._lines()
-        )
-        return f"<p><b>{escape(self.resolved.name)}</b></p><table>{rows}</table>"
+Asked = _Design | str | Path | Mapping  # what a design is given as
 
 
 def assess(
-    design,
+    design: Asked,
     *,
-    space=DEFAULT,
-    progress=None,
+    space: Space | str = DEFAULT,
+    progress: Callable[[int, int], bool | None] | None = None,
 ) -> Assessment:
     """Search the plans of a design and judge the best against what it asks for.
 
@@ -120,6 +132,10 @@ def assess(
     space : a space of plans, or its name: coarse, default or wide.
     progress : function(done, of), may return False to end a search with what it has.
     Raises DesignError for a wrong design and for pins that break a rule.
+
+    >>> a = assess(Design.from_text("8B on 64 H100, 1T tokens"))
+    >>> a.verdict, a.plan["tp"] * a.plan["pp"] * a.plan["cp"] * a.plan["dp"]
+    ('feasible', 64)
     """
     if isinstance(design, Mapping):
         design = Design.from_data(design)
@@ -140,16 +156,25 @@ def assess(
     )
 
 
-def compare(designs: Iterable) -> Comparison:
+def compare(designs: Iterable[_Assessment | Asked]) -> Comparison:
     """Designs side by side: what was asked where it differs, the plans, the figures.
 
     designs : two or more, each an Assessment or whatever `assess` takes.
     Raises DesignError for fewer than two and for a wrong design.
+
+    >>> small = Design.from_text("8B on 64 H100, 1T tokens")
+    >>> rows = compare([small, small.change({"cluster.devices": 128})]).as_dict()["rows"]
+    >>> rows[0]["label"], rows[0]["values"]
+    ('cluster.devices', (64, 128))
     """
     return _compare(one if isinstance(one, _Assessment) else assess(one) for one in designs)
 
 
-def report(designs, out, **options) -> list[Path]:
+def report(
+    designs: str | Path | Iterable[str | Path],
+    out: str | Path,
+    **options: str | int | bool | None,
+) -> list[Path]:
     """Render designs as offline HTML reports, one page each, into the folder `out`.
 
     designs : the path of a design file, or several.

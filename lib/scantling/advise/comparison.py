@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from html import escape
 
+from ..base.displayed import clipped
 from ..base.errors import DesignError
 from ..base.quantities.table import band_in, quantity, show
 from ..base.records import Lines, at, record
@@ -77,11 +78,12 @@ class Comparison:
         lines = [["", *self.names], *([row.label, *row.cells] for row in self.differing)]
         cut = [[cell[:ROOM] for cell in line] for line in lines]
         widths = [max(map(len, column)) for column in zip(*cut)]
-        text = "\n".join(
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip()
-            for line in cut
+        return clipped(
+            "\n".join(
+                "  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip()
+                for line in cut
+            )
         )
-        return text if len(text) < 1500 else text[:1497] + "…"
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{escape(name)}</th>" for name in ("", *self.names))

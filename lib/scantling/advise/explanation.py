@@ -9,6 +9,7 @@ from operator import attrgetter
 
 import numpy as np
 
+from ..base.displayed import clipped
 from ..base.errors import DesignError, closest
 from ..base.quantities import table as quantities
 from ..base.records import at, record
@@ -43,8 +44,7 @@ class Explanation:
         if self.constants:
             names = ", ".join(f"{name} {value:.3g}" for name, value, _, _ in self.constants)
             lines.append(f"  Constants: {names}")
-        text = "\n".join(lines)
-        return text if len(text) < 1500 else text[:1497] + "…"
+        return clipped("\n".join(lines))
 
     def _repr_html_(self) -> str:
         rows = self.lines + [

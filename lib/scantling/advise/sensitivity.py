@@ -8,6 +8,7 @@ from functools import reduce
 from ..base.records import get, record
 from ..base.words import table
 from ..verdict.assess import changed
+from ..verdict.record import Assessment
 from .moves import scale_out_steps
 
 NONE = (None, "")  # no step to this side
@@ -99,7 +100,7 @@ def _own_sides(assessment) -> dict[str, tuple]:
 
 
 def tornado(
-    assessment,
+    assessment: Assessment,
     key: str = "step_s",
     over: list[Input] | None = None,
 ) -> list[dict]:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import field
 
 from ..base.errors import DesignError
 from ..base.records import record
+from ..design.design import Design
 from ..physics.gather import situation
 from ..plans import space as plans
 from ..plans.evaluate import added, find
@@ -69,12 +71,12 @@ def cell(
 
 
 def sweep(
-    design,
-    over: dict,
+    design: Design,
+    over: Mapping[str, Iterable],
     *,
-    space=None,
-    progress=None,
-    scheduler=None,
+    space: plans.Space | None = None,
+    progress: Callable[[int, int], object] | None = None,
+    scheduler: str | None = None,
     chunk: int = 64,
 ) -> list[Cell]:
     """Every combination of values, in order (the last path varies fastest).

@@ -7,6 +7,9 @@ that works it out alone. Every part has `as_dict()`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from ..base.displayed import Displayed, told
 from ..base.records import record
 from ..verdict.record import Assessment
 from .calendar import Calendar, calendar
@@ -36,7 +39,7 @@ PARTS = {
 
 
 @record
-class Blueprint:
+class Blueprint(Displayed):
     """What has to stand around a design's job; a part is None where it was not asked for, every
     part where the design is impossible."""
 
@@ -51,6 +54,17 @@ class Blueprint:
     evolution: Evolution | None = None
     calendar: Calendar | None = None
 
+    __repr__ = Displayed.__repr__
+
+    def cells(self) -> list[list[str]]:
+        """Part, name and value of the figures that stand alone."""
+        return [
+            [name, key, told(value)]
+            for name, part in self.as_dict().items()
+            for key, value in (part or {}).items()
+            if isinstance(value, (int, float, str)) and value != ""
+        ]
+
     def as_dict(self, parts=tuple(PARTS)) -> dict:
         """Plain data of the named parts."""
         found = {name: getattr(self, name) for name in parts}
@@ -62,7 +76,7 @@ def part(assessment: Assessment, name: str):
     return PARTS[name](site_of(assessment)) if assessment.phases else None
 
 
-def blueprint(assessment: Assessment, parts=tuple(PARTS)) -> Blueprint:
+def blueprint(assessment: Assessment, parts: Iterable[str] = tuple(PARTS)) -> Blueprint:
     """The site around an assessed design, or the named parts of it."""
     site = site_of(assessment) if assessment.phases else assessment
     return Blueprint(**{name: part(site, name) for name in parts})

@@ -9,8 +9,10 @@ import numpy as np
 
 from ..advise import recovery
 from ..advise.design_json import as_dict
+from ..base.displayed import Figures
 from ..base.units import DAY_S
 from ..endure.cost import Z80
+from ..verdict.record import Assessment
 from .risks.register import risks
 from .site import Site, site_of
 from .texts import columns
@@ -21,7 +23,7 @@ SEED = 0
 DRAWN = ("slow-step", "price")
 
 
-def promise(assessment) -> dict | None:
+def promise(assessment: Assessment) -> dict | None:
     """{days_mean, days_p50, days_p90, cost_mean, cost_p50, cost_p90, by, draws, seed}; dollars None
     without a price, all of it None without tokens.
 
@@ -104,7 +106,7 @@ def _failures(s: Site, rng):
     return n * s.failure_s + rng.standard_normal(DRAWS) * np.sqrt(n / 12) * s.period_s
 
 
-def said(assessment, advice: bool = True) -> dict:
+def said(assessment: Assessment, advice: bool = True) -> dict:
     """The keys of `design --json`: `advise.design_json.as_dict` and the promise, which takes the
     register of risks; `advice=False` leaves what takes long empty, under the same keys."""
     out = as_dict(assessment, advice)
@@ -113,6 +115,6 @@ def said(assessment, advice: bool = True) -> dict:
     return {**out, "promise": promise(assessment) if advice else None}
 
 
-def goodput(assessment) -> dict:
+def goodput(assessment: Assessment) -> dict:
     """The keys of `goodput --json`: `advise.recovery.goodput` and the promise."""
-    return {**recovery.goodput(assessment), "promise": promise(assessment)}
+    return Figures(recovery.goodput(assessment), promise=promise(assessment))

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, PrivateAttr, ValidationError
 
@@ -134,7 +134,7 @@ class Design(Section):
     _measured_at: Design | None = PrivateAttr(default=None)
 
     @classmethod
-    def read(cls, path) -> Design:
+    def read(cls, path: str | Path) -> Self:
         """The design in the YAML file at `path`; paths inside it are relative to its folder."""
         return cls.from_yaml(design_yaml.read_text(path), folder=Path(path).parent)
 
@@ -142,8 +142,8 @@ class Design(Section):
     def from_yaml(
         cls,
         yaml_text: str,
-        folder=".",
-    ) -> Design:
+        folder: str | Path = ".",
+    ) -> Self:
         """The design that `yaml_text` spells; paths inside it are relative to `folder`."""
         return cls.from_data(design_yaml.load(yaml_text), folder)
 
@@ -151,8 +151,8 @@ class Design(Section):
     def from_data(
         cls,
         data: Mapping,
-        folder=".",
-    ) -> Design:
+        folder: str | Path = ".",
+    ) -> Self:
         """The design that plain dicts, lists, numbers and text spell, laid out as in the file."""
         if not isinstance(data, Mapping):
             raise DesignError(
@@ -183,14 +183,14 @@ class Design(Section):
 
     def write(
         self,
-        path,
+        path: str | Path,
         force: bool = False,
     ) -> None:
         """Write the design to `path` in one step; an existing file is replaced only with
         `force`."""
         write_text(path, self.to_yaml(), force)
 
-    def change(self, paths: Mapping | None = None, **sections) -> Design:
+    def change(self, paths: Mapping | None = None, **sections: Mapping) -> Self:
         """A changed copy.
 
         `change({"cluster.devices": 8192, "plan.tp": None})` sets fields by dotted path, None takes

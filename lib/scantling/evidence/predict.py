@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,7 +32,7 @@ MOST_MFU = 0.999  # of the upper end of a band
 
 def predict_frame(
     frame: pd.DataFrame,
-    calibration=None,
+    calibration: str | Path | None = None,
 ) -> pd.DataFrame:
     """Predictions for rows in the run-table format; blank with an `error` where a row cannot be
     computed.

@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from ..base.errors import DesignError
+from ..verdict.record import Assessment
 from .expressible import Inexpressible, express
 from .framework import Framework
 from .frameworks import FRAMEWORKS
@@ -49,7 +50,7 @@ def framework(to: str, on: str = "torchrun") -> Framework:
 
 
 def kits(
-    assessment,
+    assessment: Assessment,
     to: str,
     on: str = "torchrun",
 ) -> dict[str, str]:

@@ -37,7 +37,7 @@ def in_words(gaps) -> str:
     return "; ".join(f"{g.field} {g.value}: {g.why}" for g in gaps)
 
 
-class Inexpressible(Exception):
+class Inexpressible(DesignError):
     """No plan that the framework can express meets what the design asks for: the gaps, and why the
     nearest plan does not do."""
 
@@ -51,9 +51,8 @@ class Inexpressible(Exception):
         self.gaps = tuple(gaps)
         self.why = why
         said = in_words(self.gaps)
-        super().__init__(
-            f"{to} cannot express the plan ({said}), and no plan that it can express will do: {why}"
-        )
+        does_not = f"{to} cannot express the plan ({said}), and no plan that it can express will do"
+        super().__init__(problem=f"{does_not}: {why}")
 
 
 def misfits(launch: LaunchPlan) -> list[Gap]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -57,7 +57,7 @@ def read_logs(paths) -> list[Reading]:
     return got
 
 
-def learn(paths) -> list[dict]:
+def learn(paths: str | Path | Iterable[str | Path]) -> list[dict]:
     """What training logs say: one mapping a log, as `learn --json` prints it.
 
     paths : a log, a folder of logs, or several of them. A figure that a log does not hold is None.

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..base.records import take
+from ..design.design import Design
 from ..physics.cases import devices
 from ..physics.gather import situation
 from ..physics.memory.chance import oom_probability
@@ -19,6 +21,9 @@ from .space import DEFAULT, Space, offered
 from .stream import stream
 from .words import named
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 class Columns(dict):
     """Columns by name, all of one length; `attrs` holds the counts of the search."""
@@ -27,11 +32,11 @@ class Columns(dict):
 
 
 def search(
-    design,
+    design: Design,
     space: Space | None = None,
-    progress: Callable | None = None,
-    scheduler=None,
-):
+    progress: Callable[[int, int], bool | None] | None = None,
+    scheduler: str | None = None,
+) -> pd.DataFrame | Columns:
     """`plan_columns` as a pandas DataFrame where pandas is installed, else as a mapping of columns;
     the counts stand in `.attrs`. Raises DesignError for a wrong design."""
     columns = plan_columns(

@@ -1,0 +1,82 @@
+"""What a prompt and a notebook show of a result: a short table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+from html import escape
+from typing import ParamSpec
+
+from .errors import plain
+
+MOST = 1500  # characters at a prompt
+CELL = 60
+Given = ParamSpec("Given")
+
+
+def clipped(text: str) -> str:
+    """A text that a prompt has room for."""
+    return text if len(text) < MOST else text[: MOST - 3] + "…"
+
+
+def is_many(value) -> bool:
+    """Whether a value is a collection, which no cell holds."""
+    return isinstance(value, (Mapping, list, tuple))
+
+
+def told(value) -> str:
+    """A value in one cell: numbers with six digits, how many entries a collection has."""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if is_many(value):
+        return f"{len(value)} entries"
+    return "—" if value is None else str(value)
+
+
+class Displayed:
+    """A result that shows `cells`, one list a line, below its `heading`."""
+
+    heading = ""
+
+    def cells(self) -> list[list[str]]:
+        """Lines of the table; all have as many cells."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        cut = [[plain(cell, CELL) for cell in line] for line in self.cells()]
+        widths = [max(map(len, column)) for column in zip(*cut)]
+        lines = ("  ".join(map(str.ljust, line, widths)).rstrip() for line in cut)
+        return clipped("\n".join(filter(None, (self.heading, *lines))))
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        lines = ("".join(f"<td>{escape(cell)}</td>" for cell in line) for line in self.cells())
+        body = "".join(f"<tr>{line}</tr>" for line in lines)
+        return f"<p><b>{escape(self.heading)}</b></p><table>{body}</table>"
+
+
+class Table(Displayed, list):
+    """Rows, mappings or records of one kind, shown by their columns of single values."""
+
+    def cells(self) -> list[list[str]]:
+        rows = [row if isinstance(row, Mapping) else vars(row) for row in self]
+        names = [n for n, value in rows[0].items() if not is_many(value)] if rows else []
+        return [names, *([told(row.get(name)) for name in names] for row in rows)]
+
+
+class Figures(Displayed, dict):
+    """Figures by name, one a line."""
+
+    def cells(self) -> list[list[str]]:
+        return [[str(name), told(value)] for name, value in self.items()]
+
+
+def tabled(function: Callable[Given, list]) -> Callable[Given, Table]:
+    """The function, its list as a Table."""
+
+    @wraps(function)
+    def shown(*args: Given.args, **kwargs: Given.kwargs) -> Table:
+        return Table(function(*args, **kwargs))
+
+    return shown

@@ -1,0 +1,82 @@
+"""The public interface: names, types, examples, errors and what a notebook shows of a result."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+
+import pytest
+import scantling as sc
+from scantling.base.errors import DesignError
+
+FUNCTIONS = [getattr(sc, name) for name in sc.__all__]
+METHODS = [
+    getattr(kind, name)
+    for kind in (sc.Design, sc.Assessment)
+    for name in ("read", "from_text", "from_yaml", "from_data", "change", "to_yaml", "as_dict")
+    if hasattr(kind, name)
+]
+LOOSE = ("Any", "object", inspect.Parameter.empty, inspect.Signature.empty)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [f for f in FUNCTIONS if inspect.isfunction(f)] + METHODS,
+    ids=lambda f: f.__qualname__,
+)
+def test_every_parameter_and_result_has_a_type(function):
+    signature = inspect.signature(function)
+    assert signature.return_annotation not in LOOSE
+    for name, parameter in signature.parameters.items():
+        assert name == "self" or parameter.annotation not in LOOSE, name
+
+
+def test_the_examples_of_docstrings_run():
+    finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner()
+    names = {"Design": sc.Design, "assess": sc.assess, "compare": sc.compare, "explain": sc.explain}
+    for one in FUNCTIONS:
+        for example in finder.find(one, globs=names):
+            runner.run(example)
+    assert runner.tries > 5 and not runner.failures
+
+
+@pytest.fixture(scope="module")
+def assessed():
+    return sc.assess(sc.Design.from_text("70B on 512 H100, 2T tokens, 30 days"))
+
+
+def test_a_mistake_is_a_design_error(assessed, tmp_path):
+    wrong = (
+        lambda: sc.assess("no-such-file.yaml"),
+        lambda: sc.assess({"model": "llama-3.1-8b", "cluster": {"devices": "many"}}),
+        lambda: sc.Design.from_yaml("model: [unclosed"),
+        lambda: sc.assess({}, space="widest"),
+        lambda: sc.compare([assessed]),
+        lambda: sc.explain(assessed, "mfo"),
+        lambda: sc.launch(assessed, "ddp"),
+        lambda: sc.learn(tmp_path / "none.log"),
+    )
+    for call in wrong:
+        with pytest.raises(DesignError) as e:
+            call()
+        assert "\n" not in str(e.value)
+
+
+def test_every_result_has_a_short_text_and_a_picture_in_a_notebook(assessed):
+    results = {
+        "assessment": assessed,
+        "explanation": sc.explain(assessed, "mfu"),
+        "comparison": sc.compare([assessed, assessed.design.change({"cluster.devices": 256})]),
+        "design": assessed.design,
+        "fixes": sc.fixes(assessed),
+        "avoid": sc.avoid(assessed),
+        "sensitivity": sc.sensitivity(assessed),
+        "goodput": sc.goodput(assessed),
+        "sweep": sc.sweep(assessed.design, {"cluster.devices": [256, 512]}),
+        "blueprint": sc.blueprint(assessed),
+        "search": sc.search(assessed.design),
+    }
+    for name, result in results.items():
+        assert len(repr(result)) < 1500, name
+        assert len(repr(result)) > 40, name
+        assert "<table" in result._repr_html_() or "<dl" in result._repr_html_(), name
