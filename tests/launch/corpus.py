@@ -161,6 +161,10 @@ PLANS = {
     "dualpipe": spec(plan=dict(tp=2, pp=4, schedule="dualpipe", micro_batch=1, **Z1)),
     "offload": spec(plan=dict(tp=2, pp=1, offload="optimizer", **Z1)),
     "bf16-moments": spec(plan=dict(tp=2, pp=1, **Z1), job=dict(optimizer="adamw-bf16")),
+    "near-copies": spec(
+        plan=dict(tp=4, pp=1, **Z1),
+        checkpoint={"tiers": {"l0": {"every_s": 60}, "l1": {}, "l2": {"every_s": 600}}},
+    ),
     "lion": spec(plan=dict(tp=2, pp=1, **Z1), job=dict(optimizer="lion")),
 }
 

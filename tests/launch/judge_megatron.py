@@ -15,7 +15,7 @@ from pathlib import Path
 warnings.filterwarnings("ignore")
 import torch  # noqa: E402
 import typing_extensions  # noqa: E402
-from stand_ins import judge_all, without_triton  # noqa: E402
+from stand_ins import judge_all, provide, without_triton  # noqa: E402
 
 without_triton()
 typing.override = typing_extensions.override
@@ -56,6 +56,7 @@ def judge(kit):
     sys.argv = ["pretrain_gpt.py", *shlex.split((kit / "megatron.args").read_text())]
     a = arguments.parse_args()
     asked = dict(vars(a))
+    provide("nvidia_resiliency_ext")  # of copies near the devices: asked for, and imported
     arguments.validate_args(a)
     c = arguments.core_transformer_config_from_args(a)
     m = ConstantNumMicroBatchesCalculator(

@@ -151,6 +151,12 @@ BROKEN = {  # framework: [(plan, what is broken)]
             edit(MARGS, (r"--recompute-granularity full", "--recompute-granularity selective")),
         ),
         ("cp-ring", edit(MARGS, (r"--seq-length 32768", "--seq-length 32770"))),
+        *swap(
+            MARGS,
+            "near-copies",
+            (r"^--replication-jump 8\n", ""),
+            (r"-ckpt-type local", "-ckpt-type nearby"),
+        ),
     ],
     "megatron-bridge": [
         *swap(

@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 from scantling import Design, assess
 from scantling.advise.batch import batch_guide
+from scantling.base.json import clean
 from scantling.cluster import part
 from scantling.cluster.rollout.watch import hang_timeout_s
 from scantling.cluster.scheduler.request import early_failures, request
 from scantling.cluster.site import site_of
-from scantling.kits import framework, kits, write
+from scantling.kits import FRAMEWORKS, framework, kits, write
 from scantling.kits.expressible import express
 from scantling.kits.pages import kit
 
@@ -189,3 +190,78 @@ def test_a_kit_and_the_blueprint_of_a_design_ask_for_the_same(file, to):
     assert int(given[1]) == math.ceil(hang_timeout_s(site.step_s, site.e.checkpoint_stall_s))
     for name in ("goodput", "mtbf_s", "spares", "checkpoint_bytes", "step_s", "days", "cost_usd"):
         assert plan["figures"][name] == a.headline()[name], name
+    assert plan["recovery"] == site.e.recovery
+    assert plan["checkpoint"]["keep_days"] == site.e.keep_days
+    assert plan["checkpoint"]["tiers"] == clean(site.e.tiers)
+    gaps = {g["field"] for g in plan["not_expressed"]}
+    assert ("reliability.recovery" in gaps) == (site.e.recovery == "elastic")
+
+
+KEPT = {  # where a framework is told how many checkpoints stay
+    "megatron": ("launch.sh", r"many > (\d+) \?"),
+    "megatron-bridge": ("bridge.overrides", r"most_recent_k=(\d+)"),
+    "torchtitan": ("torchtitan_config.py", r"keep_latest_k=(\d+)"),
+    "maxtext": ("maxtext.yml", r"max_num_checkpoints_to_keep: (\d+)"),
+}
+
+
+@pytest.mark.parametrize("to", FRAMEWORKS)
+def test_every_kit_keeps_as_many_checkpoints_as_the_report(to):
+    a = job(16, checkpoint={"keep_versions": 7, "keep_days": 3})
+    files = kits(a, to)
+    file, pattern = KEPT.get(to, ("plan.json", r'"keep": (\d+)'))
+    assert part(site_of(a), "stores").retention == 7
+    assert {*re.findall(pattern, files[file])} == {"7"}
+    assert "keep it 3 days" in files["checkpoint.md"] or "to keep 3 days" in files["checkpoint.md"]
+
+
+def test_old_checkpoints_of_megatron_go_and_what_is_newer_than_the_newest_whole_one_stays(tmp_path):
+    """As Megatron-LM lays them: iter_NNNNNNN, the newest whole one in the tracker file, which goes
+    back where the run goes back to an older checkpoint."""
+    kit, bin_ = tmp_path / "kit", tmp_path / "bin"
+    write(kits(job(16, checkpoint={"keep_versions": 3}), "megatron"), kit)
+    saved = kit / "run" / "checkpoints"
+    for step in range(10, 100, 10):
+        (saved / f"iter_{step:07d}").mkdir(parents=True)
+    (saved / "latest_checkpointed_iteration.txt").write_text("80")
+    bin_.mkdir()
+    (bin_ / "torchrun").write_text("#!/bin/bash\nsleep 2\n")
+    (bin_ / "torchrun").chmod(0o755)
+    env = {"PATH": f"{bin_}:/usr/bin:/bin", "MEGATRON_LM": "/m"}
+    for rank, left in (("1", range(10, 100, 10)), ("0", (60, 70, 80, 90))):
+        p = subprocess.run(["bash", "launch.sh"], cwd=kit, env=env | {"NODE_RANK": rank})
+        assert p.returncode == 0
+        assert sorted(int(f.name[5:]) for f in saved.glob("iter_*")) == [*left]
+
+
+def test_a_failure_goes_back_to_the_queue_where_the_design_counts_on_that(run):
+    """`recovery: restart` in the reliability of a design: neither torchrun nor the job starts again
+    in place."""
+    files = kits(job(16, reliability={"recovery": "restart"}), "fsdp", "slurm")
+    assert "--max-restarts=0 " in files["launch.sh"]
+    saves = (
+        'sleep 0.02; mkdir -p "$RUN_DIR/checkpoints/step-000000001";'
+        ' touch "$RUN_DIR/checkpoints/step-000000001/.metadata"; exit 3'
+    )
+    code, calls = run(files, saves)
+    assert (code, calls.count("srun "), "scontrol requeue 7" in calls) == (3, 1, True)
+
+
+def test_tiers_of_a_design_are_those_of_the_kit_or_named_as_missing():
+    """Megatron-LM's local checkpoints (arguments.py): near copies every few steps, one of them on
+    another node, and the copy in RUN_DIR as often as the design's last tier."""
+    tiers = {"l0": {"every_s": 60}, "l1": {}, "l2": {"every_s": 600}}
+    a = job(16, checkpoint={"tiers": tiers})
+    near, *_, far = a.endurance.tiers
+    given = dict(re.findall(r"^(--\S+) ?(.*)$", kits(a, "megatron")["megatron.args"], re.M))
+    assert int(given["--non-persistent-save-interval"]) == round(near["every_s"] / a.step_s)
+    assert int(given["--save-interval"]) == round(far["every_s"] / a.step_s)
+    assert (given["--replication-jump"], given["--replication-factor"]) == ("8", "2")
+    bridge = kits(a, "megatron-bridge")["bridge.overrides"]
+    assert "checkpoint.replication_jump=8\n" in bridge
+    for to in FRAMEWORKS:
+        plan = json.loads(kits(a, to)["plan.json"])
+        last = plan["checkpoint"]["tiers"][-1]["every_s"]
+        assert plan["checkpoint"]["every_steps"] == round(last / plan["step_s"])
+        fields = {g["field"] for g in plan["not_expressed"]}
+        assert ("checkpoint.tiers" in fields) == (not to.startswith("megatron"))

@@ -10,6 +10,9 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -220,6 +223,17 @@ def test_names_that_collide_or_belong_to_the_index(designs, calls, tmp_path):
     records = run.run([files[0], twin], tmp_path / "out", workers=1)
     assert [r.name for r in records] == ["index-design", "index-design-2"]
     assert "index-design-2" in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+
+
+def test_ctrl_c_ends_a_worker_without_a_word(capfd):
+    """A terminal sends SIGINT to the whole group: what is to be said, the command says."""
+    with ProcessPoolExecutor(1, get_context("spawn"), run.end_with_parent) as pool:
+        worker = pool.submit(os.getpid).result()
+        os.kill(worker, signal.SIGINT)
+        with pytest.raises(BrokenProcessPool):
+            while pool.submit(os.getpid).result() == worker:
+                pass
+    assert capfd.readouterr().err == ""
 
 
 def test_a_worker_that_is_killed_costs_no_report(designs, calls, tmp_path):

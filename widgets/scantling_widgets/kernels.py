@@ -1,11 +1,18 @@
-"""Kernels of the page, one a visitor, at most as many as the machine has memory for."""
+"""Limits of the page: a kernel for each visitor, at most as many as the machine has memory for, and
+so many requests a second."""
 
 from __future__ import annotations
 
+import time
+
 from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
-from tornado.web import HTTPError
+from tornado.routing import Matcher, Rule
+from tornado.web import ErrorHandler, HTTPError
+from voila.app import Voila
 
 MOST = 16  # visitors at a time, some 300 MB each: judgement
+PER_S = 10.0  # requests a second that are answered for long: judgement
+BURST = 800.0  # and at once: first pages, some tens of files each: judgement
 
 
 class Visitors(AsyncMappingKernelManager):
@@ -16,3 +23,33 @@ class Visitors(AsyncMappingKernelManager):
         if len(self) >= MOST:
             raise HTTPError(503, "all %d desks are taken: try again in half an hour", MOST)
         return await super().start_kernel(**kwargs)
+
+
+class TooMany(Matcher):
+    """A bucket of BURST requests that fills by PER_S a second, of all visitors together, whom a
+    proxy shows under one address; it matches what comes when it is empty."""
+
+    left = BURST
+    last = 0.0
+
+    def match(self, request):
+        """{} for a request too many, None for any other."""
+        now = time.monotonic()
+        self.left = min(BURST, self.left + (now - self.last) * PER_S)
+        self.last = now
+        if self.left < 1:
+            return {}
+        self.left -= 1
+        return None
+
+
+class Page(Voila):
+    """Voilà that answers 429 to requests too many."""
+
+    def init_handlers(self) -> list:
+        """Voilà's handlers, behind the limit."""
+        return [Rule(TooMany(), ErrorHandler, {"status_code": 429}), *super().init_handlers()]
+
+
+if __name__ == "__main__":
+    Page.launch_instance()

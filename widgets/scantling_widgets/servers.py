@@ -248,7 +248,7 @@ def voila_page(
             "--VoilaConfiguration.show_tracebacks=False",
         )
         with _running(
-            "voila",
+            "scantling_widgets.kernels",
             flags,
             design,
             port,

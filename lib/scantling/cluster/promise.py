@@ -90,7 +90,7 @@ def _between(
 ):
     """Draws of value / middle, log-normal on each side, 80 % of them from low to high."""
     z = rng.standard_normal(DRAWS) / Z80
-    down, up = (math.log(max(a / b, 1.0)) for a, b in ((middle, low), (high, middle)))
+    down, up = (math.log(max(a / b, 1.0)) if b else 0.0 for a, b in ((middle, low), (high, middle)))
     side = np.where(
         z < 0,
         down,

@@ -109,7 +109,8 @@ def in_place_or_requeue(
     arXiv 2509.16293, Table 7. The optimum
     interval is the same for both, since it does not depend on the restart.
     """
-    tau = np.maximum(g.optimum_interval(mtbf_s, stall_s), durable_s - stall_s)
+    least = np.maximum(durable_s - stall_s, 1e-3)  # the bound of a design's own interval
+    tau = np.maximum(g.optimum_interval(mtbf_s, stall_s), least)
 
     a, b = (
         g.ettr(

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .. import catalogue
 from .render import columns, said
 
 
@@ -29,44 +28,14 @@ def environment(launch) -> tuple[Var, ...]:
     """All variables of a kit: threads, allocator, collectives of the chip, the fabric, then what
     the framework itself asks for."""
     joined = " ".join(flag for flag, _ in flags(launch))
-    told = said(
-        "env",
-        "variables",
-        launch,
-        launch.kin,
-        _fabric(launch),
-        joined,
-    )
-    return tuple(Var(*row) for row in columns(told))
-
-
-def settled(fabric) -> bool:
-    """Whether the variables between nodes cover a network of this kind."""
-    return fabric.transport in ("verbs", "srd", "tcp", "cxi", "tcpx", "tcpxo")
-
-
-def _fabric(launch):
-    return catalogue.fabric(launch.cluster.scale_out) if launch.nodes > 1 else None
+    return tuple(Var(*row) for row in columns(said("env", "variables", launch, joined)))
 
 
 def site(launch) -> list[tuple[str, ...]]:
     """(variable, how to find its value, what a wrong one looks like): what no plan can know."""
-    return columns(
-        said(
-            "env",
-            "site",
-            launch,
-            _fabric(launch),
-        )
-    )
+    return columns(said("env", "site", launch))
 
 
 def flags(launch) -> list[tuple[str, ...]]:
     """(flag, why) of libtpu or XLA, where JAX runs the training."""
-    return columns(
-        said(
-            "env",
-            "flags",
-            launch,
-        )
-    )
+    return columns(said("env", "flags", launch))

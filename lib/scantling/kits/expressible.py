@@ -82,8 +82,11 @@ def lacking(launch: LaunchPlan) -> list[Gap]:
     named = {
         "model": model.name,
         "cluster.accelerator": launch.cluster.accelerator.name,
+        "checkpoint.tiers": ", ".join(t["tier"] for t in launch.tiers),
+        "reliability.recovery": launch.endurance["recovery"],
     } | plan
-    found = launch.framework.lacks(launch, model, **plan)
+    asked = {"near": len(launch.tiers) > 1, "elastic": launch.endurance["recovery"] == "elastic"}
+    found = asked | launch.framework.lacks(launch, model, **plan)
     out = []
     for name, row in launch.framework.gaps.items():
         if held := found[name]:  # a text names what is lacking

@@ -60,8 +60,10 @@ class Framework:
     install : shell lines. data : what DATA is. log : where loss, norm and throughput appear.
     profile : how to take one. modules : its words for what `selective`
     recompute repeats. skip : how to leave out batches. keep : what becomes of old
-    checkpoints. rehearse : how to end after 100 steps. knobs : where micro_batch, recompute,
-    offload and sharding are set, and what a plan spills into. made_up : the run without DATA.
+    checkpoints. thins : a glob below RUN_DIR of the checkpoints whose oldest launch.sh removes,
+    where the framework has no word for it ("": it has). rehearse : how to end after 100 steps.
+    knobs : where micro_batch, recompute, offload and sharding are set, and what a plan spills
+    into. made_up : the run without DATA.
     stragglers : how slow ranks are found. network_limit : what to do where gradients are exposed.
     source : the variable that names the folder of its checkout. saves : its checkpoints in words
     (format, where, resume, hand_over).
@@ -111,6 +113,7 @@ class Framework:
     notes: Mapping[str, str]
     prepare: str = ""
     source: str = ""
+    thins: str = ""
     equivalent: str = ""
     ordered_launch: bool = False
     states: str | None = None

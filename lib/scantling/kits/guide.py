@@ -3,9 +3,7 @@ to go wrong here first. The words stand in templates/guide.j2."""
 
 from __future__ import annotations
 
-from .. import catalogue
 from ..cluster.rollout.burn_in import all_reduce_rates
-from .env import settled
 from .render import columns, said
 
 FIELDS = ("tp sp cp pp vpp dp ep etp sharding micro_batch recompute offload precision").split()
@@ -73,14 +71,6 @@ def bus_rates(launch) -> list[tuple[str, float]]:
     return out
 
 
-def unknown_network(launch) -> str:
-    """The name of a network between nodes that the kit has no variables for; "" where it has."""
-    if not launch.networked:
-        return ""
-    network = catalogue.fabric(launch.cluster.scale_out)
-    return "" if settled(network) else network.name
-
-
 def troubles(launch) -> list[tuple[str, str]]:
     """(what, what to do), the likely first for this design."""
     f = launch.figures
@@ -94,7 +84,7 @@ def troubles(launch) -> list[tuple[str, str]]:
         default={"exposed_s": 0.0},
     )
     exposed = worst["exposed_s"] / launch.step_s
-    stall = launch.endurance.get("checkpoint_stall_s") or 0.0
+    stall = launch.endurance["checkpoint_stall_s"]
     moe = launch.model.is_moe
     # a judgement of how likely each is on this design; experts' tokens come and go in memory
     likely = {

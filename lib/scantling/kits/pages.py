@@ -9,7 +9,7 @@ from ..base.json import clean
 from ..base.units import DAY_S
 from ..catalogue.scaling_laws import LR_LAWS, learning_rate_advice, peak_learning_rate
 from .env import environment, flags, site
-from .guide import bus_rates, justification, smaller, troubles, unknown_network
+from .guide import bus_rates, justification, smaller, troubles
 from .ladder import expectations
 from .record import SEED, norm_epsilon, picked, rotary_base
 from .render import filled, render, source
@@ -138,7 +138,6 @@ def kit(launch, rungs=()) -> dict[str, str]:
         "why": justification(launch),
         "troubles": troubles(launch),
         "rates": bus_rates(launch),
-        "unknown": unknown_network(launch),
         "shrink": smaller(launch),
         "site": site(launch),
         "flags": flags(launch),

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from math import gcd
 
+from .. import catalogue
 from ..advise.why import why
 from ..base.records import record
 from ..base.words import table
@@ -134,9 +135,15 @@ class LaunchPlan:
         return max(1, math.ceil(job.tokens / (job.global_batch * job.seq_len)))
 
     @property
+    def tiers(self):
+        """Where copies live, nearest first; the last is the store that RUN_DIR is on."""
+        return self.endurance["tiers"]
+
+    @property
     def save_steps(self) -> int:
-        """Steps between checkpoints: the interval of the assessment, at least one step."""
-        steps = max(1, round(self.figures["checkpoint_interval_s"] / self.step_s))
+        """Steps between checkpoints in RUN_DIR: the interval of the assessment, at least one
+        step."""
+        steps = max(1, round(self.tiers[-1]["every_s"] / self.step_s))
         return steps if self.steps is None else min(steps, self.steps)
 
     @property
@@ -182,6 +189,11 @@ class LaunchPlan:
         return family(self.cluster.accelerator.family)
 
     @property
+    def network(self):
+        """The fabric between nodes; None on one node."""
+        return catalogue.fabric(self.cluster.scale_out) if self.nodes > 1 else None
+
+    @property
     def networked(self) -> bool:
         """Whether NCCL or RCCL talks between nodes."""
         return self.nodes > 1 and bool(self.kin.collectives)
@@ -189,12 +201,12 @@ class LaunchPlan:
     @property
     def lead_s(self) -> int:
         """Seconds between the signal to stop and the end, as the scheduler is asked for."""
-        return stop_lead_s(self.step_s, self.endurance.get("checkpoint_durable_s") or 0.0)
+        return stop_lead_s(self.step_s, self.endurance["checkpoint_durable_s"])
 
     @property
     def hang_s(self) -> int:
         """Seconds of silence in a collective after which the run is given up."""
-        stall = self.endurance.get("checkpoint_stall_s") or 0.0
+        stall = self.endurance["checkpoint_stall_s"]
         return math.ceil(hang_timeout_s(self.step_s, stall))
 
     @property

@@ -10,7 +10,7 @@ from .. import catalogue
 from ..base.units import DAY_S
 from ..cluster.scheduler.request import BAD_START_S, LONGEST_JOB_S, early_failures, kill_after_s
 from ..cluster.site import HORIZON_DAYS
-from .render import columns, entries, render, said
+from .render import render
 
 
 def wall_text(seconds: float) -> str:
@@ -27,7 +27,7 @@ def scripts(launch, kit) -> dict[str, str]:
         "launch": launch,
         "environment": kit["environment"],
         "restarts": min(restarts, 1000),
-        "grace": kill_after_s(launch.step_s, launch.endurance.get("checkpoint_durable_s") or 0.0),
+        "grace": kill_after_s(launch.step_s, launch.endurance["checkpoint_durable_s"]),
     }
     names = ["env.sh", "launch.sh"]
     if launch.on == "slurm":
@@ -47,31 +47,11 @@ def scripts(launch, kit) -> dict[str, str]:
         names += ["computedomain.yaml"] if launch.joined else []
         names += ["jobset.yaml", "trainingruntime.yaml", "trainjob.yaml"]
         names += ["pytorchjob.yaml"] if launch.framework.launcher != "python" else []
-        asked = rdma(launch)
-        block = tpu_slice(launch)
         values["k"] = {
-            "plugin": launch.kin.device_plugin,
-            "rdma": asked,
-            "slice": block,
-            "imex": launch.joined,
-            "remarks": entries(
-                said(
-                    "guide",
-                    "remarks",
-                    launch,
-                    asked,
-                    block,
-                )
-            ),
+            "rdma": rdma(launch),
+            "slice": tpu_slice(launch),
             "cores": host_cores(launch),
             "memory": host_gib(launch),
-            "yours": columns(
-                said(
-                    "guide",
-                    "yours",
-                    launch,
-                )
-            ),
         }
     return {name: render(f"{name}.j2", **values) for name in names}
 
@@ -105,7 +85,7 @@ def rdma(launch) -> list[tuple[str, int]]:
     TCP."""
     if not launch.networked:
         return []
-    fabric = catalogue.fabric(launch.cluster.scale_out)
+    fabric = launch.network
     ports = 1 if fabric.transport == "verbs" else int(launch.cluster.nics_per_node)
     return [(fabric.pod_resource, ports)] if fabric.pod_resource else []
 

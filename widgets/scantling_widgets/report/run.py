@@ -263,8 +263,9 @@ def _on_processes(todo: dict[str, Job], workers: int | None) -> Iterator[Done]:
 
 def end_with_parent() -> None:
     """In a worker: end with the process that started it, however that ended (kill -9 tells nobody);
-    its kernel and its folder go with it."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    its kernel and its folder go with it. Ctrl-C, which goes to all, ends it without a word."""
+    for told in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(told, lambda *_: sys.exit(1))
 
     def watch():
         wait([parent_process().sentinel])

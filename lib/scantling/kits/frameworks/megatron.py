@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import groupby
 
-from ...base.units import DAY_S
 from ..render import render
 from ..schedule import schedule
 
@@ -37,6 +36,7 @@ def lacks(launch, m, *, tp, pp, vpp, cp, etp, sp, sharding, grad_accum, **plan) 
     fully = sharding in ZERO
     muon = launch.phase.optimizer == "muon"
     return {
+        "near": fully and len(launch.tiers) > 1,
         "muon_shards": muon and fully,
         "muon_half": muon and plan["precision"] == "fp16",
         "muon_offload": muon and plan["offload"] != "none",
@@ -142,11 +142,6 @@ def recompute(launch) -> tuple[str, int]:
     return ("uniform", 1) if some >= each else ("block", some)
 
 
-def days_steps(launch) -> int:
-    """Checkpoints between those that stay for good: about a day."""
-    return max(1, round(DAY_S / (launch.save_steps * launch.step_s)))
-
-
 def values(launch, kit) -> dict:
     """What the templates of Megatron's kits are filled from, beside the launch plan."""
     moe = launch.model.is_moe
@@ -160,7 +155,6 @@ def values(launch, kit) -> dict:
         ],
         "moe_layers": moe_layers(launch.model) if moe else [],
         "layer_pattern": layer_pattern(launch.model) if moe else "",
-        "days_steps": days_steps(launch),
     }
 
 
