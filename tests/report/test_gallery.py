@@ -26,7 +26,7 @@ with (gallery.folder() / "headline.csv").open(encoding="utf-8") as _table:
 
 @cache
 def assessed(name: str) -> dict:
-    return scantling.assess(Design.read(gallery.designs()[name])).as_dict()
+    return scantling.assess(Design.read(gallery.designs()[name])).as_dict(advice=False)
 
 
 def test_enough_designs_of_enough_kinds():
