@@ -160,7 +160,7 @@ import scantling
 from scantling.base.json import clean
 out = {}
 for i, file in enumerate(sorted(Path(sys.argv[1]).glob("*.yaml"))):
-    figures = clean(scantling.assess(scantling.Design.read(file)).as_dict(advice=i % 6 == 0))
+    figures = clean(scantling.assess(scantling.Design.read(file)).as_dict(advice=i % 13 == 4))
     out[file.stem] = {k: v for k, v in figures.items() if k != "search_seconds"}
 plans = scantling.search(scantling.Design.read(file))
 out["search"] = [len(plans["step_s"]), float(plans["step_s"][0]), plans.attrs["legal"]]
@@ -169,8 +169,8 @@ print(json.dumps(out))
 
 
 def test_the_core_needs_numpy_pydantic_and_yaml_alone():
-    """Every design of the gallery is assessed without the heavy modules, to the same figures; each
-    sixth with its fixes."""
+    """Every design of the gallery is assessed without the heavy modules, to the same figures; one
+    that misses a limit and one at risk with their fixes."""
 
     def run(blocked):
         call = [sys.executable, "-c", ASSESS_ALL, str(GALLERY), " ".join(blocked)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from itertools import chain, combinations, islice, product
 
 from ..base.quantities.table import show
@@ -117,18 +118,20 @@ class Trials:
     def __init__(self, assessment: Assessment):
         legal = sum(one.found.legal for one in assessment.phases)
         self.assessment = assessment
-        self.before = assessment
         self.spent = legal
         self.seen: dict[str, Tried] = {}
         self.left: list[Change] = []
         self.space = COARSE if legal > LARGE_SEARCH else DEFAULT
-        if self.space is COARSE:
-            self.before = None
-            coarse = self._after({}, COARSE)
-            self.before = coarse if coarse.fits == assessment.fits else assessment
 
-    def _after(self, set: dict, space) -> Assessment | None:
-        like = self.assessment if space is DEFAULT else self.before
+    @cached_property
+    def before(self) -> Assessment:
+        """The design as it is, in the space that its changes are tried in."""
+        if self.space is DEFAULT:
+            return self.assessment
+        coarse = self._after({}, COARSE, None)
+        return coarse if coarse.fits == self.assessment.fits else self.assessment
+
+    def _after(self, set: dict, space, like: Assessment | None) -> Assessment | None:
         after = changed(
             self.assessment.design,
             set,
@@ -147,8 +150,9 @@ class Trials:
             if self.spent > WORK:
                 self.left.append(change)
                 return Tried(change=change, after=None)
-            space = DEFAULT if change.gives_way else self.space
-            self.seen[key] = Tried(change=change, after=self._after(change.set, space))
+            whole = change.gives_way or self.space is DEFAULT
+            near = (DEFAULT, self.assessment) if whole else (COARSE, self.before)
+            self.seen[key] = Tried(change=change, after=self._after(change.set, *near))
         return self.seen[key]
 
     def all(self, changes: Iterable[Change]) -> None:
@@ -169,7 +173,9 @@ class Trials:
             if self.space is not COARSE:
                 yield t
             elif self.spent <= VERIFIED:
-                whole = Tried(change=t.change, after=self._after(t.change.set, DEFAULT))
+                whole = Tried(
+                    change=t.change, after=self._after(t.change.set, DEFAULT, self.assessment)
+                )
                 if whole.fits >= t.fits and whole.feasible >= t.feasible:
                     yield whole
 
