@@ -27,7 +27,7 @@ def test_hostile_files_and_arguments_break_nothing(bench):
 
 
 def test_designs_at_random_print_finite_numbers(bench):
-    valid(bench, range(12), through=0)
+    valid(bench, range(5, 11), through=0)
     assert bench.bad == []
 
 

@@ -39,5 +39,5 @@ def test_a_broken_property_is_found(monkeypatch, capsys):
         )
 
     monkeypatch.setattr(searching, "step_time", spoiled)
-    assert random_designs.main(["8", "--start", "0"]) == 1
+    assert random_designs.main(["8", "--start", "5"]) == 1
     assert "broken" in capsys.readouterr().out
