@@ -135,11 +135,8 @@ def picked(resolved, searches) -> Assessment:
     )
     if not fastest.fits:
         return fastest
-    simplest = laid_out(
-        resolved,
-        searches,
-        Found.simplest,
-    )
+    same = all(found.simplest() == one.row for (found, _), one in zip(searches, fastest.phases))
+    simplest = fastest if same else laid_out(resolved, searches, Found.simplest)
     worse = rank(simplest.verdict) > rank(fastest.verdict)
     return replace(
         fastest if worse else simplest,
