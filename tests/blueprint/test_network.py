@@ -538,6 +538,15 @@ def test_beyond_every_other_topology_a_fourth_tier():
     )
 
 
+def test_pods_of_more_cards_than_a_tree_holds_are_joined_by_a_fourth_tier():
+    """k^3/4 cards end three tiers (Al-Fares et al. 2008): 65,536 of 64 ports, where a pod of 8,192
+    devices with so many cards a node has ten million."""
+    a = assess(design(scale_out="ib-ndr", nics_per_node=10_000, pod_devices=8192))
+    found = part(a, "network")
+    assert found.topology.tiers == 4
+    assert not [x for x in found.alternatives if x.what.startswith("pods of")]
+
+
 def test_a_small_group_in_a_mesh_is_warned_of():
     """One xGMI link carries 47.7 GB/s between two MI300X, seven 313 (ml-engineering): tp 2 has a
     seventh of the wires that tp 8 has."""

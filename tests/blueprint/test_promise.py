@@ -48,3 +48,12 @@ def test_nothing_is_promised_without_tokens(assessed):
     from scantling import assess
 
     assert promise(assess(assessed("llama-3.1-405b").design.change({"job.tokens": None}))) is None
+
+
+def test_devices_that_cost_nothing_promise_nothing_but_the_risks(assessed):
+    from scantling import assess
+
+    free = {f"prices.usd_per_{what}": 0 for what in ("device_hour", "kwh")}
+    said = promise(assess(assessed("llama-3.1-405b").design.change(free)))
+    assert said["cost_p50"] <= said["cost_p90"]
+    json.dumps(said, allow_nan=False)

@@ -35,6 +35,14 @@ def test_shrinking_goes_by_whole_micro_batches():
     assert elastic.shrink_ratio(8, 12) == pytest.approx(1.125)
 
 
+def test_saves_that_take_no_time_lose_only_what_restarts_take():
+    """With nothing to save, to detect and to make durable, a failure costs its restart alone: M /
+    (M + R) of the time to first order."""
+    m = 1e6
+    found = elastic.in_place_or_requeue(m, 0.0, restore_s=0.0, detect_s=0.0, durable_s=0.0)
+    assert found["requeue"] == pytest.approx(m / (m + 768.0), rel=1e-5)
+
+
 def test_requeue_costs_what_the_restart_is_longer():
     found = elastic.in_place_or_requeue(11_134.0, 5.0)
     assert found["gain"] == pytest.approx(

@@ -229,7 +229,8 @@ def _built(w: Wiring, words: dict) -> Built:
     usual = catalogue.fabric(cluster.scale_out).usual_topology
     if usual and k < n <= shapes.dragonfly_reach(k):
         return CHOICES[usual](w), words[usual], False
-    if pod < n and not cluster.ratios:
+    deepest = k**3 // 4
+    if pod < n and pod <= deepest and not cluster.ratios:
         return (
             w.pods(pod, r),
             fill(
@@ -239,7 +240,6 @@ def _built(w: Wiring, words: dict) -> Built:
             ),
             True,
         )
-    deepest = k**3 // 4
     if n > half * (half + 1):
         return w.pods(deepest, r), fill(words["fourth"], k=k), True
     if n > deepest:
@@ -341,7 +341,7 @@ def _candidates(w: Wiring):
         # two tiers hold it: the leaves are what can be oversubscribed
         if whole and k < n <= k * k // 2:
             yield f"leaves {r:g} : 1, two tiers", w.tree(r), _view(leaf_devices(w, r), r)
-        elif pod < cluster.devices:
+        elif pod < cluster.devices and pod <= reach * w.per_card:
             yield (
                 f"pods of {pod:,} devices, {r:g} : 1 above",
                 w.pods(round(pod / w.per_card), r),
