@@ -149,7 +149,9 @@ def weighted(terms) -> Column:
     """Sum of weight x value; numbers of 0 and 1 cost nothing."""
     total = None
     for weight, value in terms:
-        if isinstance(weight, np.ndarray) or (weight and weight != 1):
+        if isinstance(weight, np.ndarray):  # as floats: whole numbers may have 32 bits only
+            value = np.multiply(weight, value, dtype=float)
+        elif weight and weight != 1:
             value = weight * value
         elif not weight:
             continue

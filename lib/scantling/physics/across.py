@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy import maximum, where
 
-from ..catalogue.models.shape import parameters
+from ..catalogue.models.shape import as_floats, parameters
 from .cases import Cases
 
 WAIT_SHARE = 0.02  # judgement: of the time that a search of the local steps lets the exchange take
@@ -29,7 +29,7 @@ MOST_STEPS = 500  # the most for which DiLoCo prints no loss in quality (arXiv 2
 
 def exchanged_bytes(c: Cases):
     """Bytes that a site sends in one exchange: a ring, 2 (s - 1) / s of a copy. [bytes]"""
-    n, link, wide = parameters(c.shape), c.link, c.job.exchange_bytes
+    n, link, wide = as_floats(parameters(c.shape)), c.link, c.job.exchange_bytes
     values = 2 * (link.sites - 1) / link.sites * (n.total + n.mtp)
     return values * where(wide > 0, wide, c.job.grad_bytes)
 

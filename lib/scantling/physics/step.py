@@ -18,7 +18,7 @@ from numpy import maximum, minimum, where
 
 from ..base.records import record
 from ..blocks.table import mean_heads
-from ..catalogue.models.shape import flops_per_token, parameters
+from ..catalogue.models.shape import as_floats, flops_per_token, parameters
 from . import across, compute, ingest, layout, traffic
 from .cases import (
     FP32,
@@ -106,7 +106,7 @@ def layers_per_stage(c: Cases):
 def device_params(c: Cases):
     """(dense, expert) parameters that one device of the average stage holds before data-parallel
     sharding; embedding with it."""
-    s, p, n = c.shape, c.plan, parameters(c.shape)
+    s, p, n = c.shape, c.plan, as_floats(parameters(c.shape))
     experts = n.routed_experts + s.mtp_layers * n.experts_per_moe_layer
     ends = n.embedding + n.lm_head
     inner = n.total + n.mtp - experts - ends

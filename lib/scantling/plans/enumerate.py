@@ -24,7 +24,7 @@ from .words import NAMES
 def divisors(n: int) -> np.ndarray:
     """All divisors of n, ascending."""
     small = [d for d in range(1, int(n**0.5) + 1) if n % d == 0]
-    return np.array(sorted({*small, *(n // d for d in small)}))
+    return np.array(sorted({*small, *(n // d for d in small)}), np.int64)
 
 
 def cross(
@@ -34,6 +34,8 @@ def cross(
 ) -> dict:
     """Columns with every row repeated for each value of one more axis."""
     values = np.asarray(values)
+    if values.dtype.kind == "i":  # 32 bits by default on some machines: a product would wrap
+        values = values.astype(np.int64)
     n = len(next(iter(columns.values()), (0,)))
     out = {k: np.repeat(v, len(values)) for k, v in columns.items()}
     return out | {name: np.tile(values, n)}
@@ -157,7 +159,7 @@ def _data_parallel(c: dict, q: Question) -> dict:
         c = keep(
             {
                 **c,
-                "dp": np.full(len(room), pinned),
+                "dp": np.full(len(room), pinned, np.int64),
             },
             room >= pinned,
         )
@@ -245,7 +247,7 @@ def _rounder(
 
 def _experts(c: dict, q: Question) -> dict:
     if not q.model.is_moe:
-        one = np.ones(len(c["tp"]), int)
+        one = np.ones(len(c["tp"]), np.int64)
         return {
             **c,
             "ep": one,
@@ -290,7 +292,7 @@ def _scheduled(
         {
             **c,
             "m": m,
-            "schedule": np.full(len(m), row.code),
+            "schedule": np.full(len(m), row.code, np.int64),
         },
         "vpp",
         values,

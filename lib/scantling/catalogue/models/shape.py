@@ -499,6 +499,11 @@ def parameters(model: Model | Shape) -> Params:
     )
 
 
+def as_floats(count: Params) -> Params:
+    """Counts that go into columns: a whole number beyond 32 bits meets no column of them."""
+    return Params(**{name: value * 1.0 for name, value in vars(count).items()})
+
+
 def flops_per_token(model: Model | Shape, seq_len: Any) -> Flops:
     """Training FLOP per token [FLOP] at `seq_len` tokens per sequence: 3 x forward, matrix products
     only.

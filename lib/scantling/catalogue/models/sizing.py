@@ -5,7 +5,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from numpy import arange, argmin, ceil, concatenate, log, log2, maximum, minimum, unique, where
+from numpy import (
+    arange,
+    argmin,
+    ceil,
+    concatenate,
+    int64,
+    log,
+    log2,
+    maximum,
+    minimum,
+    unique,
+    where,
+)
 
 from ...base.errors import DesignError
 from ...base.records import Assumed, Derived
@@ -239,7 +251,8 @@ class _Sizing(Derived):
     def _solve_hidden(self) -> int:
         steps = [arange(1, 9) * 128, arange(2, 9) * 512, arange(4, 1025) * 1024]
         f = self.fields
-        grid = unique(concatenate(steps))
+        # 64 bits everywhere: where whole numbers have 32 by default a count of parameters wraps
+        grid = unique(concatenate(steps)).astype(int64)
         if not self.active:
             return int(grid[argmin(abs(log(self._params(hidden=grid).total / self.size)))])
         # the experts' width is free: hidden is bounded by what the active count leaves for

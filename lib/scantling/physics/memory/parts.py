@@ -16,7 +16,7 @@ from numpy import maximum, minimum, where
 from ...base.records import record
 from ...blocks.saving import Keeping
 from ...blocks.table import Block, Column, Saved, fold, mean_heads, plain_share, weighted
-from ...catalogue.models.shape import parameters
+from ...catalogue.models.shape import as_floats, parameters
 from ..cases import (
     BF16,
     FP32,
@@ -288,7 +288,7 @@ def frame(c: Cases) -> Frame:
     """What all devices of a case share: saved bytes and parameters by layer, bytes by parameter,
     buffers."""
     s, p, k = c.shape, c.plan, constants_of(c)
-    n, sorts = parameters(s), layer_sorts(c)
+    n, sorts = as_floats(parameters(s)), layer_sorts(c)
     ranks = site_ranks(c)
     group = where(
         p.sharding == HSDP,
