@@ -12,8 +12,8 @@ import sys
 import pytest
 from scantling import catalogue
 from scantling.base.errors import DesignError
+from scantling.catalogue.listing import listing
 from scantling.catalogue.load import VERIFIED, CatalogueError
-from scantling.cli.listing import listing
 
 FILES = sorted({c["file"] for c in catalogue.columns()})
 KEYS = {

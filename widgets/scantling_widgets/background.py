@@ -1,13 +1,36 @@
 """Work that takes longer than a slider may wait: a button, a count, a way to stop it, and the desk
-stays live meanwhile."""
+stays live meanwhile. In a thread; where there are none, in a browser, between two messages."""
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from .parts import Box, Button, Part
+from .resources import in_a_page
+
+_BREATH_S = 0.02  # between two steps in a browser: a message that waits is heard first
+
+
+def beside(steps: Iterator, wait_s: float = 0.0):
+    """Take all `steps` beside what else goes on, after `wait_s`; `.cancel()` of what is returned
+    takes that back while it waits."""
+    if in_a_page():
+        return asyncio.get_event_loop().call_later(wait_s, partial(_step, steps))
+    thread = threading.Timer(wait_s, deque, [steps, 0])
+    thread.daemon = True
+    thread.start()
+    return thread
+
+
+def _step(steps: Iterator) -> None:
+    for _ in steps:
+        beside(steps, _BREATH_S)
+        break
 
 
 class Job(Box):
@@ -37,18 +60,13 @@ class Job(Box):
 
     def run(self) -> None:
         """Begin, unless it is running already."""
-        if self.thread is not None and self.thread.is_alive():
+        if self.button.disabled:
             return
         self._cancelled.clear()
         self.button.disabled = True
-        self.thread = threading.Thread(
-            target=self._work,
-            name="scantling-desk-job",
-            daemon=True,
-        )
-        self.thread.start()
+        self.thread = beside(self._work())
 
-    def _work(self) -> None:
+    def _work(self) -> Iterator:
         error, items = None, iter(())
         try:
             steps, items = self._start()
@@ -62,6 +80,7 @@ class Job(Box):
                 if self._cancelled.is_set():
                     self.count.value += ", cancelled"
                     break
+                yield item
         except Exception as caught:
             error = caught
         finally:

@@ -3,9 +3,10 @@ units, and traffic by axis and tier."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
-from .assessment_charts import figure, text, worded
+from .assessment_charts import figure, records, text, worded
 from .palette import AXES, ink_on
 from .words import label_or
 
@@ -24,7 +25,7 @@ _SCALES = {
     "tp": "TP rank",
     "cp": "CP rank",
 }
-_ENDS = (("first", "min"), ("last", "max"))
+_ENDS = [(axis, *end) for axis in ("pp", "dp") for end in (("first", min), ("last", max))]
 
 
 def _ink(value, most) -> str:
@@ -170,30 +171,24 @@ def _site_rows(given, placement: Mapping | None = None) -> dict:
     """Leaf units (where there are many) or nodes with the stages and replicas that each holds."""
     if not placement:
         return {"blocks": []}
-    import pandas as pd
-
     many = placement["unit_count"] >= 4
     kind, block, line_of, line = (
         ("leaf unit", "unit", "pod", "pod") if many else ("node", "node", "leaf unit", "unit")
     )
-    table = pd.DataFrame(placement["nodes"]).groupby(
-        block,
-        sort=False,
-        as_index=False,
-    )
-    ends = {f"{axis}_{end}": (f"{axis}_{end}", how) for axis in ("pp", "dp") for end, how in _ENDS}
-    own = {name: (name, "first") for name in ("pod", "unit") if name != block}
-    blocks = table.agg(
-        **own,
-        **ends,
-        nodes=("pod", "size"),
-    ).head(_BLOCKS)
-    most = blocks["pp_first"].max()
-    blocks["block"], blocks["line"] = blocks[block], blocks[line]
-    blocks["place"] = blocks.groupby(line).cumcount()
-    lettered = blocks["place"].max() < 19 and blocks[line].nunique() <= 12  # room for letters
+    groups = {}
+    for node in records(placement["nodes"]):
+        groups.setdefault(node[block], []).append(node)
+    blocks, filled = [], Counter()
+    for group in list(groups.values())[:_BLOCKS]:
+        row = {name: group[0][name] for name in ("node", "pod", "unit")}
+        row |= {f"{a}_{end}": how(n[f"{a}_{end}"] for n in group) for a, end, how in _ENDS}
+        row |= {"block": row[block], "line": row[line], "nodes": len(group)}
+        blocks.append(row | {"place": filled[row["line"]]})
+        filled[row["line"]] += 1
+    most = max(row["pp_first"] for row in blocks)
+    lettered = max(filled.values()) < 20 and len(filled) <= 12  # room for letters
     rows = []
-    for row in blocks.to_dict("records"):
+    for row in blocks:
         stages = span(row["pp_first"], row["pp_last"])
         more = {
             "stages": stages,

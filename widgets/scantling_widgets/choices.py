@@ -10,7 +10,7 @@ from functools import cache
 from scantling import catalogue
 from scantling.base.records import Rows
 from scantling.base.show import shown
-from scantling.cli.listing import listing
+from scantling.catalogue.listing import listing
 
 from . import resources
 

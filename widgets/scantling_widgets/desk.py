@@ -4,7 +4,7 @@ below. It is made of parts and knows no Jupyter; `view` puts it into a notebook.
 from __future__ import annotations
 
 import os
-import threading
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -13,12 +13,13 @@ from scantling.base.quantities.table import band_in
 from scantling.design.design import Design
 
 from . import charts, headline, inputs, legend, link, resources, story, theme
+from .background import beside
 from .form import Form
 from .livechart import vega_bundle
 from .panels import panels
 from .panels.report import names_no_file
 from .parts import Button, Link, Page, Part, Tabs
-from .servers import served
+from .resources import served
 from .state import Session, assess
 from .theme import box
 from .view import View
@@ -385,21 +386,15 @@ class Desk:
         if self._timer is not None:
             self._timer.cancel()
         if self.page.tell is not None:
-            self._timer = threading.Timer(
-                _IDLE_S,
-                self._try_moves,
-                [self.session.now],
-            )
-            self._timer.daemon = True
-            self._timer.start()
+            self._timer = beside(self._try_moves(self.session.now), _IDLE_S)
 
-    def _try_moves(self, moment) -> None:
+    def _try_moves(self, moment) -> Iterator:
         found = []
         try:
             for one in story.tried(self.session.judge, moment):
                 if self.session.now is not moment or self.session.moving:
                     return
-                found.append(one)
+                yield found.append(one)
             moves = story.suggested(moment, found)
         except Exception as error:  # shown on the desk, which goes on
             self.session.report(error)

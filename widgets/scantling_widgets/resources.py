@@ -7,6 +7,8 @@ wheel the build has put them inside this package.
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
@@ -17,6 +19,17 @@ STATIC = _PACKAGE / "static"  # style sheets and scripts
 def scripts(*names: str) -> str:
     """Scripts of the pages, in the order in which they need each other."""
     return "".join((STATIC / f"{name}.js").read_text(encoding="utf-8") for name in names)
+
+
+def served() -> bool:
+    """Whether a visitor of a page is worked for, by Voilà or in the visitor's own browser: what is
+    saved goes to the visitor, and no path that is typed there is opened."""
+    return in_a_page() or os.environ.get("SERVER_SOFTWARE", "").startswith("voila")
+
+
+def in_a_page() -> bool:
+    """Whether this Python runs in a browser, where there are no threads and no processes."""
+    return sys.platform == "emscripten"
 
 
 def notebook(name: str) -> Path:

@@ -40,12 +40,6 @@ _START_S = 90
 PAGE_SIGNS = ("JPY_SESSION_NAME", "SERVER_SOFTWARE")
 
 
-def served() -> bool:
-    """Whether this kernel works for a visitor of the page: what is saved goes to the visitor, and
-    no path that is typed there is opened."""
-    return os.environ.get("SERVER_SOFTWARE", "").startswith("voila")
-
-
 @record
 class Server:
     """A server that runs: its process, and the address with its token that a browser opens."""

@@ -13,6 +13,7 @@ from ..base.errors import DesignError, plain
 from ..base.files import write_text
 from ..base.show import is_number
 from ..catalogue import price as price_of
+from ..catalogue.listing import listing
 from ..catalogue.models.hf import from_hf
 from ..catalogue.models.shape import (
     block_counts,
@@ -27,7 +28,6 @@ from ..design.design import json_schema
 from ..design.draft import commented, draft
 from ..plans.prepare import prepare
 from .common import check_new, command, read
-from .listing import listing
 from .summary import assumed_rows, section, value_text
 from .tables import TABLES, bare, print_rows, say
 

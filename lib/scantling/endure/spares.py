@@ -6,6 +6,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from ..base.laws import binomial_quantile
+
 
 def log_weights(most: int, load):
     """log(a^k / k!) for k from 0 to `most` on a new last axis: a Poisson law but for exp(-a)."""
@@ -180,10 +182,4 @@ def standbys(
     Their Table 5 (arXiv 2509.16293) prints 2/2/3/4 for 128/256/512/1,024 machines; one p of
     1.17e-3...1.23e-3 gives all four.
     """
-    from scipy.stats import binom
-
-    return binom.ppf(
-        quantile,
-        machines,
-        per_window,
-    ).astype(int)
+    return binomial_quantile(quantile, machines, per_window)

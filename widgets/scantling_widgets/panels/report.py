@@ -21,7 +21,7 @@ from scantling.kits import FRAMEWORKS, ON
 from .. import rendering, theme
 from ..background import Job
 from ..parts import Field, Part
-from ..servers import served
+from ..resources import served
 from ..table import cell
 from ..words import at
 from .base import Panel

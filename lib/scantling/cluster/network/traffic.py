@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from ... import catalogue
+from ...base.laws import poisson_beyond
 from ...base.records import Record, Rows, record
 from ...catalogue.words import SHARDINGS
 from ...physics import collectives as curves
@@ -320,11 +321,9 @@ def fullest_uplink(flows_per_uplink: float, uplinks: int) -> float:
 
     What static ECMP does to few large flows; packet spraying and adaptive routing have none of it.
     """
-    from scipy.special import pdtrc
-
     mean = flows_per_uplink
-    m = np.arange(int(mean + 12 * np.sqrt(mean) + 12))
-    return np.argmax(uplinks * pdtrc(m, mean) < 0.5) / mean
+    beyond = poisson_beyond(int(mean + 12 * np.sqrt(mean) + 11), mean)
+    return np.argmax(uplinks * beyond < 0.5) / mean
 
 
 def _setting(s: Site, id: str, figure: float, **values) -> Setting:

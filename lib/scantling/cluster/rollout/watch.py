@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 from ...advise.recovery import recovery
+from ...base.laws import poisson_quantile
 from ...base.normal import quantile
 from ...base.records import Known, Lines, Record, Rows, record
 from ...base.units import DAY_S, HOUR_S
@@ -56,8 +57,6 @@ def alerts(s: Site, screen) -> tuple[Alert, ...]:
     """Thresholds from the estimate: bands of step and MFU, saves from the endurance, counts at the
     99 % quantile of their Poisson law, loss and gradient norm at the deviation that a month of
     sound steps reaches once."""
-    from scipy.stats import poisson
-
     e = s.e
     memory = s.figures["memory_bytes"]
     held = memory["total"] / memory["capacity"]
@@ -73,7 +72,7 @@ def alerts(s: Site, screen) -> tuple[Alert, ...]:
         slowest=1 + screen.evict_slower_than,
         held=held,
         fuller=0.5 * (1 + held),
-        many=max(poisson.ppf(0.99, s.failures_per_day), 1.0),
+        many=max(float(poisson_quantile(0.99, s.failures_per_day)), 1.0),
         few_spares=max(s.spares - np.ceil(s.in_repair) - 1, 0.0),
         copy_age_s=copy_age,
         missed_s=copy_age + s.period_s,

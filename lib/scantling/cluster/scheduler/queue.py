@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...base.laws import binomial_share
 from ...base.records import Lines, Record, Rows, record
 from ..placement import leaf_nodes
 from ..site import Site
@@ -55,9 +56,7 @@ def whole_blocks(
 ) -> float:
     """Share of blocks that have all but `spare` of their nodes up: P(Binomial(block, down) <=
     spare); nodes fail on their own."""
-    from scipy.special import bdtr
-
-    return bdtr(min(spare, block), block, down)
+    return sum(binomial_share(k, block, down) for k in range(min(spare, block) + 1))
 
 
 def queue(s: Site, topology: dict) -> Queue:

@@ -9,10 +9,10 @@ from types import SimpleNamespace
 
 from ..base.errors import DesignError
 from ..base.words import table
-from ..catalogue import accelerators, fabrics, nodes, price, storages
-from ..catalogue.models.entries import entries
-from ..catalogue.models.shape import parameters
-from ..catalogue.stacks import stacks
+from . import accelerators, fabrics, nodes, price, storages
+from .models.entries import entries
+from .models.shape import parameters
+from .stacks import stacks
 
 KINDS = ("accelerators", "fabrics", "models", "stacks", "nodes", "storage", "prices")
 
