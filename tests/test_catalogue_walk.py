@@ -17,7 +17,6 @@ from scantling.cluster.network.traffic import trust
 from scantling.cluster.risks.kinds import slow_network
 from scantling.cluster.site import site_of
 from scantling.kits import kits
-from scantling.kits.env import settled
 from scantling.kits.expressible import Inexpressible
 from scantling.physics import bands
 from scantling.physics.cases import Software
@@ -105,8 +104,8 @@ def test_every_network(fabric):
     row = slow_network(site_of(a))
     if row is not None:  # none where the step does not feel the network
         assert (row.id == "network-ethernet") == (fabric.technology == "ethernet")
-    readme = kits(a, "fsdp")["README.md"]
-    assert ("this kit sets nothing for it" in readme) == (not settled(fabric))
+    readme = kits(a, "fsdp")["README.md"]  # NCCL speaks verbs, sockets and plugins, no PSM2
+    assert ("this kit sets nothing for it" in readme) == (fabric.transport == "psm2")
 
 
 def test_ethernet_is_one_column():
