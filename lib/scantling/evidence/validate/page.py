@@ -26,6 +26,7 @@ from ...physics.constants import calibration
 from ..calibrate import memory as calibrate_memory
 from ..calibrate import throughput as calibrate
 from . import strangers, tables
+from .plans import DESIGNS, distances
 from .rows import build
 
 RUNS, MEMORY, PEERS = (
@@ -68,6 +69,9 @@ def compute(
         "worst": tables.worst(rows),
         "peers": tables.peers(rows, rivals()),
     }
+    if DESIGNS.is_dir():
+        told("plans of published runs beside the search's own")
+        figures["plans"] = list(distances())
     if memory is not None:
         told("memory: folds and stacks left out")
         figures["memory"], peaks = memory_figures(memory)
