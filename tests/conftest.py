@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 
+# jsonschema makes a grammar of IRIs whenever it is imported, a second in each process, for a format
+# that nothing here checks
+sys.modules.setdefault("rfc3987_syntax", None)
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small matrices: more threads only wait
 
 import pytest  # noqa: E402

@@ -299,6 +299,22 @@ def test_a_rendered_report_prints_the_numbers_of_the_design(path):
     assert seen
 
 
+@pytest.mark.slow
+def test_all_of_it_over_two_hundred_designs(monkeypatch):
+    """The wide sample of the rules that need nothing but assessments."""
+    monkeypatch.setitem(globals(), "RANDOM", range(200))
+    assessments.cache_clear()
+    try:
+        assert len(assessments()) > 150
+        test_hfu_is_mfu_times_what_the_hardware_does_besides()
+        test_usable_memory_is_one_number_and_its_zones_are_one_rule()
+        test_micro_batches_are_counted_in_one_way()
+        test_the_main_phase_is_the_one_with_the_most_tokens_on_every_surface()
+        test_bytes_shown_are_bytes_timed()
+    finally:
+        assessments.cache_clear()
+
+
 def test_a_day_is_defined_once():
     """The number itself stands in base/units.py alone."""
     again = [

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from html import escape
 
-from ..base.displayed import clipped
+from ..base.displayed import Displayed
 from ..base.errors import DesignError
 from ..base.quantities.table import band_in, quantity, show
 from ..base.records import Lines, at, record
@@ -17,7 +16,6 @@ from ..verdict.verdicts import VERDICTS
 from .explanation import plain
 
 SHOWN = table(__file__, "comparison")
-ROOM = 34  # characters of a cell in text
 MANY = 1e6  # from here a number is said with a suffix
 
 
@@ -40,16 +38,11 @@ class Row:
 
 
 @record
-class Comparison:
+class Comparison(Displayed):
     """Designs side by side: their names, and rows of which those that differ stand first."""
 
     names: Lines
     rows: tuple[Row, ...]
-
-    @property
-    def differing(self) -> tuple[Row, ...]:
-        """The rows in which the designs differ."""
-        return tuple(row for row in self.rows if row.differs)
 
     def as_dict(self) -> dict:
         """Names, and the rows as plain data."""
@@ -59,39 +52,22 @@ class Comparison:
         }
 
     def cells(self) -> list[list[str]]:
-        """Lines of a table: label, then a cell a design; the verdict leads, then what differs."""
+        """Lines of a table: the names, then label and a cell a design; the verdict leads, then what
+        differs."""
         rows = sorted(self.rows, key=lambda row: (row.key != "verdict", not row.differs))
-        return [
-            [
-                row.label,
-                *(f"{cell} ({band})" if band else cell for cell, band in zip(row.cells, row.bands)),
-            ]
+        lines = (
+            [f"{cell} ({band})" if band else cell for cell, band in zip(row.cells, row.bands)]
             for row in rows
-        ]
+        )
+        return [["", *self.names], *([row.label, *line] for row, line in zip(rows, lines))]
 
     def markdown(self) -> str:
         """The comparison as a Markdown table."""
-        lines = [["", *self.names], ["---"] + ["---:"] * len(self.names), *self.cells()]
+        names, *lines = self.cells()
+        lines = [names, ["---"] + ["---:"] * len(self.names), *lines]
         return "\n".join("| " + " | ".join(map(_no_bar, line)) + " |" for line in lines) + "\n"
 
-    def __repr__(self) -> str:
-        lines = [["", *self.names], *([row.label, *row.cells] for row in self.differing)]
-        cut = [[cell[:ROOM] for cell in line] for line in lines]
-        widths = [max(map(len, column)) for column in zip(*cut)]
-        return clipped(
-            "\n".join(
-                "  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip()
-                for line in cut
-            )
-        )
-
-    def _repr_html_(self) -> str:
-        head = "".join(f"<th>{escape(name)}</th>" for name in ("", *self.names))
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>"
-            for line in self.cells()
-        )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    __repr__ = Displayed.__repr__
 
 
 def compare(assessments: Iterable[Assessment]) -> Comparison:

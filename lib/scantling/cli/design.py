@@ -94,7 +94,7 @@ def compare(
         print_table(
             console(),
             ("", *found.names),
-            found.cells(),
+            found.cells()[1:],
             words=("", *found.names),
         )
     (verdicts,) = (row.values for row in found.rows if row.key == "verdict")

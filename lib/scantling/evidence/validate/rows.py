@@ -142,7 +142,6 @@ def build(path, told=lambda text: None) -> pd.DataFrame:
     rows = rows.astype(dict.fromkeys(CONDITIONS, bool))
     rows["twin"], rows["twins_apart"] = twins(frame)
     rows[list(PLAN)] = frame[list(PLAN)]
-    rows["job"] = configuration(frame, but=PLAN)
     return rows
 
 

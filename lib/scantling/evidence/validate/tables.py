@@ -13,7 +13,7 @@ import pandas as pd
 from ...base.show import percent
 from ..scores import over_sources, spread, typical
 from .compare import apart
-from .rows import CONDITIONS, KINDS, PLAN
+from .rows import CONDITIONS, KINDS
 
 GROUPS = ("source", "accelerator", "stack", "precision")
 SAID = KINDS | {"one line": "baseline"}  # who predicts: its column
@@ -134,10 +134,10 @@ def worst(rows: pd.DataFrame, number: int = WORST) -> list[dict]:
     )
     top = known.loc[off.abs().fillna(1.0).nlargest(number).index]
     reasons = [
-        "; ".join(filter(None, [*_reasons(row), _neighbour(rows, i)]))
+        "; ".join(filter(None, _reasons(row)))
         or row.unanswered
         or "nothing printed in the row explains it"
-        for i, row in top.iterrows()
+        for _, row in top.iterrows()
     ]
     names = (
         "id source url locator stack accelerator devices measured error fold_error baseline_error"
@@ -159,39 +159,6 @@ def _reasons(row) -> list[str]:
         and alike,
     }
     return [*(said for said, holds in shown.items() if holds), *row.sees.split("; ")]
-
-
-def _neighbour(rows: pd.DataFrame, i) -> str:
-    """A run of the same source, model and machine whose plan differs in one setting or two, and how
-    far that one is off.
-
-    The nearest one that is less than half as far off, which narrows the cause down; failing that
-    the nearest.
-    """
-    row = rows.loc[i]
-    settings = rows[list(PLAN)].astype(object).fillna("not printed")
-    near = rows.index[(rows.source == row.source) & (rows.job == row.job)].drop(i)
-    differs = settings.loc[near].ne(settings.loc[i])
-    differs = differs.drop(columns=["dp", "global_batch_seqs"])  # they follow from the others
-    steps = differs.sum(axis=1)
-    steps = steps[steps.between(1, 2)]
-    if steps.empty:
-        return ""
-    off = error(rows.loc[steps.index], "source_out")
-    fine = steps[off.abs() < 0.5 * abs(row.source_out / row.measured - 1)]
-    j = (fine if len(fine) else steps).idxmin()
-    changed = settings.loc[[j, i], differs.columns[differs.loc[j]]]
-    said = ", ".join(
-        f"{n} {_plain(there)} for {_plain(here)}" for n, (there, here) in changed.items()
-    )
-    return (
-        f"{'' if len(fine) else 'so are its neighbours: '}with {said} measured "
-        f"{rows.measured[j] / row.measured:.2f}× as fast and off {percent(off[j], 0, '+')}"
-    )
-
-
-def _plain(x) -> str:
-    return f"{x:g}" if isinstance(x, float) else str(x)
 
 
 def residual(rows: pd.DataFrame, floor_variance: float) -> dict:
