@@ -13,8 +13,6 @@ from functools import partial
 from .parts import Box, Button, Part
 from .resources import in_a_page
 
-_BREATH_S = 0.02  # between two steps in a browser: a message that waits is heard first
-
 
 def beside(steps: Iterator, wait_s: float = 0.0):
     """Take all `steps` beside what else goes on, after `wait_s`; `.cancel()` of what is returned
@@ -29,7 +27,7 @@ def beside(steps: Iterator, wait_s: float = 0.0):
 
 def _step(steps: Iterator) -> None:
     for _ in steps:
-        beside(steps, _BREATH_S)
+        beside(steps, 0.02)  # a message that waits is heard first
         break
 
 

@@ -14,10 +14,15 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from markupsafe import Markup
 from scantling.kits import kits, write
 from scantling.verdict.limits import limits
 from scantling.verdict.verdicts import VERDICTS
 
+from .report import Report
+from .report.jobs import today
+from .report.page import document
+from .resources import in_a_page
 from .words import at
 
 _TICK_S, _USUAL_TICKS = 0.25, 60  # a report takes some ten to twenty seconds
@@ -39,7 +44,17 @@ def report(design, folder: Path) -> tuple[int, Iterator]:
     Closing the iterator ends the process, its kernel with it; a report that was not finished leaves
     no file.
     """
+    if in_a_page():
+        return 1, _told(design, folder)
     return _USUAL_TICKS, _report(design, Path(os.path.abspath(folder)))
+
+
+def _told(design, folder: Path) -> Iterator:
+    """Where there are no processes: the report without its notebook, each picture in its words."""
+    told, title = Markup(Report(design).html()), design.title
+    page = folder / f"{slug(title)}.html"
+    page.write_text(document(told, title=title, date=today()), "utf-8")
+    yield page
 
 
 def _report(design, folder: Path) -> Iterator:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import accumulate, count
+from itertools import accumulate, count, repeat
 from math import comb, exp, lgamma, log
 
 import numpy as np
@@ -18,12 +18,12 @@ def poisson_beyond(most: int, mean: float) -> np.ndarray:
     digits."""
     far = most + 40 + int(12 * mean**0.5)
     shares = [poisson_share(k, mean) for k in range(far, 0, -1)]
-    return np.array(list(accumulate(shares)))[::-1][: most + 1]
+    return np.cumsum(shares)[::-1][: most + 1]
 
 
 def poisson_quantile(q: float, mean: float) -> int:
     """The smallest k with P(K <= k) >= q."""
-    return _least(q, (poisson_share(k, mean) for k in count()))
+    return _least(q, map(poisson_share, count(), repeat(mean)))
 
 
 def binomial_share(k: int, n: int, p: float) -> float:
@@ -37,5 +37,4 @@ def binomial_quantile(q: float, n: int, p: float) -> int:
 
 
 def _least(q: float, shares) -> int:
-    reached = (k for k, so_far in enumerate(accumulate(shares)) if so_far >= q)
-    return next(reached)
+    return next(k for k, so_far in enumerate(accumulate(shares)) if so_far >= q)

@@ -40,7 +40,7 @@ def _best_share(x):
     p = np.sqrt(-2 * np.expm1(-x))
     t = p - p * p / 3 + 11 / 72 * p**3
     for _ in range(6):
-        t = t + (1 - t - np.exp(-x - t)) / np.maximum(t, 1e-300)
+        t = t - (t + np.expm1(-x - t)) / np.maximum(t, 1e-300)
     return np.where(
         x < 1e-6,
         series,

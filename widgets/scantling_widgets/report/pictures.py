@@ -13,6 +13,7 @@ from markupsafe import Markup, escape
 
 from ..assessment_charts import spec
 from ..livechart import vega_version
+from ..resources import in_a_page
 
 WIDTH = 700
 PICTURE = "application/vnd.scantling.picture+json"  # what a cell hands to the page
@@ -59,7 +60,9 @@ class Picture:
         }
 
     def figure(self) -> str:
-        return framed(Markup(svg(self.spec, self.words)), self.caption)
+        # in a browser there is no program that draws
+        drawn = escape(self.words) if in_a_page() else Markup(svg(self.spec, self.words))
+        return framed(drawn, self.caption)
 
     def png(self) -> bytes:
         import vl_convert

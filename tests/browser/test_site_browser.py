@@ -1,0 +1,125 @@
+"""The desk that computes in the page itself: same numbers, no server, nothing leaves the origin."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import os
+import threading
+from functools import partial
+from pathlib import Path
+
+import desk_site as site
+import numpy as np
+import pytest
+import scantling
+from scantling.advise.comparison import flat
+from scantling_widgets import link
+
+from . import browsing
+
+ROOT = Path(__file__).parents[2]
+DESIGNS = sorted((ROOT / "gallery" / "designs").glob("*.yaml"))
+DISTRIBUTION = os.environ.get("PYODIDE")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.skipif(not DISTRIBUTION, reason="no Pyodide distribution (PYODIDE=DIR)"),
+]
+_BELOW = "some/where"  # the folder stands below the root of its server
+_LIMIT_BYTES = 14e6
+_ASSESS = """
+import json, numpy, scantling
+def told(text):
+    found = scantling.assess(scantling.Design.from_yaml(text)).as_dict(advice=False)
+    return json.dumps(found, default=numpy.generic.item)
+told
+"""
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    root = tmp_path_factory.mktemp("site")
+    site.desk(root / _BELOW / "desk", Path(DISTRIBUTION))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=root))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/{_BELOW}/desk/", root
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def desk(served):
+    with browsing.browser() as context:
+        asked = []
+        context.on("request", lambda request: asked.append(request.url))
+        found = browsing.DeskPage(context.new_page())
+        found.asked = asked
+        found.open(served[0])
+        yield found
+
+
+def test_what_a_visitor_downloads(served):
+    import gzip
+
+    folder = served[1] / _BELOW / "desk"
+    packed = {".zip", ".whl", ".z"}
+    files = [p for p in folder.rglob("*") if p.is_file()]
+    sizes = [
+        p.stat().st_size if p.suffix in packed else len(gzip.compress(p.read_bytes()))
+        for p in files
+    ]
+    assert sum(sizes) <= _LIMIT_BYTES
+
+
+def test_a_control_is_followed_by_numbers_and_pictures(desk):
+    before = desk.kpi("step_s")
+    handle = desk.page.locator("input[type=range]").nth(2)
+    handle.focus()
+    desk.page.keyboard.press("ArrowLeft")
+    desk.page.wait_for_function(
+        "was => document.querySelector(\"[data-kpi='step_s'] .sd-kpi-value\").innerText"
+        ".replace('\\n', ' ').trim() !== was",
+        arg=before,
+        timeout=browsing.PATIENCE_MS,
+    )
+    desk.settle()
+    assert desk.page.locator(".sd-chart-fault").all_inner_texts().count("") >= 2
+    assert desk.errors == []
+
+
+def test_the_gallery_is_that_of_the_command_line(desk):
+    worker = desk.page.workers[0]
+    worker.evaluate("code => { self.told = self.python.runPython(code); }", _ASSESS)
+    for path in DESIGNS:
+        text = path.read_text(encoding="utf-8")
+        inside = flat(json.loads(worker.evaluate("text => self.told(text)", text)))
+        own = scantling.assess(path).as_dict(advice=False)
+        for key, value in flat(json.loads(json.dumps(own, default=np.generic.item))).items():
+            if key == "search_seconds":
+                continue
+            if isinstance(value, float):
+                assert inside[key] == pytest.approx(value, rel=1e-12), (path.stem, key)
+            elif not isinstance(value, list):
+                assert inside[key] == value, (path.stem, key)
+
+
+def test_nothing_leaves_the_origin_and_nothing_is_needed_the_second_time(desk, served):
+    origin = served[0].split("/some/")[0]
+    assert {u for u in desk.asked if not u.startswith((origin, "data:", "blob:"))} == set()
+    desk.page.context.set_offline(True)
+    design = scantling.Design.read(ROOT / "gallery" / "designs" / "gpt-3-175b-64-a100.yaml")
+    desk.page.goto("about:blank")
+    desk.open(f"{served[0]}#{link.write(design)}")
+    desk.page.wait_for_function(
+        "title => document.querySelector('.sd-title').innerText.includes(title)",
+        arg="GPT-3 175B",
+        timeout=browsing.PATIENCE_MS,
+    )
+    desk.page.context.set_offline(False)
+    assert desk.page.context.refused == []

@@ -1,0 +1,15 @@
+"""The desk inside a browser page: the worker's end of the messages of PROTOCOL.md, as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from .desk import Desk
+
+
+def begin(tell: Callable) -> Callable:
+    """Open the desk on its example; returns what hears one message of the page as JSON."""
+    page = Desk().page
+    page.tell = lambda message: tell(json.dumps(message))
+    return lambda message: page.hear(json.loads(message))
