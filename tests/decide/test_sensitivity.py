@@ -211,7 +211,7 @@ def test_variants_are_the_same_here_and_on_a_cluster():
     over = {"cluster.devices": [32, 64, 96]}
     with (
         distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
         ) as cluster,
         distributed.Client(cluster) as client,
     ):

@@ -253,7 +253,7 @@ def test_a_dask_cluster_whose_worker_is_killed_loses_and_doubles_nothing(designs
         n_workers=2,
         threads_per_worker=1,
         processes=True,
-        dashboard_address=None,
+        dashboard_address=":0",
         host="127.0.0.1",
         env={"PYTHONPATH": f"{Path(__file__).parent}:{Path(__file__).parents[1]}"},
     ) as cluster:
