@@ -36,25 +36,34 @@ def parts() -> dict[str, list[str]]:
 
 
 def mutants(part: str) -> list[str]:
-    """Names of the mutants of a part: `priors:NAME`, or `MODULE:FUNCTION`."""
+    """Names of the mutants of a part: `priors:NAME`, `MODULE:FUNCTION` or `MODULE:CLASS.METHOD`."""
     if part == "priors":
         return [f"priors:{name}" for name in import_module("scantling.physics.constants").PRIORS]
     module = import_module(f"scantling.{part}")
-    return [
-        f"{part}:{name}"
-        for name, found in vars(module).items()
-        if inspect.isfunction(inspect.unwrap(found))
-        and found.__module__ == module.__name__
-        and not inspect.unwrap(found).__closure__
-    ]
+    mine = {
+        k: v for k, v in vars(module).items() if getattr(v, "__module__", "") == f"scantling.{part}"
+    }
+    found = dict(mine)
+    for name, kind in mine.items():
+        if inspect.isclass(kind):
+            own = ((k, v) for k, v in vars(kind).items() if not k.startswith("__"))
+            found |= {f"{name}.{k}": v for k, v in own}
+    return [f"{part}:{name}" for name, value in found.items() if formula(value)]
+
+
+def formula(found):
+    """The plain function behind a function or a property, or None where there is none that can be
+    changed in place."""
+    found = found.fget if isinstance(found, property) else inspect.unwrap(found)
+    return found if inspect.isfunction(found) and not found.__closure__ else None
 
 
 def larger(value):
-    """A result x 1.1: floating-point numbers, also those in tuples, mappings and records."""
-    if isinstance(value, (float, np.floating)):
-        return value * FACTOR
+    """A result x 1.1: numbers, also those in tuples, mappings and records."""
+    if isinstance(value, (int, float, np.number)) and not isinstance(value, bool):
+        return value * FACTOR if value else value
     if isinstance(value, np.ndarray):
-        return value * FACTOR if value.dtype.kind == "f" else value
+        return value * FACTOR if value.dtype.kind in "if" else value
     if isinstance(value, tuple):
         new = [larger(part) for part in value]
         return type(value)(*new) if hasattr(value, "_fields") else tuple(new)
@@ -77,8 +86,10 @@ def apply(mutant: str, reached: list) -> None:
         constants._shipped.cache_clear()
         reached.append(name)
         return
-    found = getattr(import_module(f"scantling.{part}"), name)
-    changed = inspect.unwrap(found)
+    found = import_module(f"scantling.{part}")
+    for step in name.split("."):
+        found = vars(found)[step]
+    changed = formula(found)
     right = FunctionType(
         changed.__code__,
         changed.__globals__,

@@ -36,6 +36,29 @@ def test_without_rows_the_priors_stand(model):
     assert np.allclose(calibrate.fit(model, nothing, iterations=3), 0)
 
 
+def test_shipped_constants_are_what_the_published_runs_say(model):
+    """At the shipped offsets a step of the fit moves none of them by more than rounding does: a
+    prior or a formula changed without a fit on the published runs is noticed."""
+    shipped = calibration()["offsets"]
+    found = [shipped.get(name, {}).get(level, {}) for name, level, _ in model.keys]
+    theta = np.array(
+        [
+            (at if level == "global" else at.get(key)) or 0.0
+            for at, (_, level, key) in zip(found, model.keys)
+        ]
+    )
+    equations = calibrate.normal_equations(
+        model,
+        theta,
+        model.log_rate(theta),
+        model.jacobian(theta),
+        calibrate.source_weights(model.table.frame.source.to_numpy()),
+    )
+    step = np.abs(np.linalg.solve(*equations)) / model.sd
+    # offsets below a hundredth of their prior's deviation are not written
+    assert step.max() < 0.015, model.keys[step.argmax()]
+
+
 def test_sources_weigh_by_the_root_of_their_rows():
     w = calibrate.source_weights(np.array(["a"] * 4 + ["b"]))
     assert w[:4].sum() == pytest.approx(2.0) and w[4] == 1.0

@@ -167,6 +167,16 @@ def source_weights(source, rows=None):
     )
 
 
+def normal_equations(model: Model, theta, log_rate, jacobian, weight):
+    """(hessian, gradient) of half the loss at `theta`, its soft-L1 weights from the residuals of
+    `log_rate`; both shapes in offsets."""
+    residual = log_rate - model.table.log_measured
+    w = weight / np.sqrt(1 + (residual / SCALE) ** 2) / SCALE**2
+    precision = 1 / model.sd**2
+    hessian = (jacobian.T * w) @ jacobian + np.diag(precision)
+    return hessian, jacobian.T @ (w * residual) + precision * theta
+
+
 def fit(
     model: Model,
     rows=None,
@@ -193,10 +203,7 @@ def fit(
     for _ in range(iterations):
         if moved and jacobian is None:
             jac = model.jacobian(theta)
-        residual = now - table.log_measured
-        w = weight / np.sqrt(1 + (residual / SCALE) ** 2) / SCALE**2
-        hessian = (jac.T * w) @ jac + np.diag(precision)
-        gradient = jac.T @ (w * residual) + precision * theta
+        hessian, gradient = normal_equations(model, theta, now, jac, weight)
         trial = theta - np.linalg.solve(hessian + damping * np.diag(np.diag(hessian)), gradient)
         then = model.log_rate(trial)
         gain = best - loss(then, trial)
