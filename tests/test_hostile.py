@@ -19,6 +19,7 @@ def bench(tmp_path):
     os.chdir(here)
 
 
+@pytest.mark.slow
 def test_hostile_files_and_arguments_break_nothing(bench):
     hostile(bench, SEED, range(60))
     assert bench.bad == [], f"seed {SEED}"
@@ -26,6 +27,7 @@ def test_hostile_files_and_arguments_break_nothing(bench):
     assert not list(bench.out.rglob("CANARY*"))
 
 
+@pytest.mark.slow
 def test_designs_at_random_print_finite_numbers(bench):
     valid(bench, range(5, 11), through=0)
     assert bench.bad == []

@@ -168,6 +168,7 @@ print(json.dumps(out))
 """
 
 
+@pytest.mark.slow
 def test_the_core_needs_numpy_pydantic_and_yaml_alone():
     """Every design of the gallery is assessed without the heavy modules, to the same figures; one
     that misses a limit and one at risk with their fixes."""

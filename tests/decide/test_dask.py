@@ -130,6 +130,7 @@ def test_a_search_by_address_is_the_search_here(cluster, monkeypatch):
     ) == there.row(there.best())
 
 
+@pytest.mark.slow
 def test_the_command_gives_the_same_by_address(cluster, tmp_path, capsys):
     file = tmp_path / "d.yaml"
     file.write_text(TEXT)
@@ -160,6 +161,7 @@ def test_the_command_gives_the_same_by_address(cluster, tmp_path, capsys):
     )
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_changes_nothing(cluster):
     designs = [Design.from_text(TEXT).change({"cluster.devices": 8 * n}) for n in range(2, 42)]
     here, _ = sweeps.variants(designs, top=3)
@@ -175,6 +177,7 @@ def test_a_worker_that_dies_changes_nothing(cluster):
     assert there == here and len(here) == 120
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_is_not_there_is_said_in_one_line(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("scantling.plans.remote.PATIENCE_S", 1)
     file = tmp_path / "d.yaml"

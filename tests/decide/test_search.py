@@ -77,6 +77,7 @@ def test_the_winner_is_that_of_a_plain_loop(name):
     assert found.step_s[found.best()] == pytest.approx(best[0], rel=1e-9)
 
 
+@pytest.mark.slow
 def test_the_winner_of_405b_is_that_of_nested_loops():
     """Llama 3.1 405B on 16,384 H100: plans from nested loops, one scalar evaluation each.
     PLAIN=default takes the 27,000 plans of the default space (a minute)."""

@@ -64,6 +64,7 @@ def test_a_kit_that_is_cancelled_is_not_written(tmp_path):
     assert not (tmp_path / "kit").exists()
 
 
+@pytest.mark.slow
 def test_the_report_is_rendered_in_the_background_and_can_be_stopped(files, tmp_path):
     files.folder.value = str(tmp_path / "reports")
     files.job.run()

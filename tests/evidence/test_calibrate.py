@@ -17,6 +17,7 @@ def model():
     return calibrate.Model(calibrate.load(RUNS))
 
 
+@pytest.mark.slow
 def test_measurements_made_from_known_offsets_are_recovered(model):
     truth = np.zeros(len(model.keys))
     keys = {k: i for i, k in enumerate(model.keys)}

@@ -202,6 +202,7 @@ def small(tmp_path_factory):
     return folder, rows, figures
 
 
+@pytest.mark.slow
 def test_left_out_means_another_prediction(small):
     _, rows, figures = small
     assert len(rows) == figures["headline"]["folds"]["rows"] > 30
@@ -217,6 +218,7 @@ def test_left_out_means_another_prediction(small):
     )
 
 
+@pytest.mark.slow
 def test_page_is_sound_offline_and_says_what_the_tables_hold(small):
     folder, rows, figures = small
     assert validation_page.main([str(folder), str(folder)]) == 0
@@ -236,6 +238,7 @@ def test_page_is_sound_offline_and_says_what_the_tables_hold(small):
     assert "prefers-color-scheme: dark" in html
 
 
+@pytest.mark.slow
 def test_read_me_is_given_the_summary_between_its_marks(small, tmp_path):
     _, rows, figures = small
     readme = tmp_path / "README.md"

@@ -243,6 +243,7 @@ def taught():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", BOOKS)
 def test_right_answers_under_papermill_score_in_full(taught, number):
     html = taught[number]
@@ -254,6 +255,7 @@ def test_right_answers_under_papermill_score_in_full(taught, number):
     assert 'class="scl-verdict wrong"' not in html
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", BOOKS)
 def test_the_page_is_small_sound_and_asks_the_network_for_nothing(taught, number):
     from pages import Page

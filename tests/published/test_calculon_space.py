@@ -23,6 +23,7 @@ def place(devices):
     return situation(r, r.phases[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("devices, executions", [(1024, 1_693_208), (4096, 1_081_872)])
 def test_as_many_executions_as_calculon_walks(devices, executions):
     """The counts that `calculon llm-optimal-execution --debug` prints for GPT-3 175B, its A100

@@ -457,6 +457,7 @@ def words_of(path: Path) -> str:
     )
 
 
+@pytest.mark.slow
 def test_plain_papermill_takes_a_path_and_sections_on_top(tmp_path):
     path = tmp_path / "design.yaml"
     Design.read(example(SMALL)).write(path)
@@ -467,6 +468,7 @@ def test_plain_papermill_takes_a_path_and_sections_on_top(tmp_path):
     assert "sequence 4,096" in words_of(tmp_path / "out.ipynb")
 
 
+@pytest.mark.slow
 def test_plain_papermill_takes_a_whole_design(tmp_path):
     text = Design.read(example("case-2-1t-dense-8-v100")).to_yaml()
     done = papermill("out.ipynb", "-y", text, cwd=tmp_path)
@@ -553,6 +555,7 @@ def test_the_notebook_is_kept_without_outputs():
     )
 
 
+@pytest.mark.slow
 def test_the_page_without_papermill_is_the_page_with_it(monkeypatch):
     from markupsafe import Markup
     from scantling_widgets.report import jobs

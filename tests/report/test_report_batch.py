@@ -236,6 +236,7 @@ def test_ctrl_c_ends_a_worker_without_a_word(capfd):
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_costs_no_report(designs, calls, tmp_path):
     names = {f"d{i}": f"design {i}" for i in range(5)}
     files, out = designs(**names, fatal="dies once"), tmp_path / "out"
@@ -245,6 +246,7 @@ def test_a_worker_that_is_killed_costs_no_report(designs, calls, tmp_path):
     assert calls().count("fatal") == 2
 
 
+@pytest.mark.slow
 def test_a_dask_cluster_whose_worker_is_killed_loses_and_doubles_nothing(designs, calls, tmp_path):
     distributed = pytest.importorskip("distributed")
     files, out = designs(**{f"d{i}": "slow" for i in range(8)}), tmp_path / "out"
@@ -287,6 +289,7 @@ def test_a_worker_with_another_state_of_the_kit_says_so(designs):
 
 
 # ---------------------------------------------------------------- the command
+@pytest.mark.slow
 def test_command_renders_compares_and_ends_with_the_worst(tmp_path, capsys):
     out = tmp_path / "out"
     files = [

@@ -45,14 +45,12 @@ def undominated(columns) -> np.ndarray:
     """
     values = np.asarray(columns, float)
     rows = np.flatnonzero(np.isfinite(values).all(axis=1))
-    rows = rows[
-        np.lexsort(values[rows].T[::-1])
-    ]  # a row can only be beaten by one that comes before it
+    # a row can only be beaten by one that comes before it, so the first of the rest stays
+    rows = rows[np.lexsort(values[rows].T[::-1])]
     kept: list[int] = []
-    for row in rows:
-        front = values[kept]
-        if not len(front) or not np.any(np.all(front <= values[row], axis=1)):
-            kept.append(int(row))
+    while len(rows):
+        kept.append(int(rows[0]))
+        rows = rows[np.any(values[rows] < values[rows[0]], axis=1)]
     return np.array(kept, int)
 
 

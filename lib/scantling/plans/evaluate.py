@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -82,7 +82,7 @@ class Found:
             return int(roomy[np.argmin(self.step_s[roomy])])
         return int(rows[np.argmin(self.total_bytes[rows])]) if len(rows) else None
 
-    @property
+    @cached_property
     def roomy(self) -> np.ndarray:
         """True for plans with the allowed chance of going out of memory. bool"""
         return self.total_bytes <= roomy_bytes(self.situation, self.plan)
@@ -105,7 +105,7 @@ class Found:
         """A field of all plans."""
         return axis(self.plan, name)
 
-    @property
+    @cached_property
     def capacity(self) -> float:
         """What a program can have of a device's memory. [bytes]"""
         return float(capacity(self.situation.cases(self.plan)))

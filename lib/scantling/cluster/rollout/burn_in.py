@@ -4,7 +4,7 @@ straggler screen, the numerical smoke test. Words stand in tables/burn_in.yaml."
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 
 from numpy import (
     argmin,
@@ -475,6 +475,13 @@ def truncated_max(n, keep):
     return (-quantile(beyond) * weight).sum(axis=-1)
 
 
+@lru_cache(maxsize=256)
+def slowest_kept(n: int, per_node: int) -> tuple:
+    """(quantile below which devices are kept, `truncated_max` of n of them) at each of CUTS."""
+    keep = minimum((1 - CUTS) ** (1 / per_node), 1 - 1e-15)
+    return keep, truncated_max(n, keep)
+
+
 def screen(s: Site) -> Screen:
     """Where to cut slow nodes before the run, so that what is paid for a useful step is least.
 
@@ -490,8 +497,8 @@ def screen(s: Site) -> Screen:
     sd = spread()
     slow_share = number("R155") / 100
     slow_by = number("R156") / 100
-    keep = minimum((1 - CUTS) ** (1 / s.per_node), 1 - 1e-15)
-    waits = maximum(sd * truncated_max(used, keep), 0)
+    keep, slowest = slowest_kept(used, s.per_node)
+    waits = maximum(sd * slowest, 0)
     cost = (1 + waits) / (1 - CUTS)
     best = argmin(cost)
     hit = 1 - (1 - slow_share) ** nodes  # chance that one of the slow machines is among them
