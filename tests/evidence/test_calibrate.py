@@ -2,11 +2,14 @@
 nothing but chip and stack."""
 
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
 from scantling import catalogue
+from scantling.evidence.calibrate import collectives, memory
 from scantling.evidence.calibrate import throughput as calibrate
+from scantling.physics import collectives as shipped_collectives
 from scantling.physics.constants import PRIORS, calibration, gather
 
 RUNS = catalogue.HERE / "published_runs.csv"
@@ -58,6 +61,24 @@ def test_shipped_constants_are_what_the_published_runs_say(model):
     step = np.abs(np.linalg.solve(*equations)) / model.sd
     # offsets below a hundredth of their prior's deviation are not written
     assert step.max() < 0.015, model.keys[step.argmax()]
+
+
+def test_shipped_factors_of_collectives_are_what_the_published_series_say():
+    """The fit on the nccl-tests series finds the factors that ship, to a hundredth of what a prior
+    leaves open."""
+    shipped = asdict(shipped_collectives.constants())
+    for name, found in asdict(collectives.fit(collectives.points())).items():
+        assert abs(found - shipped[name]) < 0.01 * collectives.PRIORS[name].spread, name
+
+
+def test_shipped_constants_of_memory_are_what_the_published_peaks_say():
+    shipped = json.loads((catalogue.HERE / "memory_calibration.json").read_text())["offsets"]
+    found = memory.fit(memory.read(catalogue.HERE / "published_memory.csv"))
+    assert set(found) == set(shipped)
+    for name, levels in found.items():
+        assert levels["global"] == pytest.approx(shipped[name]["global"], abs=0.01), name
+        # offsets of one stack trade against each other: what they leave open is flat
+        assert levels["stack"] == pytest.approx(shipped[name]["stack"], abs=0.03), name
 
 
 def test_sources_weigh_by_the_root_of_their_rows():
