@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from scantling import Design, assess
 from scantling.advise.why import why
-from scantling.evidence.validate.plans import beside
+from scantling.evidence.validate.plans import published_and_own
 
 NARROW = "case-5-deepseek-v3"  # 82 of 85 GB: more of a chance to run out than the 5 % of a design
 DESIGNS = Path(__file__).parents[2] / "gallery/designs"
@@ -42,7 +42,7 @@ RUNS = {
 def both(name):
     """(published plan, the search's own) on the stack of the run, the search with no less of a
     chance to run out of memory than the published plan takes."""
-    return beside(Design.read(DESIGNS / f"{name}.yaml").change({"stack": RUNS[name][0]}))
+    return published_and_own(Design.read(DESIGNS / f"{name}.yaml").change({"stack": RUNS[name][0]}))
 
 
 @pytest.mark.parametrize("name", RUNS)

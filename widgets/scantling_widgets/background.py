@@ -14,7 +14,7 @@ from .parts import Box, Button, Part
 from .resources import in_a_page
 
 
-def beside(steps: Iterator, wait_s: float = 0.0):
+def in_background(steps: Iterator, wait_s: float = 0.0):
     """Take all `steps` beside what else goes on, after `wait_s`; `.cancel()` of what is returned
     takes that back while it waits."""
     if in_a_page():
@@ -27,7 +27,7 @@ def beside(steps: Iterator, wait_s: float = 0.0):
 
 def _step(steps: Iterator) -> None:
     for _ in steps:
-        beside(steps, 0.02)  # a message that waits is heard first
+        in_background(steps, 0.02)  # a message that waits is heard first
         break
 
 
@@ -62,7 +62,7 @@ class Job(Box):
             return
         self._cancelled.clear()
         self.button.disabled = True
-        self.thread = beside(self._work())
+        self.thread = in_background(self._work())
 
     def _work(self) -> Iterator:
         error, items = None, iter(())

@@ -13,7 +13,7 @@ from scantling.base.quantities.table import band_in
 from scantling.design.design import Design
 
 from . import charts, headline, inputs, legend, link, resources, story, theme
-from .background import beside
+from .background import in_background
 from .form import Form
 from .livechart import vega_bundle
 from .panels import panels
@@ -386,7 +386,7 @@ class Desk:
         if self._timer is not None:
             self._timer.cancel()
         if self.page.tell is not None:
-            self._timer = beside(self._try_moves(self.session.now), _IDLE_S)
+            self._timer = in_background(self._try_moves(self.session.now), _IDLE_S)
 
     def _try_moves(self, moment) -> Iterator:
         found = []

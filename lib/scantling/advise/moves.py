@@ -15,7 +15,7 @@ from ..catalogue.families import family
 from ..catalogue.stacks import stacks
 from ..design.cluster import LARGEST_RACK
 from ..design.constraints import CONSTRAINTS
-from ..physics import across
+from ..physics import sites
 from ..physics.bands import known_stack
 from ..plans.evaluate import skipped
 from ..verdict.limits import batches_nearby, bubbles
@@ -188,12 +188,12 @@ def _between(assessment) -> Iterator[Change]:
     way = between_sites(assessment)
     if way is None or way["share"] < WORTH:
         return
-    more = 2 * way["local_steps"] if way["kind"] == "local-steps" else across.LEAST_STEPS
+    more = 2 * way["local_steps"] if way["kind"] == "local-steps" else sites.LEAST_STEPS
     paths = {
         "job.sync.kind": "local-steps",
-        "job.sync.local_steps": min(more, across.MOST_STEPS),
+        "job.sync.local_steps": min(more, sites.MOST_STEPS),
     }
-    if more < 2 * across.MOST_STEPS:
+    if more < 2 * sites.MOST_STEPS:
         yield move(
             "local-steps",
             paths,

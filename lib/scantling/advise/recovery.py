@@ -16,7 +16,7 @@ from ..endure import elastic, reliability, scale, storage
 from ..endure.checkpoint import COMMIT_S
 from ..endure.first_step import first_step
 from ..endure.simulate import TooLong
-from ..physics import across
+from ..physics import sites
 from ..physics.cases import devices, micro_batches
 from ..physics.step import step_time
 from ..verdict.numbers import cost, days, useful_s
@@ -254,7 +254,7 @@ def _fewer(
 
 
 def between_sites(assessment) -> dict | None:
-    """What several sites exchange, how often and at what cost (`across.report`), with the state
+    """What several sites exchange, how often and at what cost (`sites.report`), with the state
     that the outer optimizer keeps [bytes a device] and the devices of each; None for one site."""
     case = assessment.chosen.case
     cluster = assessment.resolved.cluster
@@ -262,7 +262,7 @@ def between_sites(assessment) -> dict | None:
         return None
     alone = step_time(replace(case, link=replace(case.link, sites=1.0)))
     whole = assessment.chosen.step.total
-    return across.report(
+    return sites.report(
         case,
         float(whole),
         float(alone.total),

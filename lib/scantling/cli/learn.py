@@ -6,7 +6,7 @@ from ..base.console import console, print_json
 from ..base.errors import plain
 from ..base.show import number
 from ..design.design import Design
-from ..logs.beside import diagnosed
+from ..logs.diagnosis import diagnosed
 from ..logs.learning import read_logs
 from ..logs.site import is_table, of_design, of_log, of_table, write
 from .common import command

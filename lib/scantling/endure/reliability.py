@@ -302,7 +302,7 @@ def endure(
     planned_stops : count the fleet's stops for maintenance and changes (graceful: nothing lost).
 
     Sites that average after local steps restart alone; a synchronous run stops whenever one of them
-    is cut off (`elastic.cut_off`). What they exchange is in the step (physics.across).
+    is cut off (`elastic.cut_off`). What they exchange is in the step (physics.sites).
 
     M = 1 / sum of the rates by cause. Interval: as pinned, else the exact optimum of the stall,
     raised until a save is durable before the next begins and moved by ceilings. Goodput: `lived`.

@@ -19,7 +19,7 @@ from numpy import maximum, minimum, where
 from ..base.records import record
 from ..blocks.table import mean_heads
 from ..catalogue.models.shape import as_floats, flops_per_token, parameters
-from . import across, compute, ingest, layout, traffic
+from . import compute, ingest, layout, sites, traffic
 from .cases import (
     FP32,
     HSDP,
@@ -500,7 +500,7 @@ def step_time(c: Cases) -> Step:
         *held,
         stages.slowest_s,
     )
-    waited, dp = across.waited_s(c, sum(parts.values())), axes["dp"]
+    waited, dp = sites.waited_s(c, sum(parts.values())), axes["dp"]
     parts["dp"] = parts["dp"] + waited
     axes["dp"] = replace(
         dp,

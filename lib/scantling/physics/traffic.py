@@ -21,7 +21,6 @@ from numpy import maximum, minimum, where
 from ..base.records import record
 from ..blocks.table import Exchange as BlockExchange
 from ..blocks.table import fold
-from .across import every_step_s
 from .cases import (
     HSDP,
     ULYSSES,
@@ -50,6 +49,7 @@ from .collectives import (
     sharp_s,
 )
 from .compute import layer_mix, low_precision
+from .sites import every_step_s
 
 RAIL_ONLY = 0.112  # how much longer an all-to-all takes: 8.2 to 11.2 % (arXiv 2307.12169)
 

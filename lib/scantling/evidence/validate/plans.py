@@ -14,7 +14,7 @@ from ...verdict.record import Assessment
 DESIGNS = Path("gallery/designs")
 
 
-def beside(design: Design) -> tuple[Assessment, Assessment]:
+def published_and_own(design: Design) -> tuple[Assessment, Assessment]:
     """A design with its plan as it is pinned, and with the plan that the search finds when it may
     come as near to the end of the memory."""
     pinned = assess(design)
@@ -31,7 +31,9 @@ def distances(folder: Path = DESIGNS) -> Iterator[dict]:
         design = Design.read(path)
         if not design.plan.given():
             continue
-        (pinned, own), (any_pinned, any_own) = map(beside, (design, design.change({"stack": None})))
+        (pinned, own), (any_pinned, any_own) = map(
+            published_and_own, (design, design.change({"stack": None}))
+        )
         yield {
             "design": path.stem,
             "stack": pinned.resolved.stack,

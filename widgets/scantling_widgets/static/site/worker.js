@@ -22,7 +22,7 @@ async function start() {
   python.unpackArchive(await code, "zip", { extractDir: "/scantling" });
   python.runPython("import sys; sys.path.insert(0, '/scantling')");
   say("Reading the models");
-  const page = python.pyimport("scantling_widgets.inside");
+  const page = python.pyimport("scantling_widgets.page_worker");
   say("Assessing the first design");
   const hear = page.begin(message => postMessage({ message }));
   self.python = python;

@@ -7,7 +7,7 @@ import scantling as sc
 from scantling.advise.moves import site_changes
 from scantling.advise.recovery import between_sites
 from scantling.catalogue.load import rows
-from scantling.physics import across
+from scantling.physics import sites
 from scantling.physics.cases import Plan, site_ranks
 from scantling.physics.gather import situation
 from scantling.plans.prepare import prepare
@@ -47,10 +47,10 @@ def test_intellect_1_uses_what_it_printed(id):
     )
     took, step = float(row["exchange_s"]), float(row["local_s"]) / steps
     # int8 of 10e9 values on a ring of 14 nodes: 18.6 GB a node
-    assert float(across.exchanged_bytes(c)) == pytest.approx(18.6e9, rel=0.02)
-    rate = float(across.exchanged_bytes(c)) / took
+    assert float(sites.exchanged_bytes(c)) == pytest.approx(18.6e9, rel=0.02)
+    rate = float(sites.exchanged_bytes(c)) / took
     c = replace(c, link=replace(c.link, site_bytes_per_s=rate, site_rtt_s=0.0))
-    waited = float(across.waited_s(c, step))
+    waited = float(sites.waited_s(c, step))
     assert step / (step + waited) == pytest.approx(float(row["utilisation_low"]), abs=0.03)
     assert rate * 8e-9 < float(row["gbits_high"])
 
@@ -83,11 +83,11 @@ def test_bytes_are_a_ring_of_the_parameters():
     """2 (s - 1) / s of a copy: DiLoCo in fp32 and 500 steps sends 500 times less than gradients in
     fp32 at every step (arXiv 2311.08105); INTELLECT-1's int8 and 100 steps 400 times."""
     fp32 = case(sync={"local_steps": 500})
-    assert float(across.exchanged_bytes(fp32)) == pytest.approx(4 * 70.55e9, rel=0.01)
+    assert float(sites.exchanged_bytes(fp32)) == pytest.approx(4 * 70.55e9, rel=0.01)
     int8 = case(sync={"local_steps": 100, "compress_bits": 8})
     every = case(sync={"kind": "synchronous", "compress_bits": 32})
     a_step = {
-        c: float(across.exchanged_bytes(x) / x.job.local_steps)
+        c: float(sites.exchanged_bytes(x) / x.job.local_steps)
         for c, x in (("fp32", fp32), ("int8", int8), ("every", every))
     }
     assert a_step["every"] / a_step["fp32"] == pytest.approx(500)
@@ -96,17 +96,17 @@ def test_bytes_are_a_ring_of_the_parameters():
 
 def test_the_search_takes_the_fewest_steps_that_pay():
     c = case()
-    n = float(across.local_steps(c, 5.0))
+    n = float(sites.local_steps(c, 5.0))
     share = lambda n: (
         (  # noqa: E731
-            w := float(across.waited_s(replace(c, job=replace(c.job, local_steps=n)), 5.0))
+            w := float(sites.waited_s(replace(c, job=replace(c.job, local_steps=n)), 5.0))
         )
         / (5.0 + w)
     )
-    assert share(n) <= across.WAIT_SHARE < share(n - 5)
-    assert float(across.local_steps(c, 1e-3)) == across.MOST_STEPS
+    assert share(n) <= sites.WAIT_SHARE < share(n - 5)
+    assert float(sites.local_steps(c, 1e-3)) == sites.MOST_STEPS
     slower = replace(c, link=replace(c.link, site_bytes_per_s=c.link.site_bytes_per_s / 4))
-    assert float(across.local_steps(slower, 50.0)) > float(across.local_steps(c, 50.0))
+    assert float(sites.local_steps(slower, 50.0)) > float(sites.local_steps(c, 50.0))
 
 
 def test_sites_change_step_memory_checkpoint_and_goodput():
