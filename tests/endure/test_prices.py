@@ -9,6 +9,7 @@ import pytest
 from scantling import catalogue
 from scantling.catalogue.quotes import prices_with
 from scantling.cli.app import main
+from scantling.cluster.promise import said
 from scantling.design.design import Design, DesignError
 from scantling.endure import cost
 from scantling.plans.prepare import prepare
@@ -70,11 +71,16 @@ def test_a_machine_that_is_owned_pays_its_energy_and_its_years():
 
 
 def test_the_cost_to_plan_for_is_summed_once():
+    """Bands, failures and risks are in the mean of the promise and nowhere else; it holds what the
+    band alone adds, and the risks on top."""
     a = assess(Design.from_data(BASE))
-    plan = cost.to_plan_for(a.cost_usd_low, a.cost_usd, a.cost_usd_high)
+    result = said(a)
+    plan, promise = result["to_plan_for"], result["promise"]
     around = sum(row["usd"] for row in plan["around"])
-    assert plan["total_usd"] == pytest.approx(a.cost_usd + plan["overrun_usd"] + around)
-    assert a.cost_at_risk_usd == plan["overrun_usd"] >= 0
+    assert plan["total_usd"] == pytest.approx(promise["cost_mean"] + around)
+    assert plan["run_usd"] + plan["overrun_usd"] == pytest.approx(promise["cost_mean"])
+    assert plan["overrun_usd"] > a.cost_at_risk_usd >= 0
+    assert promise["cost_p10"] < promise["cost_p50"] < promise["cost_p90"]
     # Morrison et al. 2025: development was 50 % of training
     assert around == pytest.approx(0.5 * a.cost_usd)
     assert all("arXiv" in row["source"] for row in plan["around"])

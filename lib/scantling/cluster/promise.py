@@ -11,7 +11,7 @@ from ..advise import recovery
 from ..advise.design_json import as_dict
 from ..base.displayed import Figures
 from ..base.units import DAY_S
-from ..endure.cost import Z80
+from ..endure.cost import Z80, to_plan_for
 from ..verdict.record import Assessment
 from .risks.register import risks
 from .site import Site, site_of
@@ -24,8 +24,8 @@ DRAWN = ("slow-step", "price")
 
 
 def promise(assessment: Assessment) -> dict | None:
-    """{days_mean, days_p50, days_p90, cost_mean, cost_p50, cost_p90, by, draws, seed}; dollars None
-    without a price, all of it None without tokens.
+    """{days_mean, days_p10, days_p50, days_p90, cost_mean, cost_p10, cost_p50, cost_p90, by, draws,
+    seed}; dollars None without a price, all of it None without tokens.
 
     Monte-Carlo of DRAWS runs. Days = useful time x step / estimate / goodput, the step log-normal
     with its 80 % band on either side; + failures, Poisson, each losing detection, restart, the time
@@ -71,15 +71,11 @@ def promise(assessment: Assessment) -> dict | None:
 
 
 def _said(key: str, drawn) -> dict:
-    """Mean, median and P90 of a drawn figure; None where it is not known."""
+    """Mean, P10, median and P90 of a drawn figure; None where it is not known."""
+    names = (f"{key}_{end}" for end in ("mean", "p10", "p50", "p90"))
     if drawn is None:
-        return dict.fromkeys((f"{key}_mean", f"{key}_p50", f"{key}_p90"))
-    middle, late = np.quantile(drawn, (0.5, 0.9)).tolist()
-    return {
-        f"{key}_mean": float(drawn.mean()),
-        f"{key}_p50": middle,
-        f"{key}_p90": late,
-    }
+        return dict.fromkeys(names)
+    return dict(zip(names, (float(drawn.mean()), *np.quantile(drawn, (0.1, 0.5, 0.9)).tolist())))
 
 
 def _between(
@@ -107,12 +103,16 @@ def _failures(s: Site, rng):
 
 
 def said(assessment: Assessment, advice: bool = True) -> dict:
-    """The keys of `design --json`: `advise.design_json.as_dict` and the promise, which takes the
-    register of risks; `advice=False` leaves what takes long empty, under the same keys."""
+    """The keys of `design --json`: `advise.design_json.as_dict`, the promise, which takes the
+    register of risks, and the cost to plan for; `advice=False` leaves what takes long empty, under
+    the same keys."""
     out = as_dict(assessment, advice)
     if not assessment.phases:
         return out
-    return {**out, "promise": promise(assessment) if advice else None}
+    held = promise(assessment) if advice else None
+    mean = held and held["cost_mean"]
+    planned = None if mean is None else to_plan_for(out["cost_usd"], mean)
+    return {**out, "to_plan_for": planned, "promise": held}
 
 
 def goodput(assessment: Assessment) -> dict:

@@ -396,7 +396,7 @@ def _scale_out(
     )
     if "device_gbytes_per_s" in changed and field not in new.given:
         return nics, network.device_bytes_per_s
-    why = f"{nics} ports of {port / GB:g} GB/s for {per_node} devices"
+    why = f"ports x rate over devices: {nics} x {port / GB:g} GB/s / {per_node}"
     return nics, new.take(
         field,
         nics * port / per_node / GB,

@@ -427,7 +427,7 @@ def _batch(
     if tokens is None:
         nodes = max(1, cluster.devices // cluster.devices_per_node)
         size = "4M tokens in a step below" if total < LARGE_PARAMS else "16M tokens in a step from"
-        why = f"{size} 100B parameters, in sequences that {nodes:,} nodes can share"
+        why = f"{size} 100B parameters, in sequences that divide over the nodes ({nodes:,})"
         return new.take("global_batch", default_batch(total, seq_len, nodes), why)
     batch = max(1, round(tokens / seq_len))
     if abs(batch * seq_len / tokens - 1) > 0.5:

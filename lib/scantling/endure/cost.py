@@ -232,23 +232,13 @@ def expected(
     return mid * sum(halves)
 
 
-def to_plan_for(
-    low: float,
-    cost_usd: float,
-    high: float,
-) -> dict:
-    """The cost to plan for: the run, what its band adds to it on average, and the budget around it
-    as shares of the run (around.csv). {run_usd, overrun_usd, around: [{what, share, usd, source}],
-    total_usd}"""
-    overrun = max(
-        expected(
-            low,
-            cost_usd,
-            high,
-        )
-        - cost_usd,
-        0.0,
-    )
+def to_plan_for(cost_usd: float, expected_usd: float) -> dict:
+    """The cost to plan for: the run, what is expected to come on top of it, and the budget around
+    it as shares of the run (around.csv). {run_usd, overrun_usd, around: [{what, share, usd,
+    source}], total_usd}
+
+    expected_usd : mean cost of the run [USD], bands, failures and risks counted once.
+    """
     around = [
         {
             "what": row["what"],
@@ -261,7 +251,7 @@ def to_plan_for(
     ]
     return {
         "run_usd": cost_usd,
-        "overrun_usd": overrun,
+        "overrun_usd": expected_usd - cost_usd,
         "around": around,
-        "total_usd": cost_usd + overrun + sum(row["usd"] for row in around),
+        "total_usd": expected_usd + sum(row["usd"] for row in around),
     }

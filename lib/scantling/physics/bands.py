@@ -298,4 +298,4 @@ def _differs(
         if abs(there[name] - here[name]) > 0.1
     ]
     said += [words[int(there[name])] for name, words in KINDS.items() if there[name] != here[name]]
-    return ", ".join(said) or "nothing that is counted"
+    return ", ".join(said) or "none"

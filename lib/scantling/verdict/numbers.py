@@ -13,7 +13,7 @@ from ..base.records import Known
 from ..base.units import DAY_S
 from ..catalogue.models.shape import flops_per_token
 from ..endure.checkpoint import contents
-from ..endure.cost import Cost, price, to_plan_for
+from ..endure.cost import Cost, expected, price
 from ..endure.reliability import Endurance, Gang, endure
 from ..physics import bands, layout
 from ..physics.cases import Cases, devices
@@ -289,7 +289,7 @@ def numbers(resolved, phases) -> dict:
         **{name: getattr(e, name) for name in OF_ENDURANCE},
         "cost_usd": money and money.cost_usd,
         **(ends := cost_band(money, run_days)),
-        "cost_at_risk_usd": (planned(money, ends) or {}).get("overrun_usd"),
+        "cost_at_risk_usd": at_risk(money, ends),
         "energy_kwh": money and money.energy_kwh,
     }
     return {"endurance": e, "cost": money} | clean(said)
@@ -374,10 +374,10 @@ def cost_band(
     return out
 
 
-def planned(money: Cost | None, ends: dict) -> dict | None:
-    """The cost to plan for, `ends` its band; None without a cost."""
+def at_risk(money: Cost | None, ends: dict) -> float | None:
+    """What the band of the cost, `ends`, adds to it on average; None without a cost."""
     known = (ends["cost_usd_low"], clean(money and money.cost_usd), ends["cost_usd_high"])
-    return None if None in known else to_plan_for(*known)
+    return None if None in known else max(expected(*known) - known[1], 0.0)
 
 
 def tables(assessment) -> dict:
@@ -421,7 +421,6 @@ def tables(assessment) -> dict:
         "accelerator": chip.id,
         "devices": r.cluster.devices,
         "stack": r.stack,
-        "to_plan_for": planned(money, vars(assessment)),
         "layers_by_stage": [int(np.max(x)) for x in layers_per_stage(case)],
         "stages": layout.stages_of(case),
         "measured": dict(r.measured),

@@ -19,6 +19,7 @@ from .pictures import RESULT
 from .run import run as make_all
 
 _PLAIN = (str, int, float, list, tuple, dict)
+OF_BOTH = ("header", "signing", "assumptions")
 WIDEST = 6  # inputs in the picture of the first page
 _NOT_FIELDS = ("design", "space", "In", "Out")
 
@@ -67,9 +68,9 @@ class Report:
         return self.data["verdict"] == "impossible"
 
     def section(self, name: str) -> Html | None:
-        """One section as HTML; None where the design gives no reason for it. A refusal has no
-        section but its own."""
-        if self.impossible != (name == "refusal") and name != "header":
+        """One section as HTML; None where the design gives no reason for it. A refusal has its own
+        and those of OF_BOTH."""
+        if self.impossible != (name == "refusal") and name not in OF_BOTH:
             return None
         view = self.view
         if name in ("brief", "sensitivity"):

@@ -137,7 +137,7 @@ def _asked_by(field: str) -> str:
 
 def _impact(risk) -> str:
     """Days and dollars of a risk that comes true, whichever it has."""
-    return " or ".join(
+    return ", ".join(
         show(key, risk[field])
         for field, key in (("impact_days", "days"), ("impact_usd", "cost_usd"))
         if risk.get(field)

@@ -66,6 +66,8 @@ def view(data: dict, resolved) -> dict:
         "m": resolved.model,
         "size": resolved.params,
         "job": resolved.main_phase,
+        "given": given(resolved),
+        "assumed": resolved.assumed,
         "tokens": sum(phase.tokens or 0 for phase in resolved.phases),
     }
     if data["verdict"] == "impossible":
@@ -90,7 +92,6 @@ def view(data: dict, resolved) -> dict:
         "carried": carried(data),
         "badput": shares(data),
         "front": FRONT,
-        "given": given(resolved),
         "quantities": appendix(data),
     }
 
@@ -140,7 +141,7 @@ def headline(data: dict) -> list[dict]:
             )
         tiles.append(
             {
-                "label": name,
+                "label": name.format_map(data),
                 "value": show(key, value),
                 "band": below,
             }
