@@ -5,6 +5,7 @@ import json
 import pytest
 from scantling.cluster import part
 from scantling.cluster.promise import DRAWS, promise
+from scantling.cluster.risks.register import adds
 
 
 def test_the_mean_is_the_run_and_what_each_part_adds(assessed):
@@ -25,13 +26,21 @@ def test_each_risk_is_counted_once(assessed):
     a = assessed("llama-3.1-405b")
     said = [row["what"] for row in promise(a)["by"]]
     assert len(said) == len(set(said))
-    outside = [x for x in part(a, "risks").rows if not x.in_headline]
+    outside = [x for x in part(a, "risks").rows if adds(x)]
     drawn = {x.risk for x in outside if x.id in ("slow-step", "price")}
     assert (
         set(said) - {"the band of the step", "the first start"} == {x.risk for x in outside} - drawn
     )
     priced = [(x.impact_days, x.impact_usd) for x in part(a, "risks").rows if x.impact_usd]
     assert len(priced) == len(set(priced)), "two risks price the same loss"
+
+
+def test_a_site_that_is_late_moves_the_start_and_not_the_days_after_it(assessed):
+    """Four of ten sites come three months late (FT 2026): days are promised from the start on."""
+    a = assessed("llama-3.1-405b")
+    (late,) = (x for x in part(a, "risks").rows if x.before_start)
+    assert late.impact_days > 90 and late.risk not in {row["what"] for row in promise(a)["by"]}
+    assert promise(a)["days_p90"] < 2 * a.days
 
 
 def test_a_measured_step_promises_sooner(assessed):

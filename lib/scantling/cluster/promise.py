@@ -13,7 +13,7 @@ from ..base.displayed import Figures
 from ..base.units import DAY_S
 from ..endure.cost import Z80, to_plan_for
 from ..verdict.record import Assessment
-from .risks.register import risks
+from .risks.register import adds, risks
 from .site import Site, site_of
 from .texts import columns
 
@@ -30,7 +30,8 @@ def promise(assessment: Assessment) -> dict | None:
     Monte-Carlo of DRAWS runs. Days = useful time x step / estimate / goodput, the step log-normal
     with its 80 % band on either side; + failures, Poisson, each losing detection, restart, the time
     until durable and a uniform part of a period, less their mean, which is in the goodput; + every
-    risk that the headline does not contain, by its chance, with its days; + the first start. Cost =
+    risk that the headline does not contain, by its chance, with its days; + the first start. What
+    delays the start itself (a site delivered late) is no part of it. Cost =
     those days but the risks' x dollars a day, the price log-normal within its spread, + each risk's
     own dollars, so that no delay is paid twice. by : days and dollars that each adds on average.
     Risks are independent here; a common cause would lengthen the tail.
@@ -44,7 +45,7 @@ def promise(assessment: Assessment) -> dict | None:
     lost = _failures(s, rng) / DAY_S
     start = sum(s.e.first_step_s.values()) / DAY_S
     run = days + lost - lost.mean() + start
-    found = [x for x in risks(s).rows if not x.in_headline and x.id not in DRAWN]
+    found = [x for x in risks(s).rows if adds(x) and x.id not in DRAWN]
     struck = [rng.random(DRAWS) < x.likelihood for x in found]
     late = sum(hit * x.impact_days for hit, x in zip(struck, found)) + np.zeros(DRAWS)
     own = {

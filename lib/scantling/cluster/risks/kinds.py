@@ -50,6 +50,7 @@ class Found:
     left: Known = None  # expected days with the mitigation
     cost_usd: Known = None  # of the mitigation
     in_headline: bool = False
+    before_start: bool = False
     words: dict = field(default_factory=dict)
 
 
@@ -150,6 +151,7 @@ def late_delivery(s: Site):
         likelihood=number("R143") / 100,
         days=late,
         usd=usd,
+        before_start=True,
         words={
             "watts": watts,
             "months": months,

@@ -25,6 +25,7 @@ class Risk(Record):
     expected_days: float
     expected_usd: Known
     in_headline: bool  # its mean is part of the predicted days already
+    before_start: bool  # it delays the start; the days from there on stay as they are
     evidence: str  # what was evaluated, with the figures
     mitigation: str
     left_after_days: Known  # expected days with the mitigation, evaluated
@@ -42,7 +43,7 @@ class Risks(Record):
     run: Run
     rows: tuple[Risk, ...]
     harmless: Lines
-    expected_days: float  # of the rows that the headline does not contain
+    expected_days: float  # of the rows that add to the run (`adds`)
     expected_usd: Known
 
 
@@ -59,7 +60,7 @@ def risks(s: Site) -> Risks:
     found = [_risk(s, x) for look in FOUND if (x := look(s)) is not None]
     rows = [x for x in found if not _small(x, s.run)]
     rows.sort(key=lambda x: (-(x.expected_usd or 0.0), -x.expected_days))
-    extra = [x for x in rows if not x.in_headline]
+    extra = [*filter(adds, rows)]
     usd = sum(x.expected_usd or 0.0 for x in extra)
     return Risks(
         run=s.run,
@@ -68,6 +69,11 @@ def risks(s: Site) -> Risks:
         expected_days=sum(x.expected_days for x in extra),
         expected_usd=None if s.run.usd_per_day is None else usd,
     )
+
+
+def adds(x: Risk) -> bool:
+    """True where a risk adds to the run and its headline does not contain it."""
+    return not (x.in_headline or x.before_start)
 
 
 def _small(x: Risk, run: Run) -> bool:
@@ -104,6 +110,7 @@ def _risk(s: Site, found: Found) -> Risk:
         expected_days=found.likelihood * found.days,
         expected_usd=usd,
         in_headline=found.in_headline,
+        before_start=found.before_start,
         evidence=text("evidence"),
         mitigation=text("mitigation"),
         left_after_days=left,
