@@ -7,6 +7,8 @@ import inspect
 
 import pytest
 import scantling as sc
+import scantling_widgets as sw
+import vl_convert
 from scantling.base.errors import DesignError
 
 FUNCTIONS = [getattr(sc, name) for name in sc.__all__]
@@ -80,3 +82,34 @@ def test_every_result_has_a_short_text_and_a_picture_in_a_notebook(assessed):
         assert len(repr(result)) < 1500, name
         assert len(repr(result)) > 40, name
         assert "<table" in result._repr_html_() or "<dl" in result._repr_html_(), name
+
+
+def drawn(chart) -> dict:
+    """What a chart says, and its rows by name; a browser's program has drawn it."""
+    spec = chart.to_dict()
+    assert "<svg" in vl_convert.vegalite_to_svg(spec)
+    return spec["datasets"] | {"words": spec["description"]}
+
+
+def test_one_function_draws_a_search_a_sweep_and_a_comparison(assessed):
+    design = assessed.design
+    plans = sc.search(design)
+    shown = drawn(sw.chart(plans))
+    assert [row["step"] for row in shown["plans"]] == list(plans.step_s[: len(shown["plans"])])
+    assert len(shown["plans"]) > 20 and 1 <= len(shown["edge"]) < len(shown["plans"])
+    along = sc.sweep(design, {"cluster.devices": [256, 512, 720]})
+    shown = drawn(sw.chart(along, "mfu", ("devices",)))
+    assert [row["value"] for row in shown["points"]] == [cell.figures["mfu"] for cell in along]
+    assert [row["kind"] for row in shown["points"]][:2] == ["missed", "missed"]
+    assert "devices 512" in shown["words"]
+    both = sc.sweep(design, {"cluster.devices": [256, 512], "job.seq_len": [2048, 4096, 8192]})
+    shown = drawn(sw.chart(both, names=("devices", "sequence")))
+    assert [row["value"] for row in shown["good"]] == [cell.figures["days"] for cell in both]
+    compared = sc.compare([assessed, design.change({"cluster.devices": 256})])
+    shown = drawn(sw.chart(compared))["bars"]
+    days = next(row for row in compared.rows if row.key == "days")
+    assert [row["value"] for row in shown if row["figure"] == days.label] == list(days.values)
+    assert len({row["design"] for row in shown}) == 2, "two designs of one name stay apart"
+    for wrong in (lambda: sw.chart(3), lambda: sw.chart([]), lambda: sw.chart(along, "day")):
+        with pytest.raises(DesignError):
+            wrong()

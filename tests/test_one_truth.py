@@ -273,6 +273,7 @@ def test_desk_and_report_hold_the_numbers_of_the_design(monkeypatch):
         tiles = {tile["label"]: tile["value"] for tile in headline(page.data)}
         shown = {card["key"]: f"{card['value']} {card['unit']}".strip() for card in cards(desk)}
         for key, name in WORDS["tiles"].items():
+            name = name.format_map(page.data)
             if key in shown and name in tiles:
                 seen += 1
                 said = None if withheld(desk, key) else at(desk, key)

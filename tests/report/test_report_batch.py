@@ -299,7 +299,7 @@ def test_command_renders_compares_and_ends_with_the_worst(tmp_path, capsys):
     assert main(["report", *files, "-o", str(out), "--workers", "2", "--compare"]) == 4
     said = capsys.readouterr().out
     assert said.count("MFU") == 2
-    assert "impossible" in said
+    assert "Impossible" in said
     for name in ("llama-3.1-8b-8-h100-fsdp", "case-2-1t-dense-8-v100"):
         assert Page((out / f"{name}.html").read_text(encoding="utf-8")).faults == []
         assert json.loads((out / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]

@@ -48,7 +48,7 @@ def _evidence_rows(given) -> dict:
                 given
                 | {
                     "name": _HERE,
-                    "band": band_in(given, "mfu"),
+                    "band": band_in(given, "mfu") or "none",
                 }
             ],
         ),

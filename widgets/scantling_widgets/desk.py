@@ -317,7 +317,8 @@ class Desk:
         self._keys[0].show(legend.memory(worst), worst)
         self._keys[1].show(legend.step(given))
         memory.note = f"legend shows stage {worst['stage']} (peak)"
-        step.note = f"bar: {band_in(given, 'step_s')}, 80 % prediction interval"
+        spread = band_in(given, "step_s")
+        step.note = f"bar: {spread}, 80 % prediction interval" if spread else ""
 
     def _show_reasons(self) -> None:
         """In place of the pictures: why there is no plan, and what would help."""

@@ -3,13 +3,11 @@ pictures, pages and an index.
 
 `python -m scantling_widgets.gallery` writes all of it again. Git holds the designs, the published
 figures, one table of headline figures, a thumbnail each and their list (README.md); the pages are
-built into build/site and published from there. `stale` says whether the table is still what the
-library computes.
+built into build/site and published from there.
 """
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 from pathlib import Path
@@ -29,7 +27,7 @@ from .report.compare import result_of
 from .report.jobs import today
 from .report.page import templated
 from .report.pictures import THEME
-from .report.text import REFUSAL, environment
+from .report.text import environment
 from .words import at
 
 KEPT = read_yaml(__file__, "gallery")
@@ -64,25 +62,9 @@ def published() -> list:
     return list(frame.itertuples(index=False, name="Published"))
 
 
-def figures(assessment) -> dict:
+def figures(data: dict) -> dict:
     """Verdict, plan and headline figures of an assessment, as the table holds them."""
-    data = assessment if isinstance(assessment, dict) else assessment.as_dict()
-    plan = data.get("plan") or {}
-    return {
-        "verdict": data["verdict"],
-        **{f"plan.{key}": plan.get(key) for key in KEPT["plan"]},
-        **{key: at(data, key) for key in KEPT["figures"]},
-    }
-
-
-def table(rows: dict[str, dict]) -> str:
-    """The headline figures as CSV; seven digits, so that a last bit that differs between machines
-    does not show."""
-    return reports.as_csv(
-        {"design": name}
-        | {key: f"{v:.7g}" if isinstance(v, float) else v for key, v in row.items()}
-        for name, row in rows.items()
-    )
+    return {key: at(data, key) for key in KEPT["figures"]}
 
 
 def build(told=None) -> list:
@@ -109,8 +91,8 @@ def build(told=None) -> list:
         site / "thumbnails",
         dirs_exist_ok=True,
     )
-    kept = {name: figures(data) for name, data in results.items()}
-    reports.write(gallery / "headline.csv", table(kept))
+    kept = ({"design": name} | figures(data) for name, data in results.items())
+    reports.write(gallery / "headline.csv", reports.as_csv(kept))
     first = sorted(results, key=lambda name: (not name.startswith("case-") and name != FIRST, name))
     entries = [entry(name, results[name]) for name in first]
     readme = environment().get_template("gallery.md.j2").render(entries=entries)
@@ -179,7 +161,7 @@ def thumbnail(data: dict) -> bytes:
     """A PNG of the memory and the step of an assessment, or of its refusal."""
     import vl_convert
 
-    chart = _refusal() if data["verdict"] == "impossible" else _charts(data)
+    chart = _charts(data) if data.get("plan") else spec("refusal")
     theme = THEME | {
         "background": "#ffffff",
         "axis": THEME["axis"] | {"labelFontSize": 10},
@@ -209,16 +191,6 @@ def _charts(data: dict) -> dict:
         "vconcat": parts,
         "datasets": datasets,
         "resolve": {"scale": {"color": "independent"}},
-    }
-
-
-def _refusal() -> dict:
-    words = json.dumps(REFUSAL).replace(": ", ":\n").replace(" for model", "\nfor model")
-    return {
-        "$schema": SCHEMA,
-        "width": THUMBNAIL - 80,
-        "height": 300,
-        **spec("refusal", lines=words.split("\n")),
     }
 
 

@@ -23,7 +23,7 @@ CURVES = {
 }
 _MEDIANS = {
     "median": "predicted: median, and the middle 80 % of its runs",
-    "line": "one line: median",
+    "line": "baseline: median",
 }
 _KINDS = {
     True: "ran",

@@ -26,7 +26,7 @@ _SWEPT = (
     "on a point or cell puts it on the desk."
 )
 _EDGE = (
-    "Red: the edge of what is feasible; !: misses a stated limit; hatched: does not fit or is not "
+    "Red: the edge of what is feasible; !: violates a constraint; hatched: does not fit or is not "
     "legal."
 )
 

@@ -72,14 +72,11 @@ class Report:
         and those of OF_BOTH."""
         if self.impossible != (name == "refusal") and name not in OF_BOTH:
             return None
-        view = self.view
-        if name in ("brief", "sensitivity"):
-            moved = {
-                "key": self.moved_by,
-                "moved": label(self.moved_by).lower(),
-            }
-            view = view | moved | {"variations": self.variations}
-        html = text.render(name, view)
+        moved = {}
+        if name == "sensitivity":
+            said = label(self.moved_by).lower()
+            moved = {"key": self.moved_by, "moved": said, "variations": self.variations}
+        html = text.render(name, self.view | moved)
         return Html(html=html, words="<part of a design report>") if html else None
 
     def picture(self, name: str, **more):

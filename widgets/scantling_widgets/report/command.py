@@ -9,6 +9,7 @@ import click
 from scantling.base.errors import DesignError
 from scantling.base.quantities import table as quantities
 from scantling.cli.common import command
+from scantling.verdict.verdicts import VERDICTS
 
 from .compare import write_comparison
 from .run import run
@@ -63,9 +64,7 @@ def report(
 def _line(record, out: Path) -> str:
     if record.status != "done":
         return f"{record.name}: {record.status}: {record.error}"
-    figures, parts = record.headline, [record.headline["verdict"]]
-    for key, name in (("mfu_shown", "MFU "), ("days", ""), ("cost_usd", "")):
-        if figures.get(key) is not None:
-            parts.append(name + quantities.show(key, figures[key]))
-    parts.append(str(out / f"{record.name}.html"))
-    return f"{record.name}: {', '.join(parts)}" + (" (kept)" if record.reused else "")
+    figures = quantities.told(record.headline, {"mfu_shown": "MFU ", "days": "", "cost_usd": ""})
+    called = VERDICTS[record.headline["verdict"]].name
+    parts = ", ".join((called, *figures, str(out / f"{record.name}.html")))
+    return f"{record.name}: {parts}" + (" (kept)" if record.reused else "")

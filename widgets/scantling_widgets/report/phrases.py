@@ -8,8 +8,8 @@ from functools import partial
 from markupsafe import Markup, escape
 from scantling import catalogue
 from scantling.base.quantities import table as quantities
-from scantling.base.quantities.table import band
-from scantling.base.show import shown
+from scantling.base.quantities.table import band_in
+from scantling.base.show import is_number, shown
 from scantling.base.words import table as read_yaml
 from scantling.design.constraints import CONSTRAINTS
 from scantling.verdict.verdicts import VERDICTS
@@ -94,29 +94,18 @@ def sentence(text) -> str:
 
 def value_text(value) -> str:
     """A value of a design file as text."""
-    if isinstance(value, str):
-        try:
-            value = float(value) if "." in value else int(value)
-        except ValueError:
-            return value
-    if value is None:
-        return "none"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, (int, float)):
-        most, plain = (1e9, ",") if isinstance(value, int) else (1e6, ",.6g")
-        return format(value, plain if abs(value) < most else ".6g")
     if isinstance(value, dict):
         return ", ".join(f"{name} {value_text(part)}" for name, part in value.items())
     if isinstance(value, (list, tuple)):
         return "; ".join(map(value_text, value))
-    return str(value)
+    if is_number(value):
+        return format(value, ",.6g" if abs(value) < 1e6 else ",.0f")
+    return "none" if value is None else shown(value, "text")
 
 
 def _within(a, key: str) -> str:
     """The band behind a figure; nothing behind a measured one."""
-    low, high = a[f"{key}_low"], a[f"{key}_high"]
-    return f" ({band(key, low, high)})" if show(key, low) != show(key, high) else ""
+    return f" ({said})" if (said := band_in(a, key)) else ""
 
 
 def _under(collectives, axis: str) -> str:
@@ -162,9 +151,9 @@ def _worded(kind: str, ident: str) -> str:
     return WORDS[kind].get(ident, ident)
 
 
-def _verdict(ident: str) -> str:
-    """What a changed design does, by its verdict; the name itself where it is none."""
-    return VERDICTS[ident].means if ident in VERDICTS else ident
+def _verdict(ident: str, form: str = "means") -> str:
+    """What a changed design does, by its verdict, or another form of the word."""
+    return getattr(VERDICTS[ident], form)
 
 
 def _cell(text) -> str:

@@ -372,10 +372,12 @@ def table(records: Iterable[Record]) -> str:
 
 
 def as_csv(rows: Iterable[dict]) -> str:
-    """Rows of the same columns as CSV, their heads on top."""
+    """Rows of the same columns as CSV, their heads on top; seven digits, so that a last bit that
+    differs between machines does not show."""
     import pandas as pd
 
-    return pd.DataFrame([*rows], dtype=object).to_csv(index=False, lineterminator="\n")
+    table = pd.DataFrame([*rows]).convert_dtypes()
+    return table.to_csv(index=False, lineterminator="\n", float_format="%.7g")
 
 
 def _index(out: Path) -> None:

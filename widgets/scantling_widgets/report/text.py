@@ -12,6 +12,7 @@ from scantling import catalogue
 from scantling import cluster as site
 from scantling.advise.comparison import flat
 from scantling.base.quantities import table as quantities
+from scantling.base.quantities.table import band, band_in
 from scantling.base.show import is_number, shown
 from scantling.base.words import Words
 from scantling.verdict.verdicts import VERDICTS
@@ -19,7 +20,7 @@ from scantling.verdict.verdicts import VERDICTS
 from ..charts_endurance import shares
 from ..words import at, withheld
 from .charts import AXES, by_axis
-from .phrases import FILTERS, WORDS, band, in_unit, show, value_text
+from .phrases import FILTERS, WORDS, in_unit, show, value_text
 
 REFUSAL = {"error": "Hardware constraints insufficient for model parameters"}
 # limits, changes, risks and things to avoid on the first page; all of them are in the appendix
@@ -127,25 +128,13 @@ def headline(data: dict) -> list[dict]:
     """The tiles on top: label, value, and the band or a remark below it."""
     tiles, say = [], Words(WORDS["below"])
     for key, name in WORDS["tiles"].items():
-        value, low, high = (at(data, key + end) for end in ("", "_low", "_high"))
-        below = say(key, **data) if key in WORDS["below"] else ""
+        value = at(data, key)
+        below = say(key, **data) if key in WORDS["below"] else band_in(data, key)
         if withheld(data, key):
             value, below = None, "does not fit"
-        if value is None and not below and key in ("days", "cost_usd"):
-            continue
-        if not below and None not in (low, high) and low != high:
-            below = band(
-                key,
-                low,
-                high,
-            )
-        tiles.append(
-            {
-                "label": name.format_map(data),
-                "value": show(key, value),
-                "band": below,
-            }
-        )
+        if value is not None or below:
+            name = name.format_map(data)
+            tiles.append({"label": name, "value": show(key, value), "band": below})
     return tiles
 
 

@@ -109,6 +109,6 @@ def band(
 
 def band_in(given: Mapping, key: str) -> str:
     """The band of a quantity whose two ends, KEY_low and KEY_high, stand in nested mappings;
-    nothing where they do not."""
+    nothing where they do not, and where both are one."""
     ends = [at(given, key + end) for end in ("_low", "_high")]
-    return "" if None in ends else band(key, *ends)
+    return "" if None in ends or len({*ends}) < 2 else band(key, *ends)
