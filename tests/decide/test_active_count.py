@@ -7,7 +7,7 @@ from scantling.advise.answers import largest_active
 
 BY_SIZE = (
     "model: {{size: 40e9, moe: true}}\ncluster: {{accelerator: h100-sxm, devices: "
-    "128}}\njob: {{tokens: 1.0e12, seq_len: 4096, global_batch: 1024}}\nconstraints: "
+    "32}}\njob: {{tokens: 2.5e11, seq_len: 4096, global_batch: 256}}\nconstraints: "
     "{{deadline_days: {}}}\n"
 )
 
@@ -28,7 +28,7 @@ def test_the_count_meets_the_deadline_and_the_next_does_not(found):
 def test_a_mixture_does_the_work_of_its_active_parameters(found):
     """6 FLOP per active parameter and token (Kaplan et al. 2020) and a share of the peak that
     training reaches, 10 to 60 %, bound the answer."""
-    per_peak = 8 * 86_400 * 128 * 989e12 / (6 * 1e12)
+    per_peak = 8 * 86_400 * 32 * 989e12 / (6 * 2.5e11)
     assert 0.1 * per_peak < found[1]["active_params"] < 0.6 * per_peak
 
 

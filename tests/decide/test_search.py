@@ -40,8 +40,8 @@ DESIGNS = {
         "{seq_len: 2048, global_batch: 90}"
     ),
     "experts": (
-        "model: mixtral-8x7b\ncluster: {accelerator: h100-sxm, devices: 64}\njob: {seq_len: "
-        "4096, global_batch: 256}"
+        "model: mixtral-8x7b\ncluster: {accelerator: h100-sxm, devices: 16}\njob: {seq_len: "
+        "4096, global_batch: 64}"
     ),
     "fp8, long context": (
         "model: llama-3.1-8b\ncluster: {accelerator: h200-sxm, devices: 32}\njob: {seq_len: "
