@@ -13,7 +13,7 @@ from scantling.blocks.table import Block, Gemm, Saved, Time
 from scantling.catalogue.models.entries import models
 from scantling.catalogue.models.shape import flops_per_token, make_shape, parameters, shape_of
 from scantling.physics import compute
-from scantling.physics.cases import Cases, Chip, Job, Link, Plan, Software
+from scantling.physics.cases import Cases, Chip, Job, Link, Plan, Software, recomputed
 from scantling.physics.constants import gather
 from scantling.physics.memory.peak import memory, saved_bytes
 from scantling.physics.step import step_time
@@ -156,3 +156,24 @@ def test_a_scan_takes_what_its_kernels_were_measured_at():
     assert 28e12 < products < 197e12
     faster = replace(h100, bytes_per_s=2 * h100.bytes_per_s)
     assert wide.kernel_s(faster).attention < wide.kernel_s(h100).attention
+
+
+def test_what_deepseek_v3_repeats_is_a_share_of_its_layer():
+    """DeepSeek-V3 (arXiv 2412.19437, section 3.2.3) repeats RMSNorm and the up-projections of MLA;
+    weights by its config.json: ranks 1,536 and 512, 128 heads of 128 + 64 and 128, 8 + 1 of 256
+    experts of 2,048, three dense layers of 18,432."""
+    hidden, heads = 7168, 128
+    ups = 1536 * heads * (128 + 64) + 512 * heads * (128 + 128)
+    mla = ups + hidden * (1536 + 512 + 64) + heads * 128 * hidden
+    experts = 3 * hidden * 2048 * 9 + hidden * 256
+    layer = mla + (58 * experts + 3 * 3 * hidden * 18432) / 61
+    shape = shape_of(models()["deepseek-v3"])
+
+    def repeated(**switches):
+        one = case(shape, recompute=1)
+        return recomputed(replace(one, software=replace(one.software, **switches)))
+
+    none = dict(selective_attention=0.0, selective_norm=0.0)
+    assert repeated(**none, selective_up=1.0).gemm == pytest.approx(ups / layer, rel=0.005)
+    routed = repeated(**none, selective_moe=1.0).gemm
+    assert routed == pytest.approx(58 / 61 * experts / layer, rel=0.005)

@@ -513,7 +513,10 @@ def test_constants_of_one_source_are_named_and_can_be_left_out():
     c = replace(case(tp=2, dp=4), constants=gather("tpu", "tpu-v5e", "maxtext"))
     alone = without_single_source(c, chip="tpu-v5e", family="tpu", stack="maxtext")
     assert "tpu-v5e" in alone["single_source"]
-    assert alone["step_s"] != pytest.approx(float(step_time(c).total), rel=0.01)
+    whole = step_time(c).total
+    assert alone["step_s"] != pytest.approx(float(whole), rel=0.01)
+    # the FLOPs of a step over its seconds and the peak, whatever the constants
+    assert alone["mfu"] * alone["step_s"] == pytest.approx(float(rates(c, whole)[2] * whole))
     assert (
         without_single_source(
             case(tp=2, dp=4), chip="h100-sxm", family="hopper", stack="megatron-core"
