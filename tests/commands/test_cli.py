@@ -534,3 +534,25 @@ def test_output_is_strict_json(capsys):
         "c": [0, 1],
         "d": [3, None, True],
     }
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [("scantling des", "design"), ("scantling launch --o", "--on")],
+)
+def test_a_shell_completes_commands_and_options(words, offered):
+    """As the line that README gives asks for it."""
+    readme = Path(__file__).parents[2].joinpath("README.md").read_text(encoding="utf-8")
+    assert 'eval "$(_SCANTLING_COMPLETE=bash_source scantling)"' in readme
+    asked = {
+        "_SCANTLING_COMPLETE": "bash_complete",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(len(words.split()) - 1),
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "scantling"],
+        env=os.environ | asked,
+        capture_output=True,
+        text=True,
+    )
+    assert f"plain,{offered}\n" in done.stdout, done.stderr

@@ -86,6 +86,10 @@ def sweep(
     scheduler : address of a Dask scheduler, or a distributed.Client; None works here, one copy
     after the other.
     chunk : copies that one task of a cluster takes.
+
+    >>> cells = sweep(Design.from_text("8B on 64 H100, 1T tokens"), {"cluster.devices": [64, 128]})
+    >>> [cell.verdict for cell in cells], cells[0].figures["days"] > cells[1].figures["days"]
+    (['feasible', 'feasible'], True)
     """
     grid = list(itertools.product(*over.values()))
     each = 1 if scheduler is None else chunk

@@ -37,8 +37,26 @@ def search(
     progress: Callable[[int, int], bool | None] | None = None,
     scheduler: str | None = None,
 ) -> pd.DataFrame | Columns:
-    """`plan_columns` as a pandas DataFrame where pandas is installed, else as a mapping of columns;
-    the counts stand in `.attrs`. Raises DesignError for a wrong design."""
+    """All fitting plans of a design's longest phase, best first: a pandas DataFrame where pandas is
+    installed, else a mapping of columns.
+
+    space : the plans that are looked at; the default space where left out.
+    progress : function(done, of), may return False to end with what there is.
+    scheduler : address of a Dask scheduler.
+
+    Columns: the fields of a plan, precision, devices_used, step_s [s], tokens_per_s_per_device,
+    mfu, memory_bytes, zone ("safe" | "tight"),
+    oom_probability, practised (False for a kind of plan that nobody has published).
+    `assess` takes the simplest within 1 % of the first row that is practised and has at most the
+    allowed oom_probability.
+    `.attrs`: legal, evaluated (plans timed), seconds, rejected {reason: count}, unseen (legal plans
+    not looked at); legal = fitting + rejected.
+    Raises DesignError for a wrong design.
+
+    >>> plans = search(Design.from_text("8B on 64 H100, 1T tokens"))
+    >>> plans.attrs["legal"] == len(plans) + sum(plans.attrs["rejected"].values())
+    True
+    """
     columns = plan_columns(
         design,
         space,
@@ -60,21 +78,13 @@ def plan_columns(
     progress: Callable | None = None,
     scheduler=None,
 ) -> Columns:
-    """All fitting plans of a design's longest phase, best first, as columns.
+    """What `search` returns, as columns without pandas.
 
     Where the space names precisions and the design leaves its own open, each of them that the chip
     has is searched too.
     A space with offload (the wide one) is streamed: its 50,000 fastest plans are listed, its counts
     are of all.
     progress, scheduler : as `find`.
-
-    Columns: the fields of a plan, precision, devices_used, step_s [s], tokens_per_s_per_device,
-    mfu, memory_bytes, zone ("safe" | "tight"),
-    oom_probability, practised (False for a kind of plan that nobody has published).
-    `assess` takes the simplest within 1 % of the first row that is practised and has at most the
-    allowed oom_probability.
-    `.attrs`: legal, evaluated (plans timed), seconds, rejected {reason: count}, unseen (legal plans
-    not looked at); legal = fitting + rejected.
     """
     resolved = prepare(design)
     phase = resolved.main_phase
