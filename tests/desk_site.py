@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import shutil
+import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -21,6 +22,7 @@ import scantling
 import scantling_learn
 import scantling_widgets
 from scantling.base.errors import DesignError
+from scantling.base.words import yaml_of
 from scantling_widgets import resources, view
 from scantling_widgets.livechart import vega_bundle
 
@@ -30,6 +32,8 @@ _COMPILED = ("numpy", "pydantic")  # of the distribution, with what they depend 
 _PURE = ("jinja2", "markupsafe", "pyyaml")  # of this environment: their Python alone
 _OURS = (scantling, scantling_learn, scantling_widgets)
 _LEFT_OUT = {"__pycache__", "labextensions", "jupyter", "walkthroughs", "site"}
+_LEFT_OUT |= {"cli", "measure", "validate"}  # commands, and what they alone import
+_LEFT_OUT |= {"published_memory.csv"}  # what only a fit reads
 _ADD = (
     "the desk in a browser is left out: no Pyodide distribution here; "
     "`make pyodide`, then PYODIDE=build/pyodide"
@@ -57,9 +61,13 @@ def desk(out: Path, distribution: Path) -> None:
         raise DesignError("PYODIDE", Path(error.filename).name, problem="is not there") from None
     (python / f"{_WASM}.z").write_bytes(packed)
     (python / _LOCK).write_text(json.dumps(lock), encoding="utf-8")
-    with zipfile.ZipFile(out / "scantling.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+    packed = out / "scantling.zip"
+    with zipfile.ZipFile(packed, "w") as archive:
         for name, path in sorted(sources()):
-            archive.writestr(zipfile.ZipInfo(name), path.read_bytes(), zipfile.ZIP_DEFLATED)
+            archive.writestr(zipfile.ZipInfo(name), content(path), zipfile.ZIP_DEFLATED, 9)
+    if node := shutil.which("node"):  # else the page compiles at every visit, a second longer
+        compiler = Path(__file__).with_name("desk_site_compile.mjs")
+        subprocess.run([node, compiler, distribution.resolve(), packed, packed], check=True)
     shutil.copyfile(resources.STATIC / "desk.css", out / "desk.css")
     texts = {
         "vega.js": vega_bundle(),
@@ -71,6 +79,17 @@ def desk(out: Path, distribution: Path) -> None:
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
     worker = out / "sw.js"  # another name for what it keeps, when any file is another one
     worker.write_text(worker.read_text(encoding="utf-8").replace("VERSION", digest[:12]))
+
+
+def content(path: Path) -> bytes:
+    """What a file holds; a table in YAML as JSON where that says the same, since the page has no
+    compiled reader of YAML."""
+    data = path.read_bytes()
+    if path.suffix == ".yaml" and path.parent != resources.example().parent:
+        told = json.dumps(found := yaml_of(path), default=str).encode()
+        if json.loads(told) == found and told.startswith(b"{"):
+            return told
+    return data
 
 
 def closure(packages: Mapping) -> dict:
@@ -90,7 +109,7 @@ def sources() -> Iterator[tuple[str, Path]]:
         package, name = Path(ours.__file__).parent, ours.__name__
         for path in package.rglob("*"):
             inside = path.relative_to(package)
-            if path.is_file() and not _LEFT_OUT & set(inside.parts[:-1]):
+            if path.is_file() and not _LEFT_OUT & set(inside.parts):
                 yield f"{name}/{inside.as_posix()}", path
     for path in resources.example().parent.glob("*.yaml"):
         yield f"scantling_widgets/designs/{path.name}", path

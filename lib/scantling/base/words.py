@@ -3,6 +3,7 @@ people read them."""
 
 from __future__ import annotations
 
+import json
 import string
 from collections.abc import Mapping
 from functools import cache
@@ -17,8 +18,11 @@ from .show import percent, scalar, several, shown
 
 
 def yaml_of(path: Path):
-    """What a YAML file of the kit holds."""
+    """What a YAML file of the kit holds; one that is written as JSON is read as such, 50 times as
+    fast where YAML has no compiled reader."""
     text = path.read_text(encoding="utf-8")
+    if text.startswith("{"):
+        return json.loads(text)
     return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
