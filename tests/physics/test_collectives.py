@@ -7,13 +7,16 @@ from scantling.physics.cases import Link
 from scantling.physics.collectives import (
     Wires,
     below_line,
+    curve,
     direct_s,
     exchange_s,
     far_s,
+    hierarchical_s,
     link_rate,
     members_inside,
     near_s,
     out_rate,
+    relayed_s,
     ring_rate,
     ring_s,
     up_rate,
@@ -119,3 +122,29 @@ def test_no_factor_takes_a_share_above_the_line():
     assert np.all(shares <= 1) and np.all(np.diff(shares) >= 0)
     assert below_line(0.94, 1.0) == pytest.approx(0.94)
     assert below_line(0.94, 0.1) == pytest.approx(0.1 * 0.94, rel=0.15)
+
+
+def test_a_hierarchy_sends_an_eighth_between_nodes_of_eight():
+    """Reduce-scatter inside, all-reduce of S / m across, all-gather inside (Jia et al. 2018, arXiv
+    1807.11205, section 4.2): large messages take 2 (m-1)/m S / U + 2 (d-1)/d S / m / N."""
+    w, size = Wires(64, 8, H100), 64e9
+    wire = 2 * 7 / 8 * size / up_rate(w) + 2 * 7 / 8 * size / 8 / out_rate(w)
+    assert wire < hierarchical_s(size, w, 2.0) < 1.02 * wire
+
+
+def test_tokens_that_are_relayed_leave_a_node_once():
+    """DeepEP sends a token to its own index on the other node and on from there: a large exchange
+    is bound by the cards, (n-m)/n S / N, as without, and starts sooner with many peers."""
+    w, size = Wires(64, 8, H100), 64e9
+    wire = far_s(size * 56 / 64, w)
+    assert wire < relayed_s(size, w) < 1.05 * wire
+    wide = Wires(512, 8, H100)
+    assert relayed_s(1e5, wide) < direct_s(1e5, wide)
+
+
+def test_the_bus_bandwidth_of_a_curve_is_that_of_nccl_tests():
+    """nccl-tests, PERFORMANCE.md: all-reduce busbw = 2 (n-1)/n x bytes / seconds."""
+    found = curve("all_reduce", Wires(64, 8, H100))
+    best = np.min([found.seconds[name] for name in set(found.picked)], axis=0)
+    expected = 2 * 63 / 64 * np.array(found.message_bytes) / best
+    assert np.allclose(found.busbw_bytes_per_s, expected)
