@@ -1,7 +1,5 @@
 """The public names of the library, gathered from its rooms."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path

@@ -5,8 +5,6 @@ session.check("params", 405e9)      # a Card: text, HTML, .right
 check("01.params", 405e9)           # the verdict alone
 """
 
-from __future__ import annotations
-
 from functools import cache, partial
 from pathlib import Path
 

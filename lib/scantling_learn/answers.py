@@ -1,7 +1,5 @@
 """The right answer of a question, and answers as people read them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from scantling import assess

@@ -1,7 +1,5 @@
 """Predicted beside measured: the table that ends a piece of work, with the error of each row."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from scantling.base.show import percent, shown

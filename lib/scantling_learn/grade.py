@@ -1,7 +1,5 @@
 """`check(question, answer)`: right, a usual slip, close, or wrong; and what to say to each."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass, field

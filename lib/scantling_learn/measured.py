@@ -1,8 +1,6 @@
 """What was measured, for comparisons at the end of a piece of work: published runs with their
 predictions, and published totals."""
 
-from __future__ import annotations
-
 import math
 from functools import cache, partial
 from pathlib import Path

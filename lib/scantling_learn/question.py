@@ -6,8 +6,6 @@ answer is typed there: `expected` and every slip name a fact of the walkthrough,
 models when it is asked for. Texts hold {placeholders}, filled from the same facts (`fill_text`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import field

@@ -1,7 +1,5 @@
 """The rubric of a design interview as data: nine axes, what mid, senior and staff show on each."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from scantling.base.records import record

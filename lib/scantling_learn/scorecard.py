@@ -1,8 +1,6 @@
 """The scorecard: what the answers say by axis of the rubric, the level they amount to, and three
 things to do again."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from statistics import fmean

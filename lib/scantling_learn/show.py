@@ -1,8 +1,6 @@
 """Questions, verdicts and worked parts as plain text and as HTML that needs no script: folded with
 <details>, readable in any notebook and page."""
 
-from __future__ import annotations
-
 import base64
 import json
 from functools import cache

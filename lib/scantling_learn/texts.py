@@ -1,7 +1,5 @@
 """Texts with computed numbers in them: `fill_text("lasts {mtbf:seconds}", facts)`."""
 
-from __future__ import annotations
-
 from scantling.base.show import _MANNERS, number, shown
 from scantling.base.words import Filler
 

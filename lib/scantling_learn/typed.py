@@ -1,7 +1,5 @@
 """What people type into an answer: numbers with units and small sums, keys of options, plans."""
 
-from __future__ import annotations
-
 import ast
 import math
 import operator

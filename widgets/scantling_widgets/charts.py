@@ -5,8 +5,6 @@ Each figure here and in the `charts_…` modules is a function from an assessmen
 `charts.memory(result)` for a report, `charts.memory.live()` for the desk.
 """
 
-from __future__ import annotations
-
 from scantling.physics.memory.peak import SAFE_SHARE
 
 from .assessment_charts import figure, laid, shown_on, text, worded

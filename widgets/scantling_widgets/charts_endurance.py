@@ -1,7 +1,5 @@
 """Where wall time goes that is not training: the shares that failures and saves take."""
 
-from __future__ import annotations
-
 from .assessment_charts import figure, records, worded
 from .words import label_or
 

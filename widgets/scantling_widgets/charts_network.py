@@ -1,8 +1,6 @@
 """The cluster drawn: one replica on its nodes, whom a device talks to, the site by pods and leaf
 units, and traffic by axis and tier."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 

@@ -1,8 +1,6 @@
 """Pictures of alternatives: the best plans by memory and time, days against dollars over device
 counts, what moves the result."""
 
-from __future__ import annotations
-
 from scantling.advise.frontier import undominated
 from scantling.verdict.verdicts import met
 

@@ -1,8 +1,6 @@
 """Pictures of published figures and of computed curves for notebooks: what was printed beside what
 the kit computes, the error below."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from functools import partial
 

@@ -1,8 +1,6 @@
 """Kernels under the roof of the device's memory, and axes of the plan under the roofs of its
 links."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from .assessment_charts import figure, shown_on, worded

@@ -1,7 +1,5 @@
 """A pipeline schedule laid out in time, and the micro-batches that each stage holds."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from .assessment_charts import Figure, figure, records, worded

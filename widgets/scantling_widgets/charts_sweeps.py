@@ -1,8 +1,6 @@
 """Sweeps over one or two inputs: a line with what is out of reach below it, or a map with the edge
 of what is feasible."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from scantling.verdict.verdicts import VERDICTS

@@ -1,8 +1,6 @@
 """What a control offers: round steps on a log scale, and the rows of the catalogue. Ladders of
 values, no physics."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from functools import cache

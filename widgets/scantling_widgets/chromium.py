@@ -1,8 +1,6 @@
 """Where a Chromium is on this machine: for printing, for measuring the desk, and for the tests in a
 browser."""
 
-from __future__ import annotations
-
 import os
 import shutil
 

@@ -1,8 +1,6 @@
 """Pictures of series: lines and bars over computed rows, and what tells series apart where colour
 does not: a shape, a dash, and the name at the end of each curve."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from functools import partial
 from itertools import cycle, islice

@@ -1,8 +1,6 @@
 """The column of inputs as one part: its fields travel as data, a change comes back as one
 message."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,8 +1,6 @@
 """The headline numbers and the one most useful sentence, from an assessment and from the design it
 is compared with."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from scantling.advise.explanation import inputs

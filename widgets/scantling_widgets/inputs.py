@@ -4,8 +4,6 @@ Which controls there are, what kind each is and what it is called stands in cont
 field may hold, the library says.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

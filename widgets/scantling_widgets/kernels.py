@@ -1,8 +1,6 @@
 """Limits of the page: a kernel for each visitor, at most as many as the machine has memory for, and
 so many requests a second."""
 
-from __future__ import annotations
-
 import time
 
 from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager

@@ -5,8 +5,6 @@ Executed by papermill, or rendered, the same cells show the same questions folde
 controls.
 """
 
-from __future__ import annotations
-
 import os
 
 import anywidget

@@ -1,8 +1,6 @@
 """What opens to its formula: the strip of headline numbers, and the key of a picture with colour,
 name and amount. The key is also how the picture reads without eyes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 from .palette import MEMORY, STEP

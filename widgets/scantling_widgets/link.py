@@ -3,8 +3,6 @@
 `1` is the version of the link; the format of the design inside has its own (`scantling: 1`).
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import re

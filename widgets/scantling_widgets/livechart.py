@@ -4,8 +4,6 @@ The Vega bundle (0.9 MB, out of vl-convert) travels once to a front end that has
 itself is a few kilobytes, and a change is one message that holds columns only.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """The desk inside a browser page: the worker's end of the messages of PROTOCOL.md, as JSON."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 

@@ -1,8 +1,6 @@
 """Colours of the parts, one place for the desk, the report and the legends; their names come from
 the table of quantities."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from scantling.base.quantities.table import quantity

@@ -1,8 +1,6 @@
 """What stands on the page as plain data: parts that a front end draws, and the messages between
 both (PROTOCOL.md). Nothing here knows whether a kernel, a server or a worker speaks."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager

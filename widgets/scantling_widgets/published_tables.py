@@ -1,8 +1,6 @@
 """Published figures as tables and texts for notebooks: what was printed beside what the kit
 computes, the error of each; their pictures beside them."""
 
-from __future__ import annotations
-
 from html import escape
 
 from markupsafe import Markup

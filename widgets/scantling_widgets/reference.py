@@ -1,8 +1,6 @@
 """The reference notebooks and the first design as pages, with an index of every published figure
 that they recreate and its error."""
 
-from __future__ import annotations
-
 import sys
 from functools import partial
 from pathlib import Path

@@ -1,8 +1,6 @@
 """The report and the launch kit of a design, made in the background: steps that are told as they
 are done, and that can be stopped."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

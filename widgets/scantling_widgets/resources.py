@@ -5,8 +5,6 @@ an installed
 wheel the build has put them inside this package.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

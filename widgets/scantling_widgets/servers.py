@@ -4,8 +4,6 @@ Both listen on loopback only, keep Jupyter's token, need no network, and end wit
 started.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import secrets

@@ -1,7 +1,5 @@
 """What a move did, in one sentence, and the moves that are worth trying next."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from operator import lt
 

@@ -1,8 +1,6 @@
 """Many assessments of changed copies of one design. Each figure is the library's; nothing is worked
 out here."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import product

@@ -1,7 +1,5 @@
 """A table on the page: sorts in the browser, downloads as CSV, may offer an action per row."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 from scantling.base import words

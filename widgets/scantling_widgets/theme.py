@@ -1,7 +1,5 @@
 """Words and boxes of the desk as parts of the page; how they look stands in static/desk.css."""
 
-from __future__ import annotations
-
 import html
 
 from .parts import Box, Part

@@ -1,8 +1,6 @@
 """The page "How right is it?" from the tables of `python -m scantling.evidence.validate.page`: one
 offline HTML file. `python -m scantling_widgets.validation_page [FOLDER [OUT]]`"""
 
-from __future__ import annotations
-
 import json
 import sys
 from functools import partial

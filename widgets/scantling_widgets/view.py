@@ -1,7 +1,5 @@
 """A page of parts in a notebook or on Voilà's page: messages go through one widget."""
 
-from __future__ import annotations
-
 from .parts import Page
 from .resources import STATIC, scripts
 

@@ -8,8 +8,6 @@ The source holds no outputs and no answers. Its cells are told apart by tags:
     hide         not on the rendered page (set-up)
 """
 
-from __future__ import annotations
-
 import copy
 import logging
 import os

@@ -1,8 +1,6 @@
 """Numbers as text, through the table of quantities: the widgets never choose a unit or a number of
 digits."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -1,8 +1,6 @@
 """Other plans for an assessed design: the search that they come from, and the best of them under a
 condition."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 from ..plans.evaluate import Found, unpinned

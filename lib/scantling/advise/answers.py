@@ -1,8 +1,6 @@
 """Direct answers: the largest, longest, biggest, fewest and earliest that a design allows, each
 found by evaluating it."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from functools import cache

@@ -1,7 +1,5 @@
 """What to avoid: tempting plans that lose on a design, from plans that its own search evaluated."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

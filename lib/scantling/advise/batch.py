@@ -1,8 +1,6 @@
 """The global batch of a design as the convergence constraint: where it stands to published critical
 batches, which plans keep it, what the learning rate does if it changes."""
 
-from __future__ import annotations
-
 from itertools import islice
 
 import numpy as np

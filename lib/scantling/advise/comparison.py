@@ -1,7 +1,5 @@
 """Several designs side by side: what was asked where it differs, the plans, the figures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from ..base.displayed import Displayed

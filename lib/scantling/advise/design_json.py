@@ -1,7 +1,5 @@
 """Everything that is said of one design, as plain data: what `design --json` prints."""
 
-from __future__ import annotations
-
 from ..verdict.constraints import asked
 from ..verdict.limits import limits
 from ..verdict.numbers import tables

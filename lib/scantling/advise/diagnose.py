@@ -9,8 +9,6 @@ what to look at first and not a probability to act on: causes combine, and the p
 judgement.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from dataclasses import field, replace

@@ -1,7 +1,5 @@
 """What a number opens to: its formula, the values in it, the constants behind it, its source."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from html import escape

@@ -1,8 +1,6 @@
 """Nearest fixes: the smallest changes to a design that meet what it asks for, each assessed before
 it is shown."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from functools import cached_property

@@ -1,8 +1,6 @@
 """What to find out first: the measurement, or the setting still open, that narrows days and dollars
 most. Rows stand in measure.yaml."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

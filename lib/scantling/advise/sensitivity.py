@@ -1,8 +1,6 @@
 """What a result hangs on: each input a realistic step down and up, the plan searched again for
 each; the largest swing first."""
 
-from __future__ import annotations
-
 from functools import reduce
 
 from ..base.records import get, record

@@ -1,7 +1,5 @@
 """Why this plan: one line an axis, from plans that the design's own search evaluated."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """The lines of advice: texts of words.yaml, filled with a design's numbers."""
 
-from __future__ import annotations
-
 from ..base.words import Words, table
 
 say = Words(table(__file__, "words"))

@@ -1,7 +1,5 @@
 """What a prompt and a notebook show of a result: a short table."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import wraps
 from html import escape

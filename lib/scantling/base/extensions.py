@@ -6,8 +6,6 @@ tables with rows of their own under the name of a shipped table (`accelerators.c
 that enter their functions into the tables of functions (`FORMULAS`, `FRAMEWORKS`, `KINDS`).
 """
 
-from __future__ import annotations
-
 import csv
 import os
 import sys

@@ -1,7 +1,5 @@
 """The files that a user names: read whole and within bounds, written in one step."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math

@@ -1,7 +1,5 @@
 """Plain JSON data of whatever the library holds."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping

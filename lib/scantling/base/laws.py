@@ -1,7 +1,5 @@
 """Laws of counts, Poisson and binomial, by their own sums: no library is needed for a few terms."""
 
-from __future__ import annotations
-
 from itertools import accumulate, count, repeat
 from math import comb, exp, lgamma, log
 

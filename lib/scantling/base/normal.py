@@ -1,7 +1,5 @@
 """The standard normal distribution, where scipy is not installed."""
 
-from __future__ import annotations
-
 from statistics import NormalDist
 
 import numpy as np

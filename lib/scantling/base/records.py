@@ -1,7 +1,5 @@
 """Small frozen records that every part of the kit shares."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import dataclass_transform

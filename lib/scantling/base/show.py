@@ -1,7 +1,5 @@
 """Numbers as people read them: three significant digits, the unit that suits."""
 
-from __future__ import annotations
-
 import math
 from numbers import Number
 

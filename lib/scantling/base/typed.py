@@ -1,8 +1,6 @@
 """Numbers as people type them, by one rule wherever somebody types one: the form, the walkthroughs,
 a line of text for `init`, and the nearest value that a refusal names."""
 
-from __future__ import annotations
-
 import re
 
 SCALES = {

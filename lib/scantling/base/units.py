@@ -1,7 +1,5 @@
 """Units that a figure is given or shown in; inside, everything is bytes, seconds and dollars."""
 
-from __future__ import annotations
-
 MINUTE_S = 60.0
 HOUR_S = 3600.0
 DAY_S = 86_400.0

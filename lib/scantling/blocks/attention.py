@@ -4,8 +4,6 @@ attention.
 h hidden, q = heads x head_dim, kv = kv_heads x head_dim.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy import maximum, minimum
 

@@ -4,8 +4,6 @@ each stands for `ratio` tokens; at a small ratio an indexer picks the best of th
 q low rank, o in groups: h qr + qr H d + h d + d; H d o_lora, then groups x o_lora x h.
 """
 
-from __future__ import annotations
-
 from numpy import maximum, where
 
 from ..base.records import record

@@ -4,8 +4,6 @@ delta attention, whose decay is one a channel (Kimi Linear, arXiv 2510.26692).
 Hk heads of keys, Hv of values, widths dk and dv; a chunk has C tokens.
 """
 
-from __future__ import annotations
-
 from ..base.records import record
 from .recurrent import Recurrent
 from .table import Column

@@ -1,7 +1,5 @@
 """The token embedding, with learned positions and its norm."""
 
-from __future__ import annotations
-
 from ..base.records import record
 from .table import Block, Column
 

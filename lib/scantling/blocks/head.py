@@ -1,7 +1,5 @@
 """The output head with the final norm and the loss."""
 
-from __future__ import annotations
-
 from numpy import minimum, where
 
 from ..base.records import record

@@ -4,8 +4,6 @@ indexer (DeepSeek-V3.2, arXiv 2512.02556).
 Hi heads of width di score every earlier key; attention reads the best `topk`.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -3,8 +3,6 @@
 p = heads x d; C tokens of a chunk.
 """
 
-from __future__ import annotations
-
 from ..base.records import record
 from .recurrent import Recurrent
 from .table import Column

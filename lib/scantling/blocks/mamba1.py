@@ -1,7 +1,5 @@
 """Mamba, the selective scan (Gu & Dao 2023, arXiv 2312.00752). d inner, state N, R step rank."""
 
-from __future__ import annotations
-
 from ..base.records import record
 from .recurrent import Recurrent
 from .table import Column

@@ -3,8 +3,6 @@
 H heads of width P, d = H P, state N, G groups, C tokens of a chunk.
 """
 
-from __future__ import annotations
-
 from ..base.records import record
 from .recurrent import Recurrent
 from .table import Column

@@ -1,8 +1,6 @@
 """What every mixer does around its core, attention or a scan: products into and out of it, the
 chain of the sub-layer, what is kept of the stream."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from ..base.records import record

@@ -1,8 +1,6 @@
 """Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1): queries, keys and
 values come back from low-rank latents."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..base.records import record

@@ -1,7 +1,5 @@
 """The dense MLP: gate, up and down, or up and down. h hidden, f its width."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A mixture of experts: router, routed experts of which a token visits `top_k`, shared experts."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy import maximum, where
 

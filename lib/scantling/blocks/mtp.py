@@ -1,8 +1,6 @@
 """A module of multi-token prediction (DeepSeek-V3, arXiv 2412.19437, section 2.2): a layer of the
 last kind, a 2h x h projection and three norms; embedding and head are the model's."""
 
-from __future__ import annotations
-
 from ..base.records import record
 from .head import Head
 from .kernels import Device

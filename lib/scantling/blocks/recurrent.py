@@ -5,8 +5,6 @@ Model FLOPs count the scan as a recurrence, as the published counters do; kernel
 (`scan_flops`), which costs more products and fewer steps (Dao & Gu 2024, arXiv 2405.21060).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..base.records import record

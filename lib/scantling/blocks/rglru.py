@@ -1,7 +1,5 @@
 """The real-gated linear recurrent unit (De et al. 2024, Griffin, arXiv 2402.19427). w its width."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..base.records import record

@@ -1,7 +1,5 @@
 """What a stack's recompute and number formats leave of the tensors that a block saves."""
 
-from __future__ import annotations
-
 from ..base.records import record
 from .table import Block, Column, Saved
 

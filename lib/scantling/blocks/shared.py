@@ -4,8 +4,6 @@ It reads the stream and the embedding side by side, a = 2 h wide; every place ha
 layer and, beside the MLP and where asked the projections, a low-rank adapter.
 """
 
-from __future__ import annotations
-
 from ..base.records import record
 from .attention import Attention
 from .kernels import Device

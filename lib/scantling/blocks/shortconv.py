@@ -1,8 +1,6 @@
 """The gated short convolution of LFM2: h -> 3 h, a depthwise convolution between two gates, h ->
 h."""
 
-from __future__ import annotations
-
 from ..base.records import record
 from .recurrent import Recurrent
 from .table import Exchange

@@ -1,8 +1,6 @@
 """What stands in a layer beside its blocks: norms that no block has, and hyper-connections, a
 residual stream `copies` times as wide (DeepSeek-V4; Zhu et al. 2024, arXiv 2409.19606)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..base.records import record

@@ -1,7 +1,5 @@
 """The table of blocks that a model is, and what every kind of block answers."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from typing import Any, ClassVar, NamedTuple
 

@@ -1,7 +1,5 @@
 """Attention over a sliding window: the projections of its kind, a core that sees fewer keys."""
 
-from __future__ import annotations
-
 from numpy import minimum, where
 
 from ..base.records import record

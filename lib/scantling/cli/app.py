@@ -5,8 +5,6 @@ call is wrong, with one line on stderr;
 130 stopped by Ctrl-C; 1 whoever read the output (head, less) has gone.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Progress of a search on a terminal, and how it is stopped."""
 
-from __future__ import annotations
-
 import contextlib
 import signal
 import sys

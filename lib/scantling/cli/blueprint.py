@@ -1,8 +1,6 @@
 """The command on what stands around a job: network, placement, planes, scheduler, stores, domains,
 risks, roll-out, evolution."""
 
-from __future__ import annotations
-
 from ..base.console import console, print_json
 from ..base.errors import DesignError, closest
 from ..cluster import PARTS

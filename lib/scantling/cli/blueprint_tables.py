@@ -1,8 +1,6 @@
 """The blueprint in a terminal: each part as tables, shown as blueprint_tables.yaml says. Units come
 from the names of the keys."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from numbers import Number
 

@@ -1,7 +1,5 @@
 """What the commands share: exit codes, the design that is asked about, refusals."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Mapping

@@ -1,8 +1,6 @@
 """Commands that compare: candidates for a measured sweep, sweeps over inputs, a diagnosis, direct
 answers."""
 
-from __future__ import annotations
-
 import csv
 from contextlib import contextmanager
 from dataclasses import asdict

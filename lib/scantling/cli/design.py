@@ -1,7 +1,5 @@
 """Commands on designs as they are: design, goodput, compare."""
 
-from __future__ import annotations
-
 from html import escape
 from pathlib import Path
 

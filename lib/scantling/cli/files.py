@@ -1,7 +1,5 @@
 """Commands on files and catalogues: init, schema, catalogue, params."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import asdict
 from pathlib import Path

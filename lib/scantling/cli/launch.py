@@ -1,7 +1,5 @@
 """The launch command: the plan of a design as a framework's own configuration."""
 
-from __future__ import annotations
-
 import json
 import sys
 

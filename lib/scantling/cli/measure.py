@@ -1,8 +1,6 @@
 """`scantling measure -o FILE`: times this machine's devices and writes a calibration override that
 a design names as `calibration: FILE`."""
 
-from __future__ import annotations
-
 import os
 from importlib.util import find_spec
 from pathlib import Path

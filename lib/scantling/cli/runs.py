@@ -1,7 +1,5 @@
 """Commands on tables of runs: predict, validate."""
 
-from __future__ import annotations
-
 from ..base.console import console
 from ..base.errors import DesignError, plain
 from ..base.files import write_text

@@ -1,8 +1,6 @@
 """The search from a terminal: one design's plans or those of many variants of it, here or on a
 cluster, with progress that can be stopped."""
 
-from __future__ import annotations
-
 from ..advise.sweeps import variant_designs, variants
 from ..base.console import console, print_json
 from ..base.errors import DesignError, plain

@@ -1,8 +1,6 @@
 """An assessment in a terminal: labels, units and manner of every number come from the table of
 quantities, lines from summary.yaml."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from rich.console import Console

@@ -1,7 +1,5 @@
 """Tables without rules, as the commands print them."""
 
-from __future__ import annotations
-
 from rich.measure import Measurement
 from rich.table import Table
 

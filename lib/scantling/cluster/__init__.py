@@ -5,8 +5,6 @@ roll-out, evolution.
 that works it out alone. Every part has `as_dict()`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from ..base.displayed import Displayed, told

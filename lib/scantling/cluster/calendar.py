@@ -1,8 +1,6 @@
 """From the first rack to the last token: delivery in parts, bring-up, the corpus, each phase on the
 devices there are, what lies between phases."""
 
-from __future__ import annotations
-
 from math import inf
 
 from ..base.records import Known, Lines, Record, Rows, record

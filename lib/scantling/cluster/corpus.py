@@ -1,8 +1,6 @@
 """The corpus from raw bytes to shards: what each stage takes in and leaves, for how long and how
 much."""
 
-from __future__ import annotations
-
 from math import prod
 
 import numpy as np

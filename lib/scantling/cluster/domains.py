@@ -1,8 +1,6 @@
 """What fails together: how many plan replicas each domain takes out, how often, what brings the job
 back, at what cost in goodput. The domains stand in tables/domains.yaml."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..base.records import Known, Lines, Record, Rows, record

@@ -6,8 +6,6 @@ experts' own data parallelism. Llama 3 puts pp inside dp instead (arXiv 2407.217
 `orders` compares what both send over each tier.
 """
 
-from __future__ import annotations
-
 from dataclasses import field, replace
 from math import ceil, prod
 

@@ -1,8 +1,6 @@
 """One design at its site: what every part reads of it, as plain numbers; the run's length and
 price."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 
 from ..base.records import Known, Record, record

@@ -1,8 +1,6 @@
 """Storage around the job: burst tier, parallel file system and object store sized from saves,
 restarts and ingest, and what the market has for them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

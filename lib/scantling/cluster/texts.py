@@ -1,7 +1,5 @@
 """Tables and texts beside the modules, filled with a design's numbers; published facts by id."""
 
-from __future__ import annotations
-
 from functools import cache, reduce
 from operator import getitem
 from pathlib import Path

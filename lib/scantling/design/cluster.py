@@ -1,8 +1,6 @@
 """The cluster that a design file describes: its record, and the fields that change a row of the
 catalogue."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import replace

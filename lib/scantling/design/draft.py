@@ -1,8 +1,6 @@
 """A first design file: fields put together, gaps filled by stated rules, and comments that say what
 each line is."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from statistics import median

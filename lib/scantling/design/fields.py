@@ -1,8 +1,6 @@
 """The kinds of value a design file holds: counts, amounts, shares, words, text; each refuses what
 it is not, in one line."""
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Mapping

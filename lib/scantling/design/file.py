@@ -1,8 +1,6 @@
 """Reading and writing the YAML of a design file: plain data only, bounded in size, depth and
 expansion."""
 
-from __future__ import annotations
-
 import math
 import re
 from decimal import Decimal

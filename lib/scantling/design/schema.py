@@ -1,8 +1,6 @@
 """The sections of the design file, each a frozen pydantic model. What may stand in a field, in
 which unit and within which bounds, says fields.csv; how fields must agree is said here."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a checkpoint holds, where its copies live, how long each takes, and how many to keep."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from .. import catalogue

@@ -1,8 +1,6 @@
 """Running on with fewer devices: what a lost gang costs, when waiting is better, and recovery of
 one replica or one site at a time."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from . import goodput as g

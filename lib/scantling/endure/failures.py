@@ -5,8 +5,6 @@ Rates are counted per 1,000 node-days of 8-device nodes, the unit of the field, 
 device: a node of 4 counts half.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from .. import catalogue

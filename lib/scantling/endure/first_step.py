@@ -1,8 +1,6 @@
 """Time to the first step: from the decision to start until training runs, part by part, as a
 function of size."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..base.words import table

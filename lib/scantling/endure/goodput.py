@@ -11,8 +11,6 @@ Symbols of this file, all in seconds and all broadcasting as numpy arrays:
     interval tau      useful compute between two saves, so the period is tau + stall
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 

@@ -1,8 +1,6 @@
 """The regime beyond 100,000 devices: what whole-job restarts leave, the ladder of measures that
 lifts it."""
 
-from __future__ import annotations
-
 from .. import catalogue
 from ..base.records import Record, record
 from ..base.words import table

@@ -7,8 +7,6 @@ worked out by arithmetic, never one by one. Positions count saves: position 7.4 
 eighth interval.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import astuple, field, replace
 

@@ -1,7 +1,5 @@
 """How many spare nodes, and what too few or too many cost."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

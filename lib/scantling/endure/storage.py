@@ -1,8 +1,6 @@
 """Where the data and the copies live: what a store carries, shards of the corpus and who reads
 them, bytes read, written and kept."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

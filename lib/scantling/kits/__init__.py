@@ -6,8 +6,6 @@ can express, its files, its command) and one judge in the tests, which is the fr
 parser.
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 from contextlib import ExitStack

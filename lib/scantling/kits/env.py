@@ -8,8 +8,6 @@ recorder, AMD's MI300X tuning guide,
 libfabric's EFA provider notes, MaxText's flag sets.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from .render import columns, said

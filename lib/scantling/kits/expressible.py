@@ -7,8 +7,6 @@ keeps the fields that the framework can express; more of them move where that is
 clearly faster or where nothing fits otherwise. It is assessed like any other.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from ..base.errors import DesignError

@@ -1,8 +1,6 @@
 """What a framework is to a launch kit: one record, filled from the framework's YAML file (what it
 is called, what it can express, its words for the reader) and the functions of its module."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import field, fields
 from functools import cache

@@ -1,8 +1,6 @@
 """What a kit tells its reader: why each choice, what it takes, how to watch it, and what is likely
 to go wrong here first. The words stand in templates/guide.j2."""
 
-from __future__ import annotations
-
 from ..cluster.rollout.burn_in import all_reduce_rates
 from .render import columns, said
 

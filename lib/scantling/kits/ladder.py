@@ -1,8 +1,6 @@
 """The ladder to full scale: the same plan on one node, one rack and one pod before all of them,
 each with what it should show, so that a bad cable is found on eight devices."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import gcd
 

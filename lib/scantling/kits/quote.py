@@ -1,8 +1,6 @@
 """Text from a design, made safe for the place it lands in: shell, YAML, JSON, Python, #SBATCH
 lines, Kubernetes names, comments."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,8 +1,6 @@
 """What a launch kit is made from: one phase of an assessment as plain values, and the files that
 come of it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field

@@ -1,8 +1,6 @@
 """What every framework's configuration is filled from beside the plan: steps, warm-up, learning
 rate, seed, and the model's constants that a design does not state."""
 
-from __future__ import annotations
-
 from .record import SEED, norm_epsilon, rotary_base
 
 ENDLESS = 1_000_000  # steps of a run whose design names no tokens

@@ -1,8 +1,6 @@
 """launch.sh (what every node runs) and what a scheduler wraps around it: job.sbatch,
 jobset.yaml."""
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -6,8 +6,6 @@ kept in 16 bit; how they split over
 the tensors differs: FSDP2 keeps fp32 shards that are parameter and master copy in one.
 """
 
-from __future__ import annotations
-
 from .. import catalogue
 
 # how many of moments, master copy, gradients and parameters, in that order, the ranks share

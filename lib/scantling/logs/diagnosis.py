@@ -6,8 +6,6 @@ With u_p the seconds of a part over those of the model's arithmetic at the peak,
 u_p, and a part explains (u_p - u_p') / (sum u - sum u') of ln(MFU' / MFU).
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Line formats: a YAML file of patterns says what a step line looks like; one loop reads all."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from functools import cache

@@ -1,7 +1,5 @@
 """What a reader finds in a log, before anything is concluded from it."""
 
-from __future__ import annotations
-
 import math
 import re
 from array import array

@@ -1,7 +1,5 @@
 """Many logs at once: files and folders read, each as one reading."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator
 from itertools import islice

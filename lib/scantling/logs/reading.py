@@ -1,7 +1,5 @@
 """What a log says of its run: figures with one unit and one convention, null where it is silent."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import field

@@ -1,7 +1,5 @@
 """Which format a file has, by its content."""
 
-from __future__ import annotations
-
 from ..base.errors import DesignError, plain
 from .engine import formats
 from .formats import (

@@ -1,7 +1,5 @@
 """Rows of named values, as tables, event files and JSON lines hold them, as step lines."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from functools import lru_cache

@@ -7,8 +7,6 @@ variance w within^2 / n; a further run scatters about it by within. It holds for
 model, chip and precision: a step says nothing of other models.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import replace

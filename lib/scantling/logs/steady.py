@@ -1,7 +1,5 @@
 """The steady steps of a log, told from warm-up, pauses, restarts and repeated lines."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..base.records import record

@@ -1,7 +1,5 @@
 """The text of a log as a stream: plain or gzip, any line ends, without colours, within bounds."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import re

@@ -4,8 +4,6 @@
 A measured constant takes the place of what published runs say about it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import field, replace

@@ -15,8 +15,6 @@ scale-up link, N that of a device's share of the network cards.
 Every argument is a number or a column; columns of plans pass through unchanged.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, make_dataclass, replace
 from functools import cache, reduce, wraps
 

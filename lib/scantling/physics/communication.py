@@ -1,7 +1,5 @@
 """What the axes of a plan send in one step: between whom, how much, how often, how long."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..catalogue.words import SHARDINGS

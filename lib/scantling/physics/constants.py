@@ -9,8 +9,6 @@ offset 0:
 the sourced prior and a wider band.
 """
 
-from __future__ import annotations
-
 from dataclasses import field, make_dataclass
 from functools import cache
 

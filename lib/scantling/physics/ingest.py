@@ -1,7 +1,5 @@
 """What training waits for its data: the reads of a step against the store that they come from."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from .. import catalogue

@@ -10,8 +10,6 @@ them for columns of plans. Transfers are free here and stages even; `scantling.p
 both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

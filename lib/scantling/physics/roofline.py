@@ -8,8 +8,6 @@ link's rate) says whether an axis of the plan could be hidden at all. Times are 
 and `step`; nothing is timed twice.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from typing import NamedTuple
 

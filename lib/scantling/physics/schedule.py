@@ -1,8 +1,6 @@
 """Lay pipeline schedules out in time: an event simulation of every schedule in
 `scantling.physics.pipeline`, with uneven stages and transfers."""
 
-from __future__ import annotations
-
 import heapq
 import math
 from collections import deque

@@ -7,8 +7,6 @@ the same backward). Weight gradients are listed for dualpipe and dualpipe-v only
 schedules leave them to be fitted in.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from functools import cache, partial
 from itertools import count, product, repeat

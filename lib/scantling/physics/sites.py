@@ -6,8 +6,6 @@ the gradients of every step, or what the weights moved in so many local steps (D
 2023, arXiv 2311.08105, and their successors).
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Slow devices and wrong ones: the slowest of N, corruption that nobody sees."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..base.normal import quantile

@@ -1,8 +1,6 @@
 """The axes of a search in words: every axis of the coarse, the default and the wide space with its
 values, and those that occur for one design."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from .enumerate import enumerate_plans

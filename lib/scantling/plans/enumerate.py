@@ -5,8 +5,6 @@ crossed one axis at a time and cut by the laws as soon as a law can be told, so 
 axes never exists.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

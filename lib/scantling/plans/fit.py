@@ -1,7 +1,5 @@
 """Whether a plan fits: device memory, and the host memory and NVMe that offloaded state takes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,8 +1,6 @@
 """The laws that a plan must keep, each with its reason. What a pipeline schedule asks for stands in
 physics.pipeline.RULES."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from inspect import getfullargspec

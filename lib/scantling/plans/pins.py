@@ -1,8 +1,6 @@
 """Pinned fields of a plan against the laws of plans, before any search: the field, the law it
 breaks and the nearest legal value."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A design made ready for the models: resolved, its own calibration read, its pins found legal."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from ..base.errors import DesignError

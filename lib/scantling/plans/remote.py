@@ -1,7 +1,5 @@
 """One function of many tasks, here or spread over the processes of a Dask cluster."""
 
-from __future__ import annotations
-
 PATIENCE_S = 10  # for a scheduler to answer
 
 

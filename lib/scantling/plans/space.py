@@ -1,7 +1,5 @@
 """Spaces: which values of every axis a search tries where a field is not pinned."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from ..base.records import record

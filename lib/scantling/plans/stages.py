@@ -1,8 +1,6 @@
 """The search in stages: a space, and beside it what decides where memory is short, so that more
 memory never leaves less to choose from."""
 
-from __future__ import annotations
-
 from ..base.errors import DesignError
 from ..physics.gather import Situation
 from .evaluate import Found, find, union

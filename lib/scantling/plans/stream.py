@@ -1,8 +1,6 @@
 """Spaces too large to hold: the search part by part, keeping the best plans and the counts, here or
 on a cluster."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 from itertools import product

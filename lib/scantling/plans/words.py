@@ -1,7 +1,5 @@
 """Plans in names and in a few words, as every table and line of text shows them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,8 +1,6 @@
 """The verdict on a design: search the plans of every phase, lay out the best, and judge it against
 what the design asks for."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Which of a design's constraints the estimate misses, by how much, and with what chance."""
 
-from __future__ import annotations
-
 import math
 from operator import attrgetter
 

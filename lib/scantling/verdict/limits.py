@@ -1,8 +1,6 @@
 """What binds a design: constraints missed and by how much, the memory zone, idle devices, the
 largest loss of the step."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """What an assessment is: a plain record of the verdict, the plan and the numbers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 
 from ..base.records import Lines

@@ -1,8 +1,6 @@
 """The refusal's arithmetic: why no plan can hold a phase, by argument over all plans and
 offload."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..base.records import Lines

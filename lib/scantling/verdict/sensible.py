@@ -1,7 +1,5 @@
 """The smallest machine on which a design that is past a limit of sense makes sense."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from ..plans.space import COARSE

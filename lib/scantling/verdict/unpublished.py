@@ -1,8 +1,6 @@
 """What nobody has published: plans of a kind, a size or a promise beyond every known run, and state
 that goes to NVMe; each widens the band."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from ..catalogue.published import ROOM, best_published, beyond

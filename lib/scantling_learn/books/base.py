@@ -1,8 +1,6 @@
 """What the walkthroughs' books share: sums that more than one of them needs, and the class that
 their formulas and the facts of their files make."""
 
-from __future__ import annotations
-
 import ast
 from dataclasses import replace
 from functools import cached_property, partial

@@ -1,7 +1,5 @@
 """What a book reads off `result`, the assessment of its design."""
 
-from __future__ import annotations
-
 
 def cluster(result):
     return result.resolved.cluster

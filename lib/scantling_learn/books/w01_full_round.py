@@ -1,8 +1,6 @@
 """The full round: a dense model of the 100B to 700B class on 16,384 H100, from the first questions
 to the defence of the plan."""
 
-from __future__ import annotations
-
 from scantling import assess
 
 # ---- plan

@@ -1,8 +1,6 @@
 """Beat the memory wall: a 70B model on 64 devices, byte by byte: state, sharding, activations, what
 is in flight, logits, what a card really has."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 from scantling import assess

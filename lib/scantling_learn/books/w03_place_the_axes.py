@@ -1,8 +1,6 @@
 """Place the axes: what each parallel axis sends, over which tier, how much of it can hide, and on
 which machine the answer turns."""
 
-from __future__ import annotations
-
 import numpy as np
 from scantling import assess
 

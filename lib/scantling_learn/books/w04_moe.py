@@ -1,8 +1,6 @@
 """671B for the price of 37B? A sparse model on 2,048 devices: what the experts save, what they
 send, and what the saving costs."""
 
-from __future__ import annotations
-
 # ---- memory
 
 

@@ -1,8 +1,6 @@
 """The failure model first: a fleet that stops every three hours, then one that stops every twenty
 minutes."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

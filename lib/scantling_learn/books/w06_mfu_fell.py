@@ -1,8 +1,6 @@
 """Debug: MFU fell from 35 to 26 % after the fleet was doubled; what is arithmetic, what is a fault,
 and what proves it."""
 
-from __future__ import annotations
-
 from scantling.advise.diagnose import diagnose
 
 from .base import layers_s

@@ -1,8 +1,6 @@
 """Negotiate: an approved plan, then 30 % less budget and half the time; what can give, what each
 gift costs, what to offer."""
 
-from __future__ import annotations
-
 import numpy as np
 from scantling.catalogue import scaling_laws as convergence
 from scantling.catalogue.published import best_published

@@ -1,8 +1,6 @@
 """The tabs of the desk, one module each; a panel is built when it is first shown and redrawn only
 while it is on screen."""
 
-from __future__ import annotations
-
 from .base import Panel
 from .compare import Compare
 from .cost import Cost

@@ -1,7 +1,5 @@
 """What every tab has in common."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 

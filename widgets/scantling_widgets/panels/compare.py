@@ -1,8 +1,6 @@
 """Designs side by side: those that were kept, and the one on the desk beside the reference, field
 by field and number by number."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from scantling.advise.comparison import changed

@@ -1,7 +1,5 @@
 """Days and dollars: this design's bill, and the same design on more and fewer devices."""
 
-from __future__ import annotations
-
 from .. import headline, studies
 from ..background import Job
 from ..charts_plans import frontier

@@ -1,8 +1,6 @@
 """What the numbers rest on: the nearest published runs, the band, and everything that was
 assumed."""
 
-from __future__ import annotations
-
 from scantling.base.quantities.table import band_in
 
 from .. import theme

@@ -1,8 +1,6 @@
 """Who talks to whom: the cluster drawn, axis by tier, every axis of the plan with volume, time and
 the part that is not hidden."""
 
-from __future__ import annotations
-
 from scantling.base.show import several
 from scantling.cluster import part
 

@@ -1,7 +1,5 @@
 """The leaderboard: the best plans that fit, why others were refused, and one click to take one."""
 
-from __future__ import annotations
-
 from scantling.design.schema import PlanSpec
 
 from ..charts_plans import candidates

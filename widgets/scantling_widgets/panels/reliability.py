@@ -1,8 +1,6 @@
 """Failures, saves and spares: goodput against the interval, where the rest of the time goes, what
 each loss takes out, and the risks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from scantling.cluster import part

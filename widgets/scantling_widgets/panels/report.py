@@ -1,8 +1,6 @@
 """The design as a file: read it, write it, paste it; its report; and the files that a framework
 starts from."""
 
-from __future__ import annotations
-
 import base64
 import io
 import json

@@ -1,8 +1,6 @@
 """What each kind of kernel could reach and does, and whether the links could carry each axis of the
 plan."""
 
-from __future__ import annotations
-
 from scantling.physics.roofline import roofline
 
 from ..charts_roofline import kernels, links

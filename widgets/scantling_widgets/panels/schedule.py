@@ -1,8 +1,6 @@
 """The pipeline in time: the plan's schedule, another one below it under the same settings, and what
 each holds."""
 
-from __future__ import annotations
-
 from scantling.physics import pipeline, schedule
 
 from .. import theme

@@ -1,8 +1,6 @@
 """Pictures that only the report has: goodput over the checkpoint interval, communication hidden and
 exposed, share of wall time lost."""
 
-from __future__ import annotations
-
 from ..assessment_charts import Figure, figure, laid, shown_on, table, text, worded
 from ..charts import memory, step
 from ..charts_plans import tornado_of

@@ -1,8 +1,6 @@
 """Several designs side by side: where their inputs and plans differ, their headline figures, memory
 and step to one scale."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

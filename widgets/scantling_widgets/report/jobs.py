@@ -1,8 +1,6 @@
 """One report: what it is made from, and making it. Runs in this process, in a worker process or on
 a Dask worker alike."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import json

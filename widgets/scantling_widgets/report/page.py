@@ -1,7 +1,5 @@
 """From an executed notebook to one HTML file that asks the network for nothing."""
 
-from __future__ import annotations
-
 import re
 from importlib import resources
 

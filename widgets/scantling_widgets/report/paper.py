@@ -1,7 +1,5 @@
 """A page printed to PDF by the browser that is there."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import tempfile

@@ -1,8 +1,6 @@
 """A figure as a static picture: SVG with a text alternative, whose inks follow the page from light
 to dark to paper."""
 
-from __future__ import annotations
-
 import functools
 import re
 import zlib

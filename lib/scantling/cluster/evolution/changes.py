@@ -1,8 +1,6 @@
 """The changes that come next, each evaluated on one design. A function returns what it found, None
 where the change cannot be made; the words stand in tables/changes.yaml."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cached_property, partial
 

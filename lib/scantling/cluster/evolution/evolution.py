@@ -1,8 +1,6 @@
 """What breaks next: the same design at more devices, other precision, more experts, longer context,
 reducing switches, several sites, post-training."""
 
-from __future__ import annotations
-
 import time
 
 from ...base.records import Record, record

@@ -1,8 +1,6 @@
 """Which network a design gets, from which switches, at what price, and what the others would be:
 counts, cost, step time."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from math import ceil

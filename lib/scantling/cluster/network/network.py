@@ -1,8 +1,6 @@
 """The network blueprint of a design: scale-up domain, topology with its counts and price,
 alternatives, tiers, axes, bursts, settings, curves."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import ceil, isnan
 

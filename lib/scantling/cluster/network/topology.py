@@ -6,8 +6,6 @@ against. k is the radix (ports of a switch at the rate of a card), N the cards. 
 direction.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import ceil, inf, prod
 

@@ -1,8 +1,6 @@
 """Traffic of one step on the network: which axis rides which tier for how long, bursts, fan-in,
 collective curves, settings that follow."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ... import catalogue

@@ -6,8 +6,6 @@ Two state planes: the training state, sharded over the devices and saved; and th
 copy is consistent when both are of the same step.
 """
 
-from __future__ import annotations
-
 from ...base.records import Lines, Record, record
 from ...base.units import DAY_S
 from ...endure import checkpoint

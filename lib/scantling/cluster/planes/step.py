@@ -1,8 +1,6 @@
 """One step of a design laid out: a timeline whose exposed pieces sum to the step, and the table of
 its collectives. What each piece and operation is stands in tables/pieces.csv and operations.csv."""
 
-from __future__ import annotations
-
 from ...base.records import Record, record
 from ...catalogue.words import SHARDINGS
 from ...endure import storage

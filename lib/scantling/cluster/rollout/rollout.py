@@ -1,8 +1,6 @@
 """From delivery to the first week: burn-in, straggler screen, numerical smoke test, dashboards,
 playbooks, drills, on-call."""
 
-from __future__ import annotations
-
 from ...base.records import Known, Record, Rows, record
 from ...base.units import DAY_S
 from ..site import Run, Site

@@ -1,8 +1,6 @@
 """While it runs: dashboards and alerts with this design's thresholds, playbooks for divergence,
 drills, who is called how often."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,8 +1,6 @@
 """Utilisation and queueing: how long a job waits for its share of a busy cluster, what blocks of
 nodes cost, where the paid time goes."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ...base.laws import binomial_share

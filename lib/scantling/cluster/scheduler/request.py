@@ -1,8 +1,6 @@
 """What the job asks of its scheduler, as data: gang, topology, spares, health checks. Field names
 of the chosen system beside the meaning (tables/request.yaml)."""
 
-from __future__ import annotations
-
 import math
 
 from ...base.records import Rows

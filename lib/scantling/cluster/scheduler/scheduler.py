@@ -1,8 +1,6 @@
 """Scheduler and orchestration: the choice by stated criteria, the request for this job as data,
 spares, preemption, requeue, health checks."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from math import prod

@@ -1,8 +1,6 @@
 """What a design would lose with no scheduler to serve a criterion: each evaluated, as a share of
 the run's useful time."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ...base.units import DAY_S

@@ -2,8 +2,6 @@
 and every word that no rule uses is listed. Rules, words without meaning and units stand in
 phrases.yaml."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass, field

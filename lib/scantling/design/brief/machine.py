@@ -1,7 +1,5 @@
 """What words about a machine come to: the accelerator and the network of the catalogue."""
 
-from __future__ import annotations
-
 import re
 
 from ... import catalogue

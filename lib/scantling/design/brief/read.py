@@ -1,8 +1,6 @@
 """From a line of text to the fields of a design: what was read, from which words, and what those
 words were taken to mean."""
 
-from __future__ import annotations
-
 from dataclasses import field
 from functools import partial
 

@@ -4,8 +4,6 @@ each of which gives one point of a curve.
 Imports torch when called; `measure` says so in one line where it is missing.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import re

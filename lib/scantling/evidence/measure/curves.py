@@ -1,7 +1,5 @@
 """Measurements run one after the other, and the calibration override that they make."""
 
-from __future__ import annotations
-
 import sys
 from contextlib import nullcontext
 from datetime import date

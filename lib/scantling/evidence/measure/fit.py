@@ -5,8 +5,6 @@ The laws are those of compute.py and collectives.py, solved for one constant at 
 others at their sourced priors.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from operator import itemgetter

@@ -1,8 +1,6 @@
 """Published figures about failures, saves and goodput, from the closed forms of failures, goodput
 and elastic."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

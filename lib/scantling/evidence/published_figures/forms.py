@@ -1,8 +1,6 @@
 """Published figures that are closed forms: bubble, activations, model states, compute-optimal
 sizes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

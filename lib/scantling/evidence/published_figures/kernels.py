@@ -1,8 +1,6 @@
 """Published benchmarks of kernels and collectives by size, from the functions that the step model
 times them with."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Records of published figures: points that were printed beside ours, and how near they come."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import cache
 

@@ -7,8 +7,6 @@ in the tables of runs, collectives and matrix products), each with paper, place,
 was read; nothing is digitised by eye.
 """
 
-from __future__ import annotations
-
 from functools import cache, partial
 from pathlib import Path
 

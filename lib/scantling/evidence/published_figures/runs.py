@@ -1,8 +1,6 @@
 """Published training runs as the figures of their papers: every point a run of the table of
 published runs, predicted with its own plan."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 

@@ -6,8 +6,6 @@ summary.md, which the read-me quotes between its
 validation marks. scantling_widgets.validation_page draws the page from those files.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from datetime import date

@@ -1,8 +1,6 @@
 """Hugging Face Accelerate 1.15: accelerate.yaml (FSDP2 and parallelism_config, or MULTI_GPU) and a
 short trainer."""
 
-from __future__ import annotations
-
 from ..render import render, source
 from .fsdp import builds as builds
 from .fsdp import lacks as model_lacks

@@ -1,8 +1,6 @@
 """Megatron-Bridge 0.6: bridge.overrides (Hydra, one a line) on a plain GPT recipe, and the script
 that applies them."""
 
-from __future__ import annotations
-
 from ..render import render, source
 from .megatron import adjust as adjust
 from .megatron import builds as builds

@@ -1,8 +1,6 @@
 """Plain DistributedDataParallel: train_ddp.py, whole replicas, with a compression hook where the
 network is the limit."""
 
-from __future__ import annotations
-
 from ..render import render
 from .fsdp import builds as builds
 from .fsdp import lacks as lacks

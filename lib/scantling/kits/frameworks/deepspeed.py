@@ -1,8 +1,6 @@
 """DeepSpeed 0.19: ds_config.json (ZeRO stage, buckets, offload, precision, batch) and a trainer
 that takes everything else from plan.json."""
 
-from __future__ import annotations
-
 import json
 
 import yaml

@@ -1,8 +1,6 @@
 """PyTorch FSDP2: train_fsdp.py with fully_shard, mixed precision, activation checkpointing and a
 device mesh."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from ..render import render, source

@@ -1,8 +1,6 @@
 """MaxText 0.2: maxtext.yml on top of its base.yml. Mesh axes are spent inside a slice
 (`ici_`); data-parallel ranks cross slices (`dcn_`)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from ..render import render

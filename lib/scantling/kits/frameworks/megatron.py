@@ -1,7 +1,5 @@
 """Megatron-LM (megatron-core 0.19): command-line arguments of pretrain_gpt.py, one flag a line."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import groupby
 

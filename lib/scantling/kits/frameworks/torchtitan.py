@@ -1,7 +1,5 @@
 """torchtitan 0.3: a Python module whose `plan()` returns the run's Trainer.Config."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from ...catalogue.stacks import stack

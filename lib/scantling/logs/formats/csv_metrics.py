@@ -1,8 +1,6 @@
 """Metrics as CSV: exports of a W&B history, Lightning's CSVLogger and any table with a column of
 steps; and the readings of nvidia-smi."""
 
-from __future__ import annotations
-
 import csv
 
 from ..found import Found, number

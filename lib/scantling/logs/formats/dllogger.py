@@ -1,7 +1,5 @@
 """DLLogger of NVIDIA's examples and NeMo 1: `DLLL {json}` lines."""
 
-from __future__ import annotations
-
 from ..found import Found, number
 from ..rows import chosen, events, take
 

@@ -1,8 +1,6 @@
 """JSON documents of a run: golden values of Megatron's tests (series by step), trainer_state.json
 of the Hugging Face Trainer (losses by step, no time)."""
 
-from __future__ import annotations
-
 from ...base.files import json_object
 from ..found import Found, number
 from ..text import head as first_bytes

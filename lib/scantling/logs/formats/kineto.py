@@ -1,8 +1,6 @@
 """Traces of the PyTorch profiler (Kineto, Chrome trace JSON), plain or gzip, as a stream: the steps
 that it marks, the machine that it names."""
 
-from __future__ import annotations
-
 import re
 
 from ..found import Found, number

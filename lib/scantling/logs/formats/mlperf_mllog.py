@@ -4,8 +4,6 @@ Step times are the submitter's own where it logs them, else differences of the e
 with a count of samples or tokens; those include evaluation.
 """
 
-from __future__ import annotations
-
 import re
 
 from ..found import NAN, Found

@@ -1,7 +1,5 @@
 """Tables of nccl-tests and rccl-tests (GB/s), and of all_reduce_bench.py (Gbps)."""
 
-from __future__ import annotations
-
 import re
 
 from ..found import Found, number

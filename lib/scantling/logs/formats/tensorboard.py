@@ -1,7 +1,5 @@
 """TensorBoard event files: TFRecords of protocol buffers, read by hand (scalars alone)."""
 
-from __future__ import annotations
-
 import struct
 
 from ..found import NAN, Found

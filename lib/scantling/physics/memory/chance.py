@@ -2,8 +2,6 @@
 estimates
 have lain from what was measured."""
 
-from __future__ import annotations
-
 import math
 from statistics import NormalDist
 

@@ -5,8 +5,6 @@ A fitted value is prior x exp(offset); offsets by stack live in catalogue/memory
 made by `python -m scantling.evidence.calibrate.memory`. A stack that is not there has its priors.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import fields, make_dataclass
 from typing import NamedTuple

@@ -5,8 +5,6 @@ Every function takes cases and returns numbers or columns. Factors of the shape 
 before the columns of the plan, so that a search over one model works on the plan's columns alone.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import reduce
 

@@ -6,8 +6,6 @@ the second (one layer more where layers do not divide) and the last (the output 
 Each is one evaluation of the same column arithmetic.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
