@@ -129,3 +129,18 @@ def test_what_nobody_publishes_is_bounded_by_llama3s_silence(assessed):
         rack.at_most_per_run * (rack.loss_s + rack.wait_s) / 86_400 / d.run.days
     )
     assert all((r.at_most_per_run is None) == (r.events_per_run is not None) for r in d.rows)
+
+
+def test_a_synchronous_step_of_ten_thousand_devices_swings_by_megawatts(assessed):
+    """Llama 3 (section 3.3.4): tens of megawatts on 16,384 H100, whose servers draw 10.2 kW;
+    a cap of 80 % lowers clocks by the cube root and so lengthens what computes."""
+    a = assessed("llama-3.1-405b-16384-published")
+    swing, cap = (
+        next(line for line in part(a, "domains").advice if word in line)
+        for word in ("swing within", "capped to 80%")
+    )
+    assert 14 < float(swing.split(" MW")[0].rsplit(" ", 1)[1]) < 16384 / 8 * 10.2e-3
+    days = float(cap.split(" days longer")[0].rsplit(" ", 1)[1])
+    assert 0.6 < days / (a.days * (0.8 ** (-1 / 3) - 1)) < 0.95
+    small = part(assessed("case-1-175b-moe-1024-a100"), "domains").advice
+    assert not any("swing within" in line for line in small)

@@ -7,11 +7,14 @@ from ..base.records import Known, Lines, Record, Rows, record
 from ..base.show import several
 from ..base.units import DAY_S, YEAR_S
 from ..endure import elastic
+from ..endure.cost import power_w
+from ..physics.step import COMPUTE
 from .network.build import built
 from .placement import blocks
 from .site import Run, Site
 from .texts import constant, fill, lines, number, source, texts
 
+BUSY = (*COMPUTE, "logits", "recompute", "optimizer")  # parts of a step that compute
 LLAMA3_DAYS = 54.0
 LLAMA3_DEVICES = 16_384
 SOURCES = {
@@ -283,9 +286,18 @@ def _advice(s: Site, rows) -> Lines:
     ]
     short = [x for x in rows if not x.spares_cover and x.id in ("node", "rack", "leaf")]
     least = min((x.replicas_stalled for x in short), default=dp)
+    step, clock = s.chosen.step, constant("power_cap") ** (1 / 3)
+    computes = sum(getattr(step, part) for part in BUSY) / step.total
     return lines(
         texts("advice", "domains"),
         s,
+        swings=s.used >= constant("swing_devices") and s.cluster.node_power_w > 0,
+        watts=power_w(s.cluster, s.used),
+        waits=1 - computes,
+        clock=clock,
+        capped_days=s.run.days * computes * (1 / clock - 1),
+        swing_source=source("R173"),
+        storage_source=source("R174"),
         span=s.tied_replicas,
         dp=dp,
         tied=s.tied_replicas > 1,

@@ -16,14 +16,13 @@ from ...catalogue.words import SHARDINGS
 from ...endure.cost import power_w
 from ...physics.gather import situation
 from ...physics.memory.peak import memory
-from ...physics.step import PARTS, step_time
+from ...physics.step import COMPUTE, PARTS, step_time
 from ...plans import space as planning
 from ...plans.prepare import prepare
 from ...plans.words import short
 from ...verdict.assess import assess
 from ...verdict.limits import LOSSES
 from ..network.build import built
-from ..planes.step import KERNELS
 from ..site import STANDSTILL, Site, site_of
 from ..texts import constant, fill, texts
 
@@ -169,7 +168,7 @@ def growth_losses(
     return {
         "failures and saves": 1 - then.e.goodput / now.e.goodput,
         "devices that the batch cannot fill": 1 - then.used / devices,
-    } | {LOSSES.get(p, p): after[p] - before[p] for p in PARTS if p not in KERNELS}
+    } | {LOSSES.get(p, p): after[p] - before[p] for p in PARTS if p not in COMPUTE}
 
 
 def grown(b: Base, k: int) -> Change:

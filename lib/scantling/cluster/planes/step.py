@@ -8,13 +8,11 @@ from ...physics import collectives as curves
 from ...physics import compute
 from ...physics.collectives import members_inside
 from ...physics.ingest import token_bytes
-from ...physics.step import device_params, exchange_passes
+from ...physics.step import COMPUTE, device_params, exchange_passes
 from ...physics.traffic import data_parallel
 from ..network.traffic import inside, layer_units
 from ..site import Site
 from ..texts import constant, fill, rows, texts
-
-KERNELS = ("gemm", "attention", "elementwise")
 
 
 @record
@@ -70,8 +68,8 @@ def passes(chosen) -> dict:
         **exchange_passes(chosen.case),
     }
     shares = {part: _shares(x) for part, x in times.items()}
-    step = {k: getattr(chosen.step, k) for k in KERNELS}
-    forward = sum(step[k] * shares[k]["forward"] for k in KERNELS) / sum(step.values())
+    step = {k: getattr(chosen.step, k) for k in COMPUTE}
+    forward = sum(step[k] * shares[k]["forward"] for k in COMPUTE) / sum(step.values())
     shares["bubble"] = {
         "forward": forward,
         "backward": 1 - forward,
