@@ -117,3 +117,15 @@ def test_it_is_plain_data():
 
     roof = roofline(scantling.assess(Design.read(example()))).as_dict()
     assert json.loads(json.dumps(roof))["kernels"][0]["kernel"] == "projections"
+
+
+def test_attention_is_counted_as_flash_attention_counts_it():
+    """FlashAttention-2, section 4.1: 4 s^2 d heads forward, half of it where causal, 2.5 times as
+    much backward; Llama 3 405B has 128 heads of 128."""
+    assessment = scantling.assess(Design.read(example("llama-3.1-405b")))
+    roof, plan = roofline(assessment), assessment.plan
+    (kernel,) = (k for k in roof.kernels if k.kernel == "attention")
+    layers = max(assessment.as_dict(advice=False)["layers_by_stage"])
+    forward = 4 * 8192**2 / 2 * 128 * 128 / (plan["tp"] * plan["cp"])
+    assert kernel.flops == pytest.approx(3.5 * forward * plan["grad_accum"] * layers)
+    assert roof.as_dict()["hbm_bytes_per_s"] == roof.hbm_bytes_per_s == 3.35e12

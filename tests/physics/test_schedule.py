@@ -87,6 +87,8 @@ def test_zero_bubble_where_passes_are_equal():
     for p in (2, 3, 5, 8, 16):
         assert lay_out("zb-v", p, 2, 3 * p, 1, 1, 1).bubble_s.max() == pytest.approx(0)
         assert lay_out("zb-2p", p, 1, 3 * p, 1, 1, 1).bubble_s.max() == pytest.approx(0)
+        # Narayanan et al. 2021, section 2.2.1: (p - 1)(F + B) on the first stage
+        assert lay_out("1f1b", p, 1, 3 * p, 1, 1, 1).bubble_s.max() == pytest.approx((p - 1) * 3)
 
 
 @pytest.mark.parametrize(("name", "p", "v", "m"), grid(SCHEDULE_NAMES, pps=(3, 4, 8, 16)))
