@@ -7,8 +7,10 @@ import json
 import re
 
 import pytest
+import scantling
+from markupsafe import Markup
 from scantling.design.design import Design
-from scantling_widgets import report
+from scantling_widgets import gallery, report
 from scantling_widgets.report import compare, paper
 from scantling_widgets.report.page import document
 from scantling_widgets.resources import example
@@ -65,8 +67,6 @@ CONTRAST = """() => {
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
     """A design, a refusal and a comparison, as files."""
-    import scantling
-    from markupsafe import Markup
 
     folder, made = tmp_path_factory.mktemp("reports"), {}
     named = {
@@ -204,3 +204,28 @@ def test_the_command_prints(tmp_path):
         main(["report", str(example("case-2-1t-dense-8-v100")), "-o", str(tmp_path), "--pdf"]) == 4
     )
     assert (tmp_path / "case-2-1t-dense-8-v100.pdf").read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_the_index_reads_on_a_phone(chrome, tmp_path, width):
+    """One column that is not wider than the window, letters of 12 pixels and more; and a title, a
+    heading and a description for a search engine."""
+    file = tmp_path / "index.html"
+    named = ("llama-3.1-405b", "case-5-deepseek-v3", "case-2-1t-dense-8-v100")
+    made = {name: scantling.assess(example(name)).as_dict(advice=False) for name in named}
+    entries = [gallery.entry(name, data) for name, data in made.items()]
+    file.write_text(gallery.index(entries), encoding="utf-8")
+    with chrome.browser.new_context(viewport={"width": width, "height": 800}) as context:
+        shown = context.new_page()
+        shown.goto(file.as_uri())
+        assert shown.evaluate("() => document.documentElement.scrollWidth") <= width
+        small = shown.evaluate(
+            "() => [...document.querySelectorAll('main *')].filter(e => e.innerText"
+            " && parseFloat(getComputedStyle(e).fontSize) < 12).length"
+        )
+        assert small == 0
+        cards = shown.locator(".cards li")
+        assert cards.count() == len(named)
+        assert cards.first.bounding_box()["width"] > 250
+        assert shown.locator("h1").count() == 1
+        assert shown.title() and shown.locator("meta[name=description]").get_attribute("content")

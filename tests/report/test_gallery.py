@@ -12,12 +12,14 @@ from functools import cache
 
 import pytest
 import scantling
+from markupsafe import Markup
 from pages import Page
 from scantling.base.quantities import table as quantities
 from scantling.base.show import is_number
 from scantling.design.design import Design
 from scantling.plans.prepare import prepare
 from scantling_widgets import gallery
+from scantling_widgets.report.page import document
 
 NAMES = tuple(gallery.designs())
 with (gallery.folder() / "headline.csv").open(encoding="utf-8") as _table:
@@ -96,10 +98,25 @@ def test_index_and_thumbnails_are_those_of_the_designs():
         for tag, a in index.attributes
         if tag == "a" and not a["href"].startswith("https:")
     ]
-    assert sorted(links) == sorted(f"pages/{name}.html" for name in NAMES)
+    assert {*links} == {f"pages/{name}.html" for name in NAMES}
     readme = (folder / "README.md").read_text(encoding="utf-8")
     for target in re.findall(r'\]\(((?!https:)[^)]+)\)|src="([^"]+)"', readme):
         assert (folder / "".join(target)).is_file(), target
+
+
+def test_a_page_leads_back_to_the_index_and_says_what_was_published():
+    """Linked twice it is linked once; a run of which nothing was published says so."""
+    whole = document(Markup("<h1>One</h1>"), title="One", date="2026-11-23")
+    for name in ("llama-3.1-405b", "case-6-100k-gpus"):
+        one = gallery.entry(name, assessed(name))
+        linked = gallery.linked(gallery.linked(whole, one), one)
+        said = Page(linked)
+        assert said.faults == []
+        assert [a["href"] for tag, a in said.attributes if tag == "a"][0] == "../index.html"
+        assert linked.count("<nav") == 1
+        for p in one["compared"]:
+            assert quantities.show(p["key"], p["published"]) in said.text and p["url"] in linked
+        assert ("No figure of this run" in said.text) != bool(one["compared"])
 
 
 def test_the_gallery_is_small_enough_for_git():
@@ -113,6 +130,7 @@ ONE = """
 import hashlib, json, scantling
 from scantling.base.json import clean
 from scantling_widgets import gallery
+from scantling_widgets.report.page import document
 data = clean(scantling.assess(gallery.designs()["llama-3.1-8b-8-h100-fsdp"]).as_dict())
 made = gallery.thumbnail(data), gallery.index([gallery.entry("llama-3.1-8b-8-h100-fsdp", data)])
 print(hashlib.sha256(made[0] + made[1].encode()).hexdigest(), json.dumps(gallery.figures(data)))

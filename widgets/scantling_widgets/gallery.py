@@ -8,6 +8,7 @@ built into build/site and published from there.
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -27,7 +28,7 @@ from .report.compare import result_of
 from .report.jobs import today
 from .report.page import templated
 from .report.pictures import THEME
-from .report.text import environment
+from .report.text import environment, render
 from .words import at
 
 KEPT = read_yaml(__file__, "gallery")
@@ -98,6 +99,9 @@ def build(told=None) -> list:
     readme = environment().get_template("gallery.md.j2").render(entries=entries)
     reports.write(gallery / "README.md", readme + "\n")
     reports.write(site / "index.html", index(entries))
+    for e in entries:
+        page = out / f"{e['name']}.html"
+        reports.write(page, linked(page.read_text(encoding="utf-8"), e))
     return records
 
 
@@ -145,6 +149,14 @@ def _off(predicted, published: float) -> str:
         else ""
     )
     return "0 %" if text[1:] == "0 %" else text
+
+
+def linked(page: str, e: dict) -> str:
+    """A report with the way back to the index, and with what was published of its run."""
+    more = render("published", {"e": e})
+    return re.sub(
+        r'(<nav class="gallery">.*)?</main>', lambda _: f"{more}</main>", page, flags=re.S
+    )
 
 
 def index(entries: list[dict]) -> str:

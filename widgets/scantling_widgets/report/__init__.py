@@ -122,24 +122,12 @@ class Report:
                 parts.append(section.html if section else "")
         return "\n".join(filter(None, parts))
 
-    def result(self):
-        """The assessment as data, for the program that runs the notebook."""
-        return _Result(self.data)
+    def result(self) -> None:
+        """Hand the assessment over as data to the program that runs the notebook."""
+        from IPython.display import display
 
-
-class _Result:
-    def __init__(self, data: dict):
-        self.data = data
-
-    def _repr_mimebundle_(
-        self,
-        include=None,
-        exclude=None,
-    ):
-        return {
-            RESULT: self.data,
-            "text/plain": f"{self.data.get('name')}: {self.data.get('verdict')}",
-        }
+        said = f"{self.data.get('name')}: {self.data.get('verdict')}"
+        display({RESULT: self.data, "text/plain": said}, raw=True)
 
 
 def render(files, folder, **options) -> list[Path]:

@@ -71,11 +71,6 @@ def _after_colon(text) -> str:
     return _headed(text)[1].strip().rstrip(".")
 
 
-def _beyond(text, name) -> str:
-    """The text without the name that stands before it on the page."""
-    return str(text).removeprefix(str(name)).lstrip(" ,:")
-
-
 def _nodes(count) -> str:
     return f"{show('count', count)} {'node' if count == 1 else 'nodes'}"
 
@@ -124,15 +119,6 @@ def _asked_by(field: str) -> str:
     return f"set by the ceiling of {row.name}" if row else field
 
 
-def _impact(risk) -> str:
-    """Days and dollars of a risk that comes true, whichever it has."""
-    return ", ".join(
-        show(key, risk[field])
-        for field, key in (("impact_days", "days"), ("impact_usd", "cost_usd"))
-        if risk.get(field)
-    )
-
-
 def _fix_figures(fix) -> str:
     """The figures that a nearest fix brings with it."""
     names = {
@@ -156,15 +142,9 @@ def _verdict(ident: str, form: str = "means") -> str:
     return getattr(VERDICTS[ident], form)
 
 
-def _cell(text) -> str:
-    """A text for a cell of a Markdown table."""
-    return str(text).replace("|", "\\|").replace("\n", " ")
-
-
 FILTERS = {
     "lead": _lead,
     "after_colon": _after_colon,
-    "beyond": _beyond,
     "upfirst": _upfirst,
     "sentence": sentence,
     "value": value_text,
@@ -172,12 +152,10 @@ FILTERS = {
     "within": _within,
     "under": _under,
     "asked_by": _asked_by,
-    "impact": _impact,
     "fix_figures": _fix_figures,
     "plan_text": plan_text,
     "fabric": fabric,
     "storage": storage,
     **{kind: partial(_worded, kind) for kind in ("schedule", "recompute")},
     "verdict": _verdict,
-    "cell": _cell,
 }
