@@ -148,6 +148,20 @@ def test_pictures_are_drawn_and_named(opened):
     assert page.locator("figure svg path").count() > 30
 
 
+@pytest.mark.parametrize("name", ["llama-3.1-405b", "case-6-100k-gpus", "much", "comparison"])
+def test_no_label_leaves_its_picture(opened, name):
+    """A picture clips what stands outside of it."""
+    page = opened(name)
+    cut = page.evaluate("""() => [...document.querySelectorAll('svg')].flatMap(svg => {
+      const box = svg.getBoundingClientRect();
+      return [...svg.querySelectorAll('text')].filter(t => t.textContent.trim()).filter(t => {
+        const at = t.getBoundingClientRect();
+        return at.left < box.left - 1 || at.right > box.right + 1 || at.top < box.top - 1
+          || at.bottom > box.bottom + 1; }).map(t => t.textContent); })""")
+    assert page.locator("svg text").count() > 10
+    assert cut == []
+
+
 @pytest.mark.parametrize("width", [380, 800, 1600])
 def test_nothing_is_wider_than_the_window(opened, width):
     page = opened("case-5-deepseek-v3", width=width)

@@ -189,7 +189,7 @@ def thumbnail(data: dict) -> bytes:
 
 def _charts(data: dict) -> dict:
     parts, datasets = [], {}
-    for figure, height in ((charts.memory, 150), (charts.step, 70)):
+    for figure in (charts.memory, charts.step):
         part = figure.static(
             data,
             width=THUMBNAIL - 80,
@@ -197,7 +197,7 @@ def _charts(data: dict) -> dict:
         )
         datasets |= part.pop("datasets")
         del part["$schema"]
-        parts.append(part | {"height": height})
+        parts.append(part)
     return {
         "$schema": SCHEMA,
         "vconcat": parts,

@@ -1,0 +1,138 @@
+"""Reports of the gallery on paper, read back from the PDF that Chromium prints: no text over
+another or over the edge, no label cut, no half-empty page, no more digits than mean something."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import numpy as np
+import pypdfium2
+import pytest
+from markupsafe import Markup
+from scantling.design.design import Design
+from scantling_widgets import gallery, report
+from scantling_widgets.report import paper
+from scantling_widgets.report.page import document
+
+OFTEN = ("llama-3.1-405b", "case-5-deepseek-v3", "case-2-1t-dense-8-v100", "case-3-500b-4096-h100")
+NAMES = tuple(
+    pytest.param(name, marks=pytest.mark.browser if name in OFTEN else pytest.mark.long)
+    for name in gallery.designs()
+)
+EDGE = 8 / 25.4 * 72  # points that stay white on every side, but for the number of the page
+TOUCH = 2.0  # points by which boxes of letters side by side may overlap
+
+
+def printed(page: str, folder) -> pypdfium2.PdfDocument:
+    file = folder / "page.html"
+    file.write_text(page, encoding="utf-8")
+    return pypdfium2.PdfDocument(paper.print_pdf(paper.chromium(), file))
+
+
+@cache
+def page_of(name: str) -> str:
+    design = Design.read(gallery.designs()[name])
+    body = Markup(report.Report(design).html())
+    return document(body, title=design.title, date="2026-11-23", footer="scantling")
+
+
+@pytest.fixture(scope="module")
+def pdf(tmp_path_factory):
+    return cache(lambda name: printed(page_of(name), tmp_path_factory.mktemp(name)))
+
+
+def texts(document: pypdfium2.PdfDocument) -> list[str]:
+    return [page.get_textpage().get_text_range() for page in document]
+
+
+def overprinted(page) -> list[tuple[str, str]]:
+    """Pairs of texts whose boxes cover each other by more than neighbours do."""
+    read = page.get_textpage()
+    boxes = sorted(read.get_rect(i) for i in range(read.count_rects()))
+    found = []
+    for i, a in enumerate(boxes):
+        for b in boxes[i + 1 :]:
+            if b[0] > a[2] - TOUCH:
+                break
+            tall = min(a[3] - a[1], b[3] - b[1])
+            wide = min(a[2], b[2]) - b[0]
+            if wide > TOUCH and min(a[3], b[3]) - max(a[1], b[1]) > 0.35 * tall:
+                found.append((read.get_text_bounded(*a), read.get_text_bounded(*b)))
+    return found
+
+
+def ink(page) -> np.ndarray:
+    """Where a page is not white, a pixel a point."""
+    return (page.render(scale=1).to_numpy()[..., :3] < 245).any(axis=2)
+
+
+def outside(page) -> int:
+    """Pixels of ink in the edge; the number of the page stands in the lower one."""
+    dark, edge = ink(page), int(EDGE)
+    return int(dark[:, :edge].sum() + dark[:, -edge:].sum() + dark[:edge].sum())
+
+
+def loose_digits(text: str) -> list[str]:
+    """Dollars of more than three digits and counts of more than four, where they are neither a
+    price nor a whole number of 1,024 tokens."""
+    found = []
+    for number in re.findall(r"\d{1,3}(?:,\d{3})+", text):
+        value = int(number.replace(",", ""))
+        digits = len(str(value).rstrip("0"))
+        dollars = f"${number}" in text and value >= 10_000 and digits > 3
+        if dollars or (value >= 1e6 and digits > 4 and (value % 1024 or value >= 1e9)):
+            found.append(number)
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_is_printed_over_another_or_over_the_edge(pdf, name):
+    for number, page in enumerate(pdf(name), 1):
+        assert overprinted(page) == [], number
+        assert outside(page) == 0, number
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_label_is_cut_and_no_number_has_more_digits_than_it_means(pdf, name):
+    said = texts(pdf(name))
+    assert len("".join(said)) > 1000
+    for text in said:
+        assert not re.findall(r"[^,\s]…", text)
+        before_formulas = text.partition("Quantities, formulas")[0]
+        assert loose_digits(before_formulas) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_page_but_the_last_is_half_empty(pdf, name):
+    """Ink reaches the lower half, the number of the page left out."""
+    pages = [*pdf(name)]
+    for page in pages[:-1] or pages:
+        rows = np.flatnonzero(ink(page)[: -int(2 * EDGE)].any(axis=1))
+        assert rows[-1] > 0.6 * page.get_height()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_axis_and_figure_are_in_one_unit(pdf, name):
+    said = texts(pdf(name))
+    axis = re.search(r"(\w+) per device\b(?! of)", "".join(said[1:]))
+    if "Recommended" in said[0]:
+        tile = re.search(r"\nMemory\s[^\n]*?[\d.]+ (GB|TB)|\nMemory\s+[\d.]+ (GB|TB)", said[0])
+        assert tile and axis and axis[1] in tile.groups()
+
+
+BROKEN = (
+    "<div style='position:relative;height:2cm'><span style='position:absolute'>one label</span>"
+    "<span style='position:absolute;left:9px'>another</span></div><p>costs $512,917 for "
+    "999,294,426,112 parameters</p>"
+)
+
+
+@pytest.mark.browser
+def test_the_checks_find_what_is_wrong(tmp_path):
+    made = printed(
+        f"<html><style>@page{{margin:3mm}}</style><body>{BROKEN}</body></html>", tmp_path
+    )
+    assert overprinted(made[0])
+    assert outside(made[0])
+    assert loose_digits(texts(made)[0]) == ["512,917", "999,294,426,112"]
