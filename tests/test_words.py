@@ -6,7 +6,11 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+from scantling.cli.app import main
+
 ROOT = Path(__file__).resolve().parents[1]
+DESIGNS = ROOT / "gallery" / "designs"
 # form -> what is said instead
 BANNED = {
     r"beside the model's own arithmetic": "the largest overhead is",
@@ -28,6 +32,24 @@ BANNED = {
     r"\bdoes not do here\b": "is not enough here",
     r"\bdearest\b": "most expensive, highest",
     r"\} longer a step\b": "a step ... longer",
+    r"\bof state a device leave\b|\bnothing fits without\b": "is offloaded; no plan fits otherwise",
+    r"\bchance within the band\b": "probability of meeting it",
+    r"\bor runs? on shrunk\b|\belse run on shrunk\b": "or continues with fewer nodes",
+    r"\bwhat it does not do costs\b": "what it lacks costs",
+    r"\bmisses a stated limit\b": "violates a constraint",
+    r"\bof the width of the band goes\b|\bof the width goes\b": "the band narrows by",
+    r"\bone line: median\b": "baseline: median",
+    r"\bnothing that is counted\b": "none",
+}
+# the same in what is printed, where figures stand in the place of braces
+PRINTED = BANNED | {
+    r"needs [\d.]+ [GTP]B of [\d.]+ [GTP]B per device": "needs ... per device; ... available",
+    r"\bper device of \d": "per device; ... available",
+    r"[\d.]+ % longer a step\b": "a step ... longer",
+    r"\blies \d+ % (above|below)\b": "points above the upper end of the band",
+    r"\bconstraint-missed\b|\bfeasible-at-risk\b|\bnot-checked\b": "the verdict in words",
+    r"\bany \d+ % likely\b|\d % likely\b": "... % probability",
+    r"\d \w+ if so\b": "impact ...",
 }
 # comments of a table are for whoever keeps it
 KEYS = re.compile(
@@ -65,6 +87,44 @@ def test_no_reader_has_to_ask_meaning_what():
     assert not found
 
 
+def banned(text: str) -> list[str]:
+    """The forms of PRINTED that a text of the kit has, with what is said instead."""
+    return [
+        f"{found[0]}: say {instead}"
+        for form, instead in PRINTED.items()
+        if (found := re.search(form, text, re.IGNORECASE))
+    ]
+
+
+COMMANDS = (
+    "design {a} --full",
+    "design {b} --full",
+    "design {c}",
+    "compare {a} {b}",
+    "sweep {a} cluster.devices=2048,4096",
+    "answer {a} fewest-devices",
+    "goodput {b}",
+    "search {b} --top 3",
+    "sensitivity {a}",
+    "candidates {a}",
+    "blueprint {b} --part risks --full",
+    "catalogue stacks",
+)
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_the_terminal_speaks_in_words(line, capsys):
+    named = ("case-3-500b-4096-h100", "case-5-deepseek-v3", "case-2-1t-dense-8-v100")
+    files = dict(zip("abc", (str(DESIGNS / f"{name}.yaml") for name in named)))
+    main(line.format(**files).split())
+    printed = "".join(capsys.readouterr())
+    assert len(printed) > 100
+    assert banned(re.sub(r"\s+", " ", printed)) == []
+
+
 def test_the_forms_are_found_where_they_stand():
     assert any(re.search(form, "Risks, dearest first") for form in BANNED)
     assert any(re.search(form, "12 GPUs, which still misses it", re.I) for form in BANNED)
+    for text in ("it needs 3.82 TB of 84.9 GB per device", "floor lies 7 % above the band's edge"):
+        assert banned(text)
+    assert banned("16 devices → feasible-at-risk") and not banned("16 devices → feasible at risk")

@@ -22,6 +22,7 @@ from scantling.plans.prepare import prepare
 from scantling_widgets import gallery, report
 from scantling_widgets.report.page import document
 from scantling_widgets.resources import example, notebook
+from test_words import banned as odd_forms
 
 TERMS = r"(?i)(ZeRO|RDMA|pipeline|parallelism|tensor|error)"
 ACRONYMS = r"(RDMA|NCCL|MPI|Slurm|Kubernetes|NVLink|InfiniBand)"
@@ -252,6 +253,11 @@ def test_read_only_and_without_pleasantries(name):
         r"\{\}",
     ):
         assert not re.search(banned, page.text), banned
+
+
+@pytest.mark.parametrize("name", GALLERY)
+def test_a_report_speaks_the_english_of_the_field(name):
+    assert odd_forms(re.sub(r"\s+", " ", case(name).text)) == []
 
 
 BULLETS = ("plan", "memory", "step", "recovery", "domains", "site", "risks", "avoid")

@@ -180,7 +180,7 @@ def sweep(
         | c.figures
         | {
             "at": c.at,
-            "verdict": c.verdict
+            "verdict": (VERDICTS[c.verdict].name.lower() if c.verdict in VERDICTS else c.verdict)
             + (f": {c.why.partition(':')[0]}" if c.verdict == "constraint-missed" else ""),
         }
         for c in cells

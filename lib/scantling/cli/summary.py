@@ -371,7 +371,8 @@ def fix_line(fix: dict) -> str:
     missed."""
     figures = told(fix, {"days": "", "cost_usd": "", "mfu": "MFU "})
     still = [text.partition(",")[0].partition(";")[0] for text in fix["missed"]]
-    said = say("fix", **fix | {"figures": ", ".join(figures)})
+    called = VERDICTS[fix["verdict"]].name.lower()
+    said = say("fix", **fix | {"figures": ", ".join(figures), "verdict": called})
     return said + (say("missed", missed=", ".join(still)) if still else "")
 
 

@@ -306,5 +306,5 @@ def _advice(s: Site, rows) -> Lines:
         worst=wide[-1].id.split("-")[0] if wide else "",
         compact=wide[-1].replicas_compact if wide else 0,
         short=", ".join(x.id for x in short),
-        shrunk=" or runs on shrunk" if least < dp else "",
+        shrunk=" or continues with fewer nodes" if least < dp else "",
     )

@@ -183,7 +183,7 @@ def _slow(
     chance: str,
 ) -> str:
     """The band of the MFU, where the floor lies against it, and the chance that it is met."""
-    gap = limit / assessment.mfu_shown_high - 1
+    gap = 100 * (limit - assessment.mfu_shown_high)
     side = say("slow-above" if gap > 0 else "slow-inside", gap=gap)
     return (
         say(

@@ -142,7 +142,7 @@ def offloaded(assessment) -> Iterator[str]:
         size = one.memory.host
         disk = to_disk(one)
         if one.fits and size > 0:
-            why = "" if one.phase.pins.get("offload") else ", because nothing fits without"
+            why = "" if one.phase.pins.get("offload") else ", since no plan fits otherwise"
             where = "offload-disk" if disk else "offload-host"
             yield (
                 say(
