@@ -53,6 +53,28 @@ def assessed():
     return sc.assess(sc.Design.from_text("70B on 512 H100, 2T tokens, 30 days"))
 
 
+IMPOSSIBLE = {
+    "model": {"size": 1e12},
+    "cluster": {"accelerator": "v100-16-pcie", "devices": 8},
+    "job": {},
+}
+
+
+def test_every_function_takes_a_path_a_mapping_and_a_design(tmp_path):
+    """As `assess` does; the answer is the same."""
+    data = {"model": "llama-3.1-8b", "cluster": {"accelerator": "h100-sxm", "devices": 8}}
+    data["job"] = {"tokens": 1e9}
+    design = sc.Design.from_data(data)
+    design.write(tmp_path / "run.yaml")
+    given = (tmp_path / "run.yaml", str(tmp_path / "run.yaml"), data, design)
+    assert len({sc.assess(one).step_s for one in given}) == 1
+    assert len({len(sc.search(one)) for one in given}) == 1
+    assert len({str(sc.avoid(one)) for one in (*given, sc.assess(design))}) == 1
+    assert len({sc.explain(one, "mfu").value for one in given}) == 1
+    assert len({sc.goodput(one)["goodput"] for one in given}) == 1
+    assert sc.fixes(IMPOSSIBLE) and sc.blueprint(data, ["risks"]).as_dict()["risks"]["rows"]
+
+
 def test_a_mistake_is_a_design_error(assessed, tmp_path):
     wrong = (
         lambda: sc.assess("no-such-file.yaml"),
@@ -63,6 +85,14 @@ def test_a_mistake_is_a_design_error(assessed, tmp_path):
         lambda: sc.explain(assessed, "mfo"),
         lambda: sc.launch(assessed, "ddp"),
         lambda: sc.learn(tmp_path / "none.log"),
+        lambda: sc.assess(3),
+        lambda: sc.search(None),
+        lambda: sc.sweep("no-such-file.yaml", {}),
+        lambda: sc.avoid(3.5),
+        lambda: sc.sensitivity(assessed, "mfo"),
+        lambda: sc.blueprint(assessed, ["networks"]),
+        lambda: sc.goodput(IMPOSSIBLE),
+        lambda: sc.launch(IMPOSSIBLE, "fsdp"),
     )
     for call in wrong:
         with pytest.raises(DesignError) as e:

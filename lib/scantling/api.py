@@ -1,14 +1,15 @@
 """The public names of the library, gathered from its rooms."""
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Self
+from typing import Concatenate, ParamSpec, Self, TypeVar
 
 from .advise.avoid import avoid as _avoid
 from .advise.comparison import SHOWN, Comparison
 from .advise.comparison import compare as _compare
-from .advise.explanation import explain
+from .advise.explanation import explain as _explain
 from .advise.fixes import fixes as _fixes
 from .advise.sensitivity import tornado
 from .advise.sweeps import sweep as _sweep
@@ -16,16 +17,17 @@ from .base.displayed import Displayed, tabled
 from .base.errors import DesignError
 from .base.quantities.table import quantity, show
 from .base.records import at
-from .cluster import blueprint
-from .cluster.promise import goodput, said
+from .cluster import blueprint as _blueprint
+from .cluster.promise import goodput as _goodput
+from .cluster.promise import said
 from .design.brief.read import read_brief
 from .design.design import Design as _Design
 from .design.draft import draft
 from .evidence.predict import predict_frame as predict
-from .kits import kits as launch
+from .kits import kits as _launch
 from .logs.learning import learn as _learn
 from .plans.axes import SPACES
-from .plans.leaderboard import search
+from .plans.leaderboard import search as _search
 from .plans.prepare import prepare
 from .plans.space import DEFAULT, Space
 from .verdict.assess import assess as _assess
@@ -51,12 +53,6 @@ __all__ = [
     "sensitivity",
     "sweep",
 ]
-
-avoid = tabled(_avoid)
-fixes = tabled(_fixes)
-learn = tabled(_learn)
-sensitivity = tabled(tornado)
-sweep = tabled(_sweep)
 
 
 class Design(Displayed, _Design):
@@ -116,6 +112,23 @@ class Assessment(Displayed, _Assessment):
 
 
 Asked = _Design | str | Path | Mapping  # what a design is given as
+Judged = _Assessment | Asked  # what an assessment is given as
+Given = TypeVar("Given")
+Read = TypeVar("Read")
+Told = TypeVar("Told")
+More = ParamSpec("More")
+
+
+def _designed(design: Asked) -> _Design:
+    """The design that a path, a mapping or a design says."""
+    if isinstance(design, Mapping):
+        return Design.from_data(design)
+    if isinstance(design, (str, Path)):
+        return Design.read(design)
+    if isinstance(design, _Design):
+        return design
+    kind = type(design).__name__
+    raise DesignError("design", kind, "a Design, the path of a design file, or a mapping")
 
 
 def assess(
@@ -135,10 +148,7 @@ def assess(
     >>> a.verdict, a.plan["tp"] * a.plan["pp"] * a.plan["cp"] * a.plan["dp"]
     ('feasible', 64)
     """
-    if isinstance(design, Mapping):
-        design = Design.from_data(design)
-    elif not isinstance(design, _Design):
-        design = Design.read(design)
+    design = _designed(design)
     if isinstance(space, str):
         if space not in SPACES:
             raise DesignError("space", space, list(SPACES))
@@ -154,7 +164,44 @@ def assess(
     )
 
 
-def compare(designs: Iterable[_Assessment | Asked]) -> Comparison:
+def _assessed(given: Judged) -> _Assessment:
+    """An assessment, or that of a design."""
+    return given if isinstance(given, _Assessment) else assess(given)
+
+
+def _planned(given: Judged) -> _Assessment:
+    """The same, where a plan holds the model."""
+    assessment = _assessed(given)
+    if not assessment.phases:
+        raise DesignError("design", assessment.verdict, problem="holds no plan: see its limits")
+    return assessment
+
+
+def _taking(
+    read: Callable[[Given], Read], function: Callable[Concatenate[Read, More], Told]
+) -> Callable[Concatenate[Given, More], Told]:
+    """The function with its first argument read from whatever it is given as."""
+
+    @wraps(function)
+    def called(given: Given, *args: More.args, **more: More.kwargs) -> Told:
+        return function(read(given), *args, **more)
+
+    return called
+
+
+avoid = tabled(_taking(_assessed, _avoid))
+blueprint = _taking(_assessed, _blueprint)
+explain = _taking(_assessed, _explain)
+fixes = tabled(_taking(_assessed, _fixes))
+goodput = _taking(_planned, _goodput)
+launch = _taking(_planned, _launch)
+learn = tabled(_learn)
+search = _taking(_designed, _search)
+sensitivity = tabled(_taking(_assessed, tornado))
+sweep = tabled(_taking(_designed, _sweep))
+
+
+def compare(designs: Iterable[Judged]) -> Comparison:
     """Designs side by side: what was asked where it differs, the plans, the figures.
 
     designs : two or more, each an Assessment or whatever `assess` takes.
@@ -165,7 +212,7 @@ def compare(designs: Iterable[_Assessment | Asked]) -> Comparison:
     >>> rows[0]["label"], rows[0]["values"]
     ('cluster.devices', (64, 128))
     """
-    return _compare(one if isinstance(one, _Assessment) else assess(one) for one in designs)
+    return _compare(map(_assessed, designs))
 
 
 def report(

@@ -8,6 +8,7 @@ import pytest
 from scantling import Design, assess
 from scantling.advise import answers, sensitivity, sweeps
 from scantling.advise.batch import reshapes_of
+from scantling.base.errors import DesignError
 from scantling.catalogue.scaling_laws import compute_optimal
 from scantling.plans import space as plans
 
@@ -51,7 +52,7 @@ def test_each_bar_is_a_design_assessed_alone():
 
 
 def test_unknown_quantities_are_refused():
-    with pytest.raises(KeyError):
+    with pytest.raises(DesignError):
         sensitivity.tornado(assess(D), "happiness")
 
 

@@ -3,6 +3,7 @@ each; the largest swing first."""
 
 from functools import reduce
 
+from ..base.errors import DesignError
 from ..base.records import get, record
 from ..base.words import table
 from ..verdict.assess import changed
@@ -109,9 +110,12 @@ def tornado(
     allow the step or nothing fits.
     swing is the larger distance from today's value as a share of it. What moves nothing is left
     out.
-    Raises KeyError for a key that the assessment does not have.
+    Raises DesignError for a key that the assessment does not have.
     """
-    now = assessment.headline()[key]
+    figures = assessment.headline()
+    if key not in figures:
+        raise DesignError("key", key, figures)
+    now = figures[key]
     rows = []
     for one in inputs(assessment) if over is None else over:
         ends = {

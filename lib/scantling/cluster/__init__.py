@@ -8,6 +8,7 @@ that works it out alone. Every part has `as_dict()`.
 from collections.abc import Iterable
 
 from ..base.displayed import Displayed, told
+from ..base.errors import DesignError
 from ..base.records import record
 from ..verdict.record import Assessment
 from .calendar import Calendar, calendar
@@ -75,6 +76,10 @@ def part(assessment: Assessment, name: str):
 
 
 def blueprint(assessment: Assessment, parts: Iterable[str] = tuple(PARTS)) -> Blueprint:
-    """The site around an assessed design, or the named parts of it."""
+    """The site around an assessed design, or the named parts of it. Raises DesignError for a part
+    that there is not."""
+    parts = tuple(parts)
+    for name in {*parts} - {*PARTS}:
+        raise DesignError("parts", name, PARTS)
     site = site_of(assessment) if assessment.phases else assessment
     return Blueprint(**{name: part(site, name) for name in parts})
