@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+import zlib
 from pathlib import Path
 
 import pandas as pd
@@ -180,11 +181,19 @@ def thumbnail(data: dict) -> bytes:
         "padding": 10,
     }
     chart = chart | {"config": theme}
-    return vl_convert.vegalite_to_png(
-        chart,
-        vl_version=vega_version(),
-        scale=1.5,
-    )
+    return repacked(vl_convert.vegalite_to_png(chart, vl_version=vega_version(), scale=1.5))
+
+
+def repacked(png: bytes) -> bytes:
+    """The same picture with its pixels packed as tightly as zlib can, a fifth of the bytes:
+    vl_convert packs for speed."""
+    at = png.index(b"IDAT") - 4
+    head, pixels = png[:at], b""
+    while size := int.from_bytes(png[at : at + 4]):  # the last chunk holds nothing
+        pixels += png[at + 8 : at + 8 + size]
+        at += size + 12
+    body = b"IDAT" + zlib.compress(zlib.decompress(pixels), 9)
+    return head + (len(body) - 4).to_bytes(4) + body + zlib.crc32(body).to_bytes(4) + png[at:]
 
 
 def _charts(data: dict) -> dict:
