@@ -1,8 +1,6 @@
 """Work that takes longer than a slider may wait: a button, a count, a way to stop it, and the desk
 stays live meanwhile. In a thread; where there are none, in a browser, between two messages."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time

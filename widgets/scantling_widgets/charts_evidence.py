@@ -1,8 +1,6 @@
 """The prediction beside what was published: MFU of this design with its band, and of the runs most
 like it."""
 
-from __future__ import annotations
-
 from scantling.base.quantities.table import band_in
 
 from .assessment_charts import figure, text, worded

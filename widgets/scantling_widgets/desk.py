@@ -1,8 +1,6 @@
 """The design desk: inputs at the left, headline numbers, the two main pictures, one sentence, tabs
 below. It is made of parts and knows no Jupyter; `view` puts it into a notebook."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from functools import partial

@@ -1,7 +1,5 @@
 """One function that draws what the library returns of many plans or designs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -174,12 +174,8 @@ def _said(
     value,
 ) -> str:
     """A value on the slider, `short`, or read aloud, `long`."""
-    nil = {
-        "short": "nil",
-        "long": "nil_long",
-    }[form]
-    if not value and nil in said:
-        return said[nil]
+    if not value and f"{form}_nil" in said:
+        return said[f"{form}_nil"]
     text = billions(value) if said.get("shown") == "params" else whole(value)
     return said.get(form, "{}").format(text)
 

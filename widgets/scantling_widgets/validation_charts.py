@@ -1,8 +1,6 @@
 """Pictures of the validation page, static: predicted against measured, how errors spread, how each
 source does, what the residual is made of."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from markupsafe import Markup

@@ -1,8 +1,6 @@
 """Choices that no other choice beats in everything, and a few that differ, to be measured and read
 back."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math

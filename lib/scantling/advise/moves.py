@@ -1,8 +1,6 @@
 """What a planner would try on a design that misses something: changes with how much they ask, not
 yet assessed. Texts and efforts stand in moves.yaml."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ Joins the models of failures, storage and elasticity for one assessment; each pa
 function whose docstring has formula and source.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -19,7 +17,7 @@ from ..endure.simulate import TooLong
 from ..physics import sites
 from ..physics.cases import devices, micro_batches
 from ..physics.step import step_time
-from ..verdict.numbers import cost, days, useful_s
+from ..verdict.numbers import OF_ENDURANCE, cost, days, useful_s
 from .words import say
 
 LADDER_FROM = 1024  # devices below which whole-job restarts cost next to nothing
@@ -29,15 +27,7 @@ MOST_ROWS = 24  # of spares
 HABIT_S = (900.0, 1800.0)  # usual interval between saves
 REPLICAS = 1000  # runs simulated for the finishing day
 LOSSES = (1, 2, 4, 8)  # replicas lost at once
-GOODPUT = (
-    "goodput",
-    "mtbf_s",
-    "checkpoint_interval_s",
-    "checkpoint_bytes",
-    "checkpoint_overhead",
-    "spares",
-    "spares_recommended",
-)
+GOODPUT = ("goodput", *OF_ENDURANCE)
 
 
 def goodput(assessment) -> dict:

@@ -5,8 +5,6 @@ A sweep is a list of changes; the order of the results is that of the changes, w
 out.
 """
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections.abc import Callable, Iterable, Mapping

@@ -1,8 +1,6 @@
 """Tables and texts in files beside the modules that read them; texts are filled with numbers as
 people read them."""
 
-from __future__ import annotations
-
 import json
 import string
 from collections.abc import Mapping

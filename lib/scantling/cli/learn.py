@@ -1,7 +1,5 @@
 """The command learn: what logs of training jobs say, and the calibration that follows."""
 
-from __future__ import annotations
-
 from ..base.console import console, print_json
 from ..base.errors import plain
 from ..base.show import number

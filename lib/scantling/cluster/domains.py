@@ -296,8 +296,6 @@ def _advice(s: Site, rows) -> Lines:
         waits=1 - computes,
         clock=clock,
         capped_days=s.run.days * computes * (1 / clock - 1),
-        swing_source=source("R173"),
-        storage_source=source("R174"),
         span=s.tied_replicas,
         dp=dp,
         tied=s.tied_replicas > 1,

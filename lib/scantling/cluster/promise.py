@@ -1,8 +1,6 @@
 """The date and the cost to promise: the band of the step, failures and the register of risks drawn
 together."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,8 +1,6 @@
 """How the fields that a design leaves out of `cluster` are filled in, each with the rule that did
 it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import ceil, isnan, nan, prod
 

@@ -1,8 +1,6 @@
 """From a design to the records the models work on: catalogue rows looked up, and every gap filled
 by a stated rule."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -29,15 +29,11 @@ from .fields import (
 TAGS = ("id:", "mapping:")  # branches of a union, dropped from error paths
 
 
-def _branch(value):
-    return TAGS[0] if isinstance(value, str) else TAGS[1]
-
-
 def either(mapping):
     """An id of the catalogue, or a mapping."""
     return Annotated[
         Annotated[str, text(), Tag(TAGS[0])] | Annotated[mapping, Tag(TAGS[1])],
-        Discriminator(_branch),
+        Discriminator(lambda value: TAGS[not isinstance(value, str)]),
     ]
 
 

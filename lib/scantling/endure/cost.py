@@ -1,8 +1,6 @@
 """What a run costs: device-hours, dollars with their date, energy, carbon, and the share that
 failures burn."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

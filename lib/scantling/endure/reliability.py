@@ -1,8 +1,6 @@
 """What failures make of a design: time between failures, checkpoint interval, goodput and where the
 rest goes."""
 
-from __future__ import annotations
-
 from dataclasses import field, replace
 
 import numpy as np

@@ -1,8 +1,6 @@
 """What the result hangs on: each input a step down and up, and sweeps along one or two inputs with
 the edge of what is feasible."""
 
-from __future__ import annotations
-
 from .. import headline, studies, theme
 from ..background import Job
 from ..charts_plans import tornado

@@ -1,7 +1,5 @@
 """`scantling report FILE… -o DIR`."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

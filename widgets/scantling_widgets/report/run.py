@@ -1,7 +1,5 @@
 """A batch of reports: workers, what is finished already, records on disk, the index."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import logging

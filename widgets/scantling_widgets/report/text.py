@@ -1,8 +1,6 @@
 """Sentences of the report: jinja2 templates filled from an Assessment. Nothing here computes;
 numbers are shown as the library shows them."""
 
-from __future__ import annotations
-
 import functools
 import json
 import re

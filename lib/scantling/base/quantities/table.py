@@ -7,8 +7,6 @@ the command line read it. Keys are those of
 stands under the list (`candidates.mfu`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from functools import cache

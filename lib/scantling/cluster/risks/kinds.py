@@ -1,8 +1,6 @@
 """The kinds of trouble that the register looks for. Each function evaluates one on a design and
 returns what it found, None where it cannot occur; the words stand in tables/risks.yaml."""
 
-from __future__ import annotations
-
 from dataclasses import field, replace
 from math import erf, erfc, exp, log, sqrt
 

@@ -1,8 +1,6 @@
 """The risk register: what may go wrong, how likely, what it costs in days and dollars, what it
 takes to prevent; dearest first."""
 
-from __future__ import annotations
-
 from ...base.records import Known, Lines, Record, record
 from ..site import Run, Site
 from ..texts import fill, source, texts

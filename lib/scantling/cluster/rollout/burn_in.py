@@ -1,8 +1,6 @@
 """Before the run: what each device, link and pair must show, the threshold to evict at, the
 straggler screen, the numerical smoke test. Words stand in tables/burn_in.yaml."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache, lru_cache
 

@@ -1,7 +1,5 @@
 """How far the plans of published runs are from the best that the search finds by the same model."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -186,7 +186,9 @@ def layer_sorts(c: Cases) -> tuple[LayerSort, ...]:
     some_share, all_share = recompute_shares(p)
     beside = s.of("mixer") + s.of("stream")
     mixers = fold(Saved, [(b.count / s.layers, b.saved_bytes(keep)) for b in beside])
-    trunk = sum(s.mean(place, _parameters) for place in ("mixer", "stream"))
+    trunk = sum(
+        s.mean(place, lambda b: sum(b.parameters().values())) for place in ("mixer", "stream")
+    )
     sorts, routed = [], 1.0 * (s.moe_layers > 0)
     for feed in s.of("feed"):
         x, own = fold(Saved, [(1, mixers), (1, feed.saved_bytes(keep))]), feed.parameters()
@@ -215,11 +217,6 @@ def layer_sorts(c: Cases) -> tuple[LayerSort, ...]:
             )
         )
     return tuple(sorts)
-
-
-def _parameters(block: Block):
-    """Parameters of one block. [count]"""
-    return sum(block.parameters().values())
 
 
 def parameter_bytes(c: Cases, group) -> ParameterBytes:
