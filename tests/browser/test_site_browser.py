@@ -93,6 +93,29 @@ def test_a_control_is_followed_by_numbers_and_pictures(desk):
     assert desk.errors == []
 
 
+@pytest.mark.parametrize("scheme", ["dark", "light"])
+def test_the_labels_of_the_charts_stand_out_in_either_theme(desk, scheme):
+    """WCAG 2.2, 1.4.3: 4.5 to 1 between a text and what it stands on."""
+    desk.page.emulate_media(color_scheme=scheme)
+    desk.page.wait_for_function(
+        """() => {
+        const light = colour => {
+            const part = c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+            const [r, g, b] = colour.match(/[\\d.]+/g).map(n => part(n / 255));
+            return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+        };
+        const card = document.querySelector('.sd-card:has(.sd-chart)');
+        const ground = light(getComputedStyle(card).backgroundColor);
+        const texts = [...card.querySelectorAll('.role-axis-label text')];
+        return texts.length > 3 && texts.every(text => {
+            const ink = light(getComputedStyle(text).fill);
+            return (Math.max(ink, ground) + 0.05) / (Math.min(ink, ground) + 0.05) >= 4.5;
+        });
+    }""",
+        timeout=15_000,
+    )
+
+
 def test_the_gallery_is_that_of_the_command_line(desk):
     worker = desk.page.workers[0]
     worker.evaluate("code => { self.told = self.python.runPython(code); }", _ASSESS)

@@ -2,6 +2,11 @@
 import "./vega.js";
 import { open } from "./desk.js";
 
+const dark = matchMedia("(prefers-color-scheme: dark)");          // said as JupyterLab says it, for colours and charts
+const dress = () => { document.body.dataset.jpThemeLight = String(!dark.matches); };
+dress();
+dark.addEventListener("change", dress);
+
 const progress = document.getElementById("progress"), trouble = document.getElementById("trouble");
 const fail = text => { trouble.textContent = text; trouble.hidden = false; progress.hidden = true; };
 
