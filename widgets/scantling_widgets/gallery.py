@@ -6,8 +6,6 @@ figures, one table of headline figures, a thumbnail each and their list (README.
 built into build/site and published from there.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import sys

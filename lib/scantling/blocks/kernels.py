@@ -4,8 +4,6 @@ The backward of a GEMM is two GEMMs of the same volume, of flash attention 2.5 t
 (FlashAttention-2, section 3.1), of element-wise chains twice the bytes.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy import maximum, minimum, where
 

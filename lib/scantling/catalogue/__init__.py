@@ -10,8 +10,6 @@ how the row was had: text
 `verified_except` lists the columns where it differs.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 from ..base.files import csv_rows

@@ -1,8 +1,6 @@
 """Tables that the command line prints: short, in the units of the field, dense peaks and one
 direction. Their columns stand in listing.yaml."""
 
-from __future__ import annotations
-
 import math
 from operator import attrgetter
 from types import SimpleNamespace

@@ -4,8 +4,6 @@ A column that names a unit of the trade becomes the field in the unit inside: hb
 hbm_bytes, latency_us latency_s.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import MISSING, fields

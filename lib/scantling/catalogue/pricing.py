@@ -1,8 +1,6 @@
 """From dated price observations to the price that a design uses when it names none: like with like,
 one kind of rent across all chips."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A user's own table of prices beside the catalogue's."""
 
-from __future__ import annotations
-
 import csv
 import io
 from contextlib import suppress

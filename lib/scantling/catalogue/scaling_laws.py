@@ -1,8 +1,6 @@
 """What a budget of compute buys and what a global batch costs: published laws, each with its source
 and range, no model of our own."""
 
-from __future__ import annotations
-
 from math import inf, prod, sqrt
 
 from numpy import asarray

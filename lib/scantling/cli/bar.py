@@ -2,9 +2,9 @@
 
 import contextlib
 import signal
-import sys
 
-import click
+from rich.console import Console
+from rich.progress import Progress
 
 
 class Bar:
@@ -12,35 +12,13 @@ class Bar:
     program."""
 
     def __init__(self, shown: bool):
-        self.shown = shown
-        self.stopped = False
-        self.bar = None
+        self.stopped, out = False, Console(stderr=True)
+        self.bar = Progress(console=out, disable=not (shown and out.is_terminal))
+        self.task = self.bar.add_task("searching")
 
-    def __call__(
-        self,
-        done,
-        of,
-    ):
-        if self.shown:
-            if self.bar is None or self.bar.length != of or done < self.bar.pos:
-                self._close()
-                self.bar = click.progressbar(
-                    length=of,
-                    label="searching",
-                    file=sys.stderr,
-                )
-                self.bar.__enter__()
-            self.bar.update(done - self.bar.pos)
+    def __call__(self, done, of):
+        self.bar.update(self.task, completed=done, total=of)
         return not self.stopped
-
-    def _close(self):
-        if self.bar is not None:
-            self.bar.__exit__(
-                None,
-                None,
-                None,
-            )
-            self.bar = None
 
     @contextlib.contextmanager
     def watching(self):
@@ -50,15 +28,15 @@ class Bar:
             if self.stopped:
                 raise KeyboardInterrupt
             self.stopped = True
-            click.echo("\nstopping after this chunk; once more to quit", err=True)
+            self.bar.console.print("stopping after this chunk; once more to quit")
 
         try:
             before = signal.signal(signal.SIGINT, ask)
         except ValueError:  # not the main thread
             before = None
         try:
-            yield self
+            with self.bar:
+                yield self
         finally:
-            self._close()
             if before is not None:
                 signal.signal(signal.SIGINT, before)

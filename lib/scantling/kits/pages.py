@@ -1,7 +1,5 @@
 """A kit put together: plan.json, the framework's files, scripts, README.md and checkpoint.md."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 

@@ -1,7 +1,5 @@
 """The kit's templates: every value from a design goes through one of the quoting filters."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 

@@ -6,8 +6,6 @@ every pp-th run. Frameworks with patterns take such cuts (Megatron-LM: `|` in
 --hybrid-override-pattern).
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -1,8 +1,6 @@
 """The design report: read-only, static, from one Assessment. The notebook `design_report` shows it
 section by section; `run` makes batches."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path

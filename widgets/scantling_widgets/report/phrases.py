@@ -1,8 +1,6 @@
 """How one thing is worded: a number with its unit, a plan in a line, a clause of the library as a
 sentence. The templates use these as filters."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from markupsafe import Markup, escape

@@ -1,8 +1,6 @@
 """Decoder-only architectures of the transformers library: the records that architectures.yaml
 fills, one entry what the library's code builds from a config."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import field, replace

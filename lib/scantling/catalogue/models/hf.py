@@ -1,8 +1,6 @@
 """Hugging Face config.json -> `Model`, with what was read and what was assumed; the architectures
 are those of architectures.yaml."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from functools import partial

@@ -1,8 +1,6 @@
 """The layers of hybrids in a Hugging Face config: which block each has, and the blocks' dimensions,
 by the entries of architectures.yaml."""
 
-from __future__ import annotations
-
 from math import ceil
 
 from .architectures import Architecture

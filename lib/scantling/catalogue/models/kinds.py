@@ -1,7 +1,5 @@
 """The block of each word of a pattern, from the fields of `Model`, by the rows of kinds.yaml."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 
 from ... import blocks

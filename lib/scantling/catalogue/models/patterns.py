@@ -5,8 +5,6 @@
 layer each, are read too: M Mamba-2, * attention, - MLP, E experts.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from functools import cache

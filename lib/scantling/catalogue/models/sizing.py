@@ -1,8 +1,6 @@
 """A plausible shape from a size alone: "175B MoE, 96 layers" becomes a `Model`, every derived field
 listed with its rule."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from numpy import (
