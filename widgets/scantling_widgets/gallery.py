@@ -9,7 +9,6 @@ built into build/site and published from there.
 import re
 import shutil
 import sys
-import zlib
 from pathlib import Path
 
 import pandas as pd
@@ -179,17 +178,7 @@ def thumbnail(data: dict) -> bytes:
         "padding": 10,
     }
     chart = chart | {"config": theme}
-    return repacked(vl_convert.vegalite_to_png(chart, vl_version=vega_version(), scale=1.5))
-
-
-def repacked(png: bytes) -> bytes:
-    """The same picture with its pixels packed as tightly as zlib can, a fifth of the bytes:
-    vl_convert packs for speed."""
-    head, _, pixels = png.partition(b"IDAT")  # it writes one such chunk, its length before it
-    found = zlib.decompressobj()
-    packed = zlib.compress(found.decompress(pixels), 9)
-    sum_ = zlib.crc32(b"IDAT" + packed).to_bytes(4)
-    return head[:-4] + len(packed).to_bytes(4) + b"IDAT" + packed + sum_ + found.unused_data[4:]
+    return vl_convert.vegalite_to_png(chart, vl_version=vega_version())
 
 
 def _charts(data: dict) -> dict:
