@@ -19,7 +19,6 @@ from importlib.metadata import files as files_of
 from pathlib import Path
 
 import scantling
-import scantling_learn
 import scantling_widgets
 from scantling.base.errors import DesignError
 from scantling.base.words import yaml_of
@@ -30,7 +29,7 @@ _CORE = ("pyodide.mjs", "pyodide.asm.mjs", "python_stdlib.zip")
 _WASM, _LOCK = "pyodide.asm.wasm", "pyodide-lock.json"
 _COMPILED = ("numpy", "pydantic")  # of the distribution, with what they depend on
 _PURE = ("jinja2", "markupsafe", "pyyaml")  # of this environment: their Python alone
-_OURS = (scantling, scantling_learn, scantling_widgets)
+_OURS = (scantling, scantling_widgets)
 _LEFT_OUT = {"__pycache__", "labextensions", "jupyter", "walkthroughs", "site"}
 _LEFT_OUT |= {"cli", "measure", "validate"}  # commands, and what they alone import
 _LEFT_OUT |= {"published_memory.csv", "gemm_points.csv"}  # what a fit and a notebook read

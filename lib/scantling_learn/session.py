@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
+from scantling.base.displayed import Html
+
 from . import show
 from .answers import right_answer
 from .grade import Verdict, grade, unanswered
 from .question import OPEN, Question, Walkthrough
 from .scorecard import COSTS, Scorecard
-from .show import Html
 from .texts import fill_text
 
 MODES = ("student", "instructor", "blank")

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from markupsafe import Markup
 from scantling import assess
-from scantling.base.records import record
+from scantling.base.displayed import markdown
 
 from .answers import right_answer, shown_answer
 from .question import BAD, OPEN, Choice, Explain, Number, Plan, Question, value_of
@@ -29,20 +29,6 @@ _STATUS = {
 }
 
 
-@record
-class Html:
-    """HTML that a notebook shows, with plain words for programs that cannot."""
-
-    html: str
-    words: str
-
-    def _repr_html_(self) -> str:
-        return self.html
-
-    def __repr__(self) -> str:
-        return self.words
-
-
 @cache
 def _macros():
     from jinja2 import Environment, FileSystemLoader
@@ -57,13 +43,6 @@ def _macros():
 def part(name: str, *given, **more) -> str:
     """One part of a page as markup, by its macro in walkthrough.j2."""
     return str(getattr(_macros(), name)(*given, **more))
-
-
-def markdown(text: str) -> str:
-    """Markdown as HTML, foreign markup escaped."""
-    import mistune
-
-    return mistune.create_markdown(plugins=["table"])(text).strip()
 
 
 def told(text: str, facts) -> str:

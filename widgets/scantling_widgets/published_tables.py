@@ -4,10 +4,10 @@ computes, the error of each; their pictures beside them."""
 from html import escape
 
 from markupsafe import Markup
+from scantling.base.displayed import Html, markdown
 from scantling.base.show import is_number, shown
 from scantling.evidence.published_figures import recreate as published_figures
 from scantling.verdict.limits import limits
-from scantling_learn.show import Html, markdown
 from scantling_learn.texts import fill_text
 
 from .charts_published import bars, error, is_share, lines, picture, said, size

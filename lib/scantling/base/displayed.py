@@ -6,6 +6,7 @@ from html import escape
 from typing import ParamSpec
 
 from .errors import plain
+from .records import record
 
 MOST = 1500  # characters at a prompt
 CELL = 60
@@ -78,3 +79,24 @@ def tabled(function: Callable[Given, list]) -> Callable[Given, Table]:
         return Table(function(*args, **kwargs))
 
     return shown
+
+
+@record
+class Html:
+    """HTML that a notebook shows, with plain words for programs that cannot."""
+
+    html: str
+    words: str
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+    def __repr__(self) -> str:
+        return self.words
+
+
+def markdown(text: str) -> str:
+    """Markdown as HTML, foreign markup escaped."""
+    import mistune
+
+    return mistune.create_markdown(plugins=["table"])(text).strip()

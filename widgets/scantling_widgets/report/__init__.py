@@ -7,9 +7,9 @@ from pathlib import Path
 
 import scantling
 from scantling.advise.sensitivity import tornado
+from scantling.base.displayed import Html
 from scantling.base.errors import DesignError
 from scantling.design.design import Design
-from scantling_learn.show import Html
 
 from ..words import label
 from . import charts, pictures, text

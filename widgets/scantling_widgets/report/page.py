@@ -4,7 +4,7 @@ import re
 from importlib import resources
 
 from markupsafe import Markup, escape
-from scantling_learn.show import markdown
+from scantling.base.displayed import markdown
 
 from . import pictures
 from .text import environment
