@@ -304,6 +304,11 @@ def _ladder(tried: Trials) -> None:
         return
     if not assessment.fits or assessment.verdict == "impractical":
         scales = MORE_DEVICES
+        # fewer devices hold no more than the most: where those hold nothing no rung does
+        most = _whole(assessment, min(now * scales[-1], LARGEST))
+        last_rung = changed(assessment.design, _devices(assessment, most).set, space=COARSE)
+        if not (last_rung and last_rung.fits):
+            return
     elif late:
         scales = [s for s in MORE_DEVICES if s >= 0.8 * late.value / late.limit][:STEPS]
     else:
