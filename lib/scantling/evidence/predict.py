@@ -10,7 +10,7 @@ import numpy as np
 
 from ..catalogue.models.shape import flops_per_token, parameters
 from ..physics import bands, calibration_file
-from ..physics.cases import PRECISIONS, Cases
+from ..physics.cases import PRECISIONS
 from ..physics.constants import gather
 from ..physics.memory.peak import memory
 from ..physics.step import hardware_share, rates, step_time
@@ -88,11 +88,7 @@ def _predicted(runs: Runs, n: int) -> dict:
         known=np.array([*map(bands.known_stack, runs.stacks)]),
         seen_chip=np.array([*map(bands.known_chip, runs.chips)]),
         seen_family=np.array([*map(bands.known_family, runs.families)]),
-        **known_of(
-            c,
-            said,
-            seconds,
-        ),
+        **known_of(said, seconds),
     )
     return dict(
         step_time_s=seconds,
@@ -150,15 +146,6 @@ def decisive(assumed: str) -> list[str]:
     return [name for name in DECISIVE if name in inferred]
 
 
-def known_of(
-    c: Cases,
-    assumed,
-    step_s,
-) -> dict:
+def known_of(assumed, step_s) -> dict:
     """What every row says of itself, as `bands.band` takes it; `assumed`: what was inferred."""
-    held = memory(c)
-    return dict(
-        inferred=np.array([bool(decisive(a)) for a in assumed]),
-        memory_share=np.nan_to_num(held.total / held.capacity),
-        step_s=step_s,
-    )
+    return dict(inferred=np.array([bool(decisive(a)) for a in assumed]), step_s=step_s)

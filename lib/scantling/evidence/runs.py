@@ -23,7 +23,7 @@ from ..base.errors import DesignError, plain
 from ..base.files import csv_rows, read_text
 from ..base.records import record
 from ..catalogue.families import family
-from ..catalogue.models.entries import build_model
+from ..catalogue.models.entries import build_model, models
 from ..catalogue.models.shape import ATTENTIONS, GATED, MLPS, Model, make_shape, parameters
 from ..catalogue.models.sizing import MLA
 from ..catalogue.stacks import canonical, stack, stacks
@@ -64,6 +64,7 @@ SHAPE = {  # field of a shape: column of the tables
 }
 MOE = ("moe_experts", "moe_topk", "moe_ffn_hidden", "moe_shared_ffn_hidden")
 _SAID = ("mlp", "attention", "tied_embeddings", "moe_layout", "source")
+WINDOWS = ("window", "windowed_layers")
 DETAIL = "model."  # columns of what a model's own code adds to its dimensions
 _DETAILS = {  # field of a model: its default
     f.name: f.default
@@ -177,7 +178,8 @@ def checked(frame: pd.DataFrame, folder: Path) -> pd.DataFrame:
 
 def _fill_shapes(frame, folder: Path) -> pd.DataFrame:
     """Rows without layers take the shape of their `hf_config`, else that of the catalogue's model
-    of that id. What stops a config is kept in the column `shapeless`."""
+    of that id; rows that print the dimensions of a catalogue's model with windows, which no column
+    of theirs can say, take those. What stops a config is kept in the column `shapeless`."""
     import pandas as pd
 
     texts = frame.reindex(columns=["hf_config", "model"]).astype(object).fillna("")
@@ -191,6 +193,9 @@ def _fill_shapes(frame, folder: Path) -> pd.DataFrame:
             found[i] = _of_model(built)
         except DesignError as e:
             said[i] = f"{plain(str(e), 200)}; " if config else ""
+    for model in (m for m in models().values() if m.windowed_layers):
+        alike = np.flatnonzero(_has_shape(frame, _of_model(model)) & ~blank)
+        found |= dict.fromkeys(alike, {DETAIL + n: getattr(model, n) for n in WINDOWS})
     given = pd.DataFrame.from_dict(
         found,
         "index",
@@ -200,6 +205,18 @@ def _fill_shapes(frame, folder: Path) -> pd.DataFrame:
     filled = {name: own[name].astype(object).combine_first(given[name]) for name in given}
     filled = pd.DataFrame(filled | {"shapeless": said})
     return pd.concat([own.drop(columns=list(given)), filled], axis=1)
+
+
+def _has_shape(frame, of: dict) -> np.ndarray:
+    """Rows whose dimensions are those of a model, vocabularies within a hundredth: some pad."""
+    import pandas as pd
+
+    same = np.ones(len(frame), bool)
+    for name in (*NEEDED[:-1], "kv_heads", "moe_experts"):
+        number = pd.to_numeric(frame.get(name, np.nan * same), errors="coerce")
+        close = np.abs(np.nan_to_num(number) - of[name]) <= 0.01 * of[name] * (name == "vocab")
+        same &= close
+    return same
 
 
 def _of_model(model: Model) -> dict:

@@ -32,7 +32,6 @@ WIDER = {
     "small step": "step under half a second",
     "inferred": "a setting that decides the step was not given",
     "experts": "mixture of experts",
-    "memory": "memory nearly full",
     "unseen stack": "stack never measured",
     "unseen chip": "chip never measured",
     "unseen family": "nothing measured on chips of its family",
@@ -141,23 +140,20 @@ def wider(
     known=True,
     seen_chip=True,
     inferred=False,
-    memory_share=0.0,
     seen_family=True,
     step_s=np.inf,
 ) -> dict:
     """What holds of WIDER, by name: columns or scalars.
 
     known: the stack has runs behind it; seen_chip: so has the accelerator; inferred: a setting that
-    decides the step (micro-batch, recompute, layout) was not given; memory_share: predicted memory
-    / capacity, above 0.85 of which allocator retries begin; seen_family: somebody has published a
-    run on a chip of the family.
+    decides the step (micro-batch, recompute, layout) was not given; seen_family: somebody has
+    published a run on a chip of the family.
     """
     return {
         "typical": c.software.tuned <= 0,
         "small step": step_s < SMALL_STEP_S,
         "inferred": inferred,
         "experts": c.shape.moe_layers > 0,
-        "memory": memory_share > 0.85,
         "unseen stack": np.logical_not(known),
         "unseen chip": np.logical_not(seen_chip),
         "unseen family": np.logical_not(seen_family),

@@ -7,6 +7,8 @@ what a device gives them and folds their answers. All results are columns or sca
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy import maximum, minimum, where
 
@@ -23,6 +25,21 @@ from .cases import (
     sequence_shards,
     tokens,
 )
+
+
+def expected_places(
+    places,
+    draws,
+    limit=0,
+):
+    """Mean number of distinct places that `draws` uniform picks hit: n (1 - (1 - 1/n)^k), at most
+    `limit` where one is set."""
+    hit = places * (1 - (1 - 1 / maximum(places, 1)) ** draws)
+    return where(
+        limit > 0,
+        minimum(hit, limit),
+        hit,
+    )
 
 
 def low_precision(c: Cases):
@@ -109,6 +126,15 @@ def host_share(c: Cases):
     )
 
 
+def permute_share(c: Cases):
+    """Passes over a routed token that its dispatcher leaves, of the six that sort it for its ranks
+    and experts and back: one that sends it once a rank writes it to its experts from what arrived,
+    and back: 2 + 2 ranks / experts visited."""
+    visited = maximum(sum(b.top_k for b in c.shape.of("moe")), 1)
+    left = (1 + expected_places(c.plan.ep, visited) / visited) / 3
+    return where(c.software.dedup_dispatch > 0, left, 1.0)
+
+
 def device(c: Cases, t=None) -> Device:
     """What one device gives the kernels of a micro-batch of `t` tokens; left out, the case's."""
     t = tokens(c) if t is None else t
@@ -124,7 +150,9 @@ def device(c: Cases, t=None) -> Device:
     return Device(
         plan=c.plan,
         software=c.software,
-        constants=c.constants,
+        constants=replace(c.constants, permute=c.constants.permute * permute_share(c))
+        if np.any(c.software.dedup_dispatch > 0)
+        else c.constants,
         tokens=t,
         seq_len=c.job.seq_len,
         shards=shards,

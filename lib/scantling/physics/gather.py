@@ -157,9 +157,7 @@ def software_of(
     }
     if np.any(shape.moe_layers):
         own["ep_overlap"] = maximum(own["ep_overlap"], np.isin(plan.schedule, DUALPIPES))[()]
-        late = released >= of("fused_experts_since")
-        fused = np.multiply(late, precision == MXFP8, dtype=float)
-        own["fused_experts"] = told("fused_experts", fused)[()]
+        own |= _of_recipes(stacks, (precision == MXFP8) * released, own, told)
         own["even_routing"] = maximum(own["even_routing"], 2.0 * (own["capacity_factor"] > 0))[()]
         if planned and stacks[0].planned:
             own |= {name: told(name, value) for name, value in stacks[0].planned.items()}
@@ -184,6 +182,24 @@ def software_of(
     else:
         own["balanced_layout"] = 0.0
     return Software(**own)
+
+
+def _of_recipes(
+    stacks,
+    released,
+    own: Mapping[str, Column],
+    told,
+) -> dict:
+    """Switches that the stacks' recipes for experts in mxfp8 set by the date of their release,
+    where nothing is `told`."""
+    out = {}
+    for one in {s.name: s for s in stacks if s.mxfp8_experts}.values():
+        mine = column([s is one for s in stacks]) * released
+        for since, switches in one.mxfp8_experts.items():
+            for name, value in switches.items():
+                unsaid = where(mine >= since, value, out.get(name, own[name]))
+                out[name] = told(name, unsaid)[()]
+    return out
 
 
 @record

@@ -290,6 +290,16 @@ def gathers_exposed_s(
     )
 
 
+def copies_s(c: Cases, held):
+    """Time of one micro-batch to copy gathered weights out of the collective's buffer, each time,
+    and their gradients into the one that is scattered, for stacks that shard parameter by parameter
+    (`gather_copies`). [s]"""
+    sharded = (c.plan.sharding >= ZERO3) & ((c.software.reshard > 0) | (c.plan.pp == 1))
+    gathers = where(c.software.reshard > 0, 2, 1)
+    moved = gathers * 4.0 + 2.0 + c.job.grad_bytes
+    return c.software.gather_copies * sharded * held * moved / compute.hbm_rate(c)
+
+
 def passes_beside(plan):
     """Passes of a micro-batch that the exchange of the whole step runs beside: one, and under
     interleaving those that follow a chunk's last one, (1 + p (v - 1)) / v. Megatron-LM's
@@ -495,6 +505,7 @@ def step_time(c: Cases) -> Step:
         ),
         "optimizer": stretch * optimizer_s(c, *held),
     }
+    parts["elementwise"] += stretch * m * copies_s(c, sum(held))
     parts["host"] += stretch * step_host_s(c) + m * streamed_s(
         c,
         *held,

@@ -48,7 +48,7 @@ from .collectives import (
     send_s,
     sharp_s,
 )
-from .compute import layer_mix, low_precision
+from .compute import expected_places, layer_mix, low_precision
 from .sites import every_step_s
 
 RAIL_ONLY = 0.112  # how much longer an all-to-all takes: 8.2 to 11.2 % (arXiv 2307.12169)
@@ -215,21 +215,6 @@ def context_parallel(c: Cases, attention_s) -> Exchange:
             [p.cp - 1, 4],
             1,
         ),
-    )
-
-
-def expected_places(
-    places,
-    draws,
-    limit=0,
-):
-    """Mean number of distinct places that `draws` uniform picks hit: n (1 - (1 - 1/n)^k), at most
-    `limit` where one is set."""
-    hit = places * (1 - (1 - 1 / maximum(places, 1)) ** draws)
-    return where(
-        limit > 0,
-        minimum(hit, limit),
-        hit,
     )
 
 
@@ -474,6 +459,7 @@ def data_parallel(
     hybrid = (p.sharding == HSDP) & resharded
     sharded = ((p.sharding == ZERO3) & resharded) | hybrid
     gathers, small = where(keeps, 1, 2), low_precision(c) * c.software.fp8_gather
+    wide = maximum(job.grad_bytes, 4.0 * c.software.fp32_reduce)
     bucket, pieces = c.constants.dp_bucket_bytes, (1 + gathers) * c.shape.layers / p.pp
     passes = 1 + ((p.sharding == 0) | (c.software.grad_all_reduce > 0))  # of the gradients
     gathered = p.sharding > 0  # the weights
@@ -490,7 +476,7 @@ def data_parallel(
             packed,
             c.link.domain,
         )
-        grads, weights = params * job.grad_bytes, params * (2.0 - small)
+        grads, weights = params * wide, params * (2.0 - small)
         gradients = gradient_link(
             c,
             link,

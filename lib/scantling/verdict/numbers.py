@@ -97,7 +97,6 @@ def held(chosen: Chosen) -> dict:
         chosen.case,
         known=bands.known_stack(resolved.stack),
         seen_chip=bands.known_chip(resolved.cluster.accelerator.id),
-        memory_share=chosen.memory.total / chosen.memory.capacity,
         seen_family=bands.known_family(resolved.cluster.accelerator.family),
         step_s=chosen.step_s,
     )

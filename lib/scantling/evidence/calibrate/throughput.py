@@ -24,7 +24,7 @@ import pandas as pd
 from ...catalogue import HERE
 from ...physics.bands import conditions, wider
 from ...physics.cases import devices
-from ...physics.constants import PRIORS, Constants, calibration, efforts, gather
+from ...physics.constants import PRIORS, Constants, efforts, gather
 from ...physics.step import rates, step_time
 from .. import scores
 from ..predict import known_of
@@ -90,8 +90,7 @@ def load(path) -> Table:
 def sites(frame) -> np.ndarray:
     """What is left out together: the family of sources where the table names one, else the
     source."""
-    family = frame.family if "family" in frame else frame.source
-    return family.fillna(frame.source).to_numpy(str)
+    return frame.get("family", frame.source).fillna(frame.source).to_numpy(str)
 
 
 def folds(table: Table) -> np.ndarray:
@@ -232,7 +231,7 @@ def to_offsets(model: Model, theta) -> dict:
         theta,
         model.sd,
     ):
-        if abs(value) >= 0.01 * sd and level != "site":
+        if abs(value) >= 0.01 * sd:
             entry = offsets.setdefault(name, {})
             if level != "global":
                 entry = entry.setdefault(level, {})
@@ -287,61 +286,39 @@ def errors(log_rate, table):
     return np.exp(log_rate - table.log_measured) - 1
 
 
-def summary(error, source) -> dict:
-    """Median, 90th percentile and median over sources of |error|, and the bias."""
-    off = pd.Series(error)
-    found = scores.spread(off)
-    return {k: found[k] for k in ("rows", "median", "p90")} | {
-        "over_sources": scores.over_sources(off, source),
-        "bias": found["bias"],
-    }
-
-
 def main(argv=None) -> int:
-    """Fit on a run table, again without each fold, source and family, and write the calibration;
-    --quick keeps the bands and skips what is left out."""
-    argv = sys.argv[1:] if argv is None else argv
-    cross = "--quick" not in argv
-    table = load(next((a for a in argv if not a.startswith("-")), HERE / "published_runs.csv"))
+    """Fit on a run table, again without each fold, source and family, and write the calibration."""
+    table = load(*argv or sys.argv[1:2] or [HERE / "published_runs.csv"])
     model = Model(table)
     theta = fit(model)
-    kinds = {"in sample": model.log_rate(theta)}
-    widths = calibration()["bands"]
-    if cross:
-        kinds["folds"] = left_out(
-            model,
-            folds(table),
-            theta,
-        )
-        kinds["source left out"] = left_out(
-            model,
-            table.frame.source.to_numpy(),
-            theta,
-        )
-        kinds["family left out"] = strangers(model)
-        widths = band_widths(table, kinds["family left out"])
+    kinds = {
+        "in sample": model.log_rate(theta),
+        "folds": left_out(model, folds(table), theta),
+        "source left out": left_out(model, table.frame.source.to_numpy(), theta),
+        "family left out": strangers(model),
+    }
     figures = {}
     for kind, rate in kinds.items():
-        e = pd.Series(errors(rate, table))
-        figures[kind] = {k: round(float(v), 4) for k, v in summary(e, table.frame.source).items()}
-        print(f"{kind:16s}", *(f"{k} {v:.4g}" for k, v in figures[kind].items()))
-    if "--dry" not in argv:
-        result = dict(
-            made=str(date.today()),
-            rows=len(table.frame),
-            sources=table.frame.source.nunique(),
-            figures=figures,
-            support=_supports(table),
-            offsets=to_offsets(model, theta),
-            bands=widths,
-        )
-        write_conditions(table, HERE / "run_conditions.csv")
-        kept = json.dumps(
-            result,
-            indent=1,
-            sort_keys=True,
-        )
-        (HERE / "calibration.json").write_text(kept + "\n")
+        off = pd.Series(errors(rate, table))
+        found = scores.spread(off) | {"over_sources": scores.over_sources(off, table.frame.source)}
+        figures[kind] = {name: round(float(v), 4) for name, v in found.items()}
+        print(kind, figures[kind])
+    result = dict(
+        made=str(date.today()),
+        rows=len(table.frame),
+        sources=table.frame.source.nunique(),
+        figures=figures,
+        support=_supports(table),
+        offsets=to_offsets(model, theta),
+        bands=band_widths(table, kinds["family left out"]),
+    )
+    write_conditions(table, HERE / "run_conditions.csv")
+    kept = json.dumps(
+        result,
+        indent=1,
+        sort_keys=True,
+    )
+    (HERE / "calibration.json").write_text(kept + "\n")
     return 0
 
 
@@ -361,11 +338,7 @@ def unknown(table, rate) -> dict:
         c,
         known=elsewhere(table, "stack") >= FEW_ROWS,
         seen_chip=elsewhere(table, "chip") > 0,
-        **known_of(
-            c,
-            table.frame.assumed,
-            step_s,
-        ),
+        **known_of(table.frame.assumed, step_s),
     )
 
 

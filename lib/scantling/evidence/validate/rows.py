@@ -13,7 +13,6 @@ from ...catalogue.words import SHARDINGS
 from ...physics import bands
 from ...physics.cases import PRECISIONS, Cases, devices, micro_batches, tokens
 from ...physics.constants import calibration
-from ...physics.memory.peak import memory
 from ..calibrate import throughput as calibrate
 from ..predict import decisive, predict_frame
 from ..runs import read_runs
@@ -29,7 +28,6 @@ KINDS = {
     "source left out": "source_out",
     "family left out": "family_out",
 }
-LARGE_SHARE = 0.90  # of the usable memory, from where allocators retry
 LOW = [i for i, name in enumerate(PRECISIONS) if "fp8" in name or "fp4" in name]
 SHARDED = [SHARDINGS.index("zero3"), SHARDINGS.index("hsdp")]
 # tokens of a micro-batch up to which gathering weights over a network takes about as long as
@@ -55,7 +53,6 @@ CONDITIONS = {
     ),
     "fewer micro-batches than stages": "{:,.0f} micro-batches for {:,.0f} stages",
     "small GEMMs": "GEMMs of {:,.0f} tokens by {:,.0f} columns end in tens of microseconds",
-    "memory nearly full": "predicted memory is {:.0f} % of capacity: allocator retries",
     "hidden not a multiple of 128": "hidden {:,.0f} is not a multiple of 128",
     "mixture of experts": "mixture of experts: routing and its imbalance are not printed",
     "fp8 or fp4": "{}: which layers stay in 16 bit depends on the release",
@@ -170,8 +167,6 @@ def _seen(table) -> dict:
         for level in ("stack", "chip")
     }
     moe = shape.moe_layers > 0
-    held = memory(c)
-    full = np.nan_to_num(100 * held.total / held.capacity)
     inferred = np.array([", ".join(decisive(a)) for a in table.frame.assumed], dtype=object)
     return {
         "settings not printed": (inferred != "", inferred),
@@ -183,7 +178,6 @@ def _seen(table) -> dict:
         "sharded weights over the network": (sharded & (wide < FEW_TOKENS), wide),
         "fewer micro-batches than stages": ((p.pp > 1) & (m < p.pp), m, p.pp),
         "small GEMMs": (wide * columns < SMALL_PRODUCT, wide, columns),
-        "memory nearly full": (full > 100 * LARGE_SHARE, full),
         "hidden not a multiple of 128": (shape.hidden % 128 > 0, shape.hidden),
         "mixture of experts": (moe,),
         "fp8 or fp4": (np.isin(c.job.precision, LOW), table.frame.precision),

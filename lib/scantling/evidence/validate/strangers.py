@@ -40,23 +40,14 @@ def pairs(
     log_said,
 ) -> pd.DataFrame:
     """source, measured and said log ratio of every pair of runs that a plan tells apart."""
-    runs = frame.assign(
-        log_measured=log_measured,
-        log_said=log_said,
-    )
+    plans = frame[PLAN].astype(object).fillna("").astype(str).to_numpy()
+    real, said = np.asarray(log_measured), np.asarray(log_said)
     out = []
-    for key, alike in runs.groupby(ALIKE):
-        plans = alike[PLAN].astype(str).to_numpy()
-        i, j = np.triu_indices(len(alike), 1)
-        real, said = (alike[c].to_numpy() for c in ("log_measured", "log_said"))
-        real = real[i] - real[j]
-        said = said[i] - said[j]
-        apart = (np.abs(real) >= APART) & (plans[i] != plans[j]).any(axis=1)
-        told = {
-            "measured": real[apart],
-            "said": said[apart],
-        }
-        out.append(pd.DataFrame(told).assign(source=key[0]))
+    for key, at in frame.groupby(ALIKE).indices.items():
+        i, j = (at[k] for k in np.triu_indices(len(at), 1))
+        found = {"measured": real[i] - real[j], "said": said[i] - said[j]}
+        apart = (np.abs(found["measured"]) >= APART) & (plans[i] != plans[j]).any(axis=1)
+        out.append(pd.DataFrame(found)[apart].assign(source=key[0]))
     return pd.concat(out, ignore_index=True)
 
 
@@ -158,10 +149,7 @@ def figures(table, rate=None) -> dict:
         for name, (said, rows) in asked.items()
         if rows.any()
     }
-    best = {
-        "coverage": min,
-        "right": min,
-    }
+    best = dict.fromkeys(("coverage", "right"), min)
     names = ("median", "p90", "family_mean", "coverage", "right", "ratio_off", "width")
     sites = [parts[name] for name in list(asked)[:2] if name in parts]
     worse = {n: best.get(n, max)(part[n] for part in sites) for n in names}

@@ -167,8 +167,6 @@ def residual(rows: pd.DataFrame, floor_variance: float) -> dict:
     parts: shares of the mean squared log error: common to a whole source; to one chip and precision
     within it; repeated runs of one
     configuration; the rest. conditions: how much of it lies on rows that show a condition.
-    one_factor: the error once each source's
-    own scale is known from its other rows, which is what one measured step of one's own buys.
     """
     r = np.log(rows.source_out / rows.measured).dropna()
     of = rows.loc[r.index]
@@ -196,7 +194,6 @@ def residual(rows: pd.DataFrame, floor_variance: float) -> dict:
         "rms": np.sqrt(total),
         "parts": {k: v / total for k, v in parts.items()},
         "conditions": sorted(conditions, key=lambda c: -c["share_of_error"]),
-        "one_factor": spread(np.expm1(r - r.groupby(of.source).transform(_others_median))),
     }
 
 
@@ -215,12 +212,6 @@ def _condition(
         "median_with": size[where].median(),
         "median_without": size[~where].median(),
     }
-
-
-def _others_median(group: pd.Series):
-    """The median of the other rows for each row of a group; 0 where it has none."""
-    several = len(group) > 1
-    return [np.median(np.delete(group, i)) if several else 0.0 for i in range(len(group))]
 
 
 def peers(rows: pd.DataFrame, published: list[dict]) -> list[dict]:
