@@ -64,8 +64,10 @@ SHAPE = {  # field of a shape: column of the tables
 }
 MOE = ("moe_experts", "moe_topk", "moe_ffn_hidden", "moe_shared_ffn_hidden")
 _SAID = ("mlp", "attention", "tied_embeddings", "moe_layout", "source")
-WINDOWS = ("window", "windowed_layers")
 DETAIL = "model."  # columns of what a model's own code adds to its dimensions
+WINDOWS = (f"{DETAIL}window", f"{DETAIL}windowed_layers")
+SAME = "layers hidden heads kv_heads moe_experts".split()  # of a row and a model that are one
+PADDED = 0.01  # of a vocabulary, at most
 _DETAILS = {  # field of a model: its default
     f.name: f.default
     for f in fields(Model)
@@ -193,9 +195,12 @@ def _fill_shapes(frame, folder: Path) -> pd.DataFrame:
             found[i] = _of_model(built)
         except DesignError as e:
             said[i] = f"{plain(str(e), 200)}; " if config else ""
+    said_of = frame.reindex(columns=[*SAME, "vocab"]).apply(pd.to_numeric, errors="coerce")
     for model in (m for m in models().values() if m.windowed_layers):
-        alike = np.flatnonzero(_has_shape(frame, _of_model(model)) & ~blank)
-        found |= dict.fromkeys(alike, {DETAIL + n: getattr(model, n) for n in WINDOWS})
+        of = _of_model(model)
+        alike = (said_of[SAME].fillna(0) == [of[n] for n in SAME]).all(axis=1) & ~blank
+        alike &= (said_of.vocab / model.vocab - 1).abs() < PADDED
+        found |= dict.fromkeys(np.flatnonzero(alike), {n: of[n] for n in WINDOWS})
     given = pd.DataFrame.from_dict(
         found,
         "index",
@@ -205,18 +210,6 @@ def _fill_shapes(frame, folder: Path) -> pd.DataFrame:
     filled = {name: own[name].astype(object).combine_first(given[name]) for name in given}
     filled = pd.DataFrame(filled | {"shapeless": said})
     return pd.concat([own.drop(columns=list(given)), filled], axis=1)
-
-
-def _has_shape(frame, of: dict) -> np.ndarray:
-    """Rows whose dimensions are those of a model, vocabularies within a hundredth: some pad."""
-    import pandas as pd
-
-    same = np.ones(len(frame), bool)
-    for name in (*NEEDED[:-1], "kv_heads", "moe_experts"):
-        number = pd.to_numeric(frame.get(name, np.nan * same), errors="coerce")
-        close = np.abs(np.nan_to_num(number) - of[name]) <= 0.01 * of[name] * (name == "vocab")
-        same &= close
-    return same
 
 
 def _of_model(model: Model) -> dict:

@@ -85,15 +85,17 @@ def several_sources_only(offsets: dict, support: dict) -> dict:
     """The offsets without those that one source alone supports; such a name falls back to what all
     runs share."""
 
-    def shared(level, values):
-        if level == "global":
-            return values
-        known = support.get(level, {})
-        alone = {name for name, of in known.items() if of.get("single_source")}
-        return {name: value for name, value in values.items() if name not in alone}
-
     return {
-        constant: {level: shared(level, values) for level, values in levels.items()}
+        constant: {
+            level: {
+                name: value
+                for name, value in values.items()
+                if not support.get(level, {}).get(name, {}).get("single_source")
+            }
+            if level != "global"
+            else values
+            for level, values in levels.items()
+        }
         for constant, levels in offsets.items()
     }
 

@@ -157,7 +157,10 @@ def software_of(
     }
     if np.any(shape.moe_layers):
         own["ep_overlap"] = maximum(own["ep_overlap"], np.isin(plan.schedule, DUALPIPES))[()]
-        own |= _of_recipes(stacks, (precision == MXFP8) * released, own, told)
+        for name in {n for s in stacks for n in s.mxfp8_experts}:
+            since, value = np.transpose([s.mxfp8_experts.get(name, (np.inf, 0.0)) for s in stacks])
+            late = (precision == MXFP8) & (released >= column(since))
+            own[name] = told(name, where(late, column(value), own[name]))[()]
         own["even_routing"] = maximum(own["even_routing"], 2.0 * (own["capacity_factor"] > 0))[()]
         if planned and stacks[0].planned:
             own |= {name: told(name, value) for name, value in stacks[0].planned.items()}
@@ -182,24 +185,6 @@ def software_of(
     else:
         own["balanced_layout"] = 0.0
     return Software(**own)
-
-
-def _of_recipes(
-    stacks,
-    released,
-    own: Mapping[str, Column],
-    told,
-) -> dict:
-    """Switches that the stacks' recipes for experts in mxfp8 set by the date of their release,
-    where nothing is `told`."""
-    out = {}
-    for one in {s.name: s for s in stacks if s.mxfp8_experts}.values():
-        mine = column([s is one for s in stacks]) * released
-        for since, switches in one.mxfp8_experts.items():
-            for name, value in switches.items():
-                unsaid = where(mine >= since, value, out.get(name, own[name]))
-                out[name] = told(name, unsaid)[()]
-    return out
 
 
 @record

@@ -295,8 +295,7 @@ def copies_s(c: Cases, held):
     and their gradients into the one that is scattered, for stacks that shard parameter by parameter
     (`gather_copies`). [s]"""
     sharded = (c.plan.sharding >= ZERO3) & ((c.software.reshard > 0) | (c.plan.pp == 1))
-    gathers = where(c.software.reshard > 0, 2, 1)
-    moved = gathers * 4.0 + 2.0 + c.job.grad_bytes
+    moved = 6.0 + 4.0 * (c.software.reshard > 0) + c.job.grad_bytes
     return c.software.gather_copies * sharded * held * moved / compute.hbm_rate(c)
 
 

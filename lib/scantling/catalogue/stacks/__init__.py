@@ -84,8 +84,8 @@ class Stack:
     # year since when stages are laid out so that loss and MTP take the place of three layers,
     # virtual stages or not
     mtp_layout_since: float = 1e9
-    # year -> switches that its recipes for experts in mxfp8 set from then on, see cases.Software
-    mxfp8_experts: Mapping[float, Mapping[str, float]] = field(default_factory=dict)
+    # switch of cases.Software -> year since when its recipes for experts in mxfp8 set it, and how
+    mxfp8_experts: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     # sharded weights stay gathered from a pipeline's first forward to its last backward
     keeps_gathered: bool = False
     planned: Mapping[str, float] = field(default_factory=dict)  # switches of a run planned now
