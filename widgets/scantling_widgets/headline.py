@@ -187,7 +187,14 @@ def fix_text(fix) -> str:
     """One nearest fix in words: what to change, and what then comes of it."""
     if fix is None:
         return "none known"
-    then = told(fix, {"days": "", "cost_usd": "", "mfu": "MFU "})
+    then = told(
+        fix,
+        {
+            "days": "",
+            "cost_usd": "",
+            "mfu": "MFU ",
+        },
+    )
     return f"{fix['change']}: {', '.join([fix['verdict'].replace('-', ' '), *then])}"
 
 

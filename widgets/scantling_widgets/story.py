@@ -106,4 +106,15 @@ def suggested(moment, found: list[tuple[str, dict, Mapping]]) -> list[tuple[str,
 
 
 def _come_of(change: str, after: Mapping) -> str:
-    return ", ".join([change, *told(after, {"days": "", "cost_usd": ""})])
+    return ", ".join(
+        [
+            change,
+            *told(
+                after,
+                {
+                    "days": "",
+                    "cost_usd": "",
+                },
+            ),
+        ]
+    )

@@ -83,7 +83,10 @@ def lacking(launch: LaunchPlan) -> list[Gap]:
         "checkpoint.tiers": ", ".join(t["tier"] for t in launch.tiers),
         "reliability.recovery": launch.endurance["recovery"],
     } | plan
-    asked = {"near": len(launch.tiers) > 1, "elastic": launch.endurance["recovery"] == "elastic"}
+    asked = {
+        "near": len(launch.tiers) > 1,
+        "elastic": launch.endurance["recovery"] == "elastic",
+    }
     found = asked | launch.framework.lacks(launch, model, **plan)
     out = []
     for name, row in launch.framework.gaps.items():

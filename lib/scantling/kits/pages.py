@@ -119,7 +119,10 @@ def programs(launch) -> tuple[dict[str, str], dict]:
         **scripts(launch, about),
         "plan.json": _json(plan),
     }
-    return out, about | {"plan": plan, "own": sorted(own)}
+    return out, about | {
+        "plan": plan,
+        "own": sorted(own),
+    }
 
 
 def kit(launch, rungs=()) -> dict[str, str]:

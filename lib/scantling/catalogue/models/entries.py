@@ -43,7 +43,18 @@ class Entry(Sourced):
 def _table() -> dict[str, Entry]:
     """All catalogue rows by id and by alias."""
     rows = csv_rows(HERE / "models.csv")
-    return indexed(filled(Entry, [{**row, "model": _model(row)} for row in rows]))
+    return indexed(
+        filled(
+            Entry,
+            [
+                {
+                    **row,
+                    "model": _model(row),
+                }
+                for row in rows
+            ],
+        )
+    )
 
 
 def entries() -> dict[str, Entry]:
@@ -94,7 +105,11 @@ def check_spec(spec: Mapping) -> None:
     for field in () if starts else needed:
         if field not in spec:
             allowed = "a catalogue id, or a mapping with like, hf_config, size or the shape"
-            raise DesignError(field, problem="is missing", allowed=allowed)
+            raise DesignError(
+                field,
+                problem="is missing",
+                allowed=allowed,
+            )
     latent = "kv_lora" in spec or spec.get("attention") == "mla"
     refuse(parts_of(spec, {}), spec)
     if not latent and "head_dim" not in spec:
@@ -286,7 +301,11 @@ def _heads_follow(new: Derived) -> None:
     why = "as many as heads"
     if kind == "gqa" and "kv_heads" not in f:
         allowed = f"a divisor of heads {heads}, as attention is gqa"
-        raise DesignError("kv_heads", problem="is missing", allowed=allowed)
+        raise DesignError(
+            "kv_heads",
+            problem="is missing",
+            allowed=allowed,
+        )
     if kind == "mqa":
         usual = 1
         why = "multi-query attention"

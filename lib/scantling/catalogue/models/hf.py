@@ -272,7 +272,10 @@ def _build(
     if layers > 100_000:
         raise r.error(arch.layers[0], layers, allowed="at most 100,000")
     kv_heads = _kv_heads(r, arch, heads) if heads else 0
-    attention = {"attention": attention_kind(heads, kv_heads), "head_dim": 0}
+    attention = {
+        "attention": attention_kind(heads, kv_heads),
+        "head_dim": 0,
+    }
     if arch.mla:
         attention |= _mla(r, arch)
     elif heads:
@@ -396,7 +399,10 @@ def _head_dim(
     return r.size(
         arch,
         arch.head_dim,
-        {"hidden": hidden, "heads": heads},
+        {
+            "hidden": hidden,
+            "heads": heads,
+        },
         "head_dim",
     )
 
@@ -425,7 +431,10 @@ def _ffn(r, arch, hidden, found) -> dict:
     """The MLP and the experts of a model with so many blocks of each kind."""
     moe = arch.moe
     activation = str(r.get(*arch.activation) or arch.activation_class)
-    fields = {"mlp": _PLAIN_MLPS.get(activation, "gelu"), "ffn_hidden": 0}
+    fields = {
+        "mlp": _PLAIN_MLPS.get(activation, "gelu"),
+        "ffn_hidden": 0,
+    }
     if arch.gated:
         fields["mlp"] = "geglu" if "gelu" in activation else "swiglu"
     if found.get("moe"):

@@ -27,7 +27,10 @@ def pattern_fields(
         layers,
         moe,
     )
-    fields = {**arch.fixed, **{name: r.flag(flag) for name, flag in arch.switches.items()}}
+    fields = {
+        **arch.fixed,
+        **{name: r.flag(flag) for name, flag in arch.switches.items()},
+    }
     known = {"hidden": hidden}
     for name, names in arch.sizes.items():
         known[name] = r.size(
@@ -64,7 +67,10 @@ def _pattern(
             letters,
             LETTERS,
         )
-    return {"pattern": written(whole[:layers]), "mtp_pattern": ",".join(mtp)}
+    return {
+        "pattern": written(whole[:layers]),
+        "mtp_pattern": ",".join(mtp),
+    }
 
 
 def _mixers(
