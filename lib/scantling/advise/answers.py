@@ -188,9 +188,8 @@ def earliest_finish(
     now = assess(design)
     if now.resolved.phases[0].tokens is None:
         return None
-    devices = now.resolved.cluster.devices
-    unit = now.resolved.cluster.unit
-    cap = min(most_devices or LARGEST, LARGEST) // unit * unit
+    cluster = now.resolved.cluster
+    cap = min(most_devices or LARGEST, LARGEST) // cluster.unit * cluster.unit
 
     @cache
     def at(count):
@@ -201,19 +200,18 @@ def earliest_finish(
         return at(count).days if _allowed(at(count), meet) else math.inf
 
     def whole(count):
-        return min(max(unit, round(count / unit) * unit), cap)
+        return min(cluster.whole(count), cap)
 
-    if cap < unit:
+    if not cap:
         return None
-    best = searched = whole(devices / 4)
+    best = searched = whole(cluster.devices / 4)
     idle = 0  # doublings in a row that brought nothing
     while searched < cap and idle < 2:
         searched = whole(2 * searched)
         idle = 0 if days(searched) < days(best) or math.isinf(days(best)) else idle + 1
         best = min((best, searched), key=days)
-    for k in (-3, -2, -1, 1, 2, 3):
-        best = min((best, whole(best * 2 ** (k / 4))), key=days)
-    best = min((best, whole(devices)), key=days)
+    beside = (whole(best * 2 ** (k / 4)) for k in (-3, -2, -1, 1, 2, 3))
+    best = min((best, whole(cluster.devices), *beside), key=days)
     if math.isinf(days(best)):
         return None
     more = whole(2 * best)

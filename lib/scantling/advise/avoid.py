@@ -1,12 +1,13 @@
 """What to avoid: tempting plans that lose on a design, from plans that its own search evaluated."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..catalogue.words import PRECISIONS
-from ..endure.goodput import ettr
+from ..endure.reliability import lived
 from ..physics.cases import ZERO3, micro_batches
 from ..physics.collectives import Wires, members_inside, ring_s
 from ..physics.step import device_params, step_time
@@ -355,17 +356,7 @@ def _hourly_saves(assessment: Assessment) -> Iterator[Entry]:
     e = assessment.endurance
     if e.checkpoint_interval_s >= HOUR_S:
         return
-    now, hour = ettr(
-        e.mtbf_s,
-        e.checkpoint_stall_s,
-        np.array([e.checkpoint_interval_s, HOUR_S]),
-        durable_s=e.checkpoint_durable_s,
-        restart_s=e.restart_s,
-        down_s=e.detect_s,
-    )
-    if not now > 0:  # no run gets on at any interval
-        return
-    hourly = e.goodput * hour / now
+    hourly = float(lived(replace(e.life, interval_s=HOUR_S))[0])
     loss = e.goodput - hourly
     if loss < WORTH_GOODPUT:
         return

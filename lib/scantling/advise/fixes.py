@@ -273,15 +273,9 @@ def tries(assessment: Assessment) -> Trials:
     return tried
 
 
-def _whole(assessment, devices: float) -> int:
-    """About so many devices, in whole nodes or racks."""
-    unit = assessment.resolved.cluster.unit
-    return max(unit, round(devices / unit) * unit)
-
-
 def _try_devices(tried: Trials, count: float, *also: Change) -> bool:
     """Whether about so many devices are feasible, with these changes."""
-    whole = _whole(tried.assessment, count)
+    whole = tried.assessment.resolved.cluster.whole(count)
     if whole == tried.assessment.resolved.cluster.devices or whole > LARGEST:
         return False
     return tried.tried(all_of(*also, _devices(tried.assessment, whole))).feasible
@@ -299,13 +293,14 @@ def _ladder(tried: Trials) -> None:
     assessment = tried.before
     missed = misses(assessment)
     now = assessment.resolved.cluster.devices
+    whole = assessment.resolved.cluster.whole
     late = missed.get("deadline_days")
     if "dp" in assessment.design.plan.given():
         return
     if not assessment.fits or assessment.verdict == "impractical":
         scales = MORE_DEVICES
         # fewer devices hold no more than the most: where those hold nothing no rung does
-        most = _whole(assessment, min(now * scales[-1], LARGEST))
+        most = whole(min(now * scales[-1], LARGEST))
         last_rung = changed(assessment.design, _devices(assessment, most).set, space=COARSE)
         if not (last_rung and last_rung.fits):
             return
@@ -315,14 +310,14 @@ def _ladder(tried: Trials) -> None:
         scales = FEWER_DEVICES if missed.keys() & FEWER_HELPS else ()
     last = now
     for scale in scales:
-        hit = _whole(assessment, now * scale)
+        hit = whole(now * scale)
         if _try_devices(tried, hit):
             break
         last = hit
     else:
         return
     for _ in range(HALVINGS):
-        middle = _whole(assessment, (last + hit) / 2)
+        middle = whole((last + hit) / 2)
         if middle in (last, hit):
             break
         feasible = _try_devices(tried, middle)

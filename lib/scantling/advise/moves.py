@@ -18,7 +18,7 @@ from ..physics.bands import known_stack
 from ..plans.evaluate import skipped
 from ..verdict.limits import batches_nearby, bubbles
 from ..verdict.record import Assessment, Missed
-from .recovery import between_sites
+from .recovery import between_sites, near_copies
 
 OWN_OF_CHIP = (
     "cluster.scale_out",
@@ -334,6 +334,7 @@ def recovery_changes(assessment: Assessment) -> Iterator[Change]:
     lost = lost and all(m.value * assessment.goodput <= m.limit for m in late)
     yield from _ceilings_of_saves(assessment, missed)
     if lost or missed.keys() & set(SAVING):
+        yield from _cadence(assessment)
         yield from _stores(assessment.resolved.cluster)
         for stall in (1.0, 0.2):
             yield move(
@@ -351,6 +352,33 @@ def recovery_changes(assessment: Assessment) -> Iterator[Change]:
         missed,
         lost or bool(late),
     )
+
+
+def _cadence(assessment) -> Iterator[Change]:
+    """Saves as often as pays, where the design pins another interval; copies in the host's memory
+    and at a peer between those in the store, where these gain goodput."""
+    saves = assessment.design.checkpoint.given()
+    now = saves.get("interval_s")
+    if now:
+        yield move(
+            "interval",
+            {"checkpoint.interval_s": None},
+            now=now,
+            best=assessment.endurance.optimum_s,
+        )
+    near = near_copies(assessment)
+    if near["gain"] > 0 and "tiers" not in saves:
+        every = float(f"{near['interval_s']:.2g}")
+        yield move(
+            "tiers",
+            {
+                "checkpoint.interval_s": None,
+                "checkpoint.tiers.l0.every_s": every,
+                "checkpoint.tiers.l1": {},
+                "checkpoint.tiers.l2": {},
+            },
+            every=every,
+        )
 
 
 def _stores(cluster) -> Iterator[Change]:

@@ -15,7 +15,7 @@ from ..endure.checkpoint import COMMIT_S
 from ..endure.first_step import first_step
 from ..endure.simulate import TooLong
 from ..physics import sites
-from ..physics.cases import devices, micro_batches
+from ..physics.cases import micro_batches
 from ..physics.step import step_time
 from ..verdict.numbers import OF_ENDURANCE, cost, days, useful_s
 from .words import say
@@ -149,12 +149,7 @@ def recovery(assessment) -> dict:
     chosen = assessment.chosen
     cluster = r.cluster
     plan = chosen.plan
-    ranks = int(devices(chosen.case.plan))
-    near = reliability.tiered(
-        cluster,
-        e,
-        state_bytes_per_device=float(e.checkpoint_bytes) / ranks,
-    )
+    near = near_copies(assessment)
     tokens = sum(c.phase.tokens or 0.0 for c in assessment.phases)
     text = (
         storage.corpus(
@@ -210,10 +205,20 @@ def recovery(assessment) -> dict:
                 replicas=max(plan["dp"], 2),
                 endurance=e,
             )
-            if ranks >= LADDER_FROM
+            if assessment.devices_used >= LADDER_FROM
             else [],
             "sites": between_sites(assessment),
         }
+    )
+
+
+def near_copies(assessment) -> dict:
+    """The design's run with copies at every tier, saved as often as pays (`reliability.tiered`)."""
+    e = assessment.endurance
+    return reliability.tiered(
+        assessment.resolved.cluster,
+        e,
+        state_bytes_per_device=float(e.checkpoint_bytes) / assessment.devices_used,
     )
 
 

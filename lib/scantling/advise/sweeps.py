@@ -16,10 +16,10 @@ from ..base.records import record
 from ..design.design import Design
 from ..physics.gather import situation
 from ..plans import space as plans
-from ..plans.evaluate import added, find
+from ..plans.evaluate import added
 from ..plans.prepare import prepare
 from ..plans.remote import across
-from ..plans.stream import stream
+from ..plans.stream import looked_through
 from ..verdict.assess import assess
 
 KEYS = ("step_s", "mfu", "days", "cost_usd", "goodput", "devices_used", "tokens_per_s_per_device")
@@ -192,7 +192,7 @@ def _best(
         r = prepare(design)
         phase = r.main_phase
         space = space or plans.offered(plans.DEFAULT, r)
-        found = (stream if space.offload != ("none",) else find)(situation(r, phase), space)
+        found = looked_through(situation(r, phase), space)
     except DesignError:
         return [], added(())
     tokens = phase.global_batch * phase.seq_len

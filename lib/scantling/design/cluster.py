@@ -94,6 +94,10 @@ class Cluster:
         racked = self.devices_per_node < self.scale_up_domain <= min(LARGEST_RACK, self.devices)
         return max(self.scale_up_domain if racked else self.devices_per_node, 1)
 
+    def whole(self, devices: float) -> int:
+        """About so many devices, in whole units of them, at least one."""
+        return max(round(devices / self.unit), 1) * self.unit
+
 
 LARGEST_RACK = 144  # devices; a larger scale-up domain (a TPU pod) is rented in parts
 

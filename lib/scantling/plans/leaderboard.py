@@ -15,10 +15,10 @@ from ..physics.gather import situation
 from ..physics.memory.chance import oom_probability
 from ..physics.memory.peak import ZONES, zone
 from ..physics.step import rates
-from .evaluate import Found, added, find, ranked, spread_of
+from .evaluate import Found, added, ranked, spread_of
 from .prepare import prepare
 from .space import DEFAULT, Space, offered
-from .stream import stream
+from .stream import looked_through
 from .words import named
 
 if TYPE_CHECKING:
@@ -89,10 +89,9 @@ def plan_columns(
     resolved = prepare(design)
     phase = resolved.main_phase
     space = offered(space or DEFAULT, resolved)
-    run = stream if space.offload != ("none",) else find
     outcomes = []
     for name in precisions(resolved, phase, space):
-        found = run(
+        found = looked_through(
             situation(resolved, replace(phase, precision=name)),
             space,
             progress=progress,

@@ -5,9 +5,8 @@ from ..base.errors import DesignError
 from ..physics.gather import Situation
 from .evaluate import Found, find, union
 from .space import DEFAULT, LAST_RESORT, OFFLOADED, OFFLOADS_COARSE, SCHEDULES, Space, offered
-from .stream import stream
+from .stream import looked_through
 
-ON_DEVICE = ("none",)  # the offload of a space whose plans keep all state on the device
 SMALL = (
     5000  # legal plans of the default space, below which the spaces beside it are searched whole
 )
@@ -30,8 +29,7 @@ def searched(
     progress : as `evaluate.find`; of the space alone.
     Raises DesignError where the pins leave no legal plan.
     """
-    run = find if space.offload == ON_DEVICE else stream
-    found = [run(where, _own(where, space, own_stack), progress=progress)]
+    found = [looked_through(where, offered(space, where.resolved, own_stack), progress=progress)]
     beside, short_of = (), (OFFLOADED, LAST_RESORT)
     if space == DEFAULT:
         small = found[0].legal < SMALL
@@ -46,7 +44,7 @@ def searched(
 
 def on_device(where: Situation, space: Space) -> Found:
     """The search of the space alone, under the pins and what the stack offers."""
-    return find(where, _own(where, space, True))
+    return find(where, offered(space, where.resolved))
 
 
 def with_schedules(found: Found) -> Found:
@@ -56,14 +54,6 @@ def with_schedules(found: Found) -> Found:
     return union([found, *_tried(where, SCHEDULES, True)])
 
 
-def _own(
-    where: Situation,
-    space: Space,
-    own_stack: bool,
-) -> Space:
-    return offered(space, where.resolved, own_stack)
-
-
 def _tried(
     where: Situation,
     space: Space,
@@ -71,6 +61,6 @@ def _tried(
 ) -> list[Found]:
     """The search of one more space; nothing where the pins or the stack leave it no plan."""
     try:
-        return [find(where, _own(where, space, own_stack))]
+        return [find(where, offered(space, where.resolved, own_stack))]
     except DesignError:
         return []

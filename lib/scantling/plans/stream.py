@@ -12,6 +12,13 @@ from .evaluate import Found, find, union
 from .remote import across
 
 KEEP = 50_000  # fitting plans that are kept, the fastest
+ON_DEVICE = ("none",)  # the offload of a space whose plans keep all state on the device
+
+
+def looked_through(where: Situation, space, **how) -> Found:
+    """The search of a space: whole, or streamed where it also moves state off the device. how :
+    progress and scheduler, as of `find` and `stream`."""
+    return (find if space.offload == ON_DEVICE else stream)(where, space, **how)
 
 
 def stream(

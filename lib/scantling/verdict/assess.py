@@ -17,7 +17,8 @@ from ..physics.step import step_time
 from ..plans import space as planning
 from ..plans.evaluate import Found, spread_of, unpinned
 from ..plans.prepare import prepare
-from ..plans.stages import ON_DEVICE, on_device, searched, with_schedules
+from ..plans.stages import on_device, searched, with_schedules
+from ..plans.stream import ON_DEVICE
 from .judge import judged
 from .numbers import numbers, with_step
 from .record import Assessment, Chosen

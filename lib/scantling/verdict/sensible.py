@@ -15,12 +15,9 @@ def smallest(assessment: Assessment) -> Iterator[str]:
     coarse search is past no limit of sense; halved where MFU alone is. Nothing where none is."""
     past = impractical(assessment)
     cluster = assessment.resolved.cluster
-    for k in range(1, DOUBLINGS + 1 if past else 0):
-        count = cluster.devices // 2**k if past == {"mfu"} else cluster.devices * 2**k
-        if count < 1:
-            break
-        unit = cluster.unit if count >= cluster.unit else 1
-        count = -(-count // unit) * unit
+    way = -1.0 if past == {"mfu"} else 1.0
+    counts = {cluster.whole(cluster.devices * 2.0 ** (way * k)) for k in range(1, DOUBLINGS + 1)}
+    for count in sorted(counts, key=lambda n: way * n) if past else ():
         after = changed(
             assessment.design,
             {"cluster.devices": count},
