@@ -9,6 +9,7 @@ from scantling.catalogue import HERE, accelerator
 from scantling.catalogue.published import AXES, LONGEST, group_of
 from scantling.evidence.predict import predict_frame
 from scantling.evidence.runs import read_runs, to_runs
+from scantling.physics.cases import ZERO2, micro_batches
 from scantling.physics.pipeline import SCHEDULE_NAMES
 
 
@@ -55,7 +56,8 @@ def _peak(chip, precision) -> float:
 
 
 def _reach(frame):
-    """The run that takes each axis, and each pipeline schedule, furthest."""
+    """The run that takes each axis, each pipeline schedule, and zero2 that adds up
+    over micro-batches, furthest."""
     columns = {f: frame["n_devices" if f == "devices" else f] for f in AXES}
     runs = to_runs(frame)
     plan = runs.cases.plan
@@ -64,6 +66,9 @@ def _reach(frame):
     for code, name in enumerate(SCHEDULE_NAMES):
         if (schedule == code).any():
             columns[f"schedule {name}"] = frame.n_devices.where(schedule == code)
+    again = np.zeros(len(frame), bool)
+    again[runs.ready] = (plan.sharding == ZERO2) & (micro_batches(runs.cases.job, plan) > 1)
+    columns["zero2 over micro-batches"] = frame.n_devices.where(again)
     at = [column.astype(float).idxmax() for column in columns.values()]
     rows = (
         _run_of(frame)

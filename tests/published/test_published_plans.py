@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from scantling import Design, assess
 from scantling.advise.why import why
-from scantling.evidence.validate.plans import published_and_own
+from scantling.evidence.validate.plans import distances, published_and_own
 
 NARROW = "case-5-deepseek-v3"  # 82 of 85 GB: more of a chance to run out than the 5 % of a design
 DESIGNS = Path(__file__).parents[2] / "gallery/designs"
@@ -58,10 +58,20 @@ def test_published_plans_are_legal_and_feasible(name):
 
 def test_four_of_five_are_within_a_tenth_of_the_best():
     over = {name: both(name)[0].step_s / both(name)[1].step_s - 1 for name in RUNS}
-    assert all(
-        x >= -1e-9 for name, x in over.items() if name != "llama-3.1-405b-16384-published"
-    ), over  # zero2 with accumulation is pinned there and not searched
+    assert min(over.values()) >= -1e-9, over
     assert sum(x <= 0.10 for x in over.values()) >= 4, over
+
+
+@pytest.mark.slow
+def test_no_published_plan_of_the_gallery_is_faster_than_the_search():
+    """With its stack and without: "DeepSeek-V3 without a stack: published plan 22.9 s, winner 24.5
+    s"; 405B at 131,072 tokens was 7 % faster, by zero2 over micro-batches that was not searched."""
+    rows = list(distances(DESIGNS))
+    assert len(rows) >= 18
+    for row in rows:
+        for longer in (row["longer"], row["longer_without_stack"]):
+            assert longer is None or longer >= -1e-9, row
+    assert any(row["longer_without_stack"] is None for row in rows)  # no plan without its modules
 
 
 def test_the_search_picks_the_published_plan_of_its_day():

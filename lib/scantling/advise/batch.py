@@ -5,7 +5,7 @@ from itertools import islice
 
 import numpy as np
 
-from ..base.show import percent
+from ..base.show import percent, shown
 from ..catalogue.scaling_laws import (
     BATCH_LAWS,
     LR_RULES,
@@ -155,7 +155,7 @@ def _lines(
     out = [
         say(
             "batch",
-            tokens=_million(g["tokens"]),
+            tokens=shown(g["tokens"], "params"),
             g=g,
             phase=phase,
             steps=steps,
@@ -165,7 +165,7 @@ def _lines(
     shapes = g["reshapes"]
     if g["critical"]:
         ends = sorted(g["critical"], key=lambda x: x["tokens"])
-        laws = (f"{_million(x['tokens'])} ({_name(x)}: {x['definition']})" for x in ends)
+        laws = (f"{shown(x['tokens'], 'params')} ({_name(x)}: {x['definition']})" for x in ends)
         line = say(
             "critical",
             laws=", ".join(laws),
@@ -219,10 +219,6 @@ def _peak_said(rates: dict) -> str:
         laws=peaks,
         why=why,
     )
-
-
-def _million(tokens: float) -> str:
-    return f"{tokens / 1e6:,.3g}M" if tokens >= 1e6 else f"{tokens / 1e3:,.3g}k"
 
 
 def _name(law: dict) -> str:

@@ -139,8 +139,6 @@ def _little_published(assessment, pins) -> Iterator[Change]:
             {"plan.tp": tp},
             tp=tp,
         )
-    if assessment.plan["sharding"] == "zero1" and "sharding" not in pins:
-        yield move("zero2")
     if (
         assessment.plan["cp"] > 1
         and "cp_type" not in pins
@@ -350,7 +348,7 @@ def recovery_changes(assessment: Assessment) -> Iterator[Change]:
     yield from _spares(
         assessment.endurance,
         missed,
-        lost or bool(late),
+        bool(late),
     )
 
 

@@ -142,7 +142,7 @@ def _sharding(found: Found, chosen: Chosen) -> str:
     costs = [
         say(
             "times",
-            what=name + (" at one micro-batch a step" if name == "zero2" else ""),
+            what=say("sharded", name=name, plan=found.row(row)),
             ratio=_times(
                 found,
                 chosen,

@@ -340,7 +340,8 @@ def _sharding(c: dict, q: Question) -> dict:
     """What data-parallel ranks share out. zero2 with accumulation is one of two things: gradients
     reduced after every micro-batch, which sends them m times (DeepSpeed), or kept whole until the
     last one, which is zero1's memory (FSDP's no_sync, Megatron's distributed optimizer). Neither is
-    the zero2 of the table, so only a pin asks for it, or a stack that is published with it."""
+    the zero2 of the table, so only a pin asks for it, or a stack that is published with it, or a
+    machine of the size that it was published on."""
     c = cross(c, "sharding", q.codes("sharding"))
     if q.pins.get("sharding") is None:
         once = q.space.accumulates | (q.phase.global_batch <= c["dp"] * c["micro_batch"])

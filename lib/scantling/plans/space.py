@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from ..base.records import record
-from ..catalogue.published import published_schedules
+from ..catalogue.published import published_accumulation, published_schedules
 from ..catalogue.stacks import stack
 from ..catalogue.words import CP_TYPES, OFFLOADS
 from ..physics.pipeline import DUALPIPES
@@ -91,6 +91,7 @@ OFFLOADS_COARSE = replace(
     COARSE,
     offload=OFFLOADS,
     uneven=True,
+    etp=DEFAULT.etp,
 )
 
 
@@ -139,9 +140,11 @@ def offered(
     schedules, those of published runs of at least half the devices are tried besides; DualPipe,
     which hides the exchange of experts (DeepSeek-V3, section 3.2.1), with experts alone. zero2
     over several micro-batches is tried under a stack whose own sharding it is (Llama 3, section
-    3.3.2). own : False leaves out the stack and the framework."""
+    3.3.2), and where no software is named on about as many devices as it was published on. own :
+    False leaves out the stack and the framework."""
     offers = resolved.offers if own else {}
-    if "schedule" not in offers and not (own and resolved.stack):
+    named = own and resolved.stack
+    if "schedule" not in offers and not named:
         published = published_schedules(resolved.cluster.devices)
         more = (
             s
@@ -150,7 +153,9 @@ def offered(
             and (resolved.model.is_moe or SCHEDULES_BY_NAME[s].code not in DUALPIPES)
         )
         space = replace(space, schedule=(*space.schedule, *more))
-    accumulates = bool(own and resolved.stack and stack(resolved.stack).sharding == "zero2")
+    accumulates = "sharding" not in offers and published_accumulation(resolved.cluster.devices)
+    if named:
+        accumulates = stack(named).sharding == "zero2"
     return replace(
         space,
         accumulates=accumulates,

@@ -24,7 +24,8 @@ def published_and_own(design: Design) -> tuple[Assessment, Assessment]:
 def distances(folder: Path = DESIGNS) -> Iterator[dict]:
     """A row for each design of the folder that pins the plan of its run: the plan, its step [s] and
     chance to run out of memory, the plan and step that the search finds, how much longer the
-    published step is [share], the same with no stack named, and why."""
+    published step is [share], the same with no stack named (None where the plan then does not
+    fit), and why."""
     for path in sorted(folder.glob("*.yaml")):
         design = Design.read(path)
         if not design.plan.given():
@@ -41,6 +42,8 @@ def distances(folder: Path = DESIGNS) -> Iterator[dict]:
             "best": short(own.plan),
             "best_step_s": own.step_s,
             "longer": pinned.step_s / own.step_s - 1,
-            "longer_without_stack": any_pinned.step_s / any_own.step_s - 1,
+            "longer_without_stack": any_pinned.step_s / any_own.step_s - 1
+            if any_pinned.fits
+            else None,
             "why": next(line["text"] for line in why(pinned) if line["axis"] == "pins"),
         }
