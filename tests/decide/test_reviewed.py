@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
-from scantling import Design, assess, avoid
+from scantling import Design, assess, avoid, cli
 
 
 def of(text, **changes):
@@ -97,3 +99,57 @@ def test_more_failures_never_raise_goodput():
     )
     good = [of(text.replace("RATE", str(rate))).goodput for rate in (2, 6, 18)]
     assert good == sorted(good, reverse=True)
+
+
+def page_of(text, tmp_path, capsys) -> list[str]:
+    """What `design` prints of a file, by the word that its line begins with."""
+    file = tmp_path / "design.yaml"
+    file.write_text(text, encoding="utf-8")
+    cli.main(["design", str(file)])
+    return capsys.readouterr().out.splitlines()
+
+
+CROWDED = "model: llama-3.1-405b\ncluster: {accelerator: a100-80-sxm, devices: 8}\n"
+
+
+@pytest.mark.parametrize("more", ["plan: {offload: none}", "stack: deepspeed"])
+def test_a_plan_that_does_not_fit_has_no_days(more, tmp_path, capsys):
+    """ "`plan: {offload: none}` for 405B on 8 A100: prints MFU 52.3 %, 65.5 years for a plan that
+    needs 959 of 85.1 GB"; "with `stack: deepspeed` it still proposes param offload"."""
+    text = CROWDED + "job: {tokens: 1.0e12}\n" + more
+    lines = page_of(text, tmp_path, capsys)
+    assert lines[1].startswith("Constraint violated: memory: the ")
+    assert ("pinned" in lines[1]) == ("plan" in more)
+    for name in ("Run", "MFU", "Goodput", "Step"):
+        assert [line.split() for line in lines if line.startswith(name + " ")] == [
+            [name, "none,", "the", "plan", "does", "not", "fit"]
+        ]
+    assert not any("the largest overhead" in line for line in lines)
+
+
+def test_idle_devices_stand_in_the_verdict_line(tmp_path, capsys):
+    """ "16M token batch -> 1,953 = 3^2*7*31 sequences: the README flagship falls to 101 days; only
+    a bullet tells": 217 replicas of 72 devices leave 760 of 16,384 idle."""
+    text = (
+        "model: llama-3.1-405b\ncluster: {accelerator: h100-sxm, devices: 16384}\n"
+        "job: {tokens: 15.6e12, seq_len: 8192, global_batch_tokens: 16.0e6}"
+    )
+    lines = page_of(text, tmp_path, capsys)
+    idle = 16384 - assess(Design.from_text(text)).devices_used
+    assert idle > 0 and lines[1].startswith(f"Feasible, {idle:,} devices idle: ")
+    assert any("a batch of 2,048 would keep 16,384 at work" in line for line in lines)
+
+
+def test_no_change_is_shown_with_an_mfu_above_the_peak(tmp_path, capsys):
+    """ "StarCoder2-7B, 65,536 tokens, window 4,096, 128 H200: MFU 177 %, feasible under min_mfu
+    0.9": neither the plan, nor a change, nor what the cluster can do."""
+    text = (
+        "model: {like: starcoder2-7b, window: 4096}\n"
+        "cluster: {accelerator: h200-sxm, devices: 128}\n"
+        "job: {seq_len: 65536, tokens: 1.0e11}\nconstraints: {min_mfu: 0.9}"
+    )
+    lines = page_of(text, tmp_path, capsys)
+    said = [float(x) for line in lines for x in re.findall(r"MFU (\d+(?:\.\d+)?) %", line)]
+    assert lines[1].startswith("Constraint violated: MFU") and len(said) > 1
+    assert max(said) < 60 < 90
+    assert len(lines) <= 40

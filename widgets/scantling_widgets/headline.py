@@ -192,7 +192,7 @@ def fix_text(fix) -> str:
         {
             "days": "",
             "cost_usd": "",
-            "mfu": "MFU ",
+            "mfu_shown": "MFU ",
         },
     )
     return f"{fix['change']}: {', '.join([fix['verdict'].replace('-', ' '), *then])}"

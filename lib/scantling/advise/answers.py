@@ -16,11 +16,6 @@ LAW = "besiroglu-2024"  # of `within_budget_of_compute`
 DEGREES = ("tp", "pp", "cp", "dp", "ep", "sharding")  # that an answer keeps
 
 
-def _free(design) -> dict:
-    """The changes that let go of every pin of the plan."""
-    return {f"plan.{k}": None for k in design.plan.given()}
-
-
 def _dense(
     now: Assessment,
     params: float,
@@ -32,7 +27,7 @@ def _dense(
         "model": {"size": float(f"{params:.4g}")},
         f"{now.resolved.job_path}.tokens": float(f"{tokens:.4g}"),
     }
-    return changed(now.design, _free(now.design) | changes)
+    return changed(now.design, now.design.freed | changes)
 
 
 def _fits(a) -> bool:
@@ -245,7 +240,7 @@ def largest_model(design, meet: bool = True) -> dict | None:
 
     @cache
     def at(millions):
-        return changed(design, _free(design) | {"model": {"size": millions * 1e6} | kind})
+        return changed(design, design.freed | {"model": {"size": millions * 1e6} | kind})
 
     best = _most(
         at,
@@ -423,6 +418,7 @@ def _said(
         "cost_usd",
         "plan",
         "mfu",
+        "mfu_shown",
         "memory_share",
     )
 

@@ -76,7 +76,7 @@ def batch_guide(assessment) -> dict:
     advice = learning_rate_advice(
         active, total or 20 * active, phase.optimizer, phase.from_checkpoint
     )
-    factors = {times: float(learning_rate_factor(1.0, times)) for times in (0.5, 2.0)}
+    factors = ((times, float(learning_rate_factor(1.0, times))) for times in (0.5, 2.0))
     out["learning_rate"] = {
         "start": advice.start if total else None,
         "why": advice.why,
@@ -87,7 +87,7 @@ def batch_guide(assessment) -> dict:
                 "low": min(1.0, factor),
                 "high": max(1.0, factor),
             }
-            for times, factor in factors.items()
+            for times, factor in factors
         ],
         "source": "; ".join(LR_RULES[rule].source for rule in ("square-root", "constant")),
     }

@@ -126,7 +126,7 @@ def plan_changes(assessment: Assessment) -> Iterator[Change]:
             value=pins[name],
         )
     if len(pins) > 1:
-        yield move("unpin-all", {f"plan.{name}": None for name in pins})
+        yield move("unpin-all", assessment.design.freed)
 
 
 def _little_published(assessment, pins) -> Iterator[Change]:
@@ -171,12 +171,11 @@ def site_changes(assessment: Assessment) -> Iterator[Change]:
                 name=row.name,
             )
         yield from _between(assessment)
+        yield from _stacks(assessment)
     chip = cluster.accelerator
     for other in family(chip.family).instead:
         if other != chip.id and other in catalogue.accelerators():
             yield _other_chip(cluster, other)
-    if assessment.fits:
-        yield from _stacks(assessment)
 
 
 def _between(assessment) -> Iterator[Change]:
@@ -328,8 +327,7 @@ def recovery_changes(assessment: Assessment) -> Iterator[Change]:
     if not missed:
         return
     late = [missed[name] for name in ("deadline_days", "budget_usd") if name in missed]
-    lost = bool(late) and assessment.fits
-    lost = lost and all(m.value * assessment.goodput <= m.limit for m in late)
+    lost = bool(late) and all(m.value * assessment.goodput <= m.limit for m in late)
     yield from _ceilings_of_saves(assessment, missed)
     if lost or missed.keys() & set(SAVING):
         yield from _cadence(assessment)

@@ -76,7 +76,7 @@ def _own_sides(assessment) -> dict[str, tuple]:
     """Both sides, as (value, words), of what is no factor on a number."""
     r = assessment.resolved
     cluster = r.cluster
-    chip = r.cluster.accelerator
+    chip = cluster.accelerator
     out = {
         "Interconnect": tuple((f.id, f.name) if f else NONE for f in scale_out_steps(cluster)),
         "Oversubscription": (NONE, (2 * max(cluster.oversubscription, 1.0), "twice")),
@@ -118,14 +118,11 @@ def tornado(
     now = figures[key]
     rows = []
     for one in inputs(assessment) if over is None else over:
-        ends = {
-            end: _value(
-                assessment,
-                getattr(one, end),
-                key,
-            )
-            for end in ("low", "high")
-        }
+        ends = {}
+        for end in ("low", "high"):
+            fields = getattr(one, end)
+            a = changed(assessment.design, fields, like=assessment) if fields else None
+            ends[end] = a.headline()[key] if a and a.fits else None
         swing = max((abs(v / now - 1) for v in ends.values() if now and v is not None), default=0)
         if swing > 1e-4:
             rows.append(
@@ -136,12 +133,3 @@ def tornado(
                 }
             )
     return sorted(rows, key=lambda row: -row["swing"])
-
-
-def _value(
-    assessment,
-    fields,
-    key,
-):
-    a = changed(assessment.design, fields, like=assessment) if fields else None
-    return a.headline()[key] if a and a.fits else None

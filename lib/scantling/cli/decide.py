@@ -215,10 +215,10 @@ SHOWN = {
     "compute_flops": "{:.3g} FLOP",
 }
 NAMED = {
-    "mfu": "MFU ",
+    "mfu_shown": "MFU ",
     "params": "parameters ",
 }
-BESIDE = ("value", "plan", "memory_share", "law", "source", "bound", "verdict")
+BESIDE = ("value", "mfu", "plan", "memory_share", "law", "source", "bound", "verdict")
 
 
 @command

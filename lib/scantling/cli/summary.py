@@ -133,7 +133,9 @@ def _decides(result: dict, width: int) -> list[Text]:
     """The first ten lines."""
     verdict = result["verdict"]
     memory = result["memory_bytes"]
-    first = Text(f"{VERDICTS[verdict].name}: ", style=_COLOURS[TONE[verdict]])
+    idle = result["devices"] - result["devices_used"]
+    first = say("idle", idle=idle) if idle else ""
+    first = Text(f"{VERDICTS[verdict].name}{first}: ", style=_COLOURS[TONE[verdict]])
     reason = beside_name(result["limits"][0]) if _leading(result) else say("verdict")
     first.append(plain(reason, 600), style="default")
     unchecked = "not-checked" if verdict == "not-checked" else "none-found"
@@ -152,6 +154,8 @@ def _decides(result: dict, width: int) -> list[Text]:
         "Change": next(map(fix_line, result["nearest_fixes"]), None) or say(without),
         "Step": _step(result),
     }
+    if memory["total"] > memory["capacity"]:
+        rows |= dict.fromkeys(("Run", "MFU", "Goodput", "Step"), say("no-fit"))
     fastest = result["fastest"] or {}
     if fastest.get("plan") not in (None, result["plan"]):
         gain = 1 - fastest["step_s"] / result["step_s"]
@@ -232,19 +236,16 @@ def _leading(result: dict) -> int:
 def _job(result: dict) -> str:
     phases = result["phases"]
     phase = max(phases, key=lambda p: p["tokens"] or 0)
-    idle = result["devices"] - result["devices_used"]
     more = len(phases) - 1
     sparse = result["active_params"] < 0.95 * result["params"]
     facts = result | {
         "phase": phase,
         "size": say("size-active" if sparse else "size", **result),
         "tokens": show("phases.tokens", phase["tokens"] or "no").replace(" ", ""),
-        "batch": phase["global_batch"] * phase["seq_len"],
+        "batch": show("phases.tokens", phase["global_batch"] * phase["seq_len"]).replace(" ", ""),
         "stack": result["stack"] or "no stack named",
     }
-    said = say("job", **facts)
-    said += say("idle", idle=idle) if idle else ""
-    return said + (say("phases", more=more) if more else "")
+    return say("job", **facts) + (say("phases", more=more) if more else "")
 
 
 def _band(result: dict, key: str) -> str:
@@ -369,7 +370,7 @@ def _assumed_in_short(result: dict, width: int) -> list[Text]:
 def fix_line(fix: dict) -> str:
     """A change in one line: what, the verdict with it, days, dollars, MFU and what is still
     missed."""
-    figures = told(fix, {"days": "", "cost_usd": "", "mfu": "MFU "})
+    figures = told(fix, {"days": "", "cost_usd": "", "mfu_shown": "MFU "})
     still = [text.partition(",")[0].partition(";")[0] for text in fix["missed"]]
     called = VERDICTS[fix["verdict"]].name.lower()
     said = say("fix", **fix | {"figures": ", ".join(figures), "verdict": called})
@@ -469,8 +470,8 @@ def _tried(result: dict) -> Iterator[str]:
     """What every change comes to where an MFU floor is missed that none of them reaches."""
     floor = next((m["limit"] for m in result["missed"] if m["field"] == "min_mfu"), 0.0)
     rows = result["tried"]
-    if rows and all(r["mfu"] < floor for r in rows):
-        best = _largest({_named(r["change"]): r["mfu"] for r in rows})
+    if rows and all(r["mfu_shown"] < floor for r in rows):
+        best = _largest({_named(r["change"]): r["mfu_shown"] for r in rows})
         kept = best[:5] + [kv for kv in best[5:] if "matrix products" in kv[0]]
         named = ", ".join(f"{what} {show('mfu', mfu)}" for what, mfu in kept)
         yield say(

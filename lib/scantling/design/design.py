@@ -259,6 +259,11 @@ class Design(Section):
         chip = self.cluster.accelerator
         return f"{model} on {self.cluster.devices:,} {chip if isinstance(chip, str) else chip.like}"
 
+    @property
+    def freed(self) -> dict:
+        """The changes that let go of every pin of the plan."""
+        return {f"plan.{field}": None for field in self.plan.given()}
+
     def key(self) -> str:
         """Text that is equal for equal designs: the sorted JSON of the given fields, with the
         folder where a path depends on it."""

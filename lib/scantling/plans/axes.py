@@ -14,7 +14,7 @@ SPACES = {
 }
 SHARDED_ONCE = (
     "; zero2 with one micro-batch a step alone (with more, its gradients are reduced m times or "
-    "kept whole as in zero1), unless it is the stack's own"
+    "kept whole as in zero1), unless it is the stack's own or published at that size"
 )
 # field -> what it is
 AXES = {

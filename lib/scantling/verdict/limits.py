@@ -29,7 +29,8 @@ def limits(assessment: Assessment) -> list[str]:
     safe plan costs, idle devices, the largest loss; the refusal's arithmetic where impossible."""
     if assessment.verdict == "impossible":
         return list(assessment.refusal)
-    return [line for rule in RULES for line in rule(assessment)]
+    rules = RULES if assessment.fits else (unfit, judged)
+    return [line for rule in rules for line in rule(assessment)]
 
 
 def unfit(assessment: Assessment) -> Iterator[str]:
@@ -46,6 +47,7 @@ def unfit(assessment: Assessment) -> Iterator[str]:
             )
             yield say(
                 "unfit",
+                plan="pinned plan" if one.phase.pins else "leanest plan of the software",
                 m=one.memory,
                 parts=" + ".join(parts),
             )
@@ -103,7 +105,7 @@ def tight(assessment: Assessment) -> Iterator[str]:
     line = say(
         "tight",
         a=assessment,
-        phase=f" in {name}" if len(assessment.phases) > 1 and name else "",
+        phase=f" in {name}" if name else "",
         safe=SAFE_SHARE,
     )
     if fullest.fits:

@@ -120,7 +120,7 @@ def _asked_by(field: str) -> str:
 def _fix_figures(fix) -> str:
     """The figures that a nearest fix brings with it."""
     names = {
-        "mfu": "MFU ",
+        "mfu_shown": "MFU ",
         "step_s": "step ",
         "days": "",
         "cost_usd": "",

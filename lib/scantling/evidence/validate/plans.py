@@ -17,8 +17,9 @@ def published_and_own(design: Design) -> tuple[Assessment, Assessment]:
     come as near to the end of the memory."""
     pinned = assess(design)
     allowed = max(pinned.oom_probability or 0.0, pinned.resolved.max_oom_probability)
-    free = {f"plan.{field}": None for field in design.plan.given()}
-    return pinned, assess(design.change(free | {"constraints.max_oom_probability": allowed}))
+    return pinned, assess(
+        design.change(design.freed | {"constraints.max_oom_probability": allowed})
+    )
 
 
 def distances(folder: Path = DESIGNS) -> Iterator[dict]:
