@@ -230,7 +230,7 @@ def figure(
     def told(given, **more) -> str:
         data = rows(given, **more)
         says = [row["says"] for frame in frames for row in data.get(frame, ())]
-        return f"{lead or start} {'; '.join(says[:most])}."
+        return f"{lead or start} {'; '.join(says[:most]) or 'nothing is drawn'}."
 
     return Figure(
         looks=looks,

@@ -221,7 +221,7 @@ class Sensitivity(Panel):
         self.table.fill(rows, [found.figures for found in self.cells])
 
     def _pick(self, index: int) -> None:
-        if self.swept is not None and 0 <= index < len(self.cells):
+        if 0 <= index < len(self.cells):
             self.choose(studies.fields_of(self.session, *self._names(index)))
 
 
