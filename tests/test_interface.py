@@ -14,6 +14,7 @@ import pytest
 import scantling as sc
 import scantling_widgets as sw
 import vl_convert
+from pandas import DataFrame
 from scantling.base.errors import DesignError
 
 ROOT = Path(__file__).parents[1]
@@ -93,6 +94,15 @@ def test_a_mistake_is_a_design_error(assessed, tmp_path):
         lambda: sc.blueprint(assessed, ["networks"]),
         lambda: sc.goodput(IMPOSSIBLE),
         lambda: sc.launch(IMPOSSIBLE, "fsdp"),
+        lambda: sc.Design(model="llama-3.1-8b"),
+        lambda: sc.search(assessed.design, "widest"),
+        lambda: sc.search(assessed.design, 3),
+        lambda: sc.sweep(assessed.design, None),
+        lambda: sc.sweep(assessed.design, {"cluster.devices": 64}),
+        lambda: sc.predict(None),
+        lambda: sc.predict("no-such-table.csv"),
+        lambda: sc.predict(DataFrame({"layers": [32]})),
+        lambda: sc.report(assessed.design, tmp_path),
     )
     for call in wrong:
         with pytest.raises(DesignError) as e:

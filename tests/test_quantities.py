@@ -196,7 +196,7 @@ def test_row(q: Quantity):
         ("memory_bytes.total", 84.93e9, "84.9 GB"),
         ("checkpoint_bytes", 5.68e13, "56.8 TB"),
         ("cost_usd", 98.6e6, "$98.6M"),
-        ("cost_usd", 1234.0, "$1,234"),
+        ("cost_usd", 1234.0, "$1,230"),
         ("cost.usd_per_device_hour", 2.5, "$2.50"),
         ("energy_kwh", 3.2e7, "32.0 GWh"),
         ("flops_per_token", 2.7e12, "2.70 TFLOP"),

@@ -1,45 +1,8 @@
 """Plan large LLM training runs: memory, step time, MFU, goodput, days and cost of a design."""
 
-from .api import (
-    Assessment,
-    Design,
-    DesignError,
-    assess,
-    avoid,
-    blueprint,
-    compare,
-    explain,
-    fixes,
-    goodput,
-    launch,
-    learn,
-    predict,
-    report,
-    search,
-    sensitivity,
-    sweep,
-)
+from .api import *  # noqa: F403
+from .api import __all__
 from .base.extensions import run_modules
-
-__all__ = [
-    "Assessment",
-    "Design",
-    "DesignError",
-    "assess",
-    "avoid",
-    "blueprint",
-    "compare",
-    "explain",
-    "fixes",
-    "goodput",
-    "launch",
-    "learn",
-    "predict",
-    "report",
-    "search",
-    "sensitivity",
-    "sweep",
-]
 
 run_modules()
 

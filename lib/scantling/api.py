@@ -23,13 +23,13 @@ from .cluster.promise import said
 from .design.brief.read import read_brief
 from .design.design import Design as _Design
 from .design.draft import draft
-from .evidence.predict import predict_frame as predict
+from .evidence.predict import predict_frame as _predict
+from .evidence.runs import taken
 from .kits import kits as _launch
 from .logs.learning import learn as _learn
-from .plans.axes import SPACES
 from .plans.leaderboard import search as _search
 from .plans.prepare import prepare
-from .plans.space import DEFAULT, Space
+from .plans.space import Space
 from .verdict.assess import assess as _assess
 from .verdict.record import Assessment as _Assessment
 from .verdict.verdicts import VERDICTS
@@ -134,13 +134,13 @@ def _designed(design: Asked) -> _Design:
 def assess(
     design: Asked,
     *,
-    space: Space | str = DEFAULT,
+    space: Space | str | None = None,
     progress: Callable[[int, int], bool | None] | None = None,
 ) -> Assessment:
     """Search the plans of a design and judge the best against what it asks for.
 
     design : a Design, the path of a design file, or a mapping.
-    space : a space of plans, or its name: coarse, default or wide.
+    space : a space of plans, or its name: coarse, default (where it is left out) or wide.
     progress : function(done, of), may return False to end a search with what it has.
     Raises DesignError for a wrong design and for pins that break a rule.
 
@@ -148,15 +148,10 @@ def assess(
     >>> a.verdict, a.plan["tp"] * a.plan["pp"] * a.plan["cp"] * a.plan["dp"]
     ('feasible', 64)
     """
-    design = _designed(design)
-    if isinstance(space, str):
-        if space not in SPACES:
-            raise DesignError("space", space, list(SPACES))
-        space = SPACES[space]
     return Assessment(
         **vars(
             _assess(
-                design,
+                _designed(design),
                 space=space,
                 progress=progress,
             )
@@ -173,7 +168,11 @@ def _planned(given: Judged) -> _Assessment:
     """The same, where a plan holds the model."""
     assessment = _assessed(given)
     if not assessment.phases:
-        raise DesignError("design", assessment.verdict, problem="holds no plan: see its limits")
+        raise DesignError(
+            "design",
+            assessment.verdict,
+            problem="holds no plan: see its limits",
+        )
     return assessment
 
 
@@ -184,7 +183,11 @@ def _taking(
 
     @wraps(function)
     def called(given: Given, *args: More.args, **more: More.kwargs) -> Told:
-        return function(read(given), *args, **more)
+        return function(
+            read(given),
+            *args,
+            **more,
+        )
 
     return called
 
@@ -196,6 +199,7 @@ fixes = tabled(_taking(_assessed, _fixes))
 goodput = _taking(_planned, _goodput)
 launch = _taking(_planned, _launch)
 learn = tabled(_learn)
+predict = _taking(taken, _predict)
 search = _taking(_designed, _search)
 sensitivity = tabled(_taking(_assessed, tornado))
 sweep = tabled(_taking(_designed, _sweep))
@@ -218,12 +222,16 @@ def compare(designs: Iterable[Judged]) -> Comparison:
 def report(
     designs: str | Path | Iterable[str | Path],
     out: str | Path,
-    **options: str | int | bool | None,
+    *,
+    workers: int = 1,
+    scheduler: str | None = None,
+    pdf: bool = False,
+    force: bool = False,
 ) -> list[Path]:
     """Render designs as offline HTML reports, one page each, into the folder `out`.
 
     designs : the path of a design file, or several.
-    options : workers, scheduler, pdf, force, as `scantling report` has them.
+    workers, scheduler, pdf, force : as `scantling report` has them.
     Returns the paths of the pages. Raises DesignError for a wrong design and where the view
     (scantling_widgets) is not installed.
     """
@@ -233,5 +241,11 @@ def report(
     )
     if not made:
         raise DesignError("report", problem="needs the view, scantling_widgets, which is missing")
-    files = [designs] if isinstance(designs, (str, Path)) else list(designs)
-    return next(iter(made)).load()(files, out, **options)
+    files = list(designs) if isinstance(designs, (list, tuple)) else [designs]
+    for file in files:
+        if not isinstance(file, (str, Path)):
+            kind = type(file).__name__
+            raise DesignError("designs", kind, "the path of a design file, or a list of them")
+    return next(iter(made)).load()(
+        files, out, workers=workers, scheduler=scheduler, pdf=pdf, force=force
+    )

@@ -90,12 +90,9 @@ def main() -> int:
     with contextlib.ExitStack() as stack:
         context = stack.enter_context(browser())
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        log = stack.enter_context(open(os.devnull, "wb"))
-        page = stack.enter_context(servers.voila_page(resources.example(), port=9420, log=log))
+        page = stack.enter_context(servers.voila_page(resources.example(), port=9420))
         show("page", DeskPage(context.new_page()).open(page.url))
-        lab = stack.enter_context(
-            servers.jupyter_lab(resources.example(), folder, port=9410, log=log)
-        )
+        lab = stack.enter_context(servers.jupyter_lab(resources.example(), folder, port=9410))
         desk = DeskPage(context.new_page())
         desk.page.goto(lab.url, wait_until="domcontentloaded")
         desk.page.get_by_text("Idle", exact=False).first.wait_for(timeout=120_000)

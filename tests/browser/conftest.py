@@ -3,8 +3,12 @@ tests."""
 
 from __future__ import annotations
 
+import json
+import os
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
+from unittest import mock
 
 import pytest
 
@@ -20,8 +24,10 @@ def chrome():
         yield context
 
 
-def isolated(folder: Path) -> dict[str, str]:
-    """No settings, workspaces or history of whoever runs the tests."""
+@contextmanager
+def isolated(folder: Path):
+    """No settings, workspaces or history of whoever runs the tests; the page of the lab may be
+    asked about itself."""
     names = (
         "JUPYTER_CONFIG_DIR",
         "JUPYTER_DATA_DIR",
@@ -31,9 +37,14 @@ def isolated(folder: Path) -> dict[str, str]:
         "IPYTHONDIR",
         "XDG_CACHE_HOME",
     )
-    for name in names:
-        (folder / name.lower()).mkdir()
-    return {name: str(folder / name.lower()) for name in names}
+    env = {name: str(folder / name.lower()) for name in names}
+    for place in env.values():
+        Path(place).mkdir()
+    asked = {"LabApp": {"expose_app_in_browser": True}}
+    config = Path(env["JUPYTER_CONFIG_DIR"]) / "jupyter_lab_config.json"
+    config.write_text(json.dumps(asked), encoding="utf-8")
+    with mock.patch.dict(os.environ, env):
+        yield env
 
 
 @pytest.fixture(scope="session")
@@ -41,17 +52,7 @@ def lab(tmp_path_factory):
     from scantling_widgets import servers
 
     folder, work = tmp_path_factory.mktemp("lab"), tmp_path_factory.mktemp("work")
-    with (
-        open(folder / "lab.log", "wb") as log,
-        servers.jupyter_lab(
-            DESIGN,
-            work,
-            port=9310,
-            extra=("--LabApp.expose_app_in_browser=True",),
-            env=isolated(folder),
-            log=log,
-        ) as server,
-    ):
+    with isolated(folder), servers.jupyter_lab(DESIGN, work, port=9310) as server:
         yield SimpleNamespace(**vars(server), work=work)
 
 
@@ -123,12 +124,9 @@ def voila(tmp_path_factory):
     from scantling_widgets import servers
 
     folder = tmp_path_factory.mktemp("page")
-    env = isolated(folder)
-    startup = Path(env["IPYTHONDIR"]) / "profile_default" / "startup"
-    startup.mkdir(parents=True)
-    (startup / "bug.py").write_text(_BUG, encoding="utf-8")
-    with (
-        open(folder / "page.log", "wb") as log,
-        servers.voila_page(DESIGN, port=9330, env=env, log=log) as server,
-    ):
-        yield server
+    with isolated(folder) as env:
+        startup = Path(env["IPYTHONDIR"]) / "profile_default" / "startup"
+        startup.mkdir(parents=True)
+        (startup / "bug.py").write_text(_BUG, encoding="utf-8")
+        with servers.voila_page(DESIGN, port=9330) as server:
+            yield server

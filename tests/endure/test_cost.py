@@ -21,7 +21,7 @@ def cluster(devices=16_384, accelerator="h100-sxm", **spec):
 def test_deepseek_v3_at_its_own_price():
     """2.788M H800-hours at 2 dollars: 5.576M (DeepSeek-V3, arXiv 2412.19437, Table 1)."""
     c = cost.price(
-        cluster(2048, "h800-sxm"), {"usd_per_device_hour": 2.0}, device_seconds=2.788e6 * 3600
+        cluster(2048, "h800-sxm"), {"usd_per_device_hour": 2.0}, wall_s=2.788e6 * 3600 / 2048
     )
     assert c.device_hours == pytest.approx(2.788e6)
     assert c.cost_usd == pytest.approx(5.576e6)
@@ -32,7 +32,7 @@ def test_llama31_405b_energy_and_carbon():
     alone at the US grid."""
     kwh = 30.84e6 * 0.7
     assert kwh * cost.GRIDS["united-states"][0] / 1e6 == pytest.approx(8930, rel=0.15)
-    c = cost.price(cluster(), {}, device_seconds=30.84e6 * 3600)
+    c = cost.price(cluster(), {}, wall_s=30.84e6 * 3600 / 16_384)
     assert c.energy_kwh == pytest.approx(
         kwh * 1.275 / 0.7 * 0.9 * 1.1, rel=0.01
     )  # whole node, 10.2 kW for eight, at its share and PUE

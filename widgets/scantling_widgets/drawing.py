@@ -60,4 +60,10 @@ def chart(
     drawn = (charts_sweeps.heat if ways[1:] else charts_sweeps.line)[key]
     rows = dict(zip(("rows", "columns") if ways[1:] else ("texts",), ways))
     told = {"names": names} if ways[1:] else {"name": names[0]}
-    return replace(drawn, given=drawn.given | titles)({}, cells=result, key=key, **rows, **told)
+    return replace(drawn, given=drawn.given | titles)(
+        {},
+        cells=result,
+        key=key,
+        **rows,
+        **told,
+    )

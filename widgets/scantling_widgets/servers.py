@@ -15,13 +15,13 @@ import sys
 import tempfile
 import time
 import webbrowser
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import click
 from scantling.base.errors import DesignError
-from scantling.base.records import Lines, record
+from scantling.base.records import record
 from scantling.design.design import Design
 from scantling.plans.prepare import prepare
 
@@ -104,8 +104,7 @@ def _running(
     design: Path,
     port: int,
     path: str = "/",
-    env: Mapping[str, str] = {},
-    log=None,
+    **env: str,
 ) -> Iterator[Server]:
     """The child, once it answers; ended by a clean Jupyter shutdown (which ends its kernels), by
     force after 15 s."""
@@ -114,7 +113,7 @@ def _running(
         [sys.executable, "-m", module, "--no-browser", *flags],
         env=_environment(design, token) | env,
         stdin=subprocess.DEVNULL,
-        stdout=2 if log is None else log,
+        stdout=2,
         stderr=subprocess.STDOUT,
         start_new_session=True,
     )
@@ -178,9 +177,6 @@ def jupyter_lab(
     folder: Path,
     *,
     port: int = 8888,
-    extra: Lines = (),
-    env: Mapping[str, str] = {},
-    log=None,
 ) -> Iterator[Server]:
     """JupyterLab on the design desk, file browser at `folder`, for as long as the context is
     open."""
@@ -196,7 +192,6 @@ def jupyter_lab(
         "--LabApp.extension_manager=readonly",
         f"--LabApp.extra_labextensions_path={_LABEXTENSIONS}",
         f"--ServerApp.allow_root={getattr(os, 'geteuid', lambda: 1)() == 0}",
-        *extra,
     )
     with _running(
         "jupyterlab",
@@ -204,11 +199,7 @@ def jupyter_lab(
         design,
         port,
         f"/doc/tree/{book.relative_to(root).as_posix()}",
-        {
-            "SCANTLING_AUTOSAVE": str(state),
-            **env,
-        },
-        log,
+        SCANTLING_AUTOSAVE=str(state),
     ) as server:
         yield server
 
@@ -219,8 +210,6 @@ def voila_page(
     *,
     port: int = 8866,
     theme: str = "light",
-    env: Mapping[str, str] = {},
-    log=None,
 ) -> Iterator[Server]:
     """The desk as a page without code; every visitor gets a desk of his own."""
     port = free_port(port)
@@ -244,8 +233,6 @@ def voila_page(
             flags,
             design,
             port,
-            env=env,
-            log=log,
         ) as server:
             yield server
 

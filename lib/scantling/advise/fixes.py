@@ -302,7 +302,11 @@ def _ladder(tried: Trials) -> None:
         scales = MORE_DEVICES
         # fewer devices hold no more than the most: where those hold nothing no rung does
         most = whole(min(now * scales[-1], LARGEST))
-        last_rung = changed(assessment.design, {"cluster.devices": most}, space=COARSE)
+        last_rung = changed(
+            assessment.design,
+            {"cluster.devices": most},
+            space=COARSE,
+        )
         if not (last_rung and last_rung.fits):
             return
     elif late:

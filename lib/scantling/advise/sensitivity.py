@@ -121,7 +121,15 @@ def tornado(
         ends = {}
         for end in ("low", "high"):
             fields = getattr(one, end)
-            a = changed(assessment.design, fields, like=assessment) if fields else None
+            a = (
+                changed(
+                    assessment.design,
+                    fields,
+                    like=assessment,
+                )
+                if fields
+                else None
+            )
             ends[end] = a.headline()[key] if a and a.fits else None
         swing = max((abs(v / now - 1) for v in ends.values() if now and v is not None), default=0)
         if swing > 1e-4:

@@ -45,7 +45,7 @@ def cell(
 ) -> Cell:
     """Assess one changed copy. `paths` are dotted paths, `at` their values."""
     try:
-        a = assess(design.change(dict(zip(paths, at))), space=space or plans.DEFAULT)
+        a = assess(design.change(dict(zip(paths, at))), space=space)
     except DesignError as error:
         return Cell(
             at=at,
@@ -72,7 +72,7 @@ def sweep(
     design: Design,
     over: Mapping[str, Iterable],
     *,
-    space: plans.Space | None = None,
+    space: plans.Space | str | None = None,
     progress: Callable[[int, int], object] | None = None,
     scheduler: str | None = None,
     chunk: int = 64,
@@ -89,6 +89,8 @@ def sweep(
     >>> [cell.verdict for cell in cells], cells[0].figures["days"] > cells[1].figures["days"]
     (['feasible', 'feasible'], True)
     """
+    if not isinstance(over, Mapping) or not all(isinstance(v, Iterable) for v in over.values()):
+        raise DesignError("over", over, "a mapping of dotted paths to lists of values")
     grid = list(itertools.product(*over.values()))
     each = 1 if scheduler is None else chunk
     starts = range(

@@ -142,7 +142,11 @@ def _sharding(found: Found, chosen: Chosen) -> str:
     costs = [
         say(
             "times",
-            what=say("sharded", name=name, plan=found.row(row)),
+            what=say(
+                "sharded",
+                name=name,
+                plan=found.row(row),
+            ),
             ratio=_times(
                 found,
                 chosen,

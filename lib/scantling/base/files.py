@@ -97,15 +97,15 @@ def read_text(
 def read_stream(
     stream,
     name: str,
-    limit: int = MAX_BYTES,
 ) -> str:
-    """What a text stream (standard input) holds, at most `limit` characters. Raises DesignError."""
+    """What a text stream (standard input) holds, at most MAX_BYTES characters. Raises
+    DesignError."""
     try:
-        text = stream.read(limit + 1)
+        text = stream.read(MAX_BYTES + 1)
     except (OSError, UnicodeDecodeError) as e:
         raise DesignError(name, problem=f"cannot be read ({plain(str(e))})") from None
-    if len(text) > limit:
-        raise DesignError(name, problem=f"is larger than {limit:,} characters")
+    if len(text) > MAX_BYTES:
+        raise DesignError(name, problem=f"is larger than {MAX_BYTES:,} characters")
     return text
 
 

@@ -106,7 +106,7 @@ def _usd(value, unit=""):
     for size, suffix in ((1e9, "B"), (1e6, "M")):
         if abs(value) >= size * 0.9995:
             return f"${number(value / size)}{suffix}"
-    if abs(value) >= 1e4:  # three digits, as above
+    if abs(value) >= 1e3:  # three digits, as above
         return f"${round(value, 2 - int(math.log10(abs(value)))):,.0f}"
     digits = 3 if 0 < abs(value) < 1 else 2 if abs(value) < 100 else 0
     return f"${value:,.{digits}f}"

@@ -46,7 +46,7 @@ class Mamba1(Recurrent):
     def core_s(self, on):
         """The scan multiplies no matrices: it runs at a vector unit's rate."""
         slow = 1 / on.constants.scan_vector
-        return tuple(seconds * slow for seconds in super(Mamba1, self).core_s(on))
+        return tuple(seconds * slow for seconds in super().core_s(on))
 
     @property
     def kept_width(self):

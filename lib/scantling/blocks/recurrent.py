@@ -73,7 +73,11 @@ class Recurrent(Mixer):
 
     def gemms(self, on: Device):
         wide = (self.inputs + self.inner + self.low_rank_width) / on.plan.tp
-        return self.products(on, 2 * self.hidden + wide, kernels=2.0)
+        return self.products(
+            on,
+            2 * self.hidden + wide,
+            kernels=2.0,
+        )
 
     @property
     def conv_width(self):

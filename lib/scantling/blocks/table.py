@@ -148,7 +148,11 @@ def weighted(terms) -> Column:
     total = None
     for weight, value in terms:
         if isinstance(weight, np.ndarray):  # as floats: whole numbers may have 32 bits only
-            value = np.multiply(weight, value, dtype=float)
+            value = np.multiply(
+                weight,
+                value,
+                dtype=float,
+            )
         elif weight and weight != 1:
             value = weight * value
         elif not weight:

@@ -17,33 +17,22 @@ from ..base.errors import DesignError, closest, plain
 from . import blueprint, decide, design, files, launch, learn, measure, runs, search
 from .common import WRONG
 
+ROOMS = (
+    design,
+    search,
+    decide,
+    blueprint,
+    files,
+    runs,
+    learn,
+    measure,
+    launch,
+)
 COMMANDS = {
-    command.name: command
-    for command in (
-        design.design,
-        search.search,
-        search.spaces,
-        decide.candidates,
-        decide.sweep,
-        decide.answer,
-        decide.sensitivity,
-        decide.front,
-        decide.scaling,
-        decide.diagnose,
-        design.compare,
-        design.goodput,
-        blueprint.blueprint,
-        files.init,
-        files.schema,
-        files.catalogue,
-        files.params,
-        files.prices,
-        runs.predict,
-        runs.validate,
-        learn.learn,
-        measure.measure,
-        launch.launch,
-    )
+    found.name: found
+    for room in ROOMS
+    for found in vars(room).values()
+    if isinstance(found, click.Command)
 }
 GROUP = "scantling.commands"
 

@@ -14,7 +14,6 @@ from ..base.errors import DesignError, plain
 from ..base.files import read_stream
 from ..base.words import table
 from ..design.design import Design
-from ..plans.axes import SPACES
 from ..plans.prepare import prepare
 from ..verdict.assess import assess
 from ..verdict.record import Assessment
@@ -78,7 +77,7 @@ def assessment_of(
         with Bar(True).watching() if space == "wide" else nullcontext() as bar:
             return assess(
                 design,
-                space=SPACES[space],
+                space=space,
                 progress=bar,
                 kit=kit,
             )

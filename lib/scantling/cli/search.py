@@ -7,9 +7,10 @@ from ..base.errors import DesignError, plain
 from ..base.files import write_text
 from ..base.quantities.table import show
 from ..catalogue.published import beyond
-from ..plans.axes import SPACES, counted, described
+from ..plans.axes import counted, described
 from ..plans.leaderboard import search as plan_table
 from ..plans.prepare import prepare
+from ..plans.space import SPACES
 from .bar import Bar
 from .common import EXIT, assessment_of, command, named, on_scheduler, possible, read
 from .decide import axes_of
@@ -49,7 +50,7 @@ def search(
     with on_scheduler(scheduler), bar.watching():
         plans = _plans(
             a.design,
-            SPACES[space],
+            space,
             over,
             scheduler,
             bar,

@@ -144,8 +144,11 @@ def _median(kind: type, field: str) -> float:
     return float(median(v for v in values if v > 0))
 
 
-def _figures(spec: Mapping, find, overrides: dict, where: str, *more: str):
-    """(catalogue row, changed fields) of a `{like: id, …}`; fields of `more` as they are."""
+def _figures(spec: str | Mapping, find, overrides: dict, where: str, *more: str):
+    """(catalogue row, changed fields) of an id or a `{like: id, …}`; fields of `more` as they
+    are."""
+    if isinstance(spec, str):
+        return find(spec, where), {}
     known = ("like", "name", *more, *overrides)
     for key in spec:
         if key not in known:
@@ -179,8 +182,6 @@ def resolve_accelerator(what: str | Mapping) -> Accelerator:
     too. Raises DesignError for an unknown id, name or value.
     """
     where = "cluster.accelerator"
-    if isinstance(what, str):
-        return catalogue.accelerator(what, where)
     base, changes = _figures(
         what,
         catalogue.accelerator,
@@ -201,8 +202,6 @@ def resolve_fabric(what: str | Mapping) -> Fabric:
     same ratio."""
     where = "cluster.scale_out"
     reduces = "in_network_reduction"
-    if isinstance(what, str):
-        return catalogue.fabric(what, where)
     base, changes = _figures(
         what,
         catalogue.fabric,

@@ -138,6 +138,12 @@ class Design(Section):
         """The design in the YAML file at `path`; paths inside it are relative to its folder."""
         return cls.from_yaml(design_yaml.read_text(path), folder=Path(path).parent)
 
+    def __init__(self, /, **fields):
+        try:
+            super().__init__(**fields)
+        except ValidationError as e:
+            raise first_error(e) from None
+
     @classmethod
     def from_yaml(
         cls,
@@ -161,10 +167,7 @@ class Design(Section):
                 "a mapping with scantling, model, cluster and job",
                 problem="is not a design",
             )
-        try:
-            design = cls.model_validate(data)
-        except ValidationError as e:
-            raise first_error(e) from None
+        design = cls(**{str(k): v for k, v in data.items()})
         design._folder = Path(folder)
         return design
 

@@ -66,8 +66,7 @@ def price(
     cluster,
     prices=None,
     *,
-    wall_s=None,
-    device_seconds=None,
+    wall_s,
     devices_paid=None,
     goodput=1.0,
 ) -> Cost:
@@ -76,8 +75,7 @@ def price(
     cluster : Cluster.  prices : the design file's `prices` mapping or record (usd_per_device_hour,
     usd_per_node_hour, owned, kind, pue, usd_per_kwh; any may be missing).
     wall_s : wall time [s, scalar or (n,)], with devices_paid (spares included; the cluster's own
-    count by default) [(n,)]; or
-    device_seconds.
+    count by default) [(n,)].
     goodput : useful share of the wall time; the rest is what failures and saves burn.
 
     device_hours = devices paid x wall time; cost = device_hours x price, rent, so energy is in it;
@@ -88,7 +86,7 @@ def price(
     """
     say: list[Assumed] = []
     paid = cluster.devices if devices_paid is None else devices_paid
-    seconds = device_seconds if wall_s is None else paid * wall_s
+    seconds = paid * wall_s
     hours = seconds / HOUR_S
     rate, low, high, date, source = _price(
         cluster,

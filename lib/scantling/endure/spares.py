@@ -111,8 +111,8 @@ def wait_chance(spares, load):
     return erlang_b(spares, load)
 
 
-def waiting(endurance, most: int = 12) -> dict[str, list]:
-    """What each number of spare nodes, from none to `most` or a few beyond those it has, leaves of
+def waiting(endurance) -> dict[str, list]:
+    """What each number of spare nodes, from none to 12 or a few beyond those it has, leaves of
     waiting for a repair.
 
     endurance : reliability.Endurance of one design.  Returns {spares, shortage, wait_chance}: share
@@ -124,7 +124,7 @@ def waiting(endurance, most: int = 12) -> dict[str, list]:
     s = np.arange(
         min(
             max(
-                most,
+                12,
                 e.spares + 2,
                 e.spares_recommended + 4,
             ),

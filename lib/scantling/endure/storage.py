@@ -184,7 +184,6 @@ class Corpus(Record):
     raw_bytes: float
     read_bytes_per_s: float
     read_bytes_per_s_per_reader: float
-    epochs_per_run: float
     tokenise_core_hours: float
 
 
@@ -192,7 +191,6 @@ def corpus(
     tokens,
     vocab,
     *,
-    unique_tokens=None,
     step_s=None,
     global_batch_tokens=None,
     readers=1,
@@ -209,8 +207,7 @@ def corpus(
     override.
     """
     width = 2 if vocab <= 65_536 else 4
-    unique = unique_tokens or tokens
-    size = unique * width
+    size = tokens * width
     shards = max(int(np.ceil(size / SHARD_BYTES)), readers)
     rate = global_batch_tokens * width / step_s if step_s and global_batch_tokens else 0.0
     return Corpus(
@@ -219,11 +216,10 @@ def corpus(
         bytes=size,
         shards=shards,
         shard_bytes=size / shards,
-        raw_bytes=unique * 4.0,
+        raw_bytes=tokens * 4.0,
         read_bytes_per_s=rate,
         read_bytes_per_s_per_reader=rate / readers,
-        epochs_per_run=tokens / unique,
-        tokenise_core_hours=unique / 1e6 / 3600,
+        tokenise_core_hours=tokens / 1e6 / 3600,
     )
 
 

@@ -135,6 +135,19 @@ def read_named(path) -> pd.DataFrame:
         raise DesignError(plain(str(path), 200), problem=problem) from None
 
 
+def taken(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
+    """The rows of a table of runs that a user gives as its path or as a frame; raises DesignError
+    for anything else."""
+    import pandas as pd
+
+    if isinstance(runs, (str, Path)):
+        return read_named(runs)
+    if not isinstance(runs, pd.DataFrame) or "id" not in runs:
+        allowed = "a pandas DataFrame with a column `id`, or the path of a table of runs"
+        raise DesignError("runs", type(runs).__name__, allowed)
+    return runs if "unreadable" in runs else checked(runs.reset_index(drop=True), Path())
+
+
 def runs_of_text(text: str, path: Path) -> pd.DataFrame:
     """The text of a table as `read_runs` gives it; `path` leads its messages, and the files that it
     names lie beside it."""

@@ -37,22 +37,22 @@ def py(value) -> str:
     return ascii(value)
 
 
-def comment(value, width: int = 160) -> str:
+def comment(value) -> str:
     """Text for a `#` comment: one printable line, so that it cannot end the comment."""
-    return plain(str(value), width)
+    return plain(str(value), 160)
 
 
-def md(value, width: int = 2000) -> str:
+def md(value) -> str:
     """Text for Markdown: one line whose brackets, pipes, backticks and angles stay text."""
-    return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", plain(str(value), width))
+    return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", plain(str(value), 2000))
 
 
-def slug(value, most: int = 40) -> str:
+def slug(value) -> str:
     """A DNS label (RFC 1123): lower case letters, digits and hyphens; for Slurm and Kubernetes
     names, where quoting is no help."""
     text = (
         re.sub(r"[^a-z0-9]+", "-", str(value).lower().encode("ascii", "ignore").decode())
-        .strip("-")[:most]
+        .strip("-")[:40]
         .strip("-")
     )
     return text if text and text[0].isalpha() else f"run-{text}".strip("-")

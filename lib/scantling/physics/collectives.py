@@ -119,9 +119,8 @@ def fabric_facts(
     }
 
 
-def link_of(cluster, fabric=None) -> Link:
-    """The links of a cluster as collectives see them; `fabric` takes the place of its scale-out
-    network."""
+def link_of(cluster) -> Link:
+    """The links of a cluster as collectives see them."""
     chip, whole = cluster.accelerator, cluster.accelerator.scale_up_domain
     return Link(
         domain=float(cluster.scale_up_domain),
@@ -138,7 +137,7 @@ def link_of(cluster, fabric=None) -> Link:
         site_rtt_s=cluster.site_rtt_s,
         **fabric_facts(
             catalogue.fabric(cluster.scale_up),
-            fabric or catalogue.fabric(cluster.scale_out),
+            catalogue.fabric(cluster.scale_out),
             (cluster.scale_up_efficiency, cluster.scale_up_latency_s),
             (cluster.scale_out_efficiency, cluster.scale_out_latency_s),
         ),
@@ -743,26 +742,25 @@ def curve(
     collective: str,
     w: Wires,
     axis: str = "",
-    sizes=SIZES,
     could_reduce: bool = False,
 ) -> Curve:
     """The curve of one group by every algorithm that exists there; `could_reduce` shows what
     reduction in the network would add."""
     by = times(
         collective,
-        np.asarray(sizes),
+        np.asarray(SIZES),
         reducing(w) if could_reduce else w,
     )
     own = {name: seconds for name, seconds in by.items() if np.all(np.isfinite(seconds))}
     library = [name for name in own if name in LIBRARY and (name != "sharp" or w.link.sharp)]
     table = np.array([own[name] for name in library])
-    bus = volume(collective, float(w.ranks)) * np.asarray(sizes) / maximum(table.min(0), 1e-12)
+    bus = volume(collective, float(w.ranks)) * np.asarray(SIZES) / maximum(table.min(0), 1e-12)
     return Curve(
         collective=collective,
         axis=axis,
         ranks=int(w.ranks),
         domains=int(np.ceil(w.domains)),
-        message_bytes=tuple(sizes),
+        message_bytes=tuple(SIZES),
         seconds={name: tuple(map(float, seconds)) for name, seconds in own.items()},
         picked=tuple(library[i] for i in table.argmin(0)),
         busbw_bytes_per_s=tuple(map(float, bus)),
@@ -770,7 +768,7 @@ def curve(
             np.interp(
                 bus.max() / 2,
                 maximum.accumulate(bus),
-                sizes,
+                SIZES,
             )
         ),
     )
@@ -786,11 +784,10 @@ def wires(
     ranks: int,
     inside: int,
     out_share: float = 1.0,
-    fabric=None,
 ) -> Wires:
     """The wires of a group on a cluster: `inside` of its ranks share a scale-up domain; `out_share`
     of the NIC rate is its own."""
-    link = link_of(cluster, fabric)
+    link = link_of(cluster)
     link = replace(link, out_bytes_per_s=link.out_bytes_per_s * out_share)
     return Wires(
         float(ranks),

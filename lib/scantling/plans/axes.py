@@ -4,14 +4,9 @@ values, and those that occur for one design."""
 import numpy as np
 
 from .enumerate import enumerate_plans
-from .space import COARSE, DEFAULT, WIDE, Space, offered
+from .space import SPACES, Space, offered
 from .words import NAMES
 
-SPACES = {
-    "coarse": COARSE,
-    "default": DEFAULT,
-    "wide": WIDE,
-}
 SHARDED_ONCE = (
     "; zero2 with one micro-batch a step alone (with more, its gradients are reduced m times or "
     "kept whole as in zero1), unless it is the stack's own or published at that size"

@@ -94,7 +94,12 @@ class Question:
         columns: dict,
     ):
         """Where a law is kept."""
-        return law.kept(self.model, self.phase, self.cluster, **columns)
+        return law.kept(
+            self.model,
+            self.phase,
+            self.cluster,
+            **columns,
+        )
 
 
 def enumerate_plans(

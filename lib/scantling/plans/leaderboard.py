@@ -17,7 +17,7 @@ from ..physics.memory.peak import ZONES, zone
 from ..physics.step import rates
 from .evaluate import Found, added, ranked, spread_of
 from .prepare import prepare
-from .space import DEFAULT, Space, offered
+from .space import Space, offered, space_of
 from .stream import looked_through
 from .words import named
 
@@ -33,14 +33,15 @@ class Columns(dict):
 
 def search(
     design: Design,
-    space: Space | None = None,
+    space: Space | str | None = None,
     progress: Callable[[int, int], bool | None] | None = None,
     scheduler: str | None = None,
 ) -> pd.DataFrame | Columns:
     """All fitting plans of a design's longest phase, best first: a pandas DataFrame where pandas is
     installed, else a mapping of columns.
 
-    space : the plans that are looked at; the default space where left out.
+    space : the plans that are looked at, or their name (coarse, default, wide); the default space
+    where left out.
     progress : function(done, of), may return False to end with what there is.
     scheduler : address of a Dask scheduler.
 
@@ -74,7 +75,7 @@ def search(
 
 def plan_columns(
     design,
-    space: Space | None = None,
+    space: Space | str | None = None,
     progress: Callable | None = None,
     scheduler=None,
 ) -> Columns:
@@ -88,7 +89,7 @@ def plan_columns(
     """
     resolved = prepare(design)
     phase = resolved.main_phase
-    space = offered(space or DEFAULT, resolved)
+    space = offered(space_of(space), resolved)
     outcomes = []
     for name in precisions(resolved, phase, space):
         found = looked_through(

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from ..base.errors import DesignError
 from ..base.records import record
 from ..catalogue.published import published_accumulation, published_schedules
 from ..catalogue.stacks import stack
@@ -84,6 +85,22 @@ WIDE = Space(
     etp=(1, 2, 4, 8, 0),
     precision=("bf16", "fp8"),
 )
+
+
+SPACES = {
+    "coarse": COARSE,
+    "default": DEFAULT,
+    "wide": WIDE,
+}
+
+
+def space_of(space: Space | str | None) -> Space:
+    """The space that is given or named; the default one where it is left out. Raises DesignError
+    for anything else."""
+    found = DEFAULT if space is None else SPACES.get(str(space), space)
+    if isinstance(found, Space):
+        return found
+    raise DesignError("space", space, SPACES)
 
 
 # beside the default space: what state in host memory and uneven depths make room for

@@ -113,7 +113,19 @@ def _best(
 ):
     """The fastest `keep` fitting plans of one part, alone in a list; [] where none is legal."""
     try:
-        return [_fastest([find(where, space, pins, progress=progress)], keep)]
+        return [
+            _fastest(
+                [
+                    find(
+                        where,
+                        space,
+                        pins,
+                        progress=progress,
+                    )
+                ],
+                keep,
+            )
+        ]
     except DesignError:
         return []
 

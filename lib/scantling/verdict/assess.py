@@ -33,7 +33,7 @@ OF_FASTEST = ("plan", "step_s", "days", "cost_usd")
 def assess(
     design: Design,
     *,
-    space: planning.Space = planning.DEFAULT,
+    space: planning.Space | str | None = None,
     progress=None,
     kit: Mapping | None = None,
     model: Model | None = None,
@@ -42,6 +42,7 @@ def assess(
     """Search the plans of every phase of a design and judge the best against what the design asks
     for.
 
+    space : a space of plans, or its name; the default one where it is left out.
     Raises DesignError for pins that break a rule. Impossible means that no plan fits with the pins
     removed, under any stack, and with state offloaded to the host memory and NVMe that the cluster
     has. Where the default space misses a limit on speed, the schedules and expert layouts that it
@@ -53,6 +54,7 @@ def assess(
     like : an assessment over the same space whose searches stand where nothing that they look at
     differs.
     """
+    space = planning.space_of(space)
     resolved = replace(prepare(design), kit=kit or {})
     if design.measured_at is not None:
         resolved = replace(resolved, measured=calibrated(design.measured_at))

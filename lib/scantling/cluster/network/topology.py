@@ -451,11 +451,10 @@ def copies(t: Topology, n: int) -> Topology:
 def near_cube(
     chips: int,
     dimensions: int = 3,
-    step: int = 4,
 ) -> tuple[int, ...]:
-    """Sides of the most compact torus of so many chips, each a multiple of `step` where that is
+    """Sides of the most compact torus of so many chips, each a multiple of 4 where that is
     possible."""
-    unit = step if chips % step**dimensions == 0 else 1
+    unit = 4 if chips % 4**dimensions == 0 else 1
     return tuple(unit * s for s in _sides(chips // unit**dimensions, dimensions))
 
 

@@ -324,6 +324,19 @@ def fullest_uplink(flows_per_uplink: float, uplinks: int) -> float:
     return np.argmax(uplinks * beyond < 0.5) / mean
 
 
+def _saving(s: Site, id: str, seconds: float, yes: str, no: str, **values) -> Setting:
+    """A setting that saves so many seconds of a step: `yes` where that is worth it, else `no`."""
+    worth = seconds / s.model_step_s >= constant("small_share") / 10
+    choice = texts("settings", id, yes if worth else no)
+    return _setting(
+        s,
+        id,
+        seconds,
+        choice=choice,
+        **values,
+    )
+
+
 def _setting(s: Site, id: str, figure: float, **values) -> Setting:
     words = texts("settings", id)
     words = {k: words[k] for k in ("what", "choice", "why", "unit")}
@@ -464,13 +477,12 @@ def _classes(
 ) -> Setting:
     """Whether pipeline sends should pass gradients on the cards."""
     share = min(1.0, dp.time_s / s.model_step_s)
-    gain = pp.time_s * share
-    worth = gain / s.model_step_s >= constant("small_share") / 10
-    return _setting(
+    return _saving(
         s,
         "classes",
-        gain,
-        choice=texts("settings", "classes", "above" if worth else "one"),
+        pp.time_s * share,
+        "above",
+        "one",
         share=share,
         pp=pp,
     )
@@ -492,13 +504,4 @@ def _reduction(s: Site, dp: Axis):
     sharp = by["sharp"]
     if np.isfinite(sharp):
         saved = max(0.0, ring - sharp) * dp.calls * (dp.exposed_s / max(dp.time_s, 1e-12))
-        worth = saved / s.model_step_s >= constant("small_share") / 10
-        yield _setting(
-            s,
-            "reduction",
-            saved,
-            choice=texts("settings", "reduction", "on" if worth else "off"),
-            dp=dp,
-            ring=ring,
-            sharp=sharp,
-        )
+        yield _saving(s, "reduction", saved, "on", "off", dp=dp, ring=ring, sharp=sharp)

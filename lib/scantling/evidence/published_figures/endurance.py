@@ -46,15 +46,13 @@ def exact_ettr(
     preset: str,
     devices,
     interval_s,
-    *,
-    stall_s=0.0,
     restart_s=0.0,
 ):
     """The exact share of time (goodput.ettr) at a preset's failure rate; what the first-order
     figures of the papers should have been."""
     return goodput.ettr(
         _mtbf_s(preset, devices),
-        stall_s,
+        0.0,
         interval_s,
         restart_s=restart_s,
     )

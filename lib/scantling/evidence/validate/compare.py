@@ -80,10 +80,10 @@ def figures(rows: pd.DataFrame) -> dict:
     }
 
 
-def configuration(frame: pd.DataFrame, but=()) -> pd.Series:
-    """A number for each distinct configuration, a column named in `but` not counting."""
+def configuration(frame: pd.DataFrame) -> pd.Series:
+    """A number for each distinct configuration."""
     return frame.groupby(
-        [c for c in SAME if c in frame and c not in but],
+        [c for c in SAME if c in frame],
         dropna=False,
         sort=False,
     ).ngroup()

@@ -27,7 +27,7 @@ def builds(m):
     """The model that model.py builds: what `lacks` names is left out."""
     return replace(
         m,
-        **{k: False for k in LEFT_OUT},
+        **dict.fromkeys(LEFT_OUT, False),
         qk_norm="" if m.qk_norm == "width" else m.qk_norm,
         norms_per_layer=2,
         mtp_layers=0,

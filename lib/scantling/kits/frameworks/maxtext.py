@@ -44,10 +44,10 @@ def builds(m):
     sequences."""
     return replace(
         m,
-        **{k: False for k in (*LEFT_OUT, *BIASES)},
+        **dict.fromkeys((*LEFT_OUT, *BIASES), False),
         qk_norm="head" if m.qk_norm else "",
         norms_per_layer=2,
-        **{k: 0 for k in ("window", "windowed_layers", "position_rows")},
+        **dict.fromkeys(("window", "windowed_layers", "position_rows"), 0),
     )
 
 

@@ -63,7 +63,7 @@ def builds(m):
         mlp_bias=biased,
         qk_norm="head" if m.qk_norm else "",
         norms_per_layer=2,
-        **{k: False for k in UNFLAGGED},
+        **dict.fromkeys(UNFLAGGED, False),
     )
 
 

@@ -45,11 +45,11 @@ def builds(m):
         m,
         mlp="swiglu",
         **{k: getattr(m, k) if gated else 64 * round(getattr(m, k) / 96) for k in widths},
-        **{k: False for k in (*LEFT_OUT, *BIASES)},
+        **dict.fromkeys((*LEFT_OUT, *BIASES), False),
         qk_norm="" if m.qk_norm == "width" else m.qk_norm,
         norms_per_layer=2,
         tied_embeddings=False,
-        **{k: 0 for k in ("mtp_layers", "window", "windowed_layers", "position_rows")},
+        **dict.fromkeys(("mtp_layers", "window", "windowed_layers", "position_rows"), 0),
     )
 
 

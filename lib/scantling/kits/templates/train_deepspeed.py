@@ -50,7 +50,7 @@ def states(optimizer):
     groups = getattr(optimizer, "single_partition_of_fp32_groups", None) or getattr(
         optimizer, "fp32_partitioned_groups_flat", None
     )
-    return size(groups if groups else sum(getattr(optimizer, "fp32_groups", []), [])), moments
+    return size(groups or sum(getattr(optimizer, "fp32_groups", []), [])), moments
 
 
 def main():
