@@ -37,9 +37,9 @@ def py(value) -> str:
     return ascii(value)
 
 
-def comment(value) -> str:
+def comment(value, width: int = 160) -> str:
     """Text for a `#` comment: one printable line, so that it cannot end the comment."""
-    return plain(str(value), 160)
+    return plain(str(value), width)
 
 
 def md(value) -> str:
