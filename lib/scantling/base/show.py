@@ -91,7 +91,7 @@ def _plain(value, unit=""):
     return f"{number(value)} {unit}".rstrip()
 
 
-def _whole(value, unit=""):
+def _whole(value, unit):
     one = unit.removesuffix("es" if unit.endswith("ches") else "s")
     return f"{value:,.0f} {one if value == 1 else unit}".rstrip()
 
@@ -102,7 +102,7 @@ def _share(value, unit=""):
     return f"{number(value * 100) if abs(value) >= 0.01 or value == 0 else f'{value * 100:.2f}'} %"
 
 
-def _usd(value, unit=""):
+def _usd(value, unit):
     for size, suffix in ((1e9, "B"), (1e6, "M")):
         if abs(value) >= size * 0.9995:
             return f"${number(value / size)}{suffix}"

@@ -145,6 +145,9 @@ LAST_RESORT = Space(
     uneven=True,
 )
 
+# of it, what needs no host memory: beside the default space
+LEAN = replace(LAST_RESORT, offload=("none",))
+
 
 def offered(
     space: Space,
@@ -170,12 +173,10 @@ def offered(
             and (resolved.model.is_moe or SCHEDULES_BY_NAME[s].code not in DUALPIPES)
         )
         space = replace(space, schedule=(*space.schedule, *more))
-    accumulates = "sharding" not in offers and published_accumulation(resolved.cluster.devices)
-    if named:
-        accumulates = stack(named).sharding == "zero2"
+    alone = "sharding" not in offers and published_accumulation(resolved.cluster.devices)
     return replace(
         space,
-        accumulates=accumulates,
+        accumulates=stack(named).sharding == "zero2" if named else alone,
         **{
             k: values
             if k == "schedule"

@@ -4,7 +4,7 @@ memory never leaves less to choose from."""
 from ..base.errors import DesignError
 from ..physics.gather import Situation
 from .evaluate import Found, find, union
-from .space import DEFAULT, LAST_RESORT, OFFLOADED, OFFLOADS_COARSE, SCHEDULES, Space, offered
+from .space import DEFAULT, LAST_RESORT, LEAN, OFFLOADED, OFFLOADS_COARSE, SCHEDULES, Space, offered
 from .stream import looked_through
 
 SMALL = (
@@ -33,7 +33,7 @@ def searched(
     beside, short_of = (), (OFFLOADED, LAST_RESORT)
     if space == DEFAULT:
         small = found[0].legal < SMALL
-        beside, short_of = (short_of, ()) if small else ((OFFLOADS_COARSE,), short_of)
+        beside, short_of = (short_of, ()) if small else ((OFFLOADS_COARSE, LEAN), short_of)
     for more in beside:
         found += _tried(where, more, own_stack)
     if all(one.best() is None for one in found):

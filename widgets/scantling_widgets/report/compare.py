@@ -14,7 +14,6 @@ from .run import write
 
 def comparison(
     results: list[dict],
-    title: str = "Designs side by side",
     date: str | None = None,
 ) -> str:
     """A page that sets assessments (`Assessment.as_dict()`) side by side."""
@@ -22,7 +21,7 @@ def comparison(
     draw = charts.SIDE_BY_SIDE if len(drawn) > 1 else ()
     return templated(
         "compare",
-        title=title,
+        title="Designs side by side",
         date=date or today(),
         results=results,
         rows=side_by_side.figures(results),

@@ -14,7 +14,6 @@ def print_pdf(
     browser: str,
     page: Path,
     paper: str = "A4",
-    timeout_s: float = 60,
 ) -> bytes:
     """The HTML file `page` as a PDF on `paper` (a CSS page size: A4, Letter), without headers, the
     network left alone.
@@ -43,6 +42,6 @@ def print_pdf(
             command,
             check=True,
             capture_output=True,
-            timeout=timeout_s,
+            timeout=60,
         )
         return target.read_bytes()
