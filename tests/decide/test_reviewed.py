@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from math import prod
 
 import pytest
-from scantling import Design, assess, avoid, cli
+from scantling import Design, assess, avoid, blueprint, cli, launch
 
 
 def of(text, **changes):
@@ -153,3 +154,73 @@ def test_no_change_is_shown_with_an_mfu_above_the_peak(tmp_path, capsys):
     assert lines[1].startswith("Constraint violated: MFU") and len(said) > 1
     assert max(said) < 60 < 90
     assert len(lines) <= 40
+
+
+DENSE = """
+model: llama-3.1-70b
+cluster: {accelerator: h100-sxm, devices: 1024}
+job: {tokens: 2.0e12, seq_len: 8192, global_batch: 1024}
+"""
+
+
+def test_a_slow_store_of_tokens_holds_the_step_up():
+    """ "Data stall 0.0 * busy": 1,024 sequences of 8,192 tokens at 4 bytes are 33.6 MB a step."""
+    slow = of(DENSE, job__corpus={"read_gbytes_per_s": 1e-3})
+    assert slow.step_s == pytest.approx(33.6, rel=0.01)
+    assert slow.step_breakdown_s["data"] == pytest.approx(slow.step_s - of(DENSE).step_s, rel=0.3)
+
+
+def test_a_kit_for_more_chips_than_a_slice_names_its_slices():
+    """ "16,384 v5p (domain 8,960) -> MaxText kit with ONE slice, replicas 1,
+    dcn_data_parallelism 1"."""
+    a = of(
+        "model: llama-3.1-405b\ncluster: {accelerator: tpu-v5p, devices: 16384}\n"
+        "job: {tokens: 1.0e12, seq_len: 8192, global_batch: 2048}"
+    )
+    files = launch(a, "maxtext", on="kubernetes")
+    across = re.findall(r"^dcn_\w+_parallelism: (\d+)$", files["maxtext.yml"], re.M)
+    assert prod(map(int, across)) == 2
+    slices = [int(n) for t in files.values() for n in re.findall(r"replicas: (\d+)", t)]
+    assert slices and max(slices) == 2
+
+
+def test_to_survive_more_never_takes_fewer_spares():
+    """ "survive: pod needs fewer spares (1) than rack (4)"."""
+    nested = ("device", "node", "rack", "pod")
+    spares = [of(DENSE, constraints__survive=what).endurance.spares for what in nested]
+    assert spares == sorted(spares) and spares[0] < spares[-1]
+
+
+def test_routing_is_an_input_of_a_mixture():
+    """ "MoE skew/capacity/node limit not explorable"."""
+    plan = "plan: {tp: 4, pp: 4, ep: 8}\n"
+    text = DENSE.replace("llama-3.1-70b", "mixtral-8x22b") + plan
+    forced, typical, skewed = (
+        of(text, **more).step_s
+        for more in ({"job__routing": "forced"}, {}, {"job__expert_skew": 1.5})
+    )
+    assert forced < typical < skewed
+
+
+def test_the_optimizer_moves_step_and_memory():
+    """ "Optimizer does not touch step time": Muon multiplies matrices (Jordan et al. 2024), 8-bit
+    Adam keeps moments of a byte (Dettmers et al. 2021)."""
+    plan = "plan: {tp: 8, pp: 4, dp: 32, micro_batch: 1, sharding: zero1}\n"
+    adam, muon, eight = (
+        of(DENSE + plan, job__optimizer=name) for name in ("adamw", "muon", "adamw-8bit")
+    )
+    assert muon.step_s > adam.step_s
+    assert eight.memory_bytes["total"] < adam.memory_bytes["total"]
+
+
+def test_a_change_of_layout_between_phases_costs_time():
+    """ "layouts change tp4pp8 -> tp4pp4 -> tp8pp2cp8 with no reshard cost"."""
+    phases = [
+        {"tokens": 1.9e12, "seq_len": 8192, "global_batch": 1024},
+        {"tokens": 1e11, "seq_len": 131072, "global_batch": 64},
+    ]
+    text = "model: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: 1024}\njob: {}\n"
+    calendar = blueprint(of(text, job__phases=phases), ["calendar"]).calendar
+    (passage,) = calendar.passages
+    assert passage["changes"] and passage["seconds"] > 60
+    assert any(e["days"] * 86_400 == pytest.approx(passage["seconds"]) for e in calendar.entries)
