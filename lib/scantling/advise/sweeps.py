@@ -193,8 +193,7 @@ def _best(
     try:
         r = prepare(design)
         phase = r.main_phase
-        space = space or plans.offered(plans.DEFAULT, r)
-        found = looked_through(situation(r, phase), space)
+        found = looked_through(situation(r, phase), plans.offered(plans.space_of(space), r))
     except DesignError:
         return [], added(())
     tokens = phase.global_batch * phase.seq_len
