@@ -35,15 +35,15 @@ def test_the_command_prints_an_address_and_ends_cleanly(command, tmp_path):
         "9450",
         "--no-browser",
     ]
-    process = subprocess.Popen(
-        argv,
-        cwd=folder,
-        env={**os.environ, **isolated(tmp_path / "own")},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        start_new_session=True,
-    )
+    with isolated(tmp_path / "own"):
+        process = subprocess.Popen(
+            argv,
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,
+        )
     with process:
         try:
             found = next(
