@@ -12,6 +12,7 @@ from scantling.design.cluster_rules import build_cluster
 from scantling.endure import elastic, goodput
 from scantling.endure.reliability import endure
 from scantling.physics import stragglers
+from scipy.stats import poisson
 
 HOUR = 3600.0
 
@@ -85,3 +86,15 @@ def test_lemons_removed_give_back_their_share():
 def test_fail_slow_is_bounded_by_the_slowdown():
     assert 0 < closed_forms.fail_slow_share(2048, 1.0) < 1 - 1 / 1.34
     assert closed_forms.fail_slow_share(1e9, 1.0) == pytest.approx(1 - 1 / 1.34)
+
+
+@pytest.mark.parametrize("load", [0.3, 40.0, 5e4, 2e6])
+def test_nodes_in_repair_are_poisson(load):
+    """SciPy's Poisson law over every number of nodes in repair, a gang of 4 nodes, 16 replicas of
+    15 micro-batches: the sum of the shares lost."""
+    n = np.arange(int(load + 14 * np.sqrt(load) + 60))
+    spares = int(load)
+    gone = np.minimum(np.ceil(np.maximum(n - spares, 0) / 4), 15)
+    lost = 1 - 15 / np.ceil(15 * 16 / (16 - gone))
+    exact = (poisson.pmf(n, load) * lost).sum()
+    assert elastic.shrink_loss(load, spares, 4, 16, 15) == pytest.approx(exact, rel=1e-6)

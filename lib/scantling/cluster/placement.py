@@ -201,10 +201,10 @@ def describe(layout: Layout, axis: str) -> Group:
     )
 
 
-def _few(rows: ndarray, most: int = 256) -> ndarray:
-    """At most so many rows, evenly chosen: groups of an axis repeat with the blocks they stand
+def _few(rows: ndarray) -> ndarray:
+    """At most 256 rows, evenly chosen: groups of an axis repeat with the blocks they stand
     on."""
-    return rows if len(rows) <= most else rows[linspace(0, len(rows) - 1, most).astype(int)]
+    return rows if len(rows) <= 256 else rows[linspace(0, len(rows) - 1, 256).astype(int)]
 
 
 def placement(s: Site) -> Placement:

@@ -84,12 +84,14 @@ def shrink_loss(
     Against waiting: `spares.stall_share`. First gang lost, its other nodes stand in as spares,
     hence the ceiling.
     """
-    most = int(spares + load + 12 * np.sqrt(load) + 24 + gang_nodes)
-    n = np.arange(most + 1)
-    chance = np.exp(log_weights(most, load) - load)
+    reach = 12 * np.sqrt(load) + 24  # on both sides of the mean; beyond it nothing is left
+    least = max(int(load - reach), 0)
+    n = np.arange(least, int(spares + load + reach + gang_nodes) + 1)
+    weights = log_weights(n, load)
     gone = np.minimum(-(-np.maximum(n - spares, 0) // gang_nodes), replicas - 1)
     lost = 1 - 1 / shrink_ratio(micro_batches, replicas, gone) + (n >= spares) * resize_share
-    return np.minimum(chance * lost, 1.0).sum()
+    chance = np.exp(weights - weights.max())
+    return np.minimum(np.average(lost, weights=chance), 1.0)
 
 
 def in_place_or_requeue(

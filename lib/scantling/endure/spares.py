@@ -7,10 +7,11 @@ import numpy as np
 from ..base.laws import binomial_quantile
 
 
-def log_weights(most: int, load):
-    """log(a^k / k!) for k from 0 to `most` on a new last axis: a Poisson law but for exp(-a)."""
+def log_weights(k, load):
+    """log(a^k / k!), less the first, for whole numbers k that follow each other, on a new last
+    axis: a Poisson law but for a factor."""
     with np.errstate(divide="ignore"):
-        steps = np.log(np.asarray(load, float))[..., None] - np.log(np.arange(1, most + 1))
+        steps = np.log(np.asarray(load, float))[..., None] - np.log(k[1:])
     return np.insert(
         np.cumsum(steps, axis=-1),
         0,
@@ -22,7 +23,7 @@ def log_weights(most: int, load):
 def erlang_table(most: int, load):
     """Erlang's loss probability B(k, load) for k from 0 to `most` on a new last axis:
     (a^k / k!) / sum over j <= k of a^j / j!; a = arrival rate x mean holding time.  Erlang 1917."""
-    weights = log_weights(most, load)
+    weights = log_weights(np.arange(most + 1), load)
     return np.exp(weights - np.logaddexp.accumulate(weights, axis=-1))
 
 
@@ -172,12 +173,11 @@ def cheapest(
 def standbys(
     machines,
     per_window,
-    quantile=0.99,
 ):
-    """Warm standbys as ByteRobust sizes them: the `quantile` of how many of `machines` fail in one
-    window, Binomial(machines, p).
+    """Warm standbys as ByteRobust sizes them: the 99th percentile of how many of `machines`
+    fail in one window, Binomial(machines, p).
 
     Their Table 5 (arXiv 2509.16293) prints 2/2/3/4 for 128/256/512/1,024 machines; one p of
     1.17e-3...1.23e-3 gives all four.
     """
-    return binomial_quantile(quantile, machines, per_window)
+    return binomial_quantile(0.99, machines, per_window)

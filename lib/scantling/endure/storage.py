@@ -137,12 +137,11 @@ def carriers(
     interval_s,
     *,
     stall_s=0.0,
-    copies=3,
 ) -> tuple[Carrier, ...]:
     """Which published stores can take one checkpoint per interval, best first.
 
     Needs B / (interval + stall) written, i.e. a copy durable (20 s to commit included) before the
-    next begins, and room for `copies`.
+    next begins, and room for three.
     Stores sold by the piece are judged as one cluster-sized purchase (`rates`); those without any
     published rate are left out.
     """
@@ -164,8 +163,8 @@ def carriers(
                 needed_bytes_per_s=write_rate_needed(checkpoint_bytes, interval_s, stall_s),
                 durable_s=durable,
                 copies=room,
-                carries=durable <= interval_s + stall_s and not room < copies,
-                usd_per_month=store.usd_per_gb_month * checkpoint_bytes * copies / 1e9,
+                carries=durable <= interval_s + stall_s and not room < 3,
+                usd_per_month=store.usd_per_gb_month * checkpoint_bytes * 3 / 1e9,
                 source=store.source,
             )
         )
