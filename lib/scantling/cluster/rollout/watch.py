@@ -158,6 +158,7 @@ def collectives(s: Site) -> dict:
             "R105",
             "R117",
             "R118",
+            "R175",
         ),
     }
 
