@@ -15,6 +15,7 @@ from scantling.design.design import Design
 from scantling.physics.roofline import roofline
 from scantling_widgets import (
     charts_network,
+    charts_plans,
     charts_roofline,
     charts_sweeps,
     legend,
@@ -36,6 +37,16 @@ def opened(desk, title):
     panel = next(p for p in desk.panels if p.title == title)
     desk.tabs.selected_index = desk.panels.index(panel)
     assert desk.session.fault is None
+    return panel
+
+
+def worked(panel):
+    """The panel once what it does in the background is done."""
+    for job in (getattr(panel, "job", None), getattr(panel, "sweep_job", None)):
+        if job is not None:
+            job.run()
+            job.thread.join(60)
+            assert not job.thread.is_alive()
     return panel
 
 
@@ -63,11 +74,7 @@ TITLES = (
 # downloads
 @pytest.mark.parametrize("title", TITLES)
 def test_every_number_of_a_table_opens_to_where_it_comes_from(desk, title):
-    panel = opened(desk, title)
-    for job in (getattr(panel, "job", None), getattr(panel, "sweep_job", None)):
-        if job is not None:
-            job.run()
-            job.thread.join(60)
+    panel = worked(opened(desk, title))
     asked = 0
     for table in widgets(panel.box, Table):
         for index, row in enumerate(table.rows[:3]):
@@ -123,9 +130,17 @@ def test_numbers_without_a_formula_are_few_and_are_no_results(desk):
 
 @pytest.mark.parametrize("title", TITLES)
 def test_every_picture_has_words_a_title_and_a_name_for_its_file(desk, title):
-    for chart in widgets(opened(desk, title).box, LiveChart):
+    for chart in widgets(worked(opened(desk, title)).box, LiveChart):
         assert chart.file_name not in ("", "chart")
-        assert len(chart.alt) > 20
+        assert len(chart.alt) > 20 and "nothing is drawn" not in chart.alt
+
+
+def test_a_picture_that_waits_for_its_data_says_so():
+    assert (
+        charts_plans.tornado["days"]
+        .words({"days": 73.4}, rows=[], key="days")
+        .endswith("nothing is drawn.")
+    )
 
 
 def test_amounts_of_the_two_main_pictures_open(desk):
