@@ -41,7 +41,7 @@ def test_a_line_for_each_row_and_blank_where_a_dimension_is_missing(frame):
 
 
 def test_no_measured_column_is_read(frame):
-    rows = frame.iloc[::40]
+    rows = frame.iloc[::40].drop(columns="tuned")  # that its words settle again
     blank = rows.assign(
         measured_tokens_per_s_per_device=np.nan,
         measured_peak_memory_gb=np.nan,
