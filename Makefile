@@ -95,7 +95,7 @@ lint: $(READY)        ## ruff over the tree: rules, and the format at 100 column
 	@$(BIN)/mypy tests/typed_use.py
 
 validation: $(READY)        ## predicted beside published: tables in gallery/validation/ and the README, the page in build/site/
-	@$(BIN)/python -m scantling.evidence.validate.page
+	@$(BIN)/python -m tests.validation.page
 	@$(BIN)/python -m scantling_widgets.validation_page
 
 calibrate: $(READY)        ## fit the few constants on published runs again

@@ -26,10 +26,10 @@ import pandas as pd
 from bench import throughput
 from scantling import catalogue
 from scantling.evidence.calibrate.throughput import counted
+from scantling.evidence.compare import baseline, spread
 from scantling.evidence.predict import predict_frame
 from scantling.evidence.runs import read_runs, to_runs
-from scantling.evidence.validate.compare import baseline, spread
-from scantling.evidence.validate.strangers import ranking
+from validation.strangers import ranking
 
 HERE = Path(__file__).parent
 FOLDER = HERE.parent / "gallery/validation"

@@ -12,20 +12,14 @@ import pandas as pd
 import pytest
 from pages import Page
 from scantling.evidence.calibrate import throughput as calibrate
+from scantling.evidence.compare import baseline
 from scantling.evidence.predict import predict_frame
 from scantling.evidence.runs import read_runs
-from scantling.evidence.validate import (
-    page as validation,
-)
-from scantling.evidence.validate import (
-    rows as validation_rows,
-)
-from scantling.evidence.validate import (
-    tables as validation_tables,
-)
-from scantling.evidence.validate.compare import baseline
 from scantling.physics import bands
 from scantling_widgets import validation_page
+from validation import page as validation
+from validation import rows as validation_rows
+from validation import tables as validation_tables
 
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "gallery" / "validation"

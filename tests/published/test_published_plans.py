@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from scantling import Design, assess
 from scantling.advise.why import why
-from scantling.evidence.validate.plans import distances, published_and_own
+from validation.plans import distances, published_and_own
 
 NARROW = "case-5-deepseek-v3"  # 82 of 85 GB: more of a chance to run out than the 5 % of a design
 DESIGNS = Path(__file__).parents[2] / "gallery/designs"

@@ -1,4 +1,4 @@
-"""The page "How right is it?" from the tables of `python -m scantling.evidence.validate.page`: one
+"""The page "How right is it?" from the tables of `python -m tests.validation.page`: one
 offline HTML file. `python -m scantling_widgets.validation_page [FOLDER [OUT]]`"""
 
 import json

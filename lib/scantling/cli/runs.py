@@ -4,9 +4,9 @@ from ..base.console import console
 from ..base.errors import DesignError, plain
 from ..base.files import write_text
 from ..base.json import text
+from ..evidence.compare import validate_frame
 from ..evidence.predict import predict_frame
 from ..evidence.runs import read_named, template
-from ..evidence.validate.compare import validate_frame
 from .common import command
 from .tables import TABLES, print_rows, say
 

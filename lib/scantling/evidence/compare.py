@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...physics.cases import accumulated
-from ...physics.pipeline import bubble_interleaved
-from ..predict import predict_frame
-from ..scores import over_sources, spread, typical
+from ..physics.cases import accumulated
+from ..physics.pipeline import bubble_interleaved
+from .predict import predict_frame
+from .scores import over_sources, spread, typical
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,5 +1,5 @@
 """How right on a site never seen: families of published runs left out together.
-`python -m scantling.evidence.validate.strangers [RUNS.csv]` prints the figures in half a minute.
+`python -m tests.validation.strangers [RUNS.csv]` prints the figures in half a minute.
 
 Each family of sources is predicted by a fit without it; the families of
 `calibrate.throughput.ASIDE`, which choose no structure and no prior, by one fit without all of
@@ -13,11 +13,10 @@ import sys
 
 import numpy as np
 import pandas as pd
-
-from ... import catalogue
-from ...base.json import text
-from ...physics import bands
-from ..calibrate import throughput as calibrate
+from scantling import catalogue
+from scantling.base.json import text
+from scantling.evidence.calibrate import throughput as calibrate
+from scantling.physics import bands
 
 ALIKE = [
     "source",

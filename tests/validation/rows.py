@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-
-from ...catalogue.words import SHARDINGS
-from ...physics import bands
-from ...physics.cases import PRECISIONS, Cases, devices, micro_batches, tokens
-from ...physics.constants import calibration
-from ..calibrate import throughput as calibrate
-from ..predict import decisive, predict_frame
-from ..runs import read_runs
-from .compare import baseline, configuration
+from scantling.catalogue.words import SHARDINGS
+from scantling.evidence.calibrate import throughput as calibrate
+from scantling.evidence.compare import baseline, configuration
+from scantling.evidence.predict import decisive, predict_frame
+from scantling.evidence.runs import read_runs
+from scantling.physics import bands
+from scantling.physics.cases import PRECISIONS, Cases, devices, micro_batches, tokens
+from scantling.physics.constants import calibration
 
 PLAN = tuple("tp sp pp vpp cp ep etp dp sharding micro_batch global_batch_seqs recompute".split())
 RUN = (

@@ -1,5 +1,5 @@
 """How right the kit is: predicted beside published, with and without each run's source in the fit.
-`python -m scantling.evidence.validate.page [RUNS.csv] [-o FOLDER]`
+`python -m tests.validation.page [RUNS.csv] [-o FOLDER]`
 
 Writes validation.csv and memory.csv (a line per run), validation.json (every figure), and
 summary.md, which the read-me quotes between its
@@ -16,13 +16,13 @@ import click
 import numpy as np
 import pandas as pd
 from jinja2 import Template
+from scantling import catalogue
+from scantling.base import json
+from scantling.base.show import percent
+from scantling.evidence.calibrate import memory as calibrate_memory
+from scantling.evidence.calibrate import throughput as calibrate
+from scantling.physics.constants import calibration
 
-from ... import catalogue
-from ...base import json
-from ...base.show import percent
-from ...physics.constants import calibration
-from ..calibrate import memory as calibrate_memory
-from ..calibrate import throughput as calibrate
 from . import strangers, tables
 from .plans import DESIGNS, distances
 from .rows import build

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from scantling.base.show import percent
+from scantling.evidence.compare import apart
+from scantling.evidence.scores import over_sources, spread, typical
 
-from ...base.show import percent
-from ..scores import over_sources, spread, typical
-from .compare import apart
 from .rows import CONDITIONS, KINDS
 
 GROUPS = ("source", "accelerator", "stack", "precision")

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from ...advise.why import why
-from ...design.design import Design
-from ...plans.words import short
-from ...verdict.assess import assess
-from ...verdict.record import Assessment
+from scantling.advise.why import why
+from scantling.design.design import Design
+from scantling.plans.words import short
+from scantling.verdict.assess import assess
+from scantling.verdict.record import Assessment
 
 DESIGNS = Path("gallery/designs")
 
