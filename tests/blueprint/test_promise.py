@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from scantling import assess
 from scantling.cluster import part
 from scantling.cluster.promise import DRAWS, promise
 from scantling.cluster.risks.register import adds
@@ -45,8 +46,6 @@ def test_a_site_that_is_late_moves_the_start_and_not_the_days_after_it(assessed)
 
 def test_a_measured_step_promises_sooner(assessed):
     """Without a band of the step there is less to fear."""
-    from scantling import assess
-
     a = assessed("llama-3.1-405b")
     sure = assess(a.design.change({"measured.step_s": a.step_s}))
     one, other = promise(sure), promise(a)
@@ -54,15 +53,28 @@ def test_a_measured_step_promises_sooner(assessed):
 
 
 def test_nothing_is_promised_without_tokens(assessed):
-    from scantling import assess
-
     assert promise(assess(assessed("llama-3.1-405b").design.change({"job.tokens": None}))) is None
 
 
 def test_devices_that_cost_nothing_promise_nothing_but_the_risks(assessed):
-    from scantling import assess
-
     free = {f"prices.usd_per_{what}": 0 for what in ("device_hour", "kwh")}
     said = promise(assess(assessed("llama-3.1-405b").design.change(free)))
     assert said["cost_p50"] <= said["cost_p90"]
     json.dumps(said, allow_nan=False)
+
+
+def test_a_deadline_at_the_date_to_promise_is_kept_in_nine_of_ten_runs(assessed):
+    """A verdict that is green by the band alone stands beside what failures and risks leave of
+    it."""
+    a = assessed("llama-3.1-405b")
+    free = promise(a)
+    assert free["deadline_kept"] is None and free["budget_kept"] is None
+    asked = a.design.change(
+        {
+            "constraints.deadline_days": free["days_p90"],
+            "constraints.budget_usd": free["cost_p50"],
+        }
+    )
+    held = promise(assess(asked))
+    assert held["deadline_kept"] == pytest.approx(0.9, abs=0.005)
+    assert held["budget_kept"] == pytest.approx(0.5, abs=0.005)

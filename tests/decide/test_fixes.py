@@ -196,6 +196,23 @@ def test_devices_that_stand_idle_get_a_batch_that_uses_them():
     assert assess(a.design.change(whole["set"])).devices_used == 7
 
 
+def test_a_feasible_design_with_idle_devices_is_offered_the_batch_that_uses_them():
+    """ "16M token batch becomes 1,953 = 3^2*7*31 sequences ...; only a bullet ("idle") tells"."""
+    a = assess(
+        Design.from_text(
+            "model: llama-3.1-405b\ncluster: {accelerator: h100-sxm, devices: 16384}\njob: "
+            "{tokens: 15.6e12, seq_len: 8192, global_batch_tokens: 16e6}"
+        )
+    )
+    assert a.verdict == "feasible" and a.devices_used < 16384
+    first = fixes(a)[0]
+    better = assess(a.design.change(first["set"]))
+    assert better.verdict == first["verdict"] == "feasible" and better.devices_used == 16384
+    assert f"{first['set']['job.global_batch']:,}" in next(x for x in limits(a) if "idle" in x)
+    assert better.step_s / better.resolved.main_phase.global_batch < 0.98 * a.step_s / 1953
+    assert not fixes(better)
+
+
 def test_a_budget_of_a_tenth_buys_a_tenth_of_the_tokens():
     a = assess(Design.from_text(SMALL))
     poor = assess(a.design.change({"constraints.budget_usd": 0.1 * a.cost_usd}))

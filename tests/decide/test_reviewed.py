@@ -224,3 +224,11 @@ def test_a_change_of_layout_between_phases_costs_time():
     (passage,) = calendar.passages
     assert passage["changes"] and passage["seconds"] > 60
     assert any(e["days"] * 86_400 == pytest.approx(passage["seconds"]) for e in calendar.entries)
+
+
+def test_an_object_store_alone_changes_the_headline():
+    """ "Object-store-only checkpointing = file-system rate, no change in any headline"."""
+    file_system, objects = (of(DENSE, cluster__storage=name) for name in ("lustre", "s3-standard"))
+    assert objects.endurance.recovery_s > file_system.endurance.recovery_s
+    assert objects.goodput < file_system.goodput
+    assert objects.days > file_system.days

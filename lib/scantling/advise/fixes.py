@@ -12,6 +12,7 @@ from ..design.constraints import CONSTRAINTS
 from ..plans.space import COARSE, DEFAULT
 from ..verdict.assess import changed
 from ..verdict.constraints import value_of
+from ..verdict.limits import WORTH_A_BATCH
 from ..verdict.record import Assessment
 from ..verdict.unpublished import gone
 from .moves import (
@@ -40,6 +41,7 @@ CLEARLY = 1.05  # times the cost of all others from which a change is the deares
 WORTH_SHOWING = 0.2  # share of the gap that such a change closes, where there is one that does
 HARDLY = 1.05  # times the gap of before within which a constraint is missed by hardly more
 CLOSER = 0.005  # least that a gap shrinks by
+WHOLE = "whole batch"  # kind of the changes that put idle devices to work
 MORE_DEVICES = (1.125, 1.25, 1.5, 2, 3, 4, 6, 8, 12, 16, 32, 64, 128, 256, 512, 1024)
 FEWER_DEVICES = (7 / 8, 3 / 4, 1 / 2, 1 / 4)
 STEPS = 7  # of the ladder where a plan fits already
@@ -188,14 +190,15 @@ def fixes(assessment: Assessment, tried: Trials | None = None) -> list[dict]:
 
     `set` are dotted paths and values for `Design.change`; applying it gives the verdict shown.
     `missed` lists what such a design still misses. Where none makes the design feasible, the
-    changes that come closest are listed. The dearest never comes first. Empty where the design is
-    feasible, and where nothing helps (then `can_do`). tried : `tries(assessment)`, where it is at
-    hand.
+    changes that come closest are listed. The dearest never comes first. A feasible design has those
+    that put its idle devices to work. Empty where nothing helps (then `can_do`).
+    tried : `tries(assessment)`, where it is at hand.
     """
     tried = tries(assessment) if tried is None else tried
     before = tried.before
     kept = [t for t in tried if _helps(before, t) and not t.change.gives_way]
-    feasible = _one_each(_worth(sorted((t for t in kept if t.feasible), key=_effort)))
+    by = _sequence_s if assessment.verdict == "feasible" else _effort
+    feasible = _one_each(_worth(sorted((t for t in kept if t.feasible), key=by)))
     feasible = tried.verified(feasible, MOST)
     if feasible:
         return [t.fix() for t in _dearest_not_first(feasible)]
@@ -261,6 +264,8 @@ def tries(assessment: Assessment) -> Trials:
     together, and giving way."""
     tried = Trials(assessment)
     if assessment.verdict in ("feasible", "not-checked"):
+        if assessment.devices_used < assessment.resolved.cluster.devices:
+            tried.all(c for c in site_changes(assessment) if c.kind == WHOLE)
         return tried
     alone = chain(*(of(assessment) for of in (plan_changes, site_changes, recovery_changes)))
     tried.all(sorted(alone, key=lambda change: change.effort))
@@ -426,7 +431,11 @@ def _helps(assessment, t: Tried) -> bool:
     """It is feasible now, or fits now; or nothing new is missed, and what is missed is fewer (and
     hardly farther) or nearer to its limit."""
     if assessment.met:
-        return t.after is not None and t.after.verdict == "feasible"
+        if not t.fits or t.after.verdict != "feasible":
+            return False
+        before = Tried(change=t.change, after=assessment)
+        sooner = _sequence_s(t) <= (1 - WORTH_A_BATCH) * _sequence_s(before)
+        return sooner or assessment.verdict != "feasible"
     if t.feasible or not t.fits or not assessment.missed and assessment.fits:
         return t.feasible
     if not assessment.fits:
@@ -454,6 +463,11 @@ def _nearer(assessment, t: Tried) -> bool:
 
 def _effort(t: Tried) -> float:
     return t.change.effort
+
+
+def _sequence_s(t: Tried) -> float:
+    """Time of a step for each of its sequences. [s]"""
+    return t.after.step_s / t.after.resolved.main_phase.global_batch
 
 
 def _distance(assessment, t: Tried) -> tuple:

@@ -140,6 +140,8 @@ def _decides(result: dict, width: int) -> list[Text]:
     first.append(plain(reason, 600), style="default")
     unchecked = "not-checked" if verdict == "not-checked" else "none-found"
     without = "none-needed" if met(verdict) else unchecked
+    most = -(-_WIDE // width)  # of a line on a terminal narrower than usual
+    changes = [fix_line(fix, width * most - 2 * _NAME) for fix in result["nearest_fixes"][:1]]
     rows = {
         "Job": _job(result),
         "Plan": short(result["plan"]),
@@ -151,7 +153,7 @@ def _decides(result: dict, width: int) -> list[Text]:
             share=memory["total"] / memory["capacity"],
         ),
         "Goodput": say("goodput", **result),
-        "Change": next(map(fix_line, result["nearest_fixes"]), None) or say(without),
+        "Change": changes[0] if changes else say(without),
         "Step": _step(result),
     }
     if memory["total"] > memory["capacity"]:
@@ -167,7 +169,6 @@ def _decides(result: dict, width: int) -> list[Text]:
     lines = [Text(plain(result["name"], 120), style="bold"), first]
     for name, said in rows.items():
         lines.append(Text(f"{name:<{_NAME}}", style="dim").append(said, style="default"))
-    most = -(-_WIDE // width)  # of a line on a terminal narrower than usual
     return [
         _clipped(
             line,
@@ -294,6 +295,8 @@ def _run_of(result: dict) -> str:
     for name, key in (("to_plan_for", "total_usd"), ("promise", "days_p90")):
         found = result.get(name) or {}
         said += say(name.replace("_", "-"), **found) if found.get(key) else ""
+    kept = (result.get("promise") or {}).get("deadline_kept")
+    said += "" if kept is None else say("deadline-kept", deadline_kept=kept)
     return said + say("bands", **result)
 
 
@@ -367,14 +370,16 @@ def _assumed_in_short(result: dict, width: int) -> list[Text]:
     ]
 
 
-def fix_line(fix: dict) -> str:
-    """A change in one line: what, the verdict with it, days, dollars, MFU and what is still
-    missed."""
+def fix_line(fix: dict, most: int = 1200) -> str:
+    """A change in one line: what, the verdict with it, days, dollars, MFU and what is still missed;
+    the words of the change are cut where the line has more than `most` characters."""
     figures = told(fix, {"days": "", "cost_usd": "", "mfu_shown": "MFU "})
     still = [text.partition(",")[0].partition(";")[0] for text in fix["missed"]]
     called = VERDICTS[fix["verdict"]].name.lower()
-    said = say("fix", **fix | {"figures": ", ".join(figures), "verdict": called})
-    return said + (say("missed", missed=", ".join(still)) if still else "")
+    row = fix | {"figures": ", ".join(figures), "verdict": called}
+    left = say("missed", missed=", ".join(still)) if still else ""
+    room = most - len(say("fix", **row | {"change": ""}) + left)
+    return say("fix", **row | {"change": plain(fix["change"], max(room, 24))}) + left
 
 
 def value_text(value) -> str:

@@ -22,8 +22,9 @@ DRAWN = ("slow-step", "price")
 
 
 def promise(assessment: Assessment) -> dict | None:
-    """{days_mean, days_p10, days_p50, days_p90, cost_mean, cost_p10, cost_p50, cost_p90, by, draws,
-    seed}; dollars None without a price, all of it None without tokens.
+    """{days_mean, days_p10, days_p50, days_p90, cost_mean, cost_p10, cost_p50, cost_p90,
+    deadline_kept, budget_kept, by, draws, seed}; dollars None without a price, the shares of draws
+    that keep the deadline and the budget where none is stated, all of it None without tokens.
 
     Monte-Carlo of DRAWS runs. Days = useful time x step / estimate / goodput, the step log-normal
     with its 80 % band on either side; + failures, Poisson, each losing detection, restart, the time
@@ -60,9 +61,12 @@ def promise(assessment: Assessment) -> dict | None:
         price = [getattr(s.cost, f"usd_per_device_hour{end}") for end in ("_low", "", "_high")]
         cost = run * s.run.usd_per_day * _between(rng, *price)
         cost = cost + sum(hit * (x.impact_usd or 0.0) for hit, x in zip(struck, found))
+    asked = assessment.resolved.constraints
     return {
         **_said("days", run + late),
         **_said("cost", cost),
+        "deadline_kept": _kept(run + late, asked.deadline_days),
+        "budget_kept": _kept(cost, asked.budget_usd),
         "by": sorted(by, key=lambda row: -row["days"]),
         "draws": DRAWS,
         "seed": SEED,
@@ -75,6 +79,11 @@ def _said(key: str, drawn) -> dict:
     if drawn is None:
         return dict.fromkeys(names)
     return dict(zip(names, (float(drawn.mean()), *np.quantile(drawn, (0.1, 0.5, 0.9)).tolist())))
+
+
+def _kept(drawn, most: float | None) -> float | None:
+    """Share of the draws at most so large; None where either is not known."""
+    return None if drawn is None or most is None else float(np.mean(drawn <= most))
 
 
 def _between(

@@ -88,13 +88,15 @@ class Found:
         return self.total_bytes <= roomy_bytes(self.situation, self.plan)
 
     def simplest(self) -> int | None:
-        """Row of the simplest plan within TIE of the best with the best's headroom; None where none
-        fits."""
+        """Row of the simplest plan within TIE of the best with the best's headroom, and below
+        SAFE_SHARE of the memory where the best is; None where none fits."""
         best = self.best()
         if best is None:
             return None
         tied = self.fits & (self.step_s <= (1 + TIE) * self.step_s[best])
         tied &= (self.practised == self.practised[best]) & (self.roomy == self.roomy[best])
+        zones = zone(self.total_bytes, self.capacity)
+        tied &= zones <= zones[best]
         if not self.roomy[best]:
             tied &= self.total_bytes <= self.total_bytes[best]
         rows = np.flatnonzero(tied)

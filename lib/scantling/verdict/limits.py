@@ -22,6 +22,7 @@ from .words import say
 
 LARGE_BUBBLE = 0.1  # share of the step from which more micro-batches are tried
 HALF = 0.5  # goodput below which failures are said to bind
+WORTH_A_BATCH = 0.02  # of the time of a token, from which a rounder batch is named
 
 
 def limits(assessment: Assessment) -> list[str]:
@@ -268,7 +269,7 @@ def rounder(chosen) -> str:
                 saved = 1 - other.step_s[i] / chosen.step.total * batch / near
                 options.append((saved, near, devices(other.case(i).plan)))
     saved, near, used = max(options, default=(0.0, batch, 0.0))
-    if saved <= 0.02:
+    if saved <= WORTH_A_BATCH:
         return ""
     return say(
         "rounder",
