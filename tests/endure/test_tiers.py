@@ -7,7 +7,7 @@ import pytest
 import scantling as sc
 from scantling.advise.recovery import goodput as lived_through
 from scantling.endure.first_step import first_step
-from scantling.endure.reliability import lived
+from scantling.endure.reliability import Gang, lived
 from scantling.endure.simulate import of_life, simulate
 
 NEAR = {
@@ -108,12 +108,40 @@ def test_first_step_by_size():
     assert set(first_step(8, recovery="in-place")) < set(first_step(8))
 
 
+def test_a_run_without_a_replica_is_the_plan_reshaped(plain):
+    """43 of 64 replicas: 48 micro-batches where 32 were; step and memory are that plan's own."""
+    gang = plain.endurance.life.gang
+    lost = {key: column.item() for key, column in gang.reshape(np.array([21])).items()}
+    assert gang.replicas == plain.plan["dp"] and lost["dp"] == plain.plan["dp"] - 21
+    assert lost["micro_batches"] == -(-plain.plan["grad_accum"] * gang.replicas // lost["dp"])
+    pins = {f"plan.{k}": plain.plan[k] for k in ("cp", "vpp", "micro_batch", "recompute")}
+    batch = lost["micro_batches"] * lost["dp"] * plain.plan["micro_batch"]
+    pins |= {"plan.dp": lost["dp"], "job.global_batch": int(batch), "cluster.devices": 11_008}
+    alone = sc.assess(design(**pins))
+    assert alone.step_s / plain.step_s == pytest.approx(lost["ratio"], rel=0.01)
+    assert alone.memory_bytes["total"] == pytest.approx(lost["memory_bytes"], rel=0.01)
+
+
+def test_a_replica_less_that_does_not_fit_is_waited_for():
+    """Where two gangs less do not fit, nothing trains until one is back."""
+    ratios = Gang(
+        replicas=4,
+        nodes=1,
+        micro_batches=8,
+        reshape=lambda gone: {"ratio": np.full(len(gone), 1.3), "fits": gone < 2},
+    ).ratios
+    assert ratios[1] == pytest.approx(1.3) and all(1 / ratios[2:] < 1e-5)
+
+
 def test_elastic_running_reaches_the_headline():
     """Repairs of three days and no spare: running on without a replica beats waiting."""
     slow = {"reliability.repair_s": 259_200.0, "reliability.spares": 0}
     free = sc.assess(design(**slow)).endurance
     waits = sc.assess(design(**slow, **{"reliability.recovery": "in-place"})).endurance
     assert free.recovery == "elastic" and free.goodput > waits.goodput + 0.2
+    said = (sc.assess(design(**slow, **{"reliability.recovery": r})) for r in (None, "in-place"))
+    here, there = (a.as_dict(advice=False) for a in said)
+    assert here["days"] < 0.5 * there["days"] and here["goodput"] == free.goodput
     requeued = sc.assess(design(**{"reliability.recovery": "restart"})).endurance
     assert requeued.badput["restart"] > 2 * waits.badput["restart"]
     assert lived(free.life)[0] == pytest.approx(float(free.goodput))

@@ -15,7 +15,6 @@ from ..endure.checkpoint import COMMIT_S
 from ..endure.first_step import first_step
 from ..endure.simulate import TooLong
 from ..physics import sites
-from ..physics.cases import micro_batches
 from ..physics.step import step_time
 from ..verdict.numbers import OF_ENDURANCE, cost, days, useful_s
 from .words import say
@@ -26,7 +25,7 @@ SIZES = (1024, 16_384, 100_000, 300_000, 1_000_000)  # devices that the ladder i
 MOST_ROWS = 24  # of spares
 HABIT_S = (900.0, 1800.0)  # usual interval between saves
 REPLICAS = 1000  # runs simulated for the finishing day
-LOSSES = (1, 2, 4, 8)  # replicas lost at once
+LOSSES = (1, 2, 4, 8)  # gangs of replicas that lose a node at once
 GOODPUT = ("goodput", *OF_ENDURANCE)
 
 
@@ -162,7 +161,6 @@ def recovery(assessment) -> dict:
         if tokens
         else None
     )
-    m = float(micro_batches(chosen.case.job, chosen.case.plan))
     stall = float(e.checkpoint_stall_s)
     size = float(e.checkpoint_bytes)
     stores = storage.carriers(
@@ -185,16 +183,7 @@ def recovery(assessment) -> dict:
                 text.bytes if text else 0.0,
                 recent=int(np.max(e.retention)),
             ),
-            "elastic": [
-                _fewer(
-                    e,
-                    m,
-                    plan["dp"],
-                    n,
-                )
-                for n in LOSSES
-                if n < plan["dp"]
-            ],
+            "elastic": fewer(e),
             "restart": elastic.in_place_or_requeue(
                 float(e.mtbf_s),
                 stall,
@@ -222,30 +211,24 @@ def near_copies(assessment) -> dict:
     )
 
 
-def _fewer(
-    e,
-    m: float,
-    replicas: int,
-    lost: int,
-) -> dict:
-    """Wait, run on without `lost` replicas (the global batch kept by more micro-batches on the
-    others), or swap in spares that are ready: which costs least."""
+def fewer(e) -> list[dict]:
+    """Where `lost` gangs of replicas lose a node each: wait for repairs, run on without them (the
+    global batch kept by more micro-batches on the others, the plan reshaped), or swap in spares
+    that are ready, whichever costs least; a row a loss."""
+    gang = e.life.gang
+    losses = np.array([n for n in LOSSES if gang and n < gang.replicas], int)
+    if not losses.size:
+        return []
     found = elastic.wait_or_shrink(
         float(e.repair_s),
-        m,
-        replicas,
-        lost=lost,
-    )
-    ready = e.life.gang and int(e.spares) >= lost * e.life.gang.nodes
-    found["choice"] = "swap" if ready else str(found["choice"])
-    return {
-        "lost": lost,
-        "micro_batches": elastic.shrunk_micro_batches(
-            m,
-            replicas,
-            lost,
-        ),
-    } | found
+        gang.micro_batches,
+        gang.replicas,
+        lost=losses,
+        ratios=gang.ratios,
+    ) | gang.reshape(losses)
+    choice = np.where(losses <= int(e.spares), "swap", found["choice"])
+    found |= {"lost": losses, "choice": choice}
+    return [dict(zip(found, row)) for row in zip(*np.broadcast_arrays(*found.values()))]
 
 
 def between_sites(assessment) -> dict | None:

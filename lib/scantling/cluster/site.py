@@ -16,6 +16,7 @@ from ..endure.reliability import Endurance
 from ..physics.cases import Cases, micro_batches
 from ..physics.communication import communication
 from ..physics.step import step_time
+from ..verdict.numbers import tied
 from ..verdict.record import Assessment, Chosen
 
 # stands for the run where the design names no tokens, and where the run hardly advances:
@@ -174,15 +175,9 @@ class Site:
         return round(micro_batches(self.case.job, self.case.plan))
 
     @property
-    def expert_span(self) -> int:
-        """Replicas that one group of experts ties together."""
-        p = self.plan
-        return -(-p["ep"] * p["etp"] // (p["tp"] * p["cp"]))
-
-    @property
     def tied_replicas(self) -> int:
         """Those that a replica's loss stops, itself among them."""
-        return min(self.plan["dp"], self.expert_span)
+        return tied(self.plan)
 
     @property
     def shared_step(self) -> float:

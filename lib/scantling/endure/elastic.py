@@ -10,6 +10,7 @@ IN_PLACE_S = 65.0  # processes restarted on their nodes (ByteRobust, Table 7)
 RESIZE_S = (
     120.0  # to change the number of replicas: communicators and a load from a peer (judgement)
 )
+STANDS = 1e6  # step over step where the reshaped plan does not fit: nothing trains
 
 
 def shrunk_micro_batches(
@@ -37,6 +38,17 @@ def shrink_ratio(
     return shrunk_micro_batches(micro_batches, replicas, lost) / micro_batches
 
 
+def slower(
+    micro_batches,
+    replicas,
+    gone,
+    ratios=None,
+):
+    """Step time with `gone` gangs away over the whole one: `ratios`, a table by gangs gone of the
+    plans as they are reshaped, else `shrink_ratio`."""
+    return shrink_ratio(micro_batches, replicas, gone) if ratios is None else ratios[gone]
+
+
 def wait_or_shrink(
     return_s,
     micro_batches,
@@ -44,6 +56,7 @@ def wait_or_shrink(
     *,
     lost=1,
     resize_s=RESIZE_S,
+    ratios=None,
 ) -> dict:
     """Wait for a node or run on without its gang: {choice, break_even_s, wait_loss_s,
     shrink_loss_s}, losses in seconds of the full job.
@@ -53,9 +66,9 @@ def wait_or_shrink(
     Waiting loses return_s; shrinking loses (1 - 1 / ratio) return_s, and one more change of size
     (`resize_s`) when the node is back.
     Waiting is better below break_even_s = resize_s x ratio. A spare that is ready always wins: it
-    costs neither.
+    costs neither. ratios : as in `slower`.
     """
-    ratio = shrink_ratio(micro_batches, replicas, lost)
+    ratio = slower(micro_batches, replicas, lost, ratios)
     shrink = (1 - 1 / ratio) * return_s + resize_s
     return {
         "choice": np.where(return_s <= shrink, "wait", "shrink"),
@@ -73,6 +86,7 @@ def shrink_loss(
     replicas,
     micro_batches,
     resize_share=0.0,
+    ratios=None,
 ):
     """Share of the throughput lost to running short of gangs, in the long run, by a job that
     shrinks whenever spares are out.
@@ -81,6 +95,7 @@ def shrink_loss(
     gang): failures go on while it runs, so
     nodes in repair are Poisson with a = evictions x repair time (any distribution of repairs).
     resize_share : evictions a second x seconds to grow again, lost wherever no spare is left.
+    ratios : as in `slower`.
     Against waiting: `spares.stall_share`. First gang lost, its other nodes stand in as spares,
     hence the ceiling.
     """
@@ -89,7 +104,8 @@ def shrink_loss(
     n = np.arange(least, int(spares + load + reach + gang_nodes) + 1)
     weights = log_weights(n, load)
     gone = np.minimum(-(-np.maximum(n - spares, 0) // gang_nodes), replicas - 1)
-    lost = 1 - 1 / shrink_ratio(micro_batches, replicas, gone) + (n >= spares) * resize_share
+    ratio = slower(micro_batches, replicas, gone, ratios)
+    lost = 1 - 1 / ratio + (n >= spares) * resize_share
     chance = np.exp(weights - weights.max())
     return np.minimum(np.average(lost, weights=chance), 1.0)
 

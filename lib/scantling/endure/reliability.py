@@ -1,7 +1,9 @@
 """What failures make of a design: time between failures, checkpoint interval, goodput and where the
 rest goes."""
 
+from collections.abc import Callable
 from dataclasses import field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -35,6 +37,7 @@ BADPUT = (
 SPIKE_STEPS = 160
 KEEP_DAYS = 14.0
 TIERS = ("l0", "l1", "l2", "l3")
+PROBES = 12  # numbers of lost gangs at which the reshaped plan is assessed
 
 
 @record
@@ -45,6 +48,22 @@ class Gang:
     replicas: int
     nodes: int
     micro_batches: int
+    reshape: Callable | None = None  # {ratio, fits} of the plan with so many gone, columns
+
+    @cached_property
+    def ratios(self):
+        """Step over the whole one by gangs gone, for `elastic.slower`: `reshape` at PROBES of them,
+        between these in proportion to `elastic.shrink_ratio`; STANDS from where it does not fit.
+        None without `reshape`."""
+        if self.reshape is None or self.replicas < 2:
+            return None
+        every = np.arange(self.replicas)
+        some = np.unique(np.geomspace(1, self.replicas - 1, PROBES).astype(int))
+        plain = elastic.shrink_ratio(self.micro_batches, self.replicas, every)
+        found = self.reshape(some)
+        ratios = plain * np.interp(every, [0, *some], [1.0, *found["ratio"] / plain[some]])
+        most = np.max(some[found["fits"]], initial=0)
+        return np.where(every > most, elastic.STANDS, ratios)
 
 
 @record
@@ -271,6 +290,7 @@ def shortage(life: Life):
         gang.replicas,
         gang.micro_batches,
         resize_share=rate * elastic.RESIZE_S,
+        ratios=gang.ratios,
     )
     return np.minimum(wait, shrunk)
 

@@ -6,7 +6,7 @@ from ..base.records import Record, record
 from ..base.words import table
 from . import elastic, failures, goodput
 from .checkpoint import LOAD_S
-from .first_step import PARTS, communicator_init_s, part_s
+from .first_step import communicator_init_s, first_step
 
 
 @record
@@ -22,7 +22,6 @@ class Rung(Record):
     why: str
 
 
-RELAUNCH_S = PARTS["imports"]["seconds"]
 LAZY_INIT_S = 30.0  # communicators above 10,000 devices once made lazily (MegaScale, NSDI'24)
 NOTICE_S = 60.0  # an explicit failure is seen (ByteRobust s2.2)
 PUBLISHED = {
@@ -30,6 +29,7 @@ PUBLISHED = {
     "stall": 5,
     "durable": 120,
     "localise": 180,
+    "load": LOAD_S,
 }  # seconds
 FAR = 0.02  # of the restores that need the store: corruption and whole racks
 
@@ -47,6 +47,7 @@ def measures(
     devices, preset : set the MTBF (98,304, the default, at RSC-1's rate: 18 min); with `endurance`
     (an Endurance of one design) its failures a device, grown to `devices` (its own by default), its
     save, detection and load times stand in for the published ones.  replicas : of the last rung.
+    Restarts are those of `first_step` at the size.
     Goodput by the exact closed form (`goodput.ettr`) with each rung's stall, durable time, restart
     and downtime; the last rung by
     `elastic.ft_hsdp`, first order: all stand still while a failure is noticed and communicators
@@ -68,17 +69,22 @@ def measures(
             "stall": e.checkpoint_stall_s,
             "durable": e.checkpoint_durable_s,
             "localise": e.detect_s,
+            "load": e.first_step_s["load"],
         }
     init = communicator_init_s(devices)
     lazy = min(init, LAZY_INIT_S)
+    requeue, in_place = (
+        sum(first_step(devices, named["load"], mode).values()) for mode in ("restart", "in-place")
+    )
+    from_memory = in_place - (1 - FAR) * named["load"]
     named = named | {
         "short stall": min(named["stall"], 0.5),
         "short durable": min(named["durable"], 5.0),
         "noticed": min(named["localise"], NOTICE_S),
-        "requeue": part_s("scheduler", devices) + RELAUNCH_S + init + LOAD_S,
-        "in place": RELAUNCH_S + init + LOAD_S,
-        "from memory": RELAUNCH_S + init + FAR * LOAD_S,
-        "lazy": RELAUNCH_S + lazy + FAR * LOAD_S,
+        "requeue": requeue,
+        "in place": in_place,
+        "from memory": from_memory,
+        "lazy": from_memory - init + lazy,
     }
     now = {}
     rungs = []

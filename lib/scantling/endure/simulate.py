@@ -44,12 +44,13 @@ class Fault:
 @record
 class Shrink:
     """Run on without a gang instead of waiting: gangs (data-parallel replicas), nodes in each,
-    micro-batches per gang, time to change size."""
+    micro-batches per gang, time to change size, `ratios` of `elastic.slower`."""
 
     gangs: int
     gang_nodes: int = 1
     micro_batches: int = 1
     resize_s: float = 0.0
+    ratios: np.ndarray | None = None
 
 
 @record
@@ -435,7 +436,7 @@ class _Run:
         away = self.pool > self.wall
         out = away.sum(axis=0)
         gone = np.minimum(-(-np.maximum(out - spares, 0) // g.gang_nodes), g.gangs - 1)
-        speed = g.micro_batches / np.ceil(g.micro_batches * g.gangs / (g.gangs - gone) - 1e-12)
+        speed = 1 / elastic.slower(g.micro_batches, g.gangs, gone, g.ratios)
         due = np.sort(
             np.where(
                 away,
@@ -499,6 +500,7 @@ def of_life(life, work_s, **features) -> Scenario:
             gang_nodes=gang.nodes,
             micro_batches=gang.micro_batches,
             resize_s=elastic.RESIZE_S,
+            ratios=gang.ratios,
         ),
     )
     return replace(base, **features)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -16,12 +17,12 @@ from ..endure.checkpoint import contents
 from ..endure.cost import Cost, expected, price
 from ..endure.reliability import Endurance, Gang, endure
 from ..physics import bands, layout
-from ..physics.cases import Cases, devices
+from ..physics.cases import Cases, devices, micro_batches
 from ..physics.communication import communication
 from ..physics.compute import keys_seen
 from ..physics.memory.chance import MEASURED_SPREAD, oom_probability
-from ..physics.memory.peak import memory_by_stage
-from ..physics.step import PARTS, hardware_share, layers_per_stage, rates
+from ..physics.memory.peak import memory, memory_by_stage
+from ..physics.step import PARTS, hardware_share, layers_per_stage, rates, step_time
 from ..plans.leaderboard import listed
 from .record import Chosen
 from .unpublished import untried
@@ -138,16 +139,46 @@ def endurance(resolved, chosen: Chosen) -> Endurance:
     )
 
 
+def tied(plan: dict) -> int:
+    """Data-parallel replicas that share a group of experts: they go and come together."""
+    return min(plan["dp"], max(1, -(-plan["ep"] * plan["etp"] // (plan["tp"] * plan["cp"]))))
+
+
 def gang_of(chosen: Chosen, per_node: int) -> Gang:
     """What an elastic run of the plan drops at once: the replicas that share a group of experts,
-    their nodes, the micro-batches that they run in a step (the global batch is kept)."""
+    their nodes, the micro-batches of each in a step, and the plan `reshaped` without them."""
     p = chosen.plan
-    span = min(p["dp"], max(1, -(-p["ep"] * p["etp"] // (p["tp"] * p["cp"]))))
+    span = tied(p)
     return Gang(
         replicas=p["dp"] // span,
         nodes=-(-p["tp"] * p["cp"] * p["pp"] * span // per_node),
-        micro_batches=max(p["grad_accum"], 1) * span,
+        micro_batches=max(p["grad_accum"], 1),
+        reshape=partial(reshaped, chosen.case, span),
     )
+
+
+def reshaped(
+    case: Cases,
+    span: int,
+    gone,
+) -> dict:
+    """A plan without `gone` of its gangs of `span` replicas, the global batch kept by accumulation:
+    {dp, micro_batches, ratio, memory_bytes, fits}, a column each. ratio : its step over the whole
+    one; fits : within the capacity, or no more than the plan takes whole."""
+    whole = case.plan.dp
+    dp = np.maximum(whole - span * np.array([0, *gone]), 1)
+    m = np.ceil(micro_batches(case.job, case.plan) * whole / dp - 1e-9)
+    batch = m * dp * case.plan.micro_batch
+    less = replace(case.with_plan(dp=dp), job=replace(case.job, global_batch=batch))
+    held, step = memory(less), step_time(less).total
+    columns = {
+        "dp": dp,
+        "micro_batches": m,
+        "ratio": step / step[0],
+        "memory_bytes": held.total,
+        "fits": held.total <= np.maximum(held.capacity, held.total[0]),
+    }
+    return {name: column[1:] for name, column in columns.items()}
 
 
 def useful_s(phases, which: str = "step_s") -> Known:
