@@ -3,17 +3,22 @@ devices there are, what lies between phases."""
 
 from math import inf
 
+from ..base.errors import DesignError
 from ..base.records import Known, Lines, Record, Rows, record
 from ..base.units import DAY_S
+from ..endure.first_step import BY_RECOVERY
 from ..physics.ingest import token_bytes
+from ..verdict.assess import assess
 from ..verdict.numbers import useful_s
 from .corpus import pipeline
+from .evolution.changes import RESIZED, unsaid
 from .rollout.rollout import rollout
-from .site import Site
+from .site import Site, site_of
+from .texts import columns, lines, texts
 
 AXES = ("tp", "cp", "pp", "vpp", "dp", "ep", "etp", "sharding")
 ENTRY = ("what", "start_day", "days", "devices", "why")
-EXCHANGES = ("tp", "cp", "ep", "dp", "pp")
+PART = ("delivery", "sites", "pod_devices", "scale_up_domain")  # that a part need not fill
 
 
 @record
@@ -22,8 +27,9 @@ class Calendar(Record):
     named."""
 
     entries: Rows  # {what, start_day, days, devices, why}
-    passages: Rows  # between phases: {phase, changes of the plan, compatible, why, seconds}
-    demands: Rows  # of each phase: {phase, exposed_share, read_bytes_per_s}
+    # between phases: {phase, changes of the plan, compatible, why, parts, seconds, usd}
+    passages: Rows
+    demands: Rows  # of each phase: {phase, network_share, read_bytes_per_s}
     most_network: str  # the phase that waits most for the network
     most_store: str  # and the one that reads most
     first_step_day: float
@@ -34,10 +40,10 @@ class Calendar(Record):
 def calendar(s: Site) -> Calendar:
     """The calendar of a design.
 
-    A part of the machine trains once it is delivered and brought up (`rollout.calendar`). On a part
-    of the devices the replicas that fit train, at their share of the speed: an upper bound, since
-    the batch is then accumulated in more steps. Between phases: one save, a restart, the load under
-    the next plan; after each its evaluation.
+    A part of the machine trains once it is delivered and brought up (`rollout.calendar`), under the
+    best plan of each phase that the devices of that day hold, the batch unchanged; where they hold
+    none it waits for more. Between phases: one save, processes started anew, the load under the
+    next plan; after each its evaluation.
     """
     up = sum(row["days"] for row in rollout(s).calendar)
     entries = []
@@ -46,115 +52,117 @@ def calendar(s: Site) -> Calendar:
         entries.append(dict(zip(ENTRY, entry)))
         return entry[1] + entry[2]
 
-    ready = [
-        (
-            enter(
-                f"bring-up of part {i}",
-                part["day"],
-                up,
-                n,
-                "burn-in",
-            ),
-            n,
-        )
-        for i, part in enumerate(s.cluster.delivery, 1)
-        for n in [part["devices"]]
-    ]
-    text = token_bytes(s.model.vocab)
-    prepared = pipeline(s, s.tokens, text).days if s.tokens else 0.0
-    enter(
-        "corpus",
-        0.0,
-        prepared,
-        0,
-        "raw bytes to shards",
-    )
-    first = next((day for day, _ in ready if _ready(ready, day) >= s.replica), ready[-1][0])
-    day = start = max(prepared, first)
+    ready, have = {}, 0  # day -> devices that are ready from then on
+    for i, part in enumerate(s.cluster.delivery, 1):
+        have += part["devices"]
+        ready[enter(f"bring-up of part {i}", part["day"], up, part["devices"], "burn-in")] = have
+    paces = [_pace(s, devices) for devices in ready.values()]
+    tokens = s.tokens
+    prepared = pipeline(s, tokens, token_bytes(s.model.vocab)).days if tokens else 0.0
+    day = enter("corpus", 0.0, prepared, 0, "raw bytes to shards")
+    started = max(day, next(since for since, pace in zip(ready, paces) if pace[0][1]))
+    last = day = started
+    used = 0
     passages = []
-    last = 0.0
-    for before, chosen in zip((None, *s.phases), s.phases):
-        name = chosen.phase.name or "training"
-        plan = chosen.plan
-        replica = plan["tp"] * plan["cp"] * plan["pp"]
-        if before:
-            passages.append(_passage(s, before, chosen))
-            day = enter(
-                f"to {name}",
-                day,
-                passages[-1]["seconds"] / DAY_S,
-                s.cluster.devices,
-                "save, restart, load",
-            )
-        left = useful_s([chosen])
-        whole = replica * plan["dp"]
+    for i, one in enumerate(s.by_phase):
+        name = one.phase.name or "training"
+        if i:
+            passages.append(_passage(s.by_phase[i - 1], one))
+            days = passages[-1]["seconds"] / DAY_S
+            day = enter(f"to {name}", day, days, used, "save, restart, load")
+        left = useful_s([one.chosen])
         if left is None:
             last = None
             break
-        left = left / s.e.goodput / DAY_S
-        for end in (*sorted(when for when, _ in ready if when > day), inf):
-            used = min(whole, _ready(ready, day) // replica * replica)
-            days = min(left * whole / max(used, 1e-9), end - day)
-            if days > 0:
-                left -= days * used / whole
-                day = enter(
-                    name,
-                    day,
-                    days,
-                    used,
-                    "training",
-                )
-        last = day
-        day = enter(
-            f"evaluation after {name}",
-            day,
-            chosen.phase.evaluation_hours / 24,
-            0,
-            "before the next phase",
-        )
-    demands = tuple(_demand(chosen, text) for chosen in s.phases)
-    said = (f"the first step on day {start:,.1f}",)
+        windows = zip(ready, (*list(ready)[1:], inf), (pace[i] for pace in paces))
+        for start, days, used in _stretches(day, left / s.e.goodput / DAY_S, windows):
+            last = day = enter(name, start, days, used, "training")
+        rest = one.phase.evaluation_hours / 24
+        day = enter(f"evaluation after {name}", day, rest, 0, "before the next phase")
+    network, store = s.most("network_share"), s.most("read_bytes_per_s")
     return Calendar(
         entries=tuple(sorted(entries, key=lambda entry: entry["start_day"])),
         passages=tuple(passages),
-        demands=demands,
-        most_network=max(demands, key=lambda d: d["exposed_share"])["phase"],
-        most_store=max(demands, key=lambda d: d["read_bytes_per_s"])["phase"],
-        first_step_day=start,
+        demands=columns(
+            phase=[one.phase.name for one in s.by_phase],
+            network_share=[one.network_share for one in s.by_phase],
+            read_bytes_per_s=[one.read_bytes_per_s for one in s.by_phase],
+        ),
+        most_network=network.phase.name,
+        most_store=store.phase.name,
+        first_step_day=started,
         last_token_day=last,
-        lines=(*said, f"the last token on day {last:,.1f}") if last else said,
+        lines=lines(
+            texts("calendar", "lines"),
+            s,
+            first=started,
+            last=last,
+            several=len(s.phases) > 1,
+            network=network,
+            store=store,
+            slow=not paces[0][0][1] and list(ready.values())[0],
+        ),
     )
 
 
-def _ready(ready, day: float) -> int:
-    """Devices that are ready on a day."""
-    return sum(devices for when, devices in ready if when <= day)
+def _stretches(day: float, left: float, windows):
+    """(start, days, devices) of the training of a phase that the whole machine trains in `left`
+    days, over windows (from, to, (devices, speed))."""
+    for since, until, (used, speed) in windows:
+        start = max(day, since)
+        if left and speed and start < until:
+            whole = left / speed <= until - start
+            days = left / speed if whole else until - start
+            left = 0.0 if whole else left - days * speed
+            day = start + days
+            yield start, days, used
 
 
-def _passage(
-    s: Site,
-    before,
-    after,
-) -> dict:
+def _pace(s: Site, devices: int) -> tuple[tuple, ...]:
+    """(devices at work, speed over that of the whole machine) of each phase on so many devices;
+    nothing where no plan fits there."""
+    if devices == s.cluster.devices:
+        return tuple((one.used, 1.0) for one in s.by_phase)
+    part = {"cluster.devices": devices, "constraints": None, "reliability.spares": None}
+    part |= unsaid("cluster", PART) | unsaid("plan", RESIZED)
+    try:
+        found = assess(s.a.design.change(part))
+    except DesignError:
+        found = None
+    if not (found and found.fits):
+        return ((0, 0.0),) * len(s.phases)
+    there = site_of(found)
+    kept = there.e.goodput / s.e.goodput
+    pairs = zip(s.by_phase, there.by_phase)
+    return tuple((one.used, whole.step_s / one.step_s * kept) for whole, one in pairs)
+
+
+def _passage(before: Site, after: Site) -> dict:
     """What lies between two phases."""
     axes = {a: (before.plan[a], after.plan[a]) for a in AXES if before.plan[a] != after.plan[a]}
-    old = before.phase.optimizer
-    new = after.phase.optimizer
-    why = "another layout: saved by parameter, read under the next plan" if axes else "as written"
+    parts = {"save": before.save_s, **after.e.first_step_s}
+    parts = {name: parts[name] for name in ("save", *BY_RECOVERY["in-place"])}
+    parts["read"] = parts.pop("load")
+    seconds = sum(parts.values())
+    was, becomes = before.phase, after.phase
+    said = lines(
+        texts("calendar", "passage"),
+        before=before,
+        after=after,
+        **parts,
+        changes=axes,
+        same=not axes,
+        moments=was.optimizer != becomes.optimizer,
+        formats=was.precision != becomes.precision,
+        lengths=was.seq_len != becomes.seq_len,
+        batches=was.seq_len == becomes.seq_len and was.global_batch != becomes.global_batch,
+    )
     return {
-        "phase": after.phase.name,
-        "changes": {axis: f"{was} to {becomes}" for axis, (was, becomes) in axes.items()},
-        "compatible": old == new,
-        "why": why if old == new else f"the moments of {old} do not serve {new}",
-        "seconds": s.save_s + s.e.restart_s,
-    }
-
-
-def _demand(chosen, text: int) -> dict:
-    """What one phase asks of network and store."""
-    phase = chosen.phase
-    return {
-        "phase": phase.name,
-        "exposed_share": sum(getattr(chosen.step, axis) for axis in EXCHANGES) / chosen.step.total,
-        "read_bytes_per_s": phase.global_batch * phase.seq_len * text / chosen.step_s,
+        "phase": becomes.name,
+        "changes": {axis: f"{a} to {b}" for axis, (a, b) in axes.items()},
+        "compatible": was.optimizer == becomes.optimizer,
+        "why": said,
+        "parts": parts,
+        "seconds": seconds,
+        "usd": before.run.usd(seconds / DAY_S),
     }

@@ -2,6 +2,7 @@
 price."""
 
 from dataclasses import fields, replace
+from operator import attrgetter
 
 from ..base.records import Known, Record, record
 from ..base.show import scalar
@@ -15,6 +16,7 @@ from ..endure.cost import Cost, price
 from ..endure.reliability import Endurance
 from ..physics.cases import Cases, micro_batches
 from ..physics.communication import communication
+from ..physics.ingest import token_bytes
 from ..physics.step import step_time
 from ..verdict.numbers import tied
 from ..verdict.record import Assessment, Chosen
@@ -41,7 +43,7 @@ class Run(Record):
 
 @record
 class Site:
-    """The main phase of an assessed design on its cluster."""
+    """One phase of an assessed design on its cluster: the main one unless `in_phase` says."""
 
     a: Assessment
     e: Endurance  # numbers as plain floats
@@ -53,14 +55,32 @@ class Site:
     cluster: Cluster
     model: Model
     chosen: Chosen
-    case: Cases
-    plan: dict
-    phase: Phase
+
+    @property
+    def case(self) -> Cases:
+        return self.chosen.case
+
+    @property
+    def plan(self) -> dict:
+        return self.chosen.plan
+
+    @property
+    def phase(self) -> Phase:
+        return self.chosen.phase
+
+    @property
+    def by_phase(self) -> tuple["Site", ...]:
+        """The site in each phase of the run."""
+        return tuple(replace(self, chosen=one) for one in self.phases)
+
+    def most(self, asks: str) -> "Site":
+        """The site in the phase that asks most of it, by a property; the main one of equals."""
+        return max((self, *self.by_phase), key=attrgetter(asks))
 
     @property
     def step_s(self) -> float:
         """Seconds of a step, the measured one where the design has it."""
-        return self.figures["step_s"]
+        return float(self.chosen.step_s)
 
     @property
     def model_step_s(self) -> float:
@@ -70,7 +90,7 @@ class Site:
     @property
     def used(self) -> int:
         """Devices that the plan uses."""
-        return self.figures["devices_used"]
+        return self.replica * self.plan["dp"]
 
     @property
     def per_node(self) -> int:
@@ -115,6 +135,22 @@ class Site:
     def batch_tokens(self) -> float:
         """Of one step."""
         return self.phase.global_batch * self.phase.seq_len
+
+    @property
+    def read_bytes_per_s(self) -> float:
+        """Tokens that a step reads."""
+        return self.batch_tokens * token_bytes(self.model.vocab) / self.step_s
+
+    @property
+    def copies_read(self) -> int:
+        """Copies of the state that a restart reads: one a replica where nothing is sharded."""
+        return self.plan["dp"] if self.plan["sharding"] == "none" else 1
+
+    @property
+    def network_share(self) -> float:
+        """Share of the step that waits for traffic between scale-up domains."""
+        rows = (row for row in self.traffic if row["tier"] == "scale-out")
+        return sum(row["exposed_s"] for row in rows) / self.model_step_s
 
     @property
     def useful_s(self) -> float:
@@ -204,7 +240,6 @@ def site_of(a: Assessment | Site) -> Site:
         return a
     e = plain_numbers(a.endurance)
     figures = a.headline()
-    chosen = a.chosen
     return Site(
         a=a,
         e=e,
@@ -214,10 +249,7 @@ def site_of(a: Assessment | Site) -> Site:
         phases=a.phases,
         cluster=a.resolved.cluster,
         model=a.resolved.model,
-        chosen=chosen,
-        case=chosen.case,
-        plan=chosen.plan,
-        phase=chosen.phase,
+        chosen=a.chosen,
     )
 
 

@@ -67,6 +67,7 @@ class Stores(Record):
     """The storage architecture of a design."""
 
     run: Run
+    phase: str  # the one that reads most: ingest and readers are its own
     checkpoint_bytes: float
     period_s: float
     bytes_per_node: float
@@ -101,23 +102,23 @@ def stores(s: Site) -> Stores:
     File system: written B / (interval + stall), so that a save is durable before the next begins;
     read at a restart V / (read_share x (detection + restart)), V = B where optimizer states are
     sharded and B x dp where every replica reads its own copy; ingest = global batch tokens x bytes
-    / step; room = `storage.capacity` with the retention of `checkpoint.retention`. Burst tier: the
-    node's share of a copy, its own and a peer's, one whole and one in flight. Object store: one
-    copy a day, the raw and the tokenised corpus.
+    / step; both of the phase that reads most; room = `storage.capacity` with the retention of
+    `checkpoint.retention`. Burst tier: the node's share of a copy, its own and a peer's, one whole
+    and one in flight. Object store: one copy a day, the raw and the tokenised corpus.
     Candidates: first those that this cluster can have (`within_reach`). Stores sold by the piece
     are counted in pieces until every need is met; others stand as published. Prices per GB and
     month are the catalogue's; appliances have none. A figure that nobody has published is named,
     not guessed.
     """
     e, plan, cluster, size, nodes = s.e, s.plan, s.cluster, s.e.checkpoint_bytes, s.used_nodes
-    plain = plan["sharding"] == "none"
     wrote = per_writer(
         size,
         **{axis: plan[axis] for axis in ("tp", "pp", "cp", "dp")},
-        parallel=not plain,
+        parallel=plan["sharding"] != "none",
     )
-    volume = size * (plan["dp"] if plain else 1)
-    text = corpus(s)
+    volume = size * s.most("copies_read").copies_read
+    reads = s.most("read_bytes_per_s")
+    text = corpus(reads)
     keep = copies_kept(e)
     milestones = int(np.ceil(s.run.days * DAY_S / constant("milestone_s")))
     room = storage.capacity(
@@ -132,6 +133,7 @@ def stores(s: Site) -> Stores:
         size=size,
         volume=volume,
         text=text,
+        reads=reads,
         has=has,
         keep=keep,
         milestones=milestones,
@@ -149,6 +151,7 @@ def stores(s: Site) -> Stores:
     )
     return Stores(
         run=s.run,
+        phase=reads.phase.name,
         checkpoint_bytes=size,
         period_s=s.period_s,
         bytes_per_node=size / nodes,
@@ -207,7 +210,6 @@ def needed(s: Site, *, size: float, volume: float, **values) -> tuple[Need, ...]
         wire_share=WIRE_SHARE,
         write=size / s.period_s,
         read=volume / (constant("read_share") * recovery) if recovery > 0 else 0.0,
-        batch=s.batch_tokens,
         daily_write=size / daily + size / (constant("milestone_time") * daily),
     )
     known = [{**row, "has": _ok(row["has"])} for row in table]

@@ -83,6 +83,7 @@ class Network(Record):
     with it."""
 
     scale_up: ScaleUp
+    phase: str  # the one that waits most for it: axes, crossings, bursts and settings are its own
     fabric: str
     fabric_name: str
     switch: Switch | None
@@ -142,20 +143,23 @@ class Network(Record):
 
 
 def network(s: Site) -> Network:
-    """Network of the main phase's plan on the design's cluster.
+    """Network of the design's cluster, judged in the phase of the run that waits most for it.
 
     Rule of the topology: a torus where the chips are one; what the design says of pods and
     oversubscription; a dragonfly on Slingshot; else a non-blocking tree of as few tiers as the
-    switch's ports allow, rails on their own leaves. `alternatives` prices the others.
+    switch's ports allow, rails on their own leaves. `alternatives` prices the others by the main
+    phase.
     """
     cluster = s.cluster
+    main = s
+    s = s.most("network_share")
     place = placement(s)
     own, rule, provided = built(cluster)
     torus = own.kind == "torus"
     fabric = catalogue.fabric(cluster.scale_out)
     switch = None if torus else switch_of(cluster.scale_out)
     rows = axes(s, place)
-    others = alternatives(s, own)
+    others = alternatives(main, own)
     built_as = others[0]
     best = min(
         (a for a in others if a.run_usd is not None),
@@ -167,6 +171,7 @@ def network(s: Site) -> Network:
     near.sort(key=lambda row: abs(row["devices"] - cluster.devices))
     return Network(
         scale_up=scale_up(cluster),
+        phase=s.phase.name,
         fabric=fabric.id,
         fabric_name=fabric.name,
         switch=switch,
@@ -202,6 +207,7 @@ def network(s: Site) -> Network:
             switch,
             provided,
             rows,
+            main,
         ),
     )
 
@@ -380,6 +386,7 @@ def _notes(
     switch,
     provided: bool,
     rows,
+    main: Site,
 ) -> Lines:
     cluster = s.cluster
     words = texts("networks")
@@ -408,6 +415,8 @@ def _notes(
         switch=switch,
         longer=longer,
         mesh=small,
+        main=main,
+        judged=s.chosen is not main.chosen,
         provided=provided and switch is not None,
         unread=switch is not None and switch.verified != "text",
         ends=t.reach_endpoints < 2 * t.endpoints and t.kind not in ("torus", "pods"),

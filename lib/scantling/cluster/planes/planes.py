@@ -10,7 +10,8 @@ from ...base.records import Lines, Record, record
 from ...base.units import DAY_S
 from ...endure import checkpoint
 from ...endure.first_step import communicator_init_s
-from ..network.network import network
+from ..network.traffic import axes, bursts
+from ..placement import placement
 from ..site import Site
 from ..storage import corpus
 from ..texts import constant, fill, records, texts
@@ -143,7 +144,7 @@ def of_the_design(s: Site) -> tuple[Plane, ...]:
         start_s=communicator_init_s(n),
         interruptions=DAY_S / s.e.mtbf_s,
         experts=f", ep {plan['ep']}" if plan["ep"] > 1 else "",
-        sent=network(s).bursts.mean_bytes_per_s * n,
+        sent=bursts(s, axes(s, placement(s))).mean_bytes_per_s * n,
         tflops=s.figures["model_tflops_per_device"] * n,
         corpus=fed,
         shards=f"{fed.shards:,} " if s.tokens else "",
