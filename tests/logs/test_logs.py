@@ -46,6 +46,40 @@ def test_a_torchtitan_log_of_two_lines():
     assert got["accelerator"] == "B200" and not got["oom"]
 
 
+TITAN = (
+    "[rank0]:[titan] 2026-05-22 18:20:{second:02d},599 - root - INFO - step: {step:2d}  loss: 1.0"
+    "  grad_norm: 2.0  memory: 173.96GiB(97.54%)  tps: {tps:,}  tflops: 318.63  mfu: 14.16%\n"
+)
+BUILT = "[rank0]:[titan] 2026-05-22 18:19:00,100 - root - INFO - Building {}\n"
+
+
+@pytest.mark.parametrize(
+    ("mesh", "devices"),
+    [
+        ("0-D device mesh with [], []", 1),
+        ("2-D device mesh with ['dp_shard', 'tp'], [16, 8]", 128),
+        ("device mesh with parallelism: pp=2, dp_replicate=1, dp_shard=8, cp=1, tp=4, ep=1", 64),
+    ],
+)
+def test_torchtitan_says_its_mesh(tmp_path, mesh, devices):
+    """A difference of stamps leaves the first step out by itself, a printed rate does not."""
+    rates = [520, 3_782, 5_259, 5_679, 6_403]
+    steps = [TITAN.format(second=4 * i, step=i, tps=tps) for i, tps in enumerate(rates, 1)]
+    got = log(tmp_path, BUILT.format(mesh) + "".join(steps))
+    assert got["devices"] == devices and got["step_s"] == 4.0
+    assert got["tokens_per_s_per_device"] == (5_259 + 5_679) / 2
+
+
+def test_deepspeed_quotes_the_last_process_of_a_node(tmp_path):
+    """launch.py: its sigkill_handler prints the command of the last one that it started."""
+    said = (
+        "[2024-02-14 20:37:14,113] [ERROR] [launch.py:320:sigkill_handler] ['python', '-u', "
+        "'train.py', '--local_rank=7', '--deepspeed_config', 'eyJ0'] exits with return code = 1\n"
+    )
+    got = log(tmp_path, "NeoXArgs.configure_distributed_args()\n" + said)
+    assert (got["format"], got["devices"]) == ("gpt_neox", 8)
+
+
 def test_event_files_and_json_lines():
     events = sc.learn(DATA / "events.out.tfevents.torchtitan.gz")[0]
     assert events["step_s"] == pytest.approx(0.0998, rel=0.03) and events["steps"] == 10

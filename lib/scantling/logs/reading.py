@@ -95,8 +95,9 @@ def plan_of(found: Found) -> dict:
     }
     if "pipe_parallel_size" in found.settings and got["pp"] is None:
         got["pp"] = 1
-    each = whole(found, "devices_per_node")
-    total = whole(found, "devices")
+    each = whole(found, "devices_per_node") or 1 + (whole(found, "last_local_rank") or -1)
+    mesh = said(found, "mesh")
+    total = whole(found, "devices") or (mesh and math.prod(map(int, re.findall(r"\d+", mesh))))
     if not total and each and got["nodes"]:
         total = each * got["nodes"]
     shard = [number(found.settings.get(n)) for n in ("dp_replicate", "dp_shard")]

@@ -24,7 +24,7 @@ class Steady:
     goodput: float
     pauses: int
     columns: dict  # what the log printed at each distinct step line
-    steady: np.ndarray  # which of those are steady
+    steady: np.ndarray  # which of those are steady: a line without a time too, after the warm-up
 
 
 def restarts_of(step: np.ndarray, launches: int) -> int:
@@ -135,7 +135,8 @@ def steady(found: Found) -> Steady:
     step = columns["step"]
     seconds = seconds_of(columns)
     usable = np.isfinite(seconds) & (seconds > 0)
-    usable[np.flatnonzero(usable)[: warm_up(seconds[usable])]] = False
+    warm = warm_up(seconds[usable])
+    usable[np.flatnonzero(usable)[:warm]] = False
     chosen = without_pauses(seconds, usable)
     mean = p10 = p90 = NAN
     if chosen.any():
@@ -156,5 +157,5 @@ def steady(found: Found) -> Steady:
         ),
         pauses=int(usable.sum() - chosen.sum()),
         columns=columns,
-        steady=chosen,
+        steady=chosen | ((np.arange(step.size) >= max(warm, 1)) & ~usable),
     )
