@@ -54,6 +54,14 @@ def example(name: str = "llama-3.1-405b") -> Path:
     )
 
 
+def published(name: str) -> Path:
+    """Path of a table of the gallery: what was published of its runs, and the validation.
+
+    Raises FileNotFoundError naming what there is.
+    """
+    return _find(name, "published", _CHECKOUT / "gallery")
+
+
 def _find(
     filename: str,
     shipped: str,
