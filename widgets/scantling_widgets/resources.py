@@ -59,7 +59,7 @@ def published(name: str) -> Path:
 
     Raises FileNotFoundError naming what there is.
     """
-    return _find(name, "published", _CHECKOUT / "gallery")
+    return _find(name, "", _CHECKOUT / "gallery")
 
 
 def _find(
@@ -71,5 +71,5 @@ def _find(
     folder = working if in_checkout else _PACKAGE / shipped
     if not (path := folder / filename).is_file():
         there = ", ".join(sorted(p.stem for p in folder.glob(f"*{path.suffix}"))) or "nothing"
-        raise FileNotFoundError(f"{filename} is not among the {shipped} in {folder}: {there}")
+        raise FileNotFoundError(f"{filename} is not in {folder}: {there}")
     return path
