@@ -96,7 +96,7 @@ lint: $(READY)        ## ruff over the tree: rules, and the format at 100 column
 
 validation: $(READY)        ## predicted beside published: tables in gallery/validation/ and the README, the page in build/site/
 	@$(BIN)/python -m tests.validation.page
-	@$(BIN)/python -m scantling_widgets.validation_page
+	@$(BIN)/scantling site -o build/site validation
 
 calibrate: $(READY)        ## fit the few constants on published runs again
 	@$(BIN)/python -m scantling.evidence.calibrate.throughput
@@ -124,8 +124,7 @@ gallery: $(READY)        ## every design of gallery/ assessed and rendered again
 	@$(BIN)/python -m scantling_widgets.gallery
 
 walkthroughs: $(READY)        ## the walkthroughs and reference notebooks executed and rendered, into build/site/
-	@$(BIN)/python -m scantling_widgets.walkthroughs build/site/walkthroughs
-	@$(BIN)/python -m scantling_widgets.reference build/site/reference
+	@$(BIN)/scantling site -o build/site walkthroughs reference
 
 reference: $(READY)        ## the reference of the Python interface from its docstrings, into build/site/api
 	@$(BIN)/python -m pdoc -t .ci/reference -o build/site/api scantling scantling.design.design scantling.verdict.record scantling_widgets
@@ -135,9 +134,8 @@ pyodide: $(READY)        ## what the desk in a browser runs on, pinned by hash, 
 	@$(BIN)/python .ci/pyodide build/carrier build/pyodide
 
 PYODIDE ?= $(wildcard build/pyodide)
-site: gallery walkthroughs reference        ## every page, and the desk in a browser (PYODIDE=DIR, or make pyodide before), into build/site/
-	@$(BIN)/python -m scantling_widgets.validation_page
-	@PYODIDE="$(PYODIDE)" $(BIN)/python tests/desk_site.py build/site/desk
+site: reference        ## every page, and the desk in a browser (PYODIDE=DIR, or make pyodide before), into build/site/
+	@PYODIDE="$(PYODIDE)" $(BIN)/scantling site -o build/site
 
 test-site: $(READY)        ## the desk in a browser: numbers, downloads, offline (needs Chromium and PYODIDE)
 	@PYODIDE="$(PYODIDE)" CHROMIUM="$$(sh .ci/chromium --find)" $(BIN)/python -m pytest -rs -o addopts= tests/browser/test_site_browser.py

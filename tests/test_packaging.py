@@ -189,7 +189,8 @@ def test_wheel_holds_code_data_notebooks_and_designs(wheel):
     assert {
         f"scantling_widgets/notebooks/{n}.ipynb" for n in ("design_desk", "design_report")
     } <= inside
-    assert "scantling_widgets/designs/llama-3.1-405b.yaml" in inside
+    shipped = ("designs/llama-3.1-405b.yaml", "published.csv", "validation/validation.json")
+    assert {f"scantling_widgets/{name}" for name in shipped} <= inside
     assert {n.split("/")[0] for n in inside if ".dist-info" not in n} == {
         "scantling",
         "scantling_learn",

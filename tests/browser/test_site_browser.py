@@ -9,12 +9,11 @@ import threading
 from functools import partial
 from pathlib import Path
 
-import desk_site as site
 import numpy as np
 import pytest
 import scantling
 from scantling.advise.comparison import flat
-from scantling_widgets import link
+from scantling_widgets import link, site
 
 from . import browsing
 

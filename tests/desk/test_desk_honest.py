@@ -3,14 +3,18 @@ nothing is said of a run that cannot be."""
 
 from __future__ import annotations
 
+import base64
 import json
+import zlib
 
 import pytest
 import scantling
+from scantling.advise.comparison import flat
 from scantling.base.errors import DesignError
 from scantling.base.quantities.table import show
 from scantling.design.constraints import CONSTRAINTS
 from scantling.design.design import Design
+from scantling.plans.prepare import prepare
 from scantling_widgets import inputs, link, resources, story
 from scantling_widgets.desk import Desk
 
@@ -234,10 +238,57 @@ def test_a_link_cut_anywhere_never_opens_another_design(desk):
             link.read(whole[:end])
 
 
-def test_a_link_that_unpacks_without_end_is_refused():
-    import base64
-    import zlib
+def test_what_is_left_of_a_cut_link_is_offered_and_is_the_senders(desk):
+    """Of every field that is offered the value is the one that was sent, wherever the link was cut:
+    a number that was cut is not offered."""
+    sent = desk.design.change({"cluster.devices": 8192, "reliability.restart_s": 700})
+    whole, offered = link.write(sent), 0
+    for end in range(len("design=1.") + 40, len(whole) - 1):
+        left = link.rest(whole[:end], prepare)
+        if left is None:
+            continue
+        offered += 1
+        given = {field: value for field, value in flat(left).items() if value is not None}
+        assert given.items() <= flat(sent.data()).items()
+    assert offered > 20
 
+
+@pytest.mark.parametrize(
+    ("change", "lost"),
+    [
+        (lambda data: data | {"scantling": 2}, "is not a version"),
+        (lambda data: data | {"wind": {"speed": 3}}, "wind"),
+        (lambda data: data | {"plan": data.get("plan", {}) | {"tp": "wide"}}, "plan.tp"),
+        (lambda data: data | {"stack": "no-such-stack"}, "stack"),
+    ],
+)
+def test_an_old_link_says_what_is_wrong_and_one_press_opens_the_rest(desk, change, lost):
+    sent = desk.design.change({"cluster.devices": 8192, "name": "Sent"})
+    packed = base64.urlsafe_b64encode(zlib.compress(json.dumps(change(sent.data())).encode()))
+    before = desk.design
+    assert desk.open_link(f"design=1.{packed.decode()}") is False
+    assert lost in desk.session.refusal.text and desk.design == before
+    assert desk._fix.description == "Open what is left" and not desk._fix.hidden
+    desk._fix.click()
+    kept = {k: v for k, v in sent.data().items() if k != lost}
+    assert desk.design.data() == kept and desk.session.refusal is None
+
+
+def test_of_a_link_of_another_version_what_this_one_reads_is_offered(desk):
+    sent = desk.design.change({"cluster.devices": 8192})
+    desk.open_link(link.write(sent).replace("design=1.", "design=2."))
+    assert "version 2" in desk.session.refusal.text
+    desk._fix.click()
+    assert desk.design == sent
+
+
+@pytest.mark.parametrize("text", ["design=1.", "design=1.eJyrrgUAAXUA-Q", "design=9.!!"])
+def test_where_nothing_is_left_nothing_is_offered(desk, text):
+    desk.open_link(text)
+    assert desk._fix.hidden and desk.session.refusal is not None
+
+
+def test_a_link_that_unpacks_without_end_is_refused():
     bomb = base64.urlsafe_b64encode(zlib.compress(b" " * 50_000_000, 9)).decode()
     with pytest.raises(DesignError):
         link.read("design=1." + bomb.rstrip("="))
@@ -250,6 +301,8 @@ def test_a_link_on_the_page_names_no_file_of_the_server(desk, monkeypatch):
     desk._do(lambda: desk.open_link(text))
     assert desk.design == before
     assert "no file" in desk.session.refusal.text
+    desk._fix.click()
+    assert desk.design.calibration is None
 
 
 # ---------------------------------------------------------------- the protocol

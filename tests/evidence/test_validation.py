@@ -213,7 +213,7 @@ def test_left_out_means_another_prediction(small):
 @pytest.mark.slow
 def test_page_is_sound_offline_and_says_what_the_tables_hold(small):
     folder, rows, figures = small
-    assert validation_page.main([str(folder), str(folder)]) == 0
+    validation_page.build(folder, folder)
     html = (folder / "index.html").read_text(encoding="utf-8")
     page = Page(html)
     assert page.faults == []

@@ -9,6 +9,7 @@ from pathlib import Path
 from scantling.base.errors import DesignError
 from scantling.base.quantities.table import band_in
 from scantling.design.design import Design
+from scantling.plans.prepare import prepare
 
 from . import charts, headline, inputs, legend, link, resources, story, theme
 from .background import in_background
@@ -119,10 +120,18 @@ class Desk:
         self._suggest()
 
     def open_link(self, text: str) -> bool:
-        """Put the design of a link on the desk."""
-        design = link.read(text)
-        if served():
-            names_no_file(design, self.design)
+        """Put the design of a link on the desk; of one that cannot be, what is left is offered."""
+
+        def check(design):
+            if served():
+                names_no_file(design, self.design)
+            prepare(design)
+
+        try:
+            check(design := link.read(text))
+        except DesignError as error:
+            self.session.refuse(error, link.NAME, link.rest(text, check))
+            return False
         return self.session.put(design)
 
     # ------------------------------------------------------------ for people who type

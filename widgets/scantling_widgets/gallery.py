@@ -3,22 +3,22 @@ pictures, pages and an index.
 
 `python -m scantling_widgets.gallery` writes all of it again. Git holds the designs, the published
 figures, one table of headline figures, a thumbnail each and their list (README.md); the pages are
-built into build/site and published from there.
+built into build/site/gallery and published from there.
 """
 
 import re
 import shutil
-import sys
 from pathlib import Path
 
 import pandas as pd
 from scantling import catalogue
+from scantling.base.errors import DesignError
 from scantling.base.show import percent
 from scantling.base.words import table as read_yaml
 from scantling.evidence.predict import predict_frame
 from scantling.evidence.runs import read_runs
 
-from . import charts
+from . import charts, resources
 from .assessment_charts import SCHEMA, spec
 from .livechart import vega_version
 from .report import run as reports
@@ -30,7 +30,7 @@ from .report.text import environment, render
 from .words import at
 
 KEPT = read_yaml(__file__, "gallery")
-SITE = "build/site"  # of a checkout: the pages that are published
+SITE = "build/site/gallery"  # of a checkout: the pages that are published
 FIRST = "llama-3.1-405b"  # beside the cases, first in the list
 THUMBNAIL = 480
 
@@ -48,7 +48,7 @@ def folder() -> Path:
 
 def designs() -> dict[str, Path]:
     """Design files of the gallery by name."""
-    return {path.stem: path for path in sorted((folder() / "designs").glob("*.yaml"))}
+    return {path.stem: path for path in sorted(resources.example().parent.glob("*.yaml"))}
 
 
 def published() -> list:
@@ -57,7 +57,7 @@ def published() -> list:
     `key`: of the assessment that a figure is compared with; `run`: its row of the published runs,
     where it has one: what the run printed of its software, no design file names.
     """
-    frame = pd.read_csv(folder() / "published.csv", keep_default_na=False)
+    frame = pd.read_csv(resources.published("published.csv"), keep_default_na=False)
     return list(frame.itertuples(index=False, name="Published"))
 
 
@@ -66,41 +66,28 @@ def figures(data: dict) -> dict:
     return {key: at(data, key) for key in KEPT["figures"]}
 
 
-def build(told=None) -> list:
-    """Make everything again: what git holds into the gallery, the pages of all designs and their
-    index into the site. Returns the records of the reports."""
-    gallery, named = folder(), designs()
-    site = gallery.parent / SITE
-    out = site / "pages"
-    records = reports.run(
-        named.values(),
-        out,
-        told=told,
-    )
-    results = {r.name: result_of(out / f"{r.name}.ipynb") for r in records if r.status == "done"}
-    if len(results) < len(named):
-        return records
-    thumbnails = gallery / "thumbnails"
-    shutil.rmtree(thumbnails, ignore_errors=True)
-    thumbnails.mkdir()
-    for name, data in results.items():
-        reports.write(thumbnails / f"{name}.png", thumbnail(data))
-    shutil.copytree(
-        thumbnails,
-        site / "thumbnails",
-        dirs_exist_ok=True,
-    )
-    kept = ({"design": name} | figures(data) for name, data in results.items())
-    reports.write(gallery / "headline.csv", reports.as_csv(kept))
+def pages(site: Path) -> list[dict]:
+    """The reports of all designs, a thumbnail each and their index, into the folder `site`; returns
+    the entries of the index. Raises DesignError naming a report that could not be made."""
+    out, thumbnails = site / "pages", site / "thumbnails"
+    for record in reports.run(designs().values(), out, told=_told):
+        if record.status != "done":
+            raise DesignError(record.design, problem=f"has no report: {record.error}")
+    results = {name: result_of(out / f"{name}.ipynb") for name in designs()}
     first = sorted(results, key=lambda name: (not name.startswith("case-") and name != FIRST, name))
     entries = [entry(name, results[name]) for name in first]
-    readme = environment().get_template("gallery.md.j2").render(entries=entries)
-    reports.write(gallery / "README.md", readme + "\n")
-    reports.write(site / "index.html", index(entries))
+    thumbnails.mkdir(exist_ok=True)
     for e in entries:
+        reports.write(thumbnails / f"{e['name']}.png", thumbnail(e["data"]))
         page = out / f"{e['name']}.html"
         reports.write(page, linked(page.read_text(encoding="utf-8"), e))
-    return records
+    reports.write(site / "index.html", index(entries))
+    return entries
+
+
+def _told(record, done: int, total: int) -> None:
+    said = record.error or record.headline.get("verdict")
+    print(f"{done}/{total} {record.name}: {said}", flush=True)
 
 
 def as_run(of: list) -> dict[tuple[str, str], float]:
@@ -200,20 +187,18 @@ def _charts(data: dict) -> dict:
     }
 
 
-def main() -> int:
-    """Build the gallery."""
-
-    def told(
-        record,
-        done: int,
-        total: int,
-    ):
-        said = record.error or record.headline.get("verdict")
-        print(f"{done}/{total} {record.name}: {said}", flush=True)
-
-    records = build(told=told)
-    return 1 if any(r.status != "done" for r in records) else 0
+def main() -> None:
+    """Make what git holds of the gallery again, and the pages in the site."""
+    gallery = folder()
+    site = gallery.parent / SITE
+    entries = pages(site)
+    shutil.copytree(site / "thumbnails", gallery / "thumbnails", dirs_exist_ok=True)
+    data = {e["name"]: e["data"] for e in entries}
+    kept = ({"design": name} | figures(data[name]) for name in designs())
+    reports.write(gallery / "headline.csv", reports.as_csv(kept))
+    readme = environment().get_template("gallery.md.j2").render(entries=entries)
+    reports.write(gallery / "README.md", readme + "\n")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -9,7 +9,7 @@ from scantling.base.words import table
 from scantling.design.constraints import CONSTRAINTS
 from scantling.verdict.verdicts import VERDICTS, beside_name, met
 
-from . import words
+from . import link, words
 from .report.phrases import sentence
 from .words import at, band, fits, in_text, quantity, show, split, withheld
 
@@ -168,6 +168,8 @@ def offer(session) -> tuple[str, str, Mapping] | None:
         fix = nearest(session.now.given["nearest_fixes"])
         return None if fix is None else ("Apply fix", fix_text(fix), fix["set"])
     field, fields = refusal.field, refusal.fields
+    if refusal.moved == link.NAME and fields:
+        return "Open what is left", _SAID["link"], fields
     name = field.removeprefix("plan.")
     pinned = name != field != refusal.moved and name in session.now.design.plan.given()
     if not fields or not pinned:

@@ -7,12 +7,17 @@ import base64
 import json
 import re
 import zlib
+from collections.abc import Callable
+from contextlib import suppress
 
 from scantling.base.errors import DesignError
 from scantling.base.files import MAX_BYTES
 from scantling.design.design import Design
 
 VERSION = 1
+NAME = "link"
+_ENDS = ("", "}", "}}", "}}}", "]}", "]}}", "}]}}")  # that close JSON which was cut
+_STEPS = 50  # entries that are taken back until it can be closed
 _LINK = re.compile(r"(?:^|[#&])design=(\d+)\.([\w-]*)")
 
 
@@ -38,7 +43,7 @@ def read(text: str) -> Design:
     found = _LINK.search(text)
     if found is None:
         raise DesignError(
-            "link",
+            NAME,
             text[:60],
             "design=1. and what follows",
             problem="is no link",
@@ -46,23 +51,57 @@ def read(text: str) -> Design:
     if int(found[1]) != VERSION:
         was = f"version {VERSION}; ask for the design as a file"
         raise DesignError(
-            "link",
+            NAME,
             f"version {found[1]}",
             was,
             problem="is of another version",
         )
-    try:
-        packed = base64.urlsafe_b64decode(found[2] + "=" * (-len(found[2]) % 4))
-        unpacking = zlib.decompressobj()
-        text = unpacking.decompress(packed, MAX_BYTES).decode()
-        whole = unpacking.eof
-    except (ValueError, zlib.error):
-        whole = False
+    text, whole = _unpacked(found[2])
     if not whole:
-        raise DesignError("link", problem="the link is cut short or changed: copy all of it again")
+        raise DesignError(NAME, problem="the link is cut short or changed: copy all of it again")
     try:
         return Design.from_data(json.loads(text))
     except (ValueError, RecursionError) as error:
         if isinstance(error, DesignError):
             raise
-        raise DesignError("link", problem="the link holds no design") from None
+        raise DesignError(NAME, problem="the link holds no design") from None
+
+
+def rest(text: str, check: Callable[[Design], object]) -> dict | None:
+    """The fields that can still be used of a link that is cut, of another version or wrong: those
+    that came whole, but for what `check` and the format refuse; None for each that is not there.
+    None where they make no design."""
+    found = _LINK.search(text)
+    data = _entries(*_unpacked(found[2])) if found else {}
+    while True:
+        try:
+            check(Design.from_data(data))
+            return dict.fromkeys(Design.model_fields) | data
+        except DesignError as error:
+            section, _, field = error.field.partition(".")
+            holds = data.get(section) if field else data
+            if not isinstance(holds, dict) or holds.pop(field or section, None) is None:
+                return None
+
+
+def _unpacked(packed: str) -> tuple[str, bool]:
+    """(what a link holds, as far as it can be unpacked; whether that is all of it)."""
+    packed = packed[:-1] if len(packed) % 4 == 1 else packed
+    unpacking = zlib.decompressobj()
+    try:
+        raw = base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4))
+        return unpacking.decompress(raw, MAX_BYTES).decode(errors="ignore"), unpacking.eof
+    except (ValueError, zlib.error):
+        return "", False
+
+
+def _entries(text: str, whole: bool) -> dict:
+    """The mapping that JSON spells; where it was cut, without the entry that it was cut in."""
+    text += "," * whole
+    for _ in range(_STEPS):
+        text = text.rpartition(",")[0]
+        for end in _ENDS:
+            with suppress(ValueError, RecursionError):
+                found = json.loads(text + end)
+                return found if isinstance(found, dict) else {}
+    return {}

@@ -1,7 +1,6 @@
 """The reference notebooks and the first design as pages, with an index of every published figure
 that they recreate and its error."""
 
-import sys
 from functools import partial
 from pathlib import Path
 from textwrap import shorten
@@ -65,17 +64,7 @@ def _texts(r) -> Lines:
     )
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Execute and render every reference notebook into a folder (build/site/reference), with the
-    index."""
+def pages(out: Path) -> None:
+    """Execute and render every reference notebook into a folder, with the index."""
     paths = sources()
-    return walkthroughs.write_all(
-        argv,
-        "build/site/reference",
-        paths,
-        partial(index, paths),
-    )
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    walkthroughs.write_all(out, paths, partial(index, paths))

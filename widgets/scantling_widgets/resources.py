@@ -54,6 +54,14 @@ def example(name: str = "llama-3.1-405b") -> Path:
     )
 
 
+def published(name: str) -> Path:
+    """Path of a table of the gallery: what was published of its runs, and the validation.
+
+    Raises FileNotFoundError naming what there is.
+    """
+    return _find(name, "", _CHECKOUT / "gallery")
+
+
 def _find(
     filename: str,
     shipped: str,
@@ -63,5 +71,5 @@ def _find(
     folder = working if in_checkout else _PACKAGE / shipped
     if not (path := folder / filename).is_file():
         there = ", ".join(sorted(p.stem for p in folder.glob(f"*{path.suffix}"))) or "nothing"
-        raise FileNotFoundError(f"{filename} is not among the {shipped} in {folder}: {there}")
+        raise FileNotFoundError(f"{filename} is not in {folder}: {there}")
     return path

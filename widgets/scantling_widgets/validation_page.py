@@ -1,20 +1,17 @@
-"""The page "How right is it?" from the tables of `python -m tests.validation.page`: one
-offline HTML file. `python -m scantling_widgets.validation_page [FOLDER [OUT]]`"""
+"""The page "How right is it?" from the tables of `make validation`: one offline HTML file."""
 
 import json
-import sys
 from functools import partial
 from pathlib import Path
 
 import pandas as pd
 from scantling.base.show import percent
 
+from . import resources
 from . import validation_charts as charts
 from .report.page import templated
 from .report.run import write
 
-FOLDER = "gallery/validation"
-SITE = "build/site/validation"
 KINDS = {
     "family left out": "families of sources left out of the fit",
     "source left out": "sources left out of the fit, siblings kept",
@@ -63,10 +60,9 @@ def page(
     )
 
 
-def main(argv=None) -> int:
-    """Draw the page of the tables in FOLDER into OUT."""
-    words = sys.argv[1:] if argv is None else argv
-    folder, out = map(Path, [*words, *(FOLDER, SITE)[len(words) :]])
+def build(out: Path, folder: Path | None = None) -> None:
+    """Draw the page of the tables in `folder`, of those that ship without one, into `out`."""
+    folder = folder or resources.published("validation/validation.json").parent
     out.mkdir(parents=True, exist_ok=True)
     tables = (folder / f"{name}.csv" for name in ("validation", "memory", "leaderboard"))
     rows, memory, board = (pd.read_csv(path) if path.is_file() else None for path in tables)
@@ -80,9 +76,3 @@ def main(argv=None) -> int:
             board,
         ),
     )
-    print(out / "index.html")
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -12,7 +12,6 @@ import copy
 import logging
 import os
 import re
-import sys
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -255,40 +254,21 @@ def command(
         click.echo(str(path))
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Render every walkthrough into a folder (build/site/walkthroughs), answers folded."""
-    return write_all(
-        argv,
-        "build/site/walkthroughs",
-        sources(),
-        index,
-    )
+# ---------------------------------------------------------------- the site
+def pages(out: Path) -> None:
+    """Render every walkthrough into a folder, answers folded, with the page that lists them."""
+    write_all(out, sources(), index)
 
 
-def write_all(
-    argv,
-    folder: str,
-    paths,
-    index,
-) -> int:
-    """Execute and render notebooks, and the page that lists them, into the folder that the command
-    line names, or `folder`."""
-    out = Path((argv or sys.argv[1:] or [folder])[0])
-    out.mkdir(
-        parents=True,
-        exist_ok=True,
-    )
+def write_all(out: Path, paths, index) -> None:
+    """Execute and render notebooks into a folder, and the page that lists them."""
+    out.mkdir(parents=True, exist_ok=True)
     for path, html in render_all(paths):
         (out / f"{path.stem}.html").write_text(html, encoding="utf-8")
-        print(out / f"{path.stem}.html", flush=True)
+        click.echo(out / f"{path.stem}.html")
     (out / "index.html").write_text(index(), encoding="utf-8")
-    return 0
 
 
 def index() -> str:
     """The list of the walkthroughs as a page."""
     return document("Walkthroughs", macros().walkthroughs(walkthroughs().values()))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

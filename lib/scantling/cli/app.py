@@ -101,6 +101,7 @@ def _summary(entry) -> str:
         "walkthrough": "Copy a design interview, to be worked on, taught from or practised.",
         "lab": "Open JupyterLab on the design desk.",
         "page": "Serve the design desk as a page.",
+        "site": "Write every page, and the desk in a browser, for a web server.",
     }.get(entry.name, f"From {entry.value.partition(':')[0]}.")
 
 

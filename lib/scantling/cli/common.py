@@ -29,7 +29,8 @@ TYPES = {
     "number": float,
     "device": click.Choice(["cuda", "cpu"]),
     "file": click.Path(dir_okay=False),
-    "folder": click.Path(),
+    "folder": click.Path(file_okay=False),
+    "part": click.Choice(["desk", "gallery", "walkthroughs", "reference", "validation"]),
     "space": click.Choice(["coarse", "default", "wide"]),
 }
 

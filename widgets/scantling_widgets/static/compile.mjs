@@ -1,11 +1,11 @@
-// Compiles the Python of an archive with the interpreter that will run it: node desk_site_compile.mjs PYODIDE IN.zip OUT.zip
-import { readFileSync, writeFileSync } from "node:fs";
+// Compiles the Python of an archive with the interpreter that will run it: node compile.mjs PYODIDE <in.zip >out.zip
+import { buffer } from "node:stream/consumers";
 import { pathToFileURL } from "node:url";
 
-const [distribution, from, to] = process.argv.slice(2);
+const [distribution] = process.argv.slice(2);
 const { loadPyodide } = await import(pathToFileURL(`${distribution}/pyodide.mjs`));
-const python = await loadPyodide({ indexURL: `${distribution}/` });
-python.FS.writeFile("/in.zip", new Uint8Array(readFileSync(from)));
+const python = await loadPyodide({ indexURL: `${distribution}/`, stdout: console.error });
+python.FS.writeFile("/in.zip", new Uint8Array(await buffer(process.stdin)));
 python.runPython(`
 import importlib.util, zipfile
 from importlib._bootstrap_external import _code_to_hash_pyc as pyc
@@ -18,4 +18,4 @@ with zipfile.ZipFile("/in.zip") as given, zipfile.ZipFile("/out.zip", "w") as ou
             name, data = name + "c", pyc(code, importlib.util.source_hash(data), False)
         out.writestr(zipfile.ZipInfo(name), bytes(data), zipfile.ZIP_DEFLATED, 9)
 `);
-writeFileSync(to, python.FS.readFile("/out.zip"));
+process.stdout.write(python.FS.readFile("/out.zip"));

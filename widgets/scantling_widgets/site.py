@@ -1,0 +1,135 @@
+"""`scantling site`: the pages of the kit as a folder that any web server can hold. Where there is a
+Pyodide distribution the desk is among them, its front end that of `view`, computing in the reader's
+own browser."""
+
+import gzip
+import hashlib
+import json
+import shutil
+import subprocess
+import zipfile
+from collections.abc import Iterator
+from importlib.metadata import files as files_of
+from io import BytesIO
+from pathlib import Path
+
+import click
+import scantling
+from scantling.base.errors import DesignError
+from scantling.base.words import table, yaml_of
+from scantling.cli.common import command
+
+import scantling_widgets
+
+from . import gallery, reference, resources, validation_page, view, walkthroughs
+from .livechart import vega_bundle
+from .report.jobs import today
+from .report.page import templated
+from .report.run import write
+
+ABOUT = table(__file__, "site")
+PAGES = {
+    "gallery": gallery.pages,
+    "walkthroughs": walkthroughs.pages,
+    "reference": reference.pages,
+    "validation": validation_page.build,
+}
+
+
+def distributed(distribution: Path) -> dict[str, bytes]:
+    """Pyodide's own files and the wheels that the models need, by name; Pyodide itself holds each
+    wheel to its hash in the lock file. Raises DesignError naming what a distribution lacks."""
+    try:
+        lock = json.loads((distribution / ABOUT["lock"]).read_bytes())
+        lock["packages"] = {name: lock["packages"][name] for name in ABOUT["packages"]}
+        wheels = [each["file_name"] for each in lock["packages"].values()]
+        files = {name: (distribution / name).read_bytes() for name in ABOUT["files"] + wheels}
+    except (OSError, KeyError, ValueError) as error:
+        lacking = Path(getattr(error, "filename", None) or str(error)).name
+        raise DesignError("--pyodide", str(distribution), problem=f"has no {lacking}") from None
+    packed = gzip.compress(files.pop(ABOUT["wasm"]), mtime=0)
+    return files | {f"{ABOUT['wasm']}.z": packed, ABOUT["lock"]: json.dumps(lock).encode()}
+
+
+def sources() -> Iterator[tuple[str, Path]]:
+    """(name in the archive, file) of the Python that the page runs, and of the tables it reads."""
+    left_out = {name for names in ABOUT["left_out"] for name in names}
+    for ours in (scantling, scantling_widgets):
+        package = Path(ours.__file__).parent
+        for path in package.rglob("*"):
+            inside = path.relative_to(package.parent)
+            if path.is_file() and not left_out & set(inside.parts):
+                yield inside.as_posix(), path
+    for path in gallery.designs().values():
+        yield f"scantling_widgets/designs/{path.name}", path
+    for name in ABOUT["pure"]:
+        for file in files_of(name):
+            if file.suffix == ".py":
+                yield file.as_posix(), Path(file.locate())
+
+
+def content(path: Path) -> bytes:
+    """What a file holds; a table in YAML as JSON where that says the same, since the page has no
+    compiled reader of YAML."""
+    data = path.read_bytes()
+    if path.suffix == ".yaml" and path.parent != resources.example().parent:
+        told = json.dumps(found := yaml_of(path), default=str).encode()
+        if json.loads(told) == found and told.startswith(b"{"):
+            return told
+    return data
+
+
+def archive(distribution: Path) -> bytes:
+    """The sources as one archive; compiled where there is node to do so, else the page does it at
+    every visit, a second longer."""
+    out = BytesIO()
+    with zipfile.ZipFile(out, "w") as packed:
+        for name, path in sorted(sources()):
+            packed.writestr(zipfile.ZipInfo(name), content(path), zipfile.ZIP_DEFLATED, 9)
+    if node := shutil.which("node"):
+        argv = [node, resources.STATIC / "compile.mjs", distribution.resolve()]
+        done = subprocess.run(argv, input=out.getvalue(), stdout=subprocess.PIPE)
+        return done.stdout if done.returncode == 0 else out.getvalue()
+    return out.getvalue()
+
+
+def desk(out: Path, distribution: Path) -> None:
+    """Write the desk as a page into the folder `out`; `distribution` is a folder with Pyodide's
+    files and wheels. Raises DesignError before anything is written."""
+    files = {f"pyodide/{name}": data for name, data in distributed(distribution).items()}
+    page = resources.STATIC / "site"
+    files |= {path.name: path.read_bytes() for path in page.iterdir()}
+    files |= {
+        "scantling.zip": archive(distribution),
+        "desk.css": (resources.STATIC / "desk.css").read_bytes(),
+        "desk.js": f"{view.script()}export {{ open }};\n".encode(),
+        "vega.js": vega_bundle().encode(),
+    }
+    digest = hashlib.sha256(b"".join(data for _, data in sorted(files.items()))).hexdigest()
+    # the service worker keeps files under another name when any of them is another one
+    files["sw.js"] = files["sw.js"].replace(b"VERSION", digest[:12].encode())
+    (out / "pyodide").mkdir(parents=True, exist_ok=True)
+    for name, data in files.items():
+        write(out / name, data)
+
+
+@command
+def site(out, parts, pyodide):
+    """Write the pages of the kit, and the desk in a browser, into a folder for a web server.
+
+    PARTS are desk, gallery, walkthroughs, reference, validation; all where none is named. The
+    reports, walkthroughs and notebooks are computed: some minutes on two cores.
+    """
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in parts or ABOUT["parts"]:
+        if name in PAGES:
+            PAGES[name](folder / name)
+        elif name == "desk" and pyodide:
+            desk(folder / name, Path(pyodide))
+        elif name == "desk":
+            click.echo(ABOUT["lacks"], err=True)
+    there = {k: v for k, v in ABOUT["parts"].items() if (folder / k / "index.html").is_file()}
+    front = templated("contents", title="scantling", date=today(), parts=there)
+    write(folder / "index.html", front)
+    click.echo(folder / "index.html")
