@@ -112,7 +112,7 @@ def tight(assessment: Assessment) -> Iterator[str]:
     if fullest.fits:
         safe = fullest.found.best_safe()
         line += (
-            say("tight-none")
+            say("tight-none", pins=under_pins(fullest))
             if safe is None
             else say(
                 "tight-safe",
@@ -121,6 +121,11 @@ def tight(assessment: Assessment) -> Iterator[str]:
             )
         )
     yield line
+
+
+def under_pins(chosen) -> str:
+    """Words for what holds only as long as the pinned fields stay."""
+    return " under the pins" if chosen.phase.pins else ""
 
 
 def bolder(assessment: Assessment) -> Iterator[str]:
@@ -171,7 +176,7 @@ def idle(assessment: Assessment) -> Iterator[str]:
         phase=chosen.phase,
     ) + rounder(chosen)
     if row is None:
-        yield line + say("idle-none", pins=" under the pins" if chosen.phase.pins else "")
+        yield line + say("idle-none", pins=under_pins(chosen))
     else:
         yield line + say(
             "idle-more",
