@@ -5,15 +5,22 @@ from __future__ import annotations
 import http.server
 import json
 import os
+import re
 import threading
 from functools import partial
+from html import unescape
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scantling
+import yaml
+from pages import Page
 from scantling.advise.comparison import flat
+from scantling.logs.learning import read_log
+from scantling.logs.site import calibration, of_design
 from scantling_widgets import link, site
+from scantling_widgets.report import Report
 
 from . import browsing
 
@@ -129,6 +136,74 @@ def test_the_gallery_is_that_of_the_command_line(desk):
                 assert inside[key] == pytest.approx(value, rel=1e-12), (path.stem, key)
             elif not isinstance(value, list):
                 assert inside[key] == value, (path.stem, key)
+
+
+def downloaded(desk, name: str) -> str:
+    """The text of the file that the desk offers under a name that ends so."""
+    link = desk.page.locator(f".sd-desk a[download$='{name}']")
+    link.wait_for(timeout=4 * browsing.PATIENCE_MS)
+    with desk.page.expect_download() as got:
+        link.click()
+    return Path(got.value.path()).read_text(encoding="utf-8")
+
+
+def test_a_report_has_its_pictures_as_the_command_line_draws_them(desk):
+    design = scantling.Design.from_yaml(desk.design_text())
+    desk.page.get_by_role("button", name="Render the report", exact=True).click()
+    found, own = Page(downloaded(desk, ".html")), Report(design).html()
+    assert found.faults == [] and found.outside() == []
+    drawn = [a for tag, a in found.attributes if tag == "svg"]
+    words = re.findall(r'<svg [^>]*aria-label="([^"]*)"', own)
+    assert [a["aria-label"] for a in drawn] == [unescape(said) for said in words] != []
+    assert (
+        all(a["role"] == "img" for a in drawn) and "font-family" not in found.html.split("<main")[1]
+    )
+    assert found.elements["path"] == pytest.approx(own.count("<path "), rel=0.1)
+
+
+@pytest.mark.parametrize("how", ["chosen", "dropped"])
+def test_a_log_is_learnt_from_and_stays_in_the_page(desk, how, tmp_path):
+    """The calibration of a Megatron-LM log is the one that the library writes; no request is made
+    meanwhile."""
+    design = scantling.Design.from_yaml(desk.design_text())
+    line = " iteration {:8d}/ 50 | elapsed time per iteration (ms): 6000.0 |"
+    log = tmp_path / "job.out"
+    log.write_text("\n".join(map(line.format, range(1, 30))), encoding="utf-8")
+    reading = read_log(log)
+    made = calibration([of_design(reading, design)], [reading])
+    before = len(desk.asked)
+    if how == "chosen":
+        desk.page.set_input_files("input[data-takes=log]", log)
+    else:
+        desk.page.evaluate(
+            """text => {
+            const held = new DataTransfer();
+            held.items.add(new File([text], "job.out"));
+            document.body.dispatchEvent(
+                new DragEvent("drop", { dataTransfer: held, bubbles: true, cancelable: true }));
+        }""",
+            log.read_text(),
+        )
+    desk.settle()
+    desk.page.get_by_role("button", name="Learn", exact=True).click()
+    text = downloaded(desk, "calibration.yaml")
+    assert yaml.safe_load(text) == made
+    assert [url for url in desk.asked[before:] if not url.startswith(("data:", "blob:"))] == []
+
+
+def test_what_is_left_of_a_cut_link_opens_by_one_press(desk, served):
+    design = scantling.Design.read(ROOT / "gallery" / "designs" / "gpt-3-175b-64-a100.yaml")
+    desk.page.goto("about:blank")
+    desk.open(f"{served[0]}#{link.write(design)[:-12]}")
+    offer = desk.page.get_by_role("button", name="Open what is left")
+    offer.wait_for(timeout=browsing.PATIENCE_MS)
+    assert "cut short" in desk.page.locator(".sd-line").inner_text()
+    offer.click()
+    desk.page.wait_for_function(
+        "title => document.querySelector('.sd-title').innerText.includes(title)",
+        arg="GPT-3 175B",
+        timeout=browsing.PATIENCE_MS,
+    )
 
 
 def test_nothing_leaves_the_origin_and_nothing_is_needed_the_second_time(desk, served):

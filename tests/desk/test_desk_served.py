@@ -8,6 +8,7 @@ import re
 import zipfile
 
 import pytest
+import yaml
 from scantling.design.design import Design
 from scantling_widgets import resources
 from scantling_widgets.desk import Desk
@@ -69,3 +70,18 @@ def test_a_visitor_loads_a_file_of_their_own_and_none_of_the_server(panel, tmp_p
     panel.path.value = there.read_text()  # what the page sends of a chosen file
     panel.pressed(panel._load)
     assert panel.session.now.design.cluster.devices == 8192
+
+
+def test_a_log_is_learnt_from_beside_the_design(panel, tmp_path):
+    """What a Megatron-LM log says of its steps; a file that is no log is refused in one line."""
+    line = " iteration {:8d}/ 50 | elapsed time per iteration (ms): 6000.0 |"
+    panel.log.value = "\n".join(map(line.format, range(1, 30)))
+    panel.pressed(panel._learn)
+    name, content = _given(panel.learnt.value)
+    steps = yaml.safe_load(content)["steps"]
+    assert name == "calibration.yaml" and steps["runs"] == 1
+    assert "A step took 6" in panel.say.value
+    panel.log.value = "nothing of the kind"
+    panel.pressed(panel._learn)
+    assert "sd-fault" in panel.say.value and "Traceback" not in panel.say.value
+    assert list(tmp_path.iterdir()) == []

@@ -171,14 +171,14 @@ def test_the_first_design_takes_any_sentence(sentence, says, tmp_path, monkeypat
 def test_the_first_design_under_papermill_and_as_a_page(tmp_path):
     """The notebook proper: its own kernel, papermill, one offline page; the sentence misses its
     deadline and the first fix keeps it."""
-    done = walkthroughs.execute(FIRST, folder=str(tmp_path / "design"), write=False)
+    done = walkthroughs.execute(FIRST, folder=str(tmp_path / "design"))
     page = walkthroughs.page(done)
     assert len(page) < 1_000_000
     assert not re.search(r'(src|href)="(https?:)?//', page)
     assert "<svg" in page
     for output in (o for c in done.cells if c.cell_type == "code" for o in c.outputs):
         assert output.output_type != "error"
-    assert (tmp_path / "design" / "design.yaml").is_file()
+    assert all((tmp_path / "design" / f"design.{end}").is_file() for end in ("yaml", "html"))
     assert "constraint missed" in page and "feasible" in page
 
 

@@ -1,6 +1,7 @@
 """The report and the launch kit of a design, made in the background: steps that are told as they
 are done, and that can be stopped."""
 
+import asyncio
 import os
 import re
 import shutil
@@ -26,6 +27,9 @@ from .words import at
 _TICK_S, _USUAL_TICKS = 0.25, 60  # a report takes some ten to twenty seconds
 
 
+drawing = None  # in a page: an async function of a report's HTML that gives it with its pictures
+
+
 class Stopped(Exception):
     """The child that made the report ended without one."""
 
@@ -48,10 +52,13 @@ def report(design, folder: Path) -> tuple[int, Iterator]:
 
 
 def _told(design, folder: Path) -> Iterator:
-    """Where there are no processes: the report without its notebook, each picture in its words."""
-    told, title = Markup(Report(design).html()), design.title
+    """Where there are no processes: the report without its notebook, drawn by the page."""
+    html, title = Report(design).html(), design.title
+    drawn = asyncio.ensure_future(drawing(html))
+    while not drawn.done():
+        yield None
     page = folder / f"{slug(title)}.html"
-    page.write_text(document(told, title=title, date=today()), "utf-8")
+    page.write_text(document(Markup(drawn.result()), title=title, date=today()), "utf-8")
     yield page
 
 

@@ -22,6 +22,7 @@ from pathlib import Path
 import click
 from scantling.base.errors import DesignError
 from scantling.base.records import record
+from scantling.cli.common import command
 from scantling.design.design import Design
 from scantling.plans.prepare import prepare
 
@@ -264,27 +265,7 @@ def _serve(
     click.get_current_context().exit(status)
 
 
-_FILE = click.argument("file", required=False)
-_BROWSER = click.option(
-    "--browser/--no-browser",
-    default=True,
-    help="open a browser, when started from a terminal",
-)
-
-
-def _port(first: int):
-    return click.option(
-        "--port",
-        default=first,
-        show_default=True,
-        help="port on loopback; the next free one where it is taken",
-    )
-
-
-@click.command()
-@_FILE
-@_port(8888)
-@_BROWSER
+@command
 def lab(
     file,
     port,
@@ -304,16 +285,7 @@ def lab(
     )
 
 
-@click.command()
-@_FILE
-@_port(8866)
-@click.option(
-    "--theme",
-    type=click.Choice(["light", "dark"]),
-    default="light",
-    show_default=True,
-)
-@_BROWSER
+@command
 def page(
     file,
     port,

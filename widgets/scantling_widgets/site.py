@@ -45,7 +45,7 @@ def distributed(distribution: Path) -> dict[str, bytes]:
         wheels = [each["file_name"] for each in lock["packages"].values()]
         files = {name: (distribution / name).read_bytes() for name in ABOUT["files"] + wheels}
     except (OSError, KeyError, ValueError) as error:
-        lacking = Path(getattr(error, "filename", None) or str(error)).name
+        lacking = Path(str(error).strip("'")).name
         raise DesignError("--pyodide", str(distribution), problem=f"has no {lacking}") from None
     packed = gzip.compress(files.pop(ABOUT["wasm"]), mtime=0)
     return files | {f"{ABOUT['wasm']}.z": packed, ABOUT["lock"]: json.dumps(lock).encode()}
@@ -86,11 +86,10 @@ def archive(distribution: Path) -> bytes:
     with zipfile.ZipFile(out, "w") as packed:
         for name, path in sorted(sources()):
             packed.writestr(zipfile.ZipInfo(name), content(path), zipfile.ZIP_DEFLATED, 9)
-    if node := shutil.which("node"):
-        argv = [node, resources.STATIC / "compile.mjs", distribution.resolve()]
-        done = subprocess.run(argv, input=out.getvalue(), stdout=subprocess.PIPE)
-        return done.stdout if done.returncode == 0 else out.getvalue()
-    return out.getvalue()
+    plain = out.getvalue()
+    argv = [shutil.which("node"), resources.STATIC / "compile.mjs", distribution.resolve()]
+    done = argv[0] and subprocess.run(argv, input=plain, stdout=subprocess.PIPE)
+    return done.stdout if done and done.returncode == 0 else plain
 
 
 def desk(out: Path, distribution: Path) -> None:

@@ -27,18 +27,16 @@ TYPES = {
     "workers": click.IntRange(1, 512),
     "tokens": click.IntRange(1, 10**8),
     "number": float,
-    "device": click.Choice(["cuda", "cpu"]),
     "file": click.Path(dir_okay=False),
     "folder": click.Path(file_okay=False),
-    "part": click.Choice(["desk", "gallery", "walkthroughs", "reference", "validation"]),
-    "space": click.Choice(["coarse", "default", "wide"]),
 }
 
 
 def command(function):
     """The function as a command, with the arguments and options that options.yaml states."""
     for row in reversed(table(__file__, "options").get(function.__name__, ())):
-        facts = row | {"type": TYPES.get(row.get("type"))}
+        of = row.get("type")
+        facts = row | {"type": click.Choice(of) if isinstance(of, list) else TYPES.get(of)}
         name, *others = facts.pop("flags")
         kind = click.option if name.startswith("-") else click.argument
         function = kind(

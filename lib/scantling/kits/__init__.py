@@ -108,8 +108,6 @@ def write(files: dict[str, str], folder) -> None:
     """
     folder = Path(folder)
     try:
-        if folder.exists() and not folder.is_dir():
-            raise NotADirectoryError(20, "is not a folder")
         folder.parent.mkdir(
             parents=True,
             exist_ok=True,

@@ -14,14 +14,17 @@ from pathlib import Path
 
 from scantling.base.errors import DesignError
 from scantling.design.design import Design
+from scantling.design.file import dump
 from scantling.kits import FRAMEWORKS, ON
+from scantling.logs.learning import read_log
+from scantling.logs.site import calibration, of_design
 
 from .. import rendering, theme
 from ..background import Job
 from ..parts import Field, Part
 from ..resources import served
 from ..table import cell
-from ..words import at
+from ..words import at, show
 from .base import Panel
 
 
@@ -43,6 +46,7 @@ class Report(Panel):
     def begin(self):
         if served():  # no path of a visitor is opened
             self.path = Field(description="File", takes="file")
+            self.log = Field(description="Log", takes="log")
         self.job = Job(
             "Render the report",
             self._start,
@@ -99,6 +103,21 @@ class Report(Panel):
             return self._put(Design.from_yaml(self.path.value, self.now.design.folder))
         self._saved = path = _folder(self.path)
         return self._put(Design.read(path), f"{path} is on the desk.")
+
+    def _learn(self) -> str:
+        """What a log of the design's run tells: its step beside the one foretold, and a
+        calibration of the machine, which goes to whoever looks."""
+        with tempfile.NamedTemporaryFile("w+") as dropped:
+            dropped.write(self.log.value)
+            dropped.flush()
+            reading = read_log(dropped.name if served() else _folder(self.log))
+        step = of_design(reading, self.now.design)
+        made = calibration([*filter(None, [step])], [reading])
+        self._give(self.learnt, "calibration.yaml", dump(made).encode())
+        if step is None:
+            return ""
+        took, foretold = (show("step_s", s) for s in (step.measured_s, step.foretold_s))
+        return f"A step took {took}; {foretold} was foretold."
 
     def _give(
         self,

@@ -4,7 +4,6 @@ import sys
 from pathlib import Path
 
 import click
-from scantling.base.errors import DesignError
 from scantling.base.quantities import table as quantities
 from scantling.cli.common import command
 from scantling.verdict.verdicts import VERDICTS
@@ -28,13 +27,6 @@ def report(
     Ends with the worst of the designs: 2 a wrong file, 1 a report that could not be made, 4
     impossible, 3 a constraint missed, 0.
     """
-    if Path(out).is_file():
-        raise DesignError(
-            "-o",
-            out,
-            "a folder",
-            problem="is a file",
-        )
     # a bar on a terminal; where the output is a file, one line a design at the end
     with click.progressbar(
         length=len(files),

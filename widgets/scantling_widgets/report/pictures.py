@@ -2,6 +2,7 @@
 to dark to paper."""
 
 import functools
+import json
 import re
 import zlib
 from base64 import b64encode
@@ -58,9 +59,11 @@ class Picture:
         }
 
     def figure(self) -> str:
-        # in a browser there is no program that draws
-        drawn = escape(self.words) if in_a_page() else Markup(svg(self.spec, self.words))
-        return framed(drawn, self.caption)
+        if not in_a_page():
+            return framed(Markup(svg(self.spec, self.words)), self.caption)
+        # no program draws here: the page itself does, from what stands in place of the picture
+        mark = Markup('<svg data-spec="{}" aria-label="{}"></svg>')
+        return framed(mark.format(json.dumps(themed(self.spec)), self.words), self.caption)
 
     def png(self) -> bytes:
         import vl_convert

@@ -68,10 +68,16 @@ const labelled = (el, model, control) => {
 };
 
 kinds.field = ({ model, el }) => {
-  if (model.get("takes") === "file") {                                       // a file of the visitor's own: its text travels
+  if (model.get("takes")) {                                       // a file of the visitor's own: its text travels
     const input = node("input");
-    input.type = "file"; labelled(el, model, input);
-    input.addEventListener("change", async () => { if (input.files[0]?.size < 1e6) { model.set("value", await input.files[0].text()); model.save_changes(); } });
+    input.type = "file"; input.dataset.takes = model.get("takes"); labelled(el, model, input);
+    const most = model.get("takes") === "log" ? 20e6 : 1e6;
+    input.addEventListener("change", async () => {
+      const file = input.files[0], fits = !file || file.size < most;
+      input.setCustomValidity(fits ? "" : `At most ${most / 1e6} MB`);
+      input.reportValidity();
+      if (file && fits) { model.set("value", await file.text()); model.save_changes(); }
+    });
     return;
   }
   const lines = model.get("lines"), input = node(lines > 1 ? "textarea" : "input", "sd-field");

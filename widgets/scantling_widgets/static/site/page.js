@@ -17,6 +17,42 @@ async function offline() {                       // everything passes through th
     await Promise.race([new Promise(done => navigator.serviceWorker.addEventListener("controllerchange", done, { once: true })), new Promise(done => setTimeout(done, 2000))]);
 }
 
+// a report with its pictures: the worker has their specifications, the page what draws. As on a page that
+// `report` writes: one sentence for each in place of Vega's names of marks, ids of its own, the font of the page
+async function pictures(html) {
+  const held = document.createElement("template");
+  held.innerHTML = html;
+  for (const [number, mark] of held.content.querySelectorAll("svg[data-spec]").entries()) {
+    const { view } = await globalThis.__scantlingVega(document.createElement("div"), JSON.parse(mark.dataset.spec), { ast: true, actions: false, renderer: "svg" });
+    const text = await view.toSVG(), words = mark.getAttribute("aria-label"), box = document.createElement("div");
+    view.finalize();
+    box.innerHTML = text.replace(/(\bid="|="#|url\(#)/g, `$1p${number}-`);
+    const picture = box.querySelector("svg");
+    for (const part of [picture, ...picture.querySelectorAll("*")])
+      for (const name of part.getAttributeNames()) if (/^(role|aria-.*|font-family)$/.test(name)) part.removeAttribute(name);
+    picture.setAttribute("role", "img");
+    picture.setAttribute("aria-label", words);
+    const title = document.createElementNS(picture.namespaceURI, "title");
+    title.textContent = words;
+    picture.prepend(title);
+    mark.replaceWith(picture);
+  }
+  return held.innerHTML;
+}
+
+// a file that is dropped anywhere goes to the field that takes its kind: a design, else a log
+function dropped(event) {
+  event.preventDefault();
+  const file = event.dataTransfer?.files[0], kind = /\.ya?ml$/.test(file?.name ?? "") ? "file" : "log";
+  const field = document.querySelector(`input[type=file][data-takes=${kind}]`);
+  if (!file || !field) return;
+  field.files = event.dataTransfer.files;
+  field.dispatchEvent(new Event("change"));
+  field.scrollIntoView({ block: "center" });
+}
+addEventListener("dragover", event => event.preventDefault());
+addEventListener("drop", dropped);
+
 async function start() {
   if (location.protocol === "file:") return fail("A browser computes nothing from a file: put this folder behind any web server, for example python3 -m http.server, and open its address.");
   await offline().catch(() => {});               // a private window may have none: the desk then needs its server each time
@@ -28,6 +64,7 @@ async function start() {
   worker.addEventListener("message", ({ data }) => {
     if (data.progress) progress.textContent = `${data.progress} (${((performance.now() - began) / 1000).toFixed(0)} s)`;
     else if (data.fault) fail(data.fault);
+    else if (data.html !== undefined) pictures(data.html).then(drawn => worker.postMessage({ serial: data.serial, drawn }), error => worker.postMessage({ serial: data.serial, fault: error.message }));
     else if (data.ready) {
       document.documentElement.dataset.ready = Math.round(performance.now());
       progress.hidden = true;

@@ -24,9 +24,15 @@ async function start() {
   say("Reading the models");
   const page = python.pyimport("scantling_widgets.page_worker");
   say("Assessing the first design");
-  const hear = page.begin(message => postMessage({ message }));
+  const waiting = new Map();                     // pictures of reports that the page draws
+  const draw = html => new Promise((done, failed) => { waiting.set(waiting.size, { done, failed }); postMessage({ html, serial: waiting.size - 1 }); });
+  const hear = page.begin(message => postMessage({ message }), draw);
   self.python = python;
-  onmessage = ({ data }) => hear(data);
+  onmessage = ({ data }) => {
+    if (data.drawn) waiting.get(data.serial).done(data.drawn);
+    else if (data.fault) waiting.get(data.serial).failed(new Error(data.fault));
+    else hear(data);
+  };
   postMessage({ ready: true });
 }
 
