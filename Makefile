@@ -100,7 +100,7 @@ validation: $(READY)        ## predicted beside published: tables in gallery/val
 
 calibrate: $(READY)        ## fit the few constants on published runs again
 	@$(BIN)/python -m scantling.evidence.calibrate.throughput
-	@$(BIN)/python -m scantling.evidence.calibrate.memory
+	@$(BIN)/python -m tests.validation.memory_fit
 
 published: $(READY)        ## the tables of the best published MFU and the furthest reach, from the published runs
 	@$(BIN)/python tests/best_published.py

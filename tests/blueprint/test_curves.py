@@ -8,7 +8,6 @@ import pytest
 from scantling import catalogue
 from scantling.catalogue.load import rows
 from scantling.design.cluster_rules import build_cluster
-from scantling.evidence.calibrate import collectives as calibrate
 from scantling.physics.cases import Link
 from scantling.physics.collectives import (
     CurveConstants,
@@ -21,6 +20,7 @@ from scantling.physics.collectives import (
     volume,
     wires,
 )
+from validation import collectives_fit as calibrate
 
 # median error allowed to a series with its own points left out, of large and small messages
 LIMITS = {"large": 0.15, "small": 0.35}

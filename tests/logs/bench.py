@@ -4,12 +4,14 @@
 
 One line a figure. Read: share of logs whose stated figures are all within 3 % (without a folder the
 logs beside this file). After one and three rows: the other published rows of the same source,
-model, chip and precision. Pairs: published rows of a source that differ in two or more settings.
+model, chip and precision. After one peak of memory: the other peaks of its source. Pairs: published
+rows of a source that differ in two or more settings.
 """
 
 from __future__ import annotations
 
 import csv
+import importlib
 import json
 import os
 import resource
@@ -28,10 +30,17 @@ from scantling.base.errors import DesignError
 from scantling.evidence.predict import predict_frame
 from scantling.evidence.runs import read_runs, to_runs
 from scantling.logs.found import number
+from scantling.logs.peaks import moved, peak_bytes
 from scantling.logs.site import calibration, one, point_of
+from scantling.physics.memory.chance import spread
+from scantling.physics.memory.constants import calibration as memory_calibration
+from scantling.physics.memory.constants import gather as memory_constants
 from scantling.physics.step import rates, step_time
 
 HERE = Path(__file__).parent
+SITE = HERE.parents[1] / "lib/scantling/logs/site.yaml"
+sys.path.insert(0, str(HERE.parent))
+memory_fit = importlib.import_module("validation.memory_fit")
 GROUP = ["source", "model", "accelerator", "precision"]
 SETTINGS = ["n_devices", "tp", "pp", "cp", "ep", "micro_batch", "global_batch_seqs", "seq_len"]
 STATED = {
@@ -168,6 +177,45 @@ def pairs(frame) -> None:
     tell("pairs", pairs=len(off), median=np.median(off), sign_right=np.mean(sign))
 
 
+def after_peaks(most: int = 12) -> None:
+    """The other peaks of a source after one of its peaks, each source as a stack that no fit has
+    seen: of the same model, and of its other models."""
+    rows = memory_fit.read(catalogue.HERE / "published_memory.csv")
+    rows = rows.take(np.isfinite(rows.measured))
+    names = read_runs(catalogue.HERE / "published_memory.csv").set_index("id").model
+    model = names.reindex(rows.ids).to_numpy(str)
+    pooled = {n: {"global": v["global"]} for n, v in memory_calibration()["offsets"].items()}
+    usual, within = spread(""), yaml.safe_load(SITE.read_text())["peaks"]["within"]
+    cases = []
+    for i, stack in enumerate(rows.stacks):
+        case = rows.cases.take(slice(i, i + 1))
+        own = replace(case.constants, memory=memory_constants(str(stack), pooled))
+        cases.append(replace(case, constants=own))
+    before = np.log(rows.measured / [peak_bytes(c) for c in cases])
+    draw, off = np.random.default_rng(0), {"same": [], "other": []}
+    for source in np.unique(rows.sources):
+        at = np.flatnonzero(rows.sources == source)
+        for i in draw.permutation(at)[:most] if at.size > 2 else ():
+            weight = usual**2 / (usual**2 + within**2)
+            times = moved(cases[i], weight * before[i], weight)
+            times = {n: c["value"] for n, c in times.items()}.items()
+            for j in at[at != i]:
+                after = np.log(rows.measured[j] / peak_bytes(cases[j], times))
+                off["same" if model[i] == model[j] else "other"].append((before[j], after))
+    half = 1.2816 * within * np.sqrt(1 + weight)
+    for kind, pairs_ in off.items():
+        was, now = abs(np.expm1(np.transpose(pairs_)))
+        tell(
+            f"after 1 peak, {kind} model",
+            peaks=len(now),
+            median=np.median(now),
+            p90=np.quantile(now, 0.9),
+            median_without=np.median(was),
+            p90_without=np.quantile(was, 0.9),
+            inside=np.mean(abs(np.transpose(pairs_)[1]) <= half),
+        )
+
+
 def speed(gigabytes: float) -> None:
     """Seconds and memory of a process of its own that reads a long log."""
     with tempfile.TemporaryDirectory() as folder:
@@ -197,6 +245,7 @@ def main(argv: list[str]) -> None:
     pairs(frame)
     for count in (1, 3):
         after_rows(frame, count)
+    after_peaks()
     speed(float(argv[1]) if len(argv) > 1 else 1.0)
 
 

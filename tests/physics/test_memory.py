@@ -16,7 +16,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scantling.catalogue.models.shape import make_shape, parameters
 from scantling.catalogue.words import OFFLOADS, RECOMPUTES, SHARDINGS
-from scantling.evidence.calibrate.memory import fit, predict, read, score
 from scantling.evidence.runs import read_runs, to_runs
 from scantling.physics.cases import PRECISIONS, Cases, Chip, Job, Link, Plan, Software, code
 from scantling.physics.constants import gather
@@ -31,6 +30,7 @@ from scantling.physics.memory.peak import (
     zone,
 )
 from scantling.physics.pipeline import SCHEDULE_NAMES, schedule_code
+from validation.memory_fit import fit, predict, read, score
 
 GIB = 2.0**30
 HERE = Path(__file__).parents[1] / "published" / "memory"

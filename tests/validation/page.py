@@ -19,11 +19,10 @@ from jinja2 import Template
 from scantling import catalogue
 from scantling.base import json
 from scantling.base.show import percent
-from scantling.evidence.calibrate import memory as calibrate_memory
 from scantling.evidence.calibrate import throughput as calibrate
 from scantling.physics.constants import calibration
 
-from . import strangers, tables
+from . import memory_fit, strangers, tables
 from .plans import DESIGNS, distances
 from .rows import build
 
@@ -89,7 +88,7 @@ def rivals() -> list[dict]:
 def memory_figures(path=MEMORY):
     """(figures, rows): errors on measured peaks and right calls by what the fit had seen, the one
     large sweep of layouts and the rest apart; a line per run."""
-    rows = calibrate_memory.read(path)
+    rows = memory_fit.read(path)
     names, count = np.unique(rows.sources[~rows.ran], return_counts=True)
     sweep = str(names[np.argmax(count)]) if len(names) else ""
     parts = {
@@ -98,13 +97,13 @@ def memory_figures(path=MEMORY):
         "rest": rows.sources != sweep,
     }
     kinds = {
-        "in sample": calibrate_memory.predict(rows, None),
-        "folds": calibrate_memory.held_out(rows, rows.folds),
-        "stack left out": calibrate_memory.held_out(rows, rows.stacks),
+        "in sample": memory_fit.predict(rows, None),
+        "folds": memory_fit.held_out(rows, rows.folds),
+        "stack left out": memory_fit.held_out(rows, rows.stacks),
     }
     scores = {
         kind: {
-            name: calibrate_memory.score(
+            name: memory_fit.score(
                 rows.take(at),
                 total[at],
                 capacity[at],
@@ -126,8 +125,8 @@ def memory_figures(path=MEMORY):
         "fold_out_bytes": fold_out,
         "stack_out_bytes": stack_out,
     }
-    ran_chance, known = calibrate_memory.ran(RUNS)
-    chance = calibrate_memory.chances(rows.stacks, *kinds["folds"])
+    ran_chance, known = memory_fit.ran(RUNS)
+    chance = memory_fit.chances(rows.stacks, *kinds["folds"])
     asked = {
         "memory table, folds left out": (chance, ~rows.ran),
         "published runs, all of which ran": (ran_chance, False),

@@ -10,6 +10,8 @@ from ..logs.site import is_table, of_design, of_log, of_table, write
 from .common import command
 from .tables import TABLES, print_rows
 
+LEAST = 0.005  # a constant that moved by less is not told
+
 
 @command
 def learn(
@@ -41,14 +43,19 @@ def learn(
             output,
             readings,
         )
-        said = ", ".join(f"{n} {number(c['value'], 3)}" for n, c in made["constants"].items())
-        if "steps" in made:
-            low, high = made["steps"]["band"]
-            said = (
-                f"{made['steps']['runs']} steps, {made['steps']['factor']:.3f} times what "
-                f"published runs say; 80 % band of a further run {low:.2f} to {high:.2f}"
-            )
-        console(stderr=True).print(f"{plain(output, 200)}: {said}")
+        told = ", ".join(
+            f"{n} {number(c['was'], 3)} to {number(c['value'], 3)} ± {c['sd_ln']:.0%}"
+            for n, c in made["constants"].items()
+            if abs(c["value"] / c["was"] - 1) > LEAST
+        )
+        for kind in ("steps", "peaks"):
+            if kind in made:
+                low, high = made[kind]["band"]
+                told += (
+                    f"; {made[kind]['runs']} {kind}, {made[kind]['factor']:.3f} times what "
+                    f"published runs say; 80 % band of a further run {low:.2f} to {high:.2f}"
+                )
+        console(stderr=True).print(f"{plain(output, 200)}: {told}")
 
 
 def row_of(r) -> dict:

@@ -47,10 +47,13 @@ def predict_frame(
     runs = to_runs(frame)
     at = np.flatnonzero(runs.ready)
     rows = {} if runs.cases is None else _predicted(runs, len(at))
-    if calibration is not None and rows:
+    override = calibration and calibration_file.read(calibration, "--calibration")
+    for each in (override.elsewhere(), override) if override and rows else ():
+        if each is None:
+            continue
         own = calibrated(
             runs,
-            calibration_file.read(calibration, "--calibration"),
+            each,
             rows["mfu"],
         )
         rows = {

@@ -68,6 +68,8 @@ def nearest(point: Point) -> list[dict]:
 def diagnosed(reading: Reading, point: Point) -> Reading:
     """A reading with `believed`: the step that published runs make possible, with its 80 % range
     for a strange site and the seconds of its parts; and `published`: the nearest runs."""
+    if not point.measured_s:
+        return reading
     step = step_time(point.case)
     spread = spoken("site")
     wide = np.exp(spread["z80"] * np.hypot(spread["between"], spread["within"]))

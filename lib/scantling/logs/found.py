@@ -82,6 +82,7 @@ class Found:
     ignored: tuple = ()  # facts that settings of this format mean otherwise
     alone: bool = False  # the framework splits the batch alone
     collectives: list = field(default_factory=list)  # rows of an nccl-tests table
+    kernels: dict = field(default_factory=dict)  # of a trace, see formats/kineto.py
     bar: bool = False  # the step lines are those of a progress bar
     mean: bool = False  # a step time is the slope of a clock, not a printed duration
 

@@ -46,6 +46,7 @@ class Reading(Record):
     goodput: float | None = None
     oom: bool = False
     collectives: tuple = ()
+    kernels: dict = field(default_factory=dict)  # of a trace: timed products, seconds by class
     assumed: tuple = ()
     missing: tuple = ()
     how: dict = field(default_factory=dict)
@@ -252,6 +253,7 @@ def reading(found: Found, file: str) -> Reading:
         goodput=figure(kept.goodput),
         oom=found.oom,
         collectives=tuple(found.collectives),
+        kernels=found.kernels,
         assumed=tuple(notes_of(found, kept)),
         missing=tuple(missing),
         how=missing,

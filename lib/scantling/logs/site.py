@@ -9,7 +9,7 @@ model, chip and precision: a step says nothing of other models.
 
 import math
 import re
-from dataclasses import replace
+from dataclasses import field, replace
 from datetime import date
 from pathlib import Path
 
@@ -23,21 +23,24 @@ from ..base.records import record
 from ..base.units import GB
 from ..catalogue.models.shape import parameters
 from ..design.design import Design
-from ..evidence.calibrate.collectives import NAMES
+from ..evidence.collective_points import NAMES
 from ..evidence.measure.fit import constants_of, match
 from ..evidence.runs import checked, read_named, to_runs
-from ..physics.calibration_file import RELATIVE, RELATIVE_MOST, SPEAKS, VERSION
+from ..physics.calibration_file import RELATIVE, RELATIVE_MOST, VERSION, implausible
 from ..physics.cases import PRECISIONS, Cases, devices
 from ..physics.collectives import COLLECTIVES, volume
-from ..physics.constants import gather
-from ..physics.step import PARTS, step_time
+from ..physics.constants import PRIORS, gather
+from ..physics.memory.chance import spread
+from ..physics.step import COMPUTE, PARTS, step_time
 from ..verdict.assess import assess
-from .reading import Reading
+from .found import number
+from .peaks import moved, peak_bytes
+from .reading import Reading, figure
 from .rows import spoken
 from .text import head
 
-SPEEDS = tuple(name for name in SPEAKS if not name.endswith("_s"))
 DEGREES = ("tp", "pp", "vpp", "cp", "ep", "dp", "micro_batch")
+MEASURED = 0.02  # sd of the ln of a rate that a table of collectives shows; judgement
 LEAST = 1e-3  # shares of a step that a calibration tells
 NEEDED = ("model", "accelerator", "seq_len", "global_batch", "tp", "micro_batch", "devices")
 
@@ -50,8 +53,11 @@ class Point:
     accelerator: str
     active: float
     precision: str
-    measured_s: float
+    measured_s: float | None
     foretold_s: float
+    peak_bytes: float = 0.0  # measured
+    stack: str = ""
+    traced: dict = field(default_factory=dict)  # what a trace of it says, see `of_trace`
 
 
 def one(value) -> float:
@@ -62,7 +68,8 @@ def one(value) -> float:
 def point_of(
     case: Cases,
     accelerator: str,
-    measured_s: float,
+    measured_s: float | None,
+    **more,
 ) -> Point:
     """A measured step beside the foretold one."""
     return Point(
@@ -72,12 +79,13 @@ def point_of(
         precision=PRECISIONS[int(one(case.job.precision))],
         measured_s=measured_s,
         foretold_s=one(step_time(case).total),
+        **more,
     )
 
 
 def of_design(reading: Reading, design: Design) -> Point | None:
     """The step of a log beside that of a design whose run it was; the log's plan is pinned."""
-    if not reading.step_s:
+    if not reading.step_s and not reading.peak_memory_gb:
         return None
     data = yaml.safe_load(design.to_yaml())
     said = {n: getattr(reading, n) for n in ("tp", "pp", "cp", "ep", "micro_batch")}
@@ -94,11 +102,20 @@ def of_design(reading: Reading, design: Design) -> Point | None:
             allowed="the run of the log",
         )
     chosen = found.phases[found.resolved.main]
-    return point_of(
+    return read_point(
+        reading,
         chosen.case,
         found.resolved.cluster.accelerator.id,
-        reading.step_s,
+        found.resolved.stack or "",
     )
+
+
+def read_point(reading: Reading, *run) -> Point:
+    """The figures of a log beside what is foretold of a case, on an accelerator, with a stack."""
+    *run, stack = run
+    peak = (reading.peak_memory_gb or 0.0) * 2.0**30
+    point = point_of(*run, reading.step_s, peak_bytes=peak, stack=stack)
+    return replace(point, traced=of_trace(reading, point))
 
 
 def chip_of(name: str | None):
@@ -119,7 +136,8 @@ def of_log(reading: Reading) -> Point | None:
     no model or accelerator of the catalogue."""
     import pandas as pd
 
-    if not reading.step_s or any(getattr(reading, name) is None for name in NEEDED):
+    told = reading.step_s or reading.peak_memory_gb
+    if not told or any(getattr(reading, name) is None for name in NEEDED):
         return None
     chip = chip_of(reading.accelerator)
     if chip is None:
@@ -132,23 +150,17 @@ def of_log(reading: Reading) -> Point | None:
         "seq_len": reading.seq_len,
         "global_batch_seqs": reading.global_batch,
         "precision": reading.precision or "bf16",
+        "stack": spoken("site")["stacks"].get(reading.format, ""),
         **{n: getattr(reading, n) for n in ("tp", "pp", "vpp", "cp", "ep", "micro_batch")},
     }
     runs = to_runs(checked(pd.DataFrame([row]), Path()))
-    return (
-        None
-        if runs.cases is None
-        else point_of(
-            runs.cases,
-            chip.id,
-            reading.step_s,
-        )
-    )
+    return runs.cases and read_point(reading, runs.cases, chip.id, str(runs.stacks[0]))
 
 
 def is_table(path) -> bool:
-    """Whether a file is a table of runs with measured rates."""
-    return Path(path).is_file() and b"measured_tokens_per_s_per_device" in head(path, 1 << 16)
+    """Whether a file is a table of runs with measured rates or peaks of memory."""
+    top = head(path, 1 << 16) if Path(path).is_file() else b""
+    return b"measured_tokens_per_s_per_device" in top or b"measured_peak_memory_gb" in top
 
 
 def of_table(path) -> tuple[list[Reading], list[Point]]:
@@ -160,14 +172,17 @@ def of_table(path) -> tuple[list[Reading], list[Point]]:
     points = []
     runs = to_runs(frame)
     for i, row in enumerate(frame[runs.ready].to_dict("records")):
-        rate = row["measured_tokens_per_s_per_device"]
-        if not rate > 0:
+        rate = number(row.get("measured_tokens_per_s_per_device"))
+        peak = max(0.0, number(row.get("measured_peak_memory_gb"))) * GB
+        if not rate > 0 and not peak:
             continue
         c = runs.cases.take(slice(i, i + 1))
         point = point_of(
             c,
             str(runs.chips[i]),
-            (one(c.job.global_batch) * one(c.job.seq_len) / one(devices(c.plan))) / rate,
+            figure(one(c.job.global_batch) * one(c.job.seq_len) / one(devices(c.plan)) / rate),
+            peak_bytes=peak,
+            stack=str(runs.stacks[i]),
         )
         points.append(point)
         readings.append(
@@ -176,7 +191,8 @@ def of_table(path) -> tuple[list[Reading], list[Point]]:
                 format="runs",
                 framework=plain(str(row["stack"]), 80),
                 step_s=point.measured_s,
-                tokens_per_s_per_device=float(rate),
+                tokens_per_s_per_device=figure(rate),
+                peak_memory_gb=figure(peak / 2.0**30) if peak else None,
                 accelerator=point.accelerator,
                 model=plain(str(row["model"]), 80),
                 seq_len=int(one(c.job.seq_len)),
@@ -188,40 +204,39 @@ def of_table(path) -> tuple[list[Reading], list[Point]]:
     return readings, points
 
 
-def posterior(ratios: np.ndarray) -> tuple[float, float, float]:
-    """(ln factor of the site, its sd, half width of the 80 % band of a further run's ln step)."""
-    s = spoken("site")
-    noise = s["within"] ** 2 / ratios.size
-    weight = s["between"] ** 2 / (s["between"] ** 2 + noise)
-    variance = weight * noise
+def posterior(
+    points: list[Point],
+    ratios: list,
+    between: float,
+    within: float,
+) -> tuple[float, float, dict]:
+    """(ln factor of the site, weight of what was measured, what it holds for: runs, factor, 80 %
+    band of a further run, model and precision) from measured / foretold of each point."""
+    noise = within**2 / len(ratios)
+    weight = between**2 / (between**2 + noise)
+    factor = float(weight * np.mean(np.log(ratios)))
+    half = spoken("site")["z80"] * math.sqrt(weight * noise + within**2)
     return (
-        float(weight * np.mean(np.log(ratios))),
-        math.sqrt(variance),
-        s["z80"] * math.sqrt(variance + s["within"] ** 2),
+        factor,
+        weight,
+        {
+            "runs": len(ratios),
+            "factor": round(math.exp(factor), 4),
+            "band": [round(math.exp(-half), 4), round(math.exp(half), 4)],
+            "active_parameters": round(points[0].active),
+            "precision": points[0].precision,
+        },
     )
 
 
 def speeds(
-    chip,
+    now: dict,
     case: Cases,
     target_s: float,
 ) -> dict:
-    """{constant: value} of a chip with all its speeds moved by one factor, so that the step of a
+    """{constant: value} with all speeds `now` of a chip moved by one factor, so that the step of a
     case takes `target_s`. A speed stays below its peak; what then is left over stays."""
-    now = {
-        n: float(
-            getattr(
-                gather(
-                    chip.family,
-                    chip.id,
-                    "",
-                ),
-                n,
-            )
-        )
-        for n in SPEEDS
-    }
-    most = {n: RELATIVE_MOST if n in RELATIVE else 1.0 for n in SPEEDS}  # that a file may give
+    most = {n: RELATIVE_MOST if n in RELATIVE else 1.0 for n in now}  # that a file may give
 
     def at(factor: float) -> tuple[dict, float]:
         value = {n: min(v * factor, max(v, most[n])) for n, v in now.items()}
@@ -258,16 +273,64 @@ def timed(reading: Reading, chip) -> list[dict]:
     return out
 
 
-def network(readings: list[Reading]) -> dict:
-    """The calibration file of the links that tables of collectives show; empty without one that
-    names an accelerator of the catalogue."""
+def of_tables(readings: list[Reading], chip=None) -> tuple:
+    """(accelerator, {constant: entry}) of the first table of collectives that shows links of an
+    accelerator of the catalogue (of `chip`)."""
     for reading in (r for r in readings if r.collectives):
-        chip = chip_of(reading.accelerator)
-        points = timed(reading, chip) if chip else []
-        found, _ = constants_of({"collectives": points}, chip) if points else ({}, [])
-        if found:
-            return headed(chip) | {"constants": found}
-    return {}
+        own = chip_of(reading.accelerator)
+        if own and chip in (None, own):
+            found, _ = constants_of({"collectives": timed(reading, own)}, own)
+            if found:
+                usual = gather(own.family, own.id, "")
+                return own, {
+                    n: everywhere(c["value"], getattr(usual, n), MEASURED) for n, c in found.items()
+                }
+    return chip, {}
+
+
+def of_trace(reading: Reading, point: Point) -> dict:
+    """{constant: {value, was, sd_ln, elsewhere}} of the kernels of a trace beside the parts of the
+    step that is foretold: a rate by foretold / measured, a share that is exposed by the inverse,
+    both as far as the prior leaves them open against the scatter of a few steps."""
+    told = spoken("site")["trace"]
+    step = step_time(point.case)
+    again = 1 + one(step.recompute) / sum(one(getattr(step, name)) for name in COMPUTE)
+    out = {}
+    for name, part in told["constants"].items() if reading.kernels else ():
+        there = one(getattr(step, part)) * (again if part in COMPUTE else 1)
+        there += one(step.logits) if part == "gemm" else 0
+        here = reading.kernels.get(part, 0.0)
+        ratio = there / here if here > 0 and there > 0 else 1.0
+        open_ = math.hypot(PRIORS[name].sd, *PRIORS[name].by.values())
+        weight = open_**2 / (open_**2 + told["within"] ** 2)
+        usual = one(getattr(point.case.constants, name))
+        value = usual * (ratio if part in COMPUTE else 1 / ratio) ** weight
+        chip = catalogue.accelerator(point.accelerator)
+        if ratio != 1.0 and not implausible(name, value, chip):
+            left = open_ * math.sqrt(1 - weight)
+            out[name] = everywhere(value, usual, left)
+    return out
+
+
+def entry(
+    value: float,
+    was: float,
+    sd_ln: float,
+) -> dict:
+    """A constant of a calibration file: after, before, and what is left open of its ln."""
+    return {"value": round(value, 6), "was": round(float(was), 6), "sd_ln": round(sd_ln, 4)}
+
+
+def everywhere(value: float, *rest) -> dict:
+    """An entry that holds for every model, whatever measured steps of one make of it."""
+    return entry(value, *rest) | {"elsewhere": round(value, 6)}
+
+
+def times(case: Cases, factors: dict) -> Cases:
+    """A case with constants multiplied: {name: factor}."""
+    k = case.constants
+    own = {name: getattr(k, name) * factor for name, factor in factors.items()}
+    return replace(case, constants=replace(k, **own))
 
 
 def headed(chip) -> dict:
@@ -283,58 +346,76 @@ def headed(chip) -> dict:
 
 
 def calibration(points: list[Point], readings: list[Reading] = ()) -> dict:
-    """The calibration file of a site from measured steps of one model, chip and precision (of the
-    set with the most points), without any from the tables of collectives among `readings`. No
-    name, path or text of a log enters it. Raises DesignError without either."""
-    if not points:
-        links = network(readings)
-        if links:
-            return links
+    """The calibration file of a site: constants that tables of collectives among `readings` and
+    traces show, then those that measured steps and peaks of memory of one model, chip and precision
+    move (of the set with the most points). No name, path or text of a log enters it. Raises
+    DesignError where nothing says enough."""
+    sets = {}
+    for p in points:
+        sets.setdefault((p.accelerator, p.precision, round(math.log(p.active) * 20)), []).append(p)
+    chosen = max(sets.values(), key=len, default=[])
+    own = catalogue.accelerator(chosen[0].accelerator) if chosen else None
+    chip, constants = of_tables(readings, own)
+    for p in chosen:
+        constants |= p.traced
+    data = {}
+    steps = [p for p in chosen if p.measured_s and not p.traced]
+    if steps:
+        data["steps"], moved_ = of_steps(steps, chip, constants)
+        constants |= {n: constants.get(n, {}) | each for n, each in moved_.items()}
+    peaks = [p for p in chosen if p.peak_bytes > 0]
+    if peaks:
+        data["peaks"], moved_ = of_peaks(peaks)
+        constants |= moved_
+    if not constants:
         raise DesignError(
             "-o",
             problem="no log says enough for a calibration",
             allowed=(
-                "logs with step time, model, accelerator, devices, sequence length, batch, plan; "
-                "--design FILE says what they lack; or a table of collectives"
+                "logs with step time or peak memory, model, accelerator, devices, sequence length, "
+                "batch, plan; --design FILE says what they lack; or a table of collectives"
             ),
         )
-    sets = {}
-    for p in points:
-        sets.setdefault((p.accelerator, p.precision, round(math.log(p.active) * 20)), []).append(p)
-    chosen = max(sets.values(), key=len)
-    first = chosen[0]
-    chip = catalogue.accelerator(chosen[0].accelerator)
-    factor, sd, half = posterior(np.array([p.measured_s / p.foretold_s for p in chosen]))
-    moved = speeds(
-        chip,
-        first.case,
-        first.foretold_s * math.exp(factor),
+    return headed(chip) | {"constants": constants} | data
+
+
+def of_steps(points: list[Point], chip, known: dict) -> tuple[dict, dict]:
+    """What measured steps hold for, and {constant: value, was, sd_ln}; `known`: what tables and
+    traces say, which holds for every model."""
+    usual = gather(chip.family, chip.id, "")
+    own = {n: c["value"] / float(getattr(usual, n)) for n, c in known.items()}
+    told = spoken("site")
+    now = {n: float(getattr(usual, n)) * own.get(n, 1.0) for n in told["speeds"]}
+    cases = [times(p.case, own) for p in points]
+    steps = [step_time(case) for case in cases]
+    factor, weight, held = posterior(
+        points,
+        [p.measured_s / one(step.total) for p, step in zip(points, steps)],
+        told["between"],
+        told["within"],
     )
-    usual = gather(
-        chip.family,
-        chip.id,
-        "",
+    foretold = one(steps[0].total)
+    moved_ = speeds(
+        now,
+        cases[0],
+        foretold * math.exp(factor),
     )
-    step = step_time(first.case)
-    shares = {name: seconds / one(step.total) for name, seconds in seconds_of(step).items()}
-    return headed(chip) | {
-        "constants": {
-            name: {
-                "value": round(value, 6),
-                "was": round(float(getattr(usual, name)), 6),
-                "sd_ln": round(sd, 4),
-            }
-            for name, value in moved.items()
-        },
-        "steps": {
-            "runs": len(chosen),
-            "factor": round(math.exp(factor), 4),
-            "band": [round(math.exp(-half), 4), round(math.exp(half), 4)],
-            "active_parameters": round(first.active),
-            "precision": first.precision,
-            "shares": {name: round(s, 4) for name, s in shares.items() if s > LEAST},
-        },
+    shares = {name: seconds / foretold for name, seconds in seconds_of(steps[0]).items()}
+    return held | {"shares": {name: round(s, 4) for name, s in shares.items() if s > LEAST}}, {
+        name: entry(value, now[name], told["between"] * math.sqrt(1 - weight))
+        for name, value in moved_.items()
     }
+
+
+def of_peaks(points: list[Point]) -> tuple[dict, dict]:
+    """The same of measured peaks of memory."""
+    factor, weight, held = posterior(
+        points,
+        [p.peak_bytes / peak_bytes(p.case) for p in points],
+        spread(points[0].stack),
+        spoken("site")["peaks"]["within"],
+    )
+    return held, moved(points[0].case, factor, weight)
 
 
 def seconds_of(step) -> dict:

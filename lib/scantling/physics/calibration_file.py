@@ -7,6 +7,7 @@ A measured constant takes the place of what published runs say about it.
 import math
 from collections.abc import Mapping
 from dataclasses import field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,6 +20,7 @@ from ..base.records import record
 from ..design import file as design_yaml
 from .cases import Cases
 from .constants import PRIORS, calibration, gather
+from .memory.chance import NORMAL
 from .step import PARTS, step_time
 
 VERSION = 2  # shares of links count from what the model of collectives gives them
@@ -33,7 +35,19 @@ SPEAKS = {
     "scale_up_share": 10,
     "scale_out_share": 10,
     "ep_up_share": 10,
+    # of the step, as the kernels of a trace show them
+    "tp_exposed": 4,
+    "tp_overlapped": 4,
+    "pp_exposed": 8,
+    "ep_overlapped": 8,
+    # of the memory model, as times what it has for the stack
+    "memory_activation": 2,
+    "memory_logit_bytes": 4,
+    "memory_framework_bytes": 10,
+    "memory_step_bytes": 4,
+    "memory_fragmentation": 10,
 }
+MEMORY = "memory_"
 # shares of what a collective alone reaches, 0.75 of the line and more: no more than the line
 RELATIVE, RELATIVE_MOST = ("scale_up_share", "scale_out_share", "ep_up_share"), 1.35
 # how fast a measured step stops telling of steps made of other parts: over 160 groups of published
@@ -46,15 +60,28 @@ Number = Annotated[float, AllowInfNan(False)]
 @record
 class Override:
     """Measured constants of one accelerator: {name: value in the unit of constants.PRIORS}, when
-    and on what, and the offsets that come of them."""
+    and on what."""
 
     path: str
     made: str
     accelerator: str
     device: str
     constants: Mapping
-    offsets: dict
     steps: Mapping = field(default_factory=dict)  # of measured steps: what they hold for, the band
+    peaks: Mapping = field(default_factory=dict)  # the same of measured peaks of memory
+    others: Mapping = field(default_factory=dict)  # constants that hold for every model
+
+    def elsewhere(self) -> "Override | None":
+        """What it says of models whose steps it has not: constants of tables, traces and peaks;
+        None where it has none."""
+        return replace(self, constants=self.others, steps={}) if self.others else None
+
+    @cached_property
+    def offsets(self) -> dict:
+        """The shipped offsets, but for what was measured."""
+        chip = catalogue.accelerator(self.accelerator)
+        own = {n: {"global": math.log(v / prior_of(n, chip))} for n, v in self.constants.items()}
+        return calibration()["offsets"] | own
 
     def holds(
         self,
@@ -65,8 +92,7 @@ class Override:
         benchmarks always do, those of measured steps for their own model alone."""
         if not self.steps:
             return True
-        near = abs(math.log(active / self.steps["active_parameters"])) < OTHER_MODEL
-        return near and precision == self.steps["precision"]
+        return _alike(active, self.steps) and precision == self.steps["precision"]
 
     def near(self, case: Cases):
         """How far a measured step tells of the steps of a case: exp(-UNLIKE x half the sum of the
@@ -86,9 +112,18 @@ class Override:
         """A case with its own constants, as far as they hold for it."""
         near, usual = self.near(case), case.constants
         moved = {
-            n: getattr(usual, n) ** (1 - near) * getattr(own, n) ** near for n in self.constants
+            n: self.others.get(n, getattr(usual, n)) ** (1 - near) * getattr(own, n) ** near
+            for n in self.constants
+            if n in PRIORS
         }
-        return replace(case, constants=replace(own, **moved))
+        return memory_times(replace(case, constants=replace(own, **moved)), self.constants)
+
+    def spread(self, usual: float, active: float) -> float:
+        """Spread of ln(peak / estimate): no more than peaks measured of that model leave open."""
+        if not self.peaks or not _alike(active, self.peaks):
+            return usual
+        low, high = self.peaks["band"]
+        return min(usual, math.log(high / low) / 2 / NORMAL.inv_cdf(0.9))
 
     def narrowed(
         self,
@@ -120,7 +155,7 @@ class Override:
                 f"{low:.3g} to {high:.3g}"
             )
         said = "; ".join(
-            f"{name} {value:.3g} instead of {getattr(usual, name):.3g}"
+            f"{name} {value:.3g} instead of {getattr(usual, name, 1.0):.3g}"
             for name, value in self.constants.items()
         )
         return (
@@ -142,8 +177,21 @@ class Override:
             )
 
 
+def _alike(active: float, told: Mapping) -> bool:
+    """Whether a model has as many active parameters as the one that was measured."""
+    return abs(math.log(active / told["active_parameters"])) < OTHER_MODEL
+
+
+def memory_times(case: Cases, factors: Mapping) -> Cases:
+    """A case with the constants of its memory multiplied: {"memory_" + name: factor}."""
+    usual = case.constants.memory
+    names = {n: n.removeprefix(MEMORY) for n in factors if n.startswith(MEMORY)}
+    own = {name: getattr(usual, name) * factors[n] for n, name in names.items()}
+    return replace(case, constants=replace(case.constants, memory=replace(usual, **own)))
+
+
 def prior_of(name: str, chip) -> float:
-    """The sourced prior of a constant on a chip, before any fit."""
+    """The sourced prior of a constant on a chip, before any fit; 1 for what is told as times."""
     return float(
         getattr(
             gather(
@@ -153,6 +201,7 @@ def prior_of(name: str, chip) -> float:
                 {},
             ),
             name,
+            1.0,
         )
     )
 
@@ -196,20 +245,23 @@ def read(path, where: str = "calibration") -> Override:
         )
         for name, entry in given.items()
     }
+    rows = [(n, entry) for n, entry in given.items() if isinstance(entry, Mapping)]
+    told = {n: entry["elsewhere"] for n, entry in rows if "elsewhere" in entry}
+    steps = _steps(data.get("steps"), f"{where}.steps")
     return Override(
         path=Path(path).name,
         made=str(data.get("made", "at an unknown date")),
         accelerator=chip.id,
         device=str(device.get("name", chip.name)),
         constants=values,
-        steps=_steps(data.get("steps"), where),
-        offsets=calibration()["offsets"]
-        | {n: {"global": math.log(v / prior_of(n, chip))} for n, v in values.items()},
+        steps=steps,
+        peaks=_steps(data.get("peaks"), f"{where}.peaks"),
+        others={n: _value(n, v, chip, where) for n, v in told.items()} if steps else values,
     )
 
 
 class _Steps(BaseModel, strict=True):
-    """What a file says of measured steps."""
+    """What a file says of measured steps, or of peaks of memory."""
 
     runs: Annotated[Number, Field(ge=1)]
     factor: Annotated[Number, Field(ge=0.1)]
@@ -220,7 +272,7 @@ class _Steps(BaseModel, strict=True):
 
 
 def _steps(given, where: str) -> dict:
-    """What a file says of measured steps; empty where it comes from benchmarks."""
+    """What a file says of measured steps or peaks; empty where it has none."""
     if given is None:
         return {}
     try:
@@ -229,7 +281,7 @@ def _steps(given, where: str) -> dict:
         low, high = 1, 0
     if low > high:
         raise DesignError(
-            f"{where}.steps",
+            where,
             allowed="runs, factor, band: [low, high], active_parameters, precision, shares",
             problem="is not what scantling learn -o writes",
         )
@@ -259,7 +311,7 @@ def _value(
         raise DesignError(
             at,
             value,
-            f"{allowed} [{PRIORS[name].unit}]",
+            f"{allowed} [{PRIORS[name].unit if name in PRIORS else 'times'}]",
             problem=problem,
         )
     return float(value)
@@ -273,7 +325,11 @@ def implausible(
     """Why a measured value cannot be this chip's, "" where it can: a share above the peak, or too
     far from the sourced prior."""
     prior = prior_of(name, chip)
-    if not name.endswith("_s") and value > (RELATIVE_MOST if name in RELATIVE else 1.02):
+    if (
+        name in PRIORS
+        and not name.endswith("_s")
+        and value > (RELATIVE_MOST if name in RELATIVE else 1.02)
+    ):
         return f"is above the {'peak' if name.startswith(('gemm', 'att')) else 'rate'} of {chip.id}"
     if not prior / SPEAKS[name] <= value <= prior * SPEAKS[name]:
         return (

@@ -3,7 +3,7 @@ blueprint and report.
 
 Frame: the cost model with which NCCL picks an algorithm (NVIDIA/nccl, src/graph/tuning.cc): per
 algorithm and protocol a start-up time, a time per hop on each tier, and bytes over a rate. Its hop
-times are the priors; `evidence.calibrate.collectives` moves a few factors on the published
+times are the priors; a fit moves a few factors on the published
 nccl-tests series (catalogue collective_bench.csv) and writes
 catalogue/collective_calibration.json.
 
@@ -60,7 +60,7 @@ CurveConstants = make_dataclass(
 )
 CurveConstants.__doc__ = (
     "Fitted factors; what each is, its sourced prior and how far the series may move it stand in "
-    "evidence/calibrate/collectives.csv."
+    "catalogue/collective_priors.csv."
 )
 
 

@@ -368,8 +368,10 @@ def roomy_bytes(where: Situation, plan: Plan) -> float:
 
 
 def spread_of(where: Situation) -> float:
-    """Spread of the memory estimate for the stack of a phase."""
-    return spread(where.resolved.stack and where.stack.name)
+    """Spread of the memory estimate for the stack of a phase, and of peaks measured here."""
+    usual = spread(where.resolved.stack and where.stack.name)
+    here = where.resolved.calibration
+    return usual if here is None else here.spread(usual, float(where.resolved.params.active))
 
 
 def complexity(plan: Plan, where: Situation) -> tuple:

@@ -25,11 +25,12 @@ def prepare(design: Design) -> Resolved:
         float(resolved.params.active),
         resolved.main_phase.precision,
     )
-    said = override.says() if holds else "steps of another model or precision: not applied"
-    assumed = Assumed("calibration", override.path, said)
+    override, name = override if holds else override.elsewhere(), override.path
+    said = override.says() if override else "steps of another model or precision: not applied"
+    assumed = Assumed("calibration", name, said)
     return replace(
         resolved,
-        calibration=override if holds else None,
+        calibration=override,
         assumed=(*resolved.assumed, assumed),
     )
 

@@ -200,8 +200,8 @@ def trust(cluster) -> Rows:
     series left out of its fit (xGMI, RoCE and TCPXO are in no fit at all).
 
     {tier, fabric, judged_on, large_error, small_error}: medians of the time from 64 MiB and below
-    (evidence.calibrate.collectives); judged_on None where nobody has published a curve of such a
-    fabric.
+    (catalogue/collective_calibration.json); judged_on None where nobody has published a curve of
+    such a fabric.
     """
     errors = {r["fabric"]: r for r in curves.calibration()["errors"]}
     up = catalogue.fabric(cluster.scale_up)

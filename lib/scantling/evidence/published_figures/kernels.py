@@ -14,7 +14,7 @@ from ...physics.collectives import Wires, exchange_s, far_s, near_s, ring_s
 from ...physics.compute import device
 from ...physics.constants import gather
 from ...physics.gather import chip_of
-from ..calibrate.collectives import points
+from ..collective_points import points
 from ..runs import link_facts
 from .forms import bare, gpt
 from .record import Point

@@ -2,7 +2,7 @@
 values that ship beside them.
 
 A fitted value is prior x exp(offset); offsets by stack live in catalogue/memory_calibration.json,
-made by `python -m scantling.evidence.calibrate.memory`. A stack that is not there has its priors.
+made by `make calibrate`. A stack that is not there has its priors.
 """
 
 import math

@@ -1,12 +1,10 @@
 """Fit the memory model's few constants on published peaks and on configurations that ran out of
 memory.
 
-`python -m scantling.evidence.calibrate.memory [MEMORY.csv]` writes
-catalogue/memory_calibration.json: the offsets, the date, the rows and the
-residuals, with the same figures over folds and with each stack left out. A row that ran pulls the
-estimate below the capacity, one
-that ran out of memory above it; a measured peak pulls it to its value. Nothing depends on a row's
-id, source or model.
+`python -m tests.validation.memory_fit [MEMORY.csv]` writes catalogue/memory_calibration.json: the
+offsets, the date, the rows and the residuals, with the same figures over folds and with each stack
+left out. A row that ran pulls the estimate below the capacity, one that ran out of memory above it;
+a measured peak pulls it to its value. Nothing depends on a row's id, source or model.
 """
 
 from __future__ import annotations
@@ -19,18 +17,17 @@ from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
-
-from ...base.records import take
-from ...catalogue.load import HERE
-from ...catalogue.stacks import stack as stack_of
-from ...physics.cases import Cases
-from ...physics.memory.chance import oom_probability, spread
-from ...physics.memory.constants import PRIORS, gather
-from ...physics.memory.peak import memory
-from ..predict import decisive
-from ..runs import read_runs, to_runs
-from ..scores import robust
-from .throughput import load
+from scantling.base.records import take
+from scantling.catalogue.load import HERE
+from scantling.catalogue.stacks import stack as stack_of
+from scantling.evidence.calibrate.throughput import load
+from scantling.evidence.predict import decisive
+from scantling.evidence.runs import read_runs, to_runs
+from scantling.evidence.scores import robust
+from scantling.physics.cases import Cases
+from scantling.physics.memory.chance import oom_probability, spread
+from scantling.physics.memory.constants import PRIORS, gather
+from scantling.physics.memory.peak import memory
 
 SCALE = 0.05  # one standard deviation of a measured peak, in log
 CALL_SCALE = 0.06  # and of a call

@@ -1,7 +1,7 @@
 """Fit the factors of the model of collectives on the published collective series; write
 catalogue/collective_calibration.json.
 
-`python -m scantling.evidence.calibrate.collectives`.
+`python -m tests.validation.collectives_fit`.
 
 Loss: soft-L1 of the log error (scale 0.1), every series
 weighing the same (single points
@@ -15,29 +15,24 @@ the same devices and collective.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
-from functools import cache
+from dataclasses import asdict, replace
 from operator import attrgetter
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-
-from ... import catalogue
-from ...base.files import csv_rows
-from ...base.records import Lines, take
-from ...design.cluster_rules import build_cluster
-from ...physics.collectives import (
-    COLLECTIVES,
+from scantling import catalogue
+from scantling.base.files import csv_rows
+from scantling.base.records import Lines, take
+from scantling.design.cluster_rules import build_cluster
+from scantling.evidence.collective_points import Points, fabric_of, points
+from scantling.evidence.scores import robust
+from scantling.physics.collectives import (
     CurveConstants,
-    Wires,
     calibration,
     fastest,
     volume,
     wires,
 )
-from ..runs import link_facts, links_of
-from ..scores import robust
 
 LARGE_BYTES = 2.0**26
 WHOLE = "all of the fabric"
@@ -68,76 +63,14 @@ PRIORS = {
         source,
     )
     for name, value, spread, is_log, source, _ in map(
-        dict.values, csv_rows(Path(__file__).with_suffix(".csv"))
+        dict.values, csv_rows(catalogue.HERE / "collective_priors.csv")
     )
 }
-NAMES = {"alltoall": "all_to_all"}
-ACCELERATORS = ("a100-80-sxm", "h100-sxm", "h200-sxm", "b200-sxm", "gb200-nvl72")
-
-
-@dataclass(frozen=True)
-class Points:
-    """Published points as columns."""
-
-    series: np.ndarray
-    fabric: np.ndarray
-    collective: np.ndarray
-    message_bytes: np.ndarray
-    seconds: np.ndarray
-    wires: Wires
-
-    def take(self, keep) -> Points:
-        """The points at `keep`."""
-        return take(self, keep)
 
 
 def scored() -> Lines:
     """The 28 series that the fit is judged on: those of collective_fits.csv."""
     return tuple(row["series"] for row in catalogue.rows("collective_fits", "series"))
-
-
-def fabric_of(name: str) -> str:
-    """Fabric of a series, one spelling each."""
-    text = catalogue.collective_series()[name].fabric
-    return (
-        "not stated, about 100 GB/s a node"
-        if "unspecified" in text
-        else text.replace("/NVSwitch", "").split(" (")[0]
-    )
-
-
-@cache
-def points() -> Points:
-    """All nccl-tests points of NVLink over InfiniBand or EFA: the 28 curves, and single points
-    (ring forced, fewer devices, other sites)."""
-    rows = []
-    links = []
-    for name, s in catalogue.collective_series().items():
-        collective = NAMES.get(s.collective, s.collective)
-        if s.accelerator not in ACCELERATORS or collective not in COLLECTIVES:
-            continue
-        if name.endswith("_nvlstree") or "TCPXO" in s.fabric:
-            continue
-        link = _link(s, plain="nonvls" in name or "sharp_off" in name)
-        ranks = float(s.devices)
-        for size, bus in zip(s.message_bytes, s.busbw_bytes_per_s):
-            seconds = float(volume(collective, ranks)) * size / bus
-            inside = ranks / s.nvlink_domains
-            rows.append((name, fabric_of(name), collective, size, seconds, ranks, inside))
-            links.append(link)
-    columns = [np.array(column) for column in zip(*rows)]
-    return Points(*columns[:5], Wires(*columns[5:], links_of(links)))
-
-
-def _link(series, plain: bool) -> dict:
-    """The links of a published series; `plain` where reduction in the switches was turned off."""
-    chip = catalogue.accelerator(series.accelerator)
-    facts = link_facts(chip, "efa-v2" if "EFA" in series.fabric else "ib-ndr")
-    return facts | {
-        "out_bytes_per_s": series.link_bytes_per_s if series.nvlink_domains > 1 else np.inf,
-        "nvls": 0 if plain else facts["nvls"],
-        "sharp": 1 if "SHARP" in series.fabric else 0,
-    }
 
 
 def predicted(p: Points, k: CurveConstants | None = None) -> np.ndarray:
@@ -317,7 +250,7 @@ def calibrate() -> None:
     judged = table(of_constants(p, without)) + table(outside(whole), fabric=published_fabric)
     kept = ("fabric", "large_error", "small_error", "large_points", "small_points")
     out = {
-        "made_by": "python -m scantling.evidence.calibrate.collectives",
+        "made_by": "python -m tests.validation.collectives_fit",
         "points": len(p.series),
         "constants": asdict(whole),
         "without": {name: asdict(k) for name, k in without.items()},

@@ -1,0 +1,53 @@
+"""What measured peaks of memory tell of the constants of the memory model.
+
+ln(measured / estimated peak) is the site's own factor plus the scatter of single runs, as of steps
+(`posterior`). A constant c takes of it what it may move (s, of the fit on published peaks) and what
+the estimate owes to it (j = d ln peak / d ln c): ln factor x s^2 j / sum of (s j)^2.
+"""
+
+import math
+
+import numpy as np
+
+from ..physics.calibration_file import MEMORY, SPEAKS, memory_times
+from ..physics.cases import Cases
+from ..physics.memory.constants import PRIORS
+from ..physics.memory.peak import memory
+from .rows import spoken
+
+MOVED = tuple(name for name in SPEAKS if name.startswith(MEMORY))
+STEP = 1.01  # by which a constant is moved for its slope
+
+
+def peak_bytes(case: Cases, factors=()) -> float:
+    """Memory of the fullest device [bytes], with constants of its memory times `factors`."""
+    return float(np.ravel(memory(memory_times(case, dict(factors))).total)[0])
+
+
+def spreads() -> np.ndarray:
+    """How far a site may move ln of each constant of MOVED, before a peak is seen."""
+    told = spoken("site")["peaks"]["sd"]
+    priors = [PRIORS.get(name.removeprefix(MEMORY)) for name in MOVED]
+    return np.array([math.hypot(p.sd, p.stack_sd) if p else told for p in priors])
+
+
+def moved(
+    case: Cases,
+    factor: float,
+    known: float,
+) -> dict:
+    """{constant: value as times its own, was, what is left open of its ln} that give the estimate
+    of a case an ln `factor`, `known`: the share of its variance that was seen."""
+    usual = peak_bytes(case)
+    slope = np.array([math.log(peak_bytes(case, {n: STEP}.items()) / usual) for n in MOVED])
+    slope /= math.log(STEP)
+    part = spreads() ** 2 * slope / np.sum((spreads() * slope) ** 2)
+    left = spreads() * np.sqrt(1 - known * part * slope)
+    return {
+        name: {
+            "value": round(math.exp(factor * share), 4),
+            "was": 1.0,
+            "sd_ln": round(float(open_), 4),
+        }
+        for name, share, open_ in zip(MOVED, part, left)
+    }
