@@ -172,7 +172,7 @@ def test_what_is_no_such_number_is_kept_in_its_box_and_refused_in_one_line(desk,
 
 
 def test_the_form_has_every_limit_and_the_site_of_the_file(desk):
-    shown = {field["field"] for group in desk.form.groups for field in group["fields"]}
+    shown = {field for group in desk.form.groups for field in group["fields"]}
     assert {f"constraints.{name}" for name in CONSTRAINTS} <= shown
     wanted = ("oversubscription", "sites", "pod_devices", "storage")
     assert {f"cluster.{name}" for name in wanted} <= shown

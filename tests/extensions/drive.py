@@ -28,7 +28,7 @@ out = {
     "report": page.html(),
     "desk": {
         "groups": desk.form.groups,
-        "values": desk.form.values,
+        "controls": [control.state for control in desk.form.children],
         "strip": desk.strip.items,
         "inputs": inputs(desk.session.now, desk.session.now.given),
     },

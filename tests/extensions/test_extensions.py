@@ -45,9 +45,9 @@ def driven(extension: str, folder: Path, framework: str = "", **design) -> dict:
 
 
 def field(desk: dict, name: str) -> dict:
-    found = [f for g in desk["groups"] for f in g["fields"] if f["field"] == name]
+    found = [control for control in desk["controls"] if control["field"] == name]
     assert found, name
-    return found[0] | desk["values"][name]
+    return found[0]
 
 
 def test_an_accelerator_is_one_row(tmp_path):

@@ -1,5 +1,5 @@
-"""The column of inputs as one part: its fields travel as data, a change comes back as one
-message."""
+"""The column of inputs: every control a part of its own, so that only what changed travels; a
+change comes back as one message."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,12 +7,46 @@ from typing import Any
 from .parts import Part
 
 
-class Form(Part):
-    """Groups of sliders, lists and number boxes.
+class Control(Part):
+    """One input of the form.
 
-    groups    [{title, folded, shape, fields: [{field, kind, label, options, help, …}]}]: what there
-    is to set
-    values    {field: {value, fault}}: where it stands; travels alone while the groups stay the same
+    field     path of the field in the design
+    made      what it is: slider, list, number or text
+    options   what a slider or a list offers: {value, text, long, group, reason}
+    value     where it stands; `fault` why what the user set is not taken
+    """
+
+    KIND = "control"
+    STATE = {
+        "field": "",
+        "made": "number",
+        "label": "",
+        "help": "",
+        "options": (),
+        "value": None,
+        "fault": "",
+        "unit": "",
+        "placeholder": "",
+        "pinned": False,
+        "asks": False,
+        "wide": False,
+        "disabled": False,
+    }
+    spec: dict = {}
+
+    def fill(self, spec: dict) -> None:
+        """Show what `inputs` says of the field; what it leaves out is as in a new one."""
+        if spec != self.spec:
+            self.spec = spec
+            for name, empty in self.STATE.items():
+                setattr(self, name, spec.get(name, empty))
+
+
+class Form(Part):
+    """Groups of controls.
+
+    children  the controls
+    groups    [{title, folded, shape, fields}]: which fields stand together
     proposal  the last change that the user made: {field, value, final, serial}; `final` is false
     while dragging
     answered  the serial of the last proposal that has been worked on
@@ -25,8 +59,8 @@ class Form(Part):
     KIND, HEARS = "form", ("proposal", "asked")
     STATE = {
         "cls": "sd-form",
+        "children": (),
         "groups": (),
-        "values": {},
         "proposal": {"serial": 0},
         "answered": 0,
         "drawn": 0,
@@ -41,6 +75,7 @@ class Form(Part):
     ):
         super().__init__()
         self._on_change = on_change
+        self._controls = {}
         self.on("asked", lambda asked: on_ask(asked["field"]))
         self.on("proposal", self._proposed)
 
@@ -55,24 +90,14 @@ class Form(Part):
             self.answered = int(proposal["serial"])
 
     def show(self, groups: list[dict]) -> None:
-        """Put the inputs on the page; `value` and `fault` of a field are sent apart from the rest,
-        which seldom changes."""
-        values, still = {}, []
-        for group in groups:
-            rests = [dict(field) for field in group["fields"]]
-            for rest in rests:
-                own = {
-                    "value": rest.pop("value"),
-                    "fault": rest.pop("fault", ""),
-                }
-                values[rest["field"]] = own
-            still.append(
-                {
-                    **group,
-                    "fields": rests,
-                }
-            )
-        self.groups, self.values = still, values
+        """Put the inputs on the page, group by group."""
+        specs = {spec["field"]: spec for group in groups for spec in group["fields"]}
+        for field, spec in specs.items():
+            self._controls.setdefault(field, Control()).fill(spec)
+        self.children = tuple(map(self._controls.get, specs))
+        self.groups = [
+            group | {"fields": [spec["field"] for spec in group["fields"]]} for group in groups
+        ]
 
     def send_change(
         self,
@@ -94,9 +119,5 @@ class Form(Part):
         self.nudge("asked", field=field)
 
     def field(self, name: str) -> dict:
-        """The description of one field as it stands on the page."""
-        found = next(f for group in self.groups for f in group["fields"] if f["field"] == name)
-        return {
-            **found,
-            **self.values[name],
-        }
+        """A control as it stands on the page."""
+        return self._controls[name].state

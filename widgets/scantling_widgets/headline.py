@@ -127,7 +127,8 @@ def difference(
     sense = "" if better is None else "better" if more == better else "worse"
     if quantity(key).kind == "share":
         text = f"{split(text)[0]} points"  # of a percentage, not percent of it
-    return ("+" if more else "−") + text, sense
+    sign = "" if text.startswith("<") else "+" if more else "−"
+    return sign + text, sense
 
 
 def message(given: Mapping, refusal=None) -> tuple[str, str, str]:

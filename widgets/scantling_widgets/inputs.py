@@ -7,7 +7,7 @@ field may hold, the library says.
 import math
 import re
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from operator import attrgetter
 
 from scantling import catalogue
@@ -16,6 +16,7 @@ from scantling.base.errors import DesignError
 from scantling.base.show import shown
 from scantling.base.words import Filler, table
 from scantling.catalogue import words as legal
+from scantling.catalogue.stacks import stacks
 from scantling.design.constraints import CONSTRAINTS
 from scantling.design.design import Design
 from scantling.plans.enumerate import enumerate_plans
@@ -25,15 +26,20 @@ from . import choices
 from .choices import choice, whole, with_value
 from .words import at, quantity
 
-_READ = table(__file__, "controls")
+SAID = table(__file__, "controls")
 # names of the controls by group; words and kind of each, those of a job by the last part of its
-# field; and the words that may stand behind a typed number, by the unit of its field
-GROUPS, CONTROLS, _TYPED = (_READ[name] for name in ("groups", "controls", "typed"))
+# field; the words that may stand behind a typed number, by the unit of its field; what is said of
+# a field that nothing is known of, by its section; the fields that the file alone has, by the
+# reason
+GROUPS, CONTROLS, _TYPED, _UNSET, IN_THE_FILE = (
+    SAID[name] for name in ("groups", "controls", "typed", "unset", "in_the_file")
+)
 # a constraint that the file does not name, as of an extension, is called as its row is
 _OTHERS = {f"constraints.{name}": {"label": c.name.capitalize()} for name, c in CONSTRAINTS.items()}
 GROUPS = GROUPS | {"Constraints": list(dict.fromkeys([*GROUPS["Constraints"], *_OTHERS]))}
 CONTROLS = _OTHERS | CONTROLS
 _DESIGN, _PLAN = list(GROUPS)[:2]
+_TABLES = vars(catalogue) | {"stacks": stacks}
 # what comes from the accelerator's usual node, and so goes when another accelerator is chosen
 _OF_THE_NODE = (
     *("node", "devices_per_node", "scale_up_domain", "scale_up", "scale_out", "nics_per_node"),
@@ -82,6 +88,7 @@ def groups(session, reasons: Mapping[str, Mapping] = {}) -> list[dict]:
     return out
 
 
+@cache
 def about(field: str) -> Mapping:
     """What controls.yaml says of a field; of one that it does not name, its path as its label."""
     return CONTROLS.get(field) or CONTROLS.get(field.rpartition(".")[2]) or {"label": field}
@@ -100,7 +107,7 @@ def _control(
         "help": _help(session, field),
         **_KINDS[said.get("kind", "plain")](session, field),
     }
-    if made["kind"] == "list":
+    if made["made"] == "list":
         why, value = reasons.get(field, {}), made["value"]
         if value not in [row["value"] for row in made["options"]]:
             made["options"] = [choice(value, str(value)), *made["options"]]
@@ -129,7 +136,7 @@ def _offer(
 ) -> dict:
     """A slider or a list, with what it stands at and what it offers."""
     return {
-        "kind": kind,
+        "made": kind,
         "value": value,
         "options": options,
         **more,
@@ -239,21 +246,12 @@ def _list(session, field: str) -> dict:
 
 
 def _words(values) -> list[dict]:
-    return [choice(value, str(value)) for value in values]
+    return [choice(value, _word(value)) for value in values]
 
 
-# plan fields with the words to choose from
-_PLAN_WORDS = {
-    "sharding": legal.SHARDINGS,
-    "schedule": legal.SCHEDULES,
-    "recompute": legal.RECOMPUTES,
-    "offload": legal.OFFLOADS,
-}
-_STEPS = {
-    "pp": (1.0, 1.25, 1.5, 1.75),
-    "vpp": (1.0, 1.5),
-    "dp": (1.0, 1.5),
-}
+def _words_of(field: str) -> list:
+    """The words that the schema lets stand in a field."""
+    return [word for word in _schema(field).get("enum", ()) if word not in (None, "")]
 
 
 def _pin(session, field: str) -> dict:
@@ -261,14 +259,14 @@ def _pin(session, field: str) -> dict:
     name, pins = field.removeprefix("plan."), session.now.design.plan.given()
     now, value, pinned = at(session.now.given, field), pins.get(name), name in pins
     auto = choice(None, "auto" if now is None or pinned else f"auto: {now}")
-    q = quantity(field)
+    q, words = quantity(field), _words_of(field)
     return _offer(
         "list",
         value,
-        [auto, *_words(_PLAN_WORDS.get(name) or with_value(_ways(session, name), value))],
+        [auto, *_words(words or with_value(_ways(session, name), value))],
         pinned=pinned,
         asks=True,
-        wide=name in _PLAN_WORDS,
+        wide=bool(words),
         help=f"{q.label}. {q.formula}" if q.formula else q.label,
     )
 
@@ -289,7 +287,7 @@ def _ways(session, name) -> list[int]:
     return choices.octaves(
         1,
         most.get(name, 64),
-        steps=_STEPS.get(name, (1.0,)),
+        steps=tuple(about(f"plan.{name}").get("between", (1.0,))),
     )
 
 
@@ -301,7 +299,7 @@ def refusals(session, field: str) -> dict:
         return out
     resolved = session.now.resolved
     phase = resolved.main_phase
-    for value in _PLAN_WORDS.get(name) or _ways(session, name):
+    for value in _words_of(field) or _ways(session, name):
         try:
             enumerate_plans(
                 resolved.model,
@@ -331,18 +329,21 @@ def stated(session, field: str):
     return at(session.now.design.data(), field)
 
 
+@cache
 def _schema(field: str) -> Mapping:
-    """What the design's schema says of the field that a control stands for."""
+    """What the design's schema says of the field that a control stands for; `words` where it holds
+    some of them."""
     of, _, name = field.rpartition(".")
-    info = Design.section_fields(*of.split(".")).get(name) if of else None
-    return (
-        {
-            "description": info.description,
-            **(info.json_schema_extra or {}),
-        }
-        if info
-        else {}
-    )
+    info = Design.section_fields(*of.split(".") if of else ()).get(name)
+    if info is None:
+        return {}
+    kind = str(info.annotation)
+    return {
+        "description": info.description,
+        "words": "list[" in kind,
+        **({"enum": (True, False)} if "bool" in kind else {}),
+        **(info.json_schema_extra or {}),
+    }
 
 
 def unit(field: str) -> str:
@@ -351,14 +352,13 @@ def unit(field: str) -> str:
 
 
 def _plain(session, field: str) -> dict:
-    """A field as the file has it: a list of its words, or a box for a number in which what is taken
+    """A field as the file has it: a list of its words, or a box to type in, in which what is taken
     where the design says nothing stands in grey."""
     said, value, taken = about(field), stated(session, field), computed(session, field)
-    words = [w for w in _schema(field).get("enum", ()) if w]
-    if "rows" in said:
-        words = getattr(catalogue, said["rows"])()
-    if words:
-        auto = choice(None, "none" if taken is None else f"auto: {taken}")
+    schema, unset = _schema(field), _UNSET.get(field.partition(".")[0], "auto")
+    words = _TABLES[said["rows"]]() if "rows" in said else _words_of(field)
+    if words and not schema["words"]:
+        auto = choice(None, unset if taken in (None, "") else f"auto: {_word(taken)}")
         return _offer(
             "list",
             value,
@@ -366,14 +366,41 @@ def _plain(session, field: str) -> dict:
             pinned=value is not None,
             wide=True,
         )
-    scaled = taken is not None and not isinstance(taken, str)
-    number_ = f"{value:g}" if isinstance(value, (int, float)) else "several"
+    if isinstance(taken, (int, float)):
+        taken = float(f"{taken / said.get('scale', 1):.5g}")
     return {
-        "kind": "number",
-        "value": "" if value is None else number_,
+        "made": "number" if "unit" in schema else "text",
+        "value": "" if value is None else _text(value),
         "unit": unit(field),
-        "placeholder": f"auto {taken / said.get('scale', 1):.4g}" if scaled else "none",
+        "placeholder": unset if taken in (None, "") else f"auto {_text(taken)}",
     }
+
+
+def _stack(session, field: str) -> dict:
+    """The software, which the file names alone or beside its release."""
+    value = stated(session, field)
+    if isinstance(value, Mapping):
+        value = value.get("id") or value["like"]
+    return _offer(
+        "list",
+        value,
+        [choice(None, "none"), *_words(stacks())],
+        pinned=value is not None,
+        wide=True,
+    )
+
+
+def _word(value) -> str:
+    """A word of the design as a list offers it."""
+    return ("no", "yes")[value] if isinstance(value, bool) else str(value)
+
+
+def _text(value) -> str:
+    """A value of the design as it stands in a box."""
+    if isinstance(value, (int, float)):
+        return f"{value:.10g}"
+    words = isinstance(value, (list, tuple)) and all(isinstance(v, str) for v in value)
+    return ", ".join(value) if words else value if isinstance(value, str) else "several"
 
 
 def _rate(session, field: str) -> dict:
@@ -415,6 +442,7 @@ _KINDS = {
     "list": _list,
     "pin": _pin,
     "plain": _plain,
+    "stack": _stack,
     "rate": _rate,
 }
 
@@ -444,15 +472,30 @@ def changes(
             field: value,
             "cluster.nics_per_node": None,
         }
-    if field.endswith(".global_batch"):
-        return {
-            field: value,
-            field + "_tokens": None,
-        }
     if field.endswith(".tokens"):
-        return {field: value or None}
-    typed = isinstance(value, str) and "unit" in _schema(field)
-    return {field: number(field, value) if typed else value}
+        value = value or None
+    if isinstance(value, str) and "unit" in _schema(field):
+        value = number(field, value)
+    elif isinstance(value, str) and _schema(field).get("words"):
+        value = re.split(r"[,;\s]+", value.strip(" ,;"))
+    others = {} if value is None else _instead(field)
+    return {**others, field: value}
+
+
+def _instead(field: str) -> dict:
+    """The other fields of which the file may give one: what is set last holds."""
+    above, _, name = field.rpartition(".")
+    alone = getattr(Design.section(*above.split(".")) if above else Design, "alone", {})
+    others = {one for group in alone if name in group for one in group} - {name}
+    return {f"{above}.{one}": None for one in others}
+
+
+def _emptied(session, field: str) -> str:
+    """The section that holds nothing any more without this field, or the field."""
+    above, _, name = field.rpartition(".")
+    whole = "." not in above or above.rpartition(".")[2].isdigit()
+    alone = not whole and set(stated(session, above) or ()) <= {name}
+    return _emptied(session, above) if alone else field
 
 
 def _by_size(

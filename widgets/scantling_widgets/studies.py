@@ -13,14 +13,7 @@ from . import choices, inputs, words
 
 _ALONG, _ACROSS = 11, 7  # values of a sweep over one input, and rows of one over two
 # controls of the desk that a sweep may go along, beside those that controls.yaml says `swept` of
-SWEPT = (
-    *("model.size", "model.experts", "model.top_k"),
-    *("cluster.devices", "cluster.scale_out", "cluster.accelerator"),
-    *(".seq_len", ".global_batch", ".tokens", ".precision"),
-    *("plan.tp", "plan.pp", "plan.cp", "plan.ep", "plan.micro_batch"),
-    *("plan.sharding", "plan.recompute", "plan.schedule"),
-)
-_FINE = ("cluster.devices", "model.size")  # ladders that a sweep goes along in larger steps
+SWEPT, _FINE = tuple(inputs.SAID["swept"]), inputs.SAID["fine"]
 
 
 @record
@@ -101,9 +94,13 @@ def alongs(session) -> list[Along]:
     out = []
     for field in (field for group in inputs.groups(session) for field in group["fields"]):
         name, found = field["field"], None
-        if name.startswith(("reliability.", "prices.")):
+        if "swept" in inputs.about(name) and not name.startswith("plan."):
             found = _factors(session, name)
-        elif field["kind"] != "number" and name.endswith(SWEPT) and not field.get("disabled"):
+        elif (
+            field["made"] in ("slider", "list")
+            and name.endswith(SWEPT)
+            and not field.get("disabled")
+        ):
             found = _options(
                 session,
                 name,

@@ -94,9 +94,12 @@ def get(record, field: str):
 
 
 def at(given: Mapping, key: str):
-    """The value at a dotted key of nested mappings; None where they have none."""
+    """The value at a dotted key of nested mappings and lists (a position); None where they have
+    none."""
     here = given
     for step in key.split("."):
+        if isinstance(here, list):
+            here = {str(place): value for place, value in enumerate(here)}
         here = here.get(step) if isinstance(here, Mapping) else None
     return here
 

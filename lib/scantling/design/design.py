@@ -232,17 +232,22 @@ class Design(Section):
         return self._measured_at
 
     @classmethod
-    def section_fields(cls, *path: str) -> dict:
-        """The pydantic fields of the section at `path` ("cluster"; "job", "phases"), with
-        description, unit and examples; {} where there is none."""
+    def section(cls, *path: str) -> type[Section] | None:
+        """The class of the section at `path` ("cluster"; "job", "phases"); None where there is
+        none."""
         model = cls
         for step in path:
             if not step.isdigit():
-                info = model.model_fields.get(step)
+                info = model and model.model_fields.get(step)
                 model = info and _section_of(info.annotation)
-                if not model:
-                    return {}
-        return model.model_fields
+        return model
+
+    @classmethod
+    def section_fields(cls, *path: str) -> dict:
+        """The pydantic fields of the section at `path`, with description, unit and examples; {}
+        where there is none."""
+        found = cls.section(*path)
+        return found.model_fields if found else {}
 
     @property
     def folder(self) -> Path:
@@ -291,7 +296,8 @@ def put(
     path: str,
     value,
 ) -> None:
-    """Set (or with None take away) the value at `path`, copying the containers on the way."""
+    """Set (or with None take away) the value at `path`, copying the containers on the way; a
+    section that holds nothing any more goes too."""
     here = data
     steps = path.split(".")
     for i, step in enumerate(steps[:-1], 1):
@@ -299,7 +305,7 @@ def put(
         child = here[key] if isinstance(here, list) else here.get(key)
         if child is None:
             child = {}
-        elif isinstance(child, str) and step in ("model", "accelerator", "scale_out"):
+        elif isinstance(child, str) and step in ("model", "accelerator", "scale_out", "stack"):
             child = {"like": child}  # a figure changed below an id: start from that catalogue row
         elif not isinstance(child, (dict, list, tuple)):
             raise DesignError(
@@ -314,6 +320,8 @@ def put(
         here[key] = value.given() if isinstance(value, BaseModel) else value
     elif isinstance(here, list) or key in here:
         del here[key]
+        if not here and len(steps) > 2 and not steps[-2].isdigit():
+            put(data, ".".join(steps[:-1]), None)
 
 
 def _position(

@@ -147,6 +147,7 @@ class Model {
     const changed = Object.keys(entries).filter(name => !Object.is(this.state[name], entries[name]));
     Object.assign(this.state, entries);
     for (const name of changed) for (const act of this.acts.get("change:" + name) ?? []) told.add(act);
+    if (changed.length) for (const act of this.acts.get("change") ?? []) told.add(act);
     for (const act of told) act();
   }
 }
@@ -169,6 +170,7 @@ function open(el, transport) {
   };
   const send = (id, entries) => { waiting[id] = { ...waiting[id], ...entries }; push(); };
 
+  const part = id => models.get(id);
   function draw(id) {
     if (elements.has(id)) return elements.get(id);
     const model = models.get(id), own = document.createElement("div");
@@ -180,7 +182,7 @@ function open(el, transport) {
     if (model.get("height")) own.style.minHeight = model.get("height") + "px";
     model.on("change:hidden", dress);
     dress();
-    endings.push(kinds[model.get("kind")]({ model, el: own, draw }));
+    endings.push(kinds[model.get("kind")]({ model, el: own, draw, part }));
     return own;
   }
 
@@ -195,10 +197,9 @@ function open(el, transport) {
     if (message.runtime) import(URL.createObjectURL(new Blob([message.runtime], { type: "text/javascript" })));
     if (message.root) root = message.root;
     if (message.parts) {
-      for (const id in message.parts) if (!models.has(id)) models.set(id, new Model(id, send));
-      const fresh = [];
-      for (const [id, entries] of Object.entries(message.parts)) if (!elements.has(id)) fresh.push(id), Object.assign(models.get(id).state, entries);
-      for (const [id, entries] of Object.entries(message.parts)) if (!fresh.includes(id)) models.get(id).take(entries);
+      const all = Object.entries(message.parts), known = all.filter(([id]) => models.has(id));
+      for (const [id, entries] of all) if (!models.has(id)) { models.set(id, new Model(id, send)); Object.assign(models.get(id).state, entries); }
+      for (const [id, entries] of known) models.get(id).take(entries);
       if (root && models.has(root) && !elements.has(root)) el.append(draw(root));
     }
     if (message.answered && message.answered === awaited) { awaited = ""; push(); }

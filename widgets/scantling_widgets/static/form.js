@@ -1,8 +1,11 @@
-// The column of inputs: native sliders, lists and boxes, patched in place. Each change goes to the kernel as one
-// message {field, value, final, serial}; the base model keeps one message in flight and drops those in between.
+// The column of inputs: native sliders, lists and boxes, patched in place. A control is a part of its own whose row the
+// form draws. Each change goes to the kernel as one message {field, value, final, serial}; one message is in flight.
 
-kinds.form = ({ model, el }) => {
-  const rows = new Map();           // field -> {spec, update}
+kinds.control = () => {};
+
+kinds.form = ({ model, el, draw, part }) => {
+  const rows = new Map();           // field -> what brings its row up to date
+  const late = new Set();           // rows that could not follow while the user held them
   let serial = 0, holding = null, layout = "";
   el.classList.add("sd-form");
   const own = "sd" + Math.random().toString(36).slice(2, 8);
@@ -25,6 +28,7 @@ kinds.form = ({ model, el }) => {
 
   function propose(field, value, final) {
     serial += 1;
+    late.add(field);
     el.dataset.sent = serial;
     model.set("proposal", { field, value, final, serial });
     model.save_changes();
@@ -110,6 +114,7 @@ kinds.form = ({ model, el }) => {
   function number(spec, row, id) {
     const input = make("input", "sd-number", row);
     input.id = id; input.type = "text"; input.inputMode = "decimal"; input.autocomplete = "off";
+    if (spec.made === "text") input.removeAttribute("inputmode");
     const unit = make("span", "sd-unit", row);
     let now = spec;
     input.addEventListener("focus", () => { holding = now.field; });
@@ -126,54 +131,57 @@ kinds.form = ({ model, el }) => {
     };
   }
 
-  const kinds = { slider, list, number };
+  const made = { slider, list, number, text: number };
 
+  function fresh(child) {
+    const spec = child.state, row = draw(child.id), id = own + "-" + spec.field.replaceAll(".", "-");
+    row.className = "sd-row sd-kind-" + spec.made.replace("text", "number") + (spec.wide ? " sd-wide" : "");
+    row.dataset.field = spec.field;
+    const label = make("label", "", row);
+    label.htmlFor = id; label.textContent = spec.label;
+    const fill = made[spec.made](spec, row, id);
+    const control = row.querySelector("input, select");
+    const fault = make("div", "sd-fault", row);
+    fault.id = id + "-fault";
+    rows.set(spec.field, () => {
+      const next = child.state, wrong = next.fault;
+      if (busy(next.field)) late.add(next.field);
+      fill(next);
+      label.title = control.title = next.help;
+      row.classList.toggle("sd-wrong", Boolean(wrong));
+      control.setAttribute("aria-invalid", wrong ? "true" : "false");
+      if (wrong) control.setAttribute("aria-describedby", fault.id); else control.removeAttribute("aria-describedby");
+      fault.textContent = wrong;
+    });
+    child.on("change", rows.get(spec.field));
+    rows.get(spec.field)();
+    return row;
+  }
+
+  const drawn = new Map();          // field -> its row on the page
   function build(groups) {
-    rows.clear();
-    const parts = [];
-    for (const group of groups) {
+    for (const id of model.get("children")) if (!drawn.has(part(id).get("field"))) drawn.set(part(id).get("field"), fresh(part(id)));
+    el.replaceChildren(...groups.map(group => {
       const box = make(group.folded ? "details" : "fieldset", "sd-group sd-" + (group.shape ?? "rows"));
       const title = make(group.folded ? "summary" : "legend", "", box);
       title.textContent = group.title;
-      const body = make("div", "sd-rows", box);
-      for (const spec of group.fields) {
-        const row = make("div", "sd-row sd-kind-" + spec.kind + (spec.wide ? " sd-wide" : ""), body);
-        row.dataset.field = spec.field;
-        const id = own + "-" + spec.field.replaceAll(".", "-");
-        const label = make("label", "", row);
-        label.htmlFor = id; label.textContent = spec.label;
-        const fill = kinds[spec.kind](spec, row, id);
-        const control = row.querySelector("input, select");
-        const fault = make("div", "sd-fault", row);
-        fault.id = id + "-fault";
-        rows.set(spec.field, next => {
-          fill(next);
-          label.title = control.title = next.help ?? "";
-          const wrong = next.fault ?? "";
-          row.classList.toggle("sd-wrong", Boolean(wrong));
-          control.setAttribute("aria-invalid", wrong ? "true" : "false");
-          if (wrong) control.setAttribute("aria-describedby", fault.id); else control.removeAttribute("aria-describedby");
-          fault.textContent = wrong;
-        });
-      }
-      parts.push(box);
-    }
-    el.replaceChildren(...parts);
+      make("div", "sd-rows", box).append(...group.fields.map(field => drawn.get(field)));
+      return box;
+    }));
   }
 
   function patch() {
-    const groups = model.get("groups"), values = model.get("values");
-    const shape = JSON.stringify(groups.map(g => [g.title, g.folded, g.fields.map(f => [f.field, f.kind, f.label])]));
+    const groups = model.get("groups"), shape = JSON.stringify(groups);
     if (shape !== layout) { layout = shape; build(groups); }
-    for (const group of groups) for (const field of group.fields) rows.get(field.field)({ ...field, ...values[field.field] });
+    for (const field of [...late]) { late.delete(field); rows.get(field)?.(); }
     el.dataset.answered = model.get("answered");
     el.dataset.drawn = model.get("drawn");
     el.dataset.shown = model.get("shown");
   }
-  const drop = () => { serial = model.get("answered"); holding = null; patch(); };      // nobody answers: back to the last answer
+  const drop = () => { serial = model.get("answered"); holding = null; patch(); for (const row of rows.values()) row(); };      // nobody answers: back to the last answer
   model.on("change:lost", drop);
-  model.on("change:groups change:values change:answered change:drawn change:shown", patch);
+  model.on("change:groups change:answered change:drawn change:shown", patch);
   serial = model.get("answered");
   patch();
-  return () => { root?.removeEventListener("keydown", keep); sizes.disconnect(); model.off("change:groups change:values change:answered change:drawn change:shown", patch); };
+  return () => { root?.removeEventListener("keydown", keep); sizes.disconnect(); model.off("change:groups change:answered change:drawn change:shown", patch); };
 };

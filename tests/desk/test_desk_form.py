@@ -1,0 +1,120 @@
+"""The form and the file have the same fields: whatever a person would set in a design file has a
+control, which reads what is typed, says what is taken without it, and can be emptied again."""
+
+from __future__ import annotations
+
+import pytest
+from scantling.base.records import at
+from scantling.design.design import Design
+from scantling_widgets import inputs, resources
+from scantling_widgets.desk import Desk
+
+GALLERY = resources.example().parent
+FILE_ONLY = {field: why for why, fields in inputs.IN_THE_FILE.items() for field in fields}
+
+
+def leaves(*path):
+    """(path, pydantic field) of everything below a section of the schema."""
+    for name, info in Design.section_fields(*path).items():
+        below = (*path, name)
+        if ".".join(below) in FILE_ONLY or not Design.section_fields(*below):
+            yield ".".join(below), info
+        else:
+            yield from leaves(*below)
+
+
+LEAVES = dict(leaves())
+CONTROLS = {name.format(job="job") for names in inputs.GROUPS.values() for name in names}
+
+
+@pytest.fixture(scope="module")
+def desk():
+    return Desk(
+        GALLERY / "mixtral-8x22b-128-h100.yaml"
+    )  # with experts, so that every axis is there
+
+
+def test_every_field_of_the_schema_is_in_the_form_or_is_named_with_the_reason():
+    assert len(LEAVES) > 200
+    assert sorted(set(LEAVES) - CONTROLS - set(FILE_ONLY)) == []
+    assert sorted(set(FILE_ONLY) - set(LEAVES)) == [], "named, and no field of the file"
+    ids = {"cluster.accelerator", "cluster.scale_out", "cluster.sites"}
+    assert set(FILE_ONLY) & CONTROLS == ids, "an id or a number in the form, records in the file"
+    assert not {why for why in FILE_ONLY.values() if len(why.split()) < 3}
+
+
+def test_every_control_says_its_field_by_a_name_of_its_own(desk):
+    shown = [(g["title"], desk.form.field(f)) for g in desk.form.groups for f in g["fields"]]
+    names = [(title, control["label"]) for title, control in shown]
+    assert len(names) == len(set(names)) > 150
+    for _title, control in shown:
+        assert control["label"] != control["field"] and "_" not in control["label"]
+        assert len(control["label"]) <= 22, control["label"]
+        assert control["help"]
+
+
+TYPED = sorted(CONTROLS & {field for field, info in LEAVES.items() if info.examples})
+
+
+@pytest.mark.parametrize("field", TYPED)
+def test_a_control_sets_what_the_schema_gives_as_an_example(desk, field):
+    """Typed as text where it is a box, chosen from its list where it is one."""
+    example = LEAVES[field].examples[0]
+    control = desk.form.field(field)
+    if control["made"] in ("number", "text"):
+        typed = ", ".join(example) if isinstance(example, list) else f"{example}"
+    else:
+        typed = example
+    fields = inputs.changes(desk.session, field, typed)
+    if (LEAVES[field].json_schema_extra or {}).get("enum") and control["made"] == "list":
+        assert example in [option["value"] for option in control["options"]]
+    if field == "model.size":
+        assert fields["model"]["size"] == example  # the shape is derived from it
+        return
+    needed = {}
+    if field.startswith("prices.owned"):
+        needed = {"prices.owned.capex_usd": 3e9, "prices.usd_per_device_hour": None}
+    changed = desk.design.change({**needed, **fields})
+    assert at(changed.data(), field) == example
+    assert Design.from_yaml(changed.to_yaml()) == changed
+
+
+def test_most_fields_have_an_example_to_type():
+    assert len(TYPED) > 140
+
+
+def test_what_is_emptied_leaves_nothing_behind(desk):
+    before = desk.design
+    try:
+        for field, typed in (
+            ("reliability.causes.gpu.detect_s", "90 s"),
+            ("job.corpus.raw_bytes", "2 PB"),
+            ("prices.owned.capex_usd", "$600M"),
+            ("checkpoint.tiers.l0.every_s", "5 min"),
+            ("plan.recompute_modules", "core_attn; norm"),
+            ("plan.compile", True),
+            ("name", "another"),
+        ):
+            desk.form.send_change(field, typed)
+            assert desk.session.refusal is None, desk.session.refusal
+            shown = desk.form.field(field)["value"]
+            assert shown not in ("", None)
+            assert desk.design != before
+            desk.form.send_change(field, before.data().get(field))
+            assert desk.design.data() == before.data(), field
+    finally:
+        desk.session.put(before)
+
+
+def test_fields_of_a_phase_are_shown_and_set_where_they_stand():
+    paths = [p for p in sorted(GALLERY.glob("*.yaml")) if Design.read(p).job.phases]
+    desk = Desk(paths[0])
+    path = desk.session.now.resolved.job_path
+    assert path.startswith("job.phases.")
+    desk.form.send_change(f"{path}.evaluation_hours", "30 min")
+    assert desk.session.refusal is None
+    phase = int(path.rpartition(".")[2])
+    assert desk.design.job.phases[phase].evaluation_hours == 0.5
+    assert desk.form.field(f"{path}.evaluation_hours")["value"] == "0.5"
+    desk.form.send_change(f"{path}.evaluation_hours", None)
+    assert desk.design.job.phases[phase].evaluation_hours is None
