@@ -1,6 +1,7 @@
 """Where wall time goes that is not training: the shares that failures and saves take."""
 
 from .assessment_charts import figure, records, worded
+from .table import TABLES
 from .words import label_or
 
 
@@ -68,3 +69,22 @@ def _spares_rows(given, waiting=None) -> dict:
 
 
 spares = figure("spares", _spares_rows)
+
+
+# ---------------------------------------------------------------- the ladder
+def _ladder_rows(given, rungs=()) -> dict:
+    """`rungs`: the ladder of the blueprint's part `recovery`; the sizes as tables.yaml heads
+    them."""
+    sizes = TABLES["ladder"]["labels"]
+    rows = [
+        {"measure": rung["measure"], "size": sizes[key], "goodput": rung[key]}
+        for key in sizes
+        for rung in rungs
+    ]
+    return {
+        "rungs": worded("ladder", "rungs", rows),
+        "half": [{"at": 0.5}] if rows else [],
+    }
+
+
+ladder = figure("ladder", _ladder_rows)

@@ -22,6 +22,7 @@ from .words import say
 LADDER_FROM = 1024  # devices below which whole-job restarts cost next to nothing
 BEST_STORES = 5
 SIZES = (1024, 16_384, 100_000, 300_000, 1_000_000)  # devices that the ladder is shown at
+STARTS = (8, *SIZES)  # and a first start
 MOST_ROWS = 24  # of spares
 HABIT_S = (900.0, 1800.0)  # usual interval between saves
 REPLICAS = 1000  # runs simulated for the finishing day
@@ -47,7 +48,7 @@ def goodput(assessment) -> dict:
             for r in more.get("ladder") or ()
         ],
         "ladder_by_size": by_size(assessment),
-        "first_step": {str(n): first_step(n, e.first_step_s["load"]) for n in SIZES},
+        "first_step": {str(n): first_step(n, e.first_step_s["load"]) for n in STARTS},
         "interval_why": interval_why(e),
         "endurance": e,
         "recovery": more,
@@ -83,11 +84,18 @@ def spares_table(assessment) -> list[dict]:
     return rows
 
 
+def ladder(
+    e,
+    plan: dict,
+    devices: int,
+) -> tuple:
+    """The rungs of `scale.measures` at so many devices: this design's saves and times, replicas of
+    its size, the failures and the collectives of that many."""
+    return scale.measures(e, devices, max(plan["dp"] * devices // int(e.devices), 2))
+
+
 def by_size(assessment) -> list[dict]:
-    """[{devices, recovery, goodput}]: the ladder at the sizes of SIZES, this design's saves and
-    times with the failures and the collectives of the size."""
-    e = assessment.endurance
-    replicas = max((assessment.plan or {}).get("dp", 2), 2)
+    """[{devices, recovery, goodput}]: the `ladder` at SIZES."""
     return [
         {
             "devices": n,
@@ -95,11 +103,7 @@ def by_size(assessment) -> list[dict]:
             "goodput": rung.goodput,
         }
         for n in SIZES
-        for rung in scale.measures(
-            n,
-            replicas=replicas,
-            endurance=e,
-        )
+        for rung in ladder(assessment.endurance, assessment.plan, n)
     ]
 
 
@@ -190,10 +194,7 @@ def recovery(assessment) -> dict:
                 detect_s=float(e.detect_s),
                 durable_s=float(e.checkpoint_durable_s),
             ),
-            "ladder": scale.measures(
-                replicas=max(plan["dp"], 2),
-                endurance=e,
-            )
+            "ladder": ladder(e, plan, assessment.devices_used)
             if assessment.devices_used >= LADDER_FROM
             else [],
             "sites": between_sites(assessment),

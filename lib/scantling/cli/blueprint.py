@@ -1,5 +1,5 @@
 """The command on what stands around a job: network, placement, planes, scheduler, stores, domains,
-risks, roll-out, evolution."""
+recovery, risks, roll-out, evolution."""
 
 from ..base.console import console, print_json
 from ..base.errors import DesignError, closest

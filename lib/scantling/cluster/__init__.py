@@ -1,5 +1,5 @@
-"""The site around one job: network, placement, planes, scheduler, stores, failure domains, risks,
-roll-out, evolution.
+"""The site around one job: network, placement, planes, scheduler, stores, failure domains,
+recovery, risks, roll-out, evolution.
 
 `blueprint(assessment)` is a record of all parts; `PARTS` maps the name of a part to the function
 that works it out alone. Every part has `as_dict()`.
@@ -13,6 +13,7 @@ from ..base.records import record
 from ..verdict.record import Assessment
 from .calendar import Calendar, calendar
 from .domains import Domains, domains
+from .endured import Endured, endured
 from .evolution.evolution import Evolution, evolution
 from .network.network import Network, network
 from .placement import Placement, placement
@@ -30,6 +31,7 @@ PARTS = {
     "scheduler": scheduler,
     "stores": stores,
     "domains": domains,
+    "recovery": endured,
     "risks": risks,
     "rollout": rollout,
     "evolution": evolution,
@@ -48,6 +50,7 @@ class Blueprint(Displayed):
     scheduler: Scheduler | None = None
     stores: Stores | None = None
     domains: Domains | None = None
+    recovery: Endured | None = None
     risks: Risks | None = None
     rollout: Rollout | None = None
     evolution: Evolution | None = None

@@ -43,7 +43,7 @@ def calendar(s: Site) -> Calendar:
     A part of the machine trains once it is delivered and brought up (`rollout.calendar`), under the
     best plan of each phase that the devices of that day hold, the batch unchanged; where they hold
     none it waits for more. Between phases: one save, processes started anew, the load under the
-    next plan; after each its evaluation.
+    next plan; after each its evaluation. The first start takes `endure.first_step`.
     """
     up = sum(row["days"] for row in rollout(s).calendar)
     entries = []
@@ -60,9 +60,10 @@ def calendar(s: Site) -> Calendar:
     tokens = s.tokens
     prepared = pipeline(s, tokens, token_bytes(s.model.vocab)).days if tokens else 0.0
     day = enter("corpus", 0.0, prepared, 0, "raw bytes to shards")
-    started = max(day, next(since for since, pace in zip(ready, paces) if pace[0][1]))
+    begun, used = next((since, pace[0][0]) for since, pace in zip(ready, paces) if pace[0][1])
+    begun, takes = max(day, begun), sum(s.e.first_step_s.values()) / DAY_S
+    started = enter("first start", begun, takes, used, " + ".join(s.e.first_step_s))
     last = day = started
-    used = 0
     passages = []
     for i, one in enumerate(s.by_phase):
         name = one.phase.name or "training"

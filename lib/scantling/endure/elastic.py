@@ -13,16 +13,6 @@ RESIZE_S = (
 STANDS = 1e6  # step over step where the reshaped plan does not fit: nothing trains
 
 
-def shrunk_micro_batches(
-    micro_batches,
-    replicas,
-    lost=1,
-):
-    """Micro-batches that the busiest surviving replica runs when `lost` of `replicas` are gone and
-    the global batch stays: ceil(m d / (d - f))."""
-    return -(-(micro_batches * replicas) // np.maximum(replicas - lost, 1))
-
-
 def shrink_ratio(
     micro_batches,
     replicas,
@@ -35,7 +25,8 @@ def shrink_ratio(
     %; m = 8, d = 12 costs 12.5 %, not 9.1 %.
     Pipeline fill is left out, so with few micro-batches per stage it is a little lower in truth.
     """
-    return shrunk_micro_batches(micro_batches, replicas, lost) / micro_batches
+    left = np.maximum(replicas - lost, 1)
+    return -(-(micro_batches * replicas) // left) / micro_batches
 
 
 def slower(

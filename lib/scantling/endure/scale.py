@@ -1,11 +1,9 @@
 """The regime beyond 100,000 devices: what whole-job restarts leave, the ladder of measures that
 lifts it."""
 
-from .. import catalogue
 from ..base.records import Record, record
 from ..base.words import table
 from . import elastic, failures, goodput
-from .checkpoint import LOAD_S
 from .first_step import communicator_init_s, first_step
 
 
@@ -24,63 +22,42 @@ class Rung(Record):
 
 LAZY_INIT_S = 30.0  # communicators above 10,000 devices once made lazily (MegaScale, NSDI'24)
 NOTICE_S = 60.0  # an explicit failure is seen (ByteRobust s2.2)
-PUBLISHED = {
-    "save": 300,
-    "stall": 5,
-    "durable": 120,
-    "localise": 180,
-    "load": LOAD_S,
-}  # seconds
 FAR = 0.02  # of the restores that need the store: corruption and whole racks
 
 
 def measures(
-    devices=None,
-    preset="bad",
-    replicas=12,
-    *,
-    endurance=None,
+    e,
+    devices: int,
+    replicas: int,
 ) -> tuple[Rung, ...]:
-    """The ladder from synchronous saves and whole-job restarts to replica-level recovery, each rung
-    on top of the ones before.
+    """The ladder from synchronous saves and whole-job restarts to recovery of one replica and one
+    device, each rung on top of the ones before.
 
-    devices, preset : set the MTBF (98,304, the default, at RSC-1's rate: 18 min); with `endurance`
-    (an Endurance of one design) its failures a device, grown to `devices` (its own by default), its
-    save, detection and load times stand in for the published ones.  replicas : of the last rung.
-    Restarts are those of `first_step` at the size.
+    e : Endurance of a design; its failures a device, grown to `devices`, its save, detection and
+    load times.  replicas : of the rungs where one recovers alone. Restarts are those of
+    `first_step` at the size.
     Goodput by the exact closed form (`goodput.ettr`) with each rung's stall, durable time, restart
-    and downtime; the last rung by
+    and downtime; the last rungs by
     `elastic.ft_hsdp`, first order: all stand still while a failure is noticed and communicators
     re-form, one replica is away for its whole
     recovery. Meta measured 44 % before and 80 % after that measure (FT-HSDP, arXiv 2602.00277).
-    Detection, spares, planned stops and
-    corruption beyond these are in `reliability.endure`.
+    Spares, planned stops and corruption beyond these are in `reliability.endure`.
     """
-    e = endurance
-    if e is None:
-        devices = devices or 98_304
-        mtbf = failures.job_mtbf_s(catalogue.failure_preset(preset).per_1000_node_days, devices)
-        named = PUBLISHED
-    else:
-        devices = devices or e.devices
-        mtbf = e.mtbf_s * e.devices / devices * failures.grown(e.devices) / failures.grown(devices)
-        named = {
-            "save": e.checkpoint_durable_s,
-            "stall": e.checkpoint_stall_s,
-            "durable": e.checkpoint_durable_s,
-            "localise": e.detect_s,
-            "load": e.first_step_s["load"],
-        }
+    mtbf = e.mtbf_s * e.devices / devices * failures.grown(e.devices) / failures.grown(devices)
+    load = e.first_step_s["load"]
     init = communicator_init_s(devices)
     lazy = min(init, LAZY_INIT_S)
     requeue, in_place = (
-        sum(first_step(devices, named["load"], mode).values()) for mode in ("restart", "in-place")
+        sum(first_step(devices, load, mode).values()) for mode in ("restart", "in-place")
     )
-    from_memory = in_place - (1 - FAR) * named["load"]
-    named = named | {
-        "short stall": min(named["stall"], 0.5),
-        "short durable": min(named["durable"], 5.0),
-        "noticed": min(named["localise"], NOTICE_S),
+    from_memory = in_place - (1 - FAR) * load
+    named = {
+        "stall": e.checkpoint_stall_s,
+        "durable": e.checkpoint_durable_s,
+        "localise": e.detect_s,
+        "short stall": min(e.checkpoint_stall_s, 0.5),
+        "short durable": min(e.checkpoint_durable_s, 5.0),
+        "noticed": min(e.detect_s, NOTICE_S),
         "requeue": requeue,
         "in place": in_place,
         "from memory": from_memory,

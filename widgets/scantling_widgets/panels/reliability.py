@@ -7,13 +7,13 @@ from scantling.cluster import part
 from scantling.endure.spares import waiting
 
 from .. import theme
-from ..charts_endurance import badput, spares
+from ..charts_endurance import badput, ladder, spares
 from ..report.charts import goodput
 from ..table import cell
 from ..words import label_or, quantity, show, show_or
 from .base import Panel
 
-_PARTS = ("domains", "risks")
+_PARTS = ("domains", "risks", "recovery")
 
 
 class Reliability(Panel):
@@ -24,6 +24,7 @@ class Reliability(Panel):
         "curve": goodput,
         "lost": badput,
         "spares": spares,
+        "steps": ladder,
     }
 
     def draw(self):
@@ -32,12 +33,16 @@ class Reliability(Panel):
         self.picture("lost")
         self.picture("spares", waiting=waiting(result.endurance))
         self.table.rows = numbers("endurance", self.given["endurance"])
-        domains, risks = (part(result, name).as_dict() for name in _PARTS)
+        domains, risks, lived = (part(result, name).as_dict() for name in _PARTS)
         counted = f"No tokens are named: counted over {show('days', domains['run']['days'])}."
         self.domains.note = self.risks.note = "" if domains["run"]["of_the_run"] else counted
         self.domains.show(domains["rows"])
         self.risks.show(risks["rows"])
         self.advice.value = theme.lines(domains["advice"]) if domains["advice"] else ""
+        self.picture("steps", rungs=lived["ladder"])
+        for name, rows in (("rungs", "ladder"), ("starts", "starts"), ("elastic", "elastic")):
+            getattr(self, name).show(lived[rows])
+        self.half.value = theme.lines(lived["lines"])
         harmless = theme.escape("; ".join(risks["harmless"]))
         tried = f"<p class='sd-dim'>Tried and found harmless here: {harmless}.</p>"
         self.harmless.value = tried if harmless else ""

@@ -89,6 +89,10 @@ class Report:
                 "key": self.moved_by,
                 **more,
             }
+        if name == "ladder":
+            if not self.section(name):
+                return None
+            more = {"rungs": self.view["b"]["recovery"]["ladder"], **more}
         return pictures.draw(
             figure,
             self.data,

@@ -3,6 +3,7 @@ exposed, share of wall time lost."""
 
 from ..assessment_charts import Figure, figure, laid, shown_on, table, text, worded
 from ..charts import memory, step
+from ..charts_endurance import ladder
 from ..charts_plans import tornado_of
 from ..palette import MEMORY, STEP
 from ..words import at, label, show
@@ -182,6 +183,7 @@ FIGURES = {
     "memory": memory,
     "step": step,
     "goodput": goodput,
+    "ladder": ladder,
     "communication": traffic,
     "sensitivity": tornado("days"),
 }
@@ -189,7 +191,16 @@ FIGURES = {
 ORDER = (
     *("verdict", "sensitivity-picture", "brief", "signing"),
     *("plan", "cost", "specialist", "memory", "memory-picture", "step", "step-picture"),
-    *("communication", "communication-picture", "recovery", "goodput-picture", "domains", "site"),
+    *(
+        "communication",
+        "communication-picture",
+        "recovery",
+        "goodput-picture",
+        "ladder",
+        "ladder-picture",
+        "domains",
+        "site",
+    ),
     *("sensitivity", "risks", "avoid", "evidence", "candidates"),
     *("assumptions", "quantities", "planes", "fabrics", "stores", "rollout", "evolution"),
 )
