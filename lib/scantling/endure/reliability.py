@@ -411,7 +411,11 @@ def endure(
         state_bytes_per_device,
         sum(v for k, v in parts.items() if k != "load"),
     )
-    by = "checkpoint.tiers" if len(life.levels) > 1 else by
+    if len(life.levels) > 1:
+        by = "checkpoint.tiers"
+    else:
+        why = f"one tier, the shared store; set by the {by}"
+        given(saves, "checkpoint.interval_s", interval, why, say)
     interval = life.interval_s
     detect = life.mean("detect_s")
     repair = life.repair_s
@@ -431,15 +435,18 @@ def endure(
         spec,
         "reliability.spares",
         recommended,
-        "the number that makes a useful hour cheapest (Erlang-B), at least the domain that must be "
-        "survived (a pod: a rack's, its own copies and shrinking beyond)",
+        "cheapest useful hour (Erlang-B), at least the domain to survive (for a pod: a rack's)",
         say,
     )
     life = replace(life, spares=used)
     good, bad = lived(life)
     waits, _ = lived(replace(life, gang=None))
-    elastically = get(spec, "recovery") or (
-        "elastic" if np.any(good > waits + 1e-4) else "in-place"
+    elastically = given(
+        spec,
+        "reliability.recovery",
+        "elastic" if np.any(good > waits + 1e-4) else "in-place",
+        "the better of fewer replicas and waiting for a node",
+        say,
     )
     curve = {}
     if n.ndim == 0 and len(life.levels) == 1:
@@ -591,8 +598,7 @@ def _times(
     rules = {
         "checkpoint_stall_s": (
             checkpoint.snapshot_stall_s(state_bytes_per_device, link),
-            "asynchronous save: 0.5 s to plan and pin (ByteCheckpoint, Table 8) + the copy "
-            "to host memory at half the host link",
+            "asynchronous: 0.5 s (ByteCheckpoint, Table 8) + the copy at half the host link",
         ),
         "checkpoint_durable_s": (
             checkpoint.COMMIT_S + write_s,
