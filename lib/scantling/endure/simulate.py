@@ -186,7 +186,9 @@ class _Run:
         self.saves = s.saves
         rows = [astuple(f) for f in s.faults]
         rows = [(*r[:-1], self.restart[r[1]] if r[-1] is None else r[-1]) for r in rows]
-        rates, *self.causes = np.array(rows).reshape(-1, 6).T.copy()
+        rates, *causes = np.array(rows).reshape(-1, 6).T
+        self.causes = np.array(causes)
+        self.paused = np.array([(p.per_s, p.seconds) for p in s.pauses]).reshape(-1, 2, 1)
         self.rate = rates.sum()
         self.cum = np.cumsum(rates)[:-1] / self.rate
         self.id = np.arange(n)
@@ -308,7 +310,6 @@ class _Run:
         )
 
     def _pass(self):
-        s = self.s
         speed, alive, regrow = self._size()
         x = self.rng.standard_exponential(len(self.id)) / np.maximum(self.rate * alive, 1e-300)
         grows = regrow < x
@@ -317,17 +318,18 @@ class _Run:
         end = np.full(len(self.id), float(self.saves))
         need = self.r + self._time(end, pace) - self._time(self.u, pace) + self.delay[-1]
         done = x >= need
-        for i, p in enumerate(s.pauses):
-            held = self.rng.poisson(p.per_s * np.minimum(x, need)) * p.seconds
-            self.held[i] += held.sum()
-            self.wall += held
+        often, lasts = self.paused[:, 0], self.paused[:, 1]
+        held = self.rng.poisson(often * np.minimum(x, need)) * lasts
+        self.held += held.sum(axis=1)
+        self.wall += held.sum(axis=0)
         if done.any():
             self.wall[done] += need[done]
             self.restarting[done] += self.r[done]
             self._finish(done)
             if not len(self.id):
                 return
-            x, speed, pace, grows = (a[~done] for a in (x, speed, pace, grows))
+            left = (x, speed, pace, grows)
+            x, speed, pace, grows = (a[~done] if np.ndim(a) else a for a in left)
         ran = np.maximum(x - self.r, 0.0)
         self.restarting += x - ran
         self.wall += x
@@ -382,20 +384,18 @@ class _Run:
             self.rng.random(n),
             side="right",
         )
-        level, down, nodes, late, restart = (cause[kind] for cause in self.causes)
+        level, down, nodes, late, restart = self.causes[:, kind]
         level = level.astype(int)
         back = self.saved[level, np.arange(n)]
         failed = ~grows
-        if late.any():
+        rows = np.flatnonzero((late > 0) & failed)
+        if len(rows):
             # corruption: nothing saved since it can be used; intervals per second so far say what
             # the wall time since had brought
-            clean = np.where(
-                (late > 0) & failed,
-                np.floor(np.maximum(position - late * position / self.wall, 0.0)),
-                np.inf,
-            )
-            self.replayed += np.maximum(back - clean, 0.0) * self.tau
-            back = np.minimum(back, clean)
+            at = position[rows]
+            clean = np.floor(np.maximum(at - late[rows] * at / self.wall[rows], 0.0))
+            self.replayed[rows] += np.maximum(back[rows] - clean, 0.0) * self.tau
+            back[rows] = np.minimum(back[rows], clean)
         back = np.where(
             failed,
             back,
@@ -431,37 +431,18 @@ class _Run:
         spares = self.s.spares or 0
         g = self.s.shrink
         if g is None:
-            full = np.ones(len(self.id))
-            return full, full, full * np.inf
+            return 1.0, 1.0, np.inf
         away = self.pool > self.wall
         out = away.sum(axis=0)
         gone = np.minimum(-(-np.maximum(out - spares, 0) // g.gang_nodes), g.gangs - 1)
         speed = 1 / elastic.slower(g.micro_batches, g.gangs, gone, g.ratios)
-        due = np.sort(
-            np.where(
-                away,
-                self.pool,
-                np.inf,
-            ),
-            axis=0,
-        )
-        nth = (
-            np.clip(
-                out - spares - g.gang_nodes * (gone - 1),
-                1,
-                len(due),
-            )
-            - 1
-        )
-        return (
-            speed,
-            1 - gone / g.gangs,
-            np.where(
-                gone > 0,
-                np.maximum(due[nth, np.arange(len(out))] - self.wall, 0.0),
-                np.inf,
-            ),
-        )
+        regrow = np.full(len(out), np.inf)
+        rows = np.flatnonzero(gone)
+        due = np.sort(self.pool[:, rows], axis=0)  # those that are back, or empty, come first
+        nth = len(due) - out[rows] + np.maximum(out - spares - g.gang_nodes * (gone - 1), 1)[rows]
+        back = due[nth - 1, np.arange(len(rows))] - self.wall[rows]
+        regrow[rows] = np.maximum(back, 0.0)
+        return speed, 1 - gone / g.gangs, regrow
 
     def _finish(self, done):
         self.out[:, self.id[done]] = [getattr(self, name)[done] for name in KEPT]
