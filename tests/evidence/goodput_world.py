@@ -122,6 +122,31 @@ def _against(row: dict) -> Against:
     )
 
 
+# printed hours between failures of one synchronous job (Llama 3, s3.3.4: 419 in 54 days; FT-HSDP,
+# arXiv 2602.00277: 2.3 interruptions per 1,000 servers a day, and every 18 min), and what ours is
+BETWEEN = (
+    (16_384, 54 * 24 / 419, "Llama 3: where the growth starts"),
+    (32_768, 1000 / 4096 / 2.3 * 24, "another fleet, half as many failures a device: not fitted"),
+    (98_304, 0.3, "FT-HSDP: the power of the growth is set by this row and the first"),
+)
+
+
+def between_failures() -> list[dict]:
+    """Hours between failures as devices grow: printed, ours (Llama 3's rate, `failures.grown`), and
+    what a rate that stays per device would give."""
+    rate = catalogue.failure_preset("llama3").per_1000_node_days
+    return [
+        {
+            "devices": n,
+            "printed": hours,
+            "ours": failures.job_mtbf_s(rate * failures.grown(n), n) / 3600,
+            "linear": failures.job_mtbf_s(rate, n) / 3600,
+            "why": why,
+        }
+        for n, hours, why in BETWEEN
+    ]
+
+
 def page() -> str:
     """The rows as a page in Markdown."""
     template = Template(
@@ -129,4 +154,4 @@ def page() -> str:
         trim_blocks=True,
         keep_trailing_newline=True,
     )
-    return template.render(rows=against_the_world(), percent=percent)
+    return template.render(rows=against_the_world(), percent=percent, between=between_failures())

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from goodput_world import WITHIN, against_the_world, averaging_share, page
+from goodput_world import WITHIN, against_the_world, averaging_share, between_failures, page
 
 ROWS = {x.id: x for x in against_the_world()}
 STRONG = ("G09", "G08", "G08b", "M01a", "M01c")
@@ -27,6 +27,17 @@ def test_the_calendar_holds_more_than_failures():
     for id in ("G02", "G03"):
         assert ROWS[id].beyond > 0 and ROWS[id].holds is None
     assert ROWS["G02"].beyond > 5 * ROWS["G03"].beyond
+
+
+def test_failures_grow_faster_than_devices():
+    """Printed: 3.09 h at 16,384, 2.55 h at 32,768 of another fleet, 18 min at 98,304 (arXiv
+    2407.21783, 2602.00277): more than the devices grow from both, and so is ours."""
+    first, middle, last = between_failures()
+    for start in (first, middle):
+        assert start["printed"] / last["printed"] > 1.5 * last["devices"] / start["devices"]
+        assert start["ours"] / last["ours"] > 1.2 * last["devices"] / start["devices"]
+    assert last["ours"] == pytest.approx(last["printed"], rel=0.03)
+    assert last["linear"] > 1.5 * last["printed"]
 
 
 def test_intellects_own_division():
