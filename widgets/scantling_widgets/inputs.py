@@ -316,12 +316,15 @@ def refusals(session, field: str) -> dict:
 
 
 def computed(session, field: str):
-    """What is taken for a field that the design leaves out: of the assessment, or of the design
-    with its defaults filled in."""
+    """What is taken for a field that the design leaves out: of the design with its defaults filled
+    in, of the assessment, or of what it lists as assumed."""
     said = about(field)
     if "of" in said:
         return attrgetter(said["of"])(session.now.resolved)
-    return at(session.now.given, said.get("taken", ""))
+    if "taken" in said:
+        return at(session.now.given, said["taken"])
+    assumed = session.now.given.get("assumed", ())
+    return next((row["value"] for row in assumed if row["field"] == field), None)
 
 
 def stated(session, field: str):
