@@ -372,6 +372,7 @@ def test_a_title_never_contradicts_its_design():
 
     assert title({"size": 80e9, "active": 3e9}) == "80B MoE on 64 h100-sxm"
     assert title({"size": 80e9}) == "80B dense on 64 h100-sxm"
+    assert title({"size": 1e12}) == "1T dense on 64 h100-sxm"
     shape = {"layers": 32, "hidden": 4096, "heads": 32, "vocab": 32000, "ffn_hidden": 11008}
     assert title(shape) == "6.74B dense on 64 h100-sxm"
 

@@ -316,12 +316,13 @@ def refusals(session, field: str) -> dict:
 
 
 def computed(session, field: str):
-    """What is taken for a field that the design leaves out: of the assessment, or of the design
-    with its defaults filled in."""
-    said = about(field)
+    """What is taken for a field that the design leaves out: of the resolved design, of the
+    assessment, or as a rule assumed it."""
+    said, resolved = about(field), session.now.resolved
     if "of" in said:
-        return attrgetter(said["of"])(session.now.resolved)
-    return at(session.now.given, said.get("taken", ""))
+        return attrgetter(said["of"])(resolved)
+    taken = at(session.now.given, said.get("taken", ""))
+    return next((a.value for a in resolved.assumed if a.field == field), taken)
 
 
 def stated(session, field: str):
