@@ -36,13 +36,12 @@ def build_corpus(spec, tokens: float | None, cluster) -> Derived:
     new.take("dedup", list(DEDUPS), "exact duplicates are taken out, then near ones")
     new.take_usual(defaults("corpus"))
     kept = prod(stages(new.fields).values()) * new.fields["tokens_per_byte"]
-    why = "what the tokens need, seen once"
-    new.take(
-        "raw_bytes", tokens and tokens / kept, why if tokens else f"{why}; no tokens are named"
-    )
+    if "raw_bytes" not in new.given:  # what is used is not rounded (cluster.corpus)
+        raw = tokens and float(f"{tokens / kept:.3g}")
+        new.note("raw_bytes", raw, "what the tokens need, seen once")
+        new.fields["raw_bytes"] = None
     rate = catalogue.storage(cluster.storage).read_bytes_per_s(cluster.nodes) / 1e9
-    published = rate == rate
-    why = f"{cluster.storage} on {cluster.nodes:,} nodes" if published else "no rate is published"
-    new.take("read_gbytes_per_s", rate if published else None, why)
+    why = "the storage of the cluster on its nodes, as far as published"
+    new.take("read_gbytes_per_s", rate if rate == rate else None, why)
     new.take("reads_per_s", None, "no limit: sequences are read in pieces of many")
     return new
