@@ -53,10 +53,10 @@ def test_stages_pass_on_what_they_leave():
 def test_left_out_the_raw_bytes_follow_from_the_tokens():
     found = pipeline()
     assert found.epochs == pytest.approx(1) and found.tokens == pytest.approx(1e12)
-    said = {a.field: a.why for a in found.assumed}
+    said = {a.field: a.why for a in sc.assess(design()).resolved.assumed}
     assert "SlimPajama" in said["job.corpus.near_share"] and "job.corpus.raw_bytes" in said
-    given = pipeline({"near_share": 0.9, "raw_bytes": 1e15})
-    assert not {"job.corpus.near_share", "job.corpus.raw_bytes"} & {a.field for a in given.assumed}
+    given = sc.assess(design({"near_share": 0.9, "raw_bytes": 1e15})).resolved.assumed
+    assert not {"job.corpus.near_share", "job.corpus.raw_bytes"} & {a.field for a in given}
 
 
 def test_a_step_waits_where_the_store_is_slower():

@@ -12,7 +12,8 @@ from scantling.cluster import blueprint, part
 from scantling.cluster.network import build as network_build
 from scantling.cluster.network import topology
 from scantling.cluster.network import traffic as network_traffic
-from scantling.cluster.network.build import published
+from scantling.cluster.network.build import built, published
+from scantling.design.cluster_rules import build_cluster
 
 ROWS = {r["id"]: r for r in published()}
 TREES = [
@@ -108,6 +109,7 @@ def test_no_switch_has_more_cables_than_ports():
             NDR,
             rails=int(rng.choice([1, 8])) if n % 8 == 0 and n < k**3 // 8 else 1,
             oversubscription=r,
+            leaf_down=float(rng.choice([k // 4, np.inf])) if n < k**3 // 16 else np.inf,
         )
         for tier, p in t.ports.items():
             assert p["down"] + p["up"] <= k and p["free"] >= 0, (n, k, r, tier, p)
@@ -182,6 +184,51 @@ def test_meta_on_a_design_whose_pods_and_ratio_are_stated():
         and n.tiers[-1].device_bytes_per_s == pytest.approx(50e9 / 7)
     )
     assert part(a, "placement").pod_count == 8
+
+
+def test_meta_from_a_design_that_says_what_stands_below_a_leaf():
+    """24,576 / 16 = 1,536 rack switches (section 3.3.1), no rails."""
+    stated = {"pod_devices": 3072, "oversubscription": 7, "rails": 1, "leaf_devices": 16}
+    cluster, _ = build_cluster(
+        {"accelerator": "h100-sxm", "devices": 24576, "scale_out": "rocev2-400", **stated}
+    )
+    t, why, _ = built(cluster)
+    assert t.leaf == ROWS["meta-24k-roce"]["leaf"] and t.pod_endpoints == 3072, why
+    assert t.unit_endpoints == 16
+
+
+@pytest.mark.parametrize("rails", [1, 2, 4, 8])
+def test_fewer_rails_are_the_same_tree(rails):
+    """2N/k leaves and N/k spines of 2,048 cards, however the cards of a node are dealt to them."""
+    cluster, _ = build_cluster(
+        {"accelerator": "h100-sxm", "devices": 2048, "scale_out": "ib-ndr", "rails": rails}
+    )
+    t, _, _ = built(cluster)
+    assert (t.leaf, t.spine, t.core, t.tiers) == (64, 32, 0, 2)
+
+
+def test_a_gb200_rack_has_a_leaf_of_each_rail():
+    """Eight racks of 18 trays of 4: eight leaves in each of four rail groups (DGX SuperPOD GB200,
+    from recall; the number of spines is a range there)."""
+    row = ROWS["superpod-gb200-1su"]
+    cluster, _ = build_cluster(
+        {
+            "accelerator": "gb200-nvl72",
+            "devices": row["devices"],
+            "scale_out": "ib-ndr",
+            "leaf_devices": 72,
+        }
+    )
+    t, _, _ = built(cluster)
+    assert t.leaf == row["leaf"] and t.unit_endpoints == 72
+
+
+def test_fire_flyers_zones():
+    """Two zones of 800 ports in two tiers of 40-port switches, joined by a few: 122 in all (SC'24,
+    from recall): 60 a zone, and two between them."""
+    zone = topology.clos(800, 40, 25e9)
+    assert (zone.leaf, zone.spine) == (40, 20)
+    assert 0 <= ROWS["fire-flyer-2"]["switches"] - 2 * zone.switches <= 2
 
 
 def test_tpu_v4_pod():

@@ -372,6 +372,7 @@ def test_a_title_never_contradicts_its_design():
 
     assert title({"size": 80e9, "active": 3e9}) == "80B MoE on 64 h100-sxm"
     assert title({"size": 80e9}) == "80B dense on 64 h100-sxm"
+    assert title({"size": 1e12}) == "1T dense on 64 h100-sxm"
     shape = {"layers": 32, "hidden": 4096, "heads": 32, "vocab": 32000, "ffn_hidden": 11008}
     assert title(shape) == "6.74B dense on 64 h100-sxm"
 
@@ -388,12 +389,20 @@ def test_the_refusal_is_exact(command, run, write):
     assert list(json.loads(p.stdout)) == ["name", "verdict", "error", "limits", "nearest_fixes"]
 
 
+SITES = """
+scantling: 1
+model: llama-3-70b
+cluster: {accelerator: h100-sxm, devices: 1024, sites: 2}
+job: {seq_len: 8192, global_batch: 512}
+"""
+
+
 def test_every_key_of_an_assessment_is_in_the_table_of_quantities(run, write):
     from scantling.base.quantities.table import table
 
     results = [
         json.loads(run("design", write(text), "--json").stdout)
-        for text in (LLAMA, LLAMA + "constraints: {min_mfu: 0.9}\n")
+        for text in (LLAMA, LLAMA + "constraints: {min_mfu: 0.9}\n", SITES)
     ]
     free = {
         "rejected",

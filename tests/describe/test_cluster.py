@@ -155,6 +155,8 @@ def test_nothing_assumed_when_all_is_given():
         host_memory_gb=2048,
         nvme_gb=0,
         storage="lustre",
+        in_network_reduction=False,
+        leaf_devices=32,
     )
     cluster, assumed = build_cluster(given)
     assert {a.field for a in assumed} == {"cluster.node_power_w"}

@@ -9,6 +9,7 @@ from .avoid import avoid
 from .batch import batch_guide
 from .fixes import can_do, fixes, singles, tries
 from .measure import measure_first
+from .recovery import between_sites
 from .why import why
 
 
@@ -43,6 +44,7 @@ def as_dict(assessment: Assessment, advice: bool = True) -> dict:
         "tried": singles(tried) if tried else [],
         "not_tried": [change.text for change in tried.left] if tried else [],
         "measure_first": measure_first(assessment),
+        "sites": between_sites(assessment),
         "why": why(assessment),
         **tables(assessment),
     }

@@ -76,6 +76,11 @@ class Derived:
         for field, value in values.items():
             self.take(field, value, why)
 
+    def take_usual(self, values: Mapping) -> None:
+        """`take` of several fields: field -> (value, rule)."""
+        for field, (value, why) in values.items():
+            self.take(field, value, why)
+
     def note(
         self,
         field: str,

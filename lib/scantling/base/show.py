@@ -181,6 +181,12 @@ def percent(
     return f"{100 * share:{sign},.{digits}f} %".replace("-", "−")
 
 
+def named_size(parameters: float) -> str:
+    """Parameters as models are named by them: 70B, 1.5B, 1T."""
+    size = parameters / 1e9
+    return f"{size / 1e3:.3g}T" if size >= 1e3 else f"{size:.3g}B"
+
+
 def several(
     n: int,
     noun: str,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from math import ceil, inf
 
 from ..base.records import Lines, Record, record
 from .load import filled, rows
@@ -51,8 +52,9 @@ def radix_of(switch: Switch, rate: float) -> int:
     return switch.ports * (2 if splits else 1)
 
 
-def leaf_ports(radix: int, oversubscription: float) -> tuple[int, int]:
-    """(down, up) of a leaf's ports at r : 1, as many as fit: 32 and 32 of 64 at 1 : 1, 48 and 12 at
-    4 : 1, 56 and 8 at 7 : 1."""
+def leaf_ports(radix: int, oversubscription: float, most: float = inf) -> tuple[int, int]:
+    """(down, up) of a leaf's ports at r : 1, as many as fit, at most so many down: 32 and 32 of 64
+    at 1 : 1, 48 and 12 at 4 : 1, 56 and 8 at 7 : 1."""
     up = max(1, int(radix / (oversubscription + 1)))
-    return min(int(up * oversubscription), radix - up), up
+    down = int(min(up * oversubscription, radix - up, most))
+    return down, ceil(down / oversubscription)

@@ -14,9 +14,12 @@ from .corpus import pipeline
 from .evolution.changes import RESIZED, unsaid
 from .rollout.rollout import rollout
 from .site import Site, site_of
-from .texts import columns, lines, texts
+from .texts import lines, texts
 
+MOMENT = 1e-9  # days: what is left by rounding
 AXES = ("tp", "cp", "pp", "vpp", "dp", "ep", "etp", "sharding")
+FIELDS = ("optimizer", "precision", "seq_len", "global_batch")  # of a phase
+DEMANDS = ("network_share", "read_bytes_per_s")
 ENTRY = ("what", "start_day", "days", "devices", "why")
 PART = ("delivery", "sites", "pod_devices", "scale_up_domain")  # that a part need not fill
 
@@ -30,8 +33,6 @@ class Calendar(Record):
     # between phases: {phase, changes of the plan, compatible, why, parts, seconds, usd}
     passages: Rows
     demands: Rows  # of each phase: {phase, network_share, read_bytes_per_s}
-    most_network: str  # the phase that waits most for the network
-    most_store: str  # and the one that reads most
     first_step_day: float
     last_token_day: Known
     lines: Lines
@@ -80,17 +81,12 @@ def calendar(s: Site) -> Calendar:
             last = day = enter(name, start, days, used, "training")
         rest = one.phase.evaluation_hours / 24
         day = enter(f"evaluation after {name}", day, rest, 0, "before the next phase")
-    network, store = s.most("network_share"), s.most("read_bytes_per_s")
     return Calendar(
         entries=tuple(sorted(entries, key=lambda entry: entry["start_day"])),
         passages=tuple(passages),
-        demands=columns(
-            phase=[one.phase.name for one in s.by_phase],
-            network_share=[one.network_share for one in s.by_phase],
-            read_bytes_per_s=[one.read_bytes_per_s for one in s.by_phase],
+        demands=tuple(
+            {"phase": one.phase.name, **{k: getattr(one, k) for k in DEMANDS}} for one in s.by_phase
         ),
-        most_network=network.phase.name,
-        most_store=store.phase.name,
         first_step_day=started,
         last_token_day=last,
         lines=lines(
@@ -99,8 +95,8 @@ def calendar(s: Site) -> Calendar:
             first=started,
             last=last,
             several=len(s.phases) > 1,
-            network=network,
-            store=store,
+            network=s.most("network_share"),
+            store=s.most("read_bytes_per_s"),
             slow=not paces[0][0][1] and list(ready.values())[0],
         ),
     )
@@ -111,10 +107,9 @@ def _stretches(day: float, left: float, windows):
     days, over windows (from, to, (devices, speed))."""
     for since, until, (used, speed) in windows:
         start = max(day, since)
-        if left and speed and start < until:
-            whole = left / speed <= until - start
-            days = left / speed if whole else until - start
-            left = 0.0 if whole else left - days * speed
+        days = min(left / speed, until - start) if speed else 0.0
+        if days > MOMENT:
+            left -= days * speed
             day = start + days
             yield start, days, used
 
@@ -140,28 +135,26 @@ def _pace(s: Site, devices: int) -> tuple[tuple, ...]:
 
 def _passage(before: Site, after: Site) -> dict:
     """What lies between two phases."""
-    axes = {a: (before.plan[a], after.plan[a]) for a in AXES if before.plan[a] != after.plan[a]}
+    plans = [(axis, before.plan[axis], after.plan[axis]) for axis in AXES]
+    changes = {axis: f"{was} to {becomes}" for axis, was, becomes in plans if was != becomes}
     parts = {"save": before.save_s, **after.e.first_step_s}
     parts = {name: parts[name] for name in ("save", *BY_RECOVERY["in-place"])}
     parts["read"] = parts.pop("load")
     seconds = sum(parts.values())
-    was, becomes = before.phase, after.phase
+    other = {f: getattr(before.phase, f) != getattr(after.phase, f) for f in FIELDS}
     said = lines(
         texts("calendar", "passage"),
         before=before,
         after=after,
+        changes=changes,
+        same=not changes,
         **parts,
-        changes=axes,
-        same=not axes,
-        moments=was.optimizer != becomes.optimizer,
-        formats=was.precision != becomes.precision,
-        lengths=was.seq_len != becomes.seq_len,
-        batches=was.seq_len == becomes.seq_len and was.global_batch != becomes.global_batch,
+        **other,
     )
     return {
-        "phase": becomes.name,
-        "changes": {axis: f"{a} to {b}" for axis, (a, b) in axes.items()},
-        "compatible": was.optimizer == becomes.optimizer,
+        "phase": after.phase.name,
+        "changes": changes,
+        "compatible": not other["optimizer"],
         "why": said,
         "parts": parts,
         "seconds": seconds,

@@ -1,6 +1,7 @@
 """Storage around the job: burst tier, parallel file system and object store sized from saves,
 restarts and ingest, and what the market has for them."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -8,12 +9,12 @@ import numpy as np
 from .. import catalogue
 from ..base.records import Known, Lines, Record, Rows, record
 from ..base.show import several
-from ..base.units import DAY_S
+from ..base.units import DAY_S, HOUR_S
 from ..endure import storage
 from ..endure.checkpoint import COMMIT_S, LOAD_S, WIRE_SHARE, per_writer
 from .corpus import Pipeline, pipeline
 from .site import Run, Site, ettr
-from .texts import columns, constant, fill, rows, texts
+from .texts import columns, constant, fill, lines, rows, texts
 
 TIB = 2.0**40
 MONTH_DAYS = 365.25 / 12
@@ -60,6 +61,12 @@ class Candidate(Record):
     usd_per_run: Known
     source: str
     verified: str  # text, secondary, derived or memory: how the catalogue had the rates
+
+    @property
+    def many(self) -> str:
+        """How many pieces have to be bought, in brackets."""
+        plural = "TiB" if self.piece == "TiB" else ""
+        return f" ({several(int(self.pieces), self.piece, plural)})" if self.piece else ""
 
 
 @record
@@ -119,6 +126,7 @@ def stores(s: Site) -> Stores:
     volume = size * s.most("copies_read").copies_read
     reads = s.most("read_bytes_per_s")
     text = corpus(reads)
+    made = pipeline(s, text.tokens, text.token_bytes)
     keep = copies_kept(e)
     milestones = int(np.ceil(s.run.days * DAY_S / constant("milestone_s")))
     room = storage.capacity(
@@ -138,7 +146,7 @@ def stores(s: Site) -> Stores:
         keep=keep,
         milestones=milestones,
         provisioned=room["provisioned"],
-        object_bytes=room["object_store"] + text.raw_bytes + text.bytes,
+        object_bytes=room["object_store"] + made.stages[0].bytes_in + text.bytes,
     )
     worst = max((n for n in needs if n.load is not None), key=lambda n: n.load)
     found = candidates(s, needs)
@@ -163,7 +171,7 @@ def stores(s: Site) -> Stores:
         burst_drive_writes_per_day=nvme and 2 * size / nodes * DAY_S / s.period_s / nvme,
         ingest_bytes_per_s=text.read_bytes_per_s,
         corpus_bytes=text.bytes,
-        corpus=pipeline(s, text.tokens, text.token_bytes),
+        corpus=made,
         retention=keep,
         milestones=milestones,
         needs=needs,
@@ -172,11 +180,21 @@ def stores(s: Site) -> Stores:
         candidates=tuple(found),
         chosen=has.what,
         worth_of_twice_the_rate=twice,
-        lines=_lines(
-            worst,
-            found,
-            twice,
-            provider_of(cluster),
+        lines=tuple(_lines(worst, found, provider_of(cluster)))
+        + lines(
+            texts("advice", "stores", "then"),
+            **twice,
+            priced=twice["usd_per_month"] is not None,
+            corpus=made,
+            reads=reads,
+            cores=s.a.resolved.corpus["cores"],
+            each=reads.phase.global_batch / reads.plan["dp"],
+            repeats=made.epochs > constant("epochs_worth"),
+            shuffle_h=made.shuffle_bytes
+            / 2
+            / HOUR_S
+            * (1 / has.write_bytes_per_s + 1 / has.read_bytes_per_s),
+            waits=reads.chosen.step.data,
         ),
     )
 
@@ -341,54 +359,23 @@ def _twice(
 def _lines(
     worst: Need,
     found,
-    twice: dict,
     provider: str,
-) -> Lines:
+) -> Iterator[str]:
+    """What binds first, and the first store to rent and to buy of each tier."""
     words = texts("advice", "stores")
     then = words["over"].get(worst.what, words["over else"]) if worst.load > 1 else words["first"]
     then = fill(then, taken=constant("read_share") * worst.load)
-    out = [
-        fill(
-            words["worst"],
-            worst=worst,
-            then=then,
-        )
-    ]
-
-    def add(text: str, c: Candidate, **more):
-        many = ""
-        if c.piece:
-            plural = "TiB" if c.piece == "TiB" else ""
-            many = f" ({several(int(c.pieces), c.piece, plural)})"
-        out.append(
-            fill(
-                words[text],
-                c=c,
-                many=many,
-                **more,
-            )
-        )
-
+    yield fill(words["worst"], worst=worst, then=then)
     for tier in ("file system", "object store"):
         good = [c for c in found if c.tier == tier and c.meets and c.within_reach]
-        rented = [c for c in good if c.usd_per_month is not None and c.sold_by != "makers"]
         bought = [c for c in good if c.sold_by == "makers"]
-        if rented:
-            first = min(rented, key=lambda c: c.usd_per_month)
-            add(
-                "rented",
-                first,
-                beside="" if provider else fill(words["beside"], c=first),
-            )
-        if bought:
-            recalled = bought[0].verified == "memory"
-            add(
-                "bought",
-                bought[0],
-                recall=words["recall"] if recalled else "",
-            )
-        elif good and not rented:
-            add("unpriced", good[0])
-    if twice["usd_per_month"] is not None:
-        out.append(fill(words["twice"], **twice))
-    return tuple(out)
+        rented = [c for c in good if c.usd_per_month is not None and c not in bought]
+        first = min(rented, key=lambda c: c.usd_per_month, default=None)
+        yield from lines(
+            words["market"],
+            rented=first,
+            bought=bought and bought[0],
+            unpriced=not (rented or bought) and good and good[0],
+            beside="" if provider or not first else fill(words["beside"], c=first),
+            recalled=bought and bought[0].verified == "memory" and words["recall"] or "",
+        )

@@ -68,6 +68,7 @@ class Cluster:
     site_rtt_s: float = SITE_RTT_S
     topology: str = ""  # empty: by the rule of cluster.network.build
     rails: int = 0  # 0: one a card of a node
+    leaf_devices: int = 0  # below one leaf of each rail; 0: as many as its ports allow
     ratios: tuple[float, ...] = ()  # card to leaf, leaf to spine, spine to core, where listed
     delivery: tuple[dict, ...] = ()  # {day, devices} of the parts, in order
     uneven: tuple[int, ...] = ()  # devices of each site, where the design lists them

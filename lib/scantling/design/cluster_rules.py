@@ -2,7 +2,7 @@
 it."""
 
 from collections.abc import Mapping
-from math import ceil, isnan, nan, prod
+from math import ceil, inf, isnan, nan, prod
 
 from .. import catalogue
 from ..base.errors import DesignError
@@ -18,6 +18,7 @@ from ..catalogue.hardware import (
 )
 from ..catalogue.switches import leaf_ports, radix_of, switch_of
 from .cluster import Cluster, resolve_accelerator, resolve_fabric
+from .schema import defaults
 
 # where no node row fits: 8 devices, one NIC each, and what such hosts usually hold
 _PLAIN = {
@@ -187,7 +188,7 @@ def _shape(
             wide = 2 * (groups - 1) / groups
             why = f"a group of a {topology}"
     elif wide > 1:
-        ports, _ = leaf_ports(k, above[0])
+        ports, _ = leaf_ports(k, above[0], given.get("leaf_devices", inf) / each / rails)
         pod, why = (ports * rails, "a leaf of each rail") if above[0] > 1 else (half * half, "k²/4")
         pod = max(per_node, int(pod * each))
         why = f"{why}, of {k} ports each"
@@ -211,6 +212,7 @@ def _shape(
         ),
         "topology": topology,
         "rails": rails if rails != nics else 0,
+        "leaf_devices": new.take("leaf_devices", 0, "0: as many as the ports of a leaf allow"),
         "ratios": listed,
     }
 
@@ -304,9 +306,8 @@ def _reduces(new: Derived, network: Fabric) -> bool:
             "the launch kit turns it on; an all-reduce of unsharded gradients goes through the "
             "switches, what is sharded in rings",
         )
-    if asked:
-        new.note(field, False, f"switches of {network.id} do not reduce")
-    return False
+    why = f"switches of {network.id} do not reduce"
+    return new.note(field, False, why) if asked else new.take(field, *defaults("cluster")[field])
 
 
 def _node(

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, PrivateA
 
 from ..base.errors import DesignError, closest
 from ..base.files import write_text
-from ..base.show import is_number
+from ..base.show import is_number, named_size
 from . import file as design_yaml
 from .fields import Section, about, text
 from .schema import (
@@ -262,7 +262,7 @@ class Design(Section):
         model = self.model
         if not isinstance(model, str):
             kind = "MoE" if model.moe or model.experts or model.active else "dense"
-            by_size = f"{model.size / 1e9:g}B {kind}" if model.size else "model"
+            by_size = f"{named_size(model.size)} {kind}" if model.size else "model"
             model = model.name or model.like or by_size
         chip = self.cluster.accelerator
         return f"{model} on {self.cluster.devices:,} {chip if isinstance(chip, str) else chip.like}"

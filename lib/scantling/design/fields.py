@@ -206,11 +206,14 @@ def about(
     choices: tuple = (),
     default=None,
     bounds: Mapping | None = None,
+    usual=None,
 ):
     """What the published schema, the comments of `init` and the desk say about a field."""
     extra = {"unit": unit} if unit else {}
     if choices:
         extra["enum"] = [*choices, None]
+    if usual is not None:
+        extra["default"] = usual
     if bounds:
         extra |= {
             "minimum": bounds["low"],

@@ -14,6 +14,7 @@ from typing import Any
 from .. import catalogue
 from ..base.errors import DesignError, refuse
 from ..base.records import Assumed, Derived, get, record
+from ..base.show import named_size
 from ..catalogue.families import family
 from ..catalogue.models.entries import build_model
 from ..catalogue.models.shape import flops_per_token, parameters
@@ -22,8 +23,9 @@ from ..catalogue.stacks import stack, stacks, switches
 from ..catalogue.words import PRECISIONS
 from .cluster import Sync
 from .cluster_rules import build_cluster
+from .corpus import build_corpus
 from .design import Design
-from .schema import Checkpoint, Constraints, Prices, Reliability
+from .schema import Checkpoint, Constraints, Prices, Reliability, defaults
 
 SEQ_LEN = 4096
 OWN = ("tokens", "seq_len", "global_batch", "global_batch_tokens")  # of each phase by itself
@@ -32,7 +34,6 @@ LARGE_BATCH_TOKENS = 16 * 2**20
 LARGE_PARAMS = 100e9
 OPTIMIZER = "adamw"
 MOST_MFU = 0.95  # no published run comes near
-EVALUATION_HOURS = 4.0  # judgement: half a shift at the end of a phase
 MAX_OOM = 0.05  # chance of going out of memory that a search allows: one run in twenty
 
 
@@ -71,6 +72,7 @@ class Resolved:
     prices: Prices
     measured: dict
     assumed: tuple
+    corpus: Mapping  # fields of job.corpus, all of them
     calibration: Any = None  # physics.calibration_file.Override, where the design names a file
     kit: Mapping = slot(default_factory=dict)  # axis -> values of the framework that is to run it
 
@@ -156,6 +158,9 @@ def resolve(design: Design) -> Resolved:
             assumed,
         )
     )
+    named = [phase.tokens for phase in phases]
+    corpus = build_corpus(design.job.corpus, None if None in named else sum(named), cluster)
+    assumed += corpus.assumed
     _family(cluster.accelerator, assumed)
     measured = {} if design.measured_at else design.measured.given()
     reliability = design.reliability
@@ -189,6 +194,7 @@ def resolve(design: Design) -> Resolved:
         prices=design.prices,
         measured=measured,
         assumed=tuple(assumed),
+        corpus=corpus.fields,
     )
 
 
@@ -216,9 +222,7 @@ def _sync(spec, assumed) -> Sync:
     else:
         why = "the fewest whose exchange takes 2 % of the time, from 24 to 500, "
         new.take("local_steps", 0, f"0: searched with the plan, {why}the published numbers")
-        new.take("compress_bits", 32, "fp32, as DiLoCo's; 8 and 4 are published")
-        new.take("outer_optimizer", "nesterov", "DiLoCo's, and all that followed")
-        new.take("overlap", False, "the exchange is waited for")
+        new.take_usual(defaults("sync"))
     assumed += new.assumed
     return Sync(exchange_bytes=new.fields.pop("compress_bits") / 8, **new.fields)
 
@@ -232,7 +236,7 @@ def _title(
     spec = design.model
     if design.name or isinstance(spec, str) or spec.name or spec.like or spec.size:
         return design.title
-    name = model.name if spec.hf_config else f"{params.total / 1e9:.3g}B "
+    name = model.name if spec.hf_config else f"{named_size(params.total)} "
     name += "" if spec.hf_config else "MoE" if model.is_moe else "dense"
     return design.title.replace("model", name, 1)
 
@@ -358,7 +362,7 @@ def _phases(
             | _released(design.stack),
             optimizer=new.take("optimizer", OPTIMIZER, why),
             pins=pins,
-            evaluation_hours=new.given.get("evaluation_hours", EVALUATION_HOURS),
+            evaluation_hours=new.take("evaluation_hours", *defaults("phase")["evaluation_hours"]),
             from_checkpoint=bool(new.given.get("from_checkpoint")),
             name=spec.get("name") or (f"phase {i + 1}" if len(specs) > 1 else ""),
         )

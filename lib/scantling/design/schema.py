@@ -65,6 +65,7 @@ def _field(row: dict) -> tuple:
         return table(row["choices"]) | None, about(row["description"])
     of, validator = _KINDS[row["kind"]]
     bounds = {k: _number(row[k]) for k in ("low", "high") if row[k]}
+    usual = json.loads(row["default"] or "null")
     choices = (vars(words) | {"OPTIMIZERS": tuple(optimizers())}).get(row["choices"], ())
     needed = {"default": ...} if row["needed"] else {}
     of = of if needed else of | None
@@ -74,11 +75,20 @@ def _field(row: dict) -> tuple:
         json.loads(row["example"] or "null"),
         choices,
         bounds=bounds if row["kind"] in _NUMBERS else {},
+        usual=usual,
         **needed,
     )
 
 
 _ROWS = csv_rows(Path(__file__).with_name("fields.csv"))
+
+
+@cache
+def defaults(section: str) -> dict[str, tuple]:
+    """Fields of a section that have one value wherever a design leaves them out: field -> (value,
+    the rule or source that chose it)."""
+    rows = (row for row in _ROWS if row["section"] == section and row["default"])
+    return {row["field"]: (json.loads(row["default"]), row["rule"]) for row in rows}
 
 
 @cache

@@ -180,10 +180,8 @@ class Corpus(Record):
     bytes: float
     shards: int
     shard_bytes: float
-    raw_bytes: float
     read_bytes_per_s: float
     read_bytes_per_s_per_reader: float
-    tokenise_core_hours: float
 
 
 def corpus(
@@ -200,10 +198,7 @@ def corpus(
     whole files of about SHARD_BYTES, at
     least one per reader so that readers do not share. Ingest: global batch tokens x bytes / step
     time; even at 16M tokens in 10 s that is
-    6.4 MB/s for the whole job, so latency and metadata matter, not bandwidth. raw_bytes_per_token:
-    about 4 bytes of English text a token;
-    tokens_per_s_per_core: about 1M for a compiled BPE tokeniser. Both are round figures to
-    override.
+    6.4 MB/s for the whole job, so latency and metadata matter, not bandwidth.
     """
     width = 2 if vocab <= 65_536 else 4
     size = tokens * width
@@ -215,10 +210,8 @@ def corpus(
         bytes=size,
         shards=shards,
         shard_bytes=size / shards,
-        raw_bytes=tokens * 4.0,
         read_bytes_per_s=rate,
         read_bytes_per_s_per_reader=rate / readers,
-        tokenise_core_hours=tokens / 1e6 / 3600,
     )
 
 

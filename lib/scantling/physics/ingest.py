@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from .. import catalogue
 from .cases import Cases
 
 
@@ -12,16 +11,14 @@ def token_bytes(vocab: int) -> int:
 
 
 def reads(resolved) -> dict:
-    """How fast the shards of a design can be read, fields of `Job`: as given, else at the read rate
-    of its store on its nodes; no limit where nobody has published one."""
-    cluster, spec = resolved.cluster, resolved.design.job.corpus
-    given = spec.given() if spec else {}
-    rate = catalogue.storage(cluster.storage).read_bytes_per_s(cluster.nodes)
-    rate = np.inf if np.isnan(rate) else rate
+    """How fast the shards of a design can be read, fields of `Job`; no limit where none is
+    known."""
+    corpus = resolved.corpus
+    rate, sequences = corpus["read_gbytes_per_s"], corpus["reads_per_s"]
     return {
         "token_bytes": float(token_bytes(resolved.model.vocab)),
-        "read_bytes_per_s": 1e9 * given.get("read_gbytes_per_s", rate / 1e9),
-        "reads_per_s": given.get("reads_per_s", np.inf),
+        "read_bytes_per_s": np.inf if rate is None else 1e9 * rate,
+        "reads_per_s": np.inf if sequences is None else sequences,
     }
 
 

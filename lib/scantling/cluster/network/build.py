@@ -3,7 +3,7 @@ counts, cost, step time."""
 
 from dataclasses import replace
 from functools import cache
-from math import ceil
+from math import ceil, inf
 
 from ... import catalogue
 from ...base.errors import DesignError
@@ -97,6 +97,11 @@ class Wiring:
         return self.cluster.devices / self.cards
 
     @property
+    def leaf_down(self) -> float:
+        """The most cards below a leaf."""
+        return self.cluster.leaf_devices / self.per_card / self.rails or inf
+
+    @property
     def pod_devices(self) -> int:
         """Devices of a pod, all of them where the design names no pods."""
         return min(self.cluster.pod_devices or self.cluster.devices, self.cluster.devices)
@@ -117,6 +122,7 @@ class Wiring:
             rails=rails,
             oversubscription=r,
             leaf_ratio=leaf,
+            leaf_down=self.leaf_down,
             kind="rail-optimised" if rails > 1 else "fat-tree",
         )
 
@@ -152,6 +158,7 @@ class Wiring:
             self.rate,
             r,
             rails=self.rails,
+            leaf_down=self.leaf_down,
         )
 
     def ratios(self) -> tuple:
@@ -215,7 +222,7 @@ def _built(w: Wiring, words: dict) -> Built:
     k = w.radix
     r = cluster.oversubscription
     half = (k // 2) ** 2
-    pod = ceil(w.pod_devices / cluster.devices_per_node) * w.rails
+    pod = ceil(w.pod_devices / cluster.devices_per_node) * cluster.nics_per_node
     if cluster.topology:
         try:
             t = CHOICES[cluster.topology](w)

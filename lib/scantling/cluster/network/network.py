@@ -2,7 +2,7 @@
 alternatives, tiers, axes, bursts, settings, curves."""
 
 from dataclasses import replace
-from math import ceil, isnan
+from math import ceil, isnan, nan
 
 from ... import catalogue
 from ...base.records import Known, Lines, Record, Rows, record
@@ -113,27 +113,14 @@ class Network(Record):
     @property
     def totals(self) -> Rows:
         """What has to be bought, in a few lines: {what, amount, unit}; those that there are."""
-        t = self.topology
-        watts = self.switch.max_w if self.switch else float("nan")
-        counted = {
-            **{f"{kind} switches": getattr(t, kind) for kind in ("leaf", "spine", "core")},
-            "optical circuit switches": t.circuits,
-            **{f"links, {name}": n for name, n in t.cables.items()},
-            "optics": t.transceivers,
-            "copper cables of a scale-up domain": self.scale_up.copper_cables,
-            "racks": self.racks,
-        }
-        rows = [(what, n, "") for what, n in counted.items() if n]
-        rows += [
-            ("power of the switches, at most", t.switches * watts / 1e6, "MW"),
-            ("price", self.usd, "USD"),
-            ("price of a device's share", self.usd_per_device, "USD"),
-            ("bisection", t.bisection_bytes_per_s / 1e12, "TB/s"),
-            ("oversubscription", t.oversubscription, ": 1"),
-            ("switches passed at most", t.hops, ""),
-        ]
-        known = [row for row in rows if row[1] and row[1] == row[1]]
-        return tuple(dict(zip(("what", "amount", "unit"), row)) for row in known)
+        switches, rest = texts("networks", "totals").values()
+        watts = self.switch.max_w if self.switch else nan
+        links = [("links, " + name, n) for name, n in self.topology.cables.items() if n]
+        return (
+            *fill(switches, self),
+            *({"what": what, "amount": n, "unit": ""} for what, n in links),
+            *fill(rest, self, watts=0 if isnan(watts) else self.topology.switches * watts),
+        )
 
     def as_dict(self) -> dict:
         return {

@@ -152,6 +152,7 @@ def clos(
     leaf_ratio: float = 1.0,
     tiers: int | None = None,
     kind: str = "fat-tree",
+    leaf_down: float = inf,
 ) -> Topology:
     """Fat tree of as few tiers as the radix allows (1 to 3), or of so many.
 
@@ -160,15 +161,16 @@ def clos(
     until every leaf's uplinks share out evenly over them: DGX SuperPODs of 3 and of 4 x 576 have 16
     and 18 where N/k is 12 and 16. Oversubscription r is taken at the top tier: N/r links up,
     bisection N/(2r); `leaf_ratio` the same at the leaves, on top. planes: so many copies, each
-    joining all N (cards of several ports); rails: cards of a node go to different leaves.
+    joining all N (cards of several ports); rails: cards of a node go to different leaves;
+    leaf_down: the most cards below a leaf.
     Al-Fares et al. 2008; Leiserson 1985. Raises ValueError beyond the reach.
     """
     half = radix // 2
     r = oversubscription * leaf_ratio
-    down, up = leaf_ports(radix, leaf_ratio)
+    down, up = leaf_ports(radix, leaf_ratio, leaf_down)
     reach = {
-        1: radix,
-        2: radix * half,
+        1: min(radix, leaf_down),
+        2: radix * min(half, down),
         3: radix * half * down,
     }
     tiers = tiers or next((t for t in (1, 2, 3) if endpoints <= reach[t]), 0)
@@ -181,7 +183,7 @@ def clos(
         down = endpoints
         up = 0
     elif tiers == 2:
-        down, up = leaf_ports(radix, r)
+        down, up = leaf_ports(radix, r, leaf_down)
     leaf = _leaves(endpoints, down, rails)
     uplinks = leaf * up
     unit = min(endpoints, down * rails)
@@ -259,7 +261,7 @@ def pods(
     oversubscription: float,
     *,
     rails: int = 1,
-    leaf_down: int | None = None,
+    leaf_down: float = inf,
 ) -> Topology:
     """Pods of full bisection joined by a tier that is oversubscribed r : 1.
 
@@ -270,7 +272,7 @@ def pods(
     section 3.3.1). A pod beyond two tiers is a three-tier tree whose top has the ports up.
     bisection N rate / (2r).
     """
-    down = leaf_down or radix // 2
+    down = leaf_ports(radix, 1, leaf_down)[0]
     r = oversubscription
     sizes = [min(pod_endpoints, endpoints - first) for first in range(0, endpoints, pod_endpoints)]
     over = sum(ceil(size / r) for size in sizes)
@@ -288,6 +290,7 @@ def pods(
             rate,
             rails=rails,
             tiers=3,
+            leaf_down=leaf_down,
         )
         top = ceil((pod_endpoints + ceil(pod_endpoints / r)) / radix)
         leaf = len(sizes) * inner.leaf
@@ -295,7 +298,7 @@ def pods(
         joined = {"inside pods": len(sizes) * (inner.all_cables - pod_endpoints)}
         deep = inner.hops
         tiers = inner.tiers + 1
-    unit = min(endpoints, down * (1 if leaf_down else rails))
+    unit = min(endpoints, down * rails)
     return switched(
         "pods",
         endpoints,
