@@ -450,6 +450,7 @@ def single(
         said |= said["phases"][[c.phase for c in own.assessment.phases].index(own.phase)]
     spec |= {k: said[k] for k in SAID if k in said}
     data |= {
+        "reliability": {"recovery": "in-place"} | data.get("reliability", {}),  # no kit shrinks
         "job": spec | job,
         "plan": pins,
     }
