@@ -62,6 +62,11 @@ def spec(model=DENSE, devices=64, job=None, plan=None, cluster=None, **more):
     } | more
 
 
+def sites(kind):
+    """Two sites that keep in step so."""
+    return dict(cluster=dict(sites=2, site_gbytes_per_s=5000), job=dict(sync={"kind": kind}))
+
+
 Z1 = dict(sharding="zero1")
 PLANS = {
     "searched": spec(),
@@ -166,6 +171,10 @@ PLANS = {
         checkpoint={"tiers": {"l0": {"every_s": 60}, "l1": {}, "l2": {"every_s": 600}}},
     ),
     "lion": spec(plan=dict(tp=2, pp=1, **Z1), job=dict(optimizer="lion")),
+    "sites": spec(plan=dict(tp=2, pp=2, vpp=1, **Z1), **sites("synchronous")),
+    "sites-zero3": spec(plan=dict(tp=1, pp=1, sharding="zero3"), **sites("synchronous")),
+    "sites-moe": spec(model=MOE, plan=dict(tp=1, pp=1, ep=8, etp=1, **Z1), **sites("synchronous")),
+    "sites-local": spec(plan=dict(tp=1, pp=1, sharding="zero3"), **sites("local-steps")),
 }
 
 

@@ -46,7 +46,9 @@ def judge(kit):
         raise ValueError(f"there is no remat policy {c.remat_policy}")
     tp, pp, cp, ep = axes["tensor"], axes.get("stage", 1), axes["context"], axes["expert"]
     data, fsdp = axes["data"], axes["fsdp"]
-    dp = data * fsdp * ep
+    dp = data * fsdp * ep * axes["diloco"]
+    if c.enable_diloco != (axes["diloco"] > 1):
+        raise ValueError("sites that step alone without an outer step")
     micro = c.num_pipeline_microbatches if pp > 1 else c.gradient_accumulation_steps
     zero = (
         "zero1"
@@ -96,6 +98,7 @@ def judge(kit):
         hidden=c.base_emb_dim,
         experts=c.num_experts if c.num_experts > 1 else 0,
         per_device=c.per_device_batch_size,
+        local_steps=c.diloco_sync_period if c.enable_diloco else 1,
         micro_to_train=c.micro_batch_size_to_train_on,
     )
 

@@ -71,7 +71,21 @@ def judge(kit):
         expert_model_parallel_size=a.expert_model_parallel_size,
         expert_tensor_parallel_size=a.expert_tensor_parallel_size,
         create_gloo_process_groups=False,
+        num_distributed_optimizer_instances=a.num_distributed_optimizer_instances,
+        order="tp-cp-ep-pp-dp" if a.use_tp_pp_dp_mapping else "tp-cp-ep-dp-pp",  # initialize.py
     )
+    inside = [parallel_state.get_model_parallel_group()]
+    if a.num_experts:
+        inside.append(parallel_state.get_expert_model_parallel_group())
+    if a.use_distributed_optimizer:
+        inside.append(
+            parallel_state.get_data_parallel_group(
+                with_context_parallel=True, partial_data_parallel=True
+            )
+        )
+    reach = max(max(dist.get_process_group_ranks(g)) for g in inside)  # of rank 0's groups
+    if reach >= world // spec["sites"]:
+        raise ValueError(f"a group of rank 0 reaches rank {reach}, on another site")
     pp, vpp = a.pipeline_model_parallel_size, a.virtual_pipeline_model_parallel_size or 1
     if vpp > 1:  # what schedules.py would raise at the first step
         group = c.microbatch_group_size_per_vp_stage

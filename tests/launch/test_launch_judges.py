@@ -157,6 +157,12 @@ BROKEN = {  # framework: [(plan, what is broken)]
             (r"^--replication-jump 8\n", ""),
             (r"-ckpt-type local", "-ckpt-type nearby"),
         ),
+        *swap(
+            MARGS,
+            "sites",
+            (r"^--use-tp-pp-dp-mapping\n", ""),
+            (r"^--num-distributed-optimizer-instances 2\n", ""),
+        ),
     ],
     "megatron-bridge": [
         *swap(
@@ -193,7 +199,7 @@ BROKEN = {  # framework: [(plan, what is broken)]
             (r"reshard_after_forward=again", "reshard_after_forward=3"),
         ),
         ("zero3", edit("launch.sh", (r"--max-restarts=\d+", "--max-restarts=often"))),
-        ("hsdp", edit(FSDP, (r"'shard_group': \d+", "'shard_group': 24"))),
+        ("hsdp", edit(FSDP, (r"'shards': \d+", "'shards': 24"))),
     ],
     "ddp": [
         *swap(
@@ -294,6 +300,10 @@ def test_its_own_parser(to, corpus, replicated, tmp_path):
             "experts": spec["shape"]["experts"],
         }
         got = rows[name]["plan"]
+        if spec["sync"] == "synchronous" and got["sharding"] == "hsdp":  # shared inside a site
+            assert got["shard_group"] == spec["train"]["shards"] * want["cp"]
+            assert got["dp"] == want["dp"]
+            want |= {"sharding": "hsdp", "shard_group": got["shard_group"]}
         without = {"etp"} if not want["experts"] else set()
         without |= {"cp_type"} if want["cp"] == 1 else set()
         without |= {"shard_group"} if want["sharding"] != "hsdp" else set()

@@ -49,6 +49,18 @@ def shown(
     return _MANNERS.get(kind, _plain)(value, unit)
 
 
+def value_text(value) -> str:
+    """A value of a design file as text, its parts where it has several."""
+    value = scalar(value)
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {value_text(part)}" for name, part in value.items())
+    if isinstance(value, (list, tuple)):
+        return "; ".join(map(value_text, value))
+    if is_number(value):
+        return format(value, ",.6g" if abs(value) < 1e6 else ",.0f")
+    return "none" if value is None else shown(value, "text")
+
+
 def number(value: float, digits: int = 3) -> str:
     """`digits` significant digits, thousands grouped, no exponent between 1e-4 and 1e15."""
     if value == 0:

@@ -50,8 +50,9 @@ def launch(
     print(f"Wrote {len(files)} files to {plain(str(output), 200)}")
 
     for gap in json.loads(files["plan.json"])["not_expressed"]:
-        said = "cannot express {field} {value} ({why}): {instead}; {cost}".format(**gap)
-        print(plain(f"{to} {said}", 400), file=sys.stderr)
+        said = "cannot express {field} {value} ({why}): {instead}".format(**gap)
+        cost = f"; {gap['cost']}" if gap["cost"] else ""
+        print(plain(f"{to} {said}{cost}", 400), file=sys.stderr)
 
 
 def _say(line: str) -> None:

@@ -10,7 +10,7 @@ from ..advise.recovery import GOODPUT
 from ..base.errors import plain
 from ..base.quantities.table import band, quantity, show, told
 from ..base.records import at
-from ..base.show import is_number, scalar, shown
+from ..base.show import value_text
 from ..base.words import Words, table
 from ..plans.words import short
 from ..verdict.verdicts import TONE, VERDICTS, beside_name, met
@@ -382,14 +382,6 @@ def fix_line(fix: dict, most: int = 1200) -> str:
     left = say("missed", missed=", ".join(still)) if still else ""
     room = most - len(say("fix", **row | {"change": ""}) + left)
     return say("fix", **row | {"change": plain(fix["change"], max(room, 24))}) + left
-
-
-def value_text(value) -> str:
-    """An input as people read it: whole numbers grouped, others with four digits."""
-    value = scalar(value)
-    if not is_number(value):
-        return shown(value, "")
-    return f"{value:,.0f}" if value == round(value) else f"{value:.4g}"
 
 
 def endurance(result: dict, out: Console) -> None:

@@ -26,6 +26,10 @@ KEPT = (PINNED, "tp cp pp ep etp sharding cp_type".split(), ("tp", "cp"), ())
 SPACED = "tp cp pp vpp ep etp sharding recompute schedule offload".split()
 JOB = ("precision", "optimizer")
 SPEC = ("seq_len", "global_batch", "tokens", *JOB)
+# what a design says of a job besides
+SAID = (
+    "sync from_checkpoint evaluation_hours effort routing expert_skew capacity_factor node_limit"
+).split()
 TIGHT = 0.9  # share of the memory above which another plan is looked for
 MEMORY = "it does not fit in memory"
 
@@ -86,14 +90,15 @@ def lacking(launch: LaunchPlan) -> list[Gap]:
     asked = {
         "near": len(launch.tiers) > 1,
         "elastic": launch.endurance["recovery"] == "elastic",
+        "together": launch.sync == "local-steps" and str(launch.cluster.sites),
     }
     found = asked | launch.framework.lacks(launch, model, **plan)
     out = []
     for name, row in launch.framework.gaps.items():
         if held := found[name]:  # a text names what is lacking
             field = row["field"]
-            value = named[field] if field in named else getattr(model, field.partition(".")[2])
-            said = held if isinstance(held, str) else value
+            said = held if isinstance(held, str) else named.get(field)
+            said = getattr(model, field.partition(".")[2]) if said is None else said
             out.append(
                 Gap(
                     **row
@@ -111,7 +116,49 @@ def lacking(launch: LaunchPlan) -> list[Gap]:
         if getattr(model, field):
             why = "no kit builds other kinds of block than attention, MLP and experts"
             out.append(Gap(f"model.{field}", getattr(model, field), why))
-    return out
+    return out + across(launch) if launch.sync else out
+
+
+def across(launch: LaunchPlan) -> list[Gap]:
+    """What of the plan does not stand inside one site."""
+    plan = launch.plan
+    sites = launch.cluster.sites
+    site = plan["dp"] // sites
+    left = {
+        "ep": site * plan["tp"] * plan["cp"] % (plan["ep"] * plan["etp"]),
+        "shard_group": site % launch.shards,
+    }
+    why = f"it does not divide the replicas of each of {sites} sites"
+    return [Gap(k, plan[k], why) for k in left if left[k]]
+
+
+def kept_in_step(own: LaunchPlan) -> None:
+    """Raises Inexpressible where a kit cannot run on the sites of the design as it says: no word
+    for local steps, sites of several sizes, one scheduler for all."""
+    kind = own.sync
+    able = [f.id for f in FRAMEWORKS.values() if kind in f.sites and own.chip in f.chips]
+    others = f"--to {' or '.join(able)} does, or " if able else ""
+    sizes = own.cluster.by_site
+    rules = (
+        (
+            kind not in own.framework.sites,
+            Gap("job.sync.kind", kind, own.framework.sites.get("why", "")),
+            f"{others}set job.sync.kind to synchronous",
+        ),
+        (
+            len(set(sizes)) > 1 or sizes[0] % own.per_node,
+            Gap("cluster.sites", sizes, "ranks are shared out evenly"),
+            "give every site as many whole nodes",
+        ),
+        (
+            own.on != "torchrun",
+            Gap("--on", own.on, "each site has a scheduler of its own"),
+            "write it --on torchrun, which each of them starts with its own NODE_RANKs",
+        ),
+    )
+    for wrong, gap, instead in rules:
+        if wrong:
+            raise Inexpressible(own.to, [gap], instead)
 
 
 def express(
@@ -125,7 +172,7 @@ def express(
 
     Raises Inexpressible where no plan that fits and keeps the constraints can be expressed.
     """
-    asked = own = launch_plan(
+    own = launch_plan(
         assessment,
         framework,
         on,
@@ -140,6 +187,10 @@ def express(
         others = [f.id for f in FRAMEWORKS.values() if own.chip in f.chips]
         other = f"; --to {others[0]} is for it" if others else ", for which no kit is written"
         raise Inexpressible(framework.id, [gap], f"the plan is for {chip}{other}")
+    if own.sync:
+        kept_in_step(own)
+    own, waits = without_shrinking(own, which)
+    asked = own
     swaps = []
     built = framework.builds(own.model)
     if built != own.model:
@@ -150,7 +201,7 @@ def express(
         swaps = [replace(g, cost=cost) for g in swaps if g not in still]
     hard = hard_gaps(own)
     if not hard:
-        return replace(own, gaps=(*swaps, *misfits(own)))
+        return replace(own, gaps=(*swaps, *misfits(own), *waits))
     launch = _beside(asked, nearest(own, hard))
     cost = _against(launch, asked)
     now = {"optimizer": launch.phase.optimizer} | launch.plan
@@ -165,8 +216,30 @@ def express(
     return replace(
         launch,
         faster=faster(own, hard, launch),
-        gaps=(*swaps, *shown, *misfits(launch)),
+        gaps=(*swaps, *shown, *misfits(launch), *waits),
     )
+
+
+def without_shrinking(own: LaunchPlan, which: int) -> tuple[LaunchPlan, list[Gap]]:
+    """The launch plan of the same run where a lost node is waited for, with what that costs, where
+    the design counts on going on with fewer and the framework does not.
+
+    Raises Inexpressible where that does not meet what the design asks for.
+    """
+    gaps = [g for g in lacking(own) if g.field == "reliability.recovery"]
+    if not gaps:
+        return own, []
+    before = own.assessment
+    trial = assess(
+        before.design.change({"reliability.recovery": "in-place"}),
+        kit=before.resolved.kit,
+        like=before,
+    )
+    if VERDICTS[before.verdict].launch and not VERDICTS[trial.verdict].launch:
+        raise Inexpressible(own.to, gaps, trial.missed[0].text)
+    cost = f"goodput {trial.goodput:.2%} against {before.goodput:.2%}"
+    made = launch_plan(trial, own.framework, own.on, which)
+    return made, [replace(gaps[0], cost=cost)]
 
 
 def _beside(asked: LaunchPlan, assessment) -> LaunchPlan:
@@ -371,7 +444,13 @@ def single(
     is one phase."""
     design = own.assessment.design
     spec = {k: v for k in SPEC if (v := getattr(own.phase, k)) is not None}
-    data = design.data() | {
+    data = design.data()
+    said = data["job"]
+    if "phases" in said:
+        said |= said["phases"][[c.phase for c in own.assessment.phases].index(own.phase)]
+    spec |= {k: said[k] for k in SAID if k in said}
+    data |= {
+        "reliability": {"recovery": "in-place"} | data.get("reliability", {}),  # no kit shrinks
         "job": spec | job,
         "plan": pins,
     }

@@ -13,7 +13,7 @@ from ..plans.space import Space
 
 FOLDER = Path(__file__).parent
 FUNCTIONS = ("files", "lacks", "adjust", "builds")  # of a framework's module
-MERGED = ("domain", "knobs", "saves", "gaps", "notes")
+MERGED = ("domain", "knobs", "saves", "gaps", "notes", "sites")
 
 
 @record
@@ -68,8 +68,9 @@ class Framework:
     without_data : what it does without DATA where made-up tokens are not asked for.
     command : what the launcher starts. prepare : shell lines before it. equivalent : the same by
     its own launcher, {launch...} filled in. gaps : by name, what else of model and plan it can
-    lack. notes : by name, what no field of the plan says and it had to choose. ordered_launch : it
-    demands that kernels start in order.
+    lack. notes : by name, what no field of the plan says and it had to choose. sites : how several
+    sites keep in step ("synchronous", "local-steps") -> what the kit sets for it; a kind that is
+    not there it cannot do, "why". ordered_launch : it demands that kernels start in order.
 
     Functions of its module: files(launch, kit) its own files by name, lacks(launch, model, **plan)
     which of its gaps are there, adjust(pins, own, outside) the pins of a nearest plan,
@@ -109,6 +110,7 @@ class Framework:
     command: str
     gaps: Mapping[str, Mapping]
     notes: Mapping[str, str]
+    sites: Mapping[str, str]
     prepare: str = ""
     source: str = ""
     thins: str = ""

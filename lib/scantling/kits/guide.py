@@ -49,10 +49,11 @@ def smaller(launch) -> tuple[int, int] | tuple[()]:
 
 
 def all_reduce(launch, devices: int) -> float:
-    """Bus bandwidth of an all-reduce of 16 GB over so many devices that nccl-tests should show
-    [bytes/s]."""
-    domain = launch.cluster.scale_up_domain
-    return all_reduce_rates(launch.cluster, devices, domain)[-1]["busbw_bytes_per_s"]
+    """Bus bandwidth of an all-reduce of 16 GB over so many devices, at most those of a site, that
+    nccl-tests should show [bytes/s]."""
+    k = launch.cluster
+    inside = min(devices, k.by_site[0])
+    return all_reduce_rates(k, inside, k.scale_up_domain)[-1]["busbw_bytes_per_s"]
 
 
 def bus_rates(launch) -> list[tuple[str, float]]:
@@ -61,7 +62,8 @@ def bus_rates(launch) -> list[tuple[str, float]]:
     k = launch.cluster
     if not launch.networked:
         return []
-    out = [(f"all {launch.nodes} nodes", all_reduce(launch, launch.devices))]
+    where = f"{launch.nodes // k.sites} nodes{' of a site' if launch.sync else ''}"
+    out = [(f"all {where}", all_reduce(launch, launch.devices))]
     if k.scale_up_domain > k.devices_per_node:
         joined = min(k.scale_up_domain, launch.devices)
         over = f"the {joined} devices that fast links join"

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from ..base.json import clean
 from ..base.units import DAY_S
 from ..catalogue.scaling_laws import LR_LAWS, learning_rate_advice, peak_learning_rate
+from ..plans.words import short
 from .env import environment, flags, site
 from .guide import bus_rates, justification, smaller, troubles
 from .ladder import expectations
@@ -68,11 +69,10 @@ def training(launch) -> dict:
         kept = state_bytes(
             framework.states,
             p["sharding"],
-            p["dp"] * p["cp"],
+            launch.shards * p["cp"],
             launch.params.total,
             precision=job.precision,
             optimizer=job.optimizer,
-            shard_group=p["shard_group"],
         )
     return picked(
         "train",
@@ -136,6 +136,7 @@ def kit(launch, rungs=()) -> dict[str, str]:
         out["check_ladder.py"] = source("check_ladder.py")
     known = about | {
         "launch": launch,
+        "how": " ".join(filled([framework.sites.get(launch.sync, "")], launch=launch)),
         "why": justification(launch),
         "troubles": troubles(launch),
         "rates": bus_rates(launch),
@@ -153,7 +154,7 @@ def kit(launch, rungs=()) -> dict[str, str]:
         "equivalent": framework.equivalent.format(launch=launch),
         "files": sorted(out),
         "lr_source": learning_rate(launch)[1],
-        "describe": describe,
+        "describe": short,
         "ladder": ladder,
     }
     return {
@@ -161,21 +162,3 @@ def kit(launch, rungs=()) -> dict[str, str]:
         "README.md": render("README.md.j2", **known),
         "checkpoint.md": render("checkpoint.md.j2", **known),
     }
-
-
-def describe(plan) -> str:
-    """A plan in one line."""
-    degrees = (k for k in ("tp", "cp", "pp", "vpp", "dp", "ep", "etp") if plan[k] > 1 or k == "dp")
-    sharding, recompute, offload = (
-        [plan[k]] if plan[k] != "none" else [] for k in ("sharding", "recompute", "offload")
-    )
-    return " · ".join(
-        [
-            *(f"{k} {plan[k]}" for k in degrees),
-            *sharding,
-            f"micro-batch {plan['micro_batch']}",
-            f"{plan['grad_accum']} accumulated",
-            *(f"{kind} recompute" for kind in recompute),
-            *(f"offload {what}" for what in offload),
-        ]
-    )

@@ -8,6 +8,7 @@ from functools import partial
 from math import gcd
 
 from .. import catalogue
+from ..advise.recovery import between_sites
 from ..advise.why import why
 from ..base.records import record
 from ..base.words import table
@@ -164,11 +165,31 @@ class LaunchPlan:
         data-parallel ranks evenly; 1 elsewhere."""
         if not self.kin.torus:
             return 1
-        fewest = -(-self.devices // self.cluster.accelerator.scale_up_domain_max)
-        even = (
-            n for n in range(fewest, self.nodes + 1) if gcd(self.nodes, self.plan["dp"]) % n == 0
-        )
+        sites = self.cluster.sites
+        fewest = max(sites, -(-self.devices // self.cluster.accelerator.scale_up_domain_max))
+        shared = gcd(self.nodes, self.plan["dp"])
+        even = (n for n in range(fewest, self.nodes + 1) if shared % n == n % sites == 0)
         return next(even, 1)
+
+    @property
+    def sync(self) -> str:
+        """How several sites keep in step, synchronous or local-steps; "" on one site."""
+        k = self.cluster
+        return ("local-steps" if k.sync.apart else "synchronous") if k.sites > 1 else ""
+
+    @property
+    def between(self) -> dict | None:
+        """What several sites exchange (`recovery.between_sites`); None on one site."""
+        return between_sites(self.assessment)
+
+    @property
+    def shards(self) -> int:
+        """Data-parallel ranks that share one copy of what is sharded: a shard group, else those of
+        one site."""
+        p = self.plan
+        if p["sharding"] == "hsdp":
+            return p["shard_group"] // p["cp"]
+        return p["dp"] // self.cluster.sites
 
     @property
     def spares(self) -> int:
@@ -205,7 +226,8 @@ class LaunchPlan:
     def hang_s(self) -> int:
         """Seconds of silence in a collective after which the run is given up."""
         stall = self.endurance["checkpoint_stall_s"]
-        return math.ceil(hang_timeout_s(self.step_s, stall))
+        exchange = self.between["exchange_s"] if self.sync else 0.0
+        return math.ceil(hang_timeout_s(self.step_s, max(stall, exchange)))
 
     @property
     def dp_exposed(self) -> tuple[float, str]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ..base.errors import plain
 from ..base.extensions import folders
+from ..base.show import value_text
 from ..base.units import DAY_S
 from .quote import comment, hydra, js, md, py, sh, slug
 
@@ -37,7 +38,7 @@ def templates():
         keep_trailing_newline=True,
         autoescape=False,
     )  # noqa: S701
-    named = (sh, js, py, comment, hydra, bool, md, slug, gb, span, entries, columns)
+    named = (sh, js, py, comment, hydra, bool, md, slug, gb, span, entries, columns, value_text)
     env.filters |= {f.__name__: f for f in named} | {"line": lambda text: plain(str(text), 2000)}
     env.globals["DAY_S"] = DAY_S
     return env

@@ -26,7 +26,6 @@ def state_bytes(
     *,
     precision: str = "bf16",
     optimizer: str = "adamw",
-    shard_group: int = 0,
 ) -> dict:
     """Bytes per rank: {parameters, gradients, master, moments, total} of `parameters` weights
     replicated over or sharded by `ranks`.
@@ -44,6 +43,5 @@ def state_bytes(
     }
     together = states == "fp32 shards" and sharding == "zero2"  # FSDP2 shards all or nothing
     shared = [*held][: len(held) if together else SHARED[sharding]]
-    ranks = shard_group if sharding == "hsdp" else ranks
     out = {k: v * parameters / (ranks if k in shared else 1) for k, v in held.items()}
     return out | {"total": sum(out.values())}

@@ -7,7 +7,7 @@ from markupsafe import Markup, escape
 from scantling import catalogue
 from scantling.base.quantities import table as quantities
 from scantling.base.quantities.table import band_in
-from scantling.base.show import is_number, shown
+from scantling.base.show import shown, value_text
 from scantling.base.words import table as read_yaml
 from scantling.design.constraints import CONSTRAINTS
 from scantling.verdict.verdicts import VERDICTS
@@ -83,17 +83,6 @@ def sentence(text) -> str:
     """The text with a capital at its start and a stop at its end."""
     text = _upfirst(str(text).strip())
     return text if not text or text.endswith((".", "!", "?")) else f"{text}."
-
-
-def value_text(value) -> str:
-    """A value of a design file as text."""
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {value_text(part)}" for name, part in value.items())
-    if isinstance(value, (list, tuple)):
-        return "; ".join(map(value_text, value))
-    if is_number(value):
-        return format(value, ",.6g" if abs(value) < 1e6 else ",.0f")
-    return "none" if value is None else shown(value, "text")
 
 
 def _within(a, key: str) -> str:

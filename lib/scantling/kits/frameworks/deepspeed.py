@@ -7,8 +7,13 @@ import yaml
 
 from ..render import render, source
 from .fsdp import builds as builds
-from .fsdp import lacks as lacks
+from .fsdp import lacks as model_lacks
 from .fsdp import own
+
+
+def lacks(launch, m, *, sharding, **plan) -> dict:
+    """ZeRO inside a site too."""
+    return model_lacks(launch, m) | {"spread": launch.sync and sharding != "none"}
 
 
 def files(launch, kit):

@@ -18,12 +18,16 @@ def lacks(launch, m, *, tp, pp, vpp, ep, etp, cp, sp, sharding, shard_group, **p
     )
     return {
         "experts_by_tensor": m.is_moe and etp != tp,
-        "experts_by_data": m.is_moe and dp_axis(launch) % ep,
+        "experts_by_data": m.is_moe and launch.shards % ep,
         "mixed_stages": m.is_moe and pp > 1 and mixed,
         "rounds": pp > 1 and plan["grad_accum"] % pp,
         "even_stages": pp > 1 and m.layers % (pp * vpp),
         "repeats": pp > 1 and vpp > 1 and sharding != "zero1" and m.layers < pp * vpp,
         "width": tp > 1 and not sp,
+        "spread": launch.sync and sharding == "zero1",
+        "fragments": launch.sync and launch.cluster.sync.overlap and "true",
+        "bits": launch.sync and 0 < launch.cluster.sync.exchange_bytes < 4 and "below 32",
+        "outer_stages": launch.sync == "local-steps" and pp > 1,
         "groups": sharding == "hsdp" and shard_group % cp,
         "recomputes": plan["recompute"] == "none",
         "partial": full and plan["recompute_layers"] < -(-m.layers // pp),
@@ -70,21 +74,19 @@ def adjust(
     return pins
 
 
-def dp_axis(launch) -> int:
-    """Ranks that the expert axis can be taken from: those that shard the batch in one group."""
-    p = launch.plan
-    return p["shard_group"] // p["cp"] if p["sharding"] == "hsdp" else p["dp"]
-
-
 def files(launch, kit):
     """maxtext.yml."""
-    inside = dp_axis(launch) // launch.plan["ep"]
+    inside = launch.shards // launch.plan["ep"]  # the expert axis is taken from those that share
     sharded = launch.plan["sharding"] in ("zero3", "hsdp")
-    replicas = launch.plan["dp"] // launch.plan["ep"] // (inside if sharded else 1)
+    alone = launch.cluster.sites if launch.sync == "local-steps" else 1
+    slices = launch.slices // alone if launch.kin.torus else 1
+    replicas = launch.plan["dp"] // launch.plan["ep"] // (inside if sharded else 1) // alone
     values = schedule(launch, kit) | {
         "inside": inside,
         "sharded": sharded,
         "replicas": replicas,
-        "across": replicas % launch.slices > 0,  # shards lie over the network between slices
+        "alone": alone,
+        "slices": slices,
+        "across": replicas % slices > 0,  # shards lie over the network between slices
     }
     return {"maxtext.yml": render("maxtext.yml.j2", **values)}

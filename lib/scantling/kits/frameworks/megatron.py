@@ -35,6 +35,7 @@ def lacks(launch, m, *, tp, pp, vpp, cp, etp, sp, sharding, grad_accum, **plan) 
     muon = launch.phase.optimizer == "muon"
     return {
         "near": fully and len(launch.tiers) > 1,
+        "spread": launch.sync and (fully or muon and sharding == "zero1"),
         "muon_shards": muon and fully,
         "muon_half": muon and plan["precision"] == "fp16",
         "muon_offload": muon and plan["offload"] != "none",

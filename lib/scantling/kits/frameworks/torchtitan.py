@@ -32,6 +32,7 @@ def lacks(launch, m, *, tp, pp, cp, ep, sharding, shard_group, recompute, **plan
         "replicas": sharding == "none" and cp > 1,
         "expert_ranks": ep > 1 and (dp_shard(launch) * cp * tp) % ep,
         "few_micro_batches": 1 < pp > plan["grad_accum"],
+        "stages_first": launch.sync and pp > 1,
     }
 
 
@@ -78,14 +79,7 @@ def adjust(
 
 def dp_shard(launch) -> int:
     """Data-parallel ranks that share one copy."""
-    p = launch.plan
-    return (
-        p["dp"]
-        if p["sharding"] in ("zero3", "zero2")
-        else p["shard_group"] // p["cp"]
-        if p["sharding"] == "hsdp"
-        else 1
-    )
+    return 1 if launch.plan["sharding"] == "none" else launch.shards
 
 
 def parts(launch) -> list[list[str]]:
