@@ -166,7 +166,7 @@ def test_every_word_names_a_column_that_something_reads():
         "interleaved",
         "grad_bytes",
         "recompute_layers",
-        "layer_inputs_kept",
+        "shard_group",
     }
     assert {r.column for r in rules()} <= read
     assert all(r.source and r.reads in (*TEXT, "options") for r in rules())
