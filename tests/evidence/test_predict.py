@@ -9,7 +9,6 @@ import pytest
 from scantling import catalogue
 from scantling.catalogue.models import entries as catalogue_models
 from scantling.catalogue.models.shape import parameters
-from scantling.evidence.calibrate import memory
 from scantling.evidence.compare import validate_frame
 from scantling.evidence.normalise import OWN, TEXT, WORDS, normalise, rules, settled
 from scantling.evidence.predict import COLUMNS, predict_frame
@@ -17,6 +16,7 @@ from scantling.evidence.runs import columns, read_runs, runs_of_text, template, 
 from scantling.physics import bands
 from scantling.physics.gather import SWITCHES
 from scantling.physics.step import PARTS, step_time
+from validation import memory_fit as memory
 
 RUNS = catalogue.HERE / "published_runs.csv"
 
