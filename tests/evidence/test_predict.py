@@ -16,6 +16,7 @@ from scantling.evidence.runs import columns, read_runs, runs_of_text, template, 
 from scantling.physics import bands
 from scantling.physics.gather import SWITCHES
 from scantling.physics.step import PARTS, step_time
+from validation import memory_fit as memory
 
 RUNS = catalogue.HERE / "published_runs.csv"
 
@@ -166,7 +167,7 @@ def test_every_word_names_a_column_that_something_reads():
         "interleaved",
         "grad_bytes",
         "recompute_layers",
-        "layer_inputs_kept",
+        "shard_group",
     }
     assert {r.column for r in rules()} <= read
     assert all(r.source and r.reads in (*TEXT, "options") for r in rules())
@@ -179,6 +180,31 @@ def test_spellings_that_tables_use_are_read(frame, tmp_path):
     pd.testing.assert_frame_equal(predict_frame(as_printed), predict_frame(same))
     blocks = frame[frame.precision == "fp8-current"].iloc[[0]].assign(precision="fp8-block")
     assert predict_frame(blocks).error.eq("").all()
+
+
+def test_what_ran_is_said_to_fit(frame):
+    """All published runs ran; their chances of running out stay right too (Brier)."""
+    chance, _ = memory.ran(RUNS)
+    assert (chance <= 0.5).mean() >= 0.97 and (chance**2).mean() <= 0.08
+
+
+def test_a_blank_setting_gives_way_where_its_run_would_not_fit(frame):
+    """A printed setting stands; a blank one gives way as far as it must and no further."""
+    row = frame[frame.id == "mbridge-26.02.01-003"].reset_index(drop=True)
+    said, least, whole = (
+        predict_frame(row.assign(recompute=word)).iloc[0] for word in ("none", "", "full")
+    )
+    assert said.fits == "false" and "the default" not in said.assumed
+    assert least.fits == "true" and "recompute=full (the default does not fit)" in least.assumed
+    assert least.memory_bytes > whole.memory_bytes
+
+
+def test_a_custom_policy_of_maxtext_repeats_what_it_does_not_name(frame):
+    """maxtext_trillium_model_configs.py: 70B at 4 sequences of 8,192 runs on chips of 32 GB, as the
+    host keeps what the policy keeps."""
+    row = frame[frame.id == "tpurec-trillium-llama3.1-70b-maxtext-v6e-128"].reset_index(drop=True)
+    assert predict_frame(row).fits[0] == "true"
+    assert predict_frame(row.assign(activation_offload=0.0)).fits[0] == "false"
 
 
 def test_what_a_row_states_stands_against_its_words(frame):

@@ -173,8 +173,10 @@ class Moe(Block):
             outer_selective=stream.outer_selective + keep.moe * router,
             inner=(up + mid) * width,
             inner_selective=keep.moe * (keep.gemm * up * keep.narrow + keep.act * mid) * width,
-            routed=across * (keep.linear_bytes + 2.0),
-            routed_selective=keep.moe * across * (keep.gemm * keep.linear_bytes + keep.act * 2.0),
+            routed=across * (keep.linear_bytes + keep.expert_bytes),
+            routed_selective=keep.moe
+            * across
+            * (keep.gemm * keep.linear_bytes + keep.act * keep.expert_bytes),
             copies=copies,
         )
 

@@ -30,6 +30,7 @@ class Keeping:
     core: Column  # of the attention output, where the stack lists what it keeps
     narrow: Column  # of a repeated activation's inputs, kept in 8 bit
     imbalance: Column  # rows of the fullest expert rank over the mean
+    expert_bytes: Column  # of a value that an expert gives back, kept for the weights of the rows
     chunked_loss: Column  # 1: the loss never holds all logits
     logit_bytes: Column
 

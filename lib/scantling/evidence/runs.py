@@ -32,6 +32,7 @@ from ..physics.cases import Cases, Link, Plan
 from ..physics.collectives import fabric_facts
 from ..physics.constants import gather
 from ..physics.gather import SWITCHES, chip_of, job_of, precision_code, software_of
+from ..physics.memory.peak import memory
 from ..physics.pipeline import SCHEDULE_NAMES, schedule_code
 from .normalise import normalise
 
@@ -73,6 +74,13 @@ _DETAILS = {  # field of a model: its default
     for f in fields(Model)
     if f.name not in SHAPE and isinstance(f.default, (int, str)) and f.name not in _SAID
 }
+# what takes the place of a blank setting under which a run would not fit, in order, and the share
+# of the layers that repeat their forward; 0: those that they are
+LESS = (
+    ("recompute", "selective", 0.0),
+    *(("recompute", "full", share) for share in (0.125, 0.25, 0.5, 1.0)),
+    ("micro_batch", 1.0, 0.0),
+)
 USUAL = "ib-ndr"  # network of a chip that no node of the catalogue holds
 TWO_PARTS = ("zb-v", "v-half", "v-min")  # schedules that place two parts of a model on each stage
 
@@ -243,18 +251,7 @@ def to_runs(frame: pd.DataFrame) -> Runs:
     f = frame[ready].reset_index(drop=True)
     chips = [catalogue.accelerator(a) for a in f.accelerator]
     families = np.array([c.family for c in chips], dtype=str)
-    said, cases = (
-        (
-            _infer(f, chips),
-            _cases(
-                f,
-                chips,
-                families,
-            ),
-        )
-        if len(f)
-        else ([], None)
-    )
+    said, cases = _inferred(f, chips, families) if len(f) else ([], None)
     texts = map("; ".join, said)
     return Runs(
         ids=frame.id.to_numpy(),
@@ -314,14 +311,15 @@ def _fill(
     where=None,
 ):
     """Replace the blanks of a column (or the rows in `where`), each noted in `said`, a list a
-    row."""
+    row, in the place of what was noted before."""
     column = f[name]
     number = column.dtype.kind == "f"
     blank = (column.isna() if number else column.eq("")) if where is None else where
     value = np.broadcast_to(np.asarray(value, dtype=float if number else object), len(column))
     for i in np.flatnonzero(blank):
         text = f"{value[i]:g}" if number else value[i]
-        said[i].append(f"{name}={text} ({rule})")
+        before = [note for note in said[i] if not note.startswith(f"{name}=")]
+        said[i][:] = [*before, f"{name}={text} ({rule})"]
     f[name] = np.where(
         blank,
         value,
@@ -332,6 +330,26 @@ def _fill(
 def _stack(f, attribute):
     """One attribute of every row's stack."""
     return np.array([getattr(stack(n), attribute) for n in f["stack"]])
+
+
+def _inferred(f, chips, families) -> tuple[list[list[str]], Cases]:
+    """What was assumed of every row, and the cases. Where a run would not fit, settings that it
+    leaves blank give way as LESS says: what was measured was possible."""
+    blank = {
+        "recompute": f.recompute.eq(""),
+        "micro_batch": f.micro_batch.isna() & ~(f.grad_accum > 0),
+    }
+    noted = _infer(f, chips)
+    cases = _cases(f, chips, families)
+    for name, value, share in LESS:
+        over = ~np.broadcast_to(memory(cases).fits, len(f)) & blank[name]
+        if over.any():
+            fill = partial(_fill, f, noted, rule="the default does not fit", where=over)
+            fill(name, value)
+            if share:
+                fill("recompute_layers", share * f.layers / (f.pp * f.vpp))
+            cases = _cases(f, chips, families)
+    return noted, cases
 
 
 def _infer(f, chips) -> list[list[str]]:
@@ -377,12 +395,6 @@ def _infer(f, chips) -> list[list[str]]:
         "recompute",
         _stack(f, "recompute"),
         usual,
-    )
-    fill(
-        "recompute",
-        "full",
-        "layer inputs alone are kept",
-        where=f.layer_inputs_kept > 0,
     )
     fill(
         "precision",
@@ -494,7 +506,8 @@ def _infer_layout(
         "8 where experts and ranks allow",
         where=f.ep.isna() & (f.moe_experts > 0),
     )
-    f["ep"], f["etp"] = f.ep.fillna(1), f.etp.fillna(1)
+    f["ep"] = f.ep.fillna(1)
+    f["etp"] = f.etp.fillna(f.tp.where((f.moe_experts > 0) & (f.ep == 1), 1))
     fill(
         "vpp",
         _vpp(f),
@@ -697,7 +710,7 @@ def _plan(f, domain) -> Plan:
     replicas = number["dp"] * number["cp"]
     group = np.where(
         f.sharding == "hsdp",
-        np.maximum(domain // number["tp"], 1),
+        f.shard_group.fillna((domain // f.tp).clip(1)),
         replicas,
     )
     again = (f.recompute_layers * f.vpp * f.pp / f.layers).to_numpy(float)

@@ -53,6 +53,7 @@ CONTEXT_BYTES = 1.0e9  # CUDA context, code and NCCL: outside the allocator's fi
 #   fp32_shards: the sharded fp32 weight is the only copy
 #   bf16_gradients: bytes of a gradient under bf16, the 16-bit one and the fp32 one it is added to
 #   dense_masks: masks built in full, pair by pair
+#   weighted_inside: experts weight a row before their second product, whose output nothing keeps
 # low_weights: no 16-bit weight beside the 8-bit ones and the fp32 master (DeepSeek-V3, section 3.3;
 # fp8_param_gather of NeMo and Megatron-Bridge)
 # per_op: `selective` keeps listed matrix products and attention alone, every other output is
@@ -71,6 +72,7 @@ FACTS = {
     "fp32_shards": 0.0,
     "bf16_gradients": 0.0,
     "dense_masks": 0.0,
+    "weighted_inside": 0.0,
     "low_weights": 0.0,
     "per_op": 0.0,
     "layers_gathered": 2.0,

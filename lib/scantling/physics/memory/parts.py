@@ -172,6 +172,7 @@ def keeping(c: Cases) -> Keeping:
         core=1.0 - k.per_op * software.selective_attention,
         narrow=1.0 - 0.5 * (low > 0) * act * (1.0 - k.per_op),
         imbalance=k.imbalance,
+        expert_bytes=2.0 * (1.0 - k.weighted_inside),
         chunked_loss=software.chunked_loss,
         logit_bytes=k.logit_bytes,
     )
@@ -199,14 +200,15 @@ def layer_sorts(c: Cases) -> tuple[LayerSort, ...]:
         selective = outer * x.outer_selective + inner * x.inner_selective
         selective = selective + latent + rows * x.routed_selective
         kept = (1.0 - some_share - all_share) * whole + some_share * selective
+        # of a repeated layer a compiler holds what its backward reads, and fuses the rest into it
+        again = where(c.software.lazy_recompute > 0, selective, whole)
         sorts.append(
             LayerSort(
                 feed=feed,
                 kept=on_device * (kept + all_share * boundary),
-                dropped=(on_device > 0)
-                * where(
+                dropped=where(
                     all_share > 0,
-                    whole - boundary,
+                    again - boundary,
                     (some_share > 0) * (whole - selective),
                 ),
                 whole=whole,
@@ -365,13 +367,13 @@ def device(
     run = [at.held * n + modules * at.tail * x.last for n, x in zip(at.counts, f.sorts)]
     trunk, ends, last = trunk * per_tp, ends * per_tp, modules * at.heads
     experts = weighted((n + last * x.last, x.experts) for n, x in zip(at.counts, f.sorts))
-    activations = weighted((n, x.kept) for n, x in zip(run, f.sorts)) + f.transient
+    logits = at.tail * f.logits
+    # the loss is over when the last layer's backward begins
+    activations = weighted((n, x.kept) for n, x in zip(run, f.sorts)) + maximum(f.transient, logits)
     if f.repeats:
         # never more than with nothing repeated, however few layers a device has
         most = weighted((n, x.whole) for n, x in zip(run, f.sorts))
-        activations = minimum(activations, k.activation * most + f.most)
-    logits = at.tail * f.logits
-    activations = activations + logits
+        activations = minimum(activations, k.activation * most + maximum(f.most, logits))
     # the head's weight gradient, before it is accumulated
     gathered = 2.0 * at.heads * f.head * per_tp + _gathered(
         f,
