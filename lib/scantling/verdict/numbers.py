@@ -7,6 +7,8 @@ import math
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
+
 from ..base.json import clean
 from ..base.records import Known
 from ..base.units import DAY_S
