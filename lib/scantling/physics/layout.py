@@ -63,12 +63,20 @@ def weights(shape: Shape, seq_len: float) -> tuple[tuple[float, ...], float]:
     return tuple(layers) or (1.0,) * int(shape.layers), float(ends) / mean
 
 
-def fewer(layers, pp, stands) -> tuple[Column, Column]:
+def fewer(
+    layers,
+    pp,
+    stands,
+) -> tuple[Column, Column]:
     """Layers that the first and the last stage have fewer than the others: the last one as many as
     `stands` besides them, where nothing does one at both ends where layers + 2 divide (embedding
     and loss stand for a layer each: Llama 3, BLOOM)."""
     both = np.equal(stands, 0) & (layers % pp != 0) & ((layers + 2) % pp == 0)
-    return both, where(both, 1, minimum(stands, ceil(layers / pp) - 1))
+    return both, where(
+        both,
+        1,
+        minimum(stands, ceil(layers / pp) - 1),
+    )
 
 
 def stands(c: Cases) -> Column:
@@ -78,14 +86,26 @@ def stands(c: Cases) -> Column:
     balanced = np.equal(c.plan.layer_split, BALANCED)
     if not np.any(balanced):
         return usual
-    return where(balanced, ceil(weights(c.shape, float(np.max(c.job.seq_len)))[1]), usual)
+    return where(
+        balanced,
+        ceil(weights(c.shape, float(np.max(c.job.seq_len)))[1]),
+        usual,
+    )
 
 
 def totals(c: Cases):
     """(first, fullest middle, last) layers of the stages of models whose layers are alike, for
     columns of plans."""
     layers, pp = c.shape.layers, c.plan.pp
-    return stage_layers(layers, pp, *fewer(layers, pp, stands(c)))
+    return stage_layers(
+        layers,
+        pp,
+        *fewer(
+            layers,
+            pp,
+            stands(c),
+        ),
+    )
 
 
 def layers_per_stage(c: Cases):
@@ -93,13 +113,14 @@ def layers_per_stage(c: Cases):
     alike, in layers of the model's average time."""
     if not (c.layout or c.shape.order):
         return totals(c)
-    shape = np.shape(c.plan.pp + 0 * c.job.seq_len)
-    out = np.zeros((3, max(np.prod(shape, dtype=int), 1)))
-    each = sort_shares(c) + 0 * out[0]
-    for rows, counts in splits(c):
+    each, found = sort_shares(c), [*splits(c)]
+    out = np.zeros((3, max(each.shape[1], sum(len(rows) for rows, _ in found))))
+    each = each + 0 * out[0]
+    for rows, counts in found:
+        rows = rows if len(found) > 1 else slice(None)
         work = counts @ each[:, rows]
         out[:, rows] = work[0], work[1:-1].max(axis=0, initial=0.0), work[-1]
-    return tuple(out.reshape(3, *shape))
+    return tuple(out if out.shape[1] > 1 else out[:, 0])
 
 
 def splits(c: Cases, kind: Column = 0):
@@ -124,8 +145,10 @@ def laid_out(c: Cases, kind: Column = 0):
     key = np.array([1, 1e4, 1e8, 1e9, 1e12, 0]) @ columns
     for rows in (np.flatnonzero(key == one) for one in np.unique(key)):
         pp, vpp, balanced, besides, *_ = (int(x[rows[0]]) for x in columns)
-        given = len(c.layout) == pp * vpp + 1
-        yield rows, pp, c.layout if given else laid(each, tail, pp, vpp, besides, balanced)
+        runs = c.layout
+        if len(runs) != pp * vpp + 1:
+            runs = laid(each, tail, pp, vpp, besides, balanced)
+        yield rows, pp, runs
 
 
 def runs(c: Cases) -> tuple[int, ...]:
@@ -144,26 +167,69 @@ def laid(
 ) -> tuple[int, ...]:
     """The runs of layers of these weights: even, or balanced where that leaves the slowest stage
     less to do."""
-    less = (int(x) for x in fewer(len(each), pp, stands))
-    even = spread(len(each), pp, vpp, *less)
+    less = (
+        int(x)
+        for x in fewer(
+            len(each),
+            pp,
+            stands,
+        )
+    )
+    even = spread(
+        len(each),
+        pp,
+        vpp,
+        *less,
+    )
     if not balanced or len({*each}) == 1:
         return even
-    return min(even, bounds(each, pp * vpp, tail), key=partial(heaviest, each, tail, pp))
+    return min(
+        even,
+        bounds(
+            each,
+            pp * vpp,
+            tail,
+        ),
+        key=partial(
+            heaviest,
+            each,
+            tail,
+            pp,
+        ),
+    )
 
 
-def gains(shape: Shape, seq_len: float, pp) -> Column:
+def gains(
+    shape: Shape,
+    seq_len: float,
+    pp,
+) -> Column:
     """Whether balanced runs leave the slowest stage at least GAIN less to do than even ones, for
     columns of pp; always where layers are not alike, never where MTP modules have a layout."""
     if shape.order or shape.mtp_layers:
         return (pp > 1) & bool(shape.order)
     tail, slowest = weights(shape, float(seq_len))[1], []
     for besides in (0, ceil(tail)):
-        *others, last = stage_layers(shape.layers, pp, *fewer(shape.layers, pp, besides))
+        *others, last = stage_layers(
+            shape.layers,
+            pp,
+            *fewer(
+                shape.layers,
+                pp,
+                besides,
+            ),
+        )
         slowest.append(maximum(maximum(*others), last + tail))
     return slowest[1] < (1 - GAIN) * slowest[0]
 
 
-def spread(layers: int, pp: int, vpp: int, first_less: int, last_less: int):
+def spread(
+    layers: int,
+    pp: int,
+    vpp: int,
+    first_less: int,
+    last_less: int,
+):
     """`stage_layers` as bounds of runs: what is left over goes to the runs from the second on, and
     the last stage's later runs are lighter before its earlier ones."""
     if pp == 1:
@@ -171,13 +237,22 @@ def spread(layers: int, pp: int, vpp: int, first_less: int, last_less: int):
     small, over = divmod(layers + first_less + last_less, pp * vpp)
     held = [small + (0 < i <= over) for i in range(pp * vpp)]
     held[0] -= first_less
-    for i in range(pp * vpp - 1, -1, -pp):
+    for i in range(
+        pp * vpp - 1,
+        -1,
+        -pp,
+    ):
         less = min(last_less, held[i])
         held[i], last_less = held[i] - less, last_less - less
     return (0, *accumulate(held))
 
 
-def heaviest(each, tail: float, pp: int, bounds) -> float:
+def heaviest(
+    each,
+    tail: float,
+    pp: int,
+    bounds,
+) -> float:
     """Most of any stage under runs of layers of these weights; infinite without runs."""
     held = [0.0] * (pp - 1) + [tail]
     for i, (first, end) in enumerate(pairwise(bounds)):
@@ -185,25 +260,52 @@ def heaviest(each, tail: float, pp: int, bounds) -> float:
     return max(held) if bounds else np.inf
 
 
-def bounds(shares, runs: int, tail: float) -> tuple[int, ...]:
+def bounds(
+    shares,
+    runs: int,
+    tail: float,
+) -> tuple[int, ...]:
     """Where the contiguous runs of layers begin and end, 0 and the number of layers among them, so
     that the slowest run is as fast as can be; the last one has `tail` beside its layers. () where
     there are fewer layers."""
     ends = (0.0, *accumulate(shares))
     low, high = 0.0, ends[-1] + tail
-    best = filled(ends, runs, tail, high) if runs <= len(shares) else ()
+    best = (
+        filled(
+            ends,
+            runs,
+            tail,
+            high,
+        )
+        if runs <= len(shares)
+        else ()
+    )
     for _ in range(HALVINGS * bool(best)):
         middle = (low + high) / 2
-        found = filled(ends, runs, tail, middle)
+        found = filled(
+            ends,
+            runs,
+            tail,
+            middle,
+        )
         low, high, best = (low, middle, found) if found else (middle, high, best)
     return best
 
 
-def filled(ends, runs: int, tail: float, most: float) -> tuple[int, ...]:
+def filled(
+    ends,
+    runs: int,
+    tail: float,
+    most: float,
+) -> tuple[int, ...]:
     """Runs of at most `most`, laid from the last layer on, one layer at least in each, of layers
     whose shares add up to `ends`; () where more would be needed."""
     cuts, room = [len(ends) - 1], most - tail
-    for left in range(runs - 1, -1, -1):
+    for left in range(
+        runs - 1,
+        -1,
+        -1,
+    ):
         at = cuts[-1]
         cuts.append(max(min(bisect_left(ends, ends[at] - room * (1 + 1e-12)), at - 1), left))
         if ends[at] - ends[cuts[-1]] > room * (1 + 1e-12):

@@ -347,8 +347,16 @@ def _schedules(c: dict, q: Question) -> dict:
 def _splits(c: dict, q: Question) -> dict:
     """How layers fall on stages: as the framework lays them, and balanced where the slowest stage
     may have less to do so."""
-    better = gains(shape_of(q.model), q.phase.seq_len, c["pp"])
-    c = cross(c, "layer_split", q.codes("layer_split") if np.any(better) else [0])
+    better = gains(
+        shape_of(q.model),
+        q.phase.seq_len,
+        c["pp"],
+    )
+    c = cross(
+        c,
+        "layer_split",
+        q.codes("layer_split") if np.any(better) else [0],
+    )
     return keep(c, (c["layer_split"] == 0) | np.repeat(better, len(c["pp"]) // len(better)))
 
 

@@ -138,7 +138,11 @@ class Found:
             i,
             where.resolved.model,
             where.phase,
-            modules_of(RECOMPUTES[plan.recompute], case.software, where.shape),
+            modules_of(
+                RECOMPUTES[plan.recompute],
+                case.software,
+                where.shape,
+            ),
             runs(case) if plan.pp > 1 and (plan.layer_split or case.layout) else (),
         )
 

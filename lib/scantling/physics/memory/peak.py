@@ -135,7 +135,18 @@ def memory(c: Cases) -> Memory:
             more = exists & (size > total)
             held = pick(more, other, held)
             kind = STAGES.index("last" if code == len(places) - 1 else "middle")
-            total, stage = where(more, size, total), where(more, kind, stage)
+            total, stage = (
+                where(
+                    more,
+                    size,
+                    total,
+                ),
+                where(
+                    more,
+                    kind,
+                    stage,
+                ),
+            )
     return _memory_of(
         c,
         f,
@@ -200,8 +211,16 @@ def _places(c: Cases, f: Frame):
     p, found = c.plan, []
     vee, mirror = VEE[p.schedule], MIRROR[p.schedule]
     for rows, counts in splits(c, mirror):
-        held = _by_sort(c, f, counts)
-        held = (held + held[::-1]) / 2 if np.any(np.ravel(mirror + 0 * p.pp)[rows]) else held
+        held = _by_sort(
+            c,
+            f,
+            counts,
+        )
+        held = (
+            (held + held[::-1]) / 2
+            if np.any(np.ravel(mirror + 0 * (p.pp + p.vpp + p.layer_split))[rows])
+            else held
+        )
         at = [0]
         for i in range(1, len(held)):
             if i == len(held) - 1 or all(np.any(held[i] > held[k]) for k in at[1:]):
@@ -212,21 +231,50 @@ def _places(c: Cases, f: Frame):
     for rows, held, at in found:  # those with fewer devices have their first one several times
         at = [0] * (shape[0] - len(at)) + at
         stage[:, rows], counts[:, :, rows] = np.array(at)[:, None], held[at].T[:, :, None]
-    if not np.ndim(p.pp):
-        stage, counts = stage[..., 0], counts[..., 0]
-    in_use = in_flight(p.schedule, p.pp, p.vpp, f.micro_batches, stage, f.split_kept)
-    ends = 1.0 * (stage == 0), 1.0 * (stage == p.pp - 1)
-    each = zip(in_use, counts.swapaxes(0, 1), *ends)
-    return [(True, _place(*of, vee, mirror)) for of in each]
+    if shape[1] == 1:
+        stage, counts = stage[:, 0], counts[..., 0]
+    out = []
+    for i, at in enumerate(stage):
+        held = in_flight(
+            p.schedule,
+            p.pp,
+            p.vpp,
+            f.micro_batches,
+            at,
+            f.split_kept,
+        )
+        ends = 1.0 * (at == 0), 1.0 * (at == p.pp - 1)
+        out.append(
+            (
+                True,
+                _place(
+                    held,
+                    counts[:, i],
+                    *ends,
+                    vee,
+                    mirror,
+                ),
+            )
+        )
+    return out
 
 
-def _by_sort(c: Cases, f: Frame, counts) -> np.ndarray:
+def _by_sort(
+    c: Cases,
+    f: Frame,
+    counts,
+) -> np.ndarray:
     """Layers of each of the frame's sorts on each stage, [stages, sorts], from those of the
     layout's sorts: the same where layers have an order."""
     if c.shape.order:
         return counts
     held = counts[:, 0]
-    found = _counts(c, f, np.cumsum(held) - held, held)
+    found = _counts(
+        c,
+        f,
+        np.cumsum(held) - held,
+        held,
+    )
     return np.stack([np.ravel(x) for x in np.broadcast_arrays(*found)], axis=1)
 
 
@@ -299,12 +347,25 @@ def memory_by_stage(c: Cases) -> Rows:
     p, f = c.plan, frame(c)
     ((_, placed),) = splits(c)
     layers, index = placed.sum(axis=1), np.arange(len(placed))
-    counts = list(_by_sort(c, f, placed).T)
+    counts = list(
+        _by_sort(
+            c,
+            f,
+            placed,
+        ).T
+    )
     vee, mirror = (np.ravel(of[p.schedule])[0] for of in (VEE, MIRROR))
     if mirror > 0:
         counts = [(n + n[::-1]) / 2 for n in counts]
     held = np.ravel(in_flight_of(c, f, index))
-    place = _place(held, counts, 1.0 * (index == 0), 1.0 * (index == index[-1]), vee, mirror)
+    place = _place(
+        held,
+        counts,
+        1.0 * (index == 0),
+        1.0 * (index == index[-1]),
+        vee,
+        mirror,
+    )
     on = device(c, f, place)
     m = _memory_of(
         c,
