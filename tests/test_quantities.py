@@ -75,6 +75,7 @@ PLAN = [
     "recompute_modules",
     "recompute_layers",
     "layer_split",
+    "layout",
     "cp_type",
     "offload",
     "precision",

@@ -88,7 +88,13 @@ def plain(model, phase, cluster, space):
         if pp > 1 and m % pp == 0:  # Megatron-LM: micro-batches % pp under interleaving
             whole = model.layers if model.layers % pp == 0 else model.layers + 2
             layouts += [("interleaved", v) for v in range(2, 21) if whole % (pp * v) == 0]
-        for (schedule, vpp), sharding, sp in itertools.product(layouts, space.sharding, space.sp):
+        head = head_layers(model, phase.seq_len)
+        splits = (
+            (0, 1) if slowest(model, pp, head, True) < 0.97 * slowest(model, pp, head) else (0,)
+        )
+        for (schedule, vpp), sharding, sp, split in itertools.product(
+            layouts, space.sharding, space.sp, splits
+        ):
             ranks = dp * cp
             if (
                 (ranks == 1 and sharding != "none")
@@ -131,9 +137,35 @@ def plain(model, phase, cluster, space):
                             mb,
                             recompute,
                             whole,
+                            split,
                         )
                     )
     return out
+
+
+def head_layers(model, seq_len):
+    """FLOP of the output head over those of a layer; MTP modules have a layout of their own."""
+    if model.mtp_layers:
+        return 0
+    h, kv = model.hidden, model.kv_heads * model.head_dim
+    width = model.ffn_hidden if not model.is_moe else model.top_k * model.expert_ffn_hidden
+    layer = h * (2 * h + 2 * kv) + 3 * h * width + model.experts * h + 2 * seq_len * h
+    return model.vocab * h / layer
+
+
+def slowest(model, pp, head, balanced=False):
+    """Layers' time of the slowest stage: the head stands for whole layers where `balanced`, else
+    for one, as the embedding does, where the layers divide so and not otherwise."""
+    places = [0] * pp
+    if balanced and head:
+        places[-1] = min(int(np.ceil(head)), -(-model.layers // pp) - 1) if pp > 1 else 0
+    elif model.layers % pp and (model.layers + 2) % pp == 0:
+        places[0] = places[-1] = 1
+    held = [-n for n in places]
+    for i in range(model.layers + sum(places)):
+        held[(i + (i >= (model.layers + sum(places)) // pp * pp)) % pp] += 1
+    held[-1] += head
+    return max(held)
 
 
 def listed(plan, model):
@@ -153,6 +185,7 @@ def listed(plan, model):
         "micro_batch",
         "recompute",
         "recompute_share",
+        "layer_split",
     )
     rows = zip(*(column(n).tolist() for n in names))
     return [
@@ -171,8 +204,9 @@ def listed(plan, model):
             int(m),
             RECOMPUTES[int(n)],
             round(o * -(-model.layers // int(c))),
+            split,
         )
-        for a, b, c, d, e, f, g, h, i, j, k, m, n, o in rows
+        for a, b, c, d, e, f, g, h, i, j, k, m, n, o, split in rows
     ]
 
 

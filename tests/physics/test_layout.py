@@ -1,12 +1,29 @@
-"""Stages of models whose layers are not alike."""
+"""Stages of models whose layers are not alike, and of layouts that a design gives."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import scantling as sc
 from hypothesis import given
 from hypothesis import strategies as st
 from scantling.catalogue.models.entries import model
 from scantling.catalogue.models.shape import shape_of
+from scantling.design.design import Design, DesignError
 from scantling.physics import layout
+from scantling.physics.gather import situation
+from scantling.physics.memory.peak import memory, memory_by_stage
+from scantling.physics.pipeline import stage_layers
+from scantling.physics.step import step_time
+from scantling.plans.enumerate import enumerate_plans
+from scantling.plans.prepare import prepare
+from scantling.plans.words import one
+
+HYBRID = {
+    "model": "nemotron-3-nano-30b-a3b",
+    "cluster": {"accelerator": "h100-sxm", "devices": 64},
+    "job": {"tokens": 1e12},
+}
 
 
 def worst(shares, bounds, tail):
@@ -49,3 +66,136 @@ def test_the_order_of_a_pattern_names_the_blocks_of_each_layer():
     assert len(shape.order) == len(kinds) == 52
     assert [kinds.count(kind) for kind in ("attention", "mamba2", "moe")] == [6, 23, 23]
     assert not shape_of(model("llama-3.1-8b")).order
+
+
+@given(
+    st.integers(1, 130),
+    st.integers(1, 16),
+    st.integers(1, 6),
+    st.booleans(),
+    st.floats(0.0, 5.0),
+    st.sampled_from((0, 3)),
+)
+def test_runs_hold_every_layer_once_and_a_stage_as_many_as_the_columns_say(
+    layers, pp, vpp, balanced, tail, stands
+):
+    """The bounds of one plan against the closed form for columns of plans; Megatron-Core's rule:
+    embedding and loss may stand alone."""
+    if pp == 1:
+        vpp = 1
+    if layers + 2 * (pp * vpp > 2) < pp * vpp:
+        return
+    stands = int(np.ceil(tail)) if balanced else stands
+    less = [int(x) for x in layout.fewer(layers, pp, stands)]
+    found = layout.laid((1.0,) * layers, tail, pp, vpp, stands, balanced)
+    held = np.diff(found)
+    assert found[0] == 0 and found[-1] == layers and len(held) == pp * vpp
+    assert (held >= 0).all()
+    stages = held.reshape(vpp, pp).sum(axis=0)
+    first, middle, last = (int(x) for x in stage_layers(layers, pp, *less))
+    assert (stages[0], stages[-1]) == (first, last)
+    assert max(stages[1:-1], default=0) == middle
+
+
+@pytest.mark.parametrize("name", ["nemotron-3-nano-30b-a3b", "qwen3-next-80b-a3b", "llama-3.1-8b"])
+def test_columns_of_plans_are_each_plan_alone(name):
+    """Stage work, step and memory of a search's columns, row by row; the fullest device is that of
+    the table by stage; a balanced split's slowest stage has no more to do than an even one's."""
+    resolved = prepare(Design.from_data(HYBRID | {"model": name}))
+    where = situation(resolved, resolved.main_phase)
+    plan = enumerate_plans(resolved.model, resolved.main_phase, resolved.cluster)
+    rng = np.random.default_rng(24)
+    rows = rng.choice(np.flatnonzero(np.asarray(plan.pp) > 1), 12, replace=False)
+    cases = where.cases(plan).take(rows)
+    work, step, held = layout.layers_per_stage(cases), step_time(cases).total, memory(cases)
+    for n, i in enumerate(rows):
+        case = where.cases(one(plan, i))
+        alone = layout.layers_per_stage(case)
+        assert [float(x[n]) for x in np.broadcast_arrays(*work)] == pytest.approx(
+            [*map(float, alone)]
+        )
+        assert float(step_time(case).total) == pytest.approx(step[n], rel=1e-9)
+        most = max(row["total"] for row in memory_by_stage(case))
+        assert float(memory(case).total) == pytest.approx(held.total[n], rel=1e-9)
+        assert most == pytest.approx(held.total[n], rel=1e-9)
+        each, tail = layout.weights(case.shape, float(case.job.seq_len))
+        even, balanced = (
+            layout.heaviest(
+                each, tail, int(case.plan.pp), layout.runs(case.with_plan(layer_split=k))
+            )
+            for k in (0, 1)
+        )
+        assert case.shape.mtp_layers or balanced <= even * (1 + 1e-9)
+
+
+def test_a_stage_holds_what_its_own_blocks_hold():
+    """Attention saves more than a scan where its heads are wide; experts weigh where they stand:
+    weights of a stage are those of its blocks, all stages together the model's."""
+    given = HYBRID | {"plan": {"tp": 1, "ep": 1, "pp": 4, "vpp": 1, "dp": 16, "sharding": "none"}}
+    resolved = prepare(Design.from_data(given))
+    where = situation(resolved, resolved.main_phase)
+    plan = enumerate_plans(
+        resolved.model, resolved.main_phase, resolved.cluster, pins=given["plan"]
+    )
+    case = where.cases(replace(one(plan, 0), layer_split=1))
+    stages = memory_by_stage(case)
+    runs = layout.stages_of(case)
+    shape = case.shape
+    parts = {b.kind: b.parameters() for b in shape.blocks}
+    size = {k: sum(v for part, v in own.items() if part != "unused") for k, own in parts.items()}
+    norms = size["stream"]
+    for row, run in zip(stages, runs):
+        inside = sum(n * size[kind] for kind, n in run["blocks"].items())
+        ends = (size["embedding"] if row["stage"] == 0 else 0) + (
+            size["head"] if row["stage"] == 3 else 0
+        )
+        assert row["weights"] / 2 == pytest.approx(inside + norms * row["layers"] + ends, rel=1e-3)
+    assert sum(row["layers"] for row in stages) == 52
+    assert len({tuple(run["blocks"].items()) for run in runs}) > 1
+
+
+def test_a_given_layout_is_the_plans_own():
+    """The same runs by hand and by the search: the same step, memory and plan."""
+    found = sc.assess(Design.from_data(HYBRID | {"plan": {"pp": 4, "vpp": 1, "schedule": "1f1b"}}))
+    assert found.plan["layout"][0][0] == 0 and found.plan["layout"][-1][1] == 52
+    given = {k: found.plan[k] for k in ("tp", "pp", "vpp", "ep", "layout", "recompute", "schedule")}
+    again = sc.assess(Design.from_data(HYBRID | {"plan": given}))
+    assert again.plan == found.plan
+    assert again.step_s == pytest.approx(found.step_s, rel=1e-9)
+    even = sc.assess(
+        Design.from_data(HYBRID | {"plan": given | {"layout": [], "layer_split": "even"}})
+    )
+    assert found.step_s < even.step_s
+    lopsided = [[0, 40], [40, 44], [44, 48], [48, 52]]
+    worse = sc.assess(Design.from_data(HYBRID | {"plan": {"pp": 4, "vpp": 1, "layout": lopsided}}))
+    assert worse.step_s > 1.5 * found.step_s
+    assert worse.as_dict(advice=False)["layers_by_stage"] == [40, 4, 4]
+
+
+@pytest.mark.parametrize(
+    "plan, said",
+    [
+        ({"layout": [[0, 20], [20, 50]]}, ["ends at 50", "52", "[[0, 20], [20, 52]]"]),
+        ({"layout": [[0, 20], [22, 52]]}, ["[22, 52]", "begin at layer 20", "[20, 52]"]),
+        ({"layout": [[0, 20], "x"]}, ["'x'", "pair of whole numbers"]),
+        ({"layout": [[0, 26], [26, 52]], "pp": 4}, ["has 2", "pp x vpp"]),
+        ({"layout": "0-26"}, ["0-26", "list of pairs"]),
+    ],
+)
+def test_a_layout_that_cannot_be_is_one_line(plan, said):
+    with pytest.raises(DesignError) as e:
+        sc.assess(Design.from_data(HYBRID | {"plan": plan}))
+    text = str(e.value)
+    assert "plan.layout" in text and "\n" not in text
+    assert all(word in text for word in said), text
+
+
+@pytest.mark.parametrize("pp", [2, 4, 8])
+def test_an_even_split_is_not_preferred_where_the_head_is_many_layers(pp):
+    """Gemma-like vocabularies: 8B's head does the work of more than two layers, so a pipeline's
+    last stage has fewer (Megatron-LM: --decoder-last-pipeline-num-layers is there for it)."""
+    case = {"model": "llama-3.1-8b", "cluster": {"accelerator": "h100-sxm", "devices": 8 * pp}}
+    given = case | {"job": {"tokens": 1e12, "global_batch": 64}, "plan": {"pp": pp, "vpp": 1}}
+    found = sc.assess(Design.from_data(given))
+    layers = found.as_dict(advice=False)["layers_by_stage"]
+    assert layers[-1] < layers[0]

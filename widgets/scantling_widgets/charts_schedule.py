@@ -110,3 +110,30 @@ held = figure(
     _held_rows,
     _held_words,
 )
+
+
+def _laid_rows(given) -> dict:
+    return {
+        "layers": [
+            {
+                "stage": run["stage"],
+                "layer": run["first"] + i,
+                "end": run["first"] + i + 1,
+                "blocks": blocks,
+            }
+            for run in given["stages"]
+            for i, blocks in enumerate(run["layers"])
+        ]
+    }
+
+
+def _laid_words(given) -> str:
+    said = (f"stage {run['stage']}: {len(run['layers'])}" for run in given["stages"])
+    return f"Layers of each run, in the order in which a token meets them. {'; '.join(said)}"
+
+
+laid = figure(
+    "stages",
+    _laid_rows,
+    _laid_words,
+)

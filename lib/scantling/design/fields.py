@@ -162,6 +162,26 @@ def listed(*choices: str):
     return checked(choices, check)
 
 
+def runs():
+    """Validator of runs of layers that follow one another: pairs of the first layer and the one
+    after the last. Equal ends are a run without a layer; an empty list leaves the field open."""
+
+    def check(value):
+        if not isinstance(value, (list, tuple)):
+            return value, "is not a list of pairs"
+        at = 0
+        for pair in value:
+            if not isinstance(pair, list) or [*map(type, pair)] != [int, int]:
+                return pair, "is not a pair of whole numbers"
+            first, end = pair
+            if first != at or end < at:
+                return pair, f"does not begin at layer {at} and end after it", [at, max(at, end)]
+            at = end
+        return value or None, ""
+
+    return checked("runs of layers in order, such as [[0, 7], [7, 16], [16, 24]]", check)
+
+
 def text(high: int = 200, lines: bool = False):
     """Validator of text: one printable line, or several where `lines`."""
     allowed = f"text of at most {high:,} printable characters" + ("" if lines else " on one line")

@@ -330,6 +330,9 @@ def _phases(
         pins = plan | spec.get("plan", {})
         if modules := pins.get("recompute_modules"):
             pins = {"recompute": "full" if modules == ["layers"] else "selective", **pins}
+        if parts := len(pins.get("layout", ())):
+            pp = pins.get("pp") or parts // pins.get("vpp", 1)
+            pins = {"pp": pp, "vpp": parts // pp, **pins}
         usual = model.seq_len
         why = "the catalogue's context for this model"
         if not usual:

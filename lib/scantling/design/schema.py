@@ -21,6 +21,7 @@ from .fields import (
     count,
     flag,
     listed,
+    runs,
     share,
     text,
     word,
@@ -49,6 +50,7 @@ _NUMBERS = ("count", "share", "amount")  # kinds with both bounds
 _KINDS = {
     "word": (str, word),
     "words": (list[str], listed),
+    "runs": (list[list[int]], runs),
     "text": (str, text),
     "flag": (bool, flag),
     "count": (int, count),

@@ -20,7 +20,7 @@ from .record import Gap, LaunchPlan, launch_plan
 
 PINNED = (
     "tp cp pp vpp ep etp sp sharding shard_group schedule micro_batch recompute "
-    "recompute_modules recompute_layers cp_type offload"
+    "recompute_modules recompute_layers layout cp_type offload"
 ).split()
 KEPT = (PINNED, "tp cp pp ep etp sharding cp_type".split(), ("tp", "cp"), ())
 SPACED = "tp cp pp vpp ep etp sharding recompute schedule offload".split()
@@ -431,6 +431,7 @@ def coherent(pins, own):
         "etp": expert,
         "ep": expert,
         "cp_type": "cp" in split,
+        "layout": pins.get("pp", 0) * pins.get("vpp", 1) == len(pins.get("layout", ())),
     }
     return {k: v for k, v in pins.items() if sensible.get(k, True)}
 

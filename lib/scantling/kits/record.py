@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from itertools import pairwise
 from math import gcd
 
 from .. import catalogue
@@ -19,7 +20,7 @@ from ..cluster.scheduler.request import stop_lead_s
 from ..cluster.storage import copies_kept
 from ..physics.cases import devices as devices_of
 from ..physics.communication import communication
-from ..physics.memory.peak import memory_by_stage
+from ..physics.layout import runs
 from ..verdict.limits import limits
 from .framework import Framework
 from .quote import slug
@@ -85,7 +86,7 @@ class LaunchPlan:
     phase: object  # design.Phase
     plan: Mapping  # the contract's keys
     devices: int
-    stages: tuple[int, ...]  # layers of each pipeline stage
+    runs: tuple[int, ...]  # layers of each virtual stage, in the order in which a token meets them
     memory: Mapping
     step_s: float
     figures: Mapping  # the scalar keys of `design --json`, of the plan that is launched
@@ -108,6 +109,12 @@ class LaunchPlan:
     def to(self) -> str:
         """The framework's id."""
         return self.framework.id
+
+    @property
+    def stages(self) -> list[int]:
+        """Layers of each pipeline stage."""
+        pp = self.plan["pp"]
+        return [sum(self.runs[i::pp]) for i in range(pp)]
 
     @property
     def per_node(self) -> int:
@@ -261,7 +268,7 @@ def launch_plan(
         phase=chosen.phase,
         plan=dict(chosen.plan),
         devices=int(devices_of(chosen.case.plan)),
-        stages=tuple(row["layers"] for row in memory_by_stage(chosen.case)),
+        runs=tuple(end - first for first, end in pairwise(runs(chosen.case))),
         memory={k: float(getattr(chosen.memory, k)) for k in MEMORY},
         step_s=chosen.step_s,
         figures={

@@ -134,6 +134,7 @@ class Plan:
     recompute_share: Column = 1.0  # share of the layers that recompute
     cp_type: Column = 0
     offload: Column = 0
+    layer_split: Column = 0  # code in LAYER_SPLITS
 
 
 SWITCHES = {name: each.default for name, each in switches().items()}
@@ -161,6 +162,7 @@ class Cases:
     plan: Plan
     software: Software
     constants: Any  # constants.Constants
+    layout: tuple[int, ...] = ()  # bounds of the runs of layers, where a design gives them
 
     def __len__(self) -> int:
         return length(self)
@@ -314,7 +316,7 @@ def moe_share(c: Cases):
     section 4.2), more of them are spread evenly."""
     s, pp = c.shape, maximum(c.plan.pp, 1)
     share = s.moe_layers / s.layers
-    if not np.any(share):
+    if s.order or not np.any(share):
         return share
     leading = (s.moe_layers > 0) & (pp > 1) & few_dense(s)
     return where(leading, minimum(share / maximum(1 - 1 / pp, 0.5), 1.0), share)

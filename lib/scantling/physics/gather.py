@@ -218,7 +218,7 @@ class Situation:
             precision=self.job.precision,
             planned=True,
         )
-        levels = chip.family, chip.id, name
+        levels, given = (chip.family, chip.id, name), self.phase.pins.get("layout", ())
         usual = Cases(
             shape=self.shape,
             job=self.job,
@@ -227,6 +227,7 @@ class Situation:
             plan=plan,
             software=software,
             constants=gather(*levels, offsets, software.tuned),
+            layout=given and (0, *(end for _, end in given)),
         )
         if override is None:
             return usual

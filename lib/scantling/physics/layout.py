@@ -1,61 +1,289 @@
-"""Which layers stand on which pipeline stage, where layers are not alike.
+"""Which layers stand on which pipeline stage.
 
-A model with a pattern is cut into contiguous runs of layers so that the stage with the most FLOP
-has as few as can be, output head and MTP modules on the last one; under interleaving a stage has
-every pp-th run. Frameworks with patterns take such cuts (Megatron-LM: `|` in
---hybrid-override-pattern).
+Left to the framework (`even`), stages hold as many layers as whole numbers allow. `balanced` cuts
+the layers into contiguous runs so that the stage with the most FLOP has as few as can be, output
+head and MTP modules on the last one; under interleaving a stage has every pp-th run. A design may
+give the runs itself. Step time, memory, charts and kits all read the layers of a stage here.
+Frameworks take such runs: Megatron-LM (--pipeline-model-parallel-layout, and `|` in
+--hybrid-override-pattern), torchtitan (module_fqns_per_model_part).
 """
 
-from itertools import pairwise
+from bisect import bisect_left
+from collections import Counter
+from functools import lru_cache, partial
+from itertools import accumulate, chain, pairwise
 
 import numpy as np
+from numpy import ceil, maximum, minimum, where
 
+from ..blocks.table import Column, Shape
+from ..catalogue.words import LAYER_SPLITS
 from .cases import Cases
-from .compute import device, logits_s
+from .compute import device
+from .pipeline import stage_layers
 
+BALANCED = LAYER_SPLITS.index("balanced")
+GAIN = 0.03  # of the slowest stage, below which a balanced split is not tried
+MTP_STANDS = 3  # layers that loss and MTP modules stand for in published layouts (DeepSeek-V3)
 HALVINGS = 30  # of the interval in which the fastest slowest run lies
 
 
-def layer_shares(c: Cases) -> tuple[np.ndarray, np.ndarray]:
-    """Share of each layer, in order, in the kernels' time of all layers, shape (layers, plans); and
-    that of the output head and MTP modules over it."""
-    on, kinds = device(c), {i for layer in c.shape.order for i in layer}
-    times = {i: c.shape.blocks[i].kernel_s(on) for i in kinds}
+def sorts_of(shape: Shape) -> tuple[tuple, np.ndarray]:
+    """(the different layers of a model with an order, each the blocks in it; which of them each
+    layer is); one sort where there is no order."""
+    order = shape.order or ((),) * int(shape.layers)
+    sorts = tuple(dict.fromkeys(order))
+    return sorts, np.array([sorts.index(layer) for layer in order])
+
+
+def sort_shares(c: Cases) -> np.ndarray:
+    """Kernels' time of a layer of each sort over that of the average one, shape (sorts, plans)."""
+    sorts, which = sorts_of(c.shape)
+    if not c.shape.order:
+        return np.ones((1, 1))
+    on = device(c)
+    times = {i: c.shape.blocks[i].kernel_s(on) for i in {*sum(sorts, ())}}
     seconds = {
         i: 3 * (t.gemm + t.elementwise + t.host) + t.attention + t.attention_backward
         for i, t in times.items()
     }
-    layers = [sum(seconds[i] for i in layer) + 0.0 * on.tokens for layer in c.shape.order]
-    whole = np.stack(np.broadcast_arrays(*map(np.atleast_1d, layers)))
-    laid = whole.sum(axis=0)
-    return whole / laid, logits_s(c, on) / laid + c.shape.mtp_layers / c.shape.layers
+    each = [sum(seconds[i] for i in layer) + 0.0 * on.tokens for layer in sorts]
+    whole = np.stack(np.broadcast_arrays(*map(np.atleast_1d, each)))
+    return whole / (np.bincount(which) @ whole) * len(which)
+
+
+def weights(shape: Shape, seq_len: float) -> tuple[tuple[float, ...], float]:
+    """FLOP a token of each layer, in order, over that of the average one, and of what stands on the
+    last stage besides: what a cut goes by, the same for every plan of a model."""
+    each = [float(np.max(sum(b.flops(seq_len).values()))) for b in shape.blocks]
+    work = [np.max(b.count) * e for b, e in zip(shape.blocks, each)]
+    ends = sum(w for w, b in zip(work, shape.blocks) if b.place == "end" and b.kind != "stream")
+    mean = float(sum(work) - ends) / int(shape.layers)
+    layers = [sum(each[i] for i in layer) / mean for layer in shape.order]
+    return tuple(layers) or (1.0,) * int(shape.layers), float(ends) / mean
+
+
+def fewer(
+    layers,
+    pp,
+    stands,
+) -> tuple[Column, Column]:
+    """Layers that the first and the last stage have fewer than the others: the last one as many as
+    `stands` besides them, where nothing does one at both ends where layers + 2 divide (embedding
+    and loss stand for a layer each: Llama 3, BLOOM)."""
+    both = np.equal(stands, 0) & (layers % pp != 0) & ((layers + 2) % pp == 0)
+    return both, where(
+        both,
+        1,
+        minimum(stands, ceil(layers / pp) - 1),
+    )
+
+
+def stands(c: Cases) -> Column:
+    """Whole layers that output head and MTP modules stand for on the last stage: their FLOP where
+    the split is balanced, else MTP_STANDS under a balanced MTP layout, else 0."""
+    usual = MTP_STANDS * np.greater(c.software.balanced_layout, 0)
+    balanced = np.equal(c.plan.layer_split, BALANCED)
+    if not np.any(balanced):
+        return usual
+    return where(
+        balanced,
+        ceil(weights(c.shape, float(np.max(c.job.seq_len)))[1]),
+        usual,
+    )
+
+
+def totals(c: Cases):
+    """(first, fullest middle, last) layers of the stages of models whose layers are alike, for
+    columns of plans."""
+    layers, pp = c.shape.layers, c.plan.pp
+    return stage_layers(
+        layers,
+        pp,
+        *fewer(
+            layers,
+            pp,
+            stands(c),
+        ),
+    )
+
+
+def layers_per_stage(c: Cases):
+    """(first, fullest middle, last) layers of the stages, for columns of plans; where they are not
+    alike, in layers of the model's average time."""
+    if not (c.layout or c.shape.order):
+        return totals(c)
+    each, found = sort_shares(c), [*splits(c)]
+    out = np.zeros((3, max(each.shape[1], sum(len(rows) for rows, _ in found))))
+    each = each + 0 * out[0]
+    for rows, counts in found:
+        rows = rows if len(found) > 1 else slice(None)
+        work = counts @ each[:, rows]
+        out[:, rows] = work[0], work[1:-1].max(axis=0, initial=0.0), work[-1]
+    return tuple(out if out.shape[1] > 1 else out[:, 0])
+
+
+def splits(c: Cases, kind: Column = 0):
+    """(rows, layers of each sort on each stage) of every different split of columns of plans of one
+    model; rows of one split are alike in `kind` too. [layers, (stages, sorts)]"""
+    which = sorts_of(c.shape)[1]
+    for rows, pp, laid in laid_out(c, kind):
+        placed = np.zeros((pp, which.max() + 1))
+        for i, (first, end) in enumerate(pairwise(laid)):
+            placed[i % pp] += np.bincount(which[first:end], minlength=placed.shape[1])
+        yield rows, placed
+
+
+def laid_out(c: Cases, kind: Column = 0):
+    """(rows, stages, bounds of the runs of layers in the order in which a token meets them) of
+    every different split of columns of plans of one model: pp x vpp runs, 0 and the number of
+    layers among the bounds."""
+    p, seq_len = c.plan, c.job.seq_len
+    each, tail = weights(c.shape, float(np.max(seq_len)))
+    columns = (p.pp, p.vpp, p.layer_split == BALANCED, stands(c), kind)
+    columns = [np.ravel(x + 0 * seq_len) for x in np.broadcast_arrays(*columns, seq_len)]
+    key = np.array([1, 1e4, 1e8, 1e9, 1e12, 0]) @ columns
+    for rows in (np.flatnonzero(key == one) for one in np.unique(key)):
+        pp, vpp, balanced, besides, *_ = (int(x[rows[0]]) for x in columns)
+        runs = c.layout
+        if len(runs) != pp * vpp + 1:
+            runs = laid(each, tail, pp, vpp, besides, balanced)
+        yield rows, pp, runs
+
+
+def runs(c: Cases) -> tuple[int, ...]:
+    """The bounds of the runs of layers of one plan."""
+    return next(laid_out(c))[2]
+
+
+@lru_cache(maxsize=65536)
+def laid(
+    each: tuple[float, ...],
+    tail: float,
+    pp: int,
+    vpp: int,
+    stands: int,
+    balanced: int,
+) -> tuple[int, ...]:
+    """The runs of layers of these weights: even, or balanced where that leaves the slowest stage
+    less to do."""
+    less = (
+        int(x)
+        for x in fewer(
+            len(each),
+            pp,
+            stands,
+        )
+    )
+    even = spread(
+        len(each),
+        pp,
+        vpp,
+        *less,
+    )
+    if not balanced or len({*each}) == 1:
+        return even
+    return min(
+        even,
+        bounds(
+            each,
+            pp * vpp,
+            tail,
+        ),
+        key=partial(
+            heaviest,
+            each,
+            tail,
+            pp,
+        ),
+    )
+
+
+def gains(
+    shape: Shape,
+    seq_len: float,
+    pp,
+) -> Column:
+    """Whether balanced runs leave the slowest stage at least GAIN less to do than even ones, for
+    columns of pp; always where layers are not alike, never where MTP modules have a layout."""
+    if shape.order or shape.mtp_layers:
+        return (pp > 1) & bool(shape.order)
+    tail, slowest = weights(shape, float(seq_len))[1], []
+    for besides in (0, ceil(tail)):
+        *others, last = stage_layers(
+            shape.layers,
+            pp,
+            *fewer(
+                shape.layers,
+                pp,
+                besides,
+            ),
+        )
+        slowest.append(maximum(maximum(*others), last + tail))
+    return slowest[1] < (1 - GAIN) * slowest[0]
+
+
+def spread(
+    layers: int,
+    pp: int,
+    vpp: int,
+    first_less: int,
+    last_less: int,
+):
+    """`stage_layers` as bounds of runs: what is left over goes to the runs from the second on, and
+    the last stage's later runs are lighter before its earlier ones."""
+    if pp == 1:
+        first_less = last_less = 0
+    small, over = divmod(layers + first_less + last_less, pp * vpp)
+    held = [small + (0 < i <= over) for i in range(pp * vpp)]
+    held[0] -= first_less
+    for i in range(
+        pp * vpp - 1,
+        -1,
+        -pp,
+    ):
+        less = min(last_less, held[i])
+        held[i], last_less = held[i] - less, last_less - less
+    return (0, *accumulate(held))
+
+
+def heaviest(
+    each,
+    tail: float,
+    pp: int,
+    bounds,
+) -> float:
+    """Most of any stage under runs of layers of these weights; infinite without runs."""
+    held = [0.0] * (pp - 1) + [tail]
+    for i, (first, end) in enumerate(pairwise(bounds)):
+        held[i % pp] += sum(each[first:end])
+    return max(held) if bounds else np.inf
 
 
 def bounds(
     shares,
     runs: int,
     tail: float,
-) -> list[int]:
+) -> tuple[int, ...]:
     """Where the contiguous runs of layers begin and end, 0 and the number of layers among them, so
-    that the slowest run is as fast as can be; the last one has `tail` beside its layers."""
-    low, high = (
-        max(
+    that the slowest run is as fast as can be; the last one has `tail` beside its layers. () where
+    there are fewer layers."""
+    ends = (0.0, *accumulate(shares))
+    low, high = 0.0, ends[-1] + tail
+    best = (
+        filled(
+            ends,
+            runs,
             tail,
-            max(shares),
-            (sum(shares) + tail) / runs,
-        ),
-        sum(shares) + tail,
+            high,
+        )
+        if runs <= len(shares)
+        else ()
     )
-    best = filled(
-        shares,
-        runs,
-        tail,
-        high,
-    )
-    for _ in range(HALVINGS):
+    for _ in range(HALVINGS * bool(best)):
         middle = (low + high) / 2
         found = filled(
-            shares,
+            ends,
             runs,
             tail,
             middle,
@@ -65,85 +293,44 @@ def bounds(
 
 
 def filled(
-    shares,
+    ends,
     runs: int,
     tail: float,
     most: float,
-) -> list[int]:
-    """Runs of at most `most`, laid from the last layer on, one layer at least left for each run
-    before; [] where more would be needed."""
-    cuts, held = [len(shares)], tail
-    for i in range(
-        len(shares) - 1,
+) -> tuple[int, ...]:
+    """Runs of at most `most`, laid from the last layer on, one layer at least in each, of layers
+    whose shares add up to `ends`; () where more would be needed."""
+    cuts, room = [len(ends) - 1], most - tail
+    for left in range(
+        runs - 1,
         -1,
         -1,
     ):
-        full = held + shares[i] > most * (1 + 1e-12) and cuts[-1] > i + 1
-        if full or (cuts[-1] > i + 1 and i + 1 == runs - len(cuts)):
-            cuts.append(i + 1)
-            held = 0.0
-        held += shares[i]
-    return [0, *cuts[::-1]] if len(cuts) == runs and held <= most * (1 + 1e-12) else []
-
-
-def weights(c: Cases, seq_len: float) -> tuple[list[float], float]:
-    """FLOP a token of each layer, in order, over that of all layers, and that of what stands on the
-    last stage besides: what a cut goes by, the same for every plan of a model."""
-    each = [float(np.max(sum(b.flops(seq_len).values()))) for b in c.shape.blocks]
-    layers = [sum(each[i] for i in layer) for layer in c.shape.order]
-    ends = sum(e for e, b in zip(each, c.shape.blocks) if b.place == "end")
-    return [one / sum(layers) for one in layers], ends / sum(layers)
-
-
-def slowest(c: Cases) -> np.ndarray:
-    """Time of the slowest stage over that of all layers, for columns of plans."""
-    shares, tail = layer_shares(c)
-    pp, vpp, tail, seq_len = (
-        np.ravel(x)
-        for x in np.broadcast_arrays(
-            c.plan.pp,
-            c.plan.vpp,
-            tail,
-            c.job.seq_len,
-        )
-    )
-    out = np.ones(pp.size)
-    for stages, parts, length in {*zip(pp.tolist(), vpp.tolist(), seq_len.tolist())}:
-        rows = (pp == stages) & (vpp == parts) & (seq_len == length)
-        stages = int(stages)
-        cuts = cut(*weights(c, length), stages, parts)
-        runs = np.add.reduceat(shares, cuts[:-1]) if cuts else shares
-        held = [runs[i::stages].sum(axis=0) for i in range(stages)] if cuts else [1 / stages]
-        ends = held[-1] + tail
-        worst = np.max(np.stack(np.broadcast_arrays(*held, ends)), axis=0)
-        out[rows] = np.broadcast_to(worst, pp.shape)[rows]
-    return out if out.size > 1 else out[0]
-
-
-def cut(shares: list[float], tail: float, stages, parts) -> list[int]:
-    """`bounds` of stages x parts runs; [] where there are fewer layers."""
-    runs = int(stages * parts)
-    return bounds(shares, runs, tail) if runs <= len(shares) else []
+        at = cuts[-1]
+        cuts.append(max(min(bisect_left(ends, ends[at] - room * (1 + 1e-12)), at - 1), left))
+        if ends[at] - ends[cuts[-1]] > room * (1 + 1e-12):
+            return ()
+        room = most
+    return tuple(cuts[::-1]) if not cuts[-1] else ()
 
 
 def stages_of(c: Cases) -> list[dict]:
-    """The runs of one plan in order: their stage, their first and last layer, their blocks by
-    kind, and their share of the layers' time. Empty where a model's layers have no order."""
-    if not c.shape.order:
-        return []
-    shares, order = layer_shares(c)[0][:, 0], c.shape.order
-    stages, parts = (int(np.ravel(x)[0]) for x in (c.plan.pp, c.plan.vpp))
-    out = []
-    cuts = cut(*weights(c, float(np.ravel(c.job.seq_len)[0])), stages, parts)
-    for i, (first, end) in enumerate(pairwise(cuts)):
-        kinds = [c.shape.blocks[k].kind for layer in order[first:end] for k in layer]
+    """The runs of one plan in order: their stage, their first and last layer, the blocks of each
+    layer and how many of a kind, and their share of the layers' time; a run with no layer ends
+    before it begins."""
+    (sorts, which), each = sorts_of(c.shape), sort_shares(c)[:, 0]
+    kinds = [[c.shape.blocks[i].kind for i in layer] or ["layer"] for layer in sorts]
+    out, pp = [], int(np.ravel(c.plan.pp)[0])
+    for i, (first, end) in enumerate(pairwise(runs(c))):
+        layers = [kinds[k] for k in which[first:end]]
         out.append(
             {
-                "stage": i % stages,
+                "stage": i % pp,
                 "first": first,
                 "last": end - 1,
-                "blocks": {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)},
-                "share": float(shares[first:end].sum()),
+                "layers": [" + ".join(layer) for layer in layers],
+                "blocks": dict(Counter(chain.from_iterable(layers))),
+                "share": float(each[which[first:end]].sum() / len(which)),
             }
         )
     return out

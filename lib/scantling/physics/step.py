@@ -19,7 +19,7 @@ from numpy import maximum, minimum, where
 from ..base.records import record
 from ..blocks.table import mean_heads
 from ..catalogue.models.shape import as_floats, flops_per_token, parameters
-from . import compute, ingest, layout, sites, traffic
+from . import compute, ingest, sites, traffic
 from .cases import (
     FP32,
     HSDP,
@@ -33,7 +33,8 @@ from .cases import (
     recomputed,
     site_ranks,
 )
-from .pipeline import SCHEDULES, bubble_time, stage_layers, weight_kept
+from .layout import layers_per_stage
+from .pipeline import SCHEDULES, bubble_time, weight_kept
 from .traffic import Exchange
 
 MIRRORED = np.array([row.placement == "mirror" for row in SCHEDULES.values()])
@@ -78,29 +79,6 @@ class Stages(NamedTuple):
     mean_s: Column  # one micro-batch on the average stage
     layers: Column  # on the slowest one, MTP modules counted as layers
     heads: Column  # output heads on it
-
-
-def layers_per_stage(c: Cases):
-    """(first, fullest middle, last) layers of the stages.
-
-    Even where layers divide; one fewer at both ends where layers + 2 divide (embedding and loss
-    stand for a layer each: Llama 3, BLOOM); three fewer at the end under a balanced MTP layout;
-    otherwise as even as whole layers allow.
-    """
-    layers, pp = c.shape.layers, c.plan.pp
-    balanced = (c.software.balanced_layout > 0) & (pp > 1)
-    both = (layers % pp != 0) & ((layers + 2) % pp == 0)
-    fewer = where(
-        balanced,
-        minimum(3, np.ceil(layers / pp) - 1),
-        both,
-    )
-    return stage_layers(
-        layers,
-        pp,
-        both & ~balanced,
-        fewer,
-    )
 
 
 def device_params(c: Cases):
@@ -222,16 +200,8 @@ def stage_times(
     )
     inner_s, outer_s = inner * layer_s, outer * layer_s + share * tail
     at_end = (outer_s >= inner_s) | (p.pp == 1)
-    slowest_s = maximum(inner_s, outer_s)
-    if s.order:
-        own_s = s.layers * layer_s * layout.slowest(c)
-        slowest_s = where(
-            (p.pp > 1) & ~mirrored,
-            own_s,
-            slowest_s,
-        )
     return Stages(
-        slowest_s=slowest_s,
+        slowest_s=maximum(inner_s, outer_s),
         mean_s=(s.layers * layer_s + tail) / p.pp,
         layers=where(
             at_end,

@@ -11,7 +11,9 @@ import numpy as np
 
 from ..base.errors import DesignError
 from ..base.records import record
+from ..catalogue.models.shape import shape_of
 from ..physics.cases import FULL, HSDP, ZERO2, Plan, accumulated, code
+from ..physics.layout import gains
 from ..physics.pipeline import RULES, SCHEDULES, rules_kept
 from .laws import Law, of
 from .space import DEFAULT, Space
@@ -131,6 +133,7 @@ def enumerate_plans(
         _micro_batches,
         _experts,
         _schedules,
+        _splits,
         _sharding,
         _shard_groups,
         _recompute,
@@ -339,6 +342,22 @@ def _schedules(c: dict, q: Question) -> dict:
     )
     del whole["m"]
     return whole
+
+
+def _splits(c: dict, q: Question) -> dict:
+    """How layers fall on stages: as the framework lays them, and balanced where the slowest stage
+    may have less to do so."""
+    better = gains(
+        shape_of(q.model),
+        q.phase.seq_len,
+        c["pp"],
+    )
+    c = cross(
+        c,
+        "layer_split",
+        q.codes("layer_split") if np.any(better) else [0],
+    )
+    return keep(c, (c["layer_split"] == 0) | np.repeat(better, len(c["pp"]) // len(better)))
 
 
 def _sharding(c: dict, q: Question) -> dict:

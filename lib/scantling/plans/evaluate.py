@@ -15,6 +15,7 @@ from ..catalogue.published import EVERYDAY
 from ..catalogue.words import RECOMPUTES, SHARDINGS
 from ..physics.cases import HOST_ALL, Cases, Plan, modules_of
 from ..physics.gather import Situation
+from ..physics.layout import runs
 from ..physics.memory.chance import most_bytes, spread
 from ..physics.memory.peak import SAFE, capacity, memory, zone
 from ..physics.pipeline import SCHEDULES
@@ -131,13 +132,18 @@ class Found:
     def row(self, i: int) -> dict:
         """One plan as plain values."""
         where, plan = self.situation, one(self.plan, i)
-        recompute = RECOMPUTES[plan.recompute]
+        case = where.cases(plan)
         return as_dict(
             self.plan,
             i,
             where.resolved.model,
             where.phase,
-            modules_of(recompute, where.cases(plan).software, where.shape),
+            modules_of(
+                RECOMPUTES[plan.recompute],
+                case.software,
+                where.shape,
+            ),
+            runs(case) if plan.pp > 1 and (plan.layer_split or case.layout) else (),
         )
 
 
@@ -338,6 +344,7 @@ SIMPLICITY = {
     "sharding": 1 / 8,
     "recompute": 1 / 64,
     "offload": 1 / 4,
+    "layer_split": 1 / 128,
 }
 
 
@@ -389,6 +396,7 @@ def complexity(plan: Plan, where: Situation) -> tuple:
         (at("sharding") != own) & (at("dp") * at("cp") > 1),
         (at("recompute") > 0) & (at("recompute_share") < 1),
         at("recompute"),
+        at("layer_split"),
     )
 
 

@@ -67,6 +67,8 @@ def _needs(pins, model):
     split = pp and ("balanced" if layers % pp else "even")
     some = pins.get("recompute_layers", 0)
     modules, kind = pins.get("recompute_modules") or [], pins.get("recompute")
+    runs = pins.get("layout") or [[0, layers]]
+    stages = pins.get("pp", 1) * pins.get("vpp", 1)
     whole, latent = "layers" in modules, model.attention == "mla"
     dense = "1: the model has no experts", 1, "needs a mixture of experts"
     for name, wrong, *said in (
@@ -127,6 +129,20 @@ def _needs(pins, model):
             "core_attn, norm, mlp_act or layers: the model has no experts",
             "[mlp_act]",
             "names experts that are not there",
+        ),
+        (
+            "layout",
+            runs[-1][1] != layers,
+            f"runs that end at {layers}, the number of layers",
+            [*runs[:-1], [min(runs[-1][0], layers - 1), layers]],
+            f"ends at {runs[-1][1]}",
+        ),
+        (
+            "layout",
+            "layout" in pins and len(runs) != stages,
+            f"pp x vpp = {stages} runs",
+            None,
+            f"has {len(runs)}",
         ),
         (
             "layer_split",

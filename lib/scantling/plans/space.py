@@ -6,7 +6,7 @@ from ..base.errors import DesignError
 from ..base.records import record
 from ..catalogue.published import published_accumulation, published_schedules
 from ..catalogue.stacks import stack
-from ..catalogue.words import CP_TYPES, OFFLOADS
+from ..catalogue.words import CP_TYPES, LAYER_SPLITS, OFFLOADS
 from ..physics.pipeline import DUALPIPES
 from ..physics.pipeline import SCHEDULES as SCHEDULES_BY_NAME
 
@@ -32,7 +32,8 @@ class Space:
     hsdp (not interleaved) ·
     recompute none, selective, full for a quarter, half, three quarters and all of a stage's layers
     · schedule 1f1b, interleaved, and those of published runs of at least half the devices ·
-    cp_type ring, or the stack's own.
+    cp_type ring, or the stack's own · layers even on the stages, and balanced where the slowest is
+    a hundredth faster so.
 
     State in host memory is tried beside it (`stages.searched`). Schedules beyond the size that they
     were published on, other exchanges of context parallelism, micro-batches that are no power of
@@ -55,6 +56,7 @@ class Space:
     offload: tuple = ("none",)
     cp_type: tuple = ("ring",)  # where cp is above 1, and the stack has no way of its own
     sp: tuple = (0, 1)
+    layer_split: tuple = LAYER_SPLITS  # where pp is above 1
     accumulates: bool = False  # zero2 over several micro-batches too
     uneven: bool = False  # also depths that divide neither layers nor layers + 2
     precision: tuple = ()  # tried where the design leaves its precision open, besides its own

@@ -1,10 +1,11 @@
 """Plans in names and in a few words, as every table and line of text shows them."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
-from ..catalogue.words import CP_TYPES, OFFLOADS, RECOMPUTES, SHARDINGS
+from ..catalogue.words import CP_TYPES, LAYER_SPLITS, OFFLOADS, RECOMPUTES, SHARDINGS
 from ..physics.cases import Plan, accumulated
 from ..physics.pipeline import SCHEDULE_NAMES
 
@@ -14,12 +15,13 @@ NAMES = {
     "recompute": RECOMPUTES,
     "cp_type": CP_TYPES,
     "offload": OFFLOADS,
+    "layer_split": LAYER_SPLITS,
 }
 DEGREES = ("tp", "cp", "pp", "vpp", "dp", "ep", "etp")
 KEYS = (
     *(*DEGREES, "sp", "sharding", "shard_group", "schedule", "micro_batch", "grad_accum"),
-    *("recompute", "recompute_modules", "recompute_layers", "layer_split", "cp_type", "offload"),
-    "precision",
+    *("recompute", "recompute_modules", "recompute_layers", "layer_split", "layout", "cp_type"),
+    *("offload", "precision"),
 )
 
 
@@ -59,8 +61,10 @@ def as_dict(
     model,
     phase,
     modules=(),
+    bounds=(),
 ) -> dict:
-    """One row of plan columns as plain values, in the keys of the assessment."""
+    """One row of plan columns as plain values, in the keys of the assessment; `bounds` of the runs
+    of layers, where they are not the framework's own."""
     row = {
         k: v[0].item()
         for k, v in named(
@@ -70,7 +74,9 @@ def as_dict(
         ).items()
     }
     row["recompute_layers"] = round(row["recompute_share"] * -(-model.layers // row["pp"]))
-    row["layer_split"] = "even" if model.layers % row["pp"] == 0 else "balanced"
+    row["layout"] = [[*pair] for pair in pairwise(bounds)]
+    even = len({end - first for first, end in row["layout"]} or {model.layers % row["pp"], 0}) == 1
+    row["layer_split"] = "even" if even else "balanced"
     row["precision"], row["recompute_modules"] = phase.precision, modules
     return {k: row[k] for k in KEYS}
 
@@ -100,6 +106,8 @@ def pins_of(plan: dict) -> dict:
         "shard_group": "sharding",
     }
     pins |= {k: int(float(plan[k])) for k, of in more.items() if plan.get(k) and pins[of] != "none"}
+    if isinstance(plan.get("layout"), list) and plan["layout"]:
+        pins["layout"] = plan["layout"]
     dense = pins["ep"] == pins["etp"] == 1
     idle = {
         "sp": pins["tp"] == 1,

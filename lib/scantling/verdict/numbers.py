@@ -22,7 +22,7 @@ from ..physics.communication import communication
 from ..physics.compute import keys_seen
 from ..physics.memory.chance import MEASURED_SPREAD, oom_probability
 from ..physics.memory.peak import memory, memory_by_stage
-from ..physics.step import PARTS, hardware_share, layers_per_stage, rates, step_time
+from ..physics.step import PARTS, hardware_share, rates, step_time
 from ..plans.leaderboard import listed
 from .record import Chosen
 from .unpublished import untried
@@ -421,6 +421,8 @@ def tables(assessment) -> dict:
     step = chosen.step
     found = chosen.found
     missed = ("field", "limit", "value", "text", "chance")
+    stages = [dict(row) for row in memory_by_stage(case)]
+    layers = [row["layers"] for row in stages]
     chip = r.cluster.accelerator
     site = {
         "chip": chip.id,
@@ -428,7 +430,7 @@ def tables(assessment) -> dict:
         "stack": r.stack or "",
     }
     return {
-        "memory_by_stage": [dict(row) for row in memory_by_stage(case)],
+        "memory_by_stage": stages,
         "hidden_s": {k: axis.hidden_s for k, axis in step.axes.items()},
         "communication": communication(case, step),
         "candidates": candidates(found),
@@ -451,7 +453,7 @@ def tables(assessment) -> dict:
         "accelerator": chip.id,
         "devices": r.cluster.devices,
         "stack": r.stack,
-        "layers_by_stage": [int(np.max(x)) for x in layers_per_stage(case)],
+        "layers_by_stage": [layers[0], max(layers[1:-1], default=0), layers[-1]],
         "stages": layout.stages_of(case),
         "measured": dict(r.measured),
         "without_single_source": bands.without_single_source(case, **site),

@@ -4,7 +4,7 @@ each holds."""
 from scantling.physics import pipeline, schedule
 
 from .. import theme
-from ..charts_schedule import gantt, gantt_of, held, words_of
+from ..charts_schedule import gantt, gantt_of, held, laid, words_of
 from .base import Panel
 
 _STAGES, _BATCHES = 16, 32  # what a picture of this size can show
@@ -25,6 +25,7 @@ class Schedule(Panel):
     figures = {
         "own": gantt,
         "another": gantt,
+        "laid": laid,
         "held": held,
     }
 
@@ -87,6 +88,7 @@ class Schedule(Panel):
             )
             note.value = f"<p>{theme.escape(text)}</p>"
             layouts += [layout] if layout else []
+        self.picture("laid")
         self.picture("held", layouts=layouts)
 
 

@@ -90,26 +90,10 @@ def adjust(
     )
 
 
-def chunks(launch) -> list[int]:
-    """Layers of every virtual stage, in the order in which a token meets them."""
-    p = launch.plan
-    n = p["pp"] * p["vpp"]
-    layers = launch.model.layers
-    if p["vpp"] == 1:
-        return list(launch.stages)
-    if layers % n == 0:
-        return [layers // n] * n
-    if (layers + 2) % n == 0 and (layers + 2) // n > 1:
-        each = (layers + 2) // n
-        return [each - 1, *[each] * (n - 2), each - 1]
-    small, more = divmod(layers, n)
-    return [small + (1 if 0 < i <= more else 0) for i in range(n)]
-
-
 def layout(launch) -> str | None:
     """`--pipeline-model-parallel-layout` where stages are uneven, None where Megatron splits by
     itself."""
-    parts = chunks(launch)
+    parts = launch.runs
     if len(set(parts)) == 1 and not (launch.model.mtp_layers and launch.plan["pp"] > 1):
         return None
     text = ["t" * n for n in parts]

@@ -6,7 +6,7 @@ from ...catalogue.stacks import stack
 from ..render import render
 from ..schedule import schedule
 from .fsdp import LEFT_OUT
-from .megatron import BIASES, chunks
+from .megatron import BIASES
 
 FORM = (
     *BIASES,
@@ -86,7 +86,7 @@ def parts(launch) -> list[list[str]]:
     """Names of the modules of every virtual stage."""
     out = []
     at = 0
-    for n in chunks(launch):
+    for n in launch.runs:
         out.append([f"layers.{i}" for i in range(at, at + n)])
         at += n
     out[0].insert(0, "tok_embeddings")

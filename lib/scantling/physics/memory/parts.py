@@ -13,7 +13,7 @@ from numpy import maximum, minimum, where
 
 from ...base.records import record
 from ...blocks.saving import Keeping
-from ...blocks.table import Block, Column, Saved, fold, mean_heads, plain_share, weighted
+from ...blocks.table import Block, Column, Saved, Shape, fold, mean_heads, plain_share, weighted
 from ...catalogue.models.shape import as_floats, parameters
 from ..cases import (
     BF16,
@@ -32,6 +32,7 @@ from ..cases import (
     site_ranks,
     tokens,
 )
+from ..layout import sorts_of
 from ..pipeline import SCHEDULES, in_flight, weight_copies, weight_kept
 from .constants import GENERIC
 
@@ -48,8 +49,9 @@ np.empty(3_900_000)
 
 @record
 class LayerSort:
-    """Layers that share a kind of feed-forward, the mixers in the model's own proportion; bytes of
-    one layer and micro-batch on one device."""
+    """Layers with the same blocks, or where layers have no order those that share a kind of
+    feed-forward, the mixers in the model's own proportion; bytes of one layer and micro-batch on
+    one device."""
 
     feed: Block
     kept: Column  # under the plan's recompute
@@ -185,13 +187,10 @@ def layer_sorts(c: Cases) -> tuple[LayerSort, ...]:
     boundary = outer * (2.0 * s.hidden * keep.wide)
     on_device = constants_of(c).activation * (1.0 - c.software.activation_offload)
     some_share, all_share = recompute_shares(p)
-    beside = s.of("mixer") + s.of("stream")
-    mixers = fold(Saved, [(b.count / s.layers, b.saved_bytes(keep)) for b in beside])
-    trunk = sum(
-        s.mean(place, lambda b: sum(b.parameters().values())) for place in ("mixer", "stream")
-    )
     sorts, routed = [], 1.0 * (s.moe_layers > 0)
-    for feed in s.of("feed"):
+    for feed, beside in _layers(s):
+        mixers = fold(Saved, [(n, b.saved_bytes(keep)) for n, b in beside])
+        trunk = weighted((n, sum(b.parameters().values())) for n, b in beside)
         x, own = fold(Saved, [(1, mixers), (1, feed.saved_bytes(keep))]), feed.parameters()
         experts = own.pop("routed_experts", 0)
         own.pop("unused", 0)
@@ -218,7 +217,24 @@ def layer_sorts(c: Cases) -> tuple[LayerSort, ...]:
                 last=routed if feed.kind == "moe" else (1.0 - routed) * plain_share(s, feed),
             )
         )
+    if s.order:  # an MTP module is shared out among the sorts like it
+        alike = sum(x.last for x in sorts)
+        sorts = [replace(x, last=x.last / alike) for x in sorts]
     return tuple(sorts)
+
+
+def _layers(s: Shape) -> list:
+    """(feed-forward, (how many, block) beside it) of each sort of layer: the mixers in the model's
+    own proportion where the layers have no order."""
+    beside = [(b.count / s.layers, b) for b in s.of("mixer") + s.of("stream")]
+    if not s.order:
+        return [(feed, beside) for feed in s.of("feed")]
+    stream = [(n, b) for n, b in beside if b.kind == "stream"]
+    out = []
+    for blocks in ([s.blocks[i] for i in layer] for layer in sorts_of(s)[0]):
+        feed = next((b for b in blocks if b.place == "feed"), None) or s.of("bare")[0]
+        out.append((feed, [(1, b) for b in blocks if b is not feed] + stream))
+    return out
 
 
 def parameter_bytes(c: Cases, group) -> ParameterBytes:
@@ -278,7 +294,7 @@ def exchange_buffers(c: Cases, sorts):
     kv = s.mean("mixer", lambda b: b.exchanges().kv)
     buffers = buffers + (p.cp > 1) * (4.0 * kv) * t / p.tp
     buffers = buffers + k.dense_masks * k.pair_bytes * c.job.seq_len * t
-    return sum((sort.rows * (8.0 * s.hidden) for sort in sorts), buffers)
+    return buffers + _largest(sorts, lambda x: x.rows) * (8.0 * s.hidden)
 
 
 def frame(c: Cases) -> Frame:
@@ -406,7 +422,7 @@ def _gathered(
     outside = minimum(maximum(at.embeds, at.heads) * f.embedding * f.per_tp, ends)
     gathered = minimum(widest, trunk - ends) * f.bytes.gathered
     gathered = gathered + outside * f.bytes.gathered_ends
-    most = f.constants.layers_gathered * sum(sort.experts for sort in f.sorts)
+    most = f.constants.layers_gathered * _largest(f.sorts, lambda x: x.experts)
     return gathered + minimum(most, experts) * f.expert_bytes.gathered
 
 

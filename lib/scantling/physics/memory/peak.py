@@ -15,7 +15,8 @@ from numpy import maximum, where
 from ...base.records import Rows, pick
 from ...blocks.table import dense_before, plain_share
 from ..cases import Cases
-from ..step import layers_per_stage
+from ..layout import splits, totals
+from ..pipeline import in_flight
 from .parts import (
     MIRROR,
     VEE,
@@ -113,8 +114,9 @@ def memory(c: Cases) -> Memory:
     34 s b h: no logits, no schedule
     but 1F1B, no gathered layers, no framework.
 
-    Limits: stages beyond the second are taken to be no fuller than it; MoE layers come last where a
-    quarter or fewer are dense, else evenly; activations sent to the host are not in `host`.
+    Limits: where layers are alike, stages beyond the second are taken to be no fuller than it; MoE
+    layers come last where a quarter or fewer are dense, else evenly; activations sent to the host
+    are not in `host`.
 
     References
     ----------
@@ -123,7 +125,7 @@ def memory(c: Cases) -> Memory:
     published peaks and failures in catalogue/published_memory.csv.
     """
     f = frame(c)
-    places = _three_places(c, f)
+    places = _places(c, f) if c.layout or c.shape.order else _three_places(c, f)
     held = device(c, f, places[0][1])
     total, stage = _held_total(f, held), 0
     for code, (exists, place) in enumerate(places[1:], 1):
@@ -132,7 +134,19 @@ def memory(c: Cases) -> Memory:
             size = _held_total(f, other)
             more = exists & (size > total)
             held = pick(more, other, held)
-            total, stage = where(more, size, total), where(more, code, stage)
+            kind = STAGES.index("last" if code == len(places) - 1 else "middle")
+            total, stage = (
+                where(
+                    more,
+                    size,
+                    total,
+                ),
+                where(
+                    more,
+                    kind,
+                    stage,
+                ),
+            )
     return _memory_of(
         c,
         f,
@@ -170,7 +184,7 @@ def _memory_of(
 def _three_places(c: Cases, f: Frame):
     """(where it exists, Place) of the first, the second and the last device."""
     s, p = c.shape, c.plan
-    first, middle, last = layers_per_stage(c)
+    first, middle, last = totals(c)
     held = in_flight_of(c, f, (0, 1, -1))
     vee, mirror = VEE[p.schedule], MIRROR[p.schedule]
     if np.any(mirror):
@@ -188,6 +202,80 @@ def _three_places(c: Cases, f: Frame):
         (exists, _place(here, n, *at, vee, mirror))
         for here, n, (exists, *at) in zip(held, counts, ends)
     ]
+
+
+def _places(c: Cases, f: Frame):
+    """(True, Place) of the first device, of those between the ends that may be the fullest, and of
+    the last, where layers are not alike or their runs are given. A device further on holds no more
+    micro-batches, so one that has no more layers of any sort is left out."""
+    p, found = c.plan, []
+    vee, mirror = VEE[p.schedule], MIRROR[p.schedule]
+    for rows, counts in splits(c, mirror):
+        held = _by_sort(
+            c,
+            f,
+            counts,
+        )
+        held = (
+            (held + held[::-1]) / 2
+            if np.any(np.ravel(mirror + 0 * (p.pp + p.vpp + p.layer_split))[rows])
+            else held
+        )
+        at = [0]
+        for i in range(1, len(held)):
+            if i == len(held) - 1 or all(np.any(held[i] > held[k]) for k in at[1:]):
+                at.append(i)
+        found.append((rows, held, at))
+    shape = max(len(at) for *_, at in found), sum(len(rows) for rows, *_ in found)
+    stage, counts = np.zeros(shape, int), np.zeros((len(f.sorts), *shape))
+    for rows, held, at in found:  # those with fewer devices have their first one several times
+        at = [0] * (shape[0] - len(at)) + at
+        stage[:, rows], counts[:, :, rows] = np.array(at)[:, None], held[at].T[:, :, None]
+    if shape[1] == 1:
+        stage, counts = stage[:, 0], counts[..., 0]
+    out = []
+    for i, at in enumerate(stage):
+        held = in_flight(
+            p.schedule,
+            p.pp,
+            p.vpp,
+            f.micro_batches,
+            at,
+            f.split_kept,
+        )
+        ends = 1.0 * (at == 0), 1.0 * (at == p.pp - 1)
+        out.append(
+            (
+                True,
+                _place(
+                    held,
+                    counts[:, i],
+                    *ends,
+                    vee,
+                    mirror,
+                ),
+            )
+        )
+    return out
+
+
+def _by_sort(
+    c: Cases,
+    f: Frame,
+    counts,
+) -> np.ndarray:
+    """Layers of each of the frame's sorts on each stage, [stages, sorts], from those of the
+    layout's sorts: the same where layers have an order."""
+    if c.shape.order:
+        return counts
+    held = counts[:, 0]
+    found = _counts(
+        c,
+        f,
+        np.cumsum(held) - held,
+        held,
+    )
+    return np.stack([np.ravel(x) for x in np.broadcast_arrays(*found)], axis=1)
 
 
 def _place(
@@ -257,27 +345,27 @@ def memory_by_stage(c: Cases) -> Rows:
     if len(c) != 1:
         raise ValueError(f"memory_by_stage takes one case, got {len(c)}")
     p, f = c.plan, frame(c)
-    pp, total, first, middle, last = (
-        int(np.ravel(x)[0]) for x in (p.pp, c.shape.layers, *layers_per_stage(c))
-    )
-    layers = np.full(pp, middle)
-    layers[0], layers[-1] = first, last
-    # places between the ends that the left-over layers do not reach, the last ones
-    spare = layers.sum() - total
-    if pp > 2 and spare > 0:
-        layers[-1 - spare : -1] -= 1
-    index = np.arange(pp)
-    counts = _counts(
-        c,
-        f,
-        np.cumsum(layers) - layers,
-        layers,
+    ((_, placed),) = splits(c)
+    layers, index = placed.sum(axis=1), np.arange(len(placed))
+    counts = list(
+        _by_sort(
+            c,
+            f,
+            placed,
+        ).T
     )
     vee, mirror = (np.ravel(of[p.schedule])[0] for of in (VEE, MIRROR))
     if mirror > 0:
         counts = [(n + n[::-1]) / 2 for n in counts]
     held = np.ravel(in_flight_of(c, f, index))
-    place = _place(held, counts, 1.0 * (index == 0), 1.0 * (index == pp - 1), vee, mirror)
+    place = _place(
+        held,
+        counts,
+        1.0 * (index == 0),
+        1.0 * (index == index[-1]),
+        vee,
+        mirror,
+    )
     on = device(c, f, place)
     m = _memory_of(
         c,
