@@ -99,7 +99,7 @@ validation: $(READY)        ## predicted beside published: tables in gallery/val
 	@$(BIN)/scantling site -o build/site validation
 
 calibrate: $(READY)        ## fit the few constants on published runs again
-	@$(BIN)/python -m scantling.evidence.calibrate.throughput
+	@$(BIN)/python -m tests.validation.throughput_fit
 	@$(BIN)/python -m tests.validation.memory_fit
 
 published: $(READY)        ## the tables of the best published MFU and the furthest reach, from the published runs

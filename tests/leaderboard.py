@@ -25,11 +25,11 @@ import numpy as np
 import pandas as pd
 from bench import throughput
 from scantling import catalogue
-from scantling.evidence.calibrate.throughput import counted
 from scantling.evidence.compare import baseline, spread
 from scantling.evidence.predict import predict_frame
 from scantling.evidence.runs import read_runs, to_runs
 from validation.strangers import ranking
+from validation.throughput_fit import counted
 
 HERE = Path(__file__).parent
 FOLDER = HERE.parent / "gallery/validation"

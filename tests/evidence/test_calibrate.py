@@ -7,11 +7,11 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 from scantling import catalogue
-from scantling.evidence.calibrate import throughput as calibrate
 from scantling.physics import collectives as shipped_collectives
 from scantling.physics.constants import PRIORS, calibration, gather
 from validation import collectives_fit as collectives
 from validation import memory_fit as memory
+from validation import throughput_fit as calibrate
 
 RUNS = catalogue.HERE / "published_runs.csv"
 

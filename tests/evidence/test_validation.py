@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from pages import Page
-from scantling.evidence.calibrate import throughput as calibrate
 from scantling.evidence.compare import baseline
 from scantling.evidence.predict import predict_frame
 from scantling.evidence.runs import read_runs
@@ -20,6 +19,7 @@ from scantling_widgets import validation_page
 from validation import page as validation
 from validation import rows as validation_rows
 from validation import tables as validation_tables
+from validation import throughput_fit as calibrate
 
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "gallery" / "validation"

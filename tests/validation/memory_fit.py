@@ -20,7 +20,6 @@ import numpy as np
 from scantling.base.records import take
 from scantling.catalogue.load import HERE
 from scantling.catalogue.stacks import stack as stack_of
-from scantling.evidence.calibrate.throughput import load
 from scantling.evidence.predict import decisive
 from scantling.evidence.runs import read_runs, to_runs
 from scantling.evidence.scores import robust
@@ -28,6 +27,8 @@ from scantling.physics.cases import Cases
 from scantling.physics.memory.chance import oom_probability, spread
 from scantling.physics.memory.constants import PRIORS, gather
 from scantling.physics.memory.peak import memory
+
+from .throughput_fit import load
 
 SCALE = 0.05  # one standard deviation of a measured peak, in log
 CALL_SCALE = 0.06  # and of a call

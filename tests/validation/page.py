@@ -19,10 +19,10 @@ from jinja2 import Template
 from scantling import catalogue
 from scantling.base import json
 from scantling.base.show import percent
-from scantling.evidence.calibrate import throughput as calibrate
 from scantling.physics.constants import calibration
 
 from . import memory_fit, strangers, tables
+from . import throughput_fit as calibrate
 from .plans import DESIGNS, distances
 from .rows import build
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from scantling.catalogue.words import SHARDINGS
-from scantling.evidence.calibrate import throughput as calibrate
 from scantling.evidence.compare import baseline, configuration
 from scantling.evidence.predict import decisive, predict_frame
 from scantling.evidence.runs import read_runs
 from scantling.physics import bands
 from scantling.physics.cases import PRECISIONS, Cases, devices, micro_batches, tokens
 from scantling.physics.constants import calibration
+
+from . import throughput_fit as calibrate
 
 PLAN = tuple("tp sp pp vpp cp ep etp dp sharding micro_batch global_batch_seqs recompute".split())
 RUN = (

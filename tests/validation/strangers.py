@@ -2,7 +2,7 @@
 `python -m tests.validation.strangers [RUNS.csv]` prints the figures in half a minute.
 
 Each family of sources is predicted by a fit without it; the families of
-`calibrate.throughput.ASIDE`, which choose no structure and no prior, by one fit without all of
+`throughput_fit.ASIDE`, which choose no structure and no prior, by one fit without all of
 them. Intervals are 80 % of a bootstrap over families. Ranking: pairs of runs of one source, model,
 accelerator, size and sequence whose plans differ and whose measured rates differ by 5 % or more.
 """
@@ -15,8 +15,9 @@ import numpy as np
 import pandas as pd
 from scantling import catalogue
 from scantling.base.json import text
-from scantling.evidence.calibrate import throughput as calibrate
 from scantling.physics import bands
+
+from . import throughput_fit as calibrate
 
 ALIKE = [
     "source",

@@ -1,5 +1,5 @@
 """Fit the constants of constants.PRIORS on published runs; write catalogue/calibration.json.
-`python -m scantling.evidence.calibrate.throughput RUNS.csv`
+`python -m tests.validation.throughput_fit RUNS.csv`
 
 What moves: log offsets of each constant, one for all, one per chip family, chip or effort as its
 prior allows, never one per run, source or model. Loss: soft-L1 of the log error (scale 0.1), every
@@ -20,15 +20,14 @@ from datetime import date
 
 import numpy as np
 import pandas as pd
-
-from ...catalogue import HERE
-from ...physics.bands import conditions, wider
-from ...physics.cases import devices
-from ...physics.constants import PRIORS, Constants, efforts, gather
-from ...physics.step import rates, step_time
-from .. import scores
-from ..predict import known_of
-from ..runs import read_runs, to_runs
+from scantling.catalogue import HERE
+from scantling.evidence import scores
+from scantling.evidence.predict import known_of
+from scantling.evidence.runs import read_runs, to_runs
+from scantling.physics.bands import conditions, wider
+from scantling.physics.cases import devices
+from scantling.physics.constants import PRIORS, Constants, efforts, gather
+from scantling.physics.step import rates, step_time
 
 SCALE = 0.1
 STEP = 1e-3  # of an offset, for the derivatives
