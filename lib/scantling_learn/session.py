@@ -204,7 +204,13 @@ class Session:
             )
             text.append(f"Takeaway: {take}")
         opened = self.mode == "instructor" or any(v.right for v in self.log.get(ident, ()))
-        fold = show.part("fold", "Work it", "".join(html), "scl-work", opened)
+        fold = show.part(
+            "fold",
+            "Work it",
+            "".join(html),
+            "scl-work",
+            opened,
+        )
         words = "\n".join(["Work it", *text]) if opened else "Work it: folded"
         return Html(html=show.block(fold), words=words)
 

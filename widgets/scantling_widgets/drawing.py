@@ -24,7 +24,12 @@ def _compared_rows(given) -> dict:
         vars(row) | dict(zip(("rank", "design", "value", "cell"), one))
         for row in given["rows"]
         if row.group == "figure" and row.differs
-        for one in zip(range(1, 99), given["names"], row.values, row.cells)
+        for one in zip(
+            range(1, 99),
+            given["names"],
+            row.values,
+            row.cells,
+        )
         if is_number(one[2])
     ]
     return {"bars": worded("compared", "bars", bars)}
@@ -54,7 +59,11 @@ def chart(
     if key not in charts_sweeps.KEYS:
         raise DesignError("key", key, charts_sweeps.KEYS)
     if not result or not isinstance(result, list):
-        raise DesignError("chart", type(result).__name__, "what search, sweep or compare returned")
+        raise DesignError(
+            "chart",
+            type(result).__name__,
+            "what search, sweep or compare returned",
+        )
     ways = [[*dict.fromkeys(map(plain, values))] for values in zip(*(cell.at for cell in result))]
     titles = dict(zip(("across", "along"), names)) if ways[1:] else {"along": names[0]}
     drawn = (charts_sweeps.heat if ways[1:] else charts_sweeps.line)[key]

@@ -74,10 +74,20 @@ class LiveSession(Session):
         super().__post_init__()
         self.followers = []
 
-    def check(self, ident: str, answer=..., mine=None) -> Card:
+    def check(
+        self,
+        ident: str,
+        answer=...,
+        mine=None,
+    ) -> Card:
         return LiveCard(**vars(super().check(ident, answer, mine)))
 
-    def judge(self, q, answer, mine=None):
+    def judge(
+        self,
+        q,
+        answer,
+        mine=None,
+    ):
         verdict = super().judge(q, answer, mine)
         for shown in self.followers:
             self.follow(shown)
@@ -137,7 +147,13 @@ class LiveCard(Card):
     def front(self) -> Front:
         q, s = self.question, self.session
         untried = grade(q, ..., s.facts)
-        card = show.card(q, s.facts, untried, s.mode, s.hints.get(q.id, 0))
+        card = show.card(
+            q,
+            s.facts,
+            untried,
+            s.mode,
+            s.hints.get(q.id, 0),
+        )
         made = Front(
             html=show.style() + card,
             key=show.controls(q) | {"act": "Note" if s.mode == "blank" else "Check"},
@@ -146,7 +162,14 @@ class LiveCard(Card):
         made.observe(lambda _: self._hear(made, **made.given), "given")
         return made
 
-    def _hear(self, front: Front, serial: int, hints: int = 0, answer=..., mine=None) -> None:
+    def _hear(
+        self,
+        front: Front,
+        serial: int,
+        hints: int = 0,
+        answer=...,
+        mine=None,
+    ) -> None:
         """Keep the hints that were taken, or judge an answer and say what became of it."""
         q, s = self.question, self.session
         s.hints[q.id] = max(hints, s.hints.get(q.id, 0))

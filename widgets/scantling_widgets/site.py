@@ -85,7 +85,12 @@ def archive(distribution: Path) -> bytes:
     out = BytesIO()
     with zipfile.ZipFile(out, "w") as packed:
         for name, path in sorted(sources()):
-            packed.writestr(zipfile.ZipInfo(name), content(path), zipfile.ZIP_DEFLATED, 9)
+            packed.writestr(
+                zipfile.ZipInfo(name),
+                content(path),
+                zipfile.ZIP_DEFLATED,
+                9,
+            )
     plain = out.getvalue()
     argv = [shutil.which("node"), resources.STATIC / "compile.mjs", distribution.resolve()]
     done = argv[0] and subprocess.run(argv, input=plain, stdout=subprocess.PIPE)
@@ -129,6 +134,11 @@ def site(out, parts, pyodide):
         elif name == "desk":
             click.echo(ABOUT["lacks"], err=True)
     there = {k: v for k, v in ABOUT["parts"].items() if (folder / k / "index.html").is_file()}
-    front = templated("contents", title="scantling", date=today(), parts=there)
+    front = templated(
+        "contents",
+        title="scantling",
+        date=today(),
+        parts=there,
+    )
     write(folder / "index.html", front)
     click.echo(folder / "index.html")

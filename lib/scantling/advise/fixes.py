@@ -132,7 +132,12 @@ class Trials:
         coarse = self._after({}, COARSE, None)
         return coarse if coarse.fits == self.assessment.fits else self.assessment
 
-    def _after(self, set: dict, space, like: Assessment | None) -> Assessment | None:
+    def _after(
+        self,
+        set: dict,
+        space,
+        like: Assessment | None,
+    ) -> Assessment | None:
         after = changed(
             self.assessment.design,
             set,

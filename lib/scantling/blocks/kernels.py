@@ -88,9 +88,19 @@ def attention_core_s(block, on: Device):
     `score_width` of queries and values together, the mean keys that a query attends to."""
     ring = (on.plan.cp > 1) & (on.plan.cp_type == 0)
     heads, width = block.heads / on.plan.tp, block.score_width
-    seconds = _flash_s(block, on, heads, ring)
+    seconds = _flash_s(
+        block,
+        on,
+        heads,
+        ring,
+    )
     if np.any(ring):
-        seconds = _ring_s(on, ring, heads * width, *seconds)
+        seconds = _ring_s(
+            on,
+            ring,
+            heads * width,
+            *seconds,
+        )
     none = on.software.flash == 0
     if np.any(none):
         full = _materialised_s(on, heads, width)

@@ -121,7 +121,12 @@ class Moe(Block):
             rate=on.linear_flops * k.grouped_gemm * each / (each + k.grouped_half),
         )
         # the stream is read and written beside the experts, whether or not there are shared ones
-        beside = mlp_gemm("shared_experts", self, on, shared)
+        beside = mlp_gemm(
+            "shared_experts",
+            self,
+            on,
+            shared,
+        )
         beside = beside._replace(kernels=2.0 * (self.shared_width > 0))
         if not np.any(self.latent):
             return grouped, beside

@@ -140,7 +140,12 @@ def by_id(table: dict) -> dict:
     return {word: r for word, r in table.items() if word == r.id}
 
 
-def find(table: dict, word, field: str, kind: str):
+def find(
+    table: dict,
+    word,
+    field: str,
+    kind: str,
+):
     """The record of an id or alias, case ignored. Raises DesignError with the nearest id."""
     if not isinstance(word, str):
         raise DesignError(field, word, f"the id of {kind}")

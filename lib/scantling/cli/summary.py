@@ -167,7 +167,11 @@ def _decides(result: dict, width: int) -> list[Text]:
             gain=gain,
         )
     if sites := result["sites"]:
-        rows["Sites"] = say("sites", **sites, open=say("sites-apart") if sites["confirm"] else "")
+        rows["Sites"] = say(
+            "sites",
+            **sites,
+            open=say("sites-apart") if sites["confirm"] else "",
+        )
     lines = [Text(plain(result["name"], 120), style="bold"), first]
     for name, said in rows.items():
         lines.append(Text(f"{name:<{_NAME}}", style="dim").append(said, style="default"))

@@ -123,7 +123,12 @@ FABRIC_OVERRIDES = {
 REPLACES = 1e6  # a figure may be so many times its row's, or so small a part of it
 
 
-def _replaced(path: str, value, usual: float, whole: bool):
+def _replaced(
+    path: str,
+    value,
+    usual: float,
+    whole: bool,
+):
     """A figure in the place of a row's: within a million times of it, up and down."""
     low = usual / REPLACES
     high = usual * REPLACES
@@ -145,7 +150,13 @@ def _median(kind: type, field: str) -> float:
     return float(median(v for v in values if v > 0))
 
 
-def _figures(spec: str | Mapping, find, overrides: dict, where: str, *more: str):
+def _figures(
+    spec: str | Mapping,
+    find,
+    overrides: dict,
+    where: str,
+    *more: str,
+):
     """(catalogue row, changed fields) of an id or a `{like: id, …}`; fields of `more` as they
     are."""
     if isinstance(spec, str):

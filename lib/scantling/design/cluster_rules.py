@@ -193,9 +193,17 @@ def _shape(
         pod = max(per_node, int(pod * each))
         why = f"{why}, of {k} ports each"
     if "topology" not in given:
-        new.note("topology", None, "by the fabric, its size and what is said of pods and ratios")
+        new.note(
+            "topology",
+            None,
+            "by the fabric, its size and what is said of pods and ratios",
+        )
     if listed or wide > 1:
-        total = new.note("oversubscription", wide, f"over the tiers that narrow, of a {topology}")
+        total = new.note(
+            "oversubscription",
+            wide,
+            f"over the tiers that narrow, of a {topology}",
+        )
     else:
         total = new.take(
             "oversubscription",

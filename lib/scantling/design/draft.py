@@ -184,7 +184,12 @@ def commented(
 _SECTIONS = ("job", "reliability", "prices")
 
 
-def _section(key: str, value, what: str, assumed):
+def _section(
+    key: str,
+    value,
+    what: str,
+    assumed,
+):
     """Lines of a section: its fields, and what was assumed beside them."""
     if not isinstance(value, dict):
         head = _line(f"{key}: {design_yaml.inline(value)}", what)

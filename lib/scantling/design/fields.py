@@ -102,7 +102,12 @@ def checked(allowed, check):
     return BeforeValidator(validated)
 
 
-def amount(low: float, high: float, of: type = float, what: str = "a number"):
+def amount(
+    low: float,
+    high: float,
+    of: type = float,
+    what: str = "a number",
+):
     """Validator of a finite number from `low` to `high`."""
     allowed = f"{what} from {_short(low)} to {_short(high)}"
 

@@ -59,7 +59,12 @@ def questions(resolved) -> tuple[Question, ...]:
     return tuple(q for q in found if q.field not in (resolved.design.confirm or ()))
 
 
-def _question(row: Usual, field: str, value: float, size: float) -> list[Question]:
+def _question(
+    row: Usual,
+    field: str,
+    value: float,
+    size: float,
+) -> list[Question]:
     """What is asked of a value whose `size`, in the unit of the row, is out of range; nothing of
     one inside it, nor of a zero."""
     if row.low <= size <= row.high or value == 0:

@@ -59,7 +59,12 @@ def wait_or_shrink(
     Waiting is better below break_even_s = resize_s x ratio. A spare that is ready always wins: it
     costs neither. ratios : as in `slower`.
     """
-    ratio = slower(micro_batches, replicas, lost, ratios)
+    ratio = slower(
+        micro_batches,
+        replicas,
+        lost,
+        ratios,
+    )
     shrink = (1 - 1 / ratio) * return_s + resize_s
     return {
         "choice": np.where(return_s <= shrink, "wait", "shrink"),
@@ -95,7 +100,12 @@ def shrink_loss(
     n = np.arange(least, int(spares + load + reach + gang_nodes) + 1)
     weights = log_weights(n, load)
     gone = np.minimum(-(-np.maximum(n - spares, 0) // gang_nodes), replicas - 1)
-    ratio = slower(micro_batches, replicas, gone, ratios)
+    ratio = slower(
+        micro_batches,
+        replicas,
+        gone,
+        ratios,
+    )
     lost = 1 - 1 / ratio + (n >= spares) * resize_share
     chance = np.exp(weights - weights.max())
     return np.minimum(np.average(lost, weights=chance), 1.0)

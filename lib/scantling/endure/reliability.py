@@ -415,7 +415,13 @@ def endure(
         by = "checkpoint.tiers"
     else:
         why = f"one tier, the shared store; set by the {by}"
-        given(saves, "checkpoint.interval_s", interval, why, say)
+        given(
+            saves,
+            "checkpoint.interval_s",
+            interval,
+            why,
+            say,
+        )
     interval = life.interval_s
     detect = life.mean("detect_s")
     repair = life.repair_s
@@ -762,7 +768,14 @@ def tiered(
     }
 
 
-def finish(endurance: Endurance, work_s, *, replicas=1000, seed=0, **features) -> dict:
+def finish(
+    endurance: Endurance,
+    work_s,
+    *,
+    replicas=1000,
+    seed=0,
+    **features,
+) -> dict:
     """Distribution of the finishing day by simulation: {goodput, badput, days_p10, days_p50,
     days_p90, replicas, seed, failures}.
 

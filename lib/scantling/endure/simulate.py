@@ -435,7 +435,12 @@ class _Run:
         away = self.pool > self.wall
         out = away.sum(axis=0)
         gone = np.minimum(-(-np.maximum(out - spares, 0) // g.gang_nodes), g.gangs - 1)
-        speed = 1 / elastic.slower(g.micro_batches, g.gangs, gone, g.ratios)
+        speed = 1 / elastic.slower(
+            g.micro_batches,
+            g.gangs,
+            gone,
+            g.ratios,
+        )
         regrow = np.full(len(out), np.inf)
         rows = np.flatnonzero(gone)
         due = np.sort(self.pool[:, rows], axis=0)  # those that are back, or empty, come first

@@ -344,7 +344,13 @@ def _inferred(f, chips, families) -> tuple[list[list[str]], Cases]:
     for name, value, share in LESS:
         over = ~np.broadcast_to(memory(cases).fits, len(f)) & blank[name]
         if over.any():
-            fill = partial(_fill, f, noted, rule="the default does not fit", where=over)
+            fill = partial(
+                _fill,
+                f,
+                noted,
+                rule="the default does not fit",
+                where=over,
+            )
             fill(name, value)
             if share:
                 fill("recompute_layers", share * f.layers / (f.pp * f.vpp))

@@ -238,7 +238,12 @@ def without_shrinking(own: LaunchPlan, which: int) -> tuple[LaunchPlan, list[Gap
     if VERDICTS[before.verdict].launch and not VERDICTS[trial.verdict].launch:
         raise Inexpressible(own.to, gaps, trial.missed[0].text)
     cost = f"goodput {trial.goodput:.2%} against {before.goodput:.2%}"
-    made = launch_plan(trial, own.framework, own.on, which)
+    made = launch_plan(
+        trial,
+        own.framework,
+        own.on,
+        which,
+    )
     return made, [replace(gaps[0], cost=cost)]
 
 

@@ -114,7 +114,12 @@ def read_point(reading: Reading, *run) -> Point:
     """The figures of a log beside what is foretold of a case, on an accelerator, with a stack."""
     *run, stack = run
     peak = (reading.peak_memory_gb or 0.0) * 2.0**30
-    point = point_of(*run, reading.step_s, peak_bytes=peak, stack=stack)
+    point = point_of(
+        *run,
+        reading.step_s,
+        peak_bytes=peak,
+        stack=stack,
+    )
     return replace(point, traced=of_trace(reading, point))
 
 
@@ -154,7 +159,12 @@ def of_log(reading: Reading) -> Point | None:
         **{n: getattr(reading, n) for n in ("tp", "pp", "vpp", "cp", "ep", "micro_batch")},
     }
     runs = to_runs(checked(pd.DataFrame([row]), Path()))
-    return runs.cases and read_point(reading, runs.cases, chip.id, str(runs.stacks[0]))
+    return runs.cases and read_point(
+        reading,
+        runs.cases,
+        chip.id,
+        str(runs.stacks[0]),
+    )
 
 
 def is_table(path) -> bool:

@@ -256,7 +256,17 @@ def read(path, where: str = "calibration") -> Override:
         constants=values,
         steps=steps,
         peaks=_steps(data.get("peaks"), f"{where}.peaks"),
-        others={n: _value(n, v, chip, where) for n, v in told.items()} if steps else values,
+        others={
+            n: _value(
+                n,
+                v,
+                chip,
+                where,
+            )
+            for n, v in told.items()
+        }
+        if steps
+        else values,
     )
 
 

@@ -147,7 +147,14 @@ def laid_out(c: Cases, kind: Column = 0):
         pp, vpp, balanced, besides, *_ = (int(x[rows[0]]) for x in columns)
         runs = c.layout
         if len(runs) != pp * vpp + 1:
-            runs = laid(each, tail, pp, vpp, besides, balanced)
+            runs = laid(
+                each,
+                tail,
+                pp,
+                vpp,
+                besides,
+                balanced,
+            )
         yield rows, pp, runs
 
 

@@ -22,12 +22,27 @@ from ..catalogue import words
 SCHEDULE_NAMES: Lines = words.SCHEDULES
 
 
-def bubble_1f1b(*, p, F, B, W, **_):
+def bubble_1f1b(
+    *,
+    p,
+    F,
+    B,
+    W,
+    **_,
+):
     """(p − 1)(F + B + W) [s], of GPipe and 1F1B alike. Narayanan et al. 2021, section 2.2.1."""
     return (p - 1) * (F + B + W)
 
 
-def bubble_interleaved(*, p, v, F, B, W, **_):
+def bubble_interleaved(
+    *,
+    p,
+    v,
+    F,
+    B,
+    W,
+    **_,
+):
     """(p − 1)(F + B + W)/v [s]. Narayanan et al. 2021, section 2.2.2."""
     return (
         bubble_1f1b(
@@ -40,7 +55,15 @@ def bubble_interleaved(*, p, v, F, B, W, **_):
     )
 
 
-def bubble_zb_h1(*, p, F, B, W, barrier=False, **_):
+def bubble_zb_h1(
+    *,
+    p,
+    F,
+    B,
+    W,
+    barrier=False,
+    **_,
+):
     """(p − 1)(F + B − W), at least 0 [s]. Qi et al. 2023, table 2 (ZB-H1).
 
     A device counts from its own first to its own last pass, which needs an optimizer step that does
@@ -55,7 +78,16 @@ def bubble_zb_h1(*, p, F, B, W, barrier=False, **_):
     )
 
 
-def bubble_zb_h2(*, p, F, B, W, k=1.0, barrier=False, **_):
+def bubble_zb_h2(
+    *,
+    p,
+    F,
+    B,
+    W,
+    k=1.0,
+    barrier=False,
+    **_,
+):
     """(p − 1)(F + B − 2W/k), at least 0 [s]. Qi et al. 2023, table 2 (ZB-H2), who state it for k =
     1.
 
@@ -83,13 +115,28 @@ def _after_barrier(
     return where(barrier, maximum(idle, (p - 1) * F), idle)
 
 
-def bubble_zb_v(*, p, F, B, W, **_):
+def bubble_zb_v(
+    *,
+    p,
+    F,
+    B,
+    W,
+    **_,
+):
     """(p − 1)(max(F, B) − W), at least 0 [s]; the published 0 where F = B = W. Qi et al. 2023,
     section 6; Qi et al. 2024."""
     return (p - 1) * maximum(maximum(F, B) - W, 0.0)
 
 
-def bubble_v_half(*, p, m, F, B, W, **_):
+def bubble_v_half(
+    *,
+    p,
+    m,
+    F,
+    B,
+    W,
+    **_,
+):
     """(p − 1)((F + B − W)/2 + max(F, B)) + m·(2·max(F, B) − F − B − W), no term below 0 [s].
 
     The published half of 1F1B's where F = B = W. With unequal passes it loses time in every
@@ -101,7 +148,15 @@ def bubble_v_half(*, p, m, F, B, W, **_):
     )
 
 
-def bubble_v_min(*, p, m, F, B, W, **_):
+def bubble_v_min(
+    *,
+    p,
+    m,
+    F,
+    B,
+    W,
+    **_,
+):
     """(p − 1)(F + B) + m·(3·max(F, B) − F − B − W), no term below 0 [s].
 
     The published two thirds of 1F1B's where F = B = W; loses much sooner than V-Half where they
@@ -110,7 +165,14 @@ def bubble_v_min(*, p, m, F, B, W, **_):
     return (p - 1) * (F + B) + m * maximum(3 * maximum(F, B) - F - B - W, 0.0)
 
 
-def bubble_dualpipe(*, p, F, B, W, **_):
+def bubble_dualpipe(
+    *,
+    p,
+    F,
+    B,
+    W,
+    **_,
+):
     """(p/2 − 1)(F + 2B − W), at least 0 [s]. DeepSeek-AI 2024, table 2.
 
     Their table writes B for the whole backward and F&B for an overlapped pair: F&B + B − 3W with
@@ -119,7 +181,14 @@ def bubble_dualpipe(*, p, F, B, W, **_):
     return (p / 2 - 1) * maximum(F + 2 * B - W, 0.0)
 
 
-def bubble_dualpipe_v(*, p, F, B, W, **_):
+def bubble_dualpipe_v(
+    *,
+    p,
+    F,
+    B,
+    W,
+    **_,
+):
     """(p − 1)/2·(F + 2B − W), at least 0 [s]: DualPipe with two of its stages on each device."""
     return (p - 1) / 2 * maximum(F + 2 * B - W, 0.0)
 

@@ -386,7 +386,16 @@ def _shard_groups(c: dict, q: Question) -> dict:
     legal = ~hybrid | (group > 1) & (ranks % group == 0) & (group < ranks)
     c = keep({**c, "shard_group": group}, legal)
     allowed = "a divisor of dp x cp, above 1 and below it, for hsdp"
-    return _lawful(_some(c, "plan.shard_group", pinned, allowed), "shard_group", q)
+    return _lawful(
+        _some(
+            c,
+            "plan.shard_group",
+            pinned,
+            allowed,
+        ),
+        "shard_group",
+        q,
+    )
 
 
 def _recompute(c: dict, q: Question) -> dict:

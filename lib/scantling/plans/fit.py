@@ -84,7 +84,14 @@ def through_disks(
     link = c.chip.host_bytes_per_s
     return replace(
         c,
-        chip=replace(c.chip, host_bytes_per_s=np.where(disk > 0, np.minimum(link, fed), link)[()]),
+        chip=replace(
+            c.chip,
+            host_bytes_per_s=np.where(
+                disk > 0,
+                np.minimum(link, fed),
+                link,
+            )[()],
+        ),
     )
 
 

@@ -43,10 +43,23 @@ def stream(
     pins = dict(where.phase.pins if pins is None else pins)
     parts = list(_parts(where, space, pins))
     if scheduler is None:
-        done = _here(where, space, parts, keep, progress)
+        done = _here(
+            where,
+            space,
+            parts,
+            keep,
+            progress,
+        )
     else:
         tasks = [(where, space, part, keep) for part in parts]
-        done = across(_best, tasks, scheduler, progress, 1000 * len(parts), 1000)
+        done = across(
+            _best,
+            tasks,
+            scheduler,
+            progress,
+            1000 * len(parts),
+            1000,
+        )
     done = [found for found in done if found is not None]
     held = [one for found in done for one in found]
     if not held:
@@ -73,7 +86,15 @@ def _here(
         return going
 
     for part in parts:
-        done.append(_best(where, space, part, keep, inner))
+        done.append(
+            _best(
+                where,
+                space,
+                part,
+                keep,
+                inner,
+            )
+        )
         if sum(len(one.order) for found in done for one in found) > 4 * keep:
             held = [one for found in done for one in found]
             done = [[_fastest(held, keep)], *[[] for _ in done[1:]]]

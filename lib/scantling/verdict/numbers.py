@@ -355,7 +355,12 @@ def shown_mfu(
     }
 
 
-def _mfu_band(name: str, mfu: float, slow: float, fast: float) -> dict:
+def _mfu_band(
+    name: str,
+    mfu: float,
+    slow: float,
+    fast: float,
+) -> dict:
     """Both ends of the band of an MFU, the upper one below the peak."""
     return {f"{name}_low": mfu * slow, f"{name}_high": min(mfu * fast, max(mfu, MOST_MFU))}
 

@@ -50,7 +50,12 @@ def scale_curves(
     base_design,
     devices,
 ):
-    ends = swept(base_design, "cluster.devices", 1024, 8192)
+    ends = swept(
+        base_design,
+        "cluster.devices",
+        1024,
+        8192,
+    )
     n = np.array(
         [
             1024,

@@ -156,7 +156,11 @@ def _ids(text: str, idents: list[str]) -> str:
     """Ids that two pictures on one page do not share, and that are the same for the same picture:
     Vega counts on through a process."""
     for i, ident in enumerate(idents):
-        text = re.sub(rf'((?:id|href)="#?|url\(#){re.escape(ident)}(?=["\)])', rf"\g<1>@{i}@", text)
+        text = re.sub(
+            rf'((?:id|href)="#?|url\(#){re.escape(ident)}(?=["\)])',
+            rf"\g<1>@{i}@",
+            text,
+        )
     return re.sub(r"@(\d+)@", f"p{zlib.crc32(text.encode())}-\\1", text)
 
 

@@ -73,7 +73,14 @@ class _Reader:
             return int(value)
         return None
 
-    def size(self, arch: Architecture, names: Sizes, known=None, name="", least=1) -> int:
+    def size(
+        self,
+        arch: Architecture,
+        names: Sizes,
+        known=None,
+        name="",
+        least=1,
+    ) -> int:
         """A dimension by the names of its field, refused where the file and its class leave it
         out; `name` of the field that follows from `known` ones."""
         fields, usual = usual_of(names)
@@ -427,7 +434,12 @@ def _mla(r, arch) -> dict:
     )
 
 
-def _ffn(r, arch, hidden, found) -> dict:
+def _ffn(
+    r,
+    arch,
+    hidden,
+    found,
+) -> dict:
     """The MLP and the experts of a model with so many blocks of each kind."""
     moe = arch.moe
     activation = str(r.get(*arch.activation) or arch.activation_class)

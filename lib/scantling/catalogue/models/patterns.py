@@ -26,7 +26,12 @@ _SHARED = re.compile(r"shared\([^()]*\)")
 _GROUP = re.compile(r"(?<![^,(])(?:(\d+)\*)?\(([^()]*)\)(?![^,)])")
 
 
-def wrong(pattern, problem: str, allowed, nearest=None):
+def wrong(
+    pattern,
+    problem: str,
+    allowed,
+    nearest=None,
+):
     """The refusal of a pattern."""
     return DesignError(
         "model.pattern",

@@ -230,7 +230,14 @@ def check_model(model: Model, read_as: dict | None = None) -> Model:
     return model
 
 
-def part(field: str, whole: str, divides: bool, given, names: Mapping, besides=""):
+def part(
+    field: str,
+    whole: str,
+    divides: bool,
+    given,
+    names: Mapping,
+    besides="",
+):
     """The rule of a part that has to divide a whole, or to be no more than it, where `given` has
     both."""
     value = given.get(field)

@@ -324,7 +324,14 @@ def fullest_uplink(flows_per_uplink: float, uplinks: int) -> float:
     return np.argmax(uplinks * beyond < 0.5) / mean
 
 
-def _saving(s: Site, id: str, seconds: float, yes: str, no: str, **values) -> Setting:
+def _saving(
+    s: Site,
+    id: str,
+    seconds: float,
+    yes: str,
+    no: str,
+    **values,
+) -> Setting:
     """A setting that saves so many seconds of a step: `yes` where that is worth it, else `no`."""
     worth = seconds / s.model_step_s >= constant("small_share") / 10
     choice = texts("settings", id, yes if worth else no)
@@ -504,4 +511,13 @@ def _reduction(s: Site, dp: Axis):
     sharp = by["sharp"]
     if np.isfinite(sharp):
         saved = max(0.0, ring - sharp) * dp.calls * (dp.exposed_s / max(dp.time_s, 1e-12))
-        yield _saving(s, "reduction", saved, "on", "off", dp=dp, ring=ring, sharp=sharp)
+        yield _saving(
+            s,
+            "reduction",
+            saved,
+            "on",
+            "off",
+            dp=dp,
+            ring=ring,
+            sharp=sharp,
+        )

@@ -212,7 +212,12 @@ def collectives(s: Site) -> tuple[CollectiveRow, ...]:
     return (*found, *_small(s))
 
 
-def _collective(s: Site, row: dict, group: tuple, op: dict) -> CollectiveRow:
+def _collective(
+    s: Site,
+    row: dict,
+    group: tuple,
+    op: dict,
+) -> CollectiveRow:
     """One operation of an axis in one of its groups."""
     whose, n, per, part = group
     wires = curves.wires(s.cluster, n, per)

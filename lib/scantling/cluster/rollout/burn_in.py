@@ -125,7 +125,14 @@ def burn_in(s: Site) -> tuple[Test, ...]:
     return tuple(test for part in parts for test in part(s))
 
 
-def _test(s: Site, id: str, expected: float, ratio: float, seconds: float, **values) -> Test:
+def _test(
+    s: Site,
+    id: str,
+    expected: float,
+    ratio: float,
+    seconds: float,
+    **values,
+) -> Test:
     """One test: its words of tables/burn_in.yaml filled with `values`, or taken from them."""
     row = {
         "unit": "bytes/s",

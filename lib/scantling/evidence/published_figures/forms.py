@@ -81,7 +81,15 @@ def _bubble_curves():
     return {series: (m / p, waits / (3 * m + waits)) for series, waits in idle.items()}
 
 
-def bare(shape, plan, flash=0.0, *, chip=GENERIC, constants=None, **job) -> Cases:
+def bare(
+    shape,
+    plan,
+    flash=0.0,
+    *,
+    chip=GENERIC,
+    constants=None,
+    **job,
+) -> Cases:
     """A case in which only the formulas speak: one generic chip, no fitted constant."""
     if constants is None:
         constants = replace(

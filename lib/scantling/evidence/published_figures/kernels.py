@@ -62,7 +62,14 @@ SIZES = {
 RANKS = {n: f"aws_p5_h100_{n // 8}n_alltoall" for n in (16, 32, 64, 128, 256)}
 
 
-def _point(name, x, series, bus, ours, **about) -> Point:
+def _point(
+    name,
+    x,
+    series,
+    bus,
+    ours,
+    **about,
+) -> Point:
     """A published bus bandwidth of a series beside ours. [bytes/s]"""
     return Point(
         series=name,

@@ -7,7 +7,15 @@ from .fsdp import lacks as model_lacks
 from .fsdp import own
 
 
-def lacks(launch, m, *, recompute, recompute_layers, sharding, **plan) -> dict:
+def lacks(
+    launch,
+    m,
+    *,
+    recompute,
+    recompute_layers,
+    sharding,
+    **plan,
+) -> dict:
     """Partial recompute too."""
     full = recompute == "full"
     return model_lacks(launch, m) | {

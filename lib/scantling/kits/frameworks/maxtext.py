@@ -9,7 +9,21 @@ from .fsdp import LEFT_OUT
 from .megatron import BIASES
 
 
-def lacks(launch, m, *, tp, pp, vpp, ep, etp, cp, sp, sharding, shard_group, **plan) -> dict:
+def lacks(
+    launch,
+    m,
+    *,
+    tp,
+    pp,
+    vpp,
+    ep,
+    etp,
+    cp,
+    sp,
+    sharding,
+    shard_group,
+    **plan,
+) -> dict:
     """Where MaxText's mesh and its pipeline differ."""
     full = plan["recompute"] == "full"
     mixed = m.moe_layers < m.layers

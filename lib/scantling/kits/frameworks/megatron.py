@@ -28,7 +28,20 @@ ZERO = {
 }
 
 
-def lacks(launch, m, *, tp, pp, vpp, cp, etp, sp, sharding, grad_accum, **plan) -> dict:
+def lacks(
+    launch,
+    m,
+    *,
+    tp,
+    pp,
+    vpp,
+    cp,
+    etp,
+    sp,
+    sharding,
+    grad_accum,
+    **plan,
+) -> dict:
     """What of the model and plan has no flag."""
     old = not launch.kin.transformer_engine
     fully = sharding in ZERO

@@ -19,7 +19,19 @@ FORM = (
 )
 
 
-def lacks(launch, m, *, tp, pp, cp, ep, sharding, shard_group, recompute, **plan) -> dict:
+def lacks(
+    launch,
+    m,
+    *,
+    tp,
+    pp,
+    cp,
+    ep,
+    sharding,
+    shard_group,
+    recompute,
+    **plan,
+) -> dict:
     """What the model builders lack."""
     return {
         "form": any(getattr(builds(m), k) != getattr(m, k) for k in FORM),

@@ -192,14 +192,31 @@ def _three_places(c: Cases, f: Frame):
         reach = s.layers - first - last - (middle - 1) * maximum(p.pp - 2, 0)
         middle = middle - 0.5 * ((mirror > 0) & (p.pp > 2) & (reach < p.pp / 2))
     layers, ahead = (first, middle, last), (0, first, s.layers - last)
-    counts = [_counts(c, f, before, of) for before, of in zip(ahead, layers)]
+    counts = [
+        _counts(
+            c,
+            f,
+            before,
+            of,
+        )
+        for before, of in zip(ahead, layers)
+    ]
     if np.any(mirror):  # the outer devices share their layers
         pairs = [(x, y, (x + y) / 2) for x, y in zip(counts[0], counts[2])]
         counts[0] = [where(mirror > 0, half, x) for x, _, half in pairs]
         counts[2] = [where(mirror > 0, half, y) for _, y, half in pairs]
     ends = (True, 1.0, 1.0 * (p.pp == 1)), (p.pp > 2, 0.0, 0.0), (p.pp > 1, 0.0, 1.0)
     return [
-        (exists, _place(here, n, *at, vee, mirror))
+        (
+            exists,
+            _place(
+                here,
+                n,
+                *at,
+                vee,
+                mirror,
+            ),
+        )
         for here, n, (exists, *at) in zip(held, counts, ends)
     ]
 
