@@ -60,7 +60,7 @@ def test_a_slider_moves_by_the_keyboard_over_its_whole_range(desk, field, step):
 
 
 def test_the_unit_stays_with_the_number(desk):
-    assert cards(over(desk))["verdict"]["note"] == "3.82 TB of 84.9 GB"
+    assert cards(over(desk))["verdict"]["note"] == "3.81 TB of 84.9 GB"
     desk.session.reset()
     note = cards(desk)["verdict"]["note"]
     assert note.endswith("of 84.9 GB") and note.count("GB") == 1

@@ -102,3 +102,5 @@ def test_predict_on_a_designs_own_row_is_its_assessment(name, tmp_path):
     assert got["mfu"] == pytest.approx(a.mfu, rel=6e-3)
     assert got["hfu"] / got["mfu"] == pytest.approx(a.hfu / a.mfu, rel=1e-9)
     assert got["memory_bytes"] == pytest.approx(a.memory_bytes["total"], rel=6e-3)
+    assert got["band_tier"] == a.band_tier
+    assert got["oom_probability"] == pytest.approx(a.oom_probability, rel=0.2, abs=0.01)

@@ -295,7 +295,7 @@ def test_megatron_knows_every_field_of_a_plan():
     named = {*PINNED, "dp", "grad_accum", "precision", "optimizer"}
     for to, each in FRAMEWORKS.items():
         assert set(each.domain) <= named, to
-    assert megatron_module.chunks.__doc__
+    assert megatron_module.layout.__doc__
     assert DENSE
     assert Z1
 

@@ -29,10 +29,10 @@ from .moves import (
 
 MOST = 8
 CHEAPEST = 5
-WORK = 1_500_000  # legal plans that a design and its changes may cost, some five seconds of a core
-VERIFIED = 1_900_000  # the same, with what is shown looked at in the whole space
+WORK = 2_500_000  # legal plans that a design and its changes may cost, some five seconds of a core
+VERIFIED = 3_100_000  # the same, with what is shown looked at in the whole space
 EACH = 15_000  # plans in the time that one assessment takes beside its search
-LARGE_SEARCH = 25_000  # legal plans of a design from which its changes are tried coarsely
+LARGE_SEARCH = 50_000  # legal plans of a design from which its changes are tried coarsely
 LARGE = 6.0  # effort above which pairs of changes are tried too: ten times the devices
 CLOSEST = 3  # changes shown that help and do not suffice, where none suffices
 PAIRED = 6  # changes that are tried in pairs

@@ -20,7 +20,7 @@ from ..plans.words import KEYS, pins_of
 from ..verdict.assess import assess
 from ..verdict.record import Assessment
 
-BESIDE = ("recompute_layers", "recompute_modules", "layer_split", "precision")
+BESIDE = ("recompute_layers", "recompute_modules", "layer_split", "layout", "precision")
 FIELDS = tuple(k for k in KEYS if k not in BESIDE)
 NUMBERS = ("measured_step_s", "predicted_step_s", "measured_memory_gb")
 MEASURED = ("measured_step_s", "measured_memory_gb", "measured_note")
@@ -54,8 +54,10 @@ def undominated(columns) -> np.ndarray:
 
 def plan_front(found: Found) -> np.ndarray:
     """Rows of one search that no other plan beats in step time, memory and devices used, fastest
-    first."""
-    rows = found.order[found.practised[found.order]]
+    first; with the allowed chance of going out of memory, where the best has it."""
+    best = found.best()
+    allowed = found.practised & (found.roomy | (best is None or not found.roomy[best]))
+    rows = found.order[allowed[found.order]]
     rows = rows[np.argsort(found.step_s[rows], kind="stable")]
     figures = (found.step_s, found.total_bytes, devices(found.plan))
     return rows[undominated(np.stack([column[rows] for column in figures], axis=1))]

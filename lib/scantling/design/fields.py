@@ -167,20 +167,25 @@ def listed(*choices: str):
     return checked(choices, check)
 
 
-def runs():
+def runs(low: int = 0, high: int = 10_000):
     """Validator of runs of layers that follow one another: pairs of the first layer and the one
-    after the last. Equal ends are a run without a layer; an empty list leaves the field open."""
+    after the last, from layer `low`, `high` at most. Equal ends are a run without a layer; an empty
+    list leaves the field open."""
 
     def check(value):
         if not isinstance(value, (list, tuple)):
             return value, "is not a list of pairs"
-        at = 0
+        at = low
         for pair in value:
             if not isinstance(pair, list) or [*map(type, pair)] != [int, int]:
                 return pair, "is not a pair of whole numbers"
             first, end = pair
-            if first != at or end < at:
-                return pair, f"does not begin at layer {at} and end after it", [at, max(at, end)]
+            if first != at or not at <= end <= high:
+                return (
+                    pair,
+                    f"does not begin at layer {at} and end after it",
+                    [at, min(max(at, end), high)],
+                )
             at = end
         return value or None, ""
 

@@ -45,7 +45,7 @@ def _number(cell: str) -> float:
     return float(cell) if set(cell) & set(".e") else int(cell)
 
 
-_NUMBERS = ("count", "share", "amount")  # kinds with both bounds
+_NUMBERS = ("count", "share", "amount", "runs")  # kinds with both bounds
 # kind of a row -> type, validator
 _KINDS = {
     "word": (str, word),

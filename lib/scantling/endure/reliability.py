@@ -63,7 +63,11 @@ class Gang:
         found = self.reshape(some)
         ratios = plain * np.interp(every, [0, *some], [1.0, *found["ratio"] / plain[some]])
         most = np.max(some[found["fits"]], initial=0)
-        return np.where(every > most, elastic.STANDS, ratios)
+        return np.where(
+            every > most,
+            elastic.STANDS,
+            np.maximum(ratios, 1.0),
+        )
 
 
 @record

@@ -12,6 +12,7 @@ from ..catalogue.models.shape import flops_per_token, parameters
 from ..physics import bands, calibration_file
 from ..physics.cases import PRECISIONS
 from ..physics.constants import gather
+from ..physics.memory.chance import oom_probability, spread
 from ..physics.memory.peak import memory
 from ..physics.step import hardware_share, rates, step_time
 from .runs import Runs, to_runs
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 COLUMNS = (
     "id step_time_s tokens_per_s_per_device model_tflops_per_device mfu mfu_low mfu_high hfu "
-    "memory_bytes fits params active_params flops_per_token assumed error"
+    "memory_bytes fits oom_probability params active_params flops_per_token band_tier assumed error"
 ).split()
 # settings that decide the step: where one was inferred, the band is wider
 DECISIVE = (
@@ -39,8 +40,9 @@ def predict_frame(
 
     mfu counts flops_per_token of the PaLM and Megatron count over the dense peak of the precision;
     hfu adds what is recomputed; mfu_low to mfu_high is the 80 % band. None of the measured columns
-    is read. calibration : path of a calibration file, for the rows on its accelerator (and, where
-    it comes from measured steps, of its model and precision).
+    is read. oom_probability and band_tier are those of an assessment.
+    calibration : path of a calibration file, for the rows on its accelerator (and, where it comes
+    from measured steps, of its model and precision).
     """
     import pandas as pd
 
@@ -107,6 +109,12 @@ def _predicted(runs: Runs, n: int) -> dict:
             "true",
             "false",
         ).astype(object),
+        oom_probability=oom_probability(
+            used,
+            np.broadcast_to(held.capacity, n),
+            [*map(spread, runs.stacks)],
+        ),
+        band_tier=[*map(bands.tier, runs.stacks, runs.chips)],
         params=count.total,
         active_params=count.active,
         flops_per_token=per_token.total + per_token.mtp,
@@ -139,6 +147,7 @@ def calibrated(
     own |= {
         "mfu_low": own["mfu"] / high,
         "mfu_high": own["mfu"] / low,
+        "band_tier": bands.tier("", "", measured=True),
     }
     return own | {"holds": (runs.chips == override.accelerator) & np.array(alike)}
 

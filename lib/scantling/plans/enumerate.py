@@ -346,12 +346,13 @@ def _schedules(c: dict, q: Question) -> dict:
 
 def _splits(c: dict, q: Question) -> dict:
     """How layers fall on stages: as the framework lays them, and balanced where the slowest stage
-    may have less to do so."""
+    may have less to do so and no run of layers is left empty."""
     better = gains(
         shape_of(q.model),
         q.phase.seq_len,
         c["pp"],
     )
+    better &= c["pp"] * c["vpp"] < q.model.layers
     c = cross(
         c,
         "layer_split",

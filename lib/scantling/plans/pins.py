@@ -63,8 +63,7 @@ def _devices(pins, devices):
 
 def _needs(pins, model):
     """Pins that another field has to allow."""
-    layers, pp = model.layers, pins.get("pp")
-    split = pp and ("balanced" if layers % pp else "even")
+    layers = model.layers
     some = pins.get("recompute_layers", 0)
     modules, kind = pins.get("recompute_modules") or [], pins.get("recompute")
     runs = pins.get("layout") or [[0, layers]]
@@ -143,13 +142,6 @@ def _needs(pins, model):
             f"pp x vpp = {stages} runs",
             None,
             f"has {len(runs)}",
-        ),
-        (
-            "layer_split",
-            split and pins.get("layer_split", split) != split,
-            f"{split}: {layers} layers on pp {pp} stages",
-            split,
-            "cannot be kept",
         ),
     ):
         if wrong:
