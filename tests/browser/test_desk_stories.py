@@ -35,7 +35,7 @@ def test_a_70b_model_on_512_gpus_for_15t_tokens(desk, told):
     desk.unfold("Job")
     desk.slide("job.tokens", "16.0 T")
     told("Llama 3.1 70B on 512 H100 for 16T tokens: does it fit, how many days", 14)
-    assert desk.kpi("verdict") in ("Feasible", "Fits, tight")
+    assert desk.kpi("verdict") in ("Feasible", "Fits, tight", "Fits, offload")
     shows(
         desk,
         Design.read(DESIGN).change(
@@ -53,7 +53,7 @@ def test_a_plan_that_does_not_fit_is_mended_by_the_offered_fix(desk, told):
     assert desk.chart(0).locator("svg").text_content()
     desk.press_button("Apply fix")
     told("a plan that does not fit: read why, apply the offered fix", 6)
-    assert desk.kpi("verdict") in ("Feasible", "Fits, tight")
+    assert desk.kpi("verdict") in ("Feasible", "Fits, tight", "Fits, offload")
 
 
 def test_1024_or_2048_gpus_then_the_launch_files(desk, told, lab):
