@@ -9,6 +9,7 @@ AUDIT  := .venv-audit
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export OPENBLAS_NUM_THREADS ?= 1
 unexport PYTHONDONTWRITEBYTECODE
+unexport CI  # under which pytest compares large sets whole: hours for one that differs
 
 .DEFAULT_GOAL := help
 .PHONY: help env lab report page test test-slow test-long test-all test-launch properties gate hostile audit sbom licences mutants lint calibrate validation leaderboard predictions published bench bench-desk gallery walkthroughs reference pyodide site test-site pictures clean

@@ -67,9 +67,8 @@ def test_a_fix_applied_gives_the_verdict_shown(name):
 def test_the_device_count_offered_is_the_smallest_ladder_step_that_works():
     a, offered, _, _ = advised(ASKED["deadline"])
     (more,) = (f for f in offered if set(f["set"]) == {"cluster.devices"})
-    assert (
-        more["days"] <= 10 < assess(a.design.change({"cluster.devices": more["devices"] - 16})).days
-    )
+    fewer = assess(a.design.change({"cluster.devices": more["devices"] - 16}))
+    assert more["verdict"] == "feasible" != fewer.verdict
 
 
 def asks_the_same(fix) -> bool:

@@ -95,6 +95,8 @@ def plain(model, phase, cluster, space):
         for (schedule, vpp), sharding, sp, split in itertools.product(
             layouts, space.sharding, space.sp, splits
         ):
+            if split and pp * vpp >= model.layers:  # a run of layers would be left empty
+                continue
             ranks = dp * cp
             if (
                 (ranks == 1 and sharding != "none")
@@ -232,7 +234,8 @@ def test_every_legal_plan_once_and_no_other(text):
     model, phase, cluster = setting(text)
     found = listed(enumerate_plans(model, phase, cluster, SMALL), model)
     assert len(found) == len(set(found))
-    assert set(found) == plain(model, phase, cluster, SMALL)
+    expected = plain(model, phase, cluster, SMALL)
+    assert sorted(expected - set(found))[:3] == sorted(set(found) - expected)[:3] == []
 
 
 def test_the_default_space_of_405b_is_large():

@@ -318,7 +318,7 @@ WRONG = {
         ["plan.recompute_layers", "99", "32"],
     ),
     "pin: a split that cannot be": (
-        GOOD + "plan: {pp: 4, layer_split: balanced}\n",
+        GOOD + "plan: {pp: 1, layer_split: balanced}\n",
         ["plan.layer_split", "balanced", "even"],
     ),
     "pin: sequence parallel without tp": (GOOD + "plan: {tp: 1, sp: true}\n", ["plan.sp", "tp"]),

@@ -8,11 +8,13 @@ import re
 import pytest
 import scantling
 from scantling.advise import explanation, sweeps
+from scantling.advise.design_json import as_dict
 from scantling.base.quantities import table as quantities
 from scantling.base.quantities.table import show
 from scantling.cluster import blueprint, part
 from scantling.design.design import Design
 from scantling.physics.roofline import roofline
+from scantling.verdict.assess import assess
 from scantling_widgets import (
     charts_network,
     charts_plans,
@@ -171,13 +173,18 @@ def test_every_input_of_every_formula_has_a_value(desk):
         "topologies": {**topology["topology"], **topology},
         "crossings": network["crossings"][0],
     }
+    two = {"cluster.sites": 2, "cluster.site_gbytes_per_s": 12.5, "cluster.site_rtt_ms": 20}
+    apart = assess(desk.session.now.design.change(two))
+    said = as_dict(apart, advice=False)
+    sites = said, explanation.inputs(apart, said)
     for key, quantity in quantities.table().items():
         if key.startswith(("roofline.", "phases")):  # those of a row
             continue
         seen += 1
         row = rows[key.split(".")[1]] if key.startswith("blueprint.") else {}
+        values = sites if key.startswith("sites.") else (given, resolved)
         for name in quantity.inputs:
-            assert explanation.found(name, given, resolved, row) is not None, (
+            assert explanation.found(name, *values, row) is not None, (
                 f"{key} speaks of {name}"
             )
     assert seen

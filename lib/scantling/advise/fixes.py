@@ -72,6 +72,11 @@ class Tried:
         return self.after is not None and self.after.met
 
     @property
+    def safe(self) -> bool:
+        """Feasible, and not at risk."""
+        return self.after is not None and self.after.verdict == "feasible"
+
+    @property
     def counts_devices(self) -> bool:
         """True where nothing but the number of devices changes."""
         return set(self.change.set) == {"cluster.devices"}
@@ -285,11 +290,11 @@ def tries(assessment: Assessment) -> Trials:
 
 
 def _try_devices(tried: Trials, count: float, *also: Change) -> bool:
-    """Whether about so many devices are feasible, with these changes."""
+    """Whether about so many devices are feasible without risk, with these changes."""
     whole = tried.assessment.resolved.cluster.whole(count)
     if whole == tried.assessment.resolved.cluster.devices or whole > LARGEST:
         return False
-    return tried.tried(all_of(*also, _devices(tried.assessment, whole))).feasible
+    return tried.tried(all_of(*also, _devices(tried.assessment, whole))).safe
 
 
 def _fewer(tried: Trials) -> None:
@@ -299,8 +304,8 @@ def _fewer(tried: Trials) -> None:
 
 
 def _ladder(tried: Trials) -> None:
-    """The fewest more, or the least fewer, devices that are feasible: a ladder, then halving
-    between the last miss and the first hit."""
+    """The fewest more, or the least fewer, devices that are feasible without risk: a ladder, then
+    halving between the last miss and the first hit."""
     assessment = tried.before
     missed = misses(assessment)
     now = assessment.resolved.cluster.devices
@@ -436,7 +441,7 @@ def _helps(assessment, t: Tried) -> bool:
     """It is feasible now, or fits now; or nothing new is missed, and what is missed is fewer (and
     hardly farther) or nearer to its limit."""
     if assessment.met:
-        if not t.fits or t.after.verdict != "feasible":
+        if not t.safe:
             return False
         before = Tried(change=t.change, after=assessment)
         sooner = _sequence_s(t) <= (1 - WORTH_A_BATCH) * _sequence_s(before)
@@ -488,16 +493,14 @@ def _distance(assessment, t: Tried) -> tuple:
 
 
 def _one_each(tried: list[Tried]) -> list[Tried]:
-    """The first of each kind: device counts, chips, fabrics; what is of no kind stays."""
-    seen = set()
-    out = []
-    for t in tried:
-        kind = t.change.kind or ("devices" if t.counts_devices else None)
-        if kind not in seen:
-            out.append(t)
-        if kind:
-            seen.add(kind)
-    return out
+    """The first of each kind (device counts, chips, fabrics), one without risk where there is one;
+    what is of no kind stays."""
+    first: dict[str, Tried] = {}
+    for t in sorted(tried, key=lambda t: not t.safe):
+        kind = t.change.kind or ("devices" if t.counts_devices else t.change.key)
+        first.setdefault(kind, t)
+    kept = {id(t) for t in first.values()}
+    return [t for t in tried if id(t) in kept]
 
 
 def _worth(tried: list[Tried]) -> list[Tried]:

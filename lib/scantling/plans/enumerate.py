@@ -353,12 +353,19 @@ def _splits(c: dict, q: Question) -> dict:
         c["pp"],
     )
     better &= c["pp"] * c["vpp"] < q.model.layers
+    pinned = q.pins.get("layer_split")
     c = cross(
         c,
         "layer_split",
-        q.codes("layer_split") if np.any(better) else [0],
+        q.codes("layer_split") if pinned or np.any(better) else [0],
     )
-    return keep(c, (c["layer_split"] == 0) | np.repeat(better, len(c["pp"]) // len(better)))
+    c = keep(c, (c["layer_split"] == 0) | np.repeat(better, len(c["pp"]) // len(better)))
+    return _some(
+        c,
+        "plan.layer_split",
+        pinned,
+        "even: balanced stages have no less to do here",
+    )
 
 
 def _sharding(c: dict, q: Question) -> dict:
