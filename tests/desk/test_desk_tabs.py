@@ -172,6 +172,7 @@ def test_every_input_of_every_formula_has_a_value(desk):
         "risks": around.risks.as_dict()["rows"][0],
         "topologies": {**topology["topology"], **topology},
         "crossings": network["crossings"][0],
+        "recovery": around.recovery.as_dict()["elastic"][0],
     }
     two = {"cluster.sites": 2, "cluster.site_gbytes_per_s": 12.5, "cluster.site_rtt_ms": 20}
     apart = assess(desk.session.now.design.change(two))
@@ -184,9 +185,7 @@ def test_every_input_of_every_formula_has_a_value(desk):
         row = rows[key.split(".")[1]] if key.startswith("blueprint.") else {}
         values = sites if key.startswith("sites.") else (given, resolved)
         for name in quantity.inputs:
-            assert explanation.found(name, *values, row) is not None, (
-                f"{key} speaks of {name}"
-            )
+            assert explanation.found(name, *values, row) is not None, f"{key} speaks of {name}"
     assert seen
 
 
