@@ -30,7 +30,9 @@ from scantling.physics.constants import PRIORS, gather
 from scantling.physics.pipeline import schedule_code
 from scantling.physics.step import (
     PARTS,
+    cards_held_s,
     hardware_share,
+    layer_exchanges,
     layers_per_stage,
     overall,
     rates,
@@ -324,6 +326,23 @@ def test_expert_traffic_pays_for_the_top_of_the_pod_that_it_crosses():
     assert wire(pod_devices=32, oversubscription=8.0) == pytest.approx(
         8 * 32 / 56 * wire(), rel=0.02
     )  # start-up apart
+
+
+def test_nothing_is_gathered_beside_experts_on_the_same_cards():
+    """MoE Parallel Folding (arXiv 2504.14960, table 3): Mixtral 8x22B with sharded weights runs at
+    half of the pipeline's throughput where experts leave the node too. Gathers hide beside the
+    layers' work, and not beside an exchange on the cards that they take themselves."""
+    far = dict(tp=2, dp=64, ep=8, etp=2, sharding=SHARDINGS.index("zero3"))
+    for layout, some in (
+        (far, True),
+        (far | dict(ep=4), False),
+        (far | dict(tp=1, dp=8, etp=1), False),
+    ):
+        c = case(shape=MOE, **layout)
+        exchanges = layer_exchanges(c, compute.layer_time(c, compute.device(c)))
+        held = cards_held_s(c, exchanges)
+        assert exchanges["ep"].exposed_s > 0
+        assert held == (exchanges["ep"].exposed_s if some else 0)
 
 
 def test_slices_of_a_tpu_pay_for_each_other():

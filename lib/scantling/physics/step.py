@@ -260,6 +260,30 @@ def gathers_exposed_s(
     )
 
 
+def cards_held_s(
+    c: Cases,
+    exchanges: dict[str, Exchange],
+):
+    """What a layer's exposed exchanges hold of the cards that gathers of sharded weights take where
+    both leave the domain: nothing is gathered beside them."""
+    p = c.plan
+    shard = where(
+        p.sharding == HSDP,
+        p.shard_group,
+        p.dp * p.cp,
+    )
+    groups = {
+        "tp": (p.tp, 1),
+        "cp": (p.cp, p.tp),
+        "ep": (p.ep, p.etp),
+    }
+    held = sum(
+        exchanges[axis].exposed_s * traffic.group(c, *ranks).across
+        for axis, ranks in groups.items()
+    )
+    return held * traffic.group(c, shard, p.tp).across
+
+
 def copies_s(c: Cases, held):
     """Time of one micro-batch to copy gathered weights out of the collective's buffer, each time,
     and their gradients into the one that is scattered, for stacks that shard parameter by parameter
@@ -403,15 +427,16 @@ def data_parallel_exchange(
     held,
     work_s,
     backward_s,
+    cards_s,
 ) -> Exchange:
     """Gathers of each of m micro-batches and the reduction of the step, for the (dense, expert)
     parameters held; a micro-batch works `work_s` on the slowest stage, `backward_s` of it after the
-    forward."""
+    forward and `cards_s` of it on the cards that the gathers take."""
     dp = traffic.data_parallel(c, *held)
     gathers = gathers_exposed_s(
         c,
         dp.micro_wire_s,
-        work_s,
+        work_s - cards_s,
     )
     reduction = reduction_exposed_s(
         c,
@@ -457,6 +482,7 @@ def step_time(c: Cases) -> Step:
             held,
             work,
             backward,
+            stages.layers * cards_held_s(c, exchanges),
         ),
         "pp": send.times(m, m),
     }
