@@ -50,6 +50,17 @@ MLA = dict(
     v_head_dim=128,
 )
 
+MAMBA = dict(
+    like="nemotron-h-8b",
+    layers=24,
+    hidden=2048,
+    ffn_hidden=8192,
+    heads=16,
+    kv_heads=2,
+    ssm_heads=64,
+    pattern="4*(mamba2,mlp,mamba2,attn,mlp,mamba2)",
+)
+
 
 def spec(model=DENSE, devices=64, job=None, plan=None, cluster=None, **more):
     return {
@@ -170,6 +181,21 @@ PLANS = {
         plan=dict(tp=4, pp=1, **Z1),
         checkpoint={"tiers": {"l0": {"every_s": 60}, "l1": {}, "l2": {"every_s": 600}}},
     ),
+    "hybrid": spec(model=MAMBA, plan=dict(tp=2, pp=4, vpp=1, **Z1)),
+    "hybrid-searched": spec(model=MAMBA | dict(chunk=256)),
+    "hybrid-moe": spec(model="nemotron-3-nano", plan=dict(tp=1, pp=2, vpp=1, ep=8, etp=1, **Z1)),
+    "hybrid-full": spec(
+        model="granite-4.0-h-tiny",
+        plan=dict(tp=1, pp=2, vpp=1, ep=8, etp=1, recompute="full", recompute_layers=5, **Z1),
+    ),
+    "hybrid-latent": spec(
+        model="nemotron-3-super",
+        plan=dict(tp=4, pp=4, vpp=1, ep=16, etp=1, **Z1),
+        devices=256,
+        job=dict(global_batch=512),
+    ),
+    "linear": spec(model="qwen3-next", plan=dict(tp=1, pp=4, vpp=1, ep=8, etp=1, **Z1)),
+    "linear-mtp": spec(model="qwen3.5-35b-a3b", plan=dict(tp=2, pp=1, ep=8, etp=1, **Z1)),
     "lion": spec(plan=dict(tp=2, pp=1, **Z1), job=dict(optimizer="lion")),
     "sites": spec(plan=dict(tp=2, pp=2, vpp=1, **Z1), **sites("synchronous")),
     "sites-zero3": spec(plan=dict(tp=1, pp=1, sharding="zero3"), **sites("synchronous")),

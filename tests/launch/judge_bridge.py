@@ -85,7 +85,11 @@ def judge(kit):
         )
     m = c.model
     pp, vpp = m.pipeline_model_parallel_size, m.virtual_pipeline_model_parallel_size or 1
-    if m.pipeline_model_parallel_layout is None:
+    blocks = m.num_layers // spec["shape"]["layers"]  # that stand for a layer of the design
+    if pattern := getattr(m, "hybrid_layer_pattern", None):
+        runs = pattern.split("/")[0].split("|")
+        stages = [sum(map(len, runs[r::pp])) // blocks for r in range(pp)]
+    elif m.pipeline_model_parallel_layout is None:
         stages = [
             sum(
                 get_num_layers_to_build(m, vp_stage=v if vpp > 1 else None, pp_rank=r)
@@ -150,13 +154,13 @@ def judge(kit):
             m.cp_comm_type[0] if isinstance(m.cp_comm_type, list) else m.cp_comm_type or "p2p"
         ),
         offload="optimizer" if c.optimizer.optimizer_cpu_offload else "none",
-        layers=m.num_layers,
+        layers=m.num_layers // blocks,
         hidden=m.hidden_size,
         experts=m.num_moe_experts or 0,
         shard_group=0,
-        recompute_layers=-(-m.num_layers // pp)
+        recompute_layers=-(-m.num_layers // blocks // pp)
         if m.recompute_method == "uniform"
-        else (m.recompute_num_layers or 0) * vpp,
+        else (m.recompute_num_layers or 0) * vpp // blocks,
     )
 
 

@@ -42,6 +42,84 @@ from megatron.training.theoretical_memory_usage import compute_weight_and_optimi
 from megatron.training.vocab_utils import calculate_padded_vocab_size  # noqa: E402
 from torch.testing._internal.distributed.fake_pg import FakeStore  # noqa: E402
 
+
+class Norm(torch.nn.Module):
+    """What Transformer Engine's and mamba_ssm's norms hold: one weight a value."""
+
+    def __init__(self, *widths, hidden_size=None, **rest):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.empty(hidden_size or widths[0]))
+
+
+class Linear(torch.nn.Linear):
+    """What Transformer Engine's linear layer holds."""
+
+    def __init__(self, wide, out, *, bias, **rest):
+        super().__init__(wide, out, bias=bias)
+
+
+def block_letters(a):
+    """The blocks of the layers, a letter each, without those of further tokens."""
+    if a.hybrid_layer_pattern:
+        return a.hybrid_layer_pattern.split("/")[0].replace("|", "")
+    experts = a.moe_layer_freq
+    experts = experts if isinstance(experts, list) else [1] * a.num_layers
+    return "".join(
+        ("G" if linear else "*") + ("E" if a.num_experts and expert else "-")
+        for linear, expert in zip(a.linear_attention_freq, experts, strict=True)
+    )
+
+
+def block_parameters(a, c):
+    """Parameters of Megatron's blocks that these arguments build, on the meta device and one
+    rank."""
+    import contextlib
+    import types
+
+    import megatron.core.models.hybrid.hybrid_block as block
+    import megatron.core.post_training.modelopt.hybrid.model_specs as specs
+    import megatron.core.ssm.gated_delta_net.common as delta
+    import megatron.core.ssm.gated_delta_net.gdn as gdn
+    import megatron.core.ssm.mamba_mixer as mixer
+    import megatron.core.transformer.attention as attention
+    import megatron.core.transformer.moe.moe_layer as experts
+    from megatron.core.models.hybrid.hybrid_model import HybridModel
+    from megatron.core.process_groups_config import ProcessGroupCollection
+
+    specs.Norm = block.TENorm = attention.TENorm = mixer.ExtendedRMSNorm = Norm
+    experts.HAVE_TE, experts.TELinear = True, Linear
+    delta.HAVE_FLA, gdn.chunk_gated_delta_rule = True, object()
+    mixer.HAVE_MAMBA_SSM = mixer.HAVE_EINOPS = True
+    mixer.get_cuda_rng_tracker = lambda: types.SimpleNamespace(fork=contextlib.nullcontext)
+    torch.cuda.current_device = lambda: "meta"
+    torch.cuda.Stream = lambda *a, **k: None
+    arange = torch.arange
+    torch.arange = lambda *a, **k: arange(*a, **k | {"device": "meta"})
+    c.tensor_model_parallel_size = c.expert_model_parallel_size = c.context_parallel_size = 1
+    c.pipeline_model_parallel_size, c.expert_tensor_parallel_size = 1, 1
+    c.virtual_pipeline_model_parallel_size, c.sequence_parallel = None, False
+    c.gradient_accumulation_fusion = c.perform_initialization = False
+    c.use_cpu_initialization, c.mtp_num_layers = True, None
+    c.num_layers, c.is_hybrid_model = len(block_letters(a)), True
+    c.experimental_attention_variant, c.moe_layer_freq = None, 1
+    dist.destroy_process_group()
+    parallel_state.destroy_model_parallel()
+    dist.init_process_group("fake", rank=0, world_size=1, store=FakeStore())
+    parallel_state.initialize_model_parallel(1, 1, create_gloo_process_groups=False)
+    with torch.device("meta"):
+        model = HybridModel(
+            config=c,
+            hybrid_stack_spec=specs.get_hybrid_stack_modelopt_spec(local_core_attention=True),
+            vocab_size=a.vocab_size,
+            max_sequence_length=a.seq_length,
+            hybrid_layer_pattern=block_letters(a),
+            share_embeddings_and_output_weights=not a.untie_embeddings_and_output_weights,
+            position_embedding_type=a.position_embedding_type,
+            pg_collection=ProcessGroupCollection.use_mpu_process_groups(),
+        )
+    return sum(p.numel() for p in model.parameters())
+
+
 FP8 = {"delayed": "fp8", "tensorwise": "fp8-current", "blockwise": "fp8-block", "mxfp8": "mxfp8"}
 
 
@@ -91,7 +169,11 @@ def judge(kit):
         group = c.microbatch_group_size_per_vp_stage
         if not pp <= group <= m or 0 < m % group < pp:
             raise ValueError(f"{m} micro-batches in groups of {group} do not suit {pp} stages")
-    if a.pipeline_model_parallel_layout is None:
+    blocks = a.num_layers // spec["shape"]["layers"]  # that stand for a layer of the design
+    if a.hybrid_layer_pattern:
+        runs = a.hybrid_layer_pattern.split("/")[0].split("|")
+        stages = [sum(map(len, runs[r::pp])) // blocks for r in range(pp)]
+    elif a.pipeline_model_parallel_layout is None:
         stages = [
             sum(
                 get_num_layers_to_build(c, vp_stage=v if vpp > 1 else None, pp_rank=r)
@@ -139,12 +221,16 @@ def judge(kit):
             a.vocab_size, a.make_vocab_size_divisible_by, a.tensor_model_parallel_size
         ),
     )
-    params = round(compute_weight_and_optimizer_memory(one) / 18)
+    other = a.hybrid_layer_pattern or a.linear_attention_freq  # which that count does not know
+    if not other:
+        params = round(compute_weight_and_optimizer_memory(one) / 18)
     layers = (
-        -(-a.num_layers // pp)
+        -(-a.num_layers // blocks // pp)
         if a.recompute_method == "uniform"
-        else (a.recompute_num_layers or 0) * vpp
+        else (a.recompute_num_layers or 0) * vpp // blocks
     )
+    if other:
+        params = block_parameters(a, c)
     recompute = {None: "none", "full": "full", "selective": "selective"}[a.recompute_granularity]
     return dict(
         tp=a.tensor_model_parallel_size,
@@ -180,7 +266,7 @@ def judge(kit):
         offload="optimizer" if a.optimizer_cpu_offload else "none",
         save_steps=a.save_interval,
         async_save=bool(a.async_save),
-        layers=a.num_layers,
+        layers=a.num_layers // blocks,
         hidden=a.hidden_size,
         experts=a.num_experts or 0,
     )

@@ -153,6 +153,14 @@ BROKEN = {  # framework: [(plan, what is broken)]
         ("cp-ring", edit(MARGS, (r"--seq-length 32768", "--seq-length 32770"))),
         *swap(
             MARGS,
+            "hybrid",
+            (r"hybrid-layer-pattern '", "hybrid-layer-pattern 'X"),
+            (r"\|", "||M|"),
+            (r"mamba-num-heads", "mamba-number-heads"),
+        ),
+        ("linear", edit(MARGS, (r"linear-num-value-heads 32", "linear-num-value-heads 31"))),
+        *swap(
+            MARGS,
             "near-copies",
             (r"^--replication-jump 8\n", ""),
             (r"-ckpt-type local", "-ckpt-type nearby"),
@@ -174,6 +182,7 @@ BROKEN = {  # framework: [(plan, what is broken)]
             (r"mixed_precision='bf16_mixed'", "mixed_precision='bf17_mixed'"),
         ),
         ("dense-pp", edit(BRIDGE, (r"model.num_layers=32", "model.num_layers=30"))),
+        ("hybrid", edit(BRIDGE, (r"hybrid_layer_pattern='", "hybrid_layer_pattern='X"))),
         ("full", edit(BRIDGE, (r"recompute_granularity='full'", "recompute_granularity='fully'"))),
         ("dense-tp", edit(BRIDGE, (r"^rng.seed", "rng.seeed"))),
     ],

@@ -71,7 +71,11 @@ def build_cluster(spec: Mapping) -> tuple[Cluster, tuple[Assumed, ...]]:
     node = _node(given, chip, network)
     if network is None:
         network = catalogue.fabric(node.scale_out if node else USUAL_FABRIC)
-        new.note("scale_out", network.id, f"that of node {node.id}" if node else absent)
+        new.note(
+            "scale_out",
+            network.id,
+            f"that of node {node.id}" if node else absent,
+        )
     usual, why = (node.devices, f"node {node.id}") if node else (_PLAIN_DEVICES, absent)
     per_node = new.take(
         "devices_per_node",
@@ -188,7 +192,11 @@ def _shape(
             wide = 2 * (groups - 1) / groups
             why = f"a group of a {topology}"
     elif wide > 1:
-        ports, _ = leaf_ports(k, above[0], given.get("leaf_devices", inf) / each / rails)
+        ports, _ = leaf_ports(
+            k,
+            above[0],
+            given.get("leaf_devices", inf) / each / rails,
+        )
         pod, why = (ports * rails, "a leaf of each rail") if above[0] > 1 else (half * half, "k²/4")
         pod = max(per_node, int(pod * each))
         why = f"{why}, of {k} ports each"
@@ -220,7 +228,11 @@ def _shape(
         ),
         "topology": topology,
         "rails": rails if rails != nics else 0,
-        "leaf_devices": new.take("leaf_devices", 0, "0: as many as the ports of a leaf allow"),
+        "leaf_devices": new.take(
+            "leaf_devices",
+            0,
+            "0: as many as the ports of a leaf allow",
+        ),
         "ratios": listed,
     }
 
@@ -315,7 +327,15 @@ def _reduces(new: Derived, network: Fabric) -> bool:
             "switches, what is sharded in rings",
         )
     why = f"switches of {network.id} do not reduce"
-    return new.note(field, False, why) if asked else new.take(field, *defaults("cluster")[field])
+    return (
+        new.note(
+            field,
+            False,
+            why,
+        )
+        if asked
+        else new.take(field, *defaults("cluster")[field])
+    )
 
 
 def _node(
@@ -454,6 +474,10 @@ def _power(
             watts += devices_w - per_node * catalogue.accelerator(node.accelerator).tdp_w
             why += ", moved by the difference in device power"
     if isnan(watts):
-        new.note("node_power_w", None, "no power figure is published for this device")
+        new.note(
+            "node_power_w",
+            None,
+            "no power figure is published for this device",
+        )
         return watts
     return new.note("node_power_w", watts, why)

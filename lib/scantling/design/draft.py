@@ -87,7 +87,11 @@ def _gaps(fields: dict, amounts: dict) -> Derived:
     gaps = Derived(fields, "")
     named = {k.removeprefix("model.") for k in fields if k.startswith("model.")}
     if not _given(fields, "model"):
-        gaps.note("model", _MODEL, "no model is named: a common one to start from")
+        gaps.note(
+            "model",
+            _MODEL,
+            "no model is named: a common one to start from",
+        )
     elif named and not named & {"size", "like"} and not {"layers", "hidden", "heads"} <= named:
         size = _SIZE
         why = "no size is given: a common one to start from"

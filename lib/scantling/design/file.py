@@ -69,7 +69,11 @@ def _mapping(
                 "a merge key (<<) or a mapping used as a key", key, "one word, then a colon"
             )
         if key.value in seen:
-            raise _wrong(f"'{plain(key.value)}' is given twice", key, "each field once")
+            raise _wrong(
+                f"'{plain(key.value)}' is given twice",
+                key,
+                "each field once",
+            )
         seen.add(key.value)
     return {key.value: loader.construct_object(value, deep=True) for key, value in node.value}
 
@@ -160,13 +164,21 @@ def _check_events(text):
         elif isinstance(e, yaml.DocumentStartEvent):
             documents += 1
         if getattr(e, "tag", None) not in (None, "!"):
-            raise _wrong(f"carries a tag ({plain(str(e.tag))})", e, "plain values without tags")
+            raise _wrong(
+                f"carries a tag ({plain(str(e.tag))})",
+                e,
+                "plain values without tags",
+            )
         if depth > MAX_DEPTH:
             raise _wrong(f"nests deeper than {MAX_DEPTH} levels", e)
         if items > 2 * MAX_ITEMS:
             raise _wrong(f"holds more than {MAX_ITEMS:,} values", e)
         if documents > 1:
-            raise _wrong("a second document (---) begins", e, "one design in one file")
+            raise _wrong(
+                "a second document (---) begins",
+                e,
+                "one design in one file",
+            )
 
 
 def _expanded(

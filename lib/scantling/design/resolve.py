@@ -159,7 +159,11 @@ def resolve(design: Design) -> Resolved:
         )
     )
     named = [phase.tokens for phase in phases]
-    corpus = build_corpus(design.job.corpus, None if None in named else sum(named), cluster)
+    corpus = build_corpus(
+        design.job.corpus,
+        None if None in named else sum(named),
+        cluster,
+    )
     assumed += corpus.assumed
     _family(cluster.accelerator, assumed)
     measured = {} if design.measured_at else design.measured.given()
@@ -221,7 +225,11 @@ def _sync(spec, assumed) -> Sync:
         new.take("compress_bits", 0, "gradients as they are")
     else:
         why = "the fewest whose exchange takes 2 % of the time, from 24 to 500, "
-        new.take("local_steps", 0, f"0: searched with the plan, {why}the published numbers")
+        new.take(
+            "local_steps",
+            0,
+            f"0: searched with the plan, {why}the published numbers",
+        )
         new.take_usual(defaults("sync"))
     assumed += new.assumed
     return Sync(exchange_bytes=new.fields.pop("compress_bits") / 8, **new.fields)
@@ -294,7 +302,11 @@ def _model(design):
         if path is not None:
             with suppress(OSError, ValueError):  # whoever reads it says what is wrong with it
                 changed = (design.folder / path).stat().st_mtime
-    return _built_model(json.dumps(spec, sort_keys=True), str(design.folder), changed)
+    return _built_model(
+        json.dumps(spec, sort_keys=True),
+        str(design.folder),
+        changed,
+    )
 
 
 @lru_cache(maxsize=256)

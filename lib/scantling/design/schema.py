@@ -306,7 +306,11 @@ class StackSpec(table("stack")):
     @model_validator(mode="after")
     def _named(self):
         if not (self.id or self.like):
-            raise DesignError("id", allowed="the id of a stack", problem="is missing")
+            raise DesignError(
+                "id",
+                allowed="the id of a stack",
+                problem="is missing",
+            )
         return self
 
 

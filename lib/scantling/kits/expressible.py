@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from ..base.errors import DesignError
 from ..catalogue.families import families
+from ..catalogue.models.patterns import layers_of
 from ..plans import space as planning
 from ..verdict.assess import assess
 from ..verdict.verdicts import VERDICTS
@@ -30,6 +31,7 @@ SPEC = ("seq_len", "global_batch", "tokens", *JOB)
 SAID = (
     "sync from_checkpoint evaluation_hours effort routing expert_skew capacity_factor node_limit"
 ).split()
+PLAIN = {"attn", "mlp", "moe"}  # blocks of models without a pattern
 TIGHT = 0.9  # share of the memory above which another plan is looked for
 MEMORY = "it does not fit in memory"
 
@@ -112,10 +114,6 @@ def lacking(launch: LaunchPlan) -> list[Gap]:
     if mute:
         why = "it has no words for repeating these modules alone"
         out.append(Gap("recompute_modules", ", ".join(sorted(mute)), why))
-    for field in ("mixers", "pattern"):
-        if getattr(model, field):
-            why = "no kit builds other kinds of block than attention, MLP and experts"
-            out.append(Gap(f"model.{field}", getattr(model, field), why))
     return out + across(launch) if launch.sync else out
 
 
@@ -130,6 +128,32 @@ def across(launch: LaunchPlan) -> list[Gap]:
     }
     why = f"it does not divide the replicas of each of {sites} sites"
     return [Gap(k, plan[k], why) for k in left if left[k]]
+
+
+def foreign(framework: Framework, model) -> list[str]:
+    """What of the blocks of a model's layers, and of how they stand, the framework's kit has no
+    words for."""
+    layers = layers_of(model.pattern)
+    words = set().union(*layers) - framework.blocks.keys()
+    lacks = sorted(words - PLAIN or words)
+    if {*"|>"} & {*model.pattern} or len({*map(len, layers)}) > 1:
+        lacks.append("layers other than as many blocks each, one after another")
+    return lacks + [model.mixers] * bool(model.mixers)
+
+
+def buildable(own: LaunchPlan) -> None:
+    """Raises Inexpressible where the framework's kit does not build the model's blocks."""
+    lacks = foreign(own.framework, own.model)
+    if not lacks:
+        return
+    able = {f.id: foreign(f, own.model) for f in FRAMEWORKS.values() if own.chip in f.chips}
+    near = min(able, key=lambda to: len(able[to]))
+    left = ", ".join(able[near])
+    raise Inexpressible(
+        own.to,
+        [Gap("model.pattern", ", ".join(lacks), "its kit builds no such layers")],
+        f"no kit does, --to {near} all but {left}" if left else f"--to {near} does",
+    )
 
 
 def kept_in_step(own: LaunchPlan) -> None:
@@ -183,10 +207,15 @@ def express(
     if own.chip not in chips:
         named = dict.fromkeys(f.devices for f in families().values() if f.vendor_stack in chips)
         runs = f"runs on {' and '.join(named)}"
-        gap = Gap("cluster.accelerator", chip, f"{framework.package} as written here {runs}")
+        gap = Gap(
+            "cluster.accelerator",
+            chip,
+            f"{framework.package} as written here {runs}",
+        )
         others = [f.id for f in FRAMEWORKS.values() if own.chip in f.chips]
         other = f"; --to {others[0]} is for it" if others else ", for which no kit is written"
         raise Inexpressible(framework.id, [gap], f"the plan is for {chip}{other}")
+    buildable(own)
     if own.sync:
         kept_in_step(own)
     own, waits = without_shrinking(own, which)

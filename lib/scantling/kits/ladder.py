@@ -6,6 +6,7 @@ from math import gcd
 
 from .. import catalogue
 from ..base.errors import DesignError
+from ..catalogue.models.patterns import counts, layers_of, written
 from ..cluster.rollout.burn_in import acceptance_limits
 from ..endure.first_step import first_step
 from ..verdict.assess import assess
@@ -55,10 +56,13 @@ def shrunk(
     vpp = p["vpp"] if pp > 1 else 1
     ep = gcd(p["ep"], max(1, p["tp"] * cp * dp // p["etp"]))
     layers = max(1, m.layers * pp // (p["pp"] * share * pp * vpp)) * pp * vpp
+    pattern = written(["+".join(layer) for layer in layers_of(m.pattern)[:layers]])
+    experts = m.moe_layers and max(1, layers - min(m.dense_layers, layers // 2))
     model = replace(
         m,
         layers=layers,
-        moe_layers=m.moe_layers and max(1, layers - min(m.dense_layers, layers // 2)),
+        pattern=pattern,
+        moe_layers=counts(pattern).get("moe", 0) if pattern else experts,
         experts=m.experts and max(m.top_k, m.experts * ep // p["ep"]),
         windowed_layers=m.windowed_layers * layers // m.layers,
     )
@@ -137,7 +141,16 @@ def _rung(
 def expectations(name: str, launch: LaunchPlan) -> dict:
     """What a rung should show, and the limits that a log is held against (values.yaml)."""
     total, capacity = (launch.memory[k] for k in ("total", "capacity"))
-    start = sum(first_step(launch.devices, 0.0, "in-place").values()) + launch.step_s
+    start = (
+        sum(
+            first_step(
+                launch.devices,
+                0.0,
+                "in-place",
+            ).values()
+        )
+        + launch.step_s
+    )
     rate = all_reduce(launch, launch.devices) if launch.devices > 1 else None
     return picked(
         "rung",

@@ -188,7 +188,15 @@ def _expanded(pattern: str) -> str:
 
     def put(m):
         text = phrases()["fragments"][m[1]]
-        return _expanded(re.sub(r"<_(_\w)?>", rf"<{m[2]}\1>", text) if m[2] else text)
+        return _expanded(
+            re.sub(
+                r"<_(_\w)?>",
+                rf"<{m[2]}\1>",
+                text,
+            )
+            if m[2]
+            else text
+        )
 
     return re.sub(r"\{([a-z_]+)(?::(\w+))?\}", put, pattern)
 

@@ -1,16 +1,22 @@
-"""Megatron-Bridge 0.6: bridge.overrides (Hydra, one a line) on a plain GPT recipe, and the script
-that applies them."""
+"""Megatron-Bridge 0.6: bridge.overrides (Hydra, one a line) on a plain recipe, and the script that
+applies them."""
+
+from dataclasses import replace
 
 from ..render import render, source
+from . import megatron
 from .megatron import adjust as adjust
-from .megatron import builds as builds
 from .megatron import lacks as lacks
-from .megatron import values
+
+
+def builds(m):
+    """As Megatron-LM, but the scan's chunk has a key."""
+    return replace(megatron.builds(m), chunk=m.chunk)
 
 
 def files(launch, kit):
     """bridge.overrides and pretrain_bridge.py."""
     return {
-        "bridge.overrides": render("bridge.overrides.j2", **values(launch, kit)),
+        "bridge.overrides": render("bridge.overrides.j2", **megatron.values(launch, kit)),
         "pretrain_bridge.py": source("pretrain_bridge.py"),
     }

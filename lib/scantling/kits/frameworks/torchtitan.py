@@ -73,20 +73,10 @@ def adjust(
 ):
     """Pins of a nearest plan: pipelines of sharded state do not interleave, and context parallelism
     gathers."""
-    if "sharding" in outside and pins.get("pp", 1) > 1:
-        pins = {
-            **pins,
-            "vpp": 1,
-            "schedule": "1f1b",
-        }
-    return (
-        {
-            **pins,
-            "cp_type": "all-gather",
-        }
-        if "cp_type" in outside and own.plan["cp"] > 1 and "cp" in pins
-        else pins
-    )
+    staged = "sharding" in outside and pins.get("pp", 1) > 1
+    whole = {"vpp": 1, "schedule": "1f1b"} if staged else {}
+    shared = "cp_type" in outside and own.plan["cp"] > 1 and "cp" in pins
+    return pins | whole | ({"cp_type": "all-gather"} if shared else {})
 
 
 def dp_shard(launch) -> int:
@@ -94,23 +84,10 @@ def dp_shard(launch) -> int:
     return 1 if launch.plan["sharding"] == "none" else launch.shards
 
 
-def parts(launch) -> list[list[str]]:
-    """Names of the modules of every virtual stage."""
-    out = []
-    at = 0
-    for n in launch.runs:
-        out.append([f"layers.{i}" for i in range(at, at + n)])
-        at += n
-    out[0].insert(0, "tok_embeddings")
-    out[-1] += ["norm", "lm_head"]
-    return out
-
-
 def files(launch, kit):
     """torchtitan_config.py."""
     values = schedule(launch, kit) | {
         "shards": dp_shard(launch),
-        "parts": parts(launch),
     }
     return {
         "torchtitan_config.py": render(

@@ -1,8 +1,9 @@
-"""Pre-training with Megatron-Bridge: a plain GPT recipe, the overrides of bridge.overrides, then
-those of the command line."""
+"""Pre-training with Megatron-Bridge: a plain recipe of the model's kind, the overrides of
+bridge.overrides, then those of the command line."""
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -14,17 +15,30 @@ def config(overrides):
     """The configuration with all overrides applied; a key that does not exist is an error."""
     import torch.nn.functional as F
     from megatron.bridge.models.gpt_provider import GPTModelProvider
+    from megatron.bridge.models.hybrid.hybrid_provider import HybridModelProvider
     from megatron.bridge.models.mla_provider import MLAModelProvider
     from megatron.bridge.recipes.common import _pretrain_common
     from megatron.bridge.training.utils.omegaconf_utils import process_config_with_overrides
+    from megatron.core.activations import squared_relu
+    from megatron.core.models.gpt import experimental_attention_variant_module_specs as variants
 
     given = dict(line.split("=", 1) for line in overrides)
     need = {
         k: int(given[f"model.{k}"]) for k in ("num_layers", "hidden_size", "num_attention_heads")
     }
     cfg = _pretrain_common()
-    cfg.model = (MLAModelProvider if "model.kv_lora_rank" in given else GPTModelProvider)(**need)
-    cfg.model.activation_func = F.silu if given["model.gated_linear_unit"] == "true" else F.gelu
+    if "model.hybrid_layer_pattern" in given:
+        cfg.model = HybridModelProvider(**need)
+    else:
+        latent = "model.kv_lora_rank" in given
+        cfg.model = (MLAModelProvider if latent else GPTModelProvider)(**need)
+    if "model.experimental_attention_variant" in given:
+        cfg.model.transformer_layer_spec = (
+            variants.get_transformer_block_with_experimental_attention_variant_spec
+        )
+    others = {"swiglu": F.silu, "relu": F.relu, "squared-relu": squared_relu}
+    mlp = json.loads((HERE / "plan.json").read_text())["shape"]["mlp"]
+    cfg.model.activation_func = others.get(mlp, F.gelu)
     return process_config_with_overrides(cfg, cli_overrides=list(overrides))
 
 
