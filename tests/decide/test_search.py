@@ -18,7 +18,7 @@ from scantling.plans.enumerate import enumerate_plans
 from scantling.plans.evaluate import find
 from scantling.plans.fit import REASONS, disk_bytes_per_s, on_disk
 from scantling.plans.prepare import prepare
-from scantling.plans.words import one
+from scantling.plans.words import one, short
 from scantling.verdict.limits import limits
 
 SMALL = plans.Space(
@@ -266,3 +266,92 @@ def test_state_on_nvme_moves_at_the_rate_of_the_drives():
             / disk_bytes_per_s(a.resolved.cluster)
         )
         assert a.step_s > least and any("NVMe, counted at" in line for line in limits(a))
+
+
+NARROW = (
+    "model: {layers: 29, hidden: 64, heads: 2, kv_heads: 2, vocab: 128256, mlp: gelu}\n"
+    "cluster: {accelerator: CHIP, devices: 576, scale_out_gbytes_per_s_per_device: OUT}\n"
+    "job: {tokens: 265.0e9, seq_len: 8192, global_batch: 16}"
+)
+
+
+@pytest.mark.parametrize("times", [1.5, 2, 4])
+def test_faster_links_of_a_file_never_slow_the_fastest_plan(times):
+    """Half an MI250X sends 175 GB/s over links of 50 to a pair: at twice that its seven peers
+    would make a mesh of what is none, if the pair's rate stood still."""
+    slow = NARROW.replace("CHIP", "mi250x-gcd").replace("OUT", "20")
+    chip = f"{{like: mi250x-gcd, link_gbytes_per_s: {175 * times}}}"
+    fast = NARROW.replace("CHIP", chip).replace("OUT", "40")
+    before, after = assess(Design.from_text(slow)), assess(Design.from_text(fast))
+    assert after.step_s <= 1.01 * before.step_s
+    assert not after.resolved.cluster.accelerator.mesh
+
+
+def test_a_winner_pinned_takes_the_layers_of_its_stages_along():
+    """A tie never falls on the layers of a stage alone: with the rest of it pinned, the winner
+    would be cut otherwise, and slower."""
+    text = (
+        "model: {layers: 63, hidden: 256, heads: 8, kv_heads: 2, vocab: 32000, mlp: gelu, "
+        "experts: 16, top_k: 7, expert_ffn_hidden: 1024, shared_ffn_hidden: 0, moe_layers: 17, "
+        "window: 4096, windowed_layers: 21}\ncluster: {accelerator: mi325x, devices: 2, "
+        "host_memory_gb: 0}\njob: {seq_len: 4096, global_batch: 100, tokens: 102.0e9}\n"
+        "constraints: {deadline_days: 49.7}"
+    )
+    free = assess(Design.from_text(text))
+    own = ("tp", "pp", "vpp", "dp", "sharding", "schedule", "micro_batch", "recompute", "offload")
+    pins = {f"plan.{name}": free.chosen.plan[name] for name in own}
+    pinned = assess(Design.from_text(text).change(pins))
+    assert pinned.step_s == pytest.approx(free.step_s, rel=1e-9)
+    assert pinned.chosen.plan["layout"] == free.chosen.plan["layout"]
+
+
+def test_recompute_of_any_eighth_of_the_layers_is_searched():
+    """Megatron-LM counts recomputed layers one by one (--recompute-num-layers): no such plan with
+    the headroom is more than 1 % faster than the winner."""
+    text = (
+        "model: llama-3.1-405b\ncluster: {accelerator: h100-sxm, devices: 8192}\n"
+        "job: {seq_len: 8192, global_batch: 2048}\nplan: {tp: 8, pp: 16, cp: 1}"
+    )
+    winner = assess(Design.from_text(text))
+    where = place(text)
+    each = dataclasses.replace(plans.DEFAULT, recompute_share=tuple(i / 8 for i in range(1, 9)))
+    found = find(where, plans.offered(each, where.resolved))
+    assert winner.step_s <= 1.01 * found.step_s[found.best()]
+    assert winner.chosen.plan["recompute_layers"] % 2, "an eighth that no quarter is"
+
+
+def test_state_on_the_host_says_what_it_gains():
+    """70B on 512 H100: the optimizer on the host is 2 % faster than the fastest plan with all state
+    on the device, beyond a tie, so that both are said, and that one is what a pin takes."""
+    design = Design.from_text(
+        "model: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: 512}\n"
+        "job: {tokens: 16.0e12, global_batch: 2048}"
+    )
+    a, kept = assess(design), assess(design.change({"plan.offload": "none"}))
+    assert a.chosen.plan["offload"] == "optimizer" and kept.verdict == a.verdict == "feasible"
+    said = next(line for line in limits(a) if line.startswith("offload:"))
+    assert f"{kept.step_s / a.step_s - 1:.1%}".replace("%", " %") in said
+    assert short(kept.chosen.plan) in said and "since" not in said
+    wide = dataclasses.replace(
+        plans.WIDE, offload=("none",), cp_type=("ring",), schedule=plans.DEFAULT.schedule
+    )
+    found = find(situation(kept.resolved, kept.resolved.main_phase), wide)
+    assert kept.step_s <= 1.01 * found.step_s[found.best()]
+
+
+def test_of_equal_steps_the_leaner_plan_is_the_bolder_one():
+    """405B on 8,192: zero1 and zero2 take as long, and the chance that is named is the lesser."""
+    a = assess(
+        Design.from_text(
+            "model: llama-3.1-405b\njob: {seq_len: 8192, global_batch: 2048}\n"
+            "cluster: {accelerator: {like: h100-sxm, hbm_gb: 96}, devices: 8192}\n"
+            "plan: {tp: 8, pp: 16, cp: 1, dp: 64}\nconstraints: {max_oom_probability: 0.002}"
+        )
+    )
+    said = next(line for line in limits(a) if line.startswith("headroom:"))
+    found = a.chosen.found
+    fits = np.flatnonzero(found.fits)
+    equal = fits[found.step_s[fits] <= found.step_s[fits].min() * (1 + 1e-9)]
+    leanest = equal[np.argmin(found.total_bytes[equal])]
+    assert {found.row(i)["sharding"] for i in equal} == {"zero1", "zero2"}
+    assert short(found.row(leanest)) in said and found.row(leanest)["sharding"] == "zero2"

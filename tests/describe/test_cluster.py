@@ -206,6 +206,7 @@ def test_like_changes_figures():
     assert c.accelerator.bf16_flops == base.bf16_flops
     faster = build(accelerator={"like": "h100-sxm", "link_gbytes_per_s": 900}, devices=8)
     assert faster.scale_up_bytes_per_s == 900 * GB
+    assert faster.accelerator.p2p_bytes_per_s == pytest.approx(2 * base.p2p_bytes_per_s)
     network = build(
         accelerator="h100",
         devices=16,

@@ -118,6 +118,12 @@ FABRIC_OVERRIDES = {
         "in_network_gain",
     )
 }
+# a changed figure -> the one that moves by the same ratio, unless it is given too
+CARRIED = {
+    "hbm_bytes": "hbm_usable_bytes",
+    "link_bytes_per_s": "p2p_bytes_per_s",
+    "port_bytes_per_s": "device_bytes_per_s",
+}
 
 
 REPLACES = 1e6  # a figure may be so many times its row's, or so small a part of it
@@ -183,6 +189,10 @@ def _figures(
             )
             * factor
         )
+    for by, field in CARRIED.items():
+        ratio = changes.get(by, math.nan) / getattr(base, by, math.nan)
+        if ratio > 0:
+            changes.setdefault(field, ratio * getattr(base, field))
     return base, changes
 
 
@@ -191,7 +201,8 @@ def resolve_accelerator(what: str | Mapping) -> Accelerator:
 
     Overrides are those of ACCELERATOR_OVERRIDES (decimal GB, GB/s one way, dense TFLOP/s). A
     changed `hbm_gb` moves the usable capacity by the same ratio unless `hbm_usable_gb` is given
-    too. Raises DesignError for an unknown id, name or value.
+    too, a changed link that of a pair: faster links make no mesh of what is none. Raises
+    DesignError for an unknown id, name or value.
     """
     where = "cluster.accelerator"
     base, changes = _figures(
@@ -200,9 +211,6 @@ def resolve_accelerator(what: str | Mapping) -> Accelerator:
         ACCELERATOR_OVERRIDES,
         where,
     )
-    if "hbm_bytes" in changes:
-        usable = base.hbm_usable_bytes * changes["hbm_bytes"] / base.hbm_bytes
-        changes.setdefault("hbm_usable_bytes", usable)
     if "scale_up_domain" in changes:
         changes["scale_up_domain_max"] = max(base.scale_up_domain_max, changes["scale_up_domain"])
     return replace(base, **changes)
@@ -225,7 +233,4 @@ def resolve_fabric(what: str | Mapping) -> Fabric:
         raise DesignError(
             f"{where}.efficiency", what["efficiency"], "a share of the rate, above 0 and at most 1"
         )
-    if "port_bytes_per_s" in changes and not math.isnan(base.port_bytes_per_s):
-        ratio = changes["port_bytes_per_s"] / base.port_bytes_per_s
-        changes.setdefault("device_bytes_per_s", base.device_bytes_per_s * ratio)
     return replace(base, **changes)

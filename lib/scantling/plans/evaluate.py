@@ -396,7 +396,6 @@ def complexity(plan: Plan, where: Situation) -> tuple:
         (at("sharding") != own) & (at("dp") * at("cp") > 1),
         (at("recompute") > 0) & (at("recompute_share") < 1),
         at("recompute"),
-        at("layer_split"),
     )
 
 

@@ -35,11 +35,11 @@ class Space:
     cp_type ring, or the stack's own · layers even on the stages, and balanced where the slowest is
     a hundredth faster so.
 
-    State in host memory is tried beside it (`stages.searched`). Schedules beyond the size that they
-    were published on, other exchanges of context parallelism, micro-batches that are no power of
-    two and other depths are in WIDE: too few runs are published with them to tell what they cost in
-    practice, so they are tried where they are asked for, pinned, or a limit on speed would be
-    missed without.
+    State in host memory and recompute by eighths are tried beside it (`stages.searched`).
+    Schedules beyond the size that they were published on, other exchanges of context parallelism,
+    micro-batches that are no power of two and other depths are in WIDE: too few runs are published
+    with them to tell what they cost in practice, so they are tried where they are asked for,
+    pinned, or a limit on speed would be missed without.
     """
 
     tp: tuple = (1, 2, 4, 8, 16)  # () = every divisor of the heads
@@ -149,6 +149,15 @@ LAST_RESORT = Space(
 
 # of it, what needs no host memory: beside the default space
 LEAN = replace(LAST_RESORT, offload=("none",))
+
+# beside the default space: full recompute of the eighths of a stage's layers that it leaves out
+FINE = replace(
+    COARSE,
+    sharding=("zero1", "zero2", "zero3"),
+    etp=DEFAULT.etp,
+    recompute=("full",),
+    recompute_share=(0.125, 0.375, 0.625, 0.875),
+)
 
 
 def offered(

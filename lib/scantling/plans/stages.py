@@ -4,7 +4,17 @@ memory never leaves less to choose from."""
 from ..base.errors import DesignError
 from ..physics.gather import Situation
 from .evaluate import Found, find, union
-from .space import DEFAULT, LAST_RESORT, LEAN, OFFLOADED, OFFLOADS_COARSE, SCHEDULES, Space, offered
+from .space import (
+    DEFAULT,
+    FINE,
+    LAST_RESORT,
+    LEAN,
+    OFFLOADED,
+    OFFLOADS_COARSE,
+    SCHEDULES,
+    Space,
+    offered,
+)
 from .stream import looked_through
 
 SMALL = (
@@ -19,10 +29,10 @@ def searched(
     own_stack: bool = True,
     progress=None,
 ) -> Found:
-    """The search of a space, and beside the default one what memory decides: state in host memory,
-    uneven depths and the lean end of every axis; of a space of SMALL plans or more a coarse part of
-    them, and the whole only where nothing fits. Which of these are searched does not hang on the
-    memory, so that more of it leaves no plan out.
+    """The search of a space, and beside the default one what memory decides: finer shares of
+    recompute, state in host memory, uneven depths and the lean end of every axis; of a space of
+    SMALL plans or more a coarse part of them, and the whole only where nothing fits. Which of these
+    are searched does not hang on the memory, so that more of it leaves no plan out.
 
     own_stack : False also searches what the named stack does not offer. A space with offload (the
     wide one) is streamed: its best plans are held, its counts are of all.
@@ -34,6 +44,7 @@ def searched(
     if space == DEFAULT:
         small = found[0].legal < SMALL
         beside, short_of = (short_of, ()) if small else ((OFFLOADS_COARSE, LEAN), short_of)
+        beside += (FINE,)
     for more in beside:
         found += _tried(where, more, own_stack)
     if all(one.best() is None for one in found):

@@ -129,15 +129,22 @@ def under_pins(chosen) -> str:
 
 
 def bolder(assessment: Assessment) -> Iterator[str]:
-    """A line on the fastest plan that fits on paper, where the headroom that was kept costs WORTH
-    of a step."""
+    """A line on the fastest plan that fits on paper, of equals the leanest, where the headroom that
+    was kept costs WORTH of a step."""
     chosen = assessment.chosen
     found = chosen.found
     allowed = chosen.found.situation.resolved.max_oom_probability
     rows = np.flatnonzero(found.fits & found.practised)
     if not chosen.fits or chosen.oom_probability > allowed or not len(rows):
         return
-    row = rows[np.argmin(found.step_s[rows])]
+    row = rows[
+        np.lexsort(
+            (
+                found.total_bytes[rows],
+                found.step_s[rows].round(9),
+            )
+        )[0]
+    ]
     gain = 1 - found.step_s[row] / chosen.step.total
     if gain >= WORTH:
         chance = oom_probability(

@@ -142,7 +142,8 @@ def offloaded(assessment) -> Iterator[str]:
         size = one.memory.host
         disk = to_disk(one)
         if one.fits and size > 0:
-            why = "" if one.phase.pins.get("offload") else ", since no plan fits otherwise"
+            without = _kept_on_device(one)
+            why = "" if without or one.phase.pins.get("offload") else say("offload-why")
             where = "offload-disk" if disk else "offload-host"
             yield (
                 say(
@@ -156,7 +157,7 @@ def offloaded(assessment) -> Iterator[str]:
                     disk=disk,
                     rate=rate,
                 )
-                + _kept_on_device(one)
+                + without
             )
 
 
