@@ -4,6 +4,7 @@ import json
 
 import pytest
 from scantling import assess
+from scantling.base.quantities.table import show
 from scantling.cluster import part
 from scantling.cluster.promise import DRAWS, promise
 from scantling.cluster.risks.register import adds
@@ -78,3 +79,16 @@ def test_a_deadline_at_the_date_to_promise_is_kept_in_nine_of_ten_runs(assessed)
     held = promise(assess(asked))
     assert held["deadline_kept"] == pytest.approx(0.9, abs=0.005)
     assert held["budget_kept"] == pytest.approx(0.5, abs=0.005)
+
+
+def test_no_number_of_draws_says_never_or_always(assessed):
+    """A deadline that no drawn run keeps is kept in less than one of a hundred, not in 0 %; the
+    step may yet be faster than nine of ten bands say."""
+    a = assessed("llama-3.1-405b")
+    said = [
+        promise(assess(a.design.change({"constraints.deadline_days": times * a.days})))
+        for times in (0.3, 30)
+    ]
+    rare, sure = (one["deadline_kept"] for one in said)
+    assert 0 < rare < 1 / DRAWS < 1 - 1 / DRAWS < sure < 1
+    assert [show("promise.deadline_kept", x) for x in (rare, sure)] == ["<1 %", ">99 %"]

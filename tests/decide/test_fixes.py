@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scantling import Assessment, Design, DesignError, assess, fixes
 from scantling.advise.fixes import can_do, cheaper, singles, tries
 from scantling.verdict.limits import limits
+from scantling.verdict.sensible import MORE_DEVICES, nearest
 
 SMALL = (
     "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 64}\njob: {tokens: "
@@ -69,6 +70,35 @@ def test_the_device_count_offered_is_the_smallest_ladder_step_that_works():
     (more,) = (f for f in offered if set(f["set"]) == {"cluster.devices"})
     fewer = assess(a.design.change({"cluster.devices": more["devices"] - 16}))
     assert more["verdict"] == "feasible" != fewer.verdict
+
+
+NO_SENSE = {
+    "a run of 63 years": (
+        "model: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: 8}\njob: {tokens: 15.0e12}"
+    ),
+    "a thirtieth of the best MFU": (
+        "model: {size: 1.0e9}\ncluster: {accelerator: h100-sxm, devices: 16384}\n"
+        "job: {tokens: 1.0e12, global_batch: 1024, seq_len: 2048}"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NO_SENSE)
+def test_the_machine_that_makes_sense_is_the_one_that_is_offered(name):
+    """One rule for the count in the limits and in the change, which is feasible."""
+    a, offered, _, _ = advised(NO_SENSE[name])
+    assert a.verdict == "impractical"
+    (said,) = (line for line in limits(a) if line.startswith("makes sense:"))
+    (counts,) = (f for f in offered if set(f["set"]) == {"cluster.devices"})
+    assert f"{counts['devices']:,} devices" in said and counts["verdict"] == "feasible"
+
+
+@pytest.mark.parametrize("enough", [9, 16, 72, 100, 250])
+def test_the_nearest_count_is_whole_units_and_no_fewer_than_is_enough(enough):
+    cluster = advised(NO_SENSE["a run of 63 years"])[0].resolved.cluster
+    found = nearest(cluster, MORE_DEVICES, lambda count: count >= enough)
+    assert found == -(-enough // cluster.unit) * cluster.unit
+    assert nearest(cluster, MORE_DEVICES, lambda count: False) is None
 
 
 def asks_the_same(fix) -> bool:

@@ -3,7 +3,7 @@ it is shown."""
 
 import math
 from collections.abc import Iterable, Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, combinations, islice, product
 
 from ..base.quantities.table import show
@@ -14,6 +14,7 @@ from ..verdict.assess import changed
 from ..verdict.constraints import value_of
 from ..verdict.limits import WORTH_A_BATCH
 from ..verdict.record import Assessment
+from ..verdict.sensible import MORE_DEVICES, nearest, sensible
 from ..verdict.unpublished import gone
 from .moves import (
     Change,
@@ -42,10 +43,8 @@ WORTH_SHOWING = 0.2  # share of the gap that such a change closes, where there i
 HARDLY = 1.05  # times the gap of before within which a constraint is missed by hardly more
 CLOSER = 0.005  # least that a gap shrinks by
 WHOLE = "whole batch"  # kind of the changes that put idle devices to work
-MORE_DEVICES = (1.125, 1.25, 1.5, 2, 3, 4, 6, 8, 12, 16, 32, 64, 128, 256, 512, 1024)
 FEWER_DEVICES = (7 / 8, 3 / 4, 1 / 2, 1 / 4)
 STEPS = 7  # of the ladder where a plan fits already
-HALVINGS = 5
 LARGEST = 2_000_000  # devices: more is no fix
 FEWER_HELPS = {
     "budget_usd",
@@ -304,19 +303,22 @@ def _fewer(tried: Trials) -> None:
 
 
 def _ladder(tried: Trials) -> None:
-    """The fewest more, or the least fewer, devices that are feasible without risk: a ladder, then
-    halving between the last miss and the first hit."""
+    """The fewest more, or the least fewer, devices that are feasible without risk; of a design past
+    a limit of sense the ones that its limits name."""
     assessment = tried.before
     missed = misses(assessment)
-    now = assessment.resolved.cluster.devices
-    whole = assessment.resolved.cluster.whole
+    cluster = assessment.resolved.cluster
     late = missed.get("deadline_days")
+    enough = sensible(tried.assessment)
     if "dp" in assessment.design.plan.given():
         return
-    if not assessment.fits or assessment.verdict == "impractical":
+    if enough:
+        _try_devices(tried, enough.resolved.cluster.devices)
+        return
+    if not assessment.fits:
         scales = MORE_DEVICES
         # fewer devices hold no more than the most: where those hold nothing no rung does
-        most = whole(min(now * scales[-1], LARGEST))
+        most = cluster.whole(min(cluster.devices * scales[-1], LARGEST))
         last_rung = changed(
             assessment.design,
             {"cluster.devices": most},
@@ -328,20 +330,7 @@ def _ladder(tried: Trials) -> None:
         scales = [s for s in MORE_DEVICES if s >= 0.8 * late.value / late.limit][:STEPS]
     else:
         scales = FEWER_DEVICES if missed.keys() & FEWER_HELPS else ()
-    last = now
-    for scale in scales:
-        hit = whole(now * scale)
-        if _try_devices(tried, hit):
-            break
-        last = hit
-    else:
-        return
-    for _ in range(HALVINGS):
-        middle = whole((last + hit) / 2)
-        if middle in (last, hit):
-            break
-        feasible = _try_devices(tried, middle)
-        last, hit = (last, middle) if feasible else (middle, hit)
+    nearest(cluster, scales, partial(_try_devices, tried))
 
 
 def _pairs(tried: Trials) -> None:

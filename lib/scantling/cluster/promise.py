@@ -23,8 +23,8 @@ DRAWN = ("slow-step", "price")
 
 def promise(assessment: Assessment) -> dict | None:
     """{days_mean, days_p10, days_p50, days_p90, cost_mean, cost_p10, cost_p50, cost_p90,
-    deadline_kept, budget_kept, by, draws, seed}; dollars None without a price, the shares of draws
-    that keep the deadline and the budget where none is stated, all of it None without tokens.
+    deadline_kept, budget_kept, by, draws, seed}; dollars None without a price, the chances
+    of keeping the deadline and the budget where none is stated, all of it None without tokens.
 
     Monte-Carlo of DRAWS runs. Days = useful time x step / estimate / goodput, the step log-normal
     with its 80 % band on either side; + failures, Poisson, each losing detection, restart, the time
@@ -82,8 +82,11 @@ def _said(key: str, drawn) -> dict:
 
 
 def _kept(drawn, most: float | None) -> float | None:
-    """Share of the draws at most so large; None where either is not known."""
-    return None if drawn is None or most is None else float(np.mean(drawn <= most))
+    """Chance of a value at most so large, (k + 1) / (n + 2) where k of n draws are (Laplace's rule
+    of succession: no number of draws shows that none ever is); None where either is not known."""
+    if drawn is None or most is None:
+        return None
+    return float((np.sum(drawn <= most) + 1) / (len(drawn) + 2))
 
 
 def _between(

@@ -1,35 +1,69 @@
-"""The smallest machine on which a design that is past a limit of sense makes sense."""
+"""The nearest number of devices that is enough for what is asked, and the one on which a design
+that is past a limit of sense makes sense."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 from ..plans.space import COARSE
 from .assess import changed
 from .record import Assessment
 from .words import say
 
-DOUBLINGS = 14
+# times the devices that are tried, until one is enough
+MORE_DEVICES = (1.125, 1.25, 1.5, 2, 3, 4, 6, 8, 12, 16, 32, 64, 128, 256, 512, 1024)
+HALVINGS = 5  # between it and the last that was not
+
+
+def nearest(
+    cluster,
+    scales,
+    enough: Callable[[int], bool],
+) -> int | None:
+    """The number of devices nearest to a cluster's that is enough, in whole units of them: the
+    first of so many times as many, then halving towards the last that is not; None where none
+    is."""
+    last = cluster.devices
+    for scale in scales:
+        hit = cluster.whole(cluster.devices * scale)
+        if enough(hit):
+            break
+        last = hit
+    else:
+        return None
+    for _ in range(HALVINGS):
+        middle = cluster.whole((last + hit) / 2)
+        if middle in (last, hit):
+            break
+        last, hit = (last, middle) if enough(middle) else (middle, hit)
+    return hit
+
+
+@lru_cache(maxsize=8)
+def sensible(assessment: Assessment) -> Assessment | None:
+    """A design that is past a limit of sense on the nearest number of devices of the same kind on
+    which it is feasible by a coarse search: more of them, fewer where MFU alone is past; None where
+    there is none."""
+    past = impractical(assessment)
+    scales = [1 / s for s in MORE_DEVICES] if past == {"mfu"} else MORE_DEVICES
+    tried: dict[int | None, Assessment | None] = {}
+
+    def enough(count: int) -> bool:
+        if count not in tried:
+            tried[count] = changed(
+                assessment.design,
+                {"cluster.devices": count},
+                space=COARSE,
+            )
+        return tried[count] is not None and tried[count].verdict == "feasible"
+
+    return tried.get(nearest(assessment.resolved.cluster, scales, enough)) if past else None
 
 
 def smallest(assessment: Assessment) -> Iterator[str]:
-    """A line with the fewest devices of the same kind, today's doubled again and again, whose
-    coarse search is past no limit of sense; halved where MFU alone is. Nothing where none is."""
-    past = impractical(assessment)
-    cluster = assessment.resolved.cluster
-    way = -1.0 if past == {"mfu"} else 1.0
-    counts = {cluster.whole(cluster.devices * 2.0 ** (way * k)) for k in range(1, DOUBLINGS + 1)}
-    for count in sorted(counts, key=lambda n: way * n) if past else ():
-        after = changed(
-            assessment.design,
-            {"cluster.devices": count},
-            space=COARSE,
-        )
-        if after is not None and after.fits and not impractical(after):
-            yield say(
-                "smallest",
-                devices=count,
-                a=after,
-            )
-            break
+    """A line with the devices on which a design that is past a limit of sense makes sense."""
+    after = sensible(assessment)
+    if after is not None:
+        yield say("smallest", a=after)
 
 
 def impractical(assessment: Assessment) -> set[str]:
