@@ -10,6 +10,7 @@ from .. import catalogue
 from ..base.records import record
 from ..base.words import Filler, table
 from ..catalogue.families import family
+from ..catalogue.hardware import known_link
 from ..catalogue.stacks import stacks
 from ..design.cluster import LARGEST_RACK
 from ..design.constraints import CONSTRAINTS
@@ -232,10 +233,12 @@ def _other_chip(cluster, other: str) -> Change:
 
 
 def _stacks(assessment) -> Iterator[Change]:
-    """Software whose speed is measured, in the place of the one that is named."""
+    """Software that anybody may run on this chip and whose speed is measured, in the place of the
+    one that is named."""
     now = assessment.resolved.stack
+    kin = family(assessment.resolved.cluster.accelerator.family)
     for name, other in stacks().items() if now else ():
-        if name != now and not other.unmeasured and known_stack(name):
+        if name != now and kin.vendor_stack in other.chips.split() and known_stack(name):
             yield move(
                 "stack",
                 {"stack": name},
@@ -308,9 +311,11 @@ def fabrics_by_rate() -> list:
 
 
 def faster_fabrics(cluster) -> list:
-    """Fabrics at least a fifth faster than the cluster's own, slowest first."""
+    """Fabrics at least a fifth faster than the cluster's own, slowest first; none faster than what
+    joins a device to its host, and to the cards."""
     least = FASTER * cluster.scale_out_bytes_per_s
-    return [row for row in fabrics_by_rate() if row.device_bytes_per_s > least]
+    most = known_link(cluster.accelerator.host_link_bytes_per_s)
+    return [row for row in fabrics_by_rate() if least < row.device_bytes_per_s <= most]
 
 
 def scale_out_steps(cluster) -> tuple:
