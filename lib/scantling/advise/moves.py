@@ -165,12 +165,14 @@ def site_changes(assessment: Assessment) -> Iterator[Change]:
     yield from _batches(assessment) if assessment.fits else _smaller(assessment)
     cluster = assessment.resolved.cluster
     if assessment.fits:
+        most = known_link(cluster.accelerator.host_link_bytes_per_s)  # no card reaches more
         for row in faster_fabrics(cluster)[:2]:
-            yield move(
-                "fabric",
-                {"cluster.scale_out": row.id},
-                name=row.name,
-            )
+            if row.device_bytes_per_s <= most:
+                yield move(
+                    "fabric",
+                    {"cluster.scale_out": row.id},
+                    name=row.name,
+                )
         yield from _between(assessment)
         yield from _stacks(assessment)
     chip = cluster.accelerator
@@ -311,11 +313,9 @@ def fabrics_by_rate() -> list:
 
 
 def faster_fabrics(cluster) -> list:
-    """Fabrics at least a fifth faster than the cluster's own, slowest first; none faster than what
-    joins a device to its host, and to the cards."""
+    """Fabrics at least a fifth faster than the cluster's own, slowest first."""
     least = FASTER * cluster.scale_out_bytes_per_s
-    most = known_link(cluster.accelerator.host_link_bytes_per_s)
-    return [row for row in fabrics_by_rate() if least < row.device_bytes_per_s <= most]
+    return [row for row in fabrics_by_rate() if row.device_bytes_per_s > least]
 
 
 def scale_out_steps(cluster) -> tuple:

@@ -43,7 +43,7 @@ def sensible(assessment: Assessment) -> Assessment | None:
     """A design that is past a limit of sense on the nearest number of devices of the same kind on
     which it is feasible by a coarse search: more of them, fewer where MFU alone is past; None where
     there is none."""
-    past = impractical(assessment)
+    past = {r.field for r in assessment.reasons if r.verdict == "impractical"}
     if not past:
         return None
 
@@ -68,8 +68,3 @@ def smallest(assessment: Assessment) -> Iterator[str]:
     after = sensible(assessment)
     if after is not None:
         yield say("smallest", a=after)
-
-
-def impractical(assessment: Assessment) -> set[str]:
-    """Limits of sense that a design is past."""
-    return {r.field for r in assessment.reasons if r.verdict == "impractical"}
