@@ -12,6 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scantling import Assessment, Design, DesignError, assess, fixes
 from scantling.advise.fixes import can_do, cheaper, singles, tries
+from scantling.advise.moves import site_changes
+from scantling.catalogue.stacks import stacks
+from scantling.kits import framework
 from scantling.verdict.limits import limits
 from scantling.verdict.sensible import MORE_DEVICES, nearest
 
@@ -99,6 +102,43 @@ def test_the_nearest_count_is_whole_units_and_no_fewer_than_is_enough(enough):
     found = nearest(cluster, MORE_DEVICES, lambda count: count >= enough)
     assert found == -(-enough // cluster.unit) * cluster.unit
     assert nearest(cluster, MORE_DEVICES, lambda count: False) is None
+
+
+@pytest.mark.parametrize(
+    ("stack", "frame"),
+    [
+        ("megatron-core", "megatron"),
+        ("torchtitan", "torchtitan"),
+        ("pytorch-fsdp", "fsdp"),
+        ("deepspeed", "deepspeed"),
+        ("maxtext", "maxtext"),
+    ],
+)
+def test_software_is_offered_on_the_chips_that_its_kit_is_written_for(stack, frame):
+    assert stacks()[stack].chips.split() == [*framework(frame).chips]
+
+
+@pytest.mark.parametrize(
+    ("chip", "named", "offered"),
+    [("tpu-v5p", "maxtext", set()), ("h100-sxm", "maxtext", {"megatron-core", "torchtitan"})],
+)
+def test_no_software_is_offered_that_the_chip_does_not_run(chip, named, offered):
+    """torchtitan has no TPU, and the software of DeepSeek, Meta and ByteDance no download."""
+    text = SMALL.replace("h100-sxm", chip) + f"stack: {named}\nconstraints: {{deadline_days: 10}}"
+    a = assess(Design.from_text(text))
+    names = {c.set["stack"] for c in site_changes(a) if "stack" in c.set}
+    assert offered <= names <= {"megatron-core", "torchtitan", "pytorch-fsdp", "deepspeed"}
+    assert bool(names) == bool(offered)
+
+
+@pytest.mark.parametrize(("chip", "offered"), [("h100-sxm", False), ("b300-sxm", True)])
+def test_no_network_is_offered_that_outruns_the_host_link(chip, offered):
+    """A card of 800 Gb/s needs 100 GB/s from its device: PCIe 5 gives an H100 63, PCIe 6 a B300
+    121."""
+    text = SMALL.replace("h100-sxm", chip).replace("devices: 64", "devices: 64, scale_out: ib-ndr")
+    a = assess(Design.from_text(text + "constraints: {deadline_days: 3}"))
+    assert a.verdict == "constraint-missed"
+    assert offered == any(c.set.keys() == {"cluster.scale_out"} for c in site_changes(a))
 
 
 def asks_the_same(fix) -> bool:

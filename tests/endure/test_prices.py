@@ -8,6 +8,7 @@ import io
 import pytest
 from scantling import catalogue
 from scantling.catalogue.quotes import prices_with
+from scantling.catalogue.words import RENTS
 from scantling.cli.app import main
 from scantling.cluster.promise import said
 from scantling.design.design import Design, DesignError
@@ -109,6 +110,18 @@ def test_a_table_of_ones_own(tmp_path, capsys):
         file.write_text(wrong)
         assert main(["prices", str(file)]) == 2
         assert "line 2" in capsys.readouterr().err
+
+
+def test_the_kinds_that_are_printed_are_kinds_that_a_table_may_name(tmp_path, capsys):
+    """A price of one's own that is named by a kind moves the price of that kind."""
+    file = tmp_path / "prices.csv"
+    for kind in RENTS:
+        file.write_text(f"item,value,kind,date\nh100-sxm,1.00,{kind},2026-10\n", encoding="utf-8")
+        assert main(["prices", str(file)]) == 0
+        assert kind in capsys.readouterr().out
+        own = prices_with(file)["h100-sxm"][kind]
+        usual = catalogue.price("h100-sxm", kind)
+        assert usual is None or own.value < usual.value
 
 
 def test_a_machine_that_costs_nothing_costs_nothing_within_its_band():

@@ -10,6 +10,7 @@ from .. import catalogue
 from ..base.records import record
 from ..base.words import Filler, table
 from ..catalogue.families import family
+from ..catalogue.hardware import known_link
 from ..catalogue.stacks import stacks
 from ..design.cluster import LARGEST_RACK
 from ..design.constraints import CONSTRAINTS
@@ -164,12 +165,14 @@ def site_changes(assessment: Assessment) -> Iterator[Change]:
     yield from _batches(assessment) if assessment.fits else _smaller(assessment)
     cluster = assessment.resolved.cluster
     if assessment.fits:
+        most = known_link(cluster.accelerator.host_link_bytes_per_s)  # no card reaches more
         for row in faster_fabrics(cluster)[:2]:
-            yield move(
-                "fabric",
-                {"cluster.scale_out": row.id},
-                name=row.name,
-            )
+            if row.device_bytes_per_s <= most:
+                yield move(
+                    "fabric",
+                    {"cluster.scale_out": row.id},
+                    name=row.name,
+                )
         yield from _between(assessment)
         yield from _stacks(assessment)
     chip = cluster.accelerator
@@ -232,10 +235,12 @@ def _other_chip(cluster, other: str) -> Change:
 
 
 def _stacks(assessment) -> Iterator[Change]:
-    """Software whose speed is measured, in the place of the one that is named."""
+    """Software that anybody may run on this chip and whose speed is measured, in the place of the
+    one that is named."""
     now = assessment.resolved.stack
+    kin = family(assessment.resolved.cluster.accelerator.family)
     for name, other in stacks().items() if now else ():
-        if name != now and not other.unmeasured and known_stack(name):
+        if name != now and kin.vendor_stack in other.chips.split() and known_stack(name):
             yield move(
                 "stack",
                 {"stack": name},

@@ -11,7 +11,7 @@ from .records import Price
 
 KINDS = {
     "on-demand": ("on-demand", "index"),
-    "reserved": ("contract", "capacity-block"),
+    "reserved": ("reserved", "contract", "capacity-block"),
     "spot": ("spot",),
     "list": ("list", "serverless"),
 }

@@ -341,9 +341,9 @@ SIMPLICITY = {
     "cp": 1e2,
     "ep": 10,
     "tp": 1,
-    "sharding": 1 / 8,
+    "sharding": 0.125,
     "recompute": 1 / 64,
-    "offload": 1 / 4,
+    "offload": 0.25,
     "layer_split": 1 / 128,
 }
 

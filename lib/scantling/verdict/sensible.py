@@ -2,7 +2,7 @@
 that is past a limit of sense makes sense."""
 
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from ..plans.space import COARSE
 from .assess import changed
@@ -43,20 +43,24 @@ def sensible(assessment: Assessment) -> Assessment | None:
     """A design that is past a limit of sense on the nearest number of devices of the same kind on
     which it is feasible by a coarse search: more of them, fewer where MFU alone is past; None where
     there is none."""
-    past = impractical(assessment)
-    scales = [1 / s for s in MORE_DEVICES] if past == {"mfu"} else MORE_DEVICES
-    tried: dict[int | None, Assessment | None] = {}
+    past = {r.field for r in assessment.reasons if r.verdict == "impractical"}
+    if not past:
+        return None
 
-    def enough(count: int) -> bool:
-        if count not in tried:
-            tried[count] = changed(
-                assessment.design,
-                {"cluster.devices": count},
-                space=COARSE,
-            )
-        return tried[count] is not None and tried[count].verdict == "feasible"
+    @cache
+    def on(count: int) -> Assessment | None:
+        return changed(
+            assessment.design,
+            {"cluster.devices": count},
+            space=COARSE,
+        )
 
-    return tried.get(nearest(assessment.resolved.cluster, scales, enough)) if past else None
+    count = nearest(
+        assessment.resolved.cluster,
+        [1 / s for s in MORE_DEVICES] if past == {"mfu"} else MORE_DEVICES,
+        lambda n: getattr(on(n), "verdict", "") == "feasible",
+    )
+    return count and on(count)
 
 
 def smallest(assessment: Assessment) -> Iterator[str]:
@@ -64,8 +68,3 @@ def smallest(assessment: Assessment) -> Iterator[str]:
     after = sensible(assessment)
     if after is not None:
         yield say("smallest", a=after)
-
-
-def impractical(assessment: Assessment) -> set[str]:
-    """Limits of sense that a design is past."""
-    return {r.field for r in assessment.reasons if r.verdict == "impractical"}

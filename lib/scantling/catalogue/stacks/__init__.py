@@ -97,6 +97,7 @@ class Stack:
     # axis of a plan -> the values that it offers; an axis that is not there is open
     offers: Mapping[str, tuple] = field(default_factory=dict)
     offers_source: str = ""
+    chips: str = ""  # vendor stacks of families.csv on which anybody may run it, with a kit
     unmeasured: str = ""  # what stands in because no published run supports constants of its own
 
 
