@@ -11,10 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scantling.catalogue.words import RECOMPUTES, SHARDINGS
 from scantling.design.design import Design, DesignError
+from scantling.physics.gather import situation
 from scantling.physics.pipeline import SCHEDULE_NAMES
 from scantling.plans import laws
 from scantling.plans import space as plans
 from scantling.plans.enumerate import enumerate_plans
+from scantling.plans.evaluate import find
 from scantling.plans.prepare import prepare
 from scantling.plans.words import as_dict
 
@@ -45,14 +47,14 @@ def plain(model, phase, cluster, space):
         or (model.layers % 2 and p & (p - 1) == 0)
     ]
     experts = [e for e in range(1, 257) if model.experts % e == 0] if model.is_moe else [1]
-    for tp, cp, pp, mb, ep, tensor, rounder in itertools.product(
+    for tp, cp, pp, mb, ep, tensor, fewer in itertools.product(
         space.tp,
         space.cp,
         depths,
         space.micro_batch,
         experts,
         (False, True) if model.is_moe else (False,),
-        (False, True),
+        ("", "rounder", "whole rounds"),
     ):
         if tp > cluster.devices or (cp > 1 and phase.seq_len // cp < 4096):
             continue
@@ -69,7 +71,12 @@ def plain(model, phase, cluster, space):
             continue
         divisors = [d for d in range(1, room + 1) if phase.global_batch % d == 0]
         dp = max(divisors)
-        if rounder and 2 * dp > room:
+        if fewer == "whole rounds":  # interleaving on fewer devices, where all have too few rounds
+            rounds = [d for d in divisors if phase.global_batch // d % pp == 0]
+            if pp == 1 or max(rounds, default=0) in (0, dp):
+                continue
+            dp = max(rounds)
+        if fewer == "rounder" and 2 * dp > room:
             dp = max(
                 (d for d in divisors if 2 * d > room),
                 key=lambda d: (max(2**i for i in range(12) if d % 2**i == 0), d),
@@ -84,7 +91,7 @@ def plain(model, phase, cluster, space):
         ):
             continue
         m = phase.global_batch // (dp * mb)
-        layouts = [("1f1b", 1)] if pp <= model.layers else []
+        layouts = [("1f1b", 1)] if pp <= model.layers and fewer != "whole rounds" else []
         if pp > 1 and m % pp == 0:  # Megatron-LM: micro-batches % pp under interleaving
             whole = model.layers if model.layers % pp == 0 else model.layers + 2
             layouts += [("interleaved", v) for v in range(2, 21) if whole % (pp * v) == 0]
@@ -236,6 +243,27 @@ def test_every_legal_plan_once_and_no_other(text):
     assert len(found) == len(set(found))
     expected = plain(model, phase, cluster, SMALL)
     assert sorted(expected - set(found))[:3] == sorted(set(found) - expected)[:3] == []
+
+
+@pytest.mark.parametrize("batch", [96, 256, 1024])
+@pytest.mark.parametrize("model", ["llama-3.1-405b", "deepseek-v3"])
+def test_more_devices_never_slow_the_fastest_plan(model, batch):
+    """Pipelines that are left fewer micro-batches than stages cannot interleave (Megatron-LM), so
+    that twice the devices may have to leave half of them idle."""
+    steps = []
+    for devices in (2048, 3072, 4096, 6144, 8192, 16384, 32768):
+        r = prepare(
+            Design.from_data(
+                {
+                    "model": model,
+                    "cluster": {"accelerator": "h100-sxm", "devices": devices},
+                    "job": {"seq_len": 4096, "global_batch": batch},
+                }
+            )
+        )
+        found = find(situation(r, r.phases[0]))
+        steps.append(found.step_s[found.best()])
+    assert all(then <= 1.0001 * now for now, then in zip(steps, steps[1:])), steps
 
 
 def test_the_default_space_of_405b_is_large():

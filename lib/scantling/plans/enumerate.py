@@ -5,6 +5,7 @@ crossed one axis at a time and cut by the laws as soon as a law can be told, so 
 axes never exists.
 """
 
+from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
@@ -18,6 +19,8 @@ from ..physics.pipeline import RULES, SCHEDULES, rules_kept
 from .laws import Law, of
 from .space import DEFAULT, Space
 from .words import NAMES
+
+ANY = -1  # of `under`: any schedule may follow
 
 
 @lru_cache(maxsize=4096)
@@ -113,8 +116,8 @@ def enumerate_plans(
 ) -> Plan:
     """Every legal plan of the space under the pins, as columns.
 
-    dp is the largest divisor of global_batch that the devices allow, and the roundest one beside
-    it, so an awkward count leaves some idle rather than none legal.
+    dp is the largest divisor of global_batch that the devices allow. Beside it stand two that leave
+    devices idle: the roundest, and the largest that leaves a schedule the micro-batches it needs.
     Raises DesignError, naming the law, where the pins leave no legal plan.
     """
     q = Question(
@@ -159,14 +162,11 @@ def degrees(q: Question) -> dict[str, list]:
 
 
 def _data_parallel(c: dict, q: Question) -> dict:
-    batch, devices, pinned = q.phase.global_batch, q.cluster.devices, q.pins.get("dp")
+    batch, pinned = q.phase.global_batch, q.pins.get("dp")
     room = q.cluster.replicas(c["tp"] * c["cp"] * c["pp"])
     if pinned is not None:
         c = keep(
-            {
-                **c,
-                "dp": np.full(len(room), pinned, np.int64),
-            },
+            _with(c, pinned),
             room >= pinned,
         )
         return _some(
@@ -186,12 +186,55 @@ def _data_parallel(c: dict, q: Question) -> dict:
             q.pins.get("micro_batch"),
             f"a divisor of the global batch {batch:,}",
         )
-    c = {
-        **c,
-        "dp": table[np.maximum(np.searchsorted(table, room, side="right") - 1, 0)],
-    }
-    powers_of_two = devices & (devices - 1) == batch & (batch - 1) == 0
-    return c if powers_of_two else _rounder(c, table, room)
+    largest = table[np.maximum(np.searchsorted(table, room, side="right") - 1, 0)]
+    free = [largest, _roundest(table, room)]
+    tried = [(ANY, dp) for dp in free]
+    tried += _accumulating(
+        q,
+        table,
+        room,
+        c["pp"],
+    )
+    parts = []
+    for i, (under, dp) in enumerate(tried):
+        new = np.all([dp > 0, *(dp != known for known in free[:i])], axis=0)
+        parts.append(keep(_with(c, dp, under), new))
+    return {k: np.concatenate([part[k] for part in parts]) for k in parts[0]}
+
+
+def _with(
+    c: dict,
+    dp,
+    under: int = ANY,
+) -> dict:
+    """The rows with so many replicas; under : the code of the one schedule that may follow."""
+    n = len(c["tp"])
+    return c | {"dp": np.broadcast_to(np.int64(dp), n), "under": np.full(n, under)}
+
+
+def _accumulating(
+    q: Question,
+    table,
+    room,
+    pp,
+) -> Iterator[tuple]:
+    """(code, dp) of each schedule: the largest divisor whose micro-batches its rules allow, 0 where
+    there is none. Interleaving and two-way schedules ask for as many micro-batches as there are
+    stages, or twice that: on more devices than have so many, half of them idle may be faster."""
+    stages, stage = np.unique(pp, return_inverse=True)
+    at = np.searchsorted(table, room, side="right") - 1
+    m = q.phase.global_batch // (table * min(q.pick("micro_batch")))
+    for name in q.pick("schedule"):
+        schedule = SCHEDULES[name]
+        kept = _rules(
+            name,
+            stages[:, None],
+            schedule.chunks or 2,
+            m,
+            q,
+        )
+        most = np.maximum.accumulate(np.where(kept, table, 0), axis=1)
+        yield schedule.code, np.where(at < 0, 0, most[stage, at])
 
 
 def _micro_batches(c: dict, q: Question) -> dict:
@@ -222,16 +265,11 @@ def _micro_batches(c: dict, q: Question) -> dict:
     )
 
 
-def _rounder(
-    c,
-    table,
-    room,
-):
-    """The same rows and, where that is another number, with the divisor in (room / 2, room] that
-    has most factors of two: expert
+def _roundest(table, room):
+    """The divisor in (room / 2, room] that has most factors of two, 0 where there is none: expert
     parallelism and interleaving may need them more than the last devices."""
     rooms, where = np.unique(room, return_inverse=True)
-    other = np.array(
+    return np.array(
         [
             max(
                 table[(2 * table > r) & (table <= r)],
@@ -241,14 +279,6 @@ def _rounder(
             for r in rooms
         ]
     )[where]
-    more = keep(
-        {
-            **c,
-            "dp": other,
-        },
-        (other > 0) & (other != c["dp"]),
-    )
-    return {k: np.concatenate([v, more[k]]) for k, v in c.items()}
 
 
 def _experts(c: dict, q: Question) -> dict:
@@ -285,6 +315,24 @@ def _chunks(
     return [v for v in q.pick("vpp", q.space.vpp or range(2, min(deepest, 20) + 1)) if v > 1]
 
 
+def _rules(
+    name: str,
+    pp,
+    vpp,
+    m,
+    q: Question,
+):
+    """Where a schedule's own rules are kept, over columns that fit together."""
+    kept = rules_kept(
+        pp,
+        vpp,
+        m,
+        q.model.layers,
+    )
+    own = [kept[rule.name] for rule in RULES if name in rule.schedules]
+    return np.all(np.broadcast_arrays(pp * m > 0, *own), axis=0)
+
+
 def _scheduled(
     name: str,
     c: dict,
@@ -294,6 +342,8 @@ def _scheduled(
 ) -> dict:
     """Rows of one schedule: every number of model parts that its rules allow."""
     layers, row = q.model.layers, SCHEDULES[name]
+    may = (c["under"] == ANY) | (c["under"] == row.code)
+    c, m = keep(c, may), m[may]
     c = cross(
         {
             **c,
@@ -304,13 +354,13 @@ def _scheduled(
         values,
     )
     pp, vpp = c["pp"], c["vpp"]
-    kept = rules_kept(
+    lawful = _rules(
+        name,
         pp,
         vpp,
         c["m"],
-        layers,
+        q,
     )
-    lawful = np.all([kept[rule.name] for rule in RULES if name in rule.schedules], axis=0)
     if row.chunks is None and q.pins.get("vpp") is None:
         whole = np.where(layers % pp == 0, layers, layers + 2)
         lawful &= whole % (pp * vpp) == 0
@@ -340,7 +390,7 @@ def _schedules(c: dict, q: Question) -> dict:
         names[0],
         rules,
     )
-    del whole["m"]
+    del whole["m"], whole["under"]
     return whole
 
 

@@ -25,9 +25,10 @@ class Space:
     layers + 2 (embedding and head a layer each), and powers of two where layers are odd
     (DeepSeek-V3: 61 on 16), to 128 · vpp 1, and every number of chunks to 20 that divides a stage
     (interleaved) ·
-    dp the largest divisor of global_batch that the devices allow, and where it differs the one
-    above half of them with most factors of two · micro_batch 1 2 4 8 16 · ep the divisors of the
-    experts to 256 ·
+    dp the largest divisor of global_batch that the devices allow, where it differs the one
+    above half of them with most factors of two, and for a schedule that needs more micro-batches
+    than that leaves, the largest that leaves them, with devices idle · micro_batch 1 2 4 8 16 ·
+    ep the divisors of the experts to 256 ·
     etp 1 and tp · sp on and off · sharding none, zero1, zero2 (one micro-batch a step), zero3 and
     hsdp (not interleaved) ·
     recompute none, selective, full for a quarter, half, three quarters and all of a stage's layers
