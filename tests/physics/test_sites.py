@@ -146,6 +146,42 @@ def test_sites_change_step_memory_checkpoint_and_goodput():
     assert between_sites(one) is None and between_sites(four)["sites"] == 4
 
 
+@pytest.mark.parametrize("sharding", ["zero1", "zero3", "hsdp"])
+def test_a_shard_group_stands_inside_a_site(sharding):
+    """What is sharded is never gathered over the way between sites: the group that is shown, and
+    that a kit is written with, is that of one site."""
+    for n in (1, 2, 4):
+        pins = {"plan.tp": 1, "plan.pp": 1, "plan.sharding": sharding}
+        a = sc.assess(design(sites=n, devices=256).change(pins))
+        ranks = a.plan["dp"] * a.plan["cp"] / n
+        assert a.plan["shard_group"] == (8 if sharding == "hsdp" else ranks)
+        assert ranks % a.plan["shard_group"] == 0
+
+
+def test_axes_follow_the_sites_where_memory_or_replicas_bind_and_else_stay():
+    """A synchronous exchange is a copy of the weights, whatever the plan: it moves no axis. What a
+    site has to hold does: with fewer ranks to share it out among, a deeper pipeline holds it."""
+
+    def plans(kind):
+        found = (
+            sc.Design.from_data(
+                {
+                    "model": "llama-3.1-405b",
+                    "cluster": {"accelerator": "h100-sxm", "devices": 4096, "sites": n},
+                    "job": {"tokens": 1e12, "seq_len": 4096, "global_batch": 2048}
+                    | {"sync": {"kind": kind}},
+                }
+            )
+            for n in (2, 4)
+        )
+        return [{k: sc.assess(d).plan[k] for k in ("tp", "cp", "pp", "dp")} for d in found]
+
+    two, four = plans("local-steps")
+    assert four["pp"] > two["pp"] and four["dp"] < two["dp"]
+    two, four = plans("synchronous")
+    assert two == four
+
+
 def test_the_smallest_site_sets_memory_and_the_worst_way_the_exchange():
     even = sc.assess(design(sites=[{"devices": 512}, {"devices": 512}]))
     assert even.step_s == sc.assess(design()).step_s

@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import cache
 from statistics import median
 
+import numpy as np
+
 from .. import catalogue
 from ..base.errors import DesignError, closest
 from ..base.records import record
@@ -82,6 +84,11 @@ class Cluster:
     def replicas(self, ranks):
         """Replicas of so many ranks that stand inside one site each."""
         return sum(n // ranks for n in self.uneven or (self.devices // self.sites,) * self.sites)
+
+    def beside(self, replicas):
+        """Of so many replicas, those that stand in the smallest site, at least one: what is
+        sharded is shared out among them."""
+        return np.maximum(replicas * min(self.by_site) // self.devices, 1)
 
     @property
     def nodes(self) -> int:

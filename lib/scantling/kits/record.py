@@ -193,10 +193,7 @@ class LaunchPlan:
     def shards(self) -> int:
         """Data-parallel ranks that share one copy of what is sharded: a shard group, else those of
         one site."""
-        p = self.plan
-        if p["sharding"] == "hsdp":
-            return p["shard_group"] // p["cp"]
-        return p["dp"] // self.cluster.sites
+        return self.plan["shard_group"] // self.plan["cp"]
 
     @property
     def spares(self) -> int:

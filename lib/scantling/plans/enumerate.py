@@ -438,12 +438,13 @@ def _sharding(c: dict, q: Question) -> dict:
 
 
 def _shard_groups(c: dict, q: Question) -> dict:
-    ranks, pinned, hybrid = c["dp"] * c["cp"], q.pins.get("shard_group"), c["sharding"] == HSDP
+    ranks, pinned = q.cluster.beside(c["dp"]) * c["cp"], q.pins.get("shard_group")
+    hybrid = c["sharding"] == HSDP
     inside = np.maximum(q.cluster.scale_up_domain // c["tp"], 1)
     group = np.where(hybrid, pinned or np.gcd(ranks, inside), ranks)
     legal = ~hybrid | (group > 1) & (ranks % group == 0) & (group < ranks)
     c = keep({**c, "shard_group": group}, legal)
-    allowed = "a divisor of dp x cp, above 1 and below it, for hsdp"
+    allowed = "a divisor of dp x cp in a site, above 1 and below it, for hsdp"
     return _lawful(
         _some(
             c,

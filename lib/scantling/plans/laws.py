@@ -58,9 +58,7 @@ KEPT = {
     "batch": lambda m, j, k, *, dp, micro_batch, **_: _divides(dp * micro_batch, j.global_batch),
     "experts": lambda m, j, k, *, ep, **_: _divides(ep, max(m.experts, 1)),
     "expert_ranks": lambda m, j, k, *, tp, cp, dp, ep, etp, **_: _divides(ep * etp, dp * cp * tp),
-    "expert_site": lambda m, j, k, *, tp, cp, dp, ep, etp, **_: (
-        ep * etp <= dp * min(k.by_site) // k.devices * cp * tp
-    ),
+    "expert_site": lambda m, j, k, *, tp, cp, dp, ep, etp, **_: ep * etp <= k.beside(dp) * cp * tp,
     "expert_width": lambda m, j, k, *, etp, **_: (
         _divides(etp, max(m.expert_ffn_hidden, 1)) | (etp == 1)
     ),

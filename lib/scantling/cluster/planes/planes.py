@@ -113,7 +113,6 @@ def states(s: Site) -> tuple[State, ...]:
         shards=fill(
             words["shards"][plan["sharding"]],
             model=model,
-            all=s.used,
             group=model * plan["shard_group"],
         ),
         health_bytes=constant("heartbeat_bytes") * s.nodes,
