@@ -66,6 +66,55 @@ def test_a_load_takes_as_long_as_bytecheckpoint_measured(whole):
     assert "another index" in " ".join(passage["why"])  # sequences of another length
 
 
+def between(*phases, **pins):
+    """The passage between two phases of 70B on 1,024 devices."""
+    design = sc.Design.from_data(
+        {
+            "model": "llama-3-70b",
+            "cluster": {"accelerator": "h100-sxm", "devices": 1024, "scale_out": "ib-ndr"},
+            "job": {"phases": [{"name": f"p{i}", **p} for i, p in enumerate(phases)]},
+            "plan": {
+                "tp": 8,
+                "cp": 1,
+                "pp": 4,
+                "vpp": 5,
+                "sharding": "zero1",
+                "micro_batch": 1,
+                **pins,
+            },
+        }
+    )
+    (passage,) = part(sc.assess(design), "calendar").passages
+    return passage
+
+
+def test_a_batch_ramp_and_an_annealing_go_on_in_the_same_job():
+    """Megatron-LM ramps the batch inside one job (--rampup-batch-size), and a schedule of the
+    learning rate is a schedule: without another layout nothing is saved or read."""
+    one = {"tokens": 1e11, "seq_len": 8192, "global_batch": 512}
+    for after in (one, one | {"global_batch": 1024}):
+        found = between(one, after, dp=32)
+        assert not found["changes"] and found["seconds"] == found["usd"] == 0
+        assert "same job goes on" in found["why"][0]
+
+
+def test_another_layout_has_a_price_of_its_own():
+    """All of the passage where nothing else asks for a start; else what devices fetch from each
+    other, and that is bytes over the cards' rate: seconds beside the minutes of a load."""
+    one = {"tokens": 1e11, "seq_len": 8192, "global_batch": 64}
+    ramp = between(one, one | {"global_batch": 1024})
+    assert set(ramp["changes"]) == {"dp"} and ramp["layout_s"] == ramp["seconds"] > 100
+    assert ramp["layout_usd"] == ramp["usd"] > 0
+    longer = between(one, one | {"global_batch": 1024, "seq_len": 4096})
+    assert longer["changes"] and longer["layout_s"] == longer["parts"]["exchange"]
+    # a device of 8 x 4 holds 2 bytes of 70e9 / 32 weights and up to 12 more of its share of them
+    slowest, quickest = 14 * 70e9 / 32 / 50e9 / 0.5, 2 * 70e9 / 32 / 50e9
+    assert quickest < longer["layout_s"] < slowest
+    wide = one | {"global_batch": 512}
+    same = between(wide, wide | {"seq_len": 4096}, dp=32)
+    assert not same["changes"] and same["layout_s"] == 0 < same["seconds"]
+
+
 def test_network_and_stores_are_judged_by_the_phase_that_needs_most(whole):
     a, found = whole
     asked = {d["phase"]: d for d in found.demands}

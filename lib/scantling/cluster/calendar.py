@@ -19,6 +19,7 @@ from .texts import lines, texts
 MOMENT = 1e-9  # days: what is left by rounding
 AXES = ("tp", "cp", "pp", "vpp", "dp", "ep", "etp", "sharding")
 FIELDS = ("optimizer", "precision", "seq_len", "global_batch")  # of a phase
+ANEW = FIELDS[:3]  # for which a job starts anew; another batch is more or fewer micro-batches
 DEMANDS = ("network_share", "read_bytes_per_s")
 ENTRY = ("what", "start_day", "days", "devices", "why")
 PART = ("delivery", "sites", "pod_devices", "scale_up_domain")  # that a part need not fill
@@ -30,7 +31,8 @@ class Calendar(Record):
     named."""
 
     entries: Rows  # {what, start_day, days, devices, why}
-    # between phases: {phase, changes of the plan, compatible, why, parts, seconds, usd}
+    # between phases: {phase, changes of the plan, compatible, why, parts, seconds, usd, and of
+    # these what another layout alone costs: layout_s, layout_usd}
     passages: Rows
     demands: Rows  # of each phase: {phase, network_share, read_bytes_per_s}
     first_step_day: float
@@ -172,20 +174,31 @@ def _pace(s: Site, devices: int) -> tuple[tuple, ...]:
 
 
 def _passage(before: Site, after: Site) -> dict:
-    """What lies between two phases."""
+    """What lies between two phases: nothing where the job goes on under its layout; else a save,
+    processes started anew and the load, and for another layout what its devices fetch from each
+    other, as each reads its share of a replica's state. `layout_s`: of it, what the layout alone
+    costs: all of it where nothing else asks for a start."""
     plans = [(axis, before.plan[axis], after.plan[axis]) for axis in AXES]
     changes = {axis: f"{was} to {becomes}" for axis, was, becomes in plans if was != becomes}
     parts = {"save": before.save_s, **after.e.first_step_s}
     parts = {name: parts[name] for name in ("save", *BY_RECOVERY["in-place"])}
     parts["read"] = parts.pop("load")
-    seconds = sum(parts.values())
     other = {f: getattr(before.phase, f) != getattr(after.phase, f) for f in FIELDS}
+    anew = any(other[f] for f in ANEW)
+    if changes:
+        held, link = after.chosen.memory, after.case.link
+        parts["exchange"] = (held.weights + held.optimizer) / link.out_bytes_per_s
+    elif not anew:
+        parts = {}
+    seconds = sum(parts.values())
+    layout_s = parts.get("exchange", 0.0) if anew else seconds
     said = lines(
         texts("calendar", "passage"),
         before=before,
         after=after,
         changes=changes,
-        same=not changes,
+        same=not changes and anew,
+        goes_on=not parts,
         **parts,
         **other,
     )
@@ -197,4 +210,6 @@ def _passage(before: Site, after: Site) -> dict:
         "parts": parts,
         "seconds": seconds,
         "usd": before.run.usd(seconds / DAY_S),
+        "layout_s": layout_s,
+        "layout_usd": before.run.usd(layout_s / DAY_S),
     }
