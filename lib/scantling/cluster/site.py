@@ -216,6 +216,12 @@ class Site:
         return tied(self.plan)
 
     @property
+    def stalled_share(self) -> float:
+        """Share of the replicas that the loss of a node stops."""
+        apart = max(self.per_node // (self.plan["tp"] * self.plan["cp"]), 1)
+        return min(apart * self.tied_replicas / self.plan["dp"], 1.0)
+
+    @property
     def shared_step(self) -> float:
         """Share of a save that one step carries: a step over the checkpoint interval."""
         return self.step_s / max(self.e.checkpoint_interval_s, self.step_s)

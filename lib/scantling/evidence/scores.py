@@ -33,8 +33,3 @@ def typical(size: pd.Series) -> dict:
 def over_sources(off: pd.Series, source: pd.Series) -> float:
     """Median over sources of each source's median |error|."""
     return off.abs().fillna(1.0).groupby(source).median().median()
-
-
-def robust(z):
-    """sign(z) sqrt(2 (sqrt(1 + z^2) - 1)): the residual whose square is the soft-L1 loss of z."""
-    return np.sign(z) * np.sqrt(2 * (np.sqrt(1 + z**2) - 1))
