@@ -319,7 +319,10 @@ def test_a_pinned_trap_is_named():
 def test_an_assessment_goes_to_another_process_and_back():
     """What the standard library's pickle makes of it: a worker's answer is the answer."""
     a = assess(
-        Design.from_yaml("model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 8}")
+        Design.from_yaml(
+            "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 8}\n"
+            "job: {seq_len: 8192, global_batch: 64}"
+        )
     )
     back = pickle.loads(pickle.dumps(a))
     assert back.as_dict(advice=False) == a.as_dict(advice=False)

@@ -67,6 +67,13 @@ def averaging_share(inner_s, exchange_s):
     return inner_s / (inner_s + exchange_s)
 
 
+def steps_committed(mtbf_s, known_mtbf_s, known_share):
+    """Share of steps that all living replica groups commit: a failure spoils the step that it falls
+    into, 1 - step / M at even intervals. The step is that of the same run at another rate."""
+    step_s = (1 - known_share) * known_mtbf_s
+    return goodput.ettr_linear(mtbf_s, step_s)
+
+
 CONVENTIONS = {
     "useful-elapsed": useful_elapsed,
     "calendar": useful_elapsed,
@@ -74,6 +81,7 @@ CONVENTIONS = {
     "averaging-share": averaging_share,
     "linear": goodput.ettr_linear,
     "replica-stall": elastic.ft_hsdp,
+    "steps-committed": steps_committed,
 }
 
 
