@@ -16,7 +16,6 @@ from ..endure.cost import Cost, price
 from ..endure.reliability import Endurance
 from ..physics.cases import Cases, micro_batches
 from ..physics.communication import communication
-from ..physics.ingest import token_bytes
 from ..physics.step import step_time
 from ..verdict.numbers import tied
 from ..verdict.record import Assessment, Chosen
@@ -139,7 +138,7 @@ class Site:
     @property
     def read_bytes_per_s(self) -> float:
         """Tokens that a step reads."""
-        return self.batch_tokens * token_bytes(self.model.vocab) / self.step_s
+        return self.batch_tokens * self.case.job.token_bytes / self.step_s
 
     @property
     def copies_read(self) -> int:
