@@ -65,13 +65,7 @@ class Scenario:
     faults: tuple[Fault, ...] = ()
     pauses: tuple = ()  # failures.Pause: hold the job up, lose no work, strike while it runs
     spares: int | None = None  # None: a node is always at hand
-    repair_s: float = 14_400.0
-    repair_spread: float | None = (
-        None  # None: exponential; 0: fixed; else sigma of a lognormal with mean repair_s
-    )
-    pool_started: bool = (
-        False  # start with the nodes in repair of a long-running pool (exponential) instead of none
-    )
+    repair_s: float = 14_400.0  # mean; exponential
     shrink: Shrink | None = None
 
     @property
@@ -236,32 +230,10 @@ class _Run:
             raise TooLong(f"some {load:,.0f} nodes are in repair at any time")
         slots = 0 if s.spares is None else min(spares + 1, enough)
         slots = enough if s.shrink else slots
-        pool = np.full((slots, n), -np.inf)
-        if slots and s.pool_started:
-            k = np.arange(spares + 1)
-            p = np.cumprod([1.0, *load / k[1:]])
-            busy = self.rng.choice(
-                k,
-                n,
-                p=p / p.sum(),
-            )
-            pool = np.where(
-                np.arange(slots)[:, None] < busy,
-                self.rng.exponential(s.repair_s, (n, slots)).T,
-                pool,
-            )
-        return pool
+        return np.full((slots, n), -np.inf)
 
     def _repair(self, n):
-        mean = self.s.repair_s
-        spread = self.s.repair_spread
-        if spread is None:
-            return self.rng.exponential(mean, n)
-        return mean * self.rng.lognormal(
-            -(spread**2) / 2,
-            spread,
-            n,
-        )
+        return self.rng.exponential(self.s.repair_s, n)
 
     def _evict(
         self,
