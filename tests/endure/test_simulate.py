@@ -358,7 +358,7 @@ def test_replica_level_recovery_matches_its_closed_form():
         shrink=Shrink(gangs=12, gang_nodes=1, micro_batches=1200),
     )
     r = spread_out(s, 100, 1, 0)
-    low, high = elastic.ft_hsdp(m, 12), elastic.ft_hsdp(m, 12, renewal=True)
+    low, high = elastic.ft_hsdp(m, 12), closed_forms.ft_hsdp_renewal(m, 12)
     assert low - 0.01 < r.goodput < high + 0.015
 
 

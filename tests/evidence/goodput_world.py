@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import closed_forms
 from jinja2 import Template
 from scantling import catalogue
 from scantling.base.records import Known, Record, record
@@ -52,14 +53,9 @@ def meta_ettr(
     """E[ETTR] of Meta's RSC: run time over run and queue time, first order
     (`goodput.ettr_meta`)."""
     per_s = failures.failure_rate_per_s(rate, devices)
-    queue = {"queue_s": queue_s} if queue_s else {}
-    return goodput.ettr_meta(
-        per_s,
-        interval_s,
-        write_s,
-        restart_s,
-        **queue,
-    )
+    if queue_s:
+        return closed_forms.ettr_meta_queued(per_s, interval_s, restart_s, queue_s)
+    return goodput.ettr_meta(per_s, interval_s, write_s, restart_s)
 
 
 def averaging_share(inner_s, exchange_s):
