@@ -20,6 +20,20 @@ def saxena_period(mtbf_s, stall_s, restart_s):
     return ts + np.sqrt(2 * (np.asarray(mtbf_s, float) + restart_s) * ts + ts * ts)
 
 
+def ettr_meta_queued(failures_per_s, interval_s, restart_s, queue_s, productive_s=np.inf):
+    """Meta's first-order E[ETTR] with a queue q per failure and productive time Rp, saves free:
+    a / ((1 + u0 / Rp) (1 + l q) + (q / Rp) a), a = 1 - l (u0 + dt / 2). arXiv 2410.21680."""
+    alive = 1 - failures_per_s * (restart_s + interval_s / 2)
+    queued = (1 + restart_s / productive_s) * (1 + failures_per_s * queue_s)
+    return alive / (queued + queue_s / productive_s * alive)
+
+
+def ft_hsdp_renewal(mtbf_s, replicas, stall_s=180.0, replica_recovery_s=600.0):
+    """`elastic.ft_hsdp` with the common stall counted by renewal: M / (M + stall) x
+    (1 - t_rep / M / d); 0.817 at 98,304 devices."""
+    return mtbf_s / (mtbf_s + stall_s) * (1 - replica_recovery_s / mtbf_s / replicas)
+
+
 def finite_wall_s(work_s, mtbf_s, stall_s, interval_s, *, durable_s=0.0, restart_s=0.0, down_s=0.0):
     """Expected wall time of a job of `work_s` seconds of useful compute that starts without a
     restart and ends when its last save is

@@ -696,6 +696,19 @@ def test_slices_beyond_one_are_counted_all():
     assert n.topology.bisection_bytes_per_s == one.bisection_bytes_per_s
 
 
+@pytest.mark.parametrize("chip, pods", [("tpu-v4", 2), ("tpu-v5p", 1), ("tpu-v7x", 1)])
+def test_slices_of_one_pod_share_its_optical_switches(chip, pods):
+    """A v4 pod of 4,096 chips has 48 (Jouppi et al. 2023, section 2), whatever slices are cut from
+    it; 8,192 chips in slices of 512 are two such pods, and part of one of v5p or Ironwood."""
+    d = design("llama-3-70b", 8192, {}, {"global_batch": 4096})
+    d = d.change({"cluster.accelerator": chip, "cluster.scale_up_domain": 512})
+    n = part(assess(d), "network").topology
+    whole = topology.torus(topology.near_cube(8192 // pods), n.port_bytes_per_s)
+    assert n.circuits == pods * whole.circuits == 96
+    assert n.ports["circuit switch"] == whole.ports["circuit switch"]
+    assert n.cables["cube to circuit switch"] == 128 * 96
+
+
 def test_sites_of_unequal_size_have_a_network_each():
     """Two and one tiers: 2N/k leaves and N/k spines of 768 cards, and of 256."""
     sites = [{"devices": 768}, {"devices": 256}]

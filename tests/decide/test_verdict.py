@@ -4,6 +4,7 @@ that nothing is ever NaN."""
 from __future__ import annotations
 
 import math
+import pickle
 
 import pytest
 from hypothesis import given, settings
@@ -313,3 +314,16 @@ def test_a_pinned_trap_is_named():
     trap = next(t for t in avoid(a) if "tensor parallelism across nodes" in t["what"])
     assert "it is pinned" in trap["why"] and a.verdict == "impractical"
     assert any(line.startswith("makes no sense: MFU") for line in limits(a))
+
+
+def test_an_assessment_goes_to_another_process_and_back():
+    """What the standard library's pickle makes of it: a worker's answer is the answer."""
+    a = assess(
+        Design.from_yaml(
+            "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 8}\n"
+            "job: {seq_len: 8192, global_batch: 64}"
+        )
+    )
+    back = pickle.loads(pickle.dumps(a))
+    assert back.as_dict(advice=False) == a.as_dict(advice=False)
+    assert back.endurance.goodput == a.endurance.goodput

@@ -11,9 +11,36 @@ import numpy as np
 import pytest
 from scantling.endure import elastic, goodput, spares
 from scantling.endure.failures import Pause
-from scantling.endure.simulate import Fault, Level, Scenario, Shrink, simulate
+from scantling.endure.simulate import Fault, Level, Scenario, Shrink, _Run, simulate
 
 SEED = 20_240_731
+
+
+class Started(_Run):
+    """Copies that start with the nodes in repair of a pool that has long been running."""
+
+    def _pool(self, n):
+        pool, s = super()._pool(n), self.s
+        load = sum(f.rate_per_s * f.nodes for f in s.faults) * s.repair_s
+        k = np.arange(s.spares + 1)
+        p = np.cumprod([1.0, *load / k[1:]])
+        busy = self.rng.choice(k, n, p=p / p.sum())
+        back = self.rng.exponential(s.repair_s, (n, len(pool))).T
+        return np.where(np.arange(len(pool))[:, None] < busy, back, pool)
+
+
+def simulate_started(s, replicas, seed):
+    return Started(s, replicas, seed).go()
+
+
+def spread_out(s, replicas, seed, spread):
+    """The simulation with repairs that all take their mean (0), or lognormal ones of that sigma."""
+
+    class Spread(_Run):
+        def _repair(self, n):
+            return self.s.repair_s * self.rng.lognormal(-(spread**2) / 2, spread, n)
+
+    return Spread(s, replicas, seed).go()
 
 
 def _async(rng):
@@ -71,7 +98,6 @@ def setting_spares(rng):
         restart_s=rng.uniform(10, 300),
         spares=n,
         repair_s=load * m,
-        pool_started=True,
     )
     run = closed_forms.finite_wall_s(s.work_s, m, 2, s.tau_s, restart_s=s.levels[0].restart_s)
     return s, run / (1 - spares.stall_share(n, load))
@@ -92,20 +118,20 @@ def setting_spares_and_down(rng):
 
 
 KINDS = (
-    (setting_async, 370, 2000),
-    (setting_tiers, 160, 2000),
-    (setting_spares, 50, 400),
+    (setting_async, 370, 2000, simulate),
+    (setting_tiers, 160, 2000, simulate),
+    (setting_spares, 50, 400, simulate_started),
 )
 
 
 def agreement(share, seed=SEED):
     """z and relative error of every setting of the grid, `share` of each kind."""
     z, error = [], []
-    for kind, count, replicas in KINDS:
+    for kind, count, replicas, run in KINDS:
         for i in range(max(3, int(count * share))):
             rng = np.random.default_rng([seed, count, i])
             s, exact = kind(rng)
-            r = simulate(s, replicas, seed=int(rng.integers(2**31)))
+            r = run(s, replicas, seed=int(rng.integers(2**31)))
             z.append((r.wall_s.mean() - exact) / closed_forms.standard_error_s(r))
             error.append(r.wall_s.mean() / exact - 1)
     return np.array(z), np.array(error)
@@ -149,14 +175,8 @@ def test_repairs_during_downtime_hide_the_wait(seed):
 def test_waiting_does_not_depend_on_the_shape_of_the_repair_time(load):
     """Erlang's loss system is insensitive: exponential, fixed and lognormal repairs wait alike."""
     m, n = 3000.0, 6
-    for spread in (None, 0, 1.0):
-        r = simulate(
-            closed_forms.single(
-                2500 * m, 200, m, stall_s=2, spares=n, repair_s=load * m, repair_spread=spread
-            ),
-            200,
-            5,
-        )
+    s = closed_forms.single(2500 * m, 200, m, stall_s=2, spares=n, repair_s=load * m)
+    for r in (simulate(s, 200, 5), spread_out(s, 200, 5, 0), spread_out(s, 200, 5, 1.0)):
         assert r.badput["spare shortage"] == pytest.approx(spares.stall_share(n, load), rel=0.03)
 
 
@@ -316,7 +336,7 @@ def test_shrinking_beats_waiting_for_long_repairs_only():
     )
     assert long_shrink > long_wait + 0.1
     short_wait, short_shrink = (
-        simulate(Scenario(repair_s=100, repair_spread=0, shrink=x, **base), 800, 1).goodput
+        spread_out(Scenario(repair_s=100, shrink=x, **base), 800, 1, 0).goodput
         for x in (None, shrink)
     )
     assert short_wait > short_shrink
@@ -335,11 +355,10 @@ def test_replica_level_recovery_matches_its_closed_form():
         faults=(Fault(rate_per_s=1 / m, level=0, down_s=180, nodes=1),),
         spares=0,
         repair_s=780,
-        repair_spread=0,
         shrink=Shrink(gangs=12, gang_nodes=1, micro_batches=1200),
     )
-    r = simulate(s, 100, 1)
-    low, high = elastic.ft_hsdp(m, 12), elastic.ft_hsdp(m, 12, renewal=True)
+    r = spread_out(s, 100, 1, 0)
+    low, high = elastic.ft_hsdp(m, 12), closed_forms.ft_hsdp_renewal(m, 12)
     assert low - 0.01 < r.goodput < high + 0.015
 
 

@@ -8,6 +8,7 @@ import pytest
 from scantling import catalogue
 from scantling.design.cluster_rules import build_cluster
 from scantling.endure import storage
+from scantling.physics.ingest import token_bytes
 
 
 def cluster(**spec):
@@ -55,13 +56,13 @@ def test_carriers_are_judged_by_the_interval():
 
 def test_tokens_take_two_bytes_below_65536():
     """GPT-2's 50,257 fit in 16 bits, Llama 3's 128,256 do not: 15.6T tokens are 62.4 TB."""
-    assert storage.corpus(15.6e12, 128_256).bytes == pytest.approx(62.4e12)
-    assert storage.corpus(300e9, 50_257).bytes == pytest.approx(600e9)
+    assert storage.corpus(15.6e12, token_bytes(128_256)).bytes == pytest.approx(62.4e12)
+    assert storage.corpus(300e9, token_bytes(50_257)).bytes == pytest.approx(600e9)
 
 
 def test_ingest_is_small():
     """16M tokens a step at 10 s: 6.7 MB/s for the whole job."""
-    c = storage.corpus(15.6e12, 128_256, step_s=10, global_batch_tokens=2**24, readers=128)
+    c = storage.corpus(15.6e12, 4, tokens_per_s=2**24 / 10, readers=128)
     assert c.read_bytes_per_s == pytest.approx(6.71e6, rel=1e-3)
     assert c.read_bytes_per_s_per_reader * 128 == pytest.approx(c.read_bytes_per_s)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import closed_forms
 from jinja2 import Template
 from scantling import catalogue
 from scantling.base.records import Known, Record, record
@@ -52,19 +53,21 @@ def meta_ettr(
     """E[ETTR] of Meta's RSC: run time over run and queue time, first order
     (`goodput.ettr_meta`)."""
     per_s = failures.failure_rate_per_s(rate, devices)
-    queue = {"queue_s": queue_s} if queue_s else {}
-    return goodput.ettr_meta(
-        per_s,
-        interval_s,
-        write_s,
-        restart_s,
-        **queue,
-    )
+    if queue_s:
+        return closed_forms.ettr_meta_queued(per_s, interval_s, restart_s, queue_s)
+    return goodput.ettr_meta(per_s, interval_s, write_s, restart_s)
 
 
 def averaging_share(inner_s, exchange_s):
     """Compute share of INTELLECT-1: only the outer all-reduce is lost."""
     return inner_s / (inner_s + exchange_s)
+
+
+def steps_committed(mtbf_s, known_mtbf_s, known_share):
+    """Share of steps that all living replica groups commit: a failure spoils the step that it falls
+    into, 1 - step / M at even intervals. The step is that of the same run at another rate."""
+    step_s = (1 - known_share) * known_mtbf_s
+    return goodput.ettr_linear(mtbf_s, step_s)
 
 
 CONVENTIONS = {
@@ -74,6 +77,7 @@ CONVENTIONS = {
     "averaging-share": averaging_share,
     "linear": goodput.ettr_linear,
     "replica-stall": elastic.ft_hsdp,
+    "steps-committed": steps_committed,
 }
 
 

@@ -6,7 +6,7 @@ import pytest
 from goodput_world import WITHIN, against_the_world, averaging_share, between_failures, page
 
 ROWS = {x.id: x for x in against_the_world()}
-STRONG = ("G09", "G08", "G08b", "M01a", "M01c")
+STRONG = ("G09", "G08", "G08b", "M01a", "M01c", "G29")
 GALLERY = Path(__file__).parents[2] / "gallery"
 
 

@@ -34,9 +34,9 @@ def _fits(a) -> bool:
     return a is not None and a.fits
 
 
-def _allowed(a, meet: bool = True) -> bool:
-    """Whether a design fits and, where `meet`, misses none of its constraints."""
-    return _fits(a) and (a.met or not meet)
+def _allowed(a) -> bool:
+    """Whether a design fits and misses none of its constraints."""
+    return _fits(a) and a.met
 
 
 def _stopped_by(a) -> str:
@@ -66,18 +66,17 @@ def _first(holds) -> int:
 
 def _most(
     at,
-    meet: bool,
     step: int,
     limit: int,
 ) -> int:
     """The largest multiple of step up to limit whose design is allowed; what is allowed is assumed
     to stop once. 0 where step itself is not."""
     past = limit // step
-    return step * (_first(lambda n: n > past or not _allowed(at(n * step), meet)) - 1)
+    return step * (_first(lambda n: n > past or not _allowed(at(n * step))) - 1)
 
 
-def longest_sequence(design, meet: bool = True) -> dict | None:
-    """Longest sequence [tokens, a multiple of 1,024] that fits and, where `meet`, misses no
+def longest_sequence(design) -> dict | None:
+    """Longest sequence [tokens, a multiple of 1,024] that fits and misses no
     constraint: {seq_len, ...} as `_said`; None where not even 1,024 is one.
 
     Today's degrees (tp, pp, dp, ep, sharding) are kept; cp, recompute and micro-batch follow. The
@@ -98,7 +97,6 @@ def longest_sequence(design, meet: bool = True) -> dict | None:
 
     best = _most(
         at,
-        meet,
         1024,
         2**24,
     )
@@ -118,9 +116,9 @@ def _pinned(now: Assessment, names) -> dict:
     return {f"plan.{name}": now.plan[name] for name in names}
 
 
-def biggest_micro_batch(design, meet: bool = True) -> dict | None:
-    """Largest micro-batch that fits with today's degrees, recompute and offload and, where
-    `meet`, misses no constraint: {micro_batch, ...} as `_said`; None where there is none."""
+def biggest_micro_batch(design) -> dict | None:
+    """Largest micro-batch that fits with today's degrees, recompute and offload and misses
+    no constraint: {micro_batch, ...} as `_said`; None where there is none."""
     now = assess(design)
     if not now.fits:
         return None
@@ -130,7 +128,7 @@ def biggest_micro_batch(design, meet: bool = True) -> dict | None:
     bound = "all of a replica's batch"
     for micro in divisors(now.chosen.phase.global_batch // now.plan["dp"]).tolist():
         a = changed(design, pins | {"plan.micro_batch": micro})
-        if _allowed(a, meet):
+        if _allowed(a):
             best = a, "micro_batch", micro
         elif best is not None or not _fits(a):
             bound = f"at {micro}: {_stopped_by(a)}"
@@ -138,9 +136,9 @@ def biggest_micro_batch(design, meet: bool = True) -> dict | None:
     return best and _said(*best, bound)
 
 
-def fewest_devices(design, meet: bool = True) -> dict | None:
+def fewest_devices(design) -> dict | None:
     """Fewest devices, in whole nodes (or racks, where one link joins a rack): {devices, ...} as
-    `_said`; with all constraints met, or (meet=False) that merely fit. None where none does."""
+    `_said`; with all constraints met. None where none does."""
     unit = assess(design).resolved.cluster.unit
 
     @cache
@@ -148,7 +146,7 @@ def fewest_devices(design, meet: bool = True) -> dict | None:
         return changed(design, {"cluster.devices": units * unit})
 
     def works(units):
-        return _allowed(at(units), meet)
+        return _allowed(at(units))
 
     best = _first(lambda units: units * unit > LARGEST or works(units))
     if not works(best):
@@ -171,14 +169,13 @@ def fewest_devices(design, meet: bool = True) -> dict | None:
 def earliest_finish(
     design,
     most_devices: int | None = None,
-    meet: bool = True,
 ) -> dict | None:
     """Fewest days over device counts, in whole nodes or racks: {days, devices, ...} as `_said`.
 
     The counts double from a quarter of today's until two doublings in a row bring nothing, or up
     to `most_devices`; then quarter octaves around the best. Past the critical batch more devices
-    only split the same batch: the curve bends back. meet : keep the constraints of the design
-    but the deadline. None without tokens or where nothing fits.
+    only split the same batch: the curve bends back. The constraints of the design are kept but the
+    deadline. None without tokens or where nothing fits.
     """
     now = assess(design)
     if now.resolved.phases[0].tokens is None:
@@ -192,7 +189,7 @@ def earliest_finish(
         return changed(design, keep)
 
     def days(count):
-        return at(count).days if _allowed(at(count), meet) else math.inf
+        return at(count).days if _allowed(at(count)) else math.inf
 
     def whole(count):
         return min(cluster.whole(count), cap)
@@ -210,11 +207,11 @@ def earliest_finish(
     if math.isinf(days(best)):
         return None
     more = whole(2 * best)
-    stated = now.resolved.constraints.given() if meet else {}
+    stated = now.resolved.constraints.given()
     kept = [name for name in stated if name != "deadline_days"]
     if best == cap:
         bound = f"the {cap:,} devices that are allowed"
-    elif not _allowed(at(more), meet):
+    elif not _allowed(at(more)):
         bound = f"with {more:,} devices: {_stopped_by(at(more))}"
     else:
         bound = f"{more:,} devices take {at(more).days:,.3g} days: the batch is shared out"
@@ -228,7 +225,7 @@ def earliest_finish(
     )
 
 
-def largest_model(design, meet: bool = True) -> dict | None:
+def largest_model(design) -> dict | None:
     """Largest model by size alone, dense or MoE as the design's own, that the design's machine can
     train within its constraints: {params, ...} as `_said`.
 
@@ -244,7 +241,6 @@ def largest_model(design, meet: bool = True) -> dict | None:
 
     best = _most(
         at,
-        meet,
         100,
         100_000_000,
     )

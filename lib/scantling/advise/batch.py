@@ -14,7 +14,7 @@ from ..catalogue.scaling_laws import (
     learning_rate_factor,
 )
 from ..physics.cases import devices
-from ..verdict.limits import guessed
+from ..verdict.limits import guessed_batch
 from .alternatives import alternatives
 from .words import say
 
@@ -94,7 +94,7 @@ def batch_guide(assessment) -> dict:
     out["reshapes"] = reshapes_of(assessment)
     out["lines"] = _lines(
         out,
-        guessed(assessment, "global_batch"),
+        guessed_batch(assessment),
         phase,
     )
     return out

@@ -154,17 +154,7 @@ def recovery(assessment) -> dict:
     plan = chosen.plan
     near = near_copies(assessment)
     tokens = sum(c.phase.tokens or 0.0 for c in assessment.phases)
-    text = (
-        storage.corpus(
-            tokens,
-            r.model.vocab,
-            step_s=assessment.step_s,
-            global_batch_tokens=chosen.phase.global_batch * chosen.phase.seq_len,
-            readers=plan["dp"],
-        )
-        if tokens
-        else None
-    )
+    text = corpus_of(chosen, tokens) if tokens else None
     stall = float(e.checkpoint_stall_s)
     size = float(e.checkpoint_bytes)
     stores = storage.carriers(
@@ -230,6 +220,17 @@ def fewer(e) -> list[dict]:
     choice = np.where(losses <= int(e.spares), "swap", found["choice"])
     found |= {"lost": losses, "choice": choice}
     return [dict(zip(found, row)) for row in zip(*np.broadcast_arrays(*found.values()))]
+
+
+def corpus_of(chosen, tokens: float) -> storage.Corpus:
+    """The corpus of so many tokens, as a phase reads it."""
+    phase = chosen.phase
+    return storage.corpus(
+        tokens,
+        chosen.case.job.token_bytes,
+        tokens_per_s=phase.global_batch * phase.seq_len / chosen.step_s,
+        readers=chosen.plan["dp"],
+    )
 
 
 def between_sites(assessment) -> dict | None:

@@ -257,11 +257,7 @@ def answer(
     out = console()
     out.print(_answered(said) if said else "none: no choice tried fits and meets every constraint")
     if said is None:
-        merely = ask(
-            design,
-            meet=False,
-            **given,
-        )
+        merely = ask(design.change({"constraints": None}), **given)
         aside = merely and f"with the constraints left aside: {_answered(merely)}"
         out.print(aside or "nor does any choice hold the model")
 

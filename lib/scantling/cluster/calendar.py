@@ -7,7 +7,6 @@ from ..base.errors import DesignError
 from ..base.records import Known, Lines, Record, Rows, record
 from ..base.units import DAY_S
 from ..endure.first_step import BY_RECOVERY
-from ..physics.ingest import token_bytes
 from ..verdict.assess import assess
 from ..verdict.numbers import useful_s
 from .corpus import pipeline
@@ -69,7 +68,7 @@ def calendar(s: Site) -> Calendar:
         ] = have
     paces = [_pace(s, devices) for devices in ready.values()]
     tokens = s.tokens
-    prepared = pipeline(s, tokens, token_bytes(s.model.vocab)).days if tokens else 0.0
+    prepared = pipeline(s, tokens).days if tokens else 0.0
     day = enter(
         "corpus",
         0.0,

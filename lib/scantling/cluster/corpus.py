@@ -35,11 +35,7 @@ class Pipeline(Record):
     shuffle_bytes: float  # moved once by a global shuffle of the tokens: read and written
 
 
-def pipeline(
-    s: Site,
-    tokens: float,
-    token_bytes: float,
-) -> Pipeline:
+def pipeline(s: Site, tokens: float) -> Pipeline:
     """Stages of the corpus of a run of so many tokens.
 
     Forward from `job.corpus.raw_bytes`, else back from the tokens, seen once: each stage leaves a
@@ -52,7 +48,7 @@ def pipeline(
     kept = shares[-1] * take["tokens_per_byte"]
     raw = take["raw_bytes"] or tokens / kept
     made = raw * kept
-    sizes = [*(raw * shares[:-1]).tolist(), made * token_bytes]
+    sizes = [*(raw * shares[:-1]).tolist(), made * s.case.job.token_bytes]
     steps = tuple(
         Stage(
             stage=name,

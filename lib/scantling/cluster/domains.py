@@ -9,7 +9,7 @@ from ..base.units import DAY_S, YEAR_S
 from ..endure import elastic
 from ..endure.cost import power_w
 from ..physics.step import COMPUTE
-from .network.build import built
+from .network.build import built, slices_of
 from .placement import blocks
 from .site import Run, Site
 from .texts import constant, fill, lines, number, source, texts
@@ -62,6 +62,7 @@ class Domains(Record):
     replicas that one expert group ties together."""
 
     run: Run
+    phase: str  # the one in which the loss of a node stops most replicas: the rows are its own
     order: str
     compact_order: str
     expert_span: int
@@ -109,6 +110,7 @@ def domains(s: Site) -> Domains:
     work (first-order sums overstate it at short times between failures). Waiting for nodes beyond
     the spares is the smaller of one repair and shrinking.
     """
+    s = s.most("stalled_share")
     table = known_domains(s)
     # a stop that is planned saves first; others are detected and lose half a period
     planned = s.save_s + s.e.restart_s
@@ -132,6 +134,7 @@ def domains(s: Site) -> Domains:
     costs = sum((x.goodput_cost or 0.0) - waits[x.id] for x in rows if x.id in inside)
     return Domains(
         run=s.run,
+        phase=s.phase.name,
         order="tp, cp, dp, pp",
         compact_order="tp, cp, pp, dp",
         expert_span=s.tied_replicas,
@@ -154,9 +157,10 @@ def known_domains(s: Site) -> Rows:
     unit, _, rack = blocks(cluster)
     leaf = unit // s.per_node
     rack = min(domain if s.racks_join else rack, used)
-    circuits = built(cluster)[0].circuits // -(-cluster.devices // domain)
+    slices, of_one, sharing = slices_of(cluster)
+    circuits = built(cluster)[0].circuits // -(-slices // sharing)
     chips = int(constant("cube"))
-    slice_ = min(domain, used)
+    slice_ = min(of_one * sharing, used)
     leaves = used > leaf * s.per_node and switched
     share = {
         **often,
@@ -286,7 +290,7 @@ def _advice(s: Site, rows) -> Lines:
     ]
     short = [x for x in rows if not x.spares_cover and x.id in ("node", "rack", "leaf")]
     least = min((x.replicas_stalled for x in short), default=dp)
-    step, clock = s.chosen.step, constant("power_cap") ** (1 / 3)
+    step, clock = s.a.chosen.step, constant("power_cap") ** (1 / 3)
     computes = sum(getattr(step, part) for part in BUSY) / step.total
     return lines(
         texts("advice", "domains"),
@@ -295,6 +299,7 @@ def _advice(s: Site, rows) -> Lines:
         watts=power_w(s.cluster, s.used),
         waits=1 - computes,
         clock=clock,
+        several=len(s.phases) > 1,
         capped_days=s.run.days * computes * (1 / clock - 1),
         span=s.tied_replicas,
         dp=dp,

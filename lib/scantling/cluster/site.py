@@ -16,7 +16,6 @@ from ..endure.cost import Cost, price
 from ..endure.reliability import Endurance
 from ..physics.cases import Cases, micro_batches
 from ..physics.communication import communication
-from ..physics.ingest import token_bytes
 from ..physics.step import step_time
 from ..verdict.numbers import tied
 from ..verdict.record import Assessment, Chosen
@@ -139,7 +138,7 @@ class Site:
     @property
     def read_bytes_per_s(self) -> float:
         """Tokens that a step reads."""
-        return self.batch_tokens * token_bytes(self.model.vocab) / self.step_s
+        return self.batch_tokens * self.case.job.token_bytes / self.step_s
 
     @property
     def copies_read(self) -> int:
@@ -214,6 +213,12 @@ class Site:
     def tied_replicas(self) -> int:
         """Those that a replica's loss stops, itself among them."""
         return tied(self.plan)
+
+    @property
+    def stalled_share(self) -> float:
+        """Share of the replicas that the loss of a node stops."""
+        apart = max(self.per_node // (self.plan["tp"] * self.plan["cp"]), 1)
+        return min(apart * self.tied_replicas / self.plan["dp"], 1.0)
 
     @property
     def shared_step(self) -> float:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from .. import catalogue
+from ..advise.recovery import corpus_of
 from ..base.records import Known, Lines, Record, Rows, record
 from ..base.show import several
 from ..base.units import DAY_S, HOUR_S
@@ -126,7 +127,7 @@ def stores(s: Site) -> Stores:
     volume = size * s.most("copies_read").copies_read
     reads = s.most("read_bytes_per_s")
     text = corpus(reads)
-    made = pipeline(s, text.tokens, text.token_bytes)
+    made = pipeline(s, text.tokens)
     keep = copies_kept(e)
     milestones = int(np.ceil(s.run.days * DAY_S / constant("milestone_s")))
     room = storage.capacity(
@@ -201,13 +202,8 @@ def stores(s: Site) -> Stores:
 
 def corpus(s: Site) -> storage.Corpus:
     """The corpus of the run; of so many days where the design names no tokens."""
-    return storage.corpus(
-        s.tokens or s.batch_tokens * s.run.days * DAY_S / s.step_s,
-        s.model.vocab,
-        step_s=s.step_s,
-        global_batch_tokens=s.batch_tokens,
-        readers=s.plan["dp"],
-    )
+    tokens = s.tokens or s.batch_tokens * s.run.days * DAY_S / s.step_s
+    return corpus_of(s.chosen, tokens)
 
 
 def needed(s: Site, *, size: float, volume: float, **values) -> tuple[Need, ...]:

@@ -246,15 +246,13 @@ def retention(
     *,
     detection_latency_s=0.0,
     durable_s=0.0,
-    milestones=0,
 ):
-    """Copies to keep: ceil(latency / interval) + 1 recent ones, one more while a save is in flight,
-    plus milestones.
+    """Copies to keep: ceil(latency / interval) + 1 recent ones, one more while a save is in flight.
 
     A corruption found `detection_latency_s` after it happened needs a copy from before it.
     """
     recent = np.ceil(detection_latency_s / interval_s) + 1
-    return (recent + np.greater(durable_s, 0) + milestones).astype(int)
+    return (recent + np.greater(durable_s, 0)).astype(int)
 
 
 def write_rate_needed(

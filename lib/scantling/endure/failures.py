@@ -201,21 +201,16 @@ def network_crashes_per_s(
     return (links * 0.00057 + tors * 0.00051) / (30 * DAY_S)
 
 
-def detection_s(
-    *,
-    timeout_s=600.0,
-    explicit_s=60.0,
-    localise_s=120.0,
-):
-    """Mean time until a failure is seen and localised [s]: explicit ones after `explicit_s`, hangs
+def detection_s(timeout_s):
+    """Mean time until a failure is seen and localised [s]: explicit ones after a minute, hangs
     when the collective's timeout expires.
 
-    (1 - h) x explicit + h x timeout + localise; h = 9.9 % of the failures, 5,506, hang without a
+    (1 - h) x 60 s + h x timeout + 120 s; h = 9.9 % of the failures, 5,506, hang without a
     word (ByteRobust, Table 1), and the usual timeout is 30 or 60 min (same, s2.3): 352 s on average
     at 30 min against 186 s with a watchdog that fires after 2 min.
-    A flight recorder shortens `localise_s` (2-15 min, s2.2), not the timeout.
+    A flight recorder shortens the localisation (2-15 min, s2.2), not the timeout.
     """
-    return 0.901 * explicit_s + 0.099 * timeout_s + localise_s
+    return 0.901 * 60 + 0.099 * timeout_s + 120
 
 
 def rack_devices(cluster) -> int:

@@ -145,24 +145,14 @@ def ettr_meta(
     interval_s,
     write_s,
     restart_s,
-    *,
-    queue_s=0.0,
-    productive_s=np.inf,
 ):
     """Meta's first-order E[ETTR] (Kokolis et al. 2024, arXiv 2410.21680), for comparison with the
     exact one.
 
-    (1 - l (u0 + dt / 2)) / (1 + w / dt); with a queue q per failure and productive time Rp the
-    denominator becomes
-    (1 + u0 / Rp) (1 + l q) + (q / Rp) (1 - l (u0 + dt / 2)), saves being free. Valid for l (u0 + dt
-    / 2) << 1: -1...-3 % at 8,192 devices,
-    -7 % at 32,768, negative near 100,000 with 30-minute intervals.
+    (1 - l (u0 + dt / 2)) / (1 + w / dt). Valid for l (u0 + dt / 2) << 1: -1...-3 % at 8,192
+    devices, -7 % at 32,768, negative near 100,000 with 30-minute intervals.
     """
-    alive = 1 - failures_per_s * (restart_s + interval_s / 2)
-    if not np.any(queue_s):
-        return alive / (1 + write_s / interval_s)
-    queued = (1 + restart_s / productive_s) * (1 + failures_per_s * queue_s)
-    return alive / (queued + queue_s / productive_s * alive)
+    return (1 - failures_per_s * (restart_s + interval_s / 2)) / (1 + write_s / interval_s)
 
 
 def ettr_linear(mtbf_s, loss_s):

@@ -784,7 +784,7 @@ def finish(
     days_p90, replicas, seed, failures}.
 
     work_s : compute time of the run, failures apart [s].  features : fields of `simulate.Scenario`
-    (shrink, repair_spread, …).
+    (spares, shrink, …).
     Sites that train alone: one of them is simulated. Synchronous ones: the work is stretched by
     what cuts between them cost.
     """

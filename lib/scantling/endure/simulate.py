@@ -65,13 +65,7 @@ class Scenario:
     faults: tuple[Fault, ...] = ()
     pauses: tuple = ()  # failures.Pause: hold the job up, lose no work, strike while it runs
     spares: int | None = None  # None: a node is always at hand
-    repair_s: float = 14_400.0
-    repair_spread: float | None = (
-        None  # None: exponential; 0: fixed; else sigma of a lognormal with mean repair_s
-    )
-    pool_started: bool = (
-        False  # start with the nodes in repair of a long-running pool (exponential) instead of none
-    )
+    repair_s: float = 14_400.0  # mean; exponential
     shrink: Shrink | None = None
 
     @property
@@ -155,7 +149,7 @@ class TooLong(ValueError):
     """A job that fails so often that its simulation would not end."""
 
 
-KEPT = ("wall", "fails", "detecting", "restarting", "short", "replayed", "slow")
+KEPT = ("wall", "fails", "up", "detecting", "restarting", "short", "replayed", "slow")
 STATE = (*KEPT, "id", "u", "r", "saved", "pool")  # the replicas are the last axis of each
 LOST = ("detection", "restart", "spare shortage", "sdc", "shrunk")  # of KEPT
 
@@ -195,7 +189,7 @@ class _Run:
         self.out = np.zeros((len(KEPT), n))
         vars(self).update({name: np.zeros(n) for name in (*KEPT, "u", "r")})
         self.saved = np.zeros((len(every), n))  # newest durable position on each level
-        self.held = np.zeros(len(s.pauses))
+        self.held = np.prod(self.paused, axis=1).sum()  # by pauses, of each second up, on average
         self.pool = self._pool(n)
 
     # the clock of saves
@@ -217,7 +211,9 @@ class _Run:
         """The last save ended, time since and share of the interval, `elapsed` seconds of running
         after position self.u."""
         t = self._time(self.u, pace) + elapsed
-        ended, rest = np.divmod(t, pace + self.stall)
+        period = pace + self.stall
+        ended = np.floor(t / period)
+        rest = np.maximum(t - ended * period, 0.0)
         return ended, rest, np.minimum(rest / pace, 1.0)
 
     # nodes in repair
@@ -234,32 +230,10 @@ class _Run:
             raise TooLong(f"some {load:,.0f} nodes are in repair at any time")
         slots = 0 if s.spares is None else min(spares + 1, enough)
         slots = enough if s.shrink else slots
-        pool = np.full((slots, n), -np.inf)
-        if slots and s.pool_started:
-            k = np.arange(spares + 1)
-            p = np.cumprod([1.0, *load / k[1:]])
-            busy = self.rng.choice(
-                k,
-                n,
-                p=p / p.sum(),
-            )
-            pool = np.where(
-                np.arange(slots)[:, None] < busy,
-                self.rng.exponential(s.repair_s, (n, slots)).T,
-                pool,
-            )
-        return pool
+        return np.full((slots, n), -np.inf)
 
     def _repair(self, n):
-        mean = self.s.repair_s
-        spread = self.s.repair_spread
-        if spread is None:
-            return self.rng.exponential(mean, n)
-        return mean * self.rng.lognormal(
-            -(spread**2) / 2,
-            spread,
-            n,
-        )
+        return self.rng.exponential(self.s.repair_s, n)
 
     def _evict(
         self,
@@ -294,11 +268,13 @@ class _Run:
             passes += 1
             if passes > MOST_EVENTS:
                 raise TooLong(f"more than {MOST_EVENTS:,} failures a run")
-        wall, fails, *lost = self.out
+        wall, fails, up, *lost = self.out
+        held = self.rng.poisson(self.paused[:, 0] * up) * self.paused[:, 1]
+        wall = wall + held.sum(axis=0) - up * self.held
         work = self.s.work_s
         spent = {"saves": self._time(np.array([self.saves]), self.tau)[0] - work}
         spent |= {k: v.mean() for k, v in zip(LOST, lost)}
-        spent |= {p.id: held / len(wall) for p, held in zip(self.s.pauses, self.held)}
+        spent |= {p.id: each for p, each in zip(self.s.pauses, held.mean(axis=1))}
         spent["lost work"] = max(0.0, wall.mean() - work - sum(spent.values()))
         return Simulation(
             scenario=self.s,
@@ -318,10 +294,9 @@ class _Run:
         end = np.full(len(self.id), float(self.saves))
         need = self.r + self._time(end, pace) - self._time(self.u, pace) + self.delay[-1]
         done = x >= need
-        often, lasts = self.paused[:, 0], self.paused[:, 1]
-        held = self.rng.poisson(often * np.minimum(x, need)) * lasts
-        self.held += held.sum(axis=1)
-        self.wall += held.sum(axis=0)
+        up = np.minimum(x, need)
+        self.up += up
+        self.wall += up * self.held
         if done.any():
             self.wall[done] += need[done]
             self.restarting[done] += self.r[done]
@@ -358,11 +333,11 @@ class _Run:
         j = np.where(
             whole == self.saves,
             whole,
-            whole // every * every,
+            np.floor(whole / every) * every,
         )
         j = np.where(
             self.delay[:, None] > (rest + self._time(whole, pace) - self._time(j, pace)),
-            (j - 1) // every * every,
+            np.floor((j - 1) / every) * every,
             j,
         )
         self.saved = np.where(

@@ -186,27 +186,23 @@ class Corpus(Record):
 
 def corpus(
     tokens,
-    vocab,
+    token_bytes,
     *,
-    step_s=None,
-    global_batch_tokens=None,
+    tokens_per_s=0.0,
     readers=1,
 ) -> Corpus:
     """What the tokens of a run weigh and how fast they are read.
 
-    A token takes 2 bytes below a vocabulary of 65,536, else 4 (memory-mapped indices). Shards are
-    whole files of about SHARD_BYTES, at
-    least one per reader so that readers do not share. Ingest: global batch tokens x bytes / step
-    time; even at 16M tokens in 10 s that is
-    6.4 MB/s for the whole job, so latency and metadata matter, not bandwidth.
+    Shards are whole files of about SHARD_BYTES, at least one per reader so that readers do not
+    share. Ingest: tokens a second x bytes of one; even 16M tokens in 10 s are 6.4 MB/s for the
+    whole job, so latency and metadata matter, not bandwidth.
     """
-    width = 2 if vocab <= 65_536 else 4
-    size = tokens * width
+    size = tokens * token_bytes
     shards = max(int(np.ceil(size / SHARD_BYTES)), readers)
-    rate = global_batch_tokens * width / step_s if step_s and global_batch_tokens else 0.0
+    rate = tokens_per_s * token_bytes
     return Corpus(
         tokens=tokens,
-        token_bytes=width,
+        token_bytes=int(token_bytes),
         bytes=size,
         shards=shards,
         shard_bytes=size / shards,

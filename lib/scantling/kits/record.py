@@ -250,8 +250,6 @@ def launch_plan(
     chosen = assessment.phases[which]
     r = assessment.resolved
     endurance = assessment.endurance
-    cost = assessment.cost
-    said = [*r.assumed, *endurance.assumed, *(cost.assumed if cost else ())]
     phase_name = f" {chosen.phase.name or which + 1}" if len(assessment.phases) > 1 else ""
     return LaunchPlan(
         assessment=assessment,
@@ -277,7 +275,7 @@ def launch_plan(
         reasons=partial(why, assessment) if which == r.main else tuple,
         communication=tuple(communication(chosen.case, chosen.step)),
         limits=tuple(limits(assessment)),
-        assumed=tuple(map(asdict, said)),
+        assumed=tuple(map(asdict, assessment.assumed)),
         asked=dict(chosen.plan),
         asked_step_s=chosen.step_s,
         stack=r.stack,

@@ -143,10 +143,13 @@ Software = make_dataclass(
     [(name, object, default) for name, default in SWITCHES.items()],
     frozen=True,
     kw_only=True,
-)
-Software.__doc__ = (
-    "What the stack's kernels and runtime do, by the switches of catalogue/software.csv: columns "
-    "or numbers, 0 or 1 unless said otherwise there."
+    namespace={
+        "__module__": __name__,  # where it is found again: it can be pickled
+        "__doc__": (
+            "What the stack's kernels and runtime do, by the switches of "
+            "catalogue/software.csv: columns or numbers, 0 or 1 unless said otherwise there."
+        ),
+    },
 )
 
 

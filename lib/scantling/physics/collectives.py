@@ -57,10 +57,13 @@ CurveConstants = make_dataclass(
     "CurveConstants",
     calibration()["constants"],
     frozen=True,
-)
-CurveConstants.__doc__ = (
-    "Fitted factors; what each is, its sourced prior and how far the series may move it stand in "
-    "catalogue/collective_priors.csv."
+    namespace={
+        "__module__": __name__,  # where it is found again: it can be pickled
+        "__doc__": (
+            "Fitted factors; what each is, its sourced prior and how far the series may move it "
+            "stand in catalogue/collective_priors.csv."
+        ),
+    },
 )
 
 

@@ -80,10 +80,13 @@ Constants = make_dataclass(
     "Constants",
     [*((name, object) for name in PRIORS), ("memory", object, memory_constants.GENERIC)],
     frozen=True,
-)
-Constants.__doc__ = (
-    "One value or column per constant of PRIORS, in its unit; `memory` holds those of the "
-    "memory model."
+    namespace={
+        "__module__": __name__,  # where it is found again: it can be pickled
+        "__doc__": (
+            "One value or column per constant of PRIORS, in its unit; `memory` holds those of the "
+            "memory model."
+        ),
+    },
 )
 
 

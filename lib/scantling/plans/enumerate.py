@@ -186,13 +186,13 @@ def _data_parallel(c: dict, q: Question) -> dict:
             q.pins.get("micro_batch"),
             f"a divisor of the global batch {batch:,}",
         )
-    largest = table[np.maximum(np.searchsorted(table, room, side="right") - 1, 0)]
-    free = [largest, _roundest(table, room)]
+    at = np.searchsorted(table, room, side="right") - 1
+    free = [table[at], _roundest(table, room)]
     tried = [(ANY, dp) for dp in free]
     tried += _accumulating(
         q,
         table,
-        room,
+        at,
         c["pp"],
     )
     parts = []
@@ -215,14 +215,14 @@ def _with(
 def _accumulating(
     q: Question,
     table,
-    room,
+    at,
     pp,
 ) -> Iterator[tuple]:
-    """(code, dp) of each schedule: the largest divisor whose micro-batches its rules allow, 0 where
-    there is none. Interleaving and two-way schedules ask for as many micro-batches as there are
-    stages, or twice that: on more devices than have so many, half of them idle may be faster."""
+    """(code, dp) of each schedule: the largest divisor, of a table up to the row `at`, whose
+    micro-batches its rules allow, 0 where there is none. Interleaving and two-way schedules ask for
+    as many micro-batches as there are stages, or twice that: on more devices than have so many,
+    half of them idle may be faster."""
     stages, stage = np.unique(pp, return_inverse=True)
-    at = np.searchsorted(table, room, side="right") - 1
     m = q.phase.global_batch // (table * min(q.pick("micro_batch")))
     for name in q.pick("schedule"):
         schedule = SCHEDULES[name]
@@ -234,7 +234,7 @@ def _accumulating(
             q,
         )
         most = np.maximum.accumulate(np.where(kept, table, 0), axis=1)
-        yield schedule.code, np.where(at < 0, 0, most[stage, at])
+        yield schedule.code, most[stage, at]
 
 
 def _micro_batches(c: dict, q: Question) -> dict:

@@ -94,7 +94,7 @@ def largest_loss(assessment: Assessment) -> Iterator[str]:
         share=parts[loss] / assessment.step_s,
         step_s=assessment.step_s,
     )
-    if loss == "bubble" and guessed(assessment, "global_batch"):
+    if loss == "bubble" and guessed_batch(assessment):
         line += say("loss-bubble", batch=chosen.phase.global_batch)
     yield line
 
@@ -164,9 +164,9 @@ def bolder(assessment: Assessment) -> Iterator[str]:
         )
 
 
-def guessed(assessment, field: str) -> bool:
-    """Whether a field of the job was left open and filled in by a rule."""
-    return any(a.field.rpartition(".")[2] == field for a in assessment.resolved.assumed)
+def guessed_batch(assessment) -> bool:
+    """Whether the global batch was left open and filled in by a rule."""
+    return any(a.field.endswith(".global_batch") for a in assessment.resolved.assumed)
 
 
 def idle(assessment: Assessment, advice: bool = True) -> Iterator[str]:

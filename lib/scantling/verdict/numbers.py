@@ -462,7 +462,7 @@ def tables(assessment) -> dict:
         "stages": layout.stages_of(case),
         "measured": dict(r.measured),
         "without_single_source": bands.without_single_source(case, **site),
-        "assumed": [vars(a) for said in (r, e, money) if said for a in said.assumed],
+        "assumed": [vars(a) for a in assessment.assumed],
     }
 
 

@@ -1,8 +1,9 @@
 """What an assessment is: a plain record of the verdict, the plan and the numbers."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
-from ..base.records import Lines
+from ..base.records import Assumed, Lines
+from ..catalogue.stacks import switches
 from ..design.design import Design
 from ..design.resolve import Phase, Resolved
 from ..endure.cost import Cost
@@ -167,6 +168,20 @@ class Assessment(Numbers):
     def chosen(self) -> Chosen:
         """The phase that the headline is about."""
         return self.phases[self.resolved.main]
+
+    @property
+    def assumed(self) -> tuple[Assumed, ...]:
+        """All that was filled in; of a switch that goes by a fit the number of the fit."""
+        by_fit = {s.field: s.fitted for s in switches().values() if s.fitted}
+        constants = self.chosen.case.constants
+        return tuple(
+            replace(a, value=float(getattr(constants, by_fit[a.field])))
+            if a.value is None and a.field in by_fit
+            else a
+            for said in (self.resolved, self.endurance, self.cost)
+            if said
+            for a in said.assumed
+        )
 
     @property
     def fits(self) -> bool:

@@ -51,9 +51,9 @@ def m_min(fleet, devices):
 
 
 def meta(fleet, devices, dt, u0=5.0, w=0.0, q=0.0):
-    return float(
-        goodput.ettr_meta(1 / m_min(fleet, devices), dt, w, u0, queue_s=q, productive_s=1e9)
-    )
+    if q:
+        return float(closed_forms.ettr_meta_queued(1 / m_min(fleet, devices), dt, u0, q, 1e9))
+    return float(goodput.ettr_meta(1 / m_min(fleet, devices), dt, w, u0))
 
 
 def exact(fleet, devices, dt, u0=5.0, w=0.0):
@@ -294,7 +294,7 @@ TARGETS = (
         "ft-hsdp-renewal",
         "R082",
         0.80,
-        lambda: float(elastic.ft_hsdp(18 * MIN, 12, renewal=True)),
+        lambda: float(closed_forms.ft_hsdp_renewal(18 * MIN, 12)),
         0.02,
         absolute=True,
     ),

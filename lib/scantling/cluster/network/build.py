@@ -273,8 +273,7 @@ CHOICES = {
 
 def _torus(cluster, words: dict) -> Built:
     fabric = catalogue.fabric(cluster.scale_up)
-    slices = ceil(cluster.devices / cluster.scale_up_domain)
-    chips = ceil(cluster.devices / slices)
+    slices, chips, sharing = slices_of(cluster)
     why = fill(
         words["torus"],
         name=fabric.name,
@@ -286,13 +285,31 @@ def _torus(cluster, words: dict) -> Built:
             slices=slices,
             cluster=cluster,
         )
-    return shapes.copies(torus_of(fabric, chips), slices), why, True
+    one = torus_of(fabric, chips, sharing)
+    pods = ceil(slices / sharing)
+    return replace(shapes.copies(one, slices), circuits=pods * one.circuits), why, True
 
 
-def torus_of(fabric, chips: int) -> Topology:
-    """The most compact torus of so many chips on a fabric."""
+def slices_of(cluster) -> tuple[int, int, int]:
+    """(slices of a torus, chips of one, slices that share the optical switches of a pod): the
+    fewest slices of one size that hold the devices; a pod has as many chips as its family allows,
+    and no site shares one."""
+    n = cluster.devices
+    fewest = max(ceil(n / cluster.scale_up_domain), cluster.sites)
+    slices = next((k for k in range(fewest, 2 * fewest) if n % k == 0), fewest)
+    chips = ceil(n / slices)
+    sharing = min(cluster.accelerator.scale_up_domain_max // chips, slices // cluster.sites)
+    return slices, chips, max(sharing, 1)
+
+
+def torus_of(
+    fabric,
+    chips: int,
+    sharing: int = 1,
+) -> Topology:
+    """The most compact torus of so many chips on a fabric; `sharing` such slices a pod."""
     sides = shapes.near_cube(chips, 2 if "2D" in fabric.name else 3)
-    return shapes.torus(sides, fabric.p2p_bytes_per_s)
+    return shapes.torus(sides, fabric.p2p_bytes_per_s, sharing)
 
 
 @record

@@ -475,9 +475,10 @@ def _sides(n: int, dimensions: int) -> tuple[int, ...]:
 def torus(
     sides,
     link_bytes_per_s: float,
+    sharing: int = 1,
 ) -> Topology:
     """Torus of those sides; three-dimensional ones are cubes of 4 x 4 x 4 in copper, joined by
-    optical circuit switches.
+    optical circuit switches, which `sharing` such slices of one pod share.
 
     Links: d a chip (each shared by two: 2d ports). A cube has 6 faces of 16 links, 96 fibres;
     opposite faces of one position meet at the same switch, so 48 switches of 2 x cubes ports join a
@@ -494,7 +495,8 @@ def torus(
     cubes = n // 64 if whole else 0
     joined = cubes > 1
     fibres = 96 * cubes
-    wide = ceil(2 * cubes / CIRCUIT_PORTS)
+    taken = 2 * cubes * sharing
+    wide = ceil(taken / CIRCUIT_PORTS)
     links = sum(n if s > 2 else n // 2 for s in sides if s > 1)
     copper = links - fibres // 2 if joined else links
     own = {
@@ -516,7 +518,7 @@ def torus(
         unit_endpoints=64 if whole else n,
         pod_endpoints=n,
         reach_endpoints=inf if d == 3 else 256,
-        ports={"circuit switch": used_ports(CIRCUIT_PORTS * wide, 2 * cubes)} if joined else {},
+        ports={"circuit switch": used_ports(CIRCUIT_PORTS * wide, taken)} if joined else {},
         source="arXiv 2304.01433; jax-ml/scaling-book tpus.md",
         circuits=48 * wide if joined else 0,
     )

@@ -7,7 +7,6 @@ from ...endure import storage
 from ...physics import collectives as curves
 from ...physics import compute
 from ...physics.collectives import members_inside
-from ...physics.ingest import token_bytes
 from ...physics.step import COMPUTE, device_params, exchange_passes
 from ...physics.traffic import data_parallel
 from ..network.traffic import inside, layer_units
@@ -149,7 +148,7 @@ def _hidden_work(s: Site) -> dict:
     e = s.e
     dp = s.plan["dp"]
     store = storage.rates(s.cluster)
-    batch = s.batch_tokens * token_bytes(s.model.vocab)
+    batch = s.batch_tokens * s.case.job.token_bytes
     host = s.cluster.accelerator.host_link_bytes_per_s
     tokens = s.case.plan.micro_batch * s.phase.seq_len / s.plan["cp"] * s.micro_batches
     copied = tokens * constant("token_copy_bytes")

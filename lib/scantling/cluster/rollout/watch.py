@@ -95,7 +95,7 @@ def timeout_gain(s: Site) -> dict:
     design's, first order."""
     default = constant("default_timeout_s")
     now = hang_timeout_s(s.step_s, s.e.checkpoint_stall_s)
-    slow, fast = (failures.detection_s(timeout_s=t) for t in (default, now))
+    slow, fast = (failures.detection_s(t) for t in (default, now))
     return {
         "timeout_s": now,
         "default_s": default,

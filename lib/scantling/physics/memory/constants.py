@@ -88,10 +88,13 @@ MemoryConstants = make_dataclass(
         *((name, object, value) for name, value in FACTS.items()),
     ],
     frozen=True,
-)
-MemoryConstants.__doc__ = (
-    "One value or column per constant of PRIORS, then the facts of the stack (0 or 1, bytes, "
-    "shares)."
+    namespace={
+        "__module__": __name__,  # where it is found again: it can be pickled
+        "__doc__": (
+            "One value or column per constant of PRIORS, then the facts of the stack (0 or 1, "
+            "bytes, shares)."
+        ),
+    },
 )
 GENERIC = MemoryConstants()
 
