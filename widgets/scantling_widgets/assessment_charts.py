@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
+from functools import cache
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,7 @@ def spec(name: str, part: str = "", /, **given) -> dict:
     return _filled(read[part] if part else read, _SHARED | given)
 
 
+@cache
 def _read(name: str) -> dict:
     return read_yaml(SPECS / name, name)
 

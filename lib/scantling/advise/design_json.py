@@ -15,7 +15,7 @@ from .why import why
 
 def as_dict(assessment: Assessment, advice: bool = True) -> dict:
     """The keys of `design --json` and the tables of the panels; `advice=False` leaves out what
-    takes more searches (fixes, batch)."""
+    takes more searches or other plans (fixes, batch, traps, why)."""
     tried = tries(assessment) if advice else None
     near = fixes(assessment, tried) if tried else []
     out = {
@@ -25,7 +25,7 @@ def as_dict(assessment: Assessment, advice: bool = True) -> dict:
     if assessment.verdict == "impossible":
         return out | {
             "error": assessment.error,
-            "limits": limits(assessment),
+            "limits": limits(assessment, advice),
             "nearest_fixes": near,
         }
     job = assessment.design.job
@@ -34,9 +34,9 @@ def as_dict(assessment: Assessment, advice: bool = True) -> dict:
     return {
         **out,
         **assessment.headline(),
-        "limits": limits(assessment),
+        "limits": limits(assessment, advice),
         "asked": asked(assessment),
-        "avoid": avoid(assessment),
+        "avoid": avoid(assessment) if advice else [],
         "to_loss": to_loss(assessment, target) if target and advice else None,
         "batch": batch_guide(assessment) if advice else {},
         "nearest_fixes": near,
@@ -45,6 +45,6 @@ def as_dict(assessment: Assessment, advice: bool = True) -> dict:
         "not_tried": [change.text for change in tried.left] if tried else [],
         "measure_first": measure_first(assessment),
         "sites": between_sites(assessment),
-        "why": why(assessment),
+        "why": why(assessment) if advice else [],
         **tables(assessment),
     }

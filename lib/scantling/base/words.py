@@ -37,6 +37,12 @@ def table_rows(beside: str | Path, name: str) -> Rows:
     return csv_rows(Path(beside).with_name(f"{name}.csv"))
 
 
+@cache
+def _pieces(text: str) -> tuple:
+    """(text, name, format, conversion) of each piece of a text with {names}."""
+    return tuple(string.Formatter().parse(text))
+
+
 class Filler(string.Formatter):
     """Fills the {names} of a text from the first of `sources`, mappings or records, that has them.
 
@@ -48,13 +54,35 @@ class Filler(string.Formatter):
     def __init__(self, *sources):
         self.sources = sources
 
+    def vformat(
+        self,
+        format_string,
+        args,
+        kwargs,
+    ) -> str:
+        """As Python's own, the pieces of each text kept; a text of a part may hold no other."""
+        out = []
+        for said, name, spec, conversion in _pieces(format_string):
+            out.append(said)
+            if name is not None:
+                value, _ = self.get_field(
+                    name,
+                    args,
+                    kwargs,
+                )
+                value = self.convert_field(value, conversion)
+                out.append(self.format_field(value, spec))
+        return "".join(out)
+
     def get_value(
         self,
         key,
         args,
         kwargs,
     ):
-        for source in (kwargs, *self.sources):
+        if key in kwargs:
+            return kwargs[key]
+        for source in self.sources:
             if isinstance(source, Mapping) and key in source:
                 return source[key]
             if hasattr(source, key):

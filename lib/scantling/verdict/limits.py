@@ -5,6 +5,7 @@ import math
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -25,12 +26,15 @@ HALF = 0.5  # goodput below which failures are said to bind
 WORTH_A_BATCH = 0.02  # of the time of a token, from which a rounder batch is named
 
 
-def limits(assessment: Assessment) -> list[str]:
+def limits(assessment: Assessment, advice: bool = True) -> list[str]:
     """Lines on what binds, the worst first: memory, constraints, a tight fit with what the best
-    safe plan costs, idle devices, the largest loss; the refusal's arithmetic where impossible."""
+    safe plan costs, idle devices, the largest loss; the refusal's arithmetic where impossible.
+    `advice=False` says of idle devices no batch that would use them, which takes searches."""
     if assessment.verdict == "impossible":
         return list(assessment.refusal)
     rules = RULES if assessment.fits else (unfit, judged)
+    if not advice:
+        rules = tuple(IN_SHORT.get(rule, rule) for rule in rules)
     return [line for rule in rules for line in rule(assessment)]
 
 
@@ -158,7 +162,7 @@ def guessed(assessment, field: str) -> bool:
     return any(a.field.rpartition(".")[2] == field for a in assessment.resolved.assumed)
 
 
-def idle(assessment: Assessment) -> Iterator[str]:
+def idle(assessment: Assessment, advice: bool = True) -> Iterator[str]:
     """A line on devices that stand idle: how many the plan uses, and what using the most that any
     plan can would cost."""
     chosen = assessment.chosen
@@ -174,7 +178,9 @@ def idle(assessment: Assessment) -> Iterator[str]:
         used=used,
         have=have,
         phase=chosen.phase,
-    ) + rounder(chosen)
+    )
+    if advice:
+        line += rounder(chosen)
     if row is None:
         yield line + say("idle-none", pins=under_pins(chosen))
     else:
@@ -317,6 +323,7 @@ RULES = (
     replaced,
     largest_loss,
 )
+IN_SHORT = {idle: partial(idle, advice=False)}
 
 
 AWAY = {
