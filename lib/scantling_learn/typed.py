@@ -214,23 +214,26 @@ def worth(
 
 # ---------------------------------------------------------------- keys of options
 def read_keys(answer, options) -> list[str] | None:
-    """The keys of options that somebody named: "b", "(B)", "a, c", "a and c", "ac", ["a", "c"], or
-    an option's own words; None where they are none."""
+    """The keys of options that somebody named: "b", "(B)", "a, c", "I think a and c", "ac", ["a",
+    "c"], or an option's own words or their start; None where they are none, or more is said."""
     if not isinstance(answer, str):
         several = isinstance(answer, Iterable) and not isinstance(answer, bytes)
         parts = [read_keys(a, options) for a in answer] if several else [None]
         return None if None in parts else sum(parts, [])
     keys = [o.key for o in options]
     text = answer.strip().lower()
+    begun = [o.key for o in options if len(text) > 7 and o.text.lower().startswith(text)]
+    if len(begun) == 1:
+        return begun
     for o in options:
         if text == o.text.strip().lower() or re.match(
-            rf"\(?{re.escape(o.key)}\s*[).:]\s+\S\S", text
+            rf"\(?{re.escape(o.key)}\s*[).:]\s+\S\S|{re.escape(o.key)}, (because|since|as) ", text
         ):
             return [o.key]
     words = re.findall(
-        r"[^\s,;.()+&/'\"]+",
+        r"[^\s,;.:?!()+&/'\"]+",
         re.sub(
-            r"\b(and|option|answer)\b",
+            _WORDS["beside"],
             " ",
             text,
         ),

@@ -9,6 +9,7 @@ import pytest
 import scantling_learn as learn
 from scantling_learn.grade import grade, right_answer
 from scantling_learn.question import Choice, Explain, Number, Plan, value_of
+from scantling_learn.texts import fill_text
 from scantling_learn.typed import dimension
 
 WALKTHROUGHS = list(learn.walkthroughs().values())
@@ -96,28 +97,58 @@ def test_thirty_wrong_numbers_are_graded_rightly(w, q):
     assert kinds >= 30
 
 
+# how people write the letter of an option, and what none of them reads as
+LETTERS = (
+    *("{}", "({})", "{}.", "{})", " {} ", "option {}", "Option {}", "answer: {}", "{}?", "{}!"),
+    *("maybe {}", "I think {}", "it is {}", "My answer is {}.", "{}, because it costs less"),
+)
+NO_OPTION = (
+    *("zz", "none of them", "none", "all", "all of them", "both", "I do not know", "idk", "1", "2"),
+    *("?", "##", "\n\n!", "…", "ü", "@", "yes", "no", "x, y", 5, 3.5, -1, True, {"x": 1}, [1, 2]),
+)
+AGAINST = ("not {}", "anything but {}", "{} is wrong", "everything except {}", "never {}")
+
+
 @of_kind(Choice)
-def test_wrong_choices_are_graded_rightly(w, q):
+def test_thirty_wrong_choices_are_graded_rightly(w, q):
     facts = FACTS[w.number]
     right = q.right(facts)
-    wanted, keys, kinds = set(right) if q.several else {right}, [o.key for o in q.options], 0
+    wanted, options = set(right) if q.several else {right}, {o.key: o for o in q.options}
     for answer in EMPTY:
-        assert told(q, answer, facts).status == "open"
-    junk = ("zz", "none of them", "1", "?", 5, True, {"x": 1}, "a" * 300, "…", "ü", "a or not", "@")
-    for answer in (*junk, "yes", "no", 3.5, -1, "all", "e)f", "x, y", "both", "##", "\n\n!", "q w"):
-        if not isinstance(answer, str) or not set(answer.replace(" ", "")) <= set(keys):
+        verdict = told(q, answer, facts)
+        assert verdict.status == "open" and (answer is None or "Type an answer" in verdict.says)
+    kinds = len(EMPTY)
+    against = [text.format(min(wanted)) for text in AGAINST]
+    several = [] if q.several else [f"{min(wanted)} or {x}" for x in options.keys() - wanted]
+    for answer in (*NO_OPTION, "a" * 300 + "?z", *against, *several):
+        if any(o.text.lower().startswith(str(answer).strip()) for o in q.options):
+            continue  # "none of them" is an answer where an option says so
+        kinds += 1
+        verdict = told(q, answer, facts)
+        assert verdict.status == "unreadable" and "wanted" in verdict.says, answer
+        assert all(key in verdict.says for key in options)
+    for key in sorted(options.keys() - wanted):
+        own = options[key].text
+        start = own[:-1] if len(own) > 8 else own
+        for answer in (*(text.format(key) for text in LETTERS), key.upper(), own, start):
             kinds += 1
-            assert told(q, answer, facts).status in ("unreadable", "slip", "wrong"), answer
-    for n in range(1, 2 ** len(keys)):
-        picked = {key for i, key in enumerate(keys) if n >> i & 1}
-        if picked == wanted or (not q.several and len(picked) > 1):
+            verdict = told(q, answer, facts)
+            assert verdict.status == "slip" and verdict.credit == 0.0, answer
+            assert verdict.question.options[verdict.slip].key == key
+            assert fill_text(options[key].says, facts) in verdict.says, "told why, not only that"
+    for n in range(1, 2 ** len(options)) if q.several else ():
+        picked = {key for i, key in enumerate(options) if n >> i & 1}
+        if picked == wanted:
             continue
         kinds += 1
-        verdict = told(q, sorted(picked) if q.several else next(iter(picked)), facts)
+        verdict = told(q, sorted(picked), facts)
         assert not verdict.right and verdict.credit < 1
-        if q.several and not picked - wanted and 2 * len(picked) < len(wanted):
+        assert all(f"**{key}** does not belong" in verdict.says for key in picked - wanted)
+        if not picked - wanted and 2 * len(picked) < len(wanted):
             assert verdict.status == "wrong", "one of five is no near miss"
-    assert kinds >= 20
+    assert kinds >= 30
+    if not q.several:
+        assert all(told(q, text.format(right), facts).right for text in LETTERS)
     assert told(q, sorted(wanted) if q.several else right, facts).right
 
 
