@@ -8,7 +8,7 @@ from functools import cache
 from scantling import catalogue
 from scantling.base.records import Rows
 from scantling.base.show import shown
-from scantling.catalogue.listing import listing
+from scantling.catalogue.models.entries import entries
 
 from . import resources
 
@@ -105,7 +105,7 @@ def fabrics() -> Rows:
 @cache
 def models() -> Rows:
     """Models of the catalogue, smallest family names first as the catalogue orders them."""
-    return tuple(choice(row["id"], row.get("name") or row["id"]) for row in listing("models"))
+    return tuple(choice(id, entry.name or id) for id, entry in entries().items())
 
 
 @cache

@@ -3,15 +3,16 @@ Pyodide distribution the desk is among them, its front end that of `view`, compu
 own browser."""
 
 import gzip
-import hashlib
 import json
 import shutil
 import subprocess
 import zipfile
 from collections.abc import Iterator
+from hashlib import sha256
 from importlib.metadata import files as files_of
 from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 import scantling
@@ -26,8 +27,10 @@ from .livechart import vega_bundle
 from .report.jobs import today
 from .report.page import templated
 from .report.run import write
+from .resources import STATIC
 
 ABOUT = table(__file__, "site")
+OURS = "scantling.zip"
 PAGES = {
     "gallery": gallery.pages,
     "walkthroughs": walkthroughs.pages,
@@ -79,9 +82,8 @@ def content(path: Path) -> bytes:
     return data
 
 
-def archive(distribution: Path) -> bytes:
-    """The sources as one archive; compiled where there is node to do so, else the page does it at
-    every visit, a second longer."""
+def archive() -> bytes:
+    """The sources as one archive."""
     out = BytesIO()
     with zipfile.ZipFile(out, "w") as packed:
         for name, path in sorted(sources()):
@@ -91,25 +93,33 @@ def archive(distribution: Path) -> bytes:
                 zipfile.ZIP_DEFLATED,
                 9,
             )
-    plain = out.getvalue()
-    argv = [shutil.which("node"), resources.STATIC / "compile.mjs", distribution.resolve()]
-    done = argv[0] and subprocess.run(argv, input=plain, stdout=subprocess.PIPE)
-    return done.stdout if done and done.returncode == 0 else plain
+    return out.getvalue()
+
+
+def compiled(distribution: Path, plain: bytes) -> dict[str, bytes]:
+    """The archive `plain` with its Python compiled, the library and wheels with what the desk
+    imports at its start compiled, and a lock file for these; `plain` alone where there is no node
+    to do so: the page then compiles at every visit, seconds longer."""
+    node = shutil.which("node")
+    with TemporaryDirectory() as out:
+        argv = [node, STATIC / "compile.mjs", distribution.resolve(), out, *ABOUT["packages"]]
+        if node and subprocess.run(argv, input=plain).returncode == 0:
+            return {path.name: path.read_bytes() for path in Path(out).iterdir()}
+    return {OURS: plain}
 
 
 def desk(out: Path, distribution: Path) -> None:
     """Write the desk as a page into the folder `out`; `distribution` is a folder with Pyodide's
     files and wheels. Raises DesignError before anything is written."""
-    files = {f"pyodide/{name}": data for name, data in distributed(distribution).items()}
-    page = resources.STATIC / "site"
-    files |= {path.name: path.read_bytes() for path in page.iterdir()}
-    files |= {
-        "scantling.zip": archive(distribution),
-        "desk.css": (resources.STATIC / "desk.css").read_bytes(),
+    files = distributed(distribution) | compiled(distribution, archive())
+    page = {path.name: path.read_bytes() for path in (STATIC / "site").iterdir()} | {
+        OURS: files.pop(OURS),
+        "desk.css": (STATIC / "desk.css").read_bytes(),
         "desk.js": f"{view.script()}export {{ open }};\n".encode(),
         "vega.js": vega_bundle().encode(),
     }
-    digest = hashlib.sha256(b"".join(data for _, data in sorted(files.items()))).hexdigest()
+    files = page | {f"pyodide/{name}": data for name, data in files.items()}
+    digest = sha256(b"".join(data for _, data in sorted(files.items()))).hexdigest()
     # the service worker keeps files under another name when any of them is another one
     files["sw.js"] = files["sw.js"].replace(b"VERSION", digest[:12].encode())
     (out / "pyodide").mkdir(parents=True, exist_ok=True)
