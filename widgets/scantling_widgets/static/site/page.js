@@ -23,7 +23,7 @@ async function pictures(html) {
   const held = document.createElement("template");
   held.innerHTML = html;
   for (const [number, mark] of held.content.querySelectorAll("svg[data-spec]").entries()) {
-    const { view } = await globalThis.__scantlingVega(document.createElement("div"), JSON.parse(mark.dataset.spec), { ast: true, actions: false, renderer: "svg" });
+    const { view } = await globalThis.__scantlingVega(document.createElement("div"), JSON.parse(mark.dataset.spec), { ast: true, actions: false, renderer: "svg", defaultStyle: false, tooltip: false });
     const text = await view.toSVG(), words = mark.getAttribute("aria-label"), box = document.createElement("div");
     view.finalize();
     box.innerHTML = text.replace(/(\bid="|="#|url\(#)/g, `$1p${number}-`);
