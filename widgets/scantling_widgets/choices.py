@@ -90,15 +90,13 @@ def accelerators() -> Rows:
 def fabrics() -> Rows:
     """Scale-out fabrics from slow to fast, for a slider."""
     rows = [f for f in catalogue.fabrics("scale-out").values() if f.device_bytes_per_s > 0]
-    rows.sort(key=lambda f: (f.device_bytes_per_s, f.name))
-    rates = [shown(f.device_bytes_per_s, "bytes_per_s") for f in rows]
     return tuple(
         choice(
             f.id,
             f.id,
-            long=f"{f.name}, {rate} per device",
+            long=f"{f.name}, {shown(f.device_bytes_per_s, 'bytes_per_s')} per device",
         )
-        for f, rate in zip(rows, rates)
+        for f in sorted(rows, key=lambda f: (f.device_bytes_per_s, f.name))
     )
 
 

@@ -202,7 +202,10 @@ def _model(session, field: str) -> dict:
     return _offer(
         "list",
         "",
-        [choice("", text), *known],
+        [
+            choice("", text),
+            *known,
+        ],
     )
 
 

@@ -10,7 +10,6 @@ import zipfile
 from collections.abc import Iterator
 from hashlib import sha256
 from importlib.metadata import files as files_of
-from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -82,36 +81,38 @@ def content(path: Path) -> bytes:
     return data
 
 
-def archive() -> bytes:
-    """The sources as one archive."""
-    out = BytesIO()
-    with zipfile.ZipFile(out, "w") as packed:
-        for name, path in sorted(sources()):
-            packed.writestr(
-                zipfile.ZipInfo(name),
-                content(path),
-                zipfile.ZIP_DEFLATED,
-                9,
-            )
-    return out.getvalue()
-
-
-def compiled(distribution: Path, plain: bytes) -> dict[str, bytes]:
-    """The archive `plain` with its Python compiled, the library and wheels with what the desk
-    imports at its start compiled, and a lock file for these; `plain` alone where there is no node
-    to do so: the page then compiles at every visit, seconds longer."""
+def compiled(distribution: Path) -> dict[str, bytes]:
+    """The sources as one archive. Where there is node: their Python compiled, the library and
+    wheels with what the desk imports at its start compiled, and a lock file for these; without, the
+    page compiles at every visit, seconds longer."""
     node = shutil.which("node")
-    with TemporaryDirectory() as out:
-        argv = [node, STATIC / "compile.mjs", distribution.resolve(), out, *ABOUT["packages"]]
-        if node and subprocess.run(argv, input=plain).returncode == 0:
-            return {path.name: path.read_bytes() for path in Path(out).iterdir()}
-    return {OURS: plain}
+    with TemporaryDirectory() as folder:
+        with zipfile.ZipFile(Path(folder) / OURS, "w") as packed:
+            for name, path in sorted(sources()):
+                packed.writestr(
+                    zipfile.ZipInfo(name),
+                    content(path),
+                    zipfile.ZIP_DEFLATED,
+                    9,
+                )
+        if node:
+            script = STATIC / "compile.mjs"
+            subprocess.run(
+                [
+                    node,
+                    script,
+                    distribution.resolve(),
+                    folder,
+                    *ABOUT["packages"],
+                ]
+            )
+        return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
 
 
 def desk(out: Path, distribution: Path) -> None:
     """Write the desk as a page into the folder `out`; `distribution` is a folder with Pyodide's
     files and wheels. Raises DesignError before anything is written."""
-    files = distributed(distribution) | compiled(distribution, archive())
+    files = distributed(distribution) | compiled(distribution)
     page = {path.name: path.read_bytes() for path in (STATIC / "site").iterdir()} | {
         OURS: files.pop(OURS),
         "desk.css": (STATIC / "desk.css").read_bytes(),

@@ -1,9 +1,8 @@
-// Makes the Python of the page start at once: node compile.mjs PYODIDE OUT PACKAGE... <in.zip writes scantling.zip, compiled
-// by the interpreter that will run it; of Pyodide's library and wheels copies without what no page needs, in which what
-// the desk imports at its start is compiled; and a lock file that holds the page to these copies.
+// Makes the Python of the page start at once: node compile.mjs PYODIDE OUT PACKAGE... compiles OUT/scantling.zip by the
+// interpreter that will run it; writes copies of Pyodide's library and wheels without what no page needs, in which what
+// the desk imports at its start is compiled, and a lock file that holds the page to these copies. All of it, or nothing.
 import { createHash } from "node:crypto";
-import { buffer } from "node:stream/consumers";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
 const [distribution, out, ...packages] = process.argv.slice(2);
@@ -14,7 +13,7 @@ lock.packages = Object.fromEntries(packages.map(name => [name, lock.packages[nam
 const wheels = Object.values(lock.packages);
 for (const { file_name, sha256: known } of wheels)
   if (sha256(readFileSync(`${distribution}/${file_name}`)) !== known) throw new Error(`${file_name} is not the file of the lock`);
-const given = new Uint8Array(await buffer(process.stdin));
+const given = new Uint8Array(readFileSync(`${out}/scantling.zip`));
 const theirs = ["python_stdlib.zip", ...wheels.map(wheel => wheel.file_name)];
 for (const name of theirs) python.FS.writeFile(`/${name}`, new Uint8Array(readFileSync(`${distribution}/${name}`)));
 python.FS.writeFile("/scantling.zip", given);
@@ -50,11 +49,10 @@ def each(name):
         packed(name, root, lambda name: f"{root}/{name}" in used)
 each
 `);
-mkdirSync(out, { recursive: true });
-for (const name of ["scantling.zip", ...theirs]) {
+const made = ["scantling.zip", ...theirs].map(name => {
   packed(name);
   const data = python.FS.readFile("/out.zip"), wheel = wheels.find(each => each.file_name === name);
   if (wheel) wheel.sha256 = sha256(data);
-  writeFileSync(`${out}/${name}`, data);
-}
-writeFileSync(`${out}/pyodide-lock.json`, JSON.stringify(lock));
+  return [name, data];
+});
+for (const [name, data] of [...made, ["pyodide-lock.json", JSON.stringify(lock)]]) writeFileSync(`${out}/${name}`, data);
