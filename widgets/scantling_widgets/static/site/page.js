@@ -54,7 +54,9 @@ addEventListener("dragover", event => event.preventDefault());
 addEventListener("drop", dropped);
 
 async function start() {
-  if (location.protocol === "file:") return fail("A browser computes nothing from a file: put this folder behind any web server, for example python3 -m http.server, and open its address.");
+  const opened = document.getElementById("opened");
+  opened.remove();
+  if (location.protocol === "file:") return fail(opened.textContent);
   await offline().catch(() => {});               // a private window may have none: the desk then needs its server each time
   const worker = new Worker("worker.js", { type: "module" });
   const began = performance.now();
