@@ -217,19 +217,11 @@ def _choice(
     extra = [o for o in q.options if o.key in keys - right]
     slip = q.options.index(extra[0]) if extra else None
     if not q.several:
-        says = fill_text(q.option(*keys).says, facts)
-        return (
-            _said(
-                SLIP,
-                says,
-                slip=slip,
-            )
-            if extra
-            else _said(
-                RIGHT,
-                says,
-                1.0,
-            )
+        return _said(
+            SLIP if extra else RIGHT,
+            fill_text(q.option(*keys).says, facts),
+            0.0 if extra else 1.0,
+            slip=slip,
         )
     if keys == right:
         return _said(

@@ -222,14 +222,16 @@ def read_keys(answer, options) -> list[str] | None:
         return None if None in parts else sum(parts, [])
     keys = [o.key for o in options]
     text = answer.strip().lower()
-    begun = [o.key for o in options if len(text) > 7 and o.text.lower().startswith(text)]
-    if len(begun) == 1:
-        return begun
-    for o in options:
-        if text == o.text.strip().lower() or re.match(
-            rf"\(?{re.escape(o.key)}\s*[).:]\s+\S\S|{re.escape(o.key)}, (because|since|as) ", text
-        ):
-            return [o.key]
+    named = [
+        o.key
+        for o in options
+        if text == o.text.strip().lower()
+        or len(text) > 7
+        and o.text.lower().startswith(text)
+        or re.match(rf"\(?{re.escape(o.key)}(\s*[).:]\s+\S\S|, (because|since|as) )", text)
+    ]
+    if len(named) == 1:
+        return named
     words = re.findall(
         r"[^\s,;.:?!()+&/'\"]+",
         re.sub(

@@ -52,6 +52,7 @@ def test_a_dead_kernel_is_said_and_the_address_opens_the_design_again(voila, vis
     after = kernels(voila)
     ours = max(before, key=lambda pid: after.get(pid, 0) - before[pid])
     there = desk.readout("cluster.devices"), desk.kpi("days")
+    address, drawn = desk.page.url, desk.marks(1)
     assert "#design=1." in desk.page.url
     assert link.read(desk.page.url).cluster.devices == int(there[0].replace(",", ""))
     os.kill(ours, signal.SIGKILL)
@@ -62,6 +63,9 @@ def test_a_dead_kernel_is_said_and_the_address_opens_the_design_again(voila, vis
     grey = desk.page.locator(".sd-desk").evaluate("e => getComputedStyle(e).filter")
     assert "grayscale" in grey
     assert desk.readout("cluster.devices") == there[0], "no control runs ahead of the picture"
+    assert desk.marks(1) == drawn and desk.page.url == address, "the last picture and link stay"
+    elsewhere = visitor(address)  # the address alone opens it, in a browser that has seen nothing
+    assert (elsewhere.readout("cluster.devices"), elsewhere.kpi("days")) == there
     desk.picture(ROOT / "build" / "pictures" / "lost.png")
     desk.errors.clear()
     with desk.page.expect_navigation():

@@ -206,6 +206,13 @@ def test_what_is_left_of_a_cut_link_opens_by_one_press(desk, served):
     )
 
 
+def test_opened_as_a_file_it_says_how_to_serve(desk, served):
+    page = desk.page.context.browser.new_page()
+    page.goto((served[1] / _BELOW / "desk" / "index.html").as_uri())
+    page.get_by_text("python3 -m http.server").wait_for(timeout=browsing.PATIENCE_MS)
+    page.close()
+
+
 def test_nothing_leaves_the_origin_and_nothing_is_needed_the_second_time(desk, served):
     origin = served[0].split("/some/")[0]
     assert {u for u in desk.asked if not u.startswith((origin, "data:", "blob:"))} == set()

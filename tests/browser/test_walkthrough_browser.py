@@ -228,6 +228,19 @@ def test_the_scorecard_of_the_page_counts_as_a_session_does(opened):
             ours,
         )
     assert [q.id for q, _ in theirs.redo] == board.locator("li code").all_inner_texts()
+    page.evaluate(
+        "() => { window.print = () => { window.sheet = "
+        "document.querySelector('.scl-sheet').textContent; }; }"
+    )
+    board.get_by_role("button", name="Print the score card").click()
+    sheet = page.evaluate("window.sheet")
+    assert (
+        page.locator("h1").first.inner_text() in sheet
+        and f"{theirs.points:.1f} of {theirs.most:.0f} points" in sheet
+    )
+    for axis in theirs.axes:
+        assert axis.axis.name in sheet and axis.axis.mid in sheet and axis.axis.staff in sheet
+    assert page.locator(".scl-sheet").count() == 0, "the page is as it was"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .assessment_charts import Figure, figure, records, worded
+from .assessment_charts import Figure, figure
 from .words import share
 
 _KINDS = {
@@ -29,22 +29,18 @@ def _gantt_rows(
     start, end = (np.asarray(getattr(layout, name))[seen] for name in ("start_s", "end_s"))
     shortest = max(float(np.min(end - start, initial=1.0)), 1e-9)
     numbered = (last - first) / shortest <= _NUMBERED
+    batch = layout.micro_batch[seen].tolist()
     columns = {
         "stage": layout.device[seen],
         "start": np.maximum(start, first),
         "end": np.minimum(end, last),
         "mid": (start + end) / 2,
         "kind": [_KINDS[k] for k in np.asarray(layout.kind)[seen].tolist()],
-        "batch": layout.micro_batch[seen],
-        "chunk": layout.chunk[seen],
+        "batch": batch,
+        "label": [str(number) * numbered for number in batch],
+        "edge": [0.4 if len(seen) < _EDGED else 0.0] * len(batch),
     }
-    passes = worded(
-        "gantt",
-        "chunks" if layout.vpp > 1 else "passes",
-        records(columns),
-        edge=0.4 if len(seen) < _EDGED else 0.0,
-    )
-    return {"passes": passes if numbered else [row | {"label": ""} for row in passes]}
+    return {"passes": columns | ({"chunk": layout.chunk[seen]} if layout.vpp > 1 else {})}
 
 
 def words_of(layout) -> str:

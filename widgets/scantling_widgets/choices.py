@@ -8,7 +8,7 @@ from functools import cache
 from scantling import catalogue
 from scantling.base.records import Rows
 from scantling.base.show import shown
-from scantling.catalogue.listing import listing
+from scantling.catalogue.models.entries import entries
 
 from . import resources
 
@@ -90,22 +90,20 @@ def accelerators() -> Rows:
 def fabrics() -> Rows:
     """Scale-out fabrics from slow to fast, for a slider."""
     rows = [f for f in catalogue.fabrics("scale-out").values() if f.device_bytes_per_s > 0]
-    rows.sort(key=lambda f: (f.device_bytes_per_s, f.name))
-    rates = [shown(f.device_bytes_per_s, "bytes_per_s") for f in rows]
     return tuple(
         choice(
             f.id,
             f.id,
-            long=f"{f.name}, {rate} per device",
+            long=f"{f.name}, {shown(f.device_bytes_per_s, 'bytes_per_s')} per device",
         )
-        for f, rate in zip(rows, rates)
+        for f in sorted(rows, key=lambda f: (f.device_bytes_per_s, f.name))
     )
 
 
 @cache
 def models() -> Rows:
     """Models of the catalogue, smallest family names first as the catalogue orders them."""
-    return tuple(choice(row["id"], row.get("name") or row["id"]) for row in listing("models"))
+    return tuple(choice(id, entry.name or id) for id, entry in entries().items())
 
 
 @cache

@@ -107,10 +107,11 @@ def _control(
         "help": _help(session, field),
         **_KINDS[said.get("kind", "plain")](session, field),
     }
+    rows, value = made.get("options"), made["value"]
+    if rows and value not in [row["value"] for row in rows]:
+        made["options"] = [choice(value, str(value)), *rows]
     if made["made"] == "list":
-        why, value = reasons.get(field, {}), made["value"]
-        if value not in [row["value"] for row in made["options"]]:
-            made["options"] = [choice(value, str(value)), *made["options"]]
+        why = reasons.get(field, {})
         made["options"] = [o | {"reason": why.get(o["value"], "")} for o in made["options"]]
     return made
 
@@ -201,25 +202,19 @@ def _model(session, field: str) -> dict:
     return _offer(
         "list",
         "",
-        [choice("", text), *known],
+        [
+            choice("", text),
+            *known,
+        ],
     )
 
 
 def _fabric(session, field: str) -> dict:
     """The scale-out network as a slider from slow to fast."""
-    now, known = session.now.resolved.cluster.scale_out, [*choices.fabrics()]
-    if now not in [row["value"] for row in known]:
-        known.append(
-            choice(
-                now,
-                now,
-                long=now,
-            )
-        )
     return _offer(
         "slider",
-        now,
-        known,
+        session.now.resolved.cluster.scale_out,
+        choices.fabrics(),
         wide=True,
     )
 

@@ -3,15 +3,15 @@ Pyodide distribution the desk is among them, its front end that of `view`, compu
 own browser."""
 
 import gzip
-import hashlib
 import json
 import shutil
 import subprocess
 import zipfile
 from collections.abc import Iterator
+from hashlib import sha256
 from importlib.metadata import files as files_of
-from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 import scantling
@@ -26,8 +26,10 @@ from .livechart import vega_bundle
 from .report.jobs import today
 from .report.page import templated
 from .report.run import write
+from .resources import STATIC
 
 ABOUT = table(__file__, "site")
+OURS = "scantling.zip"
 PAGES = {
     "gallery": gallery.pages,
     "walkthroughs": walkthroughs.pages,
@@ -79,37 +81,46 @@ def content(path: Path) -> bytes:
     return data
 
 
-def archive(distribution: Path) -> bytes:
-    """The sources as one archive; compiled where there is node to do so, else the page does it at
-    every visit, a second longer."""
-    out = BytesIO()
-    with zipfile.ZipFile(out, "w") as packed:
-        for name, path in sorted(sources()):
-            packed.writestr(
-                zipfile.ZipInfo(name),
-                content(path),
-                zipfile.ZIP_DEFLATED,
-                9,
+def compiled(distribution: Path) -> dict[str, bytes]:
+    """The sources as one archive. Where there is node: their Python compiled, the library and
+    wheels with what the desk imports at its start compiled, and a lock file for these; without, the
+    page compiles at every visit, seconds longer."""
+    node = shutil.which("node")
+    with TemporaryDirectory() as folder:
+        with zipfile.ZipFile(Path(folder) / OURS, "w") as packed:
+            for name, path in sorted(sources()):
+                packed.writestr(
+                    zipfile.ZipInfo(name),
+                    content(path),
+                    zipfile.ZIP_DEFLATED,
+                    9,
+                )
+        if node:
+            script = STATIC / "compile.mjs"
+            subprocess.run(
+                [
+                    node,
+                    script,
+                    distribution.resolve(),
+                    folder,
+                    *ABOUT["packages"],
+                ]
             )
-    plain = out.getvalue()
-    argv = [shutil.which("node"), resources.STATIC / "compile.mjs", distribution.resolve()]
-    done = argv[0] and subprocess.run(argv, input=plain, stdout=subprocess.PIPE)
-    return done.stdout if done and done.returncode == 0 else plain
+        return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
 
 
 def desk(out: Path, distribution: Path) -> None:
     """Write the desk as a page into the folder `out`; `distribution` is a folder with Pyodide's
     files and wheels. Raises DesignError before anything is written."""
-    files = {f"pyodide/{name}": data for name, data in distributed(distribution).items()}
-    page = resources.STATIC / "site"
-    files |= {path.name: path.read_bytes() for path in page.iterdir()}
-    files |= {
-        "scantling.zip": archive(distribution),
-        "desk.css": (resources.STATIC / "desk.css").read_bytes(),
+    files = distributed(distribution) | compiled(distribution)
+    page = {path.name: path.read_bytes() for path in (STATIC / "site").iterdir()} | {
+        OURS: files.pop(OURS),
+        "desk.css": (STATIC / "desk.css").read_bytes(),
         "desk.js": f"{view.script()}export {{ open }};\n".encode(),
         "vega.js": vega_bundle().encode(),
     }
-    digest = hashlib.sha256(b"".join(data for _, data in sorted(files.items()))).hexdigest()
+    files = page | {f"pyodide/{name}": data for name, data in files.items()}
+    digest = sha256(b"".join(data for _, data in sorted(files.items()))).hexdigest()
     # the service worker keeps files under another name when any of them is another one
     files["sw.js"] = files["sw.js"].replace(b"VERSION", digest[:12].encode())
     (out / "pyodide").mkdir(parents=True, exist_ok=True)

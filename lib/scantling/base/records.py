@@ -19,6 +19,7 @@ Known = float | None  # None: not published, not priced, not asked for
 )
 def record(cls):
     """The class as a frozen dataclass that is made by keywords."""
+    cls.__doc__ = cls.__doc__ or cls.__name__  # else dataclass works a signature out to say there
     return dataclass(
         frozen=True,
         kw_only=True,

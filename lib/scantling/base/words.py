@@ -70,8 +70,7 @@ class Filler(string.Formatter):
                     args,
                     kwargs,
                 )
-                value = self.convert_field(value, conversion)
-                out.append(self.format_field(value, spec))
+                out.append(self.format_field(self.convert_field(value, conversion), spec))
         return "".join(out)
 
     def get_value(

@@ -38,6 +38,7 @@ BLANK = {
 }
 
 
+@cache
 def field_of(column: str) -> tuple[str, float]:
     """(field of the record, factor) that a column named after a unit of the trade fills."""
     for ending in sorted(

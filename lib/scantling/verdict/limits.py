@@ -5,7 +5,6 @@ import math
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
@@ -33,9 +32,8 @@ def limits(assessment: Assessment, advice: bool = True) -> list[str]:
     if assessment.verdict == "impossible":
         return list(assessment.refusal)
     rules = RULES if assessment.fits else (unfit, judged)
-    if not advice:
-        rules = tuple(IN_SHORT.get(rule, rule) for rule in rules)
-    return [line for rule in rules for line in rule(assessment)]
+    more = {} if advice else {idle: {"advice": False}}
+    return [line for rule in rules for line in rule(assessment, **more.get(rule, {}))]
 
 
 def unfit(assessment: Assessment) -> Iterator[str]:
@@ -330,8 +328,6 @@ RULES = (
     replaced,
     largest_loss,
 )
-IN_SHORT = {idle: partial(idle, advice=False)}
-
 
 AWAY = {
     ("host", "optimizer+params"): "weights and gradients over the host link",

@@ -111,6 +111,21 @@
     const redo = weak.map(k => `<li><code>${k.id}</code>: ${why(k)}. ${card_of.axes.find(a => a.key === k.axis).redo}</li>`).join("");
     rubric.innerHTML = `<p><strong>${points.toFixed(1)} of ${most} points: ${level.name}</strong>, ${level.says}.</p><table class="scl-table"><tr><th class="t">axis</th><th>points</th>`
       + `<th class="t">what it shows</th></tr>${rows.join("")}</table>` + (redo ? `<p><strong>Do again</strong></p><ul>${redo}</ul>` : "<p><strong>Nothing to do again.</strong></p>");
+    const button = document.createElement("button");
+    button.className = "scl-print"; button.textContent = "Print the score card";
+    button.addEventListener("click", printed);
+    rubric.append(button);
+  };
+  const printed = () => {       // the score card on a sheet of its own, with the whole rubric: what was reached stands bold
+    const sheet = document.createElement("div"), names = card_of.levels.map(l => l.name), last = rubric.querySelector(".scl-print");
+    const reached = Object.fromEntries([...rubric.querySelectorAll("tr")].slice(1).map(row => [row.cells[0].textContent, row.cells[2].textContent]));
+    sheet.className = "scl-sheet scl";
+    sheet.innerHTML = `<h1>${document.querySelector("h1")?.innerHTML ?? ""}</h1><p>${new Date().toISOString().slice(0, 10)}, ${tally.textContent}</p>${rubric.innerHTML}<h2>Rubric</h2><table class="scl-table"><tr><th class="t">axis</th>`
+      + names.map(n => `<th class="t">${n}</th>`).join("") + "</tr>" + card_of.axes.map(a => `<tr><td class="t">${a.name}</td>` + names.map(n => `<td class="t">${reached[a.name] === a[n] ? `<b>${a[n]}</b>` : a[n]}</td>`).join("") + "</tr>").join("") + "</table>";
+    sheet.querySelector(".scl-print")?.remove();
+    document.body.append(sheet); document.body.classList.add("scl-printing");
+    window.print();
+    sheet.remove(); document.body.classList.remove("scl-printing"); last.focus();
   };
   const count = () => { tally.textContent = `${solved.size} of ${keys.length} right`; score(); };
   for (const card of cards) {

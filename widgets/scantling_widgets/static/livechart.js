@@ -106,8 +106,8 @@ kinds.chart = ({ model, el }) => {
     const spec = { ...structuredClone(model.get("spec")), datasets };
     spec.config = merge(pageTheme(), spec.config ?? {});
     width = el.clientWidth;
-    const strict = document.querySelector("meta[http-equiv=Content-Security-Policy]") !== null;   // no code out of text: Vega interprets
-    const result = await embedder(box, spec, { actions: false, renderer: model.get("renderer"), ast: strict });
+    const strict = document.querySelector("meta[http-equiv=Content-Security-Policy]") !== null;   // no code and no style out of text: Vega interprets, the page's sheet dresses
+    const result = await embedder(box, spec, { actions: false, renderer: model.get("renderer"), ast: strict, defaultStyle: !strict, tooltip: { disableDefaultStyle: strict } });
     if (gone) { result.finalize(); return; }
     view = result.view;
     view.addEventListener("click", (event, item) => {                 // a mark whose row has a `pick` may be chosen

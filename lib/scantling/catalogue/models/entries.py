@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -26,17 +26,24 @@ from .sizing import MLA, Made, from_size
 
 @record
 class Entry(Sourced):
-    """A catalogue row: the model, and the published counts it is held to."""
+    """A catalogue row: the model, built when it is asked for, and the published counts it is held
+    to."""
 
     id: str
     aliases: Lines
+    name: str
     publisher: str
-    model: Model
     published_params: int
     params_tolerance: float  # 0: exact
     published_active: int | None = None
     active_tolerance: float | None = None
     counted: str  # what the published number counts
+    row: dict
+
+    @cached_property
+    def model(self) -> Model:
+        details = dict(pair.split("=") for pair in self.row["details"].split())
+        return check_model(*filled(Model, [self.row | details]))
 
 
 @cache
@@ -49,7 +56,7 @@ def _table() -> dict[str, Entry]:
             [
                 {
                     **row,
-                    "model": _model(row),
+                    "row": row,
                 }
                 for row in rows
             ],
@@ -81,11 +88,6 @@ def model(key: str) -> Model:
     """The catalogue model of an id or alias, e.g. `model("llama-3.1-405b")`. Raises DesignError
     with the nearest id."""
     return entry(key).model
-
-
-def _model(row: dict) -> Model:
-    details = dict(pair.split("=") for pair in row["details"].split())
-    return check_model(*filled(Model, [row | details]))
 
 
 def check_spec(spec: Mapping) -> None:

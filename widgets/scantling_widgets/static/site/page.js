@@ -23,7 +23,7 @@ async function pictures(html) {
   const held = document.createElement("template");
   held.innerHTML = html;
   for (const [number, mark] of held.content.querySelectorAll("svg[data-spec]").entries()) {
-    const { view } = await globalThis.__scantlingVega(document.createElement("div"), JSON.parse(mark.dataset.spec), { ast: true, actions: false, renderer: "svg" });
+    const { view } = await globalThis.__scantlingVega(document.createElement("div"), JSON.parse(mark.dataset.spec), { ast: true, actions: false, renderer: "svg", defaultStyle: false, tooltip: false });
     const text = await view.toSVG(), words = mark.getAttribute("aria-label"), box = document.createElement("div");
     view.finalize();
     box.innerHTML = text.replace(/(\bid="|="#|url\(#)/g, `$1p${number}-`);
@@ -54,7 +54,9 @@ addEventListener("dragover", event => event.preventDefault());
 addEventListener("drop", dropped);
 
 async function start() {
-  if (location.protocol === "file:") return fail("A browser computes nothing from a file: put this folder behind any web server, for example python3 -m http.server, and open its address.");
+  const opened = document.getElementById("opened");
+  opened.remove();
+  if (location.protocol === "file:") return fail(opened.textContent);
   await offline().catch(() => {});               // a private window may have none: the desk then needs its server each time
   const worker = new Worker("worker.js", { type: "module" });
   const began = performance.now();
