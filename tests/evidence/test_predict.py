@@ -182,6 +182,23 @@ def test_spellings_that_tables_use_are_read(frame, tmp_path):
     assert predict_frame(blocks).error.eq("").all()
 
 
+def test_a_switch_out_of_its_bounds_is_named_and_nothing_is_predicted(frame, tmp_path):
+    """Infinities and 1e308 in a column of the software gave a step time without an error."""
+    names = [*SWITCHES, "recompute_layers", "shard_group", "grad_bytes"]
+    row = frame[frame.precision == "bf16"].iloc[[0]].drop(columns="unreadable")
+    rows = []
+    for name in names:
+        for value in (np.inf, -np.inf, 1e308, -2.0):
+            rows.append(row.assign(**{"id": f"{name} {value}", name: value}))
+    path = tmp_path / "runs.csv"
+    pd.concat([row.assign(id="whole"), *rows]).to_csv(path, index=False)
+    got = predict_frame(read_runs(path)).set_index("id")
+    assert got.error["whole"] == "" and got.mfu["whole"] > 0
+    bad = got.drop(index="whole")
+    assert bad.mfu.isna().all()
+    assert all(error.startswith(id.split()[0]) for id, error in bad.error.items())
+
+
 def test_what_ran_is_said_to_fit(frame):
     """All published runs ran; their chances of running out stay right too (Brier)."""
     chance, _ = memory.ran(RUNS)

@@ -442,6 +442,21 @@ def test_megatron_arguments_reach_the_program_word_for_word(tmp_path):
     assert words[-1] == "--mock-data"
 
 
+@pytest.mark.parametrize("said", ["async", "userbuffer"])
+def test_the_nearest_plan_keeps_the_switches_of_the_software(said):
+    """What a design says of its software is no part of what a framework cannot express: the step
+    of the nearest plan counts it."""
+    plan = PLANS["dualpipe"]["plan"]
+    steps = {}
+    for overlap in ("none", said):
+        a = assess(design(PLANS["dualpipe"] | {"plan": plan | {"tp_overlap": overlap}}, name="x"))
+        launch = express(a, 0, framework("megatron"), "torchrun")
+        assert launch.plan["schedule"] != "dualpipe"
+        assert launch.assessment.design.data()["plan"]["tp_overlap"] == overlap
+        steps[overlap] = launch.step_s
+    assert steps[said] < steps["none"]
+
+
 def test_layouts_hold_every_layer_once():
     for name in ("uneven-pp", "uneven-pp-3", "interleaved-short-ends", "mtp"):
         a = assess(design(PLANS[name], name=name))

@@ -200,7 +200,9 @@ def _section(
         return [head, *(f"# {_said(a)}" for a in assumed)]
     known = {name: info.description for name, info in Design.section_fields(key).items()}
     lines = [_line(f"{key}:", what)]
-    lines += [_line(f"  {k}: {design_yaml.inline(v)}", known.get(k)) for k, v in value.items()]
+    chosen = {a.field.partition(".")[2]: f"assumed: {plain(a.why, 200)}" for a in assumed}
+    for k, v in value.items():
+        lines.append(_line(f"  {k}: {design_yaml.inline(v)}", chosen.get(k, known.get(k))))
     for a in assumed:
         name = a.field.partition(".")[2]
         said = f"  # {_said(a)}"

@@ -26,7 +26,7 @@ from ..catalogue.families import family
 from ..catalogue.models.entries import build_model, models
 from ..catalogue.models.shape import ATTENTIONS, GATED, MLPS, Model, make_shape, parameters
 from ..catalogue.models.sizing import MLA
-from ..catalogue.stacks import canonical, stack, stacks
+from ..catalogue.stacks import canonical, stack, stacks, switches
 from ..catalogue.words import CP_TYPES, OFFLOADS, RECOMPUTES, SHARDINGS
 from ..physics.cases import Cases, Link, Plan
 from ..physics.collectives import fabric_facts
@@ -184,7 +184,8 @@ def checked(frame: pd.DataFrame, folder: Path) -> pd.DataFrame:
     unreadable = pd.Series("", index=frame.index)
     numbers = {name: column for name, column in columns().items() if column["kind"] in NUMBERS}
     frame = frame.reindex(columns=[*dict.fromkeys([*frame, *numbers])])
-    for name, column in numbers.items():
+    said = {n: {"kind": "number", **vars(s)} for n, s in switches().items() if n in frame}
+    for name, column in (numbers | said).items():
         number = pd.to_numeric(frame[name], errors="coerce").astype(float)
         low = float(column["low"])
         high = float(column["high"])

@@ -8,10 +8,12 @@ clearly faster or where nothing fits otherwise. It is assessed like any other.
 """
 
 from dataclasses import replace
+from functools import cache
 
 from ..base.errors import DesignError
 from ..catalogue.families import families
 from ..catalogue.models.patterns import layers_of
+from ..catalogue.stacks import switches
 from ..plans import space as planning
 from ..verdict.assess import assess
 from ..verdict.verdicts import VERDICTS
@@ -470,6 +472,12 @@ def coherent(pins, own):
     return {k: v for k, v in pins.items() if sensible.get(k, True)}
 
 
+@cache
+def software_fields() -> frozenset[str]:
+    """Fields of a plan that switch software on or off, which no nearest plan moves."""
+    return frozenset(s.field.removeprefix("plan.") for s in switches().values())
+
+
 def single(
     own: LaunchPlan,
     pins,
@@ -484,10 +492,12 @@ def single(
     if "phases" in said:
         said |= said["phases"][[c.phase for c in own.assessment.phases].index(own.phase)]
     spec |= {k: said[k] for k in SAID if k in said}
+    stated = data.get("plan", {}) | said.get("plan", {})
+    kept = {k: stated[k] for k in stated if k in software_fields()}
     data |= {
         "reliability": {"recovery": "in-place"} | data.get("reliability", {}),  # no kit shrinks
         "job": spec | job,
-        "plan": pins,
+        "plan": kept | pins,
     }
     if len(own.assessment.phases) > 1:
         data.pop("constraints", None)

@@ -14,20 +14,13 @@ def justification(launch) -> list[tuple[str, str, str]]:
     for field in FIELDS:
         if field in ("ep", "etp") and not launch.model.is_moe:
             continue
-        value = launch.plan[field]
+        value = str(launch.plan[field])
         text = told.get(field, "")
-        own = said(
-            "guide",
-            "reason",
-            launch,
-            field,
-        ).strip()
-        bare = text in ("", field, f"{field} {value}", str(value))
-        if bare or (field == "sharding" and ":" not in text):
-            text = own
-        elif field == "sharding":
-            text = f"{text}; {own}"
-        out.append((field, str(value), text))
+        own = said("guide", "reason", launch, field).strip()
+        bare = text in ("", field, f"{field} {value}", value)
+        if field == "sharding":
+            own = f"{text}; {own}" if ":" in text else own
+        out.append((field, value, own if bare or field == "sharding" else text))
     return out
 
 
@@ -71,50 +64,8 @@ def bus_rates(launch) -> list[tuple[str, float]]:
     return out
 
 
-def troubles(launch) -> list[tuple[str, str]]:
+def troubles(launch) -> list[tuple[str, ...]]:
     """(what, what to do), the likely first for this design."""
-    f = launch.figures
-    memory = launch.memory
-    precision = launch.phase.precision
-    share = memory["total"] / memory["capacity"]
-    largest = max(("weights", "gradients", "optimizer", "activations"), key=memory.get)
-    worst = max(
-        launch.communication,
-        key=lambda r: r["exposed_s"],
-        default={"exposed_s": 0.0},
-    )
-    exposed = worst["exposed_s"] / launch.step_s
-    stall = launch.endurance["checkpoint_stall_s"]
-    moe = launch.model.is_moe
-    # a judgement of how likely each is on this design; experts' tokens come and go in memory
-    likely = {
-        "memory": 0.5 + 8 * max(0.0, share - 0.7) + (0.5 if moe else 0.0),
-        "collective": 1.5 + min(launch.devices / 4096, 2) if launch.nodes > 1 else 0.0,
-        "traffic": 1.2 + 5 * exposed if exposed > 0.05 else 0.0,
-        "stragglers": 1.1 + min(launch.nodes / 512, 1),
-        "fp16": 2.6 if precision == "fp16" else 0.0,
-        "fp8": 1.6 if precision.startswith(("fp8", "mxfp8", "nvfp4")) else 0.0,
-        "saves": 1.0 + 20 * stall / max(f["checkpoint_interval_s"], 1.0),
-        "experts": 1.4 if moe else 0.0,
-        "spikes": 0.9,
-    }
-    kinds = sorted(
-        (k for k in likely if likely[k]),
-        key=likely.get,
-        reverse=True,
-    )
-    return [
-        p
-        for k in kinds
-        for p in columns(
-            said(
-                "guide",
-                "trouble",
-                k,
-                launch,
-                share,
-                largest,
-                worst,
-            )
-        )
-    ]
+    rows = columns(said("guide", "troubles", launch))
+    rows.sort(key=lambda row: -float(row[0]))
+    return [row[1:] for row in rows]

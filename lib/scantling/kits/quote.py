@@ -15,20 +15,15 @@ def sh(value) -> str:
 
 def js(value) -> str:
     """A YAML value in double quotes, everything beyond ASCII escaped: JSON, but for characters
-    beyond 16 bits, which YAML does not read as pairs."""
-    return re.sub(
-        r"\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})",
-        lambda m: f"\\U{0x10000 + (int(m[1], 16) - 0xD800 << 10) + int(m[2], 16) - 0xDC00:08x}",
-        json.dumps(value, ensure_ascii=True),
-    )
+    beyond it, which YAML reads whole and not as pairs of 16 bits."""
+    text = json.dumps(value, ensure_ascii=False)
+    return re.sub(r"[^\x00-\x7e]", lambda m: f"\\U{ord(m[0]):08x}", text)
 
 
 def hydra(value) -> str:
     """A value as Hydra reads it in an override."""
-    if isinstance(value, bool) or value is None:
-        return "null" if value is None else str(value).lower()
-    if isinstance(value, (int, float)):
-        return str(value)
+    if value is None or isinstance(value, (bool, int, float)):
+        return json.dumps(value)
     return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 

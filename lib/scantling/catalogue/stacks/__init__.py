@@ -26,6 +26,8 @@ class Switch:
 
     name: str  # of the switch
     default: float  # what a stack does that does not say
+    low: float
+    high: float
     field: str  # dotted path of the field of a design that sets it
     where: str  # moe, low, sharded, eager: for which designs it decides anything; "": for all
     words: Mapping[str, float]  # word of the field -> value of the switch; empty: a number
@@ -52,11 +54,8 @@ def switches() -> dict[str, Switch]:
 
     def switch(row):
         words = dict(each.split() for each in row["words"].split("; ") if each)
-        read = {
-            "default": float(row["default"]),
-            "words": {w: float(v) for w, v in words.items()},
-        }
-        return Switch(**row | read)
+        read = {name: float(row[name]) for name in ("default", "low", "high")}
+        return Switch(**row | read | {"words": {w: float(v) for w, v in words.items()}})
 
     return {row["name"]: switch(row) for row in csv_rows(HERE / "software.csv")}
 

@@ -59,11 +59,15 @@ def read_brief(text: str) -> Brief:
             allowed="one value",
         )
     _model(notes.fields)
+    if "hours_of" in notes.facts and "accelerator" not in notes.facts:
+        notes.set("accelerator", notes.facts["hours_of"], notes.said["hours_of"])
     _accelerator(notes)
     if "racks" in notes.facts:
         _racks(notes)
     if "nodes" in notes.facts:
         _nodes(notes)
+    if "device_hours" in notes.facts:
+        _hours(notes)
     _network(notes)
     if "rdma" in notes.facts:
         notes.note(notes.said["rdma"], why="the fabric does RDMA; there is no field for it")
@@ -183,6 +187,32 @@ def _nodes(notes: Notes):
             devices,
             f"{nodes:,} nodes with {each} devices each, as this accelerator's usual node has",
         )
+
+
+def _hours(notes: Notes):
+    """Devices of a budget of device-hours until the deadline, in whole nodes; where devices are
+    said, or no deadline is, the hours set nothing."""
+    said = notes.said["device_hours"]
+    days = notes.fields.get("constraints.deadline_days")
+    if "cluster.devices" in notes.fields:
+        return notes.ignore(said, "device-hours: state days beside the devices")
+    if not days:
+        return notes.ignore(said, "device-hours do not say how many devices: add in how many days")
+    each = _per_node(notes.fields)
+    most = notes.facts["device_hours"] / (24 * days)
+    devices = int(most // each) * each or max(1, int(most))
+    why = f"as many as the hours pay for in {days:g} days, in whole nodes of {each}"
+    notes.set(
+        "cluster.devices",
+        devices,
+        said,
+        why,
+    )
+    notes.assume(
+        "cluster.devices",
+        devices,
+        why,
+    )
 
 
 def _network(notes: Notes):

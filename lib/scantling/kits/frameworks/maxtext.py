@@ -47,12 +47,7 @@ def lacks(
         "partial": full and plan["recompute_layers"] < -(-m.layers // pp),
         "squared": m.mlp == "squared-relu",
         "window": m.window and m.windowed_layers,
-        "blocks": builds(m)
-        != replace(
-            m,
-            window=0,
-            windowed_layers=0,
-        ),
+        "blocks": builds(m) != replace(m, window=0, windowed_layers=0),
         "layout": m.is_moe and routed,
     }
 
@@ -76,16 +71,15 @@ def adjust(
 ):
     """Pins of a nearest plan: experts without tensor parallelism, or no stages, where that is what
     stands in the way."""
+    fixed, free = {}, set()
     if "etp" in outside or "ep" in outside and own.model.is_moe:
-        pins = {k: v for k, v in pins.items() if k not in ("sp", "ep")} | {
-            "tp": 1,
-            "etp": 1,
-        }
+        fixed, free = {"tp": 1, "etp": 1}, {"sp", "ep"}
     if "pp" in outside:
-        pins = {k: v for k, v in pins.items() if k not in ("vpp", "schedule")} | {"pp": 1}
+        fixed["pp"] = 1
+        free |= {"vpp", "schedule"}
     if "cp_type" in outside and pins.get("cp", 1) > 1:
-        pins = pins | {"cp_type": "all-gather"}
-    return pins
+        fixed["cp_type"] = "all-gather"
+    return {k: v for k, v in pins.items() if k not in free} | fixed
 
 
 def files(launch, kit):
