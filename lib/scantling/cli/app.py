@@ -187,7 +187,7 @@ def main(argv: list[str] | None = None) -> int:
         return 1
     except OSError as e:  # a full disk, a folder that may not be written
         _silence()
-        return _fail(f"{plain(str(e.filename or 'output'), 200)}: {e.strerror or e}")
+        return _fail(f"{plain(e.filename or 'output', 200)}: {e.strerror or e}")
 
 
 def _silence():

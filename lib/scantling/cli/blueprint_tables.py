@@ -65,7 +65,7 @@ def _laid_out(part: dict, data: dict) -> Iterator:
 
 
 def _lines(lines, mark: str = "· ") -> Iterator[Text]:
-    return (Text(f"{mark}{plain(str(line), 600)}") for line in lines)
+    return (Text(f"{mark}{plain(line, 600)}") for line in lines)
 
 
 def _titled(
@@ -198,7 +198,7 @@ def cell(
         kind = _kind(key, unit)
         whole = kind == "plain" and value == value and abs(value) < 1e6 and value == int(value)
         return f"{int(value):,}" if whole else shown(value, kind)
-    return plain(str(value), 400)
+    return plain(value, 400)
 
 
 def _kind(key: str, unit: str | None) -> str:

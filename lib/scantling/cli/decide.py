@@ -109,7 +109,7 @@ def _swept(
     try:
         back = read_back(measured)
     except (ValueError, KeyError, OverflowError, csv.Error) as e:
-        said = f"no column {e}" if isinstance(e, KeyError) else plain(str(e), 300)
+        said = f"no column {e}" if isinstance(e, KeyError) else plain(e, 300)
         said = said.removeprefix(f"{measured}: ").removeprefix(f"{measured}, ")
         raise DesignError(measured, problem=said) from None
     best = back["rows"][0]

@@ -47,7 +47,7 @@ def launch(
     for reason in assessment.reasons[:1]:
         _say(f"{verdict.name.lower()}: {beside_name(reason.text)}")
     write(files, output)
-    print(f"Wrote {len(files)} files to {plain(str(output), 200)}")
+    print(f"Wrote {len(files)} files to {plain(output, 200)}")
 
     for gap in json.loads(files["plan.json"])["not_expressed"]:
         said = "cannot express {field} {value} ({why}): {instead}".format(**gap)

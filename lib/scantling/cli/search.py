@@ -177,7 +177,7 @@ def leaderboard(
     counts = plans.attrs
     out.print(say("searched", **counts))
     for reason, n in counts["rejected"].items():
-        out.print(f"· {n:,} rejected: {plain(str(reason), 200)}")
+        out.print(f"· {n:,} rejected: {plain(reason, 200)}")
 
 
 def _recompute(plans) -> list[str]:

@@ -21,7 +21,7 @@ import numpy as np
 from .. import catalogue
 from ..base.errors import DesignError, plain
 from ..base.files import csv_rows, read_text
-from ..base.records import record
+from ..base.records import fields_of, record
 from ..catalogue.families import family
 from ..catalogue.models.entries import build_model, models
 from ..catalogue.models.shape import ATTENTIONS, GATED, MLPS, Model, make_shape, parameters
@@ -139,8 +139,8 @@ def read_named(path) -> pd.DataFrame:
     try:
         return read_runs(path)
     except (OSError, ValueError) as e:
-        problem = f"cannot be read as a table of runs: {plain(str(e), 200)}"
-        raise DesignError(plain(str(path), 200), problem=problem) from None
+        problem = f"cannot be read as a table of runs: {plain(e, 200)}"
+        raise DesignError(plain(path, 200), problem=problem) from None
 
 
 def taken(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
@@ -215,7 +215,7 @@ def _fill_shapes(frame, folder: Path) -> pd.DataFrame:
             built, _ = build_model({"hf_config": config} if config else model, folder)
             found[i] = _of_model(built)
         except DesignError as e:
-            said[i] = f"{plain(str(e), 200)}; " if config else ""
+            said[i] = f"{plain(e, 200)}; " if config else ""
     said_of = frame.reindex(columns=[*SAME, "vocab"]).apply(pd.to_numeric, errors="coerce")
     for model in (m for m in models().values() if m.windowed_layers):
         of = _of_model(model)
@@ -236,7 +236,7 @@ def _fill_shapes(frame, folder: Path) -> pd.DataFrame:
 def _of_model(model: Model) -> dict:
     """The columns of a row that runs a model of the catalogue or of a config."""
     shape = {column: getattr(model, name) for name, column in SHAPE.items()}
-    shape |= {n: getattr(model, n) for n in ("mlp", "attention", "seq_len")}
+    shape |= fields_of(model, ("mlp", "attention", "seq_len"))
     shape["tied_embeddings"] = int(model.tied_embeddings)
     shape["dense_ffn_hidden_in_moe_model"] = model.ffn_hidden if model.moe_layers else np.nan
     return shape | {DETAIL + n: getattr(model, n) for n in _DETAILS}
@@ -297,8 +297,8 @@ def _missing(row) -> list[str]:
     needed = [n for n in NEEDED if not (n == "vocab" and row.mlp == "gelu")]
     needed += ["mlp", "attention"]
     needed += ["moe_topk", "moe_ffn_hidden"] if row.moe_experts > 0 else []
-    values = {n: getattr(row, n) for n in needed}
-    out = [n for n, v in values.items() if not (v if isinstance(v, str) else v > 0)]
+    values = fields_of(row, needed).items()
+    out = [n for n, v in values if not (v if isinstance(v, str) else v > 0)]
     return out if row.n_devices > 0 or row.dp > 0 else [*out, "n_devices"]
 
 

@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 
-from ...base.records import Rows, record
+from ...base.records import Rows, fields_of, record
 from ...catalogue import HERE, read
 
 READ = {
@@ -162,7 +162,7 @@ def point(row: dict, ours: float) -> Point:
         url=row["source"],
         counted=not given.get("left_out"),
         why=str(given.get("why", "")).replace("_", " "),
-        **{name: row[name] for name in ("series", "x", "title", "locator", "read")},
+        **fields_of(row, ("series", "x", "title", "locator", "read")),
     )
 
 
