@@ -152,8 +152,7 @@ def params(
         {"justify": "right"},
     )
     for a in assumed:
-        line = f"assumed {plain(a.field, 60)}: {plain(a.value, 60)} ({plain(a.why, 200)})"
-        out.print(Text(line, style="dim"))
+        out.print(Text(say("assumed", a=a), style="dim"))
 
 
 ACTIVE = (

@@ -15,7 +15,7 @@ from ..design.file import dump
 from ..evidence.measure import bench as benches
 from ..evidence.measure.curves import result, run
 from .common import check_new, command
-from .tables import print_table
+from .tables import TABLES, print_rows, say
 
 
 @command
@@ -96,26 +96,21 @@ def _tell(
     stopped,
 ):
     out = console()
-    heads = ("constant", "measured", "prior", "unit", "from")
-    rows = [
-        (name, *(f"{c[k]:.4g}" for k in ("value", "prior")), c["unit"], c["from"])
-        for name, c in data["constants"].items()
-    ]
+    rows = [c | {"constant": name} for name, c in data["constants"].items()]
     if rows:
-        print_table(
+        print_rows(
             out,
-            heads,
+            TABLES["measured"],
             rows,
-            ("constant", "unit", "from"),
         )
     for row in data.get("left_out", []):
-        out.print(f"{row['constant']} {row['value']:.4g} left out: {row['why']}")
+        out.print(say("left-out", **row))
     if data["device"]["accelerator"] is None:
         out.print(
             f"{plain(data['device']['name'], 80)} is not in the catalogue: curves only, "
             f"no constant. --accelerator ID says what it is."
         )
     for row in data.get("skipped", []):
-        out.print(f"skipped {row['step']}: {row['why']}")
+        out.print(say("skipped", **row))
     done = "Stopped; what was measured so far is in" if stopped else "Wrote"
     out.print(f"{done} {plain(output, 200)}")

@@ -216,10 +216,10 @@ def spaces(file, as_json):
         return
     out = console()
     for rows in zip(*listed.values(), strict=True):
-        out.print(f"{rows[0]['field']}: {rows[0]['what']}")
+        out.print(say("axis", **rows[0]))
         for i, row in enumerate(rows):
             if i == 0 or row["values"] != rows[i - 1]["values"]:
                 same = [n for n, r in list(zip(listed, rows))[i:] if r["values"] == row["values"]]
                 out.print(f"    {', '.join(same)}: {row['values']}")
     for c in counts:
-        out.print(f"{c['space']}: {c['legal']:,} legal plans for this design")
+        out.print(say("counted", **c))

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from ..advise.recovery import GOODPUT
 from ..base.errors import plain
-from ..base.quantities.table import band, quantity, show, told
+from ..base.quantities.table import band, band_in, quantity, show, told
 from ..base.records import at
 from ..base.show import value_text
 from ..base.words import Words, table
@@ -103,7 +103,7 @@ def full(result: dict, out: Console) -> None:
     )
     parts = {
         f"step_breakdown_s.{k}": (v, f"{show('step_s', v)}  {show('mfu', v / whole)}")
-        for k, v in _largest(step)
+        for k, v in largest(step)
         if v > 0.0005 * whole
     }
     _bars(
@@ -255,23 +255,9 @@ def _job(result: dict) -> str:
     return say("job", **facts) + (say("phases", more=more) if more else "")
 
 
-def _band(result: dict, key: str) -> str:
-    """The band of a figure; nothing where it has none, or one without width."""
-    low, high = (result.get(key + end) for end in ("_low", "_high"))
-    return (
-        ""
-        if low in (None, high)
-        else band(
-            key,
-            low,
-            high,
-        )
-    )
-
-
 def _valued(result: dict, key: str) -> str:
     """A figure with its band."""
-    spread = _band(result, key)
+    spread = band_in(result, key)
     return show(key, result[key]) + (f" ({spread})" if spread else "")
 
 
@@ -318,7 +304,7 @@ def _mfu(result: dict) -> str:
     return said + (say("mfu-bf16", **result) if half else "")
 
 
-def _largest(parts: dict) -> list[tuple]:
+def largest(parts: dict) -> list[tuple]:
     """Parts of a whole, the largest first."""
     return sorted(parts.items(), key=lambda kv: -kv[1])
 
@@ -329,7 +315,7 @@ def _step(result: dict) -> str:
     label = {k: quantity(f"step_breakdown_s.{k}").label for k in result["step_breakdown_s"]}
     parts = (
         f"{label[k].replace(',', '')} {show('mfu', v / whole)}"
-        for k, v in _largest(result["step_breakdown_s"])[:5]
+        for k, v in largest(result["step_breakdown_s"])[:5]
         if v > 0.005 * whole
     )
     return say(
@@ -430,7 +416,7 @@ def _headline(result: dict, out: Console) -> None:
         (
             quantity(key).label,
             show(key, result[key]),
-            "measured" if key in result["measured"] else _band(result, key),
+            "measured" if key in result["measured"] else band_in(result, key),
         )
         for key in _HEADLINE
         if result[key] not in (None, same.get(key))
@@ -474,7 +460,7 @@ def _tried(result: dict) -> Iterator[str]:
     floor = next((m["limit"] for m in result["missed"] if m["field"] == "min_mfu"), 0.0)
     rows = result["tried"]
     if rows and all(r["mfu_shown"] < floor for r in rows):
-        best = _largest({_named(r["change"]): r["mfu_shown"] for r in rows})
+        best = largest({_named(r["change"]): r["mfu_shown"] for r in rows})
         kept = best[:5] + [kv for kv in best[5:] if "matrix products" in kv[0]]
         named = ", ".join(f"{what} {show('mfu', mfu)}" for what, mfu in kept)
         yield say(

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy import maximum, minimum, where
 
 from .. import catalogue
 from ..base.errors import DesignError, plain
@@ -320,7 +321,7 @@ def _fill(
         text = f"{value[i]:g}" if number else value[i]
         before = [note for note in said[i] if not note.startswith(f"{name}=")]
         said[i][:] = [*before, f"{name}={text} ({rule})"]
-    f[name] = np.where(
+    f[name] = where(
         blank,
         value,
         column,
@@ -439,7 +440,7 @@ def _infer_shape(f, fill):
     moe = f.moe_experts > 0
     fill(
         "ffn_hidden",
-        np.where(
+        where(
             f.mlp.isin(GATED),
             np.round(8 * f.hidden / 3 / 256) * 256,
             4 * f.hidden,
@@ -447,7 +448,7 @@ def _infer_shape(f, fill):
         "4 x hidden, 8/3 gated",
         where=f.ffn_hidden.isna() & ~moe,
     )
-    f["ffn_hidden"] = np.where(
+    f["ffn_hidden"] = where(
         moe,
         f.dense_ffn_hidden_in_moe_model.fillna(0),
         f.ffn_hidden,
@@ -475,21 +476,21 @@ def _infer_layout(
     usable = np.array([c.hbm_usable_bytes for c in chips])
     whole = ~f.sharding.isin(["zero3", "hsdp"]) & ~torus & (count > 20e9)
     lost = f.tp.isna() & f.pp.isna() & whole
-    room = np.maximum(count * 18 / (8 * 0.6 * usable), 1)
+    room = maximum(count * 18 / (8 * 0.6 * usable), 1)
     fill(
         "tp",
-        np.where(
+        where(
             lost,
-            np.minimum(8, n),
+            minimum(8, n),
             1,
         ),
         "8 for an unsharded model above 20 B parameters, else 1",
     )
     fill(
         "pp",
-        np.where(
+        where(
             lost,
-            np.minimum(2 ** np.ceil(np.log2(room)), np.maximum(n // 8, 1)),
+            minimum(2 ** np.ceil(np.log2(room)), maximum(n // 8, 1)),
             1,
         ),
         "smallest power of two that holds 18 bytes a parameter in 60 % of memory",
@@ -499,16 +500,16 @@ def _infer_layout(
         f.ulysses_sp.fillna(1),
         "none printed",
     )
-    f["cp"] = np.maximum(f.cp, 1)
+    f["cp"] = maximum(f.cp, 1)
     fill(
         "dp",
-        np.maximum(np.floor(n / (f.tp * f.pp * f.cp)), 1),
+        maximum(np.floor(n / (f.tp * f.pp * f.cp)), 1),
         "devices / (tp pp cp)",
         where=f.dp.isna() | (f.dp <= 0),
     )
     fill(
         "ep",
-        np.minimum(np.minimum(f.moe_experts, 8), f.dp * f.cp * f.tp),
+        minimum(minimum(f.moe_experts, 8), f.dp * f.cp * f.tp),
         "8 where experts and ranks allow",
         where=f.ep.isna() & (f.moe_experts > 0),
     )
@@ -529,7 +530,7 @@ def _vpp(f):
     micro-batch nor options are printed and the stack's recipes interleave, as many as divide the
     stage's layers, 8 at most."""
     chunk = _stack(f, "chunk_layers")
-    own = np.floor((f.layers + 2) / (f.pp * np.maximum(chunk, 1)))
+    own = np.floor((f.layers + 2) / (f.pp * maximum(chunk, 1)))
     per_stage = np.round(f.layers / f.pp)
     divisor = np.max([(per_stage % v == 0) * v for v in range(1, 9)], axis=0)
     unsaid = f.micro_batch.isna() | ~(f.options_printed > 0)
@@ -544,22 +545,22 @@ def _infer_batch(f, fill):
     """Batch and micro-batch."""
     fill(
         "global_batch_seqs",
-        np.maximum(np.round(4e6 / f.seq_len / f.dp), 1) * f.dp,
+        maximum(np.round(4e6 / f.seq_len / f.dp), 1) * f.dp,
         "4M tokens",
     )
     # weights that are gathered for every micro-batch want it large, experts or not
-    guess = np.where(
+    guess = where(
         (f.pp > 1) | ((f.moe_experts > 0) & ~f.sharding.isin(["zero3", "hsdp"])),
         1,
-        np.maximum(np.round(8192 / f.seq_len), 1),
+        maximum(np.round(8192 / f.seq_len), 1),
     )
-    share = np.maximum(f.global_batch_seqs / f.dp, 1)
+    share = maximum(f.global_batch_seqs / f.dp, 1)
     fill(
         "micro_batch",
-        np.where(
+        where(
             f.grad_accum > 0,
-            np.maximum(share / f.grad_accum.fillna(1), 1),
-            np.minimum(guess, share),
+            maximum(share / f.grad_accum.fillna(1), 1),
+            minimum(guess, share),
         ),
         "from grad_accum, else 1 under pp or whole experts, else 8,192 tokens",
     )
@@ -640,8 +641,8 @@ def _domain(f, chips):
     """Devices of one scale-up domain: the product's, or those of a slice where the row says over
     how many slices it ran."""
     whole = np.array([float(c.scale_up_domain) for c in chips])
-    return np.minimum(
-        np.where(
+    return minimum(
+        where(
             f.slices > 1,
             f.n_devices / f.slices,
             np.inf,
@@ -681,7 +682,7 @@ def _link(
     return replace(
         usual,
         domain=domain,
-        out_bytes_per_s=np.where(
+        out_bytes_per_s=where(
             printed > 0,
             printed * 1e9,
             usual.out_bytes_per_s,
@@ -699,7 +700,7 @@ def _plan(f, domain) -> Plan:
         for w, u, p in zip(
             f.schedule,
             _stack(f, "schedule"),
-            np.where(
+            where(
                 f.vpp > 1,
                 "interleaved",
                 "1f1b",
@@ -707,20 +708,20 @@ def _plan(f, domain) -> Plan:
         )
     ]
     ways = [w or u or "ring" for w, u in zip(f.cp_type, _stack(f, "cp_type"))]
-    ways = np.where(
+    ways = where(
         f.ulysses_sp > 1,
         "ulysses",
         ways,
     )
     number = {n: f[n].to_numpy(float) for n in "tp cp pp vpp dp ep etp sp micro_batch".split()}
     replicas = number["dp"] * number["cp"]
-    group = np.where(
+    group = where(
         f.sharding == "hsdp",
         f.shard_group.fillna((domain // f.tp).clip(1)),
         replicas,
     )
     again = (f.recompute_layers * f.vpp * f.pp / f.layers).to_numpy(float)
-    number["vpp"] = np.where(
+    number["vpp"] = where(
         np.isin(names, TWO_PARTS),
         2.0,
         number["vpp"],
@@ -728,10 +729,10 @@ def _plan(f, domain) -> Plan:
     return Plan(
         **number,
         sharding=_codes(SHARDINGS, f.sharding),
-        shard_group=np.minimum(group, replicas),
+        shard_group=minimum(group, replicas),
         schedule=np.array([schedule_code(n) for n in names]),
         recompute=_codes(RECOMPUTES, f.recompute),
-        recompute_share=np.minimum(np.nan_to_num(again, nan=1.0), 1.0),
+        recompute_share=minimum(np.nan_to_num(again, nan=1.0), 1.0),
         cp_type=_codes(CP_TYPES, ways),
         offload=_codes(OFFLOADS, f.offload.replace("", "none")),
     )

@@ -174,11 +174,11 @@ def points_of(figure: str, ours: Callable[[dict], float]) -> list[Point]:
 def drawn(figure: str, ours: Callable[[dict], float], axis) -> dict:
     """Ours over an axis for each printed series, given what its first row was, where it is above
     0: {series: (x, y)}."""
-    first = {row["series"]: row for row in reversed(printed(figure))}
     out = {}
-    for name in dict.fromkeys(row["series"] for row in printed(figure)):
-        y = np.array([ours(first[name] | {"x": x}) for x in axis])
-        out[name] = axis[y > 0], y[y > 0]
+    for row in printed(figure):
+        if row["series"] not in out:
+            y = np.array([ours(row | {"x": x}) for x in axis])
+            out[row["series"]] = axis[y > 0], y[y > 0]
     return out
 
 
