@@ -15,7 +15,7 @@ import click
 
 from ..base.errors import DesignError, closest, plain
 from . import blueprint, decide, design, files, launch, learn, measure, runs, search
-from .common import WRONG
+from .common import WRONG, tell
 
 ROOMS = (
     design,
@@ -191,5 +191,5 @@ def _silence():
 
 
 def _fail(message: str, code: int = WRONG) -> int:
-    print(f"scantling: {plain(message, 1000)}", file=sys.stderr)
+    tell(message)
     return code

@@ -27,7 +27,7 @@ def learn(
     points = []
     for path in filter(is_table, logs):
         rows, measured = of_table(path)
-        readings += [diagnosed(*pair) for pair in zip(rows, measured)] if as_json else rows
+        readings += map(diagnosed, rows, measured) if as_json else rows
         points += measured
     others = [path for path in logs if not is_table(path)]
     for r in read_logs(others) if others else ():

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy import maximum, minimum, where
+from numpy import maximum, minimum
 
 from .. import catalogue
 from ..base.errors import DesignError, plain
@@ -321,7 +321,7 @@ def _fill(
         text = f"{value[i]:g}" if number else value[i]
         before = [note for note in said[i] if not note.startswith(f"{name}=")]
         said[i][:] = [*before, f"{name}={text} ({rule})"]
-    f[name] = where(
+    f[name] = np.where(
         blank,
         value,
         column,
@@ -440,7 +440,7 @@ def _infer_shape(f, fill):
     moe = f.moe_experts > 0
     fill(
         "ffn_hidden",
-        where(
+        np.where(
             f.mlp.isin(GATED),
             np.round(8 * f.hidden / 3 / 256) * 256,
             4 * f.hidden,
@@ -448,7 +448,7 @@ def _infer_shape(f, fill):
         "4 x hidden, 8/3 gated",
         where=f.ffn_hidden.isna() & ~moe,
     )
-    f["ffn_hidden"] = where(
+    f["ffn_hidden"] = np.where(
         moe,
         f.dense_ffn_hidden_in_moe_model.fillna(0),
         f.ffn_hidden,
@@ -479,7 +479,7 @@ def _infer_layout(
     room = maximum(count * 18 / (8 * 0.6 * usable), 1)
     fill(
         "tp",
-        where(
+        np.where(
             lost,
             minimum(8, n),
             1,
@@ -488,7 +488,7 @@ def _infer_layout(
     )
     fill(
         "pp",
-        where(
+        np.where(
             lost,
             minimum(2 ** np.ceil(np.log2(room)), maximum(n // 8, 1)),
             1,
@@ -549,7 +549,7 @@ def _infer_batch(f, fill):
         "4M tokens",
     )
     # weights that are gathered for every micro-batch want it large, experts or not
-    guess = where(
+    guess = np.where(
         (f.pp > 1) | ((f.moe_experts > 0) & ~f.sharding.isin(["zero3", "hsdp"])),
         1,
         maximum(np.round(8192 / f.seq_len), 1),
@@ -557,7 +557,7 @@ def _infer_batch(f, fill):
     share = maximum(f.global_batch_seqs / f.dp, 1)
     fill(
         "micro_batch",
-        where(
+        np.where(
             f.grad_accum > 0,
             maximum(share / f.grad_accum.fillna(1), 1),
             minimum(guess, share),
@@ -642,7 +642,7 @@ def _domain(f, chips):
     how many slices it ran."""
     whole = np.array([float(c.scale_up_domain) for c in chips])
     return minimum(
-        where(
+        np.where(
             f.slices > 1,
             f.n_devices / f.slices,
             np.inf,
@@ -682,7 +682,7 @@ def _link(
     return replace(
         usual,
         domain=domain,
-        out_bytes_per_s=where(
+        out_bytes_per_s=np.where(
             printed > 0,
             printed * 1e9,
             usual.out_bytes_per_s,
@@ -700,7 +700,7 @@ def _plan(f, domain) -> Plan:
         for w, u, p in zip(
             f.schedule,
             _stack(f, "schedule"),
-            where(
+            np.where(
                 f.vpp > 1,
                 "interleaved",
                 "1f1b",
@@ -708,20 +708,20 @@ def _plan(f, domain) -> Plan:
         )
     ]
     ways = [w or u or "ring" for w, u in zip(f.cp_type, _stack(f, "cp_type"))]
-    ways = where(
+    ways = np.where(
         f.ulysses_sp > 1,
         "ulysses",
         ways,
     )
     number = {n: f[n].to_numpy(float) for n in "tp cp pp vpp dp ep etp sp micro_batch".split()}
     replicas = number["dp"] * number["cp"]
-    group = where(
+    group = np.where(
         f.sharding == "hsdp",
         f.shard_group.fillna((domain // f.tp).clip(1)),
         replicas,
     )
     again = (f.recompute_layers * f.vpp * f.pp / f.layers).to_numpy(float)
-    number["vpp"] = where(
+    number["vpp"] = np.where(
         np.isin(names, TWO_PARTS),
         2.0,
         number["vpp"],

@@ -157,9 +157,10 @@ def batch_of(
 ) -> Count:
     """Sequences in a step, from the best source that the log has."""
     printed = mean_of(kept, "global_batch")
-    stated = whole(found, "global_batch")
-    if printed >= 1 or stated:
-        return int(printed) if printed >= 1 else stated
+    if printed >= 1:
+        return int(printed)
+    if stated := whole(found, "global_batch"):
+        return stated
     tokens = whole(found, "total_batch_tokens")
     if tokens and plan["seq_len"] and tokens % plan["seq_len"] == 0:
         return tokens // plan["seq_len"]

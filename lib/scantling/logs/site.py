@@ -9,7 +9,7 @@ model, chip and precision: a step says nothing of other models.
 
 import math
 import re
-from dataclasses import field, replace
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -55,9 +55,9 @@ class Point:
     precision: str
     measured_s: float | None
     foretold_s: float
-    peak_bytes: float = 0.0  # measured
-    stack: str = ""
-    traced: dict = field(default_factory=dict)  # what a trace of it says, see `of_trace`
+    peak_bytes: float  # measured
+    stack: str
+    traced: dict  # what a trace of it says, see `of_trace`
 
 
 def one(value) -> float:

@@ -182,7 +182,7 @@ def dispatch_bytes_per_s(ranks: int, value_bytes: float):
         if nodes > 1
         else copies
     )
-    leaving = counted * (nodes - 1) / nodes if nodes > 1 else 0.0
+    leaving = counted * (nodes - 1) / nodes
     near = near_s(
         one * copies * (inside - 1) / inside,
         w,
