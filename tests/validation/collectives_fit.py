@@ -25,7 +25,6 @@ from scantling.base.files import csv_rows
 from scantling.base.records import Lines, take
 from scantling.design.cluster_rules import build_cluster
 from scantling.evidence.collective_points import Points, fabric_of, points
-from scantling.evidence.scores import robust
 from scantling.physics.collectives import (
     CurveConstants,
     calibration,
@@ -33,6 +32,8 @@ from scantling.physics.collectives import (
     volume,
     wires,
 )
+
+from .residuals import robust
 
 LARGE_BYTES = 2.0**26
 WHOLE = "all of the fabric"

@@ -22,12 +22,12 @@ from scantling.catalogue.load import HERE
 from scantling.catalogue.stacks import stack as stack_of
 from scantling.evidence.predict import decisive
 from scantling.evidence.runs import read_runs, to_runs
-from scantling.evidence.scores import robust
 from scantling.physics.cases import Cases
 from scantling.physics.memory.chance import oom_probability, spread
 from scantling.physics.memory.constants import PRIORS, gather
 from scantling.physics.memory.peak import memory
 
+from .residuals import robust
 from .throughput_fit import load
 
 SCALE = 0.05  # one standard deviation of a measured peak, in log

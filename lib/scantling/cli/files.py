@@ -121,11 +121,10 @@ def params(
 
     model, read, assumed = from_hf(Path(config))
     counted = parameters(model)
-    parts = {k: int(v) for k, v in asdict(counted).items()}
     result = {
         "name": model.name,
         "layers": model.layers,
-        **parts,
+        **{k: int(v) for k, v in asdict(counted).items()},
         "non_embedding": int(counted.non_embedding),
         "assumed": [asdict(a) for a in assumed],
     }

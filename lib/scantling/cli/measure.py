@@ -62,16 +62,14 @@ def measure(
     first = int(os.environ.get("RANK", "0")) == 0
     curves, skipped, stopped = run(benches.steps(bench, quick), show=first)
     if first:
-        rate = scale_out and scale_out * 1e9
-        about = benches.describe(bench)
         data = result(
             curves,
-            *about,
+            *benches.describe(bench),
             chip,
             quick,
             skipped,
             stopped,
-            rate,
+            scale_out and scale_out * 1e9,
         )
         head = "# measured by `scantling measure`; a design uses it with `calibration: {}`\n"
         write_text(

@@ -64,12 +64,14 @@ def search(
         )
     best = plans.head(top)
     if as_json:
-        found = {
-            "space": space,
-            **plans.attrs,
-            "plans": best.to_dict("records"),
-        }
-        print_json(named(a) | found)
+        print_json(
+            {
+                **named(a),
+                "space": space,
+                **plans.attrs,
+                "plans": best.to_dict("records"),
+            }
+        )
     else:
         out = console()
         leaderboard(

@@ -160,11 +160,10 @@ def _decides(result: dict, width: int) -> list[Text]:
         rows |= dict.fromkeys(("Run", "MFU", "Goodput", "Step"), say("no-fit"))
     fastest = result["fastest"] or {}
     if fastest.get("plan") not in (None, result["plan"]):
-        gain = 1 - fastest["step_s"] / result["step_s"]
         rows["Fastest"] = say(
             "fastest",
             plan=short(fastest["plan"]),
-            gain=gain,
+            gain=1 - fastest["step_s"] / result["step_s"],
         )
     if sites := result["sites"]:
         rows["Sites"] = say(
@@ -293,11 +292,10 @@ def _run_of(result: dict) -> str:
 
 
 def _mfu(result: dict) -> str:
-    peak = result["mfu_denominator"].partition(" of ")[0]
     said = say(
         "mfu",
         mfu=_valued(result, "mfu_shown"),
-        peak=peak,
+        peak=result["mfu_denominator"].partition(" of ")[0],
         mfu_basis=result["mfu_basis"],
     )
     half = abs(result["mfu_bf16_peak"] / result["mfu"] - 1) > 0.1
@@ -367,8 +365,10 @@ def fix_line(fix: dict, most: int = 1200) -> str:
     the words of the change are cut where the line has more than `most` characters."""
     figures = told(fix, {"days": "", "cost_usd": "", "mfu_shown": "MFU "})
     still = [text.partition(",")[0].partition(";")[0] for text in fix["missed"]]
-    called = VERDICTS[fix["verdict"]].name.lower()
-    row = fix | {"figures": ", ".join(figures), "verdict": called}
+    row = fix | {
+        "figures": ", ".join(figures),
+        "verdict": VERDICTS[fix["verdict"]].name.lower(),
+    }
     left = say("missed", missed=", ".join(still)) if still else ""
     room = most - len(say("fix", **row | {"change": ""}) + left)
     return say("fix", **row | {"change": plain(fix["change"], max(room, 24))}) + left

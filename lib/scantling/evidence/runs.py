@@ -384,18 +384,16 @@ def _infer(f, chips) -> list[list[str]]:
     )
     _infer_batch(f, fill)
     usual = "the stack's default"
-    split = f.tp > 1
     fill(
         "sp",
         _stack(f, "sequence_parallel") * 1,
         usual,
-        where=f.sp.isna() & split,
+        where=f.sp.isna() & (f.tp > 1),
     )
     f["sp"] = f.sp.fillna(0)
-    zero = [k.zero_unsaid or s for k, s in zip(kinds, _stack(f, "sharding"))]
     fill(
         "sharding",
-        zero,
+        [k.zero_unsaid or s for k, s in zip(kinds, _stack(f, "sharding"))],
         usual,
     )
     fill(
@@ -594,16 +592,13 @@ def _cases(
     domain = _domain(f, chips)
     shape = _shape(f)
     plan = _plan(f, domain)
-    batch = f.global_batch_seqs.to_numpy(float)
     said = {n: f[n].to_numpy(float) for n in SWITCHES if n in f}
-    seq_len = f.seq_len.to_numpy(float)
-    kept = f.grad_bytes.to_numpy(float)
     job = job_of(
         stacks,
         f.precision,
-        seq_len,
-        batch,
-        grad_bytes=kept,
+        f.seq_len.to_numpy(float),
+        f.global_batch_seqs.to_numpy(float),
+        grad_bytes=f.grad_bytes.to_numpy(float),
     )
     software = software_of(
         stacks,

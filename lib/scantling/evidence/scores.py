@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -33,8 +31,3 @@ def typical(size: pd.Series) -> dict:
 def over_sources(off: pd.Series, source: pd.Series) -> float:
     """Median over sources of each source's median |error|."""
     return off.abs().fillna(1.0).groupby(source).median().median()
-
-
-def robust(z):
-    """sign(z) sqrt(2 (sqrt(1 + z^2) - 1)): the residual whose square is the soft-L1 loss of z."""
-    return np.sign(z) * np.sqrt(2 * (np.sqrt(1 + z**2) - 1))

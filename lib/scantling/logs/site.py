@@ -249,8 +249,7 @@ def speeds(
 
     def at(factor: float) -> tuple[dict, float]:
         value = {n: min(v * factor, max(v, most[n])) for n, v in now.items()}
-        own = {n: value[n] / v for n, v in now.items()}
-        return value, one(step_time(times(case, own)).total)
+        return value, one(step_time(times(case, {n: value[n] / v for n, v in now.items()})).total)
 
     low = 1 / 3
     high = 3.0
@@ -319,8 +318,7 @@ def of_trace(
         usual = one(getattr(case.constants, name))
         value = usual * (ratio if part in COMPUTE else 1 / ratio) ** weight
         if ratio != 1.0 and not implausible(name, value, chip):
-            left = open_ * math.sqrt(1 - weight)
-            out[name] = everywhere(value, usual, left)
+            out[name] = everywhere(value, usual, open_ * math.sqrt(1 - weight))
     return out
 
 

@@ -276,13 +276,12 @@ def _head(c: Cases, parts) -> Work:
 def _update(c: Cases, parts) -> Work:
     """The optimizer, per parameter."""
     moved = c.constants.optimizer_bytes
-    once_s, peak = moved / optimizer_rate(c), c.chip.bf16_flops
     return Work(
         "optimizer",
         "Optimizer update",
         ADAM_FLOP,
         moved,
-        once_s,
+        moved / optimizer_rate(c),
         parts["optimizer"],
-        peak,
+        c.chip.bf16_flops,
     )
