@@ -59,11 +59,7 @@ class Verdict:
     credit: float = 0.0
     slip: int | None = None
     hits: tuple[bool, ...] = ()
-    facts: Any = field(
-        default=None,
-        repr=False,
-        compare=False,
-    )
+    facts: Any = field(default=None, compare=False)
 
     @property
     def right(self) -> bool:

@@ -3,8 +3,9 @@
 from functools import cache
 
 from scantling.base.records import record
-from scantling.base.words import table
+from scantling.base.words import Words, table
 
+say = Words(table(__file__, "rubric")["lines"])
 LEVELS = ("mid", "senior", "staff")
 
 

@@ -11,7 +11,7 @@ from scantling.base.records import record
 from . import show
 from .grade import grade
 from .question import Question
-from .rubric import LEVELS, Axis, Level, level_of, rubric
+from .rubric import LEVELS, Axis, Level, level_of, rubric, say
 
 # of a question's credit: a hint, a wrong try, what a late right answer keeps
 COSTS = {
@@ -105,9 +105,8 @@ class Scorecard:
 
     def __repr__(self) -> str:
         lines = [
-            f"Walkthrough {self.session.walkthrough.number}: {self.points:.1f} of {self.most:.0f} "
-            f"points, {self.level.name} ({self.level.says}), {self.time}",
-            *(f"  {a.axis.name:28} {a.points:.1f} of {a.most:.0f}   {a.shows}" for a in self.axes),
+            say("scorecard", s=self),
+            *(say("score", a=a) for a in self.axes),
         ]
         if self.redo:
             lines += ["Do again:", *(f"  {q.id}: {why}" for q, why in self.redo)]

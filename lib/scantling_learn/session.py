@@ -19,6 +19,7 @@ from . import show
 from .answers import right_answer
 from .grade import Verdict, grade, unanswered
 from .question import OPEN, Question, Walkthrough
+from .rubric import say
 from .scorecard import COSTS, Scorecard
 from .texts import fill_text
 
@@ -102,10 +103,7 @@ class Session:
 
     def __repr__(self) -> str:
         w = self.walkthrough
-        return (
-            f"Walkthrough {w.number}, {w.title}: {len(w.questions)} questions, {w.minutes} "
-            f"minutes, {self.mode}"
-        )
+        return say("session", s=self, w=w, n=len(w.questions))
 
     def _repr_html_(self) -> str:
         w = self.walkthrough

@@ -191,17 +191,16 @@ def slips_part(q: Question, facts) -> str:
     theirs with the numbers of the plan that was tried."""
     rows = []
     if isinstance(q, Number):
-        amounts = (s.amount(facts) / q.scale for s in q.slips)
         rows = [
             (
                 shown_answer(
                     q,
-                    n,
+                    s.amount(facts) / q.scale,
                     facts,
                 ),
                 s.says,
             )
-            for s, n in zip(q.slips, amounts)
+            for s in q.slips
         ]
     elif isinstance(q, Choice):
         right = q.right(facts)

@@ -73,7 +73,7 @@ class DesignError(ValueError):
         elif self.allowed:
             parts.append("allowed: " + plain(self.allowed, 400))
         if self.nearest not in (None, ""):
-            parts.append(f"nearest: {plain(str(self.nearest), 120)}")
+            parts.append(f"nearest: {plain(self.nearest, 120)}")
         return "; ".join(parts)
 
     def at(self, prefix: str) -> DesignError:
@@ -113,7 +113,7 @@ def closest(word: str, choices: Iterable[str]) -> str | None:
     return by_lower[min(inside, key=len)] if inside else None
 
 
-def plain(text: str, width: int = _WIDTH) -> str:
+def plain(text: object, width: int = _WIDTH) -> str:
     """`text` on one line: control, bidirectional and other unprintable characters escaped, cut to
     `width` characters."""
     out = "".join(

@@ -42,7 +42,7 @@ def read_bytes(
     error (a partial of DesignError that names the field); without it the path stands for the field.
     Raises DesignError.
     """
-    wrong = wrong or partial(DesignError, plain(str(path), 200))
+    wrong = wrong or partial(DesignError, plain(path, 200))
     with open_stream(path, allowed, wrong) as file:
         try:
             raw = file.read(limit + 1) or b""
@@ -87,7 +87,7 @@ def read_text(
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as e:
         problem = f"is not text (byte {e.start} is not UTF-8)"
-        wrong = wrong or partial(DesignError, plain(str(path), 200))
+        wrong = wrong or partial(DesignError, plain(path, 200))
         raise wrong(
             problem=problem,
             allowed=f"{allowed} in UTF-8",
@@ -103,7 +103,7 @@ def read_stream(
     try:
         text = stream.read(MAX_BYTES + 1)
     except (OSError, UnicodeDecodeError) as e:
-        raise DesignError(name, problem=f"cannot be read ({plain(str(e))})") from None
+        raise DesignError(name, problem=f"cannot be read ({plain(e)})") from None
     if len(text) > MAX_BYTES:
         raise DesignError(name, problem=f"is larger than {MAX_BYTES:,} characters")
     return text
@@ -186,7 +186,7 @@ def write_text(
     """Write `text` to `path` in one step (temporary file, then rename; a link keeps pointing where
     it did); refuses to replace a file unless `force`."""
     path = Path(os.path.realpath(path))
-    wrong = partial(DesignError, plain(str(path), 200))
+    wrong = partial(DesignError, plain(path, 200))
     if path.is_dir():
         raise wrong(
             problem="is a directory",
@@ -213,7 +213,7 @@ def open_stream(
 ):
     """A regular file opened for reading in pieces, of any size; as careful as `read_bytes`. Raises
     DesignError."""
-    wrong = wrong or partial(DesignError, plain(str(path), 200))
+    wrong = wrong or partial(DesignError, plain(path, 200))
     try:
         _regular(os.stat(path), wrong, allowed)  # before it is opened: opening a device may act
         file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")

@@ -99,6 +99,11 @@ def get(record, field: str):
     return record.get(field) if isinstance(record, Mapping) else getattr(record, field, None)
 
 
+def fields_of(record, names) -> dict:
+    """{name: value} of some fields of a mapping or of a record, each as `get` has it."""
+    return {name: get(record, name) for name in names}
+
+
 def at(given: Mapping, key: str):
     """The value at a dotted key of nested mappings and lists (a position); None where they have
     none."""

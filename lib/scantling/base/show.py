@@ -80,7 +80,12 @@ def _scaled(
     for size, prefix in steps:
         if abs(value) >= size * 0.9995:
             return f"{number(value / size)} {prefix}{unit}"
-    return f"{number(value)} {unit}".rstrip()
+    return _plain(value, unit)
+
+
+def _prefixed(unit, times=1):
+    """The manner of a size with prefixes, given in so many of a unit."""
+    return lambda value, _: _scaled(value * times, unit, _SCALES)
 
 
 def _seconds(value, unit=""):
@@ -108,7 +113,7 @@ def _whole(value, unit):
     return f"{value:,.0f} {one if value == 1 else unit}".rstrip()
 
 
-def _share(value, unit=""):
+def _share(value, unit):
     if 0 < value < 0.001:
         return "<0.1 %"
     return f"{number(value * 100) if abs(value) >= 0.01 or value == 0 else f'{value * 100:.2f}'} %"
@@ -146,17 +151,11 @@ _MANNERS = {
             _SCALES,
         )
     ),
-    "bytes_per_s": lambda v, u: _scaled(
-        v,
-        "B/s",
-        _SCALES,
-    ),
+    "bytes_per_s": _prefixed("B/s"),
+    "flop": _prefixed("FLOP"),
+    "kwh": _prefixed("Wh", 1e3),
+    "watts": _prefixed("W"),
     "flops": lambda v, u: f"{number(v / 1e12)} TFLOP/s",
-    "flop": lambda v, u: _scaled(
-        v,
-        "FLOP",
-        _SCALES,
-    ),
     "params": lambda v, u: _scaled(
         v,
         "",
@@ -166,16 +165,6 @@ _MANNERS = {
     "rate": _plain,
     "ratio": lambda v, u: number(v),
     "usd": _usd,
-    "kwh": lambda v, u: _scaled(
-        v * 1e3,
-        "Wh",
-        _SCALES,
-    ),
-    "watts": lambda v, u: _scaled(
-        v,
-        "W",
-        _SCALES,
-    ),
     "mass": lambda v, u: f"{number(v / 1e3)} t" if abs(v) >= 1e3 else f"{number(v)} kg",
     "hours": lambda v, u: f"{number(v / 1e6)} M h" if abs(v) >= 1e6 else f"{v:,.0f} h",
 }

@@ -12,8 +12,6 @@ SCALES = {
     "b": 1e9,
     "bn": 1e9,
     "t": 1e12,
-}
-SCALES |= {
     "tn": 1e12,
     "thousand": 1e3,
     "million": 1e6,

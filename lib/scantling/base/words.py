@@ -9,10 +9,11 @@ from pathlib import Path
 
 import yaml
 
+from .errors import plain
 from .files import csv_rows
 from .quantities import table as quantities
 from .records import Rows
-from .show import percent, scalar, several, shown
+from .show import number, percent, scalar, several, shown
 
 
 def yaml_of(path: Path):
@@ -48,7 +49,8 @@ class Filler(string.Formatter):
 
     Beside Python's own formats, `{x:share}` and `{x:share 0 +}` are `percent` (digits, sign),
     `{x:step_s}` and `{x:of step_s}` are `show` of a quantity, `{x:as seconds}` is `shown` in a
-    manner, `{x:#spare}` is '1 spare', '2 spares', and `{x:1e9|.2f}` is divided by 1e9.
+    manner, `{x:#spare}` is '1 spare', '2 spares', `{x:number 4}` has four digits, `{x:plain 60}` is
+    foreign text on one line, and `{x:1e9|.2f}` is divided by 1e9.
     """
 
     def __init__(self, *sources):
@@ -101,6 +103,10 @@ class Filler(string.Formatter):
             return quantities.show(rest, value)
         if manner == "as":
             return shown(value, rest)
+        if manner == "number":
+            return number(value, int(rest))
+        if manner == "plain":
+            return plain(value, int(rest))
         if manner == "share":
             digits, _, sign = rest.partition(" ")
             return percent(value, int(digits or 1), sign)

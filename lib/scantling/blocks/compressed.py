@@ -46,9 +46,7 @@ class Compressed(Softmax):
     def chain_width(self):
         return self.q_width + self.head_dim
 
-    @property
-    def qkv_outputs(self):
-        return self.q_width + self.head_dim
+    qkv_outputs = chain_width
 
     def streams(self):
         """Compressed keys are made from one stream of the tokens, from two where they overlap."""

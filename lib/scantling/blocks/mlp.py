@@ -27,7 +27,13 @@ class Mlp(Block):
         return chain_bytes(self) * self.width
 
     def parameters(self):
-        return {"mlp_dense": mlp_parameters(self, self.width, self.bias)}
+        count = mlp_parameters(
+            self.matrices,
+            self.hidden,
+            self.width,
+            self.bias,
+        )
+        return {"mlp_dense": count}
 
     def flops(self, seq_len):
         return {"mlp_dense": 6 * self.matrices * self.hidden * self.width}
@@ -107,14 +113,13 @@ class Still(Bare):
 
 
 def mlp_parameters(
-    block,
+    matrices,
+    hidden,
     width,
     bias,
 ):
     """Weights and biases of one MLP of a width. [count]"""
-    return block.matrices * block.hidden * width + bias * (
-        (block.matrices - 1) * width + block.hidden
-    )
+    return matrices * hidden * width + bias * ((matrices - 1) * width + hidden)
 
 
 def mlp_gemm(

@@ -47,14 +47,19 @@ class Moe(Block):
 
     def expert(self):
         """Parameters of one routed expert: n l i, l the width it reads. [count]"""
-        bias = self.expert_bias * ((self.matrices - 1) * self.width + self.outer)
-        return self.matrices * self.outer * self.width + bias
+        return mlp_parameters(
+            self.matrices,
+            self.outer,
+            self.width,
+            self.expert_bias,
+        )
 
     def parameters(self):
         expert = self.expert()
         return {
             "shared_experts": mlp_parameters(
-                self,
+                self.matrices,
+                self.hidden,
                 self.shared_width,
                 self.shared_bias * (self.shared_width > 0),
             ),

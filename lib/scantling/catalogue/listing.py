@@ -36,14 +36,13 @@ def _records(kind: str):
                 active=int(count.active),
             )
     elif kind == "prices":
-        priced = ((name, price(name)) for name in accelerators())
         yield from (
             SimpleNamespace(
                 id=name,
-                price=p,
+                price=found,
             )
-            for name, p in priced
-            if p
+            for name in accelerators()
+            if (found := price(name))
         )
     else:
         tables = {

@@ -41,13 +41,8 @@ BLANK = {
 @cache
 def field_of(column: str) -> tuple[str, float]:
     """(field of the record, factor) that a column named after a unit of the trade fills."""
-    for ending in sorted(
-        UNITS,
-        key=len,
-        reverse=True,
-    ):
+    for ending, (inside, factor) in UNITS.items():
         if column.endswith(ending):
-            inside, factor = UNITS[ending]
             return column.removesuffix(ending) + inside, factor
     return column, 1.0
 

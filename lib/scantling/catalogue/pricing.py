@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ..base.records import Known
+from ..base.show import several
 from .records import Price
 
 KINDS = {
@@ -25,8 +26,8 @@ COMPARED = 2  # observations of a chip from which it says how kinds stand to eac
 def _month(date: str) -> int:
     """Months since year 0 of a date written 2026, 2026-05 or 2026-05-07; a bare year counts as its
     January."""
-    parts = date.split("-")
-    return int(parts[0]) * 12 + (int(parts[1]) if len(parts) > 1 else 1)
+    year, month, *_ = (date + "-1").split("-")
+    return int(year) * 12 + int(month)
 
 
 def recent(
@@ -35,7 +36,7 @@ def recent(
     rents: Rents,
 ) -> list[Price]:
     """Observations of a chip and kind within six months of the newest of them."""
-    kinds = (QUOTE,) if kind == QUOTE else KINDS[kind]
+    kinds = KINDS.get(kind, (kind,))
     found = [p for p in rents if p.item == item and p.kind in kinds]
     last = max((_month(p.date) for p in found), default=0)
     return [p for p in found if last - _month(p.date) < _MONTHS]
@@ -123,7 +124,7 @@ def newest(
     said = []
     if direct:
         name = "own quote" if quotes else f"{kind} observation"
-        said.append(f"{len(direct)} {name}{'s' * (len(direct) > 1)}")
+        said.append(several(len(direct), name))
     used = list(direct)
     enough = bool(quotes) or len(direct) >= ENOUGH
     for other in () if enough else [k for k in KINDS if k != kind]:
@@ -144,8 +145,8 @@ def newest(
     if not pool:
         return None
     value = statistics.geometric_mean(pool) if len(pool) < ENOUGH else statistics.median(pool)
-    ends = _ends(direct)
     wide = usual_spread(kind, rents)
+    ends = _ends(direct) if enough else [value / wide, value * wide, *pool]
     latest = max(used, key=lambda p: (_month(p.date), p.date))
     spread = "" if enough else f"; the usual spread of {kind} prices"
     return replace(
@@ -153,8 +154,8 @@ def newest(
         kind=kind,
         provider=", ".join(dict.fromkeys(p.provider for p in used)),
         value=value,
-        low=min(ends) if enough else min([value / wide, *pool]),
-        high=max(ends) if enough else max([value * wide, *pool]),
+        low=min(ends),
+        high=max(ends),
         source="; ".join(dict.fromkeys(p.source for p in used)),
         term=", ".join(dict.fromkeys(p.term for p in used if p.term)),
         notes=("median of " if enough else "from ") + " and ".join(said) + spread,

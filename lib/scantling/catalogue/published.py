@@ -21,7 +21,7 @@ from functools import cache
 
 from ..base.records import Lines, record
 from . import accelerator
-from .load import filled, rows
+from .load import filled, indexed, rows
 
 LONGEST = 16_384  # tokens
 ROOM = 1.10  # above this many times the best published, the band is wider
@@ -90,7 +90,7 @@ def records() -> dict[tuple[str, str, bool], Best]:
 def reaches() -> dict[str, Reach]:
     """{field: Reach}: devices, pp, cp, ep, vpp, and `schedule NAME` for the most devices that a
     schedule was published on."""
-    return {r.id: r for r in filled(Reach, rows("published_reach"))}
+    return indexed(filled(Reach, rows("published_reach")))
 
 
 def _die(chip: str) -> str:

@@ -23,9 +23,9 @@ def prices_with(path) -> dict[str, dict[str, Price | None]]:
     each; `kind` (quote where left out), `date`, `provider`, `source` and other columns of the
     catalogue's table if they like. Raises DesignError for a row that is no price of a chip."""
     rows = csv.DictReader(io.StringIO(read_text(path)))
-    own = [_price(row, f"{plain(str(path), 200)} line {i}") for i, row in enumerate(rows, 2)]
+    own = [_price(row, f"{plain(path, 200)} line {i}") for i, row in enumerate(rows, 2)]
     if not own:
-        raise DesignError(plain(str(path), 200), problem="holds no prices")
+        raise DesignError(plain(path, 200), problem="holds no prices")
     rents = (*prices(category="rent"), *own)
     items = dict.fromkeys(p.item for p in own)
     return {item: {kind: newest(item, rents, kind) for kind in RENTS} for item in items}

@@ -5,7 +5,7 @@ from math import inf, prod, sqrt
 
 from numpy import asarray
 
-from ..base.records import Lines, record
+from ..base.records import Known, Lines, fields_of, record
 from ..base.words import table
 
 _TABLES = table(__file__, "scaling_laws")
@@ -151,13 +151,12 @@ def allocations(compute_flops) -> list[dict]:
     for id, law in LAWS.items():
         size, tokens = map(float, compute_optimal(compute_flops, id))
         params = size / 6 if law.size == "non-embedding FLOP per token" else size
-        said = {name: getattr(law, name) for name in ("title", "caveat", "source")}
         rows.append(
             {
                 "law": id,
                 "params": params,
                 "tokens": tokens,
-                **said,
+                **fields_of(law, ("title", "caveat", "source")),
             }
         )
     return rows
@@ -264,9 +263,9 @@ class RateAdvice:
     """Where a peak learning rate starts: the geometric mean of the published laws, each of them
     and their spread; `start` is None, with the reason in `why`, where nothing is published."""
 
-    start: float | None = None
-    low: float | None = None
-    high: float | None = None
+    start: Known = None
+    low: Known = None
+    high: Known = None
     laws: tuple[dict, ...] = ()  # {law, value, source}
     why: str
 

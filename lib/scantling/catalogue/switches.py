@@ -6,7 +6,7 @@ from functools import cache
 from math import ceil, inf
 
 from ..base.records import Lines, Record, record
-from .load import filled, rows
+from .load import filled, indexed, rows
 
 NEWEST = "sn5600"  # switch of a fabric for which the catalogue has none
 
@@ -33,7 +33,7 @@ class Switch(Record):
 @cache
 def switches() -> dict[str, Switch]:
     """All switches by id."""
-    return {s.id: s for s in filled(Switch, rows("switches"))}
+    return indexed(filled(Switch, rows("switches")))
 
 
 def switch_for(fabric_id: str, kind: str = "packet") -> Switch | None:

@@ -15,7 +15,7 @@ import click
 
 from ..base.errors import DesignError, closest, plain
 from . import blueprint, decide, design, files, launch, learn, measure, runs, search
-from .common import WRONG
+from .common import WRONG, tell
 
 ROOMS = (
     design,
@@ -55,12 +55,10 @@ class Commands(click.Group):
         ctx,
         name,
     ):
-        if name in COMMANDS:
-            return COMMANDS[name]
-        if name in _plugins():
-            found = _plugins()[name].load()
-            return found if isinstance(found, click.Command) else _foreign(name, found)
-        return None
+        if name not in _plugins():
+            return COMMANDS.get(name)
+        found = _plugins()[name].load()
+        return found if isinstance(found, click.Command) else _foreign(name, found)
 
     def resolve_command(
         self,
@@ -172,11 +170,7 @@ def main(argv: list[str] | None = None) -> int:
         print(e.format_message(), file=sys.stderr)
         return WRONG
     except click.UsageError as e:
-        where = (
-            f"scantling {e.ctx.info_name}"
-            if e.ctx and e.ctx.info_name != "scantling"
-            else "scantling"
-        )
+        where = e.ctx.command_path if e.ctx else "scantling"
         return _fail(f"{' '.join(e.format_message().split())} (try {where} --help)")
     except click.ClickException as e:
         return _fail(e.format_message())
@@ -187,7 +181,7 @@ def main(argv: list[str] | None = None) -> int:
         return 1
     except OSError as e:  # a full disk, a folder that may not be written
         _silence()
-        return _fail(f"{plain(str(e.filename or 'output'), 200)}: {e.strerror or e}")
+        return _fail(f"{plain(e.filename or 'output', 200)}: {e.strerror or e}")
 
 
 def _silence():
@@ -197,5 +191,5 @@ def _silence():
 
 
 def _fail(message: str, code: int = WRONG) -> int:
-    print(f"scantling: {plain(message, 1000)}", file=sys.stderr)
+    tell(message)
     return code

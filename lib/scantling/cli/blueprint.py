@@ -2,7 +2,7 @@
 recovery, risks, roll-out, evolution."""
 
 from ..base.console import console, print_json
-from ..base.errors import DesignError, closest
+from ..base.errors import DesignError
 from ..cluster import PARTS
 from ..cluster import blueprint as site_around
 from .blueprint_tables import show_parts
@@ -28,7 +28,6 @@ def blueprint(
                 "--part",
                 part,
                 PARTS,
-                nearest=closest(part, PARTS),
             )
     a = possible(file, as_json)
     found = site_around(a, parts or PARTS).as_dict(parts or PARTS)

@@ -11,7 +11,7 @@ from ..base.errors import plain
 from ..base.records import at
 from ..base.show import shown
 from ..base.words import table
-from .tables import bare
+from .tables import bare, say
 
 ROWS = 24
 COLUMNS = 9
@@ -56,8 +56,7 @@ def _laid_out(part: dict, data: dict) -> Iterator:
             of["columns"],
         )
     for book in data.get(part.get("playbooks"), ()):
-        each = cell("seconds", book["seconds"]), cell("usd", book["usd"])
-        yield Text(f"\n{book['id']}: {each[0]}, {each[1]} each", style="bold")
+        yield Text(say("playbook", **book), style="bold")
         steps = (f"{i}. {step}" for i, step in enumerate(book["steps"], 1))
         yield from _lines((*book["signals"], *steps), "  ")
     for title, paths in part.get("pairs", {}).items():
@@ -65,7 +64,7 @@ def _laid_out(part: dict, data: dict) -> Iterator:
 
 
 def _lines(lines, mark: str = "· ") -> Iterator[Text]:
-    return (Text(f"{mark}{plain(str(line), 600)}") for line in lines)
+    return (Text(f"{mark}{plain(line, 600)}") for line in lines)
 
 
 def _titled(
@@ -192,13 +191,13 @@ def cell(
         return ", ".join(f"{k} {cell(k, v)}" for k, v in value.items())
     if isinstance(value, list):
         if "short_by" in (_first(value) or ""):
-            return ", ".join(f"{m['what']} by {shown(m['short_by'], 'ratio')} times" for m in value)
+            return ", ".join(say("short", **m) for m in value)
         return plain("; ".join(str(v) for v in value[:2]), 240)
     if isinstance(value, Number):
         kind = _kind(key, unit)
         whole = kind == "plain" and value == value and abs(value) < 1e6 and value == int(value)
         return f"{int(value):,}" if whole else shown(value, kind)
-    return plain(str(value), 400)
+    return plain(value, 400)
 
 
 def _kind(key: str, unit: str | None) -> str:

@@ -127,6 +127,11 @@ def refuse(assessment: Assessment, as_json: bool) -> None:
     raise click.exceptions.Exit(EXIT["impossible"])
 
 
+def tell(line: str) -> None:
+    """A line of the program itself on stderr."""
+    print(f"scantling: {plain(line, 1500)}", file=sys.stderr)
+
+
 def count_on_stderr(done: int, of: int) -> None:
     """Progress as one line that is written over."""
     click.echo(

@@ -92,10 +92,8 @@ def candidates(
             top,
         )
     for rank, row in enumerate(diverse(search, top), 1):
-        out.print(
-            f"{rank:2}  {search.step_s[row]:8.3f} s  "
-            f"{search.total_bytes[row] / 1e9:6.1f} GB  {short(search.row(int(row)))}"
-        )
+        figures = {k: getattr(search, k)[row] for k in ("step_s", "total_bytes")}
+        out.print(say("candidate", rank=rank, plan=short(search.row(int(row))), **figures))
     return EXIT[a.verdict]
 
 
@@ -109,7 +107,7 @@ def _swept(
     try:
         back = read_back(measured)
     except (ValueError, KeyError, OverflowError, csv.Error) as e:
-        said = f"no column {e}" if isinstance(e, KeyError) else plain(str(e), 300)
+        said = f"no column {e}" if isinstance(e, KeyError) else plain(e, 300)
         said = said.removeprefix(f"{measured}: ").removeprefix(f"{measured}, ")
         raise DesignError(measured, problem=said) from None
     best = back["rows"][0]
@@ -195,7 +193,7 @@ def sweep(
         if c.verdict in ("refused", "impossible"):
             out.print(f"· {', '.join(map(str, c.at))}: {c.why}")
     for a in edge(cells) if len(axes) == 1 else ():
-        out.print(f"edge: {a[1]} at {a[0]}, {a[3]} at {a[2]}")
+        out.print(say("edge", a=a))
 
 
 QUESTIONS = {

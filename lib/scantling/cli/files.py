@@ -9,6 +9,7 @@ from rich.text import Text
 from ..base.console import console, print_json
 from ..base.errors import DesignError, plain
 from ..base.files import write_text
+from ..base.records import fields_of
 from ..base.show import is_number
 from ..catalogue import price as price_of
 from ..catalogue.listing import listing
@@ -70,7 +71,7 @@ def _cell(column, value) -> str:
     if value is None:
         return ""
     counted = is_number(value) and column != "year"
-    return f"{value:,}" if counted else plain(str(value), 60)
+    return f"{value:,}" if counted else plain(value, 60)
 
 
 @command
@@ -89,7 +90,7 @@ def prices(file, as_json):
         {
             "accelerator": item,
             "kind": kind,
-            **{k: p and getattr(p, k) for k in asked},
+            **fields_of(p, asked),
         }
         for item, kinds in found.items()
         for kind, p in kinds.items()
@@ -120,11 +121,10 @@ def params(
 
     model, read, assumed = from_hf(Path(config))
     counted = parameters(model)
-    parts = {k: int(v) for k, v in asdict(counted).items()}
     result = {
         "name": model.name,
         "layers": model.layers,
-        **parts,
+        **{k: int(v) for k, v in asdict(counted).items()},
         "non_embedding": int(counted.non_embedding),
         "assumed": [asdict(a) for a in assumed],
     }
@@ -151,8 +151,7 @@ def params(
         {"justify": "right"},
     )
     for a in assumed:
-        line = f"assumed {plain(a.field, 60)}: {plain(str(a.value), 60)} ({plain(a.why, 200)})"
-        out.print(Text(line, style="dim"))
+        out.print(Text(say("assumed", a=a), style="dim"))
 
 
 ACTIVE = (

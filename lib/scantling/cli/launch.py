@@ -8,7 +8,7 @@ from ..kits import Inexpressible, framework, kits, write
 from ..kits.framework import offers
 from ..verdict.limits import limits
 from ..verdict.verdicts import VERDICTS, beside_name
-from .common import EXIT, command, possible
+from .common import EXIT, command, possible, tell
 
 
 @command
@@ -33,7 +33,7 @@ def launch(
     )
     verdict = VERDICTS[assessment.verdict]
     if not verdict.launch:
-        _say(f"nothing is written: {limits(assessment)[0]}")
+        tell(f"nothing is written: {limits(assessment)[0]}")
         return EXIT[assessment.verdict]
     try:
         files = kits(
@@ -42,18 +42,14 @@ def launch(
             on,
         )
     except Inexpressible as e:
-        _say(f"nothing is written: {e}")
+        tell(f"nothing is written: {e}")
         return EXIT["constraint-missed"]
     for reason in assessment.reasons[:1]:
-        _say(f"{verdict.name.lower()}: {beside_name(reason.text)}")
+        tell(f"{verdict.name.lower()}: {beside_name(reason.text)}")
     write(files, output)
-    print(f"Wrote {len(files)} files to {plain(str(output), 200)}")
+    print(f"Wrote {len(files)} files to {plain(output, 200)}")
 
     for gap in json.loads(files["plan.json"])["not_expressed"]:
         said = "cannot express {field} {value} ({why}): {instead}".format(**gap)
         cost = f"; {gap['cost']}" if gap["cost"] else ""
         print(plain(f"{to} {said}{cost}", 400), file=sys.stderr)
-
-
-def _say(line: str) -> None:
-    print(f"scantling: {plain(line, 1500)}", file=sys.stderr)

@@ -8,7 +8,8 @@ from ..logs.diagnosis import diagnosed
 from ..logs.learning import read_logs
 from ..logs.site import is_table, of_design, of_log, of_table, write
 from .common import command
-from .tables import TABLES, print_rows
+from .summary import largest
+from .tables import TABLES, print_rows, say
 
 LEAST = 0.005  # a constant that moved by less is not told
 
@@ -26,7 +27,7 @@ def learn(
     points = []
     for path in filter(is_table, logs):
         rows, measured = of_table(path)
-        readings += [diagnosed(*pair) for pair in zip(rows, measured)] if as_json else rows
+        readings += map(diagnosed, rows, measured) if as_json else rows
         points += measured
     others = [path for path in logs if not is_table(path)]
     for r in read_logs(others) if others else ():
@@ -44,17 +45,13 @@ def learn(
             readings,
         )
         told = ", ".join(
-            f"{n} {number(c['was'], 3)} to {number(c['value'], 3)} ± {c['sd_ln']:.0%}"
+            say("moved", name=n, **c)
             for n, c in made["constants"].items()
             if abs(c["value"] / c["was"] - 1) > LEAST
         )
         for kind in ("steps", "peaks"):
             if kind in made:
-                low, high = made[kind]["band"]
-                told += (
-                    f"; {made[kind]['runs']} {kind}, {made[kind]['factor']:.3f} times what "
-                    f"published runs say; 80 % band of a further run {low:.2f} to {high:.2f}"
-                )
+                told += say("site", kind=kind, **made[kind])
         console(stderr=True).print(f"{plain(output, 200)}: {told}")
 
 
@@ -68,7 +65,6 @@ def row_of(r) -> dict:
     )
     return {
         "r": r,
-        "file": plain(r.file, 60),
         "step": f"{number(r.step_s, 4)} s" if r.step_s else "—",
         "memory": f"{r.peak_memory_gb:.1f} GiB" if r.peak_memory_gb else "—",
         "plan": " ".join(f"{k}{v}" for k, v in plan if v is not None) or None,
@@ -84,20 +80,11 @@ def show(readings) -> None:
         map(row_of, readings),
     )
     for r in (r for r in readings if r.believed):
-        low = r.believed["low_s"]
-        high = r.believed["high_s"]
-        parts = sorted(r.believed["parts_s"].items(), key=lambda part: -part[1])[:4]
-        said = ", ".join(f"{name} {number(seconds, 3)} s" for name, seconds in parts)
-        print(
-            f"{plain(r.file, 60)}: {number(r.step_s, 4)} s measured, "
-            f"{number(r.believed['step_s'], 4)} s believed possible "
-            f"({number(low, 4)} to {number(high, 4)} s): {said}"
-        )
+        parts = largest(r.believed["parts_s"])[:4]
+        said = ", ".join(say("part", name=name, s=seconds) for name, seconds in parts)
+        print(say("believed", r=r, parts=said))
         for run in r.published:
-            print(
-                f"  {run['ratio']:.2f} times the MFU of {plain(run['id'], 60)} "
-                f"({run['ratio_foretold']:.2f} foretold): {run['differs']}"
-            )
+            print(say("published", **run))
     asked = [r for r in readings if not r.believed]
     lacking = {name: how for r in asked for name, how in r.how.items()}
     for name, how in lacking.items():

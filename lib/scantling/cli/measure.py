@@ -15,7 +15,7 @@ from ..design.file import dump
 from ..evidence.measure import bench as benches
 from ..evidence.measure.curves import result, run
 from .common import check_new, command
-from .tables import print_table
+from .tables import TABLES, print_rows, say
 
 
 @command
@@ -62,16 +62,14 @@ def measure(
     first = int(os.environ.get("RANK", "0")) == 0
     curves, skipped, stopped = run(benches.steps(bench, quick), show=first)
     if first:
-        rate = scale_out and scale_out * 1e9
-        about = benches.describe(bench)
         data = result(
             curves,
-            *about,
+            *benches.describe(bench),
             chip,
             quick,
             skipped,
             stopped,
-            rate,
+            scale_out and scale_out * 1e9,
         )
         head = "# measured by `scantling measure`; a design uses it with `calibration: {}`\n"
         write_text(
@@ -96,26 +94,21 @@ def _tell(
     stopped,
 ):
     out = console()
-    heads = ("constant", "measured", "prior", "unit", "from")
-    rows = [
-        (name, *(f"{c[k]:.4g}" for k in ("value", "prior")), c["unit"], c["from"])
-        for name, c in data["constants"].items()
-    ]
+    rows = [c | {"constant": name} for name, c in data["constants"].items()]
     if rows:
-        print_table(
+        print_rows(
             out,
-            heads,
+            TABLES["measured"],
             rows,
-            ("constant", "unit", "from"),
         )
     for row in data.get("left_out", []):
-        out.print(f"{row['constant']} {row['value']:.4g} left out: {row['why']}")
+        out.print(say("left-out", **row))
     if data["device"]["accelerator"] is None:
         out.print(
             f"{plain(data['device']['name'], 80)} is not in the catalogue: curves only, "
             f"no constant. --accelerator ID says what it is."
         )
     for row in data.get("skipped", []):
-        out.print(f"skipped {row['step']}: {row['why']}")
+        out.print(say("skipped", **row))
     done = "Stopped; what was measured so far is in" if stopped else "Wrote"
     out.print(f"{done} {plain(output, 200)}")

@@ -64,12 +64,14 @@ def search(
         )
     best = plans.head(top)
     if as_json:
-        found = {
-            "space": space,
-            **plans.attrs,
-            "plans": best.to_dict("records"),
-        }
-        print_json(named(a) | found)
+        print_json(
+            {
+                **named(a),
+                "space": space,
+                **plans.attrs,
+                "plans": best.to_dict("records"),
+            }
+        )
     else:
         out = console()
         leaderboard(
@@ -177,7 +179,7 @@ def leaderboard(
     counts = plans.attrs
     out.print(say("searched", **counts))
     for reason, n in counts["rejected"].items():
-        out.print(f"· {n:,} rejected: {plain(str(reason), 200)}")
+        out.print(f"· {n:,} rejected: {plain(reason, 200)}")
 
 
 def _recompute(plans) -> list[str]:
@@ -216,10 +218,10 @@ def spaces(file, as_json):
         return
     out = console()
     for rows in zip(*listed.values(), strict=True):
-        out.print(f"{rows[0]['field']}: {rows[0]['what']}")
+        out.print(say("axis", **rows[0]))
         for i, row in enumerate(rows):
             if i == 0 or row["values"] != rows[i - 1]["values"]:
                 same = [n for n, r in list(zip(listed, rows))[i:] if r["values"] == row["values"]]
                 out.print(f"    {', '.join(same)}: {row['values']}")
     for c in counts:
-        out.print(f"{c['space']}: {c['legal']:,} legal plans for this design")
+        out.print(say("counted", **c))

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from ..advise.recovery import GOODPUT
 from ..base.errors import plain
-from ..base.quantities.table import band, quantity, show, told
+from ..base.quantities.table import band, band_in, quantity, show, told
 from ..base.records import at
 from ..base.show import value_text
 from ..base.words import Words, table
@@ -103,7 +103,7 @@ def full(result: dict, out: Console) -> None:
     )
     parts = {
         f"step_breakdown_s.{k}": (v, f"{show('step_s', v)}  {show('mfu', v / whole)}")
-        for k, v in _largest(step)
+        for k, v in largest(step)
         if v > 0.0005 * whole
     }
     _bars(
@@ -160,11 +160,10 @@ def _decides(result: dict, width: int) -> list[Text]:
         rows |= dict.fromkeys(("Run", "MFU", "Goodput", "Step"), say("no-fit"))
     fastest = result["fastest"] or {}
     if fastest.get("plan") not in (None, result["plan"]):
-        gain = 1 - fastest["step_s"] / result["step_s"]
         rows["Fastest"] = say(
             "fastest",
             plan=short(fastest["plan"]),
-            gain=gain,
+            gain=1 - fastest["step_s"] / result["step_s"],
         )
     if sites := result["sites"]:
         rows["Sites"] = say(
@@ -255,23 +254,9 @@ def _job(result: dict) -> str:
     return say("job", **facts) + (say("phases", more=more) if more else "")
 
 
-def _band(result: dict, key: str) -> str:
-    """The band of a figure; nothing where it has none, or one without width."""
-    low, high = (result.get(key + end) for end in ("_low", "_high"))
-    return (
-        ""
-        if low in (None, high)
-        else band(
-            key,
-            low,
-            high,
-        )
-    )
-
-
 def _valued(result: dict, key: str) -> str:
     """A figure with its band."""
-    spread = _band(result, key)
+    spread = band_in(result, key)
     return show(key, result[key]) + (f" ({spread})" if spread else "")
 
 
@@ -307,18 +292,17 @@ def _run_of(result: dict) -> str:
 
 
 def _mfu(result: dict) -> str:
-    peak = result["mfu_denominator"].partition(" of ")[0]
     said = say(
         "mfu",
         mfu=_valued(result, "mfu_shown"),
-        peak=peak,
+        peak=result["mfu_denominator"].partition(" of ")[0],
         mfu_basis=result["mfu_basis"],
     )
     half = abs(result["mfu_bf16_peak"] / result["mfu"] - 1) > 0.1
     return said + (say("mfu-bf16", **result) if half else "")
 
 
-def _largest(parts: dict) -> list[tuple]:
+def largest(parts: dict) -> list[tuple]:
     """Parts of a whole, the largest first."""
     return sorted(parts.items(), key=lambda kv: -kv[1])
 
@@ -329,7 +313,7 @@ def _step(result: dict) -> str:
     label = {k: quantity(f"step_breakdown_s.{k}").label for k in result["step_breakdown_s"]}
     parts = (
         f"{label[k].replace(',', '')} {show('mfu', v / whole)}"
-        for k, v in _largest(result["step_breakdown_s"])[:5]
+        for k, v in largest(result["step_breakdown_s"])[:5]
         if v > 0.005 * whole
     )
     return say(
@@ -381,8 +365,10 @@ def fix_line(fix: dict, most: int = 1200) -> str:
     the words of the change are cut where the line has more than `most` characters."""
     figures = told(fix, {"days": "", "cost_usd": "", "mfu_shown": "MFU "})
     still = [text.partition(",")[0].partition(";")[0] for text in fix["missed"]]
-    called = VERDICTS[fix["verdict"]].name.lower()
-    row = fix | {"figures": ", ".join(figures), "verdict": called}
+    row = fix | {
+        "figures": ", ".join(figures),
+        "verdict": VERDICTS[fix["verdict"]].name.lower(),
+    }
     left = say("missed", missed=", ".join(still)) if still else ""
     room = most - len(say("fix", **row | {"change": ""}) + left)
     return say("fix", **row | {"change": plain(fix["change"], max(room, 24))}) + left
@@ -430,7 +416,7 @@ def _headline(result: dict, out: Console) -> None:
         (
             quantity(key).label,
             show(key, result[key]),
-            "measured" if key in result["measured"] else _band(result, key),
+            "measured" if key in result["measured"] else band_in(result, key),
         )
         for key in _HEADLINE
         if result[key] not in (None, same.get(key))
@@ -474,7 +460,7 @@ def _tried(result: dict) -> Iterator[str]:
     floor = next((m["limit"] for m in result["missed"] if m["field"] == "min_mfu"), 0.0)
     rows = result["tried"]
     if rows and all(r["mfu_shown"] < floor for r in rows):
-        best = _largest({_named(r["change"]): r["mfu_shown"] for r in rows})
+        best = largest({_named(r["change"]): r["mfu_shown"] for r in rows})
         kept = best[:5] + [kv for kv in best[5:] if "matrix products" in kv[0]]
         named = ", ".join(f"{what} {show('mfu', mfu)}" for what, mfu in kept)
         yield say(

@@ -67,8 +67,10 @@ def points() -> Points:
 
 def _link(series, plain: bool) -> dict:
     """The links of a published series; `plain` where reduction in the switches was turned off."""
-    chip = catalogue.accelerator(series.accelerator)
-    facts = link_facts(chip, "efa-v2" if "EFA" in series.fabric else "ib-ndr")
+    facts = link_facts(
+        catalogue.accelerator(series.accelerator),
+        "efa-v2" if "EFA" in series.fabric else "ib-ndr",
+    )
     return facts | {
         "out_bytes_per_s": series.link_bytes_per_s if series.nvlink_domains > 1 else np.inf,
         "nvls": 0 if plain else facts["nvls"],

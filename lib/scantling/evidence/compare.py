@@ -103,7 +103,7 @@ def validate_frame(frame: pd.DataFrame) -> dict:
         "setup": "full",
         "source": "",
     }
-    table = table.assign(**{name: word for name, word in blank.items() if name not in table})
+    table = table.assign(**blank | dict(table))
     table = table[table.trust.isin(("high", "medium"))]
     full = table.setup.isin(("full", "partial"))
     counted = table[full]

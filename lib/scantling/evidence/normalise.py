@@ -108,7 +108,7 @@ def main(paths: list[str]) -> None:
             dtype=str,
             keep_default_na=False,
         )
-        table = table.drop(columns=[c for c in settled() if c in table])
+        table = table.drop(columns=[*settled()], errors="ignore")
         made = normalise(table)
         for name in settled():
             column = made[name]

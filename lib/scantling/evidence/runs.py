@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy import maximum, minimum
 
 from .. import catalogue
 from ..base.errors import DesignError, plain
 from ..base.files import csv_rows, read_text
-from ..base.records import record
+from ..base.records import fields_of, record
 from ..catalogue.families import family
 from ..catalogue.models.entries import build_model, models
 from ..catalogue.models.shape import ATTENTIONS, GATED, MLPS, Model, make_shape, parameters
@@ -139,8 +140,8 @@ def read_named(path) -> pd.DataFrame:
     try:
         return read_runs(path)
     except (OSError, ValueError) as e:
-        problem = f"cannot be read as a table of runs: {plain(str(e), 200)}"
-        raise DesignError(plain(str(path), 200), problem=problem) from None
+        problem = f"cannot be read as a table of runs: {plain(e, 200)}"
+        raise DesignError(plain(path, 200), problem=problem) from None
 
 
 def taken(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
@@ -216,7 +217,7 @@ def _fill_shapes(frame, folder: Path) -> pd.DataFrame:
             built, _ = build_model({"hf_config": config} if config else model, folder)
             found[i] = _of_model(built)
         except DesignError as e:
-            said[i] = f"{plain(str(e), 200)}; " if config else ""
+            said[i] = f"{plain(e, 200)}; " if config else ""
     said_of = frame.reindex(columns=[*SAME, "vocab"]).apply(pd.to_numeric, errors="coerce")
     for model in (m for m in models().values() if m.windowed_layers):
         of = _of_model(model)
@@ -237,7 +238,7 @@ def _fill_shapes(frame, folder: Path) -> pd.DataFrame:
 def _of_model(model: Model) -> dict:
     """The columns of a row that runs a model of the catalogue or of a config."""
     shape = {column: getattr(model, name) for name, column in SHAPE.items()}
-    shape |= {n: getattr(model, n) for n in ("mlp", "attention", "seq_len")}
+    shape |= fields_of(model, ("mlp", "attention", "seq_len"))
     shape["tied_embeddings"] = int(model.tied_embeddings)
     shape["dense_ffn_hidden_in_moe_model"] = model.ffn_hidden if model.moe_layers else np.nan
     return shape | {DETAIL + n: getattr(model, n) for n in _DETAILS}
@@ -298,8 +299,8 @@ def _missing(row) -> list[str]:
     needed = [n for n in NEEDED if not (n == "vocab" and row.mlp == "gelu")]
     needed += ["mlp", "attention"]
     needed += ["moe_topk", "moe_ffn_hidden"] if row.moe_experts > 0 else []
-    values = {n: getattr(row, n) for n in needed}
-    out = [n for n, v in values.items() if not (v if isinstance(v, str) else v > 0)]
+    values = fields_of(row, needed).items()
+    out = [n for n, v in values if not (v if isinstance(v, str) else v > 0)]
     return out if row.n_devices > 0 or row.dp > 0 else [*out, "n_devices"]
 
 
@@ -384,18 +385,16 @@ def _infer(f, chips) -> list[list[str]]:
     )
     _infer_batch(f, fill)
     usual = "the stack's default"
-    split = f.tp > 1
     fill(
         "sp",
         _stack(f, "sequence_parallel") * 1,
         usual,
-        where=f.sp.isna() & split,
+        where=f.sp.isna() & (f.tp > 1),
     )
     f["sp"] = f.sp.fillna(0)
-    zero = [k.zero_unsaid or s for k, s in zip(kinds, _stack(f, "sharding"))]
     fill(
         "sharding",
-        zero,
+        [k.zero_unsaid or s for k, s in zip(kinds, _stack(f, "sharding"))],
         usual,
     )
     fill(
@@ -476,12 +475,12 @@ def _infer_layout(
     usable = np.array([c.hbm_usable_bytes for c in chips])
     whole = ~f.sharding.isin(["zero3", "hsdp"]) & ~torus & (count > 20e9)
     lost = f.tp.isna() & f.pp.isna() & whole
-    room = np.maximum(count * 18 / (8 * 0.6 * usable), 1)
+    room = maximum(count * 18 / (8 * 0.6 * usable), 1)
     fill(
         "tp",
         np.where(
             lost,
-            np.minimum(8, n),
+            minimum(8, n),
             1,
         ),
         "8 for an unsharded model above 20 B parameters, else 1",
@@ -490,7 +489,7 @@ def _infer_layout(
         "pp",
         np.where(
             lost,
-            np.minimum(2 ** np.ceil(np.log2(room)), np.maximum(n // 8, 1)),
+            minimum(2 ** np.ceil(np.log2(room)), maximum(n // 8, 1)),
             1,
         ),
         "smallest power of two that holds 18 bytes a parameter in 60 % of memory",
@@ -500,16 +499,16 @@ def _infer_layout(
         f.ulysses_sp.fillna(1),
         "none printed",
     )
-    f["cp"] = np.maximum(f.cp, 1)
+    f["cp"] = maximum(f.cp, 1)
     fill(
         "dp",
-        np.maximum(np.floor(n / (f.tp * f.pp * f.cp)), 1),
+        maximum(np.floor(n / (f.tp * f.pp * f.cp)), 1),
         "devices / (tp pp cp)",
         where=f.dp.isna() | (f.dp <= 0),
     )
     fill(
         "ep",
-        np.minimum(np.minimum(f.moe_experts, 8), f.dp * f.cp * f.tp),
+        minimum(minimum(f.moe_experts, 8), f.dp * f.cp * f.tp),
         "8 where experts and ranks allow",
         where=f.ep.isna() & (f.moe_experts > 0),
     )
@@ -530,7 +529,7 @@ def _vpp(f):
     micro-batch nor options are printed and the stack's recipes interleave, as many as divide the
     stage's layers, 8 at most."""
     chunk = _stack(f, "chunk_layers")
-    own = np.floor((f.layers + 2) / (f.pp * np.maximum(chunk, 1)))
+    own = np.floor((f.layers + 2) / (f.pp * maximum(chunk, 1)))
     per_stage = np.round(f.layers / f.pp)
     divisor = np.max([(per_stage % v == 0) * v for v in range(1, 9)], axis=0)
     unsaid = f.micro_batch.isna() | ~(f.options_printed > 0)
@@ -545,22 +544,22 @@ def _infer_batch(f, fill):
     """Batch and micro-batch."""
     fill(
         "global_batch_seqs",
-        np.maximum(np.round(4e6 / f.seq_len / f.dp), 1) * f.dp,
+        maximum(np.round(4e6 / f.seq_len / f.dp), 1) * f.dp,
         "4M tokens",
     )
     # weights that are gathered for every micro-batch want it large, experts or not
     guess = np.where(
         (f.pp > 1) | ((f.moe_experts > 0) & ~f.sharding.isin(["zero3", "hsdp"])),
         1,
-        np.maximum(np.round(8192 / f.seq_len), 1),
+        maximum(np.round(8192 / f.seq_len), 1),
     )
-    share = np.maximum(f.global_batch_seqs / f.dp, 1)
+    share = maximum(f.global_batch_seqs / f.dp, 1)
     fill(
         "micro_batch",
         np.where(
             f.grad_accum > 0,
-            np.maximum(share / f.grad_accum.fillna(1), 1),
-            np.minimum(guess, share),
+            maximum(share / f.grad_accum.fillna(1), 1),
+            minimum(guess, share),
         ),
         "from grad_accum, else 1 under pp or whole experts, else 8,192 tokens",
     )
@@ -594,16 +593,13 @@ def _cases(
     domain = _domain(f, chips)
     shape = _shape(f)
     plan = _plan(f, domain)
-    batch = f.global_batch_seqs.to_numpy(float)
     said = {n: f[n].to_numpy(float) for n in SWITCHES if n in f}
-    seq_len = f.seq_len.to_numpy(float)
-    kept = f.grad_bytes.to_numpy(float)
     job = job_of(
         stacks,
         f.precision,
-        seq_len,
-        batch,
-        grad_bytes=kept,
+        f.seq_len.to_numpy(float),
+        f.global_batch_seqs.to_numpy(float),
+        grad_bytes=f.grad_bytes.to_numpy(float),
     )
     software = software_of(
         stacks,
@@ -641,7 +637,7 @@ def _domain(f, chips):
     """Devices of one scale-up domain: the product's, or those of a slice where the row says over
     how many slices it ran."""
     whole = np.array([float(c.scale_up_domain) for c in chips])
-    return np.minimum(
+    return minimum(
         np.where(
             f.slices > 1,
             f.n_devices / f.slices,
@@ -729,10 +725,10 @@ def _plan(f, domain) -> Plan:
     return Plan(
         **number,
         sharding=_codes(SHARDINGS, f.sharding),
-        shard_group=np.minimum(group, replicas),
+        shard_group=minimum(group, replicas),
         schedule=np.array([schedule_code(n) for n in names]),
         recompute=_codes(RECOMPUTES, f.recompute),
-        recompute_share=np.minimum(np.nan_to_num(again, nan=1.0), 1.0),
+        recompute_share=minimum(np.nan_to_num(again, nan=1.0), 1.0),
         cp_type=_codes(CP_TYPES, ways),
         offload=_codes(OFFLOADS, f.offload.replace("", "none")),
     )

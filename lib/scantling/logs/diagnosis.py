@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from .. import catalogue
+from ..base.records import fields_of
 from ..evidence.runs import read_runs, to_runs
 from ..physics.bands import nearest_runs
 from ..physics.cases import Cases
@@ -51,7 +52,7 @@ def nearest(point: Point) -> list[dict]:
         parts, there = parts_of(runs.cases.take(slice(i, i + 1)))
         gap = own - parts
         out.append(
-            {name: near[run][name] for name in ("id", "source", "differs", "distance")}
+            fields_of(near[run], ("id", "source", "differs", "distance"))
             | {
                 "ratio": mfu * point.foretold_s / point.measured_s / near[run]["mfu"],
                 "ratio_foretold": mfu / there,

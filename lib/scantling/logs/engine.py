@@ -4,9 +4,19 @@ import re
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 from ..base.records import record
 from ..base.words import yaml_of
+from .formats import (
+    csv_metrics,
+    dllogger,
+    json_series,
+    kineto,
+    mlperf_mllog,
+    nccl_tests,
+    tensorboard,
+)
 from .found import NAN, STAMP, Found, number, seconds_of_elapsed, seconds_of_stamp
 from .rows import spoken
 from .text import texts
@@ -23,6 +33,16 @@ OPTION = re.compile(r"--([A-Za-z][\w-]{1,60})(?:=|\s+)([\w.+/~-]+)")
 BAR = re.compile(
     r"([^\]|\n%]{0,80}?)\s*\d{1,3}%\|[^|\n]{0,400}\|\s*(\d+)/(\d+)\s\[((?:\d+ days?, )?[\d:]+)<"
 )
+# formats with a structure of their own, by the name of their files
+OWN = {
+    "csv_metrics": csv_metrics,
+    "dllogger": dllogger,
+    "json_series": json_series,
+    "kineto": kineto,
+    "mlperf_mllog": mlperf_mllog,
+    "nccl_tests": nccl_tests,
+    "tensorboard": tensorboard,
+}
 NO_TRAINING = re.compile(r"test|eval|valid|sanity|loading|load|map|download|tokeniz|predict", re.I)
 
 
@@ -53,6 +73,8 @@ class Format:
     framework: str
     order: int
     marks: tuple
+    own: ModuleType | None
+    launches: int = 0  # of a job, before its first line
     lines: tuple = ()
     memory: tuple = ()
     facts: dict = field(default_factory=dict)
@@ -70,11 +92,28 @@ class Format:
 
     def knows(self, head: str) -> bool:
         """Whether the head of a file is of this format: it holds all words of a mark."""
+        if hasattr(self.own, "knows"):
+            return self.own.knows(head)
         return any(all(word in head for word in words) for words in self.marks)
 
     def read(self, path) -> Found:
-        """What a file of this format holds."""
-        return read(path, self)
+        """What a file of this format holds, by its own module where it has one."""
+        found = Found(
+            format=self.name,
+            framework=self.framework,
+            ignored=self.ignore,
+            alone=self.data_parallel_only,
+            launches=self.launches,
+        )
+        if self.own:
+            self.own.read(path, found)
+        else:
+            read_lines(
+                path,
+                found,
+                self,
+            )
+        return found
 
 
 @dataclass(kw_only=True)
@@ -119,7 +158,8 @@ def _settled(name: str) -> dict:
 def _format(path: Path) -> Format:
     data = {"name": path.stem} | _settled(path.stem)
     made = {
-        "marks": tuple(map(tuple, data["marks"])),
+        "marks": tuple(map(tuple, data.get("marks", ()))),
+        "own": OWN.get(path.stem),
         "lines": tuple(map(_line, data.get("lines", ()))),
         "memory": _memory(data),
         "facts": _all(data["facts"]),
@@ -156,14 +196,12 @@ def value_of(text: str) -> float:
         return number(text[:-1] if scale > 1 else text) * scale
 
 
-def read(path, form: Format) -> Found:
+def read_lines(
+    path,
+    found: Found,
+    form: Format,
+) -> None:
     """Read a file of a line format as a stream."""
-    found = Found(
-        format=form.name,
-        framework=form.framework,
-        ignored=form.ignore,
-        alone=form.data_parallel_only,
-    )
     rest = Rest(counted=dict.fromkeys(form.counts, 0))
     for text in texts(path):
         found.oom = found.oom or any(word in text for word in spoken()["oom"])
@@ -200,7 +238,6 @@ def read(path, form: Format) -> Found:
         for done, elapsed in sorted(max(rest.bars.values(), key=len).items()):
             if done:
                 found.add(step=done, bar_s=elapsed)
-    return found
 
 
 def other_line(

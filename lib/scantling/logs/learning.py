@@ -48,7 +48,7 @@ def read_logs(paths) -> list[Reading]:
                 raise
     if not got:
         raise DesignError(
-            plain(" ".join(str(p) for p in paths), 200),
+            plain(" ".join(map(str, paths)), 200),
             problem="holds no log of a known format",
             allowed="training logs, tables of metrics or traces",
         )

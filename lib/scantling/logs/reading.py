@@ -7,10 +7,13 @@ from dataclasses import field
 import numpy as np
 
 from ..base.errors import plain
-from ..base.records import Record, record
+from ..base.records import Known, Record, record
 from .found import NAN, Found, number
 from .rows import spoken
 from .steady import Steady, steady
+
+Count = int | None  # None: the log does not say
+Word = str | None
 
 
 @record
@@ -21,29 +24,29 @@ class Reading(Record):
     file: str
     format: str
     framework: str
-    steps: int | None = None
-    step_s: float | None = None
-    step_s_p10: float | None = None
-    step_s_p90: float | None = None
-    tokens_per_s_per_device: float | None = None
-    tflops_per_device: float | None = None
-    peak_memory_gb: float | None = None
-    accelerator: str | None = None
-    devices: int | None = None
-    nodes: int | None = None
-    model: str | None = None
-    seq_len: int | None = None
-    global_batch: int | None = None
-    micro_batch: int | None = None
-    tp: int | None = None
-    pp: int | None = None
-    vpp: int | None = None
-    cp: int | None = None
-    ep: int | None = None
-    dp: int | None = None
-    precision: str | None = None
-    restarts: int | None = None
-    goodput: float | None = None
+    steps: Count = None
+    step_s: Known = None
+    step_s_p10: Known = None
+    step_s_p90: Known = None
+    tokens_per_s_per_device: Known = None
+    tflops_per_device: Known = None
+    peak_memory_gb: Known = None
+    accelerator: Word = None
+    devices: Count = None
+    nodes: Count = None
+    model: Word = None
+    seq_len: Count = None
+    global_batch: Count = None
+    micro_batch: Count = None
+    tp: Count = None
+    pp: Count = None
+    vpp: Count = None
+    cp: Count = None
+    ep: Count = None
+    dp: Count = None
+    precision: Word = None
+    restarts: Count = None
+    goodput: Known = None
     oom: bool = False
     collectives: tuple = ()
     kernels: dict = field(default_factory=dict)  # of a trace: timed products, seconds by class
@@ -54,12 +57,12 @@ class Reading(Record):
     published: tuple = ()
 
 
-def said(found: Found, fact: str) -> str | None:
+def said(found: Found, fact: str) -> Word:
     """The word of a log for a fact, by the best of its names; None where it is silent."""
     return next((found.settings[n] for n in spoken("words")[fact] if n in found.settings), None)
 
 
-def whole(found: Found, fact: str) -> int | None:
+def whole(found: Found, fact: str) -> Count:
     """A count that a log states, None where it states none."""
     for name in spoken("words")[fact]:
         value = number(found.settings.get(name))
@@ -68,7 +71,7 @@ def whole(found: Found, fact: str) -> int | None:
     return None
 
 
-def precision_of(found: Found) -> str | None:
+def precision_of(found: Found) -> Word:
     """fp8, bf16, fp16 or fp32, as the settings say."""
     for kind in ("fp8", "bf16", "fp16"):
         if (said(found, kind) or "").lower() not in spoken()["none"]:
@@ -151,12 +154,13 @@ def batch_of(
     found: Found,
     plan: dict,
     kept: Steady,
-) -> int | None:
+) -> Count:
     """Sequences in a step, from the best source that the log has."""
     printed = mean_of(kept, "global_batch")
-    stated = whole(found, "global_batch")
-    if printed >= 1 or stated:
-        return int(printed) if printed >= 1 else stated
+    if printed >= 1:
+        return int(printed)
+    if stated := whole(found, "global_batch"):
+        return stated
     tokens = whole(found, "total_batch_tokens")
     if tokens and plan["seq_len"] and tokens % plan["seq_len"] == 0:
         return tokens // plan["seq_len"]
@@ -172,7 +176,7 @@ def batch_of(
 def rate_of(
     plan: dict,
     kept: Steady,
-    batch: int | None,
+    batch: Count,
 ) -> float:
     """Tokens/s of one device: as printed, else tokens of a step / step time / devices."""
     if kept.steps == 1 and not kept.step_s > 0:
@@ -189,7 +193,7 @@ def rate_of(
     return tokens / kept.step_s / plan["devices"] if tokens and kept.step_s > 0 else NAN
 
 
-def model_of(found: Found) -> str | None:
+def model_of(found: Found) -> Word:
     """The model by name, the last part of what may be a path, else by its shape."""
     word = (said(found, "model") or "").replace("\\", "/").rstrip("/")
     named = plain(word.rpartition("/")[2], 80)
@@ -198,7 +202,7 @@ def model_of(found: Found) -> str | None:
     return named or (f"{layers} layers x {hidden}" if layers and hidden else None)
 
 
-def figure(value) -> float | None:
+def figure(value) -> Known:
     """A number with 7 digits, None for nan."""
     return float(f"{value:.7g}") if value is not None and math.isfinite(value) else None
 

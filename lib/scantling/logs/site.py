@@ -9,7 +9,7 @@ model, chip and precision: a step says nothing of other models.
 
 import math
 import re
-from dataclasses import field, replace
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -19,7 +19,7 @@ import yaml
 from .. import catalogue
 from ..base.errors import DesignError, plain
 from ..base.files import write_text
-from ..base.records import record
+from ..base.records import fields_of, record
 from ..base.units import GB
 from ..catalogue.models.shape import parameters
 from ..design.design import Design
@@ -55,9 +55,9 @@ class Point:
     precision: str
     measured_s: float | None
     foretold_s: float
-    peak_bytes: float = 0.0  # measured
-    stack: str = ""
-    traced: dict = field(default_factory=dict)  # what a trace of it says, see `of_trace`
+    peak_bytes: float  # measured
+    stack: str
+    traced: dict  # what a trace of it says, see `of_trace`
 
 
 def one(value) -> float:
@@ -66,21 +66,32 @@ def one(value) -> float:
 
 
 def point_of(
+    reading: Reading,
     case: Cases,
     accelerator: str,
-    measured_s: float | None,
-    **more,
+    stack: str,
 ) -> Point:
-    """A measured step beside the foretold one."""
+    """The figures of a log beside what is foretold of a case, on an accelerator, with a stack."""
     return Point(
         case=case,
         accelerator=accelerator,
         active=one(parameters(case.shape).active),
-        precision=PRECISIONS[int(one(case.job.precision))],
-        measured_s=measured_s,
+        precision=precision_of(case),
+        measured_s=reading.step_s,
         foretold_s=one(step_time(case).total),
-        **more,
+        peak_bytes=(reading.peak_memory_gb or 0.0) * 2.0**30,
+        stack=stack,
+        traced=of_trace(
+            reading,
+            case,
+            catalogue.accelerator(accelerator),
+        ),
     )
+
+
+def precision_of(case: Cases) -> str:
+    """The word for the precision of a case."""
+    return PRECISIONS[int(one(case.job.precision))]
 
 
 def of_design(reading: Reading, design: Design) -> Point | None:
@@ -88,7 +99,7 @@ def of_design(reading: Reading, design: Design) -> Point | None:
     if not reading.step_s and not reading.peak_memory_gb:
         return None
     data = yaml.safe_load(design.to_yaml())
-    said = {n: getattr(reading, n) for n in ("tp", "pp", "cp", "ep", "micro_batch")}
+    said = fields_of(reading, ("tp", "pp", "cp", "ep", "micro_batch"))
     data["plan"] = {n: v for n, v in said.items() if v} | (data.get("plan") or {})
     if reading.devices:
         data["cluster"]["devices"] = reading.devices
@@ -102,25 +113,12 @@ def of_design(reading: Reading, design: Design) -> Point | None:
             allowed="the run of the log",
         )
     chosen = found.phases[found.resolved.main]
-    return read_point(
+    return point_of(
         reading,
         chosen.case,
         found.resolved.cluster.accelerator.id,
         found.resolved.stack or "",
     )
-
-
-def read_point(reading: Reading, *run) -> Point:
-    """The figures of a log beside what is foretold of a case, on an accelerator, with a stack."""
-    *run, stack = run
-    peak = (reading.peak_memory_gb or 0.0) * 2.0**30
-    point = point_of(
-        *run,
-        reading.step_s,
-        peak_bytes=peak,
-        stack=stack,
-    )
-    return replace(point, traced=of_trace(reading, point))
 
 
 def chip_of(name: str | None):
@@ -156,10 +154,10 @@ def of_log(reading: Reading) -> Point | None:
         "global_batch_seqs": reading.global_batch,
         "precision": reading.precision or "bf16",
         "stack": spoken("site")["stacks"].get(reading.format, ""),
-        **{n: getattr(reading, n) for n in ("tp", "pp", "vpp", "cp", "ep", "micro_batch")},
+        **fields_of(reading, ("tp", "pp", "vpp", "cp", "ep", "micro_batch")),
     }
     runs = to_runs(checked(pd.DataFrame([row]), Path()))
-    return runs.cases and read_point(
+    return runs.cases and point_of(
         reading,
         runs.cases,
         chip.id,
@@ -187,28 +185,29 @@ def of_table(path) -> tuple[list[Reading], list[Point]]:
         if not rate > 0 and not peak:
             continue
         c = runs.cases.take(slice(i, i + 1))
-        point = point_of(
-            c,
-            str(runs.chips[i]),
-            figure(one(c.job.global_batch) * one(c.job.seq_len) / one(devices(c.plan)) / rate),
-            peak_bytes=peak,
-            stack=str(runs.stacks[i]),
+        chip = str(runs.chips[i])
+        tokens = one(c.job.global_batch) * one(c.job.seq_len)
+        reading = Reading(
+            file=f"{Path(path).name}: {plain(row['id'], 80)}",
+            format="runs",
+            framework=plain(row["stack"], 80),
+            step_s=figure(tokens / one(devices(c.plan)) / rate),
+            tokens_per_s_per_device=figure(rate),
+            peak_memory_gb=figure(peak / 2.0**30) if peak else None,
+            accelerator=chip,
+            model=plain(row["model"], 80),
+            seq_len=int(one(c.job.seq_len)),
+            global_batch=int(one(c.job.global_batch)),
+            precision=precision_of(c),
+            **{n: int(one(getattr(c.plan, n))) for n in DEGREES},
         )
-        points.append(point)
-        readings.append(
-            Reading(
-                file=f"{Path(path).name}: {plain(str(row['id']), 80)}",
-                format="runs",
-                framework=plain(str(row["stack"]), 80),
-                step_s=point.measured_s,
-                tokens_per_s_per_device=figure(rate),
-                peak_memory_gb=figure(peak / 2.0**30) if peak else None,
-                accelerator=point.accelerator,
-                model=plain(str(row["model"]), 80),
-                seq_len=int(one(c.job.seq_len)),
-                global_batch=int(one(c.job.global_batch)),
-                precision=point.precision,
-                **{n: int(one(getattr(c.plan, n))) for n in DEGREES},
+        readings.append(reading)
+        points.append(
+            point_of(
+                reading,
+                c,
+                chip,
+                str(runs.stacks[i]),
             )
         )
     return readings, points
@@ -250,8 +249,7 @@ def speeds(
 
     def at(factor: float) -> tuple[dict, float]:
         value = {n: min(v * factor, max(v, most[n])) for n, v in now.items()}
-        own = {n: getattr(case.constants, n) * value[n] / v for n, v in now.items()}
-        return value, one(step_time(replace(case, constants=replace(case.constants, **own))).total)
+        return value, one(step_time(times(case, {n: value[n] / v for n, v in now.items()})).total)
 
     low = 1 / 3
     high = 3.0
@@ -298,12 +296,16 @@ def of_tables(readings: list[Reading], chip=None) -> tuple:
     return chip, {}
 
 
-def of_trace(reading: Reading, point: Point) -> dict:
+def of_trace(
+    reading: Reading,
+    case: Cases,
+    chip,
+) -> dict:
     """{constant: {value, was, sd_ln, elsewhere}} of the kernels of a trace beside the parts of the
     step that is foretold: a rate by foretold / measured, a share that is exposed by the inverse,
     both as far as the prior leaves them open against the scatter of a few steps."""
     told = spoken("site")["trace"]
-    step = step_time(point.case)
+    step = step_time(case)
     again = 1 + one(step.recompute) / sum(one(getattr(step, name)) for name in COMPUTE)
     out = {}
     for name, part in told["constants"].items() if reading.kernels else ():
@@ -313,12 +315,10 @@ def of_trace(reading: Reading, point: Point) -> dict:
         ratio = there / here if here > 0 and there > 0 else 1.0
         open_ = math.hypot(PRIORS[name].sd, *PRIORS[name].by.values())
         weight = open_**2 / (open_**2 + told["within"] ** 2)
-        usual = one(getattr(point.case.constants, name))
+        usual = one(getattr(case.constants, name))
         value = usual * (ratio if part in COMPUTE else 1 / ratio) ** weight
-        chip = catalogue.accelerator(point.accelerator)
         if ratio != 1.0 and not implausible(name, value, chip):
-            left = open_ * math.sqrt(1 - weight)
-            out[name] = everywhere(value, usual, left)
+            out[name] = everywhere(value, usual, open_ * math.sqrt(1 - weight))
     return out
 
 

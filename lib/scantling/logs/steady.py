@@ -66,19 +66,20 @@ def differences(step: np.ndarray, clock: np.ndarray) -> np.ndarray:
 
 def slope(step: np.ndarray, clock: np.ndarray) -> tuple[float, float, float]:
     """(mean, p10, p90) seconds a step of a clock of whole seconds, after the warm-up."""
-    good = np.isfinite(clock)
+    good = np.flatnonzero(np.isfinite(clock))
+    good = good[min(2, max(0, good.size - 2)) :]
     step = step[good]
     clock = clock[good]
-    first = min(2, max(0, step.size - 2))
-    if step.size - first < 2 or clock[-1] <= clock[first] or step[-1] <= step[first]:
+    if good.size < 2 or clock[-1] <= clock[0] or step[-1] <= step[0]:
         return NAN, NAN, NAN
-    mean = (clock[-1] - clock[first]) / (step[-1] - step[first])
+    long = clock[-1] - clock[0]
+    mean = long / (step[-1] - step[0])
     edges = np.arange(
-        clock[first],
+        clock[0],
         clock[-1] + 1,
-        max(WINDOW_S, (clock[-1] - clock[first]) / 50),
+        max(WINDOW_S, long / 50),
     )
-    at = np.unique(np.searchsorted(clock[first:], edges).clip(0, step.size - first - 1)) + first
+    at = np.unique(np.searchsorted(clock, edges).clip(0, good.size - 1))
     pace = differences(step[at], clock[at])
     pace = pace[np.isfinite(pace)]
     return mean, *(np.quantile(pace, (0.1, 0.9)) if pace.size > 2 else (NAN, NAN))

@@ -43,7 +43,7 @@ def blocks(path) -> Iterator[bytes]:
                 if seen:
                     return
                 raise wrong_for(path)(
-                    problem=f"cannot be read ({plain(str(e))})",
+                    problem=f"cannot be read ({plain(e)})",
                     allowed="a log file",
                 ) from None
             if not block:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base.records import record
+from ..base.records import fields_of, record
 from . import compute
 from .cases import Cases, Column, recomputed, tokens
 from .communication import communication
@@ -130,7 +130,7 @@ def roofline(assessment) -> Roofline | None:
         kernels=kernels,
         axes=tuple(
             Axis(
-                **{name: row[name] for name in ("axis", "tier", "bytes", "time_s", "exposed_s")},
+                **fields_of(row, ("axis", "tier", "bytes", "time_s", "exposed_s")),
                 intensity=done / row["bytes"],
                 attainable_flops=min(peak, done / row["bytes"] * link[row["tier"]]),
                 achieved_flops=done / step_s,
@@ -200,7 +200,7 @@ def _layer_work(c: Cases, parts) -> list[Work]:
     """What runs once a layer. The recomputed forwards' seconds go to the kernels they repeat; the
     router and the adding of weight gradients are spread over the GEMMs."""
     layer, again, chip = compute.layer_time(c), recomputed(c), c.chip
-    once = {name: getattr(layer, name) for name in COMPUTE}
+    once = fields_of(layer, COMPUTE)
     repeated = {name: once[name] * getattr(again, name) for name in COMPUTE}
     whole = sum(repeated.values()) + layer.host * again.layer
     spent = {
@@ -276,13 +276,12 @@ def _head(c: Cases, parts) -> Work:
 def _update(c: Cases, parts) -> Work:
     """The optimizer, per parameter."""
     moved = c.constants.optimizer_bytes
-    once_s, peak = moved / optimizer_rate(c), c.chip.bf16_flops
     return Work(
         "optimizer",
         "Optimizer update",
         ADAM_FLOP,
         moved,
-        once_s,
+        moved / optimizer_rate(c),
         parts["optimizer"],
-        peak,
+        c.chip.bf16_flops,
     )

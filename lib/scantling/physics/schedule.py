@@ -412,8 +412,6 @@ def _layout(
     rows = np.array(sorted(placed, key=lambda each: (each[0], each[2])))
     start, end = rows[:, 0], rows[:, 1]
     device, kind, part, micro_batch = rows[:, 2:].astype(int).T
-    names = np.array(KINDS)[where(kind == WHOLE, BACKWARD, kind)]
-    second_half = (micro_batch >= m // 2).astype(int)
     return Layout(
         schedule=row.name,
         pp=pp,
@@ -423,9 +421,9 @@ def _layout(
         device=device,
         start_s=start,
         end_s=end,
-        kind=names,
+        kind=np.array(KINDS)[where(kind == WHOLE, BACKWARD, kind)],
         micro_batch=micro_batch,
-        chunk=second_half if row.placement == "mirror" else part // pp,
+        chunk=1 * (micro_batch >= m // 2) if row.placement == "mirror" else part // pp,
         part=part,
         makespan_s=float(end.max() - start.min()),
         span_s=np.array([np.ptp(rows[device == d, :2]) for d in range(pp)]),

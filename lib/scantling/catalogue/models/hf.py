@@ -533,10 +533,9 @@ def _moe_layers(
     if moe.first and first is None:
         first = r.of_class(moe.first, moe.first_class, arch.model_type)
     end = layers if last in (None, -1) else min(last + 1, layers)
-    step = r.count(moe.step)
-    step = step or moe.step_class
-    offset = r.count(moe.offset, least=0) if moe.offset else -1
-    offset = step - 1 if offset is None else offset  # as the class has it
+    step = r.count(moe.step) or moe.step_class
+    offset = r.count(moe.offset, least=0)
+    offset = -1 if offset is None else offset  # the last of every `step`, as the class has it
     numbers = range(first or 0, end)
     return frozenset(i for i in numbers if (i - offset) % step == 0 and i not in dense)
 

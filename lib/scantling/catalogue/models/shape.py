@@ -305,14 +305,9 @@ def _flag(value: Any, among: Lines) -> Any:
 def _number(value: Any) -> Any:
     if value is None:
         return 0
-    if isinstance(value, (bool, np.bool_)):
-        return int(value)
-    if isinstance(value, np.ndarray):
-        if value.dtype == bool:
-            return value.astype(np.int64)
-        if value.dtype.kind == "f":
-            return np.nan_to_num(value, nan=0.0)
-    return value
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        return np.nan_to_num(value)
+    return value * 1  # true is 1
 
 
 def make_shape(**columns: Any) -> Shape:

@@ -24,9 +24,9 @@ def _ettr(g, interval_min):
     )
 
 
-def implied_restart_min(devices: float = 100_000, ettr: float = 0.5) -> dict[str, float]:
-    """Minutes of restart that the printed points of one ETTR take, by fleet: u = M (1 - ETTR) - dt
-    / 2, with saves that do not block.
+def implied_restart_min() -> dict[str, float]:
+    """Minutes of restart that the printed points of an ETTR of 0.5 on 100,000 devices take, by
+    fleet: u = M (1 - ETTR) - dt / 2, with saves that do not block.
 
     Kokolis et al. give 5 to 20 minutes for it and do not say which of them a figure is drawn with;
     two points that need different ones cannot both lie on a curve of one.
@@ -34,10 +34,10 @@ def implied_restart_min(devices: float = 100_000, ettr: float = 0.5) -> dict[str
     found = {
         r["given"]["preset"]: r["x"]
         for r in printed("ettr-interval")
-        if r["given"]["devices"] == devices and r["value"] == ettr
+        if r["given"]["devices"] == 100_000 and r["value"] == 0.5
     }
     return {
-        preset.upper(): float(_mtbf_s(preset, devices)) / MINUTE_S * (1 - ettr) - interval_min / 2
+        preset.upper(): float(_mtbf_s(preset, 100_000)) / MINUTE_S * 0.5 - interval_min / 2
         for preset, interval_min in found.items()
     }
 

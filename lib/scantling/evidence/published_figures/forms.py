@@ -33,32 +33,19 @@ SCHEDULES = {
 }
 
 
-def bubble_rate(
-    schedule: str,
-    p,
-    m,
-    f,
-    b,
-    w,
-    comm=0.0,
-) -> float:
+def _bubble(r) -> float:
     """Idle share of a step [1]: 1 - m (F + B + W) / span, from the schedule laid out with its
     transfers (schedule.lay_out)."""
+    p, m, *passes, comm = (r["given"][k] for k in ("p", "m", "f", "b", "w", "comm"))
     span = lay_out(
-        SCHEDULES[schedule],
+        SCHEDULES[r["series"]],
         int(p),
         1,
         int(m),
-        f,
-        b,
-        w,
+        *passes,
         t_p2p=comm,
     ).span_s.max()
-    return float(1 - m * (f + b + w) / span)
-
-
-def _bubble(r) -> float:
-    return bubble_rate(r["series"], *(r["given"][k] for k in ("p", "m", "f", "b", "w", "comm")))
+    return float(1 - m * sum(passes) / span)
 
 
 def _bubble_curves():

@@ -45,12 +45,12 @@ def bus_bytes_per_s(series, message_bytes):
     out = series.link_bytes_per_s if nodes > 1 else 50e9
     w = Wires(n, n // nodes, _link(series.accelerator, n // nodes, out))
     if series.collective == "alltoall":
-        return (
-            collectives.volume("all_to_all", n)
-            * message_bytes
-            / collectives.direct_s(message_bytes, w)
-        )
-    return collectives.volume("all_reduce", n) * message_bytes / ring_s(message_bytes, w, 2.0)
+        op = "all_to_all"
+        seconds = collectives.direct_s(message_bytes, w)
+    else:
+        op = "all_reduce"
+        seconds = ring_s(message_bytes, w, 2.0)
+    return collectives.volume(op, n) * message_bytes / seconds
 
 
 SIZES = {
@@ -182,7 +182,7 @@ def dispatch_bytes_per_s(ranks: int, value_bytes: float):
         if nodes > 1
         else copies
     )
-    leaving = counted * (nodes - 1) / nodes if nodes > 1 else 0.0
+    leaving = counted * (nodes - 1) / nodes
     near = near_s(
         one * copies * (inside - 1) / inside,
         w,

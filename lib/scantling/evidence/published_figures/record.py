@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 
-from ...base.records import Rows, record
+from ...base.records import Rows, fields_of, record
 from ...catalogue import HERE, read
 
 READ = {
@@ -162,7 +162,7 @@ def point(row: dict, ours: float) -> Point:
         url=row["source"],
         counted=not given.get("left_out"),
         why=str(given.get("why", "")).replace("_", " "),
-        **{name: row[name] for name in ("series", "x", "title", "locator", "read")},
+        **fields_of(row, ("series", "x", "title", "locator", "read")),
     )
 
 
@@ -174,11 +174,11 @@ def points_of(figure: str, ours: Callable[[dict], float]) -> list[Point]:
 def drawn(figure: str, ours: Callable[[dict], float], axis) -> dict:
     """Ours over an axis for each printed series, given what its first row was, where it is above
     0: {series: (x, y)}."""
-    first = {row["series"]: row for row in reversed(printed(figure))}
     out = {}
-    for name in dict.fromkeys(row["series"] for row in printed(figure)):
-        y = np.array([ours(first[name] | {"x": x}) for x in axis])
-        out[name] = axis[y > 0], y[y > 0]
+    for row in printed(figure):
+        if row["series"] not in out:
+            y = np.array([ours(row | {"x": x}) for x in axis])
+            out[row["series"]] = axis[y > 0], y[y > 0]
     return out
 
 

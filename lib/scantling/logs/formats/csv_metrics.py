@@ -7,8 +7,6 @@ from ..found import Found, number
 from ..rows import spoken, take
 from ..text import lines
 
-NAME = "csv"
-FRAMEWORK = "a table of metrics"
 # a column that only these tables have: (format, framework)
 KINDS = {
     "_runtime": ("wandb_history", "Weights & Biases history"),
@@ -45,24 +43,19 @@ def _rows(path):
         yield dict(zip(names, row))
 
 
-def read(path) -> Found:
+def read(path, found: Found) -> None:
     """What the table holds."""
-    found = Found(
-        format=NAME,
-        framework=FRAMEWORK,
-        launches=1,
-    )
+    kind = usual = found.format, found.framework
     devices = set()
     for row in _rows(path):
         used = next((name for name in row if name.startswith(SMI)), "")
         if not used:
             take(found, row)
-            kind = next((KINDS[name] for name in KINDS if name in row), (NAME, FRAMEWORK))
+            kind = next((KINDS[name] for name in KINDS if name in row), usual)
         else:
             kind = "nvidia_smi", "nvidia-smi"
             found.memory(number(row[used].replace("MiB", "")) / 1024)
             devices.add(str(row.get("gpu") or row.get("uuid") or row.get("index")).strip())
-        found.format, found.framework = kind
     if len(devices) > 1:
         found.setting("world_size", len(devices))
-    return found
+    found.format, found.framework = kind

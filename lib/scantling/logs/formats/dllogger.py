@@ -3,21 +3,9 @@
 from ..found import Found, number
 from ..rows import chosen, events, take
 
-NAME = "dllogger"
-FRAMEWORK = "NeMo 1 (DLLogger)"
 
-
-def knows(head: str) -> bool:
-    """Whether the head of a file is of this format."""
-    return "DLLL {" in head
-
-
-def read(path) -> Found:
+def read(path, found: Found) -> None:
     """What the log holds: blocks of parameters, and steps."""
-    found = Found(
-        format=NAME,
-        framework=FRAMEWORK,
-    )
     for event, _ in events(path, "DLLL "):
         data = event.get("data")
         step = event.get("step")
@@ -31,4 +19,3 @@ def read(path) -> Found:
                     found.setting(str(name).rpartition("/")[2].lower(), value)
         elif any(column == "s" for column, _, _ in chosen(tuple(data))):
             take(found, data | {"iter": step[-1] if isinstance(step, list) and step else step})
-    return found

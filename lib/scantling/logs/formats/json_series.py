@@ -6,7 +6,6 @@ from ..found import Found, number
 from ..text import head as first_bytes
 from ..text import wrong_for
 
-NAME = "megatron_golden_json"
 LIMIT = 64 << 20
 
 
@@ -17,15 +16,12 @@ def knows(head: str) -> bool:
     return head.lstrip()[:1] == "{" and (golden or state)
 
 
-def read(path) -> Found:
+def read(path, found: Found) -> None:
     """What the file holds. Raises DesignError."""
     data = json_object(first_bytes(path, LIMIT).decode("utf-8", "replace"), wrong_for(path))
     if isinstance(data.get("log_history"), list):
-        return history(data["log_history"])
-    found = Found(
-        format=NAME,
-        framework="Megatron-LM (tests)",
-    )
+        history(found, data["log_history"])
+        return
     series = {name: one.get("values") for name, one in data.items() if isinstance(one, dict)}
     for step, seconds in (series.get("iteration-time") or {}).items():
         if number(seconds) == number(seconds):
@@ -35,17 +31,13 @@ def read(path) -> Found:
             )
     for value in (series.get("mem-max-allocated-bytes") or {}).values():
         found.memory(number(value) / 2**30)
-    return found
 
 
-def history(rows: list) -> Found:
+def history(found: Found, rows: list) -> None:
     """The history of a Trainer: a line a loss. The runtime at its end is no step time: a resumed
     job has all steps and the time of the last part."""
-    found = Found(
-        format="hf_trainer",
-        framework="Hugging Face Trainer",
-    )
+    found.format = "hf_trainer"
+    found.framework = "Hugging Face Trainer"
     for row in rows:
         if isinstance(row, dict) and "loss" in row:
             found.add(step=number(row.get("step")))
-    return found

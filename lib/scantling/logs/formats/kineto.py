@@ -13,8 +13,6 @@ from ..found import Found, number
 from ..rows import spoken
 from ..text import blocks
 
-NAME = "kineto"
-FRAMEWORK = "PyTorch profiler"
 STEP = re.compile(r'"name":\s*"ProfilerStep#(\d+)"[^{}]{0,400}?"dur":\s*([\d.]+)', re.S)
 WORLD = re.compile(r'"world_size":\s*(\d+)')
 DEVICE = re.compile(r'"deviceProperties":\s*\[\s*\{[^{}]{0,200}?"name":\s*"([^"]{1,80})"', re.S)
@@ -38,12 +36,8 @@ def knows(head: str) -> bool:
     )
 
 
-def read(path) -> Found:
+def read(path, found: Found) -> None:
     """What the trace holds."""
-    found = Found(
-        format=NAME,
-        framework=FRAMEWORK,
-    )
     durations = {}
     spans = {}
     devices = set()
@@ -74,7 +68,6 @@ def read(path) -> Found:
     if len(devices) == 1:  # without a world the job is the process
         found.setting("world_size", 1)
     found.kernels = {part: s / max(1, len(durations)) for part, s in alone(spans).items()}
-    return found
 
 
 @cache

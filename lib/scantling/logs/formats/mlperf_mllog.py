@@ -6,16 +6,8 @@ with a count of samples or tokens; those include evaluation.
 
 import re
 
-from ..found import NAN, Found
+from ..found import NAN, Found, number
 from ..rows import events, spoken
-
-NAME = "mlperf_mllog"
-FRAMEWORK = "MLPerf training"
-
-
-def knows(head: str) -> bool:
-    """Whether the head of a file is of this format."""
-    return ":::MLLOG {" in head
 
 
 def devices_of(platform: str) -> int:
@@ -29,13 +21,8 @@ def devices_of(platform: str) -> int:
     return 0
 
 
-def read(path) -> Found:
+def read(path, found: Found) -> None:
     """What the log holds."""
-    found = Found(
-        format=NAME,
-        framework=FRAMEWORK,
-        launches=1,
-    )
     words = spoken()["mlperf"]
     times = []
     counted = {name: [] for name in words["events"]}
@@ -47,7 +34,7 @@ def read(path) -> Found:
         key = event.get("key")
         value = event.get("value")
         more = event.get("metadata") if isinstance(event.get("metadata"), dict) else {}
-        at = _number(event.get("time_ms")) / 1e3
+        at = number(event.get("time_ms")) / 1e3
         found.seen(at)
         if key in words["settings"] and isinstance(value, (int, float, str)):
             found.setting(key, f"{value:g}" if isinstance(value, float) else value)
@@ -56,9 +43,9 @@ def read(path) -> Found:
         if key == "tracked_stats" and isinstance(value, dict):
             told = map(value.get, ("train_step_time", "train_step_timing in s"))
             times += [
-                (float(more.get("step") or len(times)), s) for s in map(_number, told) if s > 0
+                (float(more.get("step") or len(times)), s) for s in map(number, told) if s > 0
             ]
-        unit = next((c for c in words["counts"] if _number(more.get(c)) == more.get(c)), "")
+        unit = next((c for c in words["counts"] if number(more.get(c)) == more.get(c)), "")
         if key in counted and unit:
             counted[key].append((float(more[unit]), at, unit))
     _platform(found)
@@ -67,11 +54,6 @@ def read(path) -> Found:
         times,
         counted,
     )
-    return found
-
-
-def _number(value) -> float:
-    return float(value) if isinstance(value, (int, float)) else NAN
 
 
 def _platform(found: Found) -> None:

@@ -5,8 +5,6 @@ import re
 from ..found import Found, number
 from ..text import lines
 
-NAME = "nccl_tests"
-FRAMEWORK = "nccl-tests"
 ROW = re.compile(
     r"^\s*(?:\d+:\s+)?(\d{1,15})\s+(\d+)\s+(\w+)\s+(\w+)\s+(-?\d+)\s+"
     r"([\d.]+)\s+([\d.]+)\s+([\d.]+)\s"
@@ -19,17 +17,8 @@ COLUMNS = ("test", "bytes", "busbw_gbytes_per_s")
 CHIP = re.compile(r"\]\s+(?:NVIDIA |AMD )?(.+?)\s*$")
 
 
-def knows(head: str) -> bool:
-    """Whether the head of a file is of this format."""
-    return ("busbw" in head and ("algbw" in head or "Gbps" in head)) or "# nccl-tests" in head
-
-
-def read(path) -> Found:
+def read(path, found: Found) -> None:
     """What the tables hold: `collectives` has a row a size."""
-    found = Found(
-        format=NAME,
-        framework=FRAMEWORK,
-    )
     ranks = set()
     hosts = set()
     test = ""
@@ -57,4 +46,3 @@ def read(path) -> Found:
     if ranks:
         found.setting("world_size", len(ranks))
         found.setting("num_nodes", len(hosts))
-    return found

@@ -6,8 +6,6 @@ from ..found import NAN, Found
 from ..rows import chosen, spoken, take
 from ..text import blocks
 
-NAME = "tensorboard"
-FRAMEWORK = "TensorBoard"
 FLOATS = {
     4: "<f",
     8: "<d",
@@ -121,13 +119,8 @@ def tensor_of(raw: bytes) -> bytes:
     return content or last(raw, 5)[:4]
 
 
-def read(path) -> Found:
+def read(path, found: Found) -> None:
     """What the file holds: one line a step."""
-    found = Found(
-        format=NAME,
-        framework=FRAMEWORK,
-        launches=1,
-    )
     steps = {}
     clocks = {}
     for wall, step, tag, value in scalars(path):
@@ -139,4 +132,3 @@ def read(path) -> Found:
     for step, row in sorted(steps.items()):
         if step in (timed or walls):
             take(found, row | {"_runtime": walls.get(step, NAN)})
-    return found
