@@ -130,7 +130,7 @@ def test_presets_fill_every_cause_and_each_input_moves_its_share():
 
 
 def test_a_share_of_lemons_alone_brings_rscs_failures():
-    """40 of RSC's 3,000 nodes: 73 % of the failures that take nodes are theirs (14 % to 4 % of large
+    """40 of RSC's 3,000 nodes: 73 % of the failures that take nodes are theirs (14 to 4 % of large
     jobs failed; arXiv 2410.21680). No share is none."""
     e = run({"preset": "llama3"})
     assert run({"preset": "llama3", "lemons": {"factor": 50}}).goodput == e.goodput
