@@ -129,6 +129,16 @@ def test_presets_fill_every_cause_and_each_input_moves_its_share():
         assert worse.goodput + sum(worse.badput.values()) == pytest.approx(1, abs=1e-9)
 
 
+def test_a_share_of_lemons_alone_brings_rscs_failures():
+    """40 of RSC's 3,000 nodes: 73 % of the failures that take nodes are theirs (14 to 4 % of large
+    jobs failed; arXiv 2410.21680). No share is none."""
+    e = run({"preset": "llama3"})
+    assert run({"preset": "llama3", "lemons": {"factor": 50}}).goodput == e.goodput
+    worse = run({"preset": "llama3", "lemons": {"share": 40 / 3000}})
+    ratio = float(e.life.evictions_per_s / worse.life.evictions_per_s)
+    assert 1 - ratio == pytest.approx(0.73, abs=0.02)
+
+
 def test_a_slow_node_costs_its_notice_time():
     """2,048 nodes, 0.0002 of them a day turn slow by 1.2 for an hour: 0.41 a day x 600 s. Were they
     always slow, the job would run at 1 / 1.2."""

@@ -222,13 +222,12 @@ class _Run:
     def _pool(self, n):
         """When each node in repair is back; -inf where nothing is."""
         s = self.s
-        spares = self.s.spares or 0
         load = sum(f.rate_per_s * f.nodes for f in s.faults) * s.repair_s
         most = max([1, *(f.nodes for f in s.faults)])
         enough = math.ceil(load + 8 * math.sqrt(load)) + 2 * most + 8  # at once, in any replica
         if enough > MOST_IN_REPAIR:
             raise TooLong(f"some {load:,.0f} nodes are in repair at any time")
-        slots = 0 if s.spares is None else min(spares + 1, enough)
+        slots = 0 if s.spares is None else min(s.spares + 1, enough)
         slots = enough if s.shrink else slots
         return np.full((slots, n), -np.inf)
 
