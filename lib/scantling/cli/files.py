@@ -85,12 +85,11 @@ def prices(file, as_json):
     else:
         chip = prepare(read(file)).cluster.accelerator.id
         found = {chip: {kind: price_of(chip, kind) for kind in RENTS}}
-    asked = ("value", "low", "high", "date", "notes", "source")
     rows = [
         {
             "accelerator": item,
             "kind": kind,
-            **fields_of(p, asked),
+            **fields_of(p, ("value", "low", "high", "date", "notes", "source")),
         }
         for item, kinds in found.items()
         for kind, p in kinds.items()

@@ -272,15 +272,10 @@ def _run_of(result: dict) -> str:
     )
     loss = result["to_loss"]
     if loss and loss["days_low"] is not None:
-        spread = band(
-            "days",
-            loss["days_low"],
-            loss["days_high"],
-        )
         said += say(
             "to-loss",
             **loss,
-            spread=spread,
+            spread=band("days", loss["days_low"], loss["days_high"]),
             laws=len(loss["rows"]),
         )
     for name, key in (("to_plan_for", "total_usd"), ("promise", "days_p90")):

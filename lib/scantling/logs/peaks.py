@@ -19,9 +19,9 @@ MOVED = tuple(name for name in SPEAKS if name.startswith(MEMORY))
 STEP = 1.01  # by which a constant is moved for its slope
 
 
-def peak_bytes(case: Cases, **factors: float) -> float:
+def peak_bytes(case: Cases, factors=()) -> float:
     """Memory of the fullest device [bytes], with constants of its memory times `factors`."""
-    return float(np.ravel(memory(memory_times(case, factors)).total)[0])
+    return float(np.ravel(memory(memory_times(case, dict(factors))).total)[0])
 
 
 def spreads() -> np.ndarray:
@@ -39,7 +39,7 @@ def moved(
     """{constant: value as times its own, was, what is left open of its ln} that give the estimate
     of a case an ln `factor`, `known`: the share of its variance that was seen."""
     usual = peak_bytes(case)
-    slope = np.array([math.log(peak_bytes(case, **{n: STEP}) / usual) for n in MOVED])
+    slope = np.array([math.log(peak_bytes(case, {n: STEP}) / usual) for n in MOVED])
     slope /= math.log(STEP)
     part = spreads() ** 2 * slope / np.sum((spreads() * slope) ** 2)
     left = spreads() * np.sqrt(1 - known * part * slope)
