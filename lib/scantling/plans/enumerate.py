@@ -403,6 +403,7 @@ def _splits(c: dict, q: Question) -> dict:
         c["pp"],
     )
     better &= c["pp"] * c["vpp"] < q.model.layers
+    better |= bool(q.pins.get("layout"))  # runs that are given are not the framework's own
     pinned = q.pins.get("layer_split")
     c = cross(
         c,

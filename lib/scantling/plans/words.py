@@ -75,8 +75,7 @@ def as_dict(
     }
     row["recompute_layers"] = round(row["recompute_share"] * -(-model.layers // row["pp"]))
     row["layout"] = [[*pair] for pair in pairwise(bounds)]
-    even = len({end - first for first, end in row["layout"]} or {model.layers % row["pp"], 0}) == 1
-    row["layer_split"] = "even" if even else "balanced"
+    row["layer_split"] = "balanced" if bounds else "even"
     row["precision"], row["recompute_modules"] = phase.precision, modules
     return {k: row[k] for k in KEYS}
 
