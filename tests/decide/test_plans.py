@@ -245,6 +245,25 @@ def test_every_legal_plan_once_and_no_other(text):
     assert sorted(expected - set(found))[:3] == sorted(set(found) - expected)[:3] == []
 
 
+@pytest.mark.parametrize("devices", [13, 15, 25])
+@pytest.mark.parametrize("batch", [8029, 64])
+def test_no_plan_takes_more_devices_than_a_site_has(devices, batch):
+    """Of two sites of an odd number one has a device less: a replica that needs one more fits on
+    neither."""
+    r = prepare(
+        Design.from_data(
+            {
+                "model": "llama-3.1-8b",
+                "cluster": {"accelerator": "h100-sxm", "devices": devices, "sites": 2},
+                "job": {"seq_len": 4096, "global_batch": batch},
+            }
+        )
+    )
+    found = enumerate_plans(r.model, r.phases[0], r.cluster, SMALL)
+    ranks = found.tp * found.cp * found.pp
+    assert np.all(ranks * found.dp <= devices) and np.all(found.dp <= 2 * (devices // 2 // ranks))
+
+
 @pytest.mark.parametrize("batch", [96, 256, 1024])
 @pytest.mark.parametrize("model", ["llama-3.1-405b", "deepseek-v3"])
 def test_more_devices_never_slow_the_fastest_plan(model, batch):

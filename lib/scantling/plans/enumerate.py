@@ -187,7 +187,7 @@ def _data_parallel(c: dict, q: Question) -> dict:
             f"a divisor of the global batch {batch:,}",
         )
     at = np.searchsorted(table, room, side="right") - 1
-    free = [table[at], _roundest(table, room)]
+    free = [np.where(at < 0, 0, table[at]), _roundest(table, room)]
     tried = [(ANY, dp) for dp in free]
     tried += _accumulating(
         q,
@@ -234,7 +234,7 @@ def _accumulating(
             q,
         )
         most = np.maximum.accumulate(np.where(kept, table, 0), axis=1)
-        yield schedule.code, most[stage, at]
+        yield schedule.code, np.where(at < 0, 0, most[stage, at])
 
 
 def _micro_batches(c: dict, q: Question) -> dict:
