@@ -9,7 +9,8 @@ AUDIT  := .venv-audit
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export OPENBLAS_NUM_THREADS ?= 1
 unexport PYTHONDONTWRITEBYTECODE
-unexport CI  # under which pytest compares large sets whole: hours for one that differs
+# under CI pytest compares large sets whole: hours for one that differs
+NO_CI  := env -u CI
 
 .DEFAULT_GOAL := help
 .PHONY: help env lab report page test test-slow test-long test-all test-launch properties gate hostile audit sbom licences mutants lint calibrate validation leaderboard predictions published bench bench-desk gallery walkthroughs reference pyodide site test-site pictures clean
@@ -39,11 +40,11 @@ report: $(READY)        ## the report of DESIGN, into build/
 	@$(BIN)/scantling report $(DESIGN) -o build
 
 test: $(READY)        ## the tests but those marked slow, in a browser, or before launch frameworks; two processes
-	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not browser and not launch and not long" $(PYTEST)
+	@$(NO_CI) $(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not browser and not launch and not long" $(PYTEST)
 
 test-slow: $(READY)        ## those marked slow, then those in a browser, which need Chromium and run alone
 	@sh .ci/chromium; export CHROMIUM="$$(sh .ci/chromium --find)"; \
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "slow and not browser and not launch and not long" $(PYTEST) || exit $$?; \
+	$(NO_CI) $(BIN)/python -m pytest -n 2 --dist loadfile -m "slow and not browser and not launch and not long" $(PYTEST) || exit $$?; \
 	$(BIN)/python -m pytest -m browser $(PYTEST) || [ $$? -eq 5 ]
 
 test-long: $(READY)        ## closed form and Monte-Carlo of 500 fleets against each other: half a minute
