@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export OPENBLAS_NUM_THREADS ?= 1
 unexport PYTHONDONTWRITEBYTECODE
 # under CI pytest compares large sets whole: hours for one that differs
-NO_CI  := env -u CI
+NO_CI  := env -u CI -u BUILD_NUMBER
 
 .DEFAULT_GOAL := help
 .PHONY: help env lab report page test test-slow test-long test-all test-launch properties gate hostile audit sbom licences mutants lint calibrate validation leaderboard predictions published bench bench-desk gallery walkthroughs reference pyodide site test-site pictures clean

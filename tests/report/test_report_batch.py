@@ -10,8 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -225,14 +223,26 @@ def test_names_that_collide_or_belong_to_the_index(designs, calls, tmp_path):
     assert "index-design-2" in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
 
 
+def waits(ready):
+    """A worker that has nothing to do."""
+    run.end_with_parent()
+    ready.set()
+    time.sleep(600)
+
+
 def test_ctrl_c_ends_a_worker_without_a_word(capfd):
     """A terminal sends SIGINT to the whole group: what is to be said, the command says."""
-    with ProcessPoolExecutor(1, get_context("spawn"), run.end_with_parent) as pool:
-        worker = pool.submit(os.getpid).result()
-        os.kill(worker, signal.SIGINT)
-        with pytest.raises(BrokenProcessPool):
-            while pool.submit(os.getpid).result() == worker:
-                pass
+    spawn = get_context("spawn")
+    ready = spawn.Event()
+    worker = spawn.Process(target=waits, args=(ready,))
+    worker.start()
+    try:
+        assert ready.wait(120)
+        os.kill(worker.pid, signal.SIGINT)
+        worker.join(60)
+        assert worker.exitcode == 1
+    finally:
+        worker.kill()
     assert capfd.readouterr().err == ""
 
 

@@ -1,6 +1,7 @@
 """The files that a user names: read whole and within bounds, written in one step."""
 
 import csv
+import io
 import json
 import math
 import os
@@ -215,7 +216,10 @@ def open_stream(
     DesignError."""
     wrong = wrong or partial(DesignError, plain(path, 200))
     try:
-        _regular(os.stat(path), wrong, allowed)  # before it is opened: opening a device may act
+        found = os.stat(path)
+        _regular(found, wrong, allowed)  # before it is opened: opening a device may act
+        if not found.st_size:  # some files of /proc wait for their first byte
+            return io.BytesIO()
         file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
         try:
             _regular(os.fstat(file.fileno()), wrong, allowed)
@@ -224,11 +228,11 @@ def open_stream(
             raise
         return file
     except FileNotFoundError:
-        found = _sibling(Path(path))
+        beside = _sibling(Path(path))
         raise wrong(
             problem="there is no such file",
-            nearest=found,
-            allowed="" if found else allowed,
+            nearest=beside,
+            allowed="" if beside else allowed,
         ) from None
     except DesignError:
         raise
