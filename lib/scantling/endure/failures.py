@@ -142,7 +142,6 @@ def _usuals(spec, section: str, say: list) -> dict[str, float]:
 
 def pauses(
     spec,
-    devices,
     nodes,
     links,
     say: list,
