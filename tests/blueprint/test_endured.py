@@ -34,6 +34,22 @@ def test_half_is_reached_where_the_lines_say(found):
         assert f"“{first}”" in line if first else "one half needs" in line
 
 
+def test_a_million_devices_keep_one_half_apart_and_what_in_step_would_need(found):
+    """All in step a failure every three minutes leaves one half (each holds all up 90 s); parts
+    that stop alone keep nine tenths (Decoupled DiLoCo prints 0.93 for 16 parts)."""
+    assert found.ladder[-2]["at_1m"] < 0.5 < 0.9 < found.ladder[-1]["at_1m"]
+    line = found.lines[-1]
+    assert "alone" in line and "one half needs one every 180 s" in line
+
+
+def test_a_design_of_a_million_devices_in_sixteen_parts_keeps_more_than_one_half(large):
+    d = large.design.change({"cluster.devices": 1_048_576, "job.global_batch": 65_536})
+    parts = {"cluster.sites": 16, "cluster.site_gbytes_per_s": 1e5}
+    kinds = ({}, parts | {"job.sync": {"kind": "local-steps"}})
+    together, apart = (sc.assess(d.change(k)).goodput for k in kinds)
+    assert together < 0.01 and apart > 0.75
+
+
 def test_restart_time_ladder_and_start_are_one_function(large, found):
     """A requeue of 454 s on 2,048 devices and 768 s on 16,384 (ByteRobust, Table 7), collectives 17
     and 200 s at 16,384 and 98,304 (FT-HSDP): the same parts in every place."""

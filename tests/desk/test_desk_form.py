@@ -38,8 +38,9 @@ def test_every_field_of_the_schema_is_in_the_form_or_is_named_with_the_reason():
     assert len(LEAVES) > 200
     assert sorted(set(LEAVES) - CONTROLS - set(FILE_ONLY)) == []
     assert sorted(set(FILE_ONLY) - set(LEAVES)) == [], "named, and no field of the file"
-    ids = {"cluster.accelerator", "cluster.scale_out", "cluster.sites"}
-    assert set(FILE_ONLY) & CONTROLS == ids, "an id or a number in the form, records in the file"
+    ids = {"cluster.accelerator", "cluster.scale_out"}
+    lists = {"cluster.sites", "cluster.delivery", "job.phases"}
+    assert set(FILE_ONLY) & CONTROLS == ids | lists, "an id in the form, lists as the file has them"
     assert not {why for why in FILE_ONLY.values() if len(why.split()) < 3}
 
 
@@ -62,7 +63,8 @@ def test_a_control_sets_what_the_schema_gives_as_an_example(desk, field):
     example = LEAVES[field].examples[0]
     control = desk.form.field(field)
     if control["made"] in ("number", "text"):
-        typed = ", ".join(example) if isinstance(example, list) else f"{example}"
+        words = isinstance(example, list) and all(isinstance(word, str) for word in example)
+        typed = ", ".join(example) if words else f"{example}"
     else:
         typed = example
     fields = inputs.changes(desk.session, field, typed)
@@ -102,6 +104,35 @@ def test_what_is_emptied_leaves_nothing_behind(desk):
             assert desk.design != before
             desk.form.send_change(field, before.data().get(field))
             assert desk.design.data() == before.data(), field
+    finally:
+        desk.session.put(before)
+
+
+@pytest.mark.parametrize(
+    "field, typed, wrong",
+    [
+        ("cluster.sites", "[{devices: 64}, {devices: 64, rtt_ms: 30}]", "[{devices: 64}]"),
+        ("cluster.delivery", "[{day: 0, devices: 64}, {day: 30, devices: 64}]", "[{day: 0}]"),
+        ("job.phases", "[{tokens: 1e12}, {tokens: 1e11, seq_len: 8192}]", "[{tokens: much}]"),
+    ],
+)
+def test_lists_of_records_are_typed_as_the_file_has_them(desk, field, typed, wrong):
+    """What is typed is the text of a design file: read by the same rules, refused by the same
+    words, shown again as it would stand there."""
+    before = desk.design
+    try:
+        desk.form.send_change(field, typed)
+        assert desk.session.refusal is None, desk.session.refusal
+        whole = desk.design.to_yaml()
+        assert len(at(desk.design.data(), field)) == 2 and Design.from_yaml(whole) == desk.design
+        said = desk.form.field(field)["value"]
+        kept = desk.design
+        desk.form.send_change(field, said)
+        assert desk.design == kept
+        for text in (wrong, typed[:-3]):
+            desk.form.send_change(field, text)
+            assert desk.session.refusal and desk.design == kept
+            desk.form.send_change(field, said)
     finally:
         desk.session.put(before)
 

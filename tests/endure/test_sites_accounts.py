@@ -33,6 +33,21 @@ def test_sites_that_restart_alone_lose_less_to_each_failure():
         assert e.badput["sites"] == 0 and e.alone == e.sites
 
 
+def test_a_site_that_trains_on_its_own_lives_as_so_many_devices_do():
+    """17 s of collectives at 16,384 devices, 200 s at 98,304 (FT-HSDP): sixteen sites start, save,
+    check and slow down as one of them does; failures of the whole job stay."""
+    sites, one = run(16, 262_144), run(1, 16_384)
+    assert sites.first_step_s["communicators"] == pytest.approx(17)
+    assert float(sites.optimum_s) == pytest.approx(
+        goodput.optimum_interval(16 * float(sites.mtbf_s), float(sites.checkpoint_stall_s))
+    )
+    more = float(sites.mtbf_s) * 16 / float(one.mtbf_s)  # larger jobs fail sooner a device
+    for part in ("stragglers", "link flaps"):
+        assert float(sites.badput[part]) == pytest.approx(float(one.badput[part]), rel=0.05)
+    assert more < 1 and sites.goodput > one.goodput - 0.1
+    assert run(1, 262_144).goodput < sites.goodput - 0.3
+
+
 def test_a_synchronous_run_stops_for_every_site():
     """An edge of a backbone is cut off 10 h in 1,710 (IMC'18, median), and a failure anywhere stops
     the whole run."""

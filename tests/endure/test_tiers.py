@@ -39,14 +39,20 @@ def plain():
 
 def test_what_each_failure_restores_from():
     """A process that dies restarts from its host, a lost node from a peer, corruption from the
-    shared store."""
+    shared store, the loss of that store from objects, for which nothing but L3 helps."""
     e = sc.assess(design(**{"checkpoint.tiers": NEAR})).endurance
     rows = {row["tier"]: row for row in e.tiers}
     assert [row["every_s"] for row in e.tiers] == [60, 120, 600, 7200]
     assert rows["L0"]["restores"] == ["software"]
     assert "gpu" in rows["L1"]["restores"] and "sdc" in rows["L2"]["restores"]
-    assert rows["L3"]["restores"] == []
+    assert rows["L3"]["restores"] == ["storage"]
     assert e.interval_set_by == "checkpoint.tiers"
+    lost = {"reliability.causes.storage.per_1000_node_days": 0.02}
+    far, near = (
+        sc.assess(design(**lost, **{"checkpoint.tiers": tiers})).goodput
+        for tiers in (NEAR, NEAR | {"l3": {"every_s": 86_400}})
+    )
+    assert far > near + 0.01, "the store's losses fall back as far as its copies beyond are old"
     found = simulate(of_life(e.life, 30 * 86_400), 400, 3)
     assert found.goodput == pytest.approx(float(e.goodput), abs=1e-3)
 

@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Mapping
 from functools import cache, lru_cache
+from numbers import Real
 from operator import attrgetter
 
 from scantling import catalogue
@@ -19,6 +20,7 @@ from scantling.catalogue import words as legal
 from scantling.catalogue.stacks import stacks
 from scantling.design.constraints import CONSTRAINTS
 from scantling.design.design import Design
+from scantling.design.file import inline, load
 from scantling.plans.enumerate import enumerate_plans
 from scantling.plans.space import DEFAULT
 
@@ -364,7 +366,7 @@ def _plain(session, field: str) -> dict:
             pinned=value is not None,
             wide=True,
         )
-    if isinstance(taken, (int, float)):
+    if isinstance(taken, Real):
         taken = float(f"{taken / said.get('scale', 1):.5g}")
     return {
         "made": "number" if "unit" in schema else "text",
@@ -394,11 +396,11 @@ def _word(value) -> str:
 
 
 def _text(value) -> str:
-    """A value of the design as it stands in a box."""
-    if isinstance(value, (int, float)):
+    """A value of the design as it stands in a box; lists of records as the file has them."""
+    if isinstance(value, Real):
         return f"{value:.10g}"
     words = isinstance(value, (list, tuple)) and all(isinstance(v, str) for v in value)
-    return ", ".join(value) if words else value if isinstance(value, str) else "several"
+    return ", ".join(value) if words else value if isinstance(value, str) else inline(value)
 
 
 def _rate(session, field: str) -> dict:
@@ -472,7 +474,9 @@ def changes(
         }
     if field.endswith(".tokens"):
         value = value or None
-    if isinstance(value, str) and "unit" in _schema(field):
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        value = load(value)
+    elif isinstance(value, str) and "unit" in _schema(field):
         value = number(field, value)
     elif isinstance(value, str) and _schema(field).get("words"):
         value = re.split(r"[,;\s]+", value.strip(" ,;"))

@@ -50,16 +50,21 @@ def endured(s: Site) -> Endured:
 
 
 def _said(s: Site, n: int, rungs) -> str:
-    """What keeps goodput above one half on n devices; where nothing does, by how much less each
-    failure would have to hold all of them up."""
+    """What keeps goodput above one half on n devices; where no rung in step does, how seldom
+    failures would have to be for it, or by how much less each would have to hold all of them up
+    (lost over the time between failures, as `elastic.ft_hsdp` counts)."""
     enough = next((r.measure for r in rungs if r.goodput > HALF), "")
-    first, *_, last = rungs
+    first, *_, step, last = rungs
+    case = "below" if not enough else "apart" if enough == last.measure else "above"
+    lost = (1 - step.goodput) * step.mtbf_s
     return fill(
-        texts("advice", "recovery", "above" if enough else "below"),
+        texts("advice", "recovery", case),
         s,
         n=n,
         enough=enough,
         first=first,
+        step=step,
         last=last,
-        less=(HALF - last.goodput) * last.mtbf_s,
+        seldom=lost / HALF,
+        less=lost - HALF * step.mtbf_s,
     )

@@ -19,7 +19,8 @@ SMALL_JOB_SOONER = (3.2, 3.7)
 @record
 class Cause:
     """One cause of stops: its share of all failures, the nearest copy that survives it (0 host
-    memory, 1 a peer, 2 the shared store), and whether a node has to be replaced."""
+    memory, 1 a peer, 2 the shared file system, 3 an object store), and whether a node has to be
+    replaced."""
 
     id: str
     count: float  # of the 419 unexpected interruptions of Llama 3
@@ -142,7 +143,6 @@ def _usuals(spec, section: str, say: list) -> dict[str, float]:
 
 def pauses(
     spec,
-    devices,
     nodes,
     links,
     say: list,

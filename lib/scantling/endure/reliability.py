@@ -132,7 +132,7 @@ class Life:
         exp(-R / M), over the failures that restore from a level."""
         kept = [s for s, k in zip(self.stops, self.reach) if level in (None, k)]
         total = np.maximum(sum(s.per_s for s in kept), 1e-300)
-        m = self.mtbf_s
+        m = self.mtbf_s * self.alone
         lived = sum(s.per_s / total * -np.expm1(-s.restart_s / m) for s in kept)
         far = sum(s.per_s / total * s.restart_s for s in kept)
         return np.where(
@@ -323,7 +323,8 @@ def endure(
     devices : device counts instead of the cluster's own [(n,)].  gang : what the plan can drop.
     planned_stops : count the fleet's stops for maintenance and changes (graceful: nothing lost).
 
-    Sites that average after local steps restart alone; a synchronous run stops whenever one of them
+    Sites that average after local steps fail, restart, slow down and save alone, each as so many
+    devices do; a synchronous run stops whenever one of them
     is cut off (`elastic.cut_off`). What they exchange is in the step (physics.sites).
 
     M = 1 / sum of the rates by cause. Interval: as pinned, else the exact optimum of the stall,
@@ -334,6 +335,8 @@ def endure(
     n = np.asarray(cluster.devices if devices is None else devices, float)
     say: list[Assumed] = []
     nodes = np.ceil(n / cluster.devices_per_node)
+    alone = cluster.sites if cluster.sync.apart else 1
+    part = n / alone  # what stops and starts together
     step = step_s or 1.0
     disk = storage.rates(cluster, nodes)
     total, fleet, name = _rate(
@@ -345,7 +348,8 @@ def endure(
         cluster,
         spec,
         say,
-        n,
+        part,
+        nodes,
         disk,
         checkpoint_bytes,
         state_bytes_per_device,
@@ -368,12 +372,12 @@ def endure(
         reach=(0,) * len(stops),
         gang=None if get(spec, "recovery") in ("restart", "in-place") else gang,
         cut_off=elastic.cut_off(cluster),
-        alone=cluster.sites if cluster.sync.apart else 1,
+        alone=alone,
     )
     m = life.mtbf_s
     every = check_every(
         spec,
-        life.corruptions_per_s,
+        life.corruptions_per_s / alone,
         step,
         say,
     )
@@ -383,9 +387,8 @@ def endure(
         pauses=(
             *failures.pauses(
                 spec,
-                n,
-                nodes,
-                nodes * cluster.nics_per_node,
+                nodes / alone,
+                nodes / alone * cluster.nics_per_node,
                 say,
             ),
             failures.Pause(
@@ -397,7 +400,7 @@ def endure(
         latency_s=every / 2,
         planned_per_s=planned / DAY_S,
     )
-    optimum = goodput.optimum_interval(m, stall)
+    optimum = goodput.optimum_interval(m * alone, stall)
     interval, by = chosen_interval(
         optimum,
         stall,
@@ -505,15 +508,15 @@ def endure(
         checkpoint_stall_s=stall,
         checkpoint_durable_s=durable,
         checkpoint_overhead=stall / (interval + stall),
-        young_s=goodput.young(m, stall),
-        daly_s=goodput.daly(m, stall),
+        young_s=goodput.young(m * alone, stall),
+        daly_s=goodput.daly(m * alone, stall),
         optimum_s=optimum,
         restart_s=restart,
         detect_s=detect,
         repair_s=repair,
         recovery_s=detect + restart,
         recovery=elastically,
-        first_step_s=first_step(n, parts["load"]),
+        first_step_s=first_step(part, parts["load"]),
         lost_work_s=interval + stall + durable,
         goodput=np.clip(
             good,
@@ -578,14 +581,14 @@ def _times(
     cluster,
     spec,
     say,
-    n,
+    part,
+    nodes,
     disk,
     checkpoint_bytes,
     state_bytes_per_device,
 ):
     """(stall of a save, time until it is durable, {detect_s, restart_s, repair_s}, parts of the
-    restart) [s]: given, or by the rule that goes into `say`."""
-    nodes = np.ceil(n / cluster.devices_per_node)
+    restart) [s]: given, or by the rule that goes into `say`. part : devices that start together."""
     write_s, read_s = (
         checkpoint.transfer_s(
             checkpoint_bytes,
@@ -600,7 +603,7 @@ def _times(
     )
     mode = get(spec, "recovery") or "in-place"
     parts = first_step(
-        n,
+        part,
         checkpoint.LOAD_S + read_s,
         mode,
     )

@@ -37,10 +37,11 @@ def measures(
     load times.  replicas : of the rungs where one recovers alone. Restarts are those of
     `first_step` at the size.
     Goodput by the exact closed form (`goodput.ettr`) with each rung's stall, durable time, restart
-    and downtime; the last rungs by
+    and downtime; where one replica recovers, by
     `elastic.ft_hsdp`, first order: all stand still while a failure is noticed and communicators
     re-form, one replica is away for its whole
     recovery. Meta measured 44 % before and 80 % after that measure (FT-HSDP, arXiv 2602.00277).
+    Parts that average after local steps fail `parts` times as seldom and stop alone.
     Spares, planned stops and corruption beyond these are in `reliability.endure`.
     """
     mtbf = e.mtbf_s * e.devices / devices * failures.grown(e.devices) / failures.grown(devices)
@@ -69,6 +70,7 @@ def measures(
         now |= {k: named.get(v, v) for k, v in step["sets"].items()}
         stall, durable, restart, down = (now[k] for k in ("stall", "durable", "restart", "down"))
         m = mtbf / (1 - now["lemons"])
+        parts = min(now["parts"], replicas)
         tau = 0.0
         if now["alone"]:
             good = elastic.ft_hsdp(
@@ -79,9 +81,11 @@ def measures(
             )
             good = max(good, 0.0)  # first order: nothing is left where recoveries overlap
         else:
-            tau = now["interval"] or max(goodput.optimum_interval(m, stall), durable - stall)
+            tau = now["interval"] or max(
+                goodput.optimum_interval(m * parts, stall), durable - stall
+            )
             good = goodput.ettr(
-                m,
+                m * parts,
                 stall,
                 tau,
                 durable_s=durable,
@@ -95,7 +99,7 @@ def measures(
                 gain=good - rungs[-1].goodput if rungs else 0.0,
                 interval_s=tau,
                 mtbf_s=m,
-                why=step["why"].format(replicas=replicas),
+                why=step["why"].format(replicas=replicas, parts=parts),
             )
         )
     return tuple(rungs)

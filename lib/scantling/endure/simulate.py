@@ -231,9 +231,6 @@ class _Run:
         slots = enough if s.shrink else slots
         return np.full((slots, n), -np.inf)
 
-    def _repair(self, n):
-        return self.rng.exponential(self.s.repair_s, n)
-
     def _evict(
         self,
         taken,
@@ -245,15 +242,14 @@ class _Run:
         free. A node that finds none takes the place of the first to return, unless it returns
         before that.
         """
-        for k in range(int(taken.max(initial=0))):
-            rows = np.flatnonzero(taken > k) if k else np.arange(len(taken))
-            back = np.where(
-                taken[rows] > k,
-                now[rows] + self._repair(len(rows)),
-                -np.inf,
-            )
-            slot = self.pool[:, rows].argmin(axis=0)
-            self.pool[slot, rows] = np.maximum(self.pool[slot, rows], back)
+        rows = np.flatnonzero(taken)
+        sent = 1
+        while len(rows):
+            back = now[rows] + self.rng.exponential(self.s.repair_s, len(rows))
+            pool = self.pool.take(rows, axis=1)
+            self.pool[pool.argmin(axis=0), rows] = np.maximum(pool.min(axis=0), back)
+            rows = rows[taken[rows] > sent]
+            sent += 1
 
     # one pass
     # ------------------------------------------------------------
@@ -290,8 +286,8 @@ class _Run:
         grows = regrow < x
         x = np.minimum(x, regrow)
         pace = self.tau / speed
-        end = np.full(len(self.id), float(self.saves))
-        need = self.r + self._time(end, pace) - self._time(self.u, pace) + self.delay[-1]
+        end = self._time(float(self.saves), pace) + self.delay[-1]
+        need = self.r + end - self._time(self.u, pace)
         done = x >= need
         up = np.minimum(x, need)
         self.up += up
@@ -312,7 +308,7 @@ class _Run:
         self._copies(
             np.minimum(whole, self.saves),
             rest,
-            pace,
+            pace + self.stall,
         )
         position = np.where(
             ran > 0,
@@ -325,7 +321,7 @@ class _Run:
         self,
         whole,
         rest,
-        pace,
+        period,
     ):
         """Note which saves of this stretch became durable on which level before the event."""
         every = self.every[:, None]
@@ -335,7 +331,7 @@ class _Run:
             np.floor(whole / every) * every,
         )
         j = np.where(
-            self.delay[:, None] > (rest + self._time(whole, pace) - self._time(j, pace)),
+            self.delay[:, None] > rest + (whole - j) * period,
             np.floor((j - 1) / every) * every,
             j,
         )
@@ -358,7 +354,7 @@ class _Run:
             self.rng.random(n),
             side="right",
         )
-        level, down, nodes, late, restart = self.causes[:, kind]
+        level, down, nodes, late, restart = self.causes.take(kind, axis=1)
         level = level.astype(int)
         back = self.saved[level, np.arange(n)]
         failed = ~grows
