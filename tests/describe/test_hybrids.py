@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from scantling.catalogue.models.shape import (
     causal_flops_per_token,
     flops_per_token,
     parameters,
+    shape_of,
 )
 
 HERE = Path(__file__).parents[1] / "published/hf-hybrid"
@@ -51,6 +53,29 @@ def test_causal_flops_are_within_one_percent_of_the_published_counter(row):
     assert counted == pytest.approx(float(row["flops"]), rel=0.01)
 
 
+@pytest.mark.parametrize(
+    ("name", "none", "two"),
+    [
+        ("nemotron-3-super-120b-a12b", 75_371_642_880, 84_727_037_952),
+        ("nemotron-3-ultra-550b-a55b", 335_611_428_864, 358_914_981_888),
+        ("nemotron-3.5-lightning-30b-a3b", 22_278_094_848, 28_147_236_864),
+    ],
+)
+def test_each_depth_of_prediction_is_paid(name, none, two):
+    """Megatron-Bridge's flop_utils.py at 8,192 tokens without MTP and with "/*E" twice; its recipes
+    run one module for both depths. It halves the scores and leaves out router and 2h x h."""
+    model = read(name)
+    (mtp,) = shape_of(model).of("mtp")
+    by_kind = {block.kind: block.flops(8192) for block in mtp.layer}
+    left_out = by_kind["attention"]["attention_scores"] / 2 + by_kind["moe"]["router"]
+    left_out += 12 * model.hidden**2
+    paid = flops_per_token(model, 8192).mtp - 2 * left_out
+    assert paid == pytest.approx(two - none, rel=1e-9)
+    once = flops_per_token(replace(model, mtp_repeats=1), 8192).mtp
+    assert flops_per_token(model, 8192).mtp == 2 * once
+    assert parameters(model).mtp == parameters(replace(model, mtp_repeats=1)).mtp
+
+
 def test_a_pattern_says_what_the_config_says():
     """Nemotron 3 Nano by its letters: 52 layers, 23 Mamba-2, 23 with experts, 6 attention."""
     config = read("nemotron-3-nano-30b-a3b")
@@ -80,6 +105,38 @@ def test_a_wrong_pattern_gets_one_line(changes, said):
     with pytest.raises(DesignError, match=said) as error:
         build_model(spec)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "said"),
+    [
+        ("nemotron-3-nano-30b-a3b", {"ssm_state_size": 0}, "ssm_state_size: 0 .* nearest: 1$"),
+        (
+            "nemotron-3-nano-30b-a3b",
+            {"n_groups": 7},
+            "n_groups: 7 .*mamba_num_heads 64; nearest: 8$",
+        ),
+        ("nemotron-3-nano-30b-a3b", {"hybrid_override_pattern": "M-M*"}, "4 layers.* 52 layers"),
+        (
+            "qwen3-next-80b-a3b",
+            {"linear_num_value_heads": 33},
+            "linear_num_key_heads: 16 does not divide linear_num_value_heads 33.* nearest: 11$",
+        ),
+        ("gpt-oss-20b", {"sliding_window": 0}, "sliding_window: 0 .* at least 1"),
+        ("lfm2-1.2b", {"conv_L_cache": 0}, "conv_L_cache: 0 .* nearest: 1$"),
+    ],
+)
+def test_a_contradictory_config_gets_one_line_in_its_own_words(name, changes, said):
+    with pytest.raises(DesignError, match=said) as error:
+        read(name, **changes)
+    assert "\n" not in str(error.value)
+
+
+def test_letters_are_layers_and_an_unknown_one_is_named():
+    """Nemotron-H (arXiv 2504.03624): M Mamba-2, - MLP, * attention, each a layer."""
+    assert layers_of("M-M*") == (("mamba2",), ("mlp",), ("mamba2",), ("attn",))
+    with pytest.raises(DesignError, match="no block with the letter Q"):
+        layers_of("M-Q*")
 
 
 def test_an_unknown_block_is_named():

@@ -267,7 +267,7 @@ def _head(c: Cases, parts) -> Work:
         label="Output head and loss",
         flops=2 * t * h * v,
         bytes=2 * (t * h + h * v + t * v) + c.constants.logit_bytes * t * v / 3,
-        once_s=compute.logits_s(c) / (3 * (1 + s.mtp_layers)),
+        once_s=compute.logits_s(c) / (3 * (1 + s.mtp_passes)),
         seconds=parts["logits"],
         peak=c.chip.bf16_flops,
     )

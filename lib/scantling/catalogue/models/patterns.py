@@ -45,7 +45,9 @@ def wrong(
 @cache
 def layers_of(pattern: str) -> tuple[Lines, ...]:
     """The layers of a pattern in order, each the blocks in it. Raises DesignError."""
-    if not set(pattern) - set(LETTERS):
+    if not re.search("[a-z0-9(,]", pattern):
+        for letter in sorted({*pattern} - {*LETTERS}):
+            raise wrong(pattern, f"has no block with the letter {letter}", list(LETTERS))
         return tuple((LETTERS[letter],) for letter in pattern)
     text = _SHARED.sub("shared", re.sub(r"\s", "", pattern))
     text = re.sub(r"\(([^(),]*)\)", r"\1", text)

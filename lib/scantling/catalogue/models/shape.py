@@ -81,6 +81,7 @@ class Model:
     moe_layers: int = 0
     moe_layout: str = "dense-first"
     mtp_layers: int = 0
+    mtp_repeats: int = 1  # depths that one MTP module is trained for
     q_lora: int = 0
     kv_lora: int = 0
     qk_nope: int = 0
@@ -279,7 +280,7 @@ def _rules(m: Model, names: dict):
     needed += [(field, "") for field in _SIZES + _HEADS * attends]
     needed += [("ffn_hidden", f"in the {many} dense layers")] * (many > 0)
     for field, where in needed:
-        yield field, getattr(m, field) >= 1, f"a whole number of at least 1 {where}".strip()
+        yield field, getattr(m, field) >= 1, f"a whole number of at least 1 {where}".strip(), "", 1
     for field in _COUNTS:
         yield field, getattr(m, field) >= 0, "a whole number of at least 0"
     yield from parts_of(vars(m), names)
@@ -463,6 +464,7 @@ def _mtp(
         layer=tuple(_blocks(m, counts(m.mtp_pattern), plain)),
         head=head,
         norms=m.final_norms,
+        repeats=m.mtp_repeats,
     )
 
 
