@@ -10,6 +10,7 @@ import pytest
 import scantling as sc
 from hypothesis import given
 from hypothesis import strategies as st
+from scantling.advise.fixes import tries
 from scantling.base.errors import DesignError
 from scantling.base.files import csv_rows
 from scantling.catalogue.models.entries import build_model
@@ -82,6 +83,40 @@ def test_a_pattern_says_what_the_config_says():
     assert block_counts(config) == {"mamba2": 23, "moe": 23, "attn": 6}
     letters = "MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME"
     assert layers_of(letters) == layers_of(config.pattern)
+
+
+def test_attention_stands_in_one_of_so_many_layers():
+    """Qwen3-Next: full_attention_interval 4 of 48 layers; at 8 the same layers, half the attention,
+    the same experts. Where all layers attend there is nothing to thin out."""
+    hybrid = build_model("qwen3-next")[0]
+    assert hybrid.attention_every == 4
+    thinner, _ = build_model({"like": "qwen3-next", "attention_every": 8})
+    assert layers_of(thinner.pattern) == layers_of("6*(7*(gdn+moe),attn+moe)")
+    assert (thinner.layers, thinner.moe_layers, thinner.attention_every) == (48, 48, 8)
+    assert build_model({"like": "qwen3-next", "attention_every": 4})[0].pattern == hybrid.pattern
+    for model in ("llama-3.1-8b", "falcon-h1-7b"):  # falcon's heads stand side by side
+        config = HERE / f"configs/{model}.json"
+        start = {"hf_config": str(config)} if config.exists() else {"like": model}
+        with pytest.raises(DesignError, match="attention_every: 8 .* another mixer"):
+            build_model(start | {"attention_every": 8})
+
+
+def test_thinner_attention_is_tried_and_keeps_what_it_says():
+    """Half the attention layers of a hybrid at 131,072 tokens, where a deadline is missed."""
+    plan = {"tp": 2, "cp": 8, "pp": 1, "ep": 16, "micro_batch": 1}
+    design = sc.Design.from_data(
+        {
+            "model": "qwen3-next",
+            "cluster": {"accelerator": "h100-sxm", "devices": 256},
+            "job": {"tokens": 2e12, "seq_len": 131072, "global_batch": 64},
+            "plan": plan,
+            "constraints": {"deadline_days": 37},
+        }
+    )
+    missed = sc.assess(design)
+    (found,) = (t for t in tries(missed) if "model.attention_every" in t.change.set)
+    assert found.change.text.startswith("one attention layer in 8 in place of 4")
+    assert found.after.days == sc.assess(design.change(found.change.set)).days < missed.days
 
 
 layer = st.sampled_from(["mamba2", "attn+mlp", "gdn+moe", "mamba2|attn+mlp"])

@@ -8,13 +8,14 @@ layer each, are read too: M Mamba-2, * attention, - MLP, E experts.
 import re
 from collections import Counter
 from functools import cache
+from itertools import chain, cycle
 from math import gcd
 
 import numpy as np
 
 from ...base.errors import DesignError, closest
 from ...base.records import Lines
-from .kinds import words, words_that
+from .kinds import attending, words, words_that
 
 MOST_LAYERS = 100_000
 WORDS = {w: row.get("as", w) for w, row in words().items() if "inside" not in row}
@@ -98,6 +99,34 @@ def counts(pattern) -> dict[str, object]:
     each = [_counts(str(name)) for name in names]
     every = dict.fromkeys(key for one in each for key in one)
     return {key: np.array([one.get(key, 0) for one in each])[rows] for key in every}
+
+
+def _mixers(pattern: str) -> tuple[Counter, set[str]]:
+    """How many layers have each word that mixes tokens, and those that attend to everything."""
+    found = Counter(w for w in chain(*layers_of(pattern)) if WORDS[w] not in ("mlp", "moe"))
+    return found, {w for w in found if WORDS[w] in attending() - {*SLIDING}}
+
+
+def attention_every(pattern: str) -> int:
+    """Of so many layers that mix tokens one attends to everything; 0 where all do, none does, or a
+    layer mixes twice."""
+    found, whole = _mixers(pattern)
+    held = sum(found[w] for w in whole)
+    mixed = 0 < held < found.total() <= len(layers_of(pattern))
+    return round(found.total() / held) if mixed else 0
+
+
+def attending_every(pattern: str, every: int) -> str:
+    """The layers of a pattern with attention to everything in the last of every so many that mix
+    tokens, in the others what most of them have. Raises DesignError."""
+    if not attention_every(pattern):
+        allowed = "a model some of whose layers have another mixer than attention"
+        raise DesignError("attention_every", every, allowed)
+    found, whole = _mixers(pattern)
+    full, usual = (max(words, key=found.get) for words in (whole, found.keys() - whole))
+    laid = cycle([usual] * (every - 1) + [full])
+    text = ",".join("+".join(layer) for layer in layers_of(pattern))
+    return written(re.sub(rf"\b({'|'.join(found)})\b", lambda _: next(laid), text).split(","))
 
 
 def widths(model, key: str) -> int:

@@ -24,7 +24,7 @@ from ...blocks.mtp import Mtp
 from ...blocks.table import Block, Shape
 from ..words import ATTENTIONS, GATES, MLPS
 from .kinds import attending, block_of, words, words_that
-from .patterns import counted, counts, layers_of
+from .patterns import attention_every, counted, counts, layers_of
 
 GATED = ("swiglu", "geglu")  # three matrices: gate, up, down
 _CHOICES = {
@@ -161,6 +161,10 @@ class Model:
     @property
     def is_moe(self) -> bool:
         return self.experts > 0 and self.moe_layers > 0
+
+    @property
+    def attention_every(self) -> int:
+        return attention_every(self.pattern)
 
     @property
     def dense_layers(self) -> int:
