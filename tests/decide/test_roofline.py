@@ -20,6 +20,7 @@ DESIGNS = (
     "llama-3.1-70b-64-mi300x",
     "nemotron-4-15b-1536-h100",
     "qwen3-235b-a22b-256-gb200",
+    "nemotron-3-super-64-gb300",
 )
 
 

@@ -180,6 +180,8 @@ LABELS = {
     "mlp": "MLP",
     "experts": "Routed experts (grouped)",
     "shared_experts": "Shared experts",
+    "latent": "Into the latent width and back",
+    "shared layer": "Shared layer",
 }
 
 
@@ -193,7 +195,7 @@ def _gemms(c: Cases) -> list[tuple]:
                 figures = product.flops, 2 * product.elements, on.gemm_s(product, idle=False)
                 before = rows.get(product.name, (0.0, 0.0, 0.0))
                 rows[product.name] = tuple(x + float(y * weight) for x, y in zip(before, figures))
-    return [(name, LABELS[name], *figures) for name, figures in rows.items()]
+    return [(name, LABELS.get(name, name), *figures) for name, figures in rows.items()]
 
 
 def _layer_work(c: Cases, parts) -> list[Work]:
