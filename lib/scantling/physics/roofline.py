@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..base.records import fields_of, record
+from ..blocks.table import weighted
 from . import compute
 from .cases import Cases, Column, recomputed, tokens
 from .communication import communication
@@ -212,6 +213,9 @@ def _layer_work(c: Cases, parts) -> list[Work]:
     gemms = _gemms(c)
     timed = sum(seconds for *_, seconds in gemms)
     passes = 3.0 if np.all(c.software.flash == 0) else FLASH_PASSES
+    core_s = layer.attention + layer.attention_backward
+    scans, *scan = _scans(c)
+    scanned = float(scans / np.maximum(core_s, 1e-30))
     moved = once["elementwise"] * compute.hbm_rate(c)
     products = (
         Work(
@@ -227,8 +231,16 @@ def _layer_work(c: Cases, parts) -> list[Work]:
             "attention",
             "Attention core",
             *_attention(c),
-            (layer.attention + layer.attention_backward) / passes,
-            spent["attention"],
+            (core_s - scans) / passes,
+            spent["attention"] * (1 - scanned),
+            chip.bf16_flops,
+        ),
+        Work(
+            "scan",
+            "Scans",
+            *scan,
+            scans / (1 + c.constants.scan_backward),
+            spent["attention"] * scanned,
             chip.bf16_flops,
         ),
         Work(
@@ -241,6 +253,18 @@ def _layer_work(c: Cases, parts) -> list[Work]:
             chip.bf16_flops,
         ),
     ]
+
+
+def _scans(c: Cases):
+    """Of the scans of one average layer: seconds of both passes, FLOP and bytes of a forward."""
+    on, t = compute.device(c), tokens(c) / c.plan.tp
+    return weighted(
+        (
+            b.count / c.shape.layers,
+            np.array([sum(b.core_s(on)), t * b.scan_flops(), t * b.scan_bytes()]),
+        )
+        for b in c.shape.of("recurrent")
+    ) + np.zeros(3)
 
 
 def _attention(c: Cases) -> tuple[float, float]:
