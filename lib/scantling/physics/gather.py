@@ -159,7 +159,13 @@ def software_of(
     if np.any(shape.moe_layers):
         own["ep_overlap"] = maximum(own["ep_overlap"], np.isin(plan.schedule, DUALPIPES))[()]
         for name in {n for s in stacks for n in s.mxfp8_experts}:
-            rules = [s.mxfp8_experts.get(name, (np.inf, 0.0, ())) for s in stacks]
+            rules = (
+                s.mxfp8_experts.get(
+                    name,
+                    (np.inf, 0.0, ()),
+                )
+                for s in stacks
+            )
             since, value, others = zip(*rules)
             late = (precision == MXFP8) & (released >= column(since))
             late &= sum(shape.count(kind) for kind in {*chain(*others)}) == 0

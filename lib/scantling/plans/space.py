@@ -73,7 +73,11 @@ def _spaces() -> dict[str, Space]:
     made = {"default": DEFAULT}
     for name, row in table(__file__, "spaces").items():
         values = {k: tuple(v) if isinstance(v, list) else v for k, v in row.items()}
-        made[name] = replace(made[values.pop("like", "default")], **values)
+        like = values.pop("like", "default")
+        made[name] = replace(
+            made[like],
+            **values,
+        )
     return made
 
 

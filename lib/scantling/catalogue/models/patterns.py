@@ -101,19 +101,24 @@ def counts(pattern) -> dict[str, object]:
     return {key: np.array([one.get(key, 0) for one in each])[rows] for key in every}
 
 
-def _mixers(pattern: str) -> tuple[Counter, set[str]]:
-    """How many layers have each word that mixes tokens, and those that attend to everything."""
-    found = Counter(w for w in chain(*layers_of(pattern)) if WORDS[w] not in ("mlp", "moe"))
-    return found, {w for w in found if WORDS[w] in attending() - {*SLIDING}}
+def _mixers(pattern: str) -> tuple[Counter, Counter]:
+    """How many layers have each word that mixes tokens: those that attend to everything, and the
+    others, each in the order in which they stand."""
+    whole = Counter()
+    others = Counter()
+    everything = attending() - {*SLIDING}
+    for word in chain(*layers_of(pattern)):
+        if WORDS[word] not in ("mlp", "moe"):
+            (whole if WORDS[word] in everything else others)[word] += 1
+    return whole, others
 
 
 def attention_every(pattern: str) -> int:
     """Of so many layers that mix tokens one attends to everything; 0 where all do, none does, or a
     layer mixes twice."""
-    found, whole = _mixers(pattern)
-    held = sum(found[w] for w in whole)
-    mixed = 0 < held < found.total() <= len(layers_of(pattern))
-    return round(found.total() / held) if mixed else 0
+    whole, others = (found.total() for found in _mixers(pattern))
+    once = whole + others <= len(layers_of(pattern))
+    return round(1 + others / whole) if whole and others and once else 0
 
 
 def attending_every(pattern: str, every: int) -> str:
@@ -121,12 +126,22 @@ def attending_every(pattern: str, every: int) -> str:
     tokens, in the others what most of them have. Raises DesignError."""
     if not attention_every(pattern):
         allowed = "a model some of whose layers have another mixer than attention"
-        raise DesignError("attention_every", every, allowed)
-    found, whole = _mixers(pattern)
-    full, usual = (max(words, key=found.get) for words in (whole, found.keys() - whole))
+        raise DesignError(
+            "attention_every",
+            every,
+            allowed,
+        )
+    whole, others = _mixers(pattern)
+    (full, _), (usual, _) = (found.most_common(1)[0] for found in (whole, others))
     laid = cycle([usual] * (every - 1) + [full])
     text = ",".join("+".join(layer) for layer in layers_of(pattern))
-    return written(re.sub(rf"\b({'|'.join(found)})\b", lambda _: next(laid), text).split(","))
+    mixing = "|".join(whole + others)
+    relaid = re.sub(
+        rf"\b({mixing})\b",
+        lambda _: next(laid),
+        text,
+    )
+    return written(relaid.split(","))
 
 
 def widths(model, key: str) -> int:
