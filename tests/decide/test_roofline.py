@@ -20,6 +20,7 @@ DESIGNS = (
     "llama-3.1-70b-64-mi300x",
     "nemotron-4-15b-1536-h100",
     "qwen3-235b-a22b-256-gb200",
+    "nemotron-3-super-64-gb300",
 )
 
 
@@ -129,3 +130,30 @@ def test_attention_is_counted_as_flash_attention_counts_it():
     forward = 4 * 8192**2 / 2 * 128 * 128 / (plan["tp"] * plan["cp"])
     assert kernel.flops == pytest.approx(3.5 * forward * plan["grad_accum"] * layers)
     assert roof.as_dict()["hbm_bytes_per_s"] == roof.hbm_bytes_per_s == 3.35e12
+
+
+def test_a_hybrid_says_what_its_scans_take_beside_its_attention():
+    """Dao & Gu 2024, section 9.3: a scan's share falls with the sequence, where attention is
+    quadratic; FLOP of Nemotron 3 Super's scan by its formula, 40 of 88 layers, 128 heads of 64,
+    state 128, 8 groups, chunks of 128."""
+
+    def shares(seq_len):
+        assessment = scantling.assess(
+            {
+                "model": "nemotron-3-super-120b-a12b",
+                "cluster": {"accelerator": "gb300-nvl72", "devices": 256},
+                "job": {"tokens": 1e11, "seq_len": seq_len, "global_batch": 16777216 // seq_len},
+            }
+        )
+        return assessment, {k.kernel: k for k in roofline(assessment).kernels}
+
+    (near, short), (_, far) = shares(8192), shares(1048576)
+    assert short["scan"].share > 5 * short["attention"].share
+    assert far["attention"].share > 5 * far["scan"].share
+    inner = 128 * 64
+    forward = 2 * 128 * (8 * 128 + inner) + 4 * inner * 128
+    tokens = 16777216 / 256
+    held = near.resolved.main_phase.global_batch * 8192 / 256
+    assert held == tokens
+    layers = 40 * (1 + 4 / 88)  # two passes of MTP take the time of four layers
+    assert short["scan"].flops == pytest.approx(4 * forward * layers * tokens, rel=0.05)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import scantling as sc
 from hypothesis import given
 from hypothesis import strategies as st
+from scantling.advise.fixes import tries
 from scantling.base.errors import DesignError
 from scantling.base.files import csv_rows
 from scantling.catalogue.models.entries import build_model
@@ -19,6 +21,7 @@ from scantling.catalogue.models.shape import (
     causal_flops_per_token,
     flops_per_token,
     parameters,
+    shape_of,
 )
 
 HERE = Path(__file__).parents[1] / "published/hf-hybrid"
@@ -51,12 +54,69 @@ def test_causal_flops_are_within_one_percent_of_the_published_counter(row):
     assert counted == pytest.approx(float(row["flops"]), rel=0.01)
 
 
+@pytest.mark.parametrize(
+    ("name", "none", "two"),
+    [
+        ("nemotron-3-super-120b-a12b", 75_371_642_880, 84_727_037_952),
+        ("nemotron-3-ultra-550b-a55b", 335_611_428_864, 358_914_981_888),
+        ("nemotron-3.5-lightning-30b-a3b", 22_278_094_848, 28_147_236_864),
+    ],
+)
+def test_each_depth_of_prediction_is_paid(name, none, two):
+    """Megatron-Bridge's flop_utils.py at 8,192 tokens without MTP and with "/*E" twice; its recipes
+    run one module for both depths. It halves the scores and leaves out router and 2h x h."""
+    model = read(name)
+    (mtp,) = shape_of(model).of("mtp")
+    by_kind = {block.kind: block.flops(8192) for block in mtp.layer}
+    left_out = by_kind["attention"]["attention_scores"] / 2 + by_kind["moe"]["router"]
+    left_out += 12 * model.hidden**2
+    paid = flops_per_token(model, 8192).mtp - 2 * left_out
+    assert paid == pytest.approx(two - none, rel=1e-9)
+    once = flops_per_token(replace(model, mtp_repeats=1), 8192).mtp
+    assert flops_per_token(model, 8192).mtp == 2 * once
+    assert parameters(model).mtp == parameters(replace(model, mtp_repeats=1)).mtp
+
+
 def test_a_pattern_says_what_the_config_says():
     """Nemotron 3 Nano by its letters: 52 layers, 23 Mamba-2, 23 with experts, 6 attention."""
     config = read("nemotron-3-nano-30b-a3b")
     assert block_counts(config) == {"mamba2": 23, "moe": 23, "attn": 6}
     letters = "MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME"
     assert layers_of(letters) == layers_of(config.pattern)
+
+
+def test_attention_stands_in_one_of_so_many_layers():
+    """Qwen3-Next: full_attention_interval 4 of 48 layers; at 8 the same layers, half the attention,
+    the same experts. Where all layers attend there is nothing to thin out."""
+    hybrid = build_model("qwen3-next")[0]
+    assert hybrid.attention_every == 4
+    thinner, _ = build_model({"like": "qwen3-next", "attention_every": 8})
+    assert layers_of(thinner.pattern) == layers_of("6*(7*(gdn+moe),attn+moe)")
+    assert (thinner.layers, thinner.moe_layers, thinner.attention_every) == (48, 48, 8)
+    assert build_model({"like": "qwen3-next", "attention_every": 4})[0].pattern == hybrid.pattern
+    for model in ("llama-3.1-8b", "falcon-h1-7b"):  # falcon's heads stand side by side
+        config = HERE / f"configs/{model}.json"
+        start = {"hf_config": str(config)} if config.exists() else {"like": model}
+        with pytest.raises(DesignError, match="attention_every: 8 .* another mixer"):
+            build_model(start | {"attention_every": 8})
+
+
+def test_thinner_attention_is_tried_and_keeps_what_it_says():
+    """Half the attention layers of a hybrid at 131,072 tokens, where a deadline is missed."""
+    plan = {"tp": 2, "cp": 8, "pp": 1, "ep": 16, "micro_batch": 1}
+    design = sc.Design.from_data(
+        {
+            "model": "qwen3-next",
+            "cluster": {"accelerator": "h100-sxm", "devices": 256},
+            "job": {"tokens": 2e12, "seq_len": 131072, "global_batch": 64},
+            "plan": plan,
+            "constraints": {"deadline_days": 37},
+        }
+    )
+    missed = sc.assess(design)
+    (found,) = (t for t in tries(missed) if "model.attention_every" in t.change.set)
+    assert found.change.text.startswith("one attention layer in 8 in place of 4")
+    assert found.after.days == sc.assess(design.change(found.change.set)).days < missed.days
 
 
 layer = st.sampled_from(["mamba2", "attn+mlp", "gdn+moe", "mamba2|attn+mlp"])
@@ -80,6 +140,38 @@ def test_a_wrong_pattern_gets_one_line(changes, said):
     with pytest.raises(DesignError, match=said) as error:
         build_model(spec)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "said"),
+    [
+        ("nemotron-3-nano-30b-a3b", {"ssm_state_size": 0}, "ssm_state_size: 0 .* nearest: 1$"),
+        (
+            "nemotron-3-nano-30b-a3b",
+            {"n_groups": 7},
+            "n_groups: 7 .*mamba_num_heads 64; nearest: 8$",
+        ),
+        ("nemotron-3-nano-30b-a3b", {"hybrid_override_pattern": "M-M*"}, "4 layers.* 52 layers"),
+        (
+            "qwen3-next-80b-a3b",
+            {"linear_num_value_heads": 33},
+            "linear_num_key_heads: 16 does not divide linear_num_value_heads 33.* nearest: 11$",
+        ),
+        ("gpt-oss-20b", {"sliding_window": 0}, "sliding_window: 0 .* at least 1"),
+        ("lfm2-1.2b", {"conv_L_cache": 0}, "conv_L_cache: 0 .* nearest: 1$"),
+    ],
+)
+def test_a_contradictory_config_gets_one_line_in_its_own_words(name, changes, said):
+    with pytest.raises(DesignError, match=said) as error:
+        read(name, **changes)
+    assert "\n" not in str(error.value)
+
+
+def test_letters_are_layers_and_an_unknown_one_is_named():
+    """Nemotron-H (arXiv 2504.03624): M Mamba-2, - MLP, * attention, each a layer."""
+    assert layers_of("M-M*") == (("mamba2",), ("mlp",), ("mamba2",), ("attn",))
+    with pytest.raises(DesignError, match="no block with the letter Q"):
+        layers_of("M-Q*")
 
 
 def test_an_unknown_block_is_named():

@@ -85,6 +85,16 @@ def test_size_and_experts_make_a_model_of_that_size(desk):
     assert desk.session.now.resolved.model.top_k == 4
 
 
+def test_attention_of_a_hybrid_is_moved_in_steps(desk):
+    desk.form.send_change("model", "qwen3-next")
+    assert desk.form.field("model.attention_every")["value"] == 4
+    before = desk.session.now.given["step_s"]
+    desk.form.send_change("model.attention_every", 8)
+    assert desk.session.refusal is None
+    assert desk.session.now.resolved.model.attention_every == 8
+    assert desk.session.now.given["step_s"] != before
+
+
 def test_experts_of_a_catalogue_moe_keep_their_width(desk):
     desk.form.send_change("model", "mixtral-8x7b")
     width, total = (

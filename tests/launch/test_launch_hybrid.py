@@ -53,9 +53,12 @@ def test_stages_are_those_of_the_plan():
 
 
 def test_further_tokens_stand_behind_a_stroke():
-    """megatron-core 0.19, hybrid_layer_allocation.py: "M*M*/MM/MM"."""
+    """megatron-core 0.19, hybrid_layer_allocation.py: "M*M*/MM/MM"; Megatron-Bridge 0.6,
+    nemotron_3_super.py: mtp_num_layers 2, mtp_use_repeated_layer."""
     said = arguments(made(PLANS["hybrid-latent"]))
-    assert said["--hybrid-layer-pattern"].split("/")[1:] == ["*E"]  # mtp_hybrid_override_pattern
+    depths = said["--hybrid-layer-pattern"].split("/")[1:]
+    assert depths == ["*E", "*E"]  # mtp_hybrid_override_pattern
+    assert "--mtp-use-repeated-layer" in said
     assert said["--moe-latent-size"] == "1024"
     assert "--mtp-num-layers" not in said
 

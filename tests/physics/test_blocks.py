@@ -158,6 +158,41 @@ def test_a_scan_takes_what_its_kernels_were_measured_at():
     assert wide.kernel_s(faster).attention < wide.kernel_s(h100).attention
 
 
+def test_a_core_that_gathers_its_keys_is_slower_than_one_over_all():
+    """flash-attention, pull request 2621, on Blackwell: sparse MLA 1,180 TFLOP/s forward and 820
+    backward, dense causal attention 1,834 and 1,095."""
+
+    class Whole(KINDS["mla_dsa"]):
+        gathered = False
+
+    sizes = dict(count=1, hidden=7168, heads=128, norms=0, q_lora=1536, kv_lora=512)
+    sizes |= dict(qk_nope=128, qk_rope=64, v_head=128)
+    sizes |= dict(index_heads=64, index_dim=128, index_topk=2048)
+    on = replace(compute.device(case(make_shape(**GPT), micro_batch=64)), seq_len=32768)
+    sparse, dense = (kind(**sizes).core_s(on) for kind in (KINDS["mla_dsa"], Whole))
+    rates = [b / a for a, b in zip(sparse, dense, strict=True)]
+    assert rates == pytest.approx([1180 / 1834, 820 / 1095], rel=0.01)
+
+
+def test_copies_of_the_stream_move_what_fused_kernels_move():
+    """mHC (arXiv 2512.24880), Table 2 and section 4.3.1: of four streams of C values a sub-layer
+    reads 4 C for its mappings, 4 C for its input, 4 C + C to merge, and writes C and 4 C."""
+    on = compute.device(case(make_shape(**GPT), micro_batch=1))
+    wide, one = (KINDS["stream"](count=1, hidden=2048, copies=n) for n in (4, 1))
+    moved = wide.kernel_s(on).elementwise / (on.chain_s * on.tokens)
+    assert moved == 2 * 2 * 2048 * ((4 + 4 + 5) + (1 + 4))
+    assert one.kernel_s(on).elementwise == 0
+
+
+def test_passes_of_prediction_stand_for_layers_by_their_blocks():
+    """Nemotron 3 Super: one module of attention and experts, two of 88 layers, run for two depths;
+    DeepSeek-V3: a layer."""
+    passes = {n: shape_of(models()[n]) for n in ("nemotron-3-super-120b-a12b", "deepseek-v3")}
+    assert [s.mtp_layers for s in passes.values()] == [1, 1]
+    assert [s.mtp_passes for s in passes.values()] == [2, 1]
+    assert [s.mtp_depth for s in passes.values()] == [4, 1]
+
+
 def test_what_deepseek_v3_repeats_is_a_share_of_its_layer():
     """DeepSeek-V3 (arXiv 2412.19437, section 3.2.3) repeats RMSNorm and the up-projections of MLA;
     weights by its config.json: ranks 1,536 and 512, 128 heads of 128 + 64 and 128, 8 + 1 of 256

@@ -582,3 +582,25 @@ def test_a_release_brings_its_kernels():
     assert late < rate("megatron-core", moe_overlap=True)
     assert late > rate("megatron-core", moe_dispatcher="allgather")
     assert late > rate("megatron-core", cuda_graphs="none")
+
+
+def test_a_release_brings_hybrids_what_their_recipes_set():
+    """Megatron-Bridge v0.6.0, perf_recipes/nemotronh: captured blocks and HybridEP; no full graphs,
+    no fused grouped MLP, no overlap (megatron-core builds its schedule in GPTModel alone), no 8-bit
+    attention: 9,728 tokens/s a device under 26.06.01 and 9,808 under 26.08."""
+
+    def rate(release):
+        return assess(
+            {
+                "model": "nemotron-3-super-120b-a12b",
+                "cluster": {"accelerator": "gb300-nvl72", "devices": 64},
+                "job": {"seq_len": 8192, "global_batch": 512, "precision": "mxfp8"}
+                | {"routing": "forced", "effort": "tuned"},
+                "plan": {"tp": 1, "pp": 1, "ep": 64, "sharding": "zero1", "recompute": "none"}
+                | {"micro_batch": 1, "cuda_graphs": "layer", "moe_dispatcher": "hybridep"},
+                "stack": {"id": "megatron-core", "release": release},
+            }
+        ).tokens_per_s_per_device
+
+    assert rate("26.06") == rate("26.08")
+    assert rate("26.08") == pytest.approx(9808, rel=0.1)

@@ -175,6 +175,13 @@ def site_changes(assessment: Assessment) -> Iterator[Change]:
                 )
         yield from _between(assessment)
         yield from _stacks(assessment)
+        if now := assessment.resolved.model.attention_every:
+            yield move(
+                "attention",
+                {"model.attention_every": 2 * now},
+                now=now,
+                then=2 * now,
+            )
     chip = cluster.accelerator
     for other in family(chip.family).instead:
         if other != chip.id and other in catalogue.accelerators():

@@ -19,6 +19,7 @@ class Softmax(Mixer):
     """What every attention does around its projections; `norms` are the layer's. Flags 0 or 1."""
 
     family = "softmax"
+    gathered = False  # whether each query reads keys of its own
 
     heads: Column
     norms: Column  # weights of the layer's norms

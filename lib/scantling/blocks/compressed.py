@@ -8,7 +8,7 @@ from numpy import maximum, where
 
 from ..base.records import record
 from .attention import Softmax
-from .indexed import kept_keys
+from .indexed import kept_keys, scores_of
 from .kernels import Device
 from .table import Column
 
@@ -18,6 +18,7 @@ class Compressed(Softmax):
     """`ratio` 0: the window alone; `picked` 1: an indexer chooses `index_topk` compressed keys."""
 
     kind = "compressed"
+    gathered = True
     latent_bytes = 0.0
     latent_norms = 0
 
@@ -84,8 +85,7 @@ class Compressed(Softmax):
 
     def flops(self, seq_len):
         """The indexer's scores of compressed keys are counted in full, as Megatron-Bridge does."""
-        made = seq_len / maximum(self.ratio, 1)
-        scored = self.picked * 6 * self.index_heads * (self.index_dim + 1) * made
+        scored = self.picked * 6 * scores_of(self, seq_len / maximum(self.ratio, 1))
         return {
             "attention_linear": 6 * self.weights() + scored,
             "attention_scores": 12 * self.keys_seen(seq_len) * (self.q_width + self.out_width),

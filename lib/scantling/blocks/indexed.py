@@ -22,11 +22,20 @@ def kept_keys(
     return most - most * most / (2 * keys)
 
 
+def scores_of(
+    block,
+    keys,
+):
+    """FLOP a token of an indexer's forward scores of causal `keys`: Hi (di + 1) each."""
+    return block.index_heads * (block.index_dim + 1) * keys
+
+
 @record
 class IndexedMla(Mla):
     """`indexed` 0: the choice of an earlier layer is used again, without an indexer of its own."""
 
     kind = "mla_dsa"
+    gathered = True
 
     index_heads: Column
     index_dim: Column
@@ -61,19 +70,19 @@ class IndexedMla(Mla):
         """Absorbed scores of the chosen keys; the indexer is projected and scored forward alone, as
         without its own loss (Megatron-Bridge, flop_utils.py)."""
         kept = 2 * self.keys_seen(seq_len)
-        scored = self.indexed * 2 * self.index_heads * (self.index_dim + 1)
+        scored = self.indexed * 2 * scores_of(self, seq_len)
         return {
             "attention_linear": 6 * self.weights() + 2 * self.indexer(),
-            "attention_scores": 6 * kept * self.absorbed_width + seq_len * scored,
+            "attention_scores": 6 * kept * self.absorbed_width + scored,
         }
 
     def kernel_s(self, on):
         """The core over the chosen keys, and scores of every causal key on the tensor cores."""
         time = super().kernel_s(on)  # every tensor-parallel rank repeats the indexer
-        scored = self.index_heads * (self.index_dim + 1) * on.seq_len * self.indexed
-        flops = on.tokens * (2 * self.indexer() + scored)
+        flops = 2 * self.indexer() + self.indexed * scores_of(self, on.seq_len)
         return replace(
-            time, attention=time.attention + flops / (on.bf16_flops * on.constants.attention)
+            time,
+            attention=time.attention + on.tokens * flops / (on.bf16_flops * on.constants.attention),
         )
 
     def exchanges(self):

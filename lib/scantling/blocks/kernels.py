@@ -131,9 +131,13 @@ def _flash_s(
     rate = on.bf16_flops * k.attention * kernel * (chunk / (chunk + k.attention_half))
     seconds = 2 * on.tokens * block.keys_seen(on.seq_len) * heads * width / rate
     idle = k.attention_tiles / tiles
+    forward, backward = k.attention_forward, k.attention_backward
+    if block.gathered:
+        forward = forward * k.attention_gathered
+        backward = backward * k.attention_gathered_backward
     return (
-        seconds / k.attention_forward * (1 + idle) + k.gemm_launch_s,
-        2.5 * seconds / k.attention_backward * (1 + k.attention_tiles_backward * idle),
+        seconds / forward * (1 + idle) + k.gemm_launch_s,
+        2.5 * seconds / backward * (1 + k.attention_tiles_backward * idle),
     )
 
 

@@ -1,16 +1,18 @@
 """A module of multi-token prediction (DeepSeek-V3, arXiv 2412.19437, section 2.2): a layer of the
-last kind, a 2h x h projection and three norms; embedding and head are the model's."""
+last kind, a 2h x h projection and three norms; embedding and head are the model's. Nemotron 3 runs
+one module for two depths: its weights once, its work twice."""
 
 from ..base.records import record
 from .head import Head
 from .kernels import Device
 from .saving import Keeping
-from .table import Block, Column, Saved, Time
+from .table import Block, Column, Saved, Time, fold
 
 
 @record
 class Mtp(Block):
-    """`layer`: the blocks of one module, each with count 1 or, in other models of a column, 0.
+    """`layer`: the blocks of one module, each with count 1 or, in other models of a column, 0;
+    `repeats` of each module.
 
     Its kernels are those of `head` once more; the step times the layer as one of the model's.
     """
@@ -20,6 +22,7 @@ class Mtp(Block):
     layer: tuple[Block, ...]
     head: Head
     norms: Column
+    repeats: Column = 1
 
     def parameters(self):
         inside = sum(weighted_sum(b, b.parameters(), "unused") for b in self.layer)
@@ -27,13 +30,19 @@ class Mtp(Block):
 
     def flops(self, seq_len):
         inside = sum(weighted_sum(b, b.flops(seq_len)) for b in (*self.layer, self.head))
-        return {"mtp": inside + 12 * self.hidden * self.hidden}
+        return {"mtp": self.repeats * (inside + 12 * self.hidden * self.hidden)}
 
     def kernel_s(self, on: Device) -> Time:
-        return self.head.kernel_s(on)
+        return fold(
+            Time,
+            [(self.repeats, self.head.kernel_s(on))],
+        )
 
     def saved_bytes(self, keep: Keeping) -> Saved:
-        return self.head.saved_bytes(keep)
+        return fold(
+            Saved,
+            [(self.repeats, self.head.saved_bytes(keep))],
+        )
 
 
 def weighted_sum(

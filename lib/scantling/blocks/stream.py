@@ -44,6 +44,9 @@ class Stream(Block):
         )
 
     def kernel_s(self, on: Device) -> Time:
-        """The copies are read and written around each sub-layer."""
-        wide = 8 * self.copies * self.hidden / on.shards
-        return Time(elementwise=on.chain_s * on.tokens * wide)
+        """Around each of two sub-layers (3 n + 1) h values are read and (n + 1) h written: for the
+        mappings n h, for the input n h and h, and with the output n h + h and n h (mHC, arXiv
+        2512.24880, Table 2, less what section 4.3.1 fuses); at the end n h and h."""
+        n, end = self.copies, self.ends
+        wide = (n > 1) * 2 * self.hidden * (end * (n + 1) + (1 - end) * 2 * (4 * n + 2))
+        return Time(elementwise=on.chain_s * on.tokens * wide / on.shards)

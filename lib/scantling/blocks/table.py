@@ -134,6 +134,18 @@ class Shape:
     def mtp_layers(self) -> Column:
         return self.count("mtp")
 
+    @property
+    def mtp_passes(self) -> Column:
+        """How often MTP modules run for a token, heads with them."""
+        return weighted((b.count, b.repeats) for b in self.of("mtp"))
+
+    @property
+    def mtp_depth(self) -> Column:
+        """The layers of the model that all passes of MTP modules stand for, by their blocks."""
+        blocks = self.count("mixer") + self.count("feed")
+        inside = (sum(x.count * (x.place != "end") for x in b.layer) for b in self.of("mtp"))
+        return self.mtp_passes * weighted((self.layers / blocks, x) for x in inside)
+
     def mean(
         self,
         place: str,

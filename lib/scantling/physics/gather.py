@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -158,8 +159,16 @@ def software_of(
     if np.any(shape.moe_layers):
         own["ep_overlap"] = maximum(own["ep_overlap"], np.isin(plan.schedule, DUALPIPES))[()]
         for name in {n for s in stacks for n in s.mxfp8_experts}:
-            since, value = np.transpose([s.mxfp8_experts.get(name, (np.inf, 0.0)) for s in stacks])
+            rules = (
+                s.mxfp8_experts.get(
+                    name,
+                    (np.inf, 0.0, ()),
+                )
+                for s in stacks
+            )
+            since, value, others = zip(*rules)
             late = (precision == MXFP8) & (released >= column(since))
+            late &= sum(shape.count(kind) for kind in {*chain(*others)}) == 0
             own[name] = told(name, where(late, column(value), own[name]))[()]
         own["even_routing"] = maximum(own["even_routing"], 2.0 * (own["capacity_factor"] > 0))[()]
         if planned and stacks[0].planned:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..base.records import fields_of, record
+from ..blocks.table import weighted
 from . import compute
 from .cases import Cases, Column, recomputed, tokens
 from .communication import communication
@@ -180,6 +181,8 @@ LABELS = {
     "mlp": "MLP",
     "experts": "Routed experts (grouped)",
     "shared_experts": "Shared experts",
+    "latent": "Into the latent width and back",
+    "shared layer": "Shared layer",
 }
 
 
@@ -193,7 +196,7 @@ def _gemms(c: Cases) -> list[tuple]:
                 figures = product.flops, 2 * product.elements, on.gemm_s(product, idle=False)
                 before = rows.get(product.name, (0.0, 0.0, 0.0))
                 rows[product.name] = tuple(x + float(y * weight) for x, y in zip(before, figures))
-    return [(name, LABELS[name], *figures) for name, figures in rows.items()]
+    return [(name, LABELS.get(name, name), *figures) for name, figures in rows.items()]
 
 
 def _layer_work(c: Cases, parts) -> list[Work]:
@@ -210,6 +213,9 @@ def _layer_work(c: Cases, parts) -> list[Work]:
     gemms = _gemms(c)
     timed = sum(seconds for *_, seconds in gemms)
     passes = 3.0 if np.all(c.software.flash == 0) else FLASH_PASSES
+    core_s = layer.attention + layer.attention_backward
+    scans, *scan = _scans(c)
+    scanned = float(scans / np.maximum(core_s, 1e-30))
     moved = once["elementwise"] * compute.hbm_rate(c)
     products = (
         Work(
@@ -225,8 +231,16 @@ def _layer_work(c: Cases, parts) -> list[Work]:
             "attention",
             "Attention core",
             *_attention(c),
-            (layer.attention + layer.attention_backward) / passes,
-            spent["attention"],
+            (core_s - scans) / passes,
+            spent["attention"] * (1 - scanned),
+            chip.bf16_flops,
+        ),
+        Work(
+            "scan",
+            "Scans",
+            *scan,
+            scans / (1 + c.constants.scan_backward),
+            spent["attention"] * scanned,
             chip.bf16_flops,
         ),
         Work(
@@ -239,6 +253,18 @@ def _layer_work(c: Cases, parts) -> list[Work]:
             chip.bf16_flops,
         ),
     ]
+
+
+def _scans(c: Cases):
+    """Of the scans of one average layer: seconds of both passes, FLOP and bytes of a forward."""
+    on, t = compute.device(c), tokens(c) / c.plan.tp
+    return weighted(
+        (
+            b.count / c.shape.layers,
+            np.array([sum(b.core_s(on)), t * b.scan_flops(), t * b.scan_bytes()]),
+        )
+        for b in c.shape.of("recurrent")
+    ) + np.zeros(3)
 
 
 def _attention(c: Cases) -> tuple[float, float]:
@@ -267,7 +293,7 @@ def _head(c: Cases, parts) -> Work:
         label="Output head and loss",
         flops=2 * t * h * v,
         bytes=2 * (t * h + h * v + t * v) + c.constants.logit_bytes * t * v / 3,
-        once_s=compute.logits_s(c) / (3 * (1 + s.mtp_layers)),
+        once_s=compute.logits_s(c) / (3 * (1 + s.mtp_passes)),
         seconds=parts["logits"],
         peak=c.chip.bf16_flops,
     )

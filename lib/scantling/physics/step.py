@@ -181,7 +181,7 @@ def stage_times(
     """
     s, p = c.shape, c.plan
     first, middle, last = layers_per_stage(c)
-    tail = logits_s + s.mtp_layers * layer_s
+    tail = logits_s + s.mtp_depth * layer_s
     mirrored = MIRRORED[p.schedule] & (p.pp > 1)
     share = where(
         mirrored,
@@ -205,7 +205,7 @@ def stage_times(
         mean_s=(s.layers * layer_s + tail) / p.pp,
         layers=where(
             at_end,
-            outer + share * s.mtp_layers,
+            outer + share * s.mtp_depth,
             inner,
         ),
         heads=share * at_end,

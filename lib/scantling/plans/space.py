@@ -4,9 +4,10 @@ from dataclasses import replace
 
 from ..base.errors import DesignError
 from ..base.records import record
+from ..base.words import table
 from ..catalogue.published import published_accumulation, published_schedules
 from ..catalogue.stacks import stack
-from ..catalogue.words import CP_TYPES, LAYER_SPLITS, OFFLOADS
+from ..catalogue.words import LAYER_SPLITS
 from ..physics.pipeline import DUALPIPES
 from ..physics.pipeline import SCHEDULES as SCHEDULES_BY_NAME
 
@@ -67,27 +68,20 @@ class Space:
 DEFAULT = Space()
 
 
-COARSE = Space(
-    tp=(1, 2, 4, 8),
-    cp=(1, 2, 4, 8, 16, 32),
-    micro_batch=(1, 2, 4),
-    sharding=("zero1", "zero3"),
-    recompute_share=(0.5, 1.0),
-    etp=(1,),
-    sp=(1,),
-)
+def _spaces() -> dict[str, Space]:
+    """The rows of spaces.yaml by name."""
+    made = {"default": DEFAULT}
+    for name, row in table(__file__, "spaces").items():
+        values = {k: tuple(v) if isinstance(v, list) else v for k, v in row.items()}
+        like = values.pop("like", "default")
+        made[name] = replace(
+            made[like],
+            **values,
+        )
+    return made
 
 
-WIDE = Space(
-    tp=(1, 2, 4, 8, 16, 32, 64),
-    micro_batch=(1, 2, 3, 4, 6, 8, 12, 16, 32),
-    schedule=("1f1b", "interleaved", "zb-1p", "zb-2p", "zb-v", "dualpipe"),
-    offload=OFFLOADS,
-    cp_type=CP_TYPES,
-    uneven=True,
-    etp=(1, 2, 4, 8, 0),
-    precision=("bf16", "fp8"),
-)
+_, COARSE, WIDE, OFFLOADS_COARSE, OFFLOADED, SCHEDULES, LAST_RESORT, LEAN, FINE = _spaces().values()
 
 
 SPACES = {
@@ -104,61 +98,6 @@ def space_of(space: Space | str | None) -> Space:
     if isinstance(found, Space):
         return found
     raise DesignError("space", space, SPACES)
-
-
-# beside the default space: what state in host memory and uneven depths make room for
-OFFLOADS_COARSE = replace(
-    COARSE,
-    offload=OFFLOADS,
-    uneven=True,
-    etp=DEFAULT.etp,
-)
-
-
-# where little or nothing fits as it is
-OFFLOADED = replace(
-    DEFAULT,
-    offload=OFFLOADS,
-    uneven=True,
-)
-
-
-# before a limit on speed is called missed: schedules and expert layouts of the wide space
-SCHEDULES = replace(
-    COARSE,
-    schedule=WIDE.schedule,
-    etp=WIDE.etp,
-    uneven=True,
-)
-
-
-# the lean end of every axis that memory falls along: what does not fit here fits nowhere
-LAST_RESORT = Space(
-    tp=(),
-    cp=tuple(2**i for i in range(12)),
-    min_chunk=1,
-    micro_batch=(1,),
-    vpp=(1,),
-    schedule=("1f1b",),
-    sharding=("zero1", "zero3"),
-    recompute=("full",),
-    recompute_share=(1.0,),
-    offload=OFFLOADS,
-    sp=(1,),
-    uneven=True,
-)
-
-# of it, what needs no host memory: beside the default space
-LEAN = replace(LAST_RESORT, offload=("none",))
-
-# beside the default space: full recompute of the eighths of a stage's layers that it leaves out
-FINE = replace(
-    COARSE,
-    sharding=("zero1", "zero2", "zero3"),
-    etp=DEFAULT.etp,
-    recompute=("full",),
-    recompute_share=(0.125, 0.375, 0.625, 0.875),
-)
 
 
 def offered(

@@ -5,8 +5,6 @@ from types import SimpleNamespace
 
 from scantling import assess
 
-MIB = 2**20
-
 
 def _zero(params, ways, gradients=2):
     """Bytes per device of 16-bit weights, gradients of 2 or 4 bytes and 12 bytes of Adam and

@@ -19,7 +19,7 @@ from ...base.records import Derived, Lines, record
 from ..load import HERE, by_id, filled, find, indexed
 from ..records import Sourced
 from .hf import from_hf
-from .patterns import SLIDING, counts, layers_of
+from .patterns import SLIDING, attending_every, counts, layers_of
 from .shape import GATED, Model, attention_kind, check_fields, check_model, part, parts_of
 from .sizing import MLA, Made, from_size
 
@@ -149,7 +149,8 @@ def build_model(spec: str | Mapping, folder: str | Path = ".") -> Made:
         )
     spec = {k: v for k, v in spec.items() if v is not None}
     check_spec(spec)
-    changes = {k: v for k, v in spec.items() if k not in ("like", "hf_config")}
+    changes = {k: v for k, v in spec.items() if k not in ("like", "hf_config", "attention_every")}
+    every = spec.get("attention_every", 0)
     if "size" in spec:
         return from_size(changes.pop("size"), **changes)
     for field in [f for f in ("active", "moe") if f in changes]:
@@ -160,16 +161,21 @@ def build_model(spec: str | Mapping, folder: str | Path = ".") -> Made:
         )
     check_fields(changes)
     if "like" in spec:
-        return _changed(entry(spec["like"], "like").model, changes)
-    if "hf_config" in spec:
+        made, assumed = entry(spec["like"], "like").model, ()
+    elif "hf_config" in spec:
         made, _, assumed = from_hf(Path(folder) / str(spec["hf_config"]))
-        made, more = _changed(made, changes)
-        return made, assumed + more
-    return _explicit(changes)
+    else:
+        (made, assumed), changes = _explicit(changes), {}
+    made, more = _changed(made, changes, every)
+    return made, assumed + more
 
 
-def _changed(base: Model, changes: Mapping) -> Made:
-    """`base` with fields replaced, and those that follow from them."""
+def _changed(base: Model, changes: Mapping, every: int = 0) -> Made:
+    """`base` with fields replaced, and those that follow from them; where `every` is given, with
+    attention to everything in one of so many layers."""
+    if every:
+        pattern = attending_every(changes.get("pattern", base.pattern), every)
+        changes = {"mtp_pattern": base.mtp_pattern} | changes | {"pattern": pattern}
     if not changes:
         return base, ()
     new = Derived(changes, "model")

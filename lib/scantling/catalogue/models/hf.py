@@ -339,7 +339,8 @@ def _build(
         source=f"Hugging Face config, {arch.model_type}",
         **sizes | attention | feeds | fields | pattern,
     )
-    check_model(model, read_as=_HF_NAMES)
+    named = {k: n for k, names in arch.sizes.items() for n in names[-2::-1] if n in r.config}
+    check_model(model, read_as=_HF_NAMES | named)
     return model, r.read, tuple(r.assumed)
 
 

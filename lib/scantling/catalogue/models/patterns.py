@@ -8,13 +8,14 @@ layer each, are read too: M Mamba-2, * attention, - MLP, E experts.
 import re
 from collections import Counter
 from functools import cache
+from itertools import chain, cycle
 from math import gcd
 
 import numpy as np
 
 from ...base.errors import DesignError, closest
 from ...base.records import Lines
-from .kinds import words, words_that
+from .kinds import attending, words, words_that
 
 MOST_LAYERS = 100_000
 WORDS = {w: row.get("as", w) for w, row in words().items() if "inside" not in row}
@@ -45,7 +46,9 @@ def wrong(
 @cache
 def layers_of(pattern: str) -> tuple[Lines, ...]:
     """The layers of a pattern in order, each the blocks in it. Raises DesignError."""
-    if not set(pattern) - set(LETTERS):
+    if not re.search("[a-z0-9(,]", pattern):
+        for letter in sorted({*pattern} - {*LETTERS}):
+            raise wrong(pattern, f"has no block with the letter {letter}", list(LETTERS))
         return tuple((LETTERS[letter],) for letter in pattern)
     text = _SHARED.sub("shared", re.sub(r"\s", "", pattern))
     text = re.sub(r"\(([^(),]*)\)", r"\1", text)
@@ -96,6 +99,49 @@ def counts(pattern) -> dict[str, object]:
     each = [_counts(str(name)) for name in names]
     every = dict.fromkeys(key for one in each for key in one)
     return {key: np.array([one.get(key, 0) for one in each])[rows] for key in every}
+
+
+def _mixers(pattern: str) -> tuple[Counter, Counter]:
+    """How many layers have each word that mixes tokens: those that attend to everything, and the
+    others, each in the order in which they stand."""
+    whole = Counter()
+    others = Counter()
+    everything = attending() - {*SLIDING}
+    for word in chain(*layers_of(pattern)):
+        if WORDS[word] not in ("mlp", "moe"):
+            (whole if WORDS[word] in everything else others)[word] += 1
+    return whole, others
+
+
+def attention_every(pattern: str) -> int:
+    """Of so many layers that mix tokens one attends to everything; 0 where all do, none does, or a
+    layer mixes twice."""
+    whole, others = (found.total() for found in _mixers(pattern))
+    once = whole + others <= len(layers_of(pattern))
+    return round(1 + others / whole) if whole and others and once else 0
+
+
+def attending_every(pattern: str, every: int) -> str:
+    """The layers of a pattern with attention to everything in the last of every so many that mix
+    tokens, in the others what most of them have. Raises DesignError."""
+    if not attention_every(pattern):
+        allowed = "a model some of whose layers have another mixer than attention"
+        raise DesignError(
+            "attention_every",
+            every,
+            allowed,
+        )
+    whole, others = _mixers(pattern)
+    (full, _), (usual, _) = (found.most_common(1)[0] for found in (whole, others))
+    laid = cycle([usual] * (every - 1) + [full])
+    text = ",".join("+".join(layer) for layer in layers_of(pattern))
+    mixing = "|".join(whole + others)
+    relaid = re.sub(
+        rf"\b({mixing})\b",
+        lambda _: next(laid),
+        text,
+    )
+    return written(relaid.split(","))
 
 
 def widths(model, key: str) -> int:

@@ -24,7 +24,7 @@ from ...blocks.mtp import Mtp
 from ...blocks.table import Block, Shape
 from ..words import ATTENTIONS, GATES, MLPS
 from .kinds import attending, block_of, words, words_that
-from .patterns import counted, counts, layers_of
+from .patterns import attention_every, counted, counts, layers_of
 
 GATED = ("swiglu", "geglu")  # three matrices: gate, up, down
 _CHOICES = {
@@ -81,6 +81,7 @@ class Model:
     moe_layers: int = 0
     moe_layout: str = "dense-first"
     mtp_layers: int = 0
+    mtp_repeats: int = 1  # depths that one MTP module is trained for
     q_lora: int = 0
     kv_lora: int = 0
     qk_nope: int = 0
@@ -160,6 +161,10 @@ class Model:
     @property
     def is_moe(self) -> bool:
         return self.experts > 0 and self.moe_layers > 0
+
+    @property
+    def attention_every(self) -> int:
+        return attention_every(self.pattern)
 
     @property
     def dense_layers(self) -> int:
@@ -279,7 +284,7 @@ def _rules(m: Model, names: dict):
     needed += [(field, "") for field in _SIZES + _HEADS * attends]
     needed += [("ffn_hidden", f"in the {many} dense layers")] * (many > 0)
     for field, where in needed:
-        yield field, getattr(m, field) >= 1, f"a whole number of at least 1 {where}".strip()
+        yield field, getattr(m, field) >= 1, f"a whole number of at least 1 {where}".strip(), "", 1
     for field in _COUNTS:
         yield field, getattr(m, field) >= 0, "a whole number of at least 0"
     yield from parts_of(vars(m), names)
@@ -463,6 +468,7 @@ def _mtp(
         layer=tuple(_blocks(m, counts(m.mtp_pattern), plain)),
         head=head,
         norms=m.final_norms,
+        repeats=m.mtp_repeats,
     )
 
 

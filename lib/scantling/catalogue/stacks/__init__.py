@@ -84,8 +84,9 @@ class Stack:
     # year since when stages are laid out so that loss and MTP take the place of three layers,
     # virtual stages or not
     mtp_layout_since: float = 1e9
-    # switch of cases.Software -> year since when its recipes for experts in mxfp8 set it, and how
-    mxfp8_experts: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    # switch of cases.Software -> year since when its recipes for experts in mxfp8 set it, how, and
+    # the kinds of block whose models' recipes do not
+    mxfp8_experts: Mapping[str, tuple[float, float, tuple[str, ...]]] = field(default_factory=dict)
     # sharded weights stay gathered from a pipeline's first forward to its last backward
     keeps_gathered: bool = False
     planned: Mapping[str, float] = field(default_factory=dict)  # switches of a run planned now

@@ -380,7 +380,7 @@ def device(
         f.head,
     )
     trunk = weighted((n, x.trunk) for n, x in zip(at.counts, f.sorts)) + ends + at.heads * f.mtp
-    run = [at.held * n + modules * at.tail * x.last for n, x in zip(at.counts, f.sorts)]
+    run = [at.held * n + s.mtp_passes * at.tail * x.last for n, x in zip(at.counts, f.sorts)]
     trunk, ends, last = trunk * per_tp, ends * per_tp, modules * at.heads
     experts = weighted((n + last * x.last, x.experts) for n, x in zip(at.counts, f.sorts))
     logits = at.tail * f.logits
