@@ -108,6 +108,33 @@ def test_a_design_names_the_calibration(slow_site, tmp_path):
     assert same.step_s == other.step_s and same.band_tier == other.band_tier
 
 
+def test_a_design_holds_the_calibration_as_it_names_it(slow_site, tmp_path):
+    """What a file holds may stand in the design: the same figures, and the measured step among
+    them, which is the one of the table."""
+    _, site, before = slow_site
+    text = DESIGN.format(model="llama-3.1-70b")
+    named = sc.assess(sc.Design.from_yaml(text + "calibration: site.yaml", tmp_path))
+    held = sc.Design.from_yaml(text).change({"calibration": yaml.safe_load(site.read_text())})
+    assert sc.Design.from_yaml(held.to_yaml()) == held
+    told, same = (a.as_dict() for a in (sc.assess(held), named))
+    for key in ("step_s", "step_s_low", "step_s_high", "measured_here", "band_tier"):
+        assert told[key] == same[key]
+    (point,) = told["measured_here"]["points"]
+    assert point["devices"] == 512
+    assert point["step_s"] == pytest.approx(1.25 * before["step_time_s"], rel=1e-6)
+    assert point["mfu"] == pytest.approx(before["mfu"] / 1.25, rel=1e-6)
+
+
+def test_a_peak_that_no_estimate_is_near_leaves_a_file_that_is_read(tmp_path):
+    """140 GB measured of a model of a billion parameters and 512 tokens on one device."""
+    path = tmp_path / "runs.csv"
+    row = "llama-3.2-1b,h200-sxm,1,512,1,bf16,1,1,1,megatron-core,100,140"
+    path.write_text(f"{HEADER},measured_peak_memory_gb\n0,{row}\n")
+    site = tmp_path / "site.yaml"
+    assert main(["learn", str(path), "-o", str(site)]) == 0
+    assert calibration_file.read(site).constants["memory_framework_bytes"] == 10
+
+
 def test_a_broken_calibration_is_refused(slow_site, tmp_path, capsys):
     path, site, _ = slow_site
     site.write_text(site.read_text().replace("band:", "bend:"))

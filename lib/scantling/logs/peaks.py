@@ -43,11 +43,13 @@ def moved(
     slope /= math.log(STEP)
     part = spreads() ** 2 * slope / np.sum((spreads() * slope) ** 2)
     left = spreads() * np.sqrt(1 - known * part * slope)
+    most = np.log([SPEAKS[name] for name in MOVED])  # that a calibration file may say
+    told = np.clip(factor * part, -most, most)
     return {
         name: {
-            "value": round(math.exp(factor * share), 4),
+            "value": round(math.exp(share), 4),
             "was": 1.0,
             "sd_ln": round(float(open_), 4),
         }
-        for name, share, open_ in zip(MOVED, part, left)
+        for name, share, open_ in zip(MOVED, told, left)
     }

@@ -31,7 +31,7 @@ from ..physics.cases import PRECISIONS, Cases, devices
 from ..physics.collectives import COLLECTIVES, volume
 from ..physics.constants import PRIORS, gather
 from ..physics.memory.chance import spread
-from ..physics.step import COMPUTE, PARTS, step_time
+from ..physics.step import COMPUTE, PARTS, rates, step_time
 from ..verdict.assess import assess
 from .found import number
 from .peaks import moved, peak_bytes
@@ -42,6 +42,7 @@ from .text import head
 DEGREES = ("tp", "pp", "vpp", "cp", "ep", "dp", "micro_batch")
 MEASURED = 0.02  # sd of the ln of a rate that a table of collectives shows; judgement
 LEAST = 1e-3  # shares of a step that a calibration tells
+MOST_POINTS = 100  # measured steps that it tells one by one
 NEEDED = ("model", "accelerator", "seq_len", "global_batch", "tp", "micro_batch", "devices")
 
 
@@ -57,6 +58,7 @@ class Point:
     foretold_s: float
     peak_bytes: float  # measured
     stack: str
+    release: str  # of the software, where the log says it
     traced: dict  # what a trace of it says, see `of_trace`
 
 
@@ -81,6 +83,7 @@ def point_of(
         foretold_s=one(step_time(case).total),
         peak_bytes=(reading.peak_memory_gb or 0.0) * 2.0**30,
         stack=stack,
+        release=reading.release or "",
         traced=of_trace(
             reading,
             case,
@@ -411,10 +414,22 @@ def of_steps(points: list[Point], chip, known: dict) -> tuple[dict, dict]:
         foretold * math.exp(factor),
     )
     shares = {name: seconds / foretold for name, seconds in seconds_of(steps[0]).items()}
-    return held | {"shares": {name: round(s, 4) for name, s in shares.items() if s > LEAST}}, {
+    held |= {
+        "shares": {name: round(s, 4) for name, s in shares.items() if s > LEAST},
+        "points": [seen(p) for p in points[:MOST_POINTS]],
+        **({"release": points[0].release} if points[0].release else {}),
+    }
+    return held, {
         name: entry(value, now[name], told["between"] * math.sqrt(1 - weight))
         for name, value in moved_.items()
     }
+
+
+def seen(point: Point) -> dict:
+    """A measured step as charts show it."""
+    mfu = one(rates(point.case, point.measured_s)[2])
+    count = int(one(devices(point.case.plan)))
+    return {"devices": count, "step_s": figure(point.measured_s), "mfu": figure(mfu)}
 
 
 def of_peaks(points: list[Point]) -> tuple[dict, dict]:

@@ -143,6 +143,26 @@ class Override:
             high * np.minimum(own_high / high, 1.0) ** near,
         )
 
+    def told(self) -> dict:
+        """What was measured, as a report tells it: when, on what and with which release, the steps
+        one by one, and each constant beside what published runs say of it."""
+        chip = catalogue.accelerator(self.accelerator)
+        usual = gather(chip.family, chip.id, "")
+        constants = [
+            {"name": name, "value": value, "was": float(getattr(usual, name, 1.0))}
+            for name, value in self.constants.items()
+        ]
+        return {
+            "made": self.made,
+            "device": self.device,
+            "release": self.steps.get("release", ""),
+            "runs": self.steps.get("runs", 0),
+            "peaks": self.peaks.get("runs", 0),
+            "factor": self.steps.get("factor"),
+            "points": self.steps.get("points", []),
+            "constants": constants,
+        }
+
     def says(self) -> str:
         """What was measured, against what published runs say, in one line."""
         chip = catalogue.accelerator(self.accelerator)
@@ -206,14 +226,20 @@ def prior_of(name: str, chip) -> float:
     )
 
 
-def read(path, where: str = "calibration") -> Override:
-    """The override in the YAML file at `path`. Raises DesignError, one line, for anything that is
-    not one."""
-    data = design_yaml.load(design_yaml.read_text(path))
+def read(
+    given,
+    where: str = "calibration",
+    folder=Path(),
+) -> Override:
+    """The override in the YAML file at the path `given`, relative to a folder, or in what a file
+    holds. Raises DesignError, one line, for anything that is not one."""
+    held = isinstance(given, Mapping)
+    data = given if held else design_yaml.load(design_yaml.read_text(folder / given))
+    path = "in the design" if held else Path(given).name
     if not isinstance(data, Mapping) or data.get("scantling_calibration") != VERSION:
         raise DesignError(
             where,
-            str(path),
+            path,
             f"a file with scantling_calibration: {VERSION}, as scantling measure writes it",
             problem="is not a calibration",
         )
@@ -249,7 +275,7 @@ def read(path, where: str = "calibration") -> Override:
     told = {n: entry["elsewhere"] for n, entry in rows if "elsewhere" in entry}
     steps = _steps(data.get("steps"), f"{where}.steps")
     return Override(
-        path=Path(path).name,
+        path=path,
         made=str(data.get("made", "at an unknown date")),
         accelerator=chip.id,
         device=str(device.get("name", chip.name)),
@@ -270,6 +296,14 @@ def read(path, where: str = "calibration") -> Override:
     )
 
 
+class _Point(BaseModel, strict=True):
+    """One measured step, as charts show it."""
+
+    devices: Annotated[int, Field(ge=1)]
+    step_s: Annotated[Number, Field(gt=0)]
+    mfu: Annotated[Number, Field(gt=0, lt=2)]
+
+
 class _Steps(BaseModel, strict=True):
     """What a file says of measured steps, or of peaks of memory."""
 
@@ -279,6 +313,8 @@ class _Steps(BaseModel, strict=True):
     band: list[Annotated[Number, Field(ge=0.2, lt=5)]] = Field(min_length=2, max_length=2)
     precision: str
     shares: dict[Any, Annotated[Number, Field(ge=0)]] = {}
+    points: list[_Point] = []
+    release: Annotated[str, Field(max_length=60)] = ""
 
 
 def _steps(given, where: str) -> dict:

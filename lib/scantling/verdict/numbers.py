@@ -444,6 +444,7 @@ def tables(assessment) -> dict:
         "endurance": e.as_dict(),
         "cost": money and money.as_dict(),
         "nearest_runs": bands.nearest_runs(case, **site),
+        "measured_here": r.calibration and r.calibration.told(),
         "missed": [{k: getattr(m, k) for k in missed} for m in assessment.missed],
         "phases": [
             {
