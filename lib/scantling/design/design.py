@@ -120,8 +120,8 @@ class Design(Section):
     prices: _part(Prices, "money and energy")
     measured: _part(Measured, "measured values that replace computed ones")
     calibration: either(dict[str, Any], 1000) | None = about(
-        "file that scantling measure or learn wrote of these devices, relative to this file, or what "
-        "stands in it",
+        "file that scantling measure or learn wrote of these devices, relative to this file, or "
+        "what stands in it",
         example="calibration.yaml",
     )
 

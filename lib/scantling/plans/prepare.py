@@ -12,8 +12,8 @@ from .pins import check_pins
 
 
 def prepare(design: Design) -> Resolved:
-    """`design` resolved, with the constants of the calibration that it names or holds and with every
-    pin held against the laws of plans. Raises DesignError for whatever is wrong with the file."""
+    """`design` resolved, with the constants of the calibration that it names or holds and with
+    every pin held against the laws of plans. Raises DesignError for whatever is wrong with it."""
     resolved = resolve(design)
     for i, phase in enumerate(resolved.phases):
         _check(resolved, i, phase)
