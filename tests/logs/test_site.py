@@ -159,6 +159,23 @@ def test_a_log_with_the_design_of_its_run(tmp_path, capsys):
     assert yaml.safe_load(site.read_text())["steps"]["factor"] > 1.05
 
 
+def test_a_pilot_tells_of_the_whole_run(tmp_path):
+    """A log of an eighth of the devices and the batch beside the design of all of them: steps are
+    as far off as they are there, not eight times."""
+    whole = sc.Design.from_yaml(DESIGN.format(model="llama-3.1-70b"))
+    eighth = {"cluster.devices": 64, "job.global_batch": 128}
+    before = sc.assess(whole).step_s
+    seconds = 1.25 * sc.assess(whole.change(eighth)).step_s
+    args = ["world_size ....... 64", "global_batch_size ....... 128", "seq_length ....... 8192"]
+    line = " iteration {:8d}/ 500 | elapsed time per iteration (ms): {:.2f} |"
+    log, run, site = (tmp_path / name for name in ("job.out", "run.yaml", "site.yaml"))
+    log.write_text("\n".join([*args, *(line.format(i, 1e3 * seconds) for i in range(1, 40))]))
+    whole.write(run)
+    assert main(["learn", str(log), "--design", str(run), "-o", str(site)]) == 0
+    after = sc.assess(whole.change({"calibration": yaml.safe_load(site.read_text())}))
+    assert after.step_s / before == pytest.approx(1.25 ** (0.13**2 / (0.13**2 + 0.07**2)), abs=0.03)
+
+
 def test_a_step_stands_beside_what_is_possible_and_beside_published_runs(tmp_path, capsys):
     """25 s a step of Llama 3.1 70B on 512 H100: slower than NVIDIA's runs of it, mostly by tp 8."""
     lines = (

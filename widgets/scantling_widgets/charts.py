@@ -207,6 +207,11 @@ def _step_rows(given, reference=None) -> dict:
         _UNDER,
         total,
     )
+    seen = [
+        point
+        for point in (given.get("measured_here") or {}).get("points", ())
+        if point["devices"] == given["devices_used"]
+    ]
     if reference is not None:
         solid += _segments(
             reference["step_breakdown_s"],
@@ -222,6 +227,12 @@ def _step_rows(given, reference=None) -> dict:
             "step",
             "band",
             [band],
+            row=_ON,
+        ),
+        "seen": worded(
+            "step",
+            "seen",
+            seen,
             row=_ON,
         ),
         "rows": [

@@ -1,5 +1,5 @@
-"""The prediction beside what was published: MFU of this design with its band, and of the runs most
-like it."""
+"""The prediction beside what was measured here and what was published: MFU of this design with its
+band, of the steps of its calibration, and of the runs most like it."""
 
 from scantling.base.quantities.table import band_in
 
@@ -38,7 +38,13 @@ def _evidence_rows(given) -> dict:
         }
         for name, run in zip(twice, runs)
     ]
+    seen = worded(
+        "evidence",
+        "seen",
+        (given.get("measured_here") or {}).get("points", ()),
+    )
     return {
+        "seen": seen,
         "here": worded(
             "evidence",
             "here",
@@ -55,7 +61,9 @@ def _evidence_rows(given) -> dict:
             "runs",
             named,
         ),
-        "order": [{"run": name} for name in (_HERE, *twice)],
+        "order": [
+            {"run": name} for name in (_HERE, *dict.fromkeys(r["run"] for r in seen), *twice)
+        ],
     }
 
 

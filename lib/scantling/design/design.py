@@ -281,7 +281,8 @@ class Design(Section):
 
     @cached_property
     def _key(self) -> str:
-        where = self.calibration or (not isinstance(self.model, str) and self.model.hf_config)
+        named = isinstance(self.calibration, str)
+        where = named or (not isinstance(self.model, str) and self.model.hf_config)
         origin = self._measured_at.key() if self._measured_at else ""
         given = json.dumps(self.data(), sort_keys=True)
         return given + (str(self._folder.resolve()) if where else "") + origin

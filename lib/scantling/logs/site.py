@@ -43,6 +43,11 @@ DEGREES = ("tp", "pp", "vpp", "cp", "ep", "dp", "micro_batch")
 MEASURED = 0.02  # sd of the ln of a rate that a table of collectives shows; judgement
 LEAST = 1e-3  # shares of a step that a calibration tells
 MOST_POINTS = 100  # measured steps that it tells one by one
+OF_A_RUN = {  # what a log says of its run, by section of a design
+    "cluster": ("devices",),
+    "job": ("seq_len", "global_batch"),
+    "plan": ("tp", "pp", "cp", "ep", "micro_batch"),
+}
 NEEDED = ("model", "accelerator", "seq_len", "global_batch", "tp", "micro_batch", "devices")
 
 
@@ -74,12 +79,14 @@ def point_of(
     stack: str,
 ) -> Point:
     """The figures of a log beside what is foretold of a case, on an accelerator, with a stack."""
+    tokens = one(case.job.global_batch) * one(case.job.seq_len) / one(devices(case.plan))
+    rate = reading.tokens_per_s_per_device
     return Point(
         case=case,
         accelerator=accelerator,
         active=one(parameters(case.shape).active),
         precision=precision_of(case),
-        measured_s=reading.step_s,
+        measured_s=reading.step_s or (rate and tokens / rate),
         foretold_s=one(step_time(case).total),
         peak_bytes=(reading.peak_memory_gb or 0.0) * 2.0**30,
         stack=stack,
@@ -98,17 +105,19 @@ def precision_of(case: Cases) -> str:
 
 
 def of_design(reading: Reading, design: Design) -> Point | None:
-    """The step of a log beside that of a design whose run it was; the log's plan is pinned."""
-    if not reading.step_s and not reading.peak_memory_gb:
+    """The step of a log beside that of a design whose run it was, or a smaller run of: devices,
+    batch and plan are those that the log says."""
+    if not told_by(reading):
         return None
-    data = yaml.safe_load(design.to_yaml())
-    said = fields_of(reading, ("tp", "pp", "cp", "ep", "micro_batch"))
-    data["plan"] = {n: v for n, v in said.items() if v} | (data.get("plan") or {})
-    if reading.devices:
-        data["cluster"]["devices"] = reading.devices
-    data.pop("measured", None)
-    data.pop("calibration", None)
-    found = assess(Design.from_data(data))
+    said = {
+        f"{section}.{name}": value
+        for section, names in OF_A_RUN.items()
+        for name, value in fields_of(reading, names).items()
+        if value and not (section == "job" and design.job.phases)
+    }
+    other = said.get("cluster.devices", design.cluster.devices) != design.cluster.devices
+    free = {"plan.dp": None, "measured": None, "calibration": None}
+    found = assess(design.change({n: v for n, v in free.items() if other or n != "plan.dp"} | said))
     if not found.phases:
         raise DesignError(
             "--design",
@@ -122,6 +131,11 @@ def of_design(reading: Reading, design: Design) -> Point | None:
         found.resolved.cluster.accelerator.id,
         found.resolved.stack or "",
     )
+
+
+def told_by(reading: Reading) -> float | None:
+    """A figure that a constant can be told by: a step, a rate of tokens or a peak of memory."""
+    return reading.step_s or reading.tokens_per_s_per_device or reading.peak_memory_gb
 
 
 def chip_of(name: str | None):
@@ -142,8 +156,7 @@ def of_log(reading: Reading) -> Point | None:
     no model or accelerator of the catalogue."""
     import pandas as pd
 
-    told = reading.step_s or reading.peak_memory_gb
-    if not told or any(getattr(reading, name) is None for name in NEEDED):
+    if not told_by(reading) or any(getattr(reading, name) is None for name in NEEDED):
         return None
     chip = chip_of(reading.accelerator)
     if chip is None:

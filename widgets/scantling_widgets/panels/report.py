@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 from scantling.base.errors import DesignError
+from scantling.base.quantities.table import band_in
 from scantling.design.design import Design
 from scantling.design.file import dump
 from scantling.kits import FRAMEWORKS, ON
@@ -106,7 +107,8 @@ class Report(Panel):
 
     def _learn(self) -> str:
         """What a log of the design's run tells: its step beside the one foretold, and a
-        calibration of the machine, which goes to whoever looks."""
+        calibration of the machine, which the design holds from then on; it goes to whoever looks
+        as a file too."""
         with tempfile.NamedTemporaryFile("w+") as dropped:
             dropped.write(self.log.value)
             dropped.flush()
@@ -114,10 +116,13 @@ class Report(Panel):
         step = of_design(reading, self.now.design)
         made = calibration([*filter(None, [step])], [reading])
         self._give(self.learnt, "calibration.yaml", dump(made).encode())
-        if step is None:
-            return ""
+        before = band_in(self.given, "step_s")
+        done = self._put(self.now.design.change({"calibration": made}), "")
+        if done or step is None or not step.measured_s:
+            return done
         took, foretold = (show("step_s", s) for s in (step.measured_s, step.foretold_s))
-        return f"A step took {took}; {foretold} was foretold."
+        now = f"{show('step_s', self.given['step_s'])} ({band_in(self.given, 'step_s')})"
+        return f"A step took {took}; {foretold} ({before}) was foretold, {now} is now."
 
     def _give(
         self,
