@@ -119,7 +119,7 @@ def test_a_design_holds_the_calibration_as_it_names_it(slow_site, tmp_path):
     told, same = (a.as_dict() for a in (sc.assess(held), named))
     for key in ("step_s", "step_s_low", "step_s_high", "measured_here", "band_tier"):
         assert told[key] == same[key]
-    (point,) = told["measured_here"]["points"]
+    (point,) = told["measured_here"]["steps"]["points"]
     assert point["devices"] == 512
     assert point["step_s"] == pytest.approx(1.25 * before["step_time_s"], rel=1e-6)
     assert point["mfu"] == pytest.approx(before["mfu"] / 1.25, rel=1e-6)

@@ -9,6 +9,7 @@ from scantling.physics.memory.peak import SAFE_SHARE
 
 from .assessment_charts import figure, laid, shown_on, text, worded
 from .palette import MEMORY, STEP, ink_on
+from .words import at
 
 _LINE = 0.06  # a line of text, as a share of the height of the memory picture
 
@@ -209,7 +210,7 @@ def _step_rows(given, reference=None) -> dict:
     )
     seen = [
         point
-        for point in (given.get("measured_here") or {}).get("points", ())
+        for point in at(given, "measured_here.steps.points") or ()
         if point["devices"] == given["devices_used"]
     ]
     if reference is not None:

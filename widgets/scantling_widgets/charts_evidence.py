@@ -4,6 +4,7 @@ band, of the steps of its calibration, and of the runs most like it."""
 from scantling.base.quantities.table import band_in
 
 from .assessment_charts import figure, text, worded
+from .words import at
 
 _HERE = "this design"
 
@@ -41,7 +42,7 @@ def _evidence_rows(given) -> dict:
     seen = worded(
         "evidence",
         "seen",
-        (given.get("measured_here") or {}).get("points", ()),
+        at(given, "measured_here.steps.points") or (),
     )
     return {
         "seen": seen,

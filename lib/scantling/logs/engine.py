@@ -1,10 +1,8 @@
 """Line formats: a YAML file of patterns says what a step line looks like; one loop reads all."""
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache, partial
-from itertools import starmap
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -48,17 +46,7 @@ OWN = {
 NO_TRAINING = re.compile(r"test|eval|valid|sanity|loading|load|map|download|tokeniz|predict", re.I)
 
 
-@dataclass(frozen=True, eq=False)
-class Value:
-    """A value of a line: its pattern, the column that it fills, and what its text is worth there,
-    nan for nothing."""
-
-    pattern: re.Pattern
-    column: str
-    worth: Callable
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
+@record
 class Line:
     """One kind of line: a word that it holds, and the patterns of its values."""
 
@@ -69,7 +57,7 @@ class Line:
     clock: bool = False
     follows: bool = False  # its values belong to the step line before it
     ahead: bool = False  # its values belong to the step line after it
-    values: tuple[Value, ...] = ()
+    values: dict = field(default_factory=dict)
 
     def fits(self, line: str) -> bool:
         """Whether a line has the words that it must have, and not the one that it must not."""
@@ -158,13 +146,7 @@ def _all(patterns: dict) -> dict:
 
 
 def _line(data: dict) -> Line:
-    return Line(**data | {"values": tuple(starmap(_value, data.get("values", {}).items()))})
-
-
-def _value(name: str, pattern: str) -> Value:
-    column, factor = spoken()["units"].get(name, (name, 1.0))
-    worth = OWN_WORTH.get(name) or partial(value_of, factor=factor)
-    return Value(compiled(pattern), column, worth)
+    return Line(**data | {"values": _all(data.get("values", {}))})
 
 
 def _settled(name: str) -> dict:
@@ -205,22 +187,13 @@ def _first(match: re.Match) -> str:
     return match[match.lastindex or 0]
 
 
-def value_of(text: str, factor: float = 1.0) -> float:
-    """A number of a log, with K, M, G or without, times a factor."""
+def value_of(text: str) -> float:
+    """A number of a log, with K, M, G or without."""
     try:
-        return float(text) * factor
+        return float(text)
     except ValueError:
         scale = spoken()["scale"].get(text[-1:], 1.0)
-        return number(text[:-1] if scale > 1 else text) * scale * factor
-
-
-def seconds_at(text: str) -> float:
-    """Seconds of a batch, of batches a second."""
-    rate = value_of(text)
-    return 1 / rate if rate > 0 else NAN
-
-
-OWN_WORTH = {"elapsed": seconds_of_elapsed, "batches_per_s": seconds_at}
+        return number(text[:-1] if scale > 1 else text) * scale
 
 
 def read_lines(
@@ -295,18 +268,16 @@ def step_line(
     """Take the values of one line of a kind; False where it is none (source code, half a line)."""
     values = {}
     kept = rest.ahead
-    if kind not in rest.live:
-        rest.live[kind] = kind.values, set()
-    patterns, seen = rest.live[kind]
-    for each in patterns:
-        match = each.pattern.search(line)
+    if id(kind) not in rest.live:
+        rest.live[id(kind)] = kind.values, set()
+    patterns, seen = rest.live[id(kind)]
+    for name, pattern in patterns.items():
+        match = pattern.search(line)
         if match:
-            seen.add(each)
-            value = each.worth(_first(match))
-            if value == value:
-                values.setdefault(each.column, value)
+            seen.add(name)
+            _take(values, name, _first(match))
     if len(found.columns["step"]) == TRIED:  # what so many lines lacked later ones lack too
-        rest.live[kind] = tuple(filter(seen.__contains__, patterns)), seen
+        rest.live[id(kind)] = {name: patterns[name] for name in seen}, seen
     if kind.ahead:
         kept.update(values)
     elif kind.follows and found.columns["step"]:
@@ -323,6 +294,23 @@ def step_line(
     found.add(**(kept | values))
     kept.clear()
     return True
+
+
+def _take(
+    values: dict,
+    name: str,
+    text: str,
+) -> None:
+    if name == "elapsed":
+        values["bar_s"] = seconds_of_elapsed(text)
+        return
+    value = value_of(text)
+    if name == "batches_per_s":
+        values["s"] = 1 / value if value > 0 else NAN
+        return
+    column, factor = spoken()["units"].get(name, (name, 1.0))
+    if value == value:
+        values.setdefault(column, value * factor)
 
 
 def read_memory(

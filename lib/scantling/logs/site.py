@@ -9,8 +9,6 @@ model, chip and precision: a step says nothing of other models.
 
 import math
 import re
-from dataclasses import replace
-from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +24,7 @@ from ..design.design import Design
 from ..evidence.collective_points import NAMES
 from ..evidence.measure.fit import constants_of, match
 from ..evidence.runs import checked, read_named, to_runs
-from ..physics.calibration_file import RELATIVE, RELATIVE_MOST, VERSION, implausible
+from ..physics.calibration_file import RELATIVE, RELATIVE_MOST, headed, implausible, times
 from ..physics.cases import PRECISIONS, Cases, devices
 from ..physics.collectives import COLLECTIVES, volume
 from ..physics.constants import PRIORS, gather
@@ -34,7 +32,7 @@ from ..physics.memory.chance import spread
 from ..physics.step import COMPUTE, PARTS, rates, step_time
 from ..verdict.assess import assess
 from .found import number
-from .peaks import moved, peak_bytes
+from .peaks import entry, moved, peak_bytes
 from .reading import Reading, figure
 from .rows import spoken
 from .text import head
@@ -338,37 +336,9 @@ def of_trace(
     return out
 
 
-def entry(
-    value: float,
-    was: float,
-    sd_ln: float,
-) -> dict:
-    """A constant of a calibration file: after, before, and what is left open of its ln."""
-    return {"value": round(value, 6), "was": round(float(was), 6), "sd_ln": round(sd_ln, 4)}
-
-
 def everywhere(value: float, *rest) -> dict:
     """An entry that holds for every model, whatever measured steps of one make of it."""
     return entry(value, *rest) | {"elsewhere": round(value, 6)}
-
-
-def times(case: Cases, factors: dict) -> Cases:
-    """A case with constants multiplied: {name: factor}."""
-    k = case.constants
-    own = {name: getattr(k, name) * factor for name, factor in factors.items()}
-    return replace(case, constants=replace(k, **own))
-
-
-def headed(chip) -> dict:
-    """What every calibration file begins with."""
-    return {
-        "scantling_calibration": VERSION,
-        "made": date.today().isoformat(),
-        "device": {
-            "accelerator": chip.id,
-            "name": chip.name,
-        },
-    }
 
 
 def calibration(points: list[Point], readings: list[Reading] = ()) -> dict:
@@ -402,7 +372,7 @@ def calibration(points: list[Point], readings: list[Reading] = ()) -> dict:
                 "batch, plan; --design FILE says what they lack; or a table of collectives"
             ),
         )
-    return headed(chip) | {"constants": constants} | data
+    return headed(chip, name=chip.name) | {"constants": constants} | data
 
 
 def of_steps(points: list[Point], chip, known: dict) -> tuple[dict, dict]:

@@ -7,6 +7,7 @@ A measured constant takes the place of what published runs say about it.
 import math
 from collections.abc import Mapping
 from dataclasses import field, replace
+from datetime import date
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,7 +17,7 @@ from pydantic import AllowInfNan, BaseModel, Field, ValidationError
 
 from .. import catalogue
 from ..base.errors import DesignError
-from ..base.records import record
+from ..base.records import fields_of, record
 from ..design import file as design_yaml
 from .cases import Cases
 from .constants import PRIORS, calibration, gather
@@ -116,7 +117,8 @@ class Override:
             for n in self.constants
             if n in PRIORS
         }
-        return memory_times(replace(case, constants=replace(own, **moved)), self.constants)
+        memory = {n: v for n, v in self.constants.items() if n.startswith(MEMORY)}
+        return times(replace(case, constants=replace(own, **moved)), memory)
 
     def spread(self, usual: float, active: float) -> float:
         """Spread of ln(peak / estimate): no more than peaks measured of that model leave open."""
@@ -152,16 +154,8 @@ class Override:
             {"name": name, "value": value, "was": float(getattr(usual, name, 1.0))}
             for name, value in self.constants.items()
         ]
-        return {
-            "made": self.made,
-            "device": self.device,
-            "release": self.steps.get("release", ""),
-            "runs": self.steps.get("runs", 0),
-            "peaks": self.peaks.get("runs", 0),
-            "factor": self.steps.get("factor"),
-            "points": self.steps.get("points", []),
-            "constants": constants,
-        }
+        own = fields_of(self, ("made", "device", "steps", "peaks"))
+        return own | {"constants": constants}
 
     def says(self) -> str:
         """What was measured, against what published runs say, in one line."""
@@ -202,12 +196,15 @@ def _alike(active: float, told: Mapping) -> bool:
     return abs(math.log(active / told["active_parameters"])) < OTHER_MODEL
 
 
-def memory_times(case: Cases, factors: Mapping) -> Cases:
-    """A case with the constants of its memory multiplied: {"memory_" + name: factor}."""
-    usual = case.constants.memory
-    names = {n: n.removeprefix(MEMORY) for n in factors if n.startswith(MEMORY)}
-    own = {name: getattr(usual, name) * factors[n] for n, name in names.items()}
-    return replace(case, constants=replace(case.constants, memory=replace(usual, **own)))
+def times(case: Cases, factors: Mapping) -> Cases:
+    """A case with constants multiplied: {name: factor}, those of its memory "memory_" + name."""
+    usual = case.constants
+    own = {False: {}, True: {}}
+    for name, factor in factors.items():
+        of, short = (usual.memory if name.startswith(MEMORY) else usual), name.removeprefix(MEMORY)
+        own[name != short][short] = getattr(of, short) * factor
+    memory = replace(usual.memory, **own[True])
+    return replace(case, constants=replace(usual, memory=memory, **own[False]))
 
 
 def prior_of(name: str, chip) -> float:
@@ -224,6 +221,16 @@ def prior_of(name: str, chip) -> float:
             1.0,
         )
     )
+
+
+def headed(chip, **device) -> dict:
+    """What every calibration file begins with: version, date, accelerator (None where unknown)."""
+    device = {"accelerator": chip and chip.id} | device
+    return {
+        "scantling_calibration": VERSION,
+        "made": date.today().isoformat(),
+        "device": device,
+    }
 
 
 def read(

@@ -29,7 +29,7 @@ LONGEST_S = {
     "default": 600,
     "wide": 7200,
 }  # of one cell of a report, by the space that is searched
-_REFERENCES = ("model.hf_config", "calibration")
+REFERENCES = ("model.hf_config", "calibration")
 MOST_BYTES = 4_000_000  # of a file that a design names
 _CODE = (".py", ".csv", ".yaml", ".json", ".j2", ".css", ".ipynb")
 
@@ -77,7 +77,7 @@ def job(
     """The job of the design file at `path`; raises DesignError where the file is wrong."""
     design = Design.read(path)
     files = {}
-    for where in _REFERENCES:
+    for where in REFERENCES:
         if isinstance(file := at(design.data(), where), str):
             wrong = functools.partial(
                 DesignError,
