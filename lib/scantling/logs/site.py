@@ -44,7 +44,7 @@ MOST_POINTS = 100  # measured steps that it tells one by one
 OF_A_RUN = {  # what a log says of its run, by section of a design
     "cluster": ("devices",),
     "job": ("seq_len", "global_batch"),
-    "plan": ("tp", "pp", "cp", "ep", "micro_batch"),
+    "plan": ("tp", "pp", "vpp", "cp", "ep", "micro_batch"),
 }
 NEEDED = ("model", "accelerator", "seq_len", "global_batch", "tp", "micro_batch", "devices")
 
