@@ -18,10 +18,9 @@ from scantling.verdict.limits import limits
 from scantling.verdict.verdicts import VERDICTS
 
 from .report import Report
-from .report.jobs import REFERENCES, today
+from .report.jobs import files_of, today
 from .report.page import document
 from .resources import in_a_page
-from .words import at
 
 _TICK_S, _USUAL_TICKS = 0.25, 60  # a report takes some ten to twenty seconds
 
@@ -65,9 +64,8 @@ def _report(design, folder: Path) -> Iterator:
     name = slug(design.title)
     with tempfile.TemporaryDirectory(prefix="scantling-desk-") as scratch:
         file = Path(scratch) / f"{name}.yaml"
-        for field in REFERENCES:
-            if isinstance(named := at(design.data(), field), str):
-                design = design.change({field: os.path.abspath(design.folder / named)})
+        named = {k: os.path.abspath(design.folder / v) for k, v in files_of(design).items()}
+        design = design.change(named)
         design.write(file)
         argv = [
             sys.executable,

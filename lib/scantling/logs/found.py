@@ -105,6 +105,8 @@ class Found:
         value,
     ) -> None:
         """A setting, unless one of that name was seen before."""
+        if not isinstance(value, (int, float, str)):
+            return
         text = str(value).strip().strip("'\"")
         if text and text.lower() not in ("none", "null", "nan", "auto"):
             self.settings.setdefault(name, text[:200])

@@ -114,8 +114,8 @@ def of_design(reading: Reading, design: Design) -> Point | None:
         if value and not (section == "job" and design.job.phases)
     }
     other = said.get("cluster.devices", design.cluster.devices) != design.cluster.devices
-    free = {"plan.dp": None, "measured": None, "calibration": None}
-    found = assess(design.change({n: v for n, v in free.items() if other or n != "plan.dp"} | said))
+    free = dict.fromkeys(("measured", "calibration", *["plan.dp"] * other))
+    found = assess(design.change(free | said))
     if not found.phases:
         raise DesignError(
             "--design",

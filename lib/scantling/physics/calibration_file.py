@@ -159,8 +159,6 @@ class Override:
 
     def says(self) -> str:
         """What was measured, against what published runs say, in one line."""
-        chip = catalogue.accelerator(self.accelerator)
-        usual = gather(chip.family, chip.id, "")
         if self.steps:
             low, high = self.steps["band"]
             return (
@@ -169,8 +167,8 @@ class Override:
                 f"{low:.3g} to {high:.3g}"
             )
         said = "; ".join(
-            f"{name} {value:.3g} instead of {getattr(usual, name, 1.0):.3g}"
-            for name, value in self.constants.items()
+            "{name} {value:.3g} instead of {was:.3g}".format_map(c)
+            for c in self.told()["constants"]
         )
         return (
             f"measured {self.made} on {self.device}: {said or 'nothing that a constant rests on'}"

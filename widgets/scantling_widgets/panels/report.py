@@ -23,7 +23,7 @@ from scantling.logs.site import calibration, of_design
 from .. import rendering, theme
 from ..background import Job
 from ..parts import Field, Part
-from ..report.jobs import REFERENCES
+from ..report.jobs import files_of
 from ..resources import served
 from ..table import cell
 from ..words import at, show
@@ -215,9 +215,8 @@ def _folder(field: Field) -> Path:
 
 def names_no_file(design: Design, now: Design) -> None:
     """Raises DesignError where a design that a visitor typed names a file of the server."""
-    for field in REFERENCES:
-        named = at(design.data(), field)
-        if isinstance(named, str) and named != at(now.data(), field):
+    for field, named in files_of(design).items():
+        if named != at(now.data(), field):
             raise DesignError(
                 field,
                 named,
