@@ -17,6 +17,7 @@ from .books import (
     w06_mfu_fell,
     w07_review,
     w08_negotiate,
+    w09_first_log,
 )
 from .books.base import facts_of
 from .comparison_table import Comparison, Row, compare
@@ -74,6 +75,7 @@ def walkthroughs() -> dict[str, Walkthrough]:
         w06_mfu_fell,
         w07_review,
         w08_negotiate,
+        w09_first_log,
     )
     found = [read(Path(b.__file__).with_suffix(".yaml"), partial(facts_of, b)) for b in books]
     return {w.number: w for w in found}

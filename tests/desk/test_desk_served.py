@@ -10,7 +10,9 @@ import zipfile
 import pytest
 import yaml
 from scantling.design.design import Design
-from scantling_widgets import resources
+from scantling_widgets import link, resources
+from scantling_widgets.charts import step
+from scantling_widgets.charts_evidence import evidence
 from scantling_widgets.desk import Desk
 from scantling_widgets.panels.report import Report
 
@@ -76,11 +78,24 @@ def test_a_log_is_learnt_from_beside_the_design(panel, tmp_path):
     """What a Megatron-LM log says of its steps; a file that is no log is refused in one line."""
     line = " iteration {:8d}/ 50 | elapsed time per iteration (ms): 6000.0 |"
     panel.log.value = "\n".join(map(line.format, range(1, 30)))
+    before = panel.session.now.given
     panel.pressed(panel._learn)
     name, content = _given(panel.learnt.value)
     steps = yaml.safe_load(content)["steps"]
     assert name == "calibration.yaml" and steps["runs"] == 1
     assert "A step took 6" in panel.say.value
+    now = panel.session.now.given
+    assert panel.session.now.design.calibration == yaml.safe_load(content)
+    assert now["band_tier"] == "measured here" != before["band_tier"]
+    wide, narrow = (a["step_s_high"] / a["step_s_low"] - 1 for a in (before, now))
+    assert narrow < 0.75 * wide
+    for figure, key, value in ((evidence, "mfu", None), (step, "at", 6.0)):
+        seen = figure.data(now)["seen"]
+        assert len(seen[key]) == 1 and value in (None, *seen[key])
+        assert figure.data(before)["seen"] == {}
+    assert link.read(link.write(panel.session.now.design)) == panel.session.now.design
+    panel.session.undo()
+    assert panel.session.now.design.calibration is None
     panel.log.value = "nothing of the kind"
     panel.pressed(panel._learn)
     assert "sd-fault" in panel.say.value and "Traceback" not in panel.say.value

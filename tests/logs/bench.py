@@ -31,7 +31,7 @@ from scantling.evidence.predict import predict_frame
 from scantling.evidence.runs import read_runs, to_runs
 from scantling.logs.found import number
 from scantling.logs.peaks import moved, peak_bytes
-from scantling.logs.site import calibration, one, point_of
+from scantling.logs.site import calibration, of_table
 from scantling.physics.memory.chance import spread
 from scantling.physics.memory.constants import calibration as memory_calibration
 from scantling.physics.memory.constants import gather as memory_constants
@@ -106,16 +106,10 @@ def runs():
 
 
 def points(frame):
-    out = []
-    for i in range(len(frame)):
-        made = to_runs(frame.iloc[i : i + 1])
-        if made.cases is None:
-            continue
-        point = point_of(made.cases, str(made.chips[0]), 1.0)
-        rate = one(rates(made.cases, point.foretold_s)[0])
-        measured = frame.measured_tokens_per_s_per_device.iloc[i]
-        out.append(replace(point, measured_s=point.foretold_s * rate / measured))
-    return out
+    with tempfile.TemporaryDirectory() as folder:
+        table = Path(folder) / "runs.csv"
+        frame.to_csv(table, index=False)
+        return of_table(table)[1]
 
 
 def after_rows(frame, count: int, most: int = 1) -> None:

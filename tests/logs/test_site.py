@@ -108,6 +108,33 @@ def test_a_design_names_the_calibration(slow_site, tmp_path):
     assert same.step_s == other.step_s and same.band_tier == other.band_tier
 
 
+def test_a_design_holds_the_calibration_as_it_names_it(slow_site, tmp_path):
+    """What a file holds may stand in the design: the same figures, and the measured step among
+    them, which is the one of the table."""
+    _, site, before = slow_site
+    text = DESIGN.format(model="llama-3.1-70b")
+    named = sc.assess(sc.Design.from_yaml(text + "calibration: site.yaml", tmp_path))
+    held = sc.Design.from_yaml(text).change({"calibration": yaml.safe_load(site.read_text())})
+    assert sc.Design.from_yaml(held.to_yaml()) == held
+    told, same = (a.as_dict() for a in (sc.assess(held), named))
+    for key in ("step_s", "step_s_low", "step_s_high", "measured_here", "band_tier"):
+        assert told[key] == same[key]
+    (point,) = told["measured_here"]["steps"]["points"]
+    assert point["devices"] == 512
+    assert point["step_s"] == pytest.approx(1.25 * before["step_time_s"], rel=1e-6)
+    assert point["mfu"] == pytest.approx(before["mfu"] / 1.25, rel=1e-6)
+
+
+def test_a_peak_that_no_estimate_is_near_leaves_a_file_that_is_read(tmp_path):
+    """140 GB measured of a model of a billion parameters and 512 tokens on one device."""
+    path = tmp_path / "runs.csv"
+    row = "llama-3.2-1b,h200-sxm,1,512,1,bf16,1,1,1,megatron-core,100,140"
+    path.write_text(f"{HEADER},measured_peak_memory_gb\n0,{row}\n")
+    site = tmp_path / "site.yaml"
+    assert main(["learn", str(path), "-o", str(site)]) == 0
+    assert calibration_file.read(site).constants["memory_framework_bytes"] == 10
+
+
 def test_a_broken_calibration_is_refused(slow_site, tmp_path, capsys):
     path, site, _ = slow_site
     site.write_text(site.read_text().replace("band:", "bend:"))
@@ -130,6 +157,23 @@ def test_a_log_with_the_design_of_its_run(tmp_path, capsys):
     assert main(wanted) == 2 and "--design FILE" in capsys.readouterr().err
     assert main([*wanted, "--design", str(tmp_path / "design.yaml")]) == 0
     assert yaml.safe_load(site.read_text())["steps"]["factor"] > 1.05
+
+
+def test_a_pilot_tells_of_the_whole_run(tmp_path):
+    """A log of an eighth of the devices and the batch beside the design of all of them: steps are
+    as far off as they are there, not eight times."""
+    whole = sc.Design.from_yaml(DESIGN.format(model="llama-3.1-70b"))
+    eighth = {"cluster.devices": 64, "job.global_batch": 128}
+    before = sc.assess(whole).step_s
+    seconds = 1.25 * sc.assess(whole.change(eighth)).step_s
+    args = ["world_size ....... 64", "global_batch_size ....... 128", "seq_length ....... 8192"]
+    line = " iteration {:8d}/ 500 | elapsed time per iteration (ms): {:.2f} |"
+    log, run, site = (tmp_path / name for name in ("job.out", "run.yaml", "site.yaml"))
+    log.write_text("\n".join([*args, *(line.format(i, 1e3 * seconds) for i in range(1, 40))]))
+    whole.write(run)
+    assert main(["learn", str(log), "--design", str(run), "-o", str(site)]) == 0
+    after = sc.assess(whole.change({"calibration": yaml.safe_load(site.read_text())}))
+    assert after.step_s / before == pytest.approx(1.25 ** (0.13**2 / (0.13**2 + 0.07**2)), abs=0.03)
 
 
 def test_a_step_stands_beside_what_is_possible_and_beside_published_runs(tmp_path, capsys):

@@ -18,6 +18,8 @@ from scantling.base.errors import DesignError
 from scantling.base.quantities import table as quantities
 from scantling.cluster import blueprint
 from scantling.design.design import Design
+from scantling.logs.learning import read_log
+from scantling.logs.site import calibration, of_design
 from scantling.plans.prepare import prepare
 from scantling_widgets import gallery, report
 from scantling_widgets.report.page import document
@@ -402,6 +404,27 @@ def test_what_is_not_there_is_not_said():
     one_node = words_only(Design.read(example(SMALL))).text
     for word in ("Pipeline parallel", "Oversubscription", "Degraded rail"):
         assert word not in one_node
+
+
+def test_what_was_measured_here_stands_in_its_section_with_date_and_release(tmp_path):
+    """Ten lines as torchtitan writes them, learnt from beside the design: date, release, step and
+    MFU as the log prints them; nothing of it without."""
+    lines = [
+        f"step: {i}  loss: 8.1  memory: 40.0GiB(50%)  tps: 5,000  mfu: 30.0%" for i in range(10)
+    ]
+    log = tmp_path / "job.log"
+    log.write_text("\n".join(["torchtitan version: 0.2.0 (0.2.0 is a tag)", *lines]))
+    design = Design.read(example(SMALL))
+    reading = read_log(log)
+    made = calibration([of_design(reading, design)], [reading])
+    text = re.sub(r"\s+", " ", words_only(design.change({"calibration": made})).text)
+    tokens = design.job.global_batch * design.job.seq_len
+    step = quantities.show("step_s", tokens / design.cluster.devices / 5000)
+    assert re.search(
+        rf"Measured here {made['made']}, H100.*?release 0\.2\.0: 1 measured step", text
+    )
+    assert re.search(rf"measured 8 {re.escape(step)} ", text)
+    assert "Measured here" not in words_only(design).text
 
 
 # ---------------------------------------------------------------- form

@@ -9,6 +9,7 @@ from scantling.physics.memory.peak import SAFE_SHARE
 
 from .assessment_charts import figure, laid, shown_on, text, worded
 from .palette import MEMORY, STEP, ink_on
+from .words import at
 
 _LINE = 0.06  # a line of text, as a share of the height of the memory picture
 
@@ -207,6 +208,11 @@ def _step_rows(given, reference=None) -> dict:
         _UNDER,
         total,
     )
+    seen = [
+        point
+        for point in at(given, "measured_here.steps.points") or ()
+        if point["devices"] == given["devices_used"]
+    ]
     if reference is not None:
         solid += _segments(
             reference["step_breakdown_s"],
@@ -222,6 +228,12 @@ def _step_rows(given, reference=None) -> dict:
             "step",
             "band",
             [band],
+            row=_ON,
+        ),
+        "seen": worded(
+            "step",
+            "seen",
+            seen,
             row=_ON,
         ),
         "rows": [

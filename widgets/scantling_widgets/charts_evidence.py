@@ -1,9 +1,10 @@
-"""The prediction beside what was published: MFU of this design with its band, and of the runs most
-like it."""
+"""The prediction beside what was measured here and what was published: MFU of this design with its
+band, of the steps of its calibration, and of the runs most like it."""
 
 from scantling.base.quantities.table import band_in
 
 from .assessment_charts import figure, text, worded
+from .words import at
 
 _HERE = "this design"
 
@@ -38,7 +39,13 @@ def _evidence_rows(given) -> dict:
         }
         for name, run in zip(twice, runs)
     ]
+    seen = worded(
+        "evidence",
+        "seen",
+        at(given, "measured_here.steps.points") or (),
+    )
     return {
+        "seen": seen,
         "here": worded(
             "evidence",
             "here",
@@ -55,7 +62,9 @@ def _evidence_rows(given) -> dict:
             "runs",
             named,
         ),
-        "order": [{"run": name} for name in (_HERE, *twice)],
+        "order": [
+            {"run": name} for name in (_HERE, *dict.fromkeys(r["run"] for r in seen), *twice)
+        ],
     }
 
 

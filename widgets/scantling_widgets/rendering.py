@@ -4,7 +4,6 @@ are done, and that can be stopped."""
 import asyncio
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -19,10 +18,9 @@ from scantling.verdict.limits import limits
 from scantling.verdict.verdicts import VERDICTS
 
 from .report import Report
-from .report.jobs import today
+from .report.jobs import files_of, today
 from .report.page import document
 from .resources import in_a_page
-from .words import at
 
 _TICK_S, _USUAL_TICKS = 0.25, 60  # a report takes some ten to twenty seconds
 
@@ -66,8 +64,8 @@ def _report(design, folder: Path) -> Iterator:
     name = slug(design.title)
     with tempfile.TemporaryDirectory(prefix="scantling-desk-") as scratch:
         file = Path(scratch) / f"{name}.yaml"
-        for field in ("model.hf_config", "calibration"):
-            design = _beside(design, field, file.parent)
+        named = {k: os.path.abspath(design.folder / v) for k, v in files_of(design).items()}
+        design = design.change(named)
         design.write(file)
         argv = [
             sys.executable,
@@ -100,19 +98,6 @@ def _report(design, folder: Path) -> Iterator:
             lines = (complaint or said).strip().splitlines()
             raise Stopped(lines[-1] if lines else f"the report ended with {child.returncode}")
         yield page
-
-
-def _beside(
-    design,
-    field: str,
-    folder: Path,
-):
-    """The design with a file that it refers to copied beside its own."""
-    here = at(design.data(), field)
-    if isinstance(here, str) and (source := Path(design.folder or ".") / here).is_file():
-        shutil.copy(source, folder / source.name)
-        return design.change({field: source.name})
-    return design
 
 
 def _end(child: subprocess.Popen) -> None:

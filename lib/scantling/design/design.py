@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, PrivateAttr, ValidationError
 
@@ -27,6 +27,7 @@ from .schema import (
     Prices,
     Reliability,
     StackRef,
+    either,
     model_field,
     several,
 )
@@ -118,8 +119,9 @@ class Design(Section):
     checkpoint: _part(Checkpoint, "copies of the state: how often, where, how many")
     prices: _part(Prices, "money and energy")
     measured: _part(Measured, "measured values that replace computed ones")
-    calibration: Annotated[str | None, text(1000)] = about(
-        "file that scantling measure wrote on these devices, relative to this file",
+    calibration: either(dict[str, Any], 1000) | None = about(
+        "file that scantling measure or learn wrote of these devices, relative to this file, or "
+        "what stands in it",
         example="calibration.yaml",
     )
 
@@ -279,7 +281,8 @@ class Design(Section):
 
     @cached_property
     def _key(self) -> str:
-        where = self.calibration or (not isinstance(self.model, str) and self.model.hf_config)
+        named = isinstance(self.calibration, str)
+        where = named or (not isinstance(self.model, str) and self.model.hf_config)
         origin = self._measured_at.key() if self._measured_at else ""
         given = json.dumps(self.data(), sort_keys=True)
         return given + (str(self._folder.resolve()) if where else "") + origin
@@ -371,7 +374,8 @@ def first_error(error: ValidationError) -> DesignError:
             allowed=allowed,
         )
     elif kind in ("model_type", "model_attributes_type", "dict_type"):
-        allowed = "a mapping of " + ", ".join(list(Design.section_fields(*path))[:12])
+        names = ", ".join(list(Design.section_fields(*path))[:12])
+        allowed = f"a mapping of {names}" if names else "a text or a mapping"
         found = DesignError(
             field,
             value,

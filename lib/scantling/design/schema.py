@@ -30,10 +30,10 @@ from .fields import (
 TAGS = ("id:", "mapping:")  # branches of a union, dropped from error paths
 
 
-def either(mapping):
-    """An id of the catalogue, or a mapping."""
+def either(mapping, high: int = 200):
+    """A text of at most `high` characters (an id of the catalogue, a file), or a mapping."""
     return Annotated[
-        Annotated[str, text(), Tag(TAGS[0])] | Annotated[mapping, Tag(TAGS[1])],
+        Annotated[str, text(high), Tag(TAGS[0])] | Annotated[mapping, Tag(TAGS[1])],
         Discriminator(lambda value: TAGS[not isinstance(value, str)]),
     ]
 

@@ -268,12 +268,14 @@ def step_line(
     """Take the values of one line of a kind; False where it is none (source code, half a line)."""
     values = {}
     kept = rest.ahead
-    patterns, seen = rest.live.setdefault(id(kind), (dict(kind.values), set()))
+    if id(kind) not in rest.live:
+        rest.live[id(kind)] = kind.values, set()
+    patterns, seen = rest.live[id(kind)]
     for name, pattern in patterns.items():
         match = pattern.search(line)
         if match:
             seen.add(name)
-            _take(values, name, _first(match))
+            _take(values, name, match[match.lastindex])
     if len(found.columns["step"]) == TRIED:  # what so many lines lacked later ones lack too
         rest.live[id(kind)] = {name: patterns[name] for name in seen}, seen
     if kind.ahead:
@@ -294,6 +296,12 @@ def step_line(
     return True
 
 
+@cache
+def unit_of(name: str) -> tuple[str, float]:
+    """(column, factor) of a value by its name in a pattern."""
+    return spoken()["units"].get(name, (name, 1.0))
+
+
 def _take(
     values: dict,
     name: str,
@@ -306,7 +314,7 @@ def _take(
     if name == "batches_per_s":
         values["s"] = 1 / value if value > 0 else NAN
         return
-    column, factor = spoken()["units"].get(name, (name, 1.0))
+    column, factor = unit_of(name)
     if value == value:
         values.setdefault(column, value * factor)
 

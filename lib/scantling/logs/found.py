@@ -88,8 +88,9 @@ class Found:
 
     def add(self, **values) -> None:
         """One step line; values in the units of COLUMNS."""
-        for name in (values.keys() - self.columns.keys()).intersection(COLUMNS):
-            self.columns[name] = array("d", [NAN]) * len(self.columns["step"])
+        if not values.keys() <= self.columns.keys():
+            for name in (values.keys() - self.columns.keys()).intersection(COLUMNS):
+                self.columns[name] = array("d", [NAN]) * len(self.columns["step"])
         for name, column in self.columns.items():
             column.append(values.get(name, NAN))
 
@@ -104,6 +105,8 @@ class Found:
         value,
     ) -> None:
         """A setting, unless one of that name was seen before."""
+        if not isinstance(value, (int, float, str)):
+            return
         text = str(value).strip().strip("'\"")
         if text and text.lower() not in ("none", "null", "nan", "auto"):
             self.settings.setdefault(name, text[:200])

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from ..physics.calibration_file import MEMORY, SPEAKS, memory_times
+from ..physics.calibration_file import MEMORY, SPEAKS, times
 from ..physics.cases import Cases
 from ..physics.memory.constants import PRIORS
 from ..physics.memory.peak import memory
@@ -21,7 +21,7 @@ STEP = 1.01  # by which a constant is moved for its slope
 
 def peak_bytes(case: Cases, factors=()) -> float:
     """Memory of the fullest device [bytes], with constants of its memory times `factors`."""
-    return float(np.ravel(memory(memory_times(case, dict(factors))).total)[0])
+    return float(np.ravel(memory(times(case, dict(factors))).total)[0])
 
 
 def spreads() -> np.ndarray:
@@ -29,6 +29,15 @@ def spreads() -> np.ndarray:
     told = spoken("site")["peaks"]["sd"]
     priors = [PRIORS.get(name.removeprefix(MEMORY)) for name in MOVED]
     return np.array([math.hypot(p.sd, p.stack_sd) if p else told for p in priors])
+
+
+def entry(
+    value: float,
+    was: float,
+    sd_ln: float,
+) -> dict:
+    """A constant of a calibration file: after, before, and what is left open of its ln."""
+    return {"value": round(value, 6), "was": round(float(was), 6), "sd_ln": round(sd_ln, 4)}
 
 
 def moved(
@@ -43,11 +52,9 @@ def moved(
     slope /= math.log(STEP)
     part = spreads() ** 2 * slope / np.sum((spreads() * slope) ** 2)
     left = spreads() * np.sqrt(1 - known * part * slope)
+    most = np.log([SPEAKS[name] for name in MOVED])  # that a calibration file may say
+    told = np.clip(factor * part, -most, most)
     return {
-        name: {
-            "value": round(math.exp(factor * share), 4),
-            "was": 1.0,
-            "sd_ln": round(float(open_), 4),
-        }
-        for name, share, open_ in zip(MOVED, part, left)
+        name: entry(math.exp(share), 1.0, float(open_))
+        for name, share, open_ in zip(MOVED, told, left)
     }

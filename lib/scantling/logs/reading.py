@@ -45,6 +45,7 @@ class Reading(Record):
     ep: Count = None
     dp: Count = None
     precision: Word = None
+    release: Word = None
     restarts: Count = None
     goodput: Known = None
     oom: bool = False
@@ -239,6 +240,7 @@ def reading(found: Found, file: str) -> Reading:
         "model": model_of(found),
         "accelerator": plain(said(found, "accelerator") or "", 80) or None,
         "precision": precision_of(found),
+        "release": said(found, "release"),
         "global_batch": batch,
     }
     known = facts | {"plan": facts["tp"] and facts["micro_batch"]}

@@ -9,8 +9,6 @@ model, chip and precision: a step says nothing of other models.
 
 import math
 import re
-from dataclasses import replace
-from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -26,15 +24,15 @@ from ..design.design import Design
 from ..evidence.collective_points import NAMES
 from ..evidence.measure.fit import constants_of, match
 from ..evidence.runs import checked, read_named, to_runs
-from ..physics.calibration_file import RELATIVE, RELATIVE_MOST, VERSION, implausible
+from ..physics.calibration_file import RELATIVE, RELATIVE_MOST, headed, implausible, times
 from ..physics.cases import PRECISIONS, Cases, devices
 from ..physics.collectives import COLLECTIVES, volume
 from ..physics.constants import PRIORS, gather
 from ..physics.memory.chance import spread
-from ..physics.step import COMPUTE, PARTS, step_time
+from ..physics.step import COMPUTE, PARTS, rates, step_time
 from ..verdict.assess import assess
 from .found import number
-from .peaks import moved, peak_bytes
+from .peaks import entry, moved, peak_bytes
 from .reading import Reading, figure
 from .rows import spoken
 from .text import head
@@ -42,6 +40,12 @@ from .text import head
 DEGREES = ("tp", "pp", "vpp", "cp", "ep", "dp", "micro_batch")
 MEASURED = 0.02  # sd of the ln of a rate that a table of collectives shows; judgement
 LEAST = 1e-3  # shares of a step that a calibration tells
+MOST_POINTS = 100  # measured steps that it tells one by one
+OF_A_RUN = {  # what a log says of its run, by section of a design
+    "cluster": ("devices",),
+    "job": ("seq_len", "global_batch"),
+    "plan": ("tp", "pp", "vpp", "cp", "ep", "micro_batch"),
+}
 NEEDED = ("model", "accelerator", "seq_len", "global_batch", "tp", "micro_batch", "devices")
 
 
@@ -57,6 +61,7 @@ class Point:
     foretold_s: float
     peak_bytes: float  # measured
     stack: str
+    release: str  # of the software, where the log says it
     traced: dict  # what a trace of it says, see `of_trace`
 
 
@@ -72,15 +77,18 @@ def point_of(
     stack: str,
 ) -> Point:
     """The figures of a log beside what is foretold of a case, on an accelerator, with a stack."""
+    tokens = one(case.job.global_batch) * one(case.job.seq_len) / one(devices(case.plan))
+    rate = reading.tokens_per_s_per_device
     return Point(
         case=case,
         accelerator=accelerator,
         active=one(parameters(case.shape).active),
         precision=precision_of(case),
-        measured_s=reading.step_s,
+        measured_s=reading.step_s or (rate and tokens / rate),
         foretold_s=one(step_time(case).total),
         peak_bytes=(reading.peak_memory_gb or 0.0) * 2.0**30,
         stack=stack,
+        release=reading.release or "",
         traced=of_trace(
             reading,
             case,
@@ -95,17 +103,19 @@ def precision_of(case: Cases) -> str:
 
 
 def of_design(reading: Reading, design: Design) -> Point | None:
-    """The step of a log beside that of a design whose run it was; the log's plan is pinned."""
-    if not reading.step_s and not reading.peak_memory_gb:
+    """The step of a log beside that of a design whose run it was, or a smaller run of: devices,
+    batch and plan are those that the log says."""
+    if not told_by(reading):
         return None
-    data = yaml.safe_load(design.to_yaml())
-    said = fields_of(reading, ("tp", "pp", "cp", "ep", "micro_batch"))
-    data["plan"] = {n: v for n, v in said.items() if v} | (data.get("plan") or {})
-    if reading.devices:
-        data["cluster"]["devices"] = reading.devices
-    data.pop("measured", None)
-    data.pop("calibration", None)
-    found = assess(Design.from_data(data))
+    said = {
+        f"{section}.{name}": value
+        for section, names in OF_A_RUN.items()
+        for name, value in fields_of(reading, names).items()
+        if value and not (section == "job" and design.job.phases)
+    }
+    other = said.get("cluster.devices", design.cluster.devices) != design.cluster.devices
+    free = dict.fromkeys(("measured", "calibration", *["plan.dp"] * other))
+    found = assess(design.change(free | said))
     if not found.phases:
         raise DesignError(
             "--design",
@@ -119,6 +129,11 @@ def of_design(reading: Reading, design: Design) -> Point | None:
         found.resolved.cluster.accelerator.id,
         found.resolved.stack or "",
     )
+
+
+def told_by(reading: Reading) -> float | None:
+    """A figure that a constant can be told by: a step, a rate of tokens or a peak of memory."""
+    return reading.step_s or reading.tokens_per_s_per_device or reading.peak_memory_gb
 
 
 def chip_of(name: str | None):
@@ -139,8 +154,7 @@ def of_log(reading: Reading) -> Point | None:
     no model or accelerator of the catalogue."""
     import pandas as pd
 
-    told = reading.step_s or reading.peak_memory_gb
-    if not told or any(getattr(reading, name) is None for name in NEEDED):
+    if not told_by(reading) or any(getattr(reading, name) is None for name in NEEDED):
         return None
     chip = chip_of(reading.accelerator)
     if chip is None:
@@ -322,37 +336,9 @@ def of_trace(
     return out
 
 
-def entry(
-    value: float,
-    was: float,
-    sd_ln: float,
-) -> dict:
-    """A constant of a calibration file: after, before, and what is left open of its ln."""
-    return {"value": round(value, 6), "was": round(float(was), 6), "sd_ln": round(sd_ln, 4)}
-
-
 def everywhere(value: float, *rest) -> dict:
     """An entry that holds for every model, whatever measured steps of one make of it."""
     return entry(value, *rest) | {"elsewhere": round(value, 6)}
-
-
-def times(case: Cases, factors: dict) -> Cases:
-    """A case with constants multiplied: {name: factor}."""
-    k = case.constants
-    own = {name: getattr(k, name) * factor for name, factor in factors.items()}
-    return replace(case, constants=replace(k, **own))
-
-
-def headed(chip) -> dict:
-    """What every calibration file begins with."""
-    return {
-        "scantling_calibration": VERSION,
-        "made": date.today().isoformat(),
-        "device": {
-            "accelerator": chip.id,
-            "name": chip.name,
-        },
-    }
 
 
 def calibration(points: list[Point], readings: list[Reading] = ()) -> dict:
@@ -386,7 +372,7 @@ def calibration(points: list[Point], readings: list[Reading] = ()) -> dict:
                 "batch, plan; --design FILE says what they lack; or a table of collectives"
             ),
         )
-    return headed(chip) | {"constants": constants} | data
+    return headed(chip, name=chip.name) | {"constants": constants} | data
 
 
 def of_steps(points: list[Point], chip, known: dict) -> tuple[dict, dict]:
@@ -411,10 +397,22 @@ def of_steps(points: list[Point], chip, known: dict) -> tuple[dict, dict]:
         foretold * math.exp(factor),
     )
     shares = {name: seconds / foretold for name, seconds in seconds_of(steps[0]).items()}
-    return held | {"shares": {name: round(s, 4) for name, s in shares.items() if s > LEAST}}, {
+    held |= {
+        "shares": {name: round(s, 4) for name, s in shares.items() if s > LEAST},
+        "points": [seen(p) for p in points[:MOST_POINTS]],
+        **({"release": points[0].release} if points[0].release else {}),
+    }
+    return held, {
         name: entry(value, now[name], told["between"] * math.sqrt(1 - weight))
         for name, value in moved_.items()
     }
+
+
+def seen(point: Point) -> dict:
+    """A measured step as charts show it."""
+    mfu = one(rates(point.case, point.measured_s)[2])
+    count = int(one(devices(point.case.plan)))
+    return {"devices": count, "step_s": figure(point.measured_s), "mfu": figure(mfu)}
 
 
 def of_peaks(points: list[Point]) -> tuple[dict, dict]:

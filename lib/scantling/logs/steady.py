@@ -124,7 +124,7 @@ def goodput_of(
     got = np.unique(step)
     interval = np.median(np.diff(got)) if got.size > 1 else 1.0
     share = (got.size - 1) * interval * step_s / clock_s
-    return float(share) if share <= 1.02 else NAN
+    return float(min(share, 1.0)) if share <= 1.02 else NAN
 
 
 def steady(found: Found) -> Steady:

@@ -7,6 +7,7 @@ A measured constant takes the place of what published runs say about it.
 import math
 from collections.abc import Mapping
 from dataclasses import field, replace
+from datetime import date
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,7 +17,7 @@ from pydantic import AllowInfNan, BaseModel, Field, ValidationError
 
 from .. import catalogue
 from ..base.errors import DesignError
-from ..base.records import record
+from ..base.records import fields_of, record
 from ..design import file as design_yaml
 from .cases import Cases
 from .constants import PRIORS, calibration, gather
@@ -116,7 +117,8 @@ class Override:
             for n in self.constants
             if n in PRIORS
         }
-        return memory_times(replace(case, constants=replace(own, **moved)), self.constants)
+        memory = {n: v for n, v in self.constants.items() if n.startswith(MEMORY)}
+        return times(replace(case, constants=replace(own, **moved)), memory)
 
     def spread(self, usual: float, active: float) -> float:
         """Spread of ln(peak / estimate): no more than peaks measured of that model leave open."""
@@ -143,10 +145,20 @@ class Override:
             high * np.minimum(own_high / high, 1.0) ** near,
         )
 
-    def says(self) -> str:
-        """What was measured, against what published runs say, in one line."""
+    def told(self) -> dict:
+        """What was measured, as a report tells it: when, on what and with which release, the steps
+        one by one, and each constant beside what published runs say of it."""
         chip = catalogue.accelerator(self.accelerator)
         usual = gather(chip.family, chip.id, "")
+        constants = [
+            {"name": name, "value": value, "was": float(getattr(usual, name, 1.0))}
+            for name, value in self.constants.items()
+        ]
+        own = fields_of(self, ("made", "device", "steps", "peaks"))
+        return own | {"constants": constants}
+
+    def says(self) -> str:
+        """What was measured, against what published runs say, in one line."""
         if self.steps:
             low, high = self.steps["band"]
             return (
@@ -155,8 +167,8 @@ class Override:
                 f"{low:.3g} to {high:.3g}"
             )
         said = "; ".join(
-            f"{name} {value:.3g} instead of {getattr(usual, name, 1.0):.3g}"
-            for name, value in self.constants.items()
+            "{name} {value:.3g} instead of {was:.3g}".format_map(c)
+            for c in self.told()["constants"]
         )
         return (
             f"measured {self.made} on {self.device}: {said or 'nothing that a constant rests on'}"
@@ -182,12 +194,15 @@ def _alike(active: float, told: Mapping) -> bool:
     return abs(math.log(active / told["active_parameters"])) < OTHER_MODEL
 
 
-def memory_times(case: Cases, factors: Mapping) -> Cases:
-    """A case with the constants of its memory multiplied: {"memory_" + name: factor}."""
-    usual = case.constants.memory
-    names = {n: n.removeprefix(MEMORY) for n in factors if n.startswith(MEMORY)}
-    own = {name: getattr(usual, name) * factors[n] for n, name in names.items()}
-    return replace(case, constants=replace(case.constants, memory=replace(usual, **own)))
+def times(case: Cases, factors: Mapping) -> Cases:
+    """A case with constants multiplied: {name: factor}, those of its memory "memory_" + name."""
+    usual = case.constants
+    own = {False: {}, True: {}}
+    for name, factor in factors.items():
+        of, short = (usual.memory if name.startswith(MEMORY) else usual), name.removeprefix(MEMORY)
+        own[name != short][short] = getattr(of, short) * factor
+    memory = replace(usual.memory, **own[True])
+    return replace(case, constants=replace(usual, memory=memory, **own[False]))
 
 
 def prior_of(name: str, chip) -> float:
@@ -206,14 +221,30 @@ def prior_of(name: str, chip) -> float:
     )
 
 
-def read(path, where: str = "calibration") -> Override:
-    """The override in the YAML file at `path`. Raises DesignError, one line, for anything that is
-    not one."""
-    data = design_yaml.load(design_yaml.read_text(path))
+def headed(chip, **device) -> dict:
+    """What every calibration file begins with: version, date, accelerator (None where unknown)."""
+    device = {"accelerator": chip and chip.id} | device
+    return {
+        "scantling_calibration": VERSION,
+        "made": date.today().isoformat(),
+        "device": device,
+    }
+
+
+def read(
+    given,
+    where: str = "calibration",
+    folder=Path(),
+) -> Override:
+    """The override in the YAML file at the path `given`, relative to a folder, or in what a file
+    holds. Raises DesignError, one line, for anything that is not one."""
+    held = isinstance(given, Mapping)
+    data = given if held else design_yaml.load(design_yaml.read_text(folder / given))
+    path = "in the design" if held else Path(given).name
     if not isinstance(data, Mapping) or data.get("scantling_calibration") != VERSION:
         raise DesignError(
             where,
-            str(path),
+            path,
             f"a file with scantling_calibration: {VERSION}, as scantling measure writes it",
             problem="is not a calibration",
         )
@@ -249,7 +280,7 @@ def read(path, where: str = "calibration") -> Override:
     told = {n: entry["elsewhere"] for n, entry in rows if "elsewhere" in entry}
     steps = _steps(data.get("steps"), f"{where}.steps")
     return Override(
-        path=Path(path).name,
+        path=path,
         made=str(data.get("made", "at an unknown date")),
         accelerator=chip.id,
         device=str(device.get("name", chip.name)),
@@ -270,6 +301,14 @@ def read(path, where: str = "calibration") -> Override:
     )
 
 
+class _Point(BaseModel, strict=True):
+    """One measured step, as charts show it."""
+
+    devices: Annotated[int, Field(ge=1)]
+    step_s: Annotated[Number, Field(gt=0)]
+    mfu: Annotated[Number, Field(gt=0, lt=2)]
+
+
 class _Steps(BaseModel, strict=True):
     """What a file says of measured steps, or of peaks of memory."""
 
@@ -279,6 +318,8 @@ class _Steps(BaseModel, strict=True):
     band: list[Annotated[Number, Field(ge=0.2, lt=5)]] = Field(min_length=2, max_length=2)
     precision: str
     shares: dict[Any, Annotated[Number, Field(ge=0)]] = {}
+    points: list[_Point] = []
+    release: Annotated[str, Field(max_length=60)] = ""
 
 
 def _steps(given, where: str) -> dict:

@@ -12,14 +12,14 @@ from .pins import check_pins
 
 
 def prepare(design: Design) -> Resolved:
-    """`design` resolved, with the constants of the calibration file that it names and with every
-    pin held against the laws of plans. Raises DesignError for whatever is wrong with the file."""
+    """`design` resolved, with the constants of the calibration that it names or holds and with
+    every pin held against the laws of plans. Raises DesignError for whatever is wrong with it."""
     resolved = resolve(design)
     for i, phase in enumerate(resolved.phases):
         _check(resolved, i, phase)
     if design.calibration is None:
         return resolved
-    override = calibration_file.read(design.folder / design.calibration)
+    override = calibration_file.read(design.calibration, folder=design.folder)
     override.check(resolved.cluster.accelerator)
     holds = override.holds(
         float(resolved.params.active),

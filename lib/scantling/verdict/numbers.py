@@ -429,6 +429,7 @@ def tables(assessment) -> dict:
     stages = [dict(row) for row in memory_by_stage(case)]
     layers = [row["layers"] for row in stages]
     chip = r.cluster.accelerator
+    usual = [chosen.step_s * end for end in bands.ends(held(chosen))]  # its band unmeasured
     site = {
         "chip": chip.id,
         "family": chip.family,
@@ -444,6 +445,7 @@ def tables(assessment) -> dict:
         "endurance": e.as_dict(),
         "cost": money and money.as_dict(),
         "nearest_runs": bands.nearest_runs(case, **site),
+        "measured_here": r.calibration and r.calibration.told() | {"usual_s": usual},
         "missed": [{k: getattr(m, k) for k in missed} for m in assessment.missed],
         "phases": [
             {

@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 from scantling.base.errors import DesignError
+from scantling.base.quantities.table import band_in
 from scantling.design.design import Design
 from scantling.design.file import dump
 from scantling.kits import FRAMEWORKS, ON
@@ -22,6 +23,7 @@ from scantling.logs.site import calibration, of_design
 from .. import rendering, theme
 from ..background import Job
 from ..parts import Field, Part
+from ..report.jobs import files_of
 from ..resources import served
 from ..table import cell
 from ..words import at, show
@@ -106,7 +108,8 @@ class Report(Panel):
 
     def _learn(self) -> str:
         """What a log of the design's run tells: its step beside the one foretold, and a
-        calibration of the machine, which goes to whoever looks."""
+        calibration of the machine, which the design holds from then on; it goes to whoever looks
+        as a file too."""
         with tempfile.NamedTemporaryFile("w+") as dropped:
             dropped.write(self.log.value)
             dropped.flush()
@@ -114,10 +117,13 @@ class Report(Panel):
         step = of_design(reading, self.now.design)
         made = calibration([*filter(None, [step])], [reading])
         self._give(self.learnt, "calibration.yaml", dump(made).encode())
-        if step is None:
-            return ""
+        before = band_in(self.given, "step_s")
+        done = self._put(self.now.design.change({"calibration": made}), "")
+        if done or step is None or not step.measured_s:
+            return done
         took, foretold = (show("step_s", s) for s in (step.measured_s, step.foretold_s))
-        return f"A step took {took}; {foretold} was foretold."
+        now = f"{show('step_s', self.given['step_s'])} ({band_in(self.given, 'step_s')})"
+        return f"A step took {took}; {foretold} ({before}) was foretold, {now} is now."
 
     def _give(
         self,
@@ -209,9 +215,8 @@ def _folder(field: Field) -> Path:
 
 def names_no_file(design: Design, now: Design) -> None:
     """Raises DesignError where a design that a visitor typed names a file of the server."""
-    for field in ("model.hf_config", "calibration"):
-        named = at(design.data(), field)
-        if isinstance(named, str) and named != at(now.data(), field):
+    for field, named in files_of(design).items():
+        if named != at(now.data(), field):
             raise DesignError(
                 field,
                 named,

@@ -201,6 +201,6 @@ ORDER = (
         "domains",
         "site",
     ),
-    *("sensitivity", "risks", "avoid", "evidence", "candidates"),
+    *("sensitivity", "risks", "avoid", "measured", "evidence", "candidates"),
     *("assumptions", "quantities", "planes", "fabrics", "stores", "rollout", "evolution"),
 )

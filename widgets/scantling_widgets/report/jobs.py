@@ -29,7 +29,7 @@ LONGEST_S = {
     "default": 600,
     "wide": 7200,
 }  # of one cell of a report, by the space that is searched
-_REFERENCES = ("model.hf_config", "calibration")
+REFERENCES = ("model.hf_config", "calibration")
 MOST_BYTES = 4_000_000  # of a file that a design names
 _CODE = (".py", ".csv", ".yaml", ".json", ".j2", ".css", ".ipynb")
 
@@ -68,6 +68,12 @@ class Done:
         }.get(self.status) or EXIT.get(self.assessment.get("verdict"), 1)
 
 
+def files_of(design: Design) -> dict:
+    """{field: the file that a design names there}."""
+    named = {field: at(design.data(), field) for field in REFERENCES}
+    return {field: file for field, file in named.items() if isinstance(file, str)}
+
+
 def job(
     path,
     name: str,
@@ -77,21 +83,20 @@ def job(
     """The job of the design file at `path`; raises DesignError where the file is wrong."""
     design = Design.read(path)
     files = {}
-    for where in _REFERENCES:
-        if isinstance(file := at(design.data(), where), str):
-            wrong = functools.partial(
-                DesignError,
-                where,
-                file,
-            )
-            source = design.folder / file
-            files[source.name] = read_text(
-                source,
-                "a text file",
-                MOST_BYTES,
-                wrong,
-            )
-            design = design.change({where: source.name})
+    for where, file in files_of(design).items():
+        wrong = functools.partial(
+            DesignError,
+            where,
+            file,
+        )
+        source = design.folder / file
+        files[source.name] = read_text(
+            source,
+            "a text file",
+            MOST_BYTES,
+            wrong,
+        )
+        design = design.change({where: source.name})
     own = {
         "design": design.to_yaml(),
         "files": files,

@@ -2,13 +2,12 @@
 
 import sys
 from contextlib import nullcontext
-from datetime import date
 
 import click
 
 from ... import catalogue
 from ...base.errors import plain
-from ...physics.calibration_file import VERSION
+from ...physics.calibration_file import headed
 from .fit import constants_of, match, rounded, saturation
 
 
@@ -86,13 +85,7 @@ def result(
         "skipped": skipped,
         "stopped_before": stopped,
     }
-    return {
-        "scantling_calibration": VERSION,
-        "made": date.today().isoformat(),
-        "device": {
-            "accelerator": chip and chip.id,
-            **device,
-        },
+    return headed(chip, **device) | {
         "software": software,
         "quick": quick,
         "constants": constants,

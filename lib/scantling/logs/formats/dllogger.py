@@ -15,7 +15,6 @@ def read(path, found: Found) -> None:
         if step == "PARAMETER":
             found.launches += 1
             for name, value in data.items():
-                if isinstance(value, (int, float, str)):
-                    found.setting(str(name).rpartition("/")[2].lower(), value)
+                found.setting(str(name).rpartition("/")[2].lower(), value)
         elif any(column == "s" for column, _, _ in chosen(tuple(data))):
             take(found, data | {"iter": step[-1] if isinstance(step, list) and step else step})

@@ -26,16 +26,6 @@ OWN = re.compile(r'"device":\s*(\d+)')
 OVERLAP = 1 << 16
 
 
-def knows(head: str) -> bool:
-    """Whether the head of a file is of this format."""
-    return (
-        '"traceEvents"' in head
-        or "ProfilerStep#" in head
-        or '"deviceProperties"' in head
-        or ("jsonData/" in head[:512] and "chakra" in head[:2048])
-    )
-
-
 def read(path, found: Found) -> None:
     """What the trace holds."""
     durations = {}

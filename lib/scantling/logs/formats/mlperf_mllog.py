@@ -36,7 +36,7 @@ def read(path, found: Found) -> None:
         more = event.get("metadata") if isinstance(event.get("metadata"), dict) else {}
         at = number(event.get("time_ms")) / 1e3
         found.seen(at)
-        if key in words["settings"] and isinstance(value, (int, float, str)):
+        if key in words["settings"]:
             found.setting(key, f"{value:g}" if isinstance(value, float) else value)
         if key == "lowest_numerical_precision_linear":
             found.setting("precision", value)

@@ -13,11 +13,6 @@ FLOATS = {
 LARGEST = 16 << 20  # bytes of one record that are read
 
 
-def knows(head: str) -> bool:
-    """Whether the head of a file is of this format."""
-    return "brain.Event:" in head[:4096]
-
-
 def records(path):
     """The records of a TFRecord file: length, checksum, data, checksum."""
     buffer = b""
@@ -106,17 +101,8 @@ def scalars(path):
 
 def tensor_of(raw: bytes) -> bytes:
     """The first float or double of a tensor: TensorProto{1 dtype, 4 content, 5 float_val}."""
-    content = (
-        last(raw, 4)
-        if last(
-            raw,
-            1,
-            0,
-        )
-        in (1, 2)
-        else b""
-    )
-    return content or last(raw, 5)[:4]
+    typed = last(raw, 1, 0) in (1, 2)
+    return typed and last(raw, 4) or last(raw, 5)[:4]
 
 
 def read(path, found: Found) -> None:
