@@ -212,20 +212,25 @@ def stage_times(
     )
 
 
+def forward_s(layer_s, recomputed_s):
+    """Forward of a layer and micro-batch: a pass of three, of all but what is repeated. [s] More
+    arithmetic or bandwidth shortens it and its backward alike."""
+    return (layer_s - recomputed_s) / 3
+
+
 def bubble_s(
     c: Cases,
     m,
-    stage_s,
-    forward_share,
-    weight_share,
+    forward,
+    backward,
+    weights,
 ):
-    """Idle time of a device waiting for other stages, over m micro-batches of `stage_s` on the
-    average one. [s]
+    """Idle time of a device waiting for other stages, over m micro-batches whose passes on the
+    average one are given. [s]
 
     A zero-bubble schedule can move the weight gradients, one GEMM pass of three.
     """
     s, p = c.shape, c.plan
-    passes = (stage_s * share for share in (forward_share, 1 - forward_share, weight_share))
     kept = weight_kept(
         s.hidden,
         mean_heads(s),
@@ -237,7 +242,9 @@ def bubble_s(
         p.pp,
         p.vpp,
         m,
-        *passes,
+        forward,
+        backward,
+        weights,
         weight_kept=kept,
     )
 
@@ -426,12 +433,13 @@ def data_parallel_exchange(
     m,
     held,
     work_s,
+    forward_s,
     backward_s,
     cards_s,
 ) -> Exchange:
     """Gathers of each of m micro-batches and the reduction of the step, for the (dense, expert)
-    parameters held; a micro-batch works `work_s` on the slowest stage, `backward_s` of it after the
-    forward and `cards_s` of it on the cards that the gathers take."""
+    parameters held; a micro-batch works `work_s` on the slowest stage, forward, backward and
+    transfers, and `cards_s` of it on the cards that the gathers take."""
     dp = traffic.data_parallel(c, *held)
     gathers = gathers_exposed_s(
         c,
@@ -441,7 +449,7 @@ def data_parallel_exchange(
     reduction = reduction_exposed_s(
         c,
         dp,
-        work_s - backward_s,
+        forward_s,
         backward_s,
     )
     return Exchange(
@@ -471,17 +479,17 @@ def step_time(c: Cases) -> Step:
         device_params(c),
         overall(c),
     )
-    kernels = sum(one[name] for name in COMPUTE)
-    forward = (layer.gemm + layer.attention + layer.elementwise) / kernels
-    work, backward = stages.slowest_s + send.exposed_s, stages.slowest_s * (1 - forward)
-    rounds = m * stages.layers
+    rounds, mean = m * stages.layers, (c.shape.layers + c.shape.mtp_layers) / c.plan.pp
+    ahead = forward_s(layer_s, one["recompute"])
+    forward, tail = stages.layers * ahead + stages.heads * logits / 3, logits / 3 / c.plan.pp
     axes = {axis: each.times(rounds, rounds) for axis, each in exchanges.items()} | {
         "dp": data_parallel_exchange(
             c,
             m,
             held,
-            work,
-            backward,
+            stages.slowest_s + send.exposed_s,
+            forward,
+            stages.slowest_s - forward,
             stages.layers * cards_held_s(c, exchanges),
         ),
         "pp": send.times(m, m),
@@ -494,9 +502,9 @@ def step_time(c: Cases) -> Step:
         * bubble_s(
             c,
             m,
-            stages.mean_s,
-            forward,
-            layer.gemm / kernels,
+            mean * ahead + tail,
+            stages.mean_s - mean * ahead - tail,
+            mean * layer.gemm + tail,
         ),
         "optimizer": stretch * optimizer_s(c, *held),
     }
