@@ -6,19 +6,9 @@ check("01.params", 405e9)           # the verdict alone
 """
 
 from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
 
-from .books import (
-    w01_full_round,
-    w02_memory_wall,
-    w03_place_the_axes,
-    w04_moe,
-    w05_failure_model,
-    w06_mfu_fell,
-    w07_review,
-    w08_negotiate,
-    w09_first_log,
-)
 from .books.base import facts_of
 from .comparison_table import Comparison, Row, compare
 from .grade import Verdict, grade, right_answer
@@ -62,23 +52,17 @@ __all__ = [
     "walkthroughs",
 ]
 
+# a file of questions, and beside it the module of its formulas
+_BOOKS = {
+    path: import_module(f".books.{path.stem}", __package__)
+    for path in sorted(Path(__file__).parent.glob("books/w*.yaml"))
+}
+
 
 @cache
 def walkthroughs() -> dict[str, Walkthrough]:
     """All walkthroughs by number, in order."""
-    books = (
-        w01_full_round,
-        w02_memory_wall,
-        w03_place_the_axes,
-        w04_moe,
-        w05_failure_model,
-        w06_mfu_fell,
-        w07_review,
-        w08_negotiate,
-        w09_first_log,
-    )
-    found = [read(Path(b.__file__).with_suffix(".yaml"), partial(facts_of, b)) for b in books]
-    return {w.number: w for w in found}
+    return {path.stem[1:3]: read(path, partial(facts_of, book)) for path, book in _BOOKS.items()}
 
 
 def walkthrough(which: str) -> Walkthrough:

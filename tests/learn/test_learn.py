@@ -11,6 +11,7 @@ import pytest
 import scantling_learn as learn
 from reading import texts
 from scantling import assess
+from scantling.catalogue.models.shape import causal_flops_per_token, parameters
 from scantling_learn import measured, show
 from scantling_learn.grade import grade, right_answer, unanswered
 from scantling_learn.question import Choice, Explain, Number, Plan
@@ -45,6 +46,7 @@ def test_a_walkthrough_is_an_hour_of_a_dozen_questions(w):
     assert 45 <= w.minutes <= 60
     assert 0.8 * w.minutes <= sum(q.minutes for q in w.questions) <= w.minutes
     assert len({q.id for q in w.questions}) == len(w.questions)
+    assert learn.walkthroughs()[w.number] is w
     assert any(q.level == "staff" for q in w.questions)
 
 
@@ -411,6 +413,34 @@ CLAIMS = {
     "05 the valley is flat": lambda f: 0 < f.flat < 0.03,
     "05 the restart is the largest loss, then the lever": lambda f: (
         (f.async_largest, f.lever) == ("c", "b")
+    ),
+    "10 the layers' weights are the kit's, but for convolution, norm and biases": lambda f: (
+        0.999
+        < (f.scans * f.scan_layer + f.attentions * f.attention_layer)
+        / parameters(f.model).attention
+        < 1
+    ),
+    "10 layer and length cost what the kit counts at the crossing": lambda f: (
+        abs(
+            causal_flops_per_token(f.model, f.cross) / causal_flops_per_token(f.twin_model, f.cross)
+            - 1
+        )
+        < 0.002
+    ),
+    "10 slower at the short length, even or nearly at the middle, faster at the long": lambda f: (
+        f.short_ratio > 1.2 and 0.9 < f.middle_ratio < 1.1 and f.speedup > 1.4
+    ),
+    "10 the first stage is the fullest, with fewer layers on the last": lambda f: (
+        f.first_bytes == max(row["total"] for row in f.stages)
+        and f.last_layers < f.first_layers
+        and f.even_cost > 0.03
+    ),
+    "10 a hybrid keeps more activations than its twin": lambda f: (
+        f.held_bytes > 1.2 * f.twin_held_bytes
+    ),
+    "10 the even split is as the question says": lambda f: all(
+        stage["blocks"] == {"mamba2": 6, "mlp": 6, "attention": 1}
+        for stage in f.even.as_dict()["stages"]
     ),
     "06 most of the fall is the bubble": lambda f: (
         f.mfu_small - f.expected > f.expected - f.mfu_large > 0

@@ -1,0 +1,1 @@
+"""Hybrids: what scans cost and save beside attention, and why their pipelines split unevenly."""
