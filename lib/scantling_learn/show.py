@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 from markupsafe import Markup
+from numpy import inf
 from scantling import assess
 from scantling.base.displayed import markdown
 
@@ -363,14 +364,14 @@ def plan_table(q: Plan, facts) -> dict:
         axis=0,
         return_inverse=True,
     )
-    least = np.full(len(keys), np.inf)
+    least = np.full(len(keys), inf)
     np.minimum.at(
         least,
         at.ravel(),
         np.where(
             found.fits,
             found.step_s,
-            np.inf,
+            inf,
         ),
     )
     return {

@@ -7,6 +7,7 @@ from itertools import cycle, islice
 from textwrap import wrap
 
 import numpy as np
+from numpy import array, asarray
 from scipy.optimize import isotonic_regression
 
 from .assessment_charts import spec
@@ -74,7 +75,7 @@ def apart(
     """Places [px] moved as little as keeps neighbours half their heights apart, in the order that
     they have, between low and high: least squares, an isotonic regression of what lies between."""
     order = np.argsort(places, kind="stable")
-    at, tall = np.asarray(places, float)[order], np.asarray(heights, float)[order]
+    at, tall = asarray(places, float)[order], asarray(heights, float)[order]
     below = np.cumsum(np.append(0.0, (tall[:-1] + tall[1:]) / 2))
     free = isotonic_regression(at - below).x
     out = np.empty_like(at)
@@ -107,13 +108,13 @@ def ends(
 ) -> list[dict]:
     """Layers with the name of each curve {name: (x, y)} behind its last point, moved apart where
     they would touch; `glyphs`: after the shape of its points."""
-    scale, back = (np.log, np.exp) if log else (np.asarray, np.asarray)
-    values = scale(np.concatenate([np.asarray(up, float) for _, up in drawn.values()]))
+    scale, back = (np.log, np.exp) if log else (asarray, asarray)
+    values = scale(np.concatenate([asarray(up, float) for _, up in drawn.values()]))
     low, high = values.min(), values.max()
     unit = (HEIGHT / 1.12) / ((high - low) or 1.0)  # pixels of one; a nice axis ends beyond them
-    last = np.array([[float(along[-1]), float(up[-1])] for along, up in drawn.values()])
+    last = array([[float(along[-1]), float(up[-1])] for along, up in drawn.values()])
     said = [wrap(f"{mark} " * glyphs + name, PER_LINE) for name, mark in zip(drawn, cycle(GLYPHS))]
-    tall = LINE * np.array([len(of) for of in said])
+    tall = LINE * array([len(of) for of in said])
     moved = apart(
         scale(last[:, 1]) * unit,
         tall,

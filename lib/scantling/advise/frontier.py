@@ -10,6 +10,7 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+from numpy import ndarray, stack
 
 from ..base.errors import plain
 from ..base.files import read_text, write_text
@@ -35,7 +36,7 @@ FAMILY = (
 )  # two candidates of one family differ in tuning only
 
 
-def undominated(columns) -> np.ndarray:
+def undominated(columns) -> ndarray:
     """Indices of the rows that no other row beats or equals in every column while beating it in
     one; smaller is better. [columns: (n, k)]
 
@@ -52,7 +53,7 @@ def undominated(columns) -> np.ndarray:
     return np.array(kept, int)
 
 
-def plan_front(found: Found) -> np.ndarray:
+def plan_front(found: Found) -> ndarray:
     """Rows of one search that no other plan beats in step time, memory and devices used, fastest
     first; with the allowed chance of going out of memory, where the best has it."""
     best = found.best()
@@ -60,7 +61,7 @@ def plan_front(found: Found) -> np.ndarray:
     rows = found.order[allowed[found.order]]
     rows = rows[np.argsort(found.step_s[rows], kind="stable")]
     figures = (found.step_s, found.total_bytes, devices(found.plan))
-    return rows[undominated(np.stack([column[rows] for column in figures], axis=1))]
+    return rows[undominated(stack([column[rows] for column in figures], axis=1))]
 
 
 def fronts(designs, *, progress=None) -> list[dict]:
@@ -109,7 +110,7 @@ def _choices(a: Assessment) -> Iterator[dict]:
 def diverse(
     found: Found,
     count: int = 8,
-) -> np.ndarray:
+) -> ndarray:
     """Rows of the best plans that differ in kind: the fastest of each family (FAMILY) within a
     share WITHIN of the winner's time, fastest first.
 
@@ -121,7 +122,7 @@ def diverse(
         return rows
     rows = rows[found.roomy[rows] == found.roomy[rows[0]]]
     rows = rows[found.step_s[rows] <= found.step_s[rows[0]] * (1 + WITHIN)]
-    families = np.stack([found.column(name)[rows] for name in FAMILY])
+    families = stack([found.column(name)[rows] for name in FAMILY])
     _, first = np.unique(
         families,
         axis=1,

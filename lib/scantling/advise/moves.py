@@ -5,6 +5,7 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import field
+from math import floor, log2
 
 from .. import catalogue
 from ..base.records import record
@@ -214,7 +215,7 @@ def _between(assessment) -> Iterator[Change]:
         yield move(
             "site-link",
             paths,
-            math.log2(times) / 10,
+            log2(times) / 10,
             gbits=rate,
         )
 
@@ -282,7 +283,7 @@ def _batches(assessment) -> Iterator[Change]:
         yield move(
             f"batch-{id}",
             paths(batch),
-            abs(math.log2(batch / now)),
+            abs(log2(batch / now)),
             batch=batch,
             **facts,
         )
@@ -290,7 +291,7 @@ def _batches(assessment) -> Iterator[Change]:
         yield move(
             "batch",
             paths(times * now),
-            math.log2(times) / 10,
+            log2(times) / 10,
             batch=times * now,
         )
 
@@ -459,11 +460,11 @@ def relaxation(assessment: Assessment, name: str) -> Change | None:
     id = "relax"
     more = 0.0
     if not row.ceiling:
-        value = math.floor(miss.value * 1000) / 1000
+        value = floor(miss.value * 1000) / 1000
     elif name in SPENT:
         value = _three_digits(miss.value * 1.0005, math.ceil)
         id = "relax-spent"
-        more = math.log2(max(value / miss.limit, 1))
+        more = log2(max(value / miss.limit, 1))
     else:
         value = float(f"{miss.value * 1.01:.3g}")
     return move(
@@ -484,11 +485,11 @@ def relaxations(assessment: Assessment) -> Iterator[Change]:
     if missed and missed.keys() <= {"deadline_days", "budget_usd"} and len(resolved.phases) == 1:
         now = resolved.phases[0].tokens
         share = min(m.limit / m.value for m in missed.values())
-        tokens = _three_digits(now * share * 0.9995, math.floor)
+        tokens = _three_digits(now * share * 0.9995, floor)
         yield move(
             "tokens",
             {f"{resolved.job_path}.tokens": tokens},
-            -math.log2(share),
+            -log2(share),
             tokens=tokens,
             share=tokens / now,
         )
@@ -510,5 +511,5 @@ def listed(words: list[str]) -> str:
 
 def _three_digits(value: float, rounding) -> float:
     """The next number of three digits above (math.ceil) or below (math.floor) a value."""
-    unit = 10.0 ** (math.floor(math.log10(value)) - 2)
+    unit = 10.0 ** (floor(math.log10(value)) - 2)
     return float(f"{rounding(value / unit) * unit:.6g}")

@@ -2,6 +2,7 @@
 one replica or one site at a time."""
 
 import numpy as np
+from numpy import maximum, minimum
 
 from . import goodput as g
 from .spares import log_weights
@@ -25,7 +26,7 @@ def shrink_ratio(
     %; m = 8, d = 12 costs 12.5 %, not 9.1 %.
     Pipeline fill is left out, so with few micro-batches per stage it is a little lower in truth.
     """
-    left = np.maximum(replicas - lost, 1)
+    left = maximum(replicas - lost, 1)
     return -(-(micro_batches * replicas) // left) / micro_batches
 
 
@@ -99,7 +100,7 @@ def shrink_loss(
     least = max(int(load - reach), 0)
     n = np.arange(least, int(spares + load + reach + gang_nodes) + 1)
     weights = log_weights(n, load)
-    gone = np.minimum(-(-np.maximum(n - spares, 0) // gang_nodes), replicas - 1)
+    gone = minimum(-(-maximum(n - spares, 0) // gang_nodes), replicas - 1)
     ratio = slower(
         micro_batches,
         replicas,
@@ -108,7 +109,7 @@ def shrink_loss(
     )
     lost = 1 - 1 / ratio + (n >= spares) * resize_share
     chance = np.exp(weights - weights.max())
-    return np.minimum(np.average(lost, weights=chance), 1.0)
+    return minimum(np.average(lost, weights=chance), 1.0)
 
 
 def in_place_or_requeue(
@@ -126,8 +127,8 @@ def in_place_or_requeue(
     arXiv 2509.16293, Table 7. The optimum
     interval is the same for both, since it does not depend on the restart.
     """
-    least = np.maximum(durable_s - stall_s, 1e-3)  # the bound of a design's own interval
-    tau = np.maximum(g.optimum_interval(mtbf_s, stall_s), least)
+    least = maximum(durable_s - stall_s, 1e-3)  # the bound of a design's own interval
+    tau = maximum(g.optimum_interval(mtbf_s, stall_s), least)
 
     a, b = (
         g.ettr(

@@ -12,6 +12,7 @@ Symbols of this file, all in seconds and all broadcasting as numpy arrays:
 """
 
 import numpy as np
+from numpy import exp, expm1, maximum, sqrt, where
 
 
 def optimum_interval(mtbf_s, stall_s):
@@ -34,12 +35,12 @@ def _best_share(x):
     """tau* / M at x = stall / M: the root t of (1 - t) exp(t) = exp(-x), which is 1 + W0(-exp(-1 -
     x)), by Newton's method from the series at the branch point. Below x = 1e-6, where the
     difference of the two sides loses digits, the series in sqrt(x) is exact to rounding."""
-    series = np.sqrt(2 * x) * (1 + x / 18) - 2 * x / 3
-    p = np.sqrt(-2 * np.expm1(-x))
+    series = sqrt(2 * x) * (1 + x / 18) - 2 * x / 3
+    p = sqrt(-2 * expm1(-x))
     t = p - p * p / 3 + 11 / 72 * p**3
     for _ in range(6):
-        t = t - (t + np.expm1(-x - t)) / np.maximum(t, 1e-300)
-    return np.where(
+        t = t - (t + expm1(-x - t)) / maximum(t, 1e-300)
+    return where(
         x < 1e-6,
         series,
         t,
@@ -52,7 +53,7 @@ def young(mtbf_s, stall_s):
 
     Young 1974, doi:10.1145/361147.361115.
     """
-    return np.sqrt(2 * stall_s * mtbf_s)
+    return sqrt(2 * stall_s * mtbf_s)
 
 
 def daly(mtbf_s, stall_s):
@@ -62,9 +63,9 @@ def daly(mtbf_s, stall_s):
     doi:10.1016/j.future.2004.11.016.
     """
     x = stall_s / (2 * mtbf_s)
-    return np.where(
+    return where(
         x < 1,
-        young(mtbf_s, stall_s) * (1 + np.sqrt(x) / 3 + x / 9) - stall_s,
+        young(mtbf_s, stall_s) * (1 + sqrt(x) / 3 + x / 9) - stall_s,
         mtbf_s,
     )
 
@@ -130,14 +131,14 @@ def shares(
     period = interval_s + stall_s
     with np.errstate(over="ignore"):
         # 1 / ((M + D) X)
-        per_wall = np.exp(-(r + durable_s) / m) / ((m + down_s) * np.expm1(period / m))
+        per_wall = exp(-(r + durable_s) / m) / ((m + down_s) * expm1(period / m))
     known = {
         "useful": interval_s * per_wall,
         "saves": stall_s * per_wall,
         "detection": down_s / (m + down_s),
-        "restart": -m * np.expm1(-r / m) / (m + down_s),
+        "restart": -m * expm1(-r / m) / (m + down_s),
     }
-    return known | {"lost work": np.maximum(0.0, 1 - sum(known.values()))}
+    return known | {"lost work": maximum(0.0, 1 - sum(known.values()))}
 
 
 def ettr_meta(
@@ -187,6 +188,6 @@ def ettr_tiers_nested(
         before = level.every
         if rate:
             with np.errstate(over="ignore"):
-                failed = np.exp(rate * (restore + level.durable_s)) * np.expm1(rate * inner)
+                failed = exp(rate * (restore + level.durable_s)) * expm1(rate * inner)
             inner = (1 / rate + down_s) * failed
     return before * interval_s / inner

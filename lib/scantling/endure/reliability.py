@@ -6,6 +6,7 @@ from dataclasses import field, replace
 from functools import cached_property
 
 import numpy as np
+from numpy import ceil, clip, geomspace, maximum, minimum, where
 
 from .. import catalogue
 from ..base.records import Assumed, Record, get, given, record
@@ -58,15 +59,15 @@ class Gang:
         if self.reshape is None or self.replicas < 2:
             return None
         every = np.arange(self.replicas)
-        some = np.unique(np.geomspace(1, self.replicas - 1, PROBES).astype(int))
+        some = np.unique(geomspace(1, self.replicas - 1, PROBES).astype(int))
         plain = elastic.shrink_ratio(self.micro_batches, self.replicas, every)
         found = self.reshape(some)
         ratios = plain * np.interp(every, [0, *some], [1.0, *found["ratio"] / plain[some]])
         most = np.max(some[found["fits"]], initial=0)
-        return np.where(
+        return where(
             every > most,
             elastic.STANDS,
-            np.maximum(ratios, 1.0),
+            maximum(ratios, 1.0),
         )
 
 
@@ -90,7 +91,7 @@ class Life:
 
     @property
     def mtbf_s(self):
-        return 1 / np.maximum(self.slower * sum(s.per_s for s in self.stops), 1e-300)
+        return 1 / maximum(self.slower * sum(s.per_s for s in self.stops), 1e-300)
 
     def mean(
         self,
@@ -100,7 +101,7 @@ class Life:
         """Mean of a time over the failures that `which` picks."""
         kept = [s for s in self.stops if which(s)]
         total = sum(s.per_s for s in kept)
-        return sum(s.per_s * getattr(s, what) for s in kept) / np.maximum(total, 1e-300)
+        return sum(s.per_s * getattr(s, what) for s in kept) / maximum(total, 1e-300)
 
     @property
     def held(self) -> tuple[failures.Pause, ...]:
@@ -125,19 +126,19 @@ class Life:
 
     @property
     def repair_s(self):
-        return np.maximum(self.mean("repair_s", lambda s: s.cause.evicts), 1e-3)
+        return maximum(self.mean("repair_s", lambda s: s.cause.evicts), 1e-3)
 
     def restart_s(self, level: int | None = None):
         """The one restart that fails as often as those of all causes: -M log of the mean of
         exp(-R / M), over the failures that restore from a level."""
         kept = [s for s, k in zip(self.stops, self.reach) if level in (None, k)]
-        total = np.maximum(sum(s.per_s for s in kept), 1e-300)
+        total = maximum(sum(s.per_s for s in kept), 1e-300)
         m = self.mtbf_s * self.alone
         lived = sum(s.per_s / total * -np.expm1(-s.restart_s / m) for s in kept)
         far = sum(s.per_s / total * s.restart_s for s in kept)
-        return np.where(
+        return where(
             lived < 0.999,
-            -m * np.log1p(-np.minimum(lived, 0.9999)),
+            -m * np.log1p(-minimum(lived, 0.9999)),
             far,
         )
 
@@ -229,7 +230,7 @@ def lived(life: Life) -> tuple:
     paused = {p.id: run * p.per_s * p.seconds for p in life.held}
     short = shortage(life)
     kept = (1 - short) / (1 + sum(paused.values()))
-    late = np.maximum(life.latency_s - life.levels[-1].durable_s, 0.0)
+    late = maximum(life.latency_s - life.levels[-1].durable_s, 0.0)
     replayed = life.corruptions_per_s / life.alone * run * kept * late
     left = (1 - life.cut_off) / (1 + replayed)
     bad = dict.fromkeys(BADPUT, 0.0)
@@ -268,7 +269,7 @@ def _running(life: Life) -> dict:
         )
         part["saves"] = part["useful"] * near.stall_s / tau
         spent = sum(part[k] for k in ("useful", "saves", "detection", "restart"))
-        part["lost work"] = np.maximum(1 - spent, 0.0)
+        part["lost work"] = maximum(1 - spent, 0.0)
     return part
 
 
@@ -276,7 +277,7 @@ def shortage(life: Life):
     """Share of the wall time lost for want of nodes: waiting for a repair, or running on without a
     gang where that costs less. The wait of an eviction hides behind its own detection; other
     downtime stretches the time between evictions."""
-    rate = np.maximum(life.evictions_per_s, 1e-300)
+    rate = maximum(life.evictions_per_s, 1e-300)
     gang = life.gang
     others = (1 / life.mtbf_s - rate) * life.mean("detect_s", lambda s: not s.cause.evicts)
     wait = spares.shortage(
@@ -296,7 +297,7 @@ def shortage(life: Life):
         resize_share=rate * elastic.RESIZE_S,
         ratios=gang.ratios,
     )
-    return np.minimum(wait, shrunk)
+    return minimum(wait, shrunk)
 
 
 def endure(
@@ -334,7 +335,7 @@ def endure(
     """
     n = np.asarray(cluster.devices if devices is None else devices, float)
     say: list[Assumed] = []
-    nodes = np.ceil(n / cluster.devices_per_node)
+    nodes = ceil(n / cluster.devices_per_node)
     alone = cluster.sites if cluster.sync.apart else 1
     part = n / alone  # what stops and starts together
     step = step_s or 1.0
@@ -436,7 +437,7 @@ def endure(
     most = min(int(nodes.max()) + 2, 4096)  # spares that are looked at
     hit = _domain_nodes(cluster, nodes)
     survive = get(constraints, "survive")
-    recommended = np.maximum(
+    recommended = maximum(
         spares.cheapest(
             load,
             nodes,
@@ -464,7 +465,7 @@ def endure(
     curve = {}
     if n.ndim == 0 and len(life.levels) == 1:
         low, high = sorted((interval, optimum))
-        axis = np.geomspace(
+        axis = geomspace(
             max(1.0, low / 20),
             high * 20,
             81,
@@ -476,7 +477,7 @@ def endure(
     top = interval * life.levels[-1].every
     keep = checkpoint.retention(
         top + stall,
-        detection_latency_s=np.maximum(every, SPIKE_STEPS * step),
+        detection_latency_s=maximum(every, SPIKE_STEPS * step),
         durable_s=durable,
     )
     why = "back past a corruption found late and a loss spike (160 steps), one in flight"
@@ -518,7 +519,7 @@ def endure(
         recovery=elastically,
         first_step_s=first_step(part, parts["load"]),
         lost_work_s=interval + stall + durable,
-        goodput=np.clip(
+        goodput=clip(
             good,
             1e-12,
             1.0,
@@ -563,11 +564,11 @@ def check_every(
 ):
     """Seconds between two checks against corruption, each a step run twice: as given, else those
     that cost least, sqrt(2 step / rate), at least once a day."""
-    rate = np.maximum(corruptions_per_s, 1e-300)
+    rate = maximum(corruptions_per_s, 1e-300)
     return given(
         get(spec, "sdc"),
         "reliability.sdc.check_every_s",
-        np.clip(
+        clip(
             np.sqrt(2 * step_s / rate),
             step_s,
             max(DAY_S, step_s),
@@ -701,7 +702,7 @@ def _nested(
         durable = (near if k == "l2" else found[k]).durable_s
         given_s = get(own, "every_s")
         times = (given_s or durable + near.stall_s) / (period * every)
-        every *= max(1, round(times) if given_s else int(np.ceil(times)))
+        every *= max(1, round(times) if given_s else int(ceil(times)))
         low = max(durable, low)
         levels.append(
             Level(
@@ -717,7 +718,7 @@ def _nested(
         levels=tuple(levels),
         reach=reach,
         stops=tuple(
-            replace(s, restart_s=np.minimum(launch_s + found[names[k]].restore_s, s.restart_s))
+            replace(s, restart_s=minimum(launch_s + found[names[k]].restore_s, s.restart_s))
             for s, k in zip(life.stops, reach)
         ),
         interval_s=period,
@@ -757,7 +758,7 @@ def tiered(
         )[0]
 
     ends = (max(e.optimum_s * times, 1.0) for times in (1 / 8, 4))
-    life = max(map(at, np.geomspace(*ends, 40)), key=lambda one: lived(one)[0])
+    life = max(map(at, geomspace(*ends, 40)), key=lambda one: lived(one)[0])
     total = lived(life)[0]
     return {
         "tiers": checkpoint.tiers(
@@ -868,13 +869,13 @@ def chosen_interval(
     pinned = get(saves, "interval_s")
     if pinned is not None:
         return 0 * optimum + pinned, "checkpoint.interval_s"
-    interval = np.maximum(optimum, step_s)
+    interval = maximum(optimum, step_s)
     by = "optimum"
     ceiling = get(constraints, "max_checkpoint_overhead")
     lost = get(constraints, "max_lost_work_s")
     most = np.inf if lost is None else lost - stall - durable
     if np.any(interval > most):
-        interval = np.minimum(interval, np.maximum(most, step_s))
+        interval = minimum(interval, maximum(most, step_s))
         by = "constraints.max_lost_work_s"
     least = stall * (1 - ceiling) / ceiling if ceiling else 0.0
     for bound, cause in (
@@ -882,7 +883,7 @@ def chosen_interval(
         (durable - stall, "one save in flight"),
     ):
         if np.any(interval < bound):
-            interval = np.maximum(interval, bound)
+            interval = maximum(interval, bound)
             by = cause
     return interval, by
 
@@ -896,4 +897,4 @@ def _domain_nodes(cluster, nodes):
         "rack": failures.rack_devices(cluster),
         "pod": cluster.pod_devices or cluster.devices,
     }
-    return {k: np.minimum(-(-v // per_node), nodes).astype(int) for k, v in per.items()}
+    return {k: minimum(-(-v // per_node), nodes).astype(int) for k, v in per.items()}

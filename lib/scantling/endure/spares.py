@@ -3,6 +3,7 @@
 from functools import lru_cache
 
 import numpy as np
+from numpy import arange, asarray, exp, eye, log
 
 from ..base.laws import binomial_quantile
 
@@ -11,7 +12,7 @@ def log_weights(k, load):
     """log(a^k / k!), less the first, for whole numbers k that follow each other, on a new last
     axis: a Poisson law but for a factor."""
     with np.errstate(divide="ignore"):
-        steps = np.log(np.asarray(load, float))[..., None] - np.log(k[1:])
+        steps = log(asarray(load, float))[..., None] - log(k[1:])
     return np.insert(
         np.cumsum(steps, axis=-1),
         0,
@@ -23,13 +24,13 @@ def log_weights(k, load):
 def erlang_table(most: int, load):
     """Erlang's loss probability B(k, load) for k from 0 to `most` on a new last axis:
     (a^k / k!) / sum over j <= k of a^j / j!; a = arrival rate x mean holding time.  Erlang 1917."""
-    weights = log_weights(np.arange(most + 1), load)
-    return np.exp(weights - np.logaddexp.accumulate(weights, axis=-1))
+    weights = log_weights(arange(most + 1), load)
+    return exp(weights - np.logaddexp.accumulate(weights, axis=-1))
 
 
 def erlang_b(servers, load):
     """`erlang_table` at so many servers, whole numbers >= 0; broadcasts."""
-    servers, load = np.broadcast_arrays(np.asarray(servers, int), load)
+    servers, load = np.broadcast_arrays(asarray(servers, int), load)
     return np.take_along_axis(
         erlang_table(int(servers.max()), load),
         servers[..., None],
@@ -85,13 +86,13 @@ def _shortage(
     if s > load + 12 * np.sqrt(load) + 24:  # below 1e-15
         return 0.0
     if s > 150:  # the wait left after the downtime, the pool as without it
-        return erlang_b(s + 1, load / (1 + lam * down)) * np.exp(-(s + 1) * down / repair)
+        return erlang_b(s + 1, load / (1 + lam * down)) * exp(-(s + 1) * down / repair)
     s = int(s)
-    stay = np.exp(-down / repair)
-    up = lam / (lam + np.arange(s + 2) / repair)  # chance that an eviction comes before a repair
+    stay = exp(-down / repair)
+    up = lam / (lam + arange(s + 2) / repair)  # chance that an eviction comes before a repair
     # from n in repair to m: over a run (until the next eviction), over the downtime
     runs = np.diag(up)
-    thin = np.eye(s + 2)
+    thin = eye(s + 2)
     for n in range(1, s + 2):
         runs[n] += (1 - up[n]) * runs[n - 1]
         thin[n] = (1 - stay) * thin[n - 1]
@@ -99,9 +100,9 @@ def _shortage(
     wait = thin[1:, -1].copy()  # still S + 1 in repair after the downtime
     thin[1:, s] += wait
     step = thin[1:, :-1] @ runs[:-1, :-1]  # from m before an eviction to m before the next
-    balance = step.T - np.eye(s + 1)
+    balance = step.T - eye(s + 1)
     balance[-1] = 1.0
-    before = np.linalg.solve(balance, np.eye(s + 1)[-1])
+    before = np.linalg.solve(balance, eye(s + 1)[-1])
     lost = max(before @ wait, 0.0) * repair / (s + 1)  # rounding of the solve
     return lost / (1 / lam + down + lost)
 
@@ -122,7 +123,7 @@ def waiting(endurance) -> dict[str, list]:
     """
     e = endurance
     load = e.evictions_per_s * e.repair_s / (1 + e.detect_s / e.mtbf_s)
-    s = np.arange(
+    s = arange(
         min(
             max(
                 12,
@@ -166,7 +167,7 @@ def cheapest(
     nodes : nodes of the job. Counts a spare as dear as a working node and waiting as all of them
     idle.
     """
-    paid = 1 + np.arange(limit) / np.asarray(nodes)[..., None]
+    paid = 1 + arange(limit) / asarray(nodes)[..., None]
     return np.argmax((1 - erlang_table(limit, load)[..., 1:]) / paid, axis=-1)
 
 

@@ -4,6 +4,7 @@ them, bytes read, written and kept."""
 from dataclasses import replace
 
 import numpy as np
+from numpy import ceil, maximum, nan
 
 from .. import catalogue
 from ..base.records import Record, record
@@ -55,7 +56,7 @@ def rates(cluster, nodes=None) -> Rates:
     n = cluster.nodes if nodes is None else nodes
     units = np.ones_like(n, float)
     say = store.name
-    wanted = np.maximum(n / 32, 1.0)
+    wanted = maximum(n / 32, 1.0)
     write, read = _both(store, "total")
     wrote, fetched = _both(
         store,
@@ -73,7 +74,7 @@ def rates(cluster, nodes=None) -> Rates:
         units = n
         say = say + " in every node"
     elif store.scope in _GROWS:
-        units = np.maximum(n / _GROWS[store.scope], 1.0)
+        units = maximum(n / _GROWS[store.scope], 1.0)
     elif write != write and store.kind == "object":
         write = read = catalogue.storage(_OBJECTS).total_read_bytes_per_s
         say += f", whose total nobody has published: {write / 1e9:g} GB/s, that of {_OBJECTS}"
@@ -83,7 +84,7 @@ def rates(cluster, nodes=None) -> Rates:
         units = wanted
         say += f", sized as {guide.name}"
     elif store.scope in ("appliance", "TiB"):
-        units = np.ceil(wanted * guide.total_write_bytes_per_s / write)
+        units = ceil(wanted * guide.total_write_bytes_per_s / write)
         say += ", as many as the guidance asks for"
     return Rates(
         what=say,
@@ -103,14 +104,14 @@ def rates(cluster, nodes=None) -> Rates:
 def _both(
     store,
     whose: str,
-    write=np.nan,
-    read=np.nan,
+    write=nan,
+    read=nan,
 ):
     """(write, read) rate of the whole store ("total") or of a node ("client"): its own, that of the
     other way, else as given [bytes/s]."""
     own = [getattr(store, f"{whose}_{way}_bytes_per_s") for way in ("write", "read")]
     return tuple(
-        next((x for x in (a, b, c) if x == x), np.nan)
+        next((x for x in (a, b, c) if x == x), nan)
         for a, b, c in zip(own, own[::-1], (write, read))
     )
 
@@ -198,7 +199,7 @@ def corpus(
     whole job, so latency and metadata matter, not bandwidth.
     """
     size = tokens * token_bytes
-    shards = max(int(np.ceil(size / SHARD_BYTES)), readers)
+    shards = max(int(ceil(size / SHARD_BYTES)), readers)
     rate = tokens_per_s * token_bytes
     return Corpus(
         tokens=tokens,

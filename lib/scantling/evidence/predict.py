@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy import array, broadcast_to, where
 
 from ..catalogue.models.shape import flops_per_token, parameters
 from ..physics import bands, calibration_file
@@ -59,7 +60,7 @@ def predict_frame(
             rows["mfu"],
         )
         rows = {
-            k: np.where(
+            k: where(
                 own["holds"],
                 own[k],
                 v,
@@ -81,18 +82,18 @@ def predict_frame(
 def _predicted(runs: Runs, n: int) -> dict:
     """Columns of the `n` rows that have a case."""
     c = runs.cases
-    seconds = np.broadcast_to(step_time(c).total, n)
+    seconds = broadcast_to(step_time(c).total, n)
     tokens_per_s, flops, mfu = rates(c, seconds)
     count = parameters(c.shape)
     per_token = flops_per_token(c.shape, c.job.seq_len)
     held = memory(c)
-    used = np.broadcast_to(held.total, n)
+    used = broadcast_to(held.total, n)
     said = [a for a, ready in zip(runs.assumed, runs.ready) if ready]
     low, high = bands.band(
         c,
-        known=np.array([*map(bands.known_stack, runs.stacks)]),
-        seen_chip=np.array([*map(bands.known_chip, runs.chips)]),
-        seen_family=np.array([*map(bands.known_family, runs.families)]),
+        known=array([*map(bands.known_stack, runs.stacks)]),
+        seen_chip=array([*map(bands.known_chip, runs.chips)]),
+        seen_family=array([*map(bands.known_family, runs.families)]),
         **known_of(said, seconds),
     )
     return dict(
@@ -104,14 +105,14 @@ def _predicted(runs: Runs, n: int) -> dict:
         mfu_high=np.minimum(mfu / low, np.maximum(MOST_MFU, mfu)),
         hfu=mfu * hardware_share(c),
         memory_bytes=used,
-        fits=np.where(
-            np.broadcast_to(held.fits, n),
+        fits=where(
+            broadcast_to(held.fits, n),
             "true",
             "false",
         ).astype(object),
         oom_probability=oom_probability(
             used,
-            np.broadcast_to(held.capacity, n),
+            broadcast_to(held.capacity, n),
             [*map(spread, runs.stacks)],
         ),
         band_tier=[*map(bands.tier, runs.stacks, runs.chips)],
@@ -128,8 +129,8 @@ def calibrated(
 ) -> dict:
     """Columns of the ready rows with the constants of a calibration file; `holds`: for which."""
     c = runs.cases
-    active = np.broadcast_to(parameters(c.shape).active, mfu.shape)
-    names = np.broadcast_to(c.job.precision, mfu.shape)
+    active = broadcast_to(parameters(c.shape).active, mfu.shape)
+    names = broadcast_to(c.job.precision, mfu.shape)
     alike = [override.holds(float(a), PRECISIONS[int(p)]) for a, p in zip(active, names)]
     constants = gather(
         runs.families,
@@ -149,7 +150,7 @@ def calibrated(
         "mfu_high": own["mfu"] / low,
         "band_tier": bands.tier("", "", measured=True),
     }
-    return own | {"holds": (runs.chips == override.accelerator) & np.array(alike)}
+    return own | {"holds": (runs.chips == override.accelerator) & array(alike)}
 
 
 def decisive(assumed: str) -> list[str]:
@@ -160,4 +161,4 @@ def decisive(assumed: str) -> list[str]:
 
 def known_of(assumed, step_s) -> dict:
     """What every row says of itself, as `bands.band` takes it; `assumed`: what was inferred."""
-    return dict(inferred=np.array([bool(decisive(a)) for a in assumed]), step_s=step_s)
+    return dict(inferred=array([bool(decisive(a)) for a in assumed]), step_s=step_s)

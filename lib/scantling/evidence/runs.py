@@ -17,7 +17,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy import maximum, minimum
+from numpy import (
+    array,
+    broadcast_to,
+    flatnonzero,
+    floor,
+    int64,
+    maximum,
+    minimum,
+    nan_to_num,
+    ndarray,
+)
 
 from .. import catalogue
 from ..base.errors import DesignError, plain
@@ -38,7 +48,8 @@ from ..physics.pipeline import SCHEDULE_NAMES, schedule_code
 from .normalise import normalise
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
+from pandas import DataFrame
 
 NUMBERS = ("count", "number")  # kinds of columns
 NEEDED = ("layers", "hidden", "heads", "vocab", "seq_len")
@@ -90,14 +101,14 @@ TWO_PARTS = ("zb-v", "v-half", "v-min")  # schedules that place two parts of a m
 class Runs:
     """Rows that can be computed, as cases, with what was assumed and what stopped the others."""
 
-    ids: np.ndarray  # every row of the file, in order
-    ready: np.ndarray  # bool, shape (rows,): has a case
+    ids: ndarray  # every row of the file, in order
+    ready: ndarray  # bool, shape (rows,): has a case
     cases: Cases | None  # one column entry per ready row
     assumed: list[str]  # per row
     errors: list[str]  # per row, "" where ready
-    families: np.ndarray  # chip family, per ready row
-    chips: np.ndarray
-    stacks: np.ndarray
+    families: ndarray  # chip family, per ready row
+    chips: ndarray
+    stacks: ndarray
 
 
 @cache
@@ -120,7 +131,7 @@ def template() -> str:
     return "".join(told) + out.getvalue()
 
 
-def read_runs(path) -> pd.DataFrame:
+def read_runs(path) -> DataFrame:
     """The CSV as a frame of numbers and text; columns that are missing are blank. Cells that are no
     number, or one outside the bounds of run_columns.csv, are named in the column `unreadable`.
     Leading lines that begin with # explain and are not read. Raises ValueError without an id
@@ -135,7 +146,7 @@ def read_runs(path) -> pd.DataFrame:
     )
 
 
-def read_named(path) -> pd.DataFrame:
+def read_named(path) -> DataFrame:
     """`read_runs` of a table that a user names; raises DesignError where it is none."""
     try:
         return read_runs(path)
@@ -144,20 +155,19 @@ def read_named(path) -> pd.DataFrame:
         raise DesignError(plain(path, 200), problem=problem) from None
 
 
-def taken(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
+def taken(runs: str | Path | DataFrame) -> DataFrame:
     """The rows of a table of runs that a user gives as its path or as a frame; raises DesignError
     for anything else."""
-    import pandas as pd
 
     if isinstance(runs, (str, Path)):
         return read_named(runs)
-    if not isinstance(runs, pd.DataFrame) or "id" not in runs:
+    if not isinstance(runs, DataFrame) or "id" not in runs:
         allowed = "a pandas DataFrame with a column `id`, or the path of a table of runs"
         raise DesignError("runs", type(runs).__name__, allowed)
     return runs if "unreadable" in runs else checked(runs.reset_index(drop=True), Path())
 
 
-def runs_of_text(text: str, path: Path) -> pd.DataFrame:
+def runs_of_text(text: str, path: Path) -> DataFrame:
     """The text of a table as `read_runs` gives it; `path` leads its messages, and the files that it
     names lie beside it."""
     import pandas as pd
@@ -176,7 +186,7 @@ def runs_of_text(text: str, path: Path) -> pd.DataFrame:
     return checked(frame, path.parent)
 
 
-def checked(frame: pd.DataFrame, folder: Path) -> pd.DataFrame:
+def checked(frame: DataFrame, folder: Path) -> DataFrame:
     """The rows with every column of the format, their numbers read, their words settled; `folder`
     holds the files that they name."""
     import pandas as pd
@@ -192,7 +202,7 @@ def checked(frame: pd.DataFrame, folder: Path) -> pd.DataFrame:
         high = float(column["high"])
         whole = column["kind"] == "count"
         fine = number.between(low, high) & ~(whole & (number % 1 != 0))
-        for i in np.flatnonzero(frame[name].notna() & ~fine):
+        for i in flatnonzero(frame[name].notna() & ~fine):
             what = "a whole number" if whole else "a number"
             cell = str(frame[name][i])[:40]
             unreadable[i] += f"{name} {cell!r} is not {what} from {low:.15g} to {high:.15g}; "
@@ -201,7 +211,7 @@ def checked(frame: pd.DataFrame, folder: Path) -> pd.DataFrame:
     return normalise(frame)
 
 
-def _fill_shapes(frame, folder: Path) -> pd.DataFrame:
+def _fill_shapes(frame, folder: Path) -> DataFrame:
     """Rows without layers take the shape of their `hf_config`, else that of the catalogue's model
     of that id; rows that print the dimensions of a catalogue's model with windows, which no column
     of theirs can say, take those. What stops a config is kept in the column `shapeless`."""
@@ -211,7 +221,7 @@ def _fill_shapes(frame, folder: Path) -> pd.DataFrame:
     blank = frame["layers"].isna() if "layers" in frame else frame.id.notna()
     said = pd.Series("", index=frame.index)
     found = {}
-    for i in np.flatnonzero(blank):
+    for i in flatnonzero(blank):
         config, model = map(str, texts.loc[i])
         try:
             built, _ = build_model({"hf_config": config} if config else model, folder)
@@ -223,15 +233,15 @@ def _fill_shapes(frame, folder: Path) -> pd.DataFrame:
         of = _of_model(model)
         alike = (said_of[SAME].fillna(0) == [of[n] for n in SAME]).all(axis=1) & ~blank
         alike &= (said_of.vocab / model.vocab - 1).abs() < PADDED
-        found |= dict.fromkeys(np.flatnonzero(alike), {n: of[n] for n in WINDOWS})
-    given = pd.DataFrame.from_dict(
+        found |= dict.fromkeys(flatnonzero(alike), {n: of[n] for n in WINDOWS})
+    given = DataFrame.from_dict(
         found,
         "index",
         object,
     )
     own = frame.reindex(columns=[*dict.fromkeys([*frame, *given])])
     filled = {name: own[name].astype(object).combine_first(given[name]) for name in given}
-    filled = pd.DataFrame(filled | {"shapeless": said})
+    filled = DataFrame(filled | {"shapeless": said})
     return pd.concat([own.drop(columns=list(given)), filled], axis=1)
 
 
@@ -244,15 +254,15 @@ def _of_model(model: Model) -> dict:
     return shape | {DETAIL + n: getattr(model, n) for n in _DETAILS}
 
 
-def to_runs(frame: pd.DataFrame) -> Runs:
+def to_runs(frame: DataFrame) -> Runs:
     """Cases of every row that has a shape, an accelerator and a sequence length; the rules of
     inference are in `_infer`."""
     frame = normalise(frame)
     errors = [_error(row) for row in frame.itertuples()]
-    ready = np.array(errors, dtype=object) == ""
+    ready = array(errors, dtype=object) == ""
     f = frame[ready].reset_index(drop=True)
     chips = [catalogue.accelerator(a) for a in f.accelerator]
-    families = np.array([c.family for c in chips], dtype=str)
+    families = array([c.family for c in chips], dtype=str)
     said, cases = _inferred(f, chips, families) if len(f) else ([], None)
     texts = map("; ".join, said)
     return Runs(
@@ -317,8 +327,8 @@ def _fill(
     column = f[name]
     number = column.dtype.kind == "f"
     blank = (column.isna() if number else column.eq("")) if where is None else where
-    value = np.broadcast_to(np.asarray(value, dtype=float if number else object), len(column))
-    for i in np.flatnonzero(blank):
+    value = broadcast_to(np.asarray(value, dtype=float if number else object), len(column))
+    for i in flatnonzero(blank):
         text = f"{value[i]:g}" if number else value[i]
         before = [note for note in said[i] if not note.startswith(f"{name}=")]
         said[i][:] = [*before, f"{name}={text} ({rule})"]
@@ -331,7 +341,7 @@ def _fill(
 
 def _stack(f, attribute):
     """One attribute of every row's stack."""
-    return np.array([getattr(stack(n), attribute) for n in f["stack"]])
+    return array([getattr(stack(n), attribute) for n in f["stack"]])
 
 
 def _inferred(f, chips, families) -> tuple[list[list[str]], Cases]:
@@ -344,7 +354,7 @@ def _inferred(f, chips, families) -> tuple[list[list[str]], Cases]:
     noted = _infer(f, chips)
     cases = _cases(f, chips, families)
     for name, value, share in LESS:
-        over = ~np.broadcast_to(memory(cases).fits, len(f)) & blank[name]
+        over = ~broadcast_to(memory(cases).fits, len(f)) & blank[name]
         if over.any():
             fill = partial(
                 _fill,
@@ -381,7 +391,7 @@ def _infer(f, chips) -> list[list[str]]:
         f,
         fill,
         chips,
-        np.array([k.torus for k in kinds]),
+        array([k.torus for k in kinds]),
     )
     _infer_batch(f, fill)
     usual = "the stack's default"
@@ -472,7 +482,7 @@ def _infer_layout(
     n = f.n_devices.fillna(f[["tp", "pp", "cp", "dp"]].fillna(1).prod(axis=1))
     f["n_devices"] = n
     count = parameters(_shape(f)).total
-    usable = np.array([c.hbm_usable_bytes for c in chips])
+    usable = array([c.hbm_usable_bytes for c in chips])
     whole = ~f.sharding.isin(["zero3", "hsdp"]) & ~torus & (count > 20e9)
     lost = f.tp.isna() & f.pp.isna() & whole
     room = maximum(count * 18 / (8 * 0.6 * usable), 1)
@@ -502,7 +512,7 @@ def _infer_layout(
     f["cp"] = maximum(f.cp, 1)
     fill(
         "dp",
-        maximum(np.floor(n / (f.tp * f.pp * f.cp)), 1),
+        maximum(floor(n / (f.tp * f.pp * f.cp)), 1),
         "devices / (tp pp cp)",
         where=f.dp.isna() | (f.dp <= 0),
     )
@@ -529,7 +539,7 @@ def _vpp(f):
     micro-batch nor options are printed and the stack's recipes interleave, as many as divide the
     stage's layers, 8 at most."""
     chunk = _stack(f, "chunk_layers")
-    own = np.floor((f.layers + 2) / (f.pp * maximum(chunk, 1)))
+    own = floor((f.layers + 2) / (f.pp * maximum(chunk, 1)))
     per_stage = np.round(f.layers / f.pp)
     divisor = np.max([(per_stage % v == 0) * v for v in range(1, 9)], axis=0)
     unsaid = f.micro_batch.isna() | ~(f.options_printed > 0)
@@ -566,14 +576,14 @@ def _infer_batch(f, fill):
 
 
 def _shape(f):
-    counts = {k: np.nan_to_num(f[c].to_numpy(float)).astype(np.int64) for k, c in SHAPE.items()}
+    counts = {k: nan_to_num(f[c].to_numpy(float)).astype(int64) for k, c in SHAPE.items()}
     mla = (f.attention == "mla").to_numpy()
     details = {n: v * mla for n, v in MLA.items()}
     for name in _DETAILS:
         if DETAIL + name in f:
             usual = details.get(name, _DETAILS[name])
             told = f[DETAIL + name].where(f[DETAIL + name].notna(), usual)
-            details[name] = told.to_numpy(str if isinstance(usual, str) else np.int64)
+            details[name] = told.to_numpy(str if isinstance(usual, str) else int64)
     return make_shape(
         **counts,
         **details,
@@ -628,7 +638,7 @@ def _cases(
             families,
             f.accelerator.to_numpy(str),
             f["stack"].to_numpy(str),
-            tuned=np.broadcast_to(software.tuned, len(f)),
+            tuned=broadcast_to(software.tuned, len(f)),
         ),
     )
 
@@ -636,7 +646,7 @@ def _cases(
 def _domain(f, chips):
     """Devices of one scale-up domain: the product's, or those of a slice where the row says over
     how many slices it ran."""
-    whole = np.array([float(c.scale_up_domain) for c in chips])
+    whole = array([float(c.scale_up_domain) for c in chips])
     return minimum(
         np.where(
             f.slices > 1,
@@ -664,7 +674,7 @@ def link_facts(chip, scale_out: str = "") -> dict:
 
 def links_of(facts: list[dict]) -> Link:
     """Many links in columns."""
-    return Link(**{name: np.array([row[name] for row in facts], float) for name in facts[0]})
+    return Link(**{name: array([row[name] for row in facts], float) for name in facts[0]})
 
 
 def _link(
@@ -687,7 +697,7 @@ def _link(
 
 
 def _codes(words, names):
-    return np.array([words.index(n) for n in names])
+    return array([words.index(n) for n in names])
 
 
 def _plan(f, domain) -> Plan:
@@ -726,9 +736,9 @@ def _plan(f, domain) -> Plan:
         **number,
         sharding=_codes(SHARDINGS, f.sharding),
         shard_group=minimum(group, replicas),
-        schedule=np.array([schedule_code(n) for n in names]),
+        schedule=array([schedule_code(n) for n in names]),
         recompute=_codes(RECOMPUTES, f.recompute),
-        recompute_share=minimum(np.nan_to_num(again, nan=1.0), 1.0),
+        recompute_share=minimum(nan_to_num(again, nan=1.0), 1.0),
         cp_type=_codes(CP_TYPES, ways),
         offload=_codes(OFFLOADS, f.offload.replace("", "none")),
     )

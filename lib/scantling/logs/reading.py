@@ -5,6 +5,7 @@ import re
 from dataclasses import field
 
 import numpy as np
+from numpy import diff, median
 
 from ..base.errors import plain
 from ..base.records import Known, Record, record
@@ -88,7 +89,7 @@ def mean_of(kept: Steady, name: str) -> float:
     for mask in (kept.steady, np.arange(values.size) >= min(3, values.size - 1)):
         some = values[mask & np.isfinite(values)]
         if some.size:
-            return float(np.median(some))
+            return float(median(some))
     return NAN
 
 
@@ -121,14 +122,14 @@ def plan_of(found: Found) -> dict:
 
 def per_step(kept: Steady, name: str) -> float:
     """How much a printed total grows in a step, nan where the log has none."""
-    ahead = np.diff(kept.columns["step"])
-    grown = np.diff(kept.columns[name]) / np.where(
+    ahead = diff(kept.columns["step"])
+    grown = diff(kept.columns[name]) / np.where(
         ahead > 0,
         ahead,
         NAN,
     )
     grown = grown[grown > 0]
-    return float(np.median(grown)) if grown.size else NAN
+    return float(median(grown)) if grown.size else NAN
 
 
 def totals(
@@ -140,7 +141,7 @@ def totals(
     tokens, samples = (kept.columns[f"{n}_total"] for n in ("tokens", "samples"))
     both = (samples > 0) & (tokens > 0)
     if plan["seq_len"] is None and both.any():
-        length = np.median(tokens[both] / samples[both])
+        length = median(tokens[both] / samples[both])
         if length > 0 and float(length).is_integer():
             plan["seq_len"] = int(length)
     if plan["devices"] is None:

@@ -9,6 +9,7 @@ model, chip and precision: a step says nothing of other models.
 
 import math
 import re
+from math import exp, sqrt
 from pathlib import Path
 
 import numpy as np
@@ -238,14 +239,14 @@ def posterior(
     noise = within**2 / len(ratios)
     weight = between**2 / (between**2 + noise)
     factor = float(weight * np.mean(np.log(ratios)))
-    half = spoken("site")["z80"] * math.sqrt(weight * noise + within**2)
+    half = spoken("site")["z80"] * sqrt(weight * noise + within**2)
     return (
         factor,
         weight,
         {
             "runs": len(ratios),
-            "factor": round(math.exp(factor), 4),
-            "band": [round(math.exp(-half), 4), round(math.exp(half), 4)],
+            "factor": round(exp(factor), 4),
+            "band": [round(exp(-half), 4), round(exp(half), 4)],
             "active_parameters": round(points[0].active),
             "precision": points[0].precision,
         },
@@ -268,9 +269,9 @@ def speeds(
     low = 1 / 3
     high = 3.0
     for _ in range(40):
-        middle = math.sqrt(low * high)
+        middle = sqrt(low * high)
         low, high = (middle, high) if at(middle)[1] > target_s else (low, middle)
-    return at(math.sqrt(low * high))[0]
+    return at(sqrt(low * high))[0]
 
 
 def timed(reading: Reading, chip) -> list[dict]:
@@ -332,7 +333,7 @@ def of_trace(
         usual = one(getattr(case.constants, name))
         value = usual * (ratio if part in COMPUTE else 1 / ratio) ** weight
         if ratio != 1.0 and not implausible(name, value, chip):
-            out[name] = everywhere(value, usual, open_ * math.sqrt(1 - weight))
+            out[name] = everywhere(value, usual, open_ * sqrt(1 - weight))
     return out
 
 
@@ -394,7 +395,7 @@ def of_steps(points: list[Point], chip, known: dict) -> tuple[dict, dict]:
     moved_ = speeds(
         now,
         cases[0],
-        foretold * math.exp(factor),
+        foretold * exp(factor),
     )
     shares = {name: seconds / foretold for name, seconds in seconds_of(steps[0]).items()}
     held |= {
@@ -403,7 +404,7 @@ def of_steps(points: list[Point], chip, known: dict) -> tuple[dict, dict]:
         **({"release": points[0].release} if points[0].release else {}),
     }
     return held, {
-        name: entry(value, now[name], told["between"] * math.sqrt(1 - weight))
+        name: entry(value, now[name], told["between"] * sqrt(1 - weight))
         for name, value in moved_.items()
     }
 

@@ -1,6 +1,18 @@
 """The steady steps of a log, told from warm-up, pauses, restarts and repeated lines."""
 
 import numpy as np
+from numpy import (
+    arange,
+    asarray,
+    diff,
+    flatnonzero,
+    full,
+    isfinite,
+    median,
+    ndarray,
+    quantile,
+    unique,
+)
 
 from ..base.records import record
 from .found import COLUMNS, NAN, Found
@@ -24,15 +36,15 @@ class Steady:
     goodput: float
     pauses: int
     columns: dict  # what the log printed at each distinct step line
-    steady: np.ndarray  # which of those are steady: a line without a time too, after the warm-up
+    steady: ndarray  # which of those are steady: a line without a time too, after the warm-up
 
 
-def restarts_of(step: np.ndarray, launches: int) -> int:
+def restarts_of(step: ndarray, launches: int) -> int:
     """How often the step went back by more than lines out of order, or the job started again."""
     if step.size < 2:
         return max(0, launches - 1)
     highest = np.maximum.accumulate(step)
-    back = (np.diff(step) < 0) & (step[1:] < highest[:-1] - 3 * np.median(np.abs(np.diff(step))))
+    back = (diff(step) < 0) & (step[1:] < highest[:-1] - 3 * median(np.abs(diff(step))))
     return max(
         int(back.sum()),
         launches - 1,
@@ -40,7 +52,7 @@ def restarts_of(step: np.ndarray, launches: int) -> int:
     )
 
 
-def warm_up(seconds: np.ndarray) -> int:
+def warm_up(seconds: ndarray) -> int:
     """How many of the first steps are no steady ones (compilation, first allocations, tuning): the
     first, and those after it that lie a fifth outside the range of the rest."""
     if seconds.size < 3:
@@ -54,19 +66,19 @@ def warm_up(seconds: np.ndarray) -> int:
     return count
 
 
-def differences(step: np.ndarray, clock: np.ndarray) -> np.ndarray:
+def differences(step: ndarray, clock: ndarray) -> ndarray:
     """Seconds a step between neighbouring lines [s], nan where the clock or the step goes back."""
-    out = np.full(step.size, NAN)
-    ahead = np.diff(step)
-    passed = np.diff(clock)
+    out = full(step.size, NAN)
+    ahead = diff(step)
+    passed = diff(clock)
     good = (ahead > 0) & (passed > 0)
     out[1:][good] = passed[good] / ahead[good]
     return out
 
 
-def slope(step: np.ndarray, clock: np.ndarray) -> tuple[float, float, float]:
+def slope(step: ndarray, clock: ndarray) -> tuple[float, float, float]:
     """(mean, p10, p90) seconds a step of a clock of whole seconds, after the warm-up."""
-    good = np.flatnonzero(np.isfinite(clock))
+    good = flatnonzero(isfinite(clock))
     good = good[min(2, max(0, good.size - 2)) :]
     step = step[good]
     clock = clock[good]
@@ -74,27 +86,27 @@ def slope(step: np.ndarray, clock: np.ndarray) -> tuple[float, float, float]:
         return NAN, NAN, NAN
     long = clock[-1] - clock[0]
     mean = long / (step[-1] - step[0])
-    edges = np.arange(
+    edges = arange(
         clock[0],
         clock[-1] + 1,
         max(WINDOW_S, long / 50),
     )
-    at = np.unique(np.searchsorted(clock, edges).clip(0, good.size - 1))
+    at = unique(np.searchsorted(clock, edges).clip(0, good.size - 1))
     pace = differences(step[at], clock[at])
-    pace = pace[np.isfinite(pace)]
-    return mean, *(np.quantile(pace, (0.1, 0.9)) if pace.size > 2 else (NAN, NAN))
+    pace = pace[isfinite(pace)]
+    return mean, *(quantile(pace, (0.1, 0.9)) if pace.size > 2 else (NAN, NAN))
 
 
-def seconds_of(columns: dict) -> np.ndarray:
+def seconds_of(columns: dict) -> ndarray:
     """Seconds of a step at each distinct line, from the best source that the log has."""
     step = columns["step"]
-    if np.isfinite(columns["s"]).any():
+    if isfinite(columns["s"]).any():
         return columns["s"]
     for name in ("total_s", "clock_s"):
-        held = np.isfinite(columns[name])
-        out = np.full(step.size, NAN)
+        held = isfinite(columns[name])
+        out = full(step.size, NAN)
         out[held] = differences(step[held], columns[name][held])
-        if np.isfinite(out).any():
+        if isfinite(out).any():
             return out
     rate = columns["samples_per_s"]
     return columns["global_batch"] / np.where(
@@ -104,16 +116,16 @@ def seconds_of(columns: dict) -> np.ndarray:
     )
 
 
-def without_pauses(seconds: np.ndarray, usable: np.ndarray) -> np.ndarray:
+def without_pauses(seconds: ndarray, usable: ndarray) -> ndarray:
     """Which usable steps are no pauses."""
     if usable.sum() < FEW:
         return usable
-    short = usable & (seconds <= PAUSE * np.median(seconds[usable]))
+    short = usable & (seconds <= PAUSE * median(seconds[usable]))
     return short if short.sum() >= (1 - MOST_PAUSES) * usable.sum() else usable
 
 
 def goodput_of(
-    step: np.ndarray,
+    step: ndarray,
     step_s: float,
     clock_s: float,
 ) -> float:
@@ -121,8 +133,8 @@ def goodput_of(
     clock; nan without a clock."""
     if not (clock_s > 0 and step_s > 0 and step.size > 9):
         return NAN
-    got = np.unique(step)
-    interval = np.median(np.diff(got)) if got.size > 1 else 1.0
+    got = unique(step)
+    interval = median(diff(got)) if got.size > 1 else 1.0
     share = (got.size - 1) * interval * step_s / clock_s
     return float(min(share, 1.0)) if share <= 1.02 else NAN
 
@@ -130,23 +142,23 @@ def goodput_of(
 def steady(found: Found) -> Steady:
     """The steady steps of what was found in a log."""
     # a line of the step before is that of another rank, or printed twice
-    once = np.diff(np.asarray(found.columns["step"]), prepend=NAN) != 0
+    once = diff(asarray(found.columns["step"]), prepend=NAN) != 0
     columns = dict.fromkeys(COLUMNS, np.broadcast_to(NAN, once.sum()))
-    columns |= {name: np.asarray(values)[once] for name, values in found.columns.items()}
+    columns |= {name: asarray(values)[once] for name, values in found.columns.items()}
     step = columns["step"]
     seconds = seconds_of(columns)
-    usable = np.isfinite(seconds) & (seconds > 0)
+    usable = isfinite(seconds) & (seconds > 0)
     warm = warm_up(seconds[usable])
-    usable[np.flatnonzero(usable)[:warm]] = False
+    usable[flatnonzero(usable)[:warm]] = False
     chosen = without_pauses(seconds, usable)
     mean = p10 = p90 = NAN
     if chosen.any():
-        p10, mean, p90 = np.quantile(seconds[chosen], (0.1, 0.5, 0.9))
-    elif np.isfinite(columns["bar_s"]).any():
+        p10, mean, p90 = quantile(seconds[chosen], (0.1, 0.5, 0.9))
+    elif isfinite(columns["bar_s"]).any():
         mean, p10, p90 = slope(step, columns["bar_s"])
         found.mean = True
     return Steady(
-        steps=int(step.max(initial=0)) if found.bar else int(np.unique(step).size),
+        steps=int(step.max(initial=0)) if found.bar else int(unique(step).size),
         step_s=float(mean),
         p10_s=float(p10),
         p90_s=float(p90),
@@ -158,5 +170,5 @@ def steady(found: Found) -> Steady:
         ),
         pauses=int(usable.sum() - chosen.sum()),
         columns=columns,
-        steady=chosen | ((np.arange(step.size) >= max(warm, 1)) & ~usable),
+        steady=chosen | ((arange(step.size) >= max(warm, 1)) & ~usable),
     )

@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
+from numpy import exp
 
 from ..base.files import csv_rows
 from ..catalogue.families import family as family_of
@@ -174,7 +175,7 @@ def ends(holds: dict, of: dict | None = None):
     factors = of["wider"] | {"unseen family": UNSEEN_FAMILY}
     wide = math.prod(np.where(holds[name], factor, 1.0) for name, factor in factors.items())
     low, high = of["ends"]
-    return np.exp(-high * wide)[()], np.exp(-low * wide)[()]
+    return exp(-high * wide)[()], exp(-low * wide)[()]
 
 
 # what a difference of one (a doubling, another recompute, another kind) counts; the amounts here

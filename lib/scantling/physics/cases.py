@@ -13,7 +13,7 @@ from dataclasses import make_dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy import maximum, minimum, where
+from numpy import inf, maximum, minimum, nan, where
 
 from ..base.records import Lines, length, record, take
 from ..blocks.kernels import STREAM_BYTES
@@ -79,8 +79,8 @@ class Link:
     generation: Column = 1  # NVLink generation less 3, 0 to 2; 0 also for what is not NVLink
     # share of the link a ring reaches and seconds of a step, where no series is published of the
     # scale-up fabric; nan: those fitted on NVLink's
-    up_share: Column = np.nan
-    up_hop_s: Column = np.nan
+    up_share: Column = nan
+    up_hop_s: Column = nan
     # share of the cards' rate and time of a step between domains, over those of InfiniBand NDR
     out_share: Column = 1.0
     out_hop: Column = 1.0
@@ -90,7 +90,7 @@ class Link:
     rail_only: Column = 0.0  # 1 where no switch joins the rails
     sites: Column = 1.0
     smallest_site: Column = 1.0  # its share of the devices
-    site_bytes_per_s: Column = np.inf  # of one site to the others, one direction
+    site_bytes_per_s: Column = inf  # of one site to the others, one direction
     site_rtt_s: Column = 0.0
 
 
@@ -105,8 +105,8 @@ class Job:
     master_bytes: Column = 4.0  # fp32 copy of the weights
     grad_bytes: Column = 4.0  # accumulated gradient
     token_bytes: Column = 4.0  # of a token in the shards
-    read_bytes_per_s: Column = np.inf  # of the store, for all ranks together
-    reads_per_s: Column = np.inf  # sequences that it can hand out
+    read_bytes_per_s: Column = inf  # of the store, for all ranks together
+    reads_per_s: Column = inf  # sequences that it can hand out
     local_steps: Column = 1  # that sites take between two exchanges; 0: searched
     exchange_bytes: Column = 0.0  # of a value between sites; 0: as wide as the gradients
     exchange_overlap: Column = 0.0  # 1 where the exchange runs beside the steps that follow

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, make_dataclass, replace
 from functools import cache, reduce, wraps
 
 import numpy as np
-from numpy import maximum, minimum, where
+from numpy import asarray, exp, inf, isnan, log2, maximum, minimum, nan, where
 
 from .. import catalogue
 from ..base.records import Lines, Record, record, take
@@ -109,7 +109,7 @@ def fabric_facts(
     NDR (judgement: no such series is published). `up_reach` and `out_reach`, (efficiency, step
     time), replace the catalogue's.
     """
-    share, hop = (np.nan, np.nan) if up.fitted_curves else up_reach or (up.efficiency, up.latency_s)
+    share, hop = (nan, nan) if up.fitted_curves else up_reach or (up.efficiency, up.latency_s)
     out_share, out_hop = out_reach or (out.efficiency, out.latency_s)
     return {
         "generation": min(max(up.generation - 3, 0), 2),
@@ -178,7 +178,7 @@ def members_inside(
 def volume(collective, ranks):
     """Share of the message that passes every rank: 2 (n-1)/n for all-reduce, (n-1)/n for the
     others; busbw = volume x bytes / seconds."""
-    return (1.0 + (np.asarray(collective) == "all_reduce")) * (ranks - 1) / ranks
+    return (1.0 + (asarray(collective) == "all_reduce")) * (ranks - 1) / ranks
 
 
 # Rates and hops ------------------------------------------------------------------------------
@@ -209,15 +209,15 @@ def up_rate(w: Wires):
         k.ring_share_b200 * (generation >= 2),
     )
     return link_rate(w) * where(
-        np.isnan(known),
-        k.ring_share * np.exp(factor),
+        isnan(known),
+        k.ring_share * exp(factor),
         known,
     )
 
 
 def out_rate(w: Wires):
     """Bytes/s that a ring reaches on one device's share of the cards: N x share, never above N."""
-    share = w.k.out_share * np.exp(w.k.out_share_efa * w.link.srd) * w.link.out_share
+    share = w.k.out_share * exp(w.k.out_share_efa * w.link.srd) * w.link.out_share
     return w.link.out_bytes_per_s * minimum(share, 1.0)
 
 
@@ -250,7 +250,7 @@ def hop_in(w: Wires, protocol: int):
     """Seconds of a ring's step inside a domain."""
     own = (w.k.hop if protocol else w.k.hop_ll) * RING_HOP_S[protocol]
     return where(
-        np.isnan(w.link.up_hop_s),
+        isnan(w.link.up_hop_s),
         own,
         w.link.up_hop_s,
     )
@@ -274,7 +274,7 @@ def usable(w: Wires, protocol: int):
     """True where a protocol works: LL and LL128 need NVLink, and a network that writes in order."""
     if protocol == SIMPLE:
         return True
-    return np.isnan(w.link.up_hop_s) & (~np.asarray(w.across) | (w.link.srd == 0))
+    return isnan(w.link.up_hop_s) & (~asarray(w.across) | (w.link.srd == 0))
 
 
 def below_line(share, factor):
@@ -360,7 +360,7 @@ def ring_s(
     rounds (n-1) steps, rounds (d-1) of them between domains; rounds (n-1)/n S bytes at the ring's
     rate. On a mesh every peer of a domain is one step away.
     """
-    k, link, n, several = w.k, w.link, w.ranks, np.asarray(w.across)
+    k, link, n, several = w.k, w.link, w.ranks, asarray(w.across)
     wire = rounds * (n - 1) / n * message_bytes / ring_rate(w)
     between = rounds * (w.domains - 1)
     within = where(
@@ -369,7 +369,7 @@ def ring_s(
         rounds * (n - 1) - between,
     )
     # a step's time of its own is not shortened by the width of the domain
-    wide = several & (w.inside > NODE) & np.isnan(link.up_hop_s)
+    wide = several & (w.inside > NODE) & isnan(link.up_hop_s)
     within = within * where(
         wide,
         k.hop_wide,
@@ -411,7 +411,7 @@ def tree_s(
     def seconds(p):
         wait, part = (k.hop_tree, k.tree_share) if p == SIMPLE else (1.0, TREE_SHARE)
         step = hop_in(w, p) * TREE_HOP_S[p] / RING_HOP_S[p] * (m - 1)
-        between = hop_out(w) * TREE_HOP_OUT_S[p] * np.log2(w.domains)
+        between = hop_out(w) * TREE_HOP_OUT_S[p] * log2(w.domains)
         start = start_s(w, p) + rounds * wait * (step + between)
         return pipelined_s(
             start,
@@ -422,7 +422,7 @@ def tree_s(
     return where(
         w.across & (m <= NODE),
         fastest_protocol_s(w, seconds),
-        np.inf,
+        inf,
     )
 
 
@@ -438,7 +438,7 @@ def nvls_s(
     """
     k, n, m, several = w.k, w.ranks, w.inside, w.across
     vol, wide = rounds * (n - 1) / n, m > NODE
-    share = k.nvls_share * np.exp(k.nvls_share_b200 * (w.link.generation >= 2))
+    share = k.nvls_share * exp(k.nvls_share_b200 * (w.link.generation >= 2))
     share = share * where(
         wide,
         k.nvls_share_rack,
@@ -465,7 +465,7 @@ def nvls_s(
             1.0,
         )
     )
-    tree = k.hop_tree * hop_out(w) * TREE_HOP_OUT_S[SIMPLE] * 2 * np.log2(w.domains)
+    tree = k.hop_tree * hop_out(w) * TREE_HOP_OUT_S[SIMPLE] * 2 * log2(w.domains)
     took = pipelined_s(
         start_s(w) + switches + tree,
         vol * message_bytes / rate,
@@ -474,7 +474,7 @@ def nvls_s(
     return where(
         (w.link.nvls > 0) & (m > 4) & (w.domains <= 2),
         took,
-        np.inf,
+        inf,
     )
 
 
@@ -498,7 +498,7 @@ def sharp_s(
     return where(
         (w.link.sharp > 0) & (w.domains > 2) & (m <= NODE),
         took,
-        np.inf,
+        inf,
     )
 
 
@@ -528,7 +528,7 @@ def hierarchical_s(
     return where(
         (d > 1) & (m > 1),
         took,
-        np.inf,
+        inf,
     )
 
 
@@ -621,7 +621,7 @@ def relayed_s(
     return where(
         (d > 1) & (m > 1),
         took,
-        np.inf,
+        inf,
     )
 
 
@@ -657,7 +657,7 @@ def times(
     gathered (scattered) whole of the others. among : the algorithms asked for; all by default.
     """
     rounds = 2.0 if collective == "all_reduce" else 1.0
-    size = np.asarray(message_bytes, float)
+    size = asarray(message_bytes, float)
     took = {n: SECONDS[n](size, w, rounds) for n in ALGORITHMS[collective] if n in among}
     return {n: where((w.ranks > 1) | np.isinf(s), s, 0.0) for n, s in took.items()}
 
@@ -751,13 +751,13 @@ def curve(
     reduction in the network would add."""
     by = times(
         collective,
-        np.asarray(SIZES),
+        asarray(SIZES),
         reducing(w) if could_reduce else w,
     )
     own = {name: seconds for name, seconds in by.items() if np.all(np.isfinite(seconds))}
     library = [name for name in own if name in LIBRARY and (name != "sharp" or w.link.sharp)]
     table = np.array([own[name] for name in library])
-    bus = volume(collective, float(w.ranks)) * np.asarray(SIZES) / maximum(table.min(0), 1e-12)
+    bus = volume(collective, float(w.ranks)) * asarray(SIZES) / maximum(table.min(0), 1e-12)
     return Curve(
         collective=collective,
         axis=axis,

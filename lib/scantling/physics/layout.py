@@ -14,7 +14,19 @@ from functools import lru_cache, partial
 from itertools import accumulate, chain, pairwise
 
 import numpy as np
-from numpy import ceil, maximum, minimum, where
+from numpy import (
+    array,
+    bincount,
+    broadcast_arrays,
+    ceil,
+    equal,
+    maximum,
+    minimum,
+    ndarray,
+    ravel,
+    where,
+    zeros,
+)
 
 from ..blocks.table import Column, Shape
 from ..catalogue.words import LAYER_SPLITS
@@ -28,15 +40,15 @@ MTP_STANDS = 3  # layers that loss and MTP modules stand for in published layout
 HALVINGS = 30  # of the interval in which the fastest slowest run lies
 
 
-def sorts_of(shape: Shape) -> tuple[tuple, np.ndarray]:
+def sorts_of(shape: Shape) -> tuple[tuple, ndarray]:
     """(the different layers of a model with an order, each the blocks in it; which of them each
     layer is); one sort where there is no order."""
     order = shape.order or ((),) * int(shape.layers)
     sorts = tuple(dict.fromkeys(order))
-    return sorts, np.array([sorts.index(layer) for layer in order])
+    return sorts, array([sorts.index(layer) for layer in order])
 
 
-def sort_shares(c: Cases) -> np.ndarray:
+def sort_shares(c: Cases) -> ndarray:
     """Kernels' time of a layer of each sort over that of the average one, shape (sorts, plans)."""
     sorts, which = sorts_of(c.shape)
     if not c.shape.order:
@@ -48,8 +60,8 @@ def sort_shares(c: Cases) -> np.ndarray:
         for i, t in times.items()
     }
     each = [sum(seconds[i] for i in layer) + 0.0 * on.tokens for layer in sorts]
-    whole = np.stack(np.broadcast_arrays(*map(np.atleast_1d, each)))
-    return whole / (np.bincount(which) @ whole) * len(which)
+    whole = np.stack(broadcast_arrays(*map(np.atleast_1d, each)))
+    return whole / (bincount(which) @ whole) * len(which)
 
 
 def weights(shape: Shape, seq_len: float) -> tuple[tuple[float, ...], float]:
@@ -71,7 +83,7 @@ def fewer(
     """Layers that the first and the last stage have fewer than the others: the last one as many as
     `stands` besides them, where nothing does one at both ends where layers + 2 divide (embedding
     and loss stand for a layer each: Llama 3, BLOOM)."""
-    both = np.equal(stands, 0) & (layers % pp != 0) & ((layers + 2) % pp == 0)
+    both = equal(stands, 0) & (layers % pp != 0) & ((layers + 2) % pp == 0)
     return both, where(
         both,
         1,
@@ -83,7 +95,7 @@ def stands(c: Cases) -> Column:
     """Whole layers that output head and MTP modules stand for on the last stage: their FLOP where
     the split is balanced, else MTP_STANDS under a balanced MTP layout, else 0."""
     usual = MTP_STANDS * np.greater(c.software.balanced_layout, 0)
-    balanced = np.equal(c.plan.layer_split, BALANCED)
+    balanced = equal(c.plan.layer_split, BALANCED)
     if not np.any(balanced):
         return usual
     return where(
@@ -114,7 +126,7 @@ def layers_per_stage(c: Cases):
     if not (c.layout or c.shape.order):
         return totals(c)
     each, found = sort_shares(c), [*splits(c)]
-    out = np.zeros((3, max(each.shape[1], sum(len(rows) for rows, _ in found))))
+    out = zeros((3, max(each.shape[1], sum(len(rows) for rows, _ in found))))
     each = each + 0 * out[0]
     for rows, counts in found:
         rows = rows if len(found) > 1 else slice(None)
@@ -128,9 +140,9 @@ def splits(c: Cases, kind: Column = 0):
     model; rows of one split are alike in `kind` too. [layers, (stages, sorts)]"""
     which = sorts_of(c.shape)[1]
     for rows, pp, laid in laid_out(c, kind):
-        placed = np.zeros((pp, which.max() + 1))
+        placed = zeros((pp, which.max() + 1))
         for i, (first, end) in enumerate(pairwise(laid)):
-            placed[i % pp] += np.bincount(which[first:end], minlength=placed.shape[1])
+            placed[i % pp] += bincount(which[first:end], minlength=placed.shape[1])
         yield rows, placed
 
 
@@ -141,8 +153,8 @@ def laid_out(c: Cases, kind: Column = 0):
     p, seq_len = c.plan, c.job.seq_len
     each, tail = weights(c.shape, float(np.max(seq_len)))
     columns = (p.pp, p.vpp, p.layer_split == BALANCED, stands(c), kind)
-    columns = [np.ravel(x + 0 * seq_len) for x in np.broadcast_arrays(*columns, seq_len)]
-    key = np.array([1, 1e4, 1e8, 1e9, 1e12, 0]) @ columns
+    columns = [ravel(x + 0 * seq_len) for x in broadcast_arrays(*columns, seq_len)]
+    key = array([1, 1e4, 1e8, 1e9, 1e12, 0]) @ columns
     for rows in (np.flatnonzero(key == one) for one in np.unique(key)):
         pp, vpp, balanced, besides, *_ = (int(x[rows[0]]) for x in columns)
         runs = c.layout
@@ -327,7 +339,7 @@ def stages_of(c: Cases) -> list[dict]:
     before it begins."""
     (sorts, which), each = sorts_of(c.shape), sort_shares(c)[:, 0]
     kinds = [[c.shape.blocks[i].kind for i in layer] or ["layer"] for layer in sorts]
-    out, pp = [], int(np.ravel(c.plan.pp)[0])
+    out, pp = [], int(ravel(c.plan.pp)[0])
     for i, (first, end) in enumerate(pairwise(runs(c))):
         layers = [kinds[k] for k in which[first:end]]
         out.append(

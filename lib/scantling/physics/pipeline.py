@@ -13,7 +13,7 @@ both.
 from collections.abc import Callable
 
 import numpy as np
-from numpy import maximum, minimum, where
+from numpy import asarray, broadcast_to, floor, maximum, minimum, where
 
 from ..base.records import Lines, record
 from ..base.words import table as read_yaml
@@ -231,7 +231,7 @@ def held_v_half(*, p, **_):
 
 def held_v_min(*, p, **_):
     """(p + 4)/3 micro-batches, in whole chunks, that is halves. Qi et al. 2024, V-Min."""
-    return np.floor((2 * p + 8) / 3 + 1e-9) / 2
+    return floor((2 * p + 8) / 3 + 1e-9) / 2
 
 
 def held_dualpipe(*, p, **_):
@@ -325,7 +325,7 @@ def schedule_code(name):
     """
     if isinstance(name, str):
         return _CODES[name.strip().lower().replace("_", "-")]
-    array = np.asarray(name)
+    array = asarray(name)
     if array.dtype.kind in "iu":
         return array
     return np.array([schedule_code(str(each)) for each in array.ravel()]).reshape(array.shape)
@@ -333,13 +333,13 @@ def schedule_code(name):
 
 def _by_schedule(question: str, schedule, **symbols):
     """Each case by the formula of its own schedule; only formulas of schedules that occur run."""
-    code = np.asarray(schedule_code(schedule))
+    code = asarray(schedule_code(schedule))
     occur = np.flatnonzero(np.bincount(code.ravel(), minlength=len(_ROWS)))
     values = [getattr(_ROWS[i], question)(**symbols) for i in occur]
     shape = np.broadcast_shapes(code.shape, *(np.shape(given) for given in symbols.values()))
     if len(occur) == 1:
-        return np.broadcast_to(values[0], shape)
-    return np.broadcast_to(np.select([code == i for i in occur], values), shape)
+        return broadcast_to(values[0], shape)
+    return broadcast_to(np.select([code == i for i in occur], values), shape)
 
 
 def bubble_time(
@@ -425,7 +425,7 @@ def in_flight(
     ----------
     `SCHEDULES[name].held` and `.source`.
     """
-    stage = np.asarray(stage)
+    stage = asarray(stage)
     stage = where(stage < 0, pp + stage, stage)
     held = _by_schedule(
         "held",
@@ -513,7 +513,7 @@ def violations(
     """Where each legality rule is broken: {rule text: boolean array}, only rules that some plan
     breaks."""
     code = schedule_code(schedule)
-    kept = rules_kept(*map(np.asarray, (pp, vpp, m, layers)))
+    kept = rules_kept(*map(asarray, (pp, vpp, m, layers)))
     broken = {
         rule.text: concerned[code] & ~kept[rule.name] for rule, concerned in zip(RULES, _CONCERNED)
     }
@@ -537,7 +537,7 @@ def stage_layers(
     stage holds everything and is first and last alike.
     """
     shared_out = layers + first_less + last_less
-    places = np.floor(shared_out / pp)
+    places = floor(shared_out / pp)
     over = shared_out - places * pp
     last = where(pp == 1, layers, places - last_less + (over == pp - 1))
     return (

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 import numpy as np
-from numpy import where
+from numpy import array, ndarray, where
 
 from ..base.records import record
 from .pipeline import DUALPIPES, SCHEDULE_NAMES, SCHEDULES, in_flight, schedule_code, violations
@@ -49,36 +49,36 @@ class Layout:
     vpp: int
     m: int
     weight_kept: float
-    device: np.ndarray
-    start_s: np.ndarray
-    end_s: np.ndarray
-    kind: np.ndarray
-    micro_batch: np.ndarray
-    chunk: np.ndarray
-    part: np.ndarray
+    device: ndarray
+    start_s: ndarray
+    end_s: ndarray
+    kind: ndarray
+    micro_batch: ndarray
+    chunk: ndarray
+    part: ndarray
     makespan_s: float
-    span_s: np.ndarray
-    busy_s: np.ndarray
+    span_s: ndarray
+    busy_s: ndarray
 
     @property
-    def bubble_s(self) -> np.ndarray:
+    def bubble_s(self) -> ndarray:
         """Idle time of each device between its own first and last pass. [s, shape (pp,)] What
         zero-bubble papers count."""
         return self.span_s - self.busy_s
 
     @property
-    def idle_s(self) -> np.ndarray:
+    def idle_s(self) -> ndarray:
         """Idle time of each device over the whole makespan. [s, shape (pp,)] What a global barrier
         before the optimizer costs."""
         return self.makespan_s - self.busy_s
 
     @property
-    def peak_in_flight(self) -> np.ndarray:
+    def peak_in_flight(self) -> ndarray:
         """Micro-batches each device holds at its peak, in units of its whole share (see
         `pipeline.in_flight`). [shape (pp,)]"""
-        return np.array([self.in_flight_over_time(d)[1].max() for d in range(self.pp)])
+        return array([self.in_flight_over_time(d)[1].max() for d in range(self.pp)])
 
-    def in_flight_over_time(self, device: int) -> tuple[np.ndarray, np.ndarray]:
+    def in_flight_over_time(self, device: int) -> tuple[ndarray, ndarray]:
         """Steps of the number of micro-batches a device holds: times [s] and the value from each
         time on."""
         rows, kept = self.device == device, self.weight_kept
@@ -409,7 +409,7 @@ def _layout(
     placed,
 ) -> Layout:
     """The passes as columns, and what they add up to on each device."""
-    rows = np.array(sorted(placed, key=lambda each: (each[0], each[2])))
+    rows = array(sorted(placed, key=lambda each: (each[0], each[2])))
     start, end = rows[:, 0], rows[:, 1]
     device, kind, part, micro_batch = rows[:, 2:].astype(int).T
     return Layout(
@@ -421,11 +421,11 @@ def _layout(
         device=device,
         start_s=start,
         end_s=end,
-        kind=np.array(KINDS)[where(kind == WHOLE, BACKWARD, kind)],
+        kind=array(KINDS)[where(kind == WHOLE, BACKWARD, kind)],
         micro_batch=micro_batch,
         chunk=1 * (micro_batch >= m // 2) if row.placement == "mirror" else part // pp,
         part=part,
         makespan_s=float(end.max() - start.min()),
-        span_s=np.array([np.ptp(rows[device == d, :2]) for d in range(pp)]),
+        span_s=array([np.ptp(rows[device == d, :2]) for d in range(pp)]),
         busy_s=np.bincount(device, end - start, minlength=pp),
     )

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
+from numpy import array, ceil, concatenate, int64, maximum, repeat, unique
 
 from ..base.errors import DesignError
 from ..base.records import record
@@ -27,7 +28,7 @@ ANY = -1  # of `under`: any schedule may follow
 def divisors(n: int) -> np.ndarray:
     """All divisors of n, ascending."""
     small = [d for d in range(1, int(n**0.5) + 1) if n % d == 0]
-    return np.array(sorted({*small, *(n // d for d in small)}), np.int64)
+    return array(sorted({*small, *(n // d for d in small)}), int64)
 
 
 def cross(
@@ -38,9 +39,9 @@ def cross(
     """Columns with every row repeated for each value of one more axis."""
     values = np.asarray(values)
     if values.dtype.kind == "i":  # 32 bits by default on some machines: a product would wrap
-        values = values.astype(np.int64)
+        values = values.astype(int64)
     n = len(next(iter(columns.values()), (0,)))
-    out = {k: np.repeat(v, len(values)) for k, v in columns.items()}
+    out = {k: repeat(v, len(values)) for k, v in columns.items()}
     return out | {name: np.tile(values, n)}
 
 
@@ -199,7 +200,7 @@ def _data_parallel(c: dict, q: Question) -> dict:
     for i, (under, dp) in enumerate(tried):
         new = np.all([dp > 0, *(dp != known for known in free[:i])], axis=0)
         parts.append(keep(_with(c, dp, under), new))
-    return {k: np.concatenate([part[k] for part in parts]) for k in parts[0]}
+    return {k: concatenate([part[k] for part in parts]) for k in parts[0]}
 
 
 def _with(
@@ -209,7 +210,7 @@ def _with(
 ) -> dict:
     """The rows with so many replicas; under : the code of the one schedule that may follow."""
     n = len(c["tp"])
-    return c | {"dp": np.broadcast_to(np.int64(dp), n), "under": np.full(n, under)}
+    return c | {"dp": np.broadcast_to(int64(dp), n), "under": np.full(n, under)}
 
 
 def _accumulating(
@@ -222,7 +223,7 @@ def _accumulating(
     micro-batches its rules allow, 0 where there is none. Interleaving and two-way schedules ask for
     as many micro-batches as there are stages, or twice that: on more devices than have so many,
     half of them idle may be faster."""
-    stages, stage = np.unique(pp, return_inverse=True)
+    stages, stage = unique(pp, return_inverse=True)
     m = q.phase.global_batch // (table * min(q.pick("micro_batch")))
     for name in q.pick("schedule"):
         schedule = SCHEDULES[name]
@@ -233,7 +234,7 @@ def _accumulating(
             m,
             q,
         )
-        most = np.maximum.accumulate(np.where(kept, table, 0), axis=1)
+        most = maximum.accumulate(np.where(kept, table, 0), axis=1)
         yield schedule.code, np.where(at < 0, 0, most[stage, at])
 
 
@@ -268,8 +269,8 @@ def _micro_batches(c: dict, q: Question) -> dict:
 def _roundest(table, room):
     """The divisor in (room / 2, room] that has most factors of two, 0 where there is none: expert
     parallelism and interleaving may need them more than the last devices."""
-    rooms, where = np.unique(room, return_inverse=True)
-    return np.array(
+    rooms, where = unique(room, return_inverse=True)
+    return array(
         [
             max(
                 table[(2 * table > r) & (table <= r)],
@@ -283,7 +284,7 @@ def _roundest(table, room):
 
 def _experts(c: dict, q: Question) -> dict:
     if not q.model.is_moe:
-        one = np.ones(len(c["tp"]), np.int64)
+        one = np.ones(len(c["tp"]), int64)
         return {
             **c,
             "ep": one,
@@ -348,7 +349,7 @@ def _scheduled(
         {
             **c,
             "m": m,
-            "schedule": np.full(len(m), row.code, np.int64),
+            "schedule": np.full(len(m), row.code, int64),
         },
         "vpp",
         values,
@@ -383,7 +384,7 @@ def _schedules(c: dict, q: Question) -> dict:
         if (values := _chunks(name, q, deepest))
     ]
     rules = "; ".join(sorted({r.text for n in names for r in RULES if n in r.schedules}))
-    whole = {k: np.concatenate([p[k] for p in parts]) for k in parts[0]} if parts else {"tp": ()}
+    whole = {k: concatenate([p[k] for p in parts]) for k in parts[0]} if parts else {"tp": ()}
     _some(
         whole,
         "plan.schedule",
@@ -410,7 +411,7 @@ def _splits(c: dict, q: Question) -> dict:
         "layer_split",
         q.codes("layer_split") if pinned or np.any(better) else [0],
     )
-    c = keep(c, (c["layer_split"] == 0) | np.repeat(better, len(c["pp"]) // len(better)))
+    c = keep(c, (c["layer_split"] == 0) | repeat(better, len(c["pp"]) // len(better)))
     return _some(
         c,
         "plan.layer_split",
@@ -441,7 +442,7 @@ def _sharding(c: dict, q: Question) -> dict:
 def _shard_groups(c: dict, q: Question) -> dict:
     ranks, pinned = q.cluster.beside(c["dp"]) * c["cp"], q.pins.get("shard_group")
     hybrid = c["sharding"] == HSDP
-    inside = np.maximum(q.cluster.scale_up_domain // c["tp"], 1)
+    inside = maximum(q.cluster.scale_up_domain // c["tp"], 1)
     group = np.where(hybrid, pinned or np.gcd(ranks, inside), ranks)
     legal = ~hybrid | (group > 1) & (ranks % group == 0) & (group < ranks)
     c = keep({**c, "shard_group": group}, legal)
@@ -470,7 +471,7 @@ def _recompute(c: dict, q: Question) -> dict:
         for s in (shares if name == "full" else (1.0,))
     ]
     c = cross(c, "recompute", np.arange(len(pairs)))
-    kind, share = (np.array(x)[c["recompute"]] for x in zip(*pairs))
+    kind, share = (array(x)[c["recompute"]] for x in zip(*pairs))
     held = -(-q.model.layers // c["pp"])
     if some is not None:
         share = np.where(kind > 0, np.minimum(some / held, 1.0), 1.0)
@@ -479,10 +480,10 @@ def _recompute(c: dict, q: Question) -> dict:
             "recompute": kind,
             "recompute_share": share,
         }
-    whole, full = np.ceil(share * held), kind == FULL
+    whole, full = ceil(share * held), kind == FULL
     again = np.zeros(len(kind), bool)
     for smaller in shares[:-1]:
-        again |= full & (share > smaller) & (np.ceil(smaller * held) == whole)
+        again |= full & (share > smaller) & (ceil(smaller * held) == whole)
     share = np.where(full, whole / held, 1.0)
     return keep(
         {

@@ -9,6 +9,17 @@ from dataclasses import replace
 from functools import cached_property, partial
 
 import numpy as np
+from numpy import (
+    argmin,
+    asarray,
+    broadcast_to,
+    concatenate,
+    flatnonzero,
+    full,
+    lexsort,
+    ndarray,
+    uint64,
+)
 
 from ..base.records import record, take
 from ..catalogue.published import EVERYDAY
@@ -39,11 +50,11 @@ class Found:
 
     situation: Situation
     plan: Plan  # columns of every legal plan
-    total_bytes: np.ndarray
-    reason: np.ndarray  # index into REASONS where it does not fit, -1 where it does
-    step_s: np.ndarray  # inf where it does not fit
-    order: np.ndarray  # indices of the fitting plans, best first, as `by_merit`
-    practised: np.ndarray  # bool: of a kind that published runs use
+    total_bytes: ndarray
+    reason: ndarray  # index into REASONS where it does not fit, -1 where it does
+    step_s: ndarray  # inf where it does not fit
+    order: ndarray  # indices of the fitting plans, best first, as `by_merit`
+    practised: ndarray  # bool: of a kind that published runs use
     # of all that was looked at, which may be more than the plans held: `legal` plans, those that
     # fit and were timed (`evaluated`), those that do not by the reason that comes first in REASONS
     # (`rejected`), `seconds`, and `unseen`, legal plans (parts of a streamed space) that were not
@@ -56,7 +67,7 @@ class Found:
         return self.counts["legal"]
 
     @property
-    def fits(self) -> np.ndarray:
+    def fits(self) -> ndarray:
         """True for plans that fit. bool"""
         return self.reason < 0
 
@@ -77,14 +88,14 @@ class Found:
     def fastest(self, mask) -> int | None:
         """Row of the fastest plan under a mask with the allowed chance of going out of memory, else
         of the one with the least chance; None where none fits."""
-        rows = np.flatnonzero(mask & self.fits)
+        rows = flatnonzero(mask & self.fits)
         roomy = rows[self.roomy[rows]]
         if len(roomy):
-            return int(roomy[np.argmin(self.step_s[roomy])])
-        return int(rows[np.argmin(self.total_bytes[rows])]) if len(rows) else None
+            return int(roomy[argmin(self.step_s[roomy])])
+        return int(rows[argmin(self.total_bytes[rows])]) if len(rows) else None
 
     @cached_property
-    def roomy(self) -> np.ndarray:
+    def roomy(self) -> ndarray:
         """True for plans with the allowed chance of going out of memory. bool"""
         return self.total_bytes <= roomy_bytes(self.situation, self.plan)
 
@@ -100,11 +111,11 @@ class Found:
         tied &= zones <= zones[best]
         if not self.roomy[best]:
             tied &= self.total_bytes <= self.total_bytes[best]
-        rows = np.flatnonzero(tied)
+        rows = flatnonzero(tied)
         keys = complexity(take(self.plan, rows), self.situation)
-        return int(rows[np.lexsort((self.step_s[rows], *reversed(keys)))[0]])
+        return int(rows[lexsort((self.step_s[rows], *reversed(keys)))[0]])
 
-    def column(self, name: str) -> np.ndarray:
+    def column(self, name: str) -> ndarray:
         """A field of all plans."""
         return axis(self.plan, name)
 
@@ -147,9 +158,9 @@ class Found:
         )
 
 
-def axis(plan: Plan, name: str) -> np.ndarray:
+def axis(plan: Plan, name: str) -> ndarray:
     """A field of plan columns, one number a plan."""
-    return np.broadcast_to(np.asarray(getattr(plan, name), float), np.shape(plan.tp))
+    return broadcast_to(asarray(getattr(plan, name), float), np.shape(plan.tp))
 
 
 def added(counts) -> dict:
@@ -167,7 +178,7 @@ def joined(plans: list[Plan]) -> Plan:
     shapes = [np.shape(p.tp) for p in plans]
     for f, values in columns.items():
         if any(np.ndim(v) for v in values):
-            columns[f] = np.concatenate([*map(np.broadcast_to, values, shapes)])
+            columns[f] = concatenate([*map(broadcast_to, values, shapes)])
         else:
             columns[f] = values[0] if values else np.empty(0)
     return Plan(**columns)
@@ -180,7 +191,7 @@ def union(searches: list[Found]) -> Found:
     if len(searches) == 1:
         return first
     plan = joined([found.plan for found in searches])
-    columns = {n: np.concatenate([getattr(found, n) for found in searches]) for n in COLUMNS}
+    columns = {n: concatenate([getattr(found, n) for found in searches]) for n in COLUMNS}
     counts = added(found.counts for found in searches)
     if all(found.legal == len(found.reason) for found in searches):
         rows = np.sort(np.unique(_keys(plan), return_index=True)[1])
@@ -195,17 +206,17 @@ def union(searches: list[Found]) -> Found:
     )
 
 
-def _keys(plan: Plan) -> np.ndarray:
+def _keys(plan: Plan) -> ndarray:
     """One number for each plan, the same for the same plan: its fields mixed modulo 2^64."""
-    mixed = np.zeros(np.shape(plan.tp), np.uint64)
+    mixed = np.zeros(np.shape(plan.tp), uint64)
     for value in vars(plan).values():
-        fixed = np.round(np.asarray(value, float) * 4096).astype(np.int64).astype(np.uint64)
-        mixed = (mixed ^ fixed) * np.uint64(0x9E3779B97F4A7C15)
-        mixed ^= mixed >> np.uint64(29)
+        fixed = np.round(asarray(value, float) * 4096).astype(np.int64).astype(uint64)
+        mixed = (mixed ^ fixed) * uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> uint64(29)
     return mixed
 
 
-def _counted(reason: np.ndarray) -> dict:
+def _counted(reason: ndarray) -> dict:
     """Counts of plans by the reason that they do not fit, -1 where they do."""
     found = np.bincount(reason + 1, minlength=len(REASONS) + 1).tolist()
     return {
@@ -260,7 +271,7 @@ def find(
         n,
         size,
     )
-    outcome = np.full((3, n), np.nan)
+    outcome = full((3, n), np.nan)
     for result, part in zip(results, parts):
         if result is not None:
             outcome[:, part] = result
@@ -295,12 +306,12 @@ def scored(where: Situation, plan: Plan) -> tuple:
         ),
         np.size(plan.tp),
     )
-    reason = np.broadcast_to(why_not(m, host_bytes(cluster)), n)
-    step_s = np.full(n, np.inf)
-    ok = np.flatnonzero(reason < 0)
+    reason = broadcast_to(why_not(m, host_bytes(cluster)), n)
+    step_s = full(n, np.inf)
+    ok = flatnonzero(reason < 0)
     if len(ok):
         step_s[ok] = step_time(c.take(ok)).total
-    return np.broadcast_to(m.total, n), reason, step_s
+    return broadcast_to(m.total, n), reason, step_s
 
 
 def practised(plan: Plan, where: Situation):
@@ -311,8 +322,8 @@ def practised(plan: Plan, where: Situation):
     Nor are weights that come from NVMe in every pass. Such plans are timed and shown, and win only
     where no other fits.
     """
-    known = np.broadcast_to(np.asarray(plan.tp) <= where.link.domain, np.shape(plan.tp)).copy()
-    leaves = np.flatnonzero(np.broadcast_to(plan.offload, known.shape) == HOST_ALL)
+    known = broadcast_to(asarray(plan.tp) <= where.link.domain, np.shape(plan.tp)).copy()
+    leaves = flatnonzero(broadcast_to(plan.offload, known.shape) == HOST_ALL)
     if len(leaves):
         c = where.cases(take(plan, leaves))
         known[leaves] &= (
@@ -362,10 +373,10 @@ def by_merit(
     roomy, parts = total_bytes <= roomy_bytes(where, plan), []
     for kind in (practised, ~practised):
         fits = (reason < 0) & kind
-        parts.append(ranked(plan, step_s, np.flatnonzero(fits & roomy)))
-        tight = np.flatnonzero(fits & ~roomy)
-        parts.append(tight[np.lexsort((step_s[tight], total_bytes[tight]))])
-    return np.concatenate(parts)
+        parts.append(ranked(plan, step_s, flatnonzero(fits & roomy)))
+        tight = flatnonzero(fits & ~roomy)
+        parts.append(tight[lexsort((step_s[tight], total_bytes[tight]))])
+    return concatenate(parts)
 
 
 def roomy_bytes(where: Situation, plan: Plan) -> float:
@@ -414,7 +425,7 @@ def ranked(
     for name, weight in SIMPLICITY.items():
         simplicity += at(name) * weight
     key = np.round(np.log(np.maximum(step_s[rows], 1e-12)) * 1e9)
-    return rows[np.lexsort((at("micro_batch"), simplicity, key))]
+    return rows[lexsort((at("micro_batch"), simplicity, key))]
 
 
 def unpinned(where: Situation, *but) -> Situation:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+from numpy import maximum, nan_to_num, where
 
 from .. import catalogue
 from ..physics.cases import HOST_ALL, Cases
@@ -20,15 +21,15 @@ REASONS = (
 def host_bytes(cluster) -> float:
     """Host memory and NVMe that one device may take for offloaded state: an even share of its
     node's, nine tenths of it."""
-    per_node = np.nan_to_num(cluster.host_memory_bytes) + np.nan_to_num(cluster.nvme_bytes)
+    per_node = nan_to_num(cluster.host_memory_bytes) + nan_to_num(cluster.nvme_bytes)
     return 0.9 * per_node / cluster.devices_per_node
 
 
 def on_disk(cluster, m: Memory):
     """State of a device that its share of the host's memory does not hold: it goes to the node's
     NVMe. [bytes]"""
-    return np.maximum(
-        m.host - 0.9 * np.nan_to_num(cluster.host_memory_bytes) / cluster.devices_per_node, 0.0
+    return maximum(
+        m.host - 0.9 * nan_to_num(cluster.host_memory_bytes) / cluster.devices_per_node, 0.0
     )
 
 
@@ -46,7 +47,7 @@ def streamed_weights(
     job = c.job
     state = WEIGHT_BYTES + job.grad_bytes + job.optimizer_bytes + job.master_bytes
     over = m.host * WEIGHT_BYTES / state - (m.host - on_disk(cluster, m))
-    return np.where(np.asarray(c.plan.offload) == HOST_ALL, np.maximum(over, 0.0), 0.0)[()]
+    return where(np.asarray(c.plan.offload) == HOST_ALL, maximum(over, 0.0), 0.0)[()]
 
 
 def disk_bytes_per_s(cluster) -> float:
@@ -59,10 +60,7 @@ def disk_bytes_per_s(cluster) -> float:
     row = max(arrays, key=lambda row: row.capacity_bytes)
     both = 2 / (1 / row.client_read_bytes_per_s + 1 / row.client_write_bytes_per_s)
     return (
-        both
-        / row.capacity_bytes
-        * float(np.nan_to_num(cluster.nvme_bytes))
-        / cluster.devices_per_node
+        both / row.capacity_bytes * float(nan_to_num(cluster.nvme_bytes)) / cluster.devices_per_node
     )
 
 
@@ -80,13 +78,13 @@ def through_disks(
     disk = on_disk(cluster, m)
     if not np.any(disk):
         return c
-    fed = disk_bytes_per_s(cluster) * m.host / np.where(disk > 0, disk, 1.0)
+    fed = disk_bytes_per_s(cluster) * m.host / where(disk > 0, disk, 1.0)
     link = c.chip.host_bytes_per_s
     return replace(
         c,
         chip=replace(
             c.chip,
-            host_bytes_per_s=np.where(
+            host_bytes_per_s=where(
                 disk > 0,
                 np.minimum(link, fed),
                 link,

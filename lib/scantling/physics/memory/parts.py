@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import reduce
 
 import numpy as np
-from numpy import maximum, minimum, where
+from numpy import array, maximum, minimum, where
 
 from ...base.records import record
 from ...blocks.saving import Keeping
@@ -36,11 +36,11 @@ from ..layout import sorts_of
 from ..pipeline import SCHEDULES, in_flight, weight_copies, weight_kept
 from .constants import GENERIC
 
-VEE = np.array([row.placement == "vee" for row in SCHEDULES.values()], dtype=float)
-MIRROR = np.array([row.placement == "mirror" for row in SCHEDULES.values()], dtype=float)
+VEE = array([row.placement == "vee" for row in SCHEDULES.values()], dtype=float)
+MIRROR = array([row.placement == "mirror" for row in SCHEDULES.values()], dtype=float)
 _SCALED = {"mxfp8": 33 / 32, "nvfp4": 9 / 16}
-LOW_BYTES = np.array([_SCALED.get(name, 1.0 * name.startswith("fp8")) for name in PRECISIONS])
-SPLIT = np.array([row.split_backward for row in SCHEDULES.values()])
+LOW_BYTES = array([_SCALED.get(name, 1.0 * name.startswith("fp8")) for name in PRECISIONS])
+SPLIT = array([row.split_backward for row in SCHEDULES.values()])
 
 # One large block, freed at once: the C library then keeps what temporaries free, and column
 # arithmetic runs at twice the speed

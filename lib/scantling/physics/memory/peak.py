@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy import maximum, where
+from numpy import broadcast_arrays, maximum, ndarray, ravel, where, zeros
 
 from ...base.records import Rows, pick
 from ...blocks.table import dense_before, plain_share
@@ -178,7 +178,7 @@ def _memory_of(
         framework=framework,
         fragmentation=fragmentation,
     )
-    return Memory(**{n: x[()] if isinstance(x, np.ndarray) else x for n, x in columns.items()})
+    return Memory(**{n: x[()] if isinstance(x, ndarray) else x for n, x in columns.items()})
 
 
 def _three_places(c: Cases, f: Frame):
@@ -235,7 +235,7 @@ def _places(c: Cases, f: Frame):
         )
         held = (
             (held + held[::-1]) / 2
-            if np.any(np.ravel(mirror + 0 * (p.pp + p.vpp + p.layer_split))[rows])
+            if np.any(ravel(mirror + 0 * (p.pp + p.vpp + p.layer_split))[rows])
             else held
         )
         at = [0]
@@ -244,7 +244,7 @@ def _places(c: Cases, f: Frame):
                 at.append(i)
         found.append((rows, held, at))
     shape = max(len(at) for *_, at in found), sum(len(rows) for rows, *_ in found)
-    stage, counts = np.zeros(shape, int), np.zeros((len(f.sorts), *shape))
+    stage, counts = zeros(shape, int), zeros((len(f.sorts), *shape))
     for rows, held, at in found:  # those with fewer devices have their first one several times
         at = [0] * (shape[0] - len(at)) + at
         stage[:, rows], counts[:, :, rows] = np.array(at)[:, None], held[at].T[:, :, None]
@@ -280,7 +280,7 @@ def _by_sort(
     c: Cases,
     f: Frame,
     counts,
-) -> np.ndarray:
+) -> ndarray:
     """Layers of each of the frame's sorts on each stage, [stages, sorts], from those of the
     layout's sorts: the same where layers have an order."""
     if c.shape.order:
@@ -292,7 +292,7 @@ def _by_sort(
         np.cumsum(held) - held,
         held,
     )
-    return np.stack([np.ravel(x) for x in np.broadcast_arrays(*found)], axis=1)
+    return np.stack([ravel(x) for x in broadcast_arrays(*found)], axis=1)
 
 
 def _place(
@@ -371,10 +371,10 @@ def memory_by_stage(c: Cases) -> Rows:
             placed,
         ).T
     )
-    vee, mirror = (np.ravel(of[p.schedule])[0] for of in (VEE, MIRROR))
+    vee, mirror = (ravel(of[p.schedule])[0] for of in (VEE, MIRROR))
     if mirror > 0:
         counts = [(n + n[::-1]) / 2 for n in counts]
-    held = np.ravel(in_flight_of(c, f, index))
+    held = ravel(in_flight_of(c, f, index))
     place = _place(
         held,
         counts,
@@ -391,7 +391,7 @@ def memory_by_stage(c: Cases) -> Rows:
         _held_total(f, on),
         index,
     )
-    columns = np.broadcast_arrays(*(getattr(m, part) for part in PARTS), m.total)
+    columns = broadcast_arrays(*(getattr(m, part) for part in PARTS), m.total)
     return tuple(
         {
             "stage": i,
