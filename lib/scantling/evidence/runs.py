@@ -48,8 +48,7 @@ from ..physics.pipeline import SCHEDULE_NAMES, schedule_code
 from .normalise import normalise
 
 if TYPE_CHECKING:
-    pass
-from pandas import DataFrame
+    import pandas as pd
 
 NUMBERS = ("count", "number")  # kinds of columns
 NEEDED = ("layers", "hidden", "heads", "vocab", "seq_len")
@@ -131,7 +130,7 @@ def template() -> str:
     return "".join(told) + out.getvalue()
 
 
-def read_runs(path) -> DataFrame:
+def read_runs(path) -> pd.DataFrame:
     """The CSV as a frame of numbers and text; columns that are missing are blank. Cells that are no
     number, or one outside the bounds of run_columns.csv, are named in the column `unreadable`.
     Leading lines that begin with # explain and are not read. Raises ValueError without an id
@@ -146,7 +145,7 @@ def read_runs(path) -> DataFrame:
     )
 
 
-def read_named(path) -> DataFrame:
+def read_named(path) -> pd.DataFrame:
     """`read_runs` of a table that a user names; raises DesignError where it is none."""
     try:
         return read_runs(path)
@@ -155,19 +154,20 @@ def read_named(path) -> DataFrame:
         raise DesignError(plain(path, 200), problem=problem) from None
 
 
-def taken(runs: str | Path | DataFrame) -> DataFrame:
+def taken(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     """The rows of a table of runs that a user gives as its path or as a frame; raises DesignError
     for anything else."""
+    import pandas as pd
 
     if isinstance(runs, (str, Path)):
         return read_named(runs)
-    if not isinstance(runs, DataFrame) or "id" not in runs:
+    if not isinstance(runs, pd.DataFrame) or "id" not in runs:
         allowed = "a pandas DataFrame with a column `id`, or the path of a table of runs"
         raise DesignError("runs", type(runs).__name__, allowed)
     return runs if "unreadable" in runs else checked(runs.reset_index(drop=True), Path())
 
 
-def runs_of_text(text: str, path: Path) -> DataFrame:
+def runs_of_text(text: str, path: Path) -> pd.DataFrame:
     """The text of a table as `read_runs` gives it; `path` leads its messages, and the files that it
     names lie beside it."""
     import pandas as pd
@@ -186,7 +186,7 @@ def runs_of_text(text: str, path: Path) -> DataFrame:
     return checked(frame, path.parent)
 
 
-def checked(frame: DataFrame, folder: Path) -> DataFrame:
+def checked(frame: pd.DataFrame, folder: Path) -> pd.DataFrame:
     """The rows with every column of the format, their numbers read, their words settled; `folder`
     holds the files that they name."""
     import pandas as pd
@@ -211,7 +211,7 @@ def checked(frame: DataFrame, folder: Path) -> DataFrame:
     return normalise(frame)
 
 
-def _fill_shapes(frame, folder: Path) -> DataFrame:
+def _fill_shapes(frame, folder: Path) -> pd.DataFrame:
     """Rows without layers take the shape of their `hf_config`, else that of the catalogue's model
     of that id; rows that print the dimensions of a catalogue's model with windows, which no column
     of theirs can say, take those. What stops a config is kept in the column `shapeless`."""
@@ -234,14 +234,14 @@ def _fill_shapes(frame, folder: Path) -> DataFrame:
         alike = (said_of[SAME].fillna(0) == [of[n] for n in SAME]).all(axis=1) & ~blank
         alike &= (said_of.vocab / model.vocab - 1).abs() < PADDED
         found |= dict.fromkeys(flatnonzero(alike), {n: of[n] for n in WINDOWS})
-    given = DataFrame.from_dict(
+    given = pd.DataFrame.from_dict(
         found,
         "index",
         object,
     )
     own = frame.reindex(columns=[*dict.fromkeys([*frame, *given])])
     filled = {name: own[name].astype(object).combine_first(given[name]) for name in given}
-    filled = DataFrame(filled | {"shapeless": said})
+    filled = pd.DataFrame(filled | {"shapeless": said})
     return pd.concat([own.drop(columns=list(given)), filled], axis=1)
 
 
@@ -254,7 +254,7 @@ def _of_model(model: Model) -> dict:
     return shape | {DETAIL + n: getattr(model, n) for n in _DETAILS}
 
 
-def to_runs(frame: DataFrame) -> Runs:
+def to_runs(frame: pd.DataFrame) -> Runs:
     """Cases of every row that has a shape, an accelerator and a sequence length; the rules of
     inference are in `_infer`."""
     frame = normalise(frame)
