@@ -29,8 +29,7 @@ def as_dict(assessment: Assessment, advice: bool = True) -> dict:
             "nearest_fixes": near,
         }
     job = assessment.design.job
-    main = assessment.resolved.main
-    target = (job.phases[main] if job.phases else job).target_loss
+    target = (job.phases[assessment.resolved.main] if job.phases else job).target_loss
     return {
         **out,
         **assessment.headline(),

@@ -241,10 +241,9 @@ def between_sites(assessment) -> dict | None:
     if cluster.sites < 2:
         return None
     alone = step_time(replace(case, link=replace(case.link, sites=1.0)))
-    whole = assessment.chosen.step.total
     return sites.report(
         case,
-        float(whole),
+        float(assessment.chosen.step.total),
         float(alone.total),
     ) | {
         "devices": cluster.by_site,

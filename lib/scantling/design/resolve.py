@@ -261,8 +261,8 @@ def _not_beyond_peak(
         return
     phase = phases[main_phase(phases)]
     chip = cluster.accelerator
-    per_token = flops_per_token(model, phase.seq_len).total
-    most = MOST_MFU * chip.peak_flops(phase.precision) / per_token  # tokens/s of a device
+    # tokens/s of a device
+    most = MOST_MFU * chip.peak_flops(phase.precision) / flops_per_token(model, phase.seq_len).total
     least = phase.global_batch * phase.seq_len / (cluster.devices * most)
     of = f"{MOST_MFU:.0%} of the dense {phase.precision} peak of"
     at_most = f"at most {most:.4g}: {of} {chip.name}"

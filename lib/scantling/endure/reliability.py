@@ -608,10 +608,11 @@ def _times(
         checkpoint.LOAD_S + read_s,
         mode,
     )
-    link = cluster.accelerator.host_link_bytes_per_s
     rules = {
         "checkpoint_stall_s": (
-            checkpoint.snapshot_stall_s(state_bytes_per_device, link),
+            checkpoint.snapshot_stall_s(
+                state_bytes_per_device, cluster.accelerator.host_link_bytes_per_s
+            ),
             "asynchronous: 0.5 s (ByteCheckpoint, Table 8) + the copy at half the host link",
         ),
         "checkpoint_durable_s": (

@@ -27,6 +27,7 @@ from numpy import (
     minimum,
     nan_to_num,
     ndarray,
+    where,
 )
 
 from .. import catalogue
@@ -320,19 +321,19 @@ def _fill(
     name,
     value,
     rule,
-    where=None,
+    at=None,
 ):
-    """Replace the blanks of a column (or the rows in `where`), each noted in `said`, a list a
+    """Replace the blanks of a column (or the rows in `at`), each noted in `said`, a list a
     row, in the place of what was noted before."""
     column = f[name]
     number = column.dtype.kind == "f"
-    blank = (column.isna() if number else column.eq("")) if where is None else where
+    blank = (column.isna() if number else column.eq("")) if where is None else at
     value = broadcast_to(np.asarray(value, dtype=float if number else object), len(column))
     for i in flatnonzero(blank):
         text = f"{value[i]:g}" if number else value[i]
         before = [note for note in said[i] if not note.startswith(f"{name}=")]
         said[i][:] = [*before, f"{name}={text} ({rule})"]
-    f[name] = np.where(
+    f[name] = where(
         blank,
         value,
         column,
@@ -361,7 +362,7 @@ def _inferred(f, chips, families) -> tuple[list[list[str]], Cases]:
                 f,
                 noted,
                 rule="the default does not fit",
-                where=over,
+                at=over,
             )
             fill(name, value)
             if share:
@@ -384,7 +385,7 @@ def _infer(f, chips) -> list[list[str]]:
         "stack",
         same,
         "Megatron-LM since Hopper",
-        where=f["stack"].ne(same),
+        at=f["stack"].ne(same),
     )
     _infer_shape(f, fill)
     _infer_layout(
@@ -399,7 +400,7 @@ def _infer(f, chips) -> list[list[str]]:
         "sp",
         _stack(f, "sequence_parallel") * 1,
         usual,
-        where=f.sp.isna() & (f.tp > 1),
+        at=f.sp.isna() & (f.tp > 1),
     )
     f["sp"] = f.sp.fillna(0)
     fill(
@@ -449,15 +450,15 @@ def _infer_shape(f, fill):
     moe = f.moe_experts > 0
     fill(
         "ffn_hidden",
-        np.where(
+        where(
             f.mlp.isin(GATED),
             np.round(8 * f.hidden / 3 / 256) * 256,
             4 * f.hidden,
         ),
         "4 x hidden, 8/3 gated",
-        where=f.ffn_hidden.isna() & ~moe,
+        at=f.ffn_hidden.isna() & ~moe,
     )
-    f["ffn_hidden"] = np.where(
+    f["ffn_hidden"] = where(
         moe,
         f.dense_ffn_hidden_in_moe_model.fillna(0),
         f.ffn_hidden,
@@ -488,7 +489,7 @@ def _infer_layout(
     room = maximum(count * 18 / (8 * 0.6 * usable), 1)
     fill(
         "tp",
-        np.where(
+        where(
             lost,
             minimum(8, n),
             1,
@@ -497,7 +498,7 @@ def _infer_layout(
     )
     fill(
         "pp",
-        np.where(
+        where(
             lost,
             minimum(2 ** np.ceil(np.log2(room)), maximum(n // 8, 1)),
             1,
@@ -514,13 +515,13 @@ def _infer_layout(
         "dp",
         maximum(floor(n / (f.tp * f.pp * f.cp)), 1),
         "devices / (tp pp cp)",
-        where=f.dp.isna() | (f.dp <= 0),
+        at=f.dp.isna() | (f.dp <= 0),
     )
     fill(
         "ep",
         minimum(minimum(f.moe_experts, 8), f.dp * f.cp * f.tp),
         "8 where experts and ranks allow",
-        where=f.ep.isna() & (f.moe_experts > 0),
+        at=f.ep.isna() & (f.moe_experts > 0),
     )
     f["ep"] = f.ep.fillna(1)
     f["etp"] = f.etp.fillna(f.tp.where((f.moe_experts > 0) & (f.ep == 1), 1))
@@ -529,7 +530,7 @@ def _infer_layout(
         _vpp(f),
         "the stack's chunks where it has some, a layer each under an interleaving "
         "recipe, 2 where the text says interleaved, else 1",
-        where=f.vpp.isna() & (f.pp > 1),
+        at=f.vpp.isna() & (f.pp > 1),
     )
     f["vpp"] = f.vpp.fillna(1)
 
@@ -558,7 +559,7 @@ def _infer_batch(f, fill):
         "4M tokens",
     )
     # weights that are gathered for every micro-batch want it large, experts or not
-    guess = np.where(
+    guess = where(
         (f.pp > 1) | ((f.moe_experts > 0) & ~f.sharding.isin(["zero3", "hsdp"])),
         1,
         maximum(np.round(8192 / f.seq_len), 1),
@@ -566,7 +567,7 @@ def _infer_batch(f, fill):
     share = maximum(f.global_batch_seqs / f.dp, 1)
     fill(
         "micro_batch",
-        np.where(
+        where(
             f.grad_accum > 0,
             maximum(share / f.grad_accum.fillna(1), 1),
             minimum(guess, share),
@@ -648,7 +649,7 @@ def _domain(f, chips):
     how many slices it ran."""
     whole = array([float(c.scale_up_domain) for c in chips])
     return minimum(
-        np.where(
+        where(
             f.slices > 1,
             f.n_devices / f.slices,
             np.inf,
@@ -688,7 +689,7 @@ def _link(
     return replace(
         usual,
         domain=domain,
-        out_bytes_per_s=np.where(
+        out_bytes_per_s=where(
             printed > 0,
             printed * 1e9,
             usual.out_bytes_per_s,
@@ -706,7 +707,7 @@ def _plan(f, domain) -> Plan:
         for w, u, p in zip(
             f.schedule,
             _stack(f, "schedule"),
-            np.where(
+            where(
                 f.vpp > 1,
                 "interleaved",
                 "1f1b",
@@ -714,20 +715,20 @@ def _plan(f, domain) -> Plan:
         )
     ]
     ways = [w or u or "ring" for w, u in zip(f.cp_type, _stack(f, "cp_type"))]
-    ways = np.where(
+    ways = where(
         f.ulysses_sp > 1,
         "ulysses",
         ways,
     )
     number = {n: f[n].to_numpy(float) for n in "tp cp pp vpp dp ep etp sp micro_batch".split()}
     replicas = number["dp"] * number["cp"]
-    group = np.where(
+    group = where(
         f.sharding == "hsdp",
         f.shard_group.fillna((domain // f.tp).clip(1)),
         replicas,
     )
     again = (f.recompute_layers * f.vpp * f.pp / f.layers).to_numpy(float)
-    number["vpp"] = np.where(
+    number["vpp"] = where(
         np.isin(names, TWO_PARTS),
         2.0,
         number["vpp"],

@@ -226,6 +226,25 @@ def _counted(reason: ndarray) -> dict:
     }
 
 
+def legal(
+    where: Situation,
+    space: Space,
+    pins: dict | None = None,
+) -> Plan:
+    """Columns of every legal plan of a space under the pins. Raises DesignError, naming the rule,
+    where they leave none."""
+    return enumerate_plans(
+        where.resolved.model,
+        where.phase,
+        where.resolved.cluster,
+        space,
+        {
+            "cp_type": where.stack.cp_type or None,
+            **(where.phase.pins if pins is None else pins),
+        },
+    )
+
+
 def find(
     where: Situation,
     space: Space = DEFAULT,
@@ -233,8 +252,18 @@ def find(
     progress=None,
     scheduler=None,
 ) -> Found:
-    """Search the space under the pins. Raises DesignError, naming the rule, where the pins leave no
-    legal plan.
+    """Search the space under the pins: `looked_at` of its legal plans. Raises DesignError, as
+    `legal`."""
+    return looked_at(where, legal(where, space, pins), progress, scheduler)
+
+
+def looked_at(
+    where: Situation,
+    plan: Plan,
+    progress=None,
+    scheduler=None,
+) -> Found:
+    """Memory and step of plan columns, and their order.
 
     progress : function(done, of) called after each chunk; it may raise to stop, or return False to
     end with what has been looked at.
@@ -242,17 +271,6 @@ def find(
     outcome is the same.
     """
     start = time.perf_counter()
-    pins = {
-        "cp_type": where.stack.cp_type or None,
-        **(where.phase.pins if pins is None else pins),
-    }
-    plan = enumerate_plans(
-        where.resolved.model,
-        where.phase,
-        where.resolved.cluster,
-        space,
-        pins,
-    )
     n = np.size(plan.tp)
     size = CHUNK if scheduler is None else REMOTE
     parts = [
@@ -280,15 +298,20 @@ def find(
         plan, outcome = take(plan, seen), outcome[:, seen]
     total, reason, step_s = outcome
     columns = dict(
-        zip(COLUMNS, (total, reason.astype(int), step_s, practised(plan, where))),
+        total_bytes=total,
+        reason=reason.astype(int),
+        step_s=step_s,
+        practised=practised(plan, where),
     )
-    order = by_merit(where, plan, **columns)
-    took = time.perf_counter() - start
     return Found(
         situation=where,
         plan=plan,
-        order=order,
-        counts=_counted(columns["reason"]) | {"seconds": took, "unseen": n - len(total)},
+        order=by_merit(where, plan, **columns),
+        counts={
+            **_counted(columns["reason"]),
+            "seconds": time.perf_counter() - start,
+            "unseen": n - len(total),
+        },
         **columns,
     )
 
@@ -297,15 +320,9 @@ def scored(where: Situation, plan: Plan) -> tuple:
     """(memory [bytes], index of the reason it does not fit or -1, step [s], inf where it does not
     fit) of plan columns."""
     c, cluster = where.cases(plan), where.resolved.cluster
+    n = np.size(plan.tp)
     m = memory(c)
-    c, n = (
-        through_disks(
-            cluster,
-            c,
-            m,
-        ),
-        np.size(plan.tp),
-    )
+    c = through_disks(cluster, c, m)
     reason = broadcast_to(why_not(m, host_bytes(cluster)), n)
     step_s = full(n, np.inf)
     ok = flatnonzero(reason < 0)

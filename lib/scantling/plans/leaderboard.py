@@ -116,13 +116,14 @@ def precisions(
     """The phase's precision and, where the design leaves it open, those of the space that the chip
     has."""
     left_open = any(a.field.rpartition(".")[2] == "precision" for a in resolved.assumed)
-    chip = resolved.cluster.accelerator
     return [
         phase.precision,
         *(
             p
             for p in space.precision
-            if left_open and p != phase.precision and getattr(chip, f"{p[:3]}_flops", 0) > 0
+            if left_open
+            and p != phase.precision
+            and getattr(resolved.cluster.accelerator, f"{p[:3]}_flops", 0) > 0
         ),
     ]
 

@@ -1,9 +1,11 @@
 """The search in stages: a space, and beside it what decides where memory is short, so that more
 memory never leaves less to choose from."""
 
+from contextlib import suppress
+
 from ..base.errors import DesignError
 from ..physics.gather import Situation
-from .evaluate import Found, find, union
+from .evaluate import Found, find, joined, legal, looked_at, union
 from .space import (
     DEFAULT,
     FINE,
@@ -25,6 +27,7 @@ SMALL = (
 def searched(
     where: Situation,
     space: Space = DEFAULT,
+    first: Found | None = None,
     *,
     own_stack: bool = True,
     progress=None,
@@ -34,22 +37,24 @@ def searched(
     SMALL plans or more a coarse part of them, and the whole only where nothing fits. Which of these
     are searched does not hang on the memory, so that more of it leaves no plan out.
 
+    first : the search of the space alone (`on_device`), where it is at hand.
     own_stack : False also searches what the named stack does not offer. A space with offload (the
     wide one) is streamed: its best plans are held, its counts are of all.
     progress : as `evaluate.find`; of the space alone.
     Raises DesignError where the pins leave no legal plan.
     """
-    found = [looked_through(where, offered(space, where.resolved, own_stack), progress=progress)]
+    offer = offered(space, where.resolved, own_stack)
+    found = [first or looked_through(where, offer, progress=progress)]
     beside, short_of = (), (OFFLOADED, LAST_RESORT)
     if space == DEFAULT:
-        small = found[0].legal < SMALL
-        beside, short_of = (short_of, ()) if small else ((OFFLOADS_COARSE, LEAN), short_of)
+        if found[0].legal < SMALL:
+            beside, short_of = short_of, ()
+        else:
+            beside = OFFLOADS_COARSE, LEAN
         beside += (FINE,)
-    for more in beside:
-        found += _tried(where, more, own_stack)
+    found += _tried(where, beside, own_stack)
     if all(one.best() is None for one in found):
-        for more in short_of:
-            found += _tried(where, more, own_stack)
+        found += _tried(where, short_of, own_stack)
     return union(found)
 
 
@@ -61,17 +66,17 @@ def on_device(where: Situation, space: Space) -> Found:
 def with_schedules(found: Found) -> Found:
     """A search together with the pipeline schedules and expert layouts that it left out: those that
     nobody has run at this scale, or that the space does not list."""
-    where = found.situation
-    return union([found, *_tried(where, SCHEDULES, True)])
+    return union([found, *_tried(found.situation, (SCHEDULES,), True)])
 
 
 def _tried(
     where: Situation,
-    space: Space,
+    spaces: tuple[Space, ...],
     own_stack: bool,
 ) -> list[Found]:
-    """The search of one more space; nothing where the pins or the stack leave it no plan."""
-    try:
-        return [find(where, offered(space, where.resolved, own_stack))]
-    except DesignError:
-        return []
+    """One search of several more spaces; nothing where the pins or the stack leave them no plan."""
+    plans = []
+    for space in spaces:
+        with suppress(DesignError):
+            plans.append(legal(where, offered(space, where.resolved, own_stack)))
+    return [looked_at(where, joined(plans))] if plans else []

@@ -65,8 +65,14 @@ def stream(
     if not held:
         return find(where, space, pins)  # says which rule leaves none
     best = _fastest(held, keep)
-    own = {"seconds": time.perf_counter() - start, "unseen": len(parts) - len(done)}
-    return replace(best, counts=best.counts | own)
+    return replace(
+        best,
+        counts={
+            **best.counts,
+            "seconds": time.perf_counter() - start,
+            "unseen": len(parts) - len(done),
+        },
+    )
 
 
 def _here(

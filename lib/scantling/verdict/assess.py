@@ -103,8 +103,7 @@ def searched_before(
         return None
     one = like.phases[i]
     now = where.resolved
-    before = like.resolved
-    same = all(getattr(now, name) == getattr(before, name) for name in LOOKED_AT)
+    same = all(getattr(now, name) == getattr(like.resolved, name) for name in LOOKED_AT)
     if not same or replace(one.phase, tokens=where.phase.tokens) != where.phase:
         return None
     return replace(one.found, situation=where), one.fits
@@ -198,24 +197,17 @@ def choose(
     stop it; (None, False) where nothing can fit. State leaves the device for a pinned plan's sake
     only where no other plan fits with all of it on the device."""
     pinned = where.phase.pins
+    first = None
     if pinned and "offload" not in pinned and space.offload == ON_DEVICE:
-        found = on_device(where, space)
-        if found.best() is None and on_device(unpinned(where), space).best() is not None:
-            return found, False
-    found = searched(
-        where,
-        space,
-        progress=progress,
-    )
+        first = on_device(where, space)
+        if first.best() is None and on_device(unpinned(where), space).best() is not None:
+            return first, False
+    found = searched(where, space, first, progress=progress)
     if found.best() is not None:
         return found, True
     if not pinned and not where.resolved.offers:
         return None, False
-    other = searched(
-        unpinned(where),
-        space,
-        own_stack=False,
-    )
+    other = searched(unpinned(where), space, own_stack=False)
     return (None, False) if other.best() is None else (found, False)
 
 

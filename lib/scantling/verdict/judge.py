@@ -134,10 +134,9 @@ def senseless(assessment: Assessment) -> list[Reason]:
 
 def streamed(chosen: Chosen) -> float:
     """Weights of a device that come from NVMe in every pass. [bytes]"""
-    cluster = chosen.found.situation.resolved.cluster
     return float(
         streamed_weights(
-            cluster,
+            chosen.found.situation.resolved.cluster,
             chosen.case,
             chosen.memory,
         )

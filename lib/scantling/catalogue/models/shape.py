@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import fields
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain
 from types import SimpleNamespace
 from typing import Any
@@ -474,8 +474,11 @@ def _mtp(
 
 def shape_of(model: Model | Shape) -> Shape:
     """The table of blocks of one `Model`; such a table as it is."""
-    if isinstance(model, Shape):
-        return model
+    return model if isinstance(model, Shape) else _shape_of(model)
+
+
+@lru_cache
+def _shape_of(model: Model) -> Shape:
     return make_shape(**{f.name: getattr(model, f.name) for f in fields(model)})
 
 
