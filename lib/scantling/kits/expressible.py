@@ -487,8 +487,8 @@ def single(
     is one phase."""
     design = own.assessment.design
     spec = {k: v for k in SPEC if (v := getattr(own.phase, k)) is not None}
-    data = design.data()
-    said = data["job"]
+    data = dict(design.data())
+    said = dict(data["job"])
     if "phases" in said:
         said |= said["phases"][[c.phase for c in own.assessment.phases].index(own.phase)]
     spec |= {k: said[k] for k in SAID if k in said}
