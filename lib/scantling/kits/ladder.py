@@ -55,7 +55,8 @@ def shrunk(
     dp = devices // (p["tp"] * cp * pp)
     vpp = p["vpp"] if pp > 1 else 1
     ep = gcd(p["ep"], max(1, p["tp"] * cp * dp // p["etp"]))
-    layers = max(1, m.layers * pp // (p["pp"] * share * pp * vpp)) * pp * vpp
+    each = max(1, m.layers // (p["pp"] * share * vpp))  # in each chunk of a stage
+    layers = m.layers if (pp, share) == (p["pp"], 1) else each * pp * vpp
     pattern = written(["+".join(layer) for layer in layers_of(m.pattern)[:layers]])
     experts = m.moe_layers and max(1, layers - min(m.dense_layers, layers // 2))
     model = replace(
@@ -115,10 +116,8 @@ def _rung(
     design = single(launch, pins, job)
     data = {k: v for k, v in design.data().items() if k not in WHOLE}
     data["job"].pop("tokens", None)
-    data["cluster"] = {k: v for k, v in data["cluster"].items() if k != "pod_devices"} | {
-        "devices": devices,
-        "sites": 1,
-    }
+    data["cluster"].pop("pod_devices", None)
+    data["cluster"] |= {"devices": devices, "sites": 1}
     try:
         trial = assess(
             type(design).from_data(data, design.folder),
@@ -140,7 +139,6 @@ def _rung(
 
 def expectations(name: str, launch: LaunchPlan) -> dict:
     """What a rung should show, and the limits that a log is held against (values.yaml)."""
-    total, capacity = (launch.memory[k] for k in ("total", "capacity"))
     start = (
         sum(
             first_step(
@@ -157,7 +155,7 @@ def expectations(name: str, launch: LaunchPlan) -> dict:
         launch=launch,
         name=name,
         folder="." if name == "all" else f"ladder/{name}",
-        memory_high=min(FULLER * total, capacity),
+        memory_high=min(FULLER * launch.memory["total"], launch.memory["capacity"]),
         rate=rate,
         rate_low=rate and rate * acceptance_limits("node all-reduce")[0],
         start=start,
