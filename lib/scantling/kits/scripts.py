@@ -6,7 +6,13 @@ import re
 
 from .. import catalogue
 from ..base.units import DAY_S
-from ..cluster.scheduler.request import BAD_START_S, LONGEST_JOB_S, early_failures, kill_after_s
+from ..cluster.scheduler.request import (
+    BAD_START_S,
+    LONGEST_JOB_S,
+    early_failures,
+    kill_after_s,
+    restarts_allowed,
+)
 from ..cluster.site import HORIZON_DAYS
 from .render import render
 
@@ -20,11 +26,10 @@ def wall_text(seconds: float) -> str:
 def scripts(launch, kit) -> dict[str, str]:
     """env.sh and launch.sh, and the scheduler's own files."""
     whole_s = kit["wall_s"] or HORIZON_DAYS * DAY_S
-    restarts = max(3, math.ceil(whole_s / max(launch.figures["mtbf_s"], 1.0) * 2))
     values = {
         "launch": launch,
         "environment": kit["environment"],
-        "restarts": min(restarts, 1000),
+        "restarts": restarts_allowed(launch.figures["mtbf_s"], whole_s),
         "grace": kill_after_s(launch.step_s, launch.endurance["checkpoint_durable_s"]),
     }
     names = ["env.sh", "launch.sh"]
