@@ -93,7 +93,7 @@ def climb(launch: LaunchPlan) -> tuple[tuple[str, LaunchPlan], ...]:
         devices = nodes * launch.per_node
         tried = (_rung(launch, devices, share) for share in (1, 2, 4, 8))
         if rung := next(filter(None, tried), None):
-            figures = rung.figures | dict.fromkeys(("days", "days_high")) | {"spares": 0}
+            figures = rung.figures | {"days": None, "days_high": None, "spares": 0}
             rung = replace(
                 rung,
                 slug=f"{launch.slug[:35]}-{name}",
@@ -139,16 +139,9 @@ def _rung(
 
 def expectations(name: str, launch: LaunchPlan) -> dict:
     """What a rung should show, and the limits that a log is held against (values.yaml)."""
-    start = (
-        sum(
-            first_step(
-                launch.devices,
-                0.0,
-                "in-place",
-            ).values()
-        )
-        + launch.step_s
-    )
+    # cold, with nothing to load; the scheduler's part is over
+    parts = first_step(launch.devices, 0.0) | {"scheduler": launch.step_s}
+    start = sum(parts.values())
     rate = all_reduce(launch, launch.devices) if launch.devices > 1 else None
     return picked(
         "rung",
