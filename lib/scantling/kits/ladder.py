@@ -10,7 +10,7 @@ from ..catalogue.models.patterns import counts, layers_of, written
 from ..cluster.rollout.burn_in import acceptance_limits
 from ..endure.first_step import first_step
 from ..verdict.assess import assess
-from .expressible import PINNED, coherent, hard_gaps, plans_of, single
+from .expressible import coherent, hard_gaps, pins_of, plans_of, single
 from .guide import all_reduce
 from .record import LaunchPlan, launch_plan, picked
 
@@ -68,7 +68,7 @@ def shrunk(
         windowed_layers=m.windowed_layers * layers // m.layers,
     )
     grouped = p["sharding"] == "hsdp" and p["shard_group"] < dp * cp
-    pins = {k: p[k] for k in PINNED if p[k] is not None} | {
+    pins = pins_of(p) | {
         "cp": cp,
         "pp": pp,
         "vpp": vpp,

@@ -96,16 +96,17 @@ def rdma(launch) -> list[tuple[str, int]]:
 def tpu_slice(launch) -> tuple[str, str] | None:
     """(accelerator label, topology) of the slice with as many chips, as even as it goes; None where
     the accelerator is not sold in slices or none has that many."""
-    label, axes = (getattr(launch.cluster.accelerator, f"slice_{k}") for k in ("label", "axes"))
+    chip = launch.cluster.accelerator
+    label = chip.slice_label
     if not label:
         return None
     chips = launch.devices // launch.slices
-    sides = [2] * axes
+    sides = [2] * chip.slice_axes
     if chips == 4:
-        return label, "2x2" if axes == 2 else "2x2x1"
+        return label, "2x2" if len(sides) == 2 else "2x2x1"
     while math.prod(sides) < chips:
         sides.sort()
         sides[0] *= 2
     if math.prod(sides) != chips:
         return None
-    return label, "x".join(str(n) for n in sorted(sides))
+    return label, "x".join(map(str, sorted(sides)))
