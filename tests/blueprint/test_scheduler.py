@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 from lookups import one
 from scantling import assess
+from scantling.base.laws import binomial_share
 from scantling.cluster import part
 from scantling.cluster.scheduler.queue import gather, whole_blocks
 from scantling.cluster.scheduler.scheduler import TIE
 from scantling.cluster.scheduler.stakes import REQUEUE, requeue_s, scattered
 from scantling.cluster.site import site_of
+from scipy.stats import binom
 
 
 def test_sites_get_the_scheduler_that_such_sites_run(assessed):
@@ -173,3 +175,12 @@ def test_each_site_has_a_scheduler_of_its_own(assessed):
     assert one(two.options, "kueue").usable and any(
         "4 sites" in line for line in two.why
     )  # 12,310 nodes in four parts
+
+
+def test_counts_of_nodes_that_are_down_are_those_of_the_binomial_law():
+    """SciPy's own; a fast domain of 125,000 nodes has more ways than a float holds."""
+    for n, p in ((18, 0.004), (64, 0.5), (125_000, 0.004), (5, 0.0)):
+        for k in {0, 1, min(n, 584), n}:
+            assert binomial_share(k, n, p) == pytest.approx(
+                binom.pmf(k, n, p), rel=1e-8, abs=1e-290
+            )

@@ -138,7 +138,8 @@ def command(kit, launcher):
             out = subprocess.run(
                 ["bash", f"{kit}/launch.sh"], env=env, capture_output=True, text=True, check=True
             ).stdout
-            found.append(out.split("\0")[:-1])
+            words = out[out.index("\n") + 1 :] if node == 0 else out  # after launch.sh's own line
+            found.append(words.split("\0")[:-1])
     return found
 
 

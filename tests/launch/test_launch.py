@@ -263,6 +263,17 @@ def test_the_nearest_plan_costs_what_assessing_it_says():
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "to"), [("gpt-3-175b-64-a100", "torchtitan"), ("mixtral-8x22b-128-h100", "fsdp")]
+)
+def test_a_design_is_the_same_after_its_kit(name, to):
+    """A nearest plan and the rungs of a ladder are other designs."""
+    written = Design.read(ROOT / "gallery" / "designs" / f"{name}.yaml")
+    before = written.to_yaml()
+    kits(assess(written), to, "slurm")
+    assert written.to_yaml() == before
+
+
 def test_phases_have_a_kit_each():
     data = spec(plan={})
     data["job"] = {

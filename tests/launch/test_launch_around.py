@@ -19,6 +19,8 @@ import pytest
 import yaml
 from scantling import Design, assess, catalogue
 from scantling.catalogue.models.entries import model as catalogue_model
+from scantling.cluster.scheduler.request import request
+from scantling.cluster.site import site_of
 from scantling.kits import FRAMEWORKS, Inexpressible, framework, kits, write
 from scantling.kits.expressible import express
 from scantling.kits.record import norm_epsilon, rotary_base
@@ -163,6 +165,34 @@ def test_manifests_are_what_the_published_schemas_allow(to, data, kinds):
             "cloud.google.com/gke-tpu-accelerator": "tpu-v5p-slice",
             "cloud.google.com/gke-tpu-topology": "4x4x4",
         }
+
+
+@pytest.mark.parametrize(
+    ("file", "to"),
+    [
+        ("llama-3.1-405b", "megatron"),
+        ("qwen3-235b-a22b-256-gb200", "megatron-bridge"),
+        ("maxtext-32b-64-tpu-v5p", "maxtext"),
+    ],
+)
+def test_manifests_ask_for_what_the_blueprint_says(file, to):
+    a = assess(Design.read(ROOT / "gallery" / "designs" / f"{file}.yaml"))
+    files = kits(a, to, "kubernetes")
+    asked = request(site_of(a), "kueue")["fields"]
+    spec = yaml.safe_load(files["jobset.yaml"])["spec"]
+    (job,) = spec["replicatedJobs"]
+    pods = job["template"]["spec"]["template"]
+    assert job["replicas"] == asked["JobSet.replicatedJobs.replicas"]
+    assert job["template"]["spec"]["parallelism"] == asked["parallelism of each"]
+    assert spec["failurePolicy"]["maxRestarts"] == asked["failurePolicy.maxRestarts"]
+    device = "google.com/tpu" if to == "maxtext" else "nvidia.com/gpu"
+    limits = pods["spec"]["containers"][0]["resources"]["limits"]
+    assert limits[device] == asked["devices per pod"]
+    size = pods["metadata"]["annotations"].get("kueue.x-k8s.io/podset-slice-size", "")
+    assert size == str(asked.get("podset-slice-size", ""))
+    assert f"quota for {asked['quota nodes']}" in files["README.md"]
+    domain = yaml.safe_load(files.get("computedomain.yaml", "spec: {}"))["spec"]
+    assert domain.get("numNodes") == asked.get("ComputeDomain.numNodes")
 
 
 def test_tpu_slices_are_those_on_sale():

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -58,16 +59,56 @@ def test_each_rung_is_the_same_plan_on_fewer_devices(kit):
         ('{{"step": 5, "loss": 2.0, "seconds": {:.4f}}}', "step_s", 1.0),
         ("[Rank 0] memory (MB) | max allocated: {:.0f} | reserved: 9", "memory_bytes", 2**20),
         ("{:.0f} MiB", "memory_bytes", 2**20),
+        ("Total memory size: {:.1f} GB, Output size: 44.5 GB,", "memory_bytes", 2**30),
+        ('{{"step": 5, "seconds": 1e-9, "memory_bytes": {:.0f}}}', "memory_bytes", 1.0),
+        ('{{"step": 1, "seconds": 1e-9, "first_step_s": {:.1f}}}', "first_step_s", 1.0),
     ],
 )
 def test_a_log_within_the_limits_passes_and_one_beyond_them_fails(kit, tmp_path, line, field, unit):
     """Lines as Megatron-LM, Megatron-Bridge, MaxText, this kit's trainers and nvidia-smi print
     them."""
     node = rungs(kit)[0]
-    for factor, code in ((1.0, 0), (1.5, 1)):
+    for factor, code in ((1.0, 0), (2.5, 1)):
         log = tmp_path / f"{factor}.log"
         log.write_text("\n".join([line.format(factor * node[field] / unit)] * 6))
         assert compared(kit, "node", log)[0] == code
+
+
+# as torchtitan 0.3.0 prints them on a terminal and through torchrun's tee
+TITAN = (
+    "[rank0]:[titan] 2026-05-19 19:31:{:02d},955 - root - INFO - \x1b[31mstep: {:2d}  "
+    "\x1b[32mloss: 12.47929  \x1b[38;2;180;60;0mgrad_norm: 24.7500  "
+    "\x1b[38;2;54;234;195mmemory: {:5.2f}GiB(90.05%)  \x1b[34mtps: {:,}  "
+    "\x1b[36mtflops: 114.62  \x1b[35mmfu: 5.09%\x1b[39m\n"
+)
+
+
+def test_colours_of_a_log_hide_nothing(kit, tmp_path):
+    node, log = rungs(kit)[0], tmp_path / "titan.log"
+    tokens = node["global_batch"] * node["seq_len"] / node["devices"]
+    for slower, fuller, code in ((1.0, 1.0, 0), (1.5, 1.0, 1), (1.0, 1.2, 1)):
+        tps = round(tokens / node["step_s"] / slower)
+        memory = fuller * node["memory_bytes"] / 2**30
+        log.write_text("".join(TITAN.format(n, n, memory, tps) for n in range(1, 40)))
+        found, said = compared(kit, "node", log)
+        assert found == code
+        assert "step_s" in said and "memory_bytes" in said
+
+
+def test_the_first_step_counts_from_launch_sh(kit, tmp_path):
+    """Megatron-LM's line of ten steps, its stamp nine of them after the first."""
+    node, log = rungs(kit)[0], tmp_path / "megatron.log"
+    begun = datetime(2026, 5, 19, 23, 59, 30)
+    for late, code in ((1.0, 0), (3.0, 1)):
+        first = late * node["first_step_s"] + 9 * node["step_s"]
+        stamp = (begun + timedelta(seconds=first)).strftime("%F %T.%f")
+        ms = 1e3 * node["step_s"]
+        log.write_text(
+            f"launch.sh: begun {begun:%F %T}\n [{stamp}] iteration       10/     100 | consumed "
+            f"samples: 80 | elapsed time per iteration (ms): {ms:.1f} | learning rate: 1.5E-05 |\n"
+        )
+        found, said = compared(kit, "node", log)
+        assert found == code and "first_step_s" in said
 
 
 def test_a_slow_link_fails_on_its_rung_and_an_empty_log_says_nothing(kit, tmp_path):

@@ -168,6 +168,7 @@ def test_a_kit_and_the_blueprint_of_a_design_ask_for_the_same(file, to):
     stated = dict(re.findall(r"^#SBATCH --([a-z-]+)(?:=(\S+))?$", job, re.M))
     for name in ("nodes", "ntasks-per-node", "gpus-per-node", "open-mode"):
         assert stated[name] == str(fields[name]), name
+    assert int(stated.get("segment", 1)) == fields.get("segment", 1)
     assert stated["signal"] == "B:" + fields["signal"]
     assert int(stated.get("switches", "1").partition("@")[0]) == fields.get("switches", 1)
     for name in ("requeue", "no-kill", "exclusive"):

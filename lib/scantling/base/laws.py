@@ -1,7 +1,7 @@
 """Laws of counts, Poisson and binomial, by their own sums: no library is needed for a few terms."""
 
 from itertools import accumulate, count, repeat
-from math import comb, exp, lgamma, log
+from math import exp, lgamma, log
 
 import numpy as np
 
@@ -25,8 +25,9 @@ def poisson_quantile(q: float, mean: float) -> int:
 
 
 def binomial_share(k: int, n: int, p: float) -> float:
-    """P(K = k) of n trials."""
-    return comb(n, k) * p**k * (1 - p) ** (n - k)
+    """P(K = k) of n trials: two Poisson counts of means n p and n (1 - p), given their sum."""
+    hits, misses = poisson_share(k, n * p), poisson_share(n - k, n * (1 - p))
+    return hits * misses / poisson_share(n, n)
 
 
 def binomial_quantile(q: float, n: int, p: float) -> int:

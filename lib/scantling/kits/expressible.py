@@ -8,7 +8,7 @@ clearly faster or where nothing fits otherwise. It is assessed like any other.
 """
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 
 from ..base.errors import DesignError
 from ..catalogue.families import families
@@ -251,6 +251,13 @@ def express(
     )
 
 
+@lru_cache(maxsize=1)
+def in_place(before):
+    """The assessment of the same run, all its phases, where a lost node is waited for."""
+    design = before.design.change({"reliability.recovery": "in-place"})
+    return assess(design, kit=before.resolved.kit, like=before)
+
+
 def without_shrinking(own: LaunchPlan, which: int) -> tuple[LaunchPlan, list[Gap]]:
     """The launch plan of the same run where a lost node is waited for, with what that costs, where
     the design counts on going on with fewer and the framework does not.
@@ -261,11 +268,7 @@ def without_shrinking(own: LaunchPlan, which: int) -> tuple[LaunchPlan, list[Gap
     if not gaps:
         return own, []
     before = own.assessment
-    trial = assess(
-        before.design.change({"reliability.recovery": "in-place"}),
-        kit=before.resolved.kit,
-        like=before,
-    )
+    trial = in_place(before)
     if VERDICTS[before.verdict].launch and not VERDICTS[trial.verdict].launch:
         raise Inexpressible(own.to, gaps, trial.missed[0].text)
     cost = f"goodput {trial.goodput:.2%} against {before.goodput:.2%}"
@@ -318,7 +321,7 @@ def rebuilt(
 
     Raises Inexpressible where that does not meet what the design asks for.
     """
-    same = coherent({k: own.plan[k] for k in PINNED if own.plan[k] is not None}, own)
+    same = coherent(pins_of(own.plan), own)
     for pins in (same, dict(own.phase.pins)):
         trial, why = _assessed(single(own, pins, {}), model=model)
         if trial:
@@ -450,6 +453,11 @@ def _assessed(design, **how):
     return None, said or "a constraint is violated"
 
 
+def pins_of(plan) -> dict:
+    """All fields of a plan that a design can pin."""
+    return {k: plan[k] for k in PINNED if plan[k] is not None}
+
+
 def coherent(pins, own):
     """Pins without those that only make sense beside a field that is free now."""
     split = {k for k in ("tp", "cp", "pp") if pins.get(k, 1) not in (None, 1)}
@@ -487,8 +495,8 @@ def single(
     is one phase."""
     design = own.assessment.design
     spec = {k: v for k in SPEC if (v := getattr(own.phase, k)) is not None}
-    data = design.data()
-    said = data["job"]
+    data = dict(design.data())
+    said = dict(data["job"])
     if "phases" in said:
         said |= said["phases"][[c.phase for c in own.assessment.phases].index(own.phase)]
     spec |= {k: said[k] for k in SAID if k in said}

@@ -10,7 +10,7 @@ from ..catalogue.models.patterns import counts, layers_of, written
 from ..cluster.rollout.burn_in import acceptance_limits
 from ..endure.first_step import first_step
 from ..verdict.assess import assess
-from .expressible import PINNED, coherent, hard_gaps, plans_of, single
+from .expressible import coherent, hard_gaps, pins_of, plans_of, single
 from .guide import all_reduce
 from .record import LaunchPlan, launch_plan, picked
 
@@ -55,7 +55,8 @@ def shrunk(
     dp = devices // (p["tp"] * cp * pp)
     vpp = p["vpp"] if pp > 1 else 1
     ep = gcd(p["ep"], max(1, p["tp"] * cp * dp // p["etp"]))
-    layers = max(1, m.layers * pp // (p["pp"] * share * pp * vpp)) * pp * vpp
+    each = max(1, m.layers // (p["pp"] * share * vpp))  # in each chunk of a stage
+    layers = m.layers if (pp, share) == (p["pp"], 1) else each * pp * vpp
     pattern = written(["+".join(layer) for layer in layers_of(m.pattern)[:layers]])
     experts = m.moe_layers and max(1, layers - min(m.dense_layers, layers // 2))
     model = replace(
@@ -67,7 +68,7 @@ def shrunk(
         windowed_layers=m.windowed_layers * layers // m.layers,
     )
     grouped = p["sharding"] == "hsdp" and p["shard_group"] < dp * cp
-    pins = {k: p[k] for k in PINNED if p[k] is not None} | {
+    pins = pins_of(p) | {
         "cp": cp,
         "pp": pp,
         "vpp": vpp,
@@ -92,7 +93,7 @@ def climb(launch: LaunchPlan) -> tuple[tuple[str, LaunchPlan], ...]:
         devices = nodes * launch.per_node
         tried = (_rung(launch, devices, share) for share in (1, 2, 4, 8))
         if rung := next(filter(None, tried), None):
-            figures = rung.figures | dict.fromkeys(("days", "days_high")) | {"spares": 0}
+            figures = rung.figures | {"days": None, "days_high": None, "spares": 0}
             rung = replace(
                 rung,
                 slug=f"{launch.slug[:35]}-{name}",
@@ -115,10 +116,8 @@ def _rung(
     design = single(launch, pins, job)
     data = {k: v for k, v in design.data().items() if k not in WHOLE}
     data["job"].pop("tokens", None)
-    data["cluster"] = {k: v for k, v in data["cluster"].items() if k != "pod_devices"} | {
-        "devices": devices,
-        "sites": 1,
-    }
+    data["cluster"].pop("pod_devices", None)
+    data["cluster"] |= {"devices": devices, "sites": 1}
     try:
         trial = assess(
             type(design).from_data(data, design.folder),
@@ -140,24 +139,16 @@ def _rung(
 
 def expectations(name: str, launch: LaunchPlan) -> dict:
     """What a rung should show, and the limits that a log is held against (values.yaml)."""
-    total, capacity = (launch.memory[k] for k in ("total", "capacity"))
-    start = (
-        sum(
-            first_step(
-                launch.devices,
-                0.0,
-                "in-place",
-            ).values()
-        )
-        + launch.step_s
-    )
+    # cold, with nothing to load; the scheduler's part is over
+    parts = first_step(launch.devices, 0.0) | {"scheduler": launch.step_s}
+    start = sum(parts.values())
     rate = all_reduce(launch, launch.devices) if launch.devices > 1 else None
     return picked(
         "rung",
         launch=launch,
         name=name,
         folder="." if name == "all" else f"ladder/{name}",
-        memory_high=min(FULLER * total, capacity),
+        memory_high=min(FULLER * launch.memory["total"], launch.memory["capacity"]),
         rate=rate,
         rate_low=rate and rate * acceptance_limits("node all-reduce")[0],
         start=start,

@@ -40,7 +40,7 @@ def learning_rate(launch) -> tuple[float, str]:
     if advice.start is not None:
         laws = ", ".join(f"{x['value']:.1e} {x['source'].split(',')[0]}" for x in advice.laws)
         return advice.start, f"the middle of published laws: {laws}"
-    least = min(float(peak_learning_rate(active, tokens, law)) for law in LR_LAWS)
+    least = min(peak_learning_rate(active, tokens, law) for law in LR_LAWS)
     return float(f"{least / 10:.2g}"), f"a placeholder to be replaced: {advice.why}"
 
 

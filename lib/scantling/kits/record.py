@@ -16,7 +16,7 @@ from ..base.words import table
 from ..catalogue.families import Family, family
 from ..cluster.placement import leaf_nodes
 from ..cluster.rollout.watch import hang_timeout_s
-from ..cluster.scheduler.request import stop_lead_s
+from ..cluster.scheduler.request import segment_nodes, stop_lead_s
 from ..cluster.storage import copies_kept
 from ..physics.cases import devices as devices_of
 from ..physics.communication import communication
@@ -160,11 +160,11 @@ class LaunchPlan:
 
     @property
     def segment(self) -> int:
-        """Nodes of one NVLink domain that the job takes at a time: the most that divide it evenly;
-        0 where a node is the domain, and on TPUs."""
-        per = self.cluster.scale_up_domain // self.cluster.devices_per_node
-        even = (n for n in range(per, 1, -1) if self.nodes % n == 0)
-        return next(even, 0) if self.joined else 0
+        """Nodes of one NVLink domain that the job takes at a time; 1 where a node is the domain,
+        and on TPUs."""
+        k = self.cluster
+        whole = k.scale_up_domain // k.devices_per_node
+        return segment_nodes(self.nodes, whole) if self.joined else 1
 
     @property
     def slices(self) -> int:
@@ -198,8 +198,7 @@ class LaunchPlan:
     @property
     def spares(self) -> int:
         """Nodes held beside those that train: the design's, in whole segments of the job."""
-        unit = self.segment or 1
-        return unit * -(-int(self.figures["spares"]) // unit)
+        return self.segment * -(-int(self.figures["spares"]) // self.segment)
 
     @property
     def chip(self) -> str:

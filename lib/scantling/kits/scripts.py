@@ -6,7 +6,13 @@ import re
 
 from .. import catalogue
 from ..base.units import DAY_S
-from ..cluster.scheduler.request import BAD_START_S, LONGEST_JOB_S, early_failures, kill_after_s
+from ..cluster.scheduler.request import (
+    BAD_START_S,
+    LONGEST_JOB_S,
+    early_failures,
+    kill_after_s,
+    restarts_allowed,
+)
 from ..cluster.site import HORIZON_DAYS
 from .render import render
 
@@ -20,11 +26,10 @@ def wall_text(seconds: float) -> str:
 def scripts(launch, kit) -> dict[str, str]:
     """env.sh and launch.sh, and the scheduler's own files."""
     whole_s = kit["wall_s"] or HORIZON_DAYS * DAY_S
-    restarts = max(3, math.ceil(whole_s / max(launch.figures["mtbf_s"], 1.0) * 2))
     values = {
         "launch": launch,
         "environment": kit["environment"],
-        "restarts": min(restarts, 1000),
+        "restarts": restarts_allowed(launch.figures["mtbf_s"], whole_s),
         "grace": kill_after_s(launch.step_s, launch.endurance["checkpoint_durable_s"]),
     }
     names = ["env.sh", "launch.sh"]
@@ -91,16 +96,17 @@ def rdma(launch) -> list[tuple[str, int]]:
 def tpu_slice(launch) -> tuple[str, str] | None:
     """(accelerator label, topology) of the slice with as many chips, as even as it goes; None where
     the accelerator is not sold in slices or none has that many."""
-    label, axes = (getattr(launch.cluster.accelerator, f"slice_{k}") for k in ("label", "axes"))
+    chip = launch.cluster.accelerator
+    label = chip.slice_label
     if not label:
         return None
     chips = launch.devices // launch.slices
-    sides = [2] * axes
+    sides = [2] * chip.slice_axes
     if chips == 4:
-        return label, "2x2" if axes == 2 else "2x2x1"
+        return label, "2x2" if len(sides) == 2 else "2x2x1"
     while math.prod(sides) < chips:
         sides.sort()
         sides[0] *= 2
     if math.prod(sides) != chips:
         return None
-    return label, "x".join(str(n) for n in sorted(sides))
+    return label, "x".join(map(str, sorted(sides)))

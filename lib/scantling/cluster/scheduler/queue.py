@@ -38,13 +38,9 @@ def gather(nodes: int, wanted: int) -> tuple[float, float]:
     backfill makes the idle time useful but not the wait shorter. A whole cluster takes ln(n) mean
     run times.
     """
-    i = np.arange(
-        1,
-        wanted + 1,
-        dtype=float,
-    )
-    gaps = 1 / (nodes - i + 1)
-    return gaps.sum(), (gaps * (i - 1)).sum()
+    held = np.arange(wanted)
+    gaps = 1 / (nodes - held)
+    return gaps.sum(), (gaps * held).sum()
 
 
 def whole_blocks(
@@ -70,8 +66,7 @@ def queue(s: Site, topology: dict) -> Queue:
         idle_in_mean_node_jobs=idle,
         wait_preempting_s=[constant("preempt_s")] * len(wanted),
     )
-    per_node = s.in_repair / nodes
-    down = per_node / (1 + per_node)
+    down = s.in_repair / (nodes + s.in_repair)
     leaf = leaf_nodes(s.cluster)
     segment = topology["segment_nodes"]
     block = topology.get("block_nodes") or segment

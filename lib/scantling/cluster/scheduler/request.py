@@ -12,12 +12,6 @@ from ..rollout.watch import hang_timeout_s
 from ..site import Site, pods_of
 from ..texts import fill, rows, source, texts
 
-LEVELS = {
-    "block": "nvlink domain",
-    "slice": "slice",
-}
-
-
 LONGEST_JOB_S = 7 * DAY_S  # what clusters let one job run: judgement
 
 
@@ -45,6 +39,17 @@ def early_failures(mtbf_s: float, run_s: float) -> int:
     return next((n for n in range(3, 20) if 2 * run_s / mtbf_s * p**n < 0.01), 20)
 
 
+def restarts_allowed(mtbf_s: float, run_s: float) -> int:
+    """Restarts after failures that a job is allowed: twice those expected, 3 to 1,000."""
+    return min(1000, max(3, math.ceil(2 * run_s / max(mtbf_s, 1.0))))
+
+
+def segment_nodes(nodes: int, most: int) -> int:
+    """Nodes of one NVLink domain that a job takes at a time: the most that divide its nodes, as
+    Slurm's --segment and Kueue's podset-slice-size have to."""
+    return next(n for n in range(min(nodes, most), 0, -1) if nodes % n == 0)
+
+
 def request(s: Site, choice: str) -> dict:
     """Gang, topology, resources and time of one job: {gang, topology, resources, time, licences,
     identity, fields}.
@@ -60,27 +65,26 @@ def request(s: Site, choice: str) -> dict:
     days = s.figures["days_high"] or s.figures["days"]
     limit = days and days * DAY_S * 1.1
     unit = topology["unit"]
-    allocated = s.used_nodes + s.spares
-    if unit == "block":  # a segment divides the nodes of an allocation
-        allocated = topology["segment_nodes"] * -(-allocated // topology["segment_nodes"])
+    quota = s.used_nodes + s.spares
+    # a segment divides the nodes of an allocation
+    segment = topology["segment_nodes"] if unit == "block" else 1
     signal = stop_lead_s(s.step_s, s.e.checkpoint_durable_s)
     values = dict(
         topology=topology,
         cards=s.cluster.nics_per_node,
         least_ranks=s.used if s.plan["dp"] < 2 else s.used - s.replica,
-        host_memory=memory if memory == memory and memory > 0 else None,
+        host_memory=memory if memory > 0 else None,
         limit_s=limit,
-        signal_s=signal,
         store=s.cluster.storage or "superpod-better",
         replica_nodes=-(-s.replica // s.per_node),
-        all_nodes=allocated,
+        all_nodes=segment * -(-quota // segment),
+        restarts=restarts_allowed(s.e.mtbf_s, s.run.days * DAY_S),
         signal=signal,
         minutes=limit and math.ceil(min(limit, LONGEST_JOB_S) / 60),
         **{name: unit == name for name in ("block", "slice", "leaf")},
-        plain=unit not in LEVELS,
-        level=LEVELS.get(unit, topology["required"]),
-        mode="hard" if unit == "block" else "soft",
-        tier=1 if unit == "block" else 2,
+        joint=unit != "slice",
+        quota=quota,
+        loose=unit != "block",
     )
     fields = fill(
         words["fields"].get(words["spoken"].get(choice), []),
@@ -119,7 +123,7 @@ def _topology(s: Site) -> dict:
         segment = min(nodes, -(-domain // per_node))
     elif domain > per_node:
         unit = "block"
-        segment = min(nodes, domain // per_node)
+        segment = segment_nodes(nodes, domain // per_node)
     else:
         unit = "node" if nodes == 1 else "leaf"
         want = min(-(-group // per_node), leaf)
@@ -132,7 +136,7 @@ def _topology(s: Site) -> dict:
         slices=-(-ranks // domain),
         chips=min(domain, ranks),
         whole=whole,
-        spare=whole - segment if nodes >= segment else 0,
+        spare=whole - segment,
         required="pod" if pods > 1 else "leaf",
         pods=pods,
         leaves=leaves,

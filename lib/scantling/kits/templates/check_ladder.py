@@ -1,8 +1,8 @@
 """A log held against the ladder: python3 check_ladder.py RUNG LOG [LOG...]. Exit 1 where a limit is
 missed, 2 where the logs say nothing.
 
-RUNG: node, rack, pod or all. LOG: standard output of Megatron-LM, Megatron-Bridge, torchtitan or
-MaxText, metrics.jsonl or state-N.json of this kit's own trainers, nccl-tests' output, lines of
+RUNG: node, rack, pod or all. LOG: standard output of launch.sh with Megatron-LM, Megatron-Bridge,
+torchtitan or MaxText, metrics.jsonl of this kit's own trainers, nccl-tests' output, lines of
 `nvidia-smi --query-gpu=memory.used --format=csv`, or `first step SECONDS`.
 """
 
@@ -12,8 +12,10 @@ import json
 import re
 import statistics
 import sys
+from datetime import datetime
 from pathlib import Path
 
+COLOUR = r"\x1b\[[\d;]*m"
 WARM = 3  # steps that are left out: compilation, first use of the memory
 STEP = (  # pattern, what one of it is in seconds
     (r"elapsed time per iteration \(ms\):\s*([\d.]+)", 1e-3),
@@ -25,11 +27,16 @@ TOKENS = r"\btps: ([\d,]+)"  # torchtitan: tokens/s a device
 MEMORY = (  # pattern, what one of it is in bytes
     (r"max allocated: ([\d.]+)", 2**20),
     (r"mem-max-allocated-gigabytes: ([\d.]+)", 1e9),
-    (r"\bmemory: ([\d.]+)GiB", 2**30),
+    (r"\bmemory:\s+([\d.]+)GiB", 2**30),
+    (r"Total (?:estimated )?memory size: ([\d.]+) GB", 2**30),  # what XLA will take
+    (r'"memory_bytes": (\d+)', 1.0),
     (r"^\s*(\d+) MiB\s*$", 2**20),
 )
 BUS = ((r"# Avg bus bandwidth\s*:\s*([\d.]+)", 1e9),)
-START = ((r"first step ([\d.]+)", 1.0),)
+START = ((r"first step ([\d.]+)", 1.0), (r'"first_step_s": ([\d.]+)', 1.0))
+STAMP = r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)"
+BEGUN = rf"launch\.sh: begun {STAMP}"
+LINE = rf"{STAMP}.*?\b(?:iteration|step:)\s+(\d+)\b"  # of Megatron-LM and torchtitan
 
 
 def numbers(text, patterns):
@@ -41,8 +48,19 @@ def numbers(text, patterns):
     ]
 
 
+def started(text, step_s):
+    """[seconds from launch.sh to the end of the first step], by the stamps of the log: a line that
+    stands for several steps counts back to the first."""
+    begun, line = re.search(BEGUN, text), re.search(LINE, text)
+    if not (begun and line):
+        return []
+    first, last = (datetime.fromisoformat(found[1]) for found in (begun, line))
+    return [(last - first).total_seconds() - (int(line[2]) - 1) * step_s]
+
+
 def measured(text, rung):
     """{field: value} of what the logs say."""
+    text = re.sub(COLOUR, "", text)
     steps = numbers(text, STEP)
     if not steps:
         tokens = rung["global_batch"] * rung["seq_len"] / rung["devices"]
@@ -54,6 +72,8 @@ def measured(text, rung):
         ("first_step_s", START, max),
     ):
         found = numbers(text, patterns)
+        if field == "first_step_s" and not found and steps:
+            found = started(text, out["step_s"])
         if found:
             out[field] = pick(found)
     return out

@@ -214,6 +214,7 @@ class Watch:
         self.at = int(os.environ.get("PROFILE_STEP", -1))
         self.profiler = None
         self.track = tracker(self.run) if rank == 0 else None
+        self.launched = float(os.environ.get("LAUNCHED", 0))  # by launch.sh, seconds since 1970
         if os.environ.get("MEMORY_SNAPSHOT") and torch.cuda.is_available():
             torch.cuda.memory._record_memory_history(max_entries=200_000)
 
@@ -255,6 +256,11 @@ class Watch:
                 tokens_per_s_per_device=round(tokens, 1),
                 mfu=tokens * self.plan["flops_per_token"] / self.plan["peak_flops"],
             )
+            if torch.cuda.is_available():
+                row["memory_bytes"] = torch.cuda.max_memory_allocated()
+            if self.launched:
+                row["first_step_s"] = round(time.time() - self.launched, 1)
+                self.launched = 0.0
             self.log.write(json.dumps(row) + "\n")
             self.log.flush()
             self.track(row)
