@@ -9,7 +9,12 @@ from ... import catalogue
 from ...catalogue import scaling_laws as convergence
 from ...catalogue.hardware import USUAL_ACCELERATOR
 from ...catalogue.models.entries import entries
-from ...catalogue.models.shape import make_shape, parameters
+from ...catalogue.models.shape import (
+    causal_flops_per_token,
+    flops_per_token,
+    make_shape,
+    parameters,
+)
 from ...catalogue.words import SHARDINGS
 from ...physics.cases import Cases, Chip, Job, Link, Plan, Software, code
 from ...physics.constants import gather
@@ -241,6 +246,12 @@ def _optimal(r) -> float:
     return float(convergence.compute_optimal(r["x"], r["given"]["law"])[1])
 
 
+def _hybrid_flops(r) -> float:
+    """FLOP a token as Megatron-Bridge counts them, and every depth of multi-token prediction."""
+    model, seq_len = entries()[r["given"]["model"]].model, r["given"]["seq_len"]
+    return causal_flops_per_token(model, seq_len) + flops_per_token(model, seq_len).mtp
+
+
 PUBLISHED = (
     "gpt-3-175b llama-2-7b llama-2-70b llama-3.1-8b llama-3.1-70b llama-3.1-405b mixtral-8x7b "
     "mixtral-8x22b qwen3-235b-a22b deepseek-v2 deepseek-v3"
@@ -267,6 +278,7 @@ OURS = {  # our value for a printed row
     "activation-memory": _saved,
     "zero-memory": _zero,
     "compute-optimal": _optimal,
+    "hybrid-flops": _hybrid_flops,
 }
 POINTS = {"parameters": _parameter_points}  # all points
 CURVES = {
