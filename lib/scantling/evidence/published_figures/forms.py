@@ -215,35 +215,17 @@ def state_bytes(
 
 def _zero(r) -> float:
     return (
-        float(
-            state_bytes(
-                r["given"]["params"],
-                r["x"],
-                r["given"]["sharding"],
-            )
+        state_bytes(
+            r["given"]["params"],
+            r["x"],
+            r["given"]["sharding"],
         )
         / 1e9
     )
 
 
-def _zero_curves():
-    dp = 2 ** np.arange(11)
-    return {
-        f"7.5B, {s}": (
-            dp,
-            state_bytes(
-                7.5e9,
-                dp,
-                s,
-            )
-            / 1e9,
-        )
-        for s in ("zero1", "zero2", "zero3")
-    }
-
-
 def _optimal(r) -> float:
-    return float(convergence.compute_optimal(r["x"], r["given"]["law"])[1])
+    return convergence.compute_optimal(r["x"], r["given"]["law"])[1]
 
 
 def _hybrid_flops(r) -> float:
@@ -283,5 +265,4 @@ OURS = {  # our value for a printed row
 POINTS = {"parameters": _parameter_points}  # all points
 CURVES = {
     "bubble-rates": _bubble_curves,
-    "zero-memory": _zero_curves,
 }  # ours between the points

@@ -36,7 +36,7 @@ def figures() -> dict[str, Figure]:
         )
         for id, ours in formulas.items()
     }
-    points |= forms.POINTS | kernels.POINTS | endurance.POINTS
+    points |= forms.POINTS | kernels.POINTS
     curves = forms.CURVES | kernels.CURVES | endurance.CURVES
     about = yaml_of(Path(__file__).with_suffix(".yaml"))
     for id, said in about.items():
