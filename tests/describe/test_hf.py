@@ -15,7 +15,7 @@ from scantling.catalogue.models.architectures import tables
 from scantling.catalogue.models.hf import from_hf
 from scantling.catalogue.models.shape import parameters
 
-ARCHITECTURES, COMPOSITES, REFUSED = tables()
+ARCHITECTURES, COMPOSITES, REFUSED, _ = tables()
 HF = Path(__file__).parents[1] / "published" / "hf"
 
 
@@ -181,6 +181,33 @@ def test_architectures_name_the_type_where_the_file_does_not():
 def test_kimi_k2_is_read_as_the_class_its_files_name():
     like = {**config("deepseek-v3-671b.json"), "model_type": "kimi_k2"}
     assert parameters(from_hf(like)[0]).total == 671_026_404_352
+
+
+@pytest.mark.parametrize(
+    ("fields", "missing"),
+    [
+        ({"model_type": "rwkv7", "decay_low_rank_dim": 64}, "time mixing of RWKV"),
+        ({"model_type": "retnet", "decoder_retention_heads": 8}, "retention"),
+        ({"model_type": "stripedhyena", "hyena_filter_groups": 4096}, "convolution of Hyena"),
+        ({"model_type": "hgrn2", "forget_bias": False}, "HGRN"),
+        ({"model_type": "ttt", "ttt_layer_type": "linear"}, "learn at test time"),
+        ({"model_type": "llada", "denoising_steps": 64}, "denoising"),
+        ({"model_type": "next", "layer_types": ["full_attention", "h3"]}, "layer_types has 'h3'"),
+        ({"model_type": "next", "layer_types": [{}, 3]}, "layer_types has"),
+        ({"model_type": "next", "layer_types": 3, "ssm_state": 16}, "state-space block"),
+        ({"model_type": "next", "linear_num_value_heads": 32}, "linear attention, as gdn"),
+        ({"model_type": "next", "num_experts": 64}, "how they are routed"),
+        ({"model_type": "next"}, "no block of its own is named"),
+    ],
+)
+def test_an_unknown_architecture_is_told_which_block_is_missing(fields, missing):
+    """The config classes of those libraries (flash-linear-attention, Together's StripedHyena,
+    torchscale): their own words for their blocks."""
+    shape = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 99}
+    with pytest.raises(DesignError) as error:
+        from_hf(shape | fields)
+    assert error.value.field == "model_type" and missing in str(error.value)
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(

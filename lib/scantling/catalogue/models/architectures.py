@@ -131,6 +131,7 @@ class Tables(NamedTuple):
     architectures: dict[str, Architecture]
     composites: dict[str, Composite]
     refused: dict[str, str]  # and what it is instead
+    signs: dict[str, str]  # pattern in the name or fields of others: what is missing
 
 
 @cache
@@ -146,6 +147,7 @@ def tables() -> Tables:
         read,
         {model_type: Composite(**row) for model_type, row in data["composites"].items()},
         {model_type: why for why, names in data["refused"].items() for model_type in names},
+        data["signs"],
     )
 
 

@@ -7,12 +7,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ...base.errors import DesignError
+from ...base.errors import DesignError, show_value
 from ...base.files import json_object, read_text
 from ...base.records import Assumed, Lines, at
 from ...base.show import is_number
 from .architectures import Architecture, Flag, Sizes, following, tables, usual_of
-from .hf_layers import pattern_fields
+from .hf_layers import OF_LETTERS, pattern_fields
 from .patterns import SLIDING, counts
 from .shape import Model, attention_kind, check_model
 
@@ -217,7 +217,7 @@ def _named_type(reader: _Reader) -> str:
     if isinstance(model_type, str) and model_type:
         reader.read["model_type"] = model_type
         return model_type
-    names = {re.sub("[_-]", "", known): known for t in tables()[::-1] for known in t}
+    names = {re.sub("[_-]", "", known): known for t in tables()[2::-1] for known in t}
     classes = reader.config.get("architectures")
     for cls in classes if isinstance(classes, (list, tuple)) else [classes]:
         known = names.get(_CLASS.sub("", str(cls)).lower())
@@ -242,7 +242,7 @@ def _not_refused(model_type: str, config: Mapping) -> str:
     elif config.get("is_encoder_decoder") is True:
         problem = "is an encoder-decoder (is_encoder_decoder true)"
     elif model_type not in (allowed := sorted((*known.architectures, *known.composites))):
-        problem = "is not among the architectures that are read"
+        problem = f"is not among the architectures that are read: {_missing(model_type, config)}"
     if problem:
         raise DesignError(
             "model_type",
@@ -251,6 +251,20 @@ def _not_refused(model_type: str, config: Mapping) -> str:
             problem=problem,
         )
     return model_type
+
+
+def _missing(model_type: str, config: Mapping) -> str:
+    """What an unknown architecture has that no block counts: a word of its lists of layers that no
+    other config has, else what its name and its fields give away."""
+    known = tables()
+    heard = {*OF_LETTERS} | {str(w) for other in known.architectures.values() for w in other.words}
+    for field in ("layer_types", "layers_block_type", "block_types"):
+        listed = config.get(field)
+        for word in listed if isinstance(listed, list) else ():
+            if str(word) not in heard:
+                return f"{field} has {show_value(word)}, a block that is not counted"
+    text = " ".join((model_type, *map(str, config)))
+    return next(what for sign, what in known.signs.items() if re.search(sign, text, re.I))
 
 
 def _build(
@@ -396,13 +410,12 @@ def _head_dim(
 ) -> int:
     names, usual = usual_of(arch.head_dim)
     if hidden % heads and isinstance(usual, str) and r.get(*names) is None:
-        wide = arch.hidden[0]
-        many = arch.heads[0]
+        wide = f"{arch.hidden[0]} {hidden}"
         raise r.error(
-            many,
+            arch.heads[0],
             heads,
-            allowed=f"a divisor of {wide} {hidden}, or head_dim given",
-            problem=f"does not divide {wide} {hidden} and head_dim is not given",
+            allowed=f"a divisor of {wide}, or head_dim given",
+            problem=f"does not divide {wide} and head_dim is not given",
         )
     return r.size(
         arch,

@@ -7,7 +7,7 @@ from .architectures import Architecture
 from .kinds import words_that
 from .patterns import LETTERS, written
 
-_OF_LETTERS = {name: word for word, names in words_that("said").items() for name in names}
+OF_LETTERS = {name: word for word, names in words_that("said").items() for name in names}
 
 
 def pattern_fields(
@@ -82,7 +82,7 @@ def _mixers(
     letters = r.get(*arch.letters)
     field = arch.word_lists[0]
     if letters:
-        known = LETTERS if isinstance(letters, str) else _OF_LETTERS
+        known = LETTERS if isinstance(letters, str) else OF_LETTERS
         return _of_words(
             r,
             arch.letters[0],

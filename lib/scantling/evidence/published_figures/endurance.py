@@ -1,14 +1,12 @@
 """Published figures about failures, saves and goodput, from the closed forms of failures, goodput
 and elastic."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from ... import catalogue
 from ...base.units import HOUR_S, MINUTE_S
 from ...endure import elastic, failures, goodput, spares
-from .record import points_of, printed
+from .record import printed
 
 
 def _mtbf_s(preset: str, devices):
@@ -97,36 +95,16 @@ def _step_s() -> float:
     return row["x"] * row["value"] / (1 - row["value"])
 
 
-def _save_stall(r) -> float:
-    return _step_s() / (_step_s() + r["x"])
-
-
-def _save_stall_points():
-    first, *points = points_of("save-stall", _save_stall)
-    return [
-        replace(
-            first,
-            counted=False,
-            why="sets the step time",
-        ),
-        *points,
-    ]
-
-
 def _save_stall_curves():
-    axis = np.geomspace(
-        0.01,
-        20,
-        40,
-    )
-    return {"step / (step + stall)": (axis, _save_stall({"x": axis}))}
+    stall_s = np.geomspace(0.01, 20, 40)
+    return {"step / (step + stall)": (stall_s, OURS["save-stall"]({"x": stall_s}))}
 
 
 OURS = {  # our value for a printed row
     "mtbf-scale": lambda r: _mtbf_s(r["given"]["preset"], r["x"]) / HOUR_S,
     "ettr-interval": lambda r: _ettr(r["given"], r["x"]),
     "ettr-scale": _scale,
+    "save-stall": lambda r: _step_s() / (_step_s() + r["x"]),
     "standbys": lambda r: spares.standbys(int(r["x"]), r["given"]["per_window"]),
 }
-POINTS = {"save-stall": _save_stall_points}  # all points
 CURVES = {"save-stall": _save_stall_curves}  # ours between the points

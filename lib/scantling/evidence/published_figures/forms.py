@@ -9,7 +9,12 @@ from ... import catalogue
 from ...catalogue import scaling_laws as convergence
 from ...catalogue.hardware import USUAL_ACCELERATOR
 from ...catalogue.models.entries import entries
-from ...catalogue.models.shape import make_shape, parameters
+from ...catalogue.models.shape import (
+    causal_flops_per_token,
+    flops_per_token,
+    make_shape,
+    parameters,
+)
 from ...catalogue.words import SHARDINGS
 from ...physics.cases import Cases, Chip, Job, Link, Plan, Software, code
 from ...physics.constants import gather
@@ -210,35 +215,23 @@ def state_bytes(
 
 def _zero(r) -> float:
     return (
-        float(
-            state_bytes(
-                r["given"]["params"],
-                r["x"],
-                r["given"]["sharding"],
-            )
+        state_bytes(
+            r["given"]["params"],
+            r["x"],
+            r["given"]["sharding"],
         )
         / 1e9
     )
 
 
-def _zero_curves():
-    dp = 2 ** np.arange(11)
-    return {
-        f"7.5B, {s}": (
-            dp,
-            state_bytes(
-                7.5e9,
-                dp,
-                s,
-            )
-            / 1e9,
-        )
-        for s in ("zero1", "zero2", "zero3")
-    }
-
-
 def _optimal(r) -> float:
-    return float(convergence.compute_optimal(r["x"], r["given"]["law"])[1])
+    return convergence.compute_optimal(r["x"], r["given"]["law"])[1]
+
+
+def _hybrid_flops(r) -> float:
+    """FLOP a token as Megatron-Bridge counts them, and every depth of multi-token prediction."""
+    model, seq_len = entries()[r["given"]["model"]].model, r["given"]["seq_len"]
+    return causal_flops_per_token(model, seq_len) + flops_per_token(model, seq_len).mtp
 
 
 PUBLISHED = (
@@ -267,9 +260,9 @@ OURS = {  # our value for a printed row
     "activation-memory": _saved,
     "zero-memory": _zero,
     "compute-optimal": _optimal,
+    "hybrid-flops": _hybrid_flops,
 }
 POINTS = {"parameters": _parameter_points}  # all points
 CURVES = {
     "bubble-rates": _bubble_curves,
-    "zero-memory": _zero_curves,
 }  # ours between the points

@@ -170,14 +170,12 @@ def dispatch_bytes_per_s(ranks: int, value_bytes: float):
     chip = catalogue.accelerator("h800-sxm")
     nodes = ranks // inside
     one = tokens * hidden * value_bytes
-    copies = float(traffic.expected_places(ranks, top_k))
+    copies = traffic.expected_places(ranks, top_k)
     counted = (
-        float(
-            traffic.expected_places(
-                nodes,
-                top_k,
-                experts_nodes,
-            )
+        traffic.expected_places(
+            nodes,
+            top_k,
+            experts_nodes,
         )
         if nodes > 1
         else copies
@@ -197,7 +195,7 @@ def dispatch_bytes_per_s(ranks: int, value_bytes: float):
         np.maximum(near, far_s(one * leaving, w)),
         w,
     )
-    return one * counted / float(seconds)
+    return float(one * counted / seconds)
 
 
 def dispatch_by_ranks():
@@ -234,12 +232,10 @@ GEMMS = {
 def gemm_share(
     accelerator: str,
     precision: str,
-    m,
-    n,
-    k,
+    size,
 ):
-    """Share of the dense peak that an m x n x k product reaches in the model: 2mnk / (peak x
-    seconds)."""
+    """Share of the dense peak that a product of two square matrices of this size reaches in the
+    model: 2 size^3 / (peak x seconds)."""
     chip = catalogue.accelerator(accelerator)
     case = bare(
         gpt(
@@ -263,13 +259,13 @@ def gemm_share(
         ),
         precision=code(PRECISIONS, "bf16" if precision == "fp16" else precision),
     )
-    m, n, k = (np.asarray(v, float) for v in (m, n, k))
-    flops = 2 * m * n * k
+    size = np.asarray(size, float)
+    flops = 2 * size**3
     seconds = device(case).gemm_s(
         Gemm(
             "product",
             flops,
-            m * k + k * n + m * n,
+            3 * size**2,
             1,
         )
     )
@@ -287,8 +283,6 @@ def gemm_by_size():
                     chip,
                     precision,
                     g.m,
-                    g.n,
-                    g.k,
                 )
             ),
             title=g.source.split(" (")[0],
@@ -317,8 +311,6 @@ def _gemm_curves():
             gemm_share(
                 chip,
                 precision,
-                axis,
-                axis,
                 axis,
             ),
         )

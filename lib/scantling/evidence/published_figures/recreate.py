@@ -36,8 +36,8 @@ def figures() -> dict[str, Figure]:
         )
         for id, ours in formulas.items()
     }
-    points |= forms.POINTS | kernels.POINTS | endurance.POINTS
-    curves = forms.CURVES | kernels.CURVES | runs.CURVES | endurance.CURVES
+    points |= forms.POINTS | kernels.POINTS
+    curves = forms.CURVES | kernels.CURVES | endurance.CURVES
     about = yaml_of(Path(__file__).with_suffix(".yaml"))
     for id, said in about.items():
         if axis := said.pop("axis", None):

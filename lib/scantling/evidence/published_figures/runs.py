@@ -11,7 +11,7 @@ from ...design.design import Design
 from ...verdict.assess import assess
 from ..predict import predict_frame
 from ..runs import read_runs
-from .record import Point, printed
+from .record import Point
 
 
 @cache
@@ -130,15 +130,7 @@ def _fsdp_rate(g, devices: int) -> float:
 def _fsdp_drop(row):
     """Share of throughput per device that FSDP loses on more devices."""
     g = row["given"]
-    return 1 - _fsdp_rate(g, int(row["x"])) / _fsdp_rate(g, int(g["from"]))
-
-
-def _fsdp_curves():
-    (row,) = printed("fsdp-drop")
-    n = 128 * 2 ** np.arange(5)
-    rate = np.array([_fsdp_rate(row["given"], int(k)) for k in n])
-    return {row["series"]: (n, 1 - rate / rate[0])}
+    return 1 - _fsdp_rate(g, round(row["x"])) / _fsdp_rate(g, int(g["from"]))
 
 
 OURS = {"fsdp-drop": _fsdp_drop}  # our value for a printed row
-CURVES = {"fsdp-drop": _fsdp_curves}  # ours between the points
