@@ -71,7 +71,7 @@ def test_what_the_page_loads_holds_no_compiled_code_and_no_data_frames():
 
 def test_what_the_page_loads_holds_every_module_that_a_desk_imports():
     code = (
-        "import sys, scantling_widgets.page_worker as w; w.begin(print); print();"
+        "import sys, scantling_widgets.page_worker as w; w.begin(print, None); print();"
         "print(*{m.__file__ for n, m in sys.modules.items() if n.startswith('scantling')})"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -66,8 +66,35 @@ def desk(served):
         context.on("request", lambda request: asked.append(request.url))
         found = browsing.DeskPage(context.new_page())
         found.asked = asked
-        found.open(served[0])
+        visit(found, served[0])
         yield found
+
+
+def visit(desk, url: str) -> None:
+    """Open the page anew and wait until its own Python answers."""
+    desk.page.goto("about:blank")
+    desk.open(url)
+    started = "() => document.documentElement.dataset.ready"
+    desk.page.wait_for_function(started, timeout=2 * browsing.PATIENCE_MS)
+    desk.settle()
+
+
+KEPT = """async () => {
+    for (const key of await caches.keys())
+        for (const { url } of await (await caches.open(key)).keys())
+            if (url.includes("/memory-")) return true;
+    return false;
+}"""
+
+
+@pytest.fixture
+def second(desk, served):
+    """The page as a visitor finds it who was there before."""
+    if not desk.page.workers[0].evaluate("() => self.restored"):
+        desk.page.wait_for_function(KEPT, timeout=2 * browsing.PATIENCE_MS)
+        visit(desk, served[0])
+    assert desk.page.workers[0].evaluate("() => self.restored")
+    return desk
 
 
 def test_what_a_visitor_downloads(served):
@@ -122,8 +149,33 @@ def test_the_labels_of_the_charts_stand_out_in_either_theme(desk, scheme):
     )
 
 
-def test_the_gallery_is_that_of_the_command_line(desk):
-    worker = desk.page.workers[0]
+def test_the_example_stands_before_python_does_and_python_says_the_same(desk, served):
+    """The page was written with what the desk says of its example: nothing of it may change when
+    the desk itself speaks."""
+    context = desk.page.context.browser.new_context(service_workers="block")
+    page, held = context.new_page(), []
+    page.route("**/pyodide.asm.wasm.z", lambda route: held.append(route))
+    page.goto(served[0])
+    figure = page.locator("[data-kpi='step_s'] .sd-kpi-value")
+    figure.wait_for(timeout=browsing.PATIENCE_MS)
+    page.wait_for_function(
+        "() => document.querySelectorAll('.sd-chart[data-revision] svg').length >= 2",
+        timeout=browsing.PATIENCE_MS,
+    )
+    assert page.get_by_role("status").filter(has_text="example").is_visible()
+    first = page.locator(".sd-right").inner_text()
+    assert page.evaluate("() => document.documentElement.dataset.ready") is None
+    held[0].continue_()
+    started = "() => document.documentElement.dataset.ready"
+    page.wait_for_function(started, timeout=2 * browsing.PATIENCE_MS)
+    page.wait_for_timeout(3000)
+    assert page.locator(".sd-right").inner_text() == first
+    context.close()
+
+
+@pytest.mark.parametrize("visited", ["desk", "second"])
+def test_the_gallery_is_that_of_the_command_line(request, visited):
+    worker = request.getfixturevalue(visited).page.workers[0]
     worker.evaluate("code => { self.told = self.python.runPython(code); }", _ASSESS)
     for path in DESIGNS:
         text = path.read_text(encoding="utf-8")
@@ -218,8 +270,7 @@ def test_nothing_leaves_the_origin_and_nothing_is_needed_the_second_time(desk, s
     assert {u for u in desk.asked if not u.startswith((origin, "data:", "blob:"))} == set()
     desk.page.context.set_offline(True)
     design = scantling.Design.read(ROOT / "gallery" / "designs" / "gpt-3-175b-64-a100.yaml")
-    desk.page.goto("about:blank")
-    desk.open(f"{served[0]}#{link.write(design)}")
+    visit(desk, f"{served[0]}#{link.write(design)}")
     desk.page.wait_for_function(
         "title => document.querySelector('.sd-title').innerText.includes(title)",
         arg="GPT-3 175B",

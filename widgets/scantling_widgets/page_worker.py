@@ -1,4 +1,5 @@
-"""The desk inside a browser page: the worker's end of the messages of PROTOCOL.md, as JSON."""
+"""The desk inside a browser page: the worker's end of the messages of PROTOCOL.md, as JSON.
+Importing this opens the desk on its example, so that a memory that is kept then holds it."""
 
 import json
 from collections.abc import Callable
@@ -6,10 +7,11 @@ from collections.abc import Callable
 from . import rendering
 from .desk import Desk
 
+PAGE = Desk().page
 
-def begin(tell: Callable, draw: Callable | None = None) -> Callable:
-    """Open the desk on its example; returns what hears one message of the page as JSON. `draw` is
+
+def begin(tell: Callable, draw: Callable | None) -> Callable:
+    """Returns what hears one message of the page as JSON; `tell` takes those to the page. `draw` is
     how the page draws a report's pictures (`rendering.drawing`)."""
-    page, rendering.drawing = Desk().page, draw
-    page.tell = lambda message: tell(json.dumps(message))
-    return lambda message: page.hear(json.loads(message))
+    PAGE.tell, rendering.drawing = lambda message: tell(json.dumps(message)), draw
+    return lambda message: PAGE.hear(json.loads(message))

@@ -16,12 +16,12 @@ from tempfile import TemporaryDirectory
 import click
 import scantling
 from scantling.base.errors import DesignError
-from scantling.base.words import table, yaml_of
+from scantling.base.words import table
 from scantling.cli.common import command
 
 import scantling_widgets
 
-from . import gallery, reference, resources, validation_page, view, walkthroughs
+from . import gallery, reference, validation_page, view, walkthroughs
 from .livechart import vega_bundle
 from .report.jobs import today
 from .report.page import templated
@@ -55,7 +55,7 @@ def distributed(distribution: Path) -> dict[str, bytes]:
 
 def sources() -> Iterator[tuple[str, Path]]:
     """(name in the archive, file) of the Python that the page runs, and of the tables it reads."""
-    left_out = {name for names in ABOUT["left_out"] for name in names}
+    left_out = set(ABOUT["left_out"])
     for ours in (scantling, scantling_widgets):
         package = Path(ours.__file__).parent
         for path in package.rglob("*"):
@@ -70,51 +70,26 @@ def sources() -> Iterator[tuple[str, Path]]:
                 yield file.as_posix(), Path(file.locate())
 
 
-def content(path: Path) -> bytes:
-    """What a file holds; a table in YAML as JSON where that says the same, since the page has no
-    compiled reader of YAML."""
-    data = path.read_bytes()
-    if path.suffix == ".yaml" and path.parent != resources.example().parent:
-        told = json.dumps(found := yaml_of(path), default=str).encode()
-        if json.loads(told) == found and told.startswith(b"{"):
-            return told
-    return data
-
-
 def compiled(distribution: Path) -> dict[str, bytes]:
-    """The sources as one archive. Where there is node: their Python compiled, the library and
-    wheels with what the desk imports at its start compiled, and a lock file for these; without, the
-    page compiles at every visit, seconds longer."""
-    node = shutil.which("node")
+    """The sources as one archive. Where there is node, all that the page loads in its place, made
+    to start at once (`compile.mjs`); without, the page compiles at every visit, seconds longer."""
     with TemporaryDirectory() as folder:
         with zipfile.ZipFile(Path(folder) / OURS, "w") as packed:
             for name, path in sorted(sources()):
-                packed.writestr(
-                    zipfile.ZipInfo(name),
-                    content(path),
-                    zipfile.ZIP_DEFLATED,
-                    9,
-                )
-        if node:
+                member = zipfile.ZipInfo(name)
+                packed.writestr(member, path.read_bytes(), zipfile.ZIP_DEFLATED, 9)
+        if node := shutil.which("node"):
             script = STATIC / "compile.mjs"
-            subprocess.run(
-                [
-                    node,
-                    script,
-                    distribution.resolve(),
-                    folder,
-                    *ABOUT["packages"],
-                ]
-            )
+            subprocess.run([node, script, distribution.resolve(), folder, *ABOUT["packages"]])
         return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
 
 
 def desk(out: Path, distribution: Path) -> None:
     """Write the desk as a page into the folder `out`; `distribution` is a folder with Pyodide's
     files and wheels. Raises DesignError before anything is written."""
-    files = distributed(distribution) | compiled(distribution)
+    files, made = distributed(distribution), compiled(distribution)
+    files = files | made if OURS in made else made
     page = {path.name: path.read_bytes() for path in (STATIC / "site").iterdir()} | {
-        OURS: files.pop(OURS),
         "desk.css": (STATIC / "desk.css").read_bytes(),
         "desk.js": f"{view.script()}export {{ open }};\n".encode(),
         "vega.js": vega_bundle().encode(),
@@ -145,11 +120,6 @@ def site(out, parts, pyodide):
         elif name == "desk":
             click.echo(ABOUT["lacks"], err=True)
     there = {k: v for k, v in ABOUT["parts"].items() if (folder / k / "index.html").is_file()}
-    front = templated(
-        "contents",
-        title="scantling",
-        date=today(),
-        parts=there,
-    )
+    front = templated("contents", title="scantling", date=today(), parts=there)
     write(folder / "index.html", front)
     click.echo(folder / "index.html")

@@ -1,58 +1,74 @@
-// Makes the Python of the page start at once: node compile.mjs PYODIDE OUT PACKAGE... compiles OUT/scantling.zip by the
-// interpreter that will run it; writes copies of Pyodide's library and wheels without what no page needs, in which what
-// the desk imports at its start is compiled, and a lock file that holds the page to these copies. All of it, or nothing.
+// Makes the Python of the page start at once: node compile.mjs PYODIDE OUT PACKAGE... makes of OUT/scantling.zip and the
+// wheels one archive, compiled by the interpreter that will run it and without what no page needs; their libraries apart,
+// so that a browser compiles them side by side and a memory that was kept fits them. Adds Pyodide's own files, its library
+// made the same way, what the desk says of its example (first.json), the lock file that names the libraries. The archive
+// that was given is taken away last: as long as it is there, nothing of this counts.
 import { createHash } from "node:crypto";
-import { readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, readFileSync, unlinkSync, writeFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
+import { gzipSync } from "node:zlib";
 
-const [distribution, out, ...packages] = process.argv.slice(2);
+const [distribution, out, ...packages] = process.argv.slice(2), ours = `${out}/scantling.zip`;
 const { loadPyodide } = await import(pathToFileURL(`${distribution}/pyodide.mjs`));
-const python = await loadPyodide({ indexURL: `${distribution}/`, packages, stdout: console.error, env: { HOME: "/tmp" } });
+const python = await loadPyodide({ indexURL: `${distribution}/`, stdout: console.error, env: { HOME: "/tmp" } });
 const lock = JSON.parse(readFileSync(`${distribution}/pyodide-lock.json`)), sha256 = data => createHash("sha256").update(data).digest("hex");
-lock.packages = Object.fromEntries(packages.map(name => [name, lock.packages[name]]));
-const wheels = Object.values(lock.packages);
-for (const { file_name, sha256: known } of wheels)
-  if (sha256(readFileSync(`${distribution}/${file_name}`)) !== known) throw new Error(`${file_name} is not the file of the lock`);
-const given = new Uint8Array(readFileSync(`${out}/scantling.zip`));
-const theirs = ["python_stdlib.zip", ...wheels.map(wheel => wheel.file_name)];
-for (const name of theirs) python.FS.writeFile(`/${name}`, new Uint8Array(readFileSync(`${distribution}/${name}`)));
-python.FS.writeFile("/scantling.zip", given);
-python.unpackArchive(given, "zip", { extractDir: "/scantling" });
-const packed = python.runPython(`
-import importlib.util, re, sys, zipfile
+python.FS.writeFile("/python_stdlib.zip", new Uint8Array(readFileSync(`${distribution}/python_stdlib.zip`)));
+for (const { file_name, sha256: known } of packages.map(name => lock.packages[name])) {
+  const wheel = readFileSync(`${distribution}/${file_name}`);
+  if (sha256(wheel) !== known) throw new Error(`${file_name} is not the file of the lock`);
+  python.unpackArchive(new Uint8Array(wheel), "wheel", { extractDir: "/scantling" });
+}
+python.unpackArchive(new Uint8Array(readFileSync(ours)), "zip", { extractDir: "/scantling" });
+const made = JSON.parse(python.runPython(`
+import importlib.util, io, json, pathlib, re, sys, tarfile, zipfile
 from importlib._bootstrap_external import _code_to_hash_pyc as pyc
 
-LEFT = re.compile(r"\\.(pyi|pxd|h|a)$|/tests?/|^numpy/f2py/|^(_pyrepl|xmlrpc|wsgiref)/|^(pdb|doctest|imaplib|mailbox)[.]py$")
+LEFT = re.compile(r"\\.(pyi|pyx|pxd|h|a|c)$|/tests?/|^numpy/f2py/|^(_pyrepl|xmlrpc|wsgiref)/|^(pdb|doctest|imaplib|mailbox)[.]py$")
 sys.path.insert(0, "/scantling")
+from scantling.base.words import yaml_of
 from scantling_widgets import page_worker
-page_worker.begin(print)
+said = []
+hear = page_worker.begin(said.append, None)
 used = {getattr(module, "__file__", None) or "" for module in sys.modules.values()}
-site, library = (next(path for path in sys.path if path.endswith(end)) for end in ("site-packages", ".zip"))
+hear(json.dumps({"hello": 1, "vega": True, "link": "", "serial": ""}))
+library = next(path for path in sys.path if path.endswith(".zip"))
 
-def packed(name, root, wanted):
-    """The archive with its modules that are wanted compiled, without documentation."""
-    with zipfile.ZipFile("/" + name) as given, zipfile.ZipFile("/out.zip", "w") as out:
-        for item in given.infolist():
-            name, data = item.filename, given.read(item)
-            if LEFT.search(name) and f"{root}/{name}" not in used:
-                continue
-            if name.endswith(".py") and wanted(name):
-                code = compile(data, f"{root}/{name}", "exec", dont_inherit=True, optimize=2)
-                name, data = name + "c", pyc(code, importlib.util.source_hash(data), False)
-            out.writestr(zipfile.ZipInfo(name), bytes(data), zipfile.ZIP_DEFLATED, 9)
+def kept(root, name, data):
+    """Name and content as the page gets them: compiled, without documentation; None of what it needs not."""
+    path = f"{root}/{name}"
+    if LEFT.search(name) and path not in used:
+        return None
+    if name.endswith(".py") and (path in used or name.startswith("scantling")) and "/templates/" not in name:
+        code = compile(data, path, "exec", dont_inherit=True, optimize=2)
+        return name + "c", bytes(pyc(code, importlib.util.source_hash(data), False))
+    if name.endswith(".yaml") and "/designs/" not in name:     # a table: no reader of YAML is compiled here
+        told = json.dumps(found := yaml_of(pathlib.Path(path)), default=str).encode()
+        if json.loads(told) == found and told.startswith(b"{"):
+            return name, told
+    return name, data
 
-def each(name):
-    if name == "scantling.zip":
-        packed(name, "/scantling", lambda name: "/templates/" not in name)
-    else:
-        root = library if name == "python_stdlib.zip" else site
-        packed(name, root, lambda name: f"{root}/{name}" in used)
-each
-`);
-const made = ["scantling.zip", ...theirs].map(name => {
-  packed(name);
-  const data = python.FS.readFile("/out.zip"), wheel = wheels.find(each => each.file_name === name);
-  if (wheel) wheel.sha256 = sha256(data);
-  return [name, data];
-});
-for (const [name, data] of [...made, ["pyodide-lock.json", JSON.stringify(lock)]]) writeFileSync(`${out}/${name}`, data);
+with zipfile.ZipFile("/python_stdlib.zip") as given, zipfile.ZipFile("/library.zip", "w") as packed:
+    for item in given.infolist():
+        if found := kept(library, item.filename, given.read(item)):
+            packed.writestr(zipfile.ZipInfo(found[0]), found[1], zipfile.ZIP_DEFLATED, 9)
+libraries, root = {}, pathlib.Path("/scantling")
+with tarfile.open("/ours.tar", "w", format=tarfile.USTAR_FORMAT) as packed:
+    for path in sorted(root.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts and (found := kept(root, str(path.relative_to(root)), path.read_bytes())):
+            name, data = found
+            if name.endswith(".so"):            # its place must be taken: Python looks for it there
+                libraries[str(path)], data = path.name, data[:8]
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            packed.addfile(info, io.BytesIO(data))
+json.dumps({"libraries": libraries, "first": [message for message in map(json.loads, said) if "parts" in message or "root" in message]})
+`));
+const tar = gzipSync(python.FS.readFile("/ours.tar"), { level: 9 });
+const files = { "scantling.tar.z": tar, "python_stdlib.zip": python.FS.readFile("/library.zip"), "first.json": JSON.stringify(made.first) };
+for (const [path, name] of Object.entries(made.libraries)) files[`${name}.z`] = gzipSync(python.FS.readFile(path), { level: 9 });
+files["pyodide-lock.json"] = JSON.stringify({ ...lock, packages: {}, libraries: made.libraries, memory: `memory-${sha256(tar)}` });
+for (const [name, data] of Object.entries(files)) writeFileSync(`${out}/${name}`, data);
+for (const name of ["pyodide.mjs", "pyodide.asm.mjs"]) copyFileSync(`${distribution}/${name}`, `${out}/${name}`);
+writeFileSync(`${out}/pyodide.asm.wasm.z`, gzipSync(readFileSync(`${distribution}/pyodide.asm.wasm`), { level: 9 }));
+unlinkSync(ours);
+process.exit(0);                                // the desk would go on to try moves

@@ -59,20 +59,47 @@ async function start() {
   if (location.protocol === "file:") return fail(opened.textContent);
   await offline().catch(() => {});               // a private window may have none: the desk then needs its server each time
   const worker = new Worker("worker.js", { type: "module" });
-  const began = performance.now();
-  let hear = null;
-  const early = [];
+  const began = performance.now(), held = [], early = [];
+  let hear = null, ready = false, doing = "Starting";
+  const tell = () => { progress.textContent = `${doing} (${((performance.now() - began) / 1000).toFixed(0)} s)${hear ? "; below stands the example, an input answers in a moment" : ""}`; };
+  const show = () => open(document.getElementById("desk"), {
+    send: message => { if (ready) worker.postMessage(JSON.stringify(message)); else held.push(message); },
+    listen: act => { hear = act; for (const one of early.splice(0)) act(one); },
+  });
   worker.addEventListener("error", event => fail("The desk could not start: " + (event.message || "a file is missing here")));
   worker.addEventListener("message", ({ data }) => {
-    if (data.progress) progress.textContent = `${data.progress} (${((performance.now() - began) / 1000).toFixed(0)} s)`;
+    if (data.progress) { doing = data.progress; tell(); }
     else if (data.fault) fail(data.fault);
     else if (data.html !== undefined) pictures(data.html).then(drawn => worker.postMessage({ serial: data.serial, drawn }), error => worker.postMessage({ serial: data.serial, fault: error.message }));
     else if (data.ready) {
       document.documentElement.dataset.ready = Math.round(performance.now());
-      progress.hidden = true;
-      open(document.getElementById("desk"), { send: message => worker.postMessage(JSON.stringify(message)), listen: act => { hear = act; for (const one of early.splice(0)) act(one); } });
-    } else if (hear) hear(JSON.parse(data.message));
+      progress.hidden = ready = true;
+      clearInterval(awake);
+      if (!hear) show();
+      for (const message of held.splice(0)) worker.postMessage(JSON.stringify(message));
+    } else if (hear) hear(unseen(JSON.parse(data.message)));
     else early.push(JSON.parse(data.message));
   });
+  // what the desk says of its example was written with the page; all that Python says later is what changed since
+  const seen = {};
+  const unseen = message => {
+    for (const [id, entries] of Object.entries(message.parts ?? {})) {
+      for (const [name, text] of Object.entries(seen[id] ?? {})) if (JSON.stringify(entries[name]) === text) delete entries[name];
+      delete seen[id];
+    }
+    return message;
+  };
+  const awake = setInterval(() => hear?.({}), 3000);
+  if (location.hash.length > 1) return;
+  const written = async name => (await fetch(`pyodide/${name}`)).json();
+  if (!(await written("pyodide-lock.json")).libraries) return;
+  const first = await written("first.json");
+  if (ready) return;
+  for (const { parts } of first) for (const [id, entries] of Object.entries(parts ?? {}))
+    for (const [name, value] of Object.entries(entries)) (seen[id] ??= {})[name] = JSON.stringify(value);
+  show();
+  for (const message of first) hear(message);
+  tell();
+  document.documentElement.dataset.shown = Math.round(performance.now());
 }
 start();
