@@ -327,7 +327,7 @@ def _fill(
     row, in the place of what was noted before."""
     column = f[name]
     number = column.dtype.kind == "f"
-    blank = (column.isna() if number else column.eq("")) if where is None else at
+    blank = (column.isna() if number else column.eq("")) if at is None else at
     value = broadcast_to(np.asarray(value, dtype=float if number else object), len(column))
     for i in flatnonzero(blank):
         text = f"{value[i]:g}" if number else value[i]
