@@ -39,6 +39,7 @@ provide(
     "emerging_optimizers",
     "megatron.energon",
     "megatron.bridge.diffusion",
+    "transformers.modeling_attn_mask_utils",  # gone from transformers 5.24; one model's module asks
 )
 for name in ("megatron.bridge", "megatron.bridge.recipes"):  # their __init__ imports every model
     package = types.ModuleType(name)
@@ -56,6 +57,7 @@ moe.fused_permute = moe.fused_permute_with_probs = moe.fused_unpermute = (
 ) = moe.fused_sort_chunks_by_index_with_probs = object()
 logging.disable(logging.WARNING)
 from megatron.bridge.training.config import runtime_config_update  # noqa: E402
+from megatron.bridge.training.utils.theoretical_memory_utils import estimate_training_memory  # noqa: E402
 from megatron.core.transformer.transformer_block import get_num_layers_to_build  # noqa: E402
 
 FP8 = {"delayed": "fp8", "tensorwise": "fp8-current", "blockwise": "fp8-block", "mxfp8": "mxfp8"}
@@ -84,6 +86,8 @@ def judge(kit):
             "changed silently: async_save, sequence_parallel or use_distributed_optimizer"
         )
     m = c.model
+    if m.multi_latent_attention != (spec["shape"]["attention"] == "mla"):
+        raise ValueError("latent attention is built where none is, or the other way round")
     pp, vpp = m.pipeline_model_parallel_size, m.virtual_pipeline_model_parallel_size or 1
     blocks = m.num_layers // spec["shape"]["layers"]  # that stand for a layer of the design
     if pattern := getattr(m, "hybrid_layer_pattern", None):
@@ -158,6 +162,10 @@ def judge(kit):
         hidden=m.hidden_size,
         experts=m.num_moe_experts or 0,
         shard_group=0,
+        # Bridge's own estimate, which counts norms twice and no routers; other attention it cannot
+        params=None
+        if pattern or m.multi_latent_attention or m.experimental_attention_variant
+        else estimate_training_memory(c, include_activation=False).total_parameters,
         recompute_layers=-(-m.num_layers // blocks // pp)
         if m.recompute_method == "uniform"
         else (m.recompute_num_layers or 0) * vpp // blocks,
