@@ -55,7 +55,7 @@ test-all: test test-slow test-long test-launch        ## everything: the tests, 
 test-launch: $(READY)        ## launch kits before the frameworks' own parsers, and trained on CPU: heavy, 20 minutes
 	@PYTHON=$(PYTHON) sh tests/launch/install
 	@mkdir -p build; touch build/launch.jsonl; code=0; \
-	LAUNCH_JUDGES=1 LAUNCH_RESULTS=$(CURDIR)/build/launch.jsonl $(BIN)/python -m pytest -v -m launch tests/decide/test_plan_rules.py tests/launch/test_launch_judges.py tests/launch/test_launch_train.py $(PYTEST) || code=$$?; \
+	LAUNCH_JUDGES=1 LAUNCH_RESULTS=$(CURDIR)/build/launch.jsonl $(BIN)/python -m pytest -v -o faulthandler_timeout=3600 -m launch tests/decide/test_plan_rules.py tests/launch/test_launch_judges.py tests/launch/test_launch_train.py $(PYTEST) || code=$$?; \
 	$(BIN)/python tests/launch/record.py build/launch.jsonl; exit $$code
 
 DESIGNS ?= 10000

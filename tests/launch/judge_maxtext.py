@@ -10,7 +10,7 @@ import re
 import sys
 from pathlib import Path
 
-from stand_ins import judge_all
+from stand_ins import _Finder, judge_all, provide
 
 os.environ.update(JAX_PLATFORMS="cpu", DECOUPLE_GCLOUD="TRUE")
 import jax  # noqa: E402   XLA_FLAGS are read later, when a kit's judge first asks for devices
@@ -25,6 +25,32 @@ LAYERS = (
 POLICIES = set(
     re.findall(r'"(\w+)"', " ".join(re.findall(r"remat_policy (?:==|in) (.*)", LAYERS.read_text())))
 )
+
+
+def parameters(kit):
+    """Parameters of MaxText's own model of these settings, by its abstract form; kernels, data and
+    what converts checkpoints are pretended."""
+    own = {"kernels", "input_pipeline", "integration", "checkpoint_conversion"}
+    sys.meta_path.insert(0, _Finder({f"maxtext.{name}" for name in own}))
+    provide(*"huggingface_hub transformers tensorflow grain qwix aqt tokamax jaxtyping".split())
+    provide(*"sympy PIL tokenizers sentencepiece safetensors datasets tensorboardX drjax".split())
+    import maxtext.layers.moe as moe
+    from flax import nnx
+    from flax.linen import logical_axis_rules
+    from maxtext.utils import maxtext_utils, model_creation_utils
+
+    moe.qpl.get_current_rule = lambda *a: None  # experts in fp8: the same weights
+    c = pyconfig._initialize_pydantic(["", str(kit / "maxtext.yml"), "quantization="])
+    mesh = maxtext_utils.get_mesh_from_config(c)
+    with jax.set_mesh(mesh), logical_axis_rules(c.logical_axis_rules):
+        model = nnx.eval_shape(
+            lambda: model_creation_utils.get_transformer_model(
+                c, mesh, None, rngs=nnx.Rngs(params=0, dropout=1)
+            )
+        )
+    return sum(x.size for x in jax.tree.leaves(nnx.state(model, nnx.Param)))
+
+
 RECOMPUTE = {"full": "full", "minimal": "selective", "minimal_with_context": "none"}
 
 
@@ -98,6 +124,7 @@ def judge(kit):
         hidden=c.base_emb_dim,
         experts=c.num_experts if c.num_experts > 1 else 0,
         per_device=c.per_device_batch_size,
+        params=parameters(kit),
         local_steps=c.diloco_sync_period if c.enable_diloco else 1,
         micro_to_train=c.micro_batch_size_to_train_on,
     )

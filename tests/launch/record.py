@@ -45,11 +45,10 @@ def table(rows, pins):
         if key not in passed:
             continue
         r = passed[key]
-        left = f", all but {', '.join(r['not_there'])}" if r.get("not_there") else ""
         out.append(
             f"| {name} | {r.get('version') or package + ' ' + pins[package]} | "
             f"{r['accepted']} of {r['accepted']} | {r['refused']} of {r['refused']} | "
-            f"{str(r['fields']) + left if 'fields' in r else 'nodes, devices a node'} | "
+            f"{r.get('fields', 'nodes, devices a node')} | "
             f"{r.get('inexpressible', '')} | {r.get('seconds', '')} | {r['date']} |"
         )
     trained = [r for k, r in passed.items() if k.startswith("train ") and "to" in r]

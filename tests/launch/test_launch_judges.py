@@ -260,10 +260,7 @@ BROKEN = {  # framework: [(plan, what is broken)]
         ("dense-pp", edit(MAX, (r"base_num_decoder_layers: 32", "base_num_decoder_layers: 30"))),
     ],
 }
-NOT_THERE = {
-    "maxtext": {"params"},
-    "megatron-bridge": {"params"},
-}  # what the parsed form has no place for
+NEARLY = {"megatron-bridge": 1e-4}  # its own estimate of parameters is no count
 
 
 def result(what, **row):
@@ -324,6 +321,9 @@ def test_its_own_parser(to, corpus, replicated, tmp_path):
             or spec["shape"]["mtp_layers"]
             else set()
         )  # further tokens' modules are counted apart
+        without |= {"params"} if got["params"] is None else set()
+        if to in NEARLY and got["params"]:
+            got["params"] = pytest.approx(got["params"], rel=NEARLY[to])
         without |= (
             {"recompute_layers"}
             if want["recompute"] != "full" or "recompute_layers" in soft
@@ -334,9 +334,7 @@ def test_its_own_parser(to, corpus, replicated, tmp_path):
             for g in spec["not_expressed"]
             if g["field"] in READ_BACK and spec["plan"].get(g["field"]) != g["instead"]
         }  # said in the kit: something else stands there
-        assert set(READ_BACK) - set(got) <= NOT_THERE.get(to, set()), (
-            "a field of the plan is not read back"
-        )
+        assert set(READ_BACK) <= set(got), "a field of the plan is not read back"
         wrong = {
             k: (got[k], want[k])
             for k in READ_BACK
@@ -349,8 +347,7 @@ def test_its_own_parser(to, corpus, replicated, tmp_path):
         to,
         accepted=len(found),
         refused=len(broken),
-        fields=len(set(READ_BACK) - NOT_THERE.get(to, set())),
-        not_there=sorted(NOT_THERE.get(to, set())),
+        fields=len(READ_BACK),
         inexpressible=len(refused),
         seconds=round(spent),
     )
