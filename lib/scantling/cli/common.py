@@ -129,7 +129,7 @@ def refuse(assessment: Assessment, as_json: bool) -> None:
 
 def tell(line: str) -> None:
     """A line of the program itself on stderr."""
-    print(f"scantling: {plain(line, 1500)}", file=sys.stderr)
+    print(f"scantling: {plain(line, 1150)}", file=sys.stderr)
 
 
 def count_on_stderr(done: int, of: int) -> None:
