@@ -19,6 +19,7 @@ from dataclasses import replace
 import numpy as np
 from scantling import Design, DesignError, assess, catalogue, fixes
 from scantling.advise.frontier import plan_front
+from scantling.base.records import take
 from scantling.catalogue.models import entries as model_rows
 from scantling.catalogue.words import SHARDINGS
 from scantling.physics.gather import situation
@@ -27,7 +28,7 @@ from scantling.physics.step import step_time
 from scantling.plans import space as plans
 from scantling.plans.enumerate import enumerate_plans
 from scantling.plans.evaluate import find, unpinned
-from scantling.plans.fit import why_not
+from scantling.plans.fit import host_bytes, why_not
 from scantling.verdict.limits import limits
 from scantling.verdict.verdicts import VERDICTS
 
@@ -222,9 +223,6 @@ def refused(a):
         )
         rows = np.linspace(0, every.tp.size - 1, min(WIDE_SAMPLE, every.tp.size)).astype(int)
         if not fits[-1]:
-            from scantling.base.records import take
-            from scantling.plans.fit import host_bytes
-
             assert np.all(
                 why_not(memory(where.cases(take(every, rows))), host_bytes(where.resolved.cluster))
                 >= 0
@@ -259,7 +257,9 @@ def answered(a, d):
     ), "devices used"
     assert p["dp"] * p["micro_batch"] * p["grad_accum"] == phase.global_batch, "the global batch"
     fits = all(c.fits for c in a.phases)
-    assert fits == (d["memory_bytes"]["total"] <= d["memory_bytes"]["capacity"]), "fits"
+    host = host_bytes(a.resolved.cluster)
+    held = [c.memory.total <= c.memory.capacity and c.memory.host <= host for c in a.phases]
+    assert fits == all(held), "fits"
     assert (a.verdict == "constraint-missed") == bool(not fits or a.missed), "verdict"
     assert all(m.chance is None or 0 <= m.chance <= 1 for m in a.missed), "chance"
     if not fits:
@@ -300,7 +300,8 @@ def answered(a, d):
 
 def more_never_hurts(a):
     """Roomier, faster or more devices: what fits goes on fitting, and no plan gets slower by
-    bandwidth."""
+    bandwidth. A pinned plan that held because its state left the device may be refused on more
+    devices, where all fits on them without the pin."""
     for phase in a.resolved.phases:
         where = situation(a.resolved, phase)
         base = find(where)
@@ -322,6 +323,7 @@ def more_never_hurts(a):
         a.verdict != "impossible"
         and all(c.fits for c in a.phases)
         and "dp" not in a.design.plan.given()
+        and not (a.design.plan.given() and a.chosen.plan["offload"] != "none")
     ):
         for devices in (n + 1, n + 8, 2 * n, 3 * n + 1):
             b = assess(

@@ -232,3 +232,21 @@ def test_an_object_store_alone_changes_the_headline():
     assert objects.endurance.recovery_s > file_system.endurance.recovery_s
     assert objects.goodput < file_system.goodput
     assert objects.days > file_system.days
+
+
+def test_a_plan_that_only_the_host_cannot_hold_is_said_so():
+    """ "The pinned plan needs 11.9 GB per device; 42.4 GB are available", of a plan that was
+    refused: 1.24 TB of its state a device had left for a host that has less."""
+    a = assess(
+        Design.from_text(
+            """
+model: lamda-137b
+cluster: {accelerator: a100-40-pcie, devices: 8}
+job: {seq_len: 128}
+plan: {cp: 4, sharding: none}
+"""
+        )
+    )
+    first = a.as_dict(advice=False)["limits"][0]
+    assert first.startswith("memory: the pinned plan offloads 1.24 TB per device; ")
+    assert a.verdict == "constraint-missed"

@@ -131,11 +131,13 @@ FIGURES = {
     "step_s": "step_s",
     "mfu": "mfu",
     "memory_bytes": "memory_bytes.total",
+    "oom_probability": "oom_probability",
 }
 HEADS = {
     "step_s": "step",
     "mfu": "MFU",
     "memory_bytes": "memory",
+    "oom_probability": "runs\nout",
     "micro_batch": "micro\nbatch",
     "grad_accum": "grad\naccum",
 }

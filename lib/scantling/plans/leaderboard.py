@@ -15,9 +15,10 @@ from ..physics.gather import situation
 from ..physics.memory.chance import oom_probability
 from ..physics.memory.peak import ZONES, zone
 from ..physics.step import rates
-from .evaluate import Found, added, ranked, spread_of
+from .evaluate import Found, added, spread_of
 from .prepare import prepare
 from .space import Space, offered, space_of
+from .stages import searched
 from .stream import looked_through
 from .words import named
 
@@ -37,7 +38,9 @@ def search(
     progress: Callable[[int, int], bool | None] | None = None,
     scheduler: str | None = None,
 ) -> pd.DataFrame | Columns:
-    """All fitting plans of a design's longest phase, best first: a pandas DataFrame where pandas is
+    """All fitting plans of a design's longest phase, best first, as the winner of a design is
+    chosen: kinds of plan that have been run before others; of each, those with the allowed
+    `oom_probability` by step time, then the rest by memory. A pandas DataFrame where pandas is
     installed, else a mapping of columns.
 
     space : the plans that are looked at, or their name (coarse, default, wide); the default space
@@ -48,8 +51,7 @@ def search(
     Columns: the fields of a plan, precision, devices_used, step_s [s], tokens_per_s_per_device,
     mfu, memory_bytes, zone ("safe" | "tight"),
     oom_probability, practised (False for a kind of plan that nobody has published).
-    `assess` takes the simplest within 1 % of the first row that is practised and has at most the
-    allowed oom_probability.
+    `assess` takes the simplest within 1 % of the first row.
     `.attrs`: legal, evaluated (plans timed), seconds, rejected {reason: count}, unseen (legal plans
     not looked at); legal = fitting + rejected.
     Raises DesignError for a wrong design.
@@ -83,27 +85,27 @@ def plan_columns(
 
     Where the space names precisions and the design leaves its own open, each of them that the chip
     has is searched too.
-    A space with offload (the wide one) is streamed: its 50,000 fastest plans are listed, its counts
-    are of all.
+    Beside the default space stands what decides where memory is short: `stages.searched`. A space
+    with offload (the wide one) is streamed: its 50,000 best plans are listed, its counts are of
+    all.
     progress, scheduler : as `find`.
     """
     resolved = prepare(design)
     phase = resolved.main_phase
-    space = offered(space_of(space), resolved)
-    outcomes = []
-    for name in precisions(resolved, phase, space):
+    space, outcomes = space_of(space), []
+    for name in precisions(resolved, phase, offered(space, resolved)):
+        where = situation(resolved, replace(phase, precision=name))
         found = looked_through(
-            situation(resolved, replace(phase, precision=name)),
-            space,
+            where,
+            offered(space, resolved),
             progress=progress,
             scheduler=scheduler,
         )
-        outcomes.append(found)
         if found.counts["unseen"]:
+            outcomes.append(found)
             break
-    table = Columns(
-        _joined([listed(f, ranked(f.plan, f.step_s, np.flatnonzero(f.fits))) for f in outcomes])
-    )
+        outcomes.append(searched(where, space, found))
+    table = Columns(_joined([listed(f, f.order) for f in outcomes], resolved.max_oom_probability))
     table.attrs = added(found.counts for found in outcomes)
     return table
 
@@ -128,12 +130,14 @@ def precisions(
     ]
 
 
-def _joined(tables: list[dict]) -> dict:
-    """The rows of several tables by step time."""
+def _joined(tables: list[dict], allowed: float) -> dict:
+    """The rows of several tables, best first as in each: `by_merit`."""
     if len(tables) == 1:
         return tables[0]
     whole = {k: np.concatenate([t[k] for t in tables]) for k in tables[0]}
-    order = np.argsort(whole["step_s"], kind="stable")
+    tight = whole["oom_probability"] > allowed
+    figure = np.where(tight, whole["memory_bytes"], whole["step_s"])
+    order = np.lexsort((figure, tight, ~whole["practised"]))
     return {k: v[order] for k, v in whole.items()}
 
 

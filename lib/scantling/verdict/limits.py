@@ -14,6 +14,7 @@ from ..physics.memory.chance import oom_probability
 from ..physics.memory.peak import SAFE_SHARE, ZONES, zone
 from ..plans import space as planning
 from ..plans.evaluate import find, spread_of
+from ..plans.fit import host_bytes
 from .numbers import MEMORY_PARTS
 from .record import Assessment
 from .sensible import smallest
@@ -37,9 +38,13 @@ def limits(assessment: Assessment, advice: bool = True) -> list[str]:
 
 
 def unfit(assessment: Assessment) -> Iterator[str]:
-    """A line on a pinned plan that does not fit: its memory part by part."""
+    """Lines on a pinned plan that does not fit: its memory part by part; what it offloads."""
+    host = host_bytes(assessment.resolved.cluster)
     for one in assessment.phases:
-        if not one.fits:
+        plan = "pinned plan" if one.phase.pins else "leanest plan of the software"
+        if one.memory.host > host:
+            yield say("unfit-host", plan=plan, m=one.memory, host=host)
+        elif not one.fits:
             parts = (
                 say(
                     "piece",
@@ -50,7 +55,7 @@ def unfit(assessment: Assessment) -> Iterator[str]:
             )
             yield say(
                 "unfit",
-                plan="pinned plan" if one.phase.pins else "leanest plan of the software",
+                plan=plan,
                 m=one.memory,
                 parts=" + ".join(parts),
             )
