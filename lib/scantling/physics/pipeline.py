@@ -477,8 +477,10 @@ def rules_kept(
     vpp,
     m,
     layers,
+    ends=2,
 ) -> dict:
-    """True where columns of plans keep each rule, by the rule's name in pipeline.yaml."""
+    """True where columns of plans keep each rule, by the rule's name in pipeline.yaml; `ends`: for
+    how many layers embedding and head stand."""
     parts = pp * vpp
     return {
         "one chunk": vpp == 1,
@@ -489,7 +491,7 @@ def rules_kept(
         "two halves": m % 2 == 0,
         "long enough": m >= 2 * pp,
         "stages": pp >= 2,
-        "layers": layers + where(parts > 2, 2, 0) >= parts,
+        "layers": layers + where(parts > 2, ends, 0) >= parts,
     }
 
 

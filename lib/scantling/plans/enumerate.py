@@ -329,6 +329,7 @@ def _rules(
         vpp,
         m,
         q.model.layers,
+        0 if q.model.pattern else 2,
     )
     own = [kept[rule.name] for rule in RULES if name in rule.schedules]
     return np.all(np.broadcast_arrays(pp * m > 0, *own), axis=0)
