@@ -124,8 +124,11 @@ def _laid_rows(given) -> dict:
 
 
 def _laid_words(given) -> str:
-    said = (f"stage {run['stage']}: {len(run['layers'])}" for run in given["stages"])
-    return f"Layers of each run, in the order in which a token meets them. {'; '.join(said)}"
+    said = (
+        f"stage {run['stage']}: {', '.join(f'{n} {kind}' for kind, n in run['blocks'].items())}"
+        for run in given["stages"]
+    )
+    return f"Blocks of each run, in the order in which a token meets them. {'; '.join(said)}"
 
 
 laid = figure(

@@ -93,8 +93,7 @@ def replicas_hit(
     """
     starts = np.arange(0, devices, size)
     last = np.minimum(starts + size, devices) - 1
-    hit = last // block - starts // block + 1
-    return int(min(hit.max(), replicas))
+    return int(min((last // block - starts // block + 1).max(), replicas))
 
 
 def domains(s: Site) -> Domains:

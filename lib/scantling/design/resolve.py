@@ -426,8 +426,7 @@ def _software(
             out |= {switch.name: switch.of(given)} if switch.of(given) != own else {}
         elif field and holds.get(switch.where, True):
             at = Derived({}, section)
-            why = "what the stack does: " + switch.meaning
-            at.note(field, switch.word(float(own)), why)
+            at.note(field, switch.word(float(own)), "what the stack does: " + switch.meaning)
             new.assumed += at.assumed
     return out
 

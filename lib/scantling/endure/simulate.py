@@ -415,8 +415,7 @@ class _Run:
         g = self.s.shrink
         if g is None:
             return 1.0, 1.0, inf
-        away = self.pool > self.wall
-        out = away.sum(axis=0)
+        out = (self.pool > self.wall).sum(axis=0)
         gone = minimum(-(-maximum(out - spares, 0) // g.gang_nodes), g.gangs - 1)
         speed = 1 / elastic.slower(
             g.micro_batches,

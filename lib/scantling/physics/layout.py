@@ -185,8 +185,7 @@ def laid(
     layers = len(each)
     even = ordered and bounds((1.0,) * layers, pp, vpp, stands)
     if not even:
-        less = (int(x) for x in fewer(layers, pp, stands))
-        even = spread(layers, pp, vpp, *less)
+        even = spread(layers, pp, vpp, *map(int, fewer(layers, pp, stands)))
     if not balanced or len({*each}) == 1:
         return even
     return min(even, bounds(each, pp, vpp, tail), key=partial(heaviest, each, tail, pp))

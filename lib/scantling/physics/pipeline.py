@@ -452,8 +452,7 @@ def weight_kept(
     dropout) is gone with flash attention or recomputed attention. Source: Qi et al. 2023, table 1;
     Korthikanti et al. 2022, section 4.1.
     """
-    scores = where(flash, 0.0, 5.0 * heads * seq_len / hidden)
-    return (32.0 / (34.0 + scores))[()]
+    return (32.0 / (34.0 + where(flash, 0.0, 5.0 * heads * seq_len / hidden)))[()]
 
 
 def weight_copies(schedule):

@@ -145,7 +145,7 @@ def _needs(pins, model):
         ),
         (
             "layout",
-            model.pattern and not all(first < end for first, end in runs),
+            model.pattern and any(first == end for first, end in runs),
             "a layer of the pattern in every run",
             None,
             "leaves a run empty",
