@@ -27,8 +27,7 @@ def _gantt_rows(
     first, last = (layout.makespan_s * w for w in window)
     seen = np.flatnonzero((layout.end_s > first) & (layout.start_s < last))
     start, end = (np.asarray(getattr(layout, name))[seen] for name in ("start_s", "end_s"))
-    shortest = max(float(np.min(end - start, initial=1.0)), 1e-9)
-    numbered = (last - first) / shortest <= _NUMBERED
+    numbered = (last - first) / max(float(np.min(end - start, initial=1.0)), 1e-9) <= _NUMBERED
     batch = layout.micro_batch[seen].tolist()
     columns = {
         "stage": layout.device[seen],

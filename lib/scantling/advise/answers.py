@@ -372,8 +372,7 @@ def to_loss(now: Assessment, target: float) -> dict:
             "tokens": tokens,
             "source": law.source,
         }
-        verdict = {} if a else {"verdict": "not reached"}
-        rows.append(said | _trained(a) | verdict)
+        rows.append(said | _trained(a) | ({} if a else {"verdict": "not reached"}))
     days = [row["days"] for row in rows if row["days"] is not None]
     return {
         "target_loss": target,

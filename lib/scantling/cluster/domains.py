@@ -220,8 +220,7 @@ def _row(
         for ranks in (block, s.replica)
     )
     stalled = min(dp, -(-hit // s.tied_replicas) * s.tied_replicas)
-    evicted = -(-size // s.per_node) if domain.get("evicts", True) else 0
-    covered = evicted <= s.standbys
+    covered = (-(-size // s.per_node) if domain.get("evicts", True) else 0) <= s.standbys
     wait = 0.0 if covered else _wait_s(s, stalled)
     total = loss + wait
     events = cost = days = most = None

@@ -337,8 +337,7 @@ def _phases(
     specs = job.get("phases") or (job,)
     for i, spec in enumerate(specs):
         at = f"job.phases.{i}" if "phases" in job else "job"
-        shared = {k: v for k, v in job.items() if k not in ("phases", *OWN)}
-        new = Derived(shared | spec, at)
+        new = Derived({k: v for k, v in job.items() if k not in ("phases", *OWN)} | spec, at)
         pins = plan | spec.get("plan", {})
         if modules := pins.get("recompute_modules"):
             pins = {"recompute": "full" if modules == ["layers"] else "selective", **pins}

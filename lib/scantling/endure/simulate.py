@@ -427,8 +427,7 @@ class _Run:
         rows = flatnonzero(gone)
         due = np.sort(self.pool[:, rows], axis=0)  # those that are back, or empty, come first
         nth = len(due) - out[rows] + maximum(out - spares - g.gang_nodes * (gone - 1), 1)[rows]
-        back = due[nth - 1, arange(len(rows))] - self.wall[rows]
-        regrow[rows] = maximum(back, 0.0)
+        regrow[rows] = maximum(due[nth - 1, arange(len(rows))] - self.wall[rows], 0.0)
         return speed, 1 - gone / g.gangs, regrow
 
     def _finish(self, done):

@@ -366,8 +366,7 @@ def optimizer_s(
     updated = dense / over + experts / experts_over
     states = 2 * (job.optimizer_bytes + job.master_bytes - ADAM_BYTES)
     took = (c.constants.optimizer_bytes + states) * updated / optimizer_rate(c)
-    orthogonal = job.newton_schulz * 6 * n * updated / (c.chip.bf16_flops * c.constants.gemm)
-    return took + orthogonal
+    return took + job.newton_schulz * 6 * n * updated / (c.chip.bf16_flops * c.constants.gemm)
 
 
 def streamed_s(

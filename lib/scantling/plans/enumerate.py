@@ -41,8 +41,7 @@ def cross(
     if values.dtype.kind == "i":  # 32 bits by default on some machines: a product would wrap
         values = values.astype(int64)
     n = len(next(iter(columns.values()), (0,)))
-    out = {k: repeat(v, len(values)) for k, v in columns.items()}
-    return out | {name: np.tile(values, n)}
+    return {k: repeat(v, len(values)) for k, v in columns.items()} | {name: np.tile(values, n)}
 
 
 def keep(columns: dict, mask) -> dict:
