@@ -95,6 +95,17 @@ def test_attention_of_a_hybrid_is_moved_in_steps(desk):
     assert desk.session.now.given["step_s"] != before
 
 
+def test_a_window_is_moved_where_layers_have_one(desk):
+    assert desk.form.field("model.window")["disabled"]
+    assert desk.form.field("model.state_size")["disabled"]
+    desk.form.send_change("model", "gpt-oss-20b")
+    assert desk.form.field("model.window")["value"] == 128
+    assert not desk.form.field("model.window")["disabled"]
+    desk.form.send_change("model.window", 4096)
+    assert desk.session.refusal is None
+    assert desk.session.now.resolved.model.window == 4096
+
+
 def test_experts_of_a_catalogue_moe_keep_their_width(desk):
     desk.form.send_change("model", "mixtral-8x7b")
     width, total = (

@@ -1,5 +1,6 @@
 """Stages of models whose layers are not alike, and of layouts that a design gives."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 import scantling as sc
 from hypothesis import given
 from hypothesis import strategies as st
-from scantling.catalogue.models.entries import model
+from scantling.catalogue.models.entries import model, models
 from scantling.catalogue.models.shape import shape_of
 from scantling.design.design import Design, DesignError
 from scantling.physics import layout
@@ -31,6 +32,14 @@ def worst(shares, bounds, tail):
     return max([*parts[:-1], parts[-1] + tail])
 
 
+HYBRIDS = sorted(name for name, known in models().items() if known.pattern)
+
+
+def squares(shares, bounds, tail):
+    parts = [sum(shares[a:b]) for a, b in zip(bounds, bounds[1:])]
+    return sum(part**2 for part in [*parts[:-1], parts[-1] + tail])
+
+
 @given(
     st.lists(st.floats(0.01, 1.0), min_size=4, max_size=9),
     st.integers(1, 4),
@@ -47,16 +56,42 @@ def test_no_other_cut_has_a_faster_slowest_run(shares, runs, tail):
             for rest in cuts(end, left - 1):
                 yield [end, *rest]
 
-    found = layout.bounds(shares, runs, tail)
+    found = layout.bounds(shares, runs, 1, tail)
     assert found[0] == 0 and found[-1] == len(shares) and len(found) == runs + 1
-    best = min(worst(shares, [0, *cut], tail) for cut in cuts(0, runs))
+    every = [[0, *cut] for cut in cuts(0, runs)]
+    best = min(worst(shares, cut, tail) for cut in every)
     assert worst(shares, found, tail) == pytest.approx(best, rel=1e-6)
+    alike = [cut for cut in every if worst(shares, cut, tail) <= best * (1 + 1e-6)]
+    least = min(squares(shares, cut, tail) for cut in alike)
+    assert squares(shares, found, tail) <= 1.15 * least
+
+
+@pytest.mark.parametrize("name", HYBRIDS)
+def test_every_run_of_a_pattern_has_a_layer_and_none_is_starved(name):
+    """megatron-core 0.19, hybrid_layer_allocation.py: a segment between two | is the blocks of one
+    virtual stage. Runs hold every layer once; a stage that the head does not lighten has at least
+    half of the mean where the pattern's heaviest layer allows."""
+    shape = shape_of(model(name))
+    each, tail = layout.weights(shape, 8192.0)
+    for pp, vpp in itertools.product((2, 4, 8, 16), (1, 2, 3, 4)):
+        if pp * vpp > len(each):
+            continue
+        for balanced in (0, 1):
+            found = layout.laid(each, tail, pp, vpp, int(np.ceil(tail)), balanced, True)
+            held = np.diff(found)
+            assert found[0] == 0 and found[-1] == len(each) and len(held) == pp * vpp
+            assert held.min() >= 1
+            if balanced and vpp == 1 and pp < len(each) / 4:
+                work = [sum(each[a:b]) for a, b in zip(found, found[1:])]
+                assert min(work[:-1]) >= np.mean(work[:-1]) / 2, (pp, work)
+        even, mine = (layout.laid(each, tail, pp, vpp, 0, k, True) for k in (0, 1))
+        assert layout.heaviest(each, tail, pp, mine) <= layout.heaviest(each, tail, pp, even)
 
 
 def test_alike_layers_are_cut_evenly_and_a_head_lightens_the_last_stage():
     """Llama 3, section 3.3.2: a layer fewer where the output head stands."""
-    assert np.diff(layout.bounds([1.0] * 16, 4, 0.0)).tolist() == [4, 4, 4, 4]
-    assert np.diff(layout.bounds([1.0] * 15, 4, 1.0)).tolist() == [4, 4, 4, 3]
+    assert np.diff(layout.bounds([1.0] * 16, 4, 1, 0.0)).tolist() == [4, 4, 4, 4]
+    assert np.diff(layout.bounds([1.0] * 15, 4, 1, 1.0)).tolist() == [4, 4, 4, 3]
 
 
 def test_the_order_of_a_pattern_names_the_blocks_of_each_layer():
@@ -179,6 +214,7 @@ def test_a_given_layout_is_the_plans_own():
         ({"layout": [[0, 20], [22, 52]]}, ["[22, 52]", "begin at layer 20", "[20, 52]"]),
         ({"layout": [[0, 20], "x"]}, ["'x'", "pair of whole numbers"]),
         ({"layout": [[0, 26], [26, 52]], "pp": 4}, ["has 2", "pp x vpp"]),
+        ({"layout": [[0, 52], [52, 52]], "pp": 2, "vpp": 1}, ["a run empty", "in every run"]),
         ({"layout": "0-26"}, ["0-26", "list of pairs"]),
     ],
 )
@@ -199,3 +235,14 @@ def test_an_even_split_is_not_preferred_where_the_head_is_many_layers(pp):
     found = sc.assess(Design.from_data(given))
     layers = found.as_dict(advice=False)["layers_by_stage"]
     assert layers[-1] < layers[0]
+
+
+def test_no_plan_leaves_a_virtual_stage_of_a_pattern_empty():
+    """Every plan that is searched, and one that is asked for."""
+    resolved = prepare(Design.from_data(HYBRID))
+    plan = enumerate_plans(resolved.model, resolved.main_phase, resolved.cluster)
+    assert np.max(plan.pp * plan.vpp) <= 52
+    asked = HYBRID | {"cluster": {"accelerator": "h100-sxm", "devices": 216}}
+    asked |= {"job": {"tokens": 1e12, "global_batch": 27 * 8}}
+    with pytest.raises(DesignError, match="in a pattern every part has a layer of its own"):
+        sc.assess(Design.from_data(asked | {"plan": {"pp": 27, "vpp": 2}}))

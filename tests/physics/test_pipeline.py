@@ -221,7 +221,7 @@ def test_rules_name_what_is_broken():
         "dualpipe needs at least 2·pp micro-batches": [3],
         (
             "every model part needs a layer, the embedding and the head counting as one "
-            "each: layers + 2 ≥ pp·vpp"
+            "each: layers + 2 ≥ pp·vpp; in a pattern every part has a layer of its own"
         ): [6],
     }
     assert violations("1f1b", 8, 1, 16, 32) == {}

@@ -27,8 +27,7 @@ def _gantt_rows(
     first, last = (layout.makespan_s * w for w in window)
     seen = np.flatnonzero((layout.end_s > first) & (layout.start_s < last))
     start, end = (np.asarray(getattr(layout, name))[seen] for name in ("start_s", "end_s"))
-    shortest = max(float(np.min(end - start, initial=1.0)), 1e-9)
-    numbered = (last - first) / shortest <= _NUMBERED
+    numbered = (last - first) / max(float(np.min(end - start, initial=1.0)), 1e-9) <= _NUMBERED
     batch = layout.micro_batch[seen].tolist()
     columns = {
         "stage": layout.device[seen],
@@ -124,8 +123,11 @@ def _laid_rows(given) -> dict:
 
 
 def _laid_words(given) -> str:
-    said = (f"stage {run['stage']}: {len(run['layers'])}" for run in given["stages"])
-    return f"Layers of each run, in the order in which a token meets them. {'; '.join(said)}"
+    said = (
+        f"stage {run['stage']}: {', '.join(f'{n} {kind}' for kind, n in run['blocks'].items())}"
+        for run in given["stages"]
+    )
+    return f"Blocks of each run, in the order in which a token meets them. {'; '.join(said)}"
 
 
 laid = figure(

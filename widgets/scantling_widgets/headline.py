@@ -127,8 +127,7 @@ def difference(
     sense = "" if better is None else "better" if more == better else "worse"
     if quantity(key).kind == "share":
         text = f"{split(text)[0]} points"  # of a percentage, not percent of it
-    sign = "" if text.startswith("<") else "+" if more else "−"
-    return sign + text, sense
+    return ("" if text.startswith("<") else "+" if more else "−") + text, sense
 
 
 def message(given: Mapping, refusal=None) -> tuple[str, str, str]:

@@ -171,11 +171,12 @@ def _slider(session, field: str) -> dict:
         )
         for v in steps
     ]
+    needs = said.get("needs") or said.get("most")
     return _offer(
         "slider",
         value,
         options,
-    ) | ({"disabled": not most} if "most" in said else {})
+    ) | ({"disabled": not attrgetter(needs)(resolved)} if needs else {})
 
 
 def _said(
@@ -480,8 +481,7 @@ def changes(
         value = number(field, value)
     elif isinstance(value, str) and _schema(field).get("words"):
         value = re.split(r"[,;\s]+", value.strip(" ,;"))
-    others = {} if value is None else _instead(field)
-    return {**others, field: value}
+    return {**({} if value is None else _instead(field)), field: value}
 
 
 def _instead(field: str) -> dict:

@@ -260,8 +260,7 @@ class Page:
         names: set,
     ) -> dict:
         part = self.parts[id]
-        kind = {"kind": part.KIND} if "kind" in names else {}
-        return kind | part.wire(names - {"kind"})
+        return ({"kind": part.KIND} if "kind" in names else {}) | part.wire(names - {"kind"})
 
     def hear(self, message: Mapping) -> None:
         """Take one message of the front end and answer it."""

@@ -76,8 +76,7 @@ def compiled(distribution: Path) -> dict[str, bytes]:
     with TemporaryDirectory() as folder:
         with zipfile.ZipFile(Path(folder) / OURS, "w") as packed:
             for name, path in sorted(sources()):
-                member = zipfile.ZipInfo(name)
-                packed.writestr(member, path.read_bytes(), zipfile.ZIP_DEFLATED, 9)
+                packed.writestr(zipfile.ZipInfo(name), path.read_bytes(), zipfile.ZIP_DEFLATED, 9)
         if node := shutil.which("node"):
             script = STATIC / "compile.mjs"
             subprocess.run([node, script, distribution.resolve(), folder, *ABOUT["packages"]])

@@ -46,17 +46,12 @@ def _picture(
     )
 
 
-def _label(accelerator: str) -> str:
-    """The family that a chip's point is coloured by, as legends name it."""
-    return families()[catalogue.accelerators()[accelerator].family].label
-
-
 def scatter(rows: pd.DataFrame) -> Markup:
     """Predicted against measured tokens/s per device on two logarithmic axes, with the sources left
     out of the fit."""
     runs = rows[["measured"]].assign(
         predicted=rows.source_out,
-        chip=rows.accelerator.map(_label),
+        chip=rows.accelerator.map(lambda id: families()[catalogue.accelerators()[id].family].label),
     )
     runs = runs.dropna().round(2)
     places = runs[["measured", "predicted"]]

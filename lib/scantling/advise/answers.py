@@ -185,8 +185,7 @@ def earliest_finish(
 
     @cache
     def at(count):
-        keep = {"cluster.devices": count, "constraints.deadline_days": None}
-        return changed(design, keep)
+        return changed(design, {"cluster.devices": count, "constraints.deadline_days": None})
 
     def days(count):
         return at(count).days if _allowed(at(count)) else math.inf
@@ -336,8 +335,7 @@ def by_scaling_laws(design, compute_flops: float | None = None) -> dict:
         for a in allocations(compute_flops)
     ]
     if d and now.phases:
-        own = dict(zip(said, (None, "this design", n, d, "", "")))
-        rows = [own | _trained(now), *rows]
+        rows = [dict(zip(said, (None, "this design", n, d, "", ""))) | _trained(now), *rows]
     for row in rows:
         params = row["params"]
         tokens = row["tokens"]
@@ -374,8 +372,7 @@ def to_loss(now: Assessment, target: float) -> dict:
             "tokens": tokens,
             "source": law.source,
         }
-        verdict = {} if a else {"verdict": "not reached"}
-        rows.append(said | _trained(a) | verdict)
+        rows.append(said | _trained(a) | ({} if a else {"verdict": "not reached"}))
     days = [row["days"] for row in rows if row["days"] is not None]
     return {
         "target_loss": target,

@@ -63,7 +63,9 @@ class Comparison(Displayed):
         """The comparison as a Markdown table."""
         names, *lines = self.cells()
         lines = [names, ["---"] + ["---:"] * len(self.names), *lines]
-        return "\n".join("| " + " | ".join(map(_no_bar, line)) + " |" for line in lines) + "\n"
+        # a name is data: it cannot end its column
+        clean = ([cell.replace("|", "\\|").replace("\n", " ") for cell in line] for line in lines)
+        return "\n".join("| " + " | ".join(line) + " |" for line in clean) + "\n"
 
     __repr__ = Displayed.__repr__
 
@@ -185,8 +187,3 @@ def flat(data: Mapping, prefix: str = "") -> dict:
         path = f"{prefix}{key}"
         out |= flat(value, f"{path}.") if isinstance(value, Mapping) else {path: value}
     return out
-
-
-def _no_bar(cell: str) -> str:
-    """A cell that cannot end its column: a name is data."""
-    return cell.replace("|", "\\|").replace("\n", " ")

@@ -15,8 +15,7 @@ def poisson_beyond(most: int, mean: float) -> np.ndarray:
     """P(K > m) for m = 0 ... `most`, summed from the far end so that small chances keep their
     digits."""
     far = most + 40 + int(12 * mean**0.5)
-    shares = [poisson_share(k, mean) for k in range(far, 0, -1)]
-    return np.cumsum(shares)[::-1][: most + 1]
+    return np.cumsum([poisson_share(k, mean) for k in range(far, 0, -1)])[::-1][: most + 1]
 
 
 def poisson_quantile(q: float, mean: float) -> int:

@@ -93,8 +93,7 @@ def node_for(accelerator_id: str, scale_out: str | None = None) -> Node | None:
     chip = accelerator(accelerator_id)
     usual = [_table("nodes")[chip.node]] if chip.node else []
     holding = usual + [n for n in nodes().values() if n.accelerator == chip.id]
-    fitting = [n for n in holding if scale_out in (None, n.scale_out)]
-    return next(iter(fitting + holding), None)
+    return next(iter([n for n in holding if scale_out in (None, n.scale_out)] + holding), None)
 
 
 def devices_per_node(accelerator_id: str) -> int:

@@ -123,8 +123,7 @@ def newest(
     pool = [p.middle for p in direct]
     said = []
     if direct:
-        name = "own quote" if quotes else f"{kind} observation"
-        said.append(several(len(direct), name))
+        said.append(several(len(direct), "own quote" if quotes else f"{kind} observation"))
     used = list(direct)
     enough = bool(quotes) or len(direct) >= ENOUGH
     for other in () if enough else [k for k in KINDS if k != kind]:

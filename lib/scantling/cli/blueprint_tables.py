@@ -90,7 +90,12 @@ def _table(
         {
             "header": heading,
             "overflow": "fold",
-            "justify": "right" if all(_is_number(row.get(key)) for row in rows) else "left",
+            "justify": "right"
+            if all(
+                isinstance(v := row.get(key), Number | None) and not isinstance(v, bool)
+                for row in rows
+            )
+            else "left",
         }
         for key, heading in columns.items()
     )
@@ -112,10 +117,6 @@ def _table(
     )
     if len(rows) > ROWS:
         yield Text(f"and {len(rows) - ROWS} more: --json has them", style="dim")
-
-
-def _is_number(value) -> bool:
-    return isinstance(value, Number | None) and not isinstance(value, bool)
 
 
 def _pairs(title: str, data: dict) -> Iterator:

@@ -77,8 +77,7 @@ def compare(
     """
     found = side_by_side(assessment_of(file) for file in files)
     if output:
-        names = ", ".join(map(escape, found.names))
-        page = PAGE.format(names=names, table=found._repr_html_())
+        page = PAGE.format(names=", ".join(map(escape, found.names)), table=found._repr_html_())
         write_text(
             Path(output),
             page,

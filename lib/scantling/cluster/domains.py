@@ -93,8 +93,7 @@ def replicas_hit(
     """
     starts = np.arange(0, devices, size)
     last = np.minimum(starts + size, devices) - 1
-    hit = last // block - starts // block + 1
-    return int(min(hit.max(), replicas))
+    return int(min((last // block - starts // block + 1).max(), replicas))
 
 
 def domains(s: Site) -> Domains:
@@ -221,8 +220,7 @@ def _row(
         for ranks in (block, s.replica)
     )
     stalled = min(dp, -(-hit // s.tied_replicas) * s.tied_replicas)
-    evicted = -(-size // s.per_node) if domain.get("evicts", True) else 0
-    covered = evicted <= s.standbys
+    covered = (-(-size // s.per_node) if domain.get("evicts", True) else 0) <= s.standbys
     wait = 0.0 if covered else _wait_s(s, stalled)
     total = loss + wait
     events = cost = days = most = None

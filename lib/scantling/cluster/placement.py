@@ -119,8 +119,7 @@ class Layout:
     ) -> tuple[ndarray, ndarray]:
         """(pairs of neighbours of every group in different blocks, whether first and last are)."""
         block = self.groups(axis) // per
-        pairs = count_nonzero(block[:, 1:] != block[:, :-1], axis=1)
-        return pairs, block[:, 0] != block[:, -1]
+        return count_nonzero(block[:, 1:] != block[:, :-1], axis=1), block[:, 0] != block[:, -1]
 
 
 @record

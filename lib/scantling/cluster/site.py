@@ -243,7 +243,8 @@ def site_of(a: Assessment | Site) -> Site:
     """The site of an assessment that has a plan."""
     if isinstance(a, Site):
         return a
-    e = plain_numbers(a.endurance)
+    held = a.endurance  # arrays of one element, plain numbers below
+    e = replace(held, **{f.name: _number(getattr(held, f.name)) for f in fields(held)})
     figures = a.headline()
     return Site(
         a=a,
@@ -256,11 +257,6 @@ def site_of(a: Assessment | Site) -> Site:
         model=a.resolved.model,
         chosen=a.chosen,
     )
-
-
-def plain_numbers(record):
-    """The same record with its numbers as plain Python ones in place of arrays of one element."""
-    return replace(record, **{f.name: _number(getattr(record, f.name)) for f in fields(record)})
 
 
 def _number(value):

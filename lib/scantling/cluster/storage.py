@@ -202,8 +202,7 @@ def stores(s: Site) -> Stores:
 
 def corpus(s: Site) -> storage.Corpus:
     """The corpus of the run; of so many days where the design names no tokens."""
-    tokens = s.tokens or s.batch_tokens * s.run.days * DAY_S / s.step_s
-    return corpus_of(s.chosen, tokens)
+    return corpus_of(s.chosen, s.tokens or s.batch_tokens * s.run.days * DAY_S / s.step_s)
 
 
 def needed(s: Site, *, size: float, volume: float, **values) -> tuple[Need, ...]:

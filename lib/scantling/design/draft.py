@@ -60,8 +60,7 @@ def draft(
             return design, [*brief.assumed, *gaps.assumed], ignored
         except DesignError as e:
             around = [k for k in fields if f"{e.field}.".startswith(f"{k}.")]
-            below = [k for k in fields if k.startswith(f"{e.field}.")]
-            wrong = next(iter(around + below), None)
+            wrong = next(iter(around + [k for k in fields if k.startswith(f"{e.field}.")]), None)
             if not given or wrong is None:
                 raise
             ignored.append(

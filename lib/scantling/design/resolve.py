@@ -337,8 +337,7 @@ def _phases(
     specs = job.get("phases") or (job,)
     for i, spec in enumerate(specs):
         at = f"job.phases.{i}" if "phases" in job else "job"
-        shared = {k: v for k, v in job.items() if k not in ("phases", *OWN)}
-        new = Derived(shared | spec, at)
+        new = Derived({k: v for k, v in job.items() if k not in ("phases", *OWN)} | spec, at)
         pins = plan | spec.get("plan", {})
         if modules := pins.get("recompute_modules"):
             pins = {"recompute": "full" if modules == ["layers"] else "selective", **pins}
@@ -426,8 +425,7 @@ def _software(
             out |= {switch.name: switch.of(given)} if switch.of(given) != own else {}
         elif field and holds.get(switch.where, True):
             at = Derived({}, section)
-            why = "what the stack does: " + switch.meaning
-            at.note(field, switch.word(float(own)), why)
+            at.note(field, switch.word(float(own)), "what the stack does: " + switch.meaning)
             new.assumed += at.assumed
     return out
 

@@ -26,8 +26,7 @@ def shrink_ratio(
     %; m = 8, d = 12 costs 12.5 %, not 9.1 %.
     Pipeline fill is left out, so with few micro-batches per stage it is a little lower in truth.
     """
-    left = maximum(replicas - lost, 1)
-    return -(-(micro_batches * replicas) // left) / micro_batches
+    return -(-(micro_batches * replicas) // maximum(replicas - lost, 1)) / micro_batches
 
 
 def slower(
@@ -97,8 +96,7 @@ def shrink_loss(
     hence the ceiling.
     """
     reach = 12 * np.sqrt(load) + 24  # on both sides of the mean; beyond it nothing is left
-    least = max(int(load - reach), 0)
-    n = np.arange(least, int(spares + load + reach + gang_nodes) + 1)
+    n = np.arange(max(int(load - reach), 0), int(spares + load + reach + gang_nodes) + 1)
     weights = log_weights(n, load)
     gone = minimum(-(-maximum(n - spares, 0) // gang_nodes), replicas - 1)
     ratio = slower(
@@ -108,8 +106,7 @@ def shrink_loss(
         ratios,
     )
     lost = 1 - 1 / ratio + (n >= spares) * resize_share
-    chance = np.exp(weights - weights.max())
-    return minimum(np.average(lost, weights=chance), 1.0)
+    return minimum(np.average(lost, weights=np.exp(weights - weights.max())), 1.0)
 
 
 def in_place_or_requeue(

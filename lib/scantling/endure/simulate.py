@@ -415,8 +415,7 @@ class _Run:
         g = self.s.shrink
         if g is None:
             return 1.0, 1.0, inf
-        away = self.pool > self.wall
-        out = away.sum(axis=0)
+        out = (self.pool > self.wall).sum(axis=0)
         gone = minimum(-(-maximum(out - spares, 0) // g.gang_nodes), g.gangs - 1)
         speed = 1 / elastic.slower(
             g.micro_batches,
@@ -428,8 +427,7 @@ class _Run:
         rows = flatnonzero(gone)
         due = np.sort(self.pool[:, rows], axis=0)  # those that are back, or empty, come first
         nth = len(due) - out[rows] + maximum(out - spares - g.gang_nodes * (gone - 1), 1)[rows]
-        back = due[nth - 1, arange(len(rows))] - self.wall[rows]
-        regrow[rows] = maximum(back, 0.0)
+        regrow[rows] = maximum(due[nth - 1, arange(len(rows))] - self.wall[rows], 0.0)
         return speed, 1 - gone / g.gangs, regrow
 
     def _finish(self, done):

@@ -140,8 +140,7 @@ def _rung(
 def expectations(name: str, launch: LaunchPlan) -> dict:
     """What a rung should show, and the limits that a log is held against (values.yaml)."""
     # cold, with nothing to load; the scheduler's part is over
-    parts = first_step(launch.devices, 0.0) | {"scheduler": launch.step_s}
-    start = sum(parts.values())
+    start = sum((first_step(launch.devices, 0.0) | {"scheduler": launch.step_s}).values())
     rate = all_reduce(launch, launch.devices) if launch.devices > 1 else None
     return picked(
         "rung",

@@ -154,8 +154,7 @@ class Override:
             {"name": name, "value": value, "was": float(getattr(usual, name, 1.0))}
             for name, value in self.constants.items()
         ]
-        own = fields_of(self, ("made", "device", "steps", "peaks"))
-        return own | {"constants": constants}
+        return fields_of(self, ("made", "device", "steps", "peaks")) | {"constants": constants}
 
     def says(self) -> str:
         """What was measured, against what published runs say, in one line."""

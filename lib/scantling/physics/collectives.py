@@ -324,8 +324,7 @@ def once_per_run(formula):
         columns = [x for x in inputs if np.ndim(x)]
         size = max(map(len, columns), default=1)
         if size >= FEW and all(len(x) == size for x in columns):
-            changes = np.any([x[1:] != x[:-1] for x in columns], axis=0)
-            at = np.flatnonzero(np.r_[True, changes])
+            at = np.flatnonzero(np.r_[True, np.any([x[1:] != x[:-1] for x in columns], axis=0)])
             if 2 * len(at) <= size:
                 sent = message_bytes[at] if np.ndim(message_bytes) else message_bytes
                 return np.repeat(

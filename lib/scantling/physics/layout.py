@@ -8,7 +8,7 @@ Frameworks take such runs: Megatron-LM (--pipeline-model-parallel-layout, and `|
 --hybrid-override-pattern), torchtitan (module_fqns_per_model_part).
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from functools import lru_cache, partial
 from itertools import accumulate, chain, pairwise
@@ -38,6 +38,7 @@ BALANCED = LAYER_SPLITS.index("balanced")
 GAIN = 0.03  # of the slowest stage, below which a balanced split is not tried
 MTP_STANDS = 3  # layers that loss and MTP modules stand for in published layouts (DeepSeek-V3)
 HALVINGS = 30  # of the interval in which the fastest slowest run lies
+SLACK = 1e-9  # relative, of the slowest run: sums of shares from either end differ by rounding
 
 
 def sorts_of(shape: Shape) -> tuple[tuple, ndarray]:
@@ -159,14 +160,7 @@ def laid_out(c: Cases, kind: Column = 0):
         pp, vpp, balanced, besides, *_ = (int(x[rows[0]]) for x in columns)
         runs = c.layout
         if len(runs) != pp * vpp + 1:
-            runs = laid(
-                each,
-                tail,
-                pp,
-                vpp,
-                besides,
-                balanced,
-            )
+            runs = laid(each, tail, pp, vpp, besides, balanced, bool(c.shape.order))
         yield rows, pp, runs
 
 
@@ -183,39 +177,18 @@ def laid(
     vpp: int,
     stands: int,
     balanced: int,
+    ordered: bool = False,
 ) -> tuple[int, ...]:
     """The runs of layers of these weights: even, or balanced where that leaves the slowest stage
-    less to do."""
-    less = (
-        int(x)
-        for x in fewer(
-            len(each),
-            pp,
-            stands,
-        )
-    )
-    even = spread(
-        len(each),
-        pp,
-        vpp,
-        *less,
-    )
+    less to do. Each run of a pattern has a layer, virtual stages too; where layers are alike,
+    embedding and loss may stand alone (Megatron's layouts of its GPT)."""
+    layers = len(each)
+    even = ordered and bounds((1.0,) * layers, pp, vpp, stands)
+    if not even:
+        even = spread(layers, pp, vpp, *map(int, fewer(layers, pp, stands)))
     if not balanced or len({*each}) == 1:
         return even
-    return min(
-        even,
-        bounds(
-            each,
-            pp * vpp,
-            tail,
-        ),
-        key=partial(
-            heaviest,
-            each,
-            tail,
-            pp,
-        ),
-    )
+    return min(even, bounds(each, pp, vpp, tail), key=partial(heaviest, each, tail, pp))
 
 
 def gains(
@@ -279,58 +252,45 @@ def heaviest(
     return max(held) if bounds else np.inf
 
 
-def bounds(
-    shares,
-    runs: int,
-    tail: float,
-) -> tuple[int, ...]:
+def bounds(shares, pp: int, vpp: int, tail: float) -> tuple[int, ...]:
     """Where the contiguous runs of layers begin and end, 0 and the number of layers among them, so
-    that the slowest run is as fast as can be; the last one has `tail` beside its layers. () where
-    there are fewer layers."""
-    ends = (0.0, *accumulate(shares))
-    low, high = 0.0, ends[-1] + tail
-    best = (
-        filled(
-            ends,
-            runs,
-            tail,
-            high,
-        )
-        if runs <= len(shares)
-        else ()
-    )
-    for _ in range(HALVINGS * bool(best)):
+    that the slowest run is as fast as can be and the others, from the last one on, are as near to
+    the mean of what is left as that allows. `tail`, which the last stage has beside its layers,
+    counts for each of its runs alike; with several, each could then hold the heaviest layer. ()
+    where there are fewer layers."""
+    ends, last = (0.0, *accumulate(shares)), len(shares)
+    besides = ([0.0] * (pp - 1) + [tail / vpp]) * vpp
+    if len(besides) > last:
+        return ()
+    low, high, cuts = (vpp > 1) * (max(shares) + besides[-1]), ends[-1] + tail, [last]
+    for _ in range(HALVINGS):
         middle = (low + high) / 2
-        found = filled(
-            ends,
-            runs,
-            tail,
-            middle,
-        )
-        low, high, best = (low, middle, found) if found else (middle, high, best)
-    return best
+        if furthest(ends, besides, middle)[-1] == last:
+            high = middle
+        else:
+            low = middle
+    reach = furthest(ends, besides, high)
+    for run in range(len(besides) - 1, 0, -1):
+        all_up = ends[last] + besides[run]
+        mean = (ends[last] + sum(besides[: run + 1])) / (run + 1)
+        first = max(run, bisect_left(ends, all_up - high * (1 + SLACK)))
+        may = range(first, min(reach[run], last - 1) + 1)
+        last = min(may, key=lambda i: abs(all_up - ends[i] - mean))
+        cuts.append(last)
+    return (0, *cuts[::-1])
 
 
-def filled(
-    ends,
-    runs: int,
-    tail: float,
-    most: float,
-) -> tuple[int, ...]:
-    """Runs of at most `most`, laid from the last layer on, one layer at least in each, of layers
-    whose shares add up to `ends`; () where more would be needed."""
-    cuts, room = [len(ends) - 1], most - tail
-    for left in range(
-        runs - 1,
-        -1,
-        -1,
-    ):
-        at = cuts[-1]
-        cuts.append(max(min(bisect_left(ends, ends[at] - room * (1 + 1e-12)), at - 1), left))
-        if ends[at] - ends[cuts[-1]] > room * (1 + 1e-12):
-            return ()
-        room = most
-    return tuple(cuts[::-1]) if not cuts[-1] else ()
+def furthest(ends, besides, most: float) -> list[int]:
+    """Where each run ends at the latest, one layer at least in each, if none may have more than
+    `most`, up to the first that cannot be; `ends` adds up the shares of the layers, `besides` is
+    what a run has beside them."""
+    reach = [0]
+    for left, beside in enumerate(besides, len(ends) - len(besides)):
+        full = bisect_right(ends, ends[reach[-1]] + most - beside) - 1
+        if full <= reach[-1]:
+            break
+        reach.append(min(full, left))
+    return reach
 
 
 def stages_of(c: Cases) -> list[dict]:

@@ -452,8 +452,7 @@ def weight_kept(
     dropout) is gone with flash attention or recomputed attention. Source: Qi et al. 2023, table 1;
     Korthikanti et al. 2022, section 4.1.
     """
-    scores = where(flash, 0.0, 5.0 * heads * seq_len / hidden)
-    return (32.0 / (34.0 + scores))[()]
+    return (32.0 / (34.0 + where(flash, 0.0, 5.0 * heads * seq_len / hidden)))[()]
 
 
 def weight_copies(schedule):
@@ -477,8 +476,10 @@ def rules_kept(
     vpp,
     m,
     layers,
+    ends=2,
 ) -> dict:
-    """True where columns of plans keep each rule, by the rule's name in pipeline.yaml."""
+    """True where columns of plans keep each rule, by the rule's name in pipeline.yaml; `ends`: for
+    how many layers embedding and head stand."""
     parts = pp * vpp
     return {
         "one chunk": vpp == 1,
@@ -489,7 +490,7 @@ def rules_kept(
         "two halves": m % 2 == 0,
         "long enough": m >= 2 * pp,
         "stages": pp >= 2,
-        "layers": layers + where(parts > 2, 2, 0) >= parts,
+        "layers": layers + where(parts > 2, ends, 0) >= parts,
     }
 
 

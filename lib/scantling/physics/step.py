@@ -300,13 +300,6 @@ def copies_s(c: Cases, held):
     return c.software.gather_copies * sharded * held * moved / compute.hbm_rate(c)
 
 
-def passes_beside(plan):
-    """Passes of a micro-batch that the exchange of the whole step runs beside: one, and under
-    interleaving those that follow a chunk's last one, (1 + p (v - 1)) / v. Megatron-LM's
-    interleaved schedule reduces a chunk once its last micro-batch has passed."""
-    return (1 + plan.pp * (plan.vpp - 1)) / plan.vpp
-
-
 def reduction_exposed_s(
     c: Cases,
     dp: traffic.DataParallel,
@@ -322,7 +315,9 @@ def reduction_exposed_s(
     """
     p, k, software = c.plan, c.constants, c.software
     beside = (software.dp_overlap > 0) & ~((c.chip.is_tpu > 0) & (p.sharding == HSDP))
-    window = k.dp_window * passes_beside(p) * beside
+    # beside one pass of a micro-batch, and under interleaving those that follow a chunk's last one:
+    # Megatron-LM's interleaved schedule reduces a chunk once its last micro-batch has passed
+    window = k.dp_window * ((1 + p.pp * (p.vpp - 1)) / p.vpp) * beside
     left = traffic.exposed(dp.reduce_wire_s, window * backward_s)
     left = left + traffic.exposed(dp.gather_wire_s, window * forward_s)
     ranks, most = site_ranks(c), software.optimizer_group
@@ -331,8 +326,7 @@ def reduction_exposed_s(
         minimum(most, ranks),
         ranks,
     )
-    sent = (software.broadcast_gather > 0) & (p.sharding > 0)
-    return left + k.broadcast_s * group * sent
+    return left + k.broadcast_s * group * ((software.broadcast_gather > 0) & (p.sharding > 0))
 
 
 def shards_of(c: Cases):
@@ -372,8 +366,7 @@ def optimizer_s(
     updated = dense / over + experts / experts_over
     states = 2 * (job.optimizer_bytes + job.master_bytes - ADAM_BYTES)
     took = (c.constants.optimizer_bytes + states) * updated / optimizer_rate(c)
-    orthogonal = job.newton_schulz * 6 * n * updated / (c.chip.bf16_flops * c.constants.gemm)
-    return took + orthogonal
+    return took + job.newton_schulz * 6 * n * updated / (c.chip.bf16_flops * c.constants.gemm)
 
 
 def streamed_s(

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
-from numpy import array, ceil, concatenate, int64, maximum, repeat, unique
+from numpy import array, ceil, concatenate, int64, maximum, repeat, unique, where
 
 from ..base.errors import DesignError
 from ..base.records import record
@@ -41,8 +41,7 @@ def cross(
     if values.dtype.kind == "i":  # 32 bits by default on some machines: a product would wrap
         values = values.astype(int64)
     n = len(next(iter(columns.values()), (0,)))
-    out = {k: repeat(v, len(values)) for k, v in columns.items()}
-    return out | {name: np.tile(values, n)}
+    return {k: repeat(v, len(values)) for k, v in columns.items()} | {name: np.tile(values, n)}
 
 
 def keep(columns: dict, mask) -> dict:
@@ -146,8 +145,7 @@ def enumerate_plans(
         _exchange,
     ):
         c = axis(c, q)
-    columns = {k: v if k in NAMES else v.astype(float) for k, v in c.items()}
-    return Plan(**columns)
+    return Plan(**{k: v if k in NAMES else v.astype(float) for k, v in c.items()})
 
 
 def degrees(q: Question) -> dict[str, list]:
@@ -188,7 +186,7 @@ def _data_parallel(c: dict, q: Question) -> dict:
             f"a divisor of the global batch {batch:,}",
         )
     at = np.searchsorted(table, room, side="right") - 1
-    free = [np.where(at < 0, 0, table[at]), _roundest(table, room)]
+    free = [where(at < 0, 0, table[at]), _roundest(table, room)]
     tried = [(ANY, dp) for dp in free]
     tried += _accumulating(
         q,
@@ -234,8 +232,8 @@ def _accumulating(
             m,
             q,
         )
-        most = maximum.accumulate(np.where(kept, table, 0), axis=1)
-        yield schedule.code, np.where(at < 0, 0, most[stage, at])
+        most = maximum.accumulate(where(kept, table, 0), axis=1)
+        yield schedule.code, where(at < 0, 0, most[stage, at])
 
 
 def _micro_batches(c: dict, q: Question) -> dict:
@@ -297,7 +295,7 @@ def _experts(c: dict, q: Question) -> dict:
     return _lawful(
         {
             **c,
-            "etp": np.where(c["etp"] > 0, c["etp"], c["tp"]),
+            "etp": where(c["etp"] > 0, c["etp"], c["tp"]),
         },
         "experts",
         q,
@@ -329,6 +327,7 @@ def _rules(
         vpp,
         m,
         q.model.layers,
+        0 if q.model.pattern else 2,
     )
     own = [kept[rule.name] for rule in RULES if name in rule.schedules]
     return np.all(np.broadcast_arrays(pp * m > 0, *own), axis=0)
@@ -363,8 +362,7 @@ def _scheduled(
         q,
     )
     if row.chunks is None and q.pins.get("vpp") is None:
-        whole = np.where(layers % pp == 0, layers, layers + 2)
-        lawful &= whole % (pp * vpp) == 0
+        lawful &= where(layers % pp == 0, layers, layers + 2) % (pp * vpp) == 0
     return keep(c, lawful)
 
 
@@ -433,9 +431,9 @@ def _sharding(c: dict, q: Question) -> dict:
         first = c["sharding"] == c["sharding"].min()
         c = {
             **c,
-            "sharding": np.where(alone, 0, c["sharding"]),
+            "sharding": where(alone, 0, c["sharding"]),
         }
-        c = keep(c, np.where(alone, first, once | (c["sharding"] != ZERO2)))
+        c = keep(c, where(alone, first, once | (c["sharding"] != ZERO2)))
     return _lawful(c, "sharding", q)
 
 
@@ -443,7 +441,7 @@ def _shard_groups(c: dict, q: Question) -> dict:
     ranks, pinned = q.cluster.beside(c["dp"]) * c["cp"], q.pins.get("shard_group")
     hybrid = c["sharding"] == HSDP
     inside = maximum(q.cluster.scale_up_domain // c["tp"], 1)
-    group = np.where(hybrid, pinned or np.gcd(ranks, inside), ranks)
+    group = where(hybrid, pinned or np.gcd(ranks, inside), ranks)
     legal = ~hybrid | (group > 1) & (ranks % group == 0) & (group < ranks)
     c = keep({**c, "shard_group": group}, legal)
     allowed = "a divisor of dp x cp in a site, above 1 and below it, for hsdp"
@@ -474,7 +472,7 @@ def _recompute(c: dict, q: Question) -> dict:
     kind, share = (array(x)[c["recompute"]] for x in zip(*pairs))
     held = -(-q.model.layers // c["pp"])
     if some is not None:
-        share = np.where(kind > 0, np.minimum(some / held, 1.0), 1.0)
+        share = where(kind > 0, np.minimum(some / held, 1.0), 1.0)
         return {
             **c,
             "recompute": kind,
@@ -484,7 +482,7 @@ def _recompute(c: dict, q: Question) -> dict:
     again = np.zeros(len(kind), bool)
     for smaller in shares[:-1]:
         again |= full & (share > smaller) & (ceil(smaller * held) == whole)
-    share = np.where(full, whole / held, 1.0)
+    share = where(full, whole / held, 1.0)
     return keep(
         {
             **c,
@@ -511,7 +509,7 @@ def _sequence(c: dict, q: Question) -> dict:
     return keep(
         {
             **c,
-            "sp": np.where(able, c["sp"], 0),
+            "sp": where(able, c["sp"], 0),
         },
         kept,
     )

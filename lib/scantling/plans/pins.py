@@ -143,6 +143,13 @@ def _needs(pins, model):
             None,
             f"has {len(runs)}",
         ),
+        (
+            "layout",
+            model.pattern and any(first == end for first, end in runs),
+            "a layer of the pattern in every run",
+            None,
+            "leaves a run empty",
+        ),
     ):
         if wrong:
             _refuse(pins, name, *said)

@@ -308,8 +308,7 @@ def accumulated(assessment: Assessment) -> Iterator[str]:
     step = chosen.step
     if chosen.plan["sharding"] == "zero2" and m > 1:
         grads = chosen.case.job.grad_bytes
-        weights = 2.0
-        once = (step.dp + step.axes["dp"].hidden_s) * grads / (grads + weights)
+        once = (step.dp + step.axes["dp"].hidden_s) * grads / (grads + 2.0)
         yield say(
             "accumulated",
             m=m,

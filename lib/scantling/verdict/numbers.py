@@ -309,7 +309,12 @@ def numbers(resolved, phases) -> dict:
             slow,
             fast,
         ),
-        "band_tier": tier_of(resolved),
+        "band_tier": bands.tier(
+            resolved.stack,
+            resolved.cluster.accelerator.id,
+            measured=bool(MEASURED_SPEEDS & resolved.measured.keys())
+            or resolved.calibration is not None,
+        ),
         "bubble_fraction": parts["bubble"] / seconds,
         "memory_bytes": memory_bytes(resolved, phases),
         "oom_probability": oom_chance(resolved, phases),
@@ -363,16 +368,6 @@ def _mfu_band(
 ) -> dict:
     """Both ends of the band of an MFU, the upper one below the peak."""
     return {f"{name}_low": mfu * slow, f"{name}_high": min(mfu * fast, max(mfu, MOST_MFU))}
-
-
-def tier_of(resolved) -> str:
-    """How far published or measured runs hold up the band."""
-    return bands.tier(
-        resolved.stack,
-        resolved.cluster.accelerator.id,
-        measured=bool(MEASURED_SPEEDS & resolved.measured.keys())
-        or resolved.calibration is not None,
-    )
 
 
 def oom_chance(resolved, phases) -> float:

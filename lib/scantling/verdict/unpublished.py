@@ -104,8 +104,7 @@ def exchanges(chosen) -> dict[str, float]:
             for law in laws.of("exchange")
         )
         if name != p["cp_type"] and all(kept):
-            other = step_time(chosen.case.with_plan(cp_type=i))
-            out[name] = other.total / chosen.step.total
+            out[name] = step_time(chosen.case.with_plan(cp_type=i)).total / chosen.step.total
     return out
 
 

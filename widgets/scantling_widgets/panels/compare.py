@@ -58,8 +58,7 @@ class Compare(Panel):
             value, spread = at(given, key), band_in(given, key)
             if withheld(given, key):
                 value, spread = None, ""
-            text = show(key, value) + (f" ({spread})" if spread else "")
-            out.append(cell(text, value))
+            out.append(cell(show(key, value) + (f" ({spread})" if spread else ""), value))
         return [*out, cell(moment.design.notes or "")]
 
     def _pick(self, index: int) -> None:

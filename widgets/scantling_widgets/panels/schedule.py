@@ -40,8 +40,8 @@ class Schedule(Panel):
         self.window.on("index", lambda _: self.draw())
 
     def build(self):
-        none, *self.pictures = super().build()
-        return [none, *self.pictures]
+        none, *self.pictures, self.strip = super().build()
+        return [none, *self.pictures, self.strip]
 
     def _compare(self, _) -> None:
         if not self.drawing:
@@ -62,6 +62,8 @@ class Schedule(Panel):
         for box in self.pictures:
             box.hidden = stages == 1
         self.none.hidden = stages > 1
+        self.strip.hidden = len(self.given["stages"][0]["blocks"]) == stages == 1
+        self.picture("laid")
         if stages == 1:
             return
         pp, m = min(stages, _STAGES), min(batches, _BATCHES)
@@ -88,7 +90,6 @@ class Schedule(Panel):
             )
             note.value = f"<p>{theme.escape(text)}</p>"
             layouts += [layout] if layout else []
-        self.picture("laid")
         self.picture("held", layouts=layouts)
 
 

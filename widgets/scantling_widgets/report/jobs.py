@@ -164,8 +164,7 @@ def make(job: Job) -> Done:
                 notebook=e.notebook,
             )
         except Exception as e:
-            said = f"{type(e).__name__}: {e}".splitlines()[0][:400]
-            return done(status="failed", error=said)
+            return done(status="failed", error=f"{type(e).__name__}: {e}".splitlines()[0][:400])
 
 
 class NotebookFault(Exception):

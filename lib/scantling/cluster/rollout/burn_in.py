@@ -283,8 +283,7 @@ def scale_up_tests(s: Site):
 
 def joined_devices(cluster) -> int:
     """Devices that a rack or node joins."""
-    joined = 0 if is_torus(cluster) else cluster.scale_up_domain
-    return max(joined, cluster.devices_per_node)
+    return max(0 if is_torus(cluster) else cluster.scale_up_domain, cluster.devices_per_node)
 
 
 def scale_out_tests(s: Site):

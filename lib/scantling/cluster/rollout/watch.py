@@ -59,6 +59,8 @@ def alerts(s: Site, screen) -> tuple[Alert, ...]:
     memory = s.figures["memory_bytes"]
     held = memory["total"] / memory["capacity"]
     copy_age = s.period_s + e.checkpoint_durable_s
+    # of one day's goodput: failures are Poisson, what one loses is uniform between two saves
+    spread = np.sqrt(s.failures_per_day * (s.failure_s**2 + s.period_s**2 / 12)) / DAY_S
     return records(
         Alert,
         rows("alerts"),
@@ -66,7 +68,7 @@ def alerts(s: Site, screen) -> tuple[Alert, ...]:
         swing=1 + constant("fleet_pace"),
         deviation=-quantile(min(FALSE_ALARMS_PER_DAY * s.step_s / DAY_S, 0.4)),
         timeout_s=hang_timeout_s(s.step_s, e.checkpoint_stall_s),
-        low_day=max(e.goodput - 2.33 * goodput_spread(s), 0.0),
+        low_day=max(e.goodput - 2.33 * spread, 0.0),
         slowest=1 + screen.evict_slower_than,
         held=held,
         fuller=0.5 * (1 + held),
@@ -76,12 +78,6 @@ def alerts(s: Site, screen) -> tuple[Alert, ...]:
         missed_s=copy_age + s.period_s,
         many_nodes=s.nodes > 1,
     )
-
-
-def goodput_spread(s: Site) -> float:
-    """Standard deviation of one day's goodput: failures are Poisson, what one loses is uniform over
-    a period between saves."""
-    return np.sqrt(s.failures_per_day * (s.failure_s**2 + s.period_s**2 / 12)) / DAY_S
 
 
 def hang_timeout_s(step_s: float, stall_s: float) -> float:
@@ -126,8 +122,7 @@ def collectives(s: Site) -> dict:
     run_on = None
     rule = ""
     if leaves:
-        per_s = failures.network_crashes_per_s(s.nodes * cards, leaves)
-        stops = per_s * s.run.days * DAY_S
+        stops = failures.network_crashes_per_s(s.nodes * cards, leaves) * s.run.days * DAY_S
     if leaves and cards > 1:
         rate = s.case.link.out_bytes_per_s * (cards - 1) / cards
         less = s.step_ratio(link=s.link(out_bytes_per_s=rate))

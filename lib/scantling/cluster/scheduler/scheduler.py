@@ -103,7 +103,14 @@ def scheduler(s: Site) -> Scheduler:
     ]
     order = _ordered(found)
     if not order[0].usable:  # beyond every published size: the one that is stretched least
-        order = sorted(found, key=lambda o: (not _gates(o.id, s), nodes / o.most_nodes, -o.score))
+        order = sorted(
+            found,
+            key=lambda o: (
+                _fit(o.id, "gang") < 1 or s.torus and _fit(o.id, "torus") <= 0,
+                nodes / o.most_nodes,
+                -o.score,
+            ),
+        )
     best = order[0]
     held = spares_held(s)
     again = _requeue(s)
@@ -254,10 +261,6 @@ def _judge(
             ),
         ),
     )
-
-
-def _gates(id: str, s: Site) -> bool:
-    return _fit(id, "gang") >= 1 and (not s.torus or _fit(id, "torus") > 0)
 
 
 def _why(

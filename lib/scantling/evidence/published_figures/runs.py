@@ -35,8 +35,7 @@ def hardware_tflops(row, rate) -> float:
     h = row.hidden
     s = row.seq_len
     layers = row.layers
-    v = 51_200
-    return rate * 96 * layers * h * h * (1 + s / (6 * h) + v / (16 * layers * h)) / 1e12
+    return rate * 96 * layers * h * h * (1 + s / (6 * h) + 51_200 / (16 * layers * h)) / 1e12
 
 
 def step_s(row, rate) -> float:

@@ -54,5 +54,4 @@ def most_bytes(
 ) -> float:
     """The largest estimate whose `oom_probability` is at most `probability`: capacity x exp(z x
     spread), z the quantile of a standard normal; no more than the capacity. [bytes]"""
-    z = NORMAL.inv_cdf(min(max(probability, LEAST), 0.5))
-    return capacity_bytes * math.exp(z * spread)
+    return capacity_bytes * math.exp(NORMAL.inv_cdf(min(max(probability, LEAST), 0.5)) * spread)
