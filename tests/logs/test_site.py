@@ -195,9 +195,14 @@ def test_a_step_stands_beside_what_is_possible_and_beside_published_runs(tmp_pat
     assert nearest["differs"] and nearest["source"]
     assert max(nearest["explains"], key=nearest["explains"].get) == "tp"
     assert sum(nearest["explains"].values()) == pytest.approx(1, abs=0.1)
+    for run in got["published"]:  # what differs and what is left over make the whole ratio
+        assert math.prod(run["factors"].values()) == pytest.approx(run["ratio"], rel=1e-9)
+        known = run["ratio"] / run["factors"]["unexplained"]
+        assert known == pytest.approx(run["ratio_foretold"], rel=0.01)
+    assert min(nearest["factors"], key=nearest["factors"].get) in ("tp", "unexplained")
     assert main(words) == 0
     said = capsys.readouterr().out
-    assert "believed possible" in said and "times the MFU of" in said
+    assert "believed possible" in said and "times the MFU of" in said and "unexplained" in said
 
 
 def test_a_measured_step_tells_less_of_steps_made_of_other_parts(slow_site):

@@ -49,6 +49,8 @@ class Reading(Record):
     release: Word = None
     restarts: Count = None
     goodput: Known = None
+    badput: dict = field(default_factory=dict)  # shares of the wall clock by cause
+    planned: dict = field(default_factory=dict)  # the same of the design (`beside`)
     oom: bool = False
     collectives: tuple = ()
     kernels: dict = field(default_factory=dict)  # of a trace: timed products, seconds by class
@@ -87,7 +89,7 @@ def mean_of(kept: Steady, name: str) -> float:
     """Median of a printed figure over the steady steps, over all steps where none is steady."""
     values = kept.columns[name]
     for mask in (kept.steady, np.arange(values.size) >= min(3, values.size - 1)):
-        some = values[mask & np.isfinite(values)]
+        some = values[mask & (values > 0) & np.isfinite(values)]
         if some.size:
             return float(median(some))
     return NAN
@@ -258,6 +260,7 @@ def reading(found: Found, file: str) -> Reading:
         peak_memory_gb=figure(found.memory_gib or NAN),
         restarts=kept.restarts,
         goodput=figure(kept.goodput),
+        badput=kept.badput,
         oom=found.oom,
         collectives=tuple(found.collectives),
         kernels=found.kernels,
@@ -268,7 +271,7 @@ def reading(found: Found, file: str) -> Reading:
     )
 
 
-def notes_of(found: Found, kept: Steady) -> list[str]:
+def notes_of(found: Found, kept: Steady) -> list:
     """What a reader has to know of how the figures came about."""
     more = {
         "step_s: mean from a clock of whole seconds, pauses included": found.mean,

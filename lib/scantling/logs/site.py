@@ -9,6 +9,7 @@ model, chip and precision: a step says nothing of other models.
 
 import math
 import re
+from dataclasses import field, replace
 from math import exp, sqrt
 from pathlib import Path
 
@@ -64,6 +65,7 @@ class Point:
     stack: str
     release: str  # of the software, where the log says it
     traced: dict  # what a trace of it says, see `of_trace`
+    planned: dict = field(default_factory=dict)  # goodput of its design, and losses by cause
 
 
 def one(value) -> float:
@@ -124,12 +126,20 @@ def of_design(reading: Reading, design: Design) -> Point | None:
             allowed="the run of the log",
         )
     chosen = found.phases[found.resolved.main]
-    return point_of(
+    point = point_of(
         reading,
         chosen.case,
         found.resolved.cluster.accelerator.id,
         found.resolved.stack or "",
     )
+    plan = found.endurance
+    return replace(point, planned={"goodput": plan.goodput, "badput": as_logged(plan.badput)})
+
+
+def as_logged(badput: dict) -> dict:
+    """Shares of the wall clock that a plan loses, by the causes that a log tells."""
+    causes = spoken()["lost"].items()
+    return {cause: float(sum(badput[n] for n in names)) for cause, names in causes}
 
 
 def told_by(reading: Reading) -> float | None:
@@ -186,7 +196,7 @@ def is_table(path) -> bool:
     return b"measured_tokens_per_s_per_device" in top or b"measured_peak_memory_gb" in top
 
 
-def of_table(path) -> tuple[list[Reading], list[Point]]:
+def of_table(path) -> tuple:
     """The measured rows of a table of runs, alone and beside what is foretold.
 
     Raises DesignError."""
@@ -229,11 +239,11 @@ def of_table(path) -> tuple[list[Reading], list[Point]]:
 
 
 def posterior(
-    points: list[Point],
+    points: list,
     ratios: list,
     between: float,
     within: float,
-) -> tuple[float, float, dict]:
+) -> tuple:
     """(ln factor of the site, weight of what was measured, what it holds for: runs, factor, 80 %
     band of a further run, model and precision) from measured / foretold of each point."""
     noise = within**2 / len(ratios)
@@ -262,7 +272,7 @@ def speeds(
     case takes `target_s`. A speed stays below its peak; what then is left over stays."""
     most = {n: RELATIVE_MOST if n in RELATIVE else 1.0 for n in now}  # that a file may give
 
-    def at(factor: float) -> tuple[dict, float]:
+    def at(factor: float) -> tuple:
         value = {n: min(v * factor, max(v, most[n])) for n, v in now.items()}
         return value, one(step_time(times(case, {n: value[n] / v for n, v in now.items()})).total)
 
@@ -274,7 +284,7 @@ def speeds(
     return at(sqrt(low * high))[0]
 
 
-def timed(reading: Reading, chip) -> list[dict]:
+def timed(reading: Reading, chip) -> list:
     """Rows of a table of collectives as timed messages: bus bandwidth is what passes each link over
     the time (`collectives.volume`; nccl-tests, PERFORMANCE.md)."""
     ranks = reading.devices or 0
@@ -296,7 +306,7 @@ def timed(reading: Reading, chip) -> list[dict]:
     return out
 
 
-def of_tables(readings: list[Reading], chip=None) -> tuple:
+def of_tables(readings: list, chip=None) -> tuple:
     """(accelerator, {constant: entry}) of the first table of collectives that shows links of an
     accelerator of the catalogue (of `chip`)."""
     for reading in (r for r in readings if r.collectives):
@@ -342,7 +352,7 @@ def everywhere(value: float, *rest) -> dict:
     return entry(value, *rest) | {"elsewhere": round(value, 6)}
 
 
-def calibration(points: list[Point], readings: list[Reading] = ()) -> dict:
+def calibration(points: list, readings: list = ()) -> dict:
     """The calibration file of a site: constants that tables of collectives among `readings` and
     traces show, then those that measured steps and peaks of memory of one model, chip and precision
     move (of the set with the most points). No name, path or text of a log enters it. Raises
@@ -376,7 +386,7 @@ def calibration(points: list[Point], readings: list[Reading] = ()) -> dict:
     return headed(chip, name=chip.name) | {"constants": constants} | data
 
 
-def of_steps(points: list[Point], chip, known: dict) -> tuple[dict, dict]:
+def of_steps(points: list, chip, known: dict) -> tuple:
     """What measured steps hold for, and {constant: value, was, sd_ln}; `known`: what tables and
     traces say, which holds for every model."""
     usual = gather(chip.family, chip.id, "")
@@ -416,7 +426,7 @@ def seen(point: Point) -> dict:
     return {"devices": count, "step_s": figure(point.measured_s), "mfu": figure(mfu)}
 
 
-def of_peaks(points: list[Point]) -> tuple[dict, dict]:
+def of_peaks(points: list) -> tuple:
     """The same of measured peaks of memory."""
     factor, weight, held = posterior(
         points,
@@ -433,9 +443,9 @@ def seconds_of(step) -> dict:
 
 
 def write(
-    points: list[Point],
+    points: list,
     path: str,
-    readings: list[Reading] = (),
+    readings: list = (),
 ) -> dict:
     """Write the calibration of a site; returns it."""
     data = calibration(points, readings)

@@ -112,7 +112,7 @@ def precisions(
     resolved,
     phase,
     space,
-) -> list[str]:
+) -> list:
     """The phase's precision and, where the design leaves it open, those of the space that the chip
     has."""
     left_open = any(a.field.rpartition(".")[2] == "precision" for a in resolved.assumed)
@@ -128,7 +128,7 @@ def precisions(
     ]
 
 
-def _joined(tables: list[dict]) -> dict:
+def _joined(tables: list) -> dict:
     """The rows of several tables by step time."""
     if len(tables) == 1:
         return tables[0]
