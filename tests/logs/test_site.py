@@ -4,13 +4,16 @@ worse."""
 import json
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 import scantling as sc
 import yaml
+from dirt import SECRET, VARIANTS
 from scantling import catalogue
 from scantling.cli import main
+from scantling.endure.reliability import LOGGED
 from scantling.logs.peaks import moved, peak_bytes
 from scantling.logs.site import of_table
 from scantling.physics import calibration_file
@@ -23,6 +26,12 @@ HEADER = (
     "measured_tokens_per_s_per_device"
 )
 RUN = "llama-3.1-70b,h100-sxm,{devices},8192,1024,bf16,8,4,1,"
+TITAN = Path(__file__).parent / "data/torchtitan_qwen3_14b.log"
+CLOCK = "".join(  # further lines of that log, as it writes them
+    f"[rank0]:[titan] 2026-05-22 19:{i:02d}:00,599 - root - INFO - step: {i}  loss: 1.0  "
+    "grad_norm: 2.0  memory: 173.96GiB(97.54%)  tps: 9,982  tflops: 318.63  mfu: 14.16%\n"
+    for i in range(11, 40)
+)
 DESIGN = """
 model: {model}
 cluster: {{accelerator: h100-sxm, devices: 512}}
@@ -91,6 +100,20 @@ def test_no_name_of_a_log_enters_the_calibration(slow_site):
         "constants",
         "steps",
     }
+
+
+def test_secrets_of_a_log_stay_out_of_the_calibration_and_its_goodput_goes_in(tmp_path):
+    raw = VARIANTS["secrets"](VARIANTS["markup"](TITAN.read_bytes() + CLOCK.encode()))
+    said = learned(tmp_path, "alice.out", raw.decode("utf-8"))
+    assert said["goodput"]["badput"].keys() == LOGGED.keys()
+    good, lost = said["goodput"]["goodput"], sum(said["goodput"]["badput"].values())
+    assert 0 < good < 1 and good + lost == pytest.approx(1, abs=1e-3)
+    text = yaml.safe_dump(said)
+    for word in (SECRET, "alice", "script", "__class__", "python/object", "onerror", "home"):
+        assert word not in text
+    broken = {**said, "goodput": {**said["goodput"], "badput": {"start": 2.0}}}
+    with pytest.raises(sc.DesignError, match="scantling learn -o"):
+        calibration_file.read(broken)
 
 
 def design(tmp_path, model, more=""):

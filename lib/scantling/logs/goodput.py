@@ -11,6 +11,7 @@ import numpy as np
 from numpy import diff, flatnonzero, isfinite, ndarray
 
 from ..base.units import DAY_S
+from ..endure.reliability import LOGGED
 from .found import NAN, Found
 from .rows import spoken
 
@@ -66,7 +67,7 @@ def spent(
     total = wall.sum()
     if not total > 0 or np.sum(new[1:]) * step_s > 1.02 * total:
         return NAN, {}
-    bad = {name: max(0.0, over[cause == name].sum()) / total for name in spoken()["lost"]}
+    bad = {name: max(0.0, over[cause == name].sum()) / total for name in LOGGED}
     bad["lost work"] = np.sum(ahead - new) * step_s / total
     good = 1 - sum(bad.values())
     return (good, {n: float(f"{s:.4g}") for n, s in bad.items()}) if good >= 0 else (NAN, {})

@@ -23,6 +23,7 @@ from ..base.records import fields_of, record
 from ..base.units import GB
 from ..catalogue.models.shape import parameters
 from ..design.design import Design
+from ..endure.reliability import LOGGED, as_logged
 from ..evidence.collective_points import NAMES
 from ..evidence.measure.fit import constants_of, match
 from ..evidence.runs import checked, read_named, to_runs
@@ -134,12 +135,6 @@ def of_design(reading: Reading, design: Design) -> Point | None:
     )
     plan = found.endurance
     return replace(point, planned={"goodput": plan.goodput, "badput": as_logged(plan.badput)})
-
-
-def as_logged(badput: dict) -> dict:
-    """Shares of the wall clock that a plan loses, by the causes that a log tells."""
-    causes = spoken()["lost"].items()
-    return {cause: float(sum(badput[n] for n in names)) for cause, names in causes}
 
 
 def told_by(reading: Reading) -> float | None:
@@ -374,6 +369,13 @@ def calibration(points: list, readings: list = ()) -> dict:
     if peaks:
         data["peaks"], moved_ = of_peaks(peaks)
         constants |= moved_
+    clocked = [r for r in readings if r.badput]
+    if clocked:
+        data["goodput"] = {
+            "logs": len(clocked),
+            "goodput": figure(np.mean([r.goodput for r in clocked])),
+            "badput": {n: figure(np.mean([r.badput[n] for r in clocked])) for n in LOGGED},
+        }
     if not constants:
         raise DesignError(
             "-o",

@@ -47,7 +47,7 @@ class Entry(Sourced):
 
 
 @cache
-def _table() -> dict[str, Entry]:
+def _table() -> dict:
     """All catalogue rows by id and by alias."""
     rows = csv_rows(HERE / "models.csv")
     return indexed(
@@ -64,12 +64,12 @@ def _table() -> dict[str, Entry]:
     )
 
 
-def entries() -> dict[str, Entry]:
+def entries() -> dict:
     """All catalogue rows by id, in file order."""
     return by_id(_table())
 
 
-def models() -> dict[str, Model]:
+def models() -> dict:
     """All catalogue models by id."""
     return {key: entry.model for key, entry in entries().items()}
 
