@@ -14,8 +14,9 @@ from dirt import SECRET, VARIANTS
 from scantling import catalogue
 from scantling.cli import main
 from scantling.endure.reliability import LOGGED
+from scantling.logs.learning import read_log
 from scantling.logs.peaks import moved, peak_bytes
-from scantling.logs.site import of_table
+from scantling.logs.site import of_log, of_table
 from scantling.physics import calibration_file
 from scantling.physics.memory.constants import calibration as memory_calibration
 from scantling.physics.memory.constants import gather as memory_constants
@@ -379,3 +380,37 @@ def test_kernels_of_a_trace_move_their_own_constants_for_every_model(tmp_path):
     assert all(1.05 < a.step_s / b.step_s < 1.4 for a, b in zip(after, before))
     (fact,) = (a.why for a in after[1].resolved.assumed if a.field == "calibration")
     assert "gemm" in fact and "instead of" in fact
+
+
+ARGUMENTS = """using world size: 64, data-parallel size: 4, tensor-model-parallel size: 8, \
+pipeline-model-parallel size: 2
+ num_layers ...................................... {layers}
+ hidden_size ..................................... 8192
+ num_attention_heads ............................. 64
+ num_query_groups ................................ 8
+ ffn_hidden_size ................................. 28672
+ padded_vocab_size ............................... 128512
+ num_experts ..................................... None
+ swiglu .......................................... True
+ seq_length ...................................... 8192
+ micro_batch_size ................................ 1
+ global_batch_size ............................... 128
+ accelerator_name: H100-SXM
+"""
+
+
+@pytest.mark.parametrize(("layers", "model"), [(80, "llama-3-70b"), (40, "40 layers x 8192")])
+def test_a_model_given_by_its_shape_is_looked_up(layers, model, tmp_path):
+    """Megatron's argument dump names no model: Llama 3 70B by its shape, its vocabulary padded for
+    tp; a shape that no model has is taken as it is."""
+    lines = "".join(
+        f" iteration {i:8d}/ 50 | elapsed time per iteration (ms): 25000.0 |\n"
+        for i in range(1, 20)
+    )
+    log = tmp_path / "job.out"
+    log.write_text(ARGUMENTS.format(layers=layers) + lines)
+    reading = read_log(log)
+    assert model in reading.model and reading.shape["layers"] == layers
+    point = of_log(reading)
+    assert point.active == pytest.approx(70.6e9 * (layers / 80), rel=0.05)
+    assert point.measured_s == 25.0 and point.accelerator == "h100-sxm"

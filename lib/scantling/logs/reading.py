@@ -9,10 +9,13 @@ from numpy import diff, median
 
 from ..base.errors import plain
 from ..base.records import Known, Record, record
+from ..catalogue.models.entries import of_shape
 from .found import NAN, Found, number
 from .rows import spoken
 from .steady import Steady, steady
 
+MLP = {"true": {"mlp": "swiglu"}, "false": {"mlp": "gelu"}}  # by the setting swiglu
+DIMENSIONS = ("layers", "hidden", "heads", "kv_heads", "ffn_hidden", "vocab")
 Count = int | None  # None: the log does not say
 Word = str | None
 
@@ -52,6 +55,7 @@ class Reading(Record):
     badput: dict = field(default_factory=dict)  # shares of the wall clock by cause
     planned: dict = field(default_factory=dict)  # the same of the design (`beside`)
     oom: bool = False
+    shape: dict = field(default_factory=dict)  # dimensions of a dense model
     collectives: tuple = ()
     kernels: dict = field(default_factory=dict)  # of a trace: timed products, seconds by class
     assumed: tuple = ()
@@ -197,13 +201,28 @@ def rate_of(
     return tokens / kept.step_s / plan["devices"] if tokens and kept.step_s > 0 else NAN
 
 
-def model_of(found: Found) -> Word:
-    """The model by name, the last part of what may be a path, else by its shape."""
+def shape_of(found: Found) -> dict:
+    """The dimensions of a dense model that a log tells; empty where it has experts. One group of
+    heads is what Megatron prints where heads are not grouped."""
+    told = {n: whole(found, n) for n in DIMENSIONS}
+    dense = (whole(found, "experts") or 1) == 1
+    return {n: v for n, v in told.items() if v and v > 1 and dense}
+
+
+def model_of(found: Found, shape: dict) -> Word:
+    """The model by name, the last part of what may be a path, else the catalogue's of the same
+    shape, else by its shape."""
     word = (said(found, "model") or "").replace("\\", "/").rstrip("/")
     named = plain(word.rpartition("/")[2], 80)
-    layers = whole(found, "layers")
-    hidden = whole(found, "hidden")
-    return named or (f"{layers} layers x {hidden}" if layers and hidden else None)
+    same = of_shape(shape | {"experts": 0})
+    if same and not named:
+        found.notes.append("model: the first of the catalogue that has the same shape")
+    size = (
+        f"{shape['layers']} layers x {shape['hidden']}"
+        if {"layers", "hidden"} <= {*shape}
+        else None
+    )
+    return named or same or size
 
 
 def figure(value) -> Known:
@@ -238,9 +257,10 @@ def reading(found: Found, file: str) -> Reading:
     if not step_s > 0 and rate > 0 and batch and plan["seq_len"] and plan["devices"]:
         step_s = batch * plan["seq_len"] / rate / plan["devices"]
         found.notes.append("step_s: tokens of a step / printed tokens per second")
+    shape = shape_of(found)
     facts = plan | {
         "step_s": figure(step_s),
-        "model": model_of(found),
+        "model": model_of(found, shape),
         "accelerator": plain(said(found, "accelerator") or "", 80) or None,
         "precision": precision_of(found),
         "release": said(found, "release"),
@@ -263,6 +283,7 @@ def reading(found: Found, file: str) -> Reading:
         badput=kept.badput,
         oom=found.oom,
         collectives=tuple(found.collectives),
+        shape=shape | MLP.get((said(found, "swiglu") or "").lower(), {}),
         kernels=found.kernels,
         assumed=tuple(notes_of(found, kept)),
         missing=tuple(missing),

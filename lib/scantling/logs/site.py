@@ -21,7 +21,8 @@ from ..base.errors import DesignError, plain
 from ..base.files import write_text
 from ..base.records import fields_of, record
 from ..base.units import GB
-from ..catalogue.models.shape import parameters
+from ..catalogue.models.entries import models
+from ..catalogue.models.shape import attention_kind, parameters
 from ..design.design import Design
 from ..endure.reliability import LOGGED, as_logged
 from ..evidence.collective_points import NAMES
@@ -176,6 +177,9 @@ def of_log(reading: Reading) -> Point | None:
         "stack": spoken("site")["stacks"].get(reading.format, ""),
         **fields_of(reading, ("tp", "pp", "vpp", "cp", "ep", "micro_batch")),
     }
+    if reading.model not in models():
+        heads, groups = (reading.shape.get(n, 0) for n in ("heads", "kv_heads"))
+        row |= reading.shape | {"attention": attention_kind(heads, groups or heads)}
     runs = to_runs(checked(pd.DataFrame([row]), Path()))
     return runs.cases and point_of(
         reading,
