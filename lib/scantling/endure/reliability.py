@@ -106,7 +106,7 @@ class Life:
         return sum(s.per_s * getattr(s, what) for s in kept) / maximum(total, 1e-300)
 
     @property
-    def held(self) -> tuple[failures.Pause, ...]:
+    def held(self) -> tuple:
         """The pauses, planned stops among them: a save and a restart."""
         far = self.levels[-1]
         return (

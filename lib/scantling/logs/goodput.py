@@ -18,9 +18,9 @@ from .rows import spoken
 PAUSE_S = 1.0  # a pause is no shorter: clocks of whole seconds
 
 
-def since_restart(step: ndarray, again: ndarray) -> ndarray:
+def since_restart(again: ndarray) -> ndarray:
     """Lines since the job began or began again, at each line."""
-    at = np.arange(step.size)
+    at = np.arange(again.size, dtype=np.int32)
     return at - np.maximum.accumulate(at * again)
 
 
@@ -47,27 +47,27 @@ def spent(
     at = flatnonzero(kept)[held]
     step = step[held]
     again = again[held]
-    interval = np.median(np.abs(diff(np.unique(step)))) if np.ptp(step) else 1.0
+    interval = np.median(np.abs(diff(step)))
+    new = step.max() - step[0]
     wall = np.maximum(diff(clock[held], prepend=found.clock_from), 0)
     wall[0] *= wall[0] < DAY_S  # another date that the log tells ahead
     ahead = diff(step, prepend=step[0] - interval)
     ahead[ahead <= 0] = interval
-    new = diff(np.maximum.accumulate(step), prepend=step[0] - interval)
+    total = wall.sum()
     over = wall - ahead * step_s
-    since = since_restart(step, again)
-    cause = np.where(
-        over > np.maximum((pause - 1) * ahead * step_s, PAUSE_S), "pauses", "slow steps"
-    )
-    cause[since <= max(warm, 1)] = "warm-up"
+    codes = {name: np.int8(code) for code, name in enumerate(LOGGED)}
+    cause = np.full(step.size, codes["slow steps"])
+    cause[over > np.maximum((pause - 1) * ahead * step_s, PAUSE_S)] = codes["pauses"]
+    cause[since_restart(again) <= max(warm, 1)] = codes["warm-up"]
     for name in (*spoken()["events"], "restart"):
         rows = np.searchsorted(at, found.marks.get(name, []))
-        cause[rows[rows < at.size]] = name
-    cause[again] = "restart"
-    cause[0] = "start"
-    total = wall.sum()
-    if not total > 0 or np.sum(new[1:]) * step_s > 1.02 * total:
+        cause[rows[rows < at.size]] = codes[name]
+    cause[again] = codes["restart"]
+    cause[0] = codes["start"]
+    if not total > 0 or new * step_s > 1.02 * total:
         return NAN, {}
-    bad = {name: max(0.0, over[cause == name].sum()) / total for name in LOGGED}
-    bad["lost work"] = np.sum(ahead - new) * step_s / total
+    lost = np.maximum(np.bincount(cause, over, len(codes)), 0) / total
+    bad = dict(zip(codes, map(float, lost)))
+    bad["lost work"] = float((ahead.sum() - interval - new) * step_s / total)
     good = 1 - sum(bad.values())
     return (good, {n: float(f"{s:.4g}") for n, s in bad.items()}) if good >= 0 else (NAN, {})

@@ -134,7 +134,8 @@ def steady(found: Found) -> Steady:
     warm = warm_up(seconds[usable])
     again = went_back(step)
     usable[flatnonzero(usable)[:warm]] = False
-    usable[again.any() & (since_restart(step, again) < warm)] = False
+    if again.any():
+        usable[since_restart(again) < warm] = False
     chosen = without_pauses(seconds, usable)
     mean = p10 = p90 = NAN
     if chosen.any():
