@@ -135,7 +135,7 @@ def steady(found: Found) -> Steady:
     again = went_back(step)
     usable[flatnonzero(usable)[:warm]] = False
     if again.any():
-        usable[since_restart(again) < warm] = False
+        usable[since_restart(again) <= warm] = False
     chosen = without_pauses(seconds, usable)
     mean = p10 = p90 = NAN
     if chosen.any():
