@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 import scantling as sc
+from dirt import REFUSED, VARIANTS, tried
 from scantling.cli import main
 from scantling.logs.text import CHUNK, HEAD, UNPACKED, blocks
 
 DATA = Path(__file__).parent / "data"
+NOISY = {"torn lines", "times of nan", "endless numbers", "lines missing"}
+CHEAP = sorted({*VARIANTS} - NOISY)  # a log of two lines cannot lose one
 MEGATRON = (
     " [2025-12-22 15:18:{second:02d}] iteration {step:8d}/      50 | "
     "consumed samples: {samples:12d} | "
@@ -239,3 +242,54 @@ def test_a_log_that_unpacks_without_end_is_left(tmp_path):
     path = tmp_path / "endless.log.gz"
     path.write_bytes(gzip.compress(b"\n" * 200_000_000, 9))
     assert sum(map(len, blocks(path))) < HEAD + CHUNK + UNPACKED * path.stat().st_size < 60e6
+
+
+@pytest.mark.parametrize("name", CHEAP)
+def test_dirt_leaves_the_figures(name, tmp_path):
+    """Variants of a public torchtitan log (its two step lines) and of Megatron's own lines."""
+    steady = megatron(range(1, 60), prefix="[default7]:").encode()
+    for raw in ((DATA / "torchtitan_qwen3_14b.log").read_bytes(), steady):
+        told = tried(raw, tmp_path, [name])[name]
+        assert not told or name in REFUSED and "known format" in told
+
+
+def test_deep_json_is_no_event(tmp_path):
+    event = ':::MLLOG {"key": "seed", "value": 1, "time_ms": 1}\n'
+    assert log(tmp_path, event + ':::MLLOG {"a":' + "[" * 200_000)["format"] == "mlperf_mllog"
+
+
+def test_goodput_by_cause(tmp_path):
+    """59 steps of 9 s in what Megatron stamps; a save of 40 s, an evaluation of 100 s, ten steps
+    lost and five minutes until they are done again."""
+    rows, clock = [], 1_000_000
+
+    def step(i, seconds=9):
+        nonlocal clock
+        clock += seconds
+        day, second = divmod(clock, 86_400)
+        stamp = f"2025-12-{day:02d} {second // 3600:02d}:{second // 60 % 60:02d}:{second % 60:02d}"
+        rows.append(f" [{stamp}] iteration {i:8d}/ 500 | elapsed time per iteration (ms): 9000.0 |")
+
+    for i in range(1, 50):
+        step(i, 49 if i == 21 else 109 if i == 31 else 9)
+        if i == 20:
+            rows.append("  successfully saved checkpoint from iteration      20 to x [ t 1/8 ]")
+        if i == 30:
+            rows.append(
+                " validation loss at iteration 30 | lm loss value: 9.0 | lm loss PPL: 8.8 |"
+            )
+    for i in range(40, 60):
+        step(i, 309 if i == 40 else 9)
+    got = log(tmp_path, "\n".join(rows))
+    wall = 9 * 68 + 40 + 100 + 300
+    lost = {n: s * wall for n, s in got["badput"].items() if s}
+    assert lost == pytest.approx(
+        {"saves": 40, "evaluation": 100, "restart": 300, "lost work": 90}, rel=1e-3
+    )
+    assert got["goodput"] + sum(got["badput"].values()) == pytest.approx(1, abs=1e-3)
+    assert got["goodput"] * wall == pytest.approx(9 * 58, rel=1e-3)
+
+
+def test_no_clock_no_goodput(tmp_path):
+    got = log(tmp_path, megatron(range(1, 60)).replace("[2025-12-22", "[day"))
+    assert got["goodput"] is None and got["badput"] == {}

@@ -4,15 +4,19 @@ worse."""
 import json
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 import scantling as sc
 import yaml
+from dirt import SECRET, VARIANTS
 from scantling import catalogue
 from scantling.cli import main
+from scantling.endure.reliability import LOGGED
+from scantling.logs.learning import read_log
 from scantling.logs.peaks import moved, peak_bytes
-from scantling.logs.site import of_table
+from scantling.logs.site import of_log, of_table
 from scantling.physics import calibration_file
 from scantling.physics.memory.constants import calibration as memory_calibration
 from scantling.physics.memory.constants import gather as memory_constants
@@ -23,6 +27,12 @@ HEADER = (
     "measured_tokens_per_s_per_device"
 )
 RUN = "llama-3.1-70b,h100-sxm,{devices},8192,1024,bf16,8,4,1,"
+TITAN = Path(__file__).parent / "data/torchtitan_qwen3_14b.log"
+CLOCK = "".join(  # further lines of that log, as it writes them
+    f"[rank0]:[titan] 2026-05-22 19:{i:02d}:00,599 - root - INFO - step: {i}  loss: 1.0  "
+    "grad_norm: 2.0  memory: 173.96GiB(97.54%)  tps: 9,982  tflops: 318.63  mfu: 14.16%\n"
+    for i in range(11, 40)
+)
 DESIGN = """
 model: {model}
 cluster: {{accelerator: h100-sxm, devices: 512}}
@@ -91,6 +101,20 @@ def test_no_name_of_a_log_enters_the_calibration(slow_site):
         "constants",
         "steps",
     }
+
+
+def test_secrets_of_a_log_stay_out_of_the_calibration_and_its_goodput_goes_in(tmp_path):
+    raw = VARIANTS["secrets"](VARIANTS["markup"](TITAN.read_bytes() + CLOCK.encode()))
+    said = learned(tmp_path, "alice.out", raw.decode("utf-8"))
+    assert said["goodput"]["badput"].keys() == LOGGED.keys()
+    good, lost = said["goodput"]["goodput"], sum(said["goodput"]["badput"].values())
+    assert 0 < good < 1 and good + lost == pytest.approx(1, abs=1e-3)
+    text = yaml.safe_dump(said)
+    for word in (SECRET, "alice", "script", "__class__", "python/object", "onerror", "home"):
+        assert word not in text
+    broken = {**said, "goodput": {**said["goodput"], "badput": {"start": 2.0}}}
+    with pytest.raises(sc.DesignError, match="scantling learn -o"):
+        calibration_file.read(broken)
 
 
 def design(tmp_path, model, more=""):
@@ -195,9 +219,14 @@ def test_a_step_stands_beside_what_is_possible_and_beside_published_runs(tmp_pat
     assert nearest["differs"] and nearest["source"]
     assert max(nearest["explains"], key=nearest["explains"].get) == "tp"
     assert sum(nearest["explains"].values()) == pytest.approx(1, abs=0.1)
+    for run in got["published"]:  # what differs and what is left over make the whole ratio
+        assert math.prod(run["factors"].values()) == pytest.approx(run["ratio"], rel=1e-9)
+        known = run["ratio"] / run["factors"]["unexplained"]
+        assert known == pytest.approx(run["ratio_foretold"], rel=0.01)
+    assert min(nearest["factors"], key=nearest["factors"].get) in ("tp", "unexplained")
     assert main(words) == 0
     said = capsys.readouterr().out
-    assert "believed possible" in said and "times the MFU of" in said
+    assert "believed possible" in said and "times the MFU of" in said and "unexplained" in said
 
 
 def test_a_measured_step_tells_less_of_steps_made_of_other_parts(slow_site):
@@ -351,3 +380,37 @@ def test_kernels_of_a_trace_move_their_own_constants_for_every_model(tmp_path):
     assert all(1.05 < a.step_s / b.step_s < 1.4 for a, b in zip(after, before))
     (fact,) = (a.why for a in after[1].resolved.assumed if a.field == "calibration")
     assert "gemm" in fact and "instead of" in fact
+
+
+ARGUMENTS = """using world size: 64, data-parallel size: 4, tensor-model-parallel size: 8, \
+pipeline-model-parallel size: 2
+ num_layers ...................................... {layers}
+ hidden_size ..................................... 8192
+ num_attention_heads ............................. 64
+ num_query_groups ................................ 8
+ ffn_hidden_size ................................. 28672
+ padded_vocab_size ............................... 128512
+ num_experts ..................................... None
+ swiglu .......................................... True
+ seq_length ...................................... 8192
+ micro_batch_size ................................ 1
+ global_batch_size ............................... 128
+ accelerator_name: H100-SXM
+"""
+
+
+@pytest.mark.parametrize(("layers", "model"), [(80, "llama-3-70b"), (40, "40 layers x 8192")])
+def test_a_model_given_by_its_shape_is_looked_up(layers, model, tmp_path):
+    """Megatron's argument dump names no model: Llama 3 70B by its shape, its vocabulary padded for
+    tp; a shape that no model has is taken as it is."""
+    lines = "".join(
+        f" iteration {i:8d}/ 50 | elapsed time per iteration (ms): 25000.0 |\n"
+        for i in range(1, 20)
+    )
+    log = tmp_path / "job.out"
+    log.write_text(ARGUMENTS.format(layers=layers) + lines)
+    reading = read_log(log)
+    assert model in reading.model and reading.shape["layers"] == layers
+    point = of_log(reading)
+    assert point.active == pytest.approx(70.6e9 * (layers / 80), rel=0.05)
+    assert point.measured_s == 25.0 and point.accelerator == "h100-sxm"

@@ -407,23 +407,29 @@ def test_what_is_not_there_is_not_said():
 
 
 def test_what_was_measured_here_stands_in_its_section_with_date_and_release(tmp_path):
-    """Ten lines as torchtitan writes them, learnt from beside the design: date, release, step and
+    """Lines as torchtitan writes them, learnt from beside the design: date, release, step and
     MFU as the log prints them; nothing of it without."""
+    design = Design.read(example(SMALL))
+    tokens = design.job.global_batch * design.job.seq_len
+    seconds = tokens / design.cluster.devices / 5000
     lines = [
-        f"step: {i}  loss: 8.1  memory: 40.0GiB(50%)  tps: 5,000  mfu: 30.0%" for i in range(10)
+        f"2026-05-22 18:00:{i * seconds:06.3f} step: {i}  loss: 8.1  memory: 40.0GiB(50%)  "
+        "tps: 5,000"
+        for i in range(12)
     ]
     log = tmp_path / "job.log"
-    log.write_text("\n".join(["torchtitan version: 0.2.0 (0.2.0 is a tag)", *lines]))
-    design = Design.read(example(SMALL))
+    log.write_text(
+        "\n".join(["2026-05-22 17:59:00 torchtitan version: 0.2.0 (0.2.0 is a tag)", *lines])
+    )
     reading = read_log(log)
     made = calibration([of_design(reading, design)], [reading])
     text = re.sub(r"\s+", " ", words_only(design.change({"calibration": made})).text)
-    tokens = design.job.global_batch * design.job.seq_len
-    step = quantities.show("step_s", tokens / design.cluster.devices / 5000)
+    step = quantities.show("step_s", seconds)
     assert re.search(
         rf"Measured here {made['made']}, H100.*?release 0\.2\.0: 1 measured step", text
     )
     assert re.search(rf"measured 8 {re.escape(step)} ", text)
+    assert re.search(r"lost to Here Planned start \d\d\.?\d* % 0 % restart 0 % 0\.\d+ %", text)
     assert "Measured here" not in words_only(design).text
 
 

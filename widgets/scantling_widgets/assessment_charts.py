@@ -115,7 +115,7 @@ def text(looks: str, name: str, /, **facts) -> str:
     )
 
 
-def worded(looks: str, name: str, /, records, **more) -> list[dict]:
+def worded(looks: str, name: str, /, records, **more) -> list:
     """A row for each record, as the file `looks` says under `rows`: a word copies the field of that
     name, a text with {placeholders} is filled, from the record and from `more`."""
     columns = _read(looks)["rows"][name].items()
@@ -158,7 +158,7 @@ class Figure:
     empty: str = "Nothing to draw for this design."
     renderer: str = "svg"
 
-    def data(self, result, **more) -> dict[str, dict]:
+    def data(self, result, **more) -> dict:
         """{data name: {column: values}} of an assessment."""
         return {name: table(frame) for name, frame in self.rows(facts(result), **more).items()}
 
@@ -259,13 +259,13 @@ def table(frame) -> Mapping:
     return {name: [row[name] for row in frame] for name in (frame[0] if frame else ())}
 
 
-def records(frame) -> list[dict]:
+def records(frame) -> list:
     """Columns as the list of records that a Vega-Lite specification holds."""
     lists = columns(frame)
     return [dict(zip(lists, values)) for values in zip(*lists.values(), strict=True)]
 
 
-def laid(parts: Mapping[str, tuple[str, str]], amounts: Mapping) -> list[dict]:
+def laid(parts: Mapping[str, tuple[str, str]], amounts: Mapping) -> list:
     """Parts {key: (name, colour)} of a whole laid end to end, a record each."""
     sizes = [float(amounts.get(key) or 0.0) for key in parts]
     ends = [0.0, *accumulate(sizes)]

@@ -41,8 +41,8 @@ def layer(rows, mark: dict, **channels) -> dict:
 
 
 def marked(
-    names: list[str],
-    hues: Iterable[str] = HUES,
+    names: list,
+    hues: Iterable = HUES,
     legend=None,
     dashed: bool = False,
 ) -> dict:
@@ -90,7 +90,7 @@ def apart(
     return out
 
 
-def points(drawn: Mapping[str, tuple]) -> list[dict]:
+def points(drawn: Mapping[str, tuple]) -> list:
     """Curves {name: (x, y)} as rows."""
     return [
         {
@@ -103,9 +103,7 @@ def points(drawn: Mapping[str, tuple]) -> list[dict]:
     ]
 
 
-def ends(
-    drawn: Mapping[str, tuple], width: int, hues, log: bool, glyphs: bool = True
-) -> list[dict]:
+def ends(drawn: Mapping[str, tuple], width: int, hues, log: bool, glyphs: bool = True) -> list:
     """Layers with the name of each curve {name: (x, y)} behind its last point, moved apart where
     they would touch; `glyphs`: after the shape of its points."""
     scale, back = (np.log, np.exp) if log else (asarray, asarray)
@@ -144,14 +142,14 @@ def ends(
 
 def named(
     drawn: Mapping[str, tuple],
-    names: list[str],
+    names: list,
     at: Mapping[str, dict],
     mark: dict,
     *,
     hues=HUES,
     legend=None,
     glyphs: bool = True,
-) -> tuple[int, dict, list[dict]]:
+) -> tuple:
     """Curves {name: (x, y)} over the channels `at`; each says its name behind its last point where
     all of `names` are curves, else in `legend`: (width, encodings of points of the same series,
     layers)."""
@@ -331,7 +329,7 @@ def _scale(log: bool, zero: bool = False) -> dict:
     )
 
 
-def _hues(names) -> list[str]:
+def _hues(names) -> list:
     """The fixed colours of parts of memory or of a step, else the set in its order."""
     for family in (MEMORY, STEP):
         fixed = dict(family.values())
@@ -340,5 +338,5 @@ def _hues(names) -> list[str]:
     return [ACCENT] if len(names) < 2 else HUES
 
 
-def _names(rows, by: str | None) -> list[str]:
+def _names(rows, by: str | None) -> list:
     return list(dict.fromkeys(row[by] for row in rows)) if by else [""]

@@ -25,7 +25,7 @@ def over(given: Mapping) -> bool:
     return bool(given.get("memory_bytes")) and not fits(given)
 
 
-def cards(given: Mapping, reference: Mapping | None = None) -> list[dict]:
+def cards(given: Mapping, reference: Mapping | None = None) -> list:
     """One item per headline number: value, unit, band or remark, difference from the reference."""
     out = []
     for key, name, better in CARDS:
@@ -70,7 +70,7 @@ def _verdict(given) -> tuple:
     return word, "", note, "Open what decides the verdict", state
 
 
-def _fits(given) -> tuple[str, str]:
+def _fits(given) -> tuple:
     """The verdict in a word or two, and its state."""
     known = VERDICTS.get(given.get("verdict"))
     if over(given):
@@ -117,7 +117,7 @@ def difference(
     value,
     before,
     better,
-) -> tuple[str, str]:
+) -> tuple:
     """How a number differs from the reference, and whether that is better or worse."""
     if value is None or before is None or isinstance(value, str):
         return "", ""
@@ -130,7 +130,7 @@ def difference(
     return ("" if text.startswith("<") else "+" if more else "−") + text, sense
 
 
-def message(given: Mapping, refusal=None) -> tuple[str, str, str]:
+def message(given: Mapping, refusal=None) -> tuple:
     """(state, bold start, sentence): what is most worth knowing about this design right now. All of
     it is the library's text."""
     if refusal is not None:
@@ -251,7 +251,7 @@ def explanation(
     return out
 
 
-def _deciding(given) -> list[tuple[str, str]]:
+def _deciding(given) -> list:
     """Memory, limits and nearest fixes: what decides the verdict."""
     memory = (f"memory_bytes.{part}" for part in given.get("memory_bytes") or {})
     return [

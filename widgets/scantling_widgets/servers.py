@@ -77,7 +77,7 @@ def design_path(file: str | None) -> Path:
     return path
 
 
-def _environment(design: Path, token: str) -> dict[str, str]:
+def _environment(design: Path, token: str) -> dict:
     """The child's environment; its own folders stand before those that are there already."""
     paths = {
         "JUPYTER_CONFIG_PATH": _CONFIG,
@@ -101,12 +101,12 @@ def _environment(design: Path, token: str) -> dict[str, str]:
 @contextmanager
 def _running(
     module: str,
-    flags: Iterable[str],
+    flags: Iterable,
     design: Path,
     port: int,
     path: str = "/",
     **env: str,
-) -> Iterator[Server]:
+) -> Iterator:
     """The child, once it answers; ended by a clean Jupyter shutdown (which ends its kernels), by
     force after 15 s."""
     token = secrets.token_urlsafe(24)
@@ -151,7 +151,7 @@ def _wait(process: subprocess.Popen, port: int) -> None:
     raise DesignError(problem=f"the server does not answer on port {port} after {_START_S} s")
 
 
-def book_folder(folder: Path) -> tuple[Path, Path]:
+def book_folder(folder: Path) -> tuple:
     """(root of the file browser, notebook to open) for a desk that is started in `folder`.
 
     The notebook is a copy in that folder, so that it can be kept and edited; in a checkout of the
@@ -178,7 +178,7 @@ def jupyter_lab(
     folder: Path,
     *,
     port: int = 8888,
-) -> Iterator[Server]:
+) -> Iterator:
     """JupyterLab on the design desk, file browser at `folder`, for as long as the context is
     open."""
     (root, book), port = book_folder(folder), free_port(port)
@@ -211,7 +211,7 @@ def voila_page(
     *,
     port: int = 8866,
     theme: str = "light",
-) -> Iterator[Server]:
+) -> Iterator:
     """The desk as a page without code; every visitor gets a desk of his own."""
     port = free_port(port)
     with tempfile.TemporaryDirectory(prefix="scantling-page-") as folder:

@@ -66,7 +66,7 @@ def _figures(before: Mapping, now: Mapping) -> str:
     return ", ".join(moved) or _SAID["still"]
 
 
-def tried(judge, moment) -> Iterator[tuple[str, dict, Mapping]]:
+def tried(judge, moment) -> Iterator:
     """(text, fields, assessment) of the changes that a planner would try on a design that meets its
     constraints: those of the library, and half and twice the devices."""
     cluster = moment.resolved.cluster
@@ -83,7 +83,7 @@ def tried(judge, moment) -> Iterator[tuple[str, dict, Mapping]]:
             yield text, fields, after
 
 
-def suggested(moment, found: list[tuple[str, dict, Mapping]]) -> list[tuple[str, str, dict]]:
+def suggested(moment, found: list) -> list:
     """At most three moves (name, what comes of it, fields): of an unmet design its nearest fixes,
     else the one that costs least, the one that ends first and the one with another bottleneck."""
     given, out = moment.given, []

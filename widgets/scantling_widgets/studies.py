@@ -1,7 +1,7 @@
 """Many assessments of changed copies of one design. Each figure is the library's; nothing is worked
 out here."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import product
 
@@ -45,7 +45,7 @@ def device_counts(
     judge: Callable,
     design,
     cluster,
-) -> tuple[int, Iterator[dict | None]]:
+) -> tuple:
     """The design on other numbers of devices, whole nodes, from an eighth to eight times as
     many; None where the design does not allow the number."""
     node, devices = cluster.devices_per_node, cluster.devices
@@ -72,7 +72,7 @@ def device_counts(
     return len(counts), map(point, counts)
 
 
-def vary(assessment, key: str) -> tuple[int, Iterator[list[dict]]]:
+def vary(assessment, key: str) -> tuple:
     """The inputs of a design one after the other, each a step down and up: for each, its rows of
     the library's tornado of one quantity."""
     todo = sensitivity.inputs(assessment)
@@ -88,7 +88,7 @@ def vary(assessment, key: str) -> tuple[int, Iterator[list[dict]]]:
 
 # ---------------------------------------------------------------- sweeps along the desk's own
 # controls
-def alongs(session) -> list[Along]:
+def alongs(session) -> list:
     """Every input that a sweep may go along, with the values of its control around the design's
     own."""
     out = []
@@ -111,7 +111,7 @@ def alongs(session) -> list[Along]:
     return out
 
 
-def _place(options: list[dict], value) -> int:
+def _place(options: list, value) -> int:
     return next((i for i, option in enumerate(options) if option["value"] == value), -1)
 
 
@@ -165,7 +165,7 @@ def sweep(
     session,
     along: Along,
     across: Along | None = None,
-) -> tuple[int, Iterator[sweeps.Cell]]:
+) -> tuple:
     """The library's cells along one input or, row by row, along two: rows are `across`, columns
     `along`."""
     places = [range(len(of.values)) for of in (across, along) if of]

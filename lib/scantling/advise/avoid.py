@@ -45,7 +45,7 @@ class Entry(NamedTuple):
     cost: str = "step-time"
 
 
-def avoid(assessment: Assessment) -> list[dict]:
+def avoid(assessment: Assessment) -> list:
     """Tempting plans that lose on this design, the most expensive first: [{what, why, cost}]."""
     found = alternatives(assessment)
     if found is None:
@@ -76,7 +76,7 @@ def _priced(
     found: Found,
     chosen: Chosen,
     trap: Trap,
-) -> Iterator[Entry]:
+) -> Iterator:
     """The entry of a trap if the best plan with its trait is worth avoiding here: slower by WORTH,
     or no plan with it fits."""
     if not np.any(trap.mask):
@@ -146,7 +146,7 @@ def _leanest(found: Found, mask) -> int:
     return int(np.flatnonzero(mask)[np.argmin(found.total_bytes[mask])])
 
 
-def _pinned(found: Found, assessment: Assessment) -> Iterator[Entry]:
+def _pinned(found: Found, assessment: Assessment) -> Iterator:
     """The entries of traps that the pins themselves spring: the chosen plan has the trait, and the
     best plan without it is faster by what makes the trap worth naming."""
     chosen = assessment.chosen
@@ -183,7 +183,7 @@ def _traps(
     found: Found,
     assessment: Assessment,
     every: bool = False,
-) -> Iterator[Trap]:
+) -> Iterator:
     """Traits of plans that are asked about; `every`: also those that the chosen plan has itself."""
     chosen = assessment.chosen
     model = assessment.resolved.model
@@ -225,7 +225,7 @@ def _traps(
     )
 
 
-def _sharding_alone(found: Found, assessment: Assessment) -> Iterator[Trap]:
+def _sharding_alone(found: Found, assessment: Assessment) -> Iterator:
     """Sharding over data-parallel ranks and nothing else: what is gathered where, and how many
     devices such a plan can use."""
     ways = found.column("tp") * found.column("pp") * found.column("cp")
@@ -257,7 +257,7 @@ def _sharding_alone(found: Found, assessment: Assessment) -> Iterator[Trap]:
     )
 
 
-def _starved_pipeline(found: Found) -> Iterator[Trap]:
+def _starved_pipeline(found: Found) -> Iterator:
     """A pipeline with too few micro-batches, where it is the bubble that costs."""
     pp = found.column("pp")
     m = micro_batches(found.situation.job, found.plan)
@@ -279,7 +279,7 @@ def _starved_pipeline(found: Found) -> Iterator[Trap]:
         )
 
 
-def _small_buckets(assessment: Assessment) -> Iterator[Entry]:
+def _small_buckets(assessment: Assessment) -> Iterator:
     """Small gradient buckets in a ring over many ranks: latency that no bandwidth hides."""
     c = assessment.chosen.case
     p = assessment.chosen.case.plan
@@ -322,7 +322,7 @@ def _small_buckets(assessment: Assessment) -> Iterator[Entry]:
     )
 
 
-def _fp16_range(assessment: Assessment) -> Iterator[Entry]:
+def _fp16_range(assessment: Assessment) -> Iterator:
     """fp16 without loss scaling: what the mean over a micro-batch leaves of one logit's
     gradient."""
     chosen = assessment.chosen
@@ -351,7 +351,7 @@ def _fp16_range(assessment: Assessment) -> Iterator[Entry]:
     )
 
 
-def _hourly_saves(assessment: Assessment) -> Iterator[Entry]:
+def _hourly_saves(assessment: Assessment) -> Iterator:
     """Hourly saves, where goodput falls by more than a point against the chosen interval."""
     e = assessment.endurance
     if e.checkpoint_interval_s >= HOUR_S:

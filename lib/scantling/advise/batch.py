@@ -100,7 +100,7 @@ def batch_guide(assessment) -> dict:
     return out
 
 
-def _laws(found: dict[str, float]) -> list[dict]:
+def _laws(found: dict) -> list:
     """Batches by law, with what each law says of itself."""
     said = ("definition", "fitted", "source")
     return [
@@ -112,7 +112,7 @@ def _laws(found: dict[str, float]) -> list[dict]:
 def reshapes_of(
     assessment,
     most: int = SHAPES,
-) -> list[dict]:
+) -> list:
     """Other ways to make the same global batch, the fastest plan of each, fastest first:
     [{dp, micro_batch, grad_accum, tp, cp, pp, devices_used, step_s, memory_share, step_ratio}];
     step_ratio is the step over that of today's plan.
@@ -149,7 +149,7 @@ def _lines(
     g,
     assumed,
     phase,
-) -> list[str]:
+) -> list:
     """The guidance in words, with its sources."""
     steps = say("batch-steps", steps=g["steps"]) if g["steps"] else ""
     out = [

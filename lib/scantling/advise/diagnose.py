@@ -103,7 +103,7 @@ ADDED = {
 }
 
 
-def _causes(name: str) -> tuple[Cause, ...]:
+def _causes(name: str) -> tuple:
     return tuple(Cause(**row) for row in table(__file__, "diagnose")[name])
 
 
@@ -235,7 +235,7 @@ def _lines(
     one,
     measured: float,
     chance: float,
-    rows: list[dict],
+    rows: list,
     peak: Known,
 ):
     """What is measured and predicted, and the first causes, in words."""
@@ -311,7 +311,7 @@ def _at_once(
     )
 
 
-def losses(assessment) -> list[dict]:
+def losses(assessment) -> list:
     """Where the step goes beside the matrix products, largest first: [{part, step_s, share, gain}];
     gain: MFU if that part were gone."""
     total = assessment.step_s

@@ -165,20 +165,20 @@ class Trials:
             self.seen[key] = Tried(change=change, after=self._after(change.set, *near))
         return self.seen[key]
 
-    def all(self, changes: Iterable[Change]) -> None:
+    def all(self, changes: Iterable) -> None:
         """Try every one of the changes."""
         for change in changes:
             self.tried(change)
 
     def verified(
         self,
-        rows: Iterable[Tried],
+        rows: Iterable,
         most: int | None = None,
-    ) -> list[Tried]:
+    ) -> list:
         """The first `most` rows that hold in the whole space too, as long as WORK lasts twice."""
         return [*islice(self._holding(rows), most)]
 
-    def _holding(self, rows: Iterable[Tried]) -> Iterator[Tried]:
+    def _holding(self, rows: Iterable) -> Iterator:
         for t in rows:
             if self.space is not COARSE:
                 yield t
@@ -193,7 +193,7 @@ class Trials:
         return iter(self.seen.values())
 
 
-def fixes(assessment: Assessment, tried: Trials | None = None) -> list[dict]:
+def fixes(assessment: Assessment, tried: Trials | None = None) -> list:
     """Changes that keep what is asked for, with their verdict, feasible ones first, in the order of
     how little they change: [{change, set, verdict, missed, days, cost_usd, mfu, devices}].
 
@@ -217,7 +217,7 @@ def fixes(assessment: Assessment, tried: Trials | None = None) -> list[dict]:
     return [t.fix() for t in sorted(rest, key=lambda t: not t.feasible)]
 
 
-def can_do(assessment: Assessment, tried: Trials | None = None) -> list[dict]:
+def can_do(assessment: Assessment, tried: Trials | None = None) -> list:
     """What this cluster can do of what is asked for: rows as of `fixes` in which a constraint,
     the tokens or the sequence gives way, the one that gives up least first."""
     tried = tries(assessment) if tried is None else tried
@@ -225,7 +225,7 @@ def can_do(assessment: Assessment, tried: Trials | None = None) -> list[dict]:
     return [t.fix() for t in tried.verified(_one_each(sorted(able, key=_effort)))]
 
 
-def _dearest_not_first(tried: list[Tried]) -> list[Tried]:
+def _dearest_not_first(tried: list) -> list:
     """The first one moved down until one that costs no less stands after it."""
     costs = [t.after.cost_usd for t in tried]
     if len(tried) < 2 or None in costs or costs[0] < CLEARLY * max(costs[1:]):
@@ -234,7 +234,7 @@ def _dearest_not_first(tried: list[Tried]) -> list[Tried]:
     return [second, first, *others]
 
 
-def singles(tried: Iterable[Tried]) -> list[dict]:
+def singles(tried: Iterable) -> list:
     """What every single change that was tried and fits comes to: [{change, verdict, mfu, days,
     cost_usd, devices}]."""
     return [
@@ -246,7 +246,7 @@ def singles(tried: Iterable[Tried]) -> list[dict]:
     ]
 
 
-def cheaper(assessment: Assessment) -> list[dict]:
+def cheaper(assessment: Assessment) -> list:
     """Changes to a feasible design that cost less and take no longer (or stay within its deadline):
     same rows as `fixes`, cheapest first.
 
@@ -399,12 +399,12 @@ def _together(tried: Trials) -> None:
         tried.tried(all_of(best.change, *given))
 
 
-def _cures(tried: Trials, name: str) -> list[Change]:
+def _cures(tried: Trials, name: str) -> list:
     """Changes tried that meet one of the missed constraints without missing a new one, the smallest
     first; fewer devices where they were not tried."""
     missed = misses(tried.before)
 
-    def cured() -> list[Tried]:
+    def cured() -> list:
         return [
             t
             for t in tried
@@ -481,7 +481,7 @@ def _distance(assessment, t: Tried) -> tuple:
     return len(after.missed), by, t.change.effort
 
 
-def _one_each(tried: list[Tried]) -> list[Tried]:
+def _one_each(tried: list) -> list:
     """The first of each kind (device counts, chips, fabrics), one without risk where there is one;
     what is of no kind stays."""
     first: dict[str, Tried] = {}
@@ -492,7 +492,7 @@ def _one_each(tried: list[Tried]) -> list[Tried]:
     return [t for t in tried if id(t) in kept]
 
 
-def _worth(tried: list[Tried]) -> list[Tried]:
+def _worth(tried: list) -> list:
     """Without more devices that finish no sooner than a smaller change on the devices there are."""
     best = math.inf
     out = []

@@ -64,7 +64,7 @@ def plan_front(found: Found) -> ndarray:
     return rows[undominated(stack([column[rows] for column in figures], axis=1))]
 
 
-def fronts(designs, *, progress=None) -> list[dict]:
+def fronts(designs, *, progress=None) -> list:
     """Designs on the front of (days, dollars, devices, memory used), fastest first: [{design, days,
     cost_usd, devices, memory_share, verdict, plan}].
 
@@ -84,7 +84,7 @@ def fronts(designs, *, progress=None) -> list[dict]:
     return [out[i] for i in undominated([[o[k] for k in axes] for o in out])] if out else []
 
 
-def _choices(a: Assessment) -> Iterator[dict]:
+def _choices(a: Assessment) -> Iterator:
     """The front of an assessed design's own search; the chosen plan alone where only it adds up to
     the days."""
     found = a.chosen.found

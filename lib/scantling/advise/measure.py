@@ -12,7 +12,7 @@ from ..verdict.record import Assessment
 WORTH = 0.02  # of the width of days or dollars that a row has to take away
 
 
-def measure_first(assessment: Assessment) -> list[dict]:
+def measure_first(assessment: Assessment) -> list:
     """What is still open, the one that narrows days or dollars most first: [{what, narrows,
     days_low, days_high, cost_usd_low, cost_usd_high}].
 

@@ -19,7 +19,7 @@ from ..physics import sites
 from ..physics.bands import known_stack
 from ..plans.evaluate import skipped
 from ..verdict.limits import batches_nearby, bubbles
-from ..verdict.record import Assessment, Missed
+from ..verdict.record import Assessment
 from .recovery import between_sites, near_copies
 
 OWN_OF_CHIP = (
@@ -64,7 +64,7 @@ class Change:
         return asked or self.kind in ("less", "sequence")
 
 
-def moves() -> dict[str, dict]:
+def moves() -> dict:
     """Rows of moves.yaml by id."""
     return table(__file__, "moves")
 
@@ -94,7 +94,7 @@ def all_of(*changes: Change) -> Change:
     )
 
 
-def misses(assessment: Assessment) -> dict[str, Missed]:
+def misses(assessment: Assessment) -> dict:
     """Constraints that are missed, by field."""
     return {m.field: m for m in assessment.missed}
 
@@ -110,7 +110,7 @@ def _nothing_to_gain(assessment: Assessment) -> bool:
     return assessment.fits and not assessment.met and not _speed_helps(assessment)
 
 
-def plan_changes(assessment: Assessment) -> Iterator[Change]:
+def plan_changes(assessment: Assessment) -> Iterator:
     """Pins let go or changed, sharding, recompute, micro-batch, a faster kind of plan that nobody
     has published."""
     pins = assessment.design.plan.given()
@@ -131,7 +131,7 @@ def plan_changes(assessment: Assessment) -> Iterator[Change]:
         yield move("unpin-all", assessment.design.freed)
 
 
-def _little_published(assessment, pins) -> Iterator[Change]:
+def _little_published(assessment, pins) -> Iterator:
     """Faster kinds of plans that nobody, or hardly anybody, has published."""
     better = skipped(assessment.chosen.found) if "tp" not in pins else None
     if better is not None:
@@ -149,7 +149,7 @@ def _little_published(assessment, pins) -> Iterator[Change]:
         yield move("gather")
 
 
-def _leaner(pins) -> Iterator[Change]:
+def _leaner(pins) -> Iterator:
     """Pins changed to what takes less memory: rows of moves.yaml that say where from."""
     for id, row in moves().items():
         if any(pins.get(name) in values for name, values in row.get("pinned", {}).items()):
@@ -158,7 +158,7 @@ def _leaner(pins) -> Iterator[Change]:
         yield move("micro-batch-1")
 
 
-def site_changes(assessment: Assessment) -> Iterator[Change]:
+def site_changes(assessment: Assessment) -> Iterator:
     """Precision, batch, sequence, a leaner optimizer, host memory, fabric, chip."""
     if _nothing_to_gain(assessment):
         return
@@ -189,7 +189,7 @@ def site_changes(assessment: Assessment) -> Iterator[Change]:
             yield _other_chip(cluster, other)
 
 
-def _between(assessment) -> Iterator[Change]:
+def _between(assessment) -> Iterator:
     """A faster way between sites, or more local steps, where the exchange takes time."""
     way = between_sites(assessment)
     if way is None or way["share"] < WORTH:
@@ -242,7 +242,7 @@ def _other_chip(cluster, other: str) -> Change:
     )
 
 
-def _stacks(assessment) -> Iterator[Change]:
+def _stacks(assessment) -> Iterator:
     """Software that anybody may run on this chip and whose speed is measured, in the place of the
     one that is named."""
     now = assessment.resolved.stack
@@ -257,7 +257,7 @@ def _stacks(assessment) -> Iterator[Change]:
             )
 
 
-def _precisions(assessment) -> Iterator[Change]:
+def _precisions(assessment) -> Iterator:
     """Faster matrix products, or ones whose peak is easier to reach."""
     now = assessment.resolved.main_phase.precision
     chip = assessment.resolved.cluster.accelerator
@@ -268,7 +268,7 @@ def _precisions(assessment) -> Iterator[Change]:
         yield move("bf16")
 
 
-def _batches(assessment) -> Iterator[Change]:
+def _batches(assessment) -> Iterator:
     """Other global batches: rounder ones, and multiples."""
     job = assessment.resolved.job_path
     now = assessment.resolved.main_phase.global_batch
@@ -296,7 +296,7 @@ def _batches(assessment) -> Iterator[Change]:
         )
 
 
-def _smaller(assessment) -> Iterator[Change]:
+def _smaller(assessment) -> Iterator:
     """What makes room: shorter sequences, a leaner optimizer, host memory to offload to."""
     r = assessment.resolved
     phase = assessment.resolved.main_phase
@@ -333,7 +333,7 @@ def scale_out_steps(cluster) -> tuple:
     return next(reversed(slower), None), next(iter(faster_fabrics(cluster)), None)
 
 
-def recovery_changes(assessment: Assessment) -> Iterator[Change]:
+def recovery_changes(assessment: Assessment) -> Iterator:
     """Saves, restarts and spares, where the run loses too much to failures, or where what it loses
     is all that a deadline or budget lacks."""
     missed = misses(assessment)
@@ -363,7 +363,7 @@ def recovery_changes(assessment: Assessment) -> Iterator[Change]:
     )
 
 
-def _cadence(assessment) -> Iterator[Change]:
+def _cadence(assessment) -> Iterator:
     """Saves as often as pays, where the design pins another interval; copies in the host's memory
     and at a peer between those in the store, where these gain goodput."""
     saves = assessment.design.checkpoint.given()
@@ -390,7 +390,7 @@ def _cadence(assessment) -> Iterator[Change]:
         )
 
 
-def _stores(cluster) -> Iterator[Change]:
+def _stores(cluster) -> Iterator:
     """The next faster store of its kind in the catalogue, for saves."""
     now = catalogue.storage(cluster.storage)
 
@@ -406,7 +406,7 @@ def _stores(cluster) -> Iterator[Change]:
         )
 
 
-def _ceilings_of_saves(assessment, missed) -> Iterator[Change]:
+def _ceilings_of_saves(assessment, missed) -> Iterator:
     """A stall or a recovery as short as is asked for."""
     if "max_checkpoint_stall_s" in missed:
         limit = missed["max_checkpoint_stall_s"].limit
@@ -434,7 +434,7 @@ def _spares(
     endurance,
     missed,
     late: bool,
-) -> Iterator[Change]:
+) -> Iterator:
     """As many spare nodes as the run asks for, and as a domain that must be survived holds."""
     now = int(endurance.spares)
     need = max(int(endurance.spares_recommended), now + late)
@@ -475,7 +475,7 @@ def relaxation(assessment: Assessment, name: str) -> Change | None:
     )
 
 
-def relaxations(assessment: Assessment) -> Iterator[Change]:
+def relaxations(assessment: Assessment) -> Iterator:
     """The constraints themselves, moved to what is predicted; fewer tokens; and all constraints at
     once where several are missed."""
     missed = misses(assessment)
@@ -503,7 +503,7 @@ def relaxations(assessment: Assessment) -> Iterator[Change]:
         )
 
 
-def listed(words: list[str]) -> str:
+def listed(words: list) -> str:
     """Words as a list: a, b and c."""
     *head, last = words
     return f"{', '.join(head)} and {last}" if head else last

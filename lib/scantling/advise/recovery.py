@@ -57,7 +57,7 @@ def goodput(assessment) -> dict:
     return clean(said)
 
 
-def spares_table(assessment) -> list[dict]:
+def spares_table(assessment) -> list:
     """[{spares, goodput, days, cost_usd}] from none to some beyond those that the run has and is
     recommended: the same life with so many, priced with them paid for; days and dollars None
     without tokens and without a price."""
@@ -94,7 +94,7 @@ def ladder(
     return scale.measures(e, devices, max(plan["dp"] * devices // int(e.devices), 2))
 
 
-def by_size(assessment) -> list[dict]:
+def by_size(assessment) -> list:
     """[{devices, recovery, goodput}]: the `ladder` at SIZES."""
     return [
         {
@@ -202,7 +202,7 @@ def near_copies(assessment) -> dict:
     )
 
 
-def fewer(e) -> list[dict]:
+def fewer(e) -> list:
     """Where `lost` gangs of replicas lose a node each: wait for repairs, run on without them (the
     global batch kept by more micro-batches on the others, the plan reshaped), or swap in spares
     that are ready, whichever costs least; a row a loss."""

@@ -26,7 +26,7 @@ class Input:
     why: str
 
 
-def inputs(assessment) -> list[Input]:
+def inputs(assessment) -> list:
     """The inputs of a design, rows of sensitivity.yaml, and how far each may realistically lie from
     what was said."""
     own = _own_sides(assessment)
@@ -72,7 +72,7 @@ def _scaled(assessment, row: dict) -> list[tuple] | None:
     return [(x, f"{x:,.0f} {unit}" if x >= 1000 else f"{x:.3g} {unit}") for x in sides]
 
 
-def _own_sides(assessment) -> dict[str, tuple]:
+def _own_sides(assessment) -> dict:
     """Both sides, as (value, words), of what is no factor on a number."""
     r = assessment.resolved
     cluster = r.cluster
@@ -102,7 +102,7 @@ def tornado(
     assessment: Assessment,
     key: str = "step_s",
     over: list[Input] | None = None,
-) -> list[dict]:
+) -> list:
     """Rows {what, low, high, low_says, high_says, swing, why} of a headline quantity (a key of the
     assessment), the largest swing first.
 

@@ -76,7 +76,7 @@ def sweep(
     progress: Callable[[int, int], object] | None = None,
     scheduler: str | None = None,
     chunk: int = 64,
-) -> list[Cell]:
+) -> list:
     """Every combination of values, in order (the last path varies fastest).
 
     over : {dotted path: values}.  progress : function(done, of), called as results come; it may
@@ -126,7 +126,7 @@ def _cells(
     ]
 
 
-def edge(cells: list[Cell]) -> list[tuple]:
+def edge(cells: list) -> list:
     """Neighbouring values of a one-way sweep between which the verdict changes: [(at before,
     verdict before, at after, verdict after)]."""
     return [
@@ -136,7 +136,7 @@ def edge(cells: list[Cell]) -> list[tuple]:
     ]
 
 
-def variant_designs(design, over: dict) -> list[tuple]:
+def variant_designs(design, over: dict) -> list:
     """[(values, changed copy)] of every combination that the design allows, in order (the last path
     varies fastest)."""
     out = []
@@ -153,7 +153,7 @@ def variants(
     progress=None,
     scheduler=None,
     top: int = 20,
-) -> tuple[list[dict], dict]:
+) -> tuple:
     """Searches of many designs, each streamed in chunks: the best `top` plans of each with its
     place in the list, most tokens/s first; and {legal, evaluated, seconds, rejected, unseen} over
     all searches (unseen: designs not looked at).

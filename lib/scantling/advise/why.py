@@ -27,7 +27,7 @@ OWN = ("gemm", "attention", "elementwise", "logits")
 AXES = ("tp", "cp", "pp", "dp", "ep")
 
 
-def why(assessment: Assessment) -> list[dict]:
+def why(assessment: Assessment) -> list:
     """One line per axis in use (and the next value of the others): tier, traffic, exposed time,
     cost of the neighbouring values: [{axis, text}]."""
     if not assessment.phases:
@@ -212,7 +212,7 @@ def _pins(assessment: Assessment) -> str:
     )
 
 
-def _alone(assessment: Assessment, pins: list[str]) -> Iterator[tuple[str, float]]:
+def _alone(assessment: Assessment, pins: list) -> Iterator:
     """(pin, gain) of letting go of each pin alone, where that gains something."""
     for pin in pins:
         with suppress(DesignError):
@@ -231,7 +231,7 @@ def _alone(assessment: Assessment, pins: list[str]) -> Iterator[tuple[str, float
                 yield pin, gain
 
 
-def _moved(chosen: Chosen, other) -> tuple[str, str]:
+def _moved(chosen: Chosen, other) -> tuple:
     """(what another step saves, what it adds) of today's, in words."""
 
     def less(*parts: str) -> float:

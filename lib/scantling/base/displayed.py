@@ -37,7 +37,7 @@ class Displayed:
 
     heading = ""
 
-    def cells(self) -> list[list[str]]:
+    def cells(self) -> list:
         """Lines of the table; all have as many cells."""
         raise NotImplementedError
 
@@ -58,7 +58,7 @@ class Displayed:
 class Table(Displayed, list):
     """Rows, mappings or records of one kind, shown by their columns of single values."""
 
-    def cells(self) -> list[list[str]]:
+    def cells(self) -> list:
         rows = [row if isinstance(row, Mapping) else vars(row) for row in self]
         names = [n for n, value in rows[0].items() if not is_many(value)] if rows else []
         return [names, *([told(row.get(name)) for name in names] for row in rows)]
@@ -67,7 +67,7 @@ class Table(Displayed, list):
 class Figures(Displayed, dict):
     """Figures by name, one a line."""
 
-    def cells(self) -> list[list[str]]:
+    def cells(self) -> list:
         return [[str(name), told(value)] for name, value in self.items()]
 
 

@@ -219,7 +219,7 @@ def open_stream(
         found = os.stat(path)
         _regular(found, wrong, allowed)  # before it is opened: opening a device may act
         if not found.st_size:  # some files of /proc wait for their first byte
-            return io.BytesIO()
+            return io.BufferedReader(io.BytesIO())
         file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
         try:
             _regular(os.fstat(file.fileno()), wrong, allowed)

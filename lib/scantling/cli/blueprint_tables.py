@@ -63,7 +63,7 @@ def _laid_out(part: dict, data: dict) -> Iterator:
         yield from _pairs(title, {k: v for path in paths for k, v in at(data, path).items()})
 
 
-def _lines(lines, mark: str = "· ") -> Iterator[Text]:
+def _lines(lines, mark: str = "· ") -> Iterator:
     return (Text(f"{mark}{plain(line, 600)}") for line in lines)
 
 

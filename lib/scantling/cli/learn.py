@@ -84,7 +84,13 @@ def show(readings) -> None:
         said = ", ".join(say("part", name=name, s=seconds) for name, seconds in parts)
         print(say("believed", r=r, parts=said))
         for run in r.published:
-            print(say("published", **run))
+            told = (say("factor", name=n, factor=f) for n, f in run["factors"].items())
+            print(say("published", told=" x ".join(told), **run))
+    for r in (r for r in readings if r.badput):
+        lost = ((n, s, r.planned.get("badput", {}).get(n, 0.0)) for n, s in r.badput.items())
+        causes = ", ".join(say("lost", name=n, here=s, plan=p) for n, s, p in lost if s + p > LEAST)
+        plan = r.planned.get("goodput", 0)
+        print(say("goodput-planned" if plan else "goodput", r=r, plan=plan, causes=causes))
     asked = [r for r in readings if not r.believed]
     lacking = {name: how for r in asked for name, how in r.how.items()}
     for name, how in lacking.items():

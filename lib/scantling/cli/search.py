@@ -184,7 +184,7 @@ def leaderboard(
         out.print(f"· {n:,} rejected: {plain(reason, 200)}")
 
 
-def _recompute(plans) -> list[str]:
+def _recompute(plans) -> list:
     """The recompute column in words, with the share of a stage's layers where that is not all."""
     if "recompute_share" not in plans:
         return list(plans["recompute"])
@@ -194,7 +194,7 @@ def _recompute(plans) -> list[str]:
     ]
 
 
-def _untried(plans) -> list[str]:
+def _untried(plans) -> list:
     """What among the plans shown nobody has published, each once."""
 
     out = []

@@ -129,7 +129,7 @@ def full(result: dict, out: Console) -> None:
     )
 
 
-def _decides(result: dict, width: int) -> list[Text]:
+def _decides(result: dict, width: int) -> list:
     """The first ten lines."""
     verdict = result["verdict"]
     memory = result["memory_bytes"]
@@ -189,7 +189,7 @@ def _sections(
     avoid: str,
     width: int,
     most: dict | None = None,
-) -> Iterator[Text]:
+) -> Iterator:
     """The lines below the first ten under their headings; of each heading so many as `most` says,
     on two rows each. avoid : the form of the lines on what to avoid."""
     active = result.get("largest_active")
@@ -297,7 +297,7 @@ def _mfu(result: dict) -> str:
     return said + (say("mfu-bf16", **result) if half else "")
 
 
-def largest(parts: dict) -> list[tuple]:
+def largest(parts: dict) -> list:
     """Parts of a whole, the largest first."""
     return sorted(parts.items(), key=lambda kv: -kv[1])
 
@@ -330,7 +330,7 @@ def _open(row: dict) -> str:
     )
 
 
-def _assumed_in_short(result: dict, width: int) -> list[Text]:
+def _assumed_in_short(result: dict, width: int) -> list:
     """How many inputs were assumed, those of the job by name, where to read on."""
     assumed = result["assumed"]
     named = [a for a in assumed if a["field"].startswith(("job", "prices.usd_per_device"))]
@@ -388,7 +388,7 @@ def endurance(result: dict, out: Console) -> None:
         out.print(Text(plain(line, 1000)))
 
 
-def _lived(result: dict) -> Iterator[str]:
+def _lived(result: dict) -> Iterator:
     """Lines below the figures of `goodput`: copies by tier, the interval, spares, the promise."""
     for tier in result["tiers"]:
         yield say(
@@ -425,7 +425,7 @@ def section(out: Console, title: str, rows, *columns: dict) -> None:
     out.print(bare(rows, *columns))
 
 
-def assumed_rows(assumed, most: int = 300) -> list[tuple[str, ...]]:
+def assumed_rows(assumed, most: int = 300) -> list:
     """(field, value, why) of every assumption, fit for a terminal."""
     return [
         (plain(a["field"], 60), plain(value_text(a["value"]), 40), plain(a["why"], most))
@@ -436,7 +436,7 @@ def assumed_rows(assumed, most: int = 300) -> list[tuple[str, ...]]:
 def _bars(
     out: Console,
     title: str,
-    rows: dict[str, tuple],
+    rows: dict,
     full: float,
 ) -> None:
     """Parts of a whole, by the keys of their quantities: (value, text), with a bar each."""
@@ -450,7 +450,7 @@ def _bars(
     out.print(figures(bars))
 
 
-def _tried(result: dict) -> Iterator[str]:
+def _tried(result: dict) -> Iterator:
     """What every change comes to where an MFU floor is missed that none of them reaches."""
     floor = next((m["limit"] for m in result["missed"] if m["field"] == "min_mfu"), 0.0)
     rows = result["tried"]

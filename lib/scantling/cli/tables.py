@@ -69,7 +69,7 @@ def print_table(
     )
 
 
-def print_rows(out, columns: dict[str, str], rows) -> None:
+def print_rows(out, columns: dict, rows) -> None:
     """`print_table` of columns as tables.yaml has them."""
     cells = (
         [

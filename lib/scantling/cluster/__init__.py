@@ -58,7 +58,7 @@ class Blueprint(Displayed):
 
     __repr__ = Displayed.__repr__
 
-    def cells(self) -> list[list[str]]:
+    def cells(self) -> list:
         """Part, name and value of the figures that stand alone."""
         return [
             [name, key, told(value)]
@@ -78,7 +78,7 @@ def part(assessment: Assessment, name: str):
     return PARTS[name](site_of(assessment)) if assessment.phases else None
 
 
-def blueprint(assessment: Assessment, parts: Iterable[str] = tuple(PARTS)) -> Blueprint:
+def blueprint(assessment: Assessment, parts: Iterable = tuple(PARTS)) -> Blueprint:
     """The site around an assessed design, or the named parts of it. Raises DesignError for a part
     that there is not."""
     parts = tuple(parts)

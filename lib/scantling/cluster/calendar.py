@@ -153,7 +153,7 @@ def _stretches(day: float, left: float, windows):
             yield start, days, used
 
 
-def _pace(s: Site, devices: int) -> tuple[tuple, ...]:
+def _pace(s: Site, devices: int) -> tuple:
     """(devices at work, speed over that of the whole machine) of each phase on so many devices;
     nothing where no plan fits there."""
     if devices == s.cluster.devices:

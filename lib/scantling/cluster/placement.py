@@ -76,7 +76,7 @@ class Layout:
         """Devices of a block: domain, node, rack, unit, pod or site."""
         return getattr(self, f"per_{block}")
 
-    def strides(self) -> dict[str, int]:
+    def strides(self) -> dict:
         """Ranks between neighbours of each axis."""
         out = {}
         step = 1
@@ -116,7 +116,7 @@ class Layout:
         self,
         axis: str,
         per: int,
-    ) -> tuple[ndarray, ndarray]:
+    ) -> tuple:
         """(pairs of neighbours of every group in different blocks, whether first and last are)."""
         block = self.groups(axis) // per
         return count_nonzero(block[:, 1:] != block[:, :-1], axis=1), block[:, 0] != block[:, -1]
@@ -152,7 +152,7 @@ class Placement(Record):
     )
 
 
-def layouts(plan: dict, *, order=KIT, **blocks: int) -> tuple[Layout, Layout | None]:
+def layouts(plan: dict, *, order=KIT, **blocks: int) -> tuple:
     """(layout of the dense axes, of the experts or None) of a plan on blocks of those sizes
     [devices]: per_node, per_domain, per_rack, per_unit, per_pod, per_site."""
     dense = Layout(
@@ -275,7 +275,7 @@ def _first_replica(layout: Layout) -> dict:
     }
 
 
-def blocks(cluster) -> tuple[int, int, int]:
+def blocks(cluster) -> tuple:
     """(devices one switch apart, devices under full bisection, devices of a rack) of the design's
     network."""
     fabric = built(cluster)[0]

@@ -68,7 +68,7 @@ class Site:
         return self.chosen.phase
 
     @property
-    def by_phase(self) -> tuple["Site", ...]:
+    def by_phase(self) -> tuple:
         """The site in each phase of the run."""
         return tuple(replace(self, chosen=one) for one in self.phases)
 
@@ -226,7 +226,7 @@ class Site:
         return self.step_s / max(self.e.checkpoint_interval_s, self.step_s)
 
     @property
-    def traffic(self) -> list[dict]:
+    def traffic(self) -> list:
         """Traffic of one step by axis."""
         return communication(self.case, self.chosen.step)
 

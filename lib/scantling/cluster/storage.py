@@ -205,7 +205,7 @@ def corpus(s: Site) -> storage.Corpus:
     return corpus_of(s.chosen, s.tokens or s.batch_tokens * s.run.days * DAY_S / s.step_s)
 
 
-def needed(s: Site, *, size: float, volume: float, **values) -> tuple[Need, ...]:
+def needed(s: Site, *, size: float, volume: float, **values) -> tuple:
     """What each tier must carry: rows of tables/needs.csv."""
     recovery = s.e.recovery_s
     node_bytes = size / s.used_nodes
@@ -242,7 +242,7 @@ def provider_of(cluster) -> str:
     return catalogue.fabric(cluster.scale_out).provider
 
 
-def candidates(s: Site, needs: tuple[Need, ...]) -> list[Candidate]:
+def candidates(s: Site, needs: tuple) -> list:
     """The catalogue's stores against the needs of one site, best first."""
     wants = {
         tier: {
@@ -355,7 +355,7 @@ def _lines(
     worst: Need,
     found,
     provider: str,
-) -> Iterator[str]:
+) -> Iterator:
     """What binds first, and the first store to rent and to buy of each tier."""
     words = texts("advice", "stores")
     then = words["over"].get(worst.what, words["over else"]) if worst.load > 1 else words["first"]

@@ -23,7 +23,7 @@ def texts(name: str, *keys: str):
 
 
 @cache
-def constants() -> dict[str, float]:
+def constants() -> dict:
     """The numbers of tables/constants.csv, each with its source or marked there as judgement."""
     return {row["id"]: float(row["value"]) for row in rows("constants")}
 

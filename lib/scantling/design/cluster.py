@@ -77,7 +77,7 @@ class Cluster:
     sync: Sync = Sync()
 
     @property
-    def by_site(self) -> tuple[int, ...]:
+    def by_site(self) -> tuple:
         """Devices of each site."""
         return self.uneven or (-(-self.devices // self.sites),) * self.sites
 

@@ -6,7 +6,7 @@ from math import ceil, inf, isnan, nan, prod
 
 from .. import catalogue
 from ..base.errors import DesignError
-from ..base.records import Assumed, Derived
+from ..base.records import Derived
 from ..base.units import GB
 from ..catalogue.hardware import (
     SITE_BYTES_PER_S,
@@ -34,7 +34,7 @@ USUAL_WAY = {
 DEFAULT_STORAGE = "superpod-better"
 
 
-def build_cluster(spec: Mapping) -> tuple[Cluster, tuple[Assumed, ...]]:
+def build_cluster(spec: Mapping) -> tuple:
     """The Cluster that a design file's `cluster` mapping describes, and what had to be assumed.
 
     Parameters
@@ -362,7 +362,7 @@ def _domain(
     node: Node | None,
     per_node: int,
     devices: int,
-) -> tuple[int, str]:
+) -> tuple:
     """Devices of one scale-up domain, and why."""
     domain = chip.scale_up_domain
     link = chip.scale_up
@@ -385,7 +385,7 @@ def _nics(
     network: Fabric,
     per_node: int,
     own: bool,
-) -> tuple[float, str]:
+) -> tuple:
     """Ports per node, and why: those of the node's own network, else the fabric's, else as many as
     the node has."""
     a_device = network.nics_per_device
@@ -404,7 +404,7 @@ def _scale_out(
     node,
     network: Fabric,
     per_node: int,
-) -> tuple[int, float]:
+) -> tuple:
     """Ports per node and bytes/s per device, one way."""
     changed = _changed(new.given, "scale_out")
     field = "scale_out_gbytes_per_s_per_device"

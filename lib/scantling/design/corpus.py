@@ -18,7 +18,7 @@ STAGES = {
 }
 
 
-def stages(corpus) -> dict[str, float]:
+def stages(corpus) -> dict:
     """Stages that the raw bytes run through, in order -> the share of its bytes that each
     leaves."""
     skipped = set(DEDUPS) - set(corpus["dedup"])

@@ -7,7 +7,7 @@ from statistics import median
 
 from .. import catalogue
 from ..base.errors import DesignError, plain
-from ..base.records import Assumed, Derived
+from ..base.records import Derived
 from ..base.units import DAY_S
 from ..catalogue.hardware import USUAL_ACCELERATOR
 from ..catalogue.models.entries import build_model, entries, entry
@@ -31,7 +31,7 @@ def draft(
     brief: Brief | None,
     like: str | None,
     check: Callable = resolve,
-) -> tuple[Design, list[Assumed], list[Read]]:
+) -> tuple:
     """(design, what was assumed, what was ignored) from a brief, a catalogue model, or both.
 
     What a brief leaves open gets a starting value by a stated rule: the model, the accelerator, and
@@ -126,7 +126,7 @@ def _usual_sparsity() -> float:
     return median(c.total / c.active for c in counts)
 
 
-def _devices(fields: dict, params) -> tuple[int, str]:
+def _devices(fields: dict, params) -> tuple:
     """Devices to start with, and the rule."""
     chip = catalogue.accelerator(fields["cluster.accelerator"])
     least = _ROOM * _STATE_BYTES * params.total / chip.hbm_usable_bytes

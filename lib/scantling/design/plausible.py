@@ -33,12 +33,12 @@ class Question:
 
 
 @cache
-def usual() -> tuple[Usual, ...]:
+def usual() -> tuple:
     """The rows of plausible.csv."""
     return tuple(filled(Usual, table_rows(__file__, "plausible")))
 
 
-def questions(resolved) -> tuple[Question, ...]:
+def questions(resolved) -> tuple:
     """A question for each given value outside its range that the design does not confirm."""
     data = resolved.design.data()
     found = []
@@ -64,7 +64,7 @@ def _question(
     field: str,
     value: float,
     size: float,
-) -> list[Question]:
+) -> list:
     """What is asked of a value whose `size`, in the unit of the row, is out of range; nothing of
     one inside it, nor of a zero."""
     if row.low <= size <= row.high or value == 0:

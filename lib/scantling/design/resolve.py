@@ -83,7 +83,7 @@ class Resolved:
         return MAX_OOM if asked is None else asked
 
     @property
-    def offers(self) -> dict[str, tuple]:
+    def offers(self) -> dict:
         """Axis of a plan -> the values that the named stack, and the framework of a kit, have; what
         is not there is open. Of an axis that both state the values of both, else the kit's."""
         out = dict(stack(self.stack).offers) if self.stack else {}
@@ -107,7 +107,7 @@ class Resolved:
         return f"job.phases.{self.main}" if self.design.job.phases else "job"
 
 
-def main_phase(phases: tuple[Phase, ...]) -> int:
+def main_phase(phases: tuple) -> int:
     """Index of the phase that most tokens go through, the first of equals."""
     return max(range(len(phases)), key=lambda i: phases[i].tokens or 0)
 

@@ -86,7 +86,7 @@ _ROWS = csv_rows(Path(__file__).with_name("fields.csv"))
 
 
 @cache
-def defaults(section: str) -> dict[str, tuple]:
+def defaults(section: str) -> dict:
     """Fields of a section that have one value wherever a design leaves them out: field -> (value,
     the rule or source that chose it)."""
     rows = (row for row in _ROWS if row["section"] == section and row["default"])

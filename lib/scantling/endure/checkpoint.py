@@ -169,7 +169,7 @@ def tiers(
     state_bytes_per_device,
     store,
     stall_s=None,
-) -> tuple[Tier, ...]:
+) -> tuple:
     """Tiers L0 to L3 of one design: host snapshot, peer copy, parallel file system, object store.
 
     store : `storage.Rates` of the file system.  The stall is that of L0: what follows runs behind

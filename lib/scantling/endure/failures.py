@@ -88,7 +88,7 @@ def stops(
     devices,
     times: dict,
     say: list,
-) -> tuple[Stop, ...]:
+) -> tuple:
     """Every cause of stops of a job, corruption too: each rate as given, else its share (Table 5)
     of the total; times as given, else those of all causes.
 
@@ -135,7 +135,7 @@ def usual(
     )
 
 
-def _usuals(spec, section: str, say: list) -> dict[str, float]:
+def _usuals(spec, section: str, say: list) -> dict:
     """The figures of a section of `reliability` that pauses.yaml has."""
     paths = (path for path in PAUSES if path.startswith(f"{section}."))
     return {path.partition(".")[2]: usual(spec, path, say) for path in paths}
@@ -146,7 +146,7 @@ def pauses(
     nodes,
     links,
     say: list,
-) -> tuple[Pause, ...]:
+) -> tuple:
     """Slow nodes and flapping links. A slow node holds the job up by notice_s x (1 - 1 / slowdown)
     in all, many at once by no more than the slowdown: (s - 1) (1 - exp(-rate x notice / s)) a
     second of running. A flap holds it up by its seconds. Rates per node-day and per link-day."""

@@ -11,6 +11,7 @@ from numpy import ceil, clip, geomspace, maximum, minimum, where
 from .. import catalogue
 from ..base.records import Assumed, Record, get, given, record
 from ..base.units import DAY_S
+from ..base.words import table
 from . import checkpoint, elastic, failures, goodput, spares, storage
 from .first_step import first_step
 from .simulate import Level, of_life, simulate
@@ -33,6 +34,7 @@ BADPUT = (
     "sdc",
     "sites",
 )
+LOGGED = table(__file__, "logged")  # causes that a log tells: those of BADPUT they stand for
 # a loss spike is noticed some 60 steps late (judgement) and rewound 100 (PaLM, arXiv 2204.02311
 # s5.1): copies must reach back as far
 SPIKE_STEPS = 160
@@ -104,7 +106,7 @@ class Life:
         return sum(s.per_s * getattr(s, what) for s in kept) / maximum(total, 1e-300)
 
     @property
-    def held(self) -> tuple[failures.Pause, ...]:
+    def held(self) -> tuple:
         """The pauses, planned stops among them: a save and a restart."""
         far = self.levels[-1]
         return (
@@ -201,6 +203,11 @@ class Endurance(Record):
     def corruptions_per_s(self):
         """Corruptions of the state that nobody sees."""
         return self.life.corruptions_per_s
+
+
+def as_logged(badput: dict) -> dict:
+    """Shares of the wall clock that a plan loses, by the causes that a log tells."""
+    return {cause: float(sum(badput[n] for n in names)) for cause, names in LOGGED.items()}
 
 
 def otherwise(life: Life, durable_s=None, **times) -> Life:

@@ -29,7 +29,7 @@ def measures(
     e,
     devices: int,
     replicas: int,
-) -> tuple[Rung, ...]:
+) -> tuple:
     """The ladder from synchronous saves and whole-job restarts to recovery of one replica and one
     device, each rung on top of the ones before.
 

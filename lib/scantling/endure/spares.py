@@ -113,7 +113,7 @@ def wait_chance(spares, load):
     return erlang_b(spares, load)
 
 
-def waiting(endurance) -> dict[str, list]:
+def waiting(endurance) -> dict:
     """What each number of spare nodes, from none to 12 or a few beyond those it has, leaves of
     waiting for a repair.
 

@@ -138,7 +138,7 @@ def carriers(
     interval_s,
     *,
     stall_s=0.0,
-) -> tuple[Carrier, ...]:
+) -> tuple:
     """Which published stores can take one checkpoint per interval, best first.
 
     Needs B / (interval + stall) written, i.e. a copy durable (20 s to commit included) before the

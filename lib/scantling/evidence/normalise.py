@@ -47,7 +47,7 @@ class Rule:
 
 
 @cache
-def rules() -> tuple[Rule, ...]:
+def rules() -> tuple:
     """The rows of run_words.csv, in order."""
     return tuple(Rule(**row) for row in csv_rows(HERE / "run_words.csv"))
 
@@ -97,7 +97,7 @@ def normalise(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([frame, pd.DataFrame(said, index=frame.index)], axis=1)
 
 
-def main(paths: list[str]) -> None:
+def main(paths: list) -> None:
     """Add the columns to each table, in place; its own columns stay as they are printed."""
     import pandas as pd
 

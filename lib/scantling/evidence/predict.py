@@ -153,7 +153,7 @@ def calibrated(
     return own | {"holds": (runs.chips == override.accelerator) & array(alike)}
 
 
-def decisive(assumed: str) -> list[str]:
+def decisive(assumed: str) -> list:
     """The settings that decide the step among those that were inferred for a row."""
     inferred = {part.split("=")[0] for part in assumed.split("; ")}
     return [name for name in DECISIVE if name in inferred]

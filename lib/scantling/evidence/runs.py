@@ -112,7 +112,7 @@ class Runs:
 
 
 @cache
-def columns() -> dict[str, dict[str, str]]:
+def columns() -> dict:
     """The columns of a table of runs by name: unit, kind, low, high, a worked example and what each
     means (run_columns.csv)."""
     return {row["column"]: row for row in csv_rows(catalogue.HERE / "run_columns.csv")}
@@ -305,7 +305,7 @@ def _error(row) -> str:
     return ""
 
 
-def _missing(row) -> list[str]:
+def _missing(row) -> list:
     """Dimensions that no rule gives."""
     needed = [n for n in NEEDED if not (n == "vocab" and row.mlp == "gelu")]
     needed += ["mlp", "attention"]
@@ -345,7 +345,7 @@ def _stack(f, attribute):
     return array([getattr(stack(n), attribute) for n in f["stack"]])
 
 
-def _inferred(f, chips, families) -> tuple[list[list[str]], Cases]:
+def _inferred(f, chips, families) -> tuple:
     """What was assumed of every row, and the cases. Where a run would not fit, settings that it
     leaves blank give way as LESS says: what was measured was possible."""
     blank = {
@@ -371,7 +371,7 @@ def _inferred(f, chips, families) -> tuple[list[list[str]], Cases]:
     return noted, cases
 
 
-def _infer(f, chips) -> list[list[str]]:
+def _infer(f, chips) -> list:
     """Fill blanks in place. Each rule says what it chose and why; its words end up in `assumed`."""
     noted = [[] for _ in chips]
     fill = partial(
@@ -673,7 +673,7 @@ def link_facts(chip, scale_out: str = "") -> dict:
     )
 
 
-def links_of(facts: list[dict]) -> Link:
+def links_of(facts: list) -> Link:
     """Many links in columns."""
     return Link(**{name: array([row[name] for row in facts], float) for name in facts[0]})
 

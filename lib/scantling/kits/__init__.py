@@ -51,7 +51,7 @@ def kits(
     assessment: Assessment,
     to: str,
     on: str = "torchrun",
-) -> dict[str, str]:
+) -> dict:
     """The files of a launch kit, relative path to text, ready for `write`, an archive or a
     download.
 
@@ -98,7 +98,7 @@ def kits(
     return out
 
 
-def write(files: dict[str, str], folder) -> None:
+def write(files: dict, folder) -> None:
     """Write a kit into `folder` (made where it is not there): all files or, if anything fails,
     none.
 

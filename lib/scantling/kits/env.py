@@ -22,7 +22,7 @@ class Var(NamedTuple):
     why: str
 
 
-def environment(launch) -> tuple[Var, ...]:
+def environment(launch) -> tuple:
     """All variables of a kit: threads, allocator, collectives of the chip, the fabric, then what
     the framework itself asks for."""
     joined = " ".join(flag for flag, _ in flags(launch))
@@ -39,11 +39,11 @@ def environment(launch) -> tuple[Var, ...]:
     )
 
 
-def site(launch) -> list[tuple[str, ...]]:
+def site(launch) -> list:
     """(variable, how to find its value, what a wrong one looks like): what no plan can know."""
     return columns(said("env", "site", launch))
 
 
-def flags(launch) -> list[tuple[str, ...]]:
+def flags(launch) -> list:
     """(flag, why) of libtpu or XLA, where JAX runs the training."""
     return columns(said("env", "flags", launch))

@@ -61,7 +61,7 @@ class Inexpressible(DesignError):
         super().__init__(problem=f"{does_not}: {why}")
 
 
-def misfits(launch: LaunchPlan) -> list[Gap]:
+def misfits(launch: LaunchPlan) -> list:
     """What of the plan is outside the framework's domain."""
     plan = launch.plan
     out = []
@@ -76,12 +76,12 @@ def misfits(launch: LaunchPlan) -> list[Gap]:
     return out + lacking(launch)
 
 
-def hard_gaps(launch: LaunchPlan) -> list[Gap]:
+def hard_gaps(launch: LaunchPlan) -> list:
     """Those that nothing stands in for."""
     return [g for g in misfits(launch) if g.instead is None]
 
 
-def lacking(launch: LaunchPlan) -> list[Gap]:
+def lacking(launch: LaunchPlan) -> list:
     """What else of model and plan the framework lacks, in the words of its file."""
     plan = launch.plan
     model = launch.model
@@ -119,7 +119,7 @@ def lacking(launch: LaunchPlan) -> list[Gap]:
     return out + across(launch) if launch.sync else out
 
 
-def across(launch: LaunchPlan) -> list[Gap]:
+def across(launch: LaunchPlan) -> list:
     """What of the plan does not stand inside one site."""
     plan = launch.plan
     sites = launch.cluster.sites
@@ -132,7 +132,7 @@ def across(launch: LaunchPlan) -> list[Gap]:
     return [Gap(k, plan[k], why) for k in left if left[k]]
 
 
-def foreign(framework: Framework, model) -> list[str]:
+def foreign(framework: Framework, model) -> list:
     """What of the blocks of a model's layers, and of how they stand, the framework's kit has no
     words for."""
     layers = layers_of(model.pattern)
@@ -258,7 +258,7 @@ def in_place(before):
     return assess(design, kit=before.resolved.kit, like=before)
 
 
-def without_shrinking(own: LaunchPlan, which: int) -> tuple[LaunchPlan, list[Gap]]:
+def without_shrinking(own: LaunchPlan, which: int) -> tuple:
     """The launch plan of the same run where a lost node is waited for, with what that costs, where
     the design counts on going on with fewer and the framework does not.
 

@@ -32,7 +32,7 @@ def same_model(model):
 def same_pins(
     pins: dict,
     own,
-    outside: set[str],
+    outside: set,
 ) -> dict:
     return pins
 
@@ -126,7 +126,7 @@ class Framework:
     builds: Callable = same_model
 
 
-def offers(framework: Framework) -> dict[str, tuple]:
+def offers(framework: Framework) -> dict:
     """Axis of a plan -> the values that a framework has words for, of the axes that a search
     varies."""
     axes = {f.name for f in fields(Space)} - {"precision"}

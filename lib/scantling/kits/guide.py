@@ -7,7 +7,7 @@ from .render import columns, said
 FIELDS = ("tp sp cp pp vpp dp ep etp sharding micro_batch recompute offload precision").split()
 
 
-def justification(launch) -> list[tuple[str, str, str]]:
+def justification(launch) -> list:
     """(choice, value, why) for every field of the plan, from the assessment's own reasons."""
     told = {row["axis"]: row["text"] for row in launch.reasons()}
     out = []
@@ -49,7 +49,7 @@ def all_reduce(launch, devices: int) -> float:
     return all_reduce_rates(k, inside, k.scale_up_domain)[-1]["busbw_bytes_per_s"]
 
 
-def bus_rates(launch) -> list[tuple[str, float]]:
+def bus_rates(launch) -> list:
     """(devices, bus bandwidth [bytes/s]) that nccl-tests should show before the run: over fast
     links that leave the node, and over all nodes."""
     k = launch.cluster
@@ -64,7 +64,7 @@ def bus_rates(launch) -> list[tuple[str, float]]:
     return out
 
 
-def troubles(launch) -> list[tuple[str, ...]]:
+def troubles(launch) -> list:
     """(what, what to do), the likely first for this design."""
     rows = columns(said("guide", "troubles", launch))
     rows.sort(key=lambda row: -float(row[0]))

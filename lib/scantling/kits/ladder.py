@@ -19,7 +19,7 @@ FULLER = 1.05  # times the expected memory that still passes: judgement, and nev
 WHOLE = ("constraints", "reliability", "measured", "confirm")  # of the whole run, not of a rung
 
 
-def sizes(launch: LaunchPlan) -> dict[str, int]:
+def sizes(launch: LaunchPlan) -> dict:
     """Nodes of each rung below full scale: one, a rack (the nodes that fast links join, else those
     of the row), a pod."""
     k = launch.cluster
@@ -85,7 +85,7 @@ def shrunk(
     return model, coherent(pins, launch) | staged, job
 
 
-def climb(launch: LaunchPlan) -> tuple[tuple[str, LaunchPlan], ...]:
+def climb(launch: LaunchPlan) -> tuple:
     """(rung, its launch plan) from one node to all of them; a rung that no smaller model of the
     plan's kind fits is left out."""
     out = []

@@ -24,7 +24,7 @@ SHAPE = (
 ).split()
 
 
-def learning_rate(launch) -> tuple[float, str]:
+def learning_rate(launch) -> tuple:
     """(peak learning rate, where it is from): the start that the design and the report name, at the
     run's tokens (20 a parameter where the design names none). Where they name none, a tenth of the
     lowest law, which the reader has to replace."""
@@ -95,7 +95,7 @@ def _json(value) -> str:
     )
 
 
-def programs(launch) -> tuple[dict[str, str], dict]:
+def programs(launch) -> tuple:
     """(the files that a run reads, name to text; what the pages for people know besides)."""
     framework = launch.framework
     days = launch.figures["days"]
@@ -125,7 +125,7 @@ def programs(launch) -> tuple[dict[str, str], dict]:
     }
 
 
-def kit(launch, rungs=()) -> dict[str, str]:
+def kit(launch, rungs=()) -> dict:
     """All files of one phase's kit, name to text; `rungs` are the (name, launch plan) of its
     ladder."""
     framework = launch.framework

@@ -111,7 +111,7 @@ class LaunchPlan:
         return self.framework.id
 
     @property
-    def stages(self) -> list[int]:
+    def stages(self) -> list:
         """Layers of each pipeline stage."""
         pp = self.plan["pp"]
         return [sum(self.runs[i::pp]) for i in range(pp)]
@@ -233,7 +233,7 @@ class LaunchPlan:
         return math.ceil(hang_timeout_s(self.step_s, max(stall, exchange)))
 
     @property
-    def dp_exposed(self) -> tuple[float, str]:
+    def dp_exposed(self) -> tuple:
         """(share of the step for which data-parallel traffic is exposed, its tier)."""
         row = next((r for r in self.communication if r["axis"] == "dp"), None)
         return (row["exposed_s"] / self.step_s, row["tier"]) if row else (0.0, "")

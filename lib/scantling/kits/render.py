@@ -49,12 +49,12 @@ def render(name: str, **values) -> str:
     return templates().get_template(name).render(**values)
 
 
-def entries(said) -> list[str]:
+def entries(said) -> list:
     """What a macro says, a line an entry."""
     return [line.strip() for line in str(said).splitlines() if line.strip()]
 
 
-def columns(said) -> list[tuple[str, ...]]:
+def columns(said) -> list:
     """The same where a line has columns: `what | text`."""
     return [tuple(line.split(" | ")) for line in entries(said)]
 
@@ -64,7 +64,7 @@ def said(template: str, macro: str, *arguments) -> str:
     return getattr(templates().get_template(f"{template}.j2").module, macro)(*arguments)
 
 
-def filled(texts, **values) -> list[str]:
+def filled(texts, **values) -> list:
     """Short texts with their blanks filled; what is empty then is left out."""
     said = (templates().from_string(text).render(**values) for text in texts)
     return [text.strip() for text in said if text.strip()]

@@ -23,7 +23,7 @@ def wall_text(seconds: float) -> str:
     return f"{minutes // 1440}-{minutes // 60 % 24:02d}:{minutes % 60:02d}:00"
 
 
-def scripts(launch, kit) -> dict[str, str]:
+def scripts(launch, kit) -> dict:
     """env.sh and launch.sh, and the scheduler's own files."""
     whole_s = kit["wall_s"] or HORIZON_DAYS * DAY_S
     values = {
@@ -83,7 +83,7 @@ def host_gib(launch) -> int:
     return int(0.9 * size / 2**30) if size > 0 else 0
 
 
-def rdma(launch) -> list[tuple[str, int]]:
+def rdma(launch) -> list:
     """(resource, count) of the network's device plugin: without it pods of several nodes talk over
     TCP."""
     if not launch.networked:

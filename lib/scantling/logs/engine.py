@@ -17,7 +17,7 @@ from .formats import (
     nccl_tests,
     tensorboard,
 )
-from .found import NAN, STAMP, Found, number, seconds_of_elapsed, seconds_of_stamp
+from .found import NAN, Found, clock_of, number, seconds_of_elapsed
 from .rows import spoken
 from .text import texts
 
@@ -30,9 +30,7 @@ SETTING = re.compile(
     r"""([A-Za-z][\w-]{1,60})["']?\]?\s*(?:\s\.{2,}|[:=](?!=))\s*(?=(["']?[\w.+/~-]+))"""
 )
 OPTION = re.compile(r"--([A-Za-z][\w-]{1,60})(?:=|\s+)([\w.+/~-]+)")
-BAR = re.compile(
-    r"([^\]|\n%]{0,80}?)\s*\d{1,3}%\|[^|\n]{0,400}\|\s*(\d+)/(\d+)\s\[((?:\d+ days?, )?[\d:]+)<"
-)
+BAR = re.compile(r"(?<!\d)\d{1,3}%\|[^|\n]{0,400}\|\s{0,9}(\d+)/(\d+)\s\[((?:\d+ days?, )?[\d:]+)<")
 # formats with a structure of their own, by the name of their files
 OWN = {
     "csv_metrics": csv_metrics,
@@ -85,7 +83,7 @@ class Format:
     data_parallel_only: bool = False
 
     @property
-    def words(self) -> tuple[str, ...]:
+    def words(self) -> tuple:
         """Words without which a text has nothing of this format, settings apart."""
         bars = ("%|",) if self.bars else ()
         return (*(line.has for line in self.lines), *bars, *(word for word, _, _ in self.memory))
@@ -171,7 +169,7 @@ def _format(path: Path) -> Format:
 
 
 @cache
-def formats() -> tuple[Format, ...]:
+def formats() -> tuple:
     """All line formats, in the order in which they are tried."""
     return tuple(sorted(map(_format, FOLDER.glob("*.yaml")), key=lambda f: f.order))
 
@@ -206,9 +204,12 @@ def read_lines(
     for text in texts(path):
         found.oom = found.oom or any(word in text for word in spoken()["oom"])
         found.launches += sum(text.count(word) for word in form.launch)
-        if not rest.budget and not any(word in text for word in form.words):
+        told = events_in(text, form)
+        if not (rest.budget or told or any(word in text for word in form.words)):
             continue
         for line in text.split("\n"):
+            for cause in {cause for cause, word in told if word in line}:
+                found.marks.setdefault(cause, []).append(len(found.columns["step"]))
             read_memory(
                 found,
                 form.memory,
@@ -233,11 +234,22 @@ def read_lines(
                 )
     for name, count in rest.counted.items():
         found.setting(name, count or "")
-    if rest.bars and not found.columns["step"]:  # the longest bar of training
-        found.bar = True
-        for done, elapsed in sorted(max(rest.bars.values(), key=len).items()):
-            if done:
-                found.add(step=done, bar_s=elapsed)
+    if rest.bars and not found.columns["step"]:
+        longest_bar(found, rest.bars)
+
+
+def longest_bar(found: Found, bars: dict) -> None:
+    """The longest bar of training as step lines."""
+    found.bar = True
+    for done, elapsed in sorted(max(bars.values(), key=len).items()):
+        if done:
+            found.add(step=done, bar_s=elapsed)
+
+
+def events_in(text: str, form: Format) -> list:
+    """(what takes wall clock beside steps, the word that tells it) of those that a text tells."""
+    known = spoken()["events"] | {"restart": form.launch}
+    return [(cause, word) for cause, words in known.items() for word in words if word in text]
 
 
 def other_line(
@@ -251,6 +263,8 @@ def other_line(
         read_bars(rest.bars, line)
     if rest.budget:
         rest.budget -= 1
+        if not found.columns["step"]:
+            found.seen(clock_of(line))
         read_settings(
             found,
             form,
@@ -286,18 +300,16 @@ def step_line(
         return bool(values)
     if "step" not in values:
         return False
-    stamp = STAMP.search(line, 0, 400)
-    clock = seconds_of_stamp(stamp) if stamp else NAN
+    clock = clock_of(line)
     found.seen(clock)
-    if kind.clock:
-        values["clock_s"] = clock
+    values["clock_s" if kind.clock else "stamp_s"] = clock
     found.add(**(kept | values))
     kept.clear()
     return True
 
 
 @cache
-def unit_of(name: str) -> tuple[str, float]:
+def unit_of(name: str) -> tuple:
     """(column, factor) of a value by its name in a pattern."""
     return spoken()["units"].get(name, (name, 1.0))
 
@@ -359,8 +371,9 @@ def read_settings(
 def read_bars(bars: dict, line: str) -> None:
     """Progress bars of training in a line: when each count was reached first."""
     for match in BAR.finditer(line):
-        title, done, total, elapsed = match.groups()
-        title = re.sub(r"\d+$", "", title.strip(" :"))[-40:]
+        done, total, elapsed = match.groups()
+        ahead = re.split(r"[]|%]", line[: match.start()][-80:])[-1]
+        title = re.sub(r"\d+$", "", ahead.strip(" :"))[-40:]
         if NO_TRAINING.search(title):
             continue
         key = (title, int(total))

@@ -15,6 +15,7 @@ COLUMNS = (
     "s",  # seconds of one step, as printed
     "total_s",  # seconds since the start, as printed: differences are steps
     "clock_s",  # wall clock, with a resolution better than a second
+    "stamp_s",  # wall clock, as coarse as it may be
     "bar_s",  # elapsed time of a progress bar: whole seconds
     "tokens_per_s_per_device",
     "tokens_per_s",  # of the whole job
@@ -42,6 +43,12 @@ def seconds_of_stamp(match: re.Match) -> float:
     *day, hour, minute, second, part = match.groups()
     whole = day_of(*day) * DAY_S + int(hour) * 3600 + int(minute) * 60 + int(second)
     return whole + float(f"0.{part or 0}")
+
+
+def clock_of(line: str) -> float:
+    """The first time stamp of a line as seconds since year 1; nan where it has none."""
+    stamp = STAMP.search(line, 0, 400)
+    return seconds_of_stamp(stamp) if stamp else NAN
 
 
 def seconds_of_elapsed(text: str) -> float:
@@ -76,6 +83,7 @@ class Found:
     memory_gib: float = 0.0
     oom: bool = False
     launches: int = 0
+    marks: dict = field(default_factory=dict)  # what is told: before which step lines
     clock_from: float = NAN
     clock_to: float = NAN
     notes: list = field(default_factory=list)

@@ -19,7 +19,7 @@ def read_log(path) -> Reading:
     return reading(recognise(path).read(path), path.name)
 
 
-def files_of(paths) -> Iterator[tuple[Path, bool]]:
+def files_of(paths) -> Iterator:
     """(file, whether it was named itself) of paths and of the folders among them."""
     for path in map(Path, paths):
         if not path.is_dir():
@@ -34,7 +34,7 @@ def files_of(paths) -> Iterator[tuple[Path, bool]]:
         yield from ((file, False) for file in islice(found, MOST_FILES))
 
 
-def read_logs(paths) -> list[Reading]:
+def read_logs(paths) -> list:
     """What every log says; files of a folder that are no logs are left out.
 
     Raises DesignError for a named file that is none, and where a folder holds none.
@@ -55,7 +55,7 @@ def read_logs(paths) -> list[Reading]:
     return got
 
 
-def learn(paths: str | Path | Iterable[str | Path]) -> list[dict]:
+def learn(paths: str | Path | Iterable[str | Path]) -> list:
     """What training logs say: one mapping a log, as `learn --json` prints it.
 
     paths : a log, a folder of logs, or several of them. A figure that a log does not hold is None.

@@ -9,10 +9,13 @@ from numpy import diff, median
 
 from ..base.errors import plain
 from ..base.records import Known, Record, record
+from ..catalogue.models.entries import of_shape
 from .found import NAN, Found, number
 from .rows import spoken
 from .steady import Steady, steady
 
+MLP = {"true": {"mlp": "swiglu"}, "false": {"mlp": "gelu"}}  # by the setting swiglu
+DIMENSIONS = ("layers", "hidden", "heads", "kv_heads", "ffn_hidden", "vocab")
 Count = int | None  # None: the log does not say
 Word = str | None
 
@@ -49,7 +52,10 @@ class Reading(Record):
     release: Word = None
     restarts: Count = None
     goodput: Known = None
+    badput: dict = field(default_factory=dict)  # shares of the wall clock by cause
+    planned: dict = field(default_factory=dict)  # the same of the design (`beside`)
     oom: bool = False
+    shape: dict = field(default_factory=dict)  # dimensions of a dense model
     collectives: tuple = ()
     kernels: dict = field(default_factory=dict)  # of a trace: timed products, seconds by class
     assumed: tuple = ()
@@ -87,7 +93,7 @@ def mean_of(kept: Steady, name: str) -> float:
     """Median of a printed figure over the steady steps, over all steps where none is steady."""
     values = kept.columns[name]
     for mask in (kept.steady, np.arange(values.size) >= min(3, values.size - 1)):
-        some = values[mask & np.isfinite(values)]
+        some = values[mask & (values > 0) & np.isfinite(values)]
         if some.size:
             return float(median(some))
     return NAN
@@ -195,13 +201,28 @@ def rate_of(
     return tokens / kept.step_s / plan["devices"] if tokens and kept.step_s > 0 else NAN
 
 
-def model_of(found: Found) -> Word:
-    """The model by name, the last part of what may be a path, else by its shape."""
+def shape_of(found: Found) -> dict:
+    """The dimensions of a dense model that a log tells; empty where it has experts. One group of
+    heads is what Megatron prints where heads are not grouped."""
+    told = {n: whole(found, n) for n in DIMENSIONS}
+    dense = (whole(found, "experts") or 1) == 1
+    return {n: v for n, v in told.items() if v and v > 1 and dense}
+
+
+def model_of(found: Found, shape: dict) -> Word:
+    """The model by name, the last part of what may be a path, else the catalogue's of the same
+    shape, else by its shape."""
     word = (said(found, "model") or "").replace("\\", "/").rstrip("/")
     named = plain(word.rpartition("/")[2], 80)
-    layers = whole(found, "layers")
-    hidden = whole(found, "hidden")
-    return named or (f"{layers} layers x {hidden}" if layers and hidden else None)
+    same = of_shape(shape | {"experts": 0})
+    if same and not named:
+        found.notes.append("model: the first of the catalogue that has the same shape")
+    size = (
+        f"{shape['layers']} layers x {shape['hidden']}"
+        if {"layers", "hidden"} <= {*shape}
+        else None
+    )
+    return named or same or size
 
 
 def figure(value) -> Known:
@@ -236,9 +257,10 @@ def reading(found: Found, file: str) -> Reading:
     if not step_s > 0 and rate > 0 and batch and plan["seq_len"] and plan["devices"]:
         step_s = batch * plan["seq_len"] / rate / plan["devices"]
         found.notes.append("step_s: tokens of a step / printed tokens per second")
+    shape = shape_of(found)
     facts = plan | {
         "step_s": figure(step_s),
-        "model": model_of(found),
+        "model": model_of(found, shape),
         "accelerator": plain(said(found, "accelerator") or "", 80) or None,
         "precision": precision_of(found),
         "release": said(found, "release"),
@@ -258,8 +280,10 @@ def reading(found: Found, file: str) -> Reading:
         peak_memory_gb=figure(found.memory_gib or NAN),
         restarts=kept.restarts,
         goodput=figure(kept.goodput),
+        badput=kept.badput,
         oom=found.oom,
         collectives=tuple(found.collectives),
+        shape=shape | MLP.get((said(found, "swiglu") or "").lower(), {}),
         kernels=found.kernels,
         assumed=tuple(notes_of(found, kept)),
         missing=tuple(missing),
@@ -268,7 +292,7 @@ def reading(found: Found, file: str) -> Reading:
     )
 
 
-def notes_of(found: Found, kept: Steady) -> list[str]:
+def notes_of(found: Found, kept: Steady) -> list:
     """What a reader has to know of how the figures came about."""
     more = {
         "step_s: mean from a clock of whole seconds, pauses included": found.mean,

@@ -3,13 +3,14 @@
 from .engine import Format, formats
 from .text import clean, head, wrong_for
 
+LINE = 60_000  # bytes of a line that are looked at, so that a long one hides nothing
 TABLES = ("lightning_csv", "nvidia_smi", "wandb_history")
 
 
 def recognise(path) -> Format:
     """The format of a file, which has `read(path)`. Raises DesignError, with how to give the
     figures by hand, where no format knows it."""
-    text = clean(head(path))
+    text = clean(head(path, of_line=LINE))
     for form in formats():
         if form.knows(text):
             return form

@@ -31,13 +31,13 @@ def take(found: Found, row: dict) -> None:
         found.add(**{name: value for name, value in got.items() if name in COLUMNS})
 
 
-def events(path, prefix: str) -> Iterator[tuple[dict, str]]:
+def events(path, prefix: str) -> Iterator:
     """(the JSON object behind a prefix, "") of a line that has one, else ({}, line)."""
     for line in lines(path):
         _, at, text = line.partition(prefix)
         try:
             event = json.loads(text) if at else {}
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(event, dict):
             yield event, "" if at else line

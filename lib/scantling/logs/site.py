@@ -9,6 +9,7 @@ model, chip and precision: a step says nothing of other models.
 
 import math
 import re
+from dataclasses import field, replace
 from math import exp, sqrt
 from pathlib import Path
 
@@ -20,8 +21,10 @@ from ..base.errors import DesignError, plain
 from ..base.files import write_text
 from ..base.records import fields_of, record
 from ..base.units import GB
-from ..catalogue.models.shape import parameters
+from ..catalogue.models.entries import models
+from ..catalogue.models.shape import attention_kind, parameters
 from ..design.design import Design
+from ..endure.reliability import LOGGED, as_logged
 from ..evidence.collective_points import NAMES
 from ..evidence.measure.fit import constants_of, match
 from ..evidence.runs import checked, read_named, to_runs
@@ -64,6 +67,7 @@ class Point:
     stack: str
     release: str  # of the software, where the log says it
     traced: dict  # what a trace of it says, see `of_trace`
+    planned: dict = field(default_factory=dict)  # goodput of its design, and losses by cause
 
 
 def one(value) -> float:
@@ -124,12 +128,14 @@ def of_design(reading: Reading, design: Design) -> Point | None:
             allowed="the run of the log",
         )
     chosen = found.phases[found.resolved.main]
-    return point_of(
+    point = point_of(
         reading,
         chosen.case,
         found.resolved.cluster.accelerator.id,
         found.resolved.stack or "",
     )
+    plan = found.endurance
+    return replace(point, planned={"goodput": plan.goodput, "badput": as_logged(plan.badput)})
 
 
 def told_by(reading: Reading) -> float | None:
@@ -171,6 +177,9 @@ def of_log(reading: Reading) -> Point | None:
         "stack": spoken("site")["stacks"].get(reading.format, ""),
         **fields_of(reading, ("tp", "pp", "vpp", "cp", "ep", "micro_batch")),
     }
+    if reading.model not in models():
+        heads, groups = (reading.shape.get(n, 0) for n in ("heads", "kv_heads"))
+        row |= reading.shape | {"attention": attention_kind(heads, groups or heads)}
     runs = to_runs(checked(pd.DataFrame([row]), Path()))
     return runs.cases and point_of(
         reading,
@@ -186,7 +195,7 @@ def is_table(path) -> bool:
     return b"measured_tokens_per_s_per_device" in top or b"measured_peak_memory_gb" in top
 
 
-def of_table(path) -> tuple[list[Reading], list[Point]]:
+def of_table(path) -> tuple:
     """The measured rows of a table of runs, alone and beside what is foretold.
 
     Raises DesignError."""
@@ -229,11 +238,11 @@ def of_table(path) -> tuple[list[Reading], list[Point]]:
 
 
 def posterior(
-    points: list[Point],
+    points: list,
     ratios: list,
     between: float,
     within: float,
-) -> tuple[float, float, dict]:
+) -> tuple:
     """(ln factor of the site, weight of what was measured, what it holds for: runs, factor, 80 %
     band of a further run, model and precision) from measured / foretold of each point."""
     noise = within**2 / len(ratios)
@@ -262,7 +271,7 @@ def speeds(
     case takes `target_s`. A speed stays below its peak; what then is left over stays."""
     most = {n: RELATIVE_MOST if n in RELATIVE else 1.0 for n in now}  # that a file may give
 
-    def at(factor: float) -> tuple[dict, float]:
+    def at(factor: float) -> tuple:
         value = {n: min(v * factor, max(v, most[n])) for n, v in now.items()}
         return value, one(step_time(times(case, {n: value[n] / v for n, v in now.items()})).total)
 
@@ -274,7 +283,7 @@ def speeds(
     return at(sqrt(low * high))[0]
 
 
-def timed(reading: Reading, chip) -> list[dict]:
+def timed(reading: Reading, chip) -> list:
     """Rows of a table of collectives as timed messages: bus bandwidth is what passes each link over
     the time (`collectives.volume`; nccl-tests, PERFORMANCE.md)."""
     ranks = reading.devices or 0
@@ -296,7 +305,7 @@ def timed(reading: Reading, chip) -> list[dict]:
     return out
 
 
-def of_tables(readings: list[Reading], chip=None) -> tuple:
+def of_tables(readings: list, chip=None) -> tuple:
     """(accelerator, {constant: entry}) of the first table of collectives that shows links of an
     accelerator of the catalogue (of `chip`)."""
     for reading in (r for r in readings if r.collectives):
@@ -342,7 +351,7 @@ def everywhere(value: float, *rest) -> dict:
     return entry(value, *rest) | {"elsewhere": round(value, 6)}
 
 
-def calibration(points: list[Point], readings: list[Reading] = ()) -> dict:
+def calibration(points: list, readings: list = ()) -> dict:
     """The calibration file of a site: constants that tables of collectives among `readings` and
     traces show, then those that measured steps and peaks of memory of one model, chip and precision
     move (of the set with the most points). No name, path or text of a log enters it. Raises
@@ -364,6 +373,13 @@ def calibration(points: list[Point], readings: list[Reading] = ()) -> dict:
     if peaks:
         data["peaks"], moved_ = of_peaks(peaks)
         constants |= moved_
+    clocked = [r for r in readings if r.badput]
+    if clocked:
+        data["goodput"] = {
+            "logs": len(clocked),
+            "goodput": figure(np.mean([r.goodput for r in clocked])),
+            "badput": {n: figure(np.mean([r.badput[n] for r in clocked])) for n in LOGGED},
+        }
     if not constants:
         raise DesignError(
             "-o",
@@ -376,7 +392,7 @@ def calibration(points: list[Point], readings: list[Reading] = ()) -> dict:
     return headed(chip, name=chip.name) | {"constants": constants} | data
 
 
-def of_steps(points: list[Point], chip, known: dict) -> tuple[dict, dict]:
+def of_steps(points: list, chip, known: dict) -> tuple:
     """What measured steps hold for, and {constant: value, was, sd_ln}; `known`: what tables and
     traces say, which holds for every model."""
     usual = gather(chip.family, chip.id, "")
@@ -416,7 +432,7 @@ def seen(point: Point) -> dict:
     return {"devices": count, "step_s": figure(point.measured_s), "mfu": figure(mfu)}
 
 
-def of_peaks(points: list[Point]) -> tuple[dict, dict]:
+def of_peaks(points: list) -> tuple:
     """The same of measured peaks of memory."""
     factor, weight, held = posterior(
         points,
@@ -433,9 +449,9 @@ def seconds_of(step) -> dict:
 
 
 def write(
-    points: list[Point],
+    points: list,
     path: str,
-    readings: list[Reading] = (),
+    readings: list = (),
 ) -> dict:
     """Write the calibration of a site; returns it."""
     data = calibration(points, readings)

@@ -16,6 +16,7 @@ from numpy import (
 
 from ..base.records import record
 from .found import COLUMNS, NAN, Found
+from .goodput import since_restart, spent
 
 ODD = 0.2  # a first step that far outside the range of the others is warm-up
 PAUSE = 3.0  # a step longer than so many medians is a pause (evaluation, checkpoint, straggler)
@@ -34,22 +35,19 @@ class Steady:
     p90_s: float
     restarts: int
     goodput: float
+    badput: dict
     pauses: int
     columns: dict  # what the log printed at each distinct step line
     steady: ndarray  # which of those are steady: a line without a time too, after the warm-up
 
 
-def restarts_of(step: ndarray, launches: int) -> int:
-    """How often the step went back by more than lines out of order, or the job started again."""
+def went_back(step: ndarray) -> ndarray:
+    """Where the step went back by more than lines out of order."""
     if step.size < 2:
-        return max(0, launches - 1)
+        return step > np.inf
+    moved = diff(step, prepend=step[:1])
     highest = np.maximum.accumulate(step)
-    back = (diff(step) < 0) & (step[1:] < highest[:-1] - 3 * median(np.abs(diff(step))))
-    return max(
-        int(back.sum()),
-        launches - 1,
-        0,
-    )
+    return (moved < 0) & (step < highest - 3 * median(np.abs(moved[1:])))
 
 
 def warm_up(seconds: ndarray) -> int:
@@ -76,7 +74,7 @@ def differences(step: ndarray, clock: ndarray) -> ndarray:
     return out
 
 
-def slope(step: ndarray, clock: ndarray) -> tuple[float, float, float]:
+def slope(step: ndarray, clock: ndarray) -> tuple:
     """(mean, p10, p90) seconds a step of a clock of whole seconds, after the warm-up."""
     good = flatnonzero(isfinite(clock))
     good = good[min(2, max(0, good.size - 2)) :]
@@ -124,21 +122,6 @@ def without_pauses(seconds: ndarray, usable: ndarray) -> ndarray:
     return short if short.sum() >= (1 - MOST_PAUSES) * usable.sum() else usable
 
 
-def goodput_of(
-    step: ndarray,
-    step_s: float,
-    clock_s: float,
-) -> float:
-    """Share of the wall clock that went into steps that counted: distinct steps x step time / wall
-    clock; nan without a clock."""
-    if not (clock_s > 0 and step_s > 0 and step.size > 9):
-        return NAN
-    got = unique(step)
-    interval = median(diff(got)) if got.size > 1 else 1.0
-    share = (got.size - 1) * interval * step_s / clock_s
-    return float(min(share, 1.0)) if share <= 1.02 else NAN
-
-
 def steady(found: Found) -> Steady:
     """The steady steps of what was found in a log."""
     # a line of the step before is that of another rank, or printed twice
@@ -149,7 +132,10 @@ def steady(found: Found) -> Steady:
     seconds = seconds_of(columns)
     usable = isfinite(seconds) & (seconds > 0)
     warm = warm_up(seconds[usable])
+    again = went_back(step)
     usable[flatnonzero(usable)[:warm]] = False
+    if again.any():
+        usable[since_restart(again) <= warm] = False
     chosen = without_pauses(seconds, usable)
     mean = p10 = p90 = NAN
     if chosen.any():
@@ -157,17 +143,25 @@ def steady(found: Found) -> Steady:
     elif isfinite(columns["bar_s"]).any():
         mean, p10, p90 = slope(step, columns["bar_s"])
         found.mean = True
+    stamps = columns["stamp_s"]
+    good, badput = spent(
+        found,
+        step,
+        np.where(isfinite(stamps), stamps, columns["clock_s"]),
+        once,
+        again,
+        step_s=float(mean),
+        warm=warm,
+        pause=PAUSE,
+    )
     return Steady(
         steps=int(step.max(initial=0)) if found.bar else int(unique(step).size),
         step_s=float(mean),
         p10_s=float(p10),
         p90_s=float(p90),
-        restarts=restarts_of(step, found.launches),
-        goodput=goodput_of(
-            step,
-            float(mean),
-            found.clock_to - found.clock_from,
-        ),
+        restarts=max(int(again.sum()), found.launches - 1, 0),
+        goodput=good,
+        badput=badput,
         pauses=int(usable.sum() - chosen.sum()),
         columns=columns,
         steady=chosen | ((arange(step.size) >= max(warm, 1)) & ~usable),

@@ -14,7 +14,7 @@ CHUNK = 1 << 20
 HEAD = 4 << 20  # what a format is recognised by
 MOST = 64 << 30  # bytes: a longer log is read up to there
 UNPACKED = 100  # times its size that a compressed log may grow to: words shrink to a tenth or so
-COLOUR = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*\x07?)")
+COLOUR = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b\r\n]*\x07?|\[?)")
 
 
 def wrong_for(path) -> partial:
@@ -22,7 +22,7 @@ def wrong_for(path) -> partial:
     return partial(DesignError, plain(Path(path).name, 200))
 
 
-def blocks(path) -> Iterator[bytes]:
+def blocks(path) -> Iterator:
     """The bytes of a log in pieces of 1 MB, decompressed where it is gzip.
 
     Raises DesignError for what is no regular file and for a gzip stream that is broken from its
@@ -52,7 +52,7 @@ def blocks(path) -> Iterator[bytes]:
             yield block
 
 
-def texts(path) -> Iterator[str]:
+def texts(path) -> Iterator:
     """The text of a log in pieces that end with a line: carriage returns are line ends, colours
     and cursor codes are gone, bytes that are no UTF-8 are replaced."""
     rest = b""
@@ -68,7 +68,7 @@ def texts(path) -> Iterator[str]:
         yield clean(rest)
 
 
-def lines(path) -> Iterator[str]:
+def lines(path) -> Iterator:
     """The lines of a log."""
     for text in texts(path):
         yield from text.split("\n")
@@ -82,11 +82,12 @@ def clean(raw: bytes) -> str:
     return text.replace("\r", "\n").replace("\0", "") if "\r" in text or "\0" in text else text
 
 
-def head(path, most: int = HEAD) -> bytes:
-    """The first bytes of a log."""
+def head(path, most: int = HEAD, of_line: int = HEAD) -> bytes:
+    """The first bytes of a log, of a block no more than so many of a line."""
+    long = re.compile(rb"([^\r\n]{%d})[^\r\n]+" % of_line)
     got = bytearray()
     for block in blocks(path):
-        got += block
+        got += long.sub(rb"\1", block) if of_line < CHUNK else block
         if len(got) >= most:
             break
     return bytes(got[:most])

@@ -244,7 +244,7 @@ def nearest_runs(
     chip: str = "",
     family: str = "",
     stack: str = "",
-) -> list[dict]:
+) -> list:
     """The `n` published runs nearest to one case, with how they differ.
 
     Distance: weighted base-2 logs of size, scale and layout, plus fixed amounts for another chip,

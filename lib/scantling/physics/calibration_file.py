@@ -56,6 +56,7 @@ RELATIVE, RELATIVE_MOST = ("scale_up_share", "scale_out_share", "ep_up_share"), 
 UNLIKE = 4.0
 OTHER_MODEL = 0.05  # difference of ln active parameters of two models; judgement
 Number = Annotated[float, AllowInfNan(False)]
+Share = Annotated[Number, Field(ge=0, le=1)]
 
 
 @record
@@ -70,6 +71,7 @@ class Override:
     constants: Mapping
     steps: Mapping = field(default_factory=dict)  # of measured steps: what they hold for, the band
     peaks: Mapping = field(default_factory=dict)  # the same of measured peaks of memory
+    goodput: Mapping = field(default_factory=dict)  # of logs: useful and lost wall clock
     others: Mapping = field(default_factory=dict)  # constants that hold for every model
 
     def elsewhere(self) -> "Override | None":
@@ -154,7 +156,9 @@ class Override:
             {"name": name, "value": value, "was": float(getattr(usual, name, 1.0))}
             for name, value in self.constants.items()
         ]
-        return fields_of(self, ("made", "device", "steps", "peaks")) | {"constants": constants}
+        return fields_of(self, ("made", "device", "steps", "peaks", "goodput")) | {
+            "constants": constants
+        }
 
     def says(self) -> str:
         """What was measured, against what published runs say, in one line."""
@@ -286,6 +290,7 @@ def read(
         constants=values,
         steps=steps,
         peaks=_steps(data.get("peaks"), f"{where}.peaks"),
+        goodput=_goodput(data.get("goodput"), f"{where}.goodput"),
         others={
             n: _value(
                 n,
@@ -336,6 +341,26 @@ def _steps(given, where: str) -> dict:
             problem="is not what scantling learn -o writes",
         )
     return dict(given)
+
+
+class _Goodput(BaseModel, strict=True):
+    """What a file says of the wall clock of logs: shares."""
+
+    logs: Annotated[int, Field(ge=1)]
+    goodput: Share
+    badput: dict[Annotated[str, Field(max_length=20)], Share]
+
+
+def _goodput(given, where: str) -> dict:
+    """Useful and lost shares of a wall clock; empty where a file has none."""
+    try:
+        return {} if given is None else _Goodput.model_validate(given).model_dump()
+    except ValidationError:
+        raise DesignError(
+            where,
+            allowed="logs, goodput, badput: {cause: share}",
+            problem="is not what scantling learn -o writes",
+        ) from None
 
 
 def _value(

@@ -62,7 +62,7 @@ def _values(field: str, s: Space) -> str:
     return words + more.get(field, "")
 
 
-def described(name: str) -> list[dict]:
+def described(name: str) -> list:
     """The axes of one space: [{field, what, values}]. Raises KeyError for a name that is not in
     SPACES."""
     space = SPACES[name]
@@ -76,7 +76,7 @@ def described(name: str) -> list[dict]:
     ]
 
 
-def counted(resolved, phase) -> list[dict]:
+def counted(resolved, phase) -> list:
     """For one phase of a design, under its pins and its stack: [{space, legal, axes: {field: values
     that occur}}], smallest space first."""
     out = []

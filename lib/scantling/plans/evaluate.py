@@ -172,7 +172,7 @@ def added(counts) -> dict:
     }
 
 
-def joined(plans: list[Plan]) -> Plan:
+def joined(plans: list) -> Plan:
     """Plan columns one after the other; what all share stays a scalar."""
     columns = {f: [getattr(p, f) for p in plans] for f in Plan.__dataclass_fields__}
     shapes = [np.shape(p.tp) for p in plans]
@@ -184,7 +184,7 @@ def joined(plans: list[Plan]) -> Plan:
     return Plan(**columns)
 
 
-def union(searches: list[Found]) -> Found:
+def union(searches: list) -> Found:
     """Several searches of one phase as one: their plans one after the other, each once; the counts
     are of these, or the sums where a search holds but its best."""
     first = searches[0]

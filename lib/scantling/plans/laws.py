@@ -84,6 +84,6 @@ LAWS = tuple(
 )
 
 
-def of(stage: str) -> tuple[Law, ...]:
+def of(stage: str) -> tuple:
     """The laws that can be told once an axis is laid out."""
     return tuple(law for law in LAWS if law.stage == stage)

@@ -114,7 +114,7 @@ def precisions(
     resolved,
     phase,
     space,
-) -> list[str]:
+) -> list:
     """The phase's precision and, where the design leaves it open, those of the space that the chip
     has."""
     left_open = any(a.field.rpartition(".")[2] == "precision" for a in resolved.assumed)
@@ -130,7 +130,7 @@ def precisions(
     ]
 
 
-def _joined(tables: list[dict], allowed: float) -> dict:
+def _joined(tables: list, allowed: float) -> dict:
     """The rows of several tables, best first as in each: `by_merit`."""
     if len(tables) == 1:
         return tables[0]

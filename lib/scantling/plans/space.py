@@ -68,7 +68,7 @@ class Space:
 DEFAULT = Space()
 
 
-def _spaces() -> dict[str, Space]:
+def _spaces() -> dict:
     """The rows of spaces.yaml by name."""
     made = {"default": DEFAULT}
     for name, row in table(__file__, "spaces").items():

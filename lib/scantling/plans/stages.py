@@ -71,9 +71,9 @@ def with_schedules(found: Found) -> Found:
 
 def _tried(
     where: Situation,
-    spaces: tuple[Space, ...],
+    spaces: tuple,
     own_stack: bool,
-) -> list[Found]:
+) -> list:
     """One search of several more spaces; nothing where the pins or the stack leave them no plan."""
     plans = []
     for space in spaces:

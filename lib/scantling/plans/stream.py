@@ -157,7 +157,7 @@ def _best(
         return []
 
 
-def _fastest(held: list[Found], keep: int) -> Found:
+def _fastest(held: list, keep: int) -> Found:
     """The `keep` best plans of several parts, with the counts of all."""
     whole = union(held)
     return whole.only(whole.order[:keep])

@@ -26,7 +26,7 @@ HALF = 0.5  # goodput below which failures are said to bind
 WORTH_A_BATCH = 0.02  # of the time of a token, from which a rounder batch is named
 
 
-def limits(assessment: Assessment, advice: bool = True) -> list[str]:
+def limits(assessment: Assessment, advice: bool = True) -> list:
     """Lines on what binds, the worst first: memory, constraints, a tight fit with what the best
     safe plan costs, idle devices, the largest loss; the refusal's arithmetic where impossible.
     `advice=False` says of idle devices no batch that would use them, which takes searches."""
@@ -37,7 +37,7 @@ def limits(assessment: Assessment, advice: bool = True) -> list[str]:
     return [line for rule in rules for line in rule(assessment, **more.get(rule, {}))]
 
 
-def unfit(assessment: Assessment) -> Iterator[str]:
+def unfit(assessment: Assessment) -> Iterator:
     """Lines on a pinned plan that does not fit: its memory part by part; what it offloads."""
     host = host_bytes(assessment.resolved.cluster)
     for one in assessment.phases:
@@ -61,18 +61,18 @@ def unfit(assessment: Assessment) -> Iterator[str]:
             )
 
 
-def judged(assessment: Assessment) -> Iterator[str]:
+def judged(assessment: Assessment) -> Iterator:
     """Lines on constraints that are missed, and on the other reasons of the verdict."""
     return (found.text for found in (*assessment.missed, *assessment.reasons))
 
 
-def stopped(assessment: Assessment) -> Iterator[str]:
+def stopped(assessment: Assessment) -> Iterator:
     """A line on a run that failures keep from getting on."""
     if assessment.goodput < HALF:
         yield say("stopped", a=assessment)
 
 
-def replaced(assessment: Assessment) -> Iterator[str]:
+def replaced(assessment: Assessment) -> Iterator:
     """A line on measured figures, with what is computed in their place."""
     measured = assessment.resolved.measured
     if "step_ratio" in measured:
@@ -86,7 +86,7 @@ def replaced(assessment: Assessment) -> Iterator[str]:
         )
 
 
-def largest_loss(assessment: Assessment) -> Iterator[str]:
+def largest_loss(assessment: Assessment) -> Iterator:
     """A line on the part of the step that goes to anything but the model's own arithmetic."""
     parts = assessment.step_breakdown_s
     chosen = assessment.chosen
@@ -102,7 +102,7 @@ def largest_loss(assessment: Assessment) -> Iterator[str]:
     yield line
 
 
-def tight(assessment: Assessment) -> Iterator[str]:
+def tight(assessment: Assessment) -> Iterator:
     """A line on a fit above SAFE_SHARE of the memory: of the fullest phase, with what its fastest
     safe plan costs."""
     fullest = max(assessment.phases, key=lambda c: c.memory.total)
@@ -135,7 +135,7 @@ def under_pins(chosen) -> str:
     return " under the pins" if chosen.phase.pins else ""
 
 
-def bolder(assessment: Assessment) -> Iterator[str]:
+def bolder(assessment: Assessment) -> Iterator:
     """A line on the fastest plan that fits on paper, of equals the leanest, where the headroom that
     was kept costs WORTH of a step."""
     chosen = assessment.chosen
@@ -172,7 +172,7 @@ def guessed_batch(assessment) -> bool:
     return any(a.field.endswith(".global_batch") for a in assessment.resolved.assumed)
 
 
-def idle(assessment: Assessment, advice: bool = True) -> Iterator[str]:
+def idle(assessment: Assessment, advice: bool = True) -> Iterator:
     """A line on devices that stand idle: how many the plan uses, and what using the most that any
     plan can would cost."""
     chosen = assessment.chosen
@@ -201,7 +201,7 @@ def idle(assessment: Assessment, advice: bool = True) -> Iterator[str]:
         )
 
 
-def racks(assessment: Assessment) -> Iterator[str]:
+def racks(assessment: Assessment) -> Iterator:
     """A line where the devices are no whole racks of what is bought or rented by the rack: as 64 of
     each 72, with the trays that stay spare, or the whole racks above."""
     cluster = assessment.resolved.cluster
@@ -236,7 +236,7 @@ def bubbles(chosen) -> bool:
     return chosen.step.bubble / chosen.step.total > LARGE_BUBBLE
 
 
-def batches_nearby(chosen) -> Iterator[tuple[str, int, dict]]:
+def batches_nearby(chosen) -> Iterator:
     """(units, batch, facts) of rounder batches near a phase's own, where devices stand idle for it
     or the bubble is large: the nearest multiples of its nodes, of the replicas that today's tp, pp
     and cp leave room for, and of a power of two."""
@@ -300,7 +300,7 @@ def rounder(chosen) -> str:
     )
 
 
-def accumulated(assessment: Assessment) -> Iterator[str]:
+def accumulated(assessment: Assessment) -> Iterator:
     """A line on zero2 with several micro-batches a step: how its gradients are counted, and what
     reducing them each time could add."""
     chosen = assessment.chosen

@@ -15,7 +15,7 @@ from ..base.units import DAY_S
 from ..catalogue.models.shape import flops_per_token
 from ..endure.checkpoint import contents
 from ..endure.cost import Cost, expected, price
-from ..endure.reliability import Endurance, Gang, endure
+from ..endure.reliability import Endurance, Gang, as_logged, endure
 from ..physics import bands, layout
 from ..physics.cases import Cases, devices, micro_batches
 from ..physics.communication import communication
@@ -424,6 +424,7 @@ def tables(assessment) -> dict:
     stages = [dict(row) for row in memory_by_stage(case)]
     layers = [row["layers"] for row in stages]
     chip = r.cluster.accelerator
+    planned = as_logged(e.badput)
     usual = [chosen.step_s * end for end in bands.ends(held(chosen))]  # its band unmeasured
     site = {
         "chip": chip.id,
@@ -440,7 +441,8 @@ def tables(assessment) -> dict:
         "endurance": e.as_dict(),
         "cost": money and money.as_dict(),
         "nearest_runs": bands.nearest_runs(case, **site),
-        "measured_here": r.calibration and r.calibration.told() | {"usual_s": usual},
+        "measured_here": r.calibration
+        and r.calibration.told() | {"usual_s": usual, "planned": planned},
         "missed": [{k: getattr(m, k) for k in missed} for m in assessment.missed],
         "phases": [
             {

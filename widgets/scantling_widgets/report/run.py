@@ -59,7 +59,7 @@ def run(
     force: bool = False,
     space: str = "default",
     told: Callable[[Record, int, int], None] | None = None,
-) -> list[Record]:
+) -> list:
     """Make the report of each design file into the folder `out`; return a record for each, in the
     order given.
 
@@ -153,7 +153,7 @@ def _folder(out: Path) -> Path:
     return out
 
 
-def read_records(out) -> list[Record]:
+def read_records(out) -> list:
     """The records kept in a folder of reports, by name."""
     return [*filter(None, map(_record, sorted(Path(out).glob("*.json"))))]
 
@@ -165,7 +165,7 @@ def _record(path: Path) -> Record | None:
         return None
 
 
-def _names(files: list[Path]) -> list[str]:
+def _names(files: list) -> list:
     """A name for each report: the file's own, numbered where two files share it."""
     names, taken = [], {}
     for path in files:
@@ -225,7 +225,7 @@ def write(path: Path, content: str | bytes) -> None:
     write_whole(path, content if isinstance(content, bytes) else content.encode("utf-8"))
 
 
-def _on_processes(todo: dict[str, Job], workers: int | None) -> Iterator[Done]:
+def _on_processes(todo: dict, workers: int | None) -> Iterator:
     workers = min(workers or os.cpu_count() or 1, len(todo))
     if workers <= 1:
         yield from map(make, todo.values())
@@ -286,7 +286,7 @@ def _failed(job: Job, why: str) -> Done:
     )
 
 
-def _on_dask(todo: dict[str, Job], address: str) -> Iterator[Done]:
+def _on_dask(todo: dict, address: str) -> Iterator:
     wrong = partial(
         DesignError,
         "--scheduler",
@@ -353,7 +353,7 @@ def _browser() -> str:
     )
 
 
-def table(records: Iterable[Record]) -> str:
+def table(records: Iterable) -> str:
     """The headline figures of a batch as CSV, one design a line, plain numbers in the units of the
     assessment."""
     plan = WORDS["plan_kept"]
@@ -369,7 +369,7 @@ def table(records: Iterable[Record]) -> str:
     )
 
 
-def as_csv(rows: Iterable[dict]) -> str:
+def as_csv(rows: Iterable) -> str:
     """Rows of the same columns as CSV, their heads on top; seven digits, so that a last bit that
     differs between machines does not show."""
     import pandas as pd

@@ -157,7 +157,7 @@ _MADE = {
 }
 
 
-def usual_of(names: Sizes) -> tuple[Lines, int | str | None]:
+def usual_of(names: Sizes) -> tuple:
     """(names of fields, the class's value or what a dimension follows from, where it has one)."""
     *fields, last = names
     named = isinstance(last, str) and last[0] != "="

@@ -15,13 +15,16 @@ from typing import Any
 
 from ...base.errors import DesignError, refuse
 from ...base.files import csv_rows
-from ...base.records import Derived, Lines, record
+from ...base.records import Derived, Lines, fields_of, record
 from ..load import HERE, by_id, filled, find, indexed
 from ..records import Sourced
 from .hf import from_hf
 from .patterns import SLIDING, attending_every, counts, layers_of
 from .shape import GATED, Model, attention_kind, check_fields, check_model, part, parts_of
 from .sizing import MLA, Made, from_size
+
+SAME = {"layers", "hidden", "heads", "ffn_hidden"}  # of two models of one shape
+PADDED = 1.01  # of a vocabulary, at most
 
 
 @record
@@ -47,7 +50,7 @@ class Entry(Sourced):
 
 
 @cache
-def _table() -> dict[str, Entry]:
+def _table() -> dict:
     """All catalogue rows by id and by alias."""
     rows = csv_rows(HERE / "models.csv")
     return indexed(
@@ -64,12 +67,12 @@ def _table() -> dict[str, Entry]:
     )
 
 
-def entries() -> dict[str, Entry]:
+def entries() -> dict:
     """All catalogue rows by id, in file order."""
     return by_id(_table())
 
 
-def models() -> dict[str, Model]:
+def models() -> dict:
     """All catalogue models by id."""
     return {key: entry.model for key, entry in entries().items()}
 
@@ -88,6 +91,18 @@ def model(key: str) -> Model:
     """The catalogue model of an id or alias, e.g. `model("llama-3.1-405b")`. Raises DesignError
     with the nearest id."""
     return entry(key).model
+
+
+def of_shape(shape: Mapping) -> str:
+    """The id of the first catalogue model with exactly these dimensions, "" where none has them or
+    fewer than SAME are given; heads that no kv_heads group are not grouped, vocabularies are padded
+    by up to 1 %."""
+    exact = {"kv_heads": shape.get("heads")} | {n: v for n, v in shape.items() if n != "vocab"}
+    for key, m in models().items() if exact.keys() >= SAME else ():
+        padded = shape.get("vocab", m.vocab) / m.vocab
+        if 1 <= padded < PADDED and fields_of(m, exact) == exact:
+            return key
+    return ""
 
 
 def check_spec(spec: Mapping) -> None:

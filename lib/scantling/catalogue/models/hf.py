@@ -95,7 +95,7 @@ class _Reader:
             return self.assume(name, following(usual, known), f"derived: {usual[1:]}")
         return self.of_class(self.prefix + fields[0], usual, arch.model_type)
 
-    def numbers(self, name: str) -> list[int]:
+    def numbers(self, name: str) -> list:
         """A list of layer numbers or 0/1 marks; anything else in the list, or another value, is
         refused."""
         value = self.get(name)
@@ -136,7 +136,7 @@ class _Reader:
 
 def from_hf(
     config: Mapping | str | Path,
-) -> tuple[Model, dict, tuple[Assumed, ...]]:
+) -> tuple:
     """The `Model` of a Hugging Face config.json (a mapping, or its path), the fields read and what
     was assumed.
 
@@ -169,7 +169,7 @@ def from_hf(
     )
 
 
-def _language_part(model_type: str, whole: _Reader) -> tuple[_Reader, str, bool]:
+def _language_part(model_type: str, whole: _Reader) -> tuple:
     """The reader of a multimodal config's language part, its architecture, and whether it is
     tied."""
     composite = tables().composites[model_type]
@@ -557,7 +557,7 @@ def _moe_layers(
 SPARSE = ("sparse", "moe", "hash_moe", 1)
 
 
-def _window(r, arch, layers) -> tuple[int, int]:
+def _window(r, arch, layers) -> tuple:
     """The width of the attention that slides, and its layers; 0 where none does."""
     width = r.count(arch.window_field)
     if arch.window_field not in r.config:

@@ -77,7 +77,7 @@ def _mixers(
     r,
     arch,
     layers,
-) -> list[str]:
+) -> list:
     """The mixer of each layer, and of those that the file lists behind them, its MTP layers."""
     letters = r.get(*arch.letters)
     field = arch.word_lists[0]
@@ -130,7 +130,7 @@ def _of_words(
     words,
     known,
     layers=0,
-) -> list[str]:
+) -> list:
     """The blocks that a list of words, or a text of letters, names: for `layers` layers or more;
     letters for as many."""
     if len(words) < layers or (len(words) > layers > 0 and isinstance(words, str)):

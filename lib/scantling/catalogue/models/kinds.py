@@ -7,7 +7,7 @@ from ...base.words import table
 from ...blocks.table import Block
 
 
-def words() -> dict[str, dict]:
+def words() -> dict:
     """The rows of kinds.yaml by word."""
     return table(__file__, "kinds")
 
@@ -17,7 +17,7 @@ def words_that(key: str) -> dict:
     return {word: row[key] for word, row in words().items() if key in row}
 
 
-def attending() -> set[str]:
+def attending() -> set:
     """The words of attention with scores of queries and keys."""
     made = words_that("block").items()
     return {word for word, name in made if getattr(blocks, name).family == "softmax"}

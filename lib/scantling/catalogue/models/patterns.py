@@ -44,7 +44,7 @@ def wrong(
 
 
 @cache
-def layers_of(pattern: str) -> tuple[Lines, ...]:
+def layers_of(pattern: str) -> tuple:
     """The layers of a pattern in order, each the blocks in it. Raises DesignError."""
     if not re.search("[a-z0-9(,]", pattern):
         for letter in sorted({*pattern} - {*LETTERS}):
@@ -91,7 +91,7 @@ def _layer(word: str, pattern: str) -> Lines:
     return blocks
 
 
-def counts(pattern) -> dict[str, object]:
+def counts(pattern) -> dict:
     """How often a model, or each of a column, has each block of its pattern."""
     if isinstance(pattern, str):
         return _counts(pattern)
@@ -101,7 +101,7 @@ def counts(pattern) -> dict[str, object]:
     return {key: np.array([one.get(key, 0) for one in each])[rows] for key in every}
 
 
-def _mixers(pattern: str) -> tuple[Counter, Counter]:
+def _mixers(pattern: str) -> tuple:
     """How many layers have each word that mixes tokens: those that attend to everything, and the
     others, each in the order in which they stand."""
     whole = Counter()
@@ -151,14 +151,14 @@ def widths(model, key: str) -> int:
     return gcd(*(getattr(model, f) for word in counts(model.pattern) for f in asked.get(word, ())))
 
 
-def counted(layer: Lines) -> list[str]:
+def counted(layer: Lines) -> list:
     """What the words of a layer are counted as; an MLP beside experts is one of its own."""
     found = [WORDS[block] for block in layer]
     return ["beside" if word == "mlp" and "moe" in found else word for word in found]
 
 
 @cache
-def _counts(pattern: str) -> dict[str, int]:
+def _counts(pattern: str) -> dict:
     """Blocks by what they are counted as; `beside` is an MLP in a layer with experts, `bare` a
     layer without a feed-forward, `still` one without a mixer, `layers` all of them."""
     if not pattern:

@@ -383,7 +383,7 @@ def _blocks(
     m,
     found: dict,
     plain: dict,
-) -> list[Block]:
+) -> list:
     """The blocks of layers: those `found` in patterns, those of `plain` models without one."""
     has = 1 * (found.get("layers", 0) > 0)
     count = {
@@ -409,7 +409,7 @@ def _blocks(
     return blocks
 
 
-def _order(pattern, ahead: int) -> tuple[tuple[int, ...], ...]:
+def _order(pattern, ahead: int) -> tuple:
     """The blocks of each layer of one pattern, as numbers among the blocks of a shape."""
     if not isinstance(pattern, str) or not pattern:
         return ()
@@ -418,7 +418,7 @@ def _order(pattern, ahead: int) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(at[word] for word in counted(layer)) for layer in layers_of(pattern))
 
 
-def other_mixers(m) -> list[Block]:
+def other_mixers(m) -> list:
     """The blocks of `mixers`: so many layers of a kind in place of attention, its own dimensions in
     brackets, kinds joined by commas. Raises DesignError."""
     kinds = sorted(k for k, kind in KINDS.items() if kind.place == "mixer")
@@ -554,7 +554,7 @@ def causal_flops_per_token(model: Model | Shape, seq_len: Any) -> Any:
     return total
 
 
-def block_counts(model: Model) -> dict[str, int]:
+def block_counts(model: Model) -> dict:
     """How many blocks of each kind the layers have, by the words of patterns."""
     found = counts(model.pattern) or _plain(model, _flag(model.attention, ("mla",)))
     beside = found.get("beside", 0)

@@ -151,7 +151,7 @@ def tokens_per_s(s: Site) -> float:
     return s.batch_tokens / s.model_step_s * s.e.goodput
 
 
-def step_shares(s: Site) -> dict[str, float]:
+def step_shares(s: Site) -> dict:
     """Exposed parts of the step as shares of it."""
     return {p: getattr(s.chosen.step, p) / s.model_step_s for p in PARTS}
 
@@ -160,7 +160,7 @@ def growth_losses(
     now: Site,
     then: Site,
     devices: int,
-) -> dict[str, float]:
+) -> dict:
     """What more devices lose, by cause: failures, idle devices, parts of the step that take more of
     it."""
     before = step_shares(now)

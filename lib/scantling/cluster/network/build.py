@@ -30,7 +30,7 @@ def published() -> Rows:
     )
 
 
-def cards(cluster) -> tuple[int, float]:
+def cards(cluster) -> tuple:
     """(scale-out cards of the cluster, bytes/s of one)."""
     return (
         cluster.nodes * cluster.nics_per_node,
@@ -290,7 +290,7 @@ def _torus(cluster, words: dict) -> Built:
     return replace(shapes.copies(one, slices), circuits=pods * one.circuits), why, True
 
 
-def slices_of(cluster) -> tuple[int, int, int]:
+def slices_of(cluster) -> tuple:
     """(slices of a torus, chips of one, slices that share the optical switches of a pod): the
     fewest slices of one size that hold the devices; a pod has as many chips as its family allows,
     and no site shares one."""
@@ -328,7 +328,7 @@ class Alternative(Record):
     chosen: bool
 
 
-def candidates(cluster) -> list[tuple[str, Topology, dict]]:
+def candidates(cluster) -> list:
     """(what, topology, the step model's view of it: pod_devices and oversubscription) of every
     network within reach."""
     found = _candidates(wiring(cluster))
@@ -388,7 +388,7 @@ def leaf_devices(w: Wiring, r: float) -> int:
     return min(w.cluster.devices, max(w.cluster.devices_per_node, held))
 
 
-def alternatives(s: Site, own: Topology) -> tuple[Alternative, ...]:
+def alternatives(s: Site, own: Topology) -> tuple:
     """The design's own network first, then the others, the cheapest over the run first.
 
     step_s is the kit's step model with the fabric's pod and ratio in place of the design's.

@@ -331,7 +331,7 @@ def crossings(
     s: Site,
     t: Topology,
     place: Placement,
-) -> tuple[Crossing, ...]:
+) -> tuple:
     """Load of every edge under the kit's rank order (placement.orders): capacity is all devices'
     share of the cards, over the oversubscription where that lies (pods, or leaves of two tiers).
     Even spreading is the best case; `settings` says what hashing makes of it."""

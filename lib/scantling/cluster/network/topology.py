@@ -454,14 +454,14 @@ def copies(t: Topology, n: int) -> Topology:
 def near_cube(
     chips: int,
     dimensions: int = 3,
-) -> tuple[int, ...]:
+) -> tuple:
     """Sides of the most compact torus of so many chips, each a multiple of 4 where that is
     possible."""
     unit = 4 if chips % 4**dimensions == 0 else 1
     return tuple(unit * s for s in _sides(chips // unit**dimensions, dimensions))
 
 
-def _sides(n: int, dimensions: int) -> tuple[int, ...]:
+def _sides(n: int, dimensions: int) -> tuple:
     if dimensions == 1:
         return (n,)
     options = [

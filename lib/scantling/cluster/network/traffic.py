@@ -75,7 +75,7 @@ class Setting(Record):
     unit: str
 
 
-def axes(s: Site, place: Placement) -> tuple[Axis, ...]:
+def axes(s: Site, place: Placement) -> tuple:
     """Traffic of every axis in use, with the tier it spans and its time there by the step model and
     by the curves.
 
@@ -164,7 +164,7 @@ def one_call_s(
     )
 
 
-def curves_of(s: Site) -> tuple[curves.Curve, ...]:
+def curves_of(s: Site) -> tuple:
     """Curves of this design's own groups: what each axis runs, and an all-reduce of the
     data-parallel group for every plan."""
     cluster = s.cluster
@@ -242,7 +242,7 @@ def measured(cluster, most: int = 6) -> Rows:
     )
 
 
-def bursts(s: Site, rows: tuple[Axis, ...]) -> Burst:
+def bursts(s: Site, rows: tuple) -> Burst:
     """Load of the cards over a step.
 
     mean = bytes that leave the scale-up domain / step; peak = the card at the share of its rate
@@ -362,8 +362,8 @@ def settings(
     s: Site,
     t: Topology,
     switch,
-    rows: tuple[Axis, ...],
-) -> tuple[Setting, ...]:
+    rows: tuple,
+) -> tuple:
     """Routing, quality of service and reduction that this fabric and this traffic ask for."""
     fabric = catalogue.fabric(s.cluster.scale_out)
     leaving = [a for a in rows if a.tier == "scale-out"]

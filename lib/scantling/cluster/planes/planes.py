@@ -99,7 +99,7 @@ def contents(s: Site) -> checkpoint.Contents:
     )
 
 
-def states(s: Site) -> tuple[State, ...]:
+def states(s: Site) -> tuple:
     """What is held where. Training state by checkpoint.contents; working gradients, activations and
     buffers live for one step only."""
     plan = s.plan
@@ -128,7 +128,7 @@ def states(s: Site) -> tuple[State, ...]:
     )
 
 
-def of_the_design(s: Site) -> tuple[Plane, ...]:
+def of_the_design(s: Site) -> tuple:
     """The four planes with this design's numbers."""
     plan = s.plan
     n = s.used

@@ -76,7 +76,7 @@ def passes(chosen) -> dict:
     return {**shares, "dp": dp_shares(chosen)}
 
 
-def _shares(times) -> dict[str, float]:
+def _shares(times) -> dict:
     total = max(sum(times), 1e-30)
     return {name: x / total for name, x in zip(("forward", "again", "backward"), times)}
 
@@ -99,7 +99,7 @@ def gathers_layers(sharding: str) -> bool:
     return SHARDINGS.index(sharding) >= SHARDINGS.index("zero3")
 
 
-def timeline(s: Site) -> tuple[Piece, ...]:
+def timeline(s: Site) -> tuple:
     """The step of the main phase, piece by piece; exposed_s sums to `step_s` (the measured one
     where the design has it).
 
@@ -189,7 +189,7 @@ def _counts(s: Site, dp: dict) -> dict:
     }
 
 
-def collectives(s: Site) -> tuple[CollectiveRow, ...]:
+def collectives(s: Site) -> tuple:
     """Who sends what to whom in one step. Times and bytes of an axis are split over its operations;
     their sums are those of `communication`.
 
@@ -246,7 +246,7 @@ def _collective(
     )
 
 
-def _small(s: Site) -> tuple[CollectiveRow, ...]:
+def _small(s: Site) -> tuple:
     """The all-reduces of a few bytes that all ranks take part in."""
     ranks = s.used
     domain = s.cluster.scale_up_domain
@@ -279,7 +279,7 @@ def _groups(
     axis: str,
     chosen,
     row,
-) -> list[tuple]:
+) -> list:
     """(whose, ranks, ranks in a domain, share of the axis's bytes) of the groups of one axis:
     experts are reduced over their own replicas."""
     plan = chosen.plan
@@ -308,7 +308,7 @@ CP_EXCHANGES = {
 }
 
 
-def operations(s: Site, row: dict) -> list[dict]:
+def operations(s: Site, row: dict) -> list:
     """Operations of one axis: {what, operation, share of the axis's bytes, times a step, hidden
     beside}."""
     plan = s.plan

@@ -110,7 +110,7 @@ def tools(vendor: str) -> dict:
     return next(row for row in rows("tools") if row["vendor"] in vendor.lower())
 
 
-def burn_in(s: Site) -> tuple[Test, ...]:
+def burn_in(s: Site) -> tuple:
     """Tests of memory, matrix products, scale-up links, host links, cards, rails, pairs and the
     whole, in the order to run them.
 
@@ -361,8 +361,8 @@ def slow_tier(
     case,
     nodes: int,
     field: str,
-    limits: tuple[float, float],
-) -> tuple[float, str]:
+    limits: tuple,
+) -> tuple:
     """(ratio, why): how slow the slowest link of a tier may be before it costs the job more than a
     node costs, within published limits."""
     link = replace(case.link, **{field: getattr(case.link, field) * RATIOS})
@@ -413,7 +413,7 @@ def accepted(accelerator: str, test: str) -> dict | None:
     return next((r for r in _acceptance() if (r["accelerator"], r["test"]) == wanted), None)
 
 
-def acceptance_limits(test: str) -> tuple[float, float]:
+def acceptance_limits(test: str) -> tuple:
     """Loosest and tightest published acceptance of a test, as shares of what a sound part
     reaches."""
     if test == "node all-reduce":
@@ -422,7 +422,7 @@ def acceptance_limits(test: str) -> tuple[float, float]:
     return min(shares), max(shares)
 
 
-def ring_of_two_links(cluster) -> tuple[float, str]:
+def ring_of_two_links(cluster) -> tuple:
     """(bytes/s, source): bus bandwidth of a ring on a torus, which has two of a chip's links, one
     to each neighbour, whatever the chip has in all."""
     return (
@@ -431,7 +431,7 @@ def ring_of_two_links(cluster) -> tuple[float, str]:
     )
 
 
-def node_busbw(cluster) -> tuple[float, str]:
+def node_busbw(cluster) -> tuple:
     """(bytes/s, source): bus bandwidth of a large all-reduce in one node: the best published curve
     of the accelerator, else the kit's curve."""
     wanted = cluster.accelerator.id, "all_reduce", 1, cluster.devices_per_node

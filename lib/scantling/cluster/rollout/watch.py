@@ -51,7 +51,7 @@ class Playbook(Record):
     source: str
 
 
-def alerts(s: Site, screen) -> tuple[Alert, ...]:
+def alerts(s: Site, screen) -> tuple:
     """Thresholds from the estimate: bands of step and MFU, saves from the endurance, counts at the
     99 % quantile of their Poisson law, loss and gradient norm at the deviation that a month of
     sound steps reaches once."""
@@ -158,7 +158,7 @@ def collectives(s: Site) -> dict:
     }
 
 
-def spikes(steps: float) -> tuple[float, float]:
+def spikes(steps: float) -> tuple:
     """(chance that a run is of the kind that has to rewind, rewinds of such a run).
 
     Rewinds: PaLM 540B's 20 in 255,000 steps, fewer in a shorter run. Chance by the rule of
@@ -175,7 +175,7 @@ def halvings(n: int) -> int:
     return math.ceil(math.log2(max(n, 2)))
 
 
-def playbooks(s: Site, screen) -> tuple[Playbook, ...]:
+def playbooks(s: Site, screen) -> tuple:
     """Loss spike, silent corruption, creeping step time: signals, steps in order, what one costs
     here, how many to expect."""
     e = s.e

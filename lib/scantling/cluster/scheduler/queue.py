@@ -27,7 +27,7 @@ class Queue(Record):
     lines: Lines
 
 
-def gather(nodes: int, wanted: int) -> tuple[float, float]:
+def gather(nodes: int, wanted: int) -> tuple:
     """(wait, idle) to gather `wanted` of `nodes` busy nodes with no backfill, in mean run times of
     the other jobs.
 

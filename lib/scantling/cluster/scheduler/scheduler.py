@@ -146,7 +146,7 @@ def scheduler(s: Site) -> Scheduler:
     )
 
 
-def _ordered(found) -> list[Option]:
+def _ordered(found) -> list:
     """Usable ones first; among those within TIE of the best the one with fewest control planes."""
     top = max((o.score for o in found if o.usable), default=1.0)
 

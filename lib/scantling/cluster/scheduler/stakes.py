@@ -14,7 +14,7 @@ from ..texts import constant, fill, texts
 REQUEUE = ((128, 454.0), (256, 545.0), (512, 635.0), (1024, 768.0))
 
 
-def stakes(s: Site) -> dict[str, tuple[float, str]]:
+def stakes(s: Site) -> dict:
     """{criterion: (stake, why)} of this design, the criteria that apply only."""
     kept, gone = in_place_gain(s)
     share = scattered(s)
@@ -65,7 +65,7 @@ def requeue_s(nodes, devices_per_node) -> float:
     return max(line(np.log2(max(nodes * devices_per_node / 16, 1.0))), seconds[0] / 2)
 
 
-def in_place_gain(s: Site) -> tuple[float, float]:
+def in_place_gain(s: Site) -> tuple:
     """(goodput with restarts in place, with a requeue for each failure) of this design; the other
     losses as they are."""
     e = s.e

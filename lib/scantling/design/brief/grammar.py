@@ -211,7 +211,7 @@ def _rule(pattern: str, case: bool = False, **rest) -> Rule:
 
 
 @cache
-def rules() -> tuple[Rule, ...]:
+def rules() -> tuple:
     """Catalogue models by their ids, written with spaces, dots or dashes; the rules of
     phrases.yaml; software stacks."""
     models = [

@@ -25,7 +25,7 @@ def _is_of(row, family: str) -> bool:
 
 def choose_accelerator(
     family: str, memory: int | None, form: str | None, nvlink: bool | None
-) -> tuple[str | None, str, list[DesignError]]:
+) -> tuple:
     """(catalogue id, why, what the catalogue lacks) of an accelerator by family, memory and form:
     the nearest memory stands in for one that it lacks, nothing for another family."""
     rows = catalogue.accelerators()

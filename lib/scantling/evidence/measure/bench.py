@@ -113,7 +113,7 @@ def finish(bench: Bench) -> None:
         torch.distributed.destroy_process_group()
 
 
-def describe(bench: Bench) -> tuple[dict, dict]:
+def describe(bench: Bench) -> tuple:
     """(device, software): what the driver calls the device, its memory, and the versions that were
     measured with."""
     import torch
@@ -157,7 +157,7 @@ def _processor() -> str:
 OPS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
 
 
-def steps(bench: Bench, quick: bool) -> list[Step]:
+def steps(bench: Bench, quick: bool) -> list:
     """All measurements, in the order in which they are most worth having if they are stopped
     half-way."""
     known = read_yaml(__file__, "sizes")

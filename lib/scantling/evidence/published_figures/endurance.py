@@ -22,7 +22,7 @@ def _ettr(g, interval_min):
     )
 
 
-def implied_restart_min() -> dict[str, float]:
+def implied_restart_min() -> dict:
     """Minutes of restart that the printed points of an ETTR of 0.5 on 100,000 devices take, by
     fleet: u = M (1 - ETTR) - dt / 2, with saves that do not block.
 

@@ -122,7 +122,7 @@ class Recreation:
         return self.median_error <= self.figure.median and self.worst_error <= self.figure.worst
 
     @property
-    def sources(self) -> tuple[tuple[str, str, str], ...]:
+    def sources(self) -> tuple:
         """(paper, places, address), each once."""
         found: dict = {}
         for p in self.points:
@@ -166,7 +166,7 @@ def point(row: dict, ours: float) -> Point:
     )
 
 
-def points_of(figure: str, ours: Callable[[dict], float]) -> list[Point]:
+def points_of(figure: str, ours: Callable[[dict], float]) -> list:
     """A Point for each printed row, ours from the row."""
     return [point(r, ours(r)) for r in printed(figure)]
 

@@ -25,7 +25,7 @@ __all__ = [
 
 
 @cache
-def figures() -> dict[str, Figure]:
+def figures() -> dict:
     """All figures by id, in the order of the file."""
     formulas = forms.OURS | runs.OURS | endurance.OURS
     points = {
@@ -74,6 +74,6 @@ def recreate(id: str) -> Recreation:
     )
 
 
-def recreate_all() -> dict[str, Recreation]:
+def recreate_all() -> dict:
     """Every figure, computed."""
     return {id: recreate(id) for id in figures()}

@@ -36,7 +36,7 @@ def builds(m):
     )
 
 
-def own() -> dict[str, str]:
+def own() -> dict:
     """The files that every kit with its own trainer takes as they are."""
     return {name: source(name) for name in OWN}
 

@@ -120,7 +120,7 @@ def adjust(
     return pins | whole | turned
 
 
-def moe_layers(model) -> list[int]:
+def moe_layers(model) -> list:
     """1 for each layer with experts, 0 for a dense one."""
     if model.pattern:
         return [int("moe" in counted(layer)) for layer in layers_of(model.pattern)]
@@ -131,7 +131,7 @@ def moe_layers(model) -> list[int]:
     return [int(i % every == every - 1) for i in range(model.layers)]
 
 
-def recompute(launch) -> tuple[str, int]:
+def recompute(launch) -> tuple:
     """(method, layers) of full recompute: every layer of a virtual stage, or the first few."""
     p = launch.plan
     m = launch.model
@@ -165,6 +165,6 @@ def values(launch, kit) -> dict:
     }
 
 
-def files(launch, kit) -> dict[str, str]:
+def files(launch, kit) -> dict:
     """megatron.args."""
     return {"megatron.args": render("megatron.args.j2", **values(launch, kit))}

@@ -16,7 +16,7 @@ KINDS = {
 SMI = "memory.used"
 
 
-def names_of(line: str) -> list[str]:
+def names_of(line: str) -> list:
     """The names of the columns in the first line of a table."""
     return [name.strip() for name in next(csv.reader([line.strip().lstrip("\ufeff")]), [])]
 

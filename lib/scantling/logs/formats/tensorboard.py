@@ -53,7 +53,7 @@ def fields(raw: bytes):
         yield key >> 3, kind, value
 
 
-def _varint(raw: bytes, at: int) -> tuple[int, int]:
+def _varint(raw: bytes, at: int) -> tuple:
     value = shift = 0
     while at < len(raw) and shift < 70:
         byte = raw[at]
