@@ -300,7 +300,7 @@ def test_a_rendered_report_prints_the_numbers_of_the_design(path):
     assert seen
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_all_of_it_over_two_hundred_designs(monkeypatch):
     """The wide sample of the rules that need nothing but assessments."""
     monkeypatch.setitem(globals(), "RANDOM", range(200))

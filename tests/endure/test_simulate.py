@@ -149,7 +149,7 @@ def test_closed_form_and_simulation_agree_on_a_few():
     assert abs(error.mean()) <= 1e-3
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_closed_form_and_simulation_agree_over_the_grid():
     z, error = agreement(1.0)
     print(

@@ -184,7 +184,7 @@ VARIANTS = {
     ),
     "secrets": lambda raw: (
         f"HF_TOKEN={SECRET}\nrelease: {SECRET}\nmodel_name: {SECRET}\n"
-        f"/home/alice/{SECRET}\n".encode()
+        f"/srv/alice/{SECRET}\n".encode()
         + raw
     ),
     "empty": lambda raw: b"",

@@ -110,7 +110,7 @@ def test_secrets_of_a_log_stay_out_of_the_calibration_and_its_goodput_goes_in(tm
     good, lost = said["goodput"]["goodput"], sum(said["goodput"]["badput"].values())
     assert 0 < good < 1 and good + lost == pytest.approx(1, abs=1e-3)
     text = yaml.safe_dump(said)
-    for word in (SECRET, "alice", "script", "__class__", "python/object", "onerror", "home"):
+    for word in (SECRET, "alice", "script", "__class__", "python/object", "onerror", "srv"):
         assert word not in text
     broken = {**said, "goodput": {**said["goodput"], "badput": {"start": 2.0}}}
     with pytest.raises(sc.DesignError, match="scantling learn -o"):
