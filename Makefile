@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 NO_CI  := env -u CI -u BUILD_NUMBER
 
 .DEFAULT_GOAL := help
-.PHONY: help env lab report page test test-slow test-long test-all test-launch properties gate hostile audit sbom licences mutants lint calibrate validation leaderboard predictions published bench bench-desk gallery walkthroughs reference pyodide site test-site pictures clean
+.PHONY: help env lab report page test test-slow test-long test-all test-launch properties gate hostile audit sbom licences mutants lint calibrate validation leaderboard predictions published bench bench-desk gallery walkthroughs reference pyodide lite site test-site pictures clean
 
 help:        ## list the targets
 	@sed -n 's/^\([a-z-]*\): .*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -136,11 +136,18 @@ pyodide: $(READY)        ## what the desk in a browser runs on, pinned by hash, 
 	@$(BIN)/python .ci/pyodide build/carrier build/pyodide
 
 PYODIDE ?= $(wildcard build/pyodide)
-site: reference        ## every page, and the desk in a browser (PYODIDE=DIR, or make pyodide before), into build/site/
+site: reference lite   ## every page, the desk and the notebooks in a browser (PYODIDE=DIR, or make pyodide before), into build/site/
 	@PYODIDE="$(PYODIDE)" $(BIN)/scantling site -o build/site
 
-test-site: $(READY)        ## the desk in a browser: numbers, downloads, offline (needs Chromium and PYODIDE)
-	@PYODIDE="$(PYODIDE)" CHROMIUM="$$(sh .ci/chromium --find)" $(BIN)/python -m pytest -rs -o addopts= tests/browser/test_site_browser.py
+LITE := .venv-lite
+lite: $(READY)        ## JupyterLite with the notebooks, on the same PYODIDE, into build/site/notebooks
+	@if [ -z "$(PYODIDE)" ]; then echo "the notebooks in a browser are left out: they need a Pyodide distribution (make pyodide)" >&2; else \
+	  { [ -x $(LITE)/bin/jupyter-lite ] || { $(PYTHON) -m venv --clear $(LITE) && $(LITE)/bin/python -m pip install -q --no-deps --require-hashes -r .ci/lite.txt; }; } && \
+	  $(BIN)/python .ci/lite $(LITE) "$(PYODIDE)" build/site/notebooks; fi
+
+test-site: $(READY)        ## the desk and the notebooks in a browser: numbers, downloads, offline (needs Chromium, PYODIDE, and make lite)
+	@PYODIDE="$(PYODIDE)" NOTEBOOKS="$(wildcard build/site/notebooks)" CHROMIUM="$$(sh .ci/chromium --find)" \
+	$(BIN)/python -m pytest -rs -o addopts= tests/browser/test_site_browser.py tests/browser/test_notebooks_browser.py
 
 pictures: $(READY)        ## what README and CONTRIBUTING show: the desk, an example, the map of the house
 	@$(BIN)/python tests/documents.py

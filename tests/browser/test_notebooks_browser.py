@@ -1,0 +1,112 @@
+"""JupyterLite with the notebooks: they run in the page, and nothing leaves the origin."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import os
+import threading
+from functools import partial
+from pathlib import Path
+
+import pytest
+import scantling
+
+from . import browsing
+
+ROOT = Path(__file__).parents[2]
+BUILT = os.environ.get("NOTEBOOKS")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.skipif(not BUILT, reason="no JupyterLite (make lite; NOTEBOOKS=DIR)"),
+]
+_BELOW = "some/where"  # the folder stands below the root of its server
+_START_MS = 3 * browsing.PATIENCE_MS
+_FIRST = """() => {
+    const all = [...document.querySelectorAll(".jp-CodeCell .jp-InputPrompt")];
+    return all.length > 0 && all.every(e => !e.textContent.includes("*"))
+        && /\\d/.test(all[0].textContent);
+}"""
+_ERRORS = '.jp-RenderedText[data-mime-type="application/vnd.jupyter.error"]'
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    root = tmp_path_factory.mktemp("site")
+    (root / "some").mkdir()
+    (root / _BELOW).symlink_to(Path(BUILT).resolve(), target_is_directory=True)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=root))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/{_BELOW}/"
+    server.shutdown()
+    server.server_close()
+
+
+def run(context, url: str):
+    """The page of a notebook whose cells have all run."""
+    page = context.new_page()
+    page.goto(url)
+    page.wait_for_selector(".jp-CodeCell", timeout=_START_MS)
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.locator(".lm-Menu-itemLabel", has_text="Run All Cells").first.click()
+    page.wait_for_function(_FIRST, timeout=2 * _START_MS)
+    return page
+
+
+def test_the_front_page_lists_every_notebook(served):
+    with browsing.browser() as context:
+        page = context.new_page()
+        page.goto(served)
+        page.wait_for_selector(".jp-MarkdownViewer a", timeout=_START_MS)
+        there = {a.get_attribute("href") for a in page.locator(".jp-MarkdownViewer a").all()}
+        assert context.refused == []
+    books = (ROOT / "notebooks").rglob("*.ipynb")
+    for book in books:
+        assert any(book.name in (link or "") for link in there), book.name
+
+
+def test_the_desk_runs_and_nothing_leaves_the_origin(served):
+    """The same numbers as here, and pictures whose `sort: null` has arrived."""
+    design = scantling.Design.from_yaml((ROOT / "gallery/designs/llama-3.1-405b.yaml").read_text())
+    days = scantling.assess(design).days
+    with browsing.browser() as context:
+        asked = []
+        context.on("request", lambda request: asked.append(request.url))
+        page = run(context, f"{served}lab/index.html?path=design_desk.ipynb")
+        page.wait_for_selector(".sd-chart[data-revision] svg", timeout=_START_MS)
+        assert f"{days:.1f}" in page.inner_text(".jp-Notebook")
+        stages = page.locator(".sd-chart svg").first.locator(".role-axis-label text")
+        shown = [text for text in stages.all_text_contents() if text.isdigit()]
+        assert shown[:16] == [*map(str, range(16))]
+        assert page.locator(_ERRORS).count() == 0
+        assert context.refused == []
+        own = served.split("/some/")[0]
+        assert [u for u in asked if not u.startswith((own, "data:", "blob:"))] == []
+
+
+@pytest.mark.parametrize("name", ["reference/02_pipeline_bubble", "walkthroughs/04_moe"])
+def test_a_notebook_runs_without_an_error(served, name):
+    with browsing.browser() as context:
+        page = run(context, f"{served}lab/index.html?path={name}.ipynb")
+        page.wait_for_timeout(2000)
+        assert page.locator(_ERRORS).all_text_contents() == []
+        assert context.refused == []
+
+
+def test_every_package_is_held_to_its_hash():
+    """What the kernel loads is in the folder, each file under the hash of the lock file."""
+    from hashlib import sha256
+
+    folder = Path(BUILT) / "static" / "pyodide"
+    packages = json.loads((folder / "pyodide-lock.json").read_text())["packages"]
+    assert {"scantling", "numpy", "altair", "anywidget"} <= packages.keys()
+    for package in packages.values():
+        data = (folder / package["file_name"]).read_bytes()
+        assert sha256(data).hexdigest() == package["sha256"], package["name"]
+        assert set(package["depends"]) <= packages.keys()
