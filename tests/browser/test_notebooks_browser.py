@@ -23,11 +23,8 @@ pytestmark = [
 ]
 _BELOW = "some/where"  # the folder stands below the root of its server
 _START_MS = 3 * browsing.PATIENCE_MS
-_FIRST = """() => {
-    const all = [...document.querySelectorAll(".jp-CodeCell .jp-InputPrompt")];
-    return all.length > 0 && all.every(e => !e.textContent.includes("*"))
-        && /\\d/.test(all[0].textContent);
-}"""
+# a kernel that has run nothing says "Unknown", one that has run all says "Idle"
+_SAYS = "word => document.querySelector('#jp-main-statusbar')?.textContent.includes(word)"
 _ERRORS = '.jp-RenderedText[data-mime-type="application/vnd.jupyter.error"]'
 
 
@@ -53,9 +50,10 @@ def run(context, url: str):
     page = context.new_page()
     page.goto(url)
     page.wait_for_selector(".jp-CodeCell", timeout=_START_MS)
+    page.wait_for_function(_SAYS, arg="Unknown", timeout=_START_MS)
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.locator(".lm-Menu-itemLabel", has_text="Run All Cells").first.click()
-    page.wait_for_function(_FIRST, timeout=2 * _START_MS)
+    page.wait_for_function(_SAYS, arg="Idle", timeout=_START_MS)
     return page
 
 
@@ -63,8 +61,8 @@ def test_the_front_page_lists_every_notebook(served):
     with browsing.browser() as context:
         page = context.new_page()
         page.goto(served)
-        page.wait_for_selector(".jp-MarkdownViewer a", timeout=_START_MS)
-        there = {a.get_attribute("href") for a in page.locator(".jp-MarkdownViewer a").all()}
+        page.wait_for_selector(".jp-MarkdownViewer li a", timeout=_START_MS)
+        there = {a.get_attribute("href") for a in page.locator(".jp-MarkdownViewer li a").all()}
         assert context.refused == []
     books = (ROOT / "notebooks").rglob("*.ipynb")
     for book in books:
