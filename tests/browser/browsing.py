@@ -3,12 +3,30 @@
 from __future__ import annotations
 
 import contextlib
+import http.server
+import threading
+from functools import partial
 from pathlib import Path
 
 from scantling_widgets.chromium import FLAGS, chromium
 
 # a machine that does other work as well may be slow; nothing here waits when it need not
 PATIENCE_MS = 60_000
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@contextlib.contextmanager
+def serving(folder):
+    """The address of a plain web server on loopback that holds `folder`."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=folder))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
 
 
 @contextlib.contextmanager

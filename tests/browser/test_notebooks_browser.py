@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import http.server
 import json
 import os
-import threading
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -28,21 +25,13 @@ _SAYS = "word => document.querySelector('#jp-main-statusbar')?.textContent.inclu
 _ERRORS = '.jp-RenderedText[data-mime-type="application/vnd.jupyter.error"]'
 
 
-class _Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
-
-
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
     root = tmp_path_factory.mktemp("site")
     (root / "some").mkdir()
     (root / _BELOW).symlink_to(Path(BUILT).resolve(), target_is_directory=True)
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=root))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/{_BELOW}/"
-    server.shutdown()
-    server.server_close()
+    with browsing.serving(root) as address:
+        yield f"{address}/{_BELOW}/"
 
 
 def run(context, url: str):

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import http.server
 import json
 import os
 import re
-import threading
-from functools import partial
 from html import unescape
 from pathlib import Path
 
@@ -43,20 +40,12 @@ told
 """
 
 
-class _Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
-
-
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
     root = tmp_path_factory.mktemp("site")
     site.desk(root / _BELOW / "desk", Path(DISTRIBUTION))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=root))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/{_BELOW}/desk/", root
-    server.shutdown()
-    server.server_close()
+    with browsing.serving(root) as address:
+        yield f"{address}/{_BELOW}/desk/", root
 
 
 @pytest.fixture(scope="module")

@@ -45,7 +45,7 @@ class Entry(NamedTuple):
     cost: str = "step-time"
 
 
-def avoid(assessment: Assessment) -> list:
+def avoid(assessment: Assessment) -> list[dict]:
     """Tempting plans that lose on this design, the most expensive first: [{what, why, cost}]."""
     found = alternatives(assessment)
     if found is None:

@@ -193,7 +193,7 @@ class Trials:
         return iter(self.seen.values())
 
 
-def fixes(assessment: Assessment, tried: Trials | None = None) -> list:
+def fixes(assessment: Assessment, tried: Trials | None = None) -> list[dict]:
     """Changes that keep what is asked for, with their verdict, feasible ones first, in the order of
     how little they change: [{change, set, verdict, missed, days, cost_usd, mfu, devices}].
 

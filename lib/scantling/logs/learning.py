@@ -55,7 +55,7 @@ def read_logs(paths) -> list:
     return got
 
 
-def learn(paths: str | Path | Iterable[str | Path]) -> list:
+def learn(paths: str | Path | Iterable[str | Path]) -> list[dict]:
     """What training logs say: one mapping a log, as `learn --json` prints it.
 
     paths : a log, a folder of logs, or several of them. A figure that a log does not hold is None.

@@ -44,7 +44,7 @@ def unfit(assessment: Assessment) -> Iterator:
         plan = "pinned plan" if one.phase.pins else "leanest plan of the software"
         if one.memory.host > host:
             yield say("unfit-host", plan=plan, m=one.memory, host=host)
-        elif not one.fits:
+        if one.memory.total > one.memory.capacity:
             parts = (
                 say(
                     "piece",
