@@ -1,6 +1,7 @@
 """How fast the desk follows, seen from a real browser: `make bench-desk`. For each main slider the
 time from the move to redrawn pictures, for each tab the time until it stands the first time, and in
-JupyterLab the time to the first picture once the kernel is up."""
+JupyterLab the time to the first picture once the kernel is up. With PYODIDE=DIR also the desk that
+computes in the page itself."""
 
 from __future__ import annotations
 
@@ -12,10 +13,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from scantling_widgets import resources, servers
+from scantling_widgets import resources, servers, site
 from scantling_widgets.desk import Desk
 
-from .browsing import DeskPage, browser
+from .browsing import DeskPage, browser, serving
 
 MOVES = int(os.environ.get("SCANTLING_MOVES", 40))
 FIELDS = (
@@ -90,6 +91,11 @@ def main() -> int:
     with contextlib.ExitStack() as stack:
         context = stack.enter_context(browser())
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        if distribution := os.environ.get("PYODIDE"):
+            site.desk(folder / "site", Path(distribution))
+            desk = DeskPage(context.new_page()).open(stack.enter_context(serving(folder / "site")))
+            desk.page.wait_for_function("() => document.documentElement.dataset.ready")
+            show("no server", desk)
         page = stack.enter_context(servers.voila_page(resources.example(), port=9420))
         show("page", DeskPage(context.new_page()).open(page.url))
         lab = stack.enter_context(servers.jupyter_lab(resources.example(), folder, port=9410))
