@@ -145,9 +145,9 @@ lite: $(READY)        ## JupyterLite with the notebooks, on the same PYODIDE, in
 	  { [ -x $(LITE)/bin/jupyter-lite ] || { $(PYTHON) -m venv --clear $(LITE) && $(LITE)/bin/python -m pip install -q --no-deps --require-hashes -r .ci/lite.txt; }; } && \
 	  $(BIN)/python .ci/lite $(LITE) "$(PYODIDE)" build/site/notebooks; fi
 
-test-site: $(READY)        ## the desk and the notebooks in a browser: numbers, downloads, offline (needs Chromium, PYODIDE, and make lite)
+test-site: $(READY)        ## the desk and the notebooks in a browser: numbers, downloads, offline; ALL=1 for every notebook (needs Chromium, PYODIDE, make lite)
 	@PYODIDE="$(PYODIDE)" NOTEBOOKS="$(wildcard build/site/notebooks)" CHROMIUM="$$(sh .ci/chromium --find)" \
-	$(BIN)/python -m pytest -rs -o addopts= tests/browser/test_site_browser.py tests/browser/test_notebooks_browser.py
+	$(BIN)/python -m pytest -rs -o addopts= $(if $(ALL),,-m "not long") tests/browser/test_site_browser.py tests/browser/test_notebooks_browser.py
 
 pictures: $(READY)        ## what README and CONTRIBUTING show: the desk, an example, the map of the house
 	@$(BIN)/python tests/documents.py
