@@ -6,8 +6,6 @@ Modes: `student` (hints and answers folded), `instructor` (right answers put in,
 and nothing is said before the scorecard).
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, field
 from operator import attrgetter
@@ -30,7 +28,7 @@ MODES = ("student", "instructor", "blank")
 class Card:
     """What a check shows: the question, the verdict, hints and the worked answer folded."""
 
-    session: Session
+    session: "Session"
     question: Question
     verdict: Verdict
 

@@ -383,7 +383,7 @@ class Desk:
     def _tell(self) -> None:
         """What the last change did, and what to try next."""
         session = self.session
-        moved = session.before.design != session.now.design
+        moved = session.now.design not in (session.before.design, session.named)
         said = story.changed(session.before, session.now) if moved else _FIRST
         self._story.value = theme.escape(said)
         self._moves.children = ()

@@ -373,7 +373,7 @@ def _plain(session, field: str) -> dict:
         "made": "number" if "unit" in schema else "text",
         "value": "" if value is None else _text(value),
         "unit": unit(field),
-        "placeholder": unset if taken in (None, "") else f"auto {_text(taken)}",
+        "placeholder": f"auto {_text(taken)}" if _brief(taken) else unset,
     }
 
 
@@ -394,6 +394,11 @@ def _stack(session, field: str) -> dict:
 def _word(value) -> str:
     """A word of the design as a list offers it."""
     return ("no", "yes")[value] if isinstance(value, bool) else str(value)
+
+
+def _brief(taken) -> bool:
+    """Whether what is taken is more than nothing and less than a list of records."""
+    return taken not in (None, "") and "{" not in _text(taken)
 
 
 def _text(value) -> str:

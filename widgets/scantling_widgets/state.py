@@ -5,8 +5,6 @@ Callbacks of a
 notebook may come from another thread than its cells, hence the lock.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 import traceback
@@ -105,7 +103,7 @@ class Session:
         )
 
     # -- who looks
-    def watch(self, watcher: Callable[[Session], None]) -> None:
+    def watch(self, watcher: "Callable[[Session], None]") -> None:
         """Call `watcher(session)` after every change, and never let one that fails stop the
         others."""
         self._watchers.append(watcher)

@@ -1,8 +1,6 @@
 """The one way in which a wrong input is reported: a single line that names field, value, what is
 allowed and the nearest valid choice."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Iterable, Mapping
@@ -76,7 +74,7 @@ class DesignError(ValueError):
             parts.append(f"nearest: {plain(self.nearest, 120)}")
         return "; ".join(parts)
 
-    def at(self, prefix: str) -> DesignError:
+    def at(self, prefix: str) -> "DesignError":
         """The same error, its field below `prefix` ("devices" at "cluster" becomes
         "cluster.devices")."""
         moved = copy(self)

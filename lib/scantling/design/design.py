@@ -1,8 +1,6 @@
 """The design file: read, checked, changed, written, and resolved into the records that the models
 work on."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from functools import cached_property
@@ -133,7 +131,7 @@ class Design(Section):
     ) = about("fields whose unusual values are meant as they stand", example=["job.tokens"])
 
     _folder: Path = PrivateAttr(default_factory=Path)
-    _measured_at: Design | None = PrivateAttr(default=None)
+    _measured_at: "Design | None" = PrivateAttr(default=None)
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
@@ -228,7 +226,7 @@ class Design(Section):
         return {**run, "job": {k: v for k, v in run["job"].items() if k != "tokens"}}
 
     @property
-    def measured_at(self) -> Design | None:
+    def measured_at(self) -> "Design | None":
         """The design that the measured values were taken on, where this one is a variation of it;
         None where they were taken on this one."""
         return self._measured_at

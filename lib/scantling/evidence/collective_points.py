@@ -1,7 +1,5 @@
 """Published points of collectives (nccl-tests) as columns, with the links that they ran on."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 
@@ -27,7 +25,7 @@ class Points:
     seconds: np.ndarray
     wires: Wires
 
-    def take(self, keep) -> Points:
+    def take(self, keep) -> "Points":
         """The points at `keep`."""
         return take(self, keep)
 

@@ -6,8 +6,6 @@ run's whole family of sources left out of the fit, families weighing alike, and 
 what is not known widens them. They are not symmetric: what no model knows of mostly slows.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from dataclasses import replace

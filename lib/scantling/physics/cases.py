@@ -6,8 +6,6 @@ precision, sharding, schedule,
 recompute and attention kernels are small integer codes, listed here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import make_dataclass, replace
 from typing import Any, NamedTuple
@@ -170,11 +168,11 @@ class Cases:
     def __len__(self) -> int:
         return length(self)
 
-    def take(self, index) -> Cases:
+    def take(self, index) -> "Cases":
         """The rows at `index`, a slice or an integer or boolean array."""
         return take(self, index)
 
-    def with_plan(self, **columns) -> Cases:
+    def with_plan(self, **columns) -> "Cases":
         """The same cases under another plan."""
         return replace(self, plan=replace(self.plan, **columns))
 

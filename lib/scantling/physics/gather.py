@@ -4,8 +4,6 @@ Both take the same functions here. A design has one chip and one stack and the p
 a table has its own of each, and its words have been settled into columns (`said`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace

@@ -10,8 +10,6 @@ than with reduction in the domain's switches, which frameworks' launchers turn o
 it takes (NCCL_NVLS_ENABLE=0), and trees win only far below a bucket of gradients.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -74,7 +72,7 @@ class Exchange:
         volume,
         calls,
         shown=None,
-    ) -> Exchange:
+    ) -> "Exchange":
         """So many times the volume in so many times the calls; `shown`: of what is exposed, where
         not as the volume."""
         return Exchange(
@@ -84,7 +82,7 @@ class Exchange:
             calls=self.calls * calls,
         )
 
-    def stretched(self, factor) -> Exchange:
+    def stretched(self, factor) -> "Exchange":
         """The same in so many times the time."""
         return replace(
             self,

@@ -1,8 +1,6 @@
 """Search: every legal plan of a phase through memory and step time in one pass, chunk by chunk, and
 the best of those that fit."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from dataclasses import replace
@@ -24,7 +22,7 @@ from numpy import (
 from ..base.records import record, take
 from ..catalogue.published import EVERYDAY
 from ..catalogue.words import RECOMPUTES, SHARDINGS
-from ..physics.cases import HOST_ALL, Cases, Plan, modules_of
+from ..physics.cases import Cases, Plan, modules_of
 from ..physics.gather import Situation
 from ..physics.layout import runs
 from ..physics.memory.chance import most_bytes, spread
@@ -76,7 +74,7 @@ class Found:
         with the least chance; None where none fits."""
         return int(self.order[0]) if len(self.order) else None
 
-    def only(self, rows) -> Found:
+    def only(self, rows) -> "Found":
         """Some plans of the search, best first, as a search of its own, its counts kept."""
         return replace(
             self,
@@ -289,19 +287,19 @@ def looked_at(
         n,
         size,
     )
-    outcome = full((3, n), np.nan)
+    outcome = full((4, n), np.nan)
     for result, part in zip(results, parts):
         if result is not None:
             outcome[:, part] = result
     seen = ~np.isnan(outcome[1])
     if not seen.all():
         plan, outcome = take(plan, seen), outcome[:, seen]
-    total, reason, step_s = outcome
+    total, reason, step_s, practised = outcome
     columns = dict(
         total_bytes=total,
         reason=reason.astype(int),
         step_s=step_s,
-        practised=practised(plan, where),
+        practised=practised.astype(bool),
     )
     return Found(
         situation=where,
@@ -318,40 +316,24 @@ def looked_at(
 
 def scored(where: Situation, plan: Plan) -> tuple:
     """(memory [bytes], index of the reason it does not fit or -1, step [s], inf where it does not
-    fit) of plan columns."""
+    fit, 1 for a kind of plan that somebody has published a large run of) of plan columns.
+
+    Tensor parallelism beyond the scale-up domain is of no such kind: the few measurements of it are
+    far slower than any estimate, and what fails there (stragglers, jitter in every layer) is in no
+    formula. Nor are weights that come from NVMe in every pass. Such plans are timed and shown, and
+    win only where no other fits.
+    """
     c, cluster = where.cases(plan), where.resolved.cluster
     n = np.size(plan.tp)
     m = memory(c)
+    practised = (plan.tp <= where.link.domain) & (streamed_weights(cluster, c, m) <= 0)
     c = through_disks(cluster, c, m)
     reason = broadcast_to(why_not(m, host_bytes(cluster)), n)
     step_s = full(n, np.inf)
     ok = flatnonzero(reason < 0)
     if len(ok):
         step_s[ok] = step_time(c.take(ok)).total
-    return broadcast_to(m.total, n), reason, step_s
-
-
-def practised(plan: Plan, where: Situation):
-    """True for plans of a kind that somebody has published a large run of.
-
-    Tensor parallelism beyond the scale-up domain is not: the few measurements of it are far slower
-    than any estimate, and what fails there (stragglers, jitter in every layer) is in no formula.
-    Nor are weights that come from NVMe in every pass. Such plans are timed and shown, and win only
-    where no other fits.
-    """
-    known = broadcast_to(asarray(plan.tp) <= where.link.domain, np.shape(plan.tp)).copy()
-    leaves = flatnonzero(broadcast_to(plan.offload, known.shape) == HOST_ALL)
-    if len(leaves):
-        c = where.cases(take(plan, leaves))
-        known[leaves] &= (
-            streamed_weights(
-                where.resolved.cluster,
-                c,
-                memory(c),
-            )
-            <= 0
-        )
-    return known
+    return broadcast_to(m.total, n), reason, step_s, broadcast_to(practised, n)
 
 
 def skipped(found: Found) -> tuple[int, float] | None:

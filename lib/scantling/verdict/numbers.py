@@ -1,8 +1,6 @@
 """The numbers of an assessment: from memory and step to MFU, days, goodput and cost, and the tables
 that panels show."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from functools import partial

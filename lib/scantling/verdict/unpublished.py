@@ -3,6 +3,8 @@ that goes to NVMe; each widens the band."""
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from ..catalogue.published import ROOM, best_published, beyond
 from ..catalogue.words import CP_TYPES
 from ..physics.cases import devices
@@ -91,21 +93,22 @@ def exchanges(chosen) -> dict[str, float]:
     p = chosen.plan
     if p["cp"] == 1:
         return {}
-    out = {}
-    for i, name in enumerate(CP_TYPES):
-        columns = p | {"cp_type": i}
-        kept = (
+    others = [
+        i
+        for i, name in enumerate(CP_TYPES)
+        if name != p["cp_type"]
+        and all(
             law.kept(
                 model,
                 None,
                 None,
-                **columns,
+                **p | {"cp_type": i},
             )
             for law in laws.of("exchange")
         )
-        if name != p["cp_type"] and all(kept):
-            out[name] = step_time(chosen.case.with_plan(cp_type=i)).total / chosen.step.total
-    return out
+    ]
+    times = step_time(chosen.case.with_plan(cp_type=np.array(others, int))).total
+    return {CP_TYPES[i]: t for i, t in zip(others, times / chosen.step.total)}
 
 
 def exchanged(chosen) -> Iterator[str]:
