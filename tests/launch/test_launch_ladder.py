@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 from scantling import Design, assess
+from scantling.cluster.rollout.burn_in import burn_in
+from scantling.cluster.site import site_of
 from scantling.kits import kits, write
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -109,6 +111,15 @@ def test_the_first_step_counts_from_launch_sh(kit, tmp_path):
         )
         found, said = compared(kit, "node", log)
         assert found == code and "first_step_s" in said
+
+
+def test_a_node_is_held_to_what_the_burn_in_evicts_at(kit):
+    """One node is judged once: what passes the ladder is not returned by the site's burn-in."""
+    site = site_of(assess(Design.from_data(PLANS["dense-pp"])))
+    tests = {test.id: test for test in burn_in(site)}
+    node, test = rungs(kit)[0], tests["node all-reduce"]
+    assert node["bus_bytes_per_s"] == pytest.approx(test.expected, rel=1e-6)
+    assert node["bus_bytes_per_s_low"] == pytest.approx(test.evict_below, rel=1e-6)
 
 
 def test_a_slow_link_fails_on_its_rung_and_an_empty_log_says_nothing(kit, tmp_path):

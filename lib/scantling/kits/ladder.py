@@ -137,11 +137,15 @@ def _rung(
     return None if hard_gaps(rung) or rung.devices != devices else rung
 
 
-def expectations(name: str, launch: LaunchPlan) -> dict:
-    """What a rung should show, and the limits that a log is held against (values.yaml)."""
+def expectations(name: str, launch: LaunchPlan, burnt: dict) -> dict:
+    """What a rung should show, and the limits that a log is held against (values.yaml). burnt : the
+    tests of the whole site's burn-in by id: a node or rack is held to the same."""
     # cold, with nothing to load; the scheduler's part is over
     start = sum((first_step(launch.devices, 0.0) | {"scheduler": launch.step_s}).values())
     rate = all_reduce(launch, launch.devices) if launch.devices > 1 else None
+    rate_low = rate and rate * acceptance_limits("node all-reduce")[0]
+    if test := burnt.get(f"{name} all-reduce"):
+        rate, rate_low = test.expected, test.evict_below
     return picked(
         "rung",
         launch=launch,
@@ -149,7 +153,7 @@ def expectations(name: str, launch: LaunchPlan) -> dict:
         folder="." if name == "all" else f"ladder/{name}",
         memory_high=min(FULLER * launch.memory["total"], launch.memory["capacity"]),
         rate=rate,
-        rate_low=rate and rate * acceptance_limits("node all-reduce")[0],
+        rate_low=rate_low,
         start=start,
         start_high=SLOW_START * start,
     )

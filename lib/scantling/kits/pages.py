@@ -6,6 +6,8 @@ from dataclasses import asdict
 from ..base.json import clean
 from ..base.units import DAY_S
 from ..catalogue.scaling_laws import LR_LAWS, learning_rate_advice, peak_learning_rate
+from ..cluster.rollout.burn_in import scale_up_tests
+from ..cluster.site import site_of
 from ..plans.words import short
 from .env import environment, flags, site
 from .guide import bus_rates, justification, smaller, troubles
@@ -130,7 +132,8 @@ def kit(launch, rungs=()) -> dict:
     ladder."""
     framework = launch.framework
     out, about = programs(launch)
-    ladder = [expectations(*rung) for rung in rungs]
+    burnt = {test.id: test for test in scale_up_tests(site_of(launch.assessment))}
+    ladder = [expectations(*rung, burnt) for rung in rungs]
     if ladder:
         out["ladder.json"] = _json(ladder)
         out["check_ladder.py"] = source("check_ladder.py")
