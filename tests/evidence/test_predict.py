@@ -146,6 +146,16 @@ def test_the_nearest_run_of_a_published_run_is_itself(frame):
     assert all(n["differs"] and n["source"] for n in near)
 
 
+def test_what_is_said_of_a_nearest_run_is_said_by_who_has_not_seen_it():
+    """Beside the measured MFU of a run stands the one of a fit without its family: the errors of
+    all are those of the families left out."""
+    runs = pd.read_csv(catalogue.HERE / "run_conditions.csv")
+    off = abs(runs.mfu_predicted / runs.mfu - 1)
+    told = bands.calibration()["figures"]["family left out"]
+    assert off.median() == pytest.approx(told["median"], abs=1e-3)
+    assert off.quantile(0.9) == pytest.approx(told["p90"], abs=2e-3)
+
+
 def test_the_columns_of_the_shipped_tables_are_what_their_words_say(frame):
     for name in ("published_runs.csv", "published_memory.csv"):
         table = pd.read_csv(catalogue.HERE / name, low_memory=False, dtype={"id": str})

@@ -311,7 +311,7 @@ def main(argv=None) -> int:
         offsets=to_offsets(model, theta),
         bands=band_widths(table, kinds["family left out"]),
     )
-    write_conditions(table, HERE / "run_conditions.csv")
+    write_conditions(table, kinds["family left out"], HERE / "run_conditions.csv")
     kept = json.dumps(
         result,
         indent=1,
@@ -371,13 +371,14 @@ def band_widths(
     }
 
 
-def write_conditions(table, path) -> None:
+def write_conditions(table, foretold, path) -> None:
     """The compact table from which `bands.nearest_runs` reads: what each run was, as text and as
-    the numbers it is compared by."""
+    the numbers it is compared by; its MFU, and that of the log rates `foretold`."""
     c = table.cases
     f = table.frame
     levels = table.levels
     tokens_per_s, _, mfu = rates(c, step_time(c).total)
+    share = mfu / tokens_per_s
     degrees = ("tp", "pp", "vpp", "cp", "ep", "dp")
     columns = (np.broadcast_to(getattr(c.plan, k), len(f)) for k in degrees)
     out = pd.DataFrame(
@@ -394,7 +395,8 @@ def write_conditions(table, path) -> None:
                 )
                 for row in zip(*columns)
             ],
-            "mfu": np.round(mfu * np.exp(table.log_measured) / tokens_per_s, 4),
+            "mfu": np.round(share * np.exp(table.log_measured), 4),
+            "mfu_predicted": np.round(share * np.exp(foretold), 4),
             "source": f.source,
             "locator": f.locator,
         }

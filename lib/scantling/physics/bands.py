@@ -192,6 +192,7 @@ FAR = {
     "moe": 5.0,
     "low": 1.5,
     "sharded": 1.5,
+    "tuned": 0.8,
 }
 OTHER_CHIP, OTHER_FAMILY, OTHER_STACK = 2.0, 3.0, 1.5
 SIZES = list(FAR)[:9]
@@ -203,6 +204,7 @@ KINDS = {
     "moe": ("dense", "experts"),
     "low": ("16 bit", "fp8 or fp4"),
     "sharded": ("whole weights", "sharded weights"),
+    "tuned": ("typical effort", "tuned recipe"),
     "recompute": tuple(f"recompute {name}" for name in RECOMPUTES),
 }
 SHOWN = ("id", "model", "accelerator", "stack", "plan", "source", "locator")
@@ -225,6 +227,7 @@ def conditions(c: Cases) -> dict:
         "moe": (s.moe_layers > 0) * 1.0,
         "low": (c.job.precision >= 2) * 1.0,
         "sharded": (p.sharding >= 3) * 1.0,
+        "tuned": (c.software.tuned > 0) * 1.0,
     }
 
 
@@ -247,7 +250,7 @@ def nearest_runs(
 
     Distance: weighted base-2 logs of size, scale and layout, plus fixed amounts for another chip,
     family or stack; at most two rows of one source. `mfu` is the measured one in the convention of
-    this kit.
+    this kit, `mfu_predicted` what the kit says of that run from a fit without its family.
     """
     rows, columns = _published()
     here = {k: float(np.ravel(v)[0]) for k, v in conditions(case).items()}
@@ -266,7 +269,7 @@ def nearest_runs(
             there = {k: columns[k][i] for k in FAR}
             numbers = {
                 "devices": int(float(row["n_devices"])),
-                "mfu": float(row["mfu"]),
+                **{name: float(row[name]) for name in ("mfu", "mfu_predicted")},
                 "distance": round(float(far[i]), 2),
                 "differs": _differs(
                     there,
