@@ -24,6 +24,7 @@ from .text import texts
 FOLDER = Path(__file__).parent / "formats"
 NUMBER = r"([-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?)"
 HUMAN = r"([-+]?[\d,]*\.?\d+(?:[eE][-+]?\d+)?[KMGBT]?)"
+AHEAD = r"""\\s*(?:np\\.float\\d+\\(|['"])?"""
 TRIED = 5_000  # steps after which patterns that never matched are no longer tried
 SETTING_LINES = 60_000  # lines that are read for settings, at most
 SETTING = re.compile(
@@ -62,6 +63,10 @@ class Line:
         unfit = self.without and self.without in line
         return self.has in line and self.needs in line and not unfit
 
+    def tells(self, line: str) -> bool:
+        """Whether a line says which step it is of."""
+        return "step" in self.values and self.fits(line) and bool(self.values["step"].search(line))
+
 
 @record
 class Format:
@@ -73,11 +78,13 @@ class Format:
     marks: tuple
     own: ModuleType | None
     launches: int = 0  # of a job, before its first line
+    opens: tuple = ()  # patterns of what only its framework writes, besides step lines
     lines: tuple = ()
     memory: tuple = ()
     facts: dict = field(default_factory=dict)
     counts: dict = field(default_factory=dict)
-    launch: tuple = ()
+    launch: tuple = ()  # words that are written once a launch
+    headers: tuple = ()  # words that every rank writes at a launch
     ignore: tuple = ()
     bars: bool = False
     data_parallel_only: bool = False
@@ -89,10 +96,14 @@ class Format:
         return (*(line.has for line in self.lines), *bars, *(word for word, _, _ in self.memory))
 
     def knows(self, head: str) -> bool:
-        """Whether the head of a file is of this format: it holds all words of a mark."""
+        """Whether the head of a file is of this format: it holds all words of a mark, and a line
+        that its framework writes, not prose or code with the same words."""
         if hasattr(self.own, "knows"):
             return self.own.knows(head)
-        return any(all(word in head for word in words) for words in self.marks)
+        if not any(all(word in head for word in words) for words in self.marks):
+            return False
+        told = (kind.tells(line) for line in head.split("\n") for kind in self.lines)
+        return any(pattern.search(head) for pattern in self.opens) or any(told)
 
     def read(self, path) -> Found:
         """What a file of this format holds, by its own module where it has one."""
@@ -126,7 +137,9 @@ class Rest:
 
 
 def compiled(pattern: str) -> re.Pattern:
-    """A pattern of a format file: {n} is a number, {h} a number with K, M, G."""
+    """A pattern of a format file: {n} is a number, {h} a number with K, M, G. After a colon or an
+    equals sign any blanks may stand, a quote, or the type that numpy writes."""
+    pattern = re.sub(r"([:=]) ?(?=\{[nh])", r"\1" + AHEAD, pattern)
     return re.compile(pattern.replace("{n}", NUMBER).replace("{h}", HUMAN), re.M)
 
 
@@ -158,6 +171,7 @@ def _format(path: Path) -> Format:
     made = {
         "marks": tuple(map(tuple, data.get("marks", ()))),
         "own": OWN.get(path.stem),
+        "opens": (*map(compiled, data.get("opens", ())), *[BAR] * data.get("bars", False)),
         "lines": tuple(map(_line, data.get("lines", ()))),
         "memory": _memory(data),
         "facts": _all(data["facts"]),
@@ -209,7 +223,7 @@ def read_lines(
             continue
         for line in text.split("\n"):
             for cause in {cause for cause, word in told if word in line}:
-                found.marks.setdefault(cause, []).append(len(found.columns["step"]))
+                found.marks.setdefault(cause, {})[len(found.columns["step"])] = line[:0]
             read_memory(
                 found,
                 form.memory,
@@ -248,7 +262,7 @@ def longest_bar(found: Found, bars: dict) -> None:
 
 def events_in(text: str, form: Format) -> list:
     """(what takes wall clock beside steps, the word that tells it) of those that a text tells."""
-    known = spoken()["events"] | {"restart": form.launch}
+    known = spoken()["events"] | {"restart": (*form.launch, *form.headers)}
     return [(cause, word) for cause, words in known.items() for word in words if word in text]
 
 

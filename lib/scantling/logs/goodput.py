@@ -10,12 +10,38 @@ are lost work. Useful and lost shares sum to one.
 import numpy as np
 from numpy import diff, flatnonzero, isfinite, ndarray
 
-from ..base.units import DAY_S
+from ..base.units import DAY_S, HOUR_S
 from ..endure.reliability import LOGGED
 from .found import NAN, Found
 from .rows import spoken
 
-PAUSE_S = 1.0  # a pause is no shorter: clocks of whole seconds
+
+def before(
+    found: Found,
+    at: ndarray,
+    *causes: str,
+) -> ndarray:
+    """Which of the lines `at` are the first after a line that tells one of the causes."""
+    told = [row for name in causes for row in found.marks.get(name, ())]
+    return np.isin(np.arange(at.size), np.searchsorted(at, told))
+
+
+def stopped(
+    found: Found,
+    at: ndarray,
+    step: ndarray,
+    clock: ndarray,
+    step_s: float,
+) -> ndarray:
+    """Which of the step lines `at` come after a gap of the clock [s] that no running job leaves:
+    the job began again. A gap of whole hours is a clock that was set; evaluations and checkpoints
+    that the log tells are none."""
+    limits = spoken()["clock"]
+    held = flatnonzero(isfinite(clock))
+    gap = diff(clock[held]) - np.maximum(diff(step[held]), 0) * step_s
+    gone = gap > max(limits["gap_s"], limits["gap_steps"] * step_s)
+    gone &= np.abs(gap - HOUR_S * np.round(gap / HOUR_S)) > step_s
+    return np.isin(np.arange(at.size), held[1:][gone]) & ~before(found, at, "evaluation", "saves")
 
 
 def since_restart(again: ndarray) -> ndarray:
@@ -28,7 +54,7 @@ def spent(
     found: Found,
     step: ndarray,
     clock: ndarray,
-    kept: ndarray,
+    at: ndarray,
     again: ndarray,
     *,
     step_s: float,
@@ -38,13 +64,14 @@ def spent(
     """(share of the wall clock that went into steps that counted, {cause: share}); nan without a
     clock.
 
-    step, clock [s], again (the job began again here): of each step line; kept: which lines of the
-    log these are; warm: lines of warm-up; pause: a step of so many steady ones is a pause.
+    step, clock [s], at (which line of the log it is), again (the job began again here): of each
+    step line; warm: lines of warm-up; pause: a step of so many steady ones is a pause.
     """
     held = isfinite(clock)
-    if held.sum() < 10 or not step_s > 0:
+    limits = spoken()["clock"]
+    if held.sum() < limits["lines"] or not step_s > 0:
         return NAN, {}
-    at = flatnonzero(kept)[held]
+    at = at[held]
     step = step[held]
     again = again[held]
     interval = np.median(np.abs(diff(step)))
@@ -57,14 +84,13 @@ def spent(
     over = wall - ahead * step_s
     codes = {name: np.int8(code) for code, name in enumerate(LOGGED)}
     cause = np.full(step.size, codes["slow steps"])
-    cause[over > np.maximum((pause - 1) * ahead * step_s, PAUSE_S)] = codes["pauses"]
+    cause[over > np.maximum((pause - 1) * ahead * step_s, limits["pause_s"])] = codes["pauses"]
     cause[since_restart(again) <= max(warm, 1)] = codes["warm-up"]
     for name in (*spoken()["events"], "restart"):
-        rows = np.searchsorted(at, found.marks.get(name, []))
-        cause[rows[rows < at.size]] = codes[name]
+        cause[before(found, at, name)] = codes[name]
     cause[again] = codes["restart"]
     cause[0] = codes["start"]
-    if not total > 0 or new * step_s > 1.02 * total:
+    if not total > 0 or new * step_s > limits["over"] * total:
         return NAN, {}
     lost = np.maximum(np.bincount(cause, over, len(codes)), 0) / total
     bad = dict(zip(codes, map(float, lost)))

@@ -1,7 +1,7 @@
 """Many logs at once: files and folders read, each as one reading."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -25,17 +25,17 @@ def files_of(paths) -> Iterator:
         if not path.is_dir():
             yield path, True
             continue
-        found = (
+        found = sorted(
             Path(folder) / name
             for folder, folders, names in os.walk(path)
-            for name in sorted(names)
+            for name in names
             if not name.startswith(".") and not name.endswith(ENDINGS)
         )
         yield from ((file, False) for file in islice(found, MOST_FILES))
 
 
-def read_logs(paths) -> list:
-    """What every log says; files of a folder that are no logs are left out.
+def read_logs(paths, tell: Callable = len) -> list:
+    """What every log says; files of a folder that are no logs are left out, and told in a line.
 
     Raises DesignError for a named file that is none, and where a folder holds none.
     """
@@ -43,9 +43,10 @@ def read_logs(paths) -> list:
     for path, named in files_of(paths):
         try:
             got.append(read_log(path))
-        except DesignError:
+        except DesignError as error:
             if named:
                 raise
+            tell(f"{path} {error.problem.partition(':')[0]}")
     if not got:
         raise DesignError(
             plain(" ".join(map(str, paths)), 200),

@@ -120,6 +120,8 @@ def plan_of(found: Found) -> dict:
     if each and not total and got["nodes"] is None:
         total = each
         found.notes.append("devices: one node, as the log names no other")
+    if total and each and total % each == 0:
+        got["nodes"] = got["nodes"] or total // each
     if got["dp"] is None and total and (got["tp"] or found.alone):
         split = (got["tp"] or 1) * (got["pp"] or 1) * (got["cp"] or 1)
         got["dp"] = total // split if total % split == 0 else None

@@ -16,7 +16,7 @@ from numpy import (
 
 from ..base.records import record
 from .found import COLUMNS, NAN, Found
-from .goodput import since_restart, spent
+from .goodput import before, since_restart, spent, stopped
 
 ODD = 0.2  # a first step that far outside the range of the others is warm-up
 PAUSE = 3.0  # a step longer than so many medians is a pause (evaluation, checkpoint, straggler)
@@ -132,7 +132,9 @@ def steady(found: Found) -> Steady:
     seconds = seconds_of(columns)
     usable = isfinite(seconds) & (seconds > 0)
     warm = warm_up(seconds[usable])
-    again = went_back(step)
+    at = flatnonzero(once)
+    again = went_back(step) | before(found, at, "restart")
+    again[:1] = False
     usable[flatnonzero(usable)[:warm]] = False
     if again.any():
         usable[since_restart(again) <= warm] = False
@@ -144,11 +146,19 @@ def steady(found: Found) -> Steady:
         mean, p10, p90 = slope(step, columns["bar_s"])
         found.mean = True
     stamps = columns["stamp_s"]
+    clock = np.where(isfinite(stamps), stamps, columns["clock_s"])
+    again |= stopped(
+        found,
+        at,
+        step,
+        clock,
+        float(mean),
+    )
     good, badput = spent(
         found,
         step,
-        np.where(isfinite(stamps), stamps, columns["clock_s"]),
-        once,
+        clock,
+        at,
         again,
         step_s=float(mean),
         warm=warm,

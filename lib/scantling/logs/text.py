@@ -3,6 +3,7 @@
 import gzip
 import os
 import re
+import zlib
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -39,7 +40,7 @@ def blocks(path) -> Iterator:
         while seen < most:
             try:
                 block = file.read1(CHUNK)
-            except (OSError, EOFError, ValueError) as e:
+            except (OSError, EOFError, ValueError, zlib.error) as e:
                 if seen:
                     return
                 raise wrong_for(path)(
