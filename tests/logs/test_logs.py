@@ -412,3 +412,66 @@ BEGUN_AGAIN = {
 def test_restarts_are_found_from_the_log_itself(name, tmp_path):
     text, restarts = BEGUN_AGAIN[name]
     assert log(tmp_path, text)["restarts"] == restarts
+
+
+# arguments of Megatron-LM with which the models were trained, in the words of its dump
+PUBLISHED_SHAPES = {
+    # arXiv 2401.04088, table 1
+    "mixtral-8x7b": dict(
+        num_layers=32,
+        hidden_size=4096,
+        num_attention_heads=32,
+        num_query_groups=8,
+        ffn_hidden_size=14336,
+        num_experts=8,
+        moe_router_topk=2,
+        padded_vocab_size=32000,
+        swiglu=True,
+    ),
+    # arXiv 2505.09388, table 2
+    "qwen3-30b-a3b": dict(
+        num_layers=48,
+        hidden_size=2048,
+        num_attention_heads=32,
+        num_query_groups=4,
+        ffn_hidden_size=6144,
+        moe_ffn_hidden_size=768,
+        num_experts=128,
+        moe_router_topk=8,
+        padded_vocab_size=151936,
+        swiglu=True,
+    ),
+    # arXiv 2407.21783, table 3; 3.1 has the same shape
+    "llama-3-8b": dict(
+        num_layers=32,
+        hidden_size=4096,
+        num_attention_heads=32,
+        num_query_groups=8,
+        ffn_hidden_size=14336,
+        padded_vocab_size=128256,
+        swiglu=True,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED_SHAPES)
+def test_a_model_is_known_by_its_shape(name, tmp_path):
+    def model_of(said: dict) -> dict:
+        dump = "".join(f"  {n} {'.' * (48 - len(n))} {v}\n" for n, v in said.items())
+        head = f"{'-' * 24} arguments {'-' * 24}\n"
+        return log(tmp_path, head + dump + megatron(range(1, 20)))
+
+    said = PUBLISHED_SHAPES[name]
+    got = model_of(said)
+    assert got["model"] == name
+    assert any("the same shape" in note for note in got["assumed"])
+    other = model_of(said | {"num_layers": 34})  # of no published model
+    assert other["model"] == f"34 layers x {said['hidden_size']}"
+
+
+def test_names_of_frameworks_are_those_of_the_catalogue(tmp_path):
+    """torchtitan writes "Model qwen3 14B", MLPerf the benchmark."""
+    text = "[rank0]:[titan] 2026-05-22 18:19:00,100 - root - INFO - Model qwen3 14B size: 14,7\n"
+    assert log(tmp_path, text + "".join(TITAN_STEPS))["model"] == "qwen3-14b"
+    event = ':::MLLOG {"key": "submission_benchmark", "value": "llama31_405b", "time_ms": 1}\n'
+    assert log(tmp_path, event)["model"] == "llama-3.1-405b"

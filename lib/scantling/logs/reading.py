@@ -9,13 +9,14 @@ from numpy import diff, median
 
 from ..base.errors import plain
 from ..base.records import Known, Record, record
-from ..catalogue.models.entries import of_shape
+from ..catalogue.models.entries import id_of, of_shape
 from .found import NAN, Found, number
 from .rows import spoken
 from .steady import Steady, steady
 
-MLP = {"true": {"mlp": "swiglu"}, "false": {"mlp": "gelu"}}  # by the setting swiglu
-DIMENSIONS = ("layers", "hidden", "heads", "kv_heads", "ffn_hidden", "vocab")
+DIMENSIONS = ("layers", "hidden", "heads", "kv_heads", "vocab")
+DENSE = ("ffn_hidden",)
+MIXED = ("experts", "top_k", "expert_ffn_hidden")  # in place of DENSE, where a log has experts
 Count = int | None  # None: the log does not say
 Word = str | None
 
@@ -55,7 +56,7 @@ class Reading(Record):
     badput: dict = field(default_factory=dict)  # shares of the wall clock by cause
     planned: dict = field(default_factory=dict)  # the same of the design (`beside`)
     oom: bool = False
-    shape: dict = field(default_factory=dict)  # dimensions of a dense model
+    shape: dict = field(default_factory=dict)  # dimensions of the model
     collectives: tuple = ()
     kernels: dict = field(default_factory=dict)  # of a trace: timed products, seconds by class
     assumed: tuple = ()
@@ -204,19 +205,22 @@ def rate_of(
 
 
 def shape_of(found: Found) -> dict:
-    """The dimensions of a dense model that a log tells; empty where it has experts. One group of
-    heads is what Megatron prints where heads are not grouped."""
-    told = {n: whole(found, n) for n in DIMENSIONS}
-    dense = (whole(found, "experts") or 1) == 1
-    return {n: v for n, v in told.items() if v and v > 1 and dense}
+    """The dimensions of a model that a log tells. One group of heads is what Megatron prints where
+    heads are not grouped."""
+    more = MIXED if (whole(found, "experts") or 1) > 1 else DENSE
+    told = {n: whole(found, n) for n in DIMENSIONS + more}
+    mlp = spoken()["mlps"].get((said(found, "swiglu") or "").lower())
+    kept = {n: v for n, v in told.items() if v and (v > 1 or n == "top_k")}
+    return kept | ({"mlp": mlp} if mlp else {})
 
 
 def model_of(found: Found, shape: dict) -> Word:
-    """The model by name, the last part of what may be a path, else the catalogue's of the same
-    shape, else by its shape."""
+    """The model by name, the last part of what may be a path, as the catalogue spells it; else the
+    catalogue's of the same shape, else by its shape."""
     word = (said(found, "model") or "").replace("\\", "/").rstrip("/")
     named = plain(word.rpartition("/")[2], 80)
-    same = of_shape(shape | {"experts": 0})
+    known = id_of(re.sub(r"[\s_]+", "-", named))
+    same = of_shape({"experts": 0} | shape)
     if same and not named:
         found.notes.append("model: the first of the catalogue that has the same shape")
     size = (
@@ -224,7 +228,7 @@ def model_of(found: Found, shape: dict) -> Word:
         if {"layers", "hidden"} <= {*shape}
         else None
     )
-    return named or same or size
+    return known or named or same or size
 
 
 def figure(value) -> Known:
@@ -285,7 +289,7 @@ def reading(found: Found, file: str) -> Reading:
         badput=kept.badput,
         oom=found.oom,
         collectives=tuple(found.collectives),
-        shape=shape | MLP.get((said(found, "swiglu") or "").lower(), {}),
+        shape=shape,
         kernels=found.kernels,
         assumed=tuple(notes_of(found, kept)),
         missing=tuple(missing),

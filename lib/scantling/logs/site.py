@@ -179,7 +179,8 @@ def of_log(reading: Reading) -> Point | None:
     }
     if reading.model not in models():
         heads, groups = (reading.shape.get(n, 0) for n in ("heads", "kv_heads"))
-        row |= reading.shape | {"attention": attention_kind(heads, groups or heads)}
+        shape = {spoken("site")["columns"].get(n, n): v for n, v in reading.shape.items()}
+        row |= shape | {"attention": attention_kind(heads, groups or heads)}
     runs = to_runs(checked(pd.DataFrame([row]), Path()))
     return runs.cases and point_of(
         reading,

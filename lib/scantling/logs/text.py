@@ -77,7 +77,7 @@ def lines(path) -> Iterator:
 
 def clean(raw: bytes) -> str:
     """Bytes of a log as text, as `texts` gives it."""
-    text = raw.decode("utf-8", "replace")
+    text = raw.decode("utf-8-sig", "replace")
     if "\x1b" in text:
         text = COLOUR.sub("", text)
     return text.replace("\r", "\n").replace("\0", "") if "\r" in text or "\0" in text else text

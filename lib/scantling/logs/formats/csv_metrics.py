@@ -54,6 +54,8 @@ def read(path, found: Found) -> None:
             kind = next((KINDS[name] for name in KINDS if name in row), usual)
         else:
             kind = "nvidia_smi", "nvidia-smi"
+            found.setting("num_nodes", 1)  # it sees one machine
+            found.setting("accelerator_name", row.get("name"))
             found.memory(number(row[used].replace("MiB", "")) / 1024)
             devices.add(str(row.get("gpu") or row.get("uuid") or row.get("index")).strip())
     if len(devices) > 1:

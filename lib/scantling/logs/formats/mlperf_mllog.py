@@ -62,6 +62,7 @@ def _platform(found: Found) -> None:
     if devices and "num_gpus_per_node" not in found.settings:
         found.settings["devices_total"] = str(devices)
     benchmark = found.settings.get("submission_benchmark")
+    found.setting("model_name", spoken()["mlperf"]["models"].get(benchmark))
     lengths = spoken()["mlperf"]["seq_len"]
     if benchmark in lengths and "max_sequence_length" not in found.settings:
         found.setting("max_sequence_length", lengths[benchmark])
