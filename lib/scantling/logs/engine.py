@@ -10,7 +10,6 @@ from ..base.records import record
 from ..base.words import yaml_of
 from .formats import (
     csv_metrics,
-    dllogger,
     json_series,
     kineto,
     mlperf_mllog,
@@ -23,10 +22,11 @@ from .text import texts
 
 FOLDER = Path(__file__).parent / "formats"
 NUMBER = r"([-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?)"
-HUMAN = r"([-+]?[\d,]*\.?\d+(?:[eE][-+]?\d+)?[KMGBT]?)"
+HUMAN = r"([-+]?[\d,]*\.?\d+(?:[eE][-+]?\d+)?[kKMGBT]?)"
 AHEAD = r"""\\s*(?:np\\.float\\d+\\(|['"])?"""
 TRIED = 5_000  # steps after which patterns that never matched are no longer tried
 SETTING_LINES = 60_000  # lines that are read for settings, at most
+LONGEST = 8_000  # characters of a line that are read for settings
 SETTING = re.compile(
     r"""([A-Za-z][\w-]{1,60})["']?\]?\s*(?:\s\.{2,}|[:=](?!=))\s*(?=(["']?[\w.+/~-]+))"""
 )
@@ -35,7 +35,6 @@ BAR = re.compile(r"(?<!\d)\d{1,3}%\|[^|\n]{0,400}\|\s{0,9}(\d+)/(\d+)\s\[((?:\d+
 # formats with a structure of their own, by the name of their files
 OWN = {
     "csv_metrics": csv_metrics,
-    "dllogger": dllogger,
     "json_series": json_series,
     "kineto": kineto,
     "mlperf_mllog": mlperf_mllog,
@@ -77,7 +76,6 @@ class Format:
     order: int
     marks: tuple
     own: ModuleType | None
-    launches: int = 0  # of a job, before its first line
     opens: tuple = ()  # patterns of what only its framework writes, besides step lines
     lines: tuple = ()
     memory: tuple = ()
@@ -112,7 +110,6 @@ class Format:
             framework=self.framework,
             ignored=self.ignore,
             alone=self.data_parallel_only,
-            launches=self.launches,
         )
         if self.own:
             self.own.read(path, found)
@@ -132,7 +129,7 @@ class Rest:
     counted: dict
     bars: dict = field(default_factory=dict)
     ahead: dict = field(default_factory=dict)
-    live: dict = field(default_factory=dict)  # of a kind of line: patterns still tried, their hits
+    live: dict = field(default_factory=dict)  # of a kind of line: the patterns still tried
     budget: int = SETTING_LINES
 
 
@@ -200,10 +197,12 @@ def _first(match: re.Match) -> str:
 
 
 def value_of(text: str) -> float:
-    """A number of a log, with K, M, G or without."""
+    """A number of a log, with K, M, G or without, or the seconds of 1:02:03."""
     try:
         return float(text)
     except ValueError:
+        if ":" in text:
+            return seconds_of_elapsed(text)
         scale = spoken()["scale"].get(text[-1:], 1.0)
         return number(text[:-1] if scale > 1 else text) * scale
 
@@ -217,13 +216,12 @@ def read_lines(
     rest = Rest(counted=dict.fromkeys(form.counts, 0))
     for text in texts(path):
         found.oom = found.oom or any(word in text for word in spoken()["oom"])
-        found.launches += sum(text.count(word) for word in form.launch)
         told = events_in(text, form)
         if not (rest.budget or told or any(word in text for word in form.words)):
             continue
         for line in text.split("\n"):
             for cause in {cause for cause, word in told if word in line}:
-                found.marks.setdefault(cause, {})[len(found.columns["step"])] = line[:0]
+                found.mark(cause)
             read_memory(
                 found,
                 form.memory,
@@ -262,7 +260,10 @@ def longest_bar(found: Found, bars: dict) -> None:
 
 def events_in(text: str, form: Format) -> list:
     """(what takes wall clock beside steps, the word that tells it) of those that a text tells."""
-    known = spoken()["events"] | {"restart": (*form.launch, *form.headers)}
+    known = spoken()["events"] | {
+        "launch": form.launch,
+        "restart": (*form.launch, *form.headers),
+    }
     return [(cause, word) for cause, words in known.items() for word in words if word in text]
 
 
@@ -296,16 +297,14 @@ def step_line(
     """Take the values of one line of a kind; False where it is none (source code, half a line)."""
     values = {}
     kept = rest.ahead
-    if id(kind) not in rest.live:
-        rest.live[id(kind)] = kind.values, set()
-    patterns, seen = rest.live[id(kind)]
+    patterns = rest.live.get(id(kind), kind.values)
     for name, pattern in patterns.items():
         match = pattern.search(line)
         if match:
-            seen.add(name)
             _take(values, name, match[match.lastindex])
     if len(found.columns["step"]) == TRIED:  # what so many lines lacked later ones lack too
-        rest.live[id(kind)] = {name: patterns[name] for name in seen}, seen
+        held = (n for n in patterns if unit_of(n)[0] in found.columns)
+        rest.live[id(kind)] = {n: patterns[n] for n in held}
     if kind.ahead:
         kept.update(values)
     elif kind.follows and found.columns["step"]:
@@ -333,14 +332,10 @@ def _take(
     name: str,
     text: str,
 ) -> None:
-    if name == "elapsed":
-        values["bar_s"] = seconds_of_elapsed(text)
-        return
     value = value_of(text)
-    if name == "batches_per_s":
-        values["s"] = 1 / value if value > 0 else NAN
-        return
     column, factor = unit_of(name)
+    if name == "batches_per_s":
+        value = 1 / value if value > 0 else NAN
     if value == value:
         values.setdefault(column, value * factor)
 
@@ -372,7 +367,7 @@ def read_settings(
                 found.setting(name, _first(match))
     for name, pattern in form.counts.items():
         counted[name] += bool(pattern.search(line))
-    line = line[:4000]
+    line = line[:LONGEST]
     for pattern in (SETTING, OPTION) if "--" in line else (SETTING,):
         for match in pattern.finditer(line):
             name = match[1].lower().replace("-", "_")

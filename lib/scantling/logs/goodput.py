@@ -8,7 +8,7 @@ are lost work. Useful and lost shares sum to one.
 """
 
 import numpy as np
-from numpy import diff, flatnonzero, isfinite, ndarray
+from numpy import diff, isfinite, ndarray
 
 from ..base.units import DAY_S, HOUR_S
 from ..endure.reliability import LOGGED
@@ -19,29 +19,11 @@ from .rows import spoken
 def before(
     found: Found,
     at: ndarray,
-    *causes: str,
+    cause: str,
 ) -> ndarray:
-    """Which of the lines `at` are the first after a line that tells one of the causes."""
-    told = [row for name in causes for row in found.marks.get(name, ())]
-    return np.isin(np.arange(at.size), np.searchsorted(at, told))
-
-
-def stopped(
-    found: Found,
-    at: ndarray,
-    step: ndarray,
-    clock: ndarray,
-    step_s: float,
-) -> ndarray:
-    """Which of the step lines `at` come after a gap of the clock [s] that no running job leaves:
-    the job began again. A gap of whole hours is a clock that was set; evaluations and checkpoints
-    that the log tells are none."""
-    limits = spoken()["clock"]
-    held = flatnonzero(isfinite(clock))
-    gap = diff(clock[held]) - np.maximum(diff(step[held]), 0) * step_s
-    gone = gap > max(limits["gap_s"], limits["gap_steps"] * step_s)
-    gone &= np.abs(gap - HOUR_S * np.round(gap / HOUR_S)) > step_s
-    return np.isin(np.arange(at.size), held[1:][gone]) & ~before(found, at, "evaluation", "saves")
+    """Which of the lines `at` are the first after a line that tells a cause."""
+    rows = np.searchsorted(at, [*found.marks.get(cause, ())])
+    return np.isin(np.arange(at.size), rows)
 
 
 def since_restart(again: ndarray) -> ndarray:
@@ -61,16 +43,18 @@ def spent(
     warm: int,
     pause: float,
 ) -> tuple:
-    """(share of the wall clock that went into steps that counted, {cause: share}); nan without a
-    clock.
+    """(share of the wall clock that went into steps that counted, {cause: share}, restarts that
+    the clock alone shows); nan without a clock.
 
     step, clock [s], at (which line of the log it is), again (the job began again here): of each
-    step line; warm: lines of warm-up; pause: a step of so many steady ones is a pause.
+    step line; warm: lines of warm-up; pause: a step of so many steady ones is a pause. A gap that
+    no running job leaves and that no line explains is a restart, unless it is of whole hours: then
+    the clock was set.
     """
     held = isfinite(clock)
     limits = spoken()["clock"]
     if held.sum() < limits["lines"] or not step_s > 0:
-        return NAN, {}
+        return NAN, {}, 0
     at = at[held]
     step = step[held]
     again = again[held]
@@ -82,18 +66,28 @@ def spent(
     ahead[ahead <= 0] = interval
     total = wall.sum()
     over = wall - ahead * step_s
+    told = {name: before(found, at, name) for name in spoken()["events"]}
+    gone = (over > max(limits["gap_s"], limits["gap_steps"] * step_s)) & ~again
+    gone &= (at > at[0]) & ~np.any([*told.values()], axis=0)
+    gone &= np.abs(over - HOUR_S * np.round(over / HOUR_S)) > step_s
+    causes = {
+        "slow steps": at >= 0,
+        "pauses": over > np.maximum((pause - 1) * ahead * step_s, limits["pause_s"]),
+        "warm-up": since_restart(again) <= max(warm, 1),
+        **told,
+        "restart": again | gone,
+        "start": at == at[0],
+    }
     codes = {name: np.int8(code) for code, name in enumerate(LOGGED)}
-    cause = np.full(step.size, codes["slow steps"])
-    cause[over > np.maximum((pause - 1) * ahead * step_s, limits["pause_s"])] = codes["pauses"]
-    cause[since_restart(again) <= max(warm, 1)] = codes["warm-up"]
-    for name in (*spoken()["events"], "restart"):
-        cause[before(found, at, name)] = codes[name]
-    cause[again] = codes["restart"]
-    cause[0] = codes["start"]
+    cause = np.zeros(step.size, np.int8)
+    for name, here in causes.items():
+        cause[here] = codes[name]
     if not total > 0 or new * step_s > limits["over"] * total:
-        return NAN, {}
+        return NAN, {}, 0
     lost = np.maximum(np.bincount(cause, over, len(codes)), 0) / total
     bad = dict(zip(codes, map(float, lost)))
     bad["lost work"] = float((ahead.sum() - interval - new) * step_s / total)
     good = 1 - sum(bad.values())
-    return (good, {n: float(f"{s:.4g}") for n, s in bad.items()}) if good >= 0 else (NAN, {})
+    if good < 0:
+        return NAN, {}, 0
+    return good, {n: float(f"{s:.4g}") for n, s in bad.items()}, int(gone.sum())

@@ -14,9 +14,6 @@ from .found import NAN, Found, number
 from .rows import spoken
 from .steady import Steady, steady
 
-DIMENSIONS = ("layers", "hidden", "heads", "kv_heads", "vocab")
-DENSE = ("ffn_hidden",)
-MIXED = ("experts", "top_k", "expert_ffn_hidden")  # in place of DENSE, where a log has experts
 Count = int | None  # None: the log does not say
 Word = str | None
 
@@ -207,8 +204,9 @@ def rate_of(
 def shape_of(found: Found) -> dict:
     """The dimensions of a model that a log tells. One group of heads is what Megatron prints where
     heads are not grouped."""
-    more = MIXED if (whole(found, "experts") or 1) > 1 else DENSE
-    told = {n: whole(found, n) for n in DIMENSIONS + more}
+    names = spoken()["dimensions"]
+    more = names["mixed" if (whole(found, "experts") or 1) > 1 else "dense"]
+    told = {n: whole(found, n) for n in names["all"] + more}
     mlp = spoken()["mlps"].get((said(found, "swiglu") or "").lower())
     kept = {n: v for n, v in told.items() if v and (v > 1 or n == "top_k")}
     return kept | ({"mlp": mlp} if mlp else {})

@@ -276,12 +276,11 @@ def speeds(
         value = {n: min(v * factor, max(v, most[n])) for n, v in now.items()}
         return value, one(step_time(times(case, {n: value[n] / v for n, v in now.items()})).total)
 
-    low = 1 / 3
-    high = 3.0
-    for _ in range(40):
-        middle = sqrt(low * high)
-        low, high = (middle, high) if at(middle)[1] > target_s else (low, middle)
-    return at(sqrt(low * high))[0]
+    factor = 1.0
+    for _ in range(40):  # seconds fall a little slower than 1 / factor
+        value, seconds = at(factor)
+        factor = min(3.0, max(1 / 3, factor * seconds / target_s))
+    return value
 
 
 def timed(reading: Reading, chip) -> list:

@@ -16,7 +16,7 @@ from numpy import (
 
 from ..base.records import record
 from .found import COLUMNS, NAN, Found
-from .goodput import before, since_restart, spent, stopped
+from .goodput import before, since_restart, spent
 
 ODD = 0.2  # a first step that far outside the range of the others is warm-up
 PAUSE = 3.0  # a step longer than so many medians is a pause (evaluation, checkpoint, straggler)
@@ -147,14 +147,7 @@ def steady(found: Found) -> Steady:
         found.mean = True
     stamps = columns["stamp_s"]
     clock = np.where(isfinite(stamps), stamps, columns["clock_s"])
-    again |= stopped(
-        found,
-        at,
-        step,
-        clock,
-        float(mean),
-    )
-    good, badput = spent(
+    good, badput, gaps = spent(
         found,
         step,
         clock,
@@ -164,12 +157,15 @@ def steady(found: Found) -> Steady:
         warm=warm,
         pause=PAUSE,
     )
+    # launches that ended before a step line, the first ones and one after the last step line
+    early = found.marks.get("launch", {}).get(0, 1) - 1
+    late = once.size > 0 and once.size in found.marks.get("restart", ())
     return Steady(
         steps=int(step.max(initial=0)) if found.bar else int(unique(step).size),
         step_s=float(mean),
         p10_s=float(p10),
         p90_s=float(p90),
-        restarts=max(int(again.sum()), found.launches - 1, 0),
+        restarts=int(again.sum()) + gaps + early + late,
         goodput=good,
         badput=badput,
         pauses=int(usable.sum() - chosen.sum()),
