@@ -51,7 +51,7 @@ class Line:
     has: str
     needs: str = ""
     without: str = ""  # a word that it does not hold
-    split: str = ""  # one line holds several records, which end with that
+    split: str = "\n"  # where one line holds several records: what ends each
     clock: bool = False
     follows: bool = False  # its values belong to the step line before it
     ahead: bool = False  # its values belong to the step line after it
@@ -153,10 +153,6 @@ def _all(patterns: dict) -> dict:
     return {name: compiled(pattern) for name, pattern in patterns.items()}
 
 
-def _line(data: dict) -> Line:
-    return Line(**data | {"values": _all(data.get("values", {}))})
-
-
 def _settled(name: str) -> dict:
     data = yaml_of(FOLDER / f"{name}.yaml")
     base = _settled(data["like"]) if "like" in data else {}
@@ -164,12 +160,12 @@ def _settled(name: str) -> dict:
 
 
 def _format(path: Path) -> Format:
-    data = {"name": path.stem} | _settled(path.stem)
+    data = {"name": path.stem, "lines": ()} | _settled(path.stem)
     made = {
         "marks": tuple(map(tuple, data.get("marks", ()))),
         "own": OWN.get(path.stem),
         "opens": (*map(compiled, data.get("opens", ())), *[BAR] * data.get("bars", False)),
-        "lines": tuple(map(_line, data.get("lines", ()))),
+        "lines": tuple(Line(**row | {"values": _all(row["values"])}) for row in data["lines"]),
         "memory": _memory(data),
         "facts": _all(data["facts"]),
         "counts": _all(data.get("counts", {})),
@@ -191,11 +187,6 @@ def setting_names() -> dict:
     return {name: fact for fact, names in spoken("words").items() for name in names}
 
 
-def _first(match: re.Match) -> str:
-    """The group of a match that holds something."""
-    return match[match.lastindex or 0]
-
-
 def value_of(text: str) -> float:
     """A number of a log, with K, M, G or without, or the seconds of 1:02:03."""
     try:
@@ -214,30 +205,29 @@ def read_lines(
 ) -> None:
     """Read a file of a line format as a stream."""
     rest = Rest(counted=dict.fromkeys(form.counts, 0))
+    events = spoken()["events"] | {
+        "launch": form.launch,
+        "restart": (*form.launch, *form.headers),
+    }
+    known = [(cause, word) for cause, words in events.items() for word in words]
     for text in texts(path):
         found.oom = found.oom or any(word in text for word in spoken()["oom"])
-        told = events_in(text, form)
+        told = [(cause, word) for cause, word in known if word in text]
         if not (rest.budget or told or any(word in text for word in form.words)):
             continue
         for line in text.split("\n"):
             for cause in {cause for cause, word in told if word in line}:
-                found.mark(cause)
-            read_memory(
-                found,
-                form.memory,
-                line,
-            )
-            hit = False
-            for kind in form.lines:
-                if kind.fits(line):
-                    for part in line.split(kind.split) if kind.split else (line,):
-                        hit |= step_line(
-                            found,
-                            kind,
-                            part,
-                            rest,
-                        )
-            if line and not hit:
+                found.marks[cause][len(found.columns["step"])] += 1
+            for word, pattern, factor in form.memory:
+                for match in pattern.finditer(line) if word in line else ():
+                    found.memory(value_of(match[1]) * factor)
+            hits = [
+                step_line(found, kind, part, rest)
+                for kind in form.lines
+                if kind.fits(line)
+                for part in line.split(kind.split)
+            ]
+            if line and not any(hits):
                 other_line(
                     found,
                     form,
@@ -246,25 +236,9 @@ def read_lines(
                 )
     for name, count in rest.counted.items():
         found.setting(name, count or "")
-    if rest.bars and not found.columns["step"]:
-        longest_bar(found, rest.bars)
-
-
-def longest_bar(found: Found, bars: dict) -> None:
-    """The longest bar of training as step lines."""
-    found.bar = True
-    for done, elapsed in sorted(max(bars.values(), key=len).items()):
-        if done:
-            found.add(step=done, bar_s=elapsed)
-
-
-def events_in(text: str, form: Format) -> list:
-    """(what takes wall clock beside steps, the word that tells it) of those that a text tells."""
-    known = spoken()["events"] | {
-        "launch": form.launch,
-        "restart": (*form.launch, *form.headers),
-    }
-    return [(cause, word) for cause, words in known.items() for word in words if word in text]
+    found.bar = bool(rest.bars and not found.columns["step"])
+    for done, elapsed in sorted(max(rest.bars.values(), key=len).items()) if found.bar else ():
+        found.add(step=done, bar_s=elapsed)
 
 
 def other_line(
@@ -340,18 +314,6 @@ def _take(
         values.setdefault(column, value * factor)
 
 
-def read_memory(
-    found: Found,
-    patterns: tuple,
-    line: str,
-) -> None:
-    """Peaks of memory that a line tells."""
-    for word, pattern, factor in patterns:
-        if word in line:
-            for match in pattern.finditer(line):
-                found.memory(value_of(match[1]) * factor)
-
-
 def read_settings(
     found: Found,
     form: Format,
@@ -364,7 +326,7 @@ def read_settings(
         if name not in found.settings:
             match = pattern.search(line)
             if match:
-                found.setting(name, _first(match))
+                found.setting(name, match[match.lastindex or 0])
     for name, pattern in form.counts.items():
         counted[name] += bool(pattern.search(line))
     line = line[:LONGEST]
@@ -386,5 +348,5 @@ def read_bars(bars: dict, line: str) -> None:
         if NO_TRAINING.search(title):
             continue
         key = (title, int(total))
-        if key in bars or len(bars) < 64:
+        if int(done) and (key in bars or len(bars) < 64):
             bars.setdefault(key, {}).setdefault(int(done), seconds_of_elapsed(elapsed))

@@ -3,6 +3,7 @@
 import math
 import re
 from array import array
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -72,7 +73,8 @@ class Found:
     settings: dict = field(default_factory=dict)  # name of a setting: its first value, as text
     memory_gib: float = 0.0
     oom: bool = False
-    marks: dict = field(default_factory=dict)  # what is told: before which step lines, how often
+    # what is told: before which step lines, how often
+    marks: dict = field(default_factory=lambda: defaultdict(Counter))
     clock_from: float = NAN
     notes: list = field(default_factory=list)
     ignored: tuple = ()  # facts that settings of this format mean otherwise
@@ -116,9 +118,3 @@ class Found:
         """A moment of the log: it begins with the first."""
         if self.clock_from != self.clock_from:
             self.clock_from = clock_s
-
-    def mark(self, cause: str) -> None:
-        """A line that tells what takes time before the next step line."""
-        rows = self.marks.setdefault(cause, {})
-        at = len(self.columns["step"])
-        rows[at] = rows.get(at, 0) + 1

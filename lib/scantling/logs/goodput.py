@@ -22,7 +22,7 @@ def before(
     cause: str,
 ) -> ndarray:
     """Which of the lines `at` are the first after a line that tells a cause."""
-    rows = np.searchsorted(at, [*found.marks.get(cause, ())])
+    rows = np.searchsorted(at, [*found.marks[cause]])
     return np.isin(np.arange(at.size), rows)
 
 
@@ -64,7 +64,7 @@ def spent(
     wall[0] *= wall[0] < DAY_S  # another date that the log tells ahead
     ahead = diff(step, prepend=step[0] - interval)
     ahead[ahead <= 0] = interval
-    total = wall.sum()
+    total = wall.sum() or NAN
     over = wall - ahead * step_s
     told = {name: before(found, at, name) for name in spoken()["events"]}
     gone = (over > max(limits["gap_s"], limits["gap_steps"] * step_s)) & ~again
@@ -82,12 +82,10 @@ def spent(
     cause = np.zeros(step.size, np.int8)
     for name, here in causes.items():
         cause[here] = codes[name]
-    if not total > 0 or new * step_s > limits["over"] * total:
-        return NAN, {}, 0
     lost = np.maximum(np.bincount(cause, over, len(codes)), 0) / total
     bad = dict(zip(codes, map(float, lost)))
     bad["lost work"] = float((ahead.sum() - interval - new) * step_s / total)
     good = 1 - sum(bad.values())
-    if good < 0:
+    if not (good >= 0 and new * step_s <= limits["over"] * total):
         return NAN, {}, 0
     return good, {n: float(f"{s:.4g}") for n, s in bad.items()}, int(gone.sum())

@@ -5,14 +5,14 @@ import re
 from dataclasses import field
 
 import numpy as np
-from numpy import diff, median
+from numpy import median
 
 from ..base.errors import plain
 from ..base.records import Known, Record, record
 from ..catalogue.models.entries import id_of, of_shape
 from .found import NAN, Found, number
 from .rows import spoken
-from .steady import Steady, steady
+from .steady import Steady, differences, steady
 
 Count = int | None  # None: the log does not say
 Word = str | None
@@ -113,27 +113,22 @@ def plan_of(found: Found) -> dict:
     shard = [number(found.settings.get(n)) for n in ("dp_replicate", "dp_shard")]
     if all(ranks >= 1 for ranks in shard):
         got["dp"] = int(math.prod(shard))
+    split = math.prod(got[n] or 1 for n in ("tp", "pp", "cp"))
     if got["dp"] and got["tp"] and got["pp"] and "dp_shard" in found.settings:
-        total = got["dp"] * got["tp"] * got["pp"] * (got["cp"] or 1)
+        total = got["dp"] * split
     if each and not total and got["nodes"] is None:
         total = each
         found.notes.append("devices: one node, as the log names no other")
     if total and each and total % each == 0:
         got["nodes"] = got["nodes"] or total // each
     if got["dp"] is None and total and (got["tp"] or found.alone):
-        split = (got["tp"] or 1) * (got["pp"] or 1) * (got["cp"] or 1)
         got["dp"] = total // split if total % split == 0 else None
     return got | {"devices": total}
 
 
 def per_step(kept: Steady, name: str) -> float:
     """How much a printed total grows in a step, nan where the log has none."""
-    ahead = diff(kept.columns["step"])
-    grown = diff(kept.columns[name]) / np.where(
-        ahead > 0,
-        ahead,
-        NAN,
-    )
+    grown = differences(kept.columns["step"], kept.columns[name])
     grown = grown[grown > 0]
     return float(median(grown)) if grown.size else NAN
 

@@ -45,12 +45,6 @@ DEGREES = ("tp", "pp", "vpp", "cp", "ep", "dp", "micro_batch")
 MEASURED = 0.02  # sd of the ln of a rate that a table of collectives shows; judgement
 LEAST = 1e-3  # shares of a step that a calibration tells
 MOST_POINTS = 100  # measured steps that it tells one by one
-OF_A_RUN = {  # what a log says of its run, by section of a design
-    "cluster": ("devices",),
-    "job": ("seq_len", "global_batch"),
-    "plan": ("tp", "pp", "vpp", "cp", "ep", "micro_batch"),
-}
-NEEDED = ("model", "accelerator", "seq_len", "global_batch", "tp", "micro_batch", "devices")
 
 
 @record
@@ -114,7 +108,7 @@ def of_design(reading: Reading, design: Design) -> Point | None:
         return None
     said = {
         f"{section}.{name}": value
-        for section, names in OF_A_RUN.items()
+        for section, names in spoken("site")["of_a_run"].items()
         for name, value in fields_of(reading, names).items()
         if value and not (section == "job" and design.job.phases)
     }
@@ -161,7 +155,9 @@ def of_log(reading: Reading) -> Point | None:
     no model or accelerator of the catalogue."""
     import pandas as pd
 
-    if not told_by(reading) or any(getattr(reading, name) is None for name in NEEDED):
+    if not told_by(reading) or any(
+        getattr(reading, name) is None for name in spoken("site")["needed"]
+    ):
         return None
     chip = chip_of(reading.accelerator)
     if chip is None:

@@ -158,8 +158,8 @@ def steady(found: Found) -> Steady:
         pause=PAUSE,
     )
     # launches that ended before a step line, the first ones and one after the last step line
-    early = found.marks.get("launch", {}).get(0, 1) - 1
-    late = once.size > 0 and once.size in found.marks.get("restart", ())
+    early = max(0, found.marks["launch"][0] - 1)
+    late = once.size > 0 and once.size in found.marks["restart"]
     return Steady(
         steps=int(step.max(initial=0)) if found.bar else int(unique(step).size),
         step_s=float(mean),

@@ -22,24 +22,17 @@ def read(path, found: Found) -> None:
     if isinstance(data.get("log_history"), list):
         history(found, data["log_history"])
         return
-    series = {name: pairs(one) for name, one in data.items() if isinstance(one, dict)}
-    for step, seconds in series.get("iteration-time", {}).items():
+    series = {name: one.get("values") for name, one in data.items() if isinstance(one, dict)}
+    lists = {name: dict(enumerate(v)) for name, v in series.items() if isinstance(v, list)}
+    series |= lists  # before 2025
+    for step, seconds in (series.get("iteration-time") or {}).items():
         if number(seconds) == number(seconds):
             found.add(
                 step=number(step),
                 s=number(seconds),
             )
-    for value in series.get("mem-max-allocated-bytes", {}).values():
+    for value in (series.get("mem-max-allocated-bytes") or {}).values():
         found.memory(number(value) / 2**30)
-
-
-def pairs(one: dict) -> dict:
-    """{step: value} of a series; older ones are lists from `start_step` on."""
-    values = one.get("values") or {}
-    if isinstance(values, dict):
-        return values
-    interval = max(1.0, number(one.get("step_interval")))
-    return {number(one.get("start_step", 0)) + i * interval: v for i, v in enumerate(values)}
 
 
 def history(found: Found, rows: list) -> None:
