@@ -6,6 +6,7 @@ import json
 
 import pytest
 import scantling as sc
+from dirt import tried
 
 STEPS = range(1, 31)
 
@@ -382,3 +383,13 @@ def off(text: str, tmp_path, form: str, figures: dict) -> dict:
 def test_a_release_writes_its_lines(name, tmp_path):
     form, text, figures = RELEASES[name]
     assert not off(text, tmp_path, form, figures)
+
+
+DIRT = ("srun labels", "cri stamps", "colours in numbers", "two runs", "endless numbers")
+TABLES = {"golden values as lists", "nvidia-smi"}  # what is no line by line is no log with labels
+
+
+@pytest.mark.parametrize("name", sorted({*RELEASES} - TABLES))
+def test_dirt_leaves_the_figures_of_a_release(name, tmp_path):
+    told = tried(RELEASES[name][1].encode(), tmp_path, DIRT)
+    assert not {kind: said for kind, said in told.items() if said}

@@ -4,7 +4,6 @@ import re
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 
 from ..base.records import record
 from ..base.words import yaml_of
@@ -64,7 +63,7 @@ class Line:
 
     def tells(self, line: str) -> bool:
         """Whether a line says which step it is of."""
-        return "step" in self.values and self.fits(line) and bool(self.values["step"].search(line))
+        return "step" in self.values and self.fits(line) and self.values["step"].search(line)
 
 
 @record
@@ -75,7 +74,7 @@ class Format:
     framework: str
     order: int
     marks: tuple
-    own: ModuleType | None
+    own: object  # the module that reads it, where one does
     opens: tuple = ()  # patterns of what only its framework writes, besides step lines
     lines: tuple = ()
     memory: tuple = ()
@@ -136,6 +135,7 @@ class Rest:
 def compiled(pattern: str) -> re.Pattern:
     """A pattern of a format file: {n} is a number, {h} a number with K, M, G. After a colon or an
     equals sign any blanks may stand, a quote, or the type that numpy writes."""
+    pattern = pattern.replace(r"(\d+)", r"(\d{1,15})(?!\d)")  # a longer one is no count
     pattern = re.sub(r"([:=]) ?(?=\{[nh])", r"\1" + AHEAD, pattern)
     return re.compile(pattern.replace("{n}", NUMBER).replace("{h}", HUMAN), re.M)
 
@@ -204,7 +204,7 @@ def read_lines(
     form: Format,
 ) -> None:
     """Read a file of a line format as a stream."""
-    rest = Rest(counted=dict.fromkeys(form.counts, 0))
+    rest = Rest(counted={name: set() for name in form.counts})
     events = spoken()["events"] | {
         "launch": form.launch,
         "restart": (*form.launch, *form.headers),
@@ -235,7 +235,7 @@ def read_lines(
                     rest,
                 )
     for name, count in rest.counted.items():
-        found.setting(name, count or "")
+        found.setting(name, len(count) or "")
     found.bar = bool(rest.bars and not found.columns["step"])
     for done, elapsed in sorted(max(rest.bars.values(), key=len).items()) if found.bar else ():
         found.add(step=done, bar_s=elapsed)
@@ -328,7 +328,7 @@ def read_settings(
             if match:
                 found.setting(name, match[match.lastindex or 0])
     for name, pattern in form.counts.items():
-        counted[name] += bool(pattern.search(line))
+        counted[name].update(pattern.findall(line))
     line = line[:LONGEST]
     for pattern in (SETTING, OPTION) if "--" in line else (SETTING,):
         for match in pattern.finditer(line):

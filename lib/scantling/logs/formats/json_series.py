@@ -23,8 +23,8 @@ def read(path, found: Found) -> None:
         history(found, data["log_history"])
         return
     series = {name: one.get("values") for name, one in data.items() if isinstance(one, dict)}
-    lists = {name: dict(enumerate(v)) for name, v in series.items() if isinstance(v, list)}
-    series |= lists  # before 2025
+    # before 2025 they are lists
+    series |= {name: dict(enumerate(v)) for name, v in series.items() if isinstance(v, list)}
     for step, seconds in (series.get("iteration-time") or {}).items():
         if number(seconds) == number(seconds):
             found.add(
