@@ -4,6 +4,7 @@ import gzip
 import json
 import random
 import re
+import time
 import tracemalloc
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 import scantling as sc
 from dirt import REFUSED, VARIANTS, tried
 from scantling.cli import main
+from scantling.logs.engine import formats
 from scantling.logs.text import CHUNK, HEAD, UNPACKED, blocks
 
 DATA = Path(__file__).parent / "data"
@@ -475,3 +477,26 @@ def test_names_of_frameworks_are_those_of_the_catalogue(tmp_path):
     assert log(tmp_path, text + "".join(TITAN_STEPS))["model"] == "qwen3-14b"
     event = ':::MLLOG {"key": "submission_benchmark", "value": "llama31_405b", "time_ms": 1}\n'
     assert log(tmp_path, event)["model"] == "llama-3.1-405b"
+
+
+def test_long_lines_do_not_slow_the_recognition(tmp_path):
+    """Sixty lines of 59 kB, as the JSON of a configuration may be."""
+    path = tmp_path / "long.out"
+    path.write_text((("x" * 59_000 + "\n") * 60) + megatron(range(1, 60)))
+    began = time.process_time()
+    assert sc.learn(path)[0]["step_s"] == 9.0
+    assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize("repeated", ["x", " ", "1", "1,", "-", ". ", "| ", "] ", "step: ", "=:"])
+def test_no_pattern_is_slow_on_what_is_repeated(repeated):
+    """Each pattern of each format passes once over a line of 20,000 characters: 40 s where a number
+    was sought from every digit of a long one."""
+    line = repeated * (20_000 // len(repeated))
+    began = time.process_time()
+    for form in formats():
+        values = [p for kind in form.lines for p in kind.values.values()]
+        memory = [pattern for _, pattern, _ in form.memory]
+        for pattern in (*form.opens, *form.facts.values(), *values, *memory):
+            pattern.search(line)
+    assert time.process_time() - began < 5

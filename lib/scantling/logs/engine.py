@@ -20,14 +20,15 @@ from .rows import spoken
 from .text import texts
 
 FOLDER = Path(__file__).parent / "formats"
-NUMBER = r"([-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?)"
+NUMBER = r"(?<!\d)(?<!\d,)([-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?)"
 HUMAN = r"([-+]?[\d,]*\.?\d+(?:[eE][-+]?\d+)?[kKMGBT]?)"
 AHEAD = r"""\\s*(?:np\\.float\\d+\\(|['"])?"""
 TRIED = 5_000  # steps after which patterns that never matched are no longer tried
 SETTING_LINES = 60_000  # lines that are read for settings, at most
 LONGEST = 8_000  # characters of a line that are read for settings
 SETTING = re.compile(
-    r"""([A-Za-z][\w-]{1,60})["']?\]?\s*(?:\s\.{2,}|[:=](?!=))\s*(?=(["']?[\w.+/~-]+))"""
+    r"""(?<![A-Za-z\d])([A-Za-z][\w-]{1,60})["']?\]?\s*(?:\s\.{2,}|[:=](?!=))"""
+    r"""\s*(?=(["']?[\w.+/~-]+))"""
 )
 OPTION = re.compile(r"--([A-Za-z][\w-]{1,60})(?:=|\s+)([\w.+/~-]+)")
 BAR = re.compile(r"(?<!\d)\d{1,3}%\|[^|\n]{0,400}\|\s{0,9}(\d+)/(\d+)\s\[((?:\d+ days?, )?[\d:]+)<")

@@ -68,7 +68,8 @@ def spent(
     over = wall - ahead * step_s
     told = {name: before(found, at, name) for name in spoken()["events"]}
     gone = (over > max(limits["gap_s"], limits["gap_steps"] * step_s)) & ~again
-    gone &= (at > at[0]) & ~np.any([*told.values()], axis=0)
+    gone[0] = False
+    gone &= ~np.any([*told.values()], axis=0)
     gone &= np.abs(over - HOUR_S * np.round(over / HOUR_S)) > step_s
     causes = {
         "slow steps": at >= 0,

@@ -85,7 +85,7 @@ def clean(raw: bytes) -> str:
 
 def head(path, most: int = HEAD, of_line: int = HEAD) -> bytes:
     """The first bytes of a log, of a block no more than so many of a line."""
-    long = re.compile(rb"([^\r\n]{%d})[^\r\n]+" % of_line)
+    long = re.compile(rb"(?<![^\r\n])([^\r\n]{%d})[^\r\n]+" % of_line)
     got = bytearray()
     for block in blocks(path):
         got += long.sub(rb"\1", block) if of_line < CHUNK else block
