@@ -70,7 +70,7 @@ def spent(
     gone = (over > max(limits["gap_s"], limits["gap_steps"] * step_s)) & ~again
     gone[0] = False
     gone &= ~np.any([*told.values()], axis=0)
-    gone &= np.abs(over - HOUR_S * np.round(over / HOUR_S)) > step_s
+    gone &= (over + step_s) % HOUR_S > 2 * step_s
     causes = {
         "slow steps": at >= 0,
         "pauses": over > np.maximum((pause - 1) * ahead * step_s, limits["pause_s"]),

@@ -127,7 +127,8 @@ def steady(found: Found) -> Steady:
     # a line of the step before is that of another rank, or printed twice
     once = diff(asarray(found.columns["step"]), prepend=NAN) != 0
     columns = dict.fromkeys(COLUMNS, np.broadcast_to(NAN, once.sum()))
-    columns |= {name: asarray(values)[once] for name, values in found.columns.items()}
+    held = [*found.columns]  # one at a time: of a long log each is large
+    columns |= {name: asarray(found.columns.pop(name))[once] for name in held}
     step = columns["step"]
     seconds = seconds_of(columns)
     usable = isfinite(seconds) & (seconds > 0)
