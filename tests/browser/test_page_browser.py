@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import time
 import urllib.request
+from pathlib import Path
 
 import pytest
 from scantling.design.design import Design
 
+from .browsing import PATIENCE_MS
 from .conftest import FAULTY
 from .test_desk_browser import shows
 from .test_desk_pictures import violations
@@ -84,3 +87,39 @@ def test_the_first_picture_is_there_after_a_warm_start(voila, visitor, capsys):
     with capsys.disabled():  # some 5 s on a machine that does nothing else
         print(f"\n  page to both pictures: {time.monotonic() - begin:.1f} s")
     assert page.errors == []
+
+
+def test_a_log_moves_the_desk_to_what_was_measured(voila, visitor, tmp_path):
+    """A log of this design: the band narrows, the measured step stands on both pictures of the
+    prediction, the report has a section of it; Undo takes it back."""
+    desk = visitor(voila.url)
+    log = tmp_path / "job.out"
+    line = (
+        " [2026-01-01 10:{:02d}:00] iteration {:8d}/ 50 | elapsed time per iteration (ms): 6500.0 |"
+    )
+    log.write_text("\n".join(line.format(i, i) for i in range(1, 40)), encoding="utf-8")
+    before, marks = desk.note("step_s"), desk.marks(1)
+    desk.tab("File and report")
+    desk.page.get_by_label("Log", exact=True).fill(str(log))
+    desk.page.keyboard.press("Enter")
+    desk.settle()
+    desk.press_button("Learn")
+    said = desk.page.get_by_text("A step took 6.5").first
+    said.wait_for(timeout=PATIENCE_MS)
+    assert "was foretold" in said.inner_text()
+    assert desk.note("step_s") != before and desk.marks(1) != marks
+    assert "measured here" in desk.chart(1).inner_html()
+    if pictures := os.environ.get("SCANTLING_PICTURES"):
+        desk.picture(Path(pictures) / "learn-file.png")
+    desk.page.get_by_label("Folder", exact=True).first.fill(str(tmp_path / "reports"))
+    desk.work("Render the report")
+    (written,) = (tmp_path / "reports").glob("*.html")
+    page = written.read_text(encoding="utf-8")
+    assert "Measured here" in page and "1 measured step" in page
+    desk.tab("Evidence")
+    assert "measured here on" in desk.page.locator(".sd-chart:visible").last.inner_html()
+    if pictures:
+        desk.picture(Path(pictures) / "learn-evidence.png")
+    desk.press_button("Undo")
+    assert desk.note("step_s") == before
+    assert desk.errors == []

@@ -83,7 +83,7 @@ def test_a_log_is_learnt_from_beside_the_design(panel, tmp_path):
     name, content = _given(panel.learnt.value)
     steps = yaml.safe_load(content)["steps"]
     assert name == "calibration.yaml" and steps["runs"] == 1
-    assert "A step took 6" in panel.say.value
+    assert "A step took 6" in panel.learnt.value
     now = panel.session.now.given
     assert panel.session.now.design.calibration == yaml.safe_load(content)
     assert now["band_tier"] == "measured here" != before["band_tier"]

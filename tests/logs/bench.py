@@ -3,9 +3,10 @@
     python tests/logs/bench.py [FOLDER of logs with truth.csv] [GIGABYTES]
 
 One line a figure. Read: share of logs whose stated figures are all within 3 % (without a folder the
-logs beside this file). After one and three rows: the other published rows of the same source,
-model, chip and precision. After one peak of memory: the other peaks of its source. Pairs: published
-rows of a source that differ in two or more settings.
+logs beside this file). After one and three rows, drawn six times: the other published rows of the
+same source, model, chip and precision; and the other models of a source. After one peak of memory:
+the other peaks of its source. Pairs: published rows of a source that differ in two or more
+settings. Dirt: variants of two logs.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from pathlib import Path
 import numpy as np
 import scantling as sc
 import yaml
+from dirt import REFUSED, tried
 from scantling import catalogue
 from scantling.base.errors import DesignError
 from scantling.evidence.predict import predict_frame
@@ -41,6 +43,7 @@ HERE = Path(__file__).parent
 SITE = HERE.parents[1] / "lib/scantling/logs/site.yaml"
 sys.path.insert(0, str(HERE.parent))
 memory_fit = importlib.import_module("validation.memory_fit")
+DRAWS = 6
 GROUP = ["source", "model", "accelerator", "precision"]
 SETTINGS = ["n_devices", "tp", "pp", "cp", "ep", "micro_batch", "global_batch_seqs", "seq_len"]
 STATED = {
@@ -153,6 +156,50 @@ def after_rows(frame, count: int, most: int = 1) -> None:
 BAND = ("mfu_low", "mfu_high")
 
 
+def other_models(frame) -> None:
+    """The other models of a source after one of its rows: a step of another model tells nothing by
+    itself, so that they are foretold as without the log."""
+    draw, was, now = np.random.default_rng(0), [], []
+    for _, group in frame.groupby(["source", "accelerator"]):
+        chosen = group.iloc[[draw.integers(len(group))]]
+        rest = group[group.model != chosen.model.iloc[0]]
+        own = points(chosen) if len(rest) else []
+        if not own:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            site = Path(folder) / "site.yaml"
+            site.write_text(yaml.safe_dump(calibration(own)))
+            told = predict_frame(rest), predict_frame(rest, site)
+        seen = rest.measured_tokens_per_s_per_device.to_numpy(float)
+        for off, by in zip((was, now), told):
+            off += list(abs(by.tokens_per_s_per_device.to_numpy(float) / seen - 1))
+    here = np.isfinite(was)
+    was, now = np.array(was)[here], np.array(now)[here]
+    tell(
+        "other models after 1 row",
+        rows=len(was),
+        worse=float(np.sum(now > was + 1e-3)),
+        median=np.median(now),
+        median_without=np.median(was),
+    )
+
+
+def dirt() -> None:
+    """Variants of the logs beside this file that are read as the log itself, or refused in one
+    line where they may be."""
+    told = {}
+    for path in (
+        HERE / "data/torchtitan_qwen3_14b.log",
+        HERE / "data/llama_factory_trainer_log.jsonl",
+    ):
+        with tempfile.TemporaryDirectory() as folder:
+            result = tried(path.read_bytes(), Path(folder))
+        told |= {(path.name, name): said for name, said in result.items()}
+    wrong = {key: said for key, said in told.items() if said and key[1] not in REFUSED}
+    tell("dirt", variants=len(told), right=len(told) - len(wrong))
+    print(*(f"{file}: {name}: {said}" for (file, name), said in wrong.items()), sep="\n")
+
+
 def pairs(frame) -> None:
     made = to_runs(frame)
     rows = frame[made.ready].reset_index(drop=True)
@@ -238,8 +285,10 @@ def main(argv: list[str]) -> None:
     frame = runs()
     pairs(frame)
     for count in (1, 3):
-        after_rows(frame, count)
+        after_rows(frame, count, DRAWS)
+    other_models(frame)
     after_peaks()
+    dirt()
     speed(float(argv[1]) if len(argv) > 1 else 1.0)
 
 

@@ -2,6 +2,9 @@
 
 import gzip
 import json
+import random
+import re
+import time
 import tracemalloc
 from pathlib import Path
 
@@ -9,10 +12,11 @@ import pytest
 import scantling as sc
 from dirt import REFUSED, VARIANTS, tried
 from scantling.cli import main
+from scantling.logs.engine import formats
 from scantling.logs.text import CHUNK, HEAD, UNPACKED, blocks
 
 DATA = Path(__file__).parent / "data"
-NOISY = {"torn lines", "times of nan", "endless numbers", "lines missing"}
+NOISY = {"torn lines", "times of nan", "lines missing"}
 CHEAP = sorted({*VARIANTS} - NOISY)  # a log of two lines cannot lose one
 MEGATRON = (
     " [2025-12-22 15:18:{second:02d}] iteration {step:8d}/      50 | "
@@ -142,7 +146,8 @@ WRITTEN = {
             "\t Train memory/peak_allocated_mem: 31.5"
             for i in range(1, 9)
         ),
-        {"step_s": 2.0, "tokens_per_s_per_device": 16_384, "peak_memory_gb": 31.5},
+        # its memory monitor divides bytes by 1.0e9
+        {"step_s": 2.0, "tokens_per_s_per_device": 16_384, "peak_memory_gb": 31.5e9 / 2**30},
     ),
     "openrlhf": (
         "\n".join(
@@ -293,3 +298,205 @@ def test_goodput_by_cause(tmp_path):
 def test_no_clock_no_goodput(tmp_path):
     got = log(tmp_path, megatron(range(1, 60)).replace("[2025-12-22", "[day"))
     assert got["goodput"] is None and got["badput"] == {}
+
+
+PROSE = """# Logs of our runs
+Traps: "elapsed time per iteration (ms)" is a mean; NeMo writes "[NeMo " and train_step_timing in s;
+"completed step: N, seconds: S" is MaxText; busbw, algbw of nccl-tests; "[titan]" step: memory:
+traceEvents in a Kineto file ("traceEvents", ProfilerStep#3), ":::MLLOG {" of MLPerf, "DLLL {json}".
+CurrSamplesPerSec= of DeepSpeed, train_runtime, levanter, torchtitan, Config:, %| 3.1s/it
+"""
+TABLE = 'file,format,quirks\na.log,kineto,"""traceEvents"" with ProfilerStep#; [NeMo "\nb,nemo,x\n'
+CODE = """# levanter, torchtitan, nanochat
+print0(f"step {step:05d} | dt: {dt * 1000:.2f}ms | tok/sec: {tok_per_sec:,} | lrm: {lrm}")
+print0(f"step:{step}/{steps} train_time:{ms:.0f}ms step_avg:{ms / step:.2f}ms")
+log_string += ' elapsed time per iteration (ms): {:.1f} |'.format(elapsed)
+"""
+
+
+def test_words_about_logs_are_no_logs(tmp_path, capsys):
+    """A folder of logs holds a readme, a table about them and code: one line each, not read."""
+    others = {"README.md": PROSE, "truth.csv": TABLE, "train.txt": CODE, "empty.log": ""}
+    for name, text in others.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "job.out").write_text(megatron(range(1, 20)))
+    assert main(["learn", str(tmp_path), "--json"]) == 0
+    told = capsys.readouterr()
+    assert [row["file"] for row in json.loads(told.out)] == ["job.out"]
+    lines = told.err.splitlines()
+    assert len(lines) == len(others) and all(line.startswith("scantling: ") for line in lines)
+    assert all(any(f"/{name} is no log" in line for line in lines) for name in others)
+
+
+def test_a_gzip_that_breaks_halfway_is_read_up_to_there(tmp_path):
+    """A byte that is wrong: zlib says so with an error of its own (zlib.error)."""
+    rows = "".join(f"{random.Random(i).random()}\n" for i in range(400_000))
+    raw = bytearray(gzip.compress((megatron(range(1, 60)) + "\n" + rows).encode()))
+    raw[len(raw) * 2 // 3 :] = bytes(len(raw) // 3 + 1)
+    path = tmp_path / "broken.out.gz"
+    path.write_bytes(raw)
+    assert sc.learn(path)[0]["step_s"] == 9.0
+    path.write_bytes(raw[:12] + bytes(500) + raw[600:])
+    assert main(["learn", str(path)]) == 2
+
+
+def stamped(text: str, since: int, seconds: int) -> str:
+    """The Megatron lines of a text with a clock that goes on by `seconds` a line from `since`."""
+    out = []
+    for i, line in enumerate(text.split("\n")):
+        at = since + i * seconds
+        clock = f"{at // 3600:02d}:{at // 60 % 60:02d}:{at % 60:02d}"
+        out.append(re.sub(r"\d\d:\d\d:\d\d(?=\])", clock, line))
+    return "\n".join(out)
+
+
+FIRST = stamped(megatron(range(1, 41)), 3_600, 9)
+AGAIN = "using world size: 8, data-parallel size: 8, context-parallel size: 1"
+TITAN_AGAIN = "".join(
+    f"[rank{i}]:[titan] 2026-05-22 19:00:0{i},100 - root - INFO - Starting job: pretrain\n"
+    for i in range(8)
+)
+TITAN_STEPS = [TITAN.format(second=4 * i % 60, step=i, tps=5_000) for i in range(1, 13)]
+BEGUN_AGAIN = {
+    # Megatron-LM writes its groups once a launch, torchtitan "Starting job:" on every rank
+    "a header, from the next step on": (
+        FIRST + "\n" + AGAIN + "\n" + stamped(megatron(range(41, 61)), 3_960 + 240, 9),
+        1,
+    ),
+    "a header and steps done again": (
+        FIRST + "\n" + AGAIN + "\n" + stamped(megatron(range(21, 61)), 3_960 + 1_500, 9),
+        1,
+    ),
+    "a header of each rank and steps done again": (
+        TITAN_AGAIN + "".join(TITAN_STEPS) + TITAN_AGAIN + "".join(TITAN_STEPS[4:]),
+        1,
+    ),
+    "a launch that ended before its first step": (
+        AGAIN + "\ntorch.OutOfMemoryError\n" + AGAIN + "\n" + FIRST,
+        1,
+    ),
+    "half an hour in which nothing is written": (
+        FIRST + "\n" + stamped(megatron(range(41, 61)), 3_960 + 1_800, 9),
+        1,
+    ),
+    "two of them": (
+        FIRST
+        + "\n"
+        + stamped(megatron(range(41, 61)), 3_960 + 1_800, 9)
+        + "\n"
+        + stamped(megatron(range(61, 81)), 3_960 + 1_980 + 2_500, 9),
+        2,
+    ),
+    "half an hour of evaluation": (
+        FIRST
+        + "\n validation loss at iteration 40 | lm loss value: 2.1E+00 | lm loss PPL: 8.2E+00 |\n"
+        + stamped(megatron(range(41, 61)), 3_960 + 1_800, 9),
+        0,
+    ),
+    "half an hour of a checkpoint": (
+        FIRST
+        + "\nsaving checkpoint at iteration      40 to /x in torch_dist format\n"
+        + stamped(megatron(range(41, 61)), 3_960 + 1_800, 9),
+        0,
+    ),
+    "the clock set by an hour": (
+        FIRST + "\n" + stamped(megatron(range(41, 61)), 3_960 + 3_600, 9),
+        0,
+    ),
+    "a pause of five minutes": (
+        FIRST + "\n" + stamped(megatron(range(41, 61)), 3_960 + 300, 9),
+        0,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BEGUN_AGAIN)
+def test_restarts_are_found_from_the_log_itself(name, tmp_path):
+    text, restarts = BEGUN_AGAIN[name]
+    assert log(tmp_path, text)["restarts"] == restarts
+
+
+# arguments of Megatron-LM with which the models were trained, in the words of its dump
+PUBLISHED_SHAPES = {
+    # arXiv 2401.04088, table 1
+    "mixtral-8x7b": dict(
+        num_layers=32,
+        hidden_size=4096,
+        num_attention_heads=32,
+        num_query_groups=8,
+        ffn_hidden_size=14336,
+        num_experts=8,
+        moe_router_topk=2,
+        padded_vocab_size=32000,
+        swiglu=True,
+    ),
+    # arXiv 2505.09388, table 2
+    "qwen3-30b-a3b": dict(
+        num_layers=48,
+        hidden_size=2048,
+        num_attention_heads=32,
+        num_query_groups=4,
+        ffn_hidden_size=6144,
+        moe_ffn_hidden_size=768,
+        num_experts=128,
+        moe_router_topk=8,
+        padded_vocab_size=151936,
+        swiglu=True,
+    ),
+    # arXiv 2407.21783, table 3; 3.1 has the same shape
+    "llama-3-8b": dict(
+        num_layers=32,
+        hidden_size=4096,
+        num_attention_heads=32,
+        num_query_groups=8,
+        ffn_hidden_size=14336,
+        padded_vocab_size=128256,
+        swiglu=True,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED_SHAPES)
+def test_a_model_is_known_by_its_shape(name, tmp_path):
+    def model_of(said: dict) -> dict:
+        dump = "".join(f"  {n} {'.' * (48 - len(n))} {v}\n" for n, v in said.items())
+        head = f"{'-' * 24} arguments {'-' * 24}\n"
+        return log(tmp_path, head + dump + megatron(range(1, 20)))
+
+    said = PUBLISHED_SHAPES[name]
+    got = model_of(said)
+    assert got["model"] == name
+    assert any("the same shape" in note for note in got["assumed"])
+    other = model_of(said | {"num_layers": 34})  # of no published model
+    assert other["model"] == f"34 layers x {said['hidden_size']}"
+
+
+def test_names_of_frameworks_are_those_of_the_catalogue(tmp_path):
+    """torchtitan writes "Model qwen3 14B", MLPerf the benchmark."""
+    text = "[rank0]:[titan] 2026-05-22 18:19:00,100 - root - INFO - Model qwen3 14B size: 14,7\n"
+    assert log(tmp_path, text + "".join(TITAN_STEPS))["model"] == "qwen3-14b"
+    event = ':::MLLOG {"key": "submission_benchmark", "value": "llama31_405b", "time_ms": 1}\n'
+    assert log(tmp_path, event)["model"] == "llama-3.1-405b"
+
+
+def test_long_lines_do_not_slow_the_recognition(tmp_path):
+    """Sixty lines of 59 kB, as the JSON of a configuration may be."""
+    path = tmp_path / "long.out"
+    path.write_text((("x" * 59_000 + "\n") * 60) + megatron(range(1, 60)))
+    began = time.process_time()
+    assert sc.learn(path)[0]["step_s"] == 9.0
+    assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize("repeated", ["x", " ", "1", "1,", "-", ". ", "| ", "] ", "step: ", "=:"])
+def test_no_pattern_is_slow_on_what_is_repeated(repeated):
+    """Each pattern of each format passes once over a line of 20,000 characters: 40 s where a number
+    was sought from every digit of a long one."""
+    line = repeated * (20_000 // len(repeated))
+    began = time.process_time()
+    for form in formats():
+        values = [p for kind in form.lines for p in kind.values.values()]
+        memory = [pattern for _, pattern, _ in form.memory]
+        for pattern in (*form.opens, *form.facts.values(), *values, *memory):
+            pattern.search(line)
+    assert time.process_time() - began < 5

@@ -189,7 +189,7 @@ def band_of(key: str) -> str:
     low = quantities.quantity(key + "_low")
     high = quantities.quantity(key + "_high")
     return (
-        "four of five published runs lie inside"
+        "four of five such runs lie inside"
         if low.convention.startswith("80 % band")
         else f"{low.formula}, {high.formula}"
     )

@@ -7,7 +7,7 @@ from ..design.design import Design
 from ..logs.diagnosis import diagnosed
 from ..logs.learning import read_logs
 from ..logs.site import is_table, of_design, of_log, of_table, write
-from .common import command
+from .common import command, tell
 from .summary import largest
 from .tables import TABLES, print_rows, say
 
@@ -30,7 +30,7 @@ def learn(
         readings += map(diagnosed, rows, measured) if as_json else rows
         points += measured
     others = [path for path in logs if not is_table(path)]
-    for r in read_logs(others) if others else ():
+    for r in read_logs(others, tell) if others else ():
         point = of_design(r, Design.read(design)) if design else of_log(r)
         readings.append(diagnosed(r, point) if point else r)
         points.append(point)

@@ -4,13 +4,11 @@ import re
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 
 from ..base.records import record
 from ..base.words import yaml_of
 from .formats import (
     csv_metrics,
-    dllogger,
     json_series,
     kineto,
     mlperf_mllog,
@@ -22,19 +20,21 @@ from .rows import spoken
 from .text import texts
 
 FOLDER = Path(__file__).parent / "formats"
-NUMBER = r"([-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?)"
-HUMAN = r"([-+]?[\d,]*\.?\d+(?:[eE][-+]?\d+)?[KMGBT]?)"
+NUMBER = r"(?<!\d)(?<!\d,)([-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?)"
+HUMAN = r"([-+]?[\d,]*\.?\d+(?:[eE][-+]?\d+)?[kKMGBT]?)"
+AHEAD = r"""\\s*(?:np\\.float\\d+\\(|['"])?"""
 TRIED = 5_000  # steps after which patterns that never matched are no longer tried
 SETTING_LINES = 60_000  # lines that are read for settings, at most
+LONGEST = 8_000  # characters of a line that are read for settings
 SETTING = re.compile(
-    r"""([A-Za-z][\w-]{1,60})["']?\]?\s*(?:\s\.{2,}|[:=](?!=))\s*(?=(["']?[\w.+/~-]+))"""
+    r"""(?<![A-Za-z\d])([A-Za-z][\w-]{1,60})["']?\]?\s*(?:\s\.{2,}|[:=](?!=))"""
+    r"""\s*(?=(["']?[\w.+/~-]+))"""
 )
 OPTION = re.compile(r"--([A-Za-z][\w-]{1,60})(?:=|\s+)([\w.+/~-]+)")
 BAR = re.compile(r"(?<!\d)\d{1,3}%\|[^|\n]{0,400}\|\s{0,9}(\d+)/(\d+)\s\[((?:\d+ days?, )?[\d:]+)<")
 # formats with a structure of their own, by the name of their files
 OWN = {
     "csv_metrics": csv_metrics,
-    "dllogger": dllogger,
     "json_series": json_series,
     "kineto": kineto,
     "mlperf_mllog": mlperf_mllog,
@@ -51,7 +51,7 @@ class Line:
     has: str
     needs: str = ""
     without: str = ""  # a word that it does not hold
-    split: str = ""  # one line holds several records, which end with that
+    split: str = "\n"  # where one line holds several records: what ends each
     clock: bool = False
     follows: bool = False  # its values belong to the step line before it
     ahead: bool = False  # its values belong to the step line after it
@@ -62,6 +62,10 @@ class Line:
         unfit = self.without and self.without in line
         return self.has in line and self.needs in line and not unfit
 
+    def tells(self, line: str) -> bool:
+        """Whether a line says which step it is of."""
+        return "step" in self.values and self.fits(line) and self.values["step"].search(line)
+
 
 @record
 class Format:
@@ -71,13 +75,14 @@ class Format:
     framework: str
     order: int
     marks: tuple
-    own: ModuleType | None
-    launches: int = 0  # of a job, before its first line
+    own: object  # the module that reads it, where one does
+    opens: tuple = ()  # patterns of what only its framework writes, besides step lines
     lines: tuple = ()
     memory: tuple = ()
     facts: dict = field(default_factory=dict)
     counts: dict = field(default_factory=dict)
-    launch: tuple = ()
+    launch: tuple = ()  # words that are written once a launch
+    headers: tuple = ()  # words that every rank writes at a launch
     ignore: tuple = ()
     bars: bool = False
     data_parallel_only: bool = False
@@ -89,10 +94,14 @@ class Format:
         return (*(line.has for line in self.lines), *bars, *(word for word, _, _ in self.memory))
 
     def knows(self, head: str) -> bool:
-        """Whether the head of a file is of this format: it holds all words of a mark."""
+        """Whether the head of a file is of this format: it holds all words of a mark, and a line
+        that its framework writes, not prose or code with the same words."""
         if hasattr(self.own, "knows"):
             return self.own.knows(head)
-        return any(all(word in head for word in words) for words in self.marks)
+        if not any(all(word in head for word in words) for words in self.marks):
+            return False
+        told = (kind.tells(line) for line in head.split("\n") for kind in self.lines)
+        return any(pattern.search(head) for pattern in self.opens) or any(told)
 
     def read(self, path) -> Found:
         """What a file of this format holds, by its own module where it has one."""
@@ -101,7 +110,6 @@ class Format:
             framework=self.framework,
             ignored=self.ignore,
             alone=self.data_parallel_only,
-            launches=self.launches,
         )
         if self.own:
             self.own.read(path, found)
@@ -121,12 +129,15 @@ class Rest:
     counted: dict
     bars: dict = field(default_factory=dict)
     ahead: dict = field(default_factory=dict)
-    live: dict = field(default_factory=dict)  # of a kind of line: patterns still tried, their hits
+    live: dict = field(default_factory=dict)  # of a kind of line: the patterns still tried
     budget: int = SETTING_LINES
 
 
 def compiled(pattern: str) -> re.Pattern:
-    """A pattern of a format file: {n} is a number, {h} a number with K, M, G."""
+    """A pattern of a format file: {n} is a number, {h} a number with K, M, G. After a colon or an
+    equals sign any blanks may stand, a quote, or the type that numpy writes."""
+    pattern = pattern.replace(r"(\d+)", r"(\d{1,15})(?!\d)")  # a longer one is no count
+    pattern = re.sub(r"([:=]) ?(?=\{[nh])", r"\1" + AHEAD, pattern)
     return re.compile(pattern.replace("{n}", NUMBER).replace("{h}", HUMAN), re.M)
 
 
@@ -143,10 +154,6 @@ def _all(patterns: dict) -> dict:
     return {name: compiled(pattern) for name, pattern in patterns.items()}
 
 
-def _line(data: dict) -> Line:
-    return Line(**data | {"values": _all(data.get("values", {}))})
-
-
 def _settled(name: str) -> dict:
     data = yaml_of(FOLDER / f"{name}.yaml")
     base = _settled(data["like"]) if "like" in data else {}
@@ -154,11 +161,12 @@ def _settled(name: str) -> dict:
 
 
 def _format(path: Path) -> Format:
-    data = {"name": path.stem} | _settled(path.stem)
+    data = {"name": path.stem, "lines": ()} | _settled(path.stem)
     made = {
         "marks": tuple(map(tuple, data.get("marks", ()))),
         "own": OWN.get(path.stem),
-        "lines": tuple(map(_line, data.get("lines", ()))),
+        "opens": (*map(compiled, data.get("opens", ())), *[BAR] * data.get("bars", False)),
+        "lines": tuple(Line(**row | {"values": _all(row["values"])}) for row in data["lines"]),
         "memory": _memory(data),
         "facts": _all(data["facts"]),
         "counts": _all(data.get("counts", {})),
@@ -180,16 +188,13 @@ def setting_names() -> dict:
     return {name: fact for fact, names in spoken("words").items() for name in names}
 
 
-def _first(match: re.Match) -> str:
-    """The group of a match that holds something."""
-    return match[match.lastindex or 0]
-
-
 def value_of(text: str) -> float:
-    """A number of a log, with K, M, G or without."""
+    """A number of a log, with K, M, G or without, or the seconds of 1:02:03."""
     try:
         return float(text)
     except ValueError:
+        if ":" in text:
+            return seconds_of_elapsed(text)
         scale = spoken()["scale"].get(text[-1:], 1.0)
         return number(text[:-1] if scale > 1 else text) * scale
 
@@ -200,32 +205,30 @@ def read_lines(
     form: Format,
 ) -> None:
     """Read a file of a line format as a stream."""
-    rest = Rest(counted=dict.fromkeys(form.counts, 0))
+    rest = Rest(counted={name: set() for name in form.counts})
+    events = spoken()["events"] | {
+        "launch": form.launch,
+        "restart": (*form.launch, *form.headers),
+    }
+    known = [(cause, word) for cause, words in events.items() for word in words]
     for text in texts(path):
         found.oom = found.oom or any(word in text for word in spoken()["oom"])
-        found.launches += sum(text.count(word) for word in form.launch)
-        told = events_in(text, form)
+        told = [(cause, word) for cause, word in known if word in text]
         if not (rest.budget or told or any(word in text for word in form.words)):
             continue
         for line in text.split("\n"):
             for cause in {cause for cause, word in told if word in line}:
-                found.marks.setdefault(cause, []).append(len(found.columns["step"]))
-            read_memory(
-                found,
-                form.memory,
-                line,
-            )
-            hit = False
-            for kind in form.lines:
-                if kind.fits(line):
-                    for part in line.split(kind.split) if kind.split else (line,):
-                        hit |= step_line(
-                            found,
-                            kind,
-                            part,
-                            rest,
-                        )
-            if line and not hit:
+                found.marks[cause][len(found.columns["step"])] += 1
+            for word, pattern, factor in form.memory:
+                for match in pattern.finditer(line) if word in line else ():
+                    found.memory(value_of(match[1]) * factor)
+            hits = [
+                step_line(found, kind, part, rest)
+                for kind in form.lines
+                if kind.fits(line)
+                for part in line.split(kind.split)
+            ]
+            if line and not any(hits):
                 other_line(
                     found,
                     form,
@@ -233,23 +236,10 @@ def read_lines(
                     rest,
                 )
     for name, count in rest.counted.items():
-        found.setting(name, count or "")
-    if rest.bars and not found.columns["step"]:
-        longest_bar(found, rest.bars)
-
-
-def longest_bar(found: Found, bars: dict) -> None:
-    """The longest bar of training as step lines."""
-    found.bar = True
-    for done, elapsed in sorted(max(bars.values(), key=len).items()):
-        if done:
-            found.add(step=done, bar_s=elapsed)
-
-
-def events_in(text: str, form: Format) -> list:
-    """(what takes wall clock beside steps, the word that tells it) of those that a text tells."""
-    known = spoken()["events"] | {"restart": form.launch}
-    return [(cause, word) for cause, words in known.items() for word in words if word in text]
+        found.setting(name, len(count) or "")
+    found.bar = bool(rest.bars and not found.columns["step"])
+    for done, elapsed in sorted(max(rest.bars.values(), key=len).items()) if found.bar else ():
+        found.add(step=done, bar_s=elapsed)
 
 
 def other_line(
@@ -282,16 +272,14 @@ def step_line(
     """Take the values of one line of a kind; False where it is none (source code, half a line)."""
     values = {}
     kept = rest.ahead
-    if id(kind) not in rest.live:
-        rest.live[id(kind)] = kind.values, set()
-    patterns, seen = rest.live[id(kind)]
+    patterns = rest.live.get(id(kind), kind.values)
     for name, pattern in patterns.items():
         match = pattern.search(line)
         if match:
-            seen.add(name)
             _take(values, name, match[match.lastindex])
     if len(found.columns["step"]) == TRIED:  # what so many lines lacked later ones lack too
-        rest.live[id(kind)] = {name: patterns[name] for name in seen}, seen
+        held = (n for n in patterns if unit_of(n)[0] in found.columns)
+        rest.live[id(kind)] = {n: patterns[n] for n in held}
     if kind.ahead:
         kept.update(values)
     elif kind.follows and found.columns["step"]:
@@ -319,28 +307,12 @@ def _take(
     name: str,
     text: str,
 ) -> None:
-    if name == "elapsed":
-        values["bar_s"] = seconds_of_elapsed(text)
-        return
     value = value_of(text)
-    if name == "batches_per_s":
-        values["s"] = 1 / value if value > 0 else NAN
-        return
     column, factor = unit_of(name)
+    if name == "batches_per_s":
+        value = 1 / value if value > 0 else NAN
     if value == value:
         values.setdefault(column, value * factor)
-
-
-def read_memory(
-    found: Found,
-    patterns: tuple,
-    line: str,
-) -> None:
-    """Peaks of memory that a line tells."""
-    for word, pattern, factor in patterns:
-        if word in line:
-            for match in pattern.finditer(line):
-                found.memory(value_of(match[1]) * factor)
 
 
 def read_settings(
@@ -355,10 +327,10 @@ def read_settings(
         if name not in found.settings:
             match = pattern.search(line)
             if match:
-                found.setting(name, _first(match))
+                found.setting(name, match[match.lastindex or 0])
     for name, pattern in form.counts.items():
-        counted[name] += bool(pattern.search(line))
-    line = line[:4000]
+        counted[name].update(pattern.findall(line))
+    line = line[:LONGEST]
     for pattern in (SETTING, OPTION) if "--" in line else (SETTING,):
         for match in pattern.finditer(line):
             name = match[1].lower().replace("-", "_")
@@ -377,5 +349,5 @@ def read_bars(bars: dict, line: str) -> None:
         if NO_TRAINING.search(title):
             continue
         key = (title, int(total))
-        if key in bars or len(bars) < 64:
+        if int(done) and (key in bars or len(bars) < 64):
             bars.setdefault(key, {}).setdefault(int(done), seconds_of_elapsed(elapsed))

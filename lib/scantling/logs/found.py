@@ -3,9 +3,9 @@
 import math
 import re
 from array import array
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from datetime import date
-from functools import lru_cache
+from datetime import UTC, datetime
 
 from ..base.units import DAY_S
 
@@ -29,26 +29,17 @@ NAN = math.nan
 STAMP = re.compile(r"(\d{4})[-/]?(\d\d)[-/]?(\d\d)[ T_](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?")
 
 
-@lru_cache(10_000)
-def day_of(*numbers: str) -> float:
-    """The number of a day given as year, month and day; nan where it does not exist."""
+def clock_of(line: str) -> float:
+    """The first time stamp of a line as seconds since 1970; nan where it has none, and for a date
+    that does not exist."""
+    stamp = STAMP.search(line, 0, 400)
+    if not stamp:
+        return NAN
+    *time, part = stamp.groups()
     try:
-        return date(*map(int, numbers)).toordinal()
+        return datetime(*map(int, time), tzinfo=UTC).timestamp() + float(f"0.{part or 0}")
     except ValueError:
         return NAN
-
-
-def seconds_of_stamp(match: re.Match) -> float:
-    """A time stamp as seconds since year 1; nan for a date that does not exist."""
-    *day, hour, minute, second, part = match.groups()
-    whole = day_of(*day) * DAY_S + int(hour) * 3600 + int(minute) * 60 + int(second)
-    return whole + float(f"0.{part or 0}")
-
-
-def clock_of(line: str) -> float:
-    """The first time stamp of a line as seconds since year 1; nan where it has none."""
-    stamp = STAMP.search(line, 0, 400)
-    return seconds_of_stamp(stamp) if stamp else NAN
 
 
 def seconds_of_elapsed(text: str) -> float:
@@ -82,10 +73,9 @@ class Found:
     settings: dict = field(default_factory=dict)  # name of a setting: its first value, as text
     memory_gib: float = 0.0
     oom: bool = False
-    launches: int = 0
-    marks: dict = field(default_factory=dict)  # what is told: before which step lines
+    # what is told: before which step lines, how often
+    marks: dict = field(default_factory=lambda: defaultdict(Counter))
     clock_from: float = NAN
-    clock_to: float = NAN
     notes: list = field(default_factory=list)
     ignored: tuple = ()  # facts that settings of this format mean otherwise
     alone: bool = False  # the framework splits the batch alone
@@ -125,8 +115,6 @@ class Found:
             self.memory_gib = max(self.memory_gib, gib)
 
     def seen(self, clock_s: float) -> None:
-        """A moment of the log; a jump of the clock backwards does not shorten it."""
-        if clock_s == clock_s:
-            if self.clock_from != self.clock_from:
-                self.clock_from = clock_s
-            self.clock_to = max(clock_s, self.clock_to)
+        """A moment of the log: it begins with the first."""
+        if self.clock_from != self.clock_from:
+            self.clock_from = clock_s

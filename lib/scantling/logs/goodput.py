@@ -8,14 +8,22 @@ are lost work. Useful and lost shares sum to one.
 """
 
 import numpy as np
-from numpy import diff, flatnonzero, isfinite, ndarray
+from numpy import diff, isfinite, ndarray
 
-from ..base.units import DAY_S
+from ..base.units import DAY_S, HOUR_S
 from ..endure.reliability import LOGGED
 from .found import NAN, Found
 from .rows import spoken
 
-PAUSE_S = 1.0  # a pause is no shorter: clocks of whole seconds
+
+def before(
+    found: Found,
+    at: ndarray,
+    cause: str,
+) -> ndarray:
+    """Which of the lines `at` are the first after a line that tells a cause."""
+    rows = np.searchsorted(at, [*found.marks[cause]])
+    return np.isin(np.arange(at.size), rows)
 
 
 def since_restart(again: ndarray) -> ndarray:
@@ -28,23 +36,26 @@ def spent(
     found: Found,
     step: ndarray,
     clock: ndarray,
-    kept: ndarray,
+    at: ndarray,
     again: ndarray,
     *,
     step_s: float,
     warm: int,
     pause: float,
 ) -> tuple:
-    """(share of the wall clock that went into steps that counted, {cause: share}); nan without a
-    clock.
+    """(share of the wall clock that went into steps that counted, {cause: share}, restarts that
+    the clock alone shows); nan without a clock.
 
-    step, clock [s], again (the job began again here): of each step line; kept: which lines of the
-    log these are; warm: lines of warm-up; pause: a step of so many steady ones is a pause.
+    step, clock [s], at (which line of the log it is), again (the job began again here): of each
+    step line; warm: lines of warm-up; pause: a step of so many steady ones is a pause. A gap that
+    no running job leaves and that no line explains is a restart, unless it is of whole hours: then
+    the clock was set.
     """
     held = isfinite(clock)
-    if held.sum() < 10 or not step_s > 0:
-        return NAN, {}
-    at = flatnonzero(kept)[held]
+    limits = spoken()["clock"]
+    if held.sum() < limits["lines"] or not step_s > 0:
+        return NAN, {}, 0
+    at = at[held]
     step = step[held]
     again = again[held]
     interval = np.median(np.abs(diff(step)))
@@ -53,21 +64,29 @@ def spent(
     wall[0] *= wall[0] < DAY_S  # another date that the log tells ahead
     ahead = diff(step, prepend=step[0] - interval)
     ahead[ahead <= 0] = interval
-    total = wall.sum()
+    total = wall.sum() or NAN
     over = wall - ahead * step_s
+    told = {name: before(found, at, name) for name in spoken()["events"]}
+    gone = (over > max(limits["gap_s"], limits["gap_steps"] * step_s)) & ~again
+    gone[0] = False
+    gone &= ~np.any([*told.values()], axis=0)
+    gone &= (over + step_s) % HOUR_S > 2 * step_s
+    causes = {
+        "slow steps": at >= 0,
+        "pauses": over > np.maximum((pause - 1) * ahead * step_s, limits["pause_s"]),
+        "warm-up": since_restart(again) <= max(warm, 1),
+        **told,
+        "restart": again | gone,
+        "start": at == at[0],
+    }
     codes = {name: np.int8(code) for code, name in enumerate(LOGGED)}
-    cause = np.full(step.size, codes["slow steps"])
-    cause[over > np.maximum((pause - 1) * ahead * step_s, PAUSE_S)] = codes["pauses"]
-    cause[since_restart(again) <= max(warm, 1)] = codes["warm-up"]
-    for name in (*spoken()["events"], "restart"):
-        rows = np.searchsorted(at, found.marks.get(name, []))
-        cause[rows[rows < at.size]] = codes[name]
-    cause[again] = codes["restart"]
-    cause[0] = codes["start"]
-    if not total > 0 or new * step_s > 1.02 * total:
-        return NAN, {}
+    cause = np.zeros(step.size, np.int8)
+    for name, here in causes.items():
+        cause[here] = codes[name]
     lost = np.maximum(np.bincount(cause, over, len(codes)), 0) / total
     bad = dict(zip(codes, map(float, lost)))
     bad["lost work"] = float((ahead.sum() - interval - new) * step_s / total)
     good = 1 - sum(bad.values())
-    return (good, {n: float(f"{s:.4g}") for n, s in bad.items()}) if good >= 0 else (NAN, {})
+    if not (good >= 0 and new * step_s <= limits["over"] * total):
+        return NAN, {}, 0
+    return good, {n: float(f"{s:.4g}") for n, s in bad.items()}, int(gone.sum())

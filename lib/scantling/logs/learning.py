@@ -1,16 +1,14 @@
 """Many logs at once: files and folders read, each as one reading."""
 
-import os
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from ..base.errors import DesignError, plain
 from .reading import Reading, reading
 from .recognise import recognise
+from .rows import spoken
 
 MOST_FILES = 2000
-ENDINGS = (".yaml", ".yml", ".py", ".sh", ".png", ".md5", ".pdf", ".lock", ".bin", ".pt")
 
 
 def read_log(path) -> Reading:
@@ -19,33 +17,28 @@ def read_log(path) -> Reading:
     return reading(recognise(path).read(path), path.name)
 
 
-def files_of(paths) -> Iterator:
-    """(file, whether it was named itself) of paths and of the folders among them."""
-    for path in map(Path, paths):
-        if not path.is_dir():
-            yield path, True
-            continue
-        found = (
-            Path(folder) / name
-            for folder, folders, names in os.walk(path)
-            for name in sorted(names)
-            if not name.startswith(".") and not name.endswith(ENDINGS)
-        )
-        yield from ((file, False) for file in islice(found, MOST_FILES))
+def files_of(folder: Path) -> list:
+    """The files of a folder that may be logs, those of its folders too."""
+    held = (
+        p for p in folder.rglob("*") if p.name[0] != "." and p.suffix not in spoken()["no_logs"]
+    )
+    return sorted(p for p in held if p.is_file())[:MOST_FILES]
 
 
-def read_logs(paths) -> list:
-    """What every log says; files of a folder that are no logs are left out.
+def read_logs(paths, tell: Callable = len) -> list:
+    """What every log says; files of a folder that are no logs are left out, and told in a line.
 
     Raises DesignError for a named file that is none, and where a folder holds none.
     """
     got = []
-    for path, named in files_of(paths):
-        try:
-            got.append(read_log(path))
-        except DesignError:
-            if named:
-                raise
+    for path in map(Path, paths):
+        for file in files_of(path) if path.is_dir() else (path,):
+            try:
+                got.append(read_log(file))
+            except DesignError as error:
+                if file == path:
+                    raise
+                tell(f"{file} {error.problem.partition(':')[0]}")
     if not got:
         raise DesignError(
             plain(" ".join(map(str, paths)), 200),
@@ -61,5 +54,5 @@ def learn(paths: str | Path | Iterable[str | Path]) -> list[dict]:
     paths : a log, a folder of logs, or several of them. A figure that a log does not hold is None.
     Raises DesignError for a named file that is no log of a known format.
     """
-    several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    several = [paths] if isinstance(paths, (str, Path)) else list(paths)
     return [r.as_dict() for r in read_logs(several)]

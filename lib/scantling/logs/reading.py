@@ -5,17 +5,15 @@ import re
 from dataclasses import field
 
 import numpy as np
-from numpy import diff, median
+from numpy import median
 
 from ..base.errors import plain
 from ..base.records import Known, Record, record
-from ..catalogue.models.entries import of_shape
+from ..catalogue.models.entries import id_of, of_shape
 from .found import NAN, Found, number
 from .rows import spoken
-from .steady import Steady, steady
+from .steady import Steady, differences, steady
 
-MLP = {"true": {"mlp": "swiglu"}, "false": {"mlp": "gelu"}}  # by the setting swiglu
-DIMENSIONS = ("layers", "hidden", "heads", "kv_heads", "ffn_hidden", "vocab")
 Count = int | None  # None: the log does not say
 Word = str | None
 
@@ -55,7 +53,7 @@ class Reading(Record):
     badput: dict = field(default_factory=dict)  # shares of the wall clock by cause
     planned: dict = field(default_factory=dict)  # the same of the design (`beside`)
     oom: bool = False
-    shape: dict = field(default_factory=dict)  # dimensions of a dense model
+    shape: dict = field(default_factory=dict)  # dimensions of the model
     collectives: tuple = ()
     kernels: dict = field(default_factory=dict)  # of a trace: timed products, seconds by class
     assumed: tuple = ()
@@ -115,25 +113,22 @@ def plan_of(found: Found) -> dict:
     shard = [number(found.settings.get(n)) for n in ("dp_replicate", "dp_shard")]
     if all(ranks >= 1 for ranks in shard):
         got["dp"] = int(math.prod(shard))
+    split = math.prod(got[n] or 1 for n in ("tp", "pp", "cp"))
     if got["dp"] and got["tp"] and got["pp"] and "dp_shard" in found.settings:
-        total = got["dp"] * got["tp"] * got["pp"] * (got["cp"] or 1)
+        total = got["dp"] * split
     if each and not total and got["nodes"] is None:
         total = each
         found.notes.append("devices: one node, as the log names no other")
+    if total and each and total % each == 0:
+        got["nodes"] = got["nodes"] or total // each
     if got["dp"] is None and total and (got["tp"] or found.alone):
-        split = (got["tp"] or 1) * (got["pp"] or 1) * (got["cp"] or 1)
         got["dp"] = total // split if total % split == 0 else None
     return got | {"devices": total}
 
 
 def per_step(kept: Steady, name: str) -> float:
     """How much a printed total grows in a step, nan where the log has none."""
-    ahead = diff(kept.columns["step"])
-    grown = diff(kept.columns[name]) / np.where(
-        ahead > 0,
-        ahead,
-        NAN,
-    )
+    grown = differences(kept.columns["step"], kept.columns[name])
     grown = grown[grown > 0]
     return float(median(grown)) if grown.size else NAN
 
@@ -202,19 +197,23 @@ def rate_of(
 
 
 def shape_of(found: Found) -> dict:
-    """The dimensions of a dense model that a log tells; empty where it has experts. One group of
-    heads is what Megatron prints where heads are not grouped."""
-    told = {n: whole(found, n) for n in DIMENSIONS}
-    dense = (whole(found, "experts") or 1) == 1
-    return {n: v for n, v in told.items() if v and v > 1 and dense}
+    """The dimensions of a model that a log tells. One group of heads is what Megatron prints where
+    heads are not grouped."""
+    names = spoken()["dimensions"]
+    more = names["mixed" if (whole(found, "experts") or 1) > 1 else "dense"]
+    told = {n: whole(found, n) for n in names["all"] + more}
+    mlp = spoken()["mlps"].get((said(found, "swiglu") or "").lower())
+    kept = {n: v for n, v in told.items() if v and (v > 1 or n == "top_k")}
+    return kept | ({"mlp": mlp} if mlp else {})
 
 
 def model_of(found: Found, shape: dict) -> Word:
-    """The model by name, the last part of what may be a path, else the catalogue's of the same
-    shape, else by its shape."""
+    """The model by name, the last part of what may be a path, as the catalogue spells it; else the
+    catalogue's of the same shape, else by its shape."""
     word = (said(found, "model") or "").replace("\\", "/").rstrip("/")
     named = plain(word.rpartition("/")[2], 80)
-    same = of_shape(shape | {"experts": 0})
+    known = id_of(re.sub(r"[\s_]+", "-", named))
+    same = of_shape({"experts": 0} | shape)
     if same and not named:
         found.notes.append("model: the first of the catalogue that has the same shape")
     size = (
@@ -222,7 +221,7 @@ def model_of(found: Found, shape: dict) -> Word:
         if {"layers", "hidden"} <= {*shape}
         else None
     )
-    return named or same or size
+    return known or named or same or size
 
 
 def figure(value) -> Known:
@@ -283,7 +282,7 @@ def reading(found: Found, file: str) -> Reading:
         badput=kept.badput,
         oom=found.oom,
         collectives=tuple(found.collectives),
-        shape=shape | MLP.get((said(found, "swiglu") or "").lower(), {}),
+        shape=shape,
         kernels=found.kernels,
         assumed=tuple(notes_of(found, kept)),
         missing=tuple(missing),

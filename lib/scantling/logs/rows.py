@@ -25,7 +25,7 @@ def chosen(names: tuple) -> list:
 def take(found: Found, row: dict) -> None:
     """One step line from a row of named values; a row without a step is none."""
     got = {c: number(row[name]) * factor for c, name, factor in chosen(tuple(row))}
-    if got.get("step", -1.0) >= 0:
+    if 0 <= got.get("step", NAN) < 1e15:
         found.memory(got.get("memory_gib", 0.0))
         found.seen(got.get("clock_s", NAN))
         found.add(**{name: value for name, value in got.items() if name in COLUMNS})

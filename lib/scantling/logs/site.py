@@ -45,12 +45,6 @@ DEGREES = ("tp", "pp", "vpp", "cp", "ep", "dp", "micro_batch")
 MEASURED = 0.02  # sd of the ln of a rate that a table of collectives shows; judgement
 LEAST = 1e-3  # shares of a step that a calibration tells
 MOST_POINTS = 100  # measured steps that it tells one by one
-OF_A_RUN = {  # what a log says of its run, by section of a design
-    "cluster": ("devices",),
-    "job": ("seq_len", "global_batch"),
-    "plan": ("tp", "pp", "vpp", "cp", "ep", "micro_batch"),
-}
-NEEDED = ("model", "accelerator", "seq_len", "global_batch", "tp", "micro_batch", "devices")
 
 
 @record
@@ -114,7 +108,7 @@ def of_design(reading: Reading, design: Design) -> Point | None:
         return None
     said = {
         f"{section}.{name}": value
-        for section, names in OF_A_RUN.items()
+        for section, names in spoken("site")["of_a_run"].items()
         for name, value in fields_of(reading, names).items()
         if value and not (section == "job" and design.job.phases)
     }
@@ -161,7 +155,9 @@ def of_log(reading: Reading) -> Point | None:
     no model or accelerator of the catalogue."""
     import pandas as pd
 
-    if not told_by(reading) or any(getattr(reading, name) is None for name in NEEDED):
+    if not told_by(reading) or any(
+        getattr(reading, name) is None for name in spoken("site")["needed"]
+    ):
         return None
     chip = chip_of(reading.accelerator)
     if chip is None:
@@ -179,7 +175,8 @@ def of_log(reading: Reading) -> Point | None:
     }
     if reading.model not in models():
         heads, groups = (reading.shape.get(n, 0) for n in ("heads", "kv_heads"))
-        row |= reading.shape | {"attention": attention_kind(heads, groups or heads)}
+        shape = {spoken("site")["columns"].get(n, n): v for n, v in reading.shape.items()}
+        row |= shape | {"attention": attention_kind(heads, groups or heads)}
     runs = to_runs(checked(pd.DataFrame([row]), Path()))
     return runs.cases and point_of(
         reading,
@@ -275,12 +272,11 @@ def speeds(
         value = {n: min(v * factor, max(v, most[n])) for n, v in now.items()}
         return value, one(step_time(times(case, {n: value[n] / v for n, v in now.items()})).total)
 
-    low = 1 / 3
-    high = 3.0
-    for _ in range(40):
-        middle = sqrt(low * high)
-        low, high = (middle, high) if at(middle)[1] > target_s else (low, middle)
-    return at(sqrt(low * high))[0]
+    factor = 1.0
+    for _ in range(40):  # seconds fall a little slower than 1 / factor
+        value, seconds = at(factor)
+        factor = min(3.0, max(1 / 3, factor * seconds / target_s))
+    return value
 
 
 def timed(reading: Reading, chip) -> list:

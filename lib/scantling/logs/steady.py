@@ -16,7 +16,7 @@ from numpy import (
 
 from ..base.records import record
 from .found import COLUMNS, NAN, Found
-from .goodput import since_restart, spent
+from .goodput import before, since_restart, spent
 
 ODD = 0.2  # a first step that far outside the range of the others is warm-up
 PAUSE = 3.0  # a step longer than so many medians is a pause (evaluation, checkpoint, straggler)
@@ -127,12 +127,15 @@ def steady(found: Found) -> Steady:
     # a line of the step before is that of another rank, or printed twice
     once = diff(asarray(found.columns["step"]), prepend=NAN) != 0
     columns = dict.fromkeys(COLUMNS, np.broadcast_to(NAN, once.sum()))
-    columns |= {name: asarray(values)[once] for name, values in found.columns.items()}
+    held = [*found.columns]  # one at a time: of a long log each is large
+    columns |= {name: asarray(found.columns.pop(name))[once] for name in held}
     step = columns["step"]
     seconds = seconds_of(columns)
     usable = isfinite(seconds) & (seconds > 0)
     warm = warm_up(seconds[usable])
-    again = went_back(step)
+    at = flatnonzero(once)
+    again = went_back(step) | before(found, at, "restart")
+    again[:1] = False
     usable[flatnonzero(usable)[:warm]] = False
     if again.any():
         usable[since_restart(again) <= warm] = False
@@ -144,22 +147,26 @@ def steady(found: Found) -> Steady:
         mean, p10, p90 = slope(step, columns["bar_s"])
         found.mean = True
     stamps = columns["stamp_s"]
-    good, badput = spent(
+    clock = np.where(isfinite(stamps), stamps, columns["clock_s"])
+    good, badput, gaps = spent(
         found,
         step,
-        np.where(isfinite(stamps), stamps, columns["clock_s"]),
-        once,
+        clock,
+        at,
         again,
         step_s=float(mean),
         warm=warm,
         pause=PAUSE,
     )
+    # launches that ended before a step line, the first ones and one after the last step line
+    early = max(0, found.marks["launch"][0] - 1)
+    late = once.size > 0 and once.size in found.marks["restart"]
     return Steady(
         steps=int(step.max(initial=0)) if found.bar else int(unique(step).size),
         step_s=float(mean),
         p10_s=float(p10),
         p90_s=float(p90),
-        restarts=max(int(again.sum()), found.launches - 1, 0),
+        restarts=int(again.sum()) + gaps + early + late,
         goodput=good,
         badput=badput,
         pauses=int(usable.sum() - chosen.sum()),

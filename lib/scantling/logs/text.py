@@ -3,6 +3,7 @@
 import gzip
 import os
 import re
+import zlib
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -39,7 +40,7 @@ def blocks(path) -> Iterator:
         while seen < most:
             try:
                 block = file.read1(CHUNK)
-            except (OSError, EOFError, ValueError) as e:
+            except (OSError, EOFError, ValueError, zlib.error) as e:
                 if seen:
                     return
                 raise wrong_for(path)(
@@ -76,7 +77,7 @@ def lines(path) -> Iterator:
 
 def clean(raw: bytes) -> str:
     """Bytes of a log as text, as `texts` gives it."""
-    text = raw.decode("utf-8", "replace")
+    text = raw.decode("utf-8-sig", "replace")
     if "\x1b" in text:
         text = COLOUR.sub("", text)
     return text.replace("\r", "\n").replace("\0", "") if "\r" in text or "\0" in text else text
@@ -84,7 +85,7 @@ def clean(raw: bytes) -> str:
 
 def head(path, most: int = HEAD, of_line: int = HEAD) -> bytes:
     """The first bytes of a log, of a block no more than so many of a line."""
-    long = re.compile(rb"([^\r\n]{%d})[^\r\n]+" % of_line)
+    long = re.compile(rb"(?<![^\r\n])([^\r\n]{%d})[^\r\n]+" % of_line)
     got = bytearray()
     for block in blocks(path):
         got += long.sub(rb"\1", block) if of_line < CHUNK else block

@@ -3,7 +3,6 @@ assumed."""
 
 from scantling.base.quantities.table import band_in
 
-from .. import theme
 from ..charts_evidence import evidence
 from ..words import named, show
 from .base import Panel
@@ -17,8 +16,8 @@ class Evidence(Panel):
     def draw(self):
         given = self.given
         self.text.value = (
-            f"<p>MFU <b>{theme.escape(show('mfu', given['mfu']))}</b>, band "
-            f"{theme.escape(band_in(given, 'mfu'))}: four of five published runs lie inside.</p>"
+            f"<p>MFU <b>{show('mfu', given['mfu'])}</b>, band {band_in(given, 'mfu')} "
+            f"({given['band_tier']}): four of five such runs lie inside.</p>"
         )
         self.picture("chart")
         runs = given["nearest_runs"]

@@ -122,8 +122,11 @@ class Report(Panel):
         if done or step is None or not step.measured_s:
             return done
         took, foretold = (show("step_s", s) for s in (step.measured_s, step.foretold_s))
-        now = f"{show('step_s', self.given['step_s'])} ({band_in(self.given, 'step_s')})"
-        return f"A step took {took}; {foretold} ({before}) was foretold, {now} is now."
+        self.learnt.value += _status(
+            f"A step took {took}; {foretold} ({before}) was foretold, "
+            f"{show('step_s', self.given['step_s'])} ({band_in(self.given, 'step_s')}) is now."
+        )
+        return ""
 
     def _give(
         self,

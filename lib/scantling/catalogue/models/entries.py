@@ -24,6 +24,7 @@ from .shape import GATED, Model, attention_kind, check_fields, check_model, part
 from .sizing import MLA, Made, from_size
 
 SAME = {"layers", "hidden", "heads", "ffn_hidden"}  # of two models of one shape
+MIXED = {"layers", "hidden", "heads", "experts", "top_k"}
 PADDED = 1.01  # of a vocabulary, at most
 
 
@@ -93,12 +94,19 @@ def model(key: str) -> Model:
     return entry(key).model
 
 
+def id_of(name: str) -> str:
+    """The id of a model by id or alias, case ignored; "" where none is called so."""
+    known = _table().get(name.lower())
+    return known.id if known else ""
+
+
 def of_shape(shape: Mapping) -> str:
     """The id of the first catalogue model with exactly these dimensions, "" where none has them or
-    fewer than SAME are given; heads that no kv_heads group are not grouped, vocabularies are padded
-    by up to 1 %."""
+    fewer than SAME (with experts, MIXED) are given; heads that no kv_heads group are not grouped,
+    vocabularies are padded by up to 1 %. What `ffn_hidden` is beside experts differs by library."""
+    needed = MIXED if shape.get("experts") else SAME
     exact = {"kv_heads": shape.get("heads")} | {n: v for n, v in shape.items() if n != "vocab"}
-    for key, m in models().items() if exact.keys() >= SAME else ():
+    for key, m in models().items() if exact.keys() >= needed else ():
         padded = shape.get("vocab", m.vocab) / m.vocab
         if 1 <= padded < PADDED and fields_of(m, exact) == exact:
             return key

@@ -7,23 +7,17 @@ from ..found import Found, number
 from ..rows import spoken, take
 from ..text import lines
 
-# a column that only these tables have: (format, framework)
-KINDS = {
-    "_runtime": ("wandb_history", "Weights & Biases history"),
-    "_step": ("wandb_history", "Weights & Biases history"),
-    "epoch": ("lightning_csv", "Lightning CSVLogger"),
-}
 SMI = "memory.used"
 
 
 def names_of(line: str) -> list:
     """The names of the columns in the first line of a table."""
-    return [name.strip() for name in next(csv.reader([line.strip().lstrip("\ufeff")]), [])]
+    return [name.strip() for name in next(csv.reader([line.strip()]), [])]
 
 
 def knows(head: str) -> bool:
     """Whether the head of a file is of this format."""
-    line = head.lstrip("\ufeff").split("\n", 1)[0]
+    line = head.split("\n", 1)[0]
     names = names_of(line) if len(line) < 20_000 else []
     steps = names[1:] and {*names} & spoken()["columns"]["step"].keys() and "{" not in names[0]
     return bool(steps) or any(name.startswith(SMI) for name in names)
@@ -45,17 +39,21 @@ def _rows(path):
 
 def read(path, found: Found) -> None:
     """What the table holds."""
-    kind = usual = found.format, found.framework
     devices = set()
+    row = {}
     for row in _rows(path):
         used = next((name for name in row if name.startswith(SMI)), "")
         if not used:
             take(found, row)
-            kind = next((KINDS[name] for name in KINDS if name in row), usual)
         else:
-            kind = "nvidia_smi", "nvidia-smi"
+            found.setting("num_nodes", 1)  # it sees one machine
+            found.setting("accelerator_name", row.get("name"))
             found.memory(number(row[used].replace("MiB", "")) / 1024)
             devices.add(str(row.get("gpu") or row.get("uuid") or row.get("index")).strip())
     if len(devices) > 1:
         found.setting("world_size", len(devices))
-    found.format, found.framework = kind
+    if devices:
+        found.format, found.framework = "nvidia_smi", "nvidia-smi"
+    for name, kind in spoken()["tables"].items():
+        if name in row:
+            found.format, found.framework = kind

@@ -18,11 +18,13 @@ def knows(head: str) -> bool:
 
 def read(path, found: Found) -> None:
     """What the file holds. Raises DesignError."""
-    data = json_object(first_bytes(path, LIMIT).decode("utf-8", "replace"), wrong_for(path))
+    data = json_object(first_bytes(path, LIMIT).decode("utf-8-sig", "replace"), wrong_for(path))
     if isinstance(data.get("log_history"), list):
         history(found, data["log_history"])
         return
     series = {name: one.get("values") for name, one in data.items() if isinstance(one, dict)}
+    # before 2025 they are lists
+    series |= {name: dict(enumerate(v)) for name, v in series.items() if isinstance(v, list)}
     for step, seconds in (series.get("iteration-time") or {}).items():
         if number(seconds) == number(seconds):
             found.add(

@@ -39,7 +39,7 @@ def read(path, found: Found) -> None:
             seconds = number(match[2]) / 1e6
             durations[step] = max(durations.get(step, 0.0), seconds)
         for name, pattern in (("world_size", WORLD), ("accelerator_name", DEVICE)):
-            match = None if name in found.settings else pattern.search(text)
+            match = pattern.search(text)
             if match:
                 found.setting(name, match[1])
         end = 0

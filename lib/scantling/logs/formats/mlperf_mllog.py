@@ -33,13 +33,11 @@ def read(path, found: Found) -> None:
                 found.setting(name, match[match.lastindex])
         key = event.get("key")
         value = event.get("value")
-        more = event.get("metadata") if isinstance(event.get("metadata"), dict) else {}
-        at = number(event.get("time_ms")) / 1e3
-        found.seen(at)
+        more = event.get("metadata")
+        more = more if isinstance(more, dict) else {}
+        found.seen(at := number(event.get("time_ms")) / 1e3)
         if key in words["settings"]:
             found.setting(key, f"{value:g}" if isinstance(value, float) else value)
-        if key == "lowest_numerical_precision_linear":
-            found.setting("precision", value)
         if key == "tracked_stats" and isinstance(value, dict):
             told = map(value.get, ("train_step_time", "train_step_timing in s"))
             times += [
@@ -62,6 +60,7 @@ def _platform(found: Found) -> None:
     if devices and "num_gpus_per_node" not in found.settings:
         found.settings["devices_total"] = str(devices)
     benchmark = found.settings.get("submission_benchmark")
+    found.setting("model_name", spoken()["mlperf"]["models"].get(benchmark))
     lengths = spoken()["mlperf"]["seq_len"]
     if benchmark in lengths and "max_sequence_length" not in found.settings:
         found.setting("max_sequence_length", lengths[benchmark])

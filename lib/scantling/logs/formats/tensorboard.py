@@ -18,19 +18,12 @@ def records(path):
     buffer = b""
     for block in blocks(path):
         buffer += block
-        at = 0
-        while len(buffer) - at >= 12:
-            (size,) = struct.unpack_from(
-                "<Q",
-                buffer,
-                at,
-            )
-            if size > LARGEST:
-                return
-            if len(buffer) - at < size + 16:
-                break
+        at = size = 0
+        while (size := int.from_bytes(buffer[at : at + 8], "little")) + 16 <= len(buffer) - at:
             yield buffer[at + 12 : at + 12 + size]
             at += size + 16
+        if size > LARGEST:
+            return
         buffer = buffer[at:]
 
 
