@@ -136,11 +136,17 @@ def foreign(framework: Framework, model) -> list:
     """What of the blocks of a model's layers, and of how they stand, the framework's kit has no
     words for."""
     layers = layers_of(model.pattern)
-    words = set().union(*layers) - framework.blocks.keys()
-    lacks = sorted(words - PLAIN or words)
-    if {*"|>"} & {*model.pattern} or len({*map(len, layers)}) > 1:
-        lacks.append("layers other than as many blocks each, one after another")
-    return lacks + [model.mixers] * bool(model.mixers)
+    words = set().union(*layers)
+    unknown = words - framework.blocks.keys()
+    lacks = sorted(unknown - PLAIN or unknown)
+    found = {
+        "blocks side by side": "|" in model.pattern,
+        "weights that several layers share": ">" in model.pattern,
+        "layers with unlike numbers of blocks": len({*map(len, layers)}) > 1,
+        "an indexer in some of the attention": "mla_dsa" in words and {"attn", "gdn"} & words,
+        model.mixers: model.mixers,
+    }
+    return lacks + [what for what, holds in found.items() if holds]
 
 
 def buildable(own: LaunchPlan) -> None:
