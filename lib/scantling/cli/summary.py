@@ -14,7 +14,7 @@ from ..base.show import value_text
 from ..base.words import Words, table
 from ..plans.words import short
 from ..verdict.verdicts import TONE, VERDICTS, beside_name, met
-from .tables import bare, figures
+from .tables import TABLES, bare, figures, print_rows
 
 say = Words(table(__file__, "summary"))
 _COLOURS = {
@@ -112,6 +112,8 @@ def full(result: dict, out: Console) -> None:
         parts,
         max(step.values()),
     )
+    out.print(Text("\nWhat each kind of block takes", style="bold"))
+    print_rows(out, TABLES["blocks"], result["blocks"])
     for line in _sections(
         result,
         "avoid",

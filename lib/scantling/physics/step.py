@@ -85,7 +85,7 @@ def device_params(c: Cases):
     """(dense, expert) parameters that one device of the average stage holds before data-parallel
     sharding; embedding with it."""
     s, p, n = c.shape, c.plan, as_floats(parameters(c.shape))
-    experts = n.routed_experts + s.mtp_layers * n.experts_per_moe_layer
+    experts = n.routed_experts + s.mtp_experts
     ends = n.embedding + n.lm_head
     inner = n.total + n.mtp - experts - ends
     held = where(

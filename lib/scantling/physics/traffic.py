@@ -174,6 +174,15 @@ def tensor_parallel(c: Cases) -> Exchange:
     )
 
 
+def over_cp(c: Cases, x) -> tuple:
+    """Bytes of a micro-batch that attention and scans of the exchanges `x` put together over the
+    cp group."""
+    p, own = c.plan, tokens(c)
+    keys = own * p.cp * (2 * maximum(x.kv / p.tp, x.kv_head))
+    relaid, scans = own / p.tp * (2 * x.relaid), own / p.tp * (2 * x.swapped)
+    return where(p.cp_type == ULYSSES, relaid, keys), scans
+
+
 def context_parallel(c: Cases, attention_s) -> Exchange:
     """Forward key-value exchange of one layer and micro-batch over the cp group, hidden behind
     attention.
@@ -181,15 +190,9 @@ def context_parallel(c: Cases, attention_s) -> Exchange:
     Ring and all-gather: (cp-1)/cp of the keys and values of the whole sequence; Ulysses: four
     all-to-alls of t x h. A scan takes the whole sequence of some heads.
     """
-    p, block, own = c.plan, sent(c), tokens(c)
+    p, w = c.plan, group(c, c.plan.cp, c.plan.tp)
     ring, ulysses, many = p.cp_type == 0, p.cp_type == ULYSSES, p.cp > 1
-    w = group(c, p.cp, p.tp)
-    keys = own * p.cp * (2 * maximum(block.kv / p.tp, block.kv_head))
-    payload = where(
-        ulysses,
-        own / p.tp * (2 * block.relaid),
-        keys,
-    )
+    payload, scans = over_cp(c, sent(c))
     wire = (
         where(
             ulysses,
@@ -203,9 +206,7 @@ def context_parallel(c: Cases, attention_s) -> Exchange:
         exposed(wire, c.constants.cp_window * attention_s),
         wire,
     )
-    scans, swap = own / p.tp * (2 * block.swapped), 0.0
-    if np.any(scans):
-        swap = direct_s(scans, w) * many
+    swap = direct_s(scans, w) * many if np.any(scans) else 0.0
     return Exchange(
         wire_s=wire + swap,
         exposed_s=left + swap,

@@ -20,6 +20,7 @@ from ..physics import bands, layout
 from ..physics.cases import Cases, devices, micro_batches
 from ..physics.communication import communication
 from ..physics.compute import keys_seen
+from ..physics.kinds import by_kind
 from ..physics.memory.chance import MEASURED_SPREAD, oom_probability
 from ..physics.memory.peak import memory, memory_by_stage
 from ..physics.step import PARTS, hardware_share, rates, step_time
@@ -459,6 +460,7 @@ def tables(assessment) -> dict:
         "stack": r.stack,
         "layers_by_stage": [layers[0], max(layers[1:-1], default=0), layers[-1]],
         "stages": layout.stages_of(case),
+        "blocks": by_kind(case),
         "measured": dict(r.measured),
         "without_single_source": bands.without_single_source(case, **site),
         "assumed": [vars(a) for a in assessment.assumed],

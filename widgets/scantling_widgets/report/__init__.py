@@ -2,6 +2,7 @@
 section by section; `run` makes batches."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -89,10 +90,12 @@ class Report:
                 "key": self.moved_by,
                 **more,
             }
+        if name in ("ladder", "layers") and not self.section(name):
+            return None
         if name == "ladder":
-            if not self.section(name):
-                return None
             more = {"rungs": self.view["b"]["recovery"]["ladder"], **more}
+        if name == "layers":
+            figure = replace(figure, height=min(60 * self.data["plan"]["pp"], 200))
         return pictures.draw(
             figure,
             self.data,

@@ -189,7 +189,6 @@ class Params:
     other: Any
     mtp: Any
     expert: Any
-    experts_per_moe_layer: Any
 
     @property
     def non_embedding(self) -> Any:
@@ -498,15 +497,12 @@ def parameters(model: Model | Shape) -> Params:
     unused = parts.pop("unused", 0)
     mtp = parts.pop("mtp", 0)
     total = sum(parts.values())
-    # of one block of the only kind of these that a model has
-    experts = _by_part(s.of("moe"), times=lambda b: b.count > 0)
     return Params(
         total=total,
         active=total - unused,
         **{name: parts.get(name, 0) for name in _PARTS},
         mtp=mtp,
         expert=sum((b.count > 0) * b.expert() for b in s.of("moe")),
-        experts_per_moe_layer=experts.get("routed_experts", 0),
     )
 
 
@@ -563,12 +559,12 @@ def block_counts(model: Model) -> dict:
     return {k: int(v) for k, v in named.items() if v}
 
 
-def _by_part(blocks, answer=lambda b: b.parameters(), times=lambda b: b.count) -> dict:
+def _by_part(blocks, answer=lambda b: b.parameters()) -> dict:
     """What the blocks answer, times their counts, summed by part."""
     parts = {}
     for block in blocks:
         for name, value in answer(block).items():
-            parts[name] = parts.get(name, 0) + times(block) * value
+            parts[name] = parts.get(name, 0) + block.count * value
     return parts
 
 
