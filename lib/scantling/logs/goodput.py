@@ -66,8 +66,7 @@ def spent(
     cause[0] = codes["start"]
     if not total > 0 or new * step_s > 1.02 * total:
         return NAN, {}
-    lost = np.maximum(np.bincount(cause, over, len(codes)), 0) / total
-    bad = dict(zip(codes, map(float, lost)))
+    bad = dict(zip(codes, map(float, np.maximum(np.bincount(cause, over, len(codes)), 0) / total)))
     bad["lost work"] = float((ahead.sum() - interval - new) * step_s / total)
     good = 1 - sum(bad.values())
     return (good, {n: float(f"{s:.4g}") for n, s in bad.items()}) if good >= 0 else (NAN, {})

@@ -118,11 +118,10 @@ def cast_bytes(c: Cases):
 def host_share(c: Cases):
     """Of the host's time, what captured graphs leave."""
     k, graphs = c.constants, c.software.graphs
-    part = 1 - (1 - k.graphs_part) * minimum(graphs, 1.0)
     return where(
         graphs >= 2,
         k.graphs_full,
-        part,
+        1 - (1 - k.graphs_part) * minimum(graphs, 1.0),
     )
 
 

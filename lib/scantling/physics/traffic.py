@@ -142,9 +142,8 @@ def tp_shares(c: Cases):
         share,
         maximum(share, k.tp_exposed),
     )
-    beside = inside & (overlap >= 0) & (c.software.async_reduce > 0)
     return share, where(
-        beside,
+        inside & (overlap >= 0) & (c.software.async_reduce > 0),
         minimum(share, k.tp_overlapped),
         share,
     )
@@ -243,12 +242,11 @@ def expert_copies(c: Cases) -> Copies:
         c.link.domain,
     )
     domains, once = p.ep / inside, c.software.dedup_dispatch > 0
-    all_ranks = c.software.dedup_dispatch < 0
     delivered = where(
         once,
         expected_places(p.ep, top_k),
         where(
-            all_ranks,
+            c.software.dedup_dispatch < 0,
             p.ep,
             top_k,
         ),
@@ -258,7 +256,6 @@ def expert_copies(c: Cases) -> Copies:
         top_k,
         c.software.group_limit,
     )
-    one_each = domains_hit * (domains - 1) / domains
     return Copies(
         delivered=delivered,
         link=delivered
@@ -270,7 +267,7 @@ def expert_copies(c: Cases) -> Copies:
         ),
         card=where(
             once,
-            one_each,
+            domains_hit * (domains - 1) / domains,
             delivered * (1 - inside / p.ep),
         ),
     )
@@ -392,10 +389,9 @@ def uplink(c: Cases, group):
     once."""
     p, link = c.plan, c.link
     rings = p.tp * p.cp * p.pp * p.dp / group
-    free = minimum(1.0, link.pod_devices / (link.oversubscription * maximum(rings, 1)))
     return where(
         group * maximum(p.tp * p.cp, 1) > link.pod_devices,
-        free,
+        minimum(1.0, link.pod_devices / (link.oversubscription * maximum(rings, 1))),
         1.0,
     )
 
@@ -519,11 +515,10 @@ def data_parallel(
             )
         if np.any(sharded):  # two gathers, or one, and a reduce-scatter a layer
             shared = minimum(inside, shard)
-            own = (c.software.own_card > 0) & (shard > shared)
             unit = Wires(
                 shard,
                 where(
-                    own,
+                    (c.software.own_card > 0) & (shard > shared),
                     1.0,
                     shared,
                 ),
@@ -550,11 +545,10 @@ def data_parallel(
             reduce = reduce + across * (hybrid & some)
         always = (gathers * weights + grads) * (shard - 1) / shard * m
         across_bytes = 2 * grads / shard * (copies - 1) / copies
-        once = (passes * grads + gathered * weights) * (ranks - 1) / ranks
         sent = sent + where(
             sharded,
             always + across_bytes,
-            once,
+            (passes * grads + gathered * weights) * (ranks - 1) / ranks,
         )
     return DataParallel(
         reduce_wire_s=reduce + every_step_s(c),

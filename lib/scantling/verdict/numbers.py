@@ -169,8 +169,9 @@ def reshaped(
     whole = case.plan.dp
     dp = np.maximum(whole - span * np.array([0, *gone]), 1)
     m = np.ceil(micro_batches(case.job, case.plan) * whole / dp - 1e-9)
-    batch = m * dp * case.plan.micro_batch
-    less = replace(case.with_plan(dp=dp), job=replace(case.job, global_batch=batch))
+    less = replace(
+        case.with_plan(dp=dp), job=replace(case.job, global_batch=m * dp * case.plan.micro_batch)
+    )
     held, step = memory(less), step_time(less).total
     columns = {
         "dp": dp,
@@ -375,11 +376,10 @@ def oom_chance(resolved, phases) -> float:
     """The largest chance of any phase to go out of memory; by the measured peak where there is
     one."""
     if "memory_gb" in resolved.measured:
-        room = min(one.memory.capacity for one in phases)
         return float(
             oom_probability(
                 resolved.measured["memory_gb"] * 1e9,
-                room,
+                min(one.memory.capacity for one in phases),
                 MEASURED_SPREAD,
             )
         )
@@ -425,7 +425,6 @@ def tables(assessment) -> dict:
     stages = [dict(row) for row in memory_by_stage(case)]
     layers = [row["layers"] for row in stages]
     chip = r.cluster.accelerator
-    planned = as_logged(e.badput)
     usual = [chosen.step_s * end for end in bands.ends(held(chosen))]  # its band unmeasured
     site = {
         "chip": chip.id,
@@ -443,7 +442,7 @@ def tables(assessment) -> dict:
         "cost": money and money.as_dict(),
         "nearest_runs": bands.nearest_runs(case, **site),
         "measured_here": r.calibration
-        and r.calibration.told() | {"usual_s": usual, "planned": planned},
+        and r.calibration.told() | {"usual_s": usual, "planned": as_logged(e.badput)},
         "missed": [{k: getattr(m, k) for k in missed} for m in assessment.missed],
         "phases": [
             {

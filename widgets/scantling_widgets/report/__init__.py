@@ -73,8 +73,11 @@ class Report:
             return None
         moved = {}
         if name == "sensitivity":
-            said = label(self.moved_by).lower()
-            moved = {"key": self.moved_by, "moved": said, "variations": self.variations}
+            moved = {
+                "key": self.moved_by,
+                "moved": label(self.moved_by).lower(),
+                "variations": self.variations,
+            }
         html = text.render(name, self.view | moved)
         return Html(html=html, words="<part of a design report>") if html else None
 

@@ -523,8 +523,7 @@ def flops_per_token(model: Model | Shape, seq_len: Any) -> Flops:
     parameters leaves the scores out. Equals torch's FlopCounterMode on the transformers library's
     models.
     """
-    s = shape_of(model)
-    parts = _by_part(s.blocks, lambda b: b.flops(seq_len))
+    parts = _by_part(shape_of(model).blocks, lambda b: b.flops(seq_len))
     mtp = parts.pop("mtp", 0)
     return Flops(
         total=sum(parts.values()),
@@ -540,9 +539,8 @@ def causal_flops_per_token(model: Model | Shape, seq_len: Any) -> Any:
     Megatron-LM and Megatron-Bridge, num_floating_point_operations; a scan as its recurrence, with
     the model's own inner width. MTP modules are not in it.
     """
-    s = shape_of(model)
     total = 0
-    for block in s.blocks:
+    for block in shape_of(model).blocks:
         parts = {k: v for k, v in block.flops(seq_len).items() if k not in ("router", "mtp")}
         if "attention_scores" in parts:
             parts["attention_scores"] = parts["attention_scores"] * block.causal_share(seq_len)
@@ -553,9 +551,8 @@ def causal_flops_per_token(model: Model | Shape, seq_len: Any) -> Any:
 def block_counts(model: Model) -> dict:
     """How many blocks of each kind the layers have, by the words of patterns."""
     found = counts(model.pattern) or _plain(model, _flag(model.attention, ("mla",)))
-    beside = found.get("beside", 0)
     named = {k: v for k, v in found.items() if k not in ("layers", "bare", "beside", "still")}
-    named["mlp"] = named.get("mlp", 0) + beside
+    named["mlp"] = named.get("mlp", 0) + found.get("beside", 0)
     return {k: int(v) for k, v in named.items() if v}
 
 

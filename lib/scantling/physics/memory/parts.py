@@ -266,8 +266,9 @@ def parameter_bytes(c: Cases, group) -> ParameterBytes:
     plain = weight * (1.0 - k.fp32_shards)
     stored = minimum(plain, cached)  # a shard is never more than its part of the whole weight
     within = c.software.optimizer_group
-    larger = maximum(share, 1.0 / maximum(within, 1))
-    owned = where((p.sharding == ZERO1) & (within > 0), larger, owned)
+    owned = where(
+        (p.sharding == ZERO1) & (within > 0), maximum(share, 1.0 / maximum(within, 1)), owned
+    )
     copies = weight_copies(p.schedule)
     states, host = states * owned, 0.0 * share
     resident = of_weight * where(whole, stored, cached) * copies
@@ -383,9 +384,8 @@ def device(
     """What one pipeline device holds: dense and expert parameters, activations with logits, and
     what is gathered for a moment."""
     s, k, per_tp, modules = c.shape, f.constants, f.per_tp, c.shape.mtp_layers
-    tied = sum(b.tied for b in s.of("head"))
     ends = at.embeds * f.embedding + at.heads * where(
-        at.embeds * tied > 0,
+        at.embeds * sum(b.tied for b in s.of("head")) > 0,
         0,
         f.head,
     )
