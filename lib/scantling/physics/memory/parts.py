@@ -38,7 +38,7 @@ from .constants import GENERIC
 
 VEE = array([row.placement == "vee" for row in SCHEDULES.values()], dtype=float)
 MIRROR = array([row.placement == "mirror" for row in SCHEDULES.values()], dtype=float)
-_SCALED = {"mxfp8": 33 / 32, "nvfp4": 9 / 16}
+_SCALED = {"mxfp8": 33 / 32, "mxfp4": 17 / 32, "nvfp4": 9 / 16}
 LOW_BYTES = array([_SCALED.get(name, 1.0 * name.startswith("fp8")) for name in PRECISIONS])
 SPLIT = array([row.split_backward for row in SCHEDULES.values()])
 
@@ -134,8 +134,8 @@ def constants_of(c: Cases):
 
 
 def low_bytes(job):
-    """Bytes of a value of the linear layers in 8 or 4 bits, block scales included (mxfp8: 1 per 32
-    values, nvfp4: 1 per 16); 0 in 16 bit and fp32."""
+    """Bytes of a value of the linear layers in 8 or 4 bits, block scales included (mxfp8 and
+    mxfp4: 1 per 32 values, nvfp4: 1 per 16); 0 in 16 bit and fp32."""
     return LOW_BYTES[job.precision]
 
 
