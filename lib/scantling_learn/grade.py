@@ -95,12 +95,11 @@ def grade(
     """The verdict on an answer. `mine`: for an explanation, the positions (from 1) of the points
     that the reader finds made, instead of the found ones."""
     if unanswered(answer):
-        asked = "" if answer in (..., None) else f"Type an answer: {show.wanted(question)}."
         return Verdict(
             question=question,
             answer=None,
             status=OPEN,
-            says=asked,
+            says="" if answer in (..., None) else f"Type an answer: {show.wanted(question)}.",
             facts=facts,
         )
     judge = {
@@ -283,10 +282,9 @@ def _plan(
         )
     behind = tried.step_s / best.step_s - 1
     if behind <= q.slower - 1:
-        key = "best" if behind <= 0.001 else "right"
         return _said(
             RIGHT,
-            say(_PLANS[key], behind=behind),
+            say(_PLANS["best" if behind <= 0.001 else "right"], behind=behind),
             1.0,
         )
     parts = tried.step_breakdown_s

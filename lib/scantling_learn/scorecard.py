@@ -120,11 +120,10 @@ class Scorecard:
         cards = map(
             self._open_card, session.walkthrough.questions if session.mode == "blank" else ()
         )
-        marks = {name: show.mark(verdict) for name, verdict in best.items()}
         body = show.part(
             "scorecard",
             self,
-            marks,
+            {name: show.mark(verdict) for name, verdict in best.items()},
             "".join(cards),
         )
         return show.style() + show.block(body)

@@ -217,9 +217,8 @@ class Session:
     # ------------------------------------------------------------ inside
     def last(self, ident: str) -> Verdict | None:
         """The best verdict so far, the latest of equals; None where nothing was answered."""
-        tries = reversed(self.log.get(ident, ()))
         return max(
-            tries,
+            reversed(self.log.get(ident, ())),
             key=attrgetter("credit"),
             default=None,
         )

@@ -220,11 +220,10 @@ def slips_part(q: Question, facts) -> str:
         ]
     if not rows:
         return ""
-    cells = [(value, Markup(_inline(says, facts))) for value, says in rows]
     table = part(
         "table",
         (),
-        cells,
+        [(value, Markup(_inline(says, facts))) for value, says in rows],
         (0, 1),
     )
     return part(

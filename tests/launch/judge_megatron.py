@@ -51,6 +51,14 @@ class Norm(torch.nn.Module):
         self.weight = torch.nn.Parameter(torch.empty(hidden_size or widths[0]))
 
 
+class BiasedNorm(Norm):
+    """What the norm of an indexer's keys holds."""
+
+    def __init__(self, *widths, **rest):
+        super().__init__(*widths, **rest)
+        self.bias = torch.nn.Parameter(torch.empty_like(self.weight))
+
+
 class Linear(torch.nn.Linear):
     """What Transformer Engine's linear layer holds."""
 
@@ -64,9 +72,11 @@ def block_letters(a):
         return a.hybrid_layer_pattern.split("/")[0].replace("|", "")
     experts = a.moe_layer_freq
     experts = experts if isinstance(experts, list) else [1] * a.num_layers
+    linear = a.linear_attention_freq or [0] * a.num_layers
+    plain = "D" if a.experimental_attention_variant == "dsa" else "*"
     return "".join(
-        ("G" if linear else "*") + ("E" if a.num_experts and expert else "-")
-        for linear, expert in zip(a.linear_attention_freq, experts, strict=True)
+        ("G" if scans else plain) + ("E" if a.num_experts and expert else "-")
+        for scans, expert in zip(linear, experts, strict=True)
     )
 
 
@@ -83,11 +93,13 @@ def block_parameters(a, c):
     import megatron.core.ssm.mamba_mixer as mixer
     import megatron.core.transformer.attention as attention
     import megatron.core.transformer.moe.moe_layer as experts
+    import megatron.core.transformer.multi_latent_attention as latent
     from megatron.core.models.hybrid.hybrid_model import HybridModel
     from megatron.core.process_groups_config import ProcessGroupCollection
 
     specs.Norm = block.TENorm = attention.TENorm = mixer.ExtendedRMSNorm = Norm
     experts.HAVE_TE, experts.TELinear = True, Linear
+    latent.Linear = specs.Linear
     delta.HAVE_FLA, gdn.chunk_gated_delta_rule = True, object()
     mixer.HAVE_MAMBA_SSM = mixer.HAVE_EINOPS = True
     mixer.get_cuda_rng_tracker = lambda: types.SimpleNamespace(fork=contextlib.nullcontext)
@@ -106,10 +118,15 @@ def block_parameters(a, c):
     parallel_state.destroy_model_parallel()
     dist.init_process_group("fake", rank=0, world_size=1, store=FakeStore())
     parallel_state.initialize_model_parallel(1, 1, create_gloo_process_groups=False)
+    stack = specs.get_hybrid_stack_modelopt_spec(local_core_attention=True)
+    sparse = stack.submodules.dsa_layer.submodules.self_attention.submodules
+    sparse.core_attention.submodules.indexer.submodules.k_norm = BiasedNorm
+    if c.qk_layernorm:  # experimental_attention_variant_module_specs.py: of both latents
+        sparse.q_layernorm = sparse.kv_layernorm = Norm
     with torch.device("meta"):
         model = HybridModel(
             config=c,
-            hybrid_stack_spec=specs.get_hybrid_stack_modelopt_spec(local_core_attention=True),
+            hybrid_stack_spec=stack,
             vocab_size=a.vocab_size,
             max_sequence_length=a.seq_length,
             hybrid_layer_pattern=block_letters(a),
@@ -221,7 +238,8 @@ def judge(kit):
             a.vocab_size, a.make_vocab_size_divisible_by, a.tensor_model_parallel_size
         ),
     )
-    other = a.hybrid_layer_pattern or a.linear_attention_freq  # which that count does not know
+    # which that count does not know
+    other = a.hybrid_layer_pattern or a.experimental_attention_variant
     if not other:
         params = round(compute_weight_and_optimizer_memory(one) / 18)
     layers = (

@@ -117,3 +117,147 @@ def test_the_activation_is_the_models_or_named(mlp, flag, said):
     assert words & arguments(files).keys() == ({flag} if flag else set())
     gaps = {g["field"] for g in json.loads(files["plan.json"])["not_expressed"]}
     assert ("model.mlp" in gaps) == said
+
+
+CONFIGS = Path(__file__).parents[1] / "published" / "hf-hybrid" / "configs"
+# megatron-core 0.19.2, models/hybrid/hybrid_layer_allocation.py, Symbols
+SYMBOLS = {
+    "mamba": "M",
+    "linear_attention": "G",
+    "indexed_attention": "D",
+    **dict.fromkeys(("attention", "full_attention", "sliding_attention"), "*"),
+}
+VALID = {"M", "G", "*", "D", "+", "-", "E"}
+# one of every model type, and what Megatron has no symbol for in it
+HYBRIDS = {
+    "bamba-9b": "",
+    "deepseek-v4-flash": "csa4, hca128, win",
+    "falcon-h1-0.5b": "blocks side by side",
+    "falcon-mamba-7b": "mamba1",
+    "gemma-4-26b-a4b": "local",
+    "glm-5": "",
+    "gpt-oss-20b": "",
+    "granite-4.0-h-1b": "",
+    "granite-4.0-h-tiny": "",
+    "jamba-v0.1": "mamba1",
+    "kimi-linear-48b-a3b": "kda, mla",
+    "lfm2-1.2b": "shortconv",
+    "llama-4-scout": "",
+    "mamba-130m": "mamba1",
+    "mamba2-130m": "",
+    "mimo-v2-flash": "local",
+    "nemotron-3-super-120b-a12b": "",
+    "nemotron-h-4b": "",
+    "qwen3-next-80b-a3b": "",
+    "qwen3.5-2b": "",
+    "recurrentgemma-2b": "local, rglru",
+    "step-3.5-flash": "local",
+    "zamba2-1.2b": "shared, weights that several layers share, layers with unlike numbers of",
+}
+
+
+def config_of(name):
+    whole = json.loads((CONFIGS / f"{name}.json").read_text())
+    return whole.get("text_config", whole)
+
+
+def mixers_of(config):
+    """The mixers of a config's layers in Megatron's symbols, read out of its own fields."""
+    n = config.get("num_hidden_layers") or config.get("n_layer")
+    if pattern := config.get("hybrid_override_pattern"):
+        return "".join(c for c in pattern if c in "M*")
+    if kinds := config.get("layer_types") or config.get("layers_block_type"):
+        return "".join(SYMBOLS.get(kind, "?") for kind in kinds[:n])
+    if (every := config.get("full_attention_interval")) is not None:
+        return "".join("*" if (i + 1) % every == 0 else "G" for i in range(n))
+    if "attn_layer_indices" in config:
+        return "".join("*" if i in config["attn_layer_indices"] else "M" for i in range(n))
+    return "M" * n if "state_size" in config else "*" * n
+
+
+def read_by_megatron(pattern):
+    """(segments, patterns of further tokens), by the rules of `parse_hybrid_pattern`: valid
+    symbols, "|" in the main pattern alone, all patterns behind "/" the same, and no "Attention +
+    MLA/DSA hybridity"."""
+    main, *more = pattern.split("/")
+    assert set(main) <= VALID | {"|"}
+    assert len(set(more)) <= 1 and set("".join(more)) <= VALID
+    assert not ("*" in main and {"D", "+"} & set(main))
+    return main.split("|"), more
+
+
+@pytest.mark.parametrize("name", HYBRIDS)
+def test_every_hybrid_is_written_as_its_config_has_it_or_one_line_says_why_not(name):
+    config, missing = config_of(name), HYBRIDS[name]
+    model = {"hf_config": str(CONFIGS / f"{name}.json")}
+    mixers = mixers_of(config)
+    layers = len(config.get("hybrid_override_pattern") or mixers)
+    runs = [[0, layers // 2 + 1], [layers // 2 + 1, layers]]  # uneven
+    plan = dict(tp=1, pp=2, vpp=1, layout=runs, micro_batch=1, schedule="1f1b")
+    devices = 512 if config["hidden_size"] > 2000 else 16
+    data = spec(model=model, plan=plan, devices=devices, job=dict(global_batch=512))
+    assessment, pattern = assess(Design.from_data(data | {"name": name}), space="coarse"), ""
+    for to in ("megatron", "megatron-bridge"):
+        if missing:
+            with pytest.raises(Inexpressible, match=rf"\(model\.pattern {missing}") as refused:
+                kits(assessment, to)
+            assert "\n" not in str(refused.value)
+            continue
+        files = kits(assessment, to)
+        if to == "megatron-bridge":
+            lines = files["bridge.overrides"].splitlines()
+            assert not pattern or f"model.hybrid_layer_pattern='{pattern}'" in lines
+            continue
+        said = arguments(files)
+        if pattern := said.get("--hybrid-layer-pattern"):
+            segments, more = read_by_megatron(pattern)
+            assert "".join(c for c in "".join(segments) if c not in "-E") == mixers
+            assert bool(more) == bool(config.get("num_nextn_predict_layers"))
+            cut = len(segments[0]) * layers // int(said["--num-layers"])
+        else:  # "E", "t", "m" and "L" of pipeline_parallel_layer_layout.py
+            stages = said["--pipeline-model-parallel-layout"].split("|")
+            assert stages[0][0] == "E" and stages[-1][-1] == "L" and len(stages) == 2
+            cut = stages[0].count("t")
+            if freq := said.get("--linear-attention-freq"):
+                assert [{0: "*", 1: "G"}[kind] for kind in eval(freq)] == [*mixers]  # noqa: S307
+            assert ("D" in mixers) == (said.get("--experimental-attention-variant") == "dsa")
+        assert cut == layers // 2 + 1
+
+
+def test_a_window_is_written_as_the_keys_to_the_left_of_a_token():
+    """megatron-bridge 0.6.2, gpt_oss_bridge.py: window_size = (sliding_window - 1, 0),
+    window_attn_skip_freq = 2, softmax_type "learnable"; transformers' layer_types of Gemma 3: every
+    sixth attends to everything, five of 34."""
+    for name, window, every in (("gpt-oss-20b", 128, 2), ("gemma-3-4b", 1024, 6)):
+        data = spec(model=name, plan=dict(tp=1, pp=1, **Z1))
+        said = arguments(made(data))
+        assert said["--window-size"] == f"{window - 1},0"
+        assert said["--window-attn-skip-freq"] == str(every)
+        lines = made(data, "megatron-bridge")["bridge.overrides"].splitlines()
+        assert f"model.window_size=[{window - 1},0]" in lines
+        assert f"model.window_attn_skip_freq={every}" in lines
+        assert ("model.softmax_type='learnable'" in lines) == (name == "gpt-oss-20b")
+        assert (said.get("--softmax-type") == "learnable") == (name == "gpt-oss-20b")
+
+
+def test_latent_attention_norms_its_latents_and_one_expert_is_chosen_before_the_softmax():
+    """megatron-bridge 0.6.2, deepseek_v3_bridge.py and glm5_bridge.py: qk_layernorm = True;
+    megatron-core 0.19.2, transformer_config.py: "Please use --moe-router-pre-softmax when topk is
+    1"."""
+    for name, flag in (
+        ("deepseek-v3", "--qk-layernorm"),
+        ("llama-4-scout", "--moe-router-pre-softmax"),
+    ):
+        said = arguments(made(spec(model=name, devices=1024, plan=dict(pp=8))))
+        assert flag in said
+
+
+def test_sparse_attention_goes_with_gathered_keys():
+    """megatron-core 0.19.2, transformer_config.py: "DSAttention context parallelism currently
+    supports cp_comm_type=allgather only"."""
+    model = {"hf_config": str(CONFIGS / "glm-5.json")}
+    plan = dict(tp=1, pp=1, cp=8, cp_type="ring", ep=64, etp=1, sharding="zero3")
+    plan |= dict(micro_batch=1, recompute="full")
+    job = dict(seq_len=131072, global_batch=256)
+    said = arguments(made(spec(model=model, devices=2048, plan=plan, job=job)))
+    assert (said["--context-parallel-size"], said["--cp-comm-type"]) == ("8", "all_gather")

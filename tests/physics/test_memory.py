@@ -265,7 +265,13 @@ def test_deepseek_v3_fits_as_it_was_trained():
 
 @pytest.mark.parametrize(
     ("precision", "copies"),
-    [("bf16", 0.0), ("fp8", 2.0), ("mxfp8", 2 * 33 / 32), ("nvfp4", 2 * 9 / 16)],
+    [
+        ("bf16", 0.0),
+        ("fp8", 2.0),
+        ("mxfp8", 2 * 33 / 32),
+        ("mxfp4", 2 * 17 / 32),
+        ("nvfp4", 2 * 9 / 16),
+    ],
 )
 def test_low_precision_recipes_keep_both_layouts_of_a_weight(precision, copies):
     """Transformer Engine caches a weight row-wise and column-wise; OCP MX: one scale byte for 32

@@ -642,3 +642,15 @@ def test_the_page_without_papermill_is_the_page_with_it(monkeypatch):
     assert "2023-11-14" in done.html
     body = Markup(report.Report(Design.read(example(SMALL))).html())
     assert re.sub(r"\s+", " ", str(body)) in re.sub(r"\s+", " ", done.html)
+
+
+def test_a_hybrid_shows_its_layers_on_the_stages_and_what_each_kind_takes():
+    """nvidia/NVIDIA-Nemotron-3-Super-120B-A12B, config.json, hybrid_override_pattern: 40 M, 40 E
+    and 8 * of 88 letters."""
+    shown = report.Report(Design.read(example("nemotron-3-super-64-gb300")))
+    words = shown.picture("layers").words
+    assert all(said in words for said in ("40 mamba2", "40 moe", "8 attention"))
+    rows = re.findall(r"<tr><td>(\w+)</td><td[^>]*>(\d+)</td>", shown.section("layers").html)
+    assert {"mamba2": "40", "moe": "40", "attention": "8", "mtp": "1"}.items() <= dict(rows).items()
+    plain = report.Report(Design.read(example(SMALL)))
+    assert plain.picture("layers") is None and plain.section("layers") is None

@@ -196,12 +196,11 @@ def _step_rows(given, reference=None) -> dict:
         "high": high,
         "step": total,
     }
-    longest = high if reference is None else max(high, reference["step_s"])
     solid = _segments(
         given["step_breakdown_s"],
         _ON,
         total,
-        longest,
+        high if reference is None else max(high, reference["step_s"]),
     )
     pale = _segments(
         given.get("hidden_s") or {},

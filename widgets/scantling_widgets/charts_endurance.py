@@ -42,11 +42,10 @@ def _spares_rows(given, waiting=None) -> dict:
     if not waiting:
         return {"points": []}
     keys = ("spares", "shortage", "wait_chance")
-    rows = records({key: waiting[key] for key in keys})
     points = worded(
         "spares",
         "points",
-        rows,
+        records({key: waiting[key] for key in keys}),
     )
     points = [point for point in points if point["shortage"] > 1e-7] or points[:1]
     shortage = {point["spares"]: point["shortage"] for point in points}

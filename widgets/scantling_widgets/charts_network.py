@@ -96,7 +96,6 @@ def _nodes_rows(
         for node in nodes
         for device in range(per)
     ]
-    others = "groups" if by == "peers" else "replicas"
     return {
         "devices": worded(
             "nodes",
@@ -107,7 +106,7 @@ def _nodes_rows(
             "nodes",
             "ground",
             ground,
-            others=others,
+            others="groups" if by == "peers" else "replicas",
         ),
     }
 
@@ -222,11 +221,10 @@ def _matrix_rows(given, network: Mapping | None = None) -> dict:
     heads = {}
     for tier in network["tiers"]:
         over = tier["oversubscription"]
-        more = f", {over:g} : 1" if over > 1 else ""
         heads[tier["tier"]] = text(
             "matrix",
             "head",
-            over=more,
+            over=f", {over:g} : 1" if over > 1 else "",
             **tier,
         )
     names, rows, through = list(heads), [], []

@@ -97,23 +97,20 @@ def _axis_x(
     head, log = f.x if titled else None, "x" in f.log
     axis = partial(_looks, titled=titled)
     if any(isinstance(place, str) for place in places):
-        angle = -35 if sum(map(len, places)) > 60 else 0
         return field(
             "x",
             "nominal",
             title=head,
             sort=places,
-            axis=axis("names", angle=angle),
+            axis=axis("names", angle=-35 if sum(map(len, places)) > 60 else 0),
         )
     round_ = all(float(n).is_integer() and n < 1e6 for n in places)
     few = log and 3 <= len(places) <= 12 and round_
-    ticks = "few" if few else "bytes" if f.x == "bytes" else "many"
-    scale = _looks("scale", kind="log" if log else "linear")
     return field(
         "x",
         title=head,
-        axis=axis(ticks, few=sorted(places)),
-        scale=scale,
+        axis=axis("few" if few else "bytes" if f.x == "bytes" else "many", few=sorted(places)),
+        scale=_looks("scale", kind="log" if log else "linear"),
     )
 
 

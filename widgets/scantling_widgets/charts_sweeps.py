@@ -121,10 +121,9 @@ def _heat_rows(
     for i, (cell, place) in enumerate(zip(cells, places)):
         how = kind(cell)
         free[divmod(i, wide)] = how == "feasible"
-        head = f"{names[0]} {place['y']}, {names[1]} {place['x']}"
         row = place | {
             "says": says(
-                head,
+                f"{names[0]} {place['y']}, {names[1]} {place['x']}",
                 cell,
                 key,
             )

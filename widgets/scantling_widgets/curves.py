@@ -77,11 +77,10 @@ def apart(
     order = np.argsort(places, kind="stable")
     at, tall = asarray(places, float)[order], asarray(heights, float)[order]
     below = np.cumsum(np.append(0.0, (tall[:-1] + tall[1:]) / 2))
-    free = isotonic_regression(at - below).x
     out = np.empty_like(at)
     out[order] = (
         np.clip(
-            free,
+            isotonic_regression(at - below).x,
             low,
             max(low, high - below[-1]),
         )
@@ -175,12 +174,11 @@ def named(
     if beside:
         lines = (line for name in names for line in wrap(name, PER_LINE))
         width -= GAP + int(LETTER * max(map(len, lines)))
-        log = at["y"]["scale"].get("type") == "log"
         layers += ends(
             {name: drawn[name] for name in names},
             width,
             hues,
-            log,
+            at["y"]["scale"].get("type") == "log",
             glyphs,
         )
     return width, told, layers
@@ -212,7 +210,6 @@ def lines(
     across = _axis(
         x_format, grid=False, labelOverlap="greedy", **{"values": [*ticks]} if ticks else {}
     )
-    up = _axis(y_format, tickCount=5)
     at = {
         "x": field(
             "x",
@@ -224,7 +221,7 @@ def lines(
             "y",
             title=y_title,
             scale=_scale(y_log, zero),
-            axis=up,
+            axis=_axis(y_format, tickCount=5),
         ),
     }
     names = _names(rows, by)
@@ -232,13 +229,12 @@ def lines(
         name: [[row[key] for row in rows if not by or row[by] == name] for key in (x, y)]
         for name in names
     }
-    hues = _hues(names)
     width, told, layers = named(
         drawn,
         names,
         at,
         _looks("line"),
-        hues=hues,
+        hues=_hues(names),
         glyphs=dots,
     )
     layers += _looks(

@@ -384,8 +384,9 @@ class Desk:
         """What the last change did, and what to try next."""
         session = self.session
         moved = session.now.design not in (session.before.design, session.named)
-        said = story.changed(session.before, session.now) if moved else _FIRST
-        self._story.value = theme.escape(said)
+        self._story.value = theme.escape(
+            story.changed(session.before, session.now) if moved else _FIRST
+        )
         self._moves.children = ()
         self._suggest()
 

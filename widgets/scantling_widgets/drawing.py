@@ -67,12 +67,10 @@ def chart(
     ways = [[*dict.fromkeys(map(plain, values))] for values in zip(*(cell.at for cell in result))]
     titles = dict(zip(("across", "along"), names)) if ways[1:] else {"along": names[0]}
     drawn = (charts_sweeps.heat if ways[1:] else charts_sweeps.line)[key]
-    rows = dict(zip(("rows", "columns") if ways[1:] else ("texts",), ways))
-    told = {"names": names} if ways[1:] else {"name": names[0]}
     return replace(drawn, given=drawn.given | titles)(
         {},
         cells=result,
         key=key,
-        **rows,
-        **told,
+        **dict(zip(("rows", "columns") if ways[1:] else ("texts",), ways)),
+        **{"names": names} if ways[1:] else {"name": names[0]},
     )

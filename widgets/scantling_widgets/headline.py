@@ -174,10 +174,9 @@ def offer(session) -> tuple[str, str, Mapping] | None:
     pinned = name != field != refusal.moved and name in session.now.design.plan.given()
     if not fields or not pinned:
         return None
-    said = f"Take the change, and let the search choose {name}"
     return (
         f"Unpin {words.label(field)}",
-        said,
+        f"Take the change, and let the search choose {name}",
         {
             **fields,
             field: None,
@@ -217,10 +216,9 @@ def explanation(
     """
     given, own = session.now.given, facts or None
     if alone:
-        model = {k: given.get(k) for k in _OF_THE_MODEL}
         own = given = {
             "plan": own,
-            **model,
+            **{k: given.get(k) for k in _OF_THE_MODEL},
             **(facts or {}),
         }
     verdict = key == "verdict" and not facts

@@ -201,12 +201,11 @@ def _model(session, field: str) -> dict:
             known,
         )
     name = session.now.resolved.model.name
-    text = f"{name} (own shape)" if stated.like else f"by size: {name}"
     return _offer(
         "list",
         "",
         [
-            choice("", text),
+            choice("", f"{name} (own shape)" if stated.like else f"by size: {name}"),
             *known,
         ],
     )
@@ -235,10 +234,9 @@ _LISTS = {
 def _list(session, field: str) -> dict:
     """One of several that a design always has."""
     said, resolved = about(field), session.now.resolved
-    value = attrgetter(said["of"])(resolved) if "of" in said else ""
     return _offer(
         "list",
-        value,
+        attrgetter(said["of"])(resolved) if "of" in said else "",
         _LISTS[said["rows"]](resolved),
     )
 
@@ -544,10 +542,9 @@ def _experts(session, experts: int) -> dict:
 def _accelerator(session, value) -> dict:
     """The chip with its usual node; a precision that it does not have goes back to the default."""
     design, path = session.now.design, session.now.resolved.job_path
-    phase = design.job.phases[int(path.rpartition(".")[2])] if design.job.phases else design.job
     has = catalogue.accelerator(value).precisions()
     stated = {
-        path: phase,
+        path: design.job.phases[int(path.rpartition(".")[2])] if design.job.phases else design.job,
         "job": design.job,
         "plan": design.plan,
     }

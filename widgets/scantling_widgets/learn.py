@@ -146,11 +146,10 @@ class LiveCard(Card):
 
     def front(self) -> Front:
         q, s = self.question, self.session
-        untried = grade(q, ..., s.facts)
         card = show.card(
             q,
             s.facts,
-            untried,
+            grade(q, ..., s.facts),
             s.mode,
             s.hints.get(q.id, 0),
         )

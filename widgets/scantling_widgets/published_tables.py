@@ -129,8 +129,9 @@ def _error(
         f.absolute,
         f.unit,
     )
-    note = Markup("{} <span title='{}'>shown only</span>")
-    return text if p.counted else note.format(text, p.why)
+    return (
+        text if p.counted else Markup("{} <span title='{}'>shown only</span>").format(text, p.why)
+    )
 
 
 def _digits(values, unit: str) -> int | None:

@@ -78,8 +78,9 @@ def compiled(distribution: Path) -> dict[str, bytes]:
             for name, path in sorted(sources()):
                 packed.writestr(zipfile.ZipInfo(name), path.read_bytes(), zipfile.ZIP_DEFLATED, 9)
         if node := shutil.which("node"):
-            script = STATIC / "compile.mjs"
-            subprocess.run([node, script, distribution.resolve(), folder, *ABOUT["packages"]])
+            subprocess.run(
+                [node, STATIC / "compile.mjs", distribution.resolve(), folder, *ABOUT["packages"]]
+            )
         return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
 
 

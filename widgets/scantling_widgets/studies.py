@@ -186,12 +186,11 @@ def narrowed(along: Along, most: int = _ACROSS) -> Along:
     """At most so many values, those around the design's own."""
     first = max(0, min(max(along.now, 0) - most // 2, len(along.values) - most))
     cut = slice(first, first + most)
-    now = along.now - first if along.now >= 0 else -1
     return replace(
         along,
         values=along.values[cut],
         texts=along.texts[cut],
-        now=now,
+        now=along.now - first if along.now >= 0 else -1,
     )
 
 

@@ -65,12 +65,11 @@ class Table(Opens):
         text: Callable | None = None,
     ):
         about = TABLES[name]
-        own = {key: about[key] for key in self.STATE if key in about}
         super().__init__(
             explain,
             file_name=name,
             cls=about.get("class", ""),
-            **own,
+            **{key: about[key] for key in self.STATE if key in about},
         )
         self.about, self.text = about, text or said
         self.names, self.prefix = list(about["names"]), about.get("prefix", "")

@@ -36,10 +36,9 @@ def _picture(
     given: dict,
     **rows,
 ) -> Markup:
-    looks = spec(f"validation_{name}", **given)
     return Markup(
         Picture(
-            looks | {"datasets": rows},
+            spec(f"validation_{name}", **given) | {"datasets": rows},
             words,
             caption,
         ).figure()

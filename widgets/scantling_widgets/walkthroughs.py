@@ -141,11 +141,9 @@ def render_all(paths, mode: str | None = None) -> Iterator[tuple[Path, str]]:
 def page(notebook) -> str:
     """An executed notebook as one offline HTML file: prose, questions that check themselves, what
     is worked behind its fold."""
-    title = notebook.metadata.get("scantling", {}).get("title") or _heading(notebook)
-    body = "\n".join(filter(None, map(_cell, notebook.cells)))
     return document(
-        title,
-        body,
+        notebook.metadata.get("scantling", {}).get("title") or _heading(notebook),
+        "\n".join(filter(None, map(_cell, notebook.cells))),
         script=Markup(resources.scripts("controls", "learn")),
     )
 
@@ -163,14 +161,17 @@ def document(
     wide: bool = False,
 ) -> str:
     """A page of the walkthroughs around `body`."""
-    page = environment().get_template("walkthrough.j2")
-    text = page.render(
-        title=title,
-        body=Markup(body),
-        script=script,
-        css=Markup((resources.STATIC / "learn.css").read_text(encoding="utf-8")),
-        style=Markup(show.style()),
-        wide=wide,
+    text = (
+        environment()
+        .get_template("walkthrough.j2")
+        .render(
+            title=title,
+            body=Markup(body),
+            script=script,
+            css=Markup((resources.STATIC / "learn.css").read_text(encoding="utf-8")),
+            style=Markup(show.style()),
+            wide=wide,
+        )
     )
     return text + "\n"
 

@@ -157,12 +157,11 @@ def fewest_devices(design) -> dict | None:
         if rounder < best and works(rounder):
             best = rounder
     less = best - 1
-    bound = f"with {less * unit:,}: {_stopped_by(at(less))}" if less else "a single one"
     return _said(
         at(best),
         "devices",
         best * unit,
-        bound,
+        f"with {less * unit:,}: {_stopped_by(at(less))}" if less else "a single one",
     )
 
 
@@ -245,12 +244,11 @@ def largest_model(design) -> dict | None:
     )
     if not best:
         return None
-    bound = f"at {(best + 100) / 1e3:,.4g}B: {_stopped_by(at(best + 100))}"
     return _said(
         at(best),
         "params",
         at(best).params,
-        bound,
+        f"at {(best + 100) / 1e3:,.4g}B: {_stopped_by(at(best + 100))}",
     )
 
 
@@ -360,10 +358,9 @@ def to_loss(now: Assessment, target: float) -> dict:
         tokens = found.get(id)
         a = None
         if tokens is not None:
-            changes = {f"{path}.tokens": float(f"{tokens:.4g}"), f"{path}.target_loss": None}
             a = changed(
                 now.design,
-                changes,
+                {f"{path}.tokens": float(f"{tokens:.4g}"), f"{path}.target_loss": None},
                 like=now,
             )
         said = {
@@ -384,9 +381,8 @@ def to_loss(now: Assessment, target: float) -> dict:
 
 def _trained(a) -> dict:
     figures = ("days", "cost_usd", "mfu", "plan")
-    verdict = "refused" if a is None else a.verdict
     return {
-        "verdict": verdict,
+        "verdict": "refused" if a is None else a.verdict,
         **(a.figures(*figures) if _fits(a) else dict.fromkeys(figures)),
     }
 

@@ -152,7 +152,6 @@ def _pinned(found: Found, assessment: Assessment) -> Iterator:
     chosen = assessment.chosen
     if not chosen.found.situation.phase.pins:
         return
-    alone = chosen.found.only([chosen.row])
     everywhere = {
         t.what: t.mask
         for t in _traps(
@@ -162,7 +161,7 @@ def _pinned(found: Found, assessment: Assessment) -> Iterator:
         )
     }
     for trap in _traps(
-        alone,
+        chosen.found.only([chosen.row]),
         assessment,
         every=True,
     ):
@@ -237,11 +236,10 @@ def _sharding_alone(found: Found, assessment: Assessment) -> Iterator:
     have = found.situation.resolved.cluster.devices
     chosen = assessment.chosen
     inside = plan["shard_group"] <= chosen.case.link.domain
-    where = say("gathered-inside" if inside else "gathered-across", plan=plan)
     why = say(
         "gathered",
         weights=assessment.resolved.params.total / 1e9,
-        where=where,
+        where=say("gathered-inside" if inside else "gathered-across", plan=plan),
     )
     if plan["dp"] < have:
         why += say(
@@ -360,11 +358,10 @@ def _hourly_saves(assessment: Assessment) -> Iterator:
     loss = e.goodput - hourly
     if loss < WORTH_GOODPUT:
         return
-    lost = say("hourly-half" if e.mtbf_s > HOUR_S else "hourly-none")
     why = say(
         "hourly-why",
         e=e,
-        lost=lost,
+        lost=say("hourly-half" if e.mtbf_s > HOUR_S else "hourly-none"),
         hourly=hourly,
     )
     yield Entry(

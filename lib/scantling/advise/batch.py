@@ -151,14 +151,13 @@ def _lines(
     phase,
 ) -> list:
     """The guidance in words, with its sources."""
-    steps = say("batch-steps", steps=g["steps"]) if g["steps"] else ""
     out = [
         say(
             "batch",
             tokens=shown(g["tokens"], "params"),
             g=g,
             phase=phase,
-            steps=steps,
+            steps=say("batch-steps", steps=g["steps"]) if g["steps"] else "",
         )
     ]
     rates = g["learning_rate"]
@@ -212,12 +211,11 @@ def _peak_said(rates: dict) -> str:
             why=rates["why"],
             laws=f" ({peaks})" if peaks else "",
         )
-    why = f"; {rates['why']}" if rates["why"] else ""
     return say(
         "peak-rates",
         start=rates["start"],
         laws=peaks,
-        why=why,
+        why=f"; {rates['why']}" if rates["why"] else "",
     )
 
 

@@ -128,12 +128,11 @@ def diagnose(design) -> Diagnosis:
         raise ValueError(
             "measured.step_s, measured.mfu or measured.tokens_per_s_per_device is needed"
         )
-    ran = {f"plan.{k}": v for k, v in pins_of(a.plan).items()}
     sound = assess(
         design.change(
             {
                 "measured": None,
-                **ran,
+                **{f"plan.{k}": v for k, v in pins_of(a.plan).items()},
             }
         )
     ).chosen
@@ -201,9 +200,8 @@ def _row(
     if abs(moved) < 0.01 or moved * (measured - predicted) < 0:
         return None
     if cause.worst:
-        steps = range(FINE)
         k = bisect_left(
-            steps,
+            range(FINE),
             measured,
             key=lambda k: at(cause.worst ** (k / FINE)),
         )

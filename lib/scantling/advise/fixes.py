@@ -366,11 +366,10 @@ def _pairs(tried: Trials) -> None:
 def _devices(assessment, count: int) -> Change:
     """So many devices."""
     ratio = count / assessment.resolved.cluster.devices
-    more = abs(math.log2(ratio))
     return move(
         "devices",
         {"cluster.devices": count},
-        more,
+        abs(math.log2(ratio)),
         devices=count,
         ratio=ratio,
     )

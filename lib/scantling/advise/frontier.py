@@ -122,9 +122,8 @@ def diverse(
         return rows
     rows = rows[found.roomy[rows] == found.roomy[rows[0]]]
     rows = rows[found.step_s[rows] <= found.step_s[rows[0]] * (1 + WITHIN)]
-    families = stack([found.column(name)[rows] for name in FAMILY])
     _, first = np.unique(
-        families,
+        stack([found.column(name)[rows] for name in FAMILY]),
         axis=1,
         return_index=True,
     )

@@ -60,8 +60,10 @@ class Change:
     @property
     def gives_way(self) -> bool:
         """True where something that is asked for changes: the job or a constraint."""
-        asked = any(path.startswith("constraints.") for path in self.set)
-        return asked or self.kind in ("less", "sequence")
+        return any(path.startswith("constraints.") for path in self.set) or self.kind in (
+            "less",
+            "sequence",
+        )
 
 
 def moves() -> dict:
@@ -222,10 +224,9 @@ def _between(assessment) -> Iterator:
 
 def _other_chip(cluster, other: str) -> Change:
     """The same count of another chip, in whole racks where one link joins its racks."""
-    row = catalogue.accelerator(other)
     chip = cluster.accelerator
     devices = cluster.devices
-    domain = row.scale_up_domain
+    domain = catalogue.accelerator(other).scale_up_domain
     racked = catalogue.devices_per_node(other) < domain <= min(LARGEST_RACK, devices)
     whole = -(-devices // domain) * domain if racked else devices
     fields = {"cluster.accelerator": other} | dict.fromkeys(OWN_OF_CHIP)

@@ -112,7 +112,6 @@ def interval_why(e) -> str:
     tau, stall, m = (float(x) for x in (e.checkpoint_interval_s, e.checkpoint_stall_s, e.mtbf_s))
     if tau >= HABIT_S[0] or len(e.life.levels) > 1:
         return f"set by {e.interval_set_by}"
-    habit = float(reliability.lived(replace(e.life, interval_s=HABIT_S[1]))[0])
     low, high = (t * t / 2 / m for t in HABIT_S)
     written = float(e.checkpoint_durable_s)
     return say(
@@ -124,7 +123,7 @@ def interval_why(e) -> str:
         low=low,
         high=high,
         end="" if high > stall else " at this stall",
-        habit=habit,
+        habit=float(reliability.lived(replace(e.life, interval_s=HABIT_S[1]))[0]),
         good=float(e.goodput),
         written=written,
         commit=min(COMMIT_S, written),
@@ -147,10 +146,9 @@ def recovery(assessment) -> dict:
     """
     if not assessment.phases:
         return {}
-    r = assessment.resolved
     e = assessment.endurance
     chosen = assessment.chosen
-    cluster = r.cluster
+    cluster = assessment.resolved.cluster
     plan = chosen.plan
     near = near_copies(assessment)
     tokens = sum(c.phase.tokens or 0.0 for c in assessment.phases)
@@ -217,8 +215,7 @@ def fewer(e) -> list:
         lost=losses,
         ratios=gang.ratios,
     ) | gang.reshape(losses)
-    choice = np.where(losses <= int(e.spares), "swap", found["choice"])
-    found |= {"lost": losses, "choice": choice}
+    found |= {"lost": losses, "choice": np.where(losses <= int(e.spares), "swap", found["choice"])}
     return [dict(zip(found, row)) for row in zip(*np.broadcast_arrays(*found.values()))]
 
 
@@ -240,11 +237,10 @@ def between_sites(assessment) -> dict | None:
     cluster = assessment.resolved.cluster
     if cluster.sites < 2:
         return None
-    alone = step_time(replace(case, link=replace(case.link, sites=1.0)))
     return sites.report(
         case,
         float(assessment.chosen.step.total),
-        float(alone.total),
+        float(step_time(replace(case, link=replace(case.link, sites=1.0))).total),
     ) | {
         "devices": cluster.by_site,
         "gbits_per_s": cluster.site_bytes_per_s * 8e-9,

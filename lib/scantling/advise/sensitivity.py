@@ -76,12 +76,11 @@ def _own_sides(assessment) -> dict:
     """Both sides, as (value, words), of what is no factor on a number."""
     r = assessment.resolved
     cluster = r.cluster
-    chip = cluster.accelerator
     out = {
         "Interconnect": tuple((f.id, f.name) if f else NONE for f in scale_out_steps(cluster)),
         "Oversubscription": (NONE, (2 * max(cluster.oversubscription, 1.0), "twice")),
     }
-    if r.main_phase.precision in ("bf16", "fp16") and chip.fp8_flops > 0:
+    if r.main_phase.precision in ("bf16", "fp16") and cluster.accelerator.fp8_flops > 0:
         out["Precision"] = NONE, ("fp8", "fp8")
     if not assessment.phases:
         return out

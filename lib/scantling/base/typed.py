@@ -60,8 +60,7 @@ def digits(text: str) -> str | None:
         whole, sign, part = text.rpartition(signs[-1])
     elif len(signs) == 1 and (signs == ["."] or not _GROUPS.fullmatch(text)):
         whole, sign, part = text.partition(signs[0])
-    grouped = _GROUPS.fullmatch(whole)
-    if not (whole.isdigit() or grouped) or sign and not part.isdigit():
+    if not (whole.isdigit() or _GROUPS.fullmatch(whole)) or sign and not part.isdigit():
         return None
     return re.sub(
         r"\D",

@@ -87,9 +87,8 @@ class IndexedMla(Mla):
 
     def exchanges(self):
         """Over cp the latents and the indexer's keys are gathered."""
-        from_all = self.kv_lora + self.qk_rope + self.indexed * self.index_dim
         return replace(
             super().exchanges(),
             kv=0.0,
-            kv_head=from_all,
+            kv_head=self.kv_lora + self.qk_rope + self.indexed * self.index_dim,
         )

@@ -91,7 +91,6 @@ class Moe(Block):
         """Token copies of the fullest expert rank: it sets the pace, unless each rank has all
         experts, routing is forced even or what is over an even share dropped."""
         of = on.software
-        even = (of.even_routing > 0) | (on.plan.ep <= 1)
         skew = where(
             of.expert_skew > 0,
             of.expert_skew,
@@ -103,7 +102,7 @@ class Moe(Block):
             1.0,
         )
         return self.expert_rows(on) * where(
-            even,
+            (of.even_routing > 0) | (on.plan.ep <= 1),
             room,
             skew,
         )

@@ -140,6 +140,12 @@ class Shape:
         return weighted((b.count, b.repeats) for b in self.of("mtp"))
 
     @property
+    def mtp_experts(self) -> Column:
+        """Parameters of the routed experts in all MTP modules."""
+        inside = ((b.count * x.count, x) for b in self.of("mtp") for x in b.layer)
+        return weighted((n, x.parameters().get("routed_experts", 0)) for n, x in inside)
+
+    @property
     def mtp_depth(self) -> Column:
         """The layers of the model that all passes of MTP modules stand for, by their blocks."""
         blocks = self.count("mixer") + self.count("feed")

@@ -76,6 +76,7 @@ def group_of(precision: str) -> str:
     return {
         "bf16": "16 bit",
         "fp16": "16 bit",
+        "mxfp4": "fp4",
         "nvfp4": "fp4",
     }.get(precision, precision)
 

@@ -317,9 +317,8 @@ def tokens_for_loss(
     """Tokens that bring a model of `params` to a loss by a law's surface: D = (B / (L - E -
     A/N^alpha))^(1/beta). inf where the surface does not reach it at that size. Raises ValueError
     as `loss`."""
-    at_size = float(loss(params, inf, law))
     *_, big_b, beta = _law(LAWS, law).surface
-    room = target - at_size
+    room = target - float(loss(params, inf, law))
     return (big_b / room) ** (1 / beta) if room > 0 else inf
 
 

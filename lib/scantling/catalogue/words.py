@@ -8,6 +8,7 @@ PRECISIONS = (
     "fp8-current",
     "fp8-block",
     "mxfp8",
+    "mxfp4",
     "nvfp4",
     "fp32",
 )

@@ -125,8 +125,7 @@ def _pairs(title: str, data: dict) -> Iterator:
         first = _first(value)
         name = key.replace("_", " ")
         if isinstance(first, str):
-            names = [name] + [""] * (len(value) - 1)
-            rows += zip(names, (plain(line, 300) for line in value))
+            rows += zip([name] + [""] * (len(value) - 1), (plain(line, 300) for line in value))
         elif value not in (None, "") and not isinstance(first, dict):
             rows.append((name, cell(key, value)))
     return _titled(

@@ -330,11 +330,10 @@ def scaling(
 
     out = console()
     out.print(say("budget", **said))
-    rows = (_or_verdict(r) | {"law": r["law"] or r["title"]} for r in said["rows"])
     print_rows(
         out,
         TABLES["scaling"],
-        rows,
+        (_or_verdict(r) | {"law": r["law"] or r["title"]} for r in said["rows"]),
     )
     out.print(
         "loss: nats a token by the refitted Chinchilla surface (Besiroglu et al. 2024), "
@@ -416,11 +415,10 @@ def sensitivity(
         none = "does not fit" if row[f"{side}_says"] else ""
         return none if row[side] is None else show(key, row[side])
 
-    cells = (r | {side: said(r, side) for side in ("low", "high")} for r in rows)
     print_rows(
         out,
         TABLES["sensitivity"],
-        cells,
+        (r | {side: said(r, side) for side in ("low", "high")} for r in rows),
     )
     for r in rows:
         out.print(f"· {r['what']}: {r['why']}")

@@ -77,10 +77,9 @@ def compare(
     """
     found = side_by_side(assessment_of(file) for file in files)
     if output:
-        page = PAGE.format(names=", ".join(map(escape, found.names)), table=found._repr_html_())
         write_text(
             Path(output),
-            page,
+            PAGE.format(names=", ".join(map(escape, found.names)), table=found._repr_html_()),
             True,
         )
     elif as_json:

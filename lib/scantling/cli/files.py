@@ -97,11 +97,10 @@ def prices(file, as_json):
     if as_json:
         return print_json(rows)
     out = console()
-    cells = (row | {"from": plain(row["notes"] or "no price is known", 200)} for row in rows)
     print_rows(
         out,
         TABLES["prices"],
-        cells,
+        (row | {"from": plain(row["notes"] or "no price is known", 200)} for row in rows),
     )
     if file.endswith(".csv"):
         out.print(

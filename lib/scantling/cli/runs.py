@@ -60,11 +60,10 @@ def validate(runs_csv, as_json):
     out = console()
     for name in ("stack", "accelerator", "source"):
         by = sorted(got["by"].get(name, {}).items(), key=lambda kv: kv[1]["median"])
-        rows = (f | {"key": plain(key, 90)} for key, f in by)
         print_rows(
             out,
             {name: "{key}"} | TABLES["validate"],
-            rows,
+            (f | {"key": plain(key, 90)} for key, f in by),
         )
         out.print()
     f = got["overall"]

@@ -14,7 +14,7 @@ from ..base.show import value_text
 from ..base.words import Words, table
 from ..plans.words import short
 from ..verdict.verdicts import TONE, VERDICTS, beside_name, met
-from .tables import bare, figures
+from .tables import TABLES, bare, figures, print_rows
 
 say = Words(table(__file__, "summary"))
 _COLOURS = {
@@ -112,6 +112,8 @@ def full(result: dict, out: Console) -> None:
         parts,
         max(step.values()),
     )
+    out.print(Text("\nWhat each kind of block takes", style="bold"))
+    print_rows(out, TABLES["blocks"], result["blocks"])
     for line in _sections(
         result,
         "avoid",
@@ -139,7 +141,6 @@ def _decides(result: dict, width: int) -> list:
     reason = beside_name(result["limits"][0]) if _leading(result) else say("verdict")
     first.append(plain(reason, 600), style="default")
     unchecked = "not-checked" if verdict == "not-checked" else "none-found"
-    without = "none-needed" if met(verdict) else unchecked
     most = -(-_WIDE // width)  # of a line on a terminal narrower than usual
     changes = [fix_line(fix, width * most - 2 * _NAME) for fix in result["nearest_fixes"][:1]]
     rows = {
@@ -153,7 +154,7 @@ def _decides(result: dict, width: int) -> list:
             share=memory["total"] / memory["capacity"],
         ),
         "Goodput": say("goodput", **result),
-        "Change": changes[0] if changes else say(without),
+        "Change": changes[0] if changes else say("none-needed" if met(verdict) else unchecked),
         "Step": _step(result),
     }
     if memory["total"] > memory["capacity"]:
@@ -264,11 +265,10 @@ def _run_of(result: dict) -> str:
     """Days and dollars with their bands, and what holds the bands up."""
     if result["days"] is None:
         return say("no-run")
-    cost = "no price" if result["cost_usd"] is None else _valued(result, "cost_usd")
     said = say(
         "run",
         days=_valued(result, "days"),
-        cost=cost,
+        cost="no price" if result["cost_usd"] is None else _valued(result, "cost_usd"),
     )
     loss = result["to_loss"]
     if loss and loss["days_low"] is not None:
@@ -358,10 +358,9 @@ def _assumed_in_short(result: dict, width: int) -> list:
 def fix_line(fix: dict, most: int = 1200) -> str:
     """A change in one line: what, the verdict with it, days, dollars, MFU and what is still missed;
     the words of the change are cut where the line has more than `most` characters."""
-    figures = told(fix, {"days": "", "cost_usd": "", "mfu_shown": "MFU "})
     still = [text.partition(",")[0].partition(";")[0] for text in fix["missed"]]
     row = fix | {
-        "figures": ", ".join(figures),
+        "figures": ", ".join(told(fix, {"days": "", "cost_usd": "", "mfu_shown": "MFU "})),
         "verdict": VERDICTS[fix["verdict"]].name.lower(),
     }
     left = say("missed", missed=", ".join(still)) if still else ""

@@ -68,11 +68,10 @@ def calendar(s: Site) -> Calendar:
         ] = have
     paces = [_pace(s, devices) for devices in ready.values()]
     tokens = s.tokens
-    prepared = pipeline(s, tokens).days if tokens else 0.0
     day = enter(
         "corpus",
         0.0,
-        prepared,
+        pipeline(s, tokens).days if tokens else 0.0,
         0,
         "raw bytes to shards",
     )
@@ -112,11 +111,10 @@ def calendar(s: Site) -> Calendar:
                 used,
                 "training",
             )
-        rest = one.phase.evaluation_hours / 24
         day = enter(
             f"evaluation after {name}",
             day,
-            rest,
+            one.phase.evaluation_hours / 24,
             0,
             "before the next phase",
         )

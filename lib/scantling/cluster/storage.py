@@ -252,9 +252,8 @@ def candidates(s: Site, needs: tuple) -> list:
     }
     reads = [n.needed for n in needs if n.what in ("read at restart", "ingest")]
     wants["file system"]["read"] = max(reads)
-    found = (_candidate(s, store, wants) for store in catalogue.storages().values())
     return sorted(
-        filter(None, found),
+        filter(None, (_candidate(s, store, wants) for store in catalogue.storages().values())),
         key=lambda c: (
             c.tier,
             not c.within_reach,

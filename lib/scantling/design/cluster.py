@@ -211,12 +211,11 @@ def resolve_accelerator(what: str | Mapping) -> Accelerator:
     too, a changed link that of a pair: faster links make no mesh of what is none. Raises
     DesignError for an unknown id, name or value.
     """
-    where = "cluster.accelerator"
     base, changes = _figures(
         what,
         catalogue.accelerator,
         ACCELERATOR_OVERRIDES,
-        where,
+        "cluster.accelerator",
     )
     if "scale_up_domain" in changes:
         changes["scale_up_domain_max"] = max(base.scale_up_domain_max, changes["scale_up_domain"])
@@ -228,13 +227,12 @@ def resolve_fabric(what: str | Mapping) -> Fabric:
     FABRIC_OVERRIDES and in_network_reduction); a changed port moves the rate of a device by the
     same ratio."""
     where = "cluster.scale_out"
-    reduces = "in_network_reduction"
     base, changes = _figures(
         what,
         catalogue.fabric,
         FABRIC_OVERRIDES,
         where,
-        reduces,
+        "in_network_reduction",
     )
     if changes.get("efficiency", 0) > 1:
         raise DesignError(

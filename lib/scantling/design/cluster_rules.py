@@ -112,7 +112,6 @@ def build_cluster(spec: Mapping) -> tuple:
         )
         for field in _PLAIN
     )
-    apart = _sites(new, devices)
     return Cluster(
         accelerator=chip,
         devices=devices,
@@ -134,7 +133,7 @@ def build_cluster(spec: Mapping) -> tuple:
             nics,
             rate,
         ),
-        **apart,
+        **_sites(new, devices),
         delivery=_delivery(new, devices),
         host_memory_bytes=memory,
         nvme_bytes=disks,
@@ -326,12 +325,11 @@ def _reduces(new: Derived, network: Fabric) -> bool:
             "the launch kit turns it on; an all-reduce of unsharded gradients goes through the "
             "switches, what is sharded in rings",
         )
-    why = f"switches of {network.id} do not reduce"
     return (
         new.note(
             field,
             False,
-            why,
+            f"switches of {network.id} do not reduce",
         )
         if asked
         else new.take(field, *defaults("cluster")[field])

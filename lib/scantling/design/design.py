@@ -282,8 +282,11 @@ class Design(Section):
         named = isinstance(self.calibration, str)
         where = named or (not isinstance(self.model, str) and self.model.hf_config)
         origin = self._measured_at.key() if self._measured_at else ""
-        given = json.dumps(self.data(), sort_keys=True)
-        return given + (str(self._folder.resolve()) if where else "") + origin
+        return (
+            json.dumps(self.data(), sort_keys=True)
+            + (str(self._folder.resolve()) if where else "")
+            + origin
+        )
 
     def __eq__(self, other):
         return isinstance(other, Design) and self.key() == other.key()

@@ -343,7 +343,7 @@ def _phases(
             pins = {"recompute": "full" if modules == ["layers"] else "selective", **pins}
         if parts := len(pins.get("layout", ())):
             pp = pins.get("pp") or parts // pins.get("vpp", 1)
-            pins = {"pp": pp, "vpp": parts // pp, **pins}
+            pins = {"pp": pp, "vpp": parts // pp or 1, **pins}
         usual = model.seq_len
         why = "the catalogue's context for this model"
         if not usual:

@@ -67,7 +67,6 @@ def _field(row: dict) -> tuple:
         return table(row["choices"]) | None, about(row["description"])
     of, validator = _KINDS[row["kind"]]
     bounds = {k: _number(row[k]) for k in ("low", "high") if row[k]}
-    usual = json.loads(row["default"] or "null")
     choices = (vars(words) | {"OPTIMIZERS": tuple(optimizers())}).get(row["choices"], ())
     needed = {"default": ...} if row["needed"] else {}
     of = of if needed else of | None
@@ -77,7 +76,7 @@ def _field(row: dict) -> tuple:
         json.loads(row["example"] or "null"),
         choices,
         bounds=bounds if row["kind"] in _NUMBERS else {},
-        usual=usual,
+        usual=json.loads(row["default"] or "null"),
         **needed,
     )
 

@@ -98,11 +98,10 @@ def shrink_loss(
     reach = 12 * np.sqrt(load) + 24  # on both sides of the mean; beyond it nothing is left
     n = np.arange(max(int(load - reach), 0), int(spares + load + reach + gang_nodes) + 1)
     weights = log_weights(n, load)
-    gone = minimum(-(-maximum(n - spares, 0) // gang_nodes), replicas - 1)
     ratio = slower(
         micro_batches,
         replicas,
-        gone,
+        minimum(-(-maximum(n - spares, 0) // gang_nodes), replicas - 1),
         ratios,
     )
     lost = 1 - 1 / ratio + (n >= spares) * resize_share

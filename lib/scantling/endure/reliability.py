@@ -65,9 +65,8 @@ class Gang:
         plain = elastic.shrink_ratio(self.micro_batches, self.replicas, every)
         found = self.reshape(some)
         ratios = plain * np.interp(every, [0, *some], [1.0, *found["ratio"] / plain[some]])
-        most = np.max(some[found["fits"]], initial=0)
         return where(
-            every > most,
+            every > np.max(some[found["fits"]], initial=0),
             elastic.STANDS,
             maximum(ratios, 1.0),
         )
@@ -137,11 +136,10 @@ class Life:
         total = maximum(sum(s.per_s for s in kept), 1e-300)
         m = self.mtbf_s * self.alone
         lived = sum(s.per_s / total * -np.expm1(-s.restart_s / m) for s in kept)
-        far = sum(s.per_s / total * s.restart_s for s in kept)
         return where(
             lived < 0.999,
             -m * np.log1p(-minimum(lived, 0.9999)),
-            far,
+            sum(s.per_s / total * s.restart_s for s in kept),
         )
 
 
@@ -571,12 +569,11 @@ def check_every(
 ):
     """Seconds between two checks against corruption, each a step run twice: as given, else those
     that cost least, sqrt(2 step / rate), at least once a day."""
-    rate = maximum(corruptions_per_s, 1e-300)
     return given(
         get(spec, "sdc"),
         "reliability.sdc.check_every_s",
         clip(
-            np.sqrt(2 * step_s / rate),
+            np.sqrt(2 * step_s / maximum(corruptions_per_s, 1e-300)),
             step_s,
             max(DAY_S, step_s),
         ),

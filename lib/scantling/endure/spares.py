@@ -122,7 +122,6 @@ def waiting(endurance) -> dict:
     (`shortage`, as in badput), and chance that one eviction finds no spare (`wait_chance`).
     """
     e = endurance
-    load = e.evictions_per_s * e.repair_s / (1 + e.detect_s / e.mtbf_s)
     s = arange(
         min(
             max(
@@ -142,7 +141,9 @@ def waiting(endurance) -> dict:
             e.repair_s,
             e.detect_s,
         ).tolist(),
-        "wait_chance": wait_chance(s, load).tolist(),
+        "wait_chance": wait_chance(
+            s, e.evictions_per_s * e.repair_s / (1 + e.detect_s / e.mtbf_s)
+        ).tolist(),
     }
 
 

@@ -45,16 +45,14 @@ def compare(frame: pd.DataFrame) -> pd.DataFrame:
 def baseline(got: pd.DataFrame, table: pd.DataFrame):
     """Tokens/s by one line: half the peak, the recompute's extra forward, and the bubble of
     1F1B or its interleaved form."""
-    pp = table.pp.fillna(1)
-    dp = table.dp.fillna(1)
     m = accumulated(
         table.global_batch_seqs,
-        dp,
+        table.dp.fillna(1),
         table.micro_batch.fillna(1),
     ).fillna(8)
     third = 1 / 3  # of a micro-batch: forward, gradient of the inputs, of the weights
     idle = bubble_interleaved(
-        p=pp,
+        p=table.pp.fillna(1),
         v=table.vpp.fillna(1),
         F=third,
         B=third,

@@ -88,13 +88,12 @@ def _predicted(runs: Runs, n: int) -> dict:
     per_token = flops_per_token(c.shape, c.job.seq_len)
     held = memory(c)
     used = broadcast_to(held.total, n)
-    said = [a for a, ready in zip(runs.assumed, runs.ready) if ready]
     low, high = bands.band(
         c,
         known=array([*map(bands.known_stack, runs.stacks)]),
         seen_chip=array([*map(bands.known_chip, runs.chips)]),
         seen_family=array([*map(bands.known_family, runs.families)]),
-        **known_of(said, seconds),
+        **known_of([a for a, ready in zip(runs.assumed, runs.ready) if ready], seconds),
     )
     return dict(
         step_time_s=seconds,

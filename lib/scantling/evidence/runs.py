@@ -483,10 +483,9 @@ def _infer_layout(
     n = f.n_devices.fillna(f[["tp", "pp", "cp", "dp"]].fillna(1).prod(axis=1))
     f["n_devices"] = n
     count = parameters(_shape(f)).total
-    usable = array([c.hbm_usable_bytes for c in chips])
     whole = ~f.sharding.isin(["zero3", "hsdp"]) & ~torus & (count > 20e9)
     lost = f.tp.isna() & f.pp.isna() & whole
-    room = maximum(count * 18 / (8 * 0.6 * usable), 1)
+    room = maximum(count * 18 / (8 * 0.6 * array([c.hbm_usable_bytes for c in chips])), 1)
     fill(
         "tp",
         where(
@@ -540,13 +539,12 @@ def _vpp(f):
     micro-batch nor options are printed and the stack's recipes interleave, as many as divide the
     stage's layers, 8 at most."""
     chunk = _stack(f, "chunk_layers")
-    own = floor((f.layers + 2) / (f.pp * maximum(chunk, 1)))
     per_stage = np.round(f.layers / f.pp)
     divisor = np.max([(per_stage % v == 0) * v for v in range(1, 9)], axis=0)
     unsaid = f.micro_batch.isna() | ~(f.options_printed > 0)
     return np.select(
         [chunk > 0, _stack(f, "interleaves") & unsaid & (f.layers % f.pp == 0)],
-        [own, divisor],
+        [floor((f.layers + 2) / (f.pp * maximum(chunk, 1))), divisor],
         1 + ((f.interleaved > 0) & (f.pp > 1)),
     )
 
@@ -604,7 +602,6 @@ def _cases(
     domain = _domain(f, chips)
     shape = _shape(f)
     plan = _plan(f, domain)
-    said = {n: f[n].to_numpy(float) for n in SWITCHES if n in f}
     job = job_of(
         stacks,
         f.precision,
@@ -617,7 +614,7 @@ def _cases(
         chips,
         shape,
         plan,
-        said,
+        {n: f[n].to_numpy(float) for n in SWITCHES if n in f},
         precision=job.precision,
     )
     return Cases(
@@ -647,14 +644,13 @@ def _cases(
 def _domain(f, chips):
     """Devices of one scale-up domain: the product's, or those of a slice where the row says over
     how many slices it ran."""
-    whole = array([float(c.scale_up_domain) for c in chips])
     return minimum(
         where(
             f.slices > 1,
             f.n_devices / f.slices,
             np.inf,
         ),
-        whole,
+        array([float(c.scale_up_domain) for c in chips]),
     )
 
 

@@ -136,11 +136,16 @@ def foreign(framework: Framework, model) -> list:
     """What of the blocks of a model's layers, and of how they stand, the framework's kit has no
     words for."""
     layers = layers_of(model.pattern)
-    words = set().union(*layers) - framework.blocks.keys()
-    lacks = sorted(words - PLAIN or words)
-    if {*"|>"} & {*model.pattern} or len({*map(len, layers)}) > 1:
-        lacks.append("layers other than as many blocks each, one after another")
-    return lacks + [model.mixers] * bool(model.mixers)
+    words = set().union(*layers)
+    unknown = words - framework.blocks.keys()
+    found = {
+        "blocks side by side": "|" in model.pattern,
+        "weights that several layers share": ">" in model.pattern,
+        "layers with unlike numbers of blocks": len({*map(len, layers)}) > 1,
+        "an indexer in some of the attention": "mla_dsa" in words and {"attn", "gdn"} & words,
+        model.mixers: model.mixers,
+    }
+    return sorted(unknown - PLAIN or unknown) + [what for what, holds in found.items() if holds]
 
 
 def buildable(own: LaunchPlan) -> None:
@@ -254,8 +259,11 @@ def express(
 @lru_cache(maxsize=1)
 def in_place(before):
     """The assessment of the same run, all its phases, where a lost node is waited for."""
-    design = before.design.change({"reliability.recovery": "in-place"})
-    return assess(design, kit=before.resolved.kit, like=before)
+    return assess(
+        before.design.change({"reliability.recovery": "in-place"}),
+        kit=before.resolved.kit,
+        like=before,
+    )
 
 
 def without_shrinking(own: LaunchPlan, which: int) -> tuple:
@@ -321,8 +329,7 @@ def rebuilt(
 
     Raises Inexpressible where that does not meet what the design asks for.
     """
-    same = coherent(pins_of(own.plan), own)
-    for pins in (same, dict(own.phase.pins)):
+    for pins in (coherent(pins_of(own.plan), own), dict(own.phase.pins)):
         trial, why = _assessed(single(own, pins, {}), model=model)
         if trial:
             return trial
@@ -501,11 +508,10 @@ def single(
         said |= said["phases"][[c.phase for c in own.assessment.phases].index(own.phase)]
     spec |= {k: said[k] for k in SAID if k in said}
     stated = data.get("plan", {}) | said.get("plan", {})
-    kept = {k: stated[k] for k in stated if k in software_fields()}
     data |= {
         "reliability": {"recovery": "in-place"} | data.get("reliability", {}),  # no kit shrinks
         "job": spec | job,
-        "plan": kept | pins,
+        "plan": {k: stated[k] for k in stated if k in software_fields()} | pins,
     }
     if len(own.assessment.phases) > 1:
         data.pop("constraints", None)

@@ -45,8 +45,9 @@ def all_reduce(launch, devices: int) -> float:
     """Bus bandwidth of an all-reduce of 16 GB over so many devices, at most those of a site, that
     nccl-tests should show [bytes/s]."""
     k = launch.cluster
-    inside = min(devices, k.by_site[0])
-    return all_reduce_rates(k, inside, k.scale_up_domain)[-1]["busbw_bytes_per_s"]
+    return all_reduce_rates(k, min(devices, k.by_site[0]), k.scale_up_domain)[-1][
+        "busbw_bytes_per_s"
+    ]
 
 
 def bus_rates(launch) -> list:

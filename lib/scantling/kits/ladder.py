@@ -81,8 +81,7 @@ def shrunk(
         "global_batch": dp * p["micro_batch"] * p["grad_accum"],
         "seq_len": launch.phase.seq_len * cp // p["cp"],
     }
-    staged = {k: pins[k] for k in ("vpp", "schedule") if pp > 1}
-    return model, coherent(pins, launch) | staged, job
+    return model, coherent(pins, launch) | {k: pins[k] for k in ("vpp", "schedule") if pp > 1}, job
 
 
 def climb(launch: LaunchPlan) -> tuple:
@@ -93,11 +92,10 @@ def climb(launch: LaunchPlan) -> tuple:
         devices = nodes * launch.per_node
         tried = (_rung(launch, devices, share) for share in (1, 2, 4, 8))
         if rung := next(filter(None, tried), None):
-            figures = rung.figures | {"days": None, "days_high": None, "spares": 0}
             rung = replace(
                 rung,
                 slug=f"{launch.slug[:35]}-{name}",
-                figures=figures,
+                figures=rung.figures | {"days": None, "days_high": None, "spares": 0},
                 name=launch.name,
             )
             out.append((name, rung))

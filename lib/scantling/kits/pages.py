@@ -99,7 +99,6 @@ def _json(value) -> str:
 
 def programs(launch) -> tuple:
     """(the files that a run reads, name to text; what the pages for people know besides)."""
-    framework = launch.framework
     days = launch.figures["days"]
     about = {
         "environment": environment(launch),
@@ -107,7 +106,7 @@ def programs(launch) -> tuple:
         "shape": shape(launch.model),
         "wall_s": days and days * DAY_S,
     }
-    own = framework.files(launch, about)
+    own = launch.framework.files(launch, about)
     plan = picked(
         "plan",
         launch=launch,

@@ -16,8 +16,9 @@ def sh(value) -> str:
 def js(value) -> str:
     """A YAML value in double quotes, everything beyond ASCII escaped: JSON, but for characters
     beyond it, which YAML reads whole and not as pairs of 16 bits."""
-    text = json.dumps(value, ensure_ascii=False)
-    return re.sub(r"[^\x00-\x7e]", lambda m: f"\\U{ord(m[0]):08x}", text)
+    return re.sub(
+        r"[^\x00-\x7e]", lambda m: f"\\U{ord(m[0]):08x}", json.dumps(value, ensure_ascii=False)
+    )
 
 
 def hydra(value) -> str:

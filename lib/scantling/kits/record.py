@@ -163,8 +163,9 @@ class LaunchPlan:
         """Nodes of one NVLink domain that the job takes at a time; 1 where a node is the domain,
         and on TPUs."""
         k = self.cluster
-        whole = k.scale_up_domain // k.devices_per_node
-        return segment_nodes(self.nodes, whole) if self.joined else 1
+        return (
+            segment_nodes(self.nodes, k.scale_up_domain // k.devices_per_node) if self.joined else 1
+        )
 
     @property
     def slices(self) -> int:
@@ -228,9 +229,10 @@ class LaunchPlan:
     @property
     def hang_s(self) -> int:
         """Seconds of silence in a collective after which the run is given up."""
-        stall = self.endurance["checkpoint_stall_s"]
         exchange = self.between["exchange_s"] if self.sync else 0.0
-        return math.ceil(hang_timeout_s(self.step_s, max(stall, exchange)))
+        return math.ceil(
+            hang_timeout_s(self.step_s, max(self.endurance["checkpoint_stall_s"], exchange))
+        )
 
     @property
     def dp_exposed(self) -> tuple:

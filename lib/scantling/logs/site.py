@@ -121,10 +121,9 @@ def of_design(reading: Reading, design: Design) -> Point | None:
             problem="has no plan that fits",
             allowed="the run of the log",
         )
-    chosen = found.phases[found.resolved.main]
     point = point_of(
         reading,
-        chosen.case,
+        found.phases[found.resolved.main].case,
         found.resolved.cluster.accelerator.id,
         found.resolved.stack or "",
     )

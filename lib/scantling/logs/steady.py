@@ -46,8 +46,7 @@ def went_back(step: ndarray) -> ndarray:
     if step.size < 2:
         return step > np.inf
     moved = diff(step, prepend=step[:1])
-    highest = np.maximum.accumulate(step)
-    return (moved < 0) & (step < highest - 3 * median(np.abs(moved[1:])))
+    return (moved < 0) & (step < np.maximum.accumulate(step) - 3 * median(np.abs(moved[1:])))
 
 
 def warm_up(seconds: ndarray) -> int:

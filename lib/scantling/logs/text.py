@@ -34,9 +34,8 @@ def blocks(path) -> Iterator:
         most = MOST
         seen = 0
         if raw.peek(2)[:2] == b"\x1f\x8b":
-            size = os.fstat(raw.fileno()).st_size
             file = gzip.GzipFile(fileobj=raw)
-            most = min(MOST, HEAD + UNPACKED * size)
+            most = min(MOST, HEAD + UNPACKED * os.fstat(raw.fileno()).st_size)
         while seen < most:
             try:
                 block = file.read1(CHUNK)

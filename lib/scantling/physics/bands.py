@@ -76,8 +76,11 @@ def tier(
     found = [_support(level, name) for level, name in named]
     if not all(of.get("rows", 0) for of in found):
         return "nothing compared"
-    lone = any(of.get("single_source", False) for of in found)
-    return "new site" if lone or not stack else "known stack and chip"
+    return (
+        "new site"
+        if any(of.get("single_source", False) for of in found) or not stack
+        else "known stack and chip"
+    )
 
 
 def several_sources_only(offsets: dict, support: dict) -> dict:
@@ -266,13 +269,12 @@ def nearest_runs(
         row = rows[i]
         taken[row["source"]] += 1
         if taken[row["source"]] <= FROM_ONE_SOURCE and len(out) < n:
-            there = {k: columns[k][i] for k in FAR}
             numbers = {
                 "devices": int(float(row["n_devices"])),
                 **{name: float(row[name]) for name in ("mfu", "mfu_predicted")},
                 "distance": round(float(far[i]), 2),
                 "differs": _differs(
-                    there,
+                    {k: columns[k][i] for k in FAR},
                     here,
                     row,
                     chip,

@@ -83,8 +83,9 @@ class Override:
     def offsets(self) -> dict:
         """The shipped offsets, but for what was measured."""
         chip = catalogue.accelerator(self.accelerator)
-        own = {n: {"global": math.log(v / prior_of(n, chip))} for n, v in self.constants.items()}
-        return calibration()["offsets"] | own
+        return calibration()["offsets"] | {
+            n: {"global": math.log(v / prior_of(n, chip))} for n, v in self.constants.items()
+        }
 
     def holds(
         self,
@@ -204,8 +205,9 @@ def times(case: Cases, factors: Mapping) -> Cases:
     for name, factor in factors.items():
         of, short = (usual.memory if name.startswith(MEMORY) else usual), name.removeprefix(MEMORY)
         own[name != short][short] = getattr(of, short) * factor
-    memory = replace(usual.memory, **own[True])
-    return replace(case, constants=replace(usual, memory=memory, **own[False]))
+    return replace(
+        case, constants=replace(usual, memory=replace(usual.memory, **own[True]), **own[False])
+    )
 
 
 def prior_of(name: str, chip) -> float:

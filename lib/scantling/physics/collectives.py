@@ -248,10 +248,9 @@ def ring_rate(w: Wires):
 
 def hop_in(w: Wires, protocol: int):
     """Seconds of a ring's step inside a domain."""
-    own = (w.k.hop if protocol else w.k.hop_ll) * RING_HOP_S[protocol]
     return where(
         isnan(w.link.up_hop_s),
-        own,
+        (w.k.hop if protocol else w.k.hop_ll) * RING_HOP_S[protocol],
         w.link.up_hop_s,
     )
 
@@ -326,10 +325,9 @@ def once_per_run(formula):
         if size >= FEW and all(len(x) == size for x in columns):
             at = np.flatnonzero(np.r_[True, np.any([x[1:] != x[:-1] for x in columns], axis=0)])
             if 2 * len(at) <= size:
-                sent = message_bytes[at] if np.ndim(message_bytes) else message_bytes
                 return np.repeat(
                     formula(
-                        sent,
+                        message_bytes[at] if np.ndim(message_bytes) else message_bytes,
                         take(w, at),
                         *rest,
                     ),
@@ -382,9 +380,8 @@ def ring_s(
     )
 
     def seconds(p):
-        start = start_s(w, p) + hop_in(w, p) * within + RING_HOP_OUT_S[p] * between
         return pipelined_s(
-            start,
+            start_s(w, p) + hop_in(w, p) * within + RING_HOP_OUT_S[p] * between,
             wire / PAYLOAD[p],
             fill,
         )
@@ -411,9 +408,8 @@ def tree_s(
         wait, part = (k.hop_tree, k.tree_share) if p == SIMPLE else (1.0, TREE_SHARE)
         step = hop_in(w, p) * TREE_HOP_S[p] / RING_HOP_S[p] * (m - 1)
         between = hop_out(w) * TREE_HOP_OUT_S[p] * log2(w.domains)
-        start = start_s(w, p) + rounds * wait * (step + between)
         return pipelined_s(
-            start,
+            start_s(w, p) + rounds * wait * (step + between),
             vol * message_bytes / (rate * part * PAYLOAD[p]),
             k.fill_out,
         )
@@ -449,10 +445,9 @@ def nvls_s(
         1.0,
     )
     rate = maximum(2 * (m - 1) / (m + 1) * link_rate(w) * share, 1.0)
-    cards = maximum(vol, 1e-9) * m * out_rate(w)
     rate = where(
         several,
-        minimum(rate, cards),
+        minimum(rate, maximum(vol, 1e-9) * m * out_rate(w)),
         rate,
     )
     switches = (
@@ -488,10 +483,9 @@ def sharp_s(
     """
     k, n, m = w.k, w.ranks, w.inside
     inside = 2 * k.hop * TREE_HOP_S[SIMPLE] * (m - 1)
-    wire = rounds * (n - 1) / n * message_bytes / (ring_rate(w) * k.sharp_gain)
     took = pipelined_s(
         start_s(w) + inside + hop_out(w) * SHARP_HOP_S,
-        wire,
+        rounds * (n - 1) / n * message_bytes / (ring_rate(w) * k.sharp_gain),
         k.fill_out,
     )
     return where(
@@ -511,17 +505,14 @@ def hierarchical_s(
     All-reduce: reduce-scatter inside, all-reduce of S/m across, all-gather inside.
     """
     k, m, d = w.k, w.inside, w.domains
-    inside = start_s(w) + hop_in(w, SIMPLE) * (m - 1)
     near = pipelined_s(
-        inside,
+        start_s(w) + hop_in(w, SIMPLE) * (m - 1),
         message_bytes * (m - 1) / m / up_rate(w),
         k.fill,
     )
-    across = start_s(w) + rounds * (d - 1) * hop_out(w) * RING_HOP_OUT_S[SIMPLE]
-    wire = rounds * (d - 1) / d * message_bytes / m / out_rate(w)
     took = rounds * near + pipelined_s(
-        across,
-        wire,
+        start_s(w) + rounds * (d - 1) * hop_out(w) * RING_HOP_OUT_S[SIMPLE],
+        rounds * (d - 1) / d * message_bytes / m / out_rate(w),
         k.fill_out,
     )
     return where(
@@ -535,10 +526,9 @@ def exchange_start_s(peers, w: Wires):
     """Start-up of an all-to-all: across domains some hops and a time a peer, inside one step (all
     peers are reached at once; no published curve)."""
     k = w.k
-    across = k.direct_start * hop_out(w) * RING_HOP_OUT_S[SIMPLE] + k.direct_peer_s * peers
     return where(
         w.across,
-        across,
+        k.direct_start * hop_out(w) * RING_HOP_OUT_S[SIMPLE] + k.direct_peer_s * peers,
         start_s(w) + hop_in(w, SIMPLE),
     )
 

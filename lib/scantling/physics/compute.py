@@ -52,7 +52,7 @@ def linear_rate(c: Cases):
     width is unaligned."""
     k, p = c.constants, c.job.precision
     share = where(
-        p == FP4,
+        (p > MXFP8) & (p <= FP4),
         k.gemm_fp4,
         where(
             low_precision(c) > 0,
@@ -104,7 +104,7 @@ def cast_bytes(c: Cases):
     """Bytes that casting one element to the job's low precision moves; 0 in 16 bit."""
     k, p = c.constants, c.job.precision
     recipe = where(
-        p == FP4,
+        (p > MXFP8) & (p <= FP4),
         k.cast_fp4,
         where(
             p == MXFP8,
@@ -118,11 +118,10 @@ def cast_bytes(c: Cases):
 def host_share(c: Cases):
     """Of the host's time, what captured graphs leave."""
     k, graphs = c.constants, c.software.graphs
-    part = 1 - (1 - k.graphs_part) * minimum(graphs, 1.0)
     return where(
         graphs >= 2,
         k.graphs_full,
-        part,
+        1 - (1 - k.graphs_part) * minimum(graphs, 1.0),
     )
 
 

@@ -149,10 +149,9 @@ def software_of(
 
     released = told("released", SWITCHES["released"])
     own = {n: told(n, column([s.software.get(n, d) for s in stacks])) for n, d in SWITCHES.items()}
-    flash = _flash(stacks, [family(c.family) for c in chips], released)
     own |= {
         "released": released,
-        "flash": told("flash", flash),
+        "flash": told("flash", _flash(stacks, [family(c.family) for c in chips], released)),
     }
     if np.any(shape.moe_layers):
         own["ep_overlap"] = maximum(own["ep_overlap"], np.isin(plan.schedule, DUALPIPES))[()]
@@ -171,8 +170,9 @@ def software_of(
         own["even_routing"] = maximum(own["even_routing"], 2.0 * (own["capacity_factor"] > 0))[()]
         if planned and stacks[0].planned:
             own |= {name: told(name, value) for name, value in stacks[0].planned.items()}
-            limit = where(shape.count("mla") > 0, NODE_LIMIT, 0.0)[()]
-            own["group_limit"] = told("group_limit", limit)
+            own["group_limit"] = told(
+                "group_limit", where(shape.count("mla") > 0, NODE_LIMIT, 0.0)[()]
+            )
     own["reshard"] = told(
         "reshard", where((of("keeps_gathered") > 0) & (plan.pp > 1), 0.0, own["reshard"])[()]
     )

@@ -28,7 +28,7 @@ from numpy import (
     zeros,
 )
 
-from ..blocks.table import Column, Shape
+from ..blocks.table import Column, Shape, Time
 from ..catalogue.words import LAYER_SPLITS
 from .cases import Cases
 from .compute import device
@@ -56,13 +56,14 @@ def sort_shares(c: Cases) -> ndarray:
         return np.ones((1, 1))
     on = device(c)
     times = {i: c.shape.blocks[i].kernel_s(on) for i in {*sum(sorts, ())}}
-    seconds = {
-        i: 3 * (t.gemm + t.elementwise + t.host) + t.attention + t.attention_backward
-        for i, t in times.items()
-    }
-    each = [sum(seconds[i] for i in layer) + 0.0 * on.tokens for layer in sorts]
+    each = [sum(both_ways(times[i]) for i in layer) + 0.0 * on.tokens for layer in sorts]
     whole = np.stack(broadcast_arrays(*map(np.atleast_1d, each)))
     return whole / (bincount(which) @ whole) * len(which)
+
+
+def both_ways(t: Time) -> Column:
+    """Forward and backward of a block outside the head. [s]"""
+    return 3 * (t.gemm + t.elementwise + t.host) + t.attention + t.attention_backward
 
 
 def weights(shape: Shape, seq_len: float) -> tuple[tuple[float, ...], float]:

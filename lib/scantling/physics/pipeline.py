@@ -540,9 +540,8 @@ def stage_layers(
     shared_out = layers + first_less + last_less
     places = floor(shared_out / pp)
     over = shared_out - places * pp
-    last = where(pp == 1, layers, places - last_less + (over == pp - 1))
     return (
         where(pp == 1, layers, places - first_less),
         where(pp > 2, places + (over > 0), 0),
-        last,
+        where(pp == 1, layers, places - last_less + (over == pp - 1)),
     )

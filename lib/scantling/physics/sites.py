@@ -65,8 +65,11 @@ def waited_s(c: Cases, step_s):
     if np.all((c.link.sites <= 1) | (c.job.local_steps == 1)):
         return 0.0
     each = exchange_s(c) / local_steps(c, step_s)
-    waited = where(c.job.exchange_overlap > 0, maximum(each - step_s, 0.0), each)
-    return where(c.job.local_steps == 1, 0.0, waited)
+    return where(
+        c.job.local_steps == 1,
+        0.0,
+        where(c.job.exchange_overlap > 0, maximum(each - step_s, 0.0), each),
+    )
 
 
 def report(

@@ -85,7 +85,7 @@ def device_params(c: Cases):
     """(dense, expert) parameters that one device of the average stage holds before data-parallel
     sharding; embedding with it."""
     s, p, n = c.shape, c.plan, as_floats(parameters(c.shape))
-    experts = n.routed_experts + s.mtp_layers * n.experts_per_moe_layer
+    experts = n.routed_experts + s.mtp_experts
     ends = n.embedding + n.lm_head
     inner = n.total + n.mtp - experts - ends
     held = where(
@@ -259,10 +259,9 @@ def gathers_exposed_s(
     k = c.constants
     q = k.fsdp_power
     longer = (work_s**q + wire_s**q) ** (1 / q) - work_s
-    contended = longer + k.fsdp_contention * minimum(wire_s, work_s)
     return where(
         (c.software.dp_overlap > 0) & (wire_s > 0),
-        contended,
+        longer + k.fsdp_contention * minimum(wire_s, work_s),
         wire_s,
     )
 
@@ -397,13 +396,16 @@ def step_host_s(c: Cases):
     """Host time once a step: least + (1 − least) · min(layers on a stage / enough layers, 1) of
     `step_host_s`. [s]"""
     k, least = c.constants, c.constants.step_host_least
-    full = minimum(c.shape.layers / c.plan.pp / k.step_host_layers, 1.0)
     captured = where(
         c.software.graphs >= 2,
         k.step_host_graphs,
         1.0,
     )
-    return k.step_host_s * (least + (1 - least) * full) * captured
+    return (
+        k.step_host_s
+        * (least + (1 - least) * minimum(c.shape.layers / c.plan.pp / k.step_host_layers, 1.0))
+        * captured
+    )
 
 
 def overall(c: Cases):

@@ -140,9 +140,8 @@ def tp_shares(c: Cases):
         share,
         maximum(share, k.tp_exposed),
     )
-    beside = inside & (overlap >= 0) & (c.software.async_reduce > 0)
     return share, where(
-        beside,
+        inside & (overlap >= 0) & (c.software.async_reduce > 0),
         minimum(share, k.tp_overlapped),
         share,
     )
@@ -172,6 +171,15 @@ def tensor_parallel(c: Cases) -> Exchange:
     )
 
 
+def over_cp(c: Cases, x) -> tuple:
+    """Bytes of a micro-batch that attention and scans of the exchanges `x` put together over the
+    cp group."""
+    p, own = c.plan, tokens(c)
+    keys = own * p.cp * (2 * maximum(x.kv / p.tp, x.kv_head))
+    relaid, scans = own / p.tp * (2 * x.relaid), own / p.tp * (2 * x.swapped)
+    return where(p.cp_type == ULYSSES, relaid, keys), scans
+
+
 def context_parallel(c: Cases, attention_s) -> Exchange:
     """Forward key-value exchange of one layer and micro-batch over the cp group, hidden behind
     attention.
@@ -179,15 +187,9 @@ def context_parallel(c: Cases, attention_s) -> Exchange:
     Ring and all-gather: (cp-1)/cp of the keys and values of the whole sequence; Ulysses: four
     all-to-alls of t x h. A scan takes the whole sequence of some heads.
     """
-    p, block, own = c.plan, sent(c), tokens(c)
+    p, w = c.plan, group(c, c.plan.cp, c.plan.tp)
     ring, ulysses, many = p.cp_type == 0, p.cp_type == ULYSSES, p.cp > 1
-    w = group(c, p.cp, p.tp)
-    keys = own * p.cp * (2 * maximum(block.kv / p.tp, block.kv_head))
-    payload = where(
-        ulysses,
-        own / p.tp * (2 * block.relaid),
-        keys,
-    )
+    payload, scans = over_cp(c, sent(c))
     wire = (
         where(
             ulysses,
@@ -201,9 +203,7 @@ def context_parallel(c: Cases, attention_s) -> Exchange:
         exposed(wire, c.constants.cp_window * attention_s),
         wire,
     )
-    scans, swap = own / p.tp * (2 * block.swapped), 0.0
-    if np.any(scans):
-        swap = direct_s(scans, w) * many
+    swap = direct_s(scans, w) * many if np.any(scans) else 0.0
     return Exchange(
         wire_s=wire + swap,
         exposed_s=left + swap,
@@ -240,12 +240,11 @@ def expert_copies(c: Cases) -> Copies:
         c.link.domain,
     )
     domains, once = p.ep / inside, c.software.dedup_dispatch > 0
-    all_ranks = c.software.dedup_dispatch < 0
     delivered = where(
         once,
         expected_places(p.ep, top_k),
         where(
-            all_ranks,
+            c.software.dedup_dispatch < 0,
             p.ep,
             top_k,
         ),
@@ -255,7 +254,6 @@ def expert_copies(c: Cases) -> Copies:
         top_k,
         c.software.group_limit,
     )
-    one_each = domains_hit * (domains - 1) / domains
     return Copies(
         delivered=delivered,
         link=delivered
@@ -267,7 +265,7 @@ def expert_copies(c: Cases) -> Copies:
         ),
         card=where(
             once,
-            one_each,
+            domains_hit * (domains - 1) / domains,
             delivered * (1 - inside / p.ep),
         ),
     )
@@ -389,10 +387,9 @@ def uplink(c: Cases, group):
     once."""
     p, link = c.plan, c.link
     rings = p.tp * p.cp * p.pp * p.dp / group
-    free = minimum(1.0, link.pod_devices / (link.oversubscription * maximum(rings, 1)))
     return where(
         group * maximum(p.tp * p.cp, 1) > link.pod_devices,
-        free,
+        minimum(1.0, link.pod_devices / (link.oversubscription * maximum(rings, 1))),
         1.0,
     )
 
@@ -516,11 +513,10 @@ def data_parallel(
             )
         if np.any(sharded):  # two gathers, or one, and a reduce-scatter a layer
             shared = minimum(inside, shard)
-            own = (c.software.own_card > 0) & (shard > shared)
             unit = Wires(
                 shard,
                 where(
-                    own,
+                    (c.software.own_card > 0) & (shard > shared),
                     1.0,
                     shared,
                 ),
@@ -547,11 +543,10 @@ def data_parallel(
             reduce = reduce + across * (hybrid & some)
         always = (gathers * weights + grads) * (shard - 1) / shard * m
         across_bytes = 2 * grads / shard * (copies - 1) / copies
-        once = (passes * grads + gathered * weights) * (ranks - 1) / ranks
         sent = sent + where(
             sharded,
             always + across_bytes,
-            once,
+            (passes * grads + gathered * weights) * (ranks - 1) / ranks,
         )
     return DataParallel(
         reduce_wire_s=reduce + every_step_s(c),

@@ -244,7 +244,6 @@ def _micro_batches(c: dict, q: Question) -> dict:
     whole = (size >= 1) & (size * c["dp"] * steps == batch)
     if pinned is not None:
         whole &= size == pinned
-    law = f"dp x micro_batch x grad_accum = global_batch {batch:,}"
     c = keep(
         {
             **c,
@@ -257,7 +256,7 @@ def _micro_batches(c: dict, q: Question) -> dict:
             c,
             "plan.grad_accum",
             steps,
-            law,
+            f"dp x micro_batch x grad_accum = global_batch {batch:,}",
         ),
         "batch",
         q,
@@ -381,13 +380,12 @@ def _schedules(c: dict, q: Question) -> dict:
         for name in names
         if (values := _chunks(name, q, deepest))
     ]
-    rules = "; ".join(sorted({r.text for n in names for r in RULES if n in r.schedules}))
     whole = {k: concatenate([p[k] for p in parts]) for k in parts[0]} if parts else {"tp": ()}
     _some(
         whole,
         "plan.schedule",
         names[0],
-        rules,
+        "; ".join(sorted({r.text for n in names for r in RULES if n in r.schedules})),
     )
     del whole["m"], whole["under"]
     return whole
@@ -444,13 +442,12 @@ def _shard_groups(c: dict, q: Question) -> dict:
     group = where(hybrid, pinned or np.gcd(ranks, inside), ranks)
     legal = ~hybrid | (group > 1) & (ranks % group == 0) & (group < ranks)
     c = keep({**c, "shard_group": group}, legal)
-    allowed = "a divisor of dp x cp in a site, above 1 and below it, for hsdp"
     return _lawful(
         _some(
             c,
             "plan.shard_group",
             pinned,
-            allowed,
+            "a divisor of dp x cp in a site, above 1 and below it, for hsdp",
         ),
         "shard_group",
         q,
@@ -505,13 +502,12 @@ def _sequence(c: dict, q: Question) -> dict:
     able = c["tp"] > 1
     for law in of("sequence"):
         able = able & q.kept(law, c | {"sp": 1})
-    kept = able | (c["sp"] == max(q.space.sp))
     return keep(
         {
             **c,
             "sp": where(able, c["sp"], 0),
         },
-        kept,
+        able | (c["sp"] == max(q.space.sp)),
     )
 
 

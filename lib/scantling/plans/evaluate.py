@@ -380,8 +380,9 @@ def by_merit(
 
 def roomy_bytes(where: Situation, plan: Plan) -> float:
     """Memory up to which a plan has the allowed chance of going out of it. [bytes]"""
-    room = float(capacity(where.cases(plan)))
-    return most_bytes(room, where.resolved.max_oom_probability, spread_of(where))
+    return most_bytes(
+        float(capacity(where.cases(plan))), where.resolved.max_oom_probability, spread_of(where)
+    )
 
 
 def spread_of(where: Situation) -> float:

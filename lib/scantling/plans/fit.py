@@ -78,7 +78,6 @@ def through_disks(
     disk = on_disk(cluster, m)
     if not np.any(disk):
         return c
-    fed = disk_bytes_per_s(cluster) * m.host / where(disk > 0, disk, 1.0)
     link = c.chip.host_bytes_per_s
     return replace(
         c,
@@ -86,7 +85,7 @@ def through_disks(
             c.chip,
             host_bytes_per_s=where(
                 disk > 0,
-                np.minimum(link, fed),
+                np.minimum(link, disk_bytes_per_s(cluster) * m.host / where(disk > 0, disk, 1.0)),
                 link,
             )[()],
         ),

@@ -136,8 +136,9 @@ def _joined(tables: list, allowed: float) -> dict:
         return tables[0]
     whole = {k: np.concatenate([t[k] for t in tables]) for k in tables[0]}
     tight = whole["oom_probability"] > allowed
-    figure = np.where(tight, whole["memory_bytes"], whole["step_s"])
-    order = np.lexsort((figure, tight, ~whole["practised"]))
+    order = np.lexsort(
+        (np.where(tight, whole["memory_bytes"], whole["step_s"]), tight, ~whole["practised"])
+    )
     return {k: v[order] for k, v in whole.items()}
 
 

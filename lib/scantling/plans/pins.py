@@ -162,14 +162,13 @@ def _batch(pins, batch):
         return
     name = max(given, key=pins.get)
     left, over = divmod(batch, product // pins[name])
-    fitting = [] if over else [left] if whole else divisors(left).tolist()
     what = " x ".join(given)
     _refuse(
         pins,
         name,
         f"{what} {'equal to' if whole else 'that divides'} global_batch {batch:,}",
         min(
-            fitting,
+            [] if over else [left] if whole else divisors(left).tolist(),
             key=lambda d: abs(d - pins[name]),
             default=None,
         ),

@@ -27,11 +27,10 @@ def prepare(design: Design) -> Resolved:
     )
     override, name = override if holds else override.elsewhere(), override.path
     said = override.says() if override else "steps of another model or precision: not applied"
-    assumed = Assumed("calibration", name, said)
     return replace(
         resolved,
         calibration=override,
-        assumed=(*resolved.assumed, assumed),
+        assumed=(*resolved.assumed, Assumed("calibration", name, said)),
     )
 
 

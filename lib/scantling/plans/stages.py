@@ -43,8 +43,9 @@ def searched(
     progress : as `evaluate.find`; of the space alone.
     Raises DesignError where the pins leave no legal plan.
     """
-    offer = offered(space, where.resolved, own_stack)
-    found = [first or looked_through(where, offer, progress=progress)]
+    found = [
+        first or looked_through(where, offered(space, where.resolved, own_stack), progress=progress)
+    ]
     beside, short_of = (), (OFFLOADED, LAST_RESORT)
     if space == DEFAULT:
         if found[0].legal < SMALL:

@@ -51,10 +51,9 @@ def stream(
             progress,
         )
     else:
-        tasks = [(where, space, part, keep) for part in parts]
         done = across(
             _best,
-            tasks,
+            [(where, space, part, keep) for part in parts],
             scheduler,
             progress,
             1000 * len(parts),

@@ -50,11 +50,10 @@ def _power_w(assessment) -> float:
     """Power of all devices that are paid for, with the site's overhead. [W]"""
     cluster = assessment.resolved.cluster
     pue = assessment.resolved.prices.pue
-    paid = cluster.devices + assessment.endurance.spares * cluster.devices_per_node
     return float(
         power_w(
             cluster,
-            paid,
+            cluster.devices + assessment.endurance.spares * cluster.devices_per_node,
             pue=PUE if pue is None else pue,
         )
     )
@@ -184,14 +183,13 @@ def _slow(
 ) -> str:
     """The band of the MFU, where the floor lies against it, and the chance that it is met."""
     gap = 100 * (limit - assessment.mfu_shown_high)
-    side = say("slow-above" if gap > 0 else "slow-inside", gap=gap)
     return (
         say(
             "slow",
             a=assessment,
             limit=limit,
         )
-        + side
+        + say("slow-above" if gap > 0 else "slow-inside", gap=gap)
         + chance
     )
 

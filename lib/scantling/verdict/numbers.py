@@ -18,6 +18,7 @@ from ..physics import bands, layout
 from ..physics.cases import Cases, devices, micro_batches
 from ..physics.communication import communication
 from ..physics.compute import keys_seen
+from ..physics.kinds import by_kind
 from ..physics.memory.chance import MEASURED_SPREAD, oom_probability
 from ..physics.memory.peak import memory, memory_by_stage
 from ..physics.step import PARTS, hardware_share, rates, step_time
@@ -166,8 +167,9 @@ def reshaped(
     whole = case.plan.dp
     dp = np.maximum(whole - span * np.array([0, *gone]), 1)
     m = np.ceil(micro_batches(case.job, case.plan) * whole / dp - 1e-9)
-    batch = m * dp * case.plan.micro_batch
-    less = replace(case.with_plan(dp=dp), job=replace(case.job, global_batch=batch))
+    less = replace(
+        case.with_plan(dp=dp), job=replace(case.job, global_batch=m * dp * case.plan.micro_batch)
+    )
     held, step = memory(less), step_time(less).total
     columns = {
         "dp": dp,
@@ -372,11 +374,10 @@ def oom_chance(resolved, phases) -> float:
     """The largest chance of any phase to go out of memory; by the measured peak where there is
     one."""
     if "memory_gb" in resolved.measured:
-        room = min(one.memory.capacity for one in phases)
         return float(
             oom_probability(
                 resolved.measured["memory_gb"] * 1e9,
-                room,
+                min(one.memory.capacity for one in phases),
                 MEASURED_SPREAD,
             )
         )
@@ -422,7 +423,6 @@ def tables(assessment) -> dict:
     stages = [dict(row) for row in memory_by_stage(case)]
     layers = [row["layers"] for row in stages]
     chip = r.cluster.accelerator
-    planned = as_logged(e.badput)
     usual = [chosen.step_s * end for end in bands.ends(held(chosen))]  # its band unmeasured
     site = {
         "chip": chip.id,
@@ -440,7 +440,7 @@ def tables(assessment) -> dict:
         "cost": money and money.as_dict(),
         "nearest_runs": bands.nearest_runs(case, **site),
         "measured_here": r.calibration
-        and r.calibration.told() | {"usual_s": usual, "planned": planned},
+        and r.calibration.told() | {"usual_s": usual, "planned": as_logged(e.badput)},
         "missed": [{k: getattr(m, k) for k in missed} for m in assessment.missed],
         "phases": [
             {
@@ -457,6 +457,7 @@ def tables(assessment) -> dict:
         "stack": r.stack,
         "layers_by_stage": [layers[0], max(layers[1:-1], default=0), layers[-1]],
         "stages": layout.stages_of(case),
+        "blocks": by_kind(case),
         "measured": dict(r.measured),
         "without_single_source": bands.without_single_source(case, **site),
         "assumed": [vars(a) for a in assessment.assumed],

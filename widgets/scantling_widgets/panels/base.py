@@ -118,13 +118,12 @@ class Panel:
                 Field(**own),
             )
         for name, (label, tip) in about.get("buttons", {}).items():
-            act = partial(self.pressed, getattr(self, f"_{name}"))
             setattr(
                 self,
                 name,
                 Button(
                     label,
-                    act,
+                    partial(self.pressed, getattr(self, f"_{name}")),
                     tip,
                 ),
             )

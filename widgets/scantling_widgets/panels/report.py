@@ -56,12 +56,11 @@ class Report(Panel):
             self._ended,
             waits=True,
         )
-        told = partial(self._told, self.kit_said)
         self.kit_job = Job(
             "Write the launch kit",
             self._kit_start,
             self._kit_step,
-            told,
+            partial(self._told, self.kit_said),
         )
 
     def draw(self):

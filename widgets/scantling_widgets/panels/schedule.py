@@ -64,6 +64,7 @@ class Schedule(Panel):
         self.none.hidden = stages > 1
         self.strip.hidden = len(self.given["stages"][0]["blocks"]) == stages == 1
         self.picture("laid")
+        self.kinds.show(self.given["blocks"])
         if stages == 1:
             return
         pp, m = min(stages, _STAGES), min(batches, _BATCHES)

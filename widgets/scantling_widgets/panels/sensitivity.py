@@ -125,8 +125,7 @@ class Sensitivity(Panel):
 
     def _sweep_step(self, found) -> None:
         self.cells.append(found)
-        wide = len(self.swept[1].values)
-        if self.swept[2] is None or len(self.cells) % wide == 0:
+        if self.swept[2] is None or len(self.cells) % len(self.swept[1].values) == 0:
             self._show_sweep()
 
     def _names(self, i: int) -> list:
@@ -194,11 +193,10 @@ class Sensitivity(Panel):
             "memory": "Of usable memory",
             "why": "Why",
         }
-        texts = [name for name in labels if name not in (key, "memory")]
         self.table.columns = self.table.headed(
             labels,
             labels,
-            texts,
+            [name for name in labels if name not in (key, "memory")],
         )
         rows = []
         for i, found in enumerate(self.cells):

@@ -2,6 +2,7 @@
 section by section; `run` makes batches."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -72,8 +73,11 @@ class Report:
             return None
         moved = {}
         if name == "sensitivity":
-            said = label(self.moved_by).lower()
-            moved = {"key": self.moved_by, "moved": said, "variations": self.variations}
+            moved = {
+                "key": self.moved_by,
+                "moved": label(self.moved_by).lower(),
+                "variations": self.variations,
+            }
         html = text.render(name, self.view | moved)
         return Html(html=html, words="<part of a design report>") if html else None
 
@@ -89,10 +93,12 @@ class Report:
                 "key": self.moved_by,
                 **more,
             }
+        if name in ("ladder", "layers") and not self.section(name):
+            return None
         if name == "ladder":
-            if not self.section(name):
-                return None
             more = {"rungs": self.view["b"]["recovery"]["ladder"], **more}
+        if name == "layers":
+            figure = replace(figure, height=min(60 * self.data["plan"]["pp"], 200))
         return pictures.draw(
             figure,
             self.data,

@@ -5,6 +5,7 @@ from ..assessment_charts import Figure, figure, laid, shown_on, table, text, wor
 from ..charts import memory, step
 from ..charts_endurance import ladder
 from ..charts_plans import tornado_of
+from ..charts_schedule import laid as layers
 from ..palette import MEMORY, STEP
 from ..words import at, label, show
 
@@ -182,6 +183,7 @@ SIDE_BY_SIDE = (memories, steps)
 FIGURES = {
     "memory": memory,
     "step": step,
+    "layers": layers,
     "goodput": goodput,
     "ladder": ladder,
     "communication": traffic,
@@ -190,7 +192,17 @@ FIGURES = {
 # sections of the report, and the pictures that follow them; the first page ends before the plan
 ORDER = (
     *("verdict", "sensitivity-picture", "brief", "signing"),
-    *("plan", "cost", "specialist", "memory", "memory-picture", "step", "step-picture"),
+    *(
+        "plan",
+        "layers",
+        "layers-picture",
+        "cost",
+        "specialist",
+        "memory",
+        "memory-picture",
+        "step",
+        "step-picture",
+    ),
     *(
         "communication",
         "communication-picture",

@@ -103,10 +103,9 @@ def job(
         "template": notebook("design_report").read_text(encoding="utf-8"),
         "space": space,
     }
-    digest = hashlib.sha256(json.dumps([own, code_digest()]).encode()).hexdigest()
     return Job(
         name=name,
-        digest=digest,
+        digest=hashlib.sha256(json.dumps([own, code_digest()]).encode()).hexdigest(),
         date=date or today(),
         **own,
     )
@@ -157,9 +156,8 @@ def make(job: Job) -> Done:
         except DesignError as e:
             return done(status="wrong", error=str(e))
         except NotebookFault as e:
-            status = "wrong" if e.ename == "DesignError" else "failed"
             return done(
-                status=status,
+                status="wrong" if e.ename == "DesignError" else "failed",
                 error=str(e),
                 notebook=e.notebook,
             )

@@ -27,9 +27,8 @@ def page(
     Markdown cells, HTML, SVG, PNG and plain-text results are kept in their order; code, widgets,
     prints and warnings are not.
     """
-    body = Markup("\n".join(filter(None, map(_cell, notebook.cells))))
     return document(
-        body,
+        Markup("\n".join(filter(None, map(_cell, notebook.cells)))),
         title=title,
         date=date,
         footer=footer,
@@ -143,8 +142,11 @@ def _svg(svg: str, words: str) -> str:
 
 
 def _png(png: str, words: str) -> str:
-    image = Markup('<img alt="{}" src="data:image/png;base64,{}">')
-    return pictures.framed(image.format(words or "picture", png.strip()))
+    return pictures.framed(
+        Markup('<img alt="{}" src="data:image/png;base64,{}">').format(
+            words or "picture", png.strip()
+        )
+    )
 
 
 # the first of these that an output has is shown

@@ -112,12 +112,11 @@ class Parts(dict):
 def plain(data):
     """Numbers, text, lists and mappings alone, as JSON holds them; percentages in its sentences as
     the library shows them."""
-    text = json.dumps(data, default=lambda x: x.tolist() if hasattr(x, "tolist") else str(x))
     return json.loads(
         re.sub(
             r"(?<=\d)%",
             " %",
-            text,
+            json.dumps(data, default=lambda x: x.tolist() if hasattr(x, "tolist") else str(x)),
         )
     )
 

@@ -287,8 +287,9 @@ def _pattern_follows(new: Derived) -> None:
         "windowed_layers": sum(found.get(word, 0) for word in SLIDING),
     }
     new.take_all(of_pattern, "the layers of the pattern")
-    last = "+".join(layers_of(new.fields["pattern"])[-1])
-    new.take("mtp_pattern", last, "a layer of the last kind")
+    new.take(
+        "mtp_pattern", "+".join(layers_of(new.fields["pattern"])[-1]), "a layer of the last kind"
+    )
     if {"gdn", "kda"} & found.keys():
         new.take("chunk", 64, "the delta rule's kernels")
     elif {"mamba2", "lightning"} & found.keys():
@@ -356,8 +357,9 @@ def _feeds_follow(new: Derived) -> None:
     else:
         gated = new.take("mlp", "swiglu", "gated, as most models since Llama") in GATED
     if f.get("experts") or f.get("moe_layers") or f.get("expert_ffn_hidden"):
-        experts = new.take("experts", 16, "16 experts where none are given")
-        new.take("top_k", min(2, experts), "top-2")
+        new.take(
+            "top_k", min(2, new.take("experts", 16, "16 experts where none are given")), "top-2"
+        )
         new.take("moe_layers", f["layers"], "every layer")
         if f.get("ffn_hidden"):
             new.take("expert_ffn_hidden", f["ffn_hidden"], "an expert as wide as ffn_hidden")

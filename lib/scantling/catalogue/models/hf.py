@@ -546,11 +546,10 @@ def _moe_layers(
     last = r.count(moe.last, least=-1)
     if moe.first and first is None:
         first = r.of_class(moe.first, moe.first_class, arch.model_type)
-    end = layers if last in (None, -1) else min(last + 1, layers)
     step = r.count(moe.step) or moe.step_class
     offset = r.count(moe.offset, least=0)
     offset = -1 if offset is None else offset  # the last of every `step`, as the class has it
-    numbers = range(first or 0, end)
+    numbers = range(first or 0, layers if last in (None, -1) else min(last + 1, layers))
     return frozenset(i for i in numbers if (i - offset) % step == 0 and i not in dense)
 
 

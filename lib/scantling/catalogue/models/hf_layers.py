@@ -82,12 +82,11 @@ def _mixers(
     letters = r.get(*arch.letters)
     field = arch.word_lists[0]
     if letters:
-        known = LETTERS if isinstance(letters, str) else OF_LETTERS
         return _of_words(
             r,
             arch.letters[0],
             letters,
-            known,
+            LETTERS if isinstance(letters, str) else OF_LETTERS,
             layers,
         )
     words = r.get(*arch.word_lists) if arch.words else None

@@ -189,7 +189,6 @@ class Params:
     other: Any
     mtp: Any
     expert: Any
-    experts_per_moe_layer: Any
 
     @property
     def non_embedding(self) -> Any:
@@ -498,15 +497,12 @@ def parameters(model: Model | Shape) -> Params:
     unused = parts.pop("unused", 0)
     mtp = parts.pop("mtp", 0)
     total = sum(parts.values())
-    # of one block of the only kind of these that a model has
-    experts = _by_part(s.of("moe"), times=lambda b: b.count > 0)
     return Params(
         total=total,
         active=total - unused,
         **{name: parts.get(name, 0) for name in _PARTS},
         mtp=mtp,
         expert=sum((b.count > 0) * b.expert() for b in s.of("moe")),
-        experts_per_moe_layer=experts.get("routed_experts", 0),
     )
 
 
@@ -527,8 +523,7 @@ def flops_per_token(model: Model | Shape, seq_len: Any) -> Flops:
     parameters leaves the scores out. Equals torch's FlopCounterMode on the transformers library's
     models.
     """
-    s = shape_of(model)
-    parts = _by_part(s.blocks, lambda b: b.flops(seq_len))
+    parts = _by_part(shape_of(model).blocks, lambda b: b.flops(seq_len))
     mtp = parts.pop("mtp", 0)
     return Flops(
         total=sum(parts.values()),
@@ -544,9 +539,8 @@ def causal_flops_per_token(model: Model | Shape, seq_len: Any) -> Any:
     Megatron-LM and Megatron-Bridge, num_floating_point_operations; a scan as its recurrence, with
     the model's own inner width. MTP modules are not in it.
     """
-    s = shape_of(model)
     total = 0
-    for block in s.blocks:
+    for block in shape_of(model).blocks:
         parts = {k: v for k, v in block.flops(seq_len).items() if k not in ("router", "mtp")}
         if "attention_scores" in parts:
             parts["attention_scores"] = parts["attention_scores"] * block.causal_share(seq_len)
@@ -557,18 +551,17 @@ def causal_flops_per_token(model: Model | Shape, seq_len: Any) -> Any:
 def block_counts(model: Model) -> dict:
     """How many blocks of each kind the layers have, by the words of patterns."""
     found = counts(model.pattern) or _plain(model, _flag(model.attention, ("mla",)))
-    beside = found.get("beside", 0)
     named = {k: v for k, v in found.items() if k not in ("layers", "bare", "beside", "still")}
-    named["mlp"] = named.get("mlp", 0) + beside
+    named["mlp"] = named.get("mlp", 0) + found.get("beside", 0)
     return {k: int(v) for k, v in named.items() if v}
 
 
-def _by_part(blocks, answer=lambda b: b.parameters(), times=lambda b: b.count) -> dict:
+def _by_part(blocks, answer=lambda b: b.parameters()) -> dict:
     """What the blocks answer, times their counts, summed by part."""
     parts = {}
     for block in blocks:
         for name, value in answer(block).items():
-            parts[name] = parts.get(name, 0) + times(block) * value
+            parts[name] = parts.get(name, 0) + block.count * value
     return parts
 
 

@@ -271,8 +271,9 @@ class _Sizing(Derived):
         mla = kind == "mla"
         head_dim = _HEAD if mla else int(usual["head_dim"])
         self.take("head_dim", head_dim, f"{_HEAD}, 64 below hidden 1,024")
-        rule = "hidden / 64" if mla else "hidden / head_dim"
-        heads = self.take("heads", int(usual["heads"]), rule)
+        heads = self.take(
+            "heads", int(usual["heads"]), "hidden / 64" if mla else "hidden / head_dim"
+        )
         kv = int(usual["kv_heads"])
         while heads % kv:
             kv //= 2
@@ -291,8 +292,11 @@ class _Sizing(Derived):
         f = self.fields
         active = self.active
         if self.moe and f["moe_layers"] < f["layers"]:
-            width = 256 * round(f["hidden"] * 8 / 3 / 256)
-            self.take("ffn_hidden", width, "8/3 hidden in the dense layers")
+            self.take(
+                "ffn_hidden",
+                256 * round(f["hidden"] * 8 / 3 / 256),
+                "8/3 hidden in the dense layers",
+            )
         if active:
             why = "from size - active: the experts a token leaves out"
             self._solve(

@@ -286,8 +286,11 @@ def _torus(cluster, words: dict) -> Built:
             cluster=cluster,
         )
     one = torus_of(fabric, chips, sharing)
-    pods = ceil(slices / sharing)
-    return replace(shapes.copies(one, slices), circuits=pods * one.circuits), why, True
+    return (
+        replace(shapes.copies(one, slices), circuits=ceil(slices / sharing) * one.circuits),
+        why,
+        True,
+    )
 
 
 def slices_of(cluster) -> tuple:
@@ -308,8 +311,9 @@ def torus_of(
     sharing: int = 1,
 ) -> Topology:
     """The most compact torus of so many chips on a fabric; `sharing` such slices a pod."""
-    sides = shapes.near_cube(chips, 2 if "2D" in fabric.name else 3)
-    return shapes.torus(sides, fabric.p2p_bytes_per_s, sharing)
+    return shapes.torus(
+        shapes.near_cube(chips, 2 if "2D" in fabric.name else 3), fabric.p2p_bytes_per_s, sharing
+    )
 
 
 @record

@@ -298,14 +298,13 @@ def pods(
         joined = {"inside pods": len(sizes) * (inner.all_cables - pod_endpoints)}
         deep = inner.hops
         tiers = inner.tiers + 1
-    unit = min(endpoints, down * rails)
     return switched(
         "pods",
         endpoints,
         radix,
         rate,
         r,
-        (unit, 1),
+        (min(endpoints, down * rails), 1),
         (pod_endpoints, deep),
         (endpoints, deep + 2),
         tiers=tiers,

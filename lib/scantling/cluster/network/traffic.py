@@ -334,12 +334,11 @@ def _saving(
 ) -> Setting:
     """A setting that saves so many seconds of a step: `yes` where that is worth it, else `no`."""
     worth = seconds / s.model_step_s >= constant("small_share") / 10
-    choice = texts("settings", id, yes if worth else no)
     return _setting(
         s,
         id,
         seconds,
-        choice=choice,
+        choice=texts("settings", id, yes if worth else no),
         **values,
     )
 

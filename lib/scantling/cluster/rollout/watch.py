@@ -233,12 +233,11 @@ def drills(s: Site) -> Rows:
     longer = 0.0
     if s.plan["dp"] > 1 and found.get("elastic"):
         longer = elastic.shrink_ratio(s.plan["grad_accum"], s.plan["dp"]) - 1
-    after = {f"after_{k.lower()}": begun + tiers[k] for k in ("L0", "L1", "L3")}
     keys = ("what", "copy", "expected_s", "pass_s", "checks")
     table = fill(
         rows("drills"),
         s,
-        **after,
+        **{f"after_{k.lower()}": begun + tiers[k] for k in ("L0", "L1", "L3")},
         longer=longer,
     )
     table = ({**row, "pass_s": 1.5 * row["expected_s"]} for row in table)

@@ -68,7 +68,6 @@ def request(s: Site, choice: str) -> dict:
     quota = s.used_nodes + s.spares
     # a segment divides the nodes of an allocation
     segment = topology["segment_nodes"] if unit == "block" else 1
-    signal = stop_lead_s(s.step_s, s.e.checkpoint_durable_s)
     values = dict(
         topology=topology,
         cards=s.cluster.nics_per_node,
@@ -79,7 +78,7 @@ def request(s: Site, choice: str) -> dict:
         replica_nodes=-(-s.replica // s.per_node),
         all_nodes=segment * -(-quota // segment),
         restarts=restarts_allowed(s.e.mtbf_s, s.run.days * DAY_S),
-        signal=signal,
+        signal=stop_lead_s(s.step_s, s.e.checkpoint_durable_s),
         minutes=limit and math.ceil(min(limit, LONGEST_JOB_S) / 60),
         **{name: unit == name for name in ("block", "slice", "leaf")},
         joint=unit != "slice",

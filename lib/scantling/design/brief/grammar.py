@@ -203,9 +203,10 @@ def _expanded(pattern: str) -> str:
 
 def _rule(pattern: str, case: bool = False, **rest) -> Rule:
     """A rule of one pattern, which ends at a word's end."""
-    flags = 0 if case else re.IGNORECASE
     return Rule(
-        pattern=re.compile(rf"(?:{_expanded(pattern)})(?![A-Za-z0-9])", flags),
+        pattern=re.compile(
+            rf"(?:{_expanded(pattern)})(?![A-Za-z0-9])", 0 if case else re.IGNORECASE
+        ),
         **rest,
     )
 

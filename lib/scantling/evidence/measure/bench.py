@@ -90,9 +90,12 @@ def start(device: str | None, quick: bool) -> Bench:
     import torch
 
     ranks = int(os.environ.get("WORLD_SIZE", "1"))
-    local = int(os.environ.get("LOCAL_RANK", "0"))
     kind = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    where = torch.device(kind, local) if kind == "cuda" else torch.device(kind)
+    where = (
+        torch.device(kind, int(os.environ.get("LOCAL_RANK", "0")))
+        if kind == "cuda"
+        else torch.device(kind)
+    )
     if where.type == "cuda":
         torch.cuda.set_device(where)
     if ranks > 1 and not torch.distributed.is_initialized():
@@ -285,7 +288,6 @@ def _copy(
     count = size // 4
     a = torch.zeros(count, device=bench.device)
     b = torch.empty_like(a)
-    c = torch.ones_like(a)
     call, moved = (
         (partial(b.copy_, a), 2)
         if op == "copy"
@@ -293,7 +295,7 @@ def _copy(
             partial(
                 torch.add,
                 a,
-                c,
+                torch.ones_like(a),
                 alpha=2.0,
                 out=b,
             ),
@@ -321,7 +323,6 @@ def _attend(
         None,
     )
     half = not bench.cuda or torch.cuda.get_device_capability(bench.device)[0] >= 8
-    dtype = torch.bfloat16 if half else torch.float16
     batch, seq_len, heads, head_dim = shape
     q, k, v = torch.randn(
         3,
@@ -330,7 +331,7 @@ def _attend(
         seq_len,
         head_dim,
         device=bench.device,
-        dtype=dtype,
+        dtype=torch.bfloat16 if half else torch.float16,
     )
 
     def call():

@@ -18,9 +18,11 @@ def lacks(launch, m, *, sharding, **plan) -> dict:
 
 def files(launch, kit):
     """ds_config.json, train_deepspeed.py, model and trainer."""
-    config = render("ds_config.yaml.j2", launch=launch)
     return {
-        "ds_config.json": json.dumps(yaml.safe_load(config), indent=1) + "\n",
+        "ds_config.json": json.dumps(
+            yaml.safe_load(render("ds_config.yaml.j2", launch=launch)), indent=1
+        )
+        + "\n",
         "train_deepspeed.py": source("train_deepspeed.py"),
         **own(),
     }

@@ -15,7 +15,6 @@ CP = {
 BIASES = ("norm_bias", "qkv_bias", "out_bias", "mlp_bias", "head_bias")
 UNFLAGGED = (
     "relative_positions",
-    "sinks",
     "embedding_norm",
     "head_bias",
     "expert_bias",
@@ -72,6 +71,7 @@ def lacks(
         "expert_tensors": fully and etp != 1 and m.is_moe,
         "rounds": vpp > 1 and (grad_accum < pp or grad_accum % pp),
         "experts": not sp and tp > 1 and m.is_moe,
+        "gathers": m.index_heads and cp > 1 and plan["cp_type"] != "all-gather",
         "sends": plan["precision"] == "fp32" and pp > 1,
         "blocks": launch.framework.builds(m) != m,
         "activations": "mlp_act" in plan["recompute_modules"] and not m.is_moe,
@@ -117,7 +117,8 @@ def adjust(
     """Pins of a nearest plan: no interleaving where that is what Megatron cannot run."""
     whole = {"vpp": 1, "schedule": "1f1b"} if outside & {"vpp", "schedule"} else {}
     turned = {"sp": not own.plan["sp"]} if "sp" in outside and pins.get("tp", 1) > 1 else {}
-    return pins | whole | turned
+    gathered = {"cp_type": "all-gather"} if "cp_type" in outside and "cp" in pins else {}
+    return pins | whole | turned | gathered
 
 
 def moe_layers(model) -> list:

@@ -28,8 +28,10 @@ def fitted_stack(name) -> bool:
 def spread(stack) -> float:
     """Standard deviation of ln(measured / estimated peak): p90 of the absolute error over Z90, of
     folds left out where the stack is fitted, of stacks left out where it is not."""
-    left_out = "folds" if fitted_stack(stack) else "stack_left_out"
-    return float(calibration()[left_out]["all"]["p90"]) / Z90
+    return (
+        float(calibration()["folds" if fitted_stack(stack) else "stack_left_out"]["all"]["p90"])
+        / Z90
+    )
 
 
 def oom_probability(

@@ -38,7 +38,7 @@ from .constants import GENERIC
 
 VEE = array([row.placement == "vee" for row in SCHEDULES.values()], dtype=float)
 MIRROR = array([row.placement == "mirror" for row in SCHEDULES.values()], dtype=float)
-_SCALED = {"mxfp8": 33 / 32, "nvfp4": 9 / 16}
+_SCALED = {"mxfp8": 33 / 32, "mxfp4": 17 / 32, "nvfp4": 9 / 16}
 LOW_BYTES = array([_SCALED.get(name, 1.0 * name.startswith("fp8")) for name in PRECISIONS])
 SPLIT = array([row.split_backward for row in SCHEDULES.values()])
 
@@ -134,8 +134,8 @@ def constants_of(c: Cases):
 
 
 def low_bytes(job):
-    """Bytes of a value of the linear layers in 8 or 4 bits, block scales included (mxfp8: 1 per 32
-    values, nvfp4: 1 per 16); 0 in 16 bit and fp32."""
+    """Bytes of a value of the linear layers in 8 or 4 bits, block scales included (mxfp8 and
+    mxfp4: 1 per 32 values, nvfp4: 1 per 16); 0 in 16 bit and fp32."""
     return LOW_BYTES[job.precision]
 
 
@@ -182,23 +182,20 @@ def keeping(c: Cases) -> Keeping:
 
 def layer_sorts(c: Cases) -> tuple[LayerSort, ...]:
     """What one layer of each sort keeps and has, dense ones first."""
-    s, p, keep, t = c.shape, c.plan, keeping(c), tokens(c)
-    outer, inner = t / sequence_shards(p), t / p.tp
-    boundary = outer * (2.0 * s.hidden * keep.wide)
+    s, p, keep = c.shape, c.plan, keeping(c)
+    boundary = tokens(c) / sequence_shards(p) * (2.0 * s.hidden * keep.wide)
     on_device = constants_of(c).activation * (1.0 - c.software.activation_offload)
     some_share, all_share = recompute_shares(p)
-    sorts, routed = [], 1.0 * (s.moe_layers > 0)
+    # whether the last layers, or the MTP modules, have experts
+    routed = where(s.mtp_layers > 0, s.mtp_experts > 0, s.moe_layers > 0) * 1.0
+    sorts = []
     for feed, beside in _layers(s):
         mixers = fold(Saved, [(n, b.saved_bytes(keep)) for n, b in beside])
         trunk = weighted((n, sum(b.parameters().values())) for n, b in beside)
         x, own = fold(Saved, [(1, mixers), (1, feed.saved_bytes(keep))]), feed.parameters()
         experts = own.pop("routed_experts", 0)
         own.pop("unused", 0)
-        latent, rows = t * x.latent, inner * p.etp
-        whole = outer * x.outer + inner * x.inner + latent + rows * x.routed
-        selective = outer * x.outer_selective + inner * x.inner_selective
-        selective = selective + latent + rows * x.routed_selective
-        kept = (1.0 - some_share - all_share) * whole + some_share * selective
+        whole, selective, kept = kept_of(c, x)
         # of a repeated layer a compiler holds what its backward reads, and fuses the rest into it
         again = where(c.software.lazy_recompute > 0, selective, whole)
         sorts.append(
@@ -211,16 +208,29 @@ def layer_sorts(c: Cases) -> tuple[LayerSort, ...]:
                     (some_share > 0) * (whole - selective),
                 ),
                 whole=whole,
-                rows=rows * x.copies,
+                rows=tokens(c) / p.tp * p.etp * x.copies,
                 trunk=trunk + sum(own.values()),
                 experts=experts / (p.ep * p.etp),
                 last=routed if feed.kind == "moe" else (1.0 - routed) * plain_share(s, feed),
             )
         )
     if s.order:  # an MTP module is shared out among the sorts like it
-        alike = sum(x.last for x in sorts)
+        alike = maximum(sum(x.last for x in sorts), 1)
         sorts = [replace(x, last=x.last / alike) for x in sorts]
     return tuple(sorts)
+
+
+def kept_of(c: Cases, x: Saved) -> tuple:
+    """Bytes on a device of what `x` is a token: with nothing repeated, with all `selective`, and as
+    the plan repeats, without the inputs of layers that run again."""
+    p, t = c.plan, tokens(c)
+    some_share, all_share = recompute_shares(p)
+    outer, inner = t / sequence_shards(p), t / p.tp
+    latent, rows = t * x.latent, inner * p.etp
+    whole = outer * x.outer + inner * x.inner + latent + rows * x.routed
+    selective = outer * x.outer_selective + inner * x.inner_selective
+    selective = selective + latent + rows * x.routed_selective
+    return whole, selective, (1.0 - some_share - all_share) * whole + some_share * selective
 
 
 def _layers(s: Shape) -> list:
@@ -256,8 +266,9 @@ def parameter_bytes(c: Cases, group) -> ParameterBytes:
     plain = weight * (1.0 - k.fp32_shards)
     stored = minimum(plain, cached)  # a shard is never more than its part of the whole weight
     within = c.software.optimizer_group
-    larger = maximum(share, 1.0 / maximum(within, 1))
-    owned = where((p.sharding == ZERO1) & (within > 0), larger, owned)
+    owned = where(
+        (p.sharding == ZERO1) & (within > 0), maximum(share, 1.0 / maximum(within, 1)), owned
+    )
     copies = weight_copies(p.schedule)
     states, host = states * owned, 0.0 * share
     resident = of_weight * where(whole, stored, cached) * copies
@@ -330,7 +341,7 @@ def frame(c: Cases) -> Frame:
             )
             for b in s.of("head")
         ),
-        mtp=n.mtp - s.mtp_layers * n.experts_per_moe_layer,
+        mtp=n.mtp - s.mtp_experts,
         logits=tokens(c) * per_tp * logits,
         per_tp=per_tp,
         repeats=repeats,
@@ -373,9 +384,8 @@ def device(
     """What one pipeline device holds: dense and expert parameters, activations with logits, and
     what is gathered for a moment."""
     s, k, per_tp, modules = c.shape, f.constants, f.per_tp, c.shape.mtp_layers
-    tied = sum(b.tied for b in s.of("head"))
     ends = at.embeds * f.embedding + at.heads * where(
-        at.embeds * tied > 0,
+        at.embeds * sum(b.tied for b in s.of("head")) > 0,
         0,
         f.head,
     )

@@ -134,7 +134,6 @@ def memory(c: Cases) -> Memory:
             size = _held_total(f, other)
             more = exists & (size > total)
             held = pick(more, other, held)
-            kind = STAGES.index("last" if code == len(places) - 1 else "middle")
             total, stage = (
                 where(
                     more,
@@ -143,7 +142,7 @@ def memory(c: Cases) -> Memory:
                 ),
                 where(
                     more,
-                    kind,
+                    STAGES.index("last" if code == len(places) - 1 else "middle"),
                     stage,
                 ),
             )
@@ -374,9 +373,8 @@ def memory_by_stage(c: Cases) -> Rows:
     vee, mirror = (ravel(of[p.schedule])[0] for of in (VEE, MIRROR))
     if mirror > 0:
         counts = [(n + n[::-1]) / 2 for n in counts]
-    held = ravel(in_flight_of(c, f, index))
     place = _place(
-        held,
+        ravel(in_flight_of(c, f, index)),
         counts,
         1.0 * (index == 0),
         1.0 * (index == index[-1]),
