@@ -42,10 +42,10 @@ report: $(READY)        ## the report of DESIGN, into build/
 test: $(READY)        ## the tests but those marked slow, in a browser, or before launch frameworks; two processes
 	@$(NO_CI) $(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not browser and not launch and not long" $(PYTEST)
 
-test-slow: $(READY)        ## those marked slow, then those in a browser, which need Chromium and run alone
+test-slow: $(READY)        ## those marked slow, then those in a browser, which need Chromium; two processes
 	@sh .ci/chromium; export CHROMIUM="$$(sh .ci/chromium --find)"; \
 	$(NO_CI) $(BIN)/python -m pytest -n 2 --dist loadfile -m "slow and not browser and not launch and not long" $(PYTEST) || exit $$?; \
-	$(BIN)/python -m pytest -m browser $(PYTEST) || [ $$? -eq 5 ]
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m browser $(PYTEST) || [ $$? -eq 5 ]
 
 test-long: $(READY)        ## the wide samples: closed form and Monte-Carlo of 1,000 fleets, 200 designs on every surface: five minutes
 	@$(BIN)/python -m pytest -m long $(PYTEST)
