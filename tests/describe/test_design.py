@@ -259,6 +259,22 @@ def test_scientific_notation_is_a_number(text, value):
 
 
 @pytest.mark.parametrize(
+    ("text", "value"),
+    [("15.6T", 15.6e12), ("15T", 15e12), ("500B", 5e11), ("2G", 2e9), ("300M", 3e8), ("1e3k", 1e6)],
+)
+def test_a_number_may_carry_its_scale(text, value):
+    assert Design.from_yaml(SMALL).change({"job.tokens": text}).job.tokens == value
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("8k", 8192), ("32K", 32768), ("128k", 131072), ("10k", 10000)]
+)
+def test_k_after_a_power_of_two_is_as_the_field_says_it(text, value):
+    """Llama 3.1's context of "128K" is 131,072 tokens in its configuration."""
+    assert Design.from_yaml(SMALL).change({"job.seq_len": text}).job.seq_len == value
+
+
+@pytest.mark.parametrize(
     "text", ["1:30", "2026-11-21", "no", "on", "0x10", "0o17", "1e", "e5", "12abc", "1.2.3"]
 )
 def test_what_older_yaml_would_turn_into_something_else_stays_text(text):

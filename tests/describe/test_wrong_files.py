@@ -119,7 +119,9 @@ WRONG = {
     "400 digits": (job("tokens: " + "9" * 400), ["job.tokens", "finite"]),
     "4,000 digits": (job("tokens: " + "9" * 4000), ["digits"]),
     "text for a number": (job("tokens: lots"), ["job.tokens", "'lots'", "not a number"]),
-    "unit suffix": (job("tokens: 15T"), ["job.tokens", "'15T'", "nearest: 1.5e13"]),
+    "unit of a rate": (job("tokens: 15Tbit"), ["job.tokens", "'15Tbit'", "not a number"]),
+    "scale of a share": (job("tokens: 40%"), ["job.tokens", "'40%'", "not a number"]),
+    "scale below the range": (job("tokens: -3T"), ["job.tokens", "too small"]),
     "quoted number": (job('tokens: "1e12"'), ["job.tokens", "'1e12'", "1e12"]),
     "list for a number": (
         with_line("devices: 64", "devices: [64]"),

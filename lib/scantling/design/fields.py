@@ -14,6 +14,9 @@ from ..base.records import Lines
 from ..base.show import is_number, scalar
 from ..base.typed import number
 
+_SCALES = tuple("kKMGBT")
+_BINARY = [2.0**i for i in range(10)]
+
 
 class Section(BaseModel):
     """A mapping of the design file: frozen, and a field it does not know is an error."""
@@ -42,20 +45,26 @@ class Section(BaseModel):
         return self.model_dump(exclude_unset=True, exclude_none=True)
 
 
-def as_number(value, allowed: str):
-    """A Python int or float from `value`; DesignError for text, truth values, lists, nan and
-    infinity."""
+def as_number(
+    value,
+    allowed: str,
+    whole: bool = False,
+):
+    """A Python int or float from `value`, 15T with its scale read; DesignError for other text,
+    truth values, lists, nan and infinity. whole : K after a power of two is 1,024, as the field
+    says it: 8k tokens of a sequence are 8,192."""
     value = scalar(value)
+    if isinstance(value, str) and value.endswith(_SCALES) and (found := number(value)):
+        value = found[0]
+        if whole and value / 1000 in _BINARY:
+            value = value * 1024 / 1000
     if not is_number(value):
         nearest = None
         problem = "is not a number"
         if isinstance(value, str):
             problem = "is text, not a number"
             if found := number(value):
-                read, _ = found
-                nearest = f"{read:.12g}" if abs(read) < 1e9 else f"{read:.12g}".replace("e+", "e")
-                scaled = value.rstrip()[-1].isalpha()
-                problem += " (unit suffixes are not read)" if scaled else ""
+                nearest = f"{found[0]:.12g}".replace("e+", "e")
         raise DesignError(
             "",
             value,
@@ -112,7 +121,7 @@ def amount(
     allowed = f"{what} from {_short(low)} to {_short(high)}"
 
     def check(value):
-        value = as_number(value, allowed)
+        value = as_number(value, allowed, of is int)
         if of is int and value % 1:
             return value, "is not a whole number", _short(max(low, round(value)))
         if value < low:
