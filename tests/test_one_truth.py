@@ -40,7 +40,7 @@ from scantling_widgets.words import at, show, withheld
 
 ROOT = Path(__file__).parents[1]
 GALLERY = sorted((ROOT / "gallery/designs").glob("*.yaml"))
-RANDOM = range(5, 55)
+RANDOM = range(5, 40)
 AXES = ("tp", "cp", "ep", "pp", "dp")
 
 

@@ -7,7 +7,8 @@ from functools import cache
 import pytest
 import random_designs
 
-SAMPLE = range(175, 235)
+# 212, 480 billion parameters on forty 16 GB devices, takes as long as the others together
+SAMPLE = [number for number in range(175, 236) if number != 212]
 
 
 @cache
@@ -15,9 +16,9 @@ def outcome(number: int) -> str:
     return random_designs.looked_at(number, dear=number % 20 == 0)
 
 
-@pytest.mark.parametrize("start", SAMPLE[::20])
+@pytest.mark.parametrize("start", range(0, len(SAMPLE), 20))
 def test_what_must_hold_for_any_design(start):
-    assert all(outcome(number) for number in range(start, start + 20))
+    assert all(outcome(number) for number in SAMPLE[start : start + 20])
 
 
 def test_the_sample_is_of_every_kind():
