@@ -50,9 +50,12 @@ def test_a_number_is_read_alike_wherever_it_is_typed(text):
     assert number(text) == (pytest.approx(value, rel=1e-12), False)
     assert inputs.number("constraints.budget_usd", text) == pytest.approx(value)
     assert read_number(text) == pytest.approx(value)
-    with pytest.raises(DesignError, match="is text, not a number") as refused:
-        as_number(text, "a number")
-    assert float(refused.value.nearest) == pytest.approx(value)
+    if text == "50M":  # a design file takes a scale, and no other text for a number
+        assert as_number(text, "a number") == value
+    else:
+        with pytest.raises(DesignError, match="is text, not a number") as refused:
+            as_number(text, "a number")
+        assert float(refused.value.nearest) == pytest.approx(value)
     if value > 0 and "e" not in text:
         read = read_brief(f"70B on 64 H100, {text} tokens").fields
         assert read["job.tokens"] == pytest.approx(value)
