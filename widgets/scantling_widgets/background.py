@@ -60,7 +60,7 @@ class Job(Box):
             return
         self._cancelled.clear()
         self.button.disabled = True
-        self.thread = in_background(self._work())
+        self.thread = in_background(self._work(), 0.3)  # what the press draws goes out first
 
     def _work(self) -> Iterator:
         error, items = None, iter(())
