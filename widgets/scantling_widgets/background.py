@@ -11,6 +11,8 @@ from functools import partial
 from .parts import Box, Button, Part
 from .resources import in_a_page
 
+_DRAWN_S = 0.3  # until work begins: what the press itself draws goes out first
+
 
 def in_background(steps: Iterator, wait_s: float = 0.0):
     """Take all `steps` beside what else goes on, after `wait_s`; `.cancel()` of what is returned
@@ -60,7 +62,7 @@ class Job(Box):
             return
         self._cancelled.clear()
         self.button.disabled = True
-        self.thread = in_background(self._work(), 0.3)  # what the press draws goes out first
+        self.thread = in_background(self._work(), _DRAWN_S)
 
     def _work(self) -> Iterator:
         error, items = None, iter(())

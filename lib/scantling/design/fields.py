@@ -57,7 +57,7 @@ def as_number(
     if isinstance(value, str) and value.endswith(_SCALES) and (found := number(value)):
         value = found[0]
         if whole and value / 1000 in _BINARY:
-            value = value * 1024 / 1000
+            value *= 1.024
     if not is_number(value):
         nearest = None
         problem = "is not a number"

@@ -357,9 +357,8 @@ def _feeds_follow(new: Derived) -> None:
     else:
         gated = new.take("mlp", "swiglu", "gated, as most models since Llama") in GATED
     if f.get("experts") or f.get("moe_layers") or f.get("expert_ffn_hidden"):
-        new.take(
-            "top_k", min(2, new.take("experts", 16, "16 experts where none are given")), "top-2"
-        )
+        experts = new.take("experts", 16, "16 experts where none are given")
+        new.take("top_k", min(2, experts), "top-2")
         new.take("moe_layers", f["layers"], "every layer")
         if f.get("ffn_hidden"):
             new.take("expert_ffn_hidden", f["ffn_hidden"], "an expert as wide as ffn_hidden")
