@@ -9,8 +9,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scantling.base.quantities.table import Quantity, band, quantity, show, table
 from scantling.base.show import number
 from scantling.design.design import Design

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
 from .advise.avoid import avoid as _avoid
-from .advise.comparison import SHOWN, Comparison
-from .advise.comparison import compare as _compare
+from .advise.comparison import SHOWN, Comparison, compare as _compare
 from .advise.explanation import explain as _explain
 from .advise.fixes import fixes as _fixes
 from .advise.sensitivity import tornado
@@ -18,8 +17,7 @@ from .base.errors import DesignError
 from .base.quantities.table import quantity, show
 from .base.records import at
 from .cluster import blueprint as _blueprint
-from .cluster.promise import goodput as _goodput
-from .cluster.promise import said
+from .cluster.promise import goodput as _goodput, said
 from .design.brief.read import read_brief
 from .design.design import Design as _Design
 from .design.draft import draft

@@ -12,7 +12,7 @@ from scantling.base.show import number
 from scantling.base.words import table
 
 from . import show
-from .answers import right_answer, shown_answer
+from .answers import right_answer as right_answer, shown_answer
 from .question import (
     BAD,
     NEAR,
@@ -29,13 +29,6 @@ from .question import (
 )
 from .texts import fill_text
 from .typed import FACTORS, confusions, read_keys, read_number, read_plan
-
-__all__ = [
-    "Verdict",
-    "grade",
-    "right_answer",
-    "unanswered",
-]
 
 
 @dataclass(

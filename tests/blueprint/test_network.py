@@ -9,9 +9,7 @@ from scantling import Design, DesignError, assess, catalogue
 from scantling.catalogue.switches import switches
 from scantling.catalogue.words import TOPOLOGIES
 from scantling.cluster import blueprint, part
-from scantling.cluster.network import build as network_build
-from scantling.cluster.network import topology
-from scantling.cluster.network import traffic as network_traffic
+from scantling.cluster.network import build as network_build, topology, traffic as network_traffic
 from scantling.cluster.network.build import built, published
 from scantling.design.cluster_rules import build_cluster
 

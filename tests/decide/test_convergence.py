@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 from closed_forms import batch_cost, gradient_noise_scale, reshapes
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scantling.catalogue import scaling_laws as cv
 
 # Hoffmann et al. 2022: parameters; FLOP and tokens of approach 1 (table 3), 2 and 3 (table A3; one

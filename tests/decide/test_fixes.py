@@ -8,8 +8,7 @@ import re
 from functools import cache
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scantling import Assessment, Design, DesignError, assess, fixes
 from scantling.advise.fixes import can_do, cheaper, singles, tries
 from scantling.advise.moves import site_changes

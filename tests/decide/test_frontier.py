@@ -6,8 +6,7 @@ import csv
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scantling import Design, assess
 from scantling.advise import frontier as f
 from scantling.physics.gather import situation

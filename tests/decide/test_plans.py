@@ -7,14 +7,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scantling.catalogue.words import RECOMPUTES, SHARDINGS
 from scantling.design.design import Design, DesignError
 from scantling.physics.gather import situation
 from scantling.physics.pipeline import SCHEDULE_NAMES
-from scantling.plans import laws
-from scantling.plans import space as plans
+from scantling.plans import laws, space as plans
 from scantling.plans.enumerate import enumerate_plans
 from scantling.plans.evaluate import find
 from scantling.plans.prepare import prepare

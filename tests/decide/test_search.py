@@ -7,8 +7,7 @@ import os
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scantling import Design, assess
 from scantling.physics.gather import situation
 from scantling.physics.memory.peak import SAFE_SHARE, memory

@@ -7,8 +7,7 @@ import math
 import pickle
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scantling import Design, DesignError, assess, fixes
 from scantling.verdict.constraints import chance_below
 from scantling.verdict.limits import limits

@@ -15,8 +15,7 @@ import jsonschema
 import numpy as np
 import pytest
 import yaml
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scantling.catalogue import words
 from scantling.design.design import Design, DesignError, json_schema
 from scantling.design.file import dump, load, number_text

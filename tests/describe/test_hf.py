@@ -8,8 +8,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scantling.base.errors import DesignError
 from scantling.catalogue.models.architectures import tables
 from scantling.catalogue.models.hf import from_hf

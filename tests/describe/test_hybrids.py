@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 import scantling as sc
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scantling.advise.fixes import tries
 from scantling.base.errors import DesignError
 from scantling.base.files import csv_rows

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scantling.design.brief.read import read_brief
 from scantling.design.design import DesignError
 from scantling.design.draft import draft

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scantling.base.errors import DesignError
 from scantling.catalogue.models.entries import build_model, entries, entry, model, models
 from scantling.catalogue.models.hf import from_hf

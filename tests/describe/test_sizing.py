@@ -4,8 +4,7 @@ silence."""
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scantling.base.errors import DesignError
 from scantling.catalogue.models.entries import build_model, model
 from scantling.catalogue.models.shape import flops_per_token, parameters

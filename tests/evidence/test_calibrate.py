@@ -9,9 +9,11 @@ import pytest
 from scantling import catalogue
 from scantling.physics import collectives as shipped_collectives
 from scantling.physics.constants import PRIORS, calibration, gather
-from validation import collectives_fit as collectives
-from validation import memory_fit as memory
-from validation import throughput_fit as calibrate
+from validation import (
+    collectives_fit as collectives,
+    memory_fit as memory,
+    throughput_fit as calibrate,
+)
 
 RUNS = catalogue.HERE / "published_runs.csv"
 

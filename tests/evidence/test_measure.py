@@ -21,8 +21,7 @@ from scantling.cli import measure
 from scantling.cli.app import main
 from scantling.design.design import Design
 from scantling.design.file import dump, load
-from scantling.evidence.measure import curves as measure_curves
-from scantling.evidence.measure import fit as measure_fit
+from scantling.evidence.measure import curves as measure_curves, fit as measure_fit
 from scantling.physics import calibration_file
 from scantling.physics.cases import Link
 from scantling.physics.collectives import (

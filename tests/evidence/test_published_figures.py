@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scantling import catalogue
-from scantling.evidence.published_figures import endurance
 from scantling.evidence.published_figures import (
+    endurance,
     recreate as published_figures,
 )
 from scantling.evidence.published_figures.record import printed

@@ -16,10 +16,12 @@ from scantling.evidence.predict import predict_frame
 from scantling.evidence.runs import read_runs
 from scantling.physics import bands
 from scantling_widgets import validation_page
-from validation import page as validation
-from validation import rows as validation_rows
-from validation import tables as validation_tables
-from validation import throughput_fit as calibrate
+from validation import (
+    page as validation,
+    rows as validation_rows,
+    tables as validation_tables,
+    throughput_fit as calibrate,
+)
 
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "gallery" / "validation"

@@ -16,8 +16,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from scantling import Design, assess
 from scantling.base.json import clean
 from scantling.cli.app import main

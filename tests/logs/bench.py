@@ -35,8 +35,10 @@ from scantling.logs.found import number
 from scantling.logs.peaks import moved, peak_bytes
 from scantling.logs.site import calibration, of_table
 from scantling.physics.memory.chance import spread
-from scantling.physics.memory.constants import calibration as memory_calibration
-from scantling.physics.memory.constants import gather as memory_constants
+from scantling.physics.memory.constants import (
+    calibration as memory_calibration,
+    gather as memory_constants,
+)
 from scantling.physics.step import rates, step_time
 
 HERE = Path(__file__).parent

@@ -18,8 +18,10 @@ from scantling.logs.learning import read_log
 from scantling.logs.peaks import moved, peak_bytes
 from scantling.logs.site import of_log, of_table
 from scantling.physics import calibration_file
-from scantling.physics.memory.constants import calibration as memory_calibration
-from scantling.physics.memory.constants import gather as memory_constants
+from scantling.physics.memory.constants import (
+    calibration as memory_calibration,
+    gather as memory_constants,
+)
 from validation import memory_fit
 
 HEADER = (

@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from closed_forms import saved_bytes_per_layer
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scantling.catalogue.models.shape import make_shape, parameters
 from scantling.catalogue.words import OFFLOADS, RECOMPUTES, SHARDINGS
 from scantling.evidence.runs import read_runs, to_runs

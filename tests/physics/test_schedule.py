@@ -3,8 +3,7 @@ zero-bubble paper prints."""
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scantling.physics.pipeline import (
     SCHEDULE_NAMES,
     SCHEDULES,

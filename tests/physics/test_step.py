@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scantling import assess
 from scantling.catalogue.models.shape import flops_per_token, make_shape
 from scantling.catalogue.words import RECOMPUTES, SHARDINGS

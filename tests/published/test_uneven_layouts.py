@@ -67,18 +67,27 @@ def test_a_layout_of_megatron_is_read():
     assert (len(read), read[0], read[-1]) == (16, [0, 4], [60, 61])
 
 
+def assessed(recipe: str, **more):
+    model, cluster, job, plan, _ = RECIPES[recipe]
+    design = {
+        "model": model,
+        "cluster": cluster,
+        "job": {"seq_len": 4096, "precision": "bf16", "effort": "tuned"} | job,
+        "plan": {"tp": 1, "cp": 1} | plan | more,
+        "stack": "megatron-core",
+    }
+    return assess(Design.from_data(design))
+
+
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_an_even_split_is_not_preferred_where_a_recipe_chose_another(recipe):
-    model, cluster, job, plan, layout = RECIPES[recipe]
+    theirs = assessed(recipe, layout=runs(RECIPES[recipe][-1]))
+    even = assessed(recipe, layer_split="even")
+    assert theirs.step_s <= even.step_s * (1 + 1e-9)
 
-    def step_s(**more):
-        design = {
-            "model": model,
-            "cluster": cluster,
-            "job": {"seq_len": 4096, "precision": "bf16", "effort": "tuned"} | job,
-            "plan": {"tp": 1, "cp": 1} | plan | more,
-            "stack": "megatron-core",
-        }
-        return assess(Design.from_data(design)).step_s
 
-    assert step_s(layout=runs(layout)) <= step_s(layer_split="even") * (1 + 1e-9)
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_a_search_cuts_as_well_as_the_recipe(recipe):
+    """Within 1 %: a cut goes by whole layers, and by one case for all plans of a job."""
+    theirs, found = assessed(recipe, layout=runs(RECIPES[recipe][-1])), assessed(recipe)
+    assert not theirs.fits or found.step_s <= theirs.step_s * 1.01

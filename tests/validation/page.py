@@ -21,8 +21,7 @@ from scantling.base import json
 from scantling.base.show import percent
 from scantling.physics.constants import calibration
 
-from . import memory_fit, strangers, tables
-from . import throughput_fit as calibrate
+from . import memory_fit, strangers, tables, throughput_fit as calibrate
 from .plans import DESIGNS, distances
 from .rows import build
 

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from scantling.base.records import record
-from scantling.base.words import Filler
-from scantling.base.words import table as read_yaml
+from scantling.base.words import Filler, table as read_yaml
 
 from .livechart import LiveChart, columns
 from .palette import ACCENT, MEMORY, OVER, SECOND, STEP

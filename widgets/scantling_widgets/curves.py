@@ -7,7 +7,19 @@ from itertools import cycle, islice
 from textwrap import wrap
 
 import numpy as np
-from numpy import array, asarray
+from numpy import (
+    append,
+    argsort,
+    array,
+    asarray,
+    broadcast,
+    clip,
+    concatenate,
+    cumsum,
+    empty_like,
+    exp,
+    ndarray,
+)
 from scipy.optimize import isotonic_regression
 
 from .assessment_charts import spec
@@ -71,15 +83,15 @@ def apart(
     heights,
     low: float,
     high: float,
-) -> np.ndarray:
+) -> ndarray:
     """Places [px] moved as little as keeps neighbours half their heights apart, in the order that
     they have, between low and high: least squares, an isotonic regression of what lies between."""
-    order = np.argsort(places, kind="stable")
+    order = argsort(places, kind="stable")
     at, tall = asarray(places, float)[order], asarray(heights, float)[order]
-    below = np.cumsum(np.append(0.0, (tall[:-1] + tall[1:]) / 2))
-    out = np.empty_like(at)
+    below = cumsum(append(0.0, (tall[:-1] + tall[1:]) / 2))
+    out = empty_like(at)
     out[order] = (
-        np.clip(
+        clip(
             isotonic_regression(at - below).x,
             low,
             max(low, high - below[-1]),
@@ -98,15 +110,15 @@ def points(drawn: Mapping[str, tuple]) -> list:
             "y": float(b),
         }
         for name, ab in drawn.items()
-        for a, b in np.broadcast(*ab)
+        for a, b in broadcast(*ab)
     ]
 
 
 def ends(drawn: Mapping[str, tuple], width: int, hues, log: bool, glyphs: bool = True) -> list:
     """Layers with the name of each curve {name: (x, y)} behind its last point, moved apart where
     they would touch; `glyphs`: after the shape of its points."""
-    scale, back = (np.log, np.exp) if log else (asarray, asarray)
-    values = scale(np.concatenate([asarray(up, float) for _, up in drawn.values()]))
+    scale, back = (np.log, exp) if log else (asarray, asarray)
+    values = scale(concatenate([asarray(up, float) for _, up in drawn.values()]))
     low, high = values.min(), values.max()
     unit = (HEIGHT / 1.12) / ((high - low) or 1.0)  # pixels of one; a nice axis ends beyond them
     last = array([[float(along[-1]), float(up[-1])] for along, up in drawn.values()])

@@ -222,7 +222,7 @@ def explanation(
             **(facts or {}),
         }
     verdict = key == "verdict" and not facts
-    out = words.explain(
+    out = words.opened(
         key,
         given,
         {} if verdict else inputs(session.now, given),

@@ -7,8 +7,7 @@ from pathlib import Path
 import pandas as pd
 from scantling.base.show import percent
 
-from . import resources
-from . import validation_charts as charts
+from . import resources, validation_charts as charts
 from .report.page import templated
 from .report.run import write
 

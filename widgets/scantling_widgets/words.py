@@ -4,11 +4,16 @@ digits."""
 import re
 from collections.abc import Mapping
 
-from scantling.advise.explanation import band_of, label_or, plain, show_or
-from scantling.advise.explanation import opened as explain
+from scantling.advise.explanation import (
+    band_of as band_of,
+    label_or as label_or,
+    opened as opened,
+    plain as plain,
+    show_or as show_or,
+)
 from scantling.base.quantities import table as quantities
-from scantling.base.quantities.table import band, quantity, show
-from scantling.base.records import at
+from scantling.base.quantities.table import band as band, quantity, show as show
+from scantling.base.records import at as at
 from scantling.base.show import is_number, scalar
 from scantling.base.words import table
 
@@ -20,29 +25,6 @@ PERCENT = (
 OF_A_RUN = table(__file__, "headline")["of_a_run"]
 
 MORE_IS_BETTER = ("mfu", "mfu_shown", "goodput", "tokens_per_s_per_device")
-
-__all__ = [
-    "MORE_IS_BETTER",
-    "PERCENT",
-    "at",
-    "axis",
-    "band",
-    "band_of",
-    "explain",
-    "fits",
-    "in_text",
-    "label",
-    "label_or",
-    "plain",
-    "plan_text",
-    "quantity",
-    "share",
-    "show",
-    "show_or",
-    "split",
-    "titled",
-    "withheld",
-]
 
 
 def share(value) -> str:

@@ -10,7 +10,7 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
-from numpy import ndarray, stack
+from numpy import array, asarray, flatnonzero, isfinite, lexsort, ndarray, stack
 
 from ..base.errors import plain
 from ..base.files import read_text, write_text
@@ -42,15 +42,15 @@ def undominated(columns) -> ndarray:
 
     Rows with a value that is not finite never count. Equal rows: the first one stays.
     """
-    values = np.asarray(columns, float)
-    rows = np.flatnonzero(np.isfinite(values).all(axis=1))
+    values = asarray(columns, float)
+    rows = flatnonzero(isfinite(values).all(axis=1))
     # a row can only be beaten by one that comes before it, so the first of the rest stays
-    rows = rows[np.lexsort(values[rows].T[::-1])]
+    rows = rows[lexsort(values[rows].T[::-1])]
     kept: list[int] = []
     while len(rows):
         kept.append(int(rows[0]))
         rows = rows[np.any(values[rows] < values[rows[0]], axis=1)]
-    return np.array(kept, int)
+    return array(kept, int)
 
 
 def plan_front(found: Found) -> ndarray:

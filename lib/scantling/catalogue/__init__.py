@@ -16,9 +16,7 @@ from ..base.files import csv_rows
 from ..base.records import Rows
 from ..base.units import GB
 from .hardware import Accelerator, Fabric, Node
-from .load import HERE as HERE
-from .load import by_id, filled, find, indexed, rows
-from .load import read as read
+from .load import HERE as HERE, by_id, filled, find, indexed, read as read, rows
 from .pricing import newest
 from .records import (
     CollectiveSeries,

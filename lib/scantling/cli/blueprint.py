@@ -3,8 +3,7 @@ recovery, risks, roll-out, evolution."""
 
 from ..base.console import console, print_json
 from ..base.errors import DesignError
-from ..cluster import PARTS
-from ..cluster import blueprint as site_around
+from ..cluster import PARTS, blueprint as site_around
 from .blueprint_tables import show_parts
 from .common import EXIT, command, named, possible
 

@@ -7,8 +7,7 @@ from dataclasses import asdict
 
 import click
 
-from ..advise import answers, sweeps
-from ..advise import diagnose as diagnosing
+from ..advise import answers, diagnose as diagnosing, sweeps
 from ..advise.answers import by_scaling_laws
 from ..advise.fixes import cheaper
 from ..advise.frontier import diverse, export, fronts, read_back

@@ -9,8 +9,7 @@ from ..advise.answers import largest_active
 from ..advise.comparison import compare as side_by_side
 from ..base.console import console, print_json
 from ..base.files import write_text
-from ..cluster.promise import goodput as lived_through
-from ..cluster.promise import said
+from ..cluster.promise import goodput as lived_through, said
 from .common import EXIT, assessment_of, command, named, possible
 from .summary import endurance, full, summary
 from .tables import print_table

@@ -6,8 +6,7 @@ import math
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import field as slot
-from dataclasses import replace
+from dataclasses import field as slot, replace
 from functools import lru_cache
 from typing import Any
 

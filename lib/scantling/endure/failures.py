@@ -6,6 +6,7 @@ device: a node of 4 counts half.
 """
 
 import numpy as np
+from numpy import log, maximum
 
 from .. import catalogue
 from ..base.records import Record, get, given, record
@@ -70,8 +71,8 @@ def grown(devices, measured_at=GROWS_FROM):
     both, 2.3 at 32,768 (same paper, Table 1), so fleets differ by more than this.
     """
     one, two = (catalogue.failure_preset(name) for name in ("llama3", "ft-hsdp"))
-    power = np.log(two.per_1000_node_days / one.per_1000_node_days)
-    power = power / np.log(two.devices / one.devices)
+    power = log(two.per_1000_node_days / one.per_1000_node_days)
+    power = power / log(two.devices / one.devices)
     return (
         np.clip(
             devices,
@@ -153,12 +154,12 @@ def pauses(
     slow, flap = (_usuals(spec, section, say) for section in ("stragglers", "link_flaps"))
     often = nodes * slow["share"] / DAY_S
     times = slow["slowdown"]
-    busy = np.maximum(often, 1e-300) * slow["notice_s"]
+    busy = maximum(often, 1e-300) * slow["notice_s"]
     return (
         Pause(
             id="stragglers",
             per_s=often,
-            seconds=(times - 1) * -np.expm1(-busy / times) / np.maximum(often, 1e-300),
+            seconds=(times - 1) * -np.expm1(-busy / times) / maximum(often, 1e-300),
         ),
         Pause(
             id="link flaps",

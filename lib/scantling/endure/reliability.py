@@ -6,7 +6,20 @@ from dataclasses import field, replace
 from functools import cached_property
 
 import numpy as np
-from numpy import ceil, clip, geomspace, maximum, minimum, where
+from numpy import (
+    arange,
+    asarray,
+    ceil,
+    clip,
+    expm1,
+    geomspace,
+    interp,
+    maximum,
+    minimum,
+    ndim,
+    unique,
+    where,
+)
 
 from .. import catalogue
 from ..base.records import Assumed, Record, get, given, record
@@ -60,11 +73,11 @@ class Gang:
         None without `reshape`."""
         if self.reshape is None or self.replicas < 2:
             return None
-        every = np.arange(self.replicas)
-        some = np.unique(geomspace(1, self.replicas - 1, PROBES).astype(int))
+        every = arange(self.replicas)
+        some = unique(geomspace(1, self.replicas - 1, PROBES).astype(int))
         plain = elastic.shrink_ratio(self.micro_batches, self.replicas, every)
         found = self.reshape(some)
-        ratios = plain * np.interp(every, [0, *some], [1.0, *found["ratio"] / plain[some]])
+        ratios = plain * interp(every, [0, *some], [1.0, *found["ratio"] / plain[some]])
         return where(
             every > np.max(some[found["fits"]], initial=0),
             elastic.STANDS,
@@ -135,7 +148,7 @@ class Life:
         kept = [s for s, k in zip(self.stops, self.reach) if level in (None, k)]
         total = maximum(sum(s.per_s for s in kept), 1e-300)
         m = self.mtbf_s * self.alone
-        lived = sum(s.per_s / total * -np.expm1(-s.restart_s / m) for s in kept)
+        lived = sum(s.per_s / total * -expm1(-s.restart_s / m) for s in kept)
         return where(
             lived < 0.999,
             -m * np.log1p(-minimum(lived, 0.9999)),
@@ -338,7 +351,7 @@ def endure(
     A simulation of the same Life bears it out (`finish`). Source of each default in `assumed`;
     formulas' sources in `goodput` and `spares`.
     """
-    n = np.asarray(cluster.devices if devices is None else devices, float)
+    n = asarray(cluster.devices if devices is None else devices, float)
     say: list[Assumed] = []
     nodes = ceil(n / cluster.devices_per_node)
     alone = cluster.sites if cluster.sync.apart else 1
@@ -661,7 +674,7 @@ def _by_tiers(
     """(life, rows): the life with the tiers of the design, each failure restoring from the nearest
     copy that survives it; the shared store alone where none is given."""
     asked = {k: own for k in TIERS if (own := get(get(saves, "tiers"), k)) is not None}
-    if not asked or np.ndim(life.mtbf_s):
+    if not asked or ndim(life.mtbf_s):
         asked = {"l3" if disk.kind == "object" else "l2": {}}
     else:
         if not {"l2", "l3"} & asked.keys():

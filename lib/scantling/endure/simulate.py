@@ -14,6 +14,8 @@ import numpy as np
 from numpy import (
     arange,
     array,
+    cumsum,
+    diff,
     flatnonzero,
     floor,
     full,
@@ -21,6 +23,11 @@ from numpy import (
     maximum,
     minimum,
     ndarray,
+    ndim,
+    prod,
+    ptp,
+    searchsorted,
+    sort,
     where,
     zeros,
 )
@@ -181,12 +188,12 @@ class _Run:
         self.rng = np.random.default_rng(seed)
         stalls, self.delay, self.restart, every = array([astuple(l) for l in s.levels]).T
         self.every = every
-        if every[0] != 1 or np.any(every[1:] % every[:-1]) or np.any(np.diff(self.delay) < 0):
+        if every[0] != 1 or np.any(every[1:] % every[:-1]) or np.any(diff(self.delay) < 0):
             raise ValueError(
                 "levels: the first is written at every save, each `every` divides the "
                 "next, durable times do not fall"
             )
-        if np.ptp(stalls):
+        if ptp(stalls):
             raise ValueError("levels: a save stalls the same on every level")
         self.stall = stalls[0]
         self.tau = s.tau_s
@@ -197,12 +204,12 @@ class _Run:
         self.causes = array(causes)
         self.paused = array([(p.per_s, p.seconds) for p in s.pauses]).reshape(-1, 2, 1)
         self.rate = rates.sum()
-        self.cum = np.cumsum(rates)[:-1] / self.rate
+        self.cum = cumsum(rates)[:-1] / self.rate
         self.id = arange(n)
         self.out = zeros((len(KEPT), n))
         vars(self).update({name: zeros(n) for name in (*KEPT, "u", "r")})
         self.saved = zeros((len(every), n))  # newest durable position on each level
-        self.held = np.prod(self.paused, axis=1).sum()  # by pauses, of each second up, on average
+        self.held = prod(self.paused, axis=1).sum()  # by pauses, of each second up, on average
         self.pool = self._pool(n)
 
     # the clock of saves
@@ -312,7 +319,7 @@ class _Run:
             if not len(self.id):
                 return
             left = (x, speed, pace, grows)
-            x, speed, pace, grows = (a[~done] if np.ndim(a) else a for a in left)
+            x, speed, pace, grows = (a[~done] if ndim(a) else a for a in left)
         ran = maximum(x - self.r, 0.0)
         self.restarting += x - ran
         self.wall += x
@@ -362,7 +369,7 @@ class _Run:
         """What the event destroys, how long the job is down, and where it resumes."""
         s = self.s
         n = len(self.id)
-        kind = np.searchsorted(
+        kind = searchsorted(
             self.cum,
             self.rng.random(n),
             side="right",
@@ -425,7 +432,7 @@ class _Run:
         )
         regrow = full(len(out), inf)
         rows = flatnonzero(gone)
-        due = np.sort(self.pool[:, rows], axis=0)  # those that are back, or empty, come first
+        due = sort(self.pool[:, rows], axis=0)  # those that are back, or empty, come first
         nth = len(due) - out[rows] + maximum(out - spares - g.gang_nodes * (gone - 1), 1)[rows]
         regrow[rows] = maximum(due[nth - 1, arange(len(rows))] - self.wall[rows], 0.0)
         return speed, 1 - gone / g.gangs, regrow

@@ -3,7 +3,18 @@
 from functools import lru_cache
 
 import numpy as np
-from numpy import arange, asarray, exp, eye, log
+from numpy import (
+    arange,
+    asarray,
+    broadcast_arrays,
+    cumsum,
+    exp,
+    eye,
+    insert,
+    log,
+    logaddexp,
+    take_along_axis,
+)
 
 from ..base.laws import binomial_quantile
 
@@ -13,8 +24,8 @@ def log_weights(k, load):
     axis: a Poisson law but for a factor."""
     with np.errstate(divide="ignore"):
         steps = log(asarray(load, float))[..., None] - log(k[1:])
-    return np.insert(
-        np.cumsum(steps, axis=-1),
+    return insert(
+        cumsum(steps, axis=-1),
         0,
         0.0,
         axis=-1,
@@ -25,13 +36,13 @@ def erlang_table(most: int, load):
     """Erlang's loss probability B(k, load) for k from 0 to `most` on a new last axis:
     (a^k / k!) / sum over j <= k of a^j / j!; a = arrival rate x mean holding time.  Erlang 1917."""
     weights = log_weights(arange(most + 1), load)
-    return exp(weights - np.logaddexp.accumulate(weights, axis=-1))
+    return exp(weights - logaddexp.accumulate(weights, axis=-1))
 
 
 def erlang_b(servers, load):
     """`erlang_table` at so many servers, whole numbers >= 0; broadcasts."""
-    servers, load = np.broadcast_arrays(asarray(servers, int), load)
-    return np.take_along_axis(
+    servers, load = broadcast_arrays(asarray(servers, int), load)
+    return take_along_axis(
         erlang_table(int(servers.max()), load),
         servers[..., None],
         axis=-1,

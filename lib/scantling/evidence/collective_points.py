@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+from numpy import ndarray
 
 from .. import catalogue
 from ..base.records import take
@@ -18,11 +19,11 @@ ACCELERATORS = ("a100-80-sxm", "h100-sxm", "h200-sxm", "b200-sxm", "gb200-nvl72"
 class Points:
     """Published points as columns."""
 
-    series: np.ndarray
-    fabric: np.ndarray
-    collective: np.ndarray
-    message_bytes: np.ndarray
-    seconds: np.ndarray
+    series: ndarray
+    fabric: ndarray
+    collective: ndarray
+    message_bytes: ndarray
+    seconds: ndarray
     wires: Wires
 
     def take(self, keep) -> "Points":

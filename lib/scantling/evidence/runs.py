@@ -19,10 +19,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy import (
     array,
+    asarray,
     broadcast_to,
+    ceil,
     flatnonzero,
     floor,
     int64,
+    isin,
+    isnan,
+    log2,
     maximum,
     minimum,
     nan_to_num,
@@ -328,7 +333,7 @@ def _fill(
     column = f[name]
     number = column.dtype.kind == "f"
     blank = (column.isna() if number else column.eq("")) if at is None else at
-    value = broadcast_to(np.asarray(value, dtype=float if number else object), len(column))
+    value = broadcast_to(asarray(value, dtype=float if number else object), len(column))
     for i in flatnonzero(blank):
         text = f"{value[i]:g}" if number else value[i]
         before = [note for note in said[i] if not note.startswith(f"{name}=")]
@@ -415,7 +420,7 @@ def _infer(f, chips) -> list:
     )
     fill(
         "precision",
-        ["fp16" if np.isnan(c.bf16_flops) else "bf16" for c in chips],
+        ["fp16" if isnan(c.bf16_flops) else "bf16" for c in chips],
         "bf16, fp16 where the chip lacks it",
     )
     for said, kind, name in zip(
@@ -499,7 +504,7 @@ def _infer_layout(
         "pp",
         where(
             lost,
-            minimum(2 ** np.ceil(np.log2(room)), maximum(n // 8, 1)),
+            minimum(2 ** ceil(log2(room)), maximum(n // 8, 1)),
             1,
         ),
         "smallest power of two that holds 18 bytes a parameter in 60 % of memory",
@@ -725,7 +730,7 @@ def _plan(f, domain) -> Plan:
     )
     again = (f.recompute_layers * f.vpp * f.pp / f.layers).to_numpy(float)
     number["vpp"] = where(
-        np.isin(names, TWO_PARTS),
+        isin(names, TWO_PARTS),
         2.0,
         number["vpp"],
     )

@@ -8,7 +8,7 @@ are lost work. Useful and lost shares sum to one.
 """
 
 import numpy as np
-from numpy import diff, isfinite, ndarray
+from numpy import arange, diff, int8, isfinite, maximum, ndarray
 
 from ..base.units import DAY_S, HOUR_S
 from ..endure.reliability import LOGGED
@@ -23,13 +23,13 @@ def before(
 ) -> ndarray:
     """Which of the lines `at` are the first after a line that tells a cause."""
     rows = np.searchsorted(at, [*found.marks[cause]])
-    return np.isin(np.arange(at.size), rows)
+    return np.isin(arange(at.size), rows)
 
 
 def since_restart(again: ndarray) -> ndarray:
     """Lines since the job began or began again, at each line."""
-    at = np.arange(again.size, dtype=np.int32)
-    return at - np.maximum.accumulate(at * again)
+    at = arange(again.size, dtype=np.int32)
+    return at - maximum.accumulate(at * again)
 
 
 def spent(
@@ -60,7 +60,7 @@ def spent(
     again = again[held]
     interval = np.median(np.abs(diff(step)))
     new = step.max() - step[0]
-    wall = np.maximum(diff(clock[held], prepend=found.clock_from), 0)
+    wall = maximum(diff(clock[held], prepend=found.clock_from), 0)
     wall[0] *= wall[0] < DAY_S  # another date that the log tells ahead
     ahead = diff(step, prepend=step[0] - interval)
     ahead[ahead <= 0] = interval
@@ -73,17 +73,17 @@ def spent(
     gone &= (over + step_s) % HOUR_S > 2 * step_s
     causes = {
         "slow steps": at >= 0,
-        "pauses": over > np.maximum((pause - 1) * ahead * step_s, limits["pause_s"]),
+        "pauses": over > maximum((pause - 1) * ahead * step_s, limits["pause_s"]),
         "warm-up": since_restart(again) <= max(warm, 1),
         **told,
         "restart": again | gone,
         "start": at == at[0],
     }
-    codes = {name: np.int8(code) for code, name in enumerate(LOGGED)}
-    cause = np.zeros(step.size, np.int8)
+    codes = {name: int8(code) for code, name in enumerate(LOGGED)}
+    cause = np.zeros(step.size, int8)
     for name, here in causes.items():
         cause[here] = codes[name]
-    lost = np.maximum(np.bincount(cause, over, len(codes)), 0) / total
+    lost = maximum(np.bincount(cause, over, len(codes)), 0) / total
     bad = dict(zip(codes, map(float, lost)))
     bad["lost work"] = float((ahead.sum() - interval - new) * step_s / total)
     good = 1 - sum(bad.values())

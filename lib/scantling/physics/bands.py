@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
-from numpy import exp
+from numpy import argsort, array, exp, log2, logical_not, maximum, ravel, where
 
 from ..base.files import csv_rows
 from ..catalogue.families import family as family_of
@@ -158,9 +158,9 @@ def wider(
         "small step": step_s < SMALL_STEP_S,
         "inferred": inferred,
         "experts": c.shape.moe_layers > 0,
-        "unseen stack": np.logical_not(known),
-        "unseen chip": np.logical_not(seen_chip),
-        "unseen family": np.logical_not(seen_family),
+        "unseen stack": logical_not(known),
+        "unseen chip": logical_not(seen_chip),
+        "unseen family": logical_not(seen_family),
     }
 
 
@@ -174,7 +174,7 @@ def ends(holds: dict, of: dict | None = None):
     """The band where these of WIDER hold; `of` in place of the shipped quantiles and factors."""
     of = of or calibration()["bands"]
     factors = of["wider"] | {"unseen family": UNSEEN_FAMILY}
-    wide = math.prod(np.where(holds[name], factor, 1.0) for name, factor in factors.items())
+    wide = math.prod(where(holds[name], factor, 1.0) for name, factor in factors.items())
     low, high = of["ends"]
     return exp(-high * wide)[()], exp(-low * wide)[()]
 
@@ -225,7 +225,7 @@ def conditions(c: Cases) -> dict:
         "seq_len": c.job.seq_len,
         **{name: getattr(p, name) for name in ("tp", "pp", "cp", "ep", "micro_batch")},
     }
-    return {name: np.log2(np.maximum(size, 1.0)) for name, size in sizes.items()} | {
+    return {name: log2(maximum(size, 1.0)) for name, size in sizes.items()} | {
         "recompute": p.recompute * 1.0,
         "moe": (s.moe_layers > 0) * 1.0,
         "low": (c.job.precision >= 2) * 1.0,
@@ -238,7 +238,7 @@ def conditions(c: Cases) -> dict:
 def _published():
     """(rows as text, their conditions as columns) of the published runs that ship with the kit."""
     rows = csv_rows(HERE / "run_conditions.csv")
-    return rows, {k: np.array([float(r[k]) for r in rows]) for k in FAR}
+    return rows, {k: array([float(r[k]) for r in rows]) for k in FAR}
 
 
 def nearest_runs(
@@ -256,7 +256,7 @@ def nearest_runs(
     this kit, `mfu_predicted` what the kit says of that run from a fit without its family.
     """
     rows, columns = _published()
-    here = {k: float(np.ravel(v)[0]) for k, v in conditions(case).items()}
+    here = {k: float(ravel(v)[0]) for k, v in conditions(case).items()}
     far = sum(amount * np.abs(columns[k] - here[k]) for k, amount in FAR.items())
     far = far + [
         OTHER_CHIP * (r["accelerator"] != chip)
@@ -265,7 +265,7 @@ def nearest_runs(
         for r in rows
     ]
     out, taken = [], Counter()
-    for i in np.argsort(far, kind="stable"):
+    for i in argsort(far, kind="stable"):
         row = rows[i]
         taken[row["source"]] += 1
         if taken[row["source"]] <= FROM_ONE_SOURCE and len(out) < n:

@@ -17,8 +17,14 @@ from ..base.records import Lines, length, record, take
 from ..blocks.kernels import STREAM_BYTES
 from ..blocks.table import Shape, few_dense
 from ..catalogue.stacks import switches
-from ..catalogue.words import CP_TYPES, MODULES, OFFLOADS, RECOMPUTES, SHARDINGS
-from ..catalogue.words import PRECISIONS as RECIPES
+from ..catalogue.words import (
+    CP_TYPES,
+    MODULES,
+    OFFLOADS,
+    PRECISIONS as RECIPES,
+    RECOMPUTES,
+    SHARDINGS,
+)
 
 Column = Any  # float, int or numpy array of shape (n,)
 

@@ -19,7 +19,28 @@ from dataclasses import dataclass, field, make_dataclass, replace
 from functools import cache, reduce, wraps
 
 import numpy as np
-from numpy import asarray, exp, inf, isnan, log2, maximum, minimum, nan, where
+from numpy import (
+    array,
+    asarray,
+    ceil,
+    clip,
+    diff,
+    exp,
+    flatnonzero,
+    floor,
+    inf,
+    interp,
+    isfinite,
+    isinf,
+    isnan,
+    log2,
+    maximum,
+    minimum,
+    nan,
+    ndim,
+    repeat,
+    where,
+)
 
 from .. import catalogue
 from ..base.records import Lines, Record, record, take
@@ -168,8 +189,8 @@ def members_inside(
     Megatron's order places tp first, then cp, then dp, then pp: the dp group of a plan has packed =
     tp x cp.
     """
-    return np.clip(
-        np.floor(domain / packed),
+    return clip(
+        floor(domain / packed),
         1,
         group,
     )
@@ -320,18 +341,18 @@ def once_per_run(formula):
     @wraps(formula)
     def evaluated(message_bytes, w, *rest):
         inputs = (message_bytes, w.ranks, w.inside, *vars(w.link).values())
-        columns = [x for x in inputs if np.ndim(x)]
+        columns = [x for x in inputs if ndim(x)]
         size = max(map(len, columns), default=1)
         if size >= FEW and all(len(x) == size for x in columns):
-            at = np.flatnonzero(np.r_[True, np.any([x[1:] != x[:-1] for x in columns], axis=0)])
+            at = flatnonzero(np.r_[True, np.any([x[1:] != x[:-1] for x in columns], axis=0)])
             if 2 * len(at) <= size:
-                return np.repeat(
+                return repeat(
                     formula(
-                        message_bytes[at] if np.ndim(message_bytes) else message_bytes,
+                        message_bytes[at] if ndim(message_bytes) else message_bytes,
                         take(w, at),
                         *rest,
                     ),
-                    np.diff(at, append=size),
+                    diff(at, append=size),
                 )
         return formula(
             message_bytes,
@@ -648,7 +669,7 @@ def times(
     rounds = 2.0 if collective == "all_reduce" else 1.0
     size = asarray(message_bytes, float)
     took = {n: SECONDS[n](size, w, rounds) for n in ALGORITHMS[collective] if n in among}
-    return {n: where((w.ranks > 1) | np.isinf(s), s, 0.0) for n, s in took.items()}
+    return {n: where((w.ranks > 1) | isinf(s), s, 0.0) for n, s in took.items()}
 
 
 def fastest(
@@ -743,21 +764,21 @@ def curve(
         asarray(SIZES),
         reducing(w) if could_reduce else w,
     )
-    own = {name: seconds for name, seconds in by.items() if np.all(np.isfinite(seconds))}
+    own = {name: seconds for name, seconds in by.items() if np.all(isfinite(seconds))}
     library = [name for name in own if name in LIBRARY and (name != "sharp" or w.link.sharp)]
-    table = np.array([own[name] for name in library])
+    table = array([own[name] for name in library])
     bus = volume(collective, float(w.ranks)) * asarray(SIZES) / maximum(table.min(0), 1e-12)
     return Curve(
         collective=collective,
         axis=axis,
         ranks=int(w.ranks),
-        domains=int(np.ceil(w.domains)),
+        domains=int(ceil(w.domains)),
         message_bytes=tuple(SIZES),
         seconds={name: tuple(map(float, seconds)) for name, seconds in own.items()},
         picked=tuple(library[i] for i in table.argmin(0)),
         busbw_bytes_per_s=tuple(map(float, bus)),
         half_size_bytes=float(
-            np.interp(
+            interp(
                 bus.max() / 2,
                 maximum.accumulate(bus),
                 SIZES,

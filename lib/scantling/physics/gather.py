@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from numpy import maximum, where
+from numpy import array, isin, isnan, maximum, where
 
 from .. import catalogue
 from ..base.records import record
@@ -48,7 +48,7 @@ NODE_LIMIT = 4.0  # nodes that a token may visit under latent attention (DeepSee
 def column(values: Sequence) -> Column:
     """One number where all rows have but one, else a column of floats."""
     values = [float(v) for v in values]
-    return values[0] if len(values) == 1 else np.array(values)
+    return values[0] if len(values) == 1 else array(values)
 
 
 def precision_code(name: str) -> int:
@@ -96,9 +96,9 @@ def job_of(
 ) -> Job:
     """What one step must do; `grad_bytes` where a row states them, nan: what the stack keeps."""
     kept_by = catalogue.optimizer(optimizer)
-    codes = np.array([precision_code(p) for p in precisions])
+    codes = array([precision_code(p) for p in precisions])
     under_bf16 = where(codes == BF16, [s.bf16_grad_bytes for s in stacks], 0.0)
-    kept = where(np.isnan(grad_bytes), [s.grad_bytes for s in stacks], grad_bytes)
+    kept = where(isnan(grad_bytes), [s.grad_bytes for s in stacks], grad_bytes)
     kept = where(under_bf16 > 0, under_bf16, kept)
     return Job(
         seq_len=seq_len,
@@ -145,7 +145,7 @@ def software_of(
 
     def told(name, otherwise):
         value = said.get(name)
-        return otherwise if value is None else where(np.isnan(value), otherwise, value)
+        return otherwise if value is None else where(isnan(value), otherwise, value)
 
     released = told("released", SWITCHES["released"])
     own = {n: told(n, column([s.software.get(n, d) for s in stacks])) for n, d in SWITCHES.items()}
@@ -154,7 +154,7 @@ def software_of(
         "flash": told("flash", _flash(stacks, [family(c.family) for c in chips], released)),
     }
     if np.any(shape.moe_layers):
-        own["ep_overlap"] = maximum(own["ep_overlap"], np.isin(plan.schedule, DUALPIPES))[()]
+        own["ep_overlap"] = maximum(own["ep_overlap"], isin(plan.schedule, DUALPIPES))[()]
         for name in {n for s in stacks for n in s.mxfp8_experts}:
             rules = (
                 s.mxfp8_experts.get(

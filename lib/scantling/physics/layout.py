@@ -1,8 +1,8 @@
 """Which layers stand on which pipeline stage.
 
 Left to the framework (`even`), stages hold as many layers as whole numbers allow. `balanced` cuts
-the layers into contiguous runs so that the stage with the most FLOP has as few as can be, output
-head and MTP modules on the last one; under interleaving a stage has every pp-th run. A design may
+the layers into contiguous runs so that the stage with the most to do has as little as can be, the
+head and MTP modules on the last; under interleaving a stage has every pp-th run. A design may
 give the runs itself. Step time, memory, charts and kits all read the layers of a stage here.
 Frameworks take such runs: Megatron-LM (--pipeline-model-parallel-layout, and `|` in
 --hybrid-override-pattern), torchtitan (module_fqns_per_model_part).
@@ -10,8 +10,9 @@ Frameworks take such runs: Megatron-LM (--pipeline-model-parallel-layout, and `|
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from functools import lru_cache, partial
-from itertools import accumulate, chain, pairwise
+from dataclasses import replace
+from functools import lru_cache
+from itertools import accumulate, chain, pairwise, product
 
 import numpy as np
 from numpy import (
@@ -29,9 +30,10 @@ from numpy import (
 )
 
 from ..blocks.table import Column, Shape, Time
+from ..catalogue import accelerator
 from ..catalogue.words import LAYER_SPLITS
-from .cases import Cases
-from .compute import device
+from .cases import Cases, Plan
+from .compute import device, layer_time, logits_s
 from .pipeline import stage_layers
 
 BALANCED = LAYER_SPLITS.index("balanced")
@@ -66,15 +68,21 @@ def both_ways(t: Time) -> Column:
     return 3 * (t.gemm + t.elementwise + t.host) + t.attention + t.attention_backward
 
 
-def weights(shape: Shape, seq_len: float) -> tuple[tuple[float, ...], float]:
-    """FLOP a token of each layer, in order, over that of the average one, and of what stands on the
-    last stage besides: what a cut goes by, the same for every plan of a model."""
-    each = [float(np.max(sum(b.flops(seq_len).values()))) for b in shape.blocks]
-    work = [np.max(b.count) * e for b, e in zip(shape.blocks, each)]
-    ends = sum(w for w, b in zip(work, shape.blocks) if b.place == "end" and b.kind != "stream")
-    mean = float(sum(work) - ends) / int(shape.layers)
-    layers = [sum(each[i] for i in layer) / mean for layer in shape.order]
-    return tuple(layers) or (1.0,) * int(shape.layers), float(ends) / mean
+def weights(c: Cases) -> tuple[tuple[float, ...], float]:
+    """Kernels' time of each layer, in order, and of what stands on the last stage besides, over
+    that of the average layer: what a cut goes by. The same for every plan of a job and on every
+    chip, so that a faster one never cuts otherwise: one sequence on an H100, experts on eight."""
+    one, h100 = c.take(slice(1)), accelerator("h100-sxm")
+    chip = replace(
+        one.chip,
+        bf16_flops=h100.half_flops,
+        linear_flops=h100.half_flops * one.chip.linear_flops / one.chip.bf16_flops,
+        hbm_bytes_per_s=h100.hbm_bytes_per_s,
+    )
+    usual = replace(one, chip=chip, plan=Plan(ep=8))
+    tail = logits_s(usual) / both_ways(layer_time(usual)) + c.shape.mtp_depth
+    each = sort_shares(usual)[sorts_of(c.shape)[1], 0]
+    return tuple(each.tolist()), ravel(tail)[0]
 
 
 def fewer(
@@ -94,7 +102,7 @@ def fewer(
 
 
 def stands(c: Cases) -> Column:
-    """Whole layers that output head and MTP modules stand for on the last stage: their FLOP where
+    """Whole layers that output head and MTP modules stand for on the last stage: their time where
     the split is balanced, else MTP_STANDS under a balanced MTP layout, else 0."""
     usual = MTP_STANDS * np.greater(c.software.balanced_layout, 0)
     balanced = equal(c.plan.layer_split, BALANCED)
@@ -102,31 +110,22 @@ def stands(c: Cases) -> Column:
         return usual
     return where(
         balanced,
-        ceil(weights(c.shape, float(np.max(c.job.seq_len)))[1]),
+        ceil(weights(c)[1]),
         usual,
     )
 
 
-def totals(c: Cases):
+def totals(layers, pp, stands):
     """(first, fullest middle, last) layers of the stages of models whose layers are alike, for
     columns of plans."""
-    layers, pp = c.shape.layers, c.plan.pp
-    return stage_layers(
-        layers,
-        pp,
-        *fewer(
-            layers,
-            pp,
-            stands(c),
-        ),
-    )
+    return stage_layers(layers, pp, *fewer(layers, pp, stands))
 
 
 def layers_per_stage(c: Cases):
     """(first, fullest middle, last) layers of the stages, for columns of plans; where they are not
     alike, in layers of the model's average time."""
     if not (c.layout or c.shape.order):
-        return totals(c)
+        return totals(c.shape.layers, c.plan.pp, stands(c))
     each, found = sort_shares(c), [*splits(c)]
     out = zeros((3, max(each.shape[1], sum(len(rows) for rows, _ in found))))
     each = each + 0 * out[0]
@@ -152,16 +151,15 @@ def laid_out(c: Cases, kind: Column = 0):
     """(rows, stages, bounds of the runs of layers in the order in which a token meets them) of
     every different split of columns of plans of one model: pp x vpp runs, 0 and the number of
     layers among the bounds."""
-    p, seq_len = c.plan, c.job.seq_len
-    each, tail = weights(c.shape, float(np.max(seq_len)))
+    p, seq_len, (each, tail) = c.plan, c.job.seq_len, weights(c)
     columns = (p.pp, p.vpp, p.layer_split == BALANCED, stands(c), kind)
     columns = [ravel(x + 0 * seq_len) for x in broadcast_arrays(*columns, seq_len)]
     key = array([1, 1e4, 1e8, 1e9, 1e12, 0]) @ columns
     for rows in (np.flatnonzero(key == one) for one in np.unique(key)):
-        pp, vpp, balanced, besides, *_ = (int(x[rows[0]]) for x in columns)
+        pp, vpp, cut, besides, *_ = (int(x[rows[0]]) for x in columns)
         runs = c.layout
         if len(runs) != pp * vpp + 1:
-            runs = laid(each, tail, pp, vpp, besides, balanced, bool(c.shape.order))
+            runs = laid(each, tail, pp, vpp, besides, cut, bool(c.shape.order))
         yield rows, pp, runs
 
 
@@ -189,7 +187,8 @@ def laid(
         even = spread(layers, pp, vpp, *map(int, fewer(layers, pp, stands)))
     if not balanced or len({*each}) == 1:
         return even
-    return min(even, bounds(each, pp, vpp, tail), key=partial(heaviest, each, tail, pp))
+    cuts = even, bounds(each, pp, vpp, tail) or even
+    return min(eased(each, tail, pp, runs) for runs in cuts)[1]
 
 
 def gains(
@@ -201,17 +200,13 @@ def gains(
     columns of pp; always where layers are not alike, never where MTP modules have a layout."""
     if shape.order or shape.mtp_layers:
         return (pp > 1) & bool(shape.order)
-    tail, slowest = weights(shape, float(seq_len))[1], []
+    end, mixer, feed = (
+        shape.mean(place, lambda b: sum(b.flops(seq_len).values()))
+        for place in ("end", "mixer", "feed")
+    )
+    tail, slowest = end * shape.layers / (mixer + feed), []
     for besides in (0, ceil(tail)):
-        *others, last = stage_layers(
-            shape.layers,
-            pp,
-            *fewer(
-                shape.layers,
-                pp,
-                besides,
-            ),
-        )
+        *others, last = totals(shape.layers, pp, besides)
         slowest.append(maximum(maximum(*others), last + tail))
     return slowest[1] < (1 - GAIN) * slowest[0]
 
@@ -240,17 +235,21 @@ def spread(
     return (0, *accumulate(held))
 
 
-def heaviest(
-    each,
-    tail: float,
-    pp: int,
-    bounds,
-) -> float:
-    """Most of any stage under runs of layers of these weights; infinite without runs."""
-    held = [0.0] * (pp - 1) + [tail]
-    for i, (first, end) in enumerate(pairwise(bounds)):
-        held[i % pp] += sum(each[first:end])
-    return max(held) if bounds else np.inf
+def eased(each, tail: float, pp: int, bounds) -> tuple[float, tuple[int, ...]]:
+    """(most that a stage has, runs of layers) once a layer at a time has gone to the next stage or
+    back while the fuller of the two then has less to do, no run left without one."""
+    at, work, moved = [*bounds], [0.0] * (pp - 1) + [tail], True
+    for i, (first, end) in enumerate(pairwise(at)):
+        work[i % pp] += sum(each[first:end])
+    while moved:
+        moved = False
+        for i, later in product(range(1, len(at) - 1), (0, 1)):
+            to, off, end = (i - later) % pp, (i + later - 1) % pp, at[i] + 2 * later - 1
+            layer = each[at[i] + later - 1]
+            if at[i - 1] < end < at[i + 1] and work[to] + layer < work[off] - SLACK:
+                at[i], moved = end, True
+                work[to], work[off] = work[to] + layer, work[off] - layer
+    return max(work), tuple(at)
 
 
 def bounds(shares, pp: int, vpp: int, tail: float) -> tuple[int, ...]:

@@ -13,7 +13,17 @@ both.
 from collections.abc import Callable
 
 import numpy as np
-from numpy import asarray, broadcast_to, floor, maximum, minimum, where
+from numpy import (
+    asarray,
+    bincount,
+    broadcast_shapes,
+    broadcast_to,
+    flatnonzero,
+    floor,
+    maximum,
+    minimum,
+    where,
+)
 
 from ..base.records import Lines, record
 from ..base.words import table as read_yaml
@@ -334,9 +344,9 @@ def schedule_code(name):
 def _by_schedule(question: str, schedule, **symbols):
     """Each case by the formula of its own schedule; only formulas of schedules that occur run."""
     code = asarray(schedule_code(schedule))
-    occur = np.flatnonzero(np.bincount(code.ravel(), minlength=len(_ROWS)))
+    occur = flatnonzero(bincount(code.ravel(), minlength=len(_ROWS)))
     values = [getattr(_ROWS[i], question)(**symbols) for i in occur]
-    shape = np.broadcast_shapes(code.shape, *(np.shape(given) for given in symbols.values()))
+    shape = broadcast_shapes(code.shape, *(np.shape(given) for given in symbols.values()))
     if len(occur) == 1:
         return broadcast_to(values[0], shape)
     return broadcast_to(np.select([code == i for i in occur], values), shape)

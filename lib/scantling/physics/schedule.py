@@ -9,7 +9,19 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 import numpy as np
-from numpy import array, ndarray, where
+from numpy import (
+    array,
+    asarray,
+    bincount,
+    cumsum,
+    isfinite,
+    isin,
+    lexsort,
+    ndarray,
+    ones,
+    ptp,
+    where,
+)
 
 from ..base.records import record
 from .pipeline import DUALPIPES, SCHEDULE_NAMES, SCHEDULES, in_flight, schedule_code, violations
@@ -86,12 +98,12 @@ class Layout:
         kind, start, end, micro_batch, part = (column[rows] for column in columns)
         key = micro_batch * (part.max() + 1) + part
         weight, forward = kind == "W", kind == "F"
-        freed = where(weight, kept, where(np.isin(key, key[weight]), 1 - kept, 1.0))
+        freed = where(weight, kept, where(isin(key, key[weight]), 1 - kept, 1.0))
         times, change = where(forward, start, end), where(forward, 1.0, -freed)
         # at one moment what is freed goes before what is taken
-        order = np.lexsort((change, np.round(times / max(times.max(), 1e-300), 12)))
+        order = lexsort((change, np.round(times / max(times.max(), 1e-300), 12)))
         chunks = SCHEDULES[self.schedule].chunks or self.vpp
-        return times[order], np.cumsum(change[order]) / chunks
+        return times[order], cumsum(change[order]) / chunks
 
 
 def lay_out(
@@ -167,7 +179,7 @@ def lay_out(
         )
     chunks = row.chunks or vpp
     parts = pp * chunks
-    scale = np.ones(parts) if part_scale is None else np.asarray(part_scale, dtype=float)
+    scale = ones(parts) if part_scale is None else asarray(part_scale, dtype=float)
     given = [
         t_forward,
         t_backward_input,
@@ -175,7 +187,7 @@ def lay_out(
         t_p2p,
         *scale,
     ]
-    if not all(t >= 0 and np.isfinite(t) for t in given):
+    if not all(t >= 0 and isfinite(t) for t in given):
         raise ValueError(f"times and scales must be finite and not negative; got {given}")
     if scale.shape != (parts,):
         raise ValueError(
@@ -426,6 +438,6 @@ def _layout(
         chunk=1 * (micro_batch >= m // 2) if row.placement == "mirror" else part // pp,
         part=part,
         makespan_s=float(end.max() - start.min()),
-        span_s=array([np.ptp(rows[device == d, :2]) for d in range(pp)]),
-        busy_s=np.bincount(device, end - start, minlength=pp),
+        span_s=array([ptp(rows[device == d, :2]) for d in range(pp)]),
+        busy_s=bincount(device, end - start, minlength=pp),
     )

@@ -14,11 +14,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy import maximum, minimum, where
+from numpy import asarray, clip, maximum, minimum, sqrt, where
 
 from ..base.records import record
-from ..blocks.table import Exchange as BlockExchange
-from ..blocks.table import fold
+from ..blocks.table import Exchange as BlockExchange, fold
 from .cases import (
     HSDP,
     ULYSSES,
@@ -319,7 +318,7 @@ def expert_parallel(c: Cases) -> Exchange:
     # cards hide less than links
     left = where(
         w.across,
-        np.sqrt(k.ep_overlapped),
+        sqrt(k.ep_overlapped),
         k.ep_overlapped,
     )
     return Exchange(
@@ -465,7 +464,7 @@ def data_parallel(
     ):
         if not np.any(params):
             continue
-        some = np.asarray(params) > 0  # rows without experts beside rows that have them
+        some = asarray(params) > 0  # rows without experts beside rows that have them
         inside = members_inside(
             ranks,
             packed,
@@ -527,7 +526,7 @@ def data_parallel(
         if np.any(hybrid):
             between = Wires(
                 copies,
-                np.clip(
+                clip(
                     inside / shard,
                     1.0,
                     copies,

@@ -9,7 +9,20 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
-from numpy import array, ceil, concatenate, int64, maximum, repeat, unique, where
+from numpy import (
+    array,
+    asarray,
+    ceil,
+    concatenate,
+    flatnonzero,
+    int64,
+    maximum,
+    ndarray,
+    repeat,
+    tile,
+    unique,
+    where,
+)
 
 from ..base.errors import DesignError
 from ..base.records import record
@@ -25,7 +38,7 @@ ANY = -1  # of `under`: any schedule may follow
 
 
 @lru_cache(maxsize=4096)
-def divisors(n: int) -> np.ndarray:
+def divisors(n: int) -> ndarray:
     """All divisors of n, ascending."""
     small = [d for d in range(1, int(n**0.5) + 1) if n % d == 0]
     return array(sorted({*small, *(n // d for d in small)}), int64)
@@ -37,18 +50,18 @@ def cross(
     values,
 ) -> dict:
     """Columns with every row repeated for each value of one more axis."""
-    values = np.asarray(values)
+    values = asarray(values)
     if values.dtype.kind == "i":  # 32 bits by default on some machines: a product would wrap
         values = values.astype(int64)
     n = len(next(iter(columns.values()), (0,)))
-    return {k: repeat(v, len(values)) for k, v in columns.items()} | {name: np.tile(values, n)}
+    return {k: repeat(v, len(values)) for k, v in columns.items()} | {name: tile(values, n)}
 
 
 def keep(columns: dict, mask) -> dict:
     """The rows where mask holds."""
     if np.all(mask):
         return columns
-    rows = np.flatnonzero(mask)  # once, not once a column
+    rows = flatnonzero(mask)  # once, not once a column
     return {k: v[rows] for k, v in columns.items()}
 
 

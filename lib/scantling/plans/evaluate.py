@@ -8,15 +8,24 @@ from functools import cached_property, partial
 
 import numpy as np
 from numpy import (
+    arange,
     argmin,
     asarray,
+    bincount,
     broadcast_to,
     concatenate,
+    empty,
     flatnonzero,
     full,
+    isin,
+    isnan,
     lexsort,
+    maximum,
     ndarray,
+    ndim,
     uint64,
+    unique,
+    zeros,
 )
 
 from ..base.records import record, take
@@ -79,7 +88,7 @@ class Found:
         return replace(
             self,
             plan=take(self.plan, rows),
-            order=np.arange(len(rows)),
+            order=arange(len(rows)),
             **{n: getattr(self, n)[rows] for n in COLUMNS},
         )
 
@@ -175,10 +184,10 @@ def joined(plans: list) -> Plan:
     columns = {f: [getattr(p, f) for p in plans] for f in Plan.__dataclass_fields__}
     shapes = [np.shape(p.tp) for p in plans]
     for f, values in columns.items():
-        if any(np.ndim(v) for v in values):
+        if any(ndim(v) for v in values):
             columns[f] = concatenate([*map(broadcast_to, values, shapes)])
         else:
-            columns[f] = values[0] if values else np.empty(0)
+            columns[f] = values[0] if values else empty(0)
     return Plan(**columns)
 
 
@@ -192,7 +201,7 @@ def union(searches: list) -> Found:
     columns = {n: concatenate([getattr(found, n) for found in searches]) for n in COLUMNS}
     counts = added(found.counts for found in searches)
     if all(found.legal == len(found.reason) for found in searches):
-        rows = np.sort(np.unique(_keys(plan), return_index=True)[1])
+        rows = np.sort(unique(_keys(plan), return_index=True)[1])
         plan, columns = take(plan, rows), {n: column[rows] for n, column in columns.items()}
         counts |= _counted(columns["reason"])
     return Found(
@@ -206,7 +215,7 @@ def union(searches: list) -> Found:
 
 def _keys(plan: Plan) -> ndarray:
     """One number for each plan, the same for the same plan: its fields mixed modulo 2^64."""
-    mixed = np.zeros(np.shape(plan.tp), uint64)
+    mixed = zeros(np.shape(plan.tp), uint64)
     for value in vars(plan).values():
         fixed = np.round(asarray(value, float) * 4096).astype(np.int64).astype(uint64)
         mixed = (mixed ^ fixed) * uint64(0x9E3779B97F4A7C15)
@@ -216,7 +225,7 @@ def _keys(plan: Plan) -> ndarray:
 
 def _counted(reason: ndarray) -> dict:
     """Counts of plans by the reason that they do not fit, -1 where they do."""
-    found = np.bincount(reason + 1, minlength=len(REASONS) + 1).tolist()
+    found = bincount(reason + 1, minlength=len(REASONS) + 1).tolist()
     return {
         "legal": len(reason),
         "evaluated": found[0],
@@ -291,7 +300,7 @@ def looked_at(
     for result, part in zip(results, parts):
         if result is not None:
             outcome[:, part] = result
-    seen = ~np.isnan(outcome[1])
+    seen = ~isnan(outcome[1])
     if not seen.all():
         plan, outcome = take(plan, seen), outcome[:, seen]
     total, reason, step_s, practised = outcome
@@ -398,7 +407,7 @@ def complexity(plan: Plan, where: Situation) -> tuple:
     recompute of a part of the layers, recompute at all. [n] each"""
     at = partial(axis, plan)
     axes = sum(at(name) > 1 for name in ("tp", "cp", "pp", "vpp", "ep"))
-    unusual = ~np.isin(at("schedule"), [SCHEDULES[name].code for name in EVERYDAY])
+    unusual = ~isin(at("schedule"), [SCHEDULES[name].code for name in EVERYDAY])
     own = SHARDINGS.index(where.stack.sharding)
     return (
         at("offload"),
@@ -424,7 +433,7 @@ def ranked(
     simplicity = at("pp") * at("vpp") * 1e3
     for name, weight in SIMPLICITY.items():
         simplicity += at(name) * weight
-    key = np.round(np.log(np.maximum(step_s[rows], 1e-12)) * 1e9)
+    key = np.round(np.log(maximum(step_s[rows], 1e-12)) * 1e9)
     return rows[lexsort((at("micro_batch"), simplicity, key))]
 
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
-from numpy import maximum, nan_to_num, where
+from numpy import asarray, maximum, minimum, nan_to_num, where
 
 from .. import catalogue
 from ..physics.cases import HOST_ALL, Cases
@@ -47,7 +47,7 @@ def streamed_weights(
     job = c.job
     state = WEIGHT_BYTES + job.grad_bytes + job.optimizer_bytes + job.master_bytes
     over = m.host * WEIGHT_BYTES / state - (m.host - on_disk(cluster, m))
-    return where(np.asarray(c.plan.offload) == HOST_ALL, maximum(over, 0.0), 0.0)[()]
+    return where(asarray(c.plan.offload) == HOST_ALL, maximum(over, 0.0), 0.0)[()]
 
 
 def disk_bytes_per_s(cluster) -> float:
@@ -85,7 +85,7 @@ def through_disks(
             c.chip,
             host_bytes_per_s=where(
                 disk > 0,
-                np.minimum(link, disk_bytes_per_s(cluster) * m.host / where(disk > 0, disk, 1.0)),
+                minimum(link, disk_bytes_per_s(cluster) * m.host / where(disk > 0, disk, 1.0)),
                 link,
             )[()],
         ),

@@ -8,8 +8,7 @@ from ..base.words import table
 from ..catalogue.published import published_accumulation, published_schedules
 from ..catalogue.stacks import stack
 from ..catalogue.words import LAYER_SPLITS
-from ..physics.pipeline import DUALPIPES
-from ..physics.pipeline import SCHEDULES as SCHEDULES_BY_NAME
+from ..physics.pipeline import DUALPIPES, SCHEDULES as SCHEDULES_BY_NAME
 
 # tokens of a sequence that a context-parallel rank keeps, at least: the shortest that published
 # runs use

@@ -5,8 +5,7 @@ from functools import partial
 
 import numpy as np
 from scantling.base.units import HOUR_S, MINUTE_S
-from scantling.endure import elastic, goodput
-from scantling.endure import spares as spare_nodes
+from scantling.endure import elastic, goodput, spares as spare_nodes
 
 # ---------------------------------------------------------------- saves that do not block
 

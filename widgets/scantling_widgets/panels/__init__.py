@@ -13,8 +13,6 @@ from .roofline import Roofline
 from .schedule import Schedule
 from .sensitivity import Sensitivity
 
-__all__ = ["Panel", "panels"]
-
 # in the order in which people ask
 _KINDS = (
     *(Plans, Schedule, Network, Roofline, Reliability),

@@ -62,7 +62,7 @@ class Panel:
     ) -> dict:
         """What a number of a record of the blueprint opens to; `own`: {term: field of the record}
         said below it."""
-        out = words.explain(
+        out = words.opened(
             key,
             self.given,
             inputs(self.now, self.given),

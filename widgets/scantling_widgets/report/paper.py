@@ -5,9 +5,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from ..chromium import FLAGS, chromium
-
-__all__ = ["chromium", "print_pdf"]
+from ..chromium import FLAGS, chromium as chromium
 
 
 def print_pdf(

@@ -6,8 +6,7 @@ import json
 import re
 
 import jinja2
-from scantling import catalogue
-from scantling import cluster as site
+from scantling import catalogue, cluster as site
 from scantling.advise.comparison import flat
 from scantling.base.quantities import table as quantities
 from scantling.base.quantities.table import band, band_in

@@ -4,8 +4,7 @@ its collectives. What each piece and operation is stands in tables/pieces.csv an
 from ...base.records import Record, record
 from ...catalogue.words import SHARDINGS
 from ...endure import storage
-from ...physics import collectives as curves
-from ...physics import compute
+from ...physics import collectives as curves, compute
 from ...physics.collectives import members_inside
 from ...physics.step import COMPUTE, device_params, exchange_passes
 from ...physics.traffic import data_parallel

@@ -10,6 +10,7 @@ from dataclasses import replace
 from operator import itemgetter
 
 import numpy as np
+from numpy import exp, log
 
 from ... import catalogue
 from ...catalogue.families import family
@@ -50,13 +51,13 @@ def gemm_law(
     extra = passes * 2 * (m * k + k * n + m * n) / bytes_per_s
     best = np.max(flops / seconds)
     least = max(np.min(seconds), 4e-8)
-    low, first, high = np.log(
+    low, first, high = log(
         [[best * 0.2, 1e-8], [best * 1.05, least / 2], [best * 3, np.max(seconds) + least]]
     )
 
     def error(logs):
-        rate, start = np.exp(logs)
-        return np.log((flops / rate + start + extra) / seconds)
+        rate, start = exp(logs)
+        return log((flops / rate + start + extra) / seconds)
 
     found = least_squares(
         error,
@@ -64,7 +65,7 @@ def gemm_law(
         bounds=(low, high),
         xtol=1e-10,
     )
-    return *np.exp(found.x).tolist(), float(np.sqrt(np.mean(found.fun**2)))
+    return *exp(found.x).tolist(), float(np.sqrt(np.mean(found.fun**2)))
 
 
 def saturation(points) -> dict:

@@ -14,14 +14,7 @@ import numpy as np
 
 from ...base.words import yaml_of
 from . import endurance, forms, kernels, runs
-from .record import READ, Figure, Recreation, drawn, points_of
-
-__all__ = [
-    "READ",
-    "figures",
-    "recreate",
-    "recreate_all",
-]
+from .record import READ as READ, Figure, Recreation, drawn, points_of
 
 
 @cache

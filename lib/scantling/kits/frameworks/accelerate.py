@@ -2,9 +2,7 @@
 short trainer."""
 
 from ..render import render, source
-from .fsdp import builds as builds
-from .fsdp import lacks as model_lacks
-from .fsdp import own
+from .fsdp import builds as builds, lacks as model_lacks, own
 
 
 def lacks(

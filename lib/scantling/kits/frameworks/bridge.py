@@ -5,8 +5,7 @@ from dataclasses import replace
 
 from ..render import render, source
 from . import megatron
-from .megatron import adjust as adjust
-from .megatron import lacks as lacks
+from .megatron import adjust as adjust, lacks as lacks
 
 
 def builds(m):

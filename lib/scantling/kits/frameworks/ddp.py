@@ -2,9 +2,7 @@
 network is the limit."""
 
 from ..render import render
-from .fsdp import builds as builds
-from .fsdp import lacks as lacks
-from .fsdp import own
+from .fsdp import builds as builds, lacks as lacks, own
 
 
 def files(launch, kit):

@@ -6,9 +6,7 @@ import json
 import yaml
 
 from ..render import render, source
-from .fsdp import builds as builds
-from .fsdp import lacks as model_lacks
-from .fsdp import own
+from .fsdp import builds as builds, lacks as model_lacks, own
 
 
 def lacks(launch, m, *, sharding, **plan) -> dict:

@@ -3,8 +3,7 @@ of the Hugging Face Trainer (losses by step, no time)."""
 
 from ...base.files import json_object
 from ..found import Found, number
-from ..text import head as first_bytes
-from ..text import wrong_for
+from ..text import head as first_bytes, wrong_for
 
 LIMIT = 64 << 20
 

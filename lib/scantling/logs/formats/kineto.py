@@ -7,6 +7,7 @@ from array import array
 from functools import cache
 
 import numpy as np
+from numpy import maximum
 
 from ...physics.step import AXES
 from ..found import Found, number
@@ -83,5 +84,5 @@ def covered(several: list) -> float:
     """Seconds in which any of some spans lasts: starts and ends in turn [us]."""
     spans = np.concatenate([np.zeros(2), *several]).reshape(-1, 2)
     start, end = spans[np.argsort(spans[:, 0])].T
-    reached = np.maximum.accumulate(end)
-    return float(np.sum(np.maximum(end[1:] - np.maximum(start[1:], reached[:-1]), 0))) / 1e6
+    reached = maximum.accumulate(end)
+    return float(np.sum(maximum(end[1:] - maximum(start[1:], reached[:-1]), 0))) / 1e6

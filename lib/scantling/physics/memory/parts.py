@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import reduce
 
 import numpy as np
-from numpy import array, maximum, minimum, where
+from numpy import array, broadcast, empty, maximum, minimum, reshape, where
 
 from ...base.records import record
 from ...blocks.saving import Keeping
@@ -44,7 +44,7 @@ SPLIT = array([row.split_backward for row in SCHEDULES.values()])
 
 # One large block, freed at once: the C library then keeps what temporaries free, and column
 # arithmetic runs at twice the speed
-np.empty(3_900_000)
+empty(3_900_000)
 
 
 @record
@@ -443,14 +443,14 @@ def in_flight_of(
 ):
     """Micro-batches in flight on the devices `stages` of each case, one entry per device."""
     p, m, kept = c.plan, f.micro_batches, f.split_kept
-    ndim = np.broadcast(
+    ndim = broadcast(
         p.schedule,
         p.pp,
         p.vpp,
         m,
         kept,
     ).ndim
-    stages = np.reshape(stages, (len(stages),) + (1,) * ndim)
+    stages = reshape(stages, (len(stages),) + (1,) * ndim)
     return in_flight(
         p.schedule,
         p.pp,

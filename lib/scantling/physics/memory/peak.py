@@ -6,16 +6,15 @@ the second (one layer more where layers do not divide) and the last (the output 
 Each is one evaluation of the same column arithmetic.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy import broadcast_arrays, maximum, ndarray, ravel, where, zeros
 
-from ...base.records import Rows, pick
+from ...base.records import Rows, pick, record
 from ...blocks.table import dense_before, plain_share
 from ..cases import Cases
-from ..layout import splits, totals
+from ..layout import splits, stands, totals
 from ..pipeline import in_flight
 from .parts import (
     MIRROR,
@@ -38,7 +37,7 @@ SAFE = ZONES.index("safe")
 SAFE_SHARE = 0.80  # below it none of 454 runs ran out of memory (arXiv 2411.06465)
 
 
-@dataclass(frozen=True)
+@record
 class Memory:
     """Bytes on the fullest device by part; the parts sum to `total`. Columns or scalars.
 
@@ -183,7 +182,7 @@ def _memory_of(
 def _three_places(c: Cases, f: Frame):
     """(where it exists, Place) of the first, the second and the last device."""
     s, p = c.shape, c.plan
-    first, middle, last = totals(c)
+    first, middle, last = totals(s.layers, p.pp, stands(c))
     held = in_flight_of(c, f, (0, 1, -1))
     vee, mirror = VEE[p.schedule], MIRROR[p.schedule]
     if np.any(mirror):
