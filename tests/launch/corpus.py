@@ -149,6 +149,19 @@ PLANS = {
     ),
     "moe-shared": spec(model=MIXED, plan=dict(tp=1, pp=1, ep=8, etp=1, **Z1)),
     "moe-zero3": spec(model=MOE, plan=dict(tp=1, pp=1, ep=8, etp=1, sharding="zero3")),
+    "moe-nodes": spec(
+        model=MLA | dict(layers=13, moe_layers=12),
+        plan=dict(tp=1, pp=1, ep=32, etp=1, **Z1),
+        job=dict(node_limit=2, routing="forced"),
+    ),
+    "moe-capacity": spec(
+        model=MIXED,
+        plan=dict(tp=1, pp=1, ep=8, etp=1, moe_dispatcher="alltoall", **Z1),
+        job=dict(capacity_factor=1.25),
+    ),
+    "moe-gathered": spec(
+        model=MOE, plan=dict(tp=1, pp=1, ep=8, etp=1, moe_dispatcher="allgather", **Z1)
+    ),
     "mla": spec(model=MLA, plan=dict(tp=1, pp=1, ep=8, etp=1, **Z1)),
     "mla-pp": spec(
         model=MLA,

@@ -108,6 +108,7 @@ def block_parameters(a, c):
     arange = torch.arange
     torch.arange = lambda *a, **k: arange(*a, **k | {"device": "meta"})
     c.tensor_model_parallel_size = c.expert_model_parallel_size = c.context_parallel_size = 1
+    c.moe_token_dispatcher_type = "alltoall"  # the others ask for more than one process
     c.pipeline_model_parallel_size, c.expert_tensor_parallel_size = 1, 1
     c.virtual_pipeline_model_parallel_size, c.sequence_parallel = None, False
     c.gradient_accumulation_fusion = c.perform_initialization = False

@@ -467,6 +467,96 @@ def test_the_nearest_plan_keeps_the_switches_of_the_software(said):
     assert steps[said] < steps["none"]
 
 
+DISPATCH = "--moe-token-dispatcher-type flex --moe-flex-dispatcher-backend"
+SWITCHES = {
+    "DeepEP": ({}, f"{DISPATCH} deepep"),
+    "HybridEP of a rack": (
+        {
+            "cluster": {
+                "accelerator": "gb200-nvl72",
+                "devices": 64,
+                "devices_per_node": 4,
+                "scale_up_domain": 64,
+            }
+        },
+        f"{DISPATCH} hybridep",
+    ),
+    "before Hopper": (
+        {"cluster": {"accelerator": "a100-80gb", "devices": 64}},
+        "--moe-token-dispatcher-type alltoall",
+    ),
+    "all-gather": (
+        {"plan": {"moe_dispatcher": "allgather"}},
+        "--moe-token-dispatcher-type allgather",
+    ),
+    "forced": ({"job": {"routing": "forced"}}, "--moe-router-force-load-balancing"),
+    "two nodes": (
+        {"plan": {"ep": 32}, "job": {"node_limit": 2}},
+        "--moe-router-num-groups 4 --moe-router-group-topk 2",
+    ),
+    "capacity": (
+        {"plan": {"moe_dispatcher": "alltoall"}, "job": {"capacity_factor": 1.25}},
+        "--moe-expert-capacity-factor 1.25 --moe-pad-expert-input-to-capacity",
+    ),
+    "fp8 weights": (
+        {"job": {"precision": "fp8"}, "stack": "megatron-core"},
+        "--fp8-recipe delayed --fp8-param-gather",
+    ),
+}
+
+
+@pytest.mark.parametrize("said", SWITCHES)
+def test_a_kit_sets_what_the_step_counts_on(said):
+    """Megatron-LM 0.19's flags (transformer_config.py): what a step is predicted with is trained
+    with, and no flag is there that the prediction does not know."""
+    more, flags = SWITCHES[said]
+    base = spec(model=MLA, plan=dict(tp=1, pp=1, ep=8, etp=1, sharding="zero1"))
+    merged = {k: v | more.get(k, {}) if isinstance(v, dict) else v for k, v in base.items()}
+    a = assess(design(more | merged))
+    text = " ".join(kits(a, "megatron")["megatron.args"].split())
+    assert flags in text
+    overrides = kits(a, "megatron-bridge")["bridge.overrides"]
+    for flag in flags.split("--"):
+        name, _, value = flag.strip().partition(" ")
+        if name.startswith("moe"):
+            value = value or "true"
+            assert f"model.{name.replace('-', '_')}={value}" in overrides.replace("'", "")
+    if said in ("DeepEP", "HybridEP of a rack", "before Hopper"):
+        usual = ("num-groups", "capacity-factor", "force-load", "fp8-param")
+        assert not [word for word in usual if word in text]
+
+
+def test_deepseek_v3_is_limited_to_four_of_eight_nodes():
+    """DeepSeek-V3 (arXiv 2412.19437, section 2.1.2): each token is sent to at most four nodes;
+    Megatron-LM's own flags for it: 8 groups, 4 of them."""
+    data = spec(
+        model="deepseek-v3",
+        devices=1024,
+        plan=dict(tp=1, pp=16, ep=64),
+        job=dict(global_batch=4096),
+    )
+    text = kits(assess(design(data)), "megatron")["megatron.args"]
+    assert "--moe-router-num-groups 8\n--moe-router-group-topk 4\n" in text
+
+
+@pytest.mark.parametrize("to", FRAMEWORKS)
+def test_documents_that_a_loader_does_not_keep_apart_are_refused(to):
+    """MaxText packs with segments on TPUs (configs/base.yml: packing); Megatron's, torchtitan's
+    and the kit's own loaders let attention run over the whole sequence."""
+    chip = "tpu-v5p" if to == "maxtext" else "h100-sxm"
+    data = {
+        "model": "llama-3.1-8b",
+        "cluster": {"accelerator": chip, "devices": 64},
+        "job": {"tokens": 1e11, "seq_len": 8192, "global_batch": 256, "document_tokens": 1024},
+    }
+    a = assess(design(data))
+    if to == "maxtext":
+        assert "packing: true" in kits(a, to)["maxtext.yml"]
+    else:
+        with pytest.raises(Inexpressible, match="job.document_tokens 1024"):
+            kits(a, to)
+
+
 def test_layouts_hold_every_layer_once():
     for name in ("uneven-pp", "uneven-pp-3", "interleaved-short-ends", "mtp"):
         a = assess(design(PLANS[name], name=name))

@@ -603,3 +603,29 @@ def test_a_release_brings_hybrids_what_their_recipes_set():
 
     assert rate("26.06") == rate("26.08")
     assert rate("26.08") == pytest.approx(9808, rel=0.1)
+
+
+@given(st.integers(1, 9), st.integers(1, 9))
+@settings(max_examples=30, deadline=None)
+def test_packed_documents_cost_what_sequences_of_their_length_do(short, long):
+    """Llama 3 (arXiv 2407.21783, section 3.2): a mask keeps documents of one sequence apart.
+    FLOPs a token and attention are those of sequences as long as a document; longer documents are
+    never faster, and one as long as the sequence changes nothing."""
+
+    def step(document=0.0):
+        packed = case(
+            job={"seq_len": 131072.0, "global_batch": 64.0},
+            software={"document_tokens": float(document)},
+            tp=8,
+            pp=8,
+        )
+        return packed, step_time(packed)
+
+    whole, seconds = step()
+    one, two = (step(256 * 2**n) for n in sorted((short, long)))
+    assert one[1].total <= two[1].total * (1 + 1e-12) <= seconds.total * (1 + 2e-12)
+    assert step(131072)[1].total == step(10**9)[1].total == seconds.total
+    length = 256 * 2 ** min(short, long)
+    alone = flops_per_token(whole.shape, float(length))
+    tokens, flops, _ = rates(one[0], 1.0)
+    assert flops == pytest.approx(tokens * (alone.total + alone.mtp))

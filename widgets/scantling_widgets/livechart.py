@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from importlib import metadata
 from pathlib import Path
 
-import numpy as np
+from numpy import asarray, isfinite, where
 from scantling.base.files import write_whole
 
 from .parts import Part
@@ -66,10 +66,10 @@ def columns(frame: Mapping) -> dict[str, list]:
     """Columns as plain lists that survive JSON: NaN and infinities become null."""
     out = {}
     for name, values in frame.items():
-        array = np.asarray(values)
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
-            array = np.where(
-                np.isfinite(array),
+        array = asarray(values)
+        if array.dtype.kind == "f" and not isfinite(array).all():
+            array = where(
+                isfinite(array),
                 array.astype(object),
                 None,
             )

@@ -10,7 +10,18 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
-from numpy import array, asarray, flatnonzero, isfinite, lexsort, ndarray, stack
+from numpy import (
+    argsort,
+    array,
+    asarray,
+    flatnonzero,
+    isfinite,
+    lexsort,
+    ndarray,
+    sort,
+    stack,
+    unique,
+)
 
 from ..base.errors import plain
 from ..base.files import read_text, write_text
@@ -59,7 +70,7 @@ def plan_front(found: Found) -> ndarray:
     best = found.best()
     allowed = found.practised & (found.roomy | (best is None or not found.roomy[best]))
     rows = found.order[allowed[found.order]]
-    rows = rows[np.argsort(found.step_s[rows], kind="stable")]
+    rows = rows[argsort(found.step_s[rows], kind="stable")]
     figures = (found.step_s, found.total_bytes, devices(found.plan))
     return rows[undominated(stack([column[rows] for column in figures], axis=1))]
 
@@ -122,12 +133,12 @@ def diverse(
         return rows
     rows = rows[found.roomy[rows] == found.roomy[rows[0]]]
     rows = rows[found.step_s[rows] <= found.step_s[rows[0]] * (1 + WITHIN)]
-    _, first = np.unique(
+    _, first = unique(
         stack([found.column(name)[rows] for name in FAMILY]),
         axis=1,
         return_index=True,
     )
-    return rows[np.sort(first)][:count]
+    return rows[sort(first)][:count]
 
 
 def export(

@@ -5,6 +5,7 @@ from contextlib import suppress
 from functools import lru_cache
 
 import numpy as np
+from numpy import greater
 
 from ..base.errors import DesignError
 from ..base.show import percent
@@ -86,7 +87,7 @@ def _axis(
             axis,
             side,
         )
-        for side in (np.greater, np.less)
+        for side in (greater, np.less)
     )
     return "; ".join([text, *filter(None, sides)])
 
@@ -98,7 +99,7 @@ def _neighbour(
     beside,
 ) -> str:
     """What the next value of an axis that leaves hardly a device idle would cost (else the next at
-    all), at the best setting of everything else; beside: np.greater or np.less."""
+    all), at the best setting of everything else; beside: greater or np.less."""
     values = found.column(axis)
     side = beside(values, chosen.plan[axis])
     if not side.any() or not chosen.fits:
@@ -107,7 +108,7 @@ def _neighbour(
     now = devices(chosen.case.plan)
     busy = side & found.fits & (every >= NEARLY_ALL * now)
     side = busy if busy.any() else side
-    other = values[side].min() if beside is np.greater else values[side].max()
+    other = values[side].min() if beside is greater else values[side].max()
     row = best_where(found, side & (values == other))
     what = f"{axis} {other:.0f}"
     if row is None:

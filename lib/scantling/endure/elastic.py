@@ -2,7 +2,7 @@
 one replica or one site at a time."""
 
 import numpy as np
-from numpy import maximum, minimum
+from numpy import arange, average, exp, maximum, minimum, sqrt
 
 from . import goodput as g
 from .spares import log_weights
@@ -95,8 +95,8 @@ def shrink_loss(
     Against waiting: `spares.stall_share`. First gang lost, its other nodes stand in as spares,
     hence the ceiling.
     """
-    reach = 12 * np.sqrt(load) + 24  # on both sides of the mean; beyond it nothing is left
-    n = np.arange(max(int(load - reach), 0), int(spares + load + reach + gang_nodes) + 1)
+    reach = 12 * sqrt(load) + 24  # on both sides of the mean; beyond it nothing is left
+    n = arange(max(int(load - reach), 0), int(spares + load + reach + gang_nodes) + 1)
     weights = log_weights(n, load)
     ratio = slower(
         micro_batches,
@@ -105,7 +105,7 @@ def shrink_loss(
         ratios,
     )
     lost = 1 - 1 / ratio + (n >= spares) * resize_share
-    return minimum(np.average(lost, weights=np.exp(weights - weights.max())), 1.0)
+    return minimum(average(lost, weights=exp(weights - weights.max())), 1.0)
 
 
 def in_place_or_requeue(

@@ -5,8 +5,7 @@ Rates are counted per 1,000 node-days of 8-device nodes, the unit of the field, 
 device: a node of 4 counts half.
 """
 
-import numpy as np
-from numpy import log, maximum
+from numpy import clip, expm1, fmax, log, maximum
 
 from .. import catalogue
 from ..base.records import Record, get, given, record
@@ -74,12 +73,12 @@ def grown(devices, measured_at=GROWS_FROM):
     power = log(two.per_1000_node_days / one.per_1000_node_days)
     power = power / log(two.devices / one.devices)
     return (
-        np.clip(
+        clip(
             devices,
             GROWS_FROM,
             two.devices,
         )
-        / np.fmax(measured_at, GROWS_FROM)
+        / fmax(measured_at, GROWS_FROM)
     ) ** power
 
 
@@ -159,7 +158,7 @@ def pauses(
         Pause(
             id="stragglers",
             per_s=often,
-            seconds=(times - 1) * -np.expm1(-busy / times) / maximum(often, 1e-300),
+            seconds=(times - 1) * -expm1(-busy / times) / maximum(often, 1e-300),
         ),
         Pause(
             id="link flaps",

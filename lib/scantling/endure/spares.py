@@ -4,16 +4,21 @@ from functools import lru_cache
 
 import numpy as np
 from numpy import (
+    add,
     arange,
+    argmax,
     asarray,
     broadcast_arrays,
     cumsum,
+    diag,
     exp,
     eye,
     insert,
     log,
     logaddexp,
+    sqrt,
     take_along_axis,
+    vectorize,
 )
 
 from ..base.laws import binomial_quantile
@@ -59,7 +64,7 @@ def stall_share(spares, load):
     Poisson tail P(N > S), which assumes that
     failures go on, is 1.5 to 2 times too high.
     """
-    return erlang_b(np.add(spares, 1), load)
+    return erlang_b(add(spares, 1), load)
 
 
 def shortage(
@@ -78,7 +83,7 @@ def shortage(
     With D = 0 this is `stall_share`;
     with D the wait hides behind the detection. Broadcasts.
     """
-    return np.vectorize(_shortage, otypes=[float])(
+    return vectorize(_shortage, otypes=[float])(
         spares,
         evictions_per_s,
         repair_s,
@@ -94,7 +99,7 @@ def _shortage(
     down,
 ):
     load = lam * repair
-    if s > load + 12 * np.sqrt(load) + 24:  # below 1e-15
+    if s > load + 12 * sqrt(load) + 24:  # below 1e-15
         return 0.0
     if s > 150:  # the wait left after the downtime, the pool as without it
         return erlang_b(s + 1, load / (1 + lam * down)) * exp(-(s + 1) * down / repair)
@@ -102,7 +107,7 @@ def _shortage(
     stay = exp(-down / repair)
     up = lam / (lam + arange(s + 2) / repair)  # chance that an eviction comes before a repair
     # from n in repair to m: over a run (until the next eviction), over the downtime
-    runs = np.diag(up)
+    runs = diag(up)
     thin = eye(s + 2)
     for n in range(1, s + 2):
         runs[n] += (1 - up[n]) * runs[n - 1]
@@ -180,7 +185,7 @@ def cheapest(
     idle.
     """
     paid = 1 + arange(limit) / asarray(nodes)[..., None]
-    return np.argmax((1 - erlang_table(limit, load)[..., 1:]) / paid, axis=-1)
+    return argmax((1 - erlang_table(limit, load)[..., 1:]) / paid, axis=-1)
 
 
 def standbys(

@@ -3,8 +3,7 @@ them, bytes read, written and kept."""
 
 from dataclasses import replace
 
-import numpy as np
-from numpy import ceil, maximum, nan
+from numpy import ceil, isnan, maximum, minimum, nan, ones_like
 
 from .. import catalogue
 from ..base.records import Record, record
@@ -54,7 +53,7 @@ def rates(cluster, nodes=None) -> Rates:
     store = catalogue.storage(cluster.storage or _GUIDANCE)
     guide = catalogue.storage(_GUIDANCE)
     n = cluster.nodes if nodes is None else nodes
-    units = np.ones_like(n, float)
+    units = ones_like(n, float)
     say = store.name
     wanted = maximum(n / 32, 1.0)
     write, read = _both(store, "total")
@@ -148,12 +147,12 @@ def carriers(
     """
     out = []
     for store in catalogue.storages().values():
-        if (store.kind in ("local", "requirement", "block ro")) or np.isnan(
+        if (store.kind in ("local", "requirement", "block ro")) or isnan(
             store.total_write_bytes_per_s
         ):
             continue
         r = rates(replace(cluster, storage=store.id))
-        rate = np.minimum(r.write_bytes_per_s, cluster.nodes * r.node_write_bytes_per_s)
+        rate = minimum(r.write_bytes_per_s, cluster.nodes * r.node_write_bytes_per_s)
         durable = COMMIT_S + checkpoint_bytes / rate
         room = r.capacity_bytes / checkpoint_bytes
         out.append(

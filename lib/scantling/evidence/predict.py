@@ -6,12 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy import array, broadcast_to, where
+from numpy import array, broadcast_to, flatnonzero, maximum, minimum, where
 
 from ..catalogue.models.shape import flops_per_token, parameters
 from ..physics import bands, calibration_file
-from ..physics.cases import PRECISIONS
+from ..physics.cases import PRECISIONS, attended
 from ..physics.constants import gather
 from ..physics.memory.chance import oom_probability, spread
 from ..physics.memory.peak import memory
@@ -48,7 +47,7 @@ def predict_frame(
     import pandas as pd
 
     runs = to_runs(frame)
-    at = np.flatnonzero(runs.ready)
+    at = flatnonzero(runs.ready)
     rows = {} if runs.cases is None else _predicted(runs, len(at))
     override = calibration and calibration_file.read(calibration, "--calibration")
     for each in (override.elsewhere(), override) if override and rows else ():
@@ -85,7 +84,7 @@ def _predicted(runs: Runs, n: int) -> dict:
     seconds = broadcast_to(step_time(c).total, n)
     tokens_per_s, flops, mfu = rates(c, seconds)
     count = parameters(c.shape)
-    per_token = flops_per_token(c.shape, c.job.seq_len)
+    per_token = flops_per_token(c.shape, attended(c))
     held = memory(c)
     used = broadcast_to(held.total, n)
     low, high = bands.band(
@@ -101,7 +100,7 @@ def _predicted(runs: Runs, n: int) -> dict:
         model_tflops_per_device=flops / 1e12,
         mfu=mfu,
         mfu_low=mfu / high,
-        mfu_high=np.minimum(mfu / low, np.maximum(MOST_MFU, mfu)),
+        mfu_high=minimum(mfu / low, maximum(MOST_MFU, mfu)),
         hfu=mfu * hardware_share(c),
         memory_bytes=used,
         fits=where(

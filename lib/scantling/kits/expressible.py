@@ -31,7 +31,8 @@ JOB = ("precision", "optimizer")
 SPEC = ("seq_len", "global_batch", "tokens", *JOB)
 # what a design says of a job besides
 SAID = (
-    "sync from_checkpoint evaluation_hours effort routing expert_skew capacity_factor node_limit"
+    "sync from_checkpoint evaluation_hours effort routing expert_skew capacity_factor node_limit "
+    "document_tokens"
 ).split()
 PLAIN = {"attn", "mlp", "moe"}  # blocks of models without a pattern
 TIGHT = 0.9  # share of the memory above which another plan is looked for
@@ -223,6 +224,10 @@ def express(
         other = f"; --to {others[0]} is for it" if others else ", for which no kit is written"
         raise Inexpressible(framework.id, [gap], f"the plan is for {chip}{other}")
     buildable(own)
+    packed = own.phase.software.get("document_tokens")
+    if packed and own.chip not in framework.packs:
+        gap = Gap("job.document_tokens", int(packed), "its attention runs over the whole sequence")
+        raise Inexpressible(framework.id, [gap], "leave it out; --to maxtext has it on TPUs")
     if own.sync:
         kept_in_step(own)
     own, waits = without_shrinking(own, which)

@@ -71,6 +71,7 @@ class Framework:
     lack. notes : by name, what no field of the plan says and it had to choose. sites : how several
     sites keep in step ("synchronous", "local-steps") -> what the kit sets for it; a kind that is
     not there it cannot do, "why". ordered_launch : it demands that kernels start in order.
+    packs : vendor stacks on which attention stays within the documents packed into a sequence.
     blocks : words of a model's pattern that its kit builds, and its own letter for each.
 
     Functions of its module: files(launch, kit) its own files by name, lacks(launch, model, **plan)
@@ -117,6 +118,7 @@ class Framework:
     thins: str = ""
     equivalent: str = ""
     ordered_launch: bool = False
+    packs: Lines = ()
     states: str | None = None
     modules: Mapping[str, str] = field(default_factory=dict)
     blocks: Mapping[str, str] = field(default_factory=dict)

@@ -84,6 +84,7 @@ class LaunchPlan:
     params: object  # model.Params
     cluster: object  # cluster.Cluster
     phase: object  # design.Phase
+    does: object  # cases.Software: what the step counts on of the framework's options
     plan: Mapping  # the contract's keys
     devices: int
     runs: tuple[int, ...]  # layers of each virtual stage, in the order in which a token meets them
@@ -262,6 +263,7 @@ def launch_plan(
         params=r.params,
         cluster=r.cluster,
         phase=chosen.phase,
+        does=chosen.case.software,
         plan=dict(chosen.plan),
         devices=int(devices_of(chosen.case.plan)),
         runs=tuple(end - first for first, end in pairwise(runs(chosen.case))),

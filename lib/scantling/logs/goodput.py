@@ -8,7 +8,19 @@ are lost work. Useful and lost shares sum to one.
 """
 
 import numpy as np
-from numpy import arange, diff, int8, isfinite, maximum, ndarray
+from numpy import (
+    arange,
+    bincount,
+    diff,
+    int8,
+    int32,
+    isfinite,
+    isin,
+    maximum,
+    ndarray,
+    searchsorted,
+    zeros,
+)
 
 from ..base.units import DAY_S, HOUR_S
 from ..endure.reliability import LOGGED
@@ -22,13 +34,13 @@ def before(
     cause: str,
 ) -> ndarray:
     """Which of the lines `at` are the first after a line that tells a cause."""
-    rows = np.searchsorted(at, [*found.marks[cause]])
-    return np.isin(arange(at.size), rows)
+    rows = searchsorted(at, [*found.marks[cause]])
+    return isin(arange(at.size), rows)
 
 
 def since_restart(again: ndarray) -> ndarray:
     """Lines since the job began or began again, at each line."""
-    at = arange(again.size, dtype=np.int32)
+    at = arange(again.size, dtype=int32)
     return at - maximum.accumulate(at * again)
 
 
@@ -80,10 +92,10 @@ def spent(
         "start": at == at[0],
     }
     codes = {name: int8(code) for code, name in enumerate(LOGGED)}
-    cause = np.zeros(step.size, int8)
+    cause = zeros(step.size, int8)
     for name, here in causes.items():
         cause[here] = codes[name]
-    lost = maximum(np.bincount(cause, over, len(codes)), 0) / total
+    lost = maximum(bincount(cause, over, len(codes)), 0) / total
     bad = dict(zip(codes, map(float, lost)))
     bad["lost work"] = float((ahead.sum() - interval - new) * step_s / total)
     good = 1 - sum(bad.values())

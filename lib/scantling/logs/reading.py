@@ -4,8 +4,7 @@ import math
 import re
 from dataclasses import field
 
-import numpy as np
-from numpy import median
+from numpy import arange, isfinite, median
 
 from ..base.errors import plain
 from ..base.records import Known, Record, record
@@ -90,8 +89,8 @@ def precision_of(found: Found) -> Word:
 def mean_of(kept: Steady, name: str) -> float:
     """Median of a printed figure over the steady steps, over all steps where none is steady."""
     values = kept.columns[name]
-    for mask in (kept.steady, np.arange(values.size) >= min(3, values.size - 1)):
-        some = values[mask & (values > 0) & np.isfinite(values)]
+    for mask in (kept.steady, arange(values.size) >= min(3, values.size - 1)):
+        some = values[mask & (values > 0) & isfinite(values)]
         if some.size:
             return float(median(some))
     return NAN

@@ -317,6 +317,13 @@ def tokens(c: Cases):
     return c.plan.micro_batch * c.job.seq_len / c.plan.cp
 
 
+def attended(c: Cases):
+    """Tokens of one sequence for attention: all, or those of a document where several are packed
+    into it and scores stay within each."""
+    document, seq_len = c.software.document_tokens, c.job.seq_len
+    return where(document > 0, minimum(document, seq_len), seq_len)[()]
+
+
 def moe_share(c: Cases):
     """MoE layers over all layers on the pipeline stages that set the pace: a few dense layers all
     stand on the first stage (DeepSeek-V3,

@@ -21,6 +21,7 @@ from .cases import (
     MXFP8,
     ZERO3,
     Cases,
+    attended,
     moe_share,
     sequence_shards,
     tokens,
@@ -153,7 +154,7 @@ def device(c: Cases, t=None) -> Device:
         if np.any(c.software.dedup_dispatch > 0)
         else c.constants,
         tokens=t,
-        seq_len=c.job.seq_len,
+        seq_len=attended(c),
         shards=shards,
         bf16_flops=c.chip.bf16_flops,
         linear_flops=linear_rate(c),
@@ -202,4 +203,4 @@ def logits_s(c: Cases, on: Device | None = None):
 def keys_seen(c: Cases):
     """Mean keys that a query attends to, over the layers of a model that attend."""
     blocks, attending = c.shape.of("softmax"), c.shape.count("softmax")
-    return weighted((b.count / attending, b.keys_seen(c.job.seq_len)) for b in blocks)
+    return weighted((b.count / attending, b.keys_seen(attended(c))) for b in blocks)

@@ -13,6 +13,7 @@ from dataclasses import field, make_dataclass
 from functools import cache
 
 import numpy as np
+from numpy import array, asarray
 
 from ..base.files import csv_rows
 from ..base.records import record
@@ -116,7 +117,7 @@ def gather(
 
 def efforts(tuned):
     """ "tuned" or "typical", one name or a column."""
-    names = np.where(np.asarray(tuned) > 0, "tuned", "typical")
+    names = np.where(asarray(tuned) > 0, "tuned", "typical")
     return names if names.ndim else str(names)
 
 
@@ -164,5 +165,5 @@ def _lookup(
         return default
     if isinstance(names, str) or names is None:
         return table.get(names, default)
-    unique, inverse = np.unique(np.asarray(names, dtype=str), return_inverse=True)
-    return np.array([table.get(u, default) for u in unique])[inverse]
+    unique, inverse = np.unique(asarray(names, dtype=str), return_inverse=True)
+    return array([table.get(u, default) for u in unique])[inverse]

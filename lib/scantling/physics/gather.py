@@ -169,7 +169,8 @@ def software_of(
             own[name] = told(name, where(late, column(value), own[name]))[()]
         own["even_routing"] = maximum(own["even_routing"], 2.0 * (own["capacity_factor"] > 0))[()]
         if planned and stacks[0].planned:
-            own |= {name: told(name, value) for name, value in stacks[0].planned.items()}
+            able = family(chips[0].family).modern  # DeepEP and HybridEP: Hopper and later
+            own |= {name: told(name, able * value) for name, value in stacks[0].planned.items()}
             own["group_limit"] = told(
                 "group_limit", where(shape.count("mla") > 0, NODE_LIMIT, 0.0)[()]
             )

@@ -17,14 +17,19 @@ from itertools import accumulate, chain, pairwise, product
 import numpy as np
 from numpy import (
     array,
+    atleast_1d,
     bincount,
     broadcast_arrays,
     ceil,
     equal,
+    flatnonzero,
+    greater,
     maximum,
     minimum,
     ndarray,
     ravel,
+    stack,
+    unique,
     where,
     zeros,
 )
@@ -59,7 +64,7 @@ def sort_shares(c: Cases) -> ndarray:
     on = device(c)
     times = {i: c.shape.blocks[i].kernel_s(on) for i in {*sum(sorts, ())}}
     each = [sum(both_ways(times[i]) for i in layer) + 0.0 * on.tokens for layer in sorts]
-    whole = np.stack(broadcast_arrays(*map(np.atleast_1d, each)))
+    whole = stack(broadcast_arrays(*map(atleast_1d, each)))
     return whole / (bincount(which) @ whole) * len(which)
 
 
@@ -104,7 +109,7 @@ def fewer(
 def stands(c: Cases) -> Column:
     """Whole layers that output head and MTP modules stand for on the last stage: their time where
     the split is balanced, else MTP_STANDS under a balanced MTP layout, else 0."""
-    usual = MTP_STANDS * np.greater(c.software.balanced_layout, 0)
+    usual = MTP_STANDS * greater(c.software.balanced_layout, 0)
     balanced = equal(c.plan.layer_split, BALANCED)
     if not np.any(balanced):
         return usual
@@ -155,7 +160,7 @@ def laid_out(c: Cases, kind: Column = 0):
     columns = (p.pp, p.vpp, p.layer_split == BALANCED, stands(c), kind)
     columns = [ravel(x + 0 * seq_len) for x in broadcast_arrays(*columns, seq_len)]
     key = array([1, 1e4, 1e8, 1e9, 1e12, 0]) @ columns
-    for rows in (np.flatnonzero(key == one) for one in np.unique(key)):
+    for rows in (flatnonzero(key == one) for one in unique(key)):
         pp, vpp, cut, besides, *_ = (int(x[rows[0]]) for x in columns)
         runs = c.layout
         if len(runs) != pp * vpp + 1:

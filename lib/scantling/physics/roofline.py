@@ -12,11 +12,12 @@ from dataclasses import asdict
 from typing import NamedTuple
 
 import numpy as np
+from numpy import array, maximum, zeros
 
 from ..base.records import fields_of, record
 from ..blocks.table import weighted
 from . import compute
-from .cases import Cases, Column, recomputed, tokens
+from .cases import Cases, Column, attended, recomputed, tokens
 from .communication import communication
 from .step import COMPUTE, optimizer_rate, overall
 
@@ -215,7 +216,7 @@ def _layer_work(c: Cases, parts) -> list[Work]:
     passes = 3.0 if np.all(c.software.flash == 0) else FLASH_PASSES
     core_s = layer.attention + layer.attention_backward
     scans, *scan = _scans(c)
-    scanned = float(scans / np.maximum(core_s, 1e-30))
+    scanned = float(scans / maximum(core_s, 1e-30))
     moved = once["elementwise"] * compute.hbm_rate(c)
     products = (
         Work(
@@ -261,21 +262,21 @@ def _scans(c: Cases):
     return weighted(
         (
             b.count / c.shape.layers,
-            np.array([sum(b.core_s(on)), t * b.scan_flops(), t * b.scan_bytes()]),
+            array([sum(b.core_s(on)), t * b.scan_flops(), t * b.scan_bytes()]),
         )
         for b in c.shape.of("recurrent")
-    ) + np.zeros(3)
+    ) + zeros(3)
 
 
 def _attention(c: Cases) -> tuple[float, float]:
     """(FLOP, bytes) of one forward of the attention core: causal where flash skips the upper half,
     all of the scores where they are materialised."""
-    t, tp, seq_len, passes = tokens(c), c.plan.tp, c.job.seq_len, c.constants.scores_passes
+    t, tp, seq_len, passes = tokens(c), c.plan.tp, attended(c), c.constants.scores_passes
     flops = moved = 0.0
     materialised = np.any(c.software.flash == 0)
     for block in c.shape.of("softmax"):
         weight, heads, width = block.count / c.shape.layers, block.heads / tp, block.score_width
-        kept = np.maximum(block.kept_heads / tp, 1.0)
+        kept = maximum(block.kept_heads / tp, 1.0)
         keys = seq_len if materialised else block.keys_seen(seq_len)
         scores = passes * 2 * t * seq_len * heads if materialised else 0.0
         flops += weight * 2 * t * keys * heads * width

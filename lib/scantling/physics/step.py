@@ -27,6 +27,7 @@ from .cases import (
     ZERO3,
     Cases,
     Column,
+    attended,
     devices,
     host_rate,
     micro_batches,
@@ -528,7 +529,7 @@ def rates(c: Cases, step_s):
     """(tokens/s per device, model FLOP/s per device, MFU): flops_per_token of the PaLM and Megatron
     count; MFU against the dense peak of the job's precision."""
     tokens_per_s = c.job.global_batch * c.job.seq_len / (step_s * devices(c.plan))
-    f = flops_per_token(c.shape, c.job.seq_len)
+    f = flops_per_token(c.shape, attended(c))
     flops = tokens_per_s * (f.total + f.mtp)
     return tokens_per_s, flops, flops / c.chip.linear_flops
 
@@ -539,7 +540,7 @@ def hardware_share(c: Cases):
     Matrix products in full, non-causal attention, as in `flops_per_token`; output head and MTP are
     not recomputed. Korthikanti et al. 2022 (arXiv 2205.05198), section 6.3, for the two rates.
     """
-    f = flops_per_token(c.shape, c.job.seq_len)
+    f = flops_per_token(c.shape, attended(c))
     linear = f.total - f.attention_scores - f.lm_head
     again = recomputed(c)
     repeated = linear * again.gemm + f.attention_scores * again.attention

@@ -10,18 +10,27 @@ from functools import lru_cache
 
 import numpy as np
 from numpy import (
+    arange,
     array,
     asarray,
+    broadcast_arrays,
+    broadcast_to,
     ceil,
     concatenate,
     flatnonzero,
+    gcd,
     int64,
+    isin,
     maximum,
+    minimum,
     ndarray,
+    ones,
     repeat,
+    searchsorted,
     tile,
     unique,
     where,
+    zeros,
 )
 
 from ..base.errors import DesignError
@@ -198,7 +207,7 @@ def _data_parallel(c: dict, q: Question) -> dict:
             q.pins.get("micro_batch"),
             f"a divisor of the global batch {batch:,}",
         )
-    at = np.searchsorted(table, room, side="right") - 1
+    at = searchsorted(table, room, side="right") - 1
     free = [where(at < 0, 0, table[at]), _roundest(table, room)]
     tried = [(ANY, dp) for dp in free]
     tried += _accumulating(
@@ -221,7 +230,7 @@ def _with(
 ) -> dict:
     """The rows with so many replicas; under : the code of the one schedule that may follow."""
     n = len(c["tp"])
-    return c | {"dp": np.broadcast_to(int64(dp), n), "under": np.full(n, under)}
+    return c | {"dp": broadcast_to(int64(dp), n), "under": np.full(n, under)}
 
 
 def _accumulating(
@@ -294,7 +303,7 @@ def _roundest(table, room):
 
 def _experts(c: dict, q: Question) -> dict:
     if not q.model.is_moe:
-        one = np.ones(len(c["tp"]), int64)
+        one = ones(len(c["tp"]), int64)
         return {
             **c,
             "ep": one,
@@ -303,7 +312,7 @@ def _experts(c: dict, q: Question) -> dict:
     etps = q.pick("etp")  # 0 is the same as tp
     every = divisors(q.model.experts)
     c = cross(cross(c, "ep", q.pick("ep", q.space.ep or every[every <= 256])), "etp", etps)
-    c = keep(c, (c["etp"] > 0) | ~np.isin(c["tp"], etps))
+    c = keep(c, (c["etp"] > 0) | ~isin(c["tp"], etps))
     return _lawful(
         {
             **c,
@@ -342,7 +351,7 @@ def _rules(
         0 if q.model.pattern else 2,
     )
     own = [kept[rule.name] for rule in RULES if name in rule.schedules]
-    return np.all(np.broadcast_arrays(pp * m > 0, *own), axis=0)
+    return np.all(broadcast_arrays(pp * m > 0, *own), axis=0)
 
 
 def _scheduled(
@@ -452,7 +461,7 @@ def _shard_groups(c: dict, q: Question) -> dict:
     ranks, pinned = q.cluster.beside(c["dp"]) * c["cp"], q.pins.get("shard_group")
     hybrid = c["sharding"] == HSDP
     inside = maximum(q.cluster.scale_up_domain // c["tp"], 1)
-    group = where(hybrid, pinned or np.gcd(ranks, inside), ranks)
+    group = where(hybrid, pinned or gcd(ranks, inside), ranks)
     legal = ~hybrid | (group > 1) & (ranks % group == 0) & (group < ranks)
     c = keep({**c, "shard_group": group}, legal)
     return _lawful(
@@ -478,18 +487,18 @@ def _recompute(c: dict, q: Question) -> dict:
         for name in q.pick("recompute")
         for s in (shares if name == "full" else (1.0,))
     ]
-    c = cross(c, "recompute", np.arange(len(pairs)))
+    c = cross(c, "recompute", arange(len(pairs)))
     kind, share = (array(x)[c["recompute"]] for x in zip(*pairs))
     held = -(-q.model.layers // c["pp"])
     if some is not None:
-        share = where(kind > 0, np.minimum(some / held, 1.0), 1.0)
+        share = where(kind > 0, minimum(some / held, 1.0), 1.0)
         return {
             **c,
             "recompute": kind,
             "recompute_share": share,
         }
     whole, full = ceil(share * held), kind == FULL
-    again = np.zeros(len(kind), bool)
+    again = zeros(len(kind), bool)
     for smaller in shares[:-1]:
         again |= full & (share > smaller) & (ceil(smaller * held) == whole)
     share = where(full, whole / held, 1.0)

@@ -4,6 +4,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
+from numpy import array, asarray, broadcast_to
 
 from ..catalogue.words import CP_TYPES, LAYER_SPLITS, OFFLOADS, RECOMPUTES, SHARDINGS
 from ..physics.cases import Plan, accumulated
@@ -31,9 +32,9 @@ def named(
     global_batch: int,
 ) -> dict:
     """Plan columns of n rows, words instead of codes, with the micro-batches of a step."""
-    at = {k: np.broadcast_to(np.asarray(v), n) for k, v in vars(plan).items()}
+    at = {k: broadcast_to(asarray(v), n) for k, v in vars(plan).items()}
     out = {k: at[k].astype(int) for k in DEGREES} | {"sp": at["sp"] > 0}
-    out |= {name: np.array(words)[at[name].astype(int)] for name, words in NAMES.items()}
+    out |= {name: array(words)[at[name].astype(int)] for name, words in NAMES.items()}
     out["recompute_share"] = np.where(
         at["recompute"] > 0,
         at["recompute_share"],
@@ -52,7 +53,7 @@ def named(
 def one(plan: Plan, i: int) -> Plan:
     """Row i of plan columns as scalars."""
     n = np.shape(plan.tp)
-    return replace(plan, **{k: np.broadcast_to(v, n)[i].item() for k, v in vars(plan).items()})
+    return replace(plan, **{k: broadcast_to(v, n)[i].item() for k, v in vars(plan).items()})
 
 
 def as_dict(

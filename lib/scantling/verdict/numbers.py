@@ -5,7 +5,7 @@ import math
 from dataclasses import replace
 from functools import partial
 
-import numpy as np
+from numpy import array, ceil, maximum
 
 from ..base.json import clean
 from ..base.records import Known
@@ -15,7 +15,7 @@ from ..endure.checkpoint import contents
 from ..endure.cost import Cost, expected, price
 from ..endure.reliability import Endurance, Gang, as_logged, endure
 from ..physics import bands, layout
-from ..physics.cases import Cases, devices, micro_batches
+from ..physics.cases import Cases, attended, devices, micro_batches
 from ..physics.communication import communication
 from ..physics.compute import keys_seen
 from ..physics.kinds import by_kind
@@ -165,8 +165,8 @@ def reshaped(
     {dp, micro_batches, ratio, memory_bytes, fits}, a column each. ratio : its step over the whole
     one; fits : within the capacity, or no more than the plan takes whole."""
     whole = case.plan.dp
-    dp = np.maximum(whole - span * np.array([0, *gone]), 1)
-    m = np.ceil(micro_batches(case.job, case.plan) * whole / dp - 1e-9)
+    dp = maximum(whole - span * array([0, *gone]), 1)
+    m = ceil(micro_batches(case.job, case.plan) * whole / dp - 1e-9)
     less = replace(
         case.with_plan(dp=dp), job=replace(case.job, global_batch=m * dp * case.plan.micro_batch)
     )
@@ -176,7 +176,7 @@ def reshaped(
         "micro_batches": m,
         "ratio": step / step[0],
         "memory_bytes": held.total,
-        "fits": held.total <= np.maximum(held.capacity, held.total[0]),
+        "fits": held.total <= maximum(held.capacity, held.total[0]),
     }
     return {name: column[1:] for name, column in columns.items()}
 
@@ -226,8 +226,8 @@ def utilisation(chosen, seconds: float) -> dict:
     step."""
     c = chosen.case
     tokens, flops, mfu = rates(c, seconds)
-    f = flops_per_token(c.shape, c.job.seq_len)
-    masked = f.attention_scores * (1 - keys_seen(c) / c.job.seq_len)
+    f = flops_per_token(c.shape, attended(c))
+    masked = f.attention_scores * (1 - keys_seen(c) / attended(c))
     chip = chosen.found.situation.resolved.cluster.accelerator
     total = f.total + f.mtp
     return {

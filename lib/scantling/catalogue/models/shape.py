@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from numpy import asarray, int64, isin, nan_to_num, ndarray, unique
 
 from ...base.errors import DesignError, refuse
 from ...base.records import Lines, record
@@ -303,14 +304,14 @@ def attention_kind(heads: int, kv_heads: int) -> str:
 def _flag(value: Any, among: Lines) -> Any:
     if isinstance(value, str):
         return int(value in among)
-    return np.isin(np.asarray(value), among).astype(np.int64)
+    return isin(asarray(value), among).astype(int64)
 
 
 def _number(value: Any) -> Any:
     if value is None:
         return 0
-    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
-        return np.nan_to_num(value)
+    if isinstance(value, ndarray) and value.dtype.kind == "f":
+        return nan_to_num(value)
     return value * 1  # true is 1
 
 
@@ -424,7 +425,7 @@ def other_mixers(m) -> list:
     wrong = partial(
         DesignError, "mixers", m.mixers, f"such as 10*{kinds[0]}, of {', '.join(kinds)}"
     )
-    (text,) = map(str, np.unique(m.mixers))  # a column of models has none
+    (text,) = map(str, unique(m.mixers))  # a column of models has none
     blocks = []
     rest = _MIXER.sub("", text)
     if rest.strip(", "):

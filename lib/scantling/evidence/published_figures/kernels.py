@@ -3,7 +3,7 @@ times them with."""
 
 from dataclasses import replace
 
-import numpy as np
+from numpy import asarray, geomspace, maximum, zeros
 
 from ... import catalogue
 from ...base.records import take
@@ -97,9 +97,9 @@ def alone_bytes_per_s(id: str, message_bytes):
     (physics.collectives), for the wires of a published series [bytes/s]."""
     p = points()
     p = p.take(p.series == id)
-    sizes = np.asarray(message_bytes, float)
+    sizes = asarray(message_bytes, float)
     kind = str(p.collective[0])
-    one = take(p.wires, np.zeros(len(sizes), int))
+    one = take(p.wires, zeros(len(sizes), int))
     return (
         collectives.volume(kind, one.ranks)
         * sizes
@@ -130,7 +130,7 @@ def collectives_by_size():
 
 
 def _size_curves():
-    axis = np.geomspace(
+    axis = geomspace(
         SMALLEST_BYTES,
         16e9,
         60,
@@ -192,7 +192,7 @@ def dispatch_bytes_per_s(ranks: int, value_bytes: float):
     )
     seconds = exchange_s(
         nodes + inside - 2,
-        np.maximum(near, far_s(one * leaving, w)),
+        maximum(near, far_s(one * leaving, w)),
         w,
     )
     return float(one * counted / seconds)
@@ -259,7 +259,7 @@ def gemm_share(
         ),
         precision=code(PRECISIONS, "bf16" if precision == "fp16" else precision),
     )
-    size = np.asarray(size, float)
+    size = asarray(size, float)
     flops = 2 * size**3
     seconds = device(case).gemm_s(
         Gemm(
@@ -300,7 +300,7 @@ def gemm_by_size():
 
 
 def _gemm_curves():
-    axis = np.geomspace(
+    axis = geomspace(
         1024,
         32768,
         40,

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 
 import numpy as np
+from numpy import array, ndarray
 
 from ...base.records import Rows, fields_of, record
 from ...catalogue import HERE, read
@@ -96,15 +97,15 @@ class Recreation:
     curves: Mapping
 
     @property
-    def errors(self) -> np.ndarray:
+    def errors(self) -> ndarray:
         """Signed error of every point, in the figure's way."""
         published, ours = (
-            np.array([getattr(p, k) for p in self.points], float) for k in ("published", "ours")
+            array([getattr(p, k) for p in self.points], float) for k in ("published", "ours")
         )
         return ours - published if self.figure.absolute else ours / published - 1
 
     @property
-    def counted(self) -> np.ndarray:
+    def counted(self) -> ndarray:
         """The errors that the bounds hold for."""
         return np.abs(self.errors[[p.counted for p in self.points]])
 
@@ -177,7 +178,7 @@ def drawn(figure: str, ours: Callable[[dict], float], axis) -> dict:
     out = {}
     for row in printed(figure):
         if row["series"] not in out:
-            y = np.array([ours(row | {"x": x}) for x in axis])
+            y = array([ours(row | {"x": x}) for x in axis])
             out[row["series"]] = axis[y > 0], y[y > 0]
     return out
 

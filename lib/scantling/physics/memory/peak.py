@@ -9,7 +9,7 @@ Each is one evaluation of the same column arithmetic.
 from typing import Any
 
 import numpy as np
-from numpy import broadcast_arrays, maximum, ndarray, ravel, where, zeros
+from numpy import arange, array, broadcast_arrays, cumsum, maximum, ndarray, ravel, where, zeros
 
 from ...base.records import Rows, pick, record
 from ...blocks.table import dense_before, plain_share
@@ -245,7 +245,7 @@ def _places(c: Cases, f: Frame):
     stage, counts = zeros(shape, int), zeros((len(f.sorts), *shape))
     for rows, held, at in found:  # those with fewer devices have their first one several times
         at = [0] * (shape[0] - len(at)) + at
-        stage[:, rows], counts[:, :, rows] = np.array(at)[:, None], held[at].T[:, :, None]
+        stage[:, rows], counts[:, :, rows] = array(at)[:, None], held[at].T[:, :, None]
     if shape[1] == 1:
         stage, counts = stage[:, 0], counts[..., 0]
     out = []
@@ -287,7 +287,7 @@ def _by_sort(
     found = _counts(
         c,
         f,
-        np.cumsum(held) - held,
+        cumsum(held) - held,
         held,
     )
     return np.stack([ravel(x) for x in broadcast_arrays(*found)], axis=1)
@@ -361,7 +361,7 @@ def memory_by_stage(c: Cases) -> Rows:
         raise ValueError(f"memory_by_stage takes one case, got {len(c)}")
     p, f = c.plan, frame(c)
     ((_, placed),) = splits(c)
-    layers, index = placed.sum(axis=1), np.arange(len(placed))
+    layers, index = placed.sum(axis=1), arange(len(placed))
     counts = list(
         _by_sort(
             c,
