@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import scantling as sc
 from hypothesis import given, strategies as st
@@ -118,6 +119,21 @@ def test_thinner_attention_is_tried_and_keeps_what_it_says():
     assert found.after.days == sc.assess(design.change(found.change.set)).days < missed.days
 
 
+def test_chunks_do_not_slide():
+    """Llama 4 (transformers, create_chunked_causal_mask): a query sees the keys of its own chunk of
+    8,192, on average (8,192 + 1) / 2; three of four layers of Scout. A window of as many would
+    slide: w - w^2 / 2s."""
+    scout = shape_of(read("llama-4-scout"))
+    (chunk,) = (b for b in scout.blocks if b.kind == "chunk")
+    assert (chunk.count, chunk.window) == (36, 8192)
+    position = np.arange(65536)
+    assert chunk.keys_seen(65536) == np.mean(position % 8192 + 1)
+    assert shape_of(build_model("llama-4-maverick")[0]).count("chunk") == 36
+    assert (
+        shape_of(build_model({"like": "llama-4-scout", "chunks": False})[0]).count("window") == 36
+    )
+
+
 layer = st.sampled_from(["mamba2", "attn+mlp", "gdn+moe", "mamba2|attn+mlp"])
 
 
@@ -132,6 +148,7 @@ def test_a_written_pattern_reads_back(layers):
         ({"pattern": "3*(gdm+moe),attn+moe"}, "gdn"),
         ({"pattern": "3*(gdn+moe"}, "bracket"),
         ({"pattern": "2*gdn+moe", "layers": 48}, "layers"),
+        ({"mtp_layers": 1, "mtp_pattern": "gdm+moe"}, "^model.mtp_pattern: .* nearest: gdn$"),
     ],
 )
 def test_a_wrong_pattern_gets_one_line(changes, said):

@@ -64,7 +64,8 @@ def test_every_model_is_counts_of_kinds():
         shape = shape_of(model)
         assert {b.kind for b in shape.blocks} <= KINDS.keys()
         assert shape.count("mixer") == shape.count("feed") == model.layers
-        assert shape.count("window") + shape.count("window-mla") == model.windowed_layers
+        sliding = sum(map(shape.count, ("window", "window-mla", "chunk")))
+        assert sliding == model.windowed_layers
         assert (shape.moe_layers, shape.mtp_layers) == (model.moe_layers, model.mtp_layers)
 
 

@@ -1,9 +1,9 @@
 """Pictures of the validation page, static: predicted against measured, how errors spread, how each
 source does, what the residual is made of."""
 
-import numpy as np
 import pandas as pd
 from markupsafe import Markup
+from numpy import arange, geomspace, histogram
 from scantling import catalogue
 from scantling.catalogue.families import families
 
@@ -95,7 +95,7 @@ def spread(rows: pd.DataFrame) -> Markup:
             "fit": fit,
         }
         for fit, of in zip(fits, errors.T)
-        for e in np.geomspace(
+        for e in geomspace(
             0.005,
             1.0,
             60,
@@ -154,7 +154,7 @@ def memory(rows: pd.DataFrame) -> Markup:
     left out; beyond 1 is called too large."""
     share, edges = (
         rows.fold_out_bytes / rows.capacity_bytes,
-        np.arange(
+        arange(
             0,
             2.05,
             0.05,
@@ -172,7 +172,7 @@ def memory(rows: pd.DataFrame) -> Markup:
         for low, high, count in zip(
             edges[:-1],
             edges[1:],
-            np.histogram(share[rows.ran == ran].clip(upper=1.999), edges)[0],
+            histogram(share[rows.ran == ran].clip(upper=1.999), edges)[0],
         )
         if count
     ]

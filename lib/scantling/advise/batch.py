@@ -3,7 +3,7 @@ batches, which plans keep it, what the learning rate does if it changes."""
 
 from itertools import islice
 
-import numpy as np
+from numpy import sort, unique
 
 from ..base.show import percent, shown
 from ..catalogue.scaling_laws import (
@@ -125,12 +125,10 @@ def reshapes_of(
     if found is None:
         return []
     rows = found.order[found.practised[found.order]]
-    _, first = np.unique(
-        found.plan.dp[rows] * 1e6 + found.plan.micro_batch[rows], return_index=True
-    )
+    _, first = unique(found.plan.dp[rows] * 1e6 + found.plan.micro_batch[rows], return_index=True)
     used = devices(found.plan)
     now = assessment.chosen
-    plans = ((i, found.row(int(i))) for i in rows[np.sort(first)])
+    plans = ((i, found.row(int(i))) for i in rows[sort(first)])
     others = (
         {k: plan[k] for k in SHAPE}
         | {

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields, replace
 from typing import dataclass_transform
 
 import numpy as np
+from numpy import ndarray
 
 from .json import clean
 
@@ -137,7 +138,7 @@ def take(record, index):
     columns = {}
     for f in fields(record):
         value = getattr(record, f.name)
-        if isinstance(value, np.ndarray) and value.ndim:
+        if isinstance(value, ndarray) and value.ndim:
             columns[f.name] = value[index]
         elif hasattr(value, "__dataclass_fields__"):
             columns[f.name] = take(value, index)
@@ -150,7 +151,7 @@ def length(record) -> int:
     """Number of rows that a columnar record holds; 1 when all its fields are scalars."""
     for f in fields(record):
         value = getattr(record, f.name)
-        if isinstance(value, np.ndarray) and value.ndim:
+        if isinstance(value, ndarray) and value.ndim:
             return len(value)
         for part in value if isinstance(value, tuple) else (value,):
             if hasattr(part, "__dataclass_fields__"):

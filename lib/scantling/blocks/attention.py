@@ -4,8 +4,7 @@ attention.
 h hidden, q = heads x head_dim, kv = kv_heads x head_dim.
 """
 
-import numpy as np
-from numpy import maximum, minimum
+from numpy import logical_not, maximum, minimum
 
 from ..base.records import record
 from .kernels import Device, attention_core_s
@@ -102,7 +101,7 @@ class Softmax(Mixer):
             (2.0 + keep.low * cast) * self.out_width * wide + lse for cast in (1.0, keep.norm)
         )
         scores = (2.0 + 3.0 * keep.dropout + 4.0 * keep.eager) * self.heads * keep.seq_len * wide
-        scores = scores * np.logical_not(flash)
+        scores = scores * logical_not(flash)
         return Saved(
             inner=core + out + scores,
             inner_selective=keep.gemm * (keep.up if self.latent else 1.0) * core

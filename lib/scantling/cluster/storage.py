@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+from numpy import ceil
 
 from .. import catalogue
 from ..advise.recovery import corpus_of
@@ -129,7 +130,7 @@ def stores(s: Site) -> Stores:
     text = corpus(reads)
     made = pipeline(s, text.tokens)
     keep = copies_kept(e)
-    milestones = int(np.ceil(s.run.days * DAY_S / constant("milestone_s")))
+    milestones = int(ceil(s.run.days * DAY_S / constant("milestone_s")))
     room = storage.capacity(
         size,
         text.bytes,
@@ -279,7 +280,7 @@ def _candidate(s: Site, store, wants: dict) -> Candidate | None:
     sold = store.scope in ("appliance", "TiB")
     pieces = None
     if sold:
-        pieces = np.ceil(max(want[k] / v for k, v in known.items() if v))
+        pieces = ceil(max(want[k] / v for k, v in known.items() if v))
         known = {k: v and v * pieces for k, v in known.items()}
     short = [k for k, v in known.items() if v and v < want[k] * (1 - 1e-9)]
     misses = columns(

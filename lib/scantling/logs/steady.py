@@ -4,13 +4,16 @@ import numpy as np
 from numpy import (
     arange,
     asarray,
+    broadcast_to,
     diff,
     flatnonzero,
     full,
     isfinite,
+    maximum,
     median,
     ndarray,
     quantile,
+    searchsorted,
     unique,
 )
 
@@ -46,7 +49,7 @@ def went_back(step: ndarray) -> ndarray:
     if step.size < 2:
         return step > np.inf
     moved = diff(step, prepend=step[:1])
-    return (moved < 0) & (step < np.maximum.accumulate(step) - 3 * median(np.abs(moved[1:])))
+    return (moved < 0) & (step < maximum.accumulate(step) - 3 * median(np.abs(moved[1:])))
 
 
 def warm_up(seconds: ndarray) -> int:
@@ -88,7 +91,7 @@ def slope(step: ndarray, clock: ndarray) -> tuple:
         clock[-1] + 1,
         max(WINDOW_S, long / 50),
     )
-    at = unique(np.searchsorted(clock, edges).clip(0, good.size - 1))
+    at = unique(searchsorted(clock, edges).clip(0, good.size - 1))
     pace = differences(step[at], clock[at])
     pace = pace[isfinite(pace)]
     return mean, *(quantile(pace, (0.1, 0.9)) if pace.size > 2 else (NAN, NAN))
@@ -125,7 +128,7 @@ def steady(found: Found) -> Steady:
     """The steady steps of what was found in a log."""
     # a line of the step before is that of another rank, or printed twice
     once = diff(asarray(found.columns["step"]), prepend=NAN) != 0
-    columns = dict.fromkeys(COLUMNS, np.broadcast_to(NAN, once.sum()))
+    columns = dict.fromkeys(COLUMNS, broadcast_to(NAN, once.sum()))
     held = [*found.columns]  # one at a time: of a long log each is large
     columns |= {name: asarray(found.columns.pop(name))[once] for name in held}
     step = columns["step"]

@@ -1,6 +1,7 @@
 """What training waits for its data: the reads of a step against the store that they come from."""
 
 import numpy as np
+from numpy import maximum
 
 from .cases import Cases
 
@@ -30,8 +31,8 @@ def stall_s(c: Cases, step_s):
     tokenise as they go.
     """
     job = c.job
-    took = np.maximum(
+    took = maximum(
         job.global_batch * job.seq_len * job.token_bytes / job.read_bytes_per_s,
         job.global_batch / job.reads_per_s,
     )
-    return np.maximum(took - step_s, 0.0)
+    return maximum(took - step_s, 0.0)

@@ -9,7 +9,7 @@ the gradients of every step, or what the weights moved in so many local steps (D
 from dataclasses import replace
 
 import numpy as np
-from numpy import maximum, where
+from numpy import ceil, clip, maximum, where
 
 from ..catalogue.models.shape import as_floats, parameters
 from .cases import Cases
@@ -51,7 +51,7 @@ def local_steps(c: Cases, step_s):
     takes
     WAIT_SHARE of the time, or hides beside them, LEAST_STEPS to MOST_STEPS; `step_s` without it."""
     share = where(c.job.exchange_overlap > 0, 1.0, WAIT_SHARE)
-    fewest = np.clip(np.ceil(exchange_s(c) / (share * step_s)), LEAST_STEPS, MOST_STEPS)
+    fewest = clip(ceil(exchange_s(c) / (share * step_s)), LEAST_STEPS, MOST_STEPS)
     return where(c.job.local_steps > 0, c.job.local_steps, fewest)
 
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy import maximum, minimum, where
+from numpy import array, log2, maximum, minimum, where
 
 from ..base.records import record
 from ..blocks.table import mean_heads
@@ -38,7 +38,7 @@ from .layout import layers_per_stage
 from .pipeline import SCHEDULES, bubble_time, weight_kept
 from .traffic import Exchange
 
-MIRRORED = np.array([row.placement == "mirror" for row in SCHEDULES.values()])
+MIRRORED = array([row.placement == "mirror" for row in SCHEDULES.values()])
 ADAM_BYTES = 12.0  # moments and master weights of the optimizer whose traffic is the prior
 COMPUTE = ("gemm", "attention", "elementwise")
 AXES = ("tp", "cp", "ep", "dp", "pp")
@@ -421,7 +421,7 @@ def overall(c: Cases):
 def straggler_share(c: Cases):
     """Share of the step lost to the slowest node, per doubling of nodes."""
     k = c.constants
-    return k.straggler * np.log2(maximum(devices(c.plan) / k.straggler_devices, 1.0))
+    return k.straggler * log2(maximum(devices(c.plan) / k.straggler_devices, 1.0))
 
 
 def data_parallel_exchange(

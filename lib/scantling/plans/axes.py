@@ -1,7 +1,7 @@
 """The axes of a search in words: every axis of the coarse, the default and the wide space with its
 values, and those that occur for one design."""
 
-import numpy as np
+from numpy import broadcast_to, unique
 
 from .enumerate import enumerate_plans
 from .space import SPACES, Space, offered
@@ -92,7 +92,7 @@ def counted(resolved, phase) -> list:
         axes = {}
         for field in AXES:
             if hasattr(plan, field):
-                values = np.unique(np.broadcast_to(getattr(plan, field), n)).astype(int).tolist()
+                values = unique(broadcast_to(getattr(plan, field), n)).astype(int).tolist()
                 axes[field] = [NAMES[field][v] for v in values] if field in NAMES else values
         out.append(
             {

@@ -17,12 +17,14 @@ from numpy import (
     empty,
     flatnonzero,
     full,
+    int64,
     isin,
     isnan,
     lexsort,
     maximum,
     ndarray,
     ndim,
+    sort,
     uint64,
     unique,
     zeros,
@@ -201,7 +203,7 @@ def union(searches: list) -> Found:
     columns = {n: concatenate([getattr(found, n) for found in searches]) for n in COLUMNS}
     counts = added(found.counts for found in searches)
     if all(found.legal == len(found.reason) for found in searches):
-        rows = np.sort(unique(_keys(plan), return_index=True)[1])
+        rows = sort(unique(_keys(plan), return_index=True)[1])
         plan, columns = take(plan, rows), {n: column[rows] for n, column in columns.items()}
         counts |= _counted(columns["reason"])
     return Found(
@@ -217,7 +219,7 @@ def _keys(plan: Plan) -> ndarray:
     """One number for each plan, the same for the same plan: its fields mixed modulo 2^64."""
     mixed = zeros(np.shape(plan.tp), uint64)
     for value in vars(plan).values():
-        fixed = np.round(asarray(value, float) * 4096).astype(np.int64).astype(uint64)
+        fixed = np.round(asarray(value, float) * 4096).astype(int64).astype(uint64)
         mixed = (mixed ^ fixed) * uint64(0x9E3779B97F4A7C15)
         mixed ^= mixed >> uint64(29)
     return mixed

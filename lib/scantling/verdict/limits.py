@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 
-import numpy as np
+from numpy import flatnonzero, lexsort
 
 from ..base.errors import DesignError
 from ..physics.cases import devices
@@ -141,11 +141,11 @@ def bolder(assessment: Assessment) -> Iterator:
     chosen = assessment.chosen
     found = chosen.found
     allowed = chosen.found.situation.resolved.max_oom_probability
-    rows = np.flatnonzero(found.fits & found.practised)
+    rows = flatnonzero(found.fits & found.practised)
     if not chosen.fits or chosen.oom_probability > allowed or not len(rows):
         return
     row = rows[
-        np.lexsort(
+        lexsort(
             (
                 found.total_bytes[rows],
                 found.step_s[rows].round(9),

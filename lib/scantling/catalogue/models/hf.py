@@ -350,6 +350,7 @@ def _build(
         norms_per_layer=norms,
         final_norm=arch.final_norm,
         parallel_block=r.flag(arch.parallel),
+        chunks=arch.window == "chunk",
         source=f"Hugging Face config, {arch.model_type}",
         **sizes | attention | feeds | fields | pattern,
     )

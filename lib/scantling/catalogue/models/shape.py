@@ -90,6 +90,7 @@ class Model:
     v_head_dim: int = 0
     window: int = 0
     windowed_layers: int = 0
+    chunks: bool = False  # windows stand still: a query sees keys of its own chunk alone
     mixers: str = ""  # kinds of block in place of attention: "10*shortconv(conv=3)"
     norms_per_layer: int = 2
     norm_bias: bool = False
@@ -293,7 +294,11 @@ def _rules(m: Model, names: dict):
     for field, word in (("layers", "layers"), ("moe_layers", "moe")) if found else ():
         holds = found.get(word, 0)
         yield field, getattr(m, field) == holds, f"{holds}, as the pattern has them"
-    layers_of(m.mtp_pattern)
+    try:
+        layers_of(m.mtp_pattern)
+    except DesignError as e:
+        e.field = "model.mtp_pattern"
+        raise
 
 
 def attention_kind(heads: int, kv_heads: int) -> str:
@@ -371,7 +376,8 @@ def _plain(
     whole = m.layers - others - m.windowed_layers
     return {
         "attn": (1 - latent) * whole,
-        "local": (1 - latent) * m.windowed_layers,
+        "local": (1 - latent) * (1 - m.chunks) * m.windowed_layers,
+        "chunk": (1 - latent) * m.chunks * m.windowed_layers,
         "mla": latent * whole,
         "local_mla": latent * m.windowed_layers,
         "mlp": m.layers - m.moe_layers,

@@ -1,7 +1,7 @@
 """Traffic of one step on the network: which axis rides which tier for how long, bursts, fan-in,
 collective curves, settings that follow."""
 
-import numpy as np
+from numpy import argmax, isfinite, sqrt
 
 from ... import catalogue
 from ...base.laws import poisson_beyond
@@ -320,8 +320,8 @@ def fullest_uplink(flows_per_uplink: float, uplinks: int) -> float:
     What static ECMP does to few large flows; packet spraying and adaptive routing have none of it.
     """
     mean = flows_per_uplink
-    beyond = poisson_beyond(int(mean + 12 * np.sqrt(mean) + 11), mean)
-    return np.argmax(uplinks * beyond < 0.5) / mean
+    beyond = poisson_beyond(int(mean + 12 * sqrt(mean) + 11), mean)
+    return argmax(uplinks * beyond < 0.5) / mean
 
 
 def _saving(
@@ -508,7 +508,7 @@ def _reduction(s: Site, dp: Axis):
     by = curves.times("all_reduce", dp.message_bytes, curves.reducing(wires))
     ring = by["ring"]
     sharp = by["sharp"]
-    if np.isfinite(sharp):
+    if isfinite(sharp):
         saved = max(0.0, ring - sharp) * dp.calls * (dp.exposed_s / max(dp.time_s, 1e-12))
         yield _saving(
             s,

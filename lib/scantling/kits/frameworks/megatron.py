@@ -26,6 +26,7 @@ UNFLAGGED = (
     "router_scales",
     "hyper_connections",
     "proj_bias",
+    "chunks",
 )
 SCAN = {  # what its Mamba-2 mixer has no flags for
     "conv": 4,
