@@ -36,6 +36,7 @@ from numpy import (
 
 from ..blocks.table import Column, Shape, Time
 from ..catalogue import accelerator
+from ..catalogue.hardware import USUAL_ACCELERATOR
 from ..catalogue.words import LAYER_SPLITS
 from .cases import Cases, Plan
 from .compute import device, layer_time, logits_s
@@ -76,17 +77,18 @@ def both_ways(t: Time) -> Column:
 def weights(c: Cases) -> tuple[tuple[float, ...], float]:
     """Kernels' time of each layer, in order, and of what stands on the last stage besides, over
     that of the average layer: what a cut goes by. The same for every plan of a job and on every
-    chip, so that a faster one never cuts otherwise: one sequence on an H100, experts on eight."""
-    one, h100 = c.take(slice(1)), accelerator("h100-sxm")
+    chip, so that a faster one never cuts otherwise: one sequence on the usual chip, experts on
+    eight."""
+    one, usual = c.take(slice(1)), accelerator(USUAL_ACCELERATOR)
     chip = replace(
         one.chip,
-        bf16_flops=h100.half_flops,
-        linear_flops=h100.half_flops * one.chip.linear_flops / one.chip.bf16_flops,
-        hbm_bytes_per_s=h100.hbm_bytes_per_s,
+        bf16_flops=usual.half_flops,
+        linear_flops=usual.half_flops * one.chip.linear_flops / one.chip.bf16_flops,
+        hbm_bytes_per_s=usual.hbm_bytes_per_s,
     )
-    usual = replace(one, chip=chip, plan=Plan(ep=8))
-    tail = logits_s(usual) / both_ways(layer_time(usual)) + c.shape.mtp_depth
-    each = sort_shares(usual)[sorts_of(c.shape)[1], 0]
+    case = replace(one, chip=chip, plan=Plan(ep=8))
+    tail = logits_s(case) / both_ways(layer_time(case)) + c.shape.mtp_depth
+    each = sort_shares(case)[sorts_of(c.shape)[1], 0]
     return tuple(each.tolist()), ravel(tail)[0]
 
 
