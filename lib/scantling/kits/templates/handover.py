@@ -150,7 +150,7 @@ def reader(folder):
     from safetensors import safe_open
 
     files = [safe_open(str(f), "pt") for f in sorted(Path(folder).glob("*.safetensors"))]
-    where = {name: f for f in files for name in f}
+    where = {name: f for f in files for name in f.keys()}
     if not where:
         sys.exit(f"no safetensors in {folder}")
     return where.keys(), lambda name: where[name].get_tensor(name)
