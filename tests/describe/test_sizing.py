@@ -4,7 +4,7 @@ silence."""
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 from scantling.base.errors import DesignError
 from scantling.catalogue.models.entries import build_model, model
 from scantling.catalogue.models.shape import flops_per_token, parameters
@@ -216,6 +216,7 @@ def fields_of_a_spec(**more):
         ),
     )
 )
+@example(dict(size=1e13, ffn_hidden=0, hidden=1_000_000, moe_layers=96, active=1e3))
 def test_any_mix_of_fields_is_a_model_or_one_line(spec):
     try:
         count = parameters(build_model(spec)[0]).total

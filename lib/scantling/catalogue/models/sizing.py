@@ -164,6 +164,7 @@ class _Sizing(Derived):
             if "top_k" in given or 2 * copies > 16:
                 top_k = given.get("top_k") or 8
                 experts = max(2 ** int(ceil(log2(top_k * copies))), 2 * top_k)
+                experts = min(experts, 8192)  # the largest power of two that a design may state
                 why = f"top-{top_k} of as many experts as keep them within three quarters of the "
                 why_k = why = why + "active count"
         elif "top_k" in given:
