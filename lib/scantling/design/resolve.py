@@ -353,6 +353,7 @@ def _phases(
         precision = _precision(new, pins.get("precision"), cluster.accelerator)
         holds = {
             "moe": model.is_moe,
+            "packed": False,  # nothing to say where a design does not
             "low": precision not in ("bf16", "fp16", "fp32"),
             "sharded": "zero3" in (pins.get("sharding"), stack(software).sharding),
         }

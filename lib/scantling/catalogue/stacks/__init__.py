@@ -29,7 +29,7 @@ class Switch:
     low: float
     high: float
     field: str  # dotted path of the field of a design that sets it
-    where: str  # moe, low, sharded, eager: for which designs it decides anything; "": for all
+    where: str  # moe, low, sharded, packed: for which designs it decides anything; "": for all
     words: Mapping[str, float]  # word of the field -> value of the switch; empty: a number
     fitted: str  # the constant that holds where the switch goes without a number; "": none
     meaning: str

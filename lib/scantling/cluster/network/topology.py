@@ -9,7 +9,7 @@ direction.
 from dataclasses import replace
 from math import ceil, inf, prod
 
-import numpy as np
+from numpy import array, diff
 
 from ...base.records import Record, record
 from ...catalogue.switches import leaf_ports
@@ -121,8 +121,8 @@ def switched(
 
 def mean_hops(endpoints: int, *levels: tuple[int, float]) -> float:
     """Switches passed over all pairs; levels: (cards joined, hops inside), narrow first."""
-    joined, hops = np.array(levels).T
-    return np.diff((joined - 1) / max(endpoints - 1, 1), prepend=0) @ hops
+    joined, hops = array(levels).T
+    return diff((joined - 1) / max(endpoints - 1, 1), prepend=0) @ hops
 
 
 def _even(least: int, uplinks: int) -> int:
