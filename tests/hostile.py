@@ -166,7 +166,8 @@ class Bench:
         self.calls += 1
         self.codes[code] += 1
         said = re.sub(r"\r\d+ of \d+\n?", "", err.getvalue())
-        fault = fault or self._fault(code, out.getvalue(), said, "--json" in argv)
+        read = "--json" in argv and "--help" not in argv
+        fault = fault or self._fault(code, out.getvalue(), said, read)
         if not fault and grown > LIMIT_KB:
             fault = f"{grown >> 10} MB"
         if not fault and kit.is_dir():
