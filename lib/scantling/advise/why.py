@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
 
-import numpy as np
-from numpy import greater
+from numpy import greater, less
 
 from ..base.errors import DesignError
 from ..base.show import percent
@@ -87,7 +86,7 @@ def _axis(
             axis,
             side,
         )
-        for side in (greater, np.less)
+        for side in (greater, less)
     )
     return "; ".join([text, *filter(None, sides)])
 
@@ -99,7 +98,7 @@ def _neighbour(
     beside,
 ) -> str:
     """What the next value of an axis that leaves hardly a device idle would cost (else the next at
-    all), at the best setting of everything else; beside: greater or np.less."""
+    all), at the best setting of everything else; beside: greater or less."""
     values = found.column(axis)
     side = beside(values, chosen.plan[axis])
     if not side.any() or not chosen.fits:
@@ -235,12 +234,12 @@ def _alone(assessment: Assessment, pins: list) -> Iterator:
 def _moved(chosen: Chosen, other) -> tuple:
     """(what another step saves, what it adds) of today's, in words."""
 
-    def less(*parts: str) -> float:
+    def saved(*parts: str) -> float:
         moved = sum(getattr(chosen.step, part) - getattr(other, part) for part in parts)
         return moved / chosen.step.total
 
-    shares = [(less(*OWN), "work of the fullest stage")]
-    shares += [(less(part), LOSSES.get(part, part)) for part in PARTS if part not in OWN]
+    shares = [(saved(*OWN), "work of the fullest stage")]
+    shares += [(saved(part), LOSSES.get(part, part)) for part in PARTS if part not in OWN]
 
     def said(way: int) -> str:
         moved = sorted(((way * x, name) for x, name in shares), reverse=True)
