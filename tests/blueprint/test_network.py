@@ -647,6 +647,27 @@ def test_every_topology_can_be_asked_for():
         part(far, "network")
 
 
+@pytest.mark.parametrize("leaf", [4, 8])
+def test_leaves_too_small_for_three_tiers_are_refused_in_one_line(leaf):
+    """k^3 / 4 endpoints of a fat tree (Al-Fares et al. 2008) hold for full leaves: with one card of
+    each rail below a leaf 64 ports reach 2,048 cards."""
+    d = Design.from_data(
+        {
+            "model": "llama-3.1-405b",
+            "cluster": {
+                "accelerator": "h100-sxm",
+                "devices": 131072,
+                "pod_devices": 4096,
+                "oversubscription": 3.0,
+                "leaf_devices": leaf,
+            },
+            "job": {"tokens": 1e13},
+        }
+    )
+    with pytest.raises(DesignError, match=f"leaf_devices {leaf}.*more devices below a leaf"):
+        part(assess(d), "network")
+
+
 def test_ratios_of_tiers_narrow_where_they_stand():
     """Cards to leaves, leaves to spines, spines to cores: the step sees where it narrows, the
     network has the links that are left (Meta's 24K cluster: 1 : 7 above pods of 3,072)."""

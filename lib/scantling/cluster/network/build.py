@@ -205,7 +205,15 @@ def built(cluster) -> Built:
     words = texts("networks", "rules")
     if is_torus(cluster):
         return _torus(cluster, words)
-    t, why, adds = _built(wiring(cluster), words)
+    try:
+        t, why, adds = _built(wiring(cluster), words)
+    except ValueError as e:
+        raise DesignError(
+            "cluster.topology",
+            cluster.topology or f"leaf_devices {cluster.leaf_devices}",
+            f"another one, or more devices below a leaf: {e}",
+            problem="is out of reach",
+        ) from None
     provided = not catalogue.fabric(cluster.scale_out).topology_open
     why += words["provider"] if provided and adds else ""
     if cluster.sites > 1:
@@ -224,12 +232,7 @@ def _built(w: Wiring, words: dict) -> Built:
     half = (k // 2) ** 2
     pod = ceil(w.pod_devices / cluster.devices_per_node) * cluster.nics_per_node
     if cluster.topology:
-        try:
-            t = CHOICES[cluster.topology](w)
-        except ValueError as e:
-            raise DesignError(
-                "cluster.topology", cluster.topology, f"another one: {e}", problem="is out of reach"
-            ) from None
+        t = CHOICES[cluster.topology](w)
         return t, fill(words["asked"], topology=cluster.topology), True
     usual = catalogue.fabric(cluster.scale_out).usual_topology
     if usual and k < n <= shapes.dragonfly_reach(k):

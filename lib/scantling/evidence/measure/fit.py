@@ -10,7 +10,7 @@ from dataclasses import replace
 from operator import itemgetter
 
 import numpy as np
-from numpy import exp, log
+from numpy import array, exp, log, sqrt
 
 from ... import catalogue
 from ...catalogue.families import family
@@ -45,7 +45,7 @@ def gemm_law(
     from scipy.optimize import least_squares
 
     m, n, k, seconds = (
-        np.array([p[name] for p in points], float) for name in ("m", "n", "k", "seconds")
+        array([p[name] for p in points], float) for name in ("m", "n", "k", "seconds")
     )
     flops = 2 * m * n * k
     extra = passes * 2 * (m * k + k * n + m * n) / bytes_per_s
@@ -65,7 +65,7 @@ def gemm_law(
         bounds=(low, high),
         xtol=1e-10,
     )
-    return *exp(found.x).tolist(), float(np.sqrt(np.mean(found.fun**2)))
+    return *exp(found.x).tolist(), float(sqrt(np.mean(found.fun**2)))
 
 
 def saturation(points) -> dict:
