@@ -1,9 +1,9 @@
 """`check(question, answer)`: right, a usual slip, close, or wrong; and what to say to each."""
 
-import math
 import re
 from dataclasses import dataclass, field
 from functools import partial
+from math import inf, log10
 from typing import Any
 
 from scantling import assess
@@ -128,7 +128,7 @@ def _apart(a: float, b: float) -> float:
     """Ratio between two values, at least 1; inf where the signs differ or one is zero."""
     if a == b:
         return 1.0
-    return max(a / b, b / a) if a * b > 0 else math.inf
+    return max(a / b, b / a) if a * b > 0 else inf
 
 
 def _number(
@@ -177,7 +177,7 @@ def _number(
 def _off(apart: float, way: str) -> str:
     """How far an answer is off, and what that factor usually is."""
     if apart > 1e5:
-        return f"Too {way} by {math.log10(apart):.0f} powers of ten."
+        return f"Too {way} by {log10(apart):.0f} powers of ten."
     usual = (f": {said[way == 'low']}" for f, *said in FACTORS if _apart(apart, f) < 1.02)
     return f"Too {way} by a factor of {number(apart, 2)}{next(usual, '')}."
 

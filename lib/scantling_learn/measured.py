@@ -1,8 +1,8 @@
 """What was measured, for comparisons at the end of a piece of work: published runs with their
 predictions, and published totals."""
 
-import math
 from functools import cache, partial
+from math import nan
 from pathlib import Path
 
 from scantling import catalogue
@@ -114,7 +114,7 @@ def runs(*idents: str, table: str = "published_runs") -> tuple[Run, ...]:
             devices=int(row.n_devices),
             mfu=float(said.mfu),
             tokens_per_s=float(said.tokens_per_s_per_device),
-            tokens_per_s_measured=float(row.get("measured_tokens_per_s_per_device", math.nan)),
+            tokens_per_s_measured=float(row.get("measured_tokens_per_s_per_device", nan)),
             memory_bytes=float(said.memory_bytes),
             memory_bytes_measured=float(row.measured_peak_memory_gb) * 1e9,
             source=f"{row.source}, {row.locator}",

@@ -6,9 +6,9 @@ answer is typed there: `expected` and every slip name a fact of the walkthrough,
 models when it is asked for. Texts hold {placeholders}, filled from the same facts (`fill_text`).
 """
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import field
+from math import prod
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar
@@ -29,7 +29,7 @@ def value_of(value: Value, facts):
 
 def _product(values, facts):
     several = values if isinstance(values, tuple) else (values,)
-    return math.prod(value_of(v, facts) for v in several)
+    return prod(value_of(v, facts) for v in several)
 
 
 @record

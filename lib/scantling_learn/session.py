@@ -6,9 +6,9 @@ Modes: `student` (hints and answers folded), `instructor` (right answers put in,
 and nothing is said before the scorecard).
 """
 
-import time
 from dataclasses import dataclass, field
 from operator import attrgetter
+from time import monotonic
 from typing import Any
 
 from scantling.base.displayed import Html
@@ -91,7 +91,7 @@ class Session:
     at: dict[str, float] = field(
         default_factory=dict
     )  # minutes from the start to the last answer of a question
-    started: float = field(default_factory=time.monotonic)
+    started: float = field(default_factory=monotonic)
 
     def __post_init__(self):
         if self.mode not in MODES:
@@ -235,4 +235,4 @@ class Session:
 
     def minutes(self) -> float:
         """Minutes since the session began."""
-        return (time.monotonic() - self.started) / 60
+        return (monotonic() - self.started) / 60

@@ -2,9 +2,9 @@
 <details>, readable in any notebook and page."""
 
 import base64
-import json
 from functools import cache
 from html import escape
+from json import dumps
 from pathlib import Path
 
 import numpy as np
@@ -347,7 +347,7 @@ def _key(q: Question, facts) -> str:
 
 def packed(data) -> str:
     """Data for a page's own script, as an attribute holds them."""
-    return base64.b64encode(json.dumps(data).encode()).decode()
+    return base64.b64encode(dumps(data).encode()).decode()
 
 
 def plan_table(q: Plan, facts) -> dict:

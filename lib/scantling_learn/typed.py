@@ -1,11 +1,11 @@
 """What people type into an answer: numbers with units and small sums, keys of options, plans."""
 
 import ast
-import math
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
+from math import isfinite
 
 from scantling.base.records import Lines
 from scantling.base.typed import digits
@@ -162,7 +162,7 @@ def read_number(text, unit: str = "") -> float:
 
 
 def _finite(value: float) -> float:
-    if not math.isfinite(value):
+    if not isfinite(value):
         raise ValueError("a finite number is wanted")
     return value
 

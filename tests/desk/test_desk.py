@@ -303,7 +303,7 @@ def test_a_drag_is_one_step_of_undo(desk):
 
 def test_letting_a_control_go_is_no_step_of_its_own(desk, monkeypatch):
     clock = iter(range(0, 1000, 10))
-    monkeypatch.setattr("scantling_widgets.state.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("scantling_widgets.state.monotonic", lambda: next(clock))
     first = desk.design
     desk.form.send_change("cluster.devices", 8192, final=False)
     desk.form.send_change("cluster.devices", 8192, final=True)

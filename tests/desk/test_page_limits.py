@@ -32,7 +32,7 @@ def test_a_message_has_a_size():
 def test_requests_too_many_are_refused_until_the_bucket_has_filled_again(monkeypatch):
     """The token bucket: a burst at once, its rate for long, whatever the pause before."""
     now = [1000.0]
-    monkeypatch.setattr(kernels.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(kernels, "monotonic", lambda: now[0])
     limit = kernels.TooMany()
 
     def answered(seconds, asked):

@@ -386,6 +386,43 @@ def test_missed_constraints_are_named(constraint, value):
     assert judge(e, {constraint: loose}) == ()
 
 
+@pytest.mark.parametrize(
+    ("chip", "nodes", "size", "held"),
+    [
+        ("gb200", 64, 16, [0, 4, 8, 26, 44]),  # two trays in each of four racks, then racks
+        ("gb300", 1024, 16, [0, 16, 32, 48]),  # a tray in each of 64 racks is dearer than a rack
+        ("gb200", 36, 18, [0, 18, 36]),  # racks in full
+        ("gb200", 67, 1, [0, 1, 2]),  # no number of trays divides 67 nodes
+        ("h100-sxm", 128, 1, [0, 1, 2]),
+        ("tpu-v5p", 128, 1, [0, 1, 2]),
+    ],
+)
+def test_spares_stand_by_in_the_racks_that_nvlink_joins(chip, nodes, size, held):
+    """Slurm's manual of sbatch, --segment: "the requested segment size must always evenly divide
+    the requested node count"; a rack of GB200 or GB300 NVL72 has 18 trays of four."""
+    c = build_cluster({"accelerator": chip, "devices": nodes * (8 if chip == "h100-sxm" else 4)})[0]
+    stands = spares.segments(c, nodes)
+    losses = np.arange(len(held))
+    assert stands.size == size
+    assert stands.held(losses).tolist() == held
+    assert stands.covered(stands.held(losses)).tolist() == losses.tolist()
+    stated = np.arange(200)
+    covered = stands.covered(stated)
+    assert np.all(np.diff(covered) >= 0)
+    assert np.all(stands.held(covered) >= stated)  # what is stated is never held short
+    assert np.all((nodes + stands.held(losses)) % stands.group(losses) == 0)
+
+
+def test_the_cost_counts_the_spares_that_the_job_holds():
+    of = {}
+    for n in (0, 1, 4, 5, 16):
+        c = build_cluster({"accelerator": "gb200", "devices": 256})[0]
+        e = endure(c, {"spares": n}, checkpoint_bytes=1e12, state_bytes_per_device=4e9)
+        of[n] = int(e.spares), int(e.life.spares), float(e.goodput)
+    assert [of[n][:2] for n in of] == [(0, 0), (4, 1), (4, 1), (8, 2), (26, 3)]
+    assert of[0][2] < of[1][2] == of[4][2] < of[5][2]
+
+
 def test_surviving_a_rack_takes_spares_for_it():
     e = run(devices=1024, constraints={"survive": "rack"})
     assert e.spares_recommended >= 4

@@ -114,6 +114,46 @@ def test_a_node_that_is_down_or_fails_its_check_gives_its_place_to_a_spare(launc
     assert (code, calls.count("srun "), "scontrol requeue 7" in calls) == (1, 0, True)
 
 
+@pytest.mark.parametrize(
+    ("nodes", "spares", "segment", "down", "taken"),
+    [
+        # a tray of each of four racks stands by: the lost node's own rack fills its place
+        (
+            64,
+            4,
+            17,
+            [3],
+            [*range(3), *range(4, 17), *range(17, 33), *range(34, 50), *range(51, 67)],
+        ),
+        # a rack's 16 trays stand by beside 20 segments: all of a segment goes there
+        (320, 16, 16, [3], range(16, 336)),
+        # two of one rack are more than its spare tray
+        (64, 4, 17, [3, 5], None),
+    ],
+)
+def test_ranks_that_share_nvlink_stay_in_one_rack_after_a_fault(
+    run, nodes, spares, segment, down, taken
+):
+    """GB200 racks hold 18 trays, a job takes 16 of each (Slurm's topology/block with --segment, as
+    CoreWeave and NVIDIA run them): a group of 64 ranks that straddled two racks would talk over the
+    network."""
+    nvl = dict(accelerator="gb200", devices_per_node=4)
+    a = job(4 * nodes, cluster=nvl, reliability={"spares": spares})
+    assert a.spares == spares
+    one = express(a, 0, framework("fsdp"), "slurm")
+    files = kit(one)
+    assert f"#SBATCH --segment={segment}\n" in files["job.sbatch"]
+    assert f"#SBATCH --nodes={nodes + spares}\n" in files["job.sbatch"]
+    names = " ".join(f"node-{n}" for n in down)
+    code, calls = run(files, TRAINS, hosts=nodes + spares, down=names)
+    if taken is None:
+        assert (code, calls.count("srun "), "scontrol requeue 7" in calls) == (1, 0, True)
+        return
+    assert (code, calls.count("srun ")) == (0, 1)
+    up = (run.folder / "run" / "nodes-up").read_text().split()
+    assert up == [f"node-{n}" for n in taken]
+
+
 def test_a_run_that_never_began_is_a_mistake_and_one_that_has_saved_meets_faults(launch, run):
     """A failure within 15 minutes ends a first start; once a checkpoint is there or the job is back
     from the queue, the same failure starts again in place, until it cannot be chance."""
@@ -154,7 +194,12 @@ def test_no_script_of_a_kit_pipes_into_a_reader_that_leaves():
 
 @pytest.mark.parametrize(
     ("file", "to"),
-    [("llama-3.1-405b", "megatron"), ("mixtral-8x22b-128-h100", "megatron-bridge")],
+    [
+        ("llama-3.1-405b", "megatron"),
+        ("mixtral-8x22b-128-h100", "megatron-bridge"),
+        ("nemotron-3-super-64-gb300", "megatron-bridge"),
+        ("qwen3-235b-a22b-256-gb200", "megatron-bridge"),
+    ],
 )
 def test_a_kit_and_the_blueprint_of_a_design_ask_for_the_same(file, to):
     """Every field that both state: nodes with spares, kill policy, signal, time, network, retries,

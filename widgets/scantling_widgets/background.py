@@ -3,10 +3,10 @@ stays live meanwhile. In a thread; where there are none, in a browser, between t
 
 import asyncio
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
+from time import monotonic
 
 from .parts import Box, Button, Part
 from .resources import in_a_page
@@ -69,11 +69,11 @@ class Job(Box):
         try:
             steps, items = self._start()
             self.count.value, self.stop.hidden = "", False
-            began = time.monotonic()
+            began = monotonic()
             for done, item in enumerate(items, 1):
                 self._on_step(item)
                 self.count.value = (
-                    f"{time.monotonic() - began:.0f} s" if self.waits else f"{done} of {steps}"
+                    f"{monotonic() - began:.0f} s" if self.waits else f"{done} of {steps}"
                 )
                 if self._cancelled.is_set():
                     self.count.value += ", cancelled"

@@ -1,9 +1,9 @@
 """What a control offers: round steps on a log scale, and the rows of the catalogue. Ladders of
 values, no physics."""
 
-import math
 from collections.abc import Mapping
 from functools import cache
+from math import ceil, floor, log10
 
 from scantling import catalogue
 from scantling.base.records import Rows
@@ -40,7 +40,7 @@ def octaves(
 @cache
 def decades(low: float, high: float) -> list[float]:
     """Ten round steps to the decade, from low to high."""
-    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    powers = range(floor(log10(low)), ceil(log10(high)) + 1)
     return [
         float(f"{step}e{e}") for e in powers for step in _DECADE if low <= step * 10.0**e <= high
     ]

@@ -1,8 +1,8 @@
 """Where a Chromium is on this machine: for printing, for measuring the desk, and for the tests in a
 browser."""
 
-import os
 import shutil
+from os import environ
 
 _NAMES = (
     "chromium",
@@ -32,4 +32,4 @@ FLAGS = (
 def chromium() -> str | None:
     """The program: $CHROMIUM, or the first of its usual names that is found; None where there is
     none."""
-    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, _NAMES)), None)
+    return environ.get("CHROMIUM") or next(filter(None, map(shutil.which, _NAMES)), None)

@@ -1,9 +1,9 @@
 """The design desk: inputs at the left, headline numbers, the two main pictures, one sentence, tabs
 below. It is made of parts and knows no Jupyter; `view` puts it into a notebook."""
 
-import os
 from collections.abc import Iterator
 from functools import partial
+from os import PathLike, environ
 from pathlib import Path
 
 from scantling.base.errors import DesignError
@@ -456,19 +456,19 @@ def open_desk(design=None, **more) -> Desk:
     `lab` says so through the environment: SCANTLING_DESIGN is the file to open, SCANTLING_AUTOSAVE
     where the desk keeps its state.
     """
-    more["autosave"] = autosave = os.environ.get("SCANTLING_AUTOSAVE")
+    more["autosave"] = autosave = environ.get("SCANTLING_AUTOSAVE")
     if design is None and autosave and Path(autosave).is_file():
         try:
             return Desk(autosave, **more)
         except DesignError:
             pass  # kept by another version of the kit: start from the file again
-    return Desk(design or os.environ.get("SCANTLING_DESIGN"), **more)
+    return Desk(design or environ.get("SCANTLING_DESIGN"), **more)
 
 
 def _read(design):
     """A design, the path of its file, its link, or nothing for the example."""
     if isinstance(design, str) and link.holds(design):
         return link.read(design)
-    if design and not isinstance(design, (str, os.PathLike)):
+    if design and not isinstance(design, (str, PathLike)):
         return design
     return Design.read(design or resources.example())

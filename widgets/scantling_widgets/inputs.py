@@ -4,10 +4,10 @@ Which controls there are, what kind each is and what it is called stands in cont
 field may hold, the library says.
 """
 
-import math
 import re
 from collections.abc import Mapping
 from functools import cache, lru_cache
+from math import inf
 from numbers import Real
 from operator import attrgetter
 
@@ -152,7 +152,7 @@ def _slider(session, field: str) -> dict:
     said, resolved = about(field), session.now.resolved
     value = attrgetter(said["of"])(resolved) or 0
     near = said.get("near", 0.0) * value
-    most = attrgetter(said["most"])(resolved) if "most" in said else math.inf
+    most = attrgetter(said["most"])(resolved) if "most" in said else inf
     ladder = choices.ladder(said, resolved.cluster.devices_per_node)
     steps = with_value((v for v in ladder if v <= most and not abs(v - value) < near), value)
     options = [

@@ -1,7 +1,7 @@
 """Limits of the page: a kernel for each visitor, at most as many as the machine has memory for, and
 so many requests a second."""
 
-import time
+from time import monotonic
 
 from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
 from tornado.routing import Matcher, Rule
@@ -32,7 +32,7 @@ class TooMany(Matcher):
 
     def match(self, request):
         """{} for a request too many, None for any other."""
-        now = time.monotonic()
+        now = monotonic()
         self.left = min(BURST, self.left + (now - self.last) * PER_S)
         self.last = now
         if self.left < 1:

@@ -5,7 +5,7 @@ Executed by papermill, or rendered, the same cells show the same questions folde
 controls.
 """
 
-import os
+from os import environ
 
 import anywidget
 import ipywidgets as W
@@ -35,7 +35,7 @@ __all__ = [
 def live() -> bool:
     """Whether this kernel serves a page with controls: a notebook opened in Jupyter, or Voilà; not
     papermill, nbconvert or a test."""
-    notebook, server = (os.environ.get(sign, "") for sign in PAGE_SIGNS)
+    notebook, server = (environ.get(sign, "") for sign in PAGE_SIGNS)
     return bool(notebook) or server.startswith("voila")
 
 

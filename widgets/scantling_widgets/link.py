@@ -4,11 +4,11 @@
 """
 
 import base64
-import json
 import re
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
+from json import dumps, loads
 
 from scantling.base.errors import DesignError
 from scantling.base.files import MAX_BYTES
@@ -23,7 +23,7 @@ _LINK = re.compile(r"(?:^|[#&])design=(\d+)\.([\w-]*)")
 
 def write(design: Design) -> str:
     """The link of a design, without an address before it."""
-    text = json.dumps(
+    text = dumps(
         design.data(),
         separators=(",", ":"),
         ensure_ascii=False,
@@ -60,7 +60,7 @@ def read(text: str) -> Design:
     if not whole:
         raise DesignError(NAME, problem="the link is cut short or changed: copy all of it again")
     try:
-        return Design.from_data(json.loads(text))
+        return Design.from_data(loads(text))
     except (ValueError, RecursionError) as error:
         if isinstance(error, DesignError):
             raise
@@ -102,6 +102,6 @@ def _entries(text: str, whole: bool) -> dict:
         text = text.rpartition(",")[0]
         for end in _ENDS:
             with suppress(ValueError, RecursionError):
-                found = json.loads(text + end)
+                found = loads(text + end)
                 return found if isinstance(found, dict) else {}
     return {}

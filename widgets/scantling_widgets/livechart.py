@@ -5,9 +5,9 @@ itself is a few kilobytes, and a change is one message that holds columns only.
 """
 
 import functools
-import os
 from collections.abc import Callable, Mapping
 from importlib import metadata
+from os import environ
 from pathlib import Path
 
 from numpy import asarray, isfinite, where
@@ -21,7 +21,7 @@ _RUNTIME = "globalThis.__scantlingVega = vegaEmbed;\n"
 
 def folder() -> Path:
     """Where the files are kept."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "scantling"
+    return Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "scantling"
 
 
 def kept(name: str, make: Callable[[], str]) -> str:

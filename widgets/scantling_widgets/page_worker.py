@@ -1,8 +1,8 @@
 """The desk inside a browser page: the worker's end of the messages of PROTOCOL.md, as JSON.
 Importing this opens the desk on its example, so that a memory that is kept then holds it."""
 
-import json
 from collections.abc import Callable
+from json import dumps, loads
 
 from . import rendering
 from .desk import Desk
@@ -13,5 +13,5 @@ PAGE = Desk().page
 def begin(tell: Callable, draw: Callable | None) -> Callable:
     """Returns what hears one message of the page as JSON; `tell` takes those to the page. `draw` is
     how the page draws a report's pictures (`rendering.drawing`)."""
-    PAGE.tell, rendering.drawing = lambda message: tell(json.dumps(message)), draw
-    return lambda message: PAGE.hear(json.loads(message))
+    PAGE.tell, rendering.drawing = lambda message: tell(dumps(message)), draw
+    return lambda message: PAGE.hear(loads(message))

@@ -3,14 +3,14 @@ are done, and that can be stopped."""
 
 import asyncio
 import os
-import re
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
+from re import sub
+from time import sleep
 
 from markupsafe import Markup
 from scantling.kits import kits, write
@@ -34,7 +34,7 @@ class Stopped(Exception):
 
 def slug(name: str) -> str:
     """A name as a file is called."""
-    return re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.")[:60] or "design"
+    return sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.")[:60] or "design"
 
 
 def report(design, folder: Path) -> tuple[int, Iterator]:
@@ -88,7 +88,7 @@ def _report(design, folder: Path) -> Iterator:
         )
         try:
             while child.poll() is None:
-                time.sleep(_TICK_S)
+                sleep(_TICK_S)
                 yield None
             said, complaint = child.communicate()
         finally:

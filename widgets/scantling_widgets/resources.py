@@ -5,8 +5,8 @@ an installed
 wheel the build has put them inside this package.
 """
 
-import os
 import sys
+from os import environ
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
@@ -22,7 +22,7 @@ def scripts(*names: str) -> str:
 def served() -> bool:
     """Whether a visitor of a page is worked for, by Voilà or in the visitor's own browser: what is
     saved goes to the visitor, and no path that is typed there is opened."""
-    return in_a_page() or os.environ.get("SERVER_SOFTWARE", "").startswith("voila")
+    return in_a_page() or environ.get("SERVER_SOFTWARE", "").startswith("voila")
 
 
 def in_a_page() -> bool:

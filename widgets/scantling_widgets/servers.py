@@ -4,7 +4,6 @@ Both listen on loopback only, keep Jupyter's token, need no network, and end wit
 started.
 """
 
-import json
 import os
 import secrets
 import shutil
@@ -13,11 +12,12 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 import webbrowser
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from json import dumps, loads
 from pathlib import Path
+from time import monotonic, sleep
 
 import click
 from scantling.base.errors import DesignError
@@ -138,8 +138,8 @@ def _running(
 
 
 def _wait(process: subprocess.Popen, port: int) -> None:
-    until = time.monotonic() + _START_S
-    while time.monotonic() < until:
+    until = monotonic() + _START_S
+    while monotonic() < until:
         if process.poll() is not None:
             ended = f"the server ended with status {process.returncode}; its messages are above"
             raise DesignError(problem=ended)
@@ -147,7 +147,7 @@ def _wait(process: subprocess.Popen, port: int) -> None:
             with socket.create_connection((LOOPBACK, port), timeout=1):
                 return
         except OSError:
-            time.sleep(0.1)
+            sleep(0.1)
     raise DesignError(problem=f"the server does not answer on port {port} after {_START_S} s")
 
 
@@ -240,9 +240,9 @@ def voila_page(
 
 def _code_only(book: Path) -> str:
     """The notebook without its words for people who see code."""
-    data = json.loads(book.read_text(encoding="utf-8"))
+    data = loads(book.read_text(encoding="utf-8"))
     data["cells"] = [cell for cell in data["cells"] if cell["cell_type"] == "code"]
-    return json.dumps(data)
+    return dumps(data)
 
 
 def _serve(

@@ -3,13 +3,13 @@ Pyodide distribution the desk is among them, its front end that of `view`, compu
 own browser."""
 
 import gzip
-import json
 import shutil
 import subprocess
 import zipfile
 from collections.abc import Iterator
 from hashlib import sha256
 from importlib.metadata import files as files_of
+from json import dumps, loads
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -42,7 +42,7 @@ def distributed(distribution: Path) -> dict[str, bytes]:
     """Pyodide's own files and the wheels that the models need, by name; Pyodide itself holds each
     wheel to its hash in the lock file. Raises DesignError naming what a distribution lacks."""
     try:
-        lock = json.loads((distribution / ABOUT["lock"]).read_bytes())
+        lock = loads((distribution / ABOUT["lock"]).read_bytes())
         lock["packages"] = {name: lock["packages"][name] for name in ABOUT["packages"]}
         wheels = [each["file_name"] for each in lock["packages"].values()]
         files = {name: (distribution / name).read_bytes() for name in ABOUT["files"] + wheels}
@@ -50,7 +50,7 @@ def distributed(distribution: Path) -> dict[str, bytes]:
         lacking = Path(str(error).strip("'")).name
         raise DesignError("--pyodide", str(distribution), problem=f"has no {lacking}") from None
     packed = gzip.compress(files.pop(ABOUT["wasm"]), mtime=0)
-    return files | {f"{ABOUT['wasm']}.z": packed, ABOUT["lock"]: json.dumps(lock).encode()}
+    return files | {f"{ABOUT['wasm']}.z": packed, ABOUT["lock"]: dumps(lock).encode()}
 
 
 def sources() -> Iterator[tuple[str, Path]]:

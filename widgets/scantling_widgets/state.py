@@ -6,11 +6,11 @@ notebook may come from another thread than its cells, hence the lock.
 """
 
 import threading
-import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from time import monotonic
 from typing import Any
 
 import scantling
@@ -89,11 +89,11 @@ class Session:
         quick: bool = False,
     ) -> Moment:
         quick = quick and self._full_s > _SLOW_S
-        begin = time.monotonic()
+        begin = monotonic()
         result = self.judge(design, quick)
         given = result.as_dict(advice=not quick)
         if not quick:
-            self._full_s = time.monotonic() - begin
+            self._full_s = monotonic() - begin
         return Moment(
             design=design,
             resolved=result.resolved,
@@ -219,7 +219,7 @@ class Session:
         let_go: bool = False,
     ) -> None:
         field, when = self._last
-        clock = time.monotonic()
+        clock = monotonic()
         if moment.design != self.now.design:
             if not (what and what == field and clock - when < _ONE_MOVE_S and self._past):
                 self._past.append(self.now.design)

@@ -1,7 +1,7 @@
 """The page "How right is it?" from the tables of `make validation`: one offline HTML file."""
 
-import json
 from functools import partial
+from json import loads
 from pathlib import Path
 
 import pandas as pd
@@ -65,7 +65,7 @@ def build(out: Path, folder: Path | None = None) -> None:
     out.mkdir(parents=True, exist_ok=True)
     tables = (folder / f"{name}.csv" for name in ("validation", "memory", "leaderboard"))
     rows, memory, board = (pd.read_csv(path) if path.is_file() else None for path in tables)
-    figures = json.loads((folder / "validation.json").read_text(encoding="utf-8"))
+    figures = loads((folder / "validation.json").read_text(encoding="utf-8"))
     write(
         out / "index.html",
         page(

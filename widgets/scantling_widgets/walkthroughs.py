@@ -10,12 +10,12 @@ The source holds no outputs and no answers. Its cells are told apart by tags:
 
 import copy
 import logging
-import os
 import re
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from os import environ
 from pathlib import Path
 
 import click
@@ -105,7 +105,7 @@ def execute(path, mode: str | None = None, **parameters):
     logging.getLogger("papermill").setLevel(logging.WARNING)
     given = parameters | ({} if mode is None else {"mode": mode})
     # a kernel started from a live one is not live itself
-    kept = {k: os.environ.pop(k) for k in PAGE_SIGNS if k in os.environ}
+    kept = {k: environ.pop(k) for k in PAGE_SIGNS if k in environ}
     try:
         with tempfile.TemporaryDirectory(prefix="scantling-walk-") as scratch:
             return papermill.execute_notebook(
@@ -115,7 +115,7 @@ def execute(path, mode: str | None = None, **parameters):
                 progress_bar=False,
             )
     finally:
-        os.environ.update(kept)
+        environ.update(kept)
 
 
 def rendered(path, mode: str | None = None) -> str:

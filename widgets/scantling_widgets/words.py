@@ -1,8 +1,8 @@
 """Numbers as text, through the table of quantities: the widgets never choose a unit or a number of
 digits."""
 
-import re
 from collections.abc import Mapping
+from re import fullmatch
 
 from scantling.advise.explanation import (
     band_of as band_of,
@@ -72,7 +72,7 @@ def titled(key: str) -> str:
 
 def split(text: str) -> tuple[str, str]:
     """A shown number as (number, unit), so that the two can be set apart in type."""
-    found = re.fullmatch(r"([−<$~]*[\d,.]+[A-Z]?|[\d,.]+e−?\d+)\s*(.*)", text)
+    found = fullmatch(r"([−<$~]*[\d,.]+[A-Z]?|[\d,.]+e−?\d+)\s*(.*)", text)
     return (found[1], found[2]) if found else (text, "")
 
 

@@ -1,9 +1,9 @@
 """Direct answers: the largest, longest, biggest, fewest and earliest that a design allows, each
 found by evaluating it."""
 
-import math
 from bisect import bisect_left
 from functools import cache
+from math import inf, isinf
 
 from ..base.units import DAY_S
 from ..catalogue.scaling_laws import LAWS, allocations, compute_optimal, loss, tokens_to_loss
@@ -187,7 +187,7 @@ def earliest_finish(
         return changed(design, {"cluster.devices": count, "constraints.deadline_days": None})
 
     def days(count):
-        return at(count).days if _allowed(at(count)) else math.inf
+        return at(count).days if _allowed(at(count)) else inf
 
     def whole(count):
         return min(cluster.whole(count), cap)
@@ -198,11 +198,11 @@ def earliest_finish(
     idle = 0  # doublings in a row that brought nothing
     while searched < cap and idle < 2:
         searched = whole(2 * searched)
-        idle = 0 if days(searched) < days(best) or math.isinf(days(best)) else idle + 1
+        idle = 0 if days(searched) < days(best) or isinf(days(best)) else idle + 1
         best = min((best, searched), key=days)
     beside = (whole(best * 2 ** (k / 4)) for k in (-3, -2, -1, 1, 2, 3))
     best = min((best, whole(cluster.devices), *beside), key=days)
-    if math.isinf(days(best)):
+    if isinf(days(best)):
         return None
     more = whole(2 * best)
     stated = now.resolved.constraints.given()

@@ -9,10 +9,10 @@ what to look at first and not a probability to act on: causes combine, and the p
 judgement.
 """
 
-import math
 from bisect import bisect_left
 from dataclasses import field, replace
 from functools import partial
+from math import erfc, exp, log, sqrt
 
 import numpy as np
 
@@ -141,8 +141,8 @@ def diagnose(design) -> Diagnosis:
     low = sound.step_s_low
     high = sound.step_s_high
     slower = measured > predicted
-    spread = max(math.log(high / predicted if slower else predicted / low) / Z80, 0.02)
-    chance = 0.5 * math.erfc(abs(math.log(measured / predicted)) / spread / math.sqrt(2))
+    spread = max(log(high / predicted if slower else predicted / low) / Z80, 0.02)
+    chance = 0.5 * erfc(abs(log(measured / predicted)) / spread / sqrt(2))
     peak = said.get("memory_gb")
     rows = [
         row
@@ -206,16 +206,16 @@ def _row(
             key=lambda k: at(cause.worst ** (k / FINE)),
         )
         size = cause.worst ** (k / FINE)
-        penalty = (math.log(size) / cause.sd) ** 2
+        penalty = (log(size) / cause.sd) ** 2
     seconds = at(size)
     used = float(memory(cause.change(case, size)).total)
-    penalty += (math.log(measured / seconds) / spread) ** 2
+    penalty += (log(measured / seconds) / spread) ** 2
     if peak is not None:
-        penalty += (math.log(peak * 1e9 / used) / MEMORY_SD) ** 2
+        penalty += (log(peak * 1e9 / used) / MEMORY_SD) ** 2
     more = seconds - predicted
     return {
         "cause": cause.name,
-        "weight": cause.prior * math.exp(-penalty / 2),
+        "weight": cause.prior * exp(-penalty / 2),
         "size": cause.worst
         and cause.says.format(
             x=size,

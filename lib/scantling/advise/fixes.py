@@ -1,10 +1,10 @@
 """Nearest fixes: the smallest changes to a design that meet what it asks for, each assessed before
 it is shown."""
 
-import math
 from collections.abc import Iterable, Iterator
 from functools import cached_property, partial
 from itertools import chain, combinations, islice, product
+from math import inf, log, log2
 
 from ..base.quantities.table import show
 from ..base.records import record
@@ -369,7 +369,7 @@ def _devices(assessment, count: int) -> Change:
     return move(
         "devices",
         {"cluster.devices": count},
-        abs(math.log2(ratio)),
+        abs(log2(ratio)),
         devices=count,
         ratio=ratio,
     )
@@ -452,7 +452,7 @@ def _nearer(assessment, t: Tried) -> bool:
     if not assessment.fits or len(t.after.missed) < len(assessment.missed):
         return True
     return any(
-        math.log(value_of(t.after, CONSTRAINTS[m.field]) / m.value) / math.log(m.limit / m.value)
+        log(value_of(t.after, CONSTRAINTS[m.field]) / m.value) / log(m.limit / m.value)
         >= WORTH_SHOWING
         for m in assessment.missed
         if m.banded
@@ -493,7 +493,7 @@ def _one_each(tried: list) -> list:
 
 def _worth(tried: list) -> list:
     """Without more devices that finish no sooner than a smaller change on the devices there are."""
-    best = math.inf
+    best = inf
     out = []
     for t in tried:
         days = t.after.days

@@ -3,10 +3,10 @@ back."""
 
 import csv
 import io
-import math
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import combinations
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -217,7 +217,7 @@ def _positive(
 ) -> float:
     """The positive number that a cell says. Raises ValueError, saying where, for what is none."""
     with suppress(ValueError):
-        if 0 < float(text) < math.inf:
+        if 0 < float(text) < inf:
             return float(text)
     unit = "seconds" if column.endswith("_s") else "GB"
     raise ValueError(f"{where}: {column} is {plain(text)!r}; a positive number of {unit} is needed")

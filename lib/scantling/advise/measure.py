@@ -1,7 +1,7 @@
 """What to find out first: the measurement, or the setting still open, that narrows days and dollars
 most. Rows stand in measure.yaml."""
 
-import math
+from math import log
 
 import numpy as np
 
@@ -75,4 +75,4 @@ def _taken(a: Assessment, ends: dict) -> float:
     (low_now, high_now) = a.figures(*ends).values()
     if None in (low, high, low_now, high_now) or not high_now > low_now:
         return 0.0
-    return 1 - math.log(high / low) / math.log(high_now / low_now)
+    return 1 - log(high / low) / log(high_now / low_now)

@@ -1,11 +1,10 @@
 """What a planner would try on a design that misses something: changes with how much they ask, not
 yet assessed. Texts and efforts stand in moves.yaml."""
 
-import json
-import math
 from collections.abc import Iterator
 from dataclasses import field
-from math import floor, log2
+from json import dumps
+from math import ceil, floor, isnan, log2, log10
 
 from .. import catalogue
 from ..base.records import record
@@ -55,7 +54,7 @@ class Change:
     @property
     def key(self) -> str:
         """The fields and values, the same for the same change."""
-        return json.dumps(self.set, sort_keys=True)
+        return dumps(self.set, sort_keys=True)
 
     @property
     def gives_way(self) -> bool:
@@ -264,7 +263,7 @@ def _precisions(assessment) -> Iterator:
     chip = assessment.resolved.cluster.accelerator
     if now in ("bf16", "fp16") and chip.fp8_flops > 0:
         yield move("fp8")
-    easier = now not in ("bf16", "fp16", "fp32") and not math.isnan(chip.bf16_flops)
+    easier = now not in ("bf16", "fp16", "fp32") and not isnan(chip.bf16_flops)
     if "min_mfu" in misses(assessment) and easier:
         yield move("bf16")
 
@@ -463,7 +462,7 @@ def relaxation(assessment: Assessment, name: str) -> Change | None:
     if not row.ceiling:
         value = floor(miss.value * 1000) / 1000
     elif name in SPENT:
-        value = _three_digits(miss.value * 1.0005, math.ceil)
+        value = _three_digits(miss.value * 1.0005, ceil)
         id = "relax-spent"
         more = log2(max(value / miss.limit, 1))
     else:
@@ -512,5 +511,5 @@ def listed(words: list) -> str:
 
 def _three_digits(value: float, rounding) -> float:
     """The next number of three digits above (math.ceil) or below (math.floor) a value."""
-    unit = 10.0 ** (floor(math.log10(value)) - 2)
+    unit = 10.0 ** (floor(log10(value)) - 2)
     return float(f"{rounding(value / unit) * unit:.6g}")

@@ -62,10 +62,12 @@ def spares_table(assessment) -> list:
     recommended: the same life with so many, priced with them paid for; days and dollars None
     without tokens and without a price."""
     e = assessment.endurance
-    top = max(int(e.spares), int(e.spares_recommended)) + 4
+    now, cheapest = int(e.life.spares), int(e.segments.covered(e.spares_recommended))
+    top = max(now, cheapest) + 4
     rows = []
-    for n in sorted({*range(min(top, MOST_ROWS)), int(e.spares), int(e.spares_recommended), top}):
-        good = float(reliability.lived(replace(e.life, spares=n))[0])
+    for losses in sorted({*range(min(top, MOST_ROWS)), now, cheapest, top}):
+        n = int(e.segments.held(losses))
+        good = float(reliability.lived(replace(e.life, spares=losses))[0])
         took = days(assessment.phases, max(good, 1e-12)) if assessment.phases else None
         money = cost(
             assessment.resolved,
@@ -215,7 +217,10 @@ def fewer(e) -> list:
         lost=losses,
         ratios=gang.ratios,
     ) | gang.reshape(losses)
-    found |= {"lost": losses, "choice": np.where(losses <= int(e.spares), "swap", found["choice"])}
+    found |= {
+        "lost": losses,
+        "choice": np.where(losses <= int(e.life.spares), "swap", found["choice"]),
+    }
     return [dict(zip(found, row)) for row in zip(*np.broadcast_arrays(*found.values()))]
 
 

@@ -6,10 +6,10 @@ out.
 """
 
 import itertools
-import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import field
+from time import perf_counter
 
 from ..base.errors import DesignError
 from ..base.records import record
@@ -162,7 +162,7 @@ def variants(
     same from this process and from a cluster.
     progress may return False to stop.
     """
-    start = time.perf_counter()
+    start = perf_counter()
     tasks = [(d, i, space, top) for i, d in enumerate(designs)]
     done = [
         p
@@ -179,7 +179,7 @@ def variants(
         key=lambda row: (-row["tokens_per_s"], row["design"], row["rank"]),
     )
     return rows, added(searched for _, searched in done) | {
-        "seconds": time.perf_counter() - start,
+        "seconds": perf_counter() - start,
         "unseen": len(tasks) - len(done),
     }
 

@@ -7,12 +7,12 @@ that enter their functions into the tables of functions (`FORMULAS`, `FRAMEWORKS
 """
 
 import csv
-import os
 import sys
 import warnings
 from collections.abc import Iterable
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
+from os import environ, pathsep
 from pathlib import Path
 
 from .records import Rows
@@ -23,7 +23,7 @@ VARIABLE = "SCANTLING_EXTENSIONS"
 @cache
 def folders() -> tuple[Path, ...]:
     """The folders that the environment names; warns of one that is not there."""
-    named = [Path(name) for name in os.environ.get(VARIABLE, "").split(os.pathsep) if name]
+    named = [Path(name) for name in environ.get(VARIABLE, "").split(pathsep) if name]
     for folder in named:
         if not folder.is_dir():
             warnings.warn(f"{VARIABLE}: {folder} is not a folder", stacklevel=2)

@@ -2,13 +2,13 @@
 
 import csv
 import io
-import json
-import math
 import os
 import secrets
 import stat
 from collections.abc import Mapping
 from functools import partial
+from json import JSONDecodeError, loads
+from math import inf
 from pathlib import Path
 
 from .errors import DesignError, closest, plain
@@ -126,9 +126,9 @@ def json_object(text: str, wrong) -> Mapping:
     """The object that JSON text spells: at most 24 levels deep, whole numbers of at most 400
     digits. `wrong` makes the error. Raises DesignError."""
     try:
-        data = json.loads(text, parse_int=_whole)
+        data = loads(text, parse_int=_whole)
     except (ValueError, RecursionError) as e:
-        said = "is not JSON" if isinstance(e, json.JSONDecodeError) else f"is not read ({e})"
+        said = "is not JSON" if isinstance(e, JSONDecodeError) else f"is not read ({e})"
         problem = "is nested too deeply" if isinstance(e, RecursionError) else said
         raise wrong(
             problem=problem,
@@ -157,7 +157,7 @@ def _whole(digits: str) -> int | float:
     if len(digits) > MAX_DIGITS:
         raise ValueError(f"a number of {len(digits):,} digits")
     value = int(digits)
-    return value if abs(value) < 10**300 else math.inf if value > 0 else -math.inf
+    return value if abs(value) < 10**300 else inf if value > 0 else -inf
 
 
 def write_whole(

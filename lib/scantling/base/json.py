@@ -1,8 +1,8 @@
 """Plain JSON data of whatever the library holds."""
 
-import json
-import math
 from collections.abc import Mapping
+from json import dumps
+from math import isfinite
 
 
 def clean(value):
@@ -16,14 +16,14 @@ def clean(value):
         return {str(k): clean(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [clean(v) for v in value]
-    if isinstance(value, float) and not math.isfinite(value):
+    if isinstance(value, float) and not isfinite(value):
         return None
     return value
 
 
 def text(value, indent: int | None = 1) -> str:
     """`value` as strict JSON text: nan and infinity are null."""
-    return json.dumps(
+    return dumps(
         clean(value),
         indent=indent,
         allow_nan=False,

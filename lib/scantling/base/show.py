@@ -1,6 +1,6 @@
 """Numbers as people read them: three significant digits, the unit that suits."""
 
-import math
+from math import floor, inf, isinf, isnan, log10
 from numbers import Number
 
 from .units import DAY_S, HOUR_S, MINUTE_S
@@ -38,13 +38,13 @@ def shown(
 ) -> str:
     """`value` in the manner of `kind`; see `Quantity`."""
     value = scalar(value)
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    if value is None or (isinstance(value, float) and isnan(value)):
         return "—"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if not isinstance(value, Number):
         return ", ".join(str(v) for v in value) if isinstance(value, (list, tuple)) else str(value)
-    if isinstance(value, float) and math.isinf(value):
+    if isinstance(value, float) and isinf(value):
         return "∞" if value > 0 else "−∞"
     return _MANNERS.get(kind, _plain)(value, unit)
 
@@ -68,7 +68,7 @@ def number(value: float, digits: int = 3) -> str:
     size = abs(value)
     if size >= 1e15 or size < 1e-4:
         return f"{value:.{digits - 1}e}".replace("e+", "e").replace("e-0", "e-")
-    places = max(0, digits - 1 - math.floor(math.log10(size)))
+    places = max(0, digits - 1 - floor(log10(size)))
     return f"{value:,.{places}f}".replace("-", "−")
 
 
@@ -97,7 +97,7 @@ def _seconds(value, unit=""):
         (600.0, 1.0, "s"),
         (2 * HOUR_S, MINUTE_S, "min"),
         (2 * DAY_S, HOUR_S, "h"),
-        (math.inf, DAY_S, "days"),
+        (inf, DAY_S, "days"),
     ):
         if size < limit:
             return f"{number(value / divisor)} {name}" if value else "0 s"
@@ -124,7 +124,7 @@ def _usd(value, unit):
         if abs(value) >= size * 0.9995:
             return f"${number(value / size)}{suffix}"
     if abs(value) >= 1e3:  # three digits, as above
-        return f"${round(value, 2 - int(math.log10(abs(value)))):,.0f}"
+        return f"${round(value, 2 - int(log10(abs(value)))):,.0f}"
     digits = 3 if 0 < abs(value) < 1 else 2 if abs(value) < 100 else 0
     return f"${value:,.{digits}f}"
 

@@ -1,10 +1,10 @@
 """Tables and texts in files beside the modules that read them; texts are filled with numbers as
 people read them."""
 
-import json
 import string
 from collections.abc import Mapping
 from functools import cache
+from json import loads
 from pathlib import Path
 
 import yaml
@@ -21,7 +21,7 @@ def yaml_of(path: Path):
     fast where YAML has no compiled reader."""
     text = path.read_text(encoding="utf-8")
     if text.startswith("{"):
-        return json.loads(text)
+        return loads(text)
     return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
+from math import isnan, nan
 
 from ..base.errors import DesignError
 from ..base.records import Lines, record
 from .records import Sourced
 
-NAN = math.nan
+NAN = nan
 USUAL_ACCELERATOR = "h100-sxm"  # where only a model is named
 USUAL_FABRIC = "rocev2-400"  # between nodes of a chip that no node of the catalogue holds
 HOST_LINK = 31.5e9  # of a chip whose host link nobody has published: PCIe 4, sixteen lanes
@@ -90,7 +90,7 @@ class Accelerator(Sourced):
     def half_flops(self) -> float:
         """Dense peak of what stays in 16 bit [FLOP/s], in 32 bit where there is no such unit."""
         peaks = (self.bf16_flops, self.fp16_flops, self.fp32_flops)
-        return next(peak for peak in peaks if not math.isnan(peak))
+        return next(peak for peak in peaks if not isnan(peak))
 
     def peak_flops(self, precision: str) -> float:
         """Dense peak [FLOP/s] that a job of this precision is counted against.
@@ -102,7 +102,7 @@ class Accelerator(Sourced):
         """
         column = _PEAK_OF.get(precision)
         peak = getattr(self, column) if column else NAN
-        if math.isnan(peak):
+        if isnan(peak):
             why = "is unknown" if column is None else f"is not a unit that {self.name} has"
             raise DesignError(
                 "job.precision",
@@ -114,7 +114,7 @@ class Accelerator(Sourced):
 
     def precisions(self) -> Lines:
         """Names that `peak_flops` takes for this device."""
-        return tuple(p for p, column in _PEAK_OF.items() if not math.isnan(getattr(self, column)))
+        return tuple(p for p, column in _PEAK_OF.items() if not isnan(getattr(self, column)))
 
 
 @record

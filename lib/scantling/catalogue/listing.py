@@ -1,7 +1,7 @@
 """Tables that the command line prints: short, in the units of the field, dense peaks and one
 direction. Their columns stand in listing.yaml."""
 
-import math
+from math import isnan
 from operator import attrgetter
 from types import SimpleNamespace
 
@@ -18,7 +18,7 @@ KINDS = ("accelerators", "fabrics", "models", "stacks", "nodes", "storage", "pri
 def _clean(value):
     """nan becomes None, so that the JSON is valid; whole numbers print whole."""
     if isinstance(value, float):
-        if math.isnan(value):
+        if isnan(value):
             return None
         value = float(f"{value:.6g}")
         return int(value) if value.is_integer() and abs(value) < 1e15 else value

@@ -4,10 +4,10 @@ A column that names a unit of the trade becomes the field in the unit inside: hb
 hbm_bytes, latency_us latency_s.
 """
 
-import json
-import math
 from dataclasses import MISSING, fields
 from functools import cache
+from json import loads
+from math import nan
 from pathlib import Path
 
 from ..base.errors import DesignError, closest
@@ -30,7 +30,7 @@ UNITS = {
     "_kw": ("_w", 1e3),
 }
 BLANK = {
-    "float": math.nan,
+    "float": nan,
     "int": 0,
     "bool": False,
     "str": "",
@@ -50,7 +50,7 @@ def field_of(column: str) -> tuple[str, float]:
 @cache
 def fitted(name: str) -> dict:
     """The constants fitted on published runs that ship in NAME.json."""
-    return json.loads((HERE / f"{name}.json").read_text())
+    return loads((HERE / f"{name}.json").read_text())
 
 
 class CatalogueError(ValueError):

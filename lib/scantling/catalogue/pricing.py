@@ -1,10 +1,10 @@
 """From dated price observations to the price that a design uses when it names none: like with like,
 one kind of rent across all chips."""
 
-import math
 import statistics
 from collections.abc import Callable
 from dataclasses import replace
+from math import sqrt
 
 from ..base.records import Known
 from ..base.show import several
@@ -87,7 +87,7 @@ def usual_spread(kind: str, rents: Rents) -> float:
         if len(found) < ENOUGH:
             return None
         ends = _ends(found)
-        return math.sqrt(max(ends) / min(ends))
+        return sqrt(max(ends) / min(ends))
 
     usual = _over_chips(rents, of_chip)
     return usual or (usual_spread("on-demand", rents) if kind != "on-demand" else 1.0)

@@ -3,7 +3,7 @@ nan where a source gives nothing."""
 
 from __future__ import annotations
 
-import math
+from math import isnan, nan
 
 from ..base.records import Lines, record
 
@@ -60,8 +60,8 @@ class Storage(Sourced):
     ):
         if self.scope == "32 nodes":
             total *= max(1.0, nodes / 32)
-        known = [x for x in (client * nodes, total) if not math.isnan(x)]
-        return min(known) if known else math.nan
+        known = [x for x in (client * nodes, total) if not isnan(x)]
+        return min(known) if known else nan
 
 
 @record
@@ -108,7 +108,7 @@ class Price(Sourced):
     @property
     def middle(self) -> float:
         """The value, or the middle of the range where only that is given."""
-        return self.value if not math.isnan(self.value) else (self.low + self.high) / 2
+        return self.value if not isnan(self.value) else (self.low + self.high) / 2
 
 
 @record
@@ -130,7 +130,7 @@ class Fact(Sourced):
         try:
             return float(self.value)
         except ValueError:
-            return math.nan
+            return nan
 
 
 @record

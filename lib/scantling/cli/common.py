@@ -1,9 +1,9 @@
 """What the commands share: exit codes, the design that is asked about, refusals."""
 
-import json
 import sys
 from collections.abc import Mapping
 from contextlib import contextmanager, nullcontext
+from json import dumps
 from pathlib import Path
 
 import click
@@ -119,7 +119,7 @@ def refuse(assessment: Assessment, as_json: bool) -> None:
     if as_json:
         print_json(result)
     else:
-        print(json.dumps({"error": result["error"]}))
+        print(dumps({"error": result["error"]}))
         for line in result["limits"]:
             print(plain(line, 1000), file=sys.stderr)
         for fix in result["nearest_fixes"]:

@@ -1,7 +1,7 @@
 """The launch command: the plan of a design as a framework's own configuration."""
 
-import json
 import sys
+from json import loads
 
 from ..base.errors import plain
 from ..kits import Inexpressible, framework, kits, write
@@ -49,7 +49,7 @@ def launch(
     write(files, output)
     print(f"Wrote {len(files)} files to {plain(output, 200)}")
 
-    for gap in json.loads(files["plan.json"])["not_expressed"]:
+    for gap in loads(files["plan.json"])["not_expressed"]:
         said = "cannot express {field} {value} ({why}): {instead}".format(**gap)
         cost = f"; {gap['cost']}" if gap["cost"] else ""
         print(plain(f"{to} {said}{cost}", 400), file=sys.stderr)

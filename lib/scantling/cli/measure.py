@@ -1,8 +1,8 @@
 """`scantling measure -o FILE`: times this machine's devices and writes a calibration override that
 a design names as `calibration: FILE`."""
 
-import os
 from importlib.util import find_spec
+from os import environ
 from pathlib import Path
 
 import click
@@ -59,7 +59,7 @@ def measure(
                 problem="is not there",
             )
     bench = benches.start(device, quick)
-    first = int(os.environ.get("RANK", "0")) == 0
+    first = int(environ.get("RANK", "0")) == 0
     curves, skipped, stopped = run(benches.steps(bench, quick), show=first)
     if first:
         data = result(

@@ -1,7 +1,7 @@
 """The date and the cost to promise: the band of the step, failures and the register of risks drawn
 together."""
 
-import math
+from math import log
 
 import numpy as np
 from numpy import exp, quantile, sqrt, zeros
@@ -98,7 +98,7 @@ def _between(
 ):
     """Draws of value / middle, log-normal on each side, 80 % of them from low to high."""
     z = rng.standard_normal(DRAWS) / Z80
-    down, up = (math.log(max(a / b, 1.0)) if b else 0.0 for a, b in ((middle, low), (high, middle)))
+    down, up = (log(max(a / b, 1.0)) if b else 0.0 for a, b in ((middle, low), (high, middle)))
     side = np.where(
         z < 0,
         down,

@@ -1,10 +1,10 @@
 """The cluster that a design file describes: its record, and the fields that change a row of the
 catalogue."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
+from math import nan
 from statistics import median
 
 import numpy as np
@@ -197,7 +197,7 @@ def _figures(
             * factor
         )
     for by, field in CARRIED.items():
-        ratio = changes.get(by, math.nan) / getattr(base, by, math.nan)
+        ratio = changes.get(by, nan) / getattr(base, by, nan)
         if ratio > 0:
             changes.setdefault(field, ratio * getattr(base, field))
     return base, changes

@@ -1,9 +1,9 @@
 """The design file: read, checked, changed, written, and resolved into the records that the models
 work on."""
 
-import json
 from collections.abc import Mapping
 from functools import cached_property
+from json import dumps
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -283,7 +283,7 @@ class Design(Section):
         where = named or (not isinstance(self.model, str) and self.model.hf_config)
         origin = self._measured_at.key() if self._measured_at else ""
         return (
-            json.dumps(self.data(), sort_keys=True)
+            dumps(self.data(), sort_keys=True)
             + (str(self._folder.resolve()) if where else "")
             + origin
         )
@@ -393,7 +393,7 @@ def first_error(error: ValidationError) -> DesignError:
 def _example(value):
     if isinstance(value, float):
         return design_yaml.number_text(value)
-    return json.dumps(value).replace('"', "")
+    return dumps(value).replace('"', "")
 
 
 def _near(path, around):

@@ -1,8 +1,8 @@
 """A first design file: fields put together, gaps filled by stated rules, and comments that say what
 each line is."""
 
-import math
 from collections.abc import Callable
+from math import ceil, log2
 from statistics import median
 
 from .. import catalogue
@@ -140,7 +140,7 @@ def _devices(fields: dict, params) -> tuple:
         least = max(least, 6 * params.active * tokens / (rate * days * DAY_S))
         why += f" that trains {tokens:.3g} tokens in {days:g} days at an MFU of {_MFU:.0%}"
     each = catalogue.devices_per_node(chip.id)
-    return max(each, each * 2 ** math.ceil(math.log2(max(least / each, 1)))), why
+    return max(each, each * 2 ** ceil(log2(max(least / each, 1)))), why
 
 
 def _given(fields, path: str) -> bool:

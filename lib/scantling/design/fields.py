@@ -1,10 +1,10 @@
 """The kinds of value a design file holds: counts, amounts, shares, words, text; each refuses what
 it is not, in one line."""
 
-import math
 import sys
 from collections.abc import Mapping
 from functools import partial
+from math import isfinite
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -72,7 +72,7 @@ def as_number(
             nearest,
             problem=problem,
         )
-    if isinstance(value, float) and not math.isfinite(value) or abs(value) > sys.float_info.max:
+    if isinstance(value, float) and not isfinite(value) or abs(value) > sys.float_info.max:
         raise DesignError(
             "",
             value,

@@ -1,9 +1,9 @@
 """Reading and writing the YAML of a design file: plain data only, bounded in size, depth and
 expansion."""
 
-import math
 import re
 from decimal import Decimal
+from math import inf, isfinite, isnan, nan
 
 import yaml
 
@@ -53,7 +53,7 @@ def _number(loader, node):
             raise _wrong(f"a number of {len(text)} digits", node)
         return int(text)
     low = text.lower().lstrip("+-")
-    value = math.nan if low == ".nan" else math.inf if low == ".inf" else float(text)
+    value = nan if low == ".nan" else inf if low == ".inf" else float(text)
     return -value if text.startswith("-") and low == ".inf" else value
 
 
@@ -213,8 +213,8 @@ class _Dumper(yaml.SafeDumper):
 def number_text(value: float) -> str:
     """A float in a short exact form that readers of YAML 1.1 and 1.2 both take for a number:
     15.6e+12, 0.05, 1.0e-6."""
-    if not math.isfinite(value):
-        return ".nan" if math.isnan(value) else ".inf" if value > 0 else "-.inf"
+    if not isfinite(value):
+        return ".nan" if isnan(value) else ".inf" if value > 0 else "-.inf"
     if value == 0 or 1e-3 <= abs(value) < 1e6:
         return repr(value)
     digits, sign, exponent = Decimal(repr(value)).normalize().to_eng_string().partition("E")

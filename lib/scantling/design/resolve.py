@@ -1,13 +1,13 @@
 """From a design to the records the models work on: catalogue rows looked up, and every gap filled
 by a stated rule."""
 
-import json
-import math
-import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import field as slot, replace
 from functools import lru_cache
+from json import dumps, loads
+from math import ceil, exp, gcd, log, log2
+from re import fullmatch
 from typing import Any
 
 from .. import catalogue
@@ -128,12 +128,12 @@ def default_batch(
     """
     aim = max(1.0, (SMALL_BATCH_TOKENS if params < LARGE_PARAMS else LARGE_BATCH_TOKENS) / seq_len)
     if nodes & (nodes - 1) == 0:
-        return 2 ** round(math.log2(aim))
-    unit = nodes if nodes <= 1.125 * aim else 2 ** max(0, int(math.log2(aim / 64)))
-    near = range(max(1, math.ceil(0.875 * aim / unit)), int(1.125 * aim / unit) + 1) or [
+        return 2 ** round(log2(aim))
+    unit = nodes if nodes <= 1.125 * aim else 2 ** max(0, int(log2(aim / 64)))
+    near = range(max(1, ceil(0.875 * aim / unit)), int(1.125 * aim / unit) + 1) or [
         max(1, round(aim / unit))
     ]
-    shared = (lambda k: k & -k) if unit == nodes else (lambda k: math.gcd(k * unit, nodes))
+    shared = (lambda k: k & -k) if unit == nodes else (lambda k: gcd(k * unit, nodes))
     return unit * max(near, key=lambda k: (shared(k), -abs(k * unit - aim)))
 
 
@@ -141,7 +141,7 @@ def resolve(design: Design) -> Resolved:
     """`design` with nothing left to look up: catalogue rows found, defaults applied and listed in
     `assumed`. Raises DesignError for an
     unknown id or an impossible combination."""
-    cluster, assumed_cluster = _cluster(json.dumps(design.cluster.given(), sort_keys=True))
+    cluster, assumed_cluster = _cluster(dumps(design.cluster.given(), sort_keys=True))
     model, params, assumed_model = _model(design)
     assumed = [*assumed_model, *assumed_cluster]
     if cluster.sites > 1:
@@ -281,7 +281,7 @@ def _not_beyond_peak(
 
 @lru_cache(maxsize=256)
 def _cluster(spec: str):
-    return within("cluster", build_cluster, json.loads(spec))
+    return within("cluster", build_cluster, loads(spec))
 
 
 def within(section, build, *arguments):
@@ -302,7 +302,7 @@ def _model(design):
             with suppress(OSError, ValueError):  # whoever reads it says what is wrong with it
                 changed = (design.folder / path).stat().st_mtime
     return _built_model(
-        json.dumps(spec, sort_keys=True),
+        dumps(spec, sort_keys=True),
         str(design.folder),
         changed,
     )
@@ -317,7 +317,7 @@ def _built_model(
     model, assumed = within(
         "model",
         build_model,
-        json.loads(spec),
+        loads(spec),
         folder,
     )
     return model, parameters(model), tuple(assumed)
@@ -398,7 +398,7 @@ def _to_loss(new: Derived, params) -> float | None:
             "a loss that the model's size reaches on enough tokens",
             problem="is below what any published law gives this model",
         )
-    tokens = math.exp(sum(map(math.log, found.values())) / len(found))
+    tokens = exp(sum(map(log, found.values())) / len(found))
     said = ", ".join(f"{value:.3g} by {law}" for law, value in found.items())
     return new.take(
         "tokens",
@@ -522,7 +522,7 @@ def _released(spec) -> dict:
     text = None if isinstance(spec, str) else get(spec, "release")
     if text is None:
         return {}
-    if not re.fullmatch(r"\d\d\.(0[1-9]|1[0-2])", text):
+    if not fullmatch(r"\d\d\.(0[1-9]|1[0-2])", text):
         raise DesignError(
             "stack.release",
             text,

@@ -1,8 +1,8 @@
 """The sections of the design file, each a frozen pydantic model. What may stand in a field, in
 which unit and within which bounds, says fields.csv; how fields must agree is said here."""
 
-import json
 from functools import cache
+from json import loads
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -73,10 +73,10 @@ def _field(row: dict) -> tuple:
     return Annotated[of, validator(*choices, **bounds)] if validator else of, about(
         row["description"],
         row["unit"],
-        json.loads(row["example"] or "null"),
+        loads(row["example"] or "null"),
         choices,
         bounds=bounds if row["kind"] in _NUMBERS else {},
-        usual=json.loads(row["default"] or "null"),
+        usual=loads(row["default"] or "null"),
         **needed,
     )
 
@@ -89,7 +89,7 @@ def defaults(section: str) -> dict:
     """Fields of a section that have one value wherever a design leaves them out: field -> (value,
     the rule or source that chose it)."""
     rows = (row for row in _ROWS if row["section"] == section and row["default"])
-    return {row["field"]: (json.loads(row["default"]), row["rule"]) for row in rows}
+    return {row["field"]: (loads(row["default"]), row["rule"]) for row in rows}
 
 
 @cache

@@ -1,7 +1,7 @@
 """What a run costs: device-hours, dollars with their date, energy, carbon, and the share that
 failures burn."""
 
-import math
+from math import erf, exp, log, sqrt
 
 import numpy as np
 
@@ -222,9 +222,9 @@ def expected(
     Phi(s2)). What costs nothing has no band."""
     if not low:
         return mid
-    below = math.log(low / mid) / Z80
-    above = math.log(high / mid) / Z80
-    halves = (math.exp(s * s / 2) * 0.5 * (1 + math.erf(s / math.sqrt(2))) for s in (below, above))
+    below = log(low / mid) / Z80
+    above = log(high / mid) / Z80
+    halves = (exp(s * s / 2) * 0.5 * (1 + erf(s / sqrt(2))) for s in (below, above))
     return mid * sum(halves)
 
 

@@ -97,7 +97,7 @@ class Life:
     pauses: tuple[failures.Pause, ...] = ()
     latency_s: object = 0.0  # corruption to its discovery
     planned_per_s: float = 0.0  # stops that save first, restart and lose nothing
-    spares: object = 0
+    spares: object = 0  # losses of a node that they cover at a time (`spares.Segments`)
     gang: Gang | None = None  # None: the job waits where spares are out
     cut_off: float = 0.0  # share of the time that a synchronous run waits for a site
     alone: int = 1  # parts that restart without the others
@@ -187,7 +187,7 @@ class Endurance(Record):
     lost_work_s: object
     goodput: object
     badput: dict
-    spares: object
+    spares: object  # nodes
     spares_recommended: object
     spares_for: dict
     write_bytes_per_s_needed: object
@@ -204,6 +204,7 @@ class Endurance(Record):
     interval_set_by: str
     assumed: tuple[Assumed, ...]
     life: Life = field(repr=False)
+    segments: spares.Segments = field(repr=False)
 
     @property
     def evictions_per_s(self):
@@ -453,16 +454,18 @@ def endure(
     repair = life.repair_s
     load = life.evictions_per_s * repair / (1 + detect / m)
     most = min(int(nodes.max()) + 2, 4096)  # spares that are looked at
-    hit = _domain_nodes(cluster, nodes)
+    segments = spares.segments(cluster, nodes)
+    hit = _domain_nodes(cluster, nodes, segments)
     survive = get(constraints, "survive")
-    recommended = maximum(
+    losses = maximum(
         spares.cheapest(
             load,
-            nodes,
+            nodes / segments.held(1),
             limit=most,
         ),
-        hit.get("rack" if survive == "pod" else survive, 0),
+        segments.covered(hit.get("rack" if survive == "pod" else survive, 0)),
     )
+    recommended = segments.held(losses)
     used = given(
         spec,
         "reliability.spares",
@@ -470,7 +473,7 @@ def endure(
         "cheapest useful hour (Erlang-B), at least the domain to survive (for a pod: a rack's)",
         say,
     )
-    life = replace(life, spares=used)
+    life = replace(life, spares=segments.covered(used))
     good, bad = lived(life)
     waits, _ = lived(replace(life, gang=None))
     elastically = given(
@@ -543,14 +546,11 @@ def endure(
             1.0,
         ),
         badput=bad,
-        spares=life.spares,
+        spares=segments.held(life.spares),
+        segments=segments,
         spares_recommended=recommended,
         spares_for={
-            str(c): spares.spares_for(
-                load,
-                c,
-                limit=most,
-            )
+            str(c): segments.held(spares.spares_for(load, c, limit=most))
             for c in (0.9, 0.99, 0.999)
         },
         write_bytes_per_s_needed=checkpoint.write_rate_needed(
@@ -906,13 +906,14 @@ def chosen_interval(
     return interval, by
 
 
-def _domain_nodes(cluster, nodes):
+def _domain_nodes(cluster, nodes, segments):
     """Nodes that one loss of each domain takes; a pod is answered by its own copies and by
     shrinking, not by spares."""
     per_node = cluster.devices_per_node
+    size = segments.size
     per = {
         "node": per_node,
-        "rack": failures.rack_devices(cluster),
+        "rack": where(size > 1, size * per_node, failures.rack_devices(cluster)),
         "pod": cluster.pod_devices or cluster.devices,
     }
     return {k: minimum(-(-v // per_node), nodes).astype(int) for k, v in per.items()}

@@ -7,8 +7,8 @@ worked out by arithmetic, never one by one. Positions count saves: position 7.4 
 eighth interval.
 """
 
-import math
 from dataclasses import astuple, field, replace
+from math import ceil, sqrt
 
 import numpy as np
 from numpy import (
@@ -244,7 +244,7 @@ class _Run:
         s = self.s
         load = sum(f.rate_per_s * f.nodes for f in s.faults) * s.repair_s
         most = max([1, *(f.nodes for f in s.faults)])
-        enough = math.ceil(load + 8 * math.sqrt(load)) + 2 * most + 8  # at once, in any replica
+        enough = ceil(load + 8 * sqrt(load)) + 2 * most + 8  # at once, in any replica
         if enough > MOST_IN_REPAIR:
             raise TooLong(f"some {load:,.0f} nodes are in repair at any time")
         slots = 0 if s.spares is None else min(s.spares + 1, enough)

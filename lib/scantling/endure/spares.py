@@ -9,6 +9,7 @@ from numpy import (
     argmax,
     asarray,
     broadcast_arrays,
+    ceil,
     cumsum,
     diag,
     exp,
@@ -16,12 +17,68 @@ from numpy import (
     insert,
     log,
     logaddexp,
+    maximum,
+    minimum,
     sqrt,
     take_along_axis,
     vectorize,
+    where,
 )
 
 from ..base.laws import binomial_quantile
+from ..base.records import record
+from ..catalogue.families import family
+
+
+@record
+class Segments:
+    """How a job stands in racks whose nodes one scale-up network joins: `count` segments of `size`
+    nodes, each within one rack, and how spares stand beside them. Numbers or arrays.
+
+    A group of ranks that talks over that network needs whole segments. So a node that is lost is
+    replaced by a tray of its own rack, where one stands by in each, or its whole segment is by
+    another: one loss more is covered by `count` nodes, up to `room` trays of each rack, or by a
+    segment. Where a rack is a node both are one node.
+    """
+
+    size: object
+    count: object
+    room: object  # trays a rack that may stand by; 0 where segments that stand by take fewer nodes
+
+    def group(self, losses):
+        """Nodes of one segment with the trays that stand by in its rack to cover so many losses."""
+        return self.size + minimum(losses, self.room)
+
+    def held(self, losses):
+        """Spare nodes that cover so many losses of a node at a time."""
+        group = self.group(losses)
+        inside = group - self.size
+        return inside * self.count + (losses - inside) * group
+
+    def covered(self, spares):
+        """Losses of a node at a time for which so many spare nodes are needed: the fewest whose
+        `held` is no less."""
+        inside = minimum(ceil(asarray(spares) / self.count), self.room)
+        more = ceil(maximum(spares - inside * self.count, 0) / (self.size + inside))
+        return (inside + more).astype(int)
+
+
+def segments(cluster, nodes) -> Segments:
+    """The segments in which a job of so many nodes stands: the most nodes of a scale-up domain
+    that divide the job's, as Slurm's --segment and Kueue's podset-slice-size have to; of one node
+    where a node is the domain, and on a torus. Broadcasts."""
+    chip = cluster.accelerator
+    per_node = cluster.devices_per_node
+    joined = cluster.scale_up_domain > per_node and not family(chip.family).torus
+    whole = max(chip.scale_up_domain_max, cluster.scale_up_domain) // per_node if joined else 1
+    sizes = arange(1, cluster.scale_up_domain // per_node + 1 if joined else 2)
+    size = where(asarray(nodes)[..., None] % sizes == 0, sizes, 1).max(axis=-1)
+    count = asarray(nodes, int) // size
+    return Segments(
+        size=size,
+        count=count,
+        room=where(count <= size, whole - size, 0),
+    )
 
 
 def log_weights(k, load):
@@ -138,19 +195,20 @@ def waiting(endurance) -> dict:
     (`shortage`, as in badput), and chance that one eviction finds no spare (`wait_chance`).
     """
     e = endurance
+    covered = e.segments.covered
     s = arange(
         min(
             max(
                 12,
-                e.spares + 2,
-                e.spares_recommended + 4,
+                e.life.spares + 2,
+                covered(e.spares_recommended) + 4,
             ),
             60,
         )
         + 1
     )
     return {
-        "spares": s.tolist(),
+        "spares": e.segments.held(s).tolist(),
         "shortage": shortage(
             s,
             e.evictions_per_s,

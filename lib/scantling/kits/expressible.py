@@ -472,22 +472,23 @@ def pins_of(plan) -> dict:
 
 def coherent(pins, own):
     """Pins without those that only make sense beside a field that is free now."""
-    split = {k for k in ("tp", "cp", "pp") if pins.get(k, 1) not in (None, 1)}
+    pin = pins.get
+    split = {k for k in ("tp", "cp", "pp") if pin(k, 1) not in (None, 1)}
     staged = "pp" in split and own.plan["vpp"] != 1
-    expert = pins.get("ep") is not None and own.model.is_moe
-    repeated = pins.get("recompute_layers") and pins.get("recompute", "none") != "none"
+    expert = pin("ep") is not None and own.model.is_moe
+    repeated = pin("recompute_layers") and pin("recompute", "none") != "none"
     sensible = {
-        "shard_group": pins.get("sharding") == "hsdp",
+        "shard_group": pin("sharding") == "hsdp",
         "sp": "tp" in split,
         "recompute_layers": repeated,
-        "recompute_modules": pins.get("recompute") == "selective"
+        "recompute_modules": pin("recompute") == "selective"
         and "recompute_modules" in own.phase.pins,
         "vpp": staged,
         "schedule": staged,
         "etp": expert,
         "ep": expert,
         "cp_type": "cp" in split,
-        "layout": pins.get("pp", 0) * pins.get("vpp", 1) == len(pins.get("layout", ())),
+        "layout": pin("pp", 0) * pin("vpp", 1) == len(pin("layout", ())),
     }
     return {k: v for k, v in pins.items() if sensible.get(k, True)}
 

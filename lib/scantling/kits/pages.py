@@ -1,7 +1,7 @@
 """A kit put together: plan.json, the framework's files, scripts, README.md and checkpoint.md."""
 
-import json
 from dataclasses import asdict
+from json import dumps
 
 from ..base.json import clean
 from ..base.units import DAY_S
@@ -88,7 +88,7 @@ def training(launch) -> dict:
 
 def _json(value) -> str:
     return (
-        json.dumps(
+        dumps(
             clean(value),
             indent=1,
             allow_nan=False,

@@ -1,9 +1,9 @@
 """Text from a design, made safe for the place it lands in: shell, YAML, JSON, Python, #SBATCH
 lines, Kubernetes names, comments."""
 
-import json
-import re
 import shlex
+from json import dumps
+from re import sub
 
 from ..base.errors import plain
 
@@ -16,15 +16,13 @@ def sh(value) -> str:
 def js(value) -> str:
     """A YAML value in double quotes, everything beyond ASCII escaped: JSON, but for characters
     beyond it, which YAML reads whole and not as pairs of 16 bits."""
-    return re.sub(
-        r"[^\x00-\x7e]", lambda m: f"\\U{ord(m[0]):08x}", json.dumps(value, ensure_ascii=False)
-    )
+    return sub(r"[^\x00-\x7e]", lambda m: f"\\U{ord(m[0]):08x}", dumps(value, ensure_ascii=False))
 
 
 def hydra(value) -> str:
     """A value as Hydra reads it in an override."""
     if value is None or isinstance(value, (bool, int, float)):
-        return json.dumps(value)
+        return dumps(value)
     return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
@@ -40,14 +38,14 @@ def comment(value, width: int = 160) -> str:
 
 def md(value) -> str:
     """Text for Markdown: one line whose brackets, pipes, backticks and angles stay text."""
-    return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", plain(str(value), 2000))
+    return sub(r"([\\`*_\[\]<>|#])", r"\\\1", plain(str(value), 2000))
 
 
 def slug(value) -> str:
     """A DNS label (RFC 1123): lower case letters, digits and hyphens; for Slurm and Kubernetes
     names, where quoting is no help."""
     text = (
-        re.sub(
+        sub(
             r"[^a-z0-9]+",
             "-",
             str(value).lower().encode("ascii", "ignore").decode(),

@@ -1,12 +1,11 @@
 """What a launch kit is made from: one phase of an assessment as plain values, and the files that
 come of it."""
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import pairwise
-from math import gcd
+from math import ceil, gcd, nan
 
 from .. import catalogue
 from ..advise.recovery import between_sites
@@ -16,8 +15,9 @@ from ..base.words import table
 from ..catalogue.families import Family, family
 from ..cluster.placement import leaf_nodes
 from ..cluster.rollout.watch import hang_timeout_s
-from ..cluster.scheduler.request import segment_nodes, stop_lead_s
+from ..cluster.scheduler.request import stop_lead_s
 from ..cluster.storage import copies_kept
+from ..endure.spares import Segments, segments
 from ..physics.cases import devices as devices_of
 from ..physics.communication import communication
 from ..physics.layout import runs
@@ -98,7 +98,7 @@ class LaunchPlan:
     assumed: tuple = ()
     gaps: tuple[Gap, ...] = ()
     asked: Mapping = field(default_factory=dict)  # the assessment's own plan
-    asked_step_s: float = math.nan
+    asked_step_s: float = nan
     stack: str | None = None
     keep: int = 3  # checkpoints that stay beside the one being written
     run_tokens: float = 0.0  # of all phases; 0 where a design names none
@@ -139,7 +139,7 @@ class LaunchPlan:
         job = self.phase
         if job.tokens is None:
             return None
-        return max(1, math.ceil(job.tokens / (job.global_batch * job.seq_len)))
+        return max(1, ceil(job.tokens / (job.global_batch * job.seq_len)))
 
     @property
     def tiers(self):
@@ -160,13 +160,14 @@ class LaunchPlan:
         return self.kin.imex and self.nodes > 1 and k.scale_up_domain > k.devices_per_node
 
     @property
-    def segment(self) -> int:
-        """Nodes of one NVLink domain that the job takes at a time; 1 where a node is the domain,
-        and on TPUs."""
-        k = self.cluster
-        return (
-            segment_nodes(self.nodes, k.scale_up_domain // k.devices_per_node) if self.joined else 1
-        )
+    def stands(self) -> Segments:
+        """How the nodes stand in racks that NVLink joins."""
+        return segments(self.cluster, self.nodes)
+
+    @property
+    def covered(self) -> int:
+        """Losses of a node at a time that the design's spares cover."""
+        return int(self.assessment.endurance.segments.covered(self.figures["spares"]))
 
     @property
     def slices(self) -> int:
@@ -199,8 +200,8 @@ class LaunchPlan:
 
     @property
     def spares(self) -> int:
-        """Nodes held beside those that train: the design's, in whole segments of the job."""
-        return self.segment * -(-int(self.figures["spares"]) // self.segment)
+        """Nodes held beside those that train: trays of the same racks, or whole segments."""
+        return int(self.stands.held(self.covered))
 
     @property
     def chip(self) -> str:
@@ -231,7 +232,7 @@ class LaunchPlan:
     def hang_s(self) -> int:
         """Seconds of silence in a collective after which the run is given up."""
         exchange = self.between["exchange_s"] if self.sync else 0.0
-        return math.ceil(
+        return ceil(
             hang_timeout_s(self.step_s, max(self.endurance["checkpoint_stall_s"], exchange))
         )
 

@@ -1,8 +1,8 @@
 """launch.sh (what every node runs) and what a scheduler wraps around it: job.sbatch,
 jobset.yaml."""
 
-import math
 import re
+from math import ceil, prod
 
 from .. import catalogue
 from ..base.units import DAY_S
@@ -19,7 +19,7 @@ from .render import render
 
 def wall_text(seconds: float) -> str:
     """D-HH:MM:SS."""
-    minutes = max(1, math.ceil(seconds / 60))
+    minutes = max(1, ceil(seconds / 60))
     return f"{minutes // 1440}-{minutes // 60 % 24:02d}:{minutes % 60:02d}:00"
 
 
@@ -36,7 +36,7 @@ def scripts(launch, kit) -> dict:
     if launch.on == "slurm":
         names += ["job.sbatch"]
         run_s = 1.1 * DAY_S * (launch.figures["days_high"] or launch.figures["days"] or 0.0)
-        links = math.ceil(run_s / LONGEST_JOB_S)
+        links = ceil(run_s / LONGEST_JOB_S)
         values |= {
             "wall": wall_text(min(run_s or LONGEST_JOB_S, LONGEST_JOB_S)),
             "switches": leaves(launch),
@@ -65,7 +65,7 @@ def leaves(launch) -> int:
     return (
         0
         if launch.nodes == 1 or launch.joined or launch.kin.torus
-        else math.ceil(launch.nodes / launch.leaf_nodes)
+        else ceil(launch.nodes / launch.leaf_nodes)
     )
 
 
@@ -104,9 +104,9 @@ def tpu_slice(launch) -> tuple[str, str] | None:
     sides = [2] * chip.slice_axes
     if chips == 4:
         return label, "2x2" if len(sides) == 2 else "2x2x1"
-    while math.prod(sides) < chips:
+    while prod(sides) < chips:
         sides.sort()
         sides[0] *= 2
-    if math.prod(sides) != chips:
+    if prod(sides) != chips:
         return None
     return label, "x".join(map(str, sorted(sides)))

@@ -10,8 +10,8 @@ from one run to the other, the mean of one order of taking them over and the rev
 that of what is left unexplained among them, multiply to the measured ratio.
 """
 
-import math
 from dataclasses import replace
+from math import prod
 
 from numpy import array, exp, hypot
 
@@ -62,7 +62,7 @@ def factors(here: Cases, there: Cases, ratio: float) -> dict:
             told[name] *= float(mfu / last) ** 0.5
             last = mfu
     told = {name: factor for name, factor in told.items() if abs(factor - 1) > SAME}
-    return told | {"unexplained": ratio / math.prod(told.values())}
+    return told | {"unexplained": ratio / prod(told.values())}
 
 
 def nearest(point: Point) -> list:

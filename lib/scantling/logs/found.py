@@ -1,11 +1,11 @@
 """What a reader finds in a log, before anything is concluded from it."""
 
-import math
 import re
 from array import array
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from math import nan
 
 from ..base.units import DAY_S
 
@@ -25,7 +25,7 @@ COLUMNS = (
     "tokens_total",
     "samples_total",
 )
-NAN = math.nan
+NAN = nan
 STAMP = re.compile(r"(\d{4})[-/]?(\d\d)[-/]?(\d\d)[ T_](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?")
 
 

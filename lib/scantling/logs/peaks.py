@@ -5,7 +5,7 @@ ln(measured / estimated peak) is the site's own factor plus the scatter of singl
 the estimate owes to it (j = d ln peak / d ln c): ln factor x s^2 j / sum of (s j)^2.
 """
 
-import math
+from math import exp, hypot, log
 
 import numpy as np
 from numpy import array, clip, ndarray, ravel, sqrt
@@ -29,7 +29,7 @@ def spreads() -> ndarray:
     """How far a site may move ln of each constant of MOVED, before a peak is seen."""
     told = spoken("site")["peaks"]["sd"]
     priors = [PRIORS.get(name.removeprefix(MEMORY)) for name in MOVED]
-    return array([math.hypot(p.sd, p.stack_sd) if p else told for p in priors])
+    return array([hypot(p.sd, p.stack_sd) if p else told for p in priors])
 
 
 def entry(
@@ -49,13 +49,12 @@ def moved(
     """{constant: value as times its own, was, what is left open of its ln} that give the estimate
     of a case an ln `factor`, `known`: the share of its variance that was seen."""
     usual = peak_bytes(case)
-    slope = array([math.log(peak_bytes(case, {n: STEP}) / usual) for n in MOVED])
-    slope /= math.log(STEP)
+    slope = array([log(peak_bytes(case, {n: STEP}) / usual) for n in MOVED])
+    slope /= log(STEP)
     part = spreads() ** 2 * slope / np.sum((spreads() * slope) ** 2)
     left = spreads() * sqrt(1 - known * part * slope)
     most = np.log([SPEAKS[name] for name in MOVED])  # that a calibration file may say
     told = clip(factor * part, -most, most)
     return {
-        name: entry(math.exp(share), 1.0, float(open_))
-        for name, share, open_ in zip(MOVED, told, left)
+        name: entry(exp(share), 1.0, float(open_)) for name, share, open_ in zip(MOVED, told, left)
     }

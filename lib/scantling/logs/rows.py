@@ -1,8 +1,8 @@
 """Rows of named values, as tables, event files and JSON lines hold them, as step lines."""
 
-import json
 from collections.abc import Iterator
 from functools import lru_cache
+from json import loads
 
 from ..base.words import table
 from .found import COLUMNS, NAN, Found, number
@@ -36,7 +36,7 @@ def events(path, prefix: str) -> Iterator:
     for line in lines(path):
         _, at, text = line.partition(prefix)
         try:
-            event = json.loads(text) if at else {}
+            event = loads(text) if at else {}
         except (ValueError, RecursionError):
             continue
         if isinstance(event, dict):

@@ -7,10 +7,9 @@ variance w within^2 / n; a further run scatters about it by within. It holds for
 model, chip and precision: a step says nothing of other models.
 """
 
-import math
 import re
 from dataclasses import field, replace
-from math import exp, sqrt
+from math import exp, hypot, log, sqrt
 from pathlib import Path
 
 import numpy as np
@@ -332,7 +331,7 @@ def of_trace(
         there += one(step.logits) if part == "gemm" else 0
         here = reading.kernels.get(part, 0.0)
         ratio = there / here if here > 0 and there > 0 else 1.0
-        open_ = math.hypot(PRIORS[name].sd, *PRIORS[name].by.values())
+        open_ = hypot(PRIORS[name].sd, *PRIORS[name].by.values())
         weight = open_**2 / (open_**2 + told["within"] ** 2)
         usual = one(getattr(case.constants, name))
         value = usual * (ratio if part in COMPUTE else 1 / ratio) ** weight
@@ -353,7 +352,7 @@ def calibration(points: list, readings: list = ()) -> dict:
     DesignError where nothing says enough."""
     sets = {}
     for p in points:
-        sets.setdefault((p.accelerator, p.precision, round(math.log(p.active) * 20)), []).append(p)
+        sets.setdefault((p.accelerator, p.precision, round(log(p.active) * 20)), []).append(p)
     chosen = max(sets.values(), key=len, default=[])
     own = catalogue.accelerator(chosen[0].accelerator) if chosen else None
     chip, constants = of_tables(readings, own)

@@ -1,11 +1,11 @@
 """The text of a log as a stream: plain or gzip, any line ends, without colours, within bounds."""
 
 import gzip
-import os
 import re
 import zlib
 from collections.abc import Iterator
 from functools import partial
+from os import fstat
 from pathlib import Path
 
 from ..base.errors import DesignError, plain
@@ -35,7 +35,7 @@ def blocks(path) -> Iterator:
         seen = 0
         if raw.peek(2)[:2] == b"\x1f\x8b":
             file = gzip.GzipFile(fileobj=raw)
-            most = min(MOST, HEAD + UNPACKED * os.fstat(raw.fileno()).st_size)
+            most = min(MOST, HEAD + UNPACKED * fstat(raw.fileno()).st_size)
         while seen < most:
             try:
                 block = file.read1(CHUNK)

@@ -6,10 +6,10 @@ run's whole family of sources left out of the fit, families weighing alike, and 
 what is not known widens them. They are not symmetric: what no model knows of mostly slows.
 """
 
-import math
 from collections import Counter
 from dataclasses import replace
 from functools import cache
+from math import prod
 
 import numpy as np
 from numpy import argsort, array, exp, log2, logical_not, maximum, ravel, where
@@ -174,7 +174,7 @@ def ends(holds: dict, of: dict | None = None):
     """The band where these of WIDER hold; `of` in place of the shipped quantiles and factors."""
     of = of or calibration()["bands"]
     factors = of["wider"] | {"unseen family": UNSEEN_FAMILY}
-    wide = math.prod(where(holds[name], factor, 1.0) for name, factor in factors.items())
+    wide = prod(where(holds[name], factor, 1.0) for name, factor in factors.items())
     low, high = of["ends"]
     return exp(-high * wide)[()], exp(-low * wide)[()]
 

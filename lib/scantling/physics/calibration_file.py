@@ -4,11 +4,11 @@
 A measured constant takes the place of what published runs say about it.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import field, replace
 from datetime import date
 from functools import cached_property
+from math import log
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -84,7 +84,7 @@ class Override:
         """The shipped offsets, but for what was measured."""
         chip = catalogue.accelerator(self.accelerator)
         return calibration()["offsets"] | {
-            n: {"global": math.log(v / prior_of(n, chip))} for n, v in self.constants.items()
+            n: {"global": log(v / prior_of(n, chip))} for n, v in self.constants.items()
         }
 
     def holds(
@@ -128,7 +128,7 @@ class Override:
         if not self.peaks or not _alike(active, self.peaks):
             return usual
         low, high = self.peaks["band"]
-        return min(usual, math.log(high / low) / 2 / NORMAL.inv_cdf(0.9))
+        return min(usual, log(high / low) / 2 / NORMAL.inv_cdf(0.9))
 
     def narrowed(
         self,
@@ -195,7 +195,7 @@ class Override:
 
 def _alike(active: float, told: Mapping) -> bool:
     """Whether a model has as many active parameters as the one that was measured."""
-    return abs(math.log(active / told["active_parameters"])) < OTHER_MODEL
+    return abs(log(active / told["active_parameters"])) < OTHER_MODEL
 
 
 def times(case: Cases, factors: Mapping) -> Cases:
@@ -253,7 +253,8 @@ def read(
             f"a file with scantling_calibration: {VERSION}, as scantling measure writes it",
             problem="is not a calibration",
         )
-    device = data.get("device") if isinstance(data.get("device"), Mapping) else {}
+    said = data.get
+    device = said("device") if isinstance(said("device"), Mapping) else {}
     accelerator = device.get("accelerator")
     if not isinstance(accelerator, str):
         raise DesignError(
@@ -264,7 +265,7 @@ def read(
             problem="is missing",
         )
     chip = catalogue.accelerator(accelerator, f"{where}.device.accelerator")
-    given = data.get("constants") or {}
+    given = said("constants") or {}
     if not isinstance(given, Mapping):
         raise DesignError(
             f"{where}.constants",
@@ -283,16 +284,16 @@ def read(
     }
     rows = [(n, entry) for n, entry in given.items() if isinstance(entry, Mapping)]
     told = {n: entry["elsewhere"] for n, entry in rows if "elsewhere" in entry}
-    steps = _steps(data.get("steps"), f"{where}.steps")
+    steps = _steps(said("steps"), f"{where}.steps")
     return Override(
         path=path,
-        made=str(data.get("made", "at an unknown date")),
+        made=str(said("made", "at an unknown date")),
         accelerator=chip.id,
         device=str(device.get("name", chip.name)),
         constants=values,
         steps=steps,
-        peaks=_steps(data.get("peaks"), f"{where}.peaks"),
-        goodput=_goodput(data.get("goodput"), f"{where}.goodput"),
+        peaks=_steps(said("peaks"), f"{where}.peaks"),
+        goodput=_goodput(said("goodput"), f"{where}.goodput"),
         others={
             n: _value(
                 n,

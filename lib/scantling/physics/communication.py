@@ -38,11 +38,12 @@ def communication(c: Cases, step: Step) -> list[dict]:
             "what": what,
             "group": int(members),
             "tier": "scale-up" if members * packed <= c.link.domain else "scale-out",
-            "bytes": float(step.axes[axis].bytes),
-            "calls": int(np.round(step.axes[axis].calls)),
-            "time_s": float(step.axes[axis].exposed_s + step.axes[axis].hidden_s),
-            "exposed_s": float(step.axes[axis].exposed_s),
+            "bytes": float(x.bytes),
+            "calls": int(np.round(x.calls)),
+            "time_s": float(x.exposed_s + x.hidden_s),
+            "exposed_s": float(x.exposed_s),
         }
         for axis, members, packed, what in groups
+        for x in [step.axes[axis]]
         if members > 1
     ]

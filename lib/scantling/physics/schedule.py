@@ -2,10 +2,10 @@
 `scantling.physics.pipeline`, with uneven stages and transfers."""
 
 import heapq
-import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from operator import itemgetter
 
 import numpy as np
@@ -227,7 +227,7 @@ def lay_out(
             * chunks
         )
         if lazy
-        else math.inf,
+        else inf,
         "kept": weight_kept,
     }
     layouts = (
@@ -325,7 +325,7 @@ class _Run:
         if source[1] < 0:
             return 0.0, None
         sent = self.t_p2p if self.device_of(*source[1:]) != device else 0.0
-        return self.ends.get(source, math.inf) + sent, source
+        return self.ends.get(source, inf) + sent, source
 
     def put(
         self,
@@ -372,7 +372,7 @@ class _Run:
         kind, *at = self.left[device].popleft()
         if kind == FORWARD:
             self.held[device] += 1
-        elif self.cap < math.inf:
+        elif self.cap < inf:
             self.owed[device].append(at)
             self.held[device] -= 1 - self.kept
         self.put(
@@ -402,11 +402,11 @@ class _Run:
             self.put_weight(now, device)
         elif at <= now + late:
             self.start(max(now, at), device)
-        elif at == math.inf and not second:
+        elif at == inf and not second:
             heapq.heappush(self.events, (moment, 1, device, now))
         elif owed and now + self.share * self.times[WEIGHT][owed[0][0]] <= at + late:
             self.put_weight(now, device)
-        elif at == math.inf:
+        elif at == inf:
             self.waiting[source] = device
         else:
             self.wake(at, device)

@@ -278,12 +278,13 @@ def expert_parallel(c: Cases) -> Exchange:
     once, has the card's rate / oversubscription there.
     """
     p, k, s = c.plan, c.constants, c.shape
-    w, relayed = group(c, p.ep, p.etp), c.software.dedup_dispatch > 0
+    etp = p.etp
+    w, relayed = group(c, p.ep, etp), c.software.dedup_dispatch > 0
     kept = 1 - sum(b.exchanges().narrow for b in s.of("moe"))  # of the stream's width
     one_copy = tokens(c) / p.tp * s.hidden * kept
     width = low_precision_bytes(c) + 2.0  # dispatch, then combine in 16 bit
     copies, payload = expert_copies(c), one_copy * width
-    outside = maximum(p.ep - members_inside(p.ep, p.etp, c.link.pod_devices), 0)
+    outside = maximum(p.ep - members_inside(p.ep, etp, c.link.pod_devices), 0)
     pods = outside / maximum(p.ep - w.inside, 1)
     out = payload * copies.card * (1 + RAIL_ONLY * c.link.rail_only)
     out = out * maximum(1.0, c.link.oversubscription * pods)
@@ -312,9 +313,9 @@ def expert_parallel(c: Cases) -> Exchange:
         maximum(near, far),
         w,
     )
-    gathered = one_copy * visited(c) * p.etp * 2
-    moe, many, wide = moe_share(c), p.ep > 1, p.etp > 1
-    wire = moe * (all_to_all * many + 2 * ring_s(gathered, group(c, p.etp, 1)) * wide)
+    gathered = one_copy * visited(c) * etp * 2
+    moe, many, wide = moe_share(c), p.ep > 1, etp > 1
+    wire = moe * (all_to_all * many + 2 * ring_s(gathered, group(c, etp, 1)) * wide)
     # cards hide less than links
     left = where(
         w.across,
@@ -329,7 +330,7 @@ def expert_parallel(c: Cases) -> Exchange:
             left,
             1.0,
         ),
-        bytes=moe * (payload * (copies.link + copies.card) + 2 * gathered * (p.etp - 1) / p.etp),
+        bytes=moe * (payload * (copies.link + copies.card) + 2 * gathered * (etp - 1) / etp),
         calls=2 * moe * (1 * many + wide),
     )
 

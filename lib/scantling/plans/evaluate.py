@@ -1,10 +1,10 @@
 """Search: every legal plan of a phase through memory and step time in one pass, chunk by chunk, and
 the best of those that fit."""
 
-import time
 from collections import Counter
 from dataclasses import replace
 from functools import cached_property, partial
+from time import perf_counter
 
 import numpy as np
 from numpy import (
@@ -279,7 +279,7 @@ def looked_at(
     scheduler : address of a Dask scheduler, or a distributed.Client; None searches here. The
     outcome is the same.
     """
-    start = time.perf_counter()
+    start = perf_counter()
     n = np.size(plan.tp)
     size = CHUNK if scheduler is None else REMOTE
     parts = [
@@ -318,7 +318,7 @@ def looked_at(
         order=by_merit(where, plan, **columns),
         counts={
             **_counted(columns["reason"]),
-            "seconds": time.perf_counter() - start,
+            "seconds": perf_counter() - start,
             "unseen": n - len(total),
         },
         **columns,

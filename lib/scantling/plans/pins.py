@@ -1,7 +1,7 @@
 """Pinned fields of a plan against the laws of plans, before any search: the field, the law it
 breaks and the nearest legal value."""
 
-import math
+from math import prod
 
 import numpy as np
 
@@ -49,7 +49,7 @@ def _refuse(
 
 def _devices(pins, devices):
     ways = {k: pins[k] for k in _DEGREES if k in pins}
-    product, said = math.prod(ways.values()), " x ".join(ways)
+    product, said = prod(ways.values()), " x ".join(ways)
     if product > devices:
         name = max(ways, key=ways.get)
         _refuse(
@@ -63,16 +63,17 @@ def _devices(pins, devices):
 
 def _needs(pins, model):
     """Pins that another field has to allow."""
+    pin = pins.get
     layers = model.layers
-    some = pins.get("recompute_layers", 0)
-    modules, kind = pins.get("recompute_modules") or [], pins.get("recompute")
-    runs = pins.get("layout") or [[0, layers]]
-    stages = pins.get("pp", 1) * pins.get("vpp", 1)
+    some = pin("recompute_layers", 0)
+    modules, kind = pin("recompute_modules") or [], pin("recompute")
+    runs = pin("layout") or [[0, layers]]
+    stages = pin("pp", 1) * pin("vpp", 1)
     whole, latent = "layers" in modules, model.attention == "mla"
     dense = "1: the model has no experts", 1, "needs a mixture of experts"
     for name, wrong, *said in (
-        ("ep", pins.get("ep", 1) > 1 and not model.is_moe, *dense),
-        ("etp", pins.get("etp", 1) > 1 and not model.is_moe, *dense),
+        ("ep", pin("ep", 1) > 1 and not model.is_moe, *dense),
+        ("etp", pin("etp", 1) > 1 and not model.is_moe, *dense),
         (
             "shard_group",
             "shard_group" in pins and "sharding" not in pins,
@@ -82,14 +83,14 @@ def _needs(pins, model):
         ),
         (
             "sp",
-            pins.get("sp") and pins.get("tp") == 1,
+            pin("sp") and pin("tp") == 1,
             "false: sequence parallelism splits over tp, which is 1",
             "false",
             "needs tp above 1",
         ),
         (
             "recompute_layers",
-            some and pins.get("recompute") == "none",
+            some and pin("recompute") == "none",
             "0, or recompute: full or selective",
             0,
             "contradicts recompute: none",
@@ -157,7 +158,7 @@ def _needs(pins, model):
 
 def _batch(pins, batch):
     given = [k for k in ("dp", "micro_batch", "grad_accum") if k in pins]
-    product, whole = math.prod(pins[k] for k in given), len(given) == 3
+    product, whole = prod(pins[k] for k in given), len(given) == 3
     if not given or batch % product == 0 and (not whole or product == batch):
         return
     name = max(given, key=pins.get)

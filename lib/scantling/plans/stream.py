@@ -1,9 +1,9 @@
 """Spaces too large to hold: the search part by part, keeping the best plans and the counts, here or
 on a cluster."""
 
-import time
 from dataclasses import replace
 from itertools import product
+from time import perf_counter
 
 from ..base.errors import DesignError
 from ..physics.gather import Situation
@@ -39,7 +39,7 @@ def stream(
     scheduler : address of a Dask scheduler, or a distributed.Client; the outcome is the same.
     Raises DesignError as `find`.
     """
-    start = time.perf_counter()
+    start = perf_counter()
     pins = dict(where.phase.pins if pins is None else pins)
     parts = list(_parts(where, space, pins))
     if scheduler is None:
@@ -68,7 +68,7 @@ def stream(
         best,
         counts={
             **best.counts,
-            "seconds": time.perf_counter() - start,
+            "seconds": perf_counter() - start,
             "unseen": len(parts) - len(done),
         },
     )

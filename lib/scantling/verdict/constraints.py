@@ -1,6 +1,6 @@
 """Which of a design's constraints the estimate misses, by how much, and with what chance."""
 
-import math
+from math import erf, inf, isnan, log, sqrt
 from operator import attrgetter
 
 from ..base.records import Known
@@ -25,10 +25,10 @@ def chance_below(
     side with its own width."""
     if limit <= 0:
         return 0.0
-    side = math.log(high / mid) if limit > mid else math.log(mid / low)
+    side = log(high / mid) if limit > mid else log(mid / low)
     if side <= 0:
         return float(limit >= mid)
-    return 0.5 * (1 + math.erf(math.log(limit / mid) / (side / Z80) / math.sqrt(2)))
+    return 0.5 * (1 + erf(log(limit / mid) / (side / Z80) / sqrt(2)))
 
 
 def missed(assessment: Assessment) -> tuple[Missed, ...]:
@@ -42,7 +42,7 @@ def missed(assessment: Assessment) -> tuple[Missed, ...]:
 def value_of(assessment: Assessment, row: Constraint) -> Known:
     """The figure that answers a constraint, in the unit of its field; None where there is none."""
     value = FORMULAS.get(row.field, attrgetter(row.figure))(assessment)
-    known = value is not None and not math.isnan(value)
+    known = value is not None and not isnan(value)
     return float(value) / row.scale if known else None
 
 
@@ -132,7 +132,7 @@ def chance_of(
     if not row.band:
         return None
     have, uses = (limit, value) if row.ceiling else (value, limit)
-    room = have / uses if uses else math.inf  # factor that is left to what the figure grows with
+    room = have / uses if uses else inf  # factor that is left to what the figure grows with
     low, mid, high = (getattr(assessment, row.band + end) for end in ("_low", "", "_high"))
     return chance_below(
         room * mid,

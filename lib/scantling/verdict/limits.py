@@ -1,10 +1,10 @@
 """What binds a design: constraints missed and by how much, the memory zone, idle devices, the
 largest loss of the step."""
 
-import math
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from math import gcd, log2
 
 from numpy import flatnonzero, lexsort
 
@@ -210,7 +210,7 @@ def racks(assessment: Assessment) -> Iterator:
     have = cluster.devices
     if rack <= node or have % rack == 0:
         return
-    used = 2 ** int(math.log2(rack))
+    used = 2 ** int(log2(rack))
     whole = -(-have // rack)
     yield (
         say(
@@ -247,7 +247,7 @@ def batches_nearby(chosen) -> Iterator:
     replicas = have // (plan["tp"] * plan["cp"] * plan["pp"])
     if chosen.phase.pins.get("dp") or (replicas <= plan["dp"] and not bubbles(chosen)):
         return
-    nodes = have // math.gcd(have, cluster.devices_per_node)
+    nodes = have // gcd(have, cluster.devices_per_node)
     what = {
         "units": nodes,
         "what": "nodes" if nodes < have else "devices",
@@ -255,8 +255,8 @@ def batches_nearby(chosen) -> Iterator:
     for id, unit, facts in (
         ("nodes", nodes, what),
         ("replicas", replicas * plan["micro_batch"], {"units": replicas}),
-        ("powers", 2 ** max(int(math.log2(batch)) - 5, 0), {}),
-        ("power", 2 ** round(math.log2(batch)), {}),
+        ("powers", 2 ** max(int(log2(batch)) - 5, 0), {}),
+        ("power", 2 ** round(log2(batch)), {}),
     ):
         near = max(round(batch / unit), 1) * unit
         if unit <= 2 * batch and near != batch:

@@ -1,9 +1,9 @@
 """The numbers of an assessment: from memory and step to MFU, days, goodput and cost, and the tables
 that panels show."""
 
-import math
 from dataclasses import replace
 from functools import partial
+from math import exp, hypot, log
 
 from numpy import array, ceil, maximum
 
@@ -398,8 +398,8 @@ def cost_band(
     out = {}
     for end in ("_low", "_high"):
         price = cost if priced else getattr(money, f"cost_usd{end}")
-        width = math.hypot(math.log(run_days[f"days{end}"] / days), math.log(price / cost))
-        out[f"cost_usd{end}"] = cost * math.exp(width if end == "_high" else -width)
+        width = hypot(log(run_days[f"days{end}"] / days), log(price / cost))
+        out[f"cost_usd{end}"] = cost * exp(width if end == "_high" else -width)
     return out
 
 

@@ -3,13 +3,13 @@ starts from."""
 
 import base64
 import io
-import json
 import os
 import shutil
 import tempfile
 import zipfile
 from functools import partial
 from itertools import islice
+from json import loads
 from pathlib import Path
 
 from scantling.base.errors import DesignError
@@ -193,7 +193,7 @@ class Report(Panel):
                 return
         gaps = [
             f"{self.to.value} cannot express {g['field']} {g['value']}: {g['instead']}; {g['cost']}"
-            for g in json.loads(self._kit_files["plan.json"]).get("not_expressed") or []
+            for g in loads(self._kit_files["plan.json"]).get("not_expressed") or []
         ]
         if served():
             self._give(

@@ -1,7 +1,7 @@
 """Several designs side by side: where their inputs and plans differ, their headline figures, memory
 and step to one scale."""
 
-import json
+from json import loads
 from pathlib import Path
 
 from scantling.advise import comparison as side_by_side
@@ -42,4 +42,4 @@ def write_comparison(records, out) -> Path | None:
 
 def result_of(notebook: Path) -> dict:
     """The assessment that an executed report notebook holds."""
-    return assessment_in(json.loads(notebook.read_text(encoding="utf-8")))
+    return assessment_in(loads(notebook.read_text(encoding="utf-8")))

@@ -3,13 +3,13 @@ a Dask worker alike."""
 
 import functools
 import hashlib
-import json
 import logging
-import os
 import tempfile
 from dataclasses import field
 from datetime import UTC, datetime
 from importlib import metadata
+from json import dumps
+from os import environ
 from pathlib import Path
 
 import scantling
@@ -105,7 +105,7 @@ def job(
     }
     return Job(
         name=name,
-        digest=hashlib.sha256(json.dumps([own, code_digest()]).encode()).hexdigest(),
+        digest=hashlib.sha256(dumps([own, code_digest()]).encode()).hexdigest(),
         date=date or today(),
         **own,
     )
@@ -113,7 +113,7 @@ def job(
 
 def today() -> str:
     """The date that a report carries; SOURCE_DATE_EPOCH fixes it for builds that must repeat."""
-    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    epoch = environ.get("SOURCE_DATE_EPOCH")
     now = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now().astimezone()
     return now.date().isoformat()
 

@@ -2,11 +2,11 @@
 to dark to paper."""
 
 import functools
-import json
 import re
 import zlib
 from base64 import b64encode
 from dataclasses import dataclass
+from json import dumps
 
 from markupsafe import Markup, escape
 
@@ -63,7 +63,7 @@ class Picture:
             return framed(Markup(svg(self.spec, self.words)), self.caption)
         # no program draws here: the page itself does, from what stands in place of the picture
         mark = Markup('<svg data-spec="{}" aria-label="{}"></svg>')
-        return framed(mark.format(json.dumps(themed(self.spec)), self.words), self.caption)
+        return framed(mark.format(dumps(themed(self.spec)), self.words), self.caption)
 
     def png(self) -> bytes:
         import vl_convert

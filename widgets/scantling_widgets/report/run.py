@@ -1,9 +1,7 @@
 """A batch of reports: workers, what is finished already, records on disk, the index."""
 
 import contextlib
-import json
 import logging
-import os
 import signal
 import sys
 import time
@@ -12,8 +10,10 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from functools import partial
+from json import dumps, loads
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
+from os import W_OK, X_OK, _exit, access, cpu_count, getpid, kill
 from pathlib import Path
 from threading import Thread
 
@@ -139,7 +139,7 @@ def _folder(out: Path) -> Path:
         parents=True,
         exist_ok=True,
     )
-    if not os.access(out, os.W_OK | os.X_OK):
+    if not access(out, W_OK | X_OK):
         raise DesignError(
             "-o",
             str(out),
@@ -160,7 +160,7 @@ def read_records(out) -> list:
 
 def _record(path: Path) -> Record | None:
     try:
-        return Record(**json.loads(path.read_text(encoding="utf-8")))
+        return Record(**loads(path.read_text(encoding="utf-8")))
     except (OSError, TypeError, ValueError):
         return None
 
@@ -211,7 +211,7 @@ def _keep(
         faulty.unlink(missing_ok=True)
     elif done.notebook:
         write(faulty, done.notebook)
-    kept = json.dumps(
+    kept = dumps(
         {key: value for key, value in vars(record).items() if key != "reused"},
         indent=1,
         ensure_ascii=False,
@@ -226,7 +226,7 @@ def write(path: Path, content: str | bytes) -> None:
 
 
 def _on_processes(todo: dict, workers: int | None) -> Iterator:
-    workers = min(workers or os.cpu_count() or 1, len(todo))
+    workers = min(workers or cpu_count() or 1, len(todo))
     if workers <= 1:
         yield from map(make, todo.values())
         return
@@ -267,9 +267,9 @@ def end_with_parent() -> None:
 
     def watch():
         wait([parent_process().sentinel])
-        os.kill(os.getpid(), signal.SIGTERM)
+        kill(getpid(), signal.SIGTERM)
         time.sleep(LEAVES_S)
-        os._exit(1)
+        _exit(1)
 
     Thread(
         target=watch,

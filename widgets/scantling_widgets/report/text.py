@@ -2,8 +2,8 @@
 numbers are shown as the library shows them."""
 
 import functools
-import json
-import re
+from json import dumps, loads
+from re import sub
 
 import jinja2
 from scantling import catalogue, cluster as site
@@ -70,7 +70,7 @@ def view(data: dict, resolved) -> dict:
     }
     if data["verdict"] == "impossible":
         return common | {
-            "refusal": json.dumps(REFUSAL),
+            "refusal": dumps(REFUSAL),
             "proof": data.get("proof") or data.get("limits", []),
         }
     cluster = resolved.cluster
@@ -111,11 +111,11 @@ class Parts(dict):
 def plain(data):
     """Numbers, text, lists and mappings alone, as JSON holds them; percentages in its sentences as
     the library shows them."""
-    return json.loads(
-        re.sub(
+    return loads(
+        sub(
             r"(?<=\d)%",
             " %",
-            json.dumps(data, default=lambda x: x.tolist() if hasattr(x, "tolist") else str(x)),
+            dumps(data, default=lambda x: x.tolist() if hasattr(x, "tolist") else str(x)),
         )
     )
 

@@ -7,10 +7,10 @@ the command line read it. Keys are those of
 stands under the list (`candidates.mfu`).
 """
 
-import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from re import sub
 
 from ...base.records import Lines, at, record
 from ..errors import closest
@@ -68,7 +68,7 @@ def table() -> dict[str, Quantity]:
 def quantity(key: str) -> Quantity:
     """The quantity of that key; list positions are ignored (`candidates[3].mfu` is
     `candidates.mfu`). Raises KeyError for an unknown one."""
-    key = re.sub(r"\[\d+\]", "", key)
+    key = sub(r"\[\d+\]", "", key)
     try:
         return table()[key]
     except KeyError:

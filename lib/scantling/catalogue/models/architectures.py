@@ -1,12 +1,12 @@
 """Decoder-only architectures of the transformers library: the records that architectures.yaml
 fills, one entry what the library's code builds from a config."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import field, replace
 from functools import cache
 from math import ceil
 from pathlib import Path
+from re import findall
 from typing import Any, NamedTuple
 
 from ...base.records import Lines, record
@@ -167,7 +167,7 @@ def usual_of(names: Sizes) -> tuple:
 def following(rule: str, known) -> int:
     """`=hidden*expand/ssm_heads`: a product of numbers and fields over others, rounded up."""
     value = 1.0
-    for sign, word in re.findall("([=*/])([^*/]+)", rule):
+    for sign, word in findall("([=*/])([^*/]+)", rule):
         factor = float(word) if word[0].isdigit() else known[word]
         value = value / max(factor, 1) if sign == "/" else value * factor
     return ceil(value)

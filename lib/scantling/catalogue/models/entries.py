@@ -350,21 +350,23 @@ def _heads_follow(new: Derived) -> None:
 
 def _feeds_follow(new: Derived) -> None:
     """The MLP and the experts of a shape as written."""
+    take = new.take
     f = new.fields
+    said = f.get
     hidden = new.fields["hidden"]
-    if f.get("ffn_hidden") == 4 * hidden and not f.get("experts"):
-        gated = new.take("mlp", "gelu", "4 x hidden wide: not gated") in GATED
+    if said("ffn_hidden") == 4 * hidden and not said("experts"):
+        gated = take("mlp", "gelu", "4 x hidden wide: not gated") in GATED
     else:
-        gated = new.take("mlp", "swiglu", "gated, as most models since Llama") in GATED
-    if f.get("experts") or f.get("moe_layers") or f.get("expert_ffn_hidden"):
-        experts = new.take("experts", 16, "16 experts where none are given")
-        new.take("top_k", min(2, experts), "top-2")
-        new.take("moe_layers", f["layers"], "every layer")
-        if f.get("ffn_hidden"):
-            new.take("expert_ffn_hidden", f["ffn_hidden"], "an expert as wide as ffn_hidden")
-    if f.get("moe_layers", 0) == f["layers"]:
+        gated = take("mlp", "swiglu", "gated, as most models since Llama") in GATED
+    if said("experts") or said("moe_layers") or said("expert_ffn_hidden"):
+        experts = take("experts", 16, "16 experts where none are given")
+        take("top_k", min(2, experts), "top-2")
+        take("moe_layers", f["layers"], "every layer")
+        if said("ffn_hidden"):
+            take("expert_ffn_hidden", f["ffn_hidden"], "an expert as wide as ffn_hidden")
+    if said("moe_layers", 0) == f["layers"]:
         f.setdefault("ffn_hidden", 0)
     if gated:
-        new.take("ffn_hidden", 256 * round(hidden * 8 / 3 / 256), "8/3 hidden, to 256")
+        take("ffn_hidden", 256 * round(hidden * 8 / 3 / 256), "8/3 hidden, to 256")
     else:
-        new.take("ffn_hidden", 4 * hidden, "4 x hidden")
+        take("ffn_hidden", 4 * hidden, "4 x hidden")

@@ -1,7 +1,7 @@
 """What breaks next: the same design at more devices, other precision, more experts, longer context,
 reducing switches, several sites, post-training."""
 
-import time
+from time import perf_counter
 
 from ...base.records import Record, record
 from ..site import Site
@@ -26,7 +26,7 @@ def evolution(s: Site) -> Evolution:
     ratio is like with like; precision keeps the plan; switches, sites and post-training are
     formulas of `changes`. A change that the chip or the model does not allow is left out.
     """
-    start = time.perf_counter()
+    start = perf_counter()
     base = Base(s)
     found = tuple(change for look in CHANGES if (change := look(base)) is not None)
     broken = (c for c in found if c.id.startswith("devices-") and c.breaks)
@@ -35,5 +35,5 @@ def evolution(s: Site) -> Evolution:
         changes=found,
         next=first or "nothing up to ten times the devices",
         searches=base.searches,
-        seconds=time.perf_counter() - start,
+        seconds=perf_counter() - start,
     )

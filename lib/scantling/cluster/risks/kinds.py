@@ -58,7 +58,7 @@ def goodput_at(s: Site, more_failures=1.0, spares=None, **times) -> float:
     life = reliability.otherwise(s.e.life, **times)
     life = replace(
         life,
-        spares=s.standbys if spares is None else spares,
+        spares=s.e.segments.covered(s.standbys if spares is None else spares),
         slower=life.slower * more_failures,
     )
     near = life.levels[0]
@@ -233,10 +233,13 @@ def slow_repairs(s: Site):
     if s.e.repair_s >= DAY_S:
         return None
     load = s.evictions_per_s * DAY_S
-    need = spares.cheapest(
-        load,
-        s.nodes,
-        limit=min(s.nodes + 2, 4096),
+    held = s.e.segments.held
+    need = held(
+        spares.cheapest(
+            load,
+            s.nodes / held(1),
+            limit=min(s.nodes + 2, 4096),
+        )
     )
     slow, fixed = (
         goodput_at(

@@ -1,10 +1,11 @@
 """What the job asks of its scheduler, as data: gang, topology, spares, health checks. Field names
 of the chosen system beside the meaning (tables/request.yaml)."""
 
-import math
+from math import ceil, expm1
 
 from ...base.records import Rows
 from ...base.units import DAY_S
+from ...endure.spares import segments
 from ..network.build import cards
 from ..placement import leaf_nodes
 from ..rollout.burn_in import acceptance_limits, accepted, node_busbw
@@ -18,7 +19,7 @@ LONGEST_JOB_S = 7 * DAY_S  # what clusters let one job run: judgement
 def stop_lead_s(step_s: float, durable_s: float) -> int:
     """Seconds between the signal to stop and the end: three steps, twice a whole save, two minutes;
     at least ten minutes, whole ones."""
-    return max(600, 60 * math.ceil((3 * step_s + 2 * durable_s + 120) / 60))
+    return max(600, 60 * ceil((3 * step_s + 2 * durable_s + 120) / 60))
 
 
 def kill_after_s(step_s: float, durable_s: float) -> int:
@@ -35,19 +36,13 @@ def early_failures(mtbf_s: float, run_s: float) -> int:
     The least n with 2 x run_s / mtbf_s starts x p^n < 1 %, p = 1 - exp(-BAD_START_S / mtbf_s) the
     chance of a failure so early (failures without memory); 3 to 20.
     """
-    p = -math.expm1(-BAD_START_S / mtbf_s)
+    p = -expm1(-BAD_START_S / mtbf_s)
     return next((n for n in range(3, 20) if 2 * run_s / mtbf_s * p**n < 0.01), 20)
 
 
 def restarts_allowed(mtbf_s: float, run_s: float) -> int:
     """Restarts after failures that a job is allowed: twice those expected, 3 to 1,000."""
-    return min(1000, max(3, math.ceil(2 * run_s / max(mtbf_s, 1.0))))
-
-
-def segment_nodes(nodes: int, most: int) -> int:
-    """Nodes of one NVLink domain that a job takes at a time: the most that divide its nodes, as
-    Slurm's --segment and Kueue's podset-slice-size have to."""
-    return next(n for n in range(min(nodes, most), 0, -1) if nodes % n == 0)
+    return min(1000, max(3, ceil(2 * run_s / max(mtbf_s, 1.0))))
 
 
 def request(s: Site, choice: str) -> dict:
@@ -65,9 +60,8 @@ def request(s: Site, choice: str) -> dict:
     days = s.figures["days_high"] or s.figures["days"]
     limit = days and days * DAY_S * 1.1
     unit = topology["unit"]
-    quota = s.used_nodes + s.spares
-    # a segment divides the nodes of an allocation
-    segment = topology["segment_nodes"] if unit == "block" else 1
+    stands = segments(s.cluster, s.used_nodes)
+    covered = s.e.life.spares
     values = dict(
         topology=topology,
         cards=s.cluster.nics_per_node,
@@ -76,13 +70,13 @@ def request(s: Site, choice: str) -> dict:
         limit_s=limit,
         store=s.cluster.storage or "superpod-better",
         replica_nodes=-(-s.replica // s.per_node),
-        all_nodes=segment * -(-quota // segment),
         restarts=restarts_allowed(s.e.mtbf_s, s.run.days * DAY_S),
         signal=stop_lead_s(s.step_s, s.e.checkpoint_durable_s),
-        minutes=limit and math.ceil(min(limit, LONGEST_JOB_S) / 60),
+        minutes=limit and ceil(min(limit, LONGEST_JOB_S) / 60),
         **{name: unit == name for name in ("block", "slice", "leaf")},
         joint=unit != "slice",
-        quota=quota,
+        quota=s.used_nodes + int(stands.held(covered)),
+        held=int(stands.group(covered)),
         loose=unit != "block",
     )
     fields = fill(
@@ -122,7 +116,7 @@ def _topology(s: Site) -> dict:
         segment = min(nodes, -(-domain // per_node))
     elif domain > per_node:
         unit = "block"
-        segment = segment_nodes(nodes, domain // per_node)
+        segment = int(segments(cluster, nodes).size)
     else:
         unit = "node" if nodes == 1 else "leaf"
         want = min(-(-group // per_node), leaf)

@@ -2,10 +2,10 @@
 and every word that no rule uses is listed. Rules, words without meaning and units stand in
 phrases.yaml."""
 
-import math
 import re
 from dataclasses import dataclass, field
 from functools import cache
+from math import isfinite
 
 from ...base.errors import DesignError
 from ...base.records import Assumed, record
@@ -66,7 +66,7 @@ class Match:
         scale = (self[name + "_s"] or "").strip().lower()
         times = float(k) if scale == "k" else phrases()["scales"].get(scale, 1.0)
         value = float(self[name].replace(",", "")) * times
-        if not math.isfinite(value):
+        if not isfinite(value):
             raise DesignError(
                 "text",
                 self.said,

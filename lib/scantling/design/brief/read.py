@@ -59,24 +59,25 @@ def read_brief(text: str) -> Brief:
             allowed="one value",
         )
     _model(notes.fields)
-    if "hours_of" in notes.facts and "accelerator" not in notes.facts:
-        notes.set("accelerator", notes.facts["hours_of"], notes.said["hours_of"])
+    facts = notes.facts
+    if "hours_of" in facts and "accelerator" not in facts:
+        notes.set("accelerator", facts["hours_of"], notes.said["hours_of"])
     _accelerator(notes)
-    if "racks" in notes.facts:
+    if "racks" in facts:
         _racks(notes)
-    if "nodes" in notes.facts:
+    if "nodes" in facts:
         _nodes(notes)
-    if "device_hours" in notes.facts:
+    if "device_hours" in facts:
         _hours(notes)
     _network(notes)
-    if "rdma" in notes.facts:
+    if "rdma" in facts:
         notes.note(notes.said["rdma"], why="the fabric does RDMA; there is no field for it")
     return Brief(
         fields=notes.fields,
         read=tuple(notes.read),
         ignored=tuple(notes.ignored),
         assumed=tuple(notes.assumed),
-        amounts={k: notes.facts[k] for k in AMOUNTS if k in notes.facts},
+        amounts={k: facts[k] for k in AMOUNTS if k in facts},
     )
 
 

@@ -4,16 +4,16 @@ each of which gives one point of a curve.
 Imports torch when called; `measure` says so in one line where it is missing.
 """
 
-import os
 import platform
 import re
 import statistics
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
+from os import environ, sysconf
 from pathlib import Path
+from time import perf_counter
 
 from ...base.words import table as read_yaml
 
@@ -59,11 +59,11 @@ class Bench:
     ) -> float:
         """Seconds of one of `many` calls in a row."""
         self._sync()
-        start = time.perf_counter()
+        start = perf_counter()
         for _ in range(many):
             call()
         self._sync()
-        return (time.perf_counter() - start) / many
+        return (perf_counter() - start) / many
 
     def _sync(self):
         if self.cuda:
@@ -89,10 +89,10 @@ def start(device: str | None, quick: bool) -> Bench:
     several."""
     import torch
 
-    ranks = int(os.environ.get("WORLD_SIZE", "1"))
+    ranks = int(environ.get("WORLD_SIZE", "1"))
     kind = device or ("cuda" if torch.cuda.is_available() else "cpu")
     where = (
-        torch.device(kind, int(os.environ.get("LOCAL_RANK", "0")))
+        torch.device(kind, int(environ.get("LOCAL_RANK", "0")))
         if kind == "cuda"
         else torch.device(kind)
     )
@@ -104,7 +104,7 @@ def start(device: str | None, quick: bool) -> Bench:
         where,
         0.1 if quick else 0.4,
         ranks,
-        int(os.environ.get("LOCAL_WORLD_SIZE", "1")),
+        int(environ.get("LOCAL_WORLD_SIZE", "1")),
     )
 
 
@@ -135,7 +135,7 @@ def describe(bench: Bench) -> tuple:
     else:
         name = _processor()
         more = {"threads": torch.get_num_threads()}
-        memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        memory_bytes = sysconf("SC_PAGE_SIZE") * sysconf("SC_PHYS_PAGES")
     return {
         "name": name,
         "memory_bytes": memory_bytes,

@@ -1,7 +1,7 @@
 """DeepSpeed 0.19: ds_config.json (ZeRO stage, buckets, offload, precision, batch) and a trainer
 that takes everything else from plan.json."""
 
-import json
+from json import dumps
 
 import yaml
 
@@ -17,7 +17,7 @@ def lacks(launch, m, *, sharding, **plan) -> dict:
 def files(launch, kit):
     """ds_config.json, train_deepspeed.py, model and trainer."""
     return {
-        "ds_config.json": json.dumps(
+        "ds_config.json": dumps(
             yaml.safe_load(render("ds_config.yaml.j2", launch=launch)), indent=1
         )
         + "\n",

@@ -2,7 +2,7 @@
 estimates
 have lain from what was measured."""
 
-import math
+from math import exp
 from statistics import NormalDist
 
 import numpy as np
@@ -56,4 +56,4 @@ def most_bytes(
 ) -> float:
     """The largest estimate whose `oom_probability` is at most `probability`: capacity x exp(z x
     spread), z the quantile of a standard normal; no more than the capacity. [bytes]"""
-    return capacity_bytes * math.exp(NORMAL.inv_cdf(min(max(probability, LEAST), 0.5)) * spread)
+    return capacity_bytes * exp(NORMAL.inv_cdf(min(max(probability, LEAST), 0.5)) * spread)

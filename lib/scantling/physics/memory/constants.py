@@ -5,8 +5,8 @@ A fitted value is prior x exp(offset); offsets by stack live in catalogue/memory
 made by `make calibrate`. A stack that is not there has its priors.
 """
 
-import math
 from dataclasses import fields, make_dataclass
+from math import exp
 from typing import NamedTuple
 
 import numpy as np
@@ -122,7 +122,7 @@ def _of(stack: str, offsets: dict) -> MemoryConstants:
     by_stack = {name: offsets.get(name, {}).get("stack", {}) for name in PRIORS}
     values = {
         name: prior.value
-        * math.exp(offsets.get(name, {}).get("global", 0.0) + by_stack[name].get(stack, 0.0))
+        * exp(offsets.get(name, {}).get("global", 0.0) + by_stack[name].get(stack, 0.0))
         for name, prior in PRIORS.items()
     }
     facts = dict(stack_of(stack).memory)

@@ -182,13 +182,14 @@ def _memory_of(
 def _three_places(c: Cases, f: Frame):
     """(where it exists, Place) of the first, the second and the last device."""
     s, p = c.shape, c.plan
-    first, middle, last = totals(s.layers, p.pp, stands(c))
+    pp = p.pp
+    first, middle, last = totals(s.layers, pp, stands(c))
     held = in_flight_of(c, f, (0, 1, -1))
     vee, mirror = VEE[p.schedule], MIRROR[p.schedule]
     if np.any(mirror):
         # of a pair in the middle both are full where the left-over layers reach the second half
-        reach = s.layers - first - last - (middle - 1) * maximum(p.pp - 2, 0)
-        middle = middle - 0.5 * ((mirror > 0) & (p.pp > 2) & (reach < p.pp / 2))
+        reach = s.layers - first - last - (middle - 1) * maximum(pp - 2, 0)
+        middle = middle - 0.5 * ((mirror > 0) & (pp > 2) & (reach < pp / 2))
     layers, ahead = (first, middle, last), (0, first, s.layers - last)
     counts = [
         _counts(
@@ -203,7 +204,7 @@ def _three_places(c: Cases, f: Frame):
         pairs = [(x, y, (x + y) / 2) for x, y in zip(counts[0], counts[2])]
         counts[0] = [where(mirror > 0, half, x) for x, _, half in pairs]
         counts[2] = [where(mirror > 0, half, y) for _, y, half in pairs]
-    ends = (True, 1.0, 1.0 * (p.pp == 1)), (p.pp > 2, 0.0, 0.0), (p.pp > 1, 0.0, 1.0)
+    ends = (True, 1.0, 1.0 * (pp == 1)), (pp > 2, 0.0, 0.0), (pp > 1, 0.0, 1.0)
     return [
         (
             exists,
