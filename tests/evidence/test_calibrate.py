@@ -59,7 +59,7 @@ def test_shipped_constants_are_what_the_published_runs_say(model):
         theta,
         model.log_rate(theta),
         model.jacobian(theta),
-        calibrate.source_weights(model.table.frame.source.to_numpy()),
+        calibrate.weights(model.table),
     )
     step = np.abs(np.linalg.solve(*equations)) / model.sd
     # offsets below a hundredth of their prior's deviation are not written

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scantling import catalogue
+from scantling.base.errors import DesignError
 from scantling.catalogue.models import entries as catalogue_models
 from scantling.catalogue.models.shape import parameters
 from scantling.evidence.compare import validate_frame
@@ -36,9 +37,18 @@ def test_a_line_for_each_row_and_blank_where_a_dimension_is_missing(frame):
     assert list(got.columns) == COLUMNS and list(got.id) == list(frame.id)
     said = got.error.ne("")
     assert got[said].mfu.isna().all() and got[~said].mfu.notna().all()
-    assert (
-        got[said].error.str.contains("never guessed|not in the catalogue|'int8' is none of").all()
-    )
+    assert got[said].error.str.contains("never guessed|not in the catalogue").all()
+
+
+def test_runs_in_int8_are_foretold_by_a_fit_that_does_not_know_them(frame, figures):
+    """MLPerf Training v4.0, Google: GPT-3 175B on 512 to 6,144 TPU v5p in int8 (AQT); their rows
+    are no part of the fit. Google's documents print 918 TOP/s beside 459 TFLOP/s."""
+    rows = frame[frame.precision.eq("int8") & frame.setup.eq("full")]
+    got = predict_frame(rows)
+    off = got.tokens_per_s_per_device / rows.measured_tokens_per_s_per_device.to_numpy(float) - 1
+    assert len(off) == 4 and off.abs().max() < 0.13
+    with pytest.raises(DesignError, match="'int8' is not a unit that H100"):
+        catalogue.accelerator("h100-sxm").peak_flops("int8")
 
 
 def test_no_measured_column_is_read(frame):

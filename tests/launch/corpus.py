@@ -209,6 +209,12 @@ PLANS = {
     ),
     "linear": spec(model="qwen3-next", plan=dict(tp=1, pp=4, vpp=1, ep=8, etp=1, **Z1)),
     "linear-mtp": spec(model="qwen3.5-35b-a3b", plan=dict(tp=2, pp=1, ep=8, etp=1, **Z1)),
+    "tpu-int8": spec(
+        model=DENSE | dict(vocab=32000),
+        plan=dict(tp=1, pp=1, sharding="zero3"),
+        cluster=dict(accelerator="tpu-v5p", devices_per_node=4),
+        job=dict(precision="int8"),
+    ),
     "lion": spec(plan=dict(tp=2, pp=1, **Z1), job=dict(optimizer="lion")),
     "sites": spec(plan=dict(tp=2, pp=2, vpp=1, **Z1), **sites("synchronous")),
     "sites-zero3": spec(plan=dict(tp=1, pp=1, sharding="zero3"), **sites("synchronous")),

@@ -40,7 +40,9 @@ def parameters(kit):
     from maxtext.utils import maxtext_utils, model_creation_utils
 
     moe.qpl.get_current_rule = lambda *a: None  # experts in fp8: the same weights
-    c = pyconfig._initialize_pydantic(["", str(kit / "maxtext.yml"), "quantization="])
+    # the kernels of a TPU want one, the weights are the same
+    plain = ["quantization=", "hardware=cpu", "attention=dot_product"]
+    c = pyconfig._initialize_pydantic(["", str(kit / "maxtext.yml"), *plain])
     mesh = maxtext_utils.get_mesh_from_config(c)
     with jax.set_mesh(mesh), logical_axis_rules(c.logical_axis_rules):
         model = nnx.eval_shape(
@@ -112,7 +114,7 @@ def judge(kit):
         recompute=RECOMPUTE.get(c.remat_policy, c.remat_policy),
         global_batch=c.global_batch_size_to_train_on * (1 if pp > 1 else 1),
         seq_len=c.max_target_length,
-        precision="fp8"
+        precision=getattr(c.quantization, "value", c.quantization)
         if c.quantization
         else "fp32"
         if str(c.dtype) == "float32" or getattr(c.dtype, "__name__", "") == "float32"

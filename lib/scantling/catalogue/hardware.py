@@ -26,6 +26,7 @@ _PEAK_OF = {
     "fp8-row": "fp8_flops",
     "fp8-current": "fp8_flops",
     "fp8-block": "fp8_flops",
+    "int8": "int8_flops",
     "mxfp8": "fp8_flops",
     "nvfp4": "fp4_flops",
     "mxfp4": "fp4_flops",
@@ -56,6 +57,7 @@ class Accelerator(Sourced):
     bf16_flops: float
     fp16_flops: float
     fp8_flops: float
+    int8_flops: float
     fp4_flops: float
     fp32_flops: float
     tf32_flops: float
@@ -96,7 +98,8 @@ class Accelerator(Sourced):
         """Dense peak [FLOP/s] that a job of this precision is counted against.
 
         The fp8 recipes (fp8, fp8-row, fp8-current, fp8-block, mxfp8) share the fp8 peak, nvfp4 and
-        mxfp4 the fp4 peak.
+        mxfp4 the fp4 peak; int8 counts operations, of products that are quantised and scaled back
+        (AQT).
         Raises DesignError where the name is unknown or the device has no such unit; the message
         lists what it has.
         """

@@ -7,6 +7,7 @@ PRECISIONS = (
     "fp8-row",
     "fp8-current",
     "fp8-block",
+    "int8",
     "mxfp8",
     "mxfp4",
     "nvfp4",
