@@ -6,9 +6,9 @@ can express, its files, its command) and one judge in the tests, which is the fr
 parser.
 """
 
+import os
 import tempfile
 from contextlib import ExitStack
-import os
 from pathlib import Path
 
 from ..base.errors import DesignError
