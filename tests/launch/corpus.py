@@ -209,6 +209,28 @@ PLANS = {
     ),
     "linear": spec(model="qwen3-next", plan=dict(tp=1, pp=4, vpp=1, ep=8, etp=1, **Z1)),
     "linear-mtp": spec(model="qwen3.5-35b-a3b", plan=dict(tp=2, pp=1, ep=8, etp=1, **Z1)),
+    "moe-beside": spec(
+        model=MOE,
+        plan=dict(tp=1, pp=1, ep=8, etp=1, moe_overlap=True, cuda_graphs="layer", **Z1),
+    ),
+    "moe-beside-interleaved": spec(
+        model=MOE,
+        plan=dict(
+            tp=1, pp=4, vpp=2, ep=4, etp=1, micro_batch=1, schedule="interleaved", moe_overlap=True
+        )
+        | Z1,
+    ),
+    "moe-captured": spec(
+        model=MOE,
+        cluster=dict(accelerator="gb200-nvl72", devices_per_node=4, scale_up_domain=64),
+        plan=dict(tp=1, pp=1, ep=8, etp=1, **Z1),
+        job=dict(precision="mxfp8", effort="tuned", routing="forced"),
+        stack={"id": "megatron-core", "release": "26.08"},
+    ),
+    "dense-captured": spec(
+        plan=dict(tp=2, pp=1, cuda_graphs="full", tp_overlap="userbuffer", **Z1)
+    ),
+    "dense-captured-layers": spec(plan=dict(tp=2, pp=2, vpp=1, cuda_graphs="layer", **Z1)),
     "tpu-int8": spec(
         model=DENSE | dict(vocab=32000),
         plan=dict(tp=1, pp=1, sharding="zero3"),

@@ -498,6 +498,18 @@ SWITCHES = {
         {"plan": {"moe_dispatcher": "alltoall"}, "job": {"capacity_factor": 1.25}},
         "--moe-expert-capacity-factor 1.25 --moe-pad-expert-input-to-capacity",
     ),
+    "beside": (
+        {"plan": {"moe_overlap": True, "recompute": "none"}},
+        "--overlap-moe-expert-parallel-comm --delay-wgrad-compute",
+    ),
+    "graphs of layers": (
+        {"plan": {"cuda_graphs": "layer", "recompute": "none"}},
+        "--cuda-graph-impl transformer_engine --cuda-graph-modules attn moe_router",
+    ),
+    "user buffers": (
+        {"plan": {"tp": 2, "tp_overlap": "userbuffer"}},
+        "--tp-comm-overlap --tp-comm-bootstrap-backend nccl",
+    ),
     "fp8 weights": (
         {"job": {"precision": "fp8"}, "stack": "megatron-core"},
         "--fp8-recipe delayed --fp8-param-gather",
@@ -524,6 +536,67 @@ def test_a_kit_sets_what_the_step_counts_on(said):
     if said in ("DeepEP", "HybridEP of a rack", "before Hopper"):
         usual = ("num-groups", "capacity-factor", "force-load", "fp8-param")
         assert not [word for word in usual if word in text]
+
+
+def test_a_kit_sets_what_the_recipe_of_its_release_sets():
+    """Megatron-Bridge at release 26.08, perf_recipes/qwen/common.py and qwen/gb200/qwen3_moe.py:
+    graphs of the whole iteration, HybridEP, all-to-all beside, attention in 8 bit, paged rows of
+    experts, and the variables that these read. Megatron-LM's parser has no option for the
+    attention (its arguments.py leaves fp8_dot_product_attention out): its guide says so."""
+    a = assess(Design.read(ROOT / "gallery" / "designs" / "qwen3-235b-a22b-256-gb200.yaml"))
+    bridge, lm = (kits(a, to) for to in ("megatron-bridge", "megatron"))
+    said = dict(line.split("=", 1) for line in bridge["bridge.overrides"].splitlines())
+    recipe = {
+        "model.moe_flex_dispatcher_backend": "'hybridep'",
+        "model.cuda_graph_impl": "'full_iteration'",
+        "rng.te_rng_tracker": "true",
+        "model.moe_paged_stash": "true",
+        "model.moe_expert_rank_capacity_factor": "1.5",
+        "model.use_transformer_engine_op_fuser": "true",
+        "model.moe_mlp_glu_interleave_size": "32",
+        "mixed_precision.fp8_dot_product_attention": "true",
+        "model.overlap_moe_expert_parallel_comm": "true",
+        "model.delay_wgrad_compute": "true",
+        "model.overlap_p2p_comm": "true",
+    }
+    assert {k: said.get(k) for k in recipe} == recipe
+    set_ = {v["name"]: v["value"] for v in json.loads(bridge["plan.json"])["environment"]}
+    variables = {
+        "CUDA_DEVICE_MAX_CONNECTIONS": "32",
+        "NCCL_GRAPH_REGISTER": "0",
+        "NUM_OF_HYBRID_EP_RANKS_PER_NVLINK_DOMAIN": "32",
+        "NVLINK_DOMAIN_SIZE": "72",
+        "USE_MNNVL": "1",
+        "NVTE_CUTEDSL_FUSED_GROUPED_MLP": "1",
+    }
+    assert {k: set_.get(k) for k in variables} == variables
+    assert "not set here" not in bridge["README.md"]
+    assert "attention in 8 bit, for which Megatron-LM has no flag" in lm["README.md"]
+    assert "fp8-dot-product" not in lm["megatron.args"] + lm["README.md"]
+
+
+@pytest.mark.parametrize(
+    ("plan", "word"),
+    [
+        (dict(pp=2, vpp=1, moe_overlap=True), "all-to-all beside another micro-batch"),
+        (dict(recompute="full", moe_overlap=True), "all-to-all beside another micro-batch"),
+        (dict(recompute="full", cuda_graphs="layer"), "graphs of attention and router"),
+        (dict(sharding="zero3", cuda_graphs="full"), "graphs of the whole iteration"),
+        (dict(cuda_graphs="full"), "graphs of the whole iteration"),
+    ],
+)
+def test_what_megatron_core_does_not_take_is_named_and_not_set(plan, word):
+    """transformer_config.py of Megatron-Core 0.19.2: no exchange beside a micro-batch without
+    virtual stages or under full recompute, which layers' graphs do not take either; graphs of a
+    whole iteration with experts need rows that are bounded (HybridEP)."""
+    base = dict(tp=1, pp=1, ep=8, etp=1, sharding="zero1")
+    a = assess(design(spec(model=MLA, plan=base | plan), name="x"))
+    for to, file in (("megatron", "megatron.args"), ("megatron-bridge", "bridge.overrides")):
+        files = kits(a, to)
+        line = next(x for x in files["README.md"].splitlines() if "not set here" in x)
+        assert word in line
+        words = re.findall(r"cuda.graph.impl|overlap.moe.expert.parallel", files[file])
+        assert not words
 
 
 def test_deepseek_v3_is_limited_to_four_of_eight_nodes():

@@ -158,6 +158,10 @@ BROKEN = {  # framework: [(plan, what is broken)]
             (r"\|", "||M|"),
             (r"mamba-num-heads", "mamba-number-heads"),
         ),
+        ("moe-beside-interleaved", edit(MARGS, (r"^--num-virtual-stages.*\n", ""))),
+        ("moe-beside", edit(MARGS, (r"modules attn moe_router", "modules attn mlp"))),
+        ("moe-captured", edit(MARGS, (r"^--use-transformer-engine-op-fuser\n", ""))),
+        ("dense-captured", edit(MARGS, (r"^--no-check-for-nan-in-loss-and-grad\n", ""))),
         ("linear", edit(MARGS, (r"linear-num-value-heads 32", "linear-num-value-heads 31"))),
         *swap(
             MARGS,
@@ -185,6 +189,12 @@ BROKEN = {  # framework: [(plan, what is broken)]
         ("hybrid", edit(BRIDGE, (r"hybrid_layer_pattern='", "hybrid_layer_pattern='X"))),
         ("full", edit(BRIDGE, (r"recompute_granularity='full'", "recompute_granularity='fully'"))),
         ("dense-tp", edit(BRIDGE, (r"^rng.seed", "rng.seeed"))),
+        (
+            "moe-beside-interleaved",
+            edit(BRIDGE, (r"^model.virtual_pipeline_model_parallel_size=2\n", "")),
+        ),
+        ("moe-captured", edit(BRIDGE, (r"op_fuser=true", "op_fuser=false"))),
+        ("dense-captured", edit(BRIDGE, (r"nan_in_loss=false", "nan_in_loss=true"))),
     ],
     "torchtitan": [
         *swap(

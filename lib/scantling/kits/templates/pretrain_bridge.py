@@ -18,6 +18,7 @@ def config(overrides):
     from megatron.bridge.models.hybrid.hybrid_provider import HybridModelProvider
     from megatron.bridge.models.mla_provider import MLAModelProvider
     from megatron.bridge.recipes.common import _pretrain_common
+    from megatron.bridge.training.mixed_precision import get_mixed_precision_config
     from megatron.bridge.training.utils.omegaconf_utils import process_config_with_overrides
     from megatron.core.activations import squared_relu
     from megatron.core.models.gpt import experimental_attention_variant_module_specs as variants
@@ -39,7 +40,9 @@ def config(overrides):
     others = {"swiglu": F.silu, "relu": F.relu, "squared-relu": squared_relu}
     mlp = json.loads((HERE / "plan.json").read_text())["shape"]["mlp"]
     cfg.model.activation_func = others.get(mlp, F.gelu)
-    return process_config_with_overrides(cfg, cli_overrides=list(overrides))
+    cfg.mixed_precision = get_mixed_precision_config(given["mixed_precision"].strip("'"))
+    rest = [line for line in overrides if not line.startswith("mixed_precision=")]
+    return process_config_with_overrides(cfg, cli_overrides=rest)
 
 
 def lines():
