@@ -216,9 +216,17 @@ PLANS = {
     "moe-beside-interleaved": spec(
         model=MOE,
         plan=dict(
-            tp=1, pp=4, vpp=2, ep=4, etp=1, micro_batch=1, schedule="interleaved", moe_overlap=True
-        )
-        | Z1,
+            tp=1,
+            pp=4,
+            vpp=2,
+            ep=4,
+            etp=1,
+            micro_batch=1,
+            schedule="interleaved",
+            layer_split="even",
+            moe_overlap=True,
+            **Z1,
+        ),
     ),
     "moe-captured": spec(
         model=MOE,

@@ -578,17 +578,19 @@ def test_a_kit_sets_what_the_recipe_of_its_release_sets():
 @pytest.mark.parametrize(
     ("plan", "word"),
     [
-        (dict(pp=2, vpp=1, moe_overlap=True), "all-to-all beside another micro-batch"),
-        (dict(recompute="full", moe_overlap=True), "all-to-all beside another micro-batch"),
+        (
+            dict(sharding="zero3", moe_overlap=True, recompute="none"),
+            "all-to-all beside another micro-batch",
+        ),
         (dict(recompute="full", cuda_graphs="layer"), "graphs of attention and router"),
         (dict(sharding="zero3", cuda_graphs="full"), "graphs of the whole iteration"),
         (dict(cuda_graphs="full"), "graphs of the whole iteration"),
     ],
 )
 def test_what_megatron_core_does_not_take_is_named_and_not_set(plan, word):
-    """transformer_config.py of Megatron-Core 0.19.2: no exchange beside a micro-batch without
-    virtual stages or under full recompute, which layers' graphs do not take either; graphs of a
-    whole iteration with experts need rows that are bounded (HybridEP)."""
+    """transformer_config.py of Megatron-Core 0.19.2: no graphs of layers under full recompute;
+    graphs of a whole iteration with experts need rows that are bounded (HybridEP). Its FSDP with
+    either is not judged here."""
     base = dict(tp=1, pp=1, ep=8, etp=1, sharding="zero1")
     a = assess(design(spec(model=MLA, plan=base | plan), name="x"))
     for to, file in (("megatron", "megatron.args"), ("megatron-bridge", "bridge.overrides")):
@@ -597,6 +599,22 @@ def test_what_megatron_core_does_not_take_is_named_and_not_set(plan, word):
         assert word in line
         words = re.findall(r"cuda.graph.impl|overlap.moe.expert.parallel", files[file])
         assert not words
+
+
+@pytest.mark.parametrize("plan", [dict(pp=2, vpp=1), dict(recompute="full")])
+def test_no_step_counts_on_an_exchange_that_megatron_core_does_not_lay(plan):
+    """Its transformer_config.py: overlap_moe_expert_parallel_comm takes virtual stages where there
+    is a pipeline, and no full recompute."""
+    base = dict(tp=1, pp=1, ep=8, etp=1, sharding="zero1", recompute="none") | plan
+    with_, without = (
+        assess(design(spec(model=MLA, plan=base | {"moe_overlap": on}, stack="megatron-core")))
+        for on in (True, False)
+    )
+    assert with_.step_s == without.step_s
+    assert "overlap-moe" not in kits(with_, "megatron")["megatron.args"]
+    free = base | dict(pp=1, recompute="none", moe_overlap=True)
+    beside = assess(design(spec(model=MLA, plan=free, stack="megatron-core")))
+    assert beside.chosen.case.software.ep_overlap == 1
 
 
 def test_deepseek_v3_is_limited_to_four_of_eight_nodes():

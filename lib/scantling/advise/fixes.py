@@ -485,8 +485,7 @@ def _one_each(tried: list) -> list:
     what is of no kind stays."""
     first: dict[str, Tried] = {}
     for t in sorted(tried, key=lambda t: not t.safe):
-        kind = t.change.kind or ("devices" if t.counts_devices else t.change.key)
-        first.setdefault(kind, t)
+        first.setdefault(t.change.kind or ("devices" if t.counts_devices else t.change.key), t)
     kept = {id(t) for t in first.values()}
     return [t for t in tried if id(t) in kept]
 

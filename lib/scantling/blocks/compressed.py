@@ -69,8 +69,7 @@ class Compressed(Softmax):
         """Positions of compressed keys, the indexer's, and norms. [count]"""
         d = self.head_dim
         position = self.ratio * d * self.streams() + (self.ratio > 0) * d
-        indexed = self.picked * self.index_dim * (2 * self.ratio + 1)
-        return position + indexed + self.q_lora + d
+        return position + self.picked * self.index_dim * (2 * self.ratio + 1) + self.q_lora + d
 
     def causal_share(self, seq_len):
         """The scores stand for both halves."""

@@ -52,8 +52,7 @@ class GatedDelta(Recurrent):
 
     def scan_flops(self):
         """Hv (2 C (3 dk + 2 dv) + 6 dk dv)."""
-        pairs = 2 * self.chunk * (3 * self.k_dim + 2 * self.v_dim)
-        return self.v_heads * pairs + 6 * self.state
+        return self.v_heads * 2 * self.chunk * (3 * self.k_dim + 2 * self.v_dim) + 6 * self.state
 
     @property
     def kept_width(self):

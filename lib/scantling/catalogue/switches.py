@@ -48,8 +48,8 @@ def switch_of(fabric_id: str) -> Switch:
 
 def radix_of(switch: Switch, rate: float) -> int:
     """Ports at the rate of a card: a port twice as fast splits in two."""
-    splits = rate <= switch.port_bytes_per_s / 2 * 1.01  # False where no rate is known
-    return switch.ports * (2 if splits else 1)
+    # one where no rate is known
+    return switch.ports * (2 if rate <= switch.port_bytes_per_s / 2 * 1.01 else 1)
 
 
 def leaf_ports(radix: int, oversubscription: float, most: float = inf) -> tuple[int, int]:

@@ -70,8 +70,7 @@ Figure = int | float | None
 def _cell(column, value) -> str:
     if value is None:
         return ""
-    counted = is_number(value) and column != "year"
-    return f"{value:,}" if counted else plain(value, 60)
+    return f"{value:,}" if is_number(value) and column != "year" else plain(value, 60)
 
 
 @command

@@ -123,8 +123,8 @@ def in_place_or_requeue(
     arXiv 2509.16293, Table 7. The optimum
     interval is the same for both, since it does not depend on the restart.
     """
-    least = maximum(durable_s - stall_s, 1e-3)  # the bound of a design's own interval
-    tau = maximum(g.optimum_interval(mtbf_s, stall_s), least)
+    # the bound of a design's own interval
+    tau = maximum(g.optimum_interval(mtbf_s, stall_s), maximum(durable_s - stall_s, 1e-3))
 
     a, b = (
         g.ettr(

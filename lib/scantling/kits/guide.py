@@ -60,8 +60,7 @@ def bus_rates(launch) -> list:
     out = [(f"all {where}", all_reduce(launch, launch.devices))]
     if k.scale_up_domain > k.devices_per_node:
         joined = min(k.scale_up_domain, launch.devices)
-        over = f"the {joined} devices that fast links join"
-        out.insert(0, (over, all_reduce(launch, joined)))
+        out.insert(0, (f"the {joined} devices that fast links join", all_reduce(launch, joined)))
     return out
 
 

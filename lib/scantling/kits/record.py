@@ -178,8 +178,7 @@ class LaunchPlan:
         sites = self.cluster.sites
         fewest = max(sites, -(-self.devices // self.cluster.accelerator.scale_up_domain_max))
         shared = gcd(self.nodes, self.plan["dp"])
-        even = (n for n in range(fewest, self.nodes + 1) if shared % n == n % sites == 0)
-        return next(even, 1)
+        return next((n for n in range(fewest, self.nodes + 1) if shared % n == n % sites == 0), 1)
 
     @property
     def sync(self) -> str:

@@ -34,8 +34,7 @@ def before(
     cause: str,
 ) -> ndarray:
     """Which of the lines `at` are the first after a line that tells a cause."""
-    rows = searchsorted(at, [*found.marks[cause]])
-    return isin(arange(at.size), rows)
+    return isin(arange(at.size), searchsorted(at, [*found.marks[cause]]))
 
 
 def since_restart(again: ndarray) -> ndarray:

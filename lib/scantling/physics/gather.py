@@ -22,6 +22,7 @@ from ..catalogue.stacks import GENERIC, Stack, canonical, stack
 from . import ingest
 from .cases import (
     BF16,
+    FULL,
     MXFP8,
     PRECISIONS,
     SAME_RATE,
@@ -68,8 +69,7 @@ def chip_of(
 
     def half(chip, precision):
         """Dense peak of what stays in 16 bit [FLOP/s]."""
-        own = precision in ("fp16", "fp32")
-        return chip.peak_flops(precision) if own else chip.half_flops
+        return chip.peak_flops(precision) if precision in ("fp16", "fp32") else chip.half_flops
 
     kinds = [family(c.family) for c in chips]
     jobs = list(zip(chips, precisions))
@@ -171,6 +171,9 @@ def software_of(
         if planned and stacks[0].planned:
             able = family(chips[0].family).modern  # DeepEP and HybridEP: Hopper and later
             own |= {name: told(name, able * value) for name, value in stacks[0].planned.items()}
+            # beside chunks of other micro-batches alone: Megatron-Core's transformer_config.py
+            chunks = (plan.pp == 1) | (plan.vpp > 1) | isin(plan.schedule, DUALPIPES)
+            own["ep_overlap"] = where(chunks & (plan.recompute != FULL), own["ep_overlap"], 0)[()]
             own["group_limit"] = told(
                 "group_limit", where(shape.count("mla") > 0, NODE_LIMIT, 0.0)[()]
             )

@@ -384,8 +384,7 @@ NORM_EPSILON = ("rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_ep
 def _positive(r: _Reader, names: Lines) -> float:
     """The first of these numbers that the file has; 0 where it has none above 0."""
     value = r.get(*names)
-    known = isinstance(value, (int, float)) and 0 < value < 1e12
-    return float(value) if known else 0.0
+    return float(value) if isinstance(value, (int, float)) and 0 < value < 1e12 else 0.0
 
 
 def _kv_heads(r, arch, heads) -> int:

@@ -94,8 +94,7 @@ def scalars(path):
 
 def tensor_of(raw: bytes) -> bytes:
     """The first float or double of a tensor: TensorProto{1 dtype, 4 content, 5 float_val}."""
-    typed = last(raw, 1, 0) in (1, 2)
-    return typed and last(raw, 4) or last(raw, 5)[:4]
+    return last(raw, 1, 0) in (1, 2) and last(raw, 4) or last(raw, 5)[:4]
 
 
 def read(path, found: Found) -> None:
