@@ -65,12 +65,13 @@ def chart(
             "what search, sweep or compare returned",
         )
     ways = [[*dict.fromkeys(map(plain, values))] for values in zip(*(cell.at for cell in result))]
-    titles = dict(zip(("across", "along"), names)) if ways[1:] else {"along": names[0]}
-    drawn = (charts_sweeps.heat if ways[1:] else charts_sweeps.line)[key]
+    several = ways[1:]
+    titles = dict(zip(("across", "along"), names)) if several else {"along": names[0]}
+    drawn = (charts_sweeps.heat if several else charts_sweeps.line)[key]
     return replace(drawn, given=drawn.given | titles)(
         {},
         cells=result,
         key=key,
-        **dict(zip(("rows", "columns") if ways[1:] else ("texts",), ways)),
-        **{"names": names} if ways[1:] else {"name": names[0]},
+        **dict(zip(("rows", "columns") if several else ("texts",), ways)),
+        **{"names": names} if several else {"name": names[0]},
     )

@@ -442,7 +442,8 @@ def _spares(
     if "survive" in missed:
         rack = max(map(int, endurance.domain_nodes.values()), default=1)
         wanted += [("spares-of-a-domain", nodes) for nodes in sorted({1, need, rack})]
-    for id, nodes in wanted:
+    for id, asked in wanted:
+        nodes = int(endurance.segments.held(endurance.segments.covered(asked)))
         if nodes > now:
             yield move(
                 id,

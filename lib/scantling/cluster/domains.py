@@ -208,8 +208,7 @@ def _row(
     scattered = domain.get("scattered", False)
     # a rail has one device in each of its nodes
     nodes = devices if scattered else -(-devices // s.per_node)
-    whole = scattered or domain.get("whole_nodes")
-    size = min(nodes * s.per_node, used) if whole else devices
+    size = min(nodes * s.per_node, used) if scattered or domain.get("whole_nodes") else devices
     hit, compact = (
         replicas_hit(
             size,

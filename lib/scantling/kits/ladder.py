@@ -48,13 +48,14 @@ def shrunk(
     divided by `share`, where less sharding needs more room. None where tp alone is too wide."""
     p = launch.plan
     m = launch.model
-    if devices % p["tp"]:
+    tp = p["tp"]
+    if devices % tp:
         return None
-    cp = gcd(p["cp"], devices // p["tp"])
-    pp = gcd(p["pp"], devices // (p["tp"] * cp))
-    dp = devices // (p["tp"] * cp * pp)
+    cp = gcd(p["cp"], devices // tp)
+    pp = gcd(p["pp"], devices // (tp * cp))
+    dp = devices // (tp * cp * pp)
     vpp = p["vpp"] if pp > 1 else 1
-    ep = gcd(p["ep"], max(1, p["tp"] * cp * dp // p["etp"]))
+    ep = gcd(p["ep"], max(1, tp * cp * dp // p["etp"]))
     each = max(1, m.layers // (p["pp"] * share * vpp))  # in each chunk of a stage
     layers = m.layers if (pp, share) == (p["pp"], 1) else each * pp * vpp
     pattern = written(["+".join(layer) for layer in layers_of(m.pattern)[:layers]])
