@@ -456,9 +456,14 @@ def test_a_real_slurm_takes_the_job(corpus, tmp_path):
                 cwd=file.parent,
             )
 
+        version = subprocess.run(
+            ["sbatch", "--version"], env=environment, capture_output=True, text=True
+        ).stdout.split()[-1]
+        blocks = [int(n) for n in version.split(".")[:2]] >= [24, 5]  # --segment
         kits = {}  # several sites have a scheduler each, and no job
         for name in {"zero3", *list(PLANS)[::2]}:
-            kits |= emitted({name: corpus[name]}, "megatron", "slurm")[0]
+            found = emitted({name: corpus[name]}, "megatron", "slurm")[0]
+            kits |= {k: v for k, v in found.items() if blocks or "--segment" not in v["job.sbatch"]}
         assert len(kits) > len(PLANS) / 3
         for name, files in kits.items():
             kit = tmp_path / name
@@ -483,7 +488,4 @@ def test_a_real_slurm_takes_the_job(corpus, tmp_path):
             text = re.sub(pattern, new, (tmp_path / "zero3" / "job.sbatch").read_text(), count=1)
             (tmp_path / "zero3" / "wrong.sbatch").write_text(text)
             assert asked(tmp_path / "zero3" / "wrong.sbatch").returncode != 0, new
-        version = subprocess.run(
-            ["sbatch", "--version"], env=environment, capture_output=True, text=True
-        ).stdout.split()[-1]
         result("slurm", accepted=len(kits), refused=len(breaks), version=version)
