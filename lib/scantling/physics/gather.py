@@ -172,8 +172,10 @@ def software_of(
             able = family(chips[0].family).modern  # DeepEP and HybridEP: Hopper and later
             own |= {name: told(name, able * value) for name, value in stacks[0].planned.items()}
             # beside chunks of other micro-batches alone: Megatron-Core's transformer_config.py
-            chunks = (plan.pp == 1) | (plan.vpp > 1) | isin(plan.schedule, DUALPIPES)
-            own["ep_overlap"] = where(chunks & (plan.recompute != FULL), own["ep_overlap"], 0)[()]
+            beside = isin(plan.schedule, DUALPIPES) | (
+                ((plan.pp == 1) | (plan.vpp > 1)) & (plan.recompute != FULL)
+            )
+            own["ep_overlap"] = where(beside, own["ep_overlap"], 0.0)[()]
             own["group_limit"] = told(
                 "group_limit", where(shape.count("mla") > 0, NODE_LIMIT, 0.0)[()]
             )
