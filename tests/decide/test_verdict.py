@@ -61,6 +61,13 @@ def test_chance_at_the_bands_own_edges(limit, want):
     assert chance_below(limit, 80, 100, 130) == pytest.approx(want, abs=1e-9)
 
 
+def test_hours_that_cost_nothing_keep_every_budget():
+    """A price of 0 ended in a division by zero where a budget stood beside it."""
+    base = Design.from_text(SMALL).change({"prices.usd_per_node_hour": 0.0})
+    a = assess(base.change({"constraints.budget_usd": 1e6}))
+    assert a.cost_usd == 0 and a.verdict == assess(base).verdict
+
+
 def test_a_pinned_plan_that_does_not_fit_while_another_does():
     a = assess(
         Design.from_text(

@@ -161,7 +161,7 @@ def simulate(
     ).go()
 
 
-MOST_EVENTS = 20_000  # of one copy: 90 days at a failure every six minutes
+MOST_EVENTS = 10_000  # of one copy: 90 days at a failure every 13 minutes
 MOST_IN_REPAIR = 20_000  # nodes of one copy
 
 

@@ -195,13 +195,12 @@ def waiting(endurance) -> dict:
     (`shortage`, as in badput), and chance that one eviction finds no spare (`wait_chance`).
     """
     e = endurance
-    covered = e.segments.covered
     s = arange(
         min(
             max(
                 12,
                 e.life.spares + 2,
-                covered(e.spares_recommended) + 4,
+                e.segments.covered(e.spares_recommended) + 4,
             ),
             60,
         )

@@ -134,12 +134,8 @@ def chance_of(
     have, uses = (limit, value) if row.ceiling else (value, limit)
     room = have / uses if uses else inf  # factor that is left to what the figure grows with
     low, mid, high = (getattr(assessment, row.band + end) for end in ("_low", "", "_high"))
-    return chance_below(
-        room * mid,
-        low,
-        mid,
-        high,
-    )
+    # a price of nothing has no band, and keeps every budget
+    return chance_below(room * mid, low, mid, high) if mid else 1.0
 
 
 def _late(
