@@ -35,10 +35,10 @@ class Segments:
     """How a job stands in racks whose nodes one scale-up network joins: `count` segments of `size`
     nodes, each within one rack, and how spares stand beside them. Numbers or arrays.
 
-    A group of ranks that talks over that network needs whole segments. So a node that is lost is
-    replaced by a tray of its own rack, where one stands by in each, or its whole segment is by
-    another: one loss more is covered by `count` nodes, up to `room` trays of each rack, or by a
-    segment. Where a rack is a node both are one node.
+    A group of ranks that talks over that network needs whole segments. So a spare tray in the same
+    rack replaces a lost node, or a spare segment replaces the whole segment. One loss more takes
+    `count` nodes (a tray in each rack, up to `room` of them) or one segment; where a node is the
+    domain, one node. Trays in every rack cover more than is counted: a loss in each at a time.
     """
 
     size: object
@@ -56,8 +56,8 @@ class Segments:
         return inside * self.count + (losses - inside) * group
 
     def covered(self, spares):
-        """Losses of a node at a time for which so many spare nodes are needed: the fewest whose
-        `held` is no less."""
+        """Losses of a node at a time that so many spare nodes, rounded up to what can be held,
+        cover: the fewest whose `held` is no less."""
         inside = minimum(ceil(asarray(spares) / self.count), self.room)
         more = ceil(maximum(spares - inside * self.count, 0) / (self.size + inside))
         return (inside + more).astype(int)
