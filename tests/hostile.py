@@ -1,6 +1,7 @@
 """Hostile files, arguments and designs against the whole command line, in one process:
 
     python tests/hostile.py [--files 20000] [--designs 20000] [--through 300] [--seed 1]
+                            [--first 0]
 
 Cases are numbered: the same seed and number make the same case on every machine, so that one that
 fails can be looked at alone (`--only 1234`). A failure is an exception that leaves `main`, an exit
@@ -31,6 +32,8 @@ from pathlib import Path
 import numpy as np
 import yaml
 from random_designs import drawn
+from scantling.advise.design_json import as_dict
+from scantling.base.console import print_json
 from scantling.base.errors import DesignError
 from scantling.base.files import MAX_BYTES
 from scantling.catalogue import accelerators, fabrics
@@ -39,6 +42,8 @@ from scantling.design.cluster import ACCELERATOR_OVERRIDES, FABRIC_OVERRIDES, RE
 from scantling.design.design import Design, json_schema
 from scantling.design.plausible import usual
 from scantling.kits import FRAMEWORKS, ON
+from scantling.verdict.assess import assess
+from scantling.verdict.verdicts import EXIT
 
 LIMIT_S, LIMIT_KB = 20, 2 << 20  # of a refusal
 HANG_S = 120  # of any command: `fixes` assesses a large design again for every change that it tries
@@ -143,8 +148,8 @@ class Bench:
 
         signal.signal(signal.SIGPROF, late)
 
-    def call(self, case: str, argv: list[str]) -> tuple[int | None, str]:
-        """One command; what it did wrong is kept under the name of the case."""
+    def call(self, case: str, argv: list[str], run=scantling) -> tuple[int | None, str]:
+        """One command; what it did wrong is printed and kept under the name of the case."""
         out, err, code, fault = io.StringIO(), io.StringIO(), None, ""
         kit = self.out / "kit"
         shutil.rmtree(kit, ignore_errors=True)
@@ -153,7 +158,7 @@ class Bench:
             begin = time.process_time()
             signal.setitimer(signal.ITIMER_PROF, HANG_S)
             with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-                code = scantling(argv)
+                code = run(argv)
             if code == 2 and time.process_time() - begin > LIMIT_S:
                 fault = f"more than {LIMIT_S} s for a refusal"
         except Hang as e:
@@ -174,6 +179,7 @@ class Bench:
             fault = next(filter(None, map(_file_fault, kit.rglob("*"))), "")
         if fault:
             self.bad.append((case, argv, fault))
+            print(f"\n{case}: {' '.join(argv)[:120]}: {fault}", flush=True)
         return code, out.getvalue()
 
     def _fault(self, code, text: str, said: str, as_json: bool) -> str:
@@ -421,7 +427,8 @@ def hostile(bench: Bench, seed: int, numbers, told=lambda done, bench: None) -> 
 
 
 def valid(bench: Bench, numbers, through: int, told=lambda done, bench: None) -> None:
-    """Runs designs drawn at random: each through `design --json`, some through every command."""
+    """Runs designs drawn at random: each is assessed and written as JSON, every twentieth with its
+    advice (`design --json`: a second each), `through` of them by every command."""
     every = max(1, len(numbers) // max(through, 1))
     for i, number in enumerate(numbers):
         data = drawn(number)
@@ -430,12 +437,24 @@ def valid(bench: Bench, numbers, through: int, told=lambda done, bench: None) ->
         except DesignError:
             continue
         bench.design.write_bytes(spelt(data))
-        commands = COMMANDS if through and i % every == 0 else COMMANDS[:1]
+        commands = COMMANDS if through and i % every == 0 else COMMANDS[: i % 20 == 0]
+        bench.call(f"assess {number}", [str(bench.design), "--json"], assessed)
         for argv in commands:
             bench.call(f"design {number}", [p.format(d=bench.design, o=bench.out) for p in argv])
         if commands is COMMANDS:
             pages(bench, number)
         told(number, bench)
+
+
+def assessed(argv: list[str]) -> int:
+    """What is said of the design without advice, which takes more searches."""
+    try:
+        a = assess(Design.read(argv[0]))
+    except DesignError as e:  # a law of plans, which the schema does not know
+        print(f"scantling: {e}", file=sys.stderr)
+        return 2
+    print_json(as_dict(a, advice=False))
+    return EXIT[a.verdict]
 
 
 def pages(bench: Bench, number: int) -> None:
@@ -445,6 +464,7 @@ def pages(bench: Bench, number: int) -> None:
     for path in out.glob("*"):
         if fault := _file_fault(path):
             bench.bad.append((f"report {number}", [path.name], fault))
+            print(f"\nreport {number}: {fault}", flush=True)
     shutil.rmtree(out, ignore_errors=True)
 
 
@@ -454,6 +474,7 @@ def main(argv=None) -> int:
     parser.add_argument("--designs", type=int, default=20_000)
     parser.add_argument("--through", type=int, default=300, help="designs through every command")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0, help="go on from this number of each")
     parser.add_argument("--only", type=int, help="one hostile case")
     args = parser.parse_args(argv)
     print(f"seed {args.seed}", flush=True)
@@ -466,21 +487,21 @@ def main(argv=None) -> int:
                 print(said, end="", file=sys.stderr, flush=True)
 
         one = args.only is not None
-        numbers = [args.only] if one else range(args.files)
+        numbers = [args.only] if one else range(args.first, args.files)
         here = Path.cwd()
         os.chdir(folder)
         try:
             hostile(bench, args.seed, numbers, told)
             if not one:
                 start = 1_000_000 * args.seed
-                valid(bench, range(start, start + args.designs), args.through, told)
+                designs = range(start + args.first, start + args.designs)
+                valid(bench, designs, args.through, told)
         finally:
             os.chdir(here)
         if list(Path(folder).rglob("CANARY*")):
             bench.bad.append(("canary", [], "something was executed"))
+            print("\na file named CANARY: something was executed")
     print(f"\n{bench.calls:,} calls, seed {args.seed}; exit codes {dict(bench.codes)}")
-    for case, call, fault in bench.bad:
-        print(f"{case}: {' '.join(call)[:120]}: {fault}")
     print(f"{len(bench.bad)} failures")
     return bool(bench.bad)
 
