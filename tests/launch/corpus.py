@@ -149,6 +149,9 @@ PLANS = {
     ),
     "moe-shared": spec(model=MIXED, plan=dict(tp=1, pp=1, ep=8, etp=1, **Z1)),
     "moe-zero3": spec(model=MOE, plan=dict(tp=1, pp=1, ep=8, etp=1, sharding="zero3")),
+    "moe-zero3-once": spec(
+        model=MOE, plan=dict(tp=1, pp=1, ep=8, etp=1, sharding="zero3", moe_dispatcher="deepep")
+    ),
     "moe-nodes": spec(
         model=MLA | dict(layers=13, moe_layers=12),
         plan=dict(tp=1, pp=1, ep=32, etp=1, **Z1),

@@ -11,9 +11,14 @@ from pathlib import Path
 
 warnings.filterwarnings("ignore")
 import torch  # noqa: E402
-from stand_ins import judge_all, without_triton  # noqa: E402
+from stand_ins import judge_all, provide, without_triton  # noqa: E402
 
 without_triton()
+provide("deep_ep")  # kernels of Hopper and later
+import torch._library.opaque_object as opaque  # noqa: E402
+
+if not hasattr(opaque, "CustomClassBase"):  # as later torch names it
+    opaque.CustomClassBase = opaque.OpaqueBase
 import torch.distributed as dist  # noqa: E402
 import torchtitan.hf_datasets.text_datasets  # noqa: E402, F401   what the configurations import, once for all kits
 import torchtitan.models.deepseek_v3  # noqa: E402, F401

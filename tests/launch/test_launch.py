@@ -28,7 +28,7 @@ from scantling.kits.state import state_bytes
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(Path(__file__).parent))
-from corpus import MLA, PLANS, SMALL, spec  # noqa: E402
+from corpus import MLA, MOE, PLANS, SMALL, spec  # noqa: E402
 
 FILE = {
     "megatron": "megatron.args",
@@ -536,6 +536,18 @@ def test_a_kit_sets_what_the_step_counts_on(said):
     if said in ("DeepEP", "HybridEP of a rack", "before Hopper"):
         usual = ("num-groups", "capacity-factor", "force-load", "fp8-param")
         assert not [word for word in usual if word in text]
+
+
+@pytest.mark.parametrize(
+    ("plan", "backend"), [({"moe_dispatcher": "deepep"}, "deepep"), ({}, "standard")]
+)
+def test_torchtitan_sends_tokens_as_the_step_counts(plan, backend):
+    """torchtitan 0.3 (models/common/config_utils.py, make_token_dispatcher_config): a token that
+    travels once to each rank is DeepEP's, which is said to be needed; the rest is all-to-all."""
+    base = dict(tp=1, pp=1, ep=8, etp=1, sharding="zero3")
+    kit = kits(assess(design(spec(model=MOE, plan=base | plan, stack="torchtitan"))), "torchtitan")
+    assert f'comm_backend="{backend}"' in kit["torchtitan_config.py"]
+    assert ("needs DeepEP 2" in kit["README.md"]) == bool(plan)
 
 
 def test_a_kit_sets_what_the_recipe_of_its_release_sets():
