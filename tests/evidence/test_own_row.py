@@ -51,6 +51,9 @@ def row_of(a) -> dict:
         recompute=p["recompute"],
         offload=p["offload"],
         tuned=int(a.chosen.case.software.tuned),
+        grad_bytes=a.chosen.case.job.grad_bytes,
+        tp_overlap=float(a.chosen.case.software.tp_overlap),
+        capacity_factor=float(a.chosen.case.software.capacity_factor),
         other_opts=p["schedule"] if p["schedule"] not in ("1f1b", "interleaved") else "",
     )
     if float(a.chosen.case.software.flash) == 3:

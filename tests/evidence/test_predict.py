@@ -181,14 +181,7 @@ def test_the_columns_of_the_shipped_tables_are_what_their_words_say(frame):
 
 def test_every_word_names_a_column_that_something_reads():
     read = set(SWITCHES) | set(OWN) | set(WORDS) | {"released_month", "options_printed"}
-    read |= {
-        "scale_out",
-        "slices",
-        "interleaved",
-        "grad_bytes",
-        "recompute_layers",
-        "shard_group",
-    }
+    read |= {"scale_out", "slices", "interleaved", "recompute_layers", "shard_group"}
     assert {r.column for r in rules()} <= read
     assert all(r.source and r.reads in (*TEXT, "options") for r in rules())
 
@@ -204,7 +197,7 @@ def test_spellings_that_tables_use_are_read(frame, tmp_path):
 
 def test_a_switch_out_of_its_bounds_is_named_and_nothing_is_predicted(frame, tmp_path):
     """Infinities and 1e308 in a column of the software gave a step time without an error."""
-    names = [*SWITCHES, "recompute_layers", "shard_group", "grad_bytes"]
+    names = [*SWITCHES, "recompute_layers", "shard_group"]
     row = frame[frame.precision == "bf16"].iloc[[0]].drop(columns="unreadable")
     rows = []
     for name in names:

@@ -82,6 +82,8 @@ Z1 = dict(sharding="zero1")
 PLANS = {
     "searched": spec(),
     "dense-tp": spec(plan=dict(tp=4, pp=1, **Z1)),
+    "dense-narrow-gradients": spec(plan=dict(tp=4, pp=1, gradients="bf16", **Z1)),
+    "zero3-narrow-gradients": spec(plan=dict(tp=1, pp=1, sharding="zero3", gradients="bf16")),
     "dense-tp-without-sp": spec(plan=dict(tp=4, pp=1, sp=False, **Z1)),
     "dense-pp": spec(plan=dict(tp=2, pp=4, vpp=1, **Z1)),
     "dense-interleaved": spec(

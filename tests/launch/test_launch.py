@@ -510,6 +510,7 @@ SWITCHES = {
         {"plan": {"tp": 2, "tp_overlap": "userbuffer"}},
         "--tp-comm-overlap --tp-comm-bootstrap-backend nccl",
     ),
+    "gradients in 16 bit": ({"plan": {"gradients": "bf16"}}, "--grad-reduce-in-bf16"),
     "fp8 weights": (
         {"job": {"precision": "fp8"}, "stack": "megatron-core"},
         "--fp8-recipe delayed --fp8-param-gather",

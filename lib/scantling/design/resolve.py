@@ -18,7 +18,7 @@ from ..catalogue.families import family
 from ..catalogue.models.entries import build_model
 from ..catalogue.models.shape import flops_per_token, parameters
 from ..catalogue.scaling_laws import tokens_to_loss
-from ..catalogue.stacks import stack, stacks, switches
+from ..catalogue.stacks import canonical, stack, stacks, switches
 from ..catalogue.words import PRECISIONS
 from .cluster import Sync
 from .cluster_rules import build_cluster
@@ -153,7 +153,7 @@ def resolve(design: Design) -> Resolved:
             model,
             params,
             cluster,
-            software,
+            canonical(software, family(cluster.accelerator.family).modern),
             assumed,
         )
     )
@@ -343,12 +343,11 @@ def _phases(
         if parts := len(pins.get("layout", ())):
             pp = pins.get("pp") or parts // pins.get("vpp", 1)
             pins = {"pp": pp, "vpp": parts // pp or 1, **pins}
-        usual = model.seq_len
-        why = "the catalogue's context for this model"
-        if not usual:
-            usual = SEQ_LEN
-            why = "not given, and the model's row has none"
-        seq_len = new.take("seq_len", usual, why)
+        seq_len = (
+            new.take("seq_len", model.seq_len, "the catalogue's context for this model")
+            if model.seq_len
+            else new.take("seq_len", SEQ_LEN, "not given, and the model's row has none")
+        )
         why = "the usual one: two fp32 moments and an fp32 copy of the weights"
         precision = _precision(new, pins.get("precision"), cluster.accelerator)
         holds = {

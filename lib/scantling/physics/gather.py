@@ -21,7 +21,6 @@ from ..catalogue.models.shape import shape_of
 from ..catalogue.stacks import GENERIC, Stack, canonical, stack
 from . import ingest
 from .cases import (
-    BF16,
     FULL,
     MXFP8,
     PRECISIONS,
@@ -94,12 +93,14 @@ def job_of(
     optimizer: str = "adamw",
     grad_bytes: Column = math.nan,
 ) -> Job:
-    """What one step must do; `grad_bytes` where a row states them, nan: what the stack keeps."""
+    """What one step must do; `grad_bytes` where a row or a plan states them, nan: what the stack
+    keeps."""
     kept_by = catalogue.optimizer(optimizer)
     codes = array([precision_code(p) for p in precisions])
-    under_bf16 = where(codes == BF16, [s.bf16_grad_bytes for s in stacks], 0.0)
-    kept = where(isnan(grad_bytes), [s.grad_bytes for s in stacks], grad_bytes)
-    kept = where(under_bf16 > 0, under_bf16, kept)
+    own = [
+        min(s.software.get("grad_bytes", 4.0), 8.0 if p == "bf16" else s.other_grad_bytes)
+        for s, p in zip(stacks, precisions)
+    ]
     return Job(
         seq_len=seq_len,
         global_batch=global_batch,
@@ -107,7 +108,7 @@ def job_of(
         optimizer_bytes=kept_by.moment_bytes,
         newton_schulz=kept_by.newton_schulz,
         master_bytes=kept_by.master_bytes,
-        grad_bytes=column(kept),
+        grad_bytes=column(where(isnan(grad_bytes), own, grad_bytes)),
     )
 
 
@@ -258,6 +259,7 @@ def situation(resolved, phase) -> Situation:
         float(phase.seq_len),
         float(phase.global_batch),
         optimizer=phase.optimizer,
+        grad_bytes=phase.software.get("grad_bytes", math.nan),
     )
     job = replace(job, **ingest.reads(resolved))
     if cluster.sites > 1:

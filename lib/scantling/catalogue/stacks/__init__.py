@@ -77,8 +77,7 @@ class Stack:
     cp_type: str = ""
     chunk_layers: int = 0  # layers of a virtual stage where vpp is not printed; 0: not interleaved
     interleaves: bool = False  # its recipes interleave as finely as layers divide
-    grad_bytes: float = 4.0  # of a gradient
-    bf16_grad_bytes: float = 0.0  # of a gradient under bf16, where not as grad_bytes
+    other_grad_bytes: float = 8.0  # most of a gradient under other formats than bf16
     # a sharded pipeline is driven instruction by instruction: sends and reductions run between them
     pipeline_engine: bool = False
     # year since when stages are laid out so that loss and MTP take the place of three layers,
