@@ -18,7 +18,6 @@ SlurmdPort={other}
 CommunicationParameters=NoInAddrAny
 AuthType=auth/munge
 AuthInfo=socket={here}/munge.socket
-CryptoType=crypto/munge
 SlurmUser=root
 StateSaveLocation={here}/state
 SlurmdSpoolDir={here}/spool
@@ -26,7 +25,6 @@ SlurmctldPidFile={here}/slurmctld.pid
 SlurmctldLogFile={here}/slurmctld.log
 ProctrackType=proctrack/pgid
 TaskPlugin=task/none
-SwitchType=switch/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 EnforcePartLimits=ALL
@@ -45,6 +43,13 @@ def there() -> bool:
     return all(shutil.which(p) for p in ("munged", "slurmctld", "sbatch")) and os.geteuid() == 0
 
 
+def version() -> tuple[int, int]:
+    """(22, 5) of 22.05."""
+    said = subprocess.run(["slurmctld", "-V"], capture_output=True, text=True).stdout
+    year, month = said.split()[-1].split(".")[:2]
+    return int(year), int(month)
+
+
 def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
@@ -52,8 +57,9 @@ def free_port():
 
 
 @contextmanager
-def controller(folder, nodes: int, per_node: int = 8):
-    """Environment for sbatch against a controller of `nodes` nodes with `per_node` devices each."""
+def controller(folder, nodes: int, per_node: int = 8, rack: int = 0):
+    """Environment for sbatch against a controller of `nodes` nodes with `per_node` devices each;
+    with `rack` they stand in racks of so many, which topology/block knows."""
     here = Path(folder)
     for name in ("state", "spool"):
         (here / name).mkdir(parents=True)
@@ -62,6 +68,11 @@ def controller(folder, nodes: int, per_node: int = 8):
     (here / "slurm.conf").write_text(
         CONF.format(port=free_port(), other=free_port(), here=here, nodes=nodes, per_node=per_node)
     )
+    if rack:
+        with (here / "slurm.conf").open("a") as f:
+            f.write("TopologyPlugin=topology/block\n")
+        blocks = [f"BlockName=r{i} Nodes=n[{i + 1}-{i + rack}]" for i in range(0, nodes, rack)]
+        (here / "topology.conf").write_text("\n".join([*blocks, f"BlockSizes={rack}", ""]))
     environment = os.environ | {"SLURM_CONF": str(here / "slurm.conf")}
     quiet = dict(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     started = [

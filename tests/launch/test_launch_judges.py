@@ -22,8 +22,9 @@ import pytest
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 import slurm  # noqa: E402
-from corpus import PLANS, assessed, emitted, replicas  # noqa: E402
-from scantling.kits import FRAMEWORKS, write  # noqa: E402
+from corpus import PLANS, assessed, emitted, replicas, spec  # noqa: E402
+from scantling import Design, assess  # noqa: E402
+from scantling.kits import FRAMEWORKS, kits, write  # noqa: E402
 
 VENVS = Path(os.environ.get("LAUNCH_VENVS", Path.home() / ".cache" / "scantling"))
 JUDGES, MAXTEXT = VENVS / "judges" / "bin" / "python", VENVS / "maxtext" / "bin" / "python"
@@ -444,7 +445,7 @@ def test_kubernetes_schemas(corpus, tmp_path):
 @pytest.mark.skipif(not slurm.there(), reason="no slurmctld, munged and sbatch, or not root")
 def test_a_real_slurm_takes_the_job(corpus, tmp_path):
     result("slurm")
-    with slurm.controller(tmp_path / "slurm", nodes=16) as environment:
+    with slurm.controller(tmp_path / "slurm", nodes=64) as environment:
 
         def asked(file):
             return subprocess.run(
@@ -456,10 +457,7 @@ def test_a_real_slurm_takes_the_job(corpus, tmp_path):
                 cwd=file.parent,
             )
 
-        version = subprocess.run(
-            ["sbatch", "--version"], env=environment, capture_output=True, text=True
-        ).stdout.split()[-1]
-        blocks = [int(n) for n in version.split(".")[:2]] >= [24, 5]  # --segment
+        blocks = slurm.version() >= (24, 5)  # --segment
         kits = {}  # several sites have a scheduler each, and no job
         for name in {"zero3", *list(PLANS)[::2]}:
             found = emitted({name: corpus[name]}, "megatron", "slurm")[0]
@@ -476,7 +474,7 @@ def test_a_real_slurm_takes_the_job(corpus, tmp_path):
                 or "to start at" in p.stderr
             )
         breaks = (
-            (r"--nodes=\d+", "--nodes=17"),
+            (r"--nodes=\d+", "--nodes=65"),
             (r"--gpus-per-node=\d+", "--gpus-per-node=9"),
             (r"--time=\S+", "--time=30-00:00:00"),
             (r"--requeue", "--requeues"),
@@ -488,4 +486,64 @@ def test_a_real_slurm_takes_the_job(corpus, tmp_path):
             text = re.sub(pattern, new, (tmp_path / "zero3" / "job.sbatch").read_text(), count=1)
             (tmp_path / "zero3" / "wrong.sbatch").write_text(text)
             assert asked(tmp_path / "zero3" / "wrong.sbatch").returncode != 0, new
-        result("slurm", accepted=len(kits), refused=len(breaks), version=version)
+        result(
+            "slurm",
+            accepted=len(kits),
+            refused=len(breaks),
+            version="{}.{:02}".format(*slurm.version()),
+        )
+
+
+@pytest.mark.skipif(
+    not slurm.there() or slurm.version() < (24, 5),
+    reason="no Slurm with topology/block, or no root",
+)
+@pytest.mark.parametrize(
+    ("spares", "drained", "starts"),
+    [
+        (0, "", True),
+        (0, "n[1-2],n[40-41]", True),  # sixteen trays are left in each rack
+        (0, "n[1-3]", True),  # the fifth rack takes the place of the first
+        (
+            0,
+            "n[1-3],n[37-39]",
+            False,
+        ),  # three racks hold sixteen: no job, whatever is free elsewhere
+        (4, "n1", True),  # seventeen of each
+        (4, "n[1-2],n[19-20]", False),
+    ],
+)
+def test_a_real_slurm_keeps_each_segment_in_its_rack(tmp_path, spares, drained, starts):
+    """256 GB200 on five racks of 18 trays (NVIDIA GB200 NVL72: 18 compute trays of four), by
+    Slurm's topology/block: every segment in one rack, in the order in which the script takes it."""
+    nvl = dict(accelerator="gb200-nvl72", devices=256, devices_per_node=4, scale_up_domain=64)
+    a = assess(Design.from_data(spec(cluster=nvl, reliability={"spares": spares}) | {"name": "x"}))
+    (tmp_path / "kit").mkdir()
+    write(kits(a, "megatron", "slurm"), tmp_path / "kit")
+    text = (tmp_path / "kit" / "job.sbatch").read_text()
+    segment = int(re.search(r"--segment=(\d+)", text)[1])
+    assert segment == 16 + spares // 4
+
+    def run(*argv):
+        done = subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=300)
+        return done.returncode, done.stdout + done.stderr
+
+    with slurm.controller(tmp_path / "slurm", nodes=90, per_node=4, rack=18) as environment:
+        if drained:
+            code, said = run(
+                *("scontrol", "update", f"nodename={drained}", "state=drain", "reason=x")
+            )
+            assert code == 0, said
+        code, said = run("sbatch", "--test-only", str(tmp_path / "kit" / "job.sbatch"))
+        found = re.search(r" on nodes (\S+)", said)
+        assert bool(code == 0 and found) == starts, said
+        if starts:
+            _, names = run("scontrol", "show", "hostnames", found[1])
+            numbers = [int(n[1:]) - 1 for n in names.split()]
+            assert len(numbers) == 64 + spares
+            for first in range(0, len(numbers), segment):
+                assert len({n // 18 for n in numbers[first : first + segment]}) == 1
+            return
+        free = tmp_path / "kit" / "free.sbatch"  # without the line it starts, over racks
+        free.write_text(re.sub(r"#SBATCH --segment.*\n", "", text))
+        assert run("sbatch", "--test-only", str(free))[0] == 0
