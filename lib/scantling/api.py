@@ -125,8 +125,9 @@ def _designed(design: Asked) -> _Design:
         return Design.read(design)
     if isinstance(design, _Design):
         return design
-    kind = type(design).__name__
-    raise DesignError("design", kind, "a Design, the path of a design file, or a mapping")
+    raise DesignError(
+        "design", type(design).__name__, "a Design, the path of a design file, or a mapping"
+    )
 
 
 def assess(
@@ -242,8 +243,9 @@ def report(
     files = list(designs) if isinstance(designs, (list, tuple)) else [designs]
     for file in files:
         if not isinstance(file, (str, Path)):
-            kind = type(file).__name__
-            raise DesignError("designs", kind, "the path of a design file, or a list of them")
+            raise DesignError(
+                "designs", type(file).__name__, "the path of a design file, or a list of them"
+            )
     return next(iter(made)).load()(
         files, out, workers=workers, scheduler=scheduler, pdf=pdf, force=force
     )

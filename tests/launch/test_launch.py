@@ -583,6 +583,8 @@ def test_a_kit_sets_what_the_recipe_of_its_release_sets():
         "NVTE_CUTEDSL_FUSED_GROUPED_MLP": "1",
     }
     assert {k: set_.get(k) for k in variables} == variables
+    told = {each.field: each.value for each in a.assumed}  # and the design says what it counts on
+    assert (told["plan.cuda_graphs"], told["plan.moe_overlap"]) == ("full", True)
     assert "not set here" not in bridge["README.md"]
     assert "attention in 8 bit, for which Megatron-LM has no flag" in lm["README.md"]
     assert "fp8-dot-product" not in lm["megatron.args"] + lm["README.md"]

@@ -187,11 +187,10 @@ def opened(
 def band_of(key: str) -> str:
     """What the two ends of a band are."""
     low = quantities.quantity(key + "_low")
-    high = quantities.quantity(key + "_high")
     return (
         "four of five such runs lie inside"
         if low.convention.startswith("80 % band")
-        else f"{low.formula}, {high.formula}"
+        else f"{low.formula}, {quantities.quantity(key + '_high').formula}"
     )
 
 

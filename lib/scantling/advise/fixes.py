@@ -431,9 +431,8 @@ def _helps(assessment, t: Tried) -> bool:
     if assessment.met:
         if not t.safe:
             return False
-        before = Tried(change=t.change, after=assessment)
-        sooner = _sequence_s(t) <= (1 - WORTH_A_BATCH) * _sequence_s(before)
-        return sooner or assessment.verdict != "feasible"
+        before = _sequence_s(Tried(change=t.change, after=assessment))
+        return assessment.verdict != "feasible" or _sequence_s(t) <= (1 - WORTH_A_BATCH) * before
     if t.feasible or not t.fits or not assessment.missed and assessment.fits:
         return t.feasible
     if not assessment.fits:
@@ -442,8 +441,9 @@ def _helps(assessment, t: Tried) -> bool:
     after = misses(t.after)
     if not after.keys() <= before.keys():
         return False
-    fewer = len(after) < len(before) and _hardly_worse(before, after)
-    return fewer or all(after[k].gap < before[k].gap - CLOSER for k in after)
+    if len(after) < len(before) and _hardly_worse(before, after):
+        return True
+    return all(after[k].gap < before[k].gap - CLOSER for k in after)
 
 
 def _nearer(assessment, t: Tried) -> bool:

@@ -245,8 +245,7 @@ def _unread(
     wrong,
     allowed: str,
 ) -> DesignError:
-    said = plain(getattr(error, "strerror", None) or str(error))
     return wrong(
-        problem=f"cannot be read ({said})",
+        problem=f"cannot be read ({plain(getattr(error, 'strerror', None) or str(error))})",
         allowed=allowed,
     )

@@ -63,8 +63,7 @@ class Mla(Softmax):
     def weights(self):
         """h q_lora + q_lora q, or h q without the low rank; h (kv_lora + rope) + kv_lora heads
         (nope + v) + heads v h. [count]"""
-        whole_query = (self.q_lora <= 0) * self.q_width
-        wide = self.down + self.out_width + self.gate_width + whole_query
+        wide = self.down + self.out_width + self.gate_width + (self.q_lora <= 0) * self.q_width
         return self.hidden * wide + self.up_weights
 
     def gemms(self, on: Device):

@@ -27,13 +27,7 @@ class Mlp(Block):
         return chain_bytes(self) * self.width
 
     def parameters(self):
-        count = mlp_parameters(
-            self.matrices,
-            self.hidden,
-            self.width,
-            self.bias,
-        )
-        return {"mlp_dense": count}
+        return {"mlp_dense": mlp_parameters(self.matrices, self.hidden, self.width, self.bias)}
 
     def flops(self, seq_len):
         return {"mlp_dense": 6 * self.matrices * self.hidden * self.width}

@@ -45,9 +45,11 @@ class Recurrent(Mixer):
 
     def parameters(self):
         convolution = self.conv_width * (self.conv + self.conv_bias)
-        bias = self.proj_bias * (self.inputs + self.hidden)
         return {
-            "attention": self.weights() + convolution + self.extras + bias,
+            "attention": self.weights()
+            + convolution
+            + self.extras
+            + self.proj_bias * (self.inputs + self.hidden),
             "norms": self.norms + self.own_norms,
         }
 

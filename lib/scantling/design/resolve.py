@@ -423,9 +423,8 @@ def _software(
         if given is not None:
             out |= {switch.name: switch.of(given)} if switch.of(given) != own else {}
         elif field and holds.get(switch.where, True):
-            at = Derived({}, section)
-            at.note(field, switch.word(float(own)), "what the stack does: " + switch.meaning)
-            new.assumed += at.assumed
+            why = "what the stack does: " + switch.meaning
+            new.assumed.append(Assumed(switch.field, switch.word(float(own)), why))
     return out
 
 

@@ -171,17 +171,21 @@ class Assessment(Numbers):
 
     @property
     def assumed(self) -> tuple[Assumed, ...]:
-        """All that was filled in; of a switch that goes by a fit the number of the fit."""
-        by_fit = {s.field: s.fitted for s in switches().values() if s.fitted}
-        constants = self.chosen.case.constants
-        return tuple(
-            replace(a, value=float(getattr(constants, by_fit[a.field])))
-            if a.value is None and a.field in by_fit
-            else a
-            for said in (self.resolved, self.endurance, self.cost)
-            if said
-            for a in said.assumed
-        )
+        """All that was filled in; of a switch what the step of the chosen plan counts on, by its
+        release too, or the number of the fit that it goes by."""
+        by_field = {s.field: s for s in switches().values()}
+        case = self.chosen.case
+
+        def counted(a):
+            if not (switch := by_field.get(a.field)):
+                return a
+            value = switch.word(float(getattr(case.software, switch.name)))
+            if value is None and switch.fitted:
+                value = float(getattr(case.constants, switch.fitted))
+            return replace(a, value=value)
+
+        told = filter(None, (self.resolved, self.endurance, self.cost))
+        return tuple(counted(a) for said in told for a in said.assumed)
 
     @property
     def fits(self) -> bool:

@@ -65,7 +65,7 @@ def view(data: dict, resolved) -> dict:
         "size": resolved.params,
         "job": resolved.main_phase,
         "given": given(resolved),
-        "assumed": resolved.assumed,
+        "assumed": data.get("assumed", resolved.assumed),
         "tokens": sum(phase.tokens or 0 for phase in resolved.phases),
     }
     if data["verdict"] == "impossible":
