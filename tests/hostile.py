@@ -48,8 +48,8 @@ from scantling.verdict.verdicts import EXIT
 LIMIT_S, LIMIT_KB = 20, 2 << 20  # of a refusal
 HANG_S = 120  # of any command: `fixes` assesses a large design again for every change that it tries
 GALLERY = sorted((Path(__file__).parents[1] / "gallery" / "designs").glob("*.yaml"))
-# as Python and C print them; "NaN on one rank" is a sentence about losses
-NOT_FINITE = re.compile(r"(?<![\w.\-/'\"“])[-+]?(?:nan|inf|Infinity)(?![\w\-/'\"”])")
+# as Python and C print them; "NaN on one rank" is a sentence about losses, Infinity Fabric a link
+NOT_FINITE = re.compile(r"(?<![\w.\-/'\"“])[-+]?(?:nan|inf|Infinity)(?![\w\-/'\"”]| Fabric)")
 _DATA = re.compile(r'<script[^>]*type="application/[^"]*json"[^>]*>(.*?)</script>', re.S)
 UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 WORDS = [
