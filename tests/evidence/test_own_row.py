@@ -51,6 +51,8 @@ def row_of(a) -> dict:
         recompute=p["recompute"],
         offload=p["offload"],
         tuned=int(a.chosen.case.software.tuned),
+        eager_tp=float(a.chosen.case.software.eager_tp),
+        fused_norm=float(a.chosen.case.software.fused_norm),
         grad_bytes=a.chosen.case.job.grad_bytes,
         tp_overlap=float(a.chosen.case.software.tp_overlap),
         capacity_factor=float(a.chosen.case.software.capacity_factor),

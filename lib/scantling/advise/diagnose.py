@@ -257,21 +257,19 @@ def _lines(
     ]
     if peak is not None:
         used = float(one.memory.total) / 1e9
-        full = peak * 1e9 > 0.9 * one.memory.capacity
         line = say(
             "peak",
             peak=peak,
             used=used,
             more=peak / used - 1,
         )
-        out.append(line + (say("peak-full") if full else ""))
+        out.append(line + (say("peak-full") if peak * 1e9 > 0.9 * one.memory.capacity else ""))
     for i, r in enumerate(rows[:5], 1):
-        size = f" ({r['size']})" if r["size"] else ""
         out.append(
             say(
                 "cause",
                 i=i,
-                **r | {"size": size},
+                **r | {"size": f" ({r['size']})" if r["size"] else ""},
             )
         )
     if not rows:

@@ -53,11 +53,10 @@ def cell(
             why=str(error),
         )
     if not a.phases:
-        why = next((line for line in a.refusal if line.startswith("sum:")), "")
         return Cell(
             at=at,
             verdict=a.verdict,
-            why=why,
+            why=next((line for line in a.refusal if line.startswith("sum:")), ""),
         )
     return Cell(
         at=at,

@@ -425,7 +425,8 @@ def _software(
         elif field and holds.get(switch.where, True):
             why = "what the stack does: " + switch.meaning
             new.assumed.append(Assumed(switch.field, switch.word(float(own)), why))
-    return out
+    # what nobody compiles, nobody fuses
+    return out | ({"fused_norm": 0.0} if out.get("eager_tp") else {})
 
 
 def _batch(
