@@ -425,7 +425,7 @@ def _software(
         elif field and holds.get(switch.where, True):
             why = "what the stack does: " + switch.meaning
             new.assumed.append(Assumed(switch.field, switch.word(float(own)), why))
-    # what nobody compiles, nobody fuses
+    # PyTorch that is not compiled launches a kernel for each operation
     return out | ({"fused_norm": 0.0} if out.get("eager_tp") else {})
 
 

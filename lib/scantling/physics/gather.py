@@ -98,7 +98,10 @@ def job_of(
     kept_by = catalogue.optimizer(optimizer)
     codes = array([precision_code(p) for p in precisions])
     own = [
-        min(s.software.get("grad_bytes", 4.0), 8.0 if p == "bf16" else s.other_grad_bytes)
+        min(
+            s.software.get("grad_bytes", SWITCHES["grad_bytes"]),
+            8.0 if p == "bf16" else s.other_grad_bytes,
+        )
         for s, p in zip(stacks, precisions)
     ]
     return Job(
