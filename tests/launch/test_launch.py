@@ -569,6 +569,26 @@ def test_torchtitan_compiles_where_the_step_counts_on_it(plan, said):
         assert a.step_s > assess(design(spec(plan=base, stack="torchtitan"))).step_s
 
 
+@pytest.mark.parametrize("to", ["fsdp", "ddp", "deepspeed", "accelerate"])
+def test_own_trainers_compile_where_the_step_counts_on_it(to):
+    """Every block in place, as torchtitan does; experts in grouped products (torch.nn.functional's
+    grouped_mm), as the step counts them."""
+    sharding = dict(fsdp="zero3", ddp="none", deepspeed="zero1", accelerate="zero3")[to]
+    base = dict(tp=1, pp=1, ep=1, sharding=sharding)
+    for eager in (False, True):
+        plan = base | ({"compile": False} if eager else {})
+        kit = kits(assess(design(spec(model="llama-3.2-1b", plan=plan))), to)
+        assert json.loads(kit["plan.json"])["train"]["eager"] == eager
+        assert (
+            "COMPILE=1 compiles each" in kit["README.md"]
+            if eager
+            else "COMPILE=0" in kit["README.md"]
+        )
+        trainer = next(text for name, text in kit.items() if name.startswith("train_"))
+        assert "prepare(model.blocks" in trainer
+        assert "F.grouped_mm" in kit["model.py"]
+
+
 def test_a_kit_sets_what_the_recipe_of_its_release_sets():
     """Megatron-Bridge at release 26.08, perf_recipes/qwen/common.py and qwen/gb200/qwen3_moe.py:
     graphs of the whole iteration, HybridEP, all-to-all beside, attention in 8 bit, paged rows of

@@ -33,7 +33,10 @@ pytestmark = [
 ]
 
 
-def tiny(ranks, sharding, per_node=None):
+EXPERTS = dict(moe_layers=4, experts=8, top_k=2, expert_ffn_hidden=64, shared_ffn_hidden=64)
+
+
+def tiny(ranks, sharding, per_node=None, **more):
     return Design.from_data(
         {
             "scantling": 1,
@@ -48,6 +51,7 @@ def tiny(ranks, sharding, per_node=None):
                 vocab=1024,
                 mlp="swiglu",
                 attention="gqa",
+                **more,
             ),
             "cluster": {
                 "accelerator": "h100-sxm",
@@ -82,13 +86,22 @@ RUNS = [
     ("deepspeed", "zero3", 2),
     ("deepspeed", "zero3", 4),
     ("accelerate", "zero3", 2),
+    ("fsdp", "zero3", 2, "experts"),
+    ("ddp", "none", 2, "experts"),
+    ("deepspeed", "zero1", 2, "experts"),
+    ("deepspeed", "zero3", 2, "experts"),
+    ("accelerate", "zero3", 2, "experts"),
 ]
 
 
-@pytest.mark.parametrize(("to", "sharding", "ranks"), RUNS)
-def test_trains_is_killed_and_resumes(to, sharding, ranks, tmp_path):
-    result(f"train {to} {sharding} {ranks}")
-    write(kits(assess(tiny(ranks, sharding)), to), tmp_path / "kit")
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: "-".join(map(str, run)))
+def test_trains_is_killed_and_resumes(run, tmp_path):
+    """Blocks are compiled, as the kit has it."""
+    to, sharding, ranks, *experts = run
+    name = " ".join(map(str, ("train", *run)))
+    result(name)
+    more = EXPERTS if experts else {}
+    write(kits(assess(tiny(ranks, sharding, **more)), to), tmp_path / "kit")
     p = subprocess.run(
         [sys.executable, str(HERE / "train.py"), str(PYTHON), str(tmp_path / "kit"), str(ranks)],
         capture_output=True,
@@ -117,9 +130,9 @@ def test_trains_is_killed_and_resumes(to, sharding, ranks, tmp_path):
             k: planned[k] for k in ("parameters", "gradients", "master", "moments")
         }
     result(
-        f"train {to} {sharding} {ranks}",
+        name,
         to=to,
-        sharding=sharding,
+        sharding=" ".join([sharding, *experts]),
         ranks=ranks,
         steps=20,
         killed=run["killed_after"],
@@ -144,6 +157,7 @@ def test_two_nodes_meet_and_train(to, tmp_path):
         "MASTER_PORT": str(port),
         "OMP_NUM_THREADS": "1",
         "CUDA_VISIBLE_DEVICES": "",
+        "COMPILE": "0",
         "PATH": f"{PYTHON.parent}:{os.environ['PATH']}",
         "PYTHONPATH": str(HERE / "cpu_fsdp") if to == "accelerate" else "",
     }

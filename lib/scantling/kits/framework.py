@@ -44,8 +44,8 @@ class Framework:
     another plan that it fixes. domain : values of a plan's field that it has words for (a field
     that is not there: all).
     states : layout of the model's states between steps ("fp32 shards", "16-bit with master"; None:
-    not stated). own_trainer : the kit writes the training loop. compiles_blocks : COMPILE=1 is
-    offered. transformer_engine : it is built on Transformer Engine. without_transformer_engine :
+    not stated). own_trainer : the kit writes the training loop.
+    transformer_engine : it is built on Transformer Engine. without_transformer_engine :
     what is said where the chip has none. reads_by_position : data are token ids, read by position.
     saves_in_background : training goes on while a checkpoint is written.
     stop : "file" a file `stop` in RUN_DIR ends the run after a checkpoint, "term" SIGTERM does, ""
@@ -83,7 +83,6 @@ class Framework:
     launcher: str
     runtime: str
     own_trainer: bool
-    compiles_blocks: bool
     transformer_engine: bool
     reads_by_position: bool
     saves_in_background: bool

@@ -142,8 +142,8 @@ class MLP(nn.Module):
 
 
 class Experts(nn.Module):
-    """Token-choice top-k experts, one after the other; the load-balancing loss of Switch
-    Transformers is kept in `balance`."""
+    """Token-choice top-k experts: tokens sorted by expert, then one grouped product for each of
+    the weights. Gives its output and the load-balancing loss of Switch Transformers."""
 
     def __init__(self, c):
         super().__init__()
@@ -153,27 +153,30 @@ class Experts(nn.Module):
             self.gate = nn.Parameter(torch.empty(n, h, f))
         self.up, self.down = nn.Parameter(torch.empty(n, h, f)), nn.Parameter(torch.empty(n, f, h))
         self.shared = MLP(c, c["shared_ffn_hidden"]) if c["shared_ffn_hidden"] else None
-        self.balance = None
 
     def forward(self, x):
         c, flat = self.c, x.reshape(-1, x.shape[-1])
         share = self.router(flat).float().softmax(-1)
         weight, chosen = share.topk(c["top_k"], -1)
-        weight = (weight / weight.sum(-1, keepdim=True)).to(x.dtype)
-        used = F.one_hot(chosen, c["experts"]).float().sum(1).mean(0)
-        self.balance = c["experts"] * (used * share.mean(0)).sum() / c["top_k"]
+        weight = weight / weight.sum(-1, keepdim=True)
+        used = torch.histc(chosen.float(), c["experts"], 0, c["experts"])
+        balance = c["experts"] * (used / used.sum() * share.mean(0)).sum()
+        order = chosen.flatten().argsort(stable=True)
+        row, ends = order // c["top_k"], used.int().cumsum(0, dtype=torch.int32)
+        device = x.device.type  # autocast knows no grouped products
+        narrow = torch.is_autocast_enabled(device)
+        dtype = torch.get_autocast_dtype(device) if narrow else x.dtype
+        product = lambda y, w: F.grouped_mm(y, w.to(dtype), offs=ends)  # noqa: E731
+        y = flat.to(dtype)[row]
+        up = product(y, self.up)
+        y = (
+            activation(c["mlp"], product(y, self.gate)) * up
+            if c["mlp"] in GATED
+            else activation(c["mlp"], up)
+        )
+        y = product(y, self.down) * weight.flatten()[order, None]
         out = self.shared(flat) if self.shared is not None else torch.zeros_like(flat)
-        for e in range(c["experts"]):
-            row, slot = torch.where(chosen == e)
-            y = flat[row]
-            up = y @ self.up[e]
-            y = (
-                activation(c["mlp"], y @ self.gate[e]) * up
-                if c["mlp"] in GATED
-                else activation(c["mlp"], up)
-            )
-            out = out.index_add(0, row, (y @ self.down[e]) * weight[row, slot, None])
-        return out.view_as(x)
+        return out.index_add(0, row, y.to(out.dtype)).view_as(x), balance
 
 
 class Block(nn.Module):
@@ -193,8 +196,10 @@ class Block(nn.Module):
 
     def forward(self, x):
         x = x + self.attention(self.attention_norm(x))
-        x = x + self.mlp(self.mlp_norm(x))
-        return x, getattr(self.mlp, "balance", None)
+        y, balance = self.mlp(self.mlp_norm(x)), None
+        if isinstance(y, tuple):
+            y, balance = y
+        return x + y, balance
 
 
 class Transformer(nn.Module):

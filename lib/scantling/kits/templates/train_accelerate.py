@@ -15,7 +15,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 from handover import begin, settled  # noqa: E402
 from model import Block, Transformer  # noqa: E402
-from trainer import start, train  # noqa: E402
+from trainer import prepare, start, train  # noqa: E402
 
 
 def main():
@@ -32,6 +32,7 @@ def main():
         model = Transformer(settled(shape))
     if rank == 0 or not sharded:
         begin(model, plan["seed"])
+    prepare(model.blocks, plan, recompute=False)  # accelerate.yaml says what is repeated
     model, _ = accelerator.prepare(
         model, torch.optim.AdamW(model.parameters())
     )  # it takes both or none; the one that steps is made of what came out

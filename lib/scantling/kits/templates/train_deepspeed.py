@@ -19,8 +19,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 from handover import begin, settled  # noqa: E402
 from model import Transformer  # noqa: E402
-from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper  # noqa: E402
-from trainer import Checkpoints, Data, Watch, rate, seen, size, start  # noqa: E402
+from trainer import Checkpoints, Data, Watch, prepare, rate, seen, size, start  # noqa: E402
 
 
 def measure(engine, stage, last):
@@ -78,9 +77,7 @@ def main():
         plan["seed"],
         gathered=lambda p: deepspeed.zero.GatheredParameters([p], modifier_rank=0, enabled=sharded),
     )
-    for i, block in enumerate(model.blocks):
-        if plan["recompute"] == "full" and i < plan["recompute_layers"]:
-            model.blocks[i] = checkpoint_wrapper(block)
+    prepare(model.blocks, plan)
     onto_host = "offload_optimizer" in config["zero_optimization"] and torch.cuda.is_available()
     if onto_host:  # vectorised for the host; it compiles itself at the first start
         from deepspeed.ops.adam import DeepSpeedCPUAdam as AdamW

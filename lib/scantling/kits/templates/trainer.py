@@ -5,8 +5,8 @@ Environment: RUN_DIR (where everything is written), DATA (flat uint32 file of to
 tokens with MOCK_DATA=1 alone), INIT (folder of
 safetensors to start from), STEPS (stop there), SAVE_STEPS, SEED, LR, SKIP (first-last: steps whose
 sequences are left out), TRACKER (wandb or
-tensorboard), PROFILE_STEP, MEMORY_SNAPSHOT=1. A file `stop` in RUN_DIR ends the run after a
-checkpoint.
+tensorboard), PROFILE_STEP, MEMORY_SNAPSHOT=1, COMPILE (0 or 1). A file `stop` in RUN_DIR ends the
+run after a checkpoint.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
+from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 
 
@@ -275,6 +276,17 @@ class Watch:
         (self.run / f"state-{self.rank}.json").write_text(
             json.dumps({"found": found, "planned": self.plan["state_bytes"]}, indent=1)
         )
+
+
+def prepare(blocks, plan, recompute=True):
+    """Blocks in place: those whose forward is repeated are wrapped, then every block is compiled
+    where the step counts on it; COMPILE=0 or 1 says otherwise."""
+    if recompute and plan["recompute"] == "full":
+        for i, block in enumerate(list(blocks)[: plan["recompute_layers"]]):
+            blocks[i] = checkpoint_wrapper(block)
+    if os.environ.get("COMPILE", "0" if plan["eager"] else "1") == "1":
+        for block in blocks:
+            block.compile()
 
 
 def rate(step, peak, steps=None):
