@@ -1,10 +1,12 @@
-"""FSDP2, DDP and DeepSpeed kits train a small model on gloo CPU processes through their own
-launch.sh: memory as counted, a kill survived to the last bit."""
+"""Kits train a small model on gloo CPU processes through their own launch.sh: memory as counted, a
+kill survived to the last bit; torchtitan's own trainer takes its first steps."""
 
 from __future__ import annotations
 
 import json
+import math
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -36,7 +38,13 @@ pytestmark = [
 EXPERTS = dict(moe_layers=4, experts=8, top_k=2, expert_ffn_hidden=64, shared_ffn_hidden=64)
 
 
-def tiny(ranks, sharding, per_node=None, **more):
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def tiny(ranks, sharding, per_node=None, plan=(), tokens=1e9, **more):
     return Design.from_data(
         {
             "scantling": 1,
@@ -59,7 +67,7 @@ def tiny(ranks, sharding, per_node=None, **more):
                 "devices_per_node": per_node or ranks,
                 "scale_up_domain": per_node or ranks,
             },
-            "job": {"tokens": 1e9, "seq_len": 64, "global_batch": 16},
+            "job": {"tokens": tokens, "seq_len": 64, "global_batch": 16},
             "plan": {
                 "sharding": sharding,
                 **({"shard_group": 2} if sharding == "hsdp" else {}),
@@ -68,6 +76,7 @@ def tiny(ranks, sharding, per_node=None, **more):
                 "cp": 1,
                 "micro_batch": 2,
                 "recompute": "none",
+                **dict(plan),
             },
         }
     )
@@ -146,9 +155,7 @@ def test_two_nodes_meet_and_train(to, tmp_path):
     """launch.sh once for each of two nodes of one rank, the second node first: they find each other
     and take three steps together."""
     write(kits(assess(tiny(2, "zero3", per_node=1)), to), tmp_path / "kit")
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
+    port = free_port()
     environment = os.environ | {
         "RUN_DIR": str(tmp_path / "run"),
         "MOCK_DATA": "1",
@@ -180,6 +187,64 @@ def test_two_nodes_meet_and_train(to, tmp_path):
         json.loads(line)["step"]
         for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
     ] == [1, 2, 3]
+
+
+STARTS = {
+    "fsdp": dict(sharding="zero3"),
+    "tensor": dict(sharding="zero3", tp=2),
+    "pipeline": dict(sharding="zero3", pp=2),
+    "experts": dict(sharding="zero3", ep=2, etp=1, moe_dispatcher="alltoall"),
+}
+
+
+def letters(folder):
+    """A tokenizer with a token for each character."""
+    folder.mkdir()
+    model = {
+        "type": "WordLevel",
+        "vocab": {chr(i): i for i in range(256)} | {"<eos>": 256, "<unk>": 257},
+        "unk_token": "<unk>",
+    }
+    split = {"type": "Split", "pattern": {"String": ""}, "behavior": "Isolated", "invert": False}
+    parts = dict.fromkeys("truncation padding normalizer post_processor decoder".split())
+    file = {"version": "1.0", "added_tokens": [], "pre_tokenizer": split, "model": model} | parts
+    (folder / "tokenizer.json").write_text(json.dumps(file))
+    (folder / "tokenizer_config.json").write_text('{"eos_token": "<eos>"}')
+    return folder
+
+
+@pytest.mark.parametrize("name", STARTS)
+def test_torchtitan_starts(name, tmp_path):
+    """torchtitan's trainer under the kit's launch.sh on two processes: four steps, the first at the
+    loss of weights that know nothing (ln of the vocabulary), and the checkpoint of the last."""
+    result(f"start torchtitan {name}")
+    more = EXPERTS if name == "experts" else {}
+    design = tiny(2, "zero3", plan=STARTS[name], tokens=4 * 16 * 64, **more)
+    write(kits(assess(design), "torchtitan"), tmp_path / "kit")
+    run = tmp_path / "run"
+    p = subprocess.run(
+        ["bash", str(tmp_path / "kit" / "launch.sh")],
+        capture_output=True,
+        text=True,
+        timeout=1200,
+        env=os.environ
+        | {
+            "RUN_DIR": str(run),
+            "TOKENIZER": str(letters(tmp_path / "tokenizer")),
+            "MOCK_DATA": "1",
+            "OMP_NUM_THREADS": "1",
+            "MASTER_PORT": str(free_port()),
+            "CUDA_VISIBLE_DEVICES": "",
+            "PATH": f"{PYTHON.parent}:{os.environ['PATH']}",
+            "PYTHONPATH": str(HERE / "cpu_titan"),
+        },
+    )
+    said = p.stdout + p.stderr
+    assert p.returncode == 0, said[-3000:]
+    first = re.search(r"step:\s+1\b.*?loss:\s+([\d.]+)", re.sub(r"\x1b\[[\d;]*m", "", said))
+    assert abs(float(first[1]) - math.log(1024)) < 0.15
+    assert (run / "checkpoint" / "step-4" / ".metadata").is_file()
+    result(f"start torchtitan {name}", loss=float(first[1]))
 
 
 def test_weights_go_out_and_in(tmp_path):
