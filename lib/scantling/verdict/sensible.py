@@ -2,7 +2,7 @@
 that is past a limit of sense makes sense."""
 
 from collections.abc import Callable, Iterator
-from functools import cache, lru_cache
+from functools import lru_cache
 
 from ..plans.space import COARSE
 from .assess import changed
@@ -47,20 +47,25 @@ def sensible(assessment: Assessment) -> Assessment | None:
     if not past:
         return None
 
-    @cache
-    def on(count: int) -> Assessment | None:
-        return changed(
+    best = None  # alone is kept: an assessment of 100,000 plans takes half a gigabyte
+
+    def enough(count: int) -> bool:
+        nonlocal best
+        found = changed(
             assessment.design,
             {"cluster.devices": count},
             space=COARSE,
         )
+        feasible = getattr(found, "verdict", "") == "feasible"
+        best = found if feasible else best
+        return feasible
 
-    count = nearest(
+    nearest(
         assessment.resolved.cluster,
         [1 / s for s in MORE_DEVICES] if past == {"mfu"} else MORE_DEVICES,
-        lambda n: getattr(on(n), "verdict", "") == "feasible",
+        enough,
     )
-    return count and on(count)
+    return best
 
 
 def smallest(assessment: Assessment) -> Iterator[str]:
