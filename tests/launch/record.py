@@ -68,6 +68,18 @@ def table(rows, pins):
             )
             for r in trained
         ]
+    for to, framework in (("torchtitan", "torchtitan"), ("maxtext", "MaxText")):
+        name = f"start {to} "
+        begun = [k.removeprefix(name) for k in passed if k.startswith(name)]
+        if begun:
+            out += [
+                "",
+                (
+                    f"{framework} {pins[to]} under the kit's launch.sh on two CPU processes or "
+                    f"devices, four steps and a checkpoint: {', '.join(begun)}; "
+                    f"{passed[name + begun[-1]]['date']}."
+                ),
+            ]
     if "train weights" in passed:
         r = passed["train weights"]
         out += [

@@ -21,12 +21,8 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 from test_launch_judges import result  # noqa: E402
 
-PYTHON = (
-    Path(os.environ.get("LAUNCH_VENVS", Path.home() / ".cache" / "scantling"))
-    / "judges"
-    / "bin"
-    / "python"
-)
+VENVS = Path(os.environ.get("LAUNCH_VENVS", Path.home() / ".cache" / "scantling"))
+PYTHON, JAX = VENVS / "judges" / "bin" / "python", VENVS / "maxtext" / "bin" / "python"
 WANTED = bool(os.environ.get("LAUNCH_JUDGES"))
 pytestmark = [
     pytest.mark.launch,
@@ -213,6 +209,29 @@ def letters(folder):
     return folder
 
 
+def started(kit, run, python, **environment):
+    """What a kit's launch.sh prints on this machine's processor."""
+    p = subprocess.run(
+        ["bash", str(kit / "launch.sh")],
+        capture_output=True,
+        text=True,
+        timeout=1200,
+        env=os.environ
+        | {
+            "RUN_DIR": str(run),
+            "MOCK_DATA": "1",
+            "OMP_NUM_THREADS": "1",
+            "MASTER_PORT": str(free_port()),
+            "CUDA_VISIBLE_DEVICES": "",
+            "PATH": f"{python.parent}:{os.environ['PATH']}",
+        }
+        | environment,
+    )
+    said = re.sub(r"\x1b\[[\d;]*m", "", p.stdout + p.stderr)
+    assert p.returncode == 0, said[-3000:]
+    return said
+
+
 @pytest.mark.parametrize("name", STARTS)
 def test_torchtitan_starts(name, tmp_path):
     """torchtitan's trainer under the kit's launch.sh on two processes: four steps, the first at the
@@ -221,30 +240,47 @@ def test_torchtitan_starts(name, tmp_path):
     more = EXPERTS if name == "experts" else {}
     design = tiny(2, "zero3", plan=STARTS[name], tokens=4 * 16 * 64, **more)
     write(kits(assess(design), "torchtitan"), tmp_path / "kit")
-    run = tmp_path / "run"
-    p = subprocess.run(
-        ["bash", str(tmp_path / "kit" / "launch.sh")],
-        capture_output=True,
-        text=True,
-        timeout=1200,
-        env=os.environ
-        | {
-            "RUN_DIR": str(run),
-            "TOKENIZER": str(letters(tmp_path / "tokenizer")),
-            "MOCK_DATA": "1",
-            "OMP_NUM_THREADS": "1",
-            "MASTER_PORT": str(free_port()),
-            "CUDA_VISIBLE_DEVICES": "",
-            "PATH": f"{PYTHON.parent}:{os.environ['PATH']}",
-            "PYTHONPATH": str(HERE / "cpu_titan"),
-        },
+    said = started(
+        tmp_path / "kit",
+        tmp_path / "run",
+        PYTHON,
+        TOKENIZER=str(letters(tmp_path / "tokenizer")),
+        PYTHONPATH=str(HERE / "cpu_titan"),
     )
-    said = p.stdout + p.stderr
-    assert p.returncode == 0, said[-3000:]
-    first = re.search(r"step:\s+1\b.*?loss:\s+([\d.]+)", re.sub(r"\x1b\[[\d;]*m", "", said))
-    assert abs(float(first[1]) - math.log(1024)) < 0.15
-    assert (run / "checkpoint" / "step-4" / ".metadata").is_file()
-    result(f"start torchtitan {name}", loss=float(first[1]))
+    first = float(re.search(r"step:\s+1\b.*?loss:\s+([\d.]+)", said)[1])
+    assert abs(first - math.log(1024)) < 0.15
+    assert (tmp_path / "run" / "checkpoint" / "step-4" / ".metadata").is_file()
+    result(f"start torchtitan {name}", loss=first)
+
+
+@pytest.mark.parametrize("name", [*STARTS, "context"])
+def test_maxtext_starts(name, tmp_path):
+    """MaxText's trainer under the kit's launch.sh on two host devices, with its own words for a
+    processor and the attention that runs there: four steps, the loss falls, a checkpoint of the
+    last. XLA has no ragged all-to-all for processors: experts are sharded, not spread."""
+    result(f"start maxtext {name}")
+    apart = {"context": dict(cp=2), "experts": dict(ep=1)}
+    plan = dict(sharding="zero3", **apart[name]) if name in apart else STARTS[name]
+    more = {k: v for k, v in EXPERTS.items() if "shared" not in k} if name == "experts" else {}
+    design = tiny(2, "zero3", plan=plan, tokens=4 * 16 * 64, **more)
+    write(kits(assess(design), "maxtext"), tmp_path / "kit")
+    file = tmp_path / "kit" / "maxtext.yml"
+    here = {"hardware": "cpu", "attention": "dot_product", "skip_jax_distributed_system": "true"}
+    kept = [s for s in file.read_text().splitlines() if s.partition(":")[0] not in here]
+    file.write_text("\n".join([*kept, *(f"{k}: {v}" for k, v in here.items()), ""]))
+    said = started(
+        tmp_path / "kit",
+        tmp_path / "run",
+        JAX,
+        JAX_PLATFORMS="cpu",
+        DECOUPLE_GCLOUD="TRUE",
+        XLA_FLAGS="--xla_force_host_platform_device_count=2",
+    )
+    losses = [float(x) for x in re.findall(r"completed step: \d.*? loss: ([\d.]+)", said)]
+    assert len(losses) == 4
+    assert losses == sorted(losses, reverse=True)
+    assert next((tmp_path / "run").glob("*/checkpoints/3"))
+    result(f"start maxtext {name}", loss=losses[0])
 
 
 def test_weights_go_out_and_in(tmp_path):

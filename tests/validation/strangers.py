@@ -16,6 +16,8 @@ import pandas as pd
 from scantling import catalogue
 from scantling.base.json import text
 from scantling.physics import bands
+from scantling.physics.calibration_file import UNLIKE
+from scantling.physics.step import PARTS, step_time
 
 from . import throughput_fit as calibrate
 
@@ -114,6 +116,41 @@ def score(
     )
 
 
+def siblings(table, rate) -> dict:
+    """Errors of rows that one other row of the same source, model, chip and precision corrects, as
+    far as its step is made of the same parts (calibration_file.UNLIKE): {any: over all others,
+    alike: by the one with the likest plan}, {median, p90}; each row counts once."""
+    frame, log_off = table.frame, rate - table.log_measured
+    step = step_time(table.cases)
+    shares = np.stack([np.broadcast_to(getattr(step, n) / step.total, len(rate)) for n in PARTS], 1)
+    known = frame[PLAN + ["n_devices", "seq_len"]].astype(object)
+    said = known.fillna("").astype(str).to_numpy()
+    found = []
+    for at in frame.groupby(["source", "model", "accelerator", "precision"]).indices.values():
+        if len(at) < 2:
+            continue
+        far = np.abs(shares[at][:, None] - shares[at][None]).sum(axis=2) / 2
+        left = np.abs(np.expm1(log_off[at][:, None] - np.exp(-UNLIKE * far) * log_off[at][None]))
+        unlike = (said[at][:, None] != said[at][None]).sum(axis=2) + far
+        others = ~np.eye(len(at), dtype=bool)
+        likest = np.where(others, unlike, np.inf).argmin(axis=1)
+        for i, row in enumerate(left):
+            weight = 1 / others[i].sum()
+            found += [(row[j], weight, j == likest[i]) for j in np.flatnonzero(others[i])]
+    error, weight, alike = map(np.array, zip(*found))
+    return {
+        "any": _weighted(error, weight),
+        "alike": _weighted(error[alike], np.ones(alike.sum())),
+    }
+
+
+def _weighted(error, weight) -> dict:
+    order = np.argsort(error)
+    share = np.cumsum(weight[order]) / weight.sum()
+    at = {"median": 0.5, "p90": 0.9}
+    return {n: float(error[order][np.searchsorted(share, q)]) for n, q in at.items()}
+
+
 def figures(table, rate=None) -> dict:
     """The scores of families left out one by one, of those set aside, the worse of both, and of
     runs published from SINCE on by a fit on those before."""
@@ -158,4 +195,10 @@ def figures(table, rate=None) -> dict:
 
 if __name__ == "__main__":  # the kit's own table by default
     path, *_ = [*sys.argv[1:], catalogue.HERE / "published_runs.csv"]
-    print(text(figures(calibrate.load(path))))
+    table = calibrate.load(path)
+    model = calibrate.Model(table)
+    every = np.ones(len(table.frame), bool)
+    folds = calibrate.left_out(
+        model, calibrate.folds(table), calibrate.fit(model, every, iterations=25)
+    )
+    print(text(figures(table) | {"one measured sibling": siblings(table, folds)}))
