@@ -569,6 +569,18 @@ def test_torchtitan_compiles_where_the_step_counts_on_it(plan, said):
         assert a.step_s > assess(design(spec(plan=base, stack="torchtitan"))).step_s
 
 
+@pytest.mark.parametrize("to", FRAMEWORKS)
+def test_one_device_has_a_kit(to):
+    """No collective runs on it; the first run of a new user is often such a one."""
+    one = dict(accelerator="h100-sxm", devices=1)
+    job = dict(tokens=1e9, seq_len=2048, global_batch=8)
+    a = assess(design(dict(scantling=1, model="llama-3.2-1b", cluster=one, job=job)))
+    for on in ON:
+        kit = kits(a, to, on)
+        assert json.loads(kit["plan.json"])["devices"] == 1
+        assert "Slow steps" not in kit["README.md"]
+
+
 @pytest.mark.parametrize("to", ["fsdp", "ddp", "deepspeed", "accelerate"])
 def test_own_trainers_compile_where_the_step_counts_on_it(to):
     """Every block in place, as torchtitan does; experts in grouped products (torch.nn.functional's
