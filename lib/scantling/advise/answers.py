@@ -2,7 +2,7 @@
 found by evaluating it."""
 
 from bisect import bisect_left
-from functools import cache
+from functools import lru_cache
 from math import inf, isinf
 
 from ..base.units import DAY_S
@@ -13,6 +13,7 @@ from ..verdict.record import Assessment
 
 LARGEST = 2_000_000  # devices
 LAW = "besiroglu-2024"  # of `within_budget_of_compute`
+few = lru_cache(maxsize=4)  # assessments that are kept: one of 100,000 plans takes 0.2 GB
 DEGREES = ("tp", "pp", "cp", "dp", "ep", "sharding")  # that an answer keeps
 
 
@@ -91,7 +92,7 @@ def longest_sequence(design) -> dict | None:
             f"{job}.global_batch_tokens": None,
         }
 
-    @cache
+    @few
     def at(seq):
         return changed(design, kept | {f"{job}.seq_len": seq})
 
@@ -141,7 +142,7 @@ def fewest_devices(design) -> dict | None:
     `_said`; with all constraints met. None where none does."""
     unit = assess(design).resolved.cluster.unit
 
-    @cache
+    @few
     def at(units):
         return changed(design, {"cluster.devices": units * unit})
 
@@ -182,7 +183,7 @@ def earliest_finish(
     cluster = now.resolved.cluster
     cap = min(most_devices or LARGEST, LARGEST) // cluster.unit * cluster.unit
 
-    @cache
+    @few
     def at(count):
         return changed(design, {"cluster.devices": count, "constraints.deadline_days": None})
 
@@ -206,7 +207,6 @@ def earliest_finish(
         return None
     more = whole(2 * best)
     stated = now.resolved.constraints.given()
-    kept = [name for name in stated if name != "deadline_days"]
     if best == cap:
         bound = f"the {cap:,} devices that are allowed"
     elif not _allowed(at(more)):
@@ -214,7 +214,7 @@ def earliest_finish(
     else:
         bound = f"{more:,} devices take {at(more).days:,.3g} days: the batch is shared out"
     bound += f"; searched up to {searched:,} devices, keeping "
-    bound += ", ".join(kept) or "no other constraint"
+    bound += ", ".join(n for n in stated if n != "deadline_days") or "no other constraint"
     return _said(
         at(best),
         "days",
@@ -233,7 +233,7 @@ def largest_model(design) -> dict | None:
     """
     kind = {"moe": True} if assess(design).resolved.model.is_moe else {}
 
-    @cache
+    @few
     def at(millions):
         return changed(design, design.freed | {"model": {"size": millions * 1e6} | kind})
 
@@ -280,13 +280,12 @@ def within_budget_of_compute(design) -> dict:
         if abs(b.days / deadline - 1) < 0.01:
             break
         compute *= deadline / b.days
-    found = {
+    return {
         "params": size,
         "tokens": tokens,
         "law": LAW,
         "source": LAWS[LAW].source,
-    }
-    return found | _said(
+    } | _said(
         b,
         "compute_flops",
         compute,
@@ -434,7 +433,7 @@ def largest_active(now: Assessment) -> dict | None:
     grid = [k * 10.0**power for power in range(5, 13) for k in range(10, 100)]
     grid = [count for count in grid if size / 100 <= count < size]
 
-    @cache
+    @few
     def at(count):
         return changed(design, {"model.active": count})  # None: no such shape
 
