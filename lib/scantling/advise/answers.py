@@ -21,10 +21,11 @@ def _dense(
     now: Assessment,
     params: float,
     tokens: float,
+    constraints=None,
 ):
-    """A dense model of that size and tokens on the design's machine, with no constraints."""
+    """A dense model of that size and tokens on the design's machine, by these constraints alone."""
     changes = {
-        "constraints": None,
+        "constraints": constraints,
         "model": {"size": float(f"{params:.4g}")},
         f"{now.resolved.job_path}.tokens": float(f"{tokens:.4g}"),
     }
@@ -254,42 +255,38 @@ def largest_model(design) -> dict | None:
 
 def within_budget_of_compute(design) -> dict:
     """From the design's machine and deadline to the size and tokens of least loss: {compute_flops,
-    params, tokens, days, mfu, law, source}.
+    params, tokens, law, source, ...} as `_said`.
 
-    Compute = devices x deadline x goodput x model FLOP/s of a model of that size, so size and rate
-    are found together. Raises ValueError without
-    constraints.deadline_days.
+    Compute is the largest thousandth part of the machine's peak over the deadline whose dense model
+    fits and is trained by then, failures included; it does not matter whether the design's own
+    model has a plan. Raises ValueError without constraints.deadline_days, and where not even one
+    thousandth is used.
     """
     deadline = design.constraints.deadline_days
     if deadline is None:
         raise ValueError("constraints.deadline_days is needed: compute is devices x time x rate")
     a = assess(design)
-    compute = a.model_tflops_per_device * 1e12 * a.devices_used * a.goodput * deadline * DAY_S
-    for _ in range(8):
-        size, tokens = (float(x) for x in compute_optimal(compute, LAW))
-        b = _dense(
-            a,
-            size,
-            tokens,
-        )
-        if not _fits(b):
-            raise ValueError(
-                f"the model of least loss for this compute, {size / 1e9:,.1f}B "
-                f"parameters, does not fit the machine"
-            )
-        if abs(b.days / deadline - 1) < 0.01:
-            break
-        compute *= deadline / b.days
+    cluster = a.resolved.cluster
+    part = cluster.accelerator.half_flops * cluster.devices * deadline * DAY_S / 1000
+
+    @few
+    def at(n):
+        return _dense(a, *compute_optimal(n * part, LAW), {"deadline_days": deadline})
+
+    best = _most(at, 1, 999)
+    if not best:
+        raise ValueError(f"no model of least loss for this machine: {_stopped_by(at(1))}")
+    size, tokens = compute_optimal(best * part, LAW)
     return {
         "params": size,
         "tokens": tokens,
         "law": LAW,
         "source": LAWS[LAW].source,
     } | _said(
-        b,
+        at(best),
         "compute_flops",
-        compute,
-        f"the deadline of {deadline:g} days",
+        best * part,
+        f"with more compute: {_stopped_by(at(best + 1))}",
     )
 
 
@@ -299,8 +296,8 @@ def by_scaling_laws(design, compute_flops: float | None = None) -> dict:
 
     compute_flops : training compute [FLOP, 6 x parameters x tokens]; left out, what the machine
     does by constraints.deadline_days, else what the design itself spends.
-    rows : [{law, title, params, tokens, tokens_per_param, loss, days, cost_usd, mfu, verdict, plan,
-    caveat, source}], the design's own model and tokens first (law None)
+    rows : [{law, title, params, tokens, tokens_per_param, loss, days, cost_usd, mfu, mfu_shown,
+    verdict, plan, caveat, source}], the design's own model and tokens first (law None)
     where it has tokens. loss : by the refitted Chinchilla surface [nats a token], for comparing
     rows; days, cost, mfu, plan are None where no plan holds the model.
     Sizes are trained as dense models of the kit's shape for a size; pins of the plan are not kept.
@@ -379,7 +376,7 @@ def to_loss(now: Assessment, target: float) -> dict:
 
 
 def _trained(a) -> dict:
-    figures = ("days", "cost_usd", "mfu", "plan")
+    figures = ("days", "cost_usd", "mfu", "mfu_shown", "plan")
     return {
         "verdict": "refused" if a is None else a.verdict,
         **(a.figures(*figures) if _fits(a) else dict.fromkeys(figures)),
