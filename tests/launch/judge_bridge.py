@@ -7,7 +7,6 @@ import json
 import logging
 import os
 import sys
-import types
 import typing
 import warnings
 from pathlib import Path
@@ -15,36 +14,17 @@ from pathlib import Path
 warnings.filterwarnings("ignore")
 import torch  # noqa: E402
 import typing_extensions  # noqa: E402
-from stand_ins import judge_all, provide, without_triton  # noqa: E402
+from stand_ins import bridge, judge_all, without_triton  # noqa: E402
 
 without_triton()
 typing.override = typing_extensions.override
 CORE = os.environ.get("MCORE", str(Path(sys.prefix) / "mcore"))
-sys.path.insert(0, CORE)
 CHIP = type("Chip", (), dict(major=9, minor=0, total_memory=80 << 30, name="H100"))()
 torch.cuda.get_device_properties = lambda *a, **k: CHIP
 torch.cuda.get_device_capability = lambda *a, **k: (CHIP.major, CHIP.minor)
 torch.cuda.current_device = lambda: 0
 os.environ.update(WORLD_SIZE="8", RANK="0", LOCAL_RANK="0")
-import megatron.training.arguments  # noqa: E402, F401   core decides that Transformer Engine is not there before its stand-in is
-
-provide(
-    "transformer_engine",
-    "modelopt",
-    "nvidia_resiliency_ext",
-    "flash_attn",
-    "mamba_ssm",
-    "causal_conv1d",
-    "fla",
-    "emerging_optimizers",
-    "megatron.energon",
-    "megatron.bridge.diffusion",
-    "transformers.modeling_attn_mask_utils",  # gone from transformers 5.24; one model's module asks
-)
-for name in ("megatron.bridge", "megatron.bridge.recipes"):  # their __init__ imports every model
-    package = types.ModuleType(name)
-    package.__path__, package.AutoBridge = [str(Path(CORE) / name.replace(".", "/"))], None
-    sys.modules[name] = package
+bridge(CORE)
 import megatron.core.models.common.embeddings.rope_utils as rope  # noqa: E402
 import megatron.core.transformer.moe.moe_utils as moe  # noqa: E402
 import megatron.core.utils as utils  # noqa: E402

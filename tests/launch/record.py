@@ -68,14 +68,20 @@ def table(rows, pins):
             )
             for r in trained
         ]
-    for to, framework in (("torchtitan", "torchtitan"), ("maxtext", "MaxText")):
+    starts = {
+        "torchtitan": "torchtitan",
+        "maxtext": "MaxText",
+        "megatron": "Megatron-LM",
+        "megatron-bridge": "Megatron-Bridge",
+    }
+    for to, framework in starts.items():
         name = f"start {to} "
         begun = [k.removeprefix(name) for k in passed if k.startswith(name)]
         if begun:
             out += [
                 "",
                 (
-                    f"{framework} {pins[to]} under the kit's launch.sh on two CPU processes or "
+                    f"{framework} {pins[{'megatron': 'megatron-core'}.get(to, to)]} under the kit's launch.sh on two CPU processes or "
                     f"devices, four steps and a checkpoint: {', '.join(begun)}; "
                     f"{passed[name + begun[-1]]['date']}."
                 ),

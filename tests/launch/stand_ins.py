@@ -77,6 +77,34 @@ def without_triton():
     provide("triton")
 
 
+def bridge(core):
+    """Megatron-Bridge from the folder `core` without what it imports and a plan does not use: core
+    decides that Transformer Engine is not there before its stand-in is."""
+    sys.path.insert(0, str(core))
+    import megatron.training.arguments  # noqa: F401
+
+    provide(
+        "transformer_engine",
+        "modelopt",
+        "nvidia_resiliency_ext",
+        "flash_attn",
+        "mamba_ssm",
+        "causal_conv1d",
+        "fla",
+        "emerging_optimizers",
+        "megatron.energon",
+        "megatron.bridge.diffusion",
+        "transformers.modeling_attn_mask_utils",  # gone from 5.24; one model's module asks
+    )
+    for name in (
+        "megatron.bridge",
+        "megatron.bridge.recipes",
+    ):  # their __init__ imports every model
+        package = types.ModuleType(name)
+        package.__path__, package.AutoBridge = [f"{core}/{name.replace('.', '/')}"], None
+        sys.modules[name] = package
+
+
 def trainer(kit):
     """What the kit's own trainer takes from plan.json, its model built on the meta device: as
     train_deepspeed.py and train_accelerate.py read it."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -53,7 +54,10 @@ def lines():
 if __name__ == "__main__":
     if not os.environ.get("DATA") and os.environ.get("MOCK_DATA") != "1":
         sys.exit("no DATA: set it, or MOCK_DATA=1 for made-up tokens")
+    from megatron.bridge.training import initialize
     from megatron.bridge.training.gpt_step import forward_step
     from megatron.bridge.training.pretrain import pretrain
 
+    if find_spec("megatron.core.datasets.helpers_cpp"):  # built in the wheel, which has no Makefile
+        initialize.compile_helpers = lambda: None
     pretrain(config([*lines(), *sys.argv[1:]]), forward_step)
