@@ -20,8 +20,9 @@ CHIP = SimpleNamespace(
 
 
 def here(device):
-    """A device as this machine has it."""
-    return CPU if str(device).partition(":")[0] == "cuda" else device
+    """A device as this machine has it; a number is one of CUDA's."""
+    cuda = type(device) is int or str(device).partition(":")[0] == "cuda"
+    return CPU if cuda else device
 
 
 class OnCpu(TorchFunctionMode):
@@ -29,8 +30,9 @@ class OnCpu(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})
-        if func is torch.Tensor.cuda:
+        if func in (torch.Tensor.cuda, torch.Tensor.pin_memory):
             return args[0]
+        kwargs.pop("pin_memory", None)
         if func == torch.Tensor.is_cuda.__get__:
             return True
         if func is torch.Tensor.type and len(args) == 1:
@@ -40,7 +42,7 @@ class OnCpu(TorchFunctionMode):
         if func is torch.Tensor.to:
             args = (
                 args[0],
-                *(here(a) if isinstance(a, (str, torch.device)) else a for a in args[1:]),
+                *(here(a) if isinstance(a, (str, int, torch.device)) else a for a in args[1:]),
             )
         return func(*args, **kwargs)
 
@@ -110,7 +112,7 @@ def introduce():
         is_available=_returns(True),
         is_initialized=_returns(True),
         device_count=_returns(8),
-        current_device=_returns(CPU),
+        current_device=_returns(0),
         get_device_capability=_returns((CHIP.major, CHIP.minor)),
         get_device_properties=_returns(CHIP),
         get_device_name=_returns(CHIP.name),

@@ -75,14 +75,14 @@ def table(rows, pins):
         "megatron-bridge": "Megatron-Bridge",
     }
     for to, framework in starts.items():
-        name = f"start {to} "
+        name, package = f"start {to} ", {"megatron": "megatron-core"}.get(to, to)
         begun = [k.removeprefix(name) for k in passed if k.startswith(name)]
         if begun:
             out += [
                 "",
                 (
-                    f"{framework} {pins[{'megatron': 'megatron-core'}.get(to, to)]} under the kit's launch.sh on two CPU processes or "
-                    f"devices, four steps and a checkpoint: {', '.join(begun)}; "
+                    f"{framework} {pins[package]} under the kit's launch.sh on two CPU processes "
+                    f"or devices, four steps and a checkpoint: {', '.join(begun)}; "
                     f"{passed[name + begun[-1]]['date']}."
                 ),
             ]

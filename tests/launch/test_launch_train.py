@@ -310,8 +310,13 @@ MEGATRON = {
     "fsdp": dict(sharding="zero1"),
     "tensor": dict(sharding="zero1", tp=2),
     "pipeline": dict(sharding="zero1", pp=2),
+    "interleaved": dict(sharding="zero1", pp=2, vpp=2),
     "recompute": dict(sharding="zero1", recompute="full"),
+    "modules": dict(
+        sharding="zero1", recompute="selective", recompute_modules=["core_attn", "mlp_act"]
+    ),
     "experts": dict(sharding="zero1", ep=2, etp=1, moe_dispatcher="alltoall"),
+    "experts, a further token": dict(sharding="zero1", ep=2, etp=1, moe_dispatcher="alltoall"),
 }
 
 
@@ -322,16 +327,12 @@ def test_megatron_starts(to, name, tmp_path):
     (no_cuda.py), with Megatron-Core's own kernels where Transformer Engine's stand: four steps, the
     first at the loss of weights that know nothing, and a checkpoint of the last. Not started again:
     without Transformer Engine Megatron-Core's sharded Adam cannot be read back."""
-    result(f"start {to} {name}")
     if to == "megatron" and "MEGATRON_LM" not in os.environ:
         pytest.skip("MEGATRON_LM names no checkout: pretrain_gpt.py is not in the wheel")
-    design = tiny(
-        2,
-        "zero1",
-        plan=MEGATRON[name],
-        tokens=4 * 16 * 64,
-        **(EXPERTS if name == "experts" else {}),
-    )
+    result(f"start {to} {name}")
+    experts = EXPERTS if "experts" in name else {}
+    further = {"mtp_layers": 1} if "further" in name else {}
+    design = tiny(2, "zero1", plan=MEGATRON[name], tokens=4 * 16 * 64, **experts, **further)
     write(kits(assess(design), to), tmp_path / "kit")
     file, more, environment = {
         "megatron": ("megatron.args", OWN_KERNELS, "cpu_megatron"),
