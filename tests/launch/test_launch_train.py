@@ -327,6 +327,8 @@ def test_megatron_starts(to, name, tmp_path):
     (no_cuda.py), with Megatron-Core's own kernels where Transformer Engine's stand: four steps, the
     first at the loss of weights that know nothing, and a checkpoint of the last. Not started again:
     without Transformer Engine Megatron-Core's sharded Adam cannot be read back."""
+    if to == "megatron-bridge" and "further" in name:
+        pytest.skip("Megatron-Bridge builds the further token of Transformer Engine's layers alone")
     if to == "megatron" and "MEGATRON_LM" not in os.environ:
         pytest.skip("MEGATRON_LM names no checkout: pretrain_gpt.py is not in the wheel")
     result(f"start {to} {name}")
@@ -341,6 +343,8 @@ def test_megatron_starts(to, name, tmp_path):
     file = tmp_path / "kit" / file
     said = [line for line in file.read_text().splitlines() if "permute" not in line]
     file.write_text("\n".join(said) + more)
+    launch = tmp_path / "kit" / "launch.sh"  # gloo does not meet again after a failed start
+    launch.write_text(re.sub("--max-restarts=[0-9]+", "--max-restarts=0", launch.read_text()))
     here = dict(PYTHONPATH=str(HERE / environment), TORCHDYNAMO_DISABLE="1")
     line = re.compile(r"iteration +(\d+)/ +\d+ .* lm loss: ([\d.E+-]+)")
     first = line.findall(started(tmp_path / "kit", tmp_path / "run", PYTHON, **here))
