@@ -78,12 +78,13 @@ def table(rows, pins):
         name, package = f"start {to} ", {"megatron": "megatron-core"}.get(to, to)
         begun = [k.removeprefix(name) for k in passed if k.startswith(name)]
         if begun:
+            last = passed[name + begun[-1]]
             out += [
                 "",
                 (
-                    f"{framework} {pins[package]} under the kit's launch.sh on two CPU processes "
-                    f"or devices, four steps and a checkpoint: {', '.join(begun)}; "
-                    f"{passed[name + begun[-1]]['date']}."
+                    f"{framework} {last.get('version', pins[package])} under the kit's launch.sh on "
+                    f"two CPU processes or devices, four steps and a checkpoint: {', '.join(begun)}; "
+                    f"{last['date']}."
                 ),
             ]
     if "train weights" in passed:

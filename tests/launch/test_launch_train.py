@@ -341,18 +341,20 @@ def test_megatron_starts(to, name, tmp_path):
         "megatron-bridge": ("bridge.overrides", OF_BRIDGE, "cpu_bridge"),
     }[to]
     file = tmp_path / "kit" / file
-    said = [line for line in file.read_text().splitlines() if "permute" not in line]
-    file.write_text("\n".join(said) + more)
+    kept = [line for line in file.read_text().splitlines() if "permute" not in line]
+    file.write_text("\n".join(kept) + more)
     launch = tmp_path / "kit" / "launch.sh"  # gloo does not meet again after a failed start
     launch.write_text(re.sub("--max-restarts=[0-9]+", "--max-restarts=0", launch.read_text()))
     here = dict(PYTHONPATH=str(HERE / environment), TORCHDYNAMO_DISABLE="1")
     line = re.compile(r"iteration +(\d+)/ +\d+ .* lm loss: ([\d.E+-]+)")
-    first = line.findall(started(tmp_path / "kit", tmp_path / "run", PYTHON, **here))
+    said = started(tmp_path / "kit", tmp_path / "run", PYTHON, **here)
+    first = line.findall(said)
     assert [int(step) for step, _ in first] == [1, 2, 3, 4]
     assert abs(float(first[0][1]) - math.log(1024)) < 0.15
     newest = tmp_path / "run" / "checkpoints" / "latest_checkpointed_iteration.txt"
     assert newest.read_text().strip() == "4"
-    result(f"start {to} {name}", loss=float(first[0][1]))
+    core = re.search(r"Megatron-Core version \.+ ([\d.]+)", said)
+    result(f"start {to} {name}", loss=float(first[0][1]), **({"version": core[1]} if core else {}))
 
 
 def test_weights_go_out_and_in(tmp_path):
