@@ -82,9 +82,9 @@ def table(rows, pins):
             out += [
                 "",
                 (
-                    f"{framework} {last.get('version', pins[package])} under the kit's launch.sh on "
-                    f"two CPU processes or devices, four steps and a checkpoint: {', '.join(begun)}; "
-                    f"{last['date']}."
+                    f"{framework} {last.get('version', pins[package])} under the kit's launch.sh "
+                    f"on two CPU processes or devices, four steps and a checkpoint: "
+                    f"{', '.join(begun)}; {last['date']}."
                 ),
             ]
     if "train weights" in passed:
