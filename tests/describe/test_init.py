@@ -364,7 +364,7 @@ def test_every_line_becomes_a_file(line, tmp_path, capsys):
     assert places == sorted(places)
     for words in line.get("ignores", []):
         assert words in out.replace("\n", " ")
-        assert f"# Ignored “{words}”" in written
+        assert f"# Ignored '{words}'" in written
     design = Design.read(file)
     assert prepare(design).cluster.devices >= 1
 

@@ -10,6 +10,8 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -244,6 +246,29 @@ def test_ctrl_c_ends_a_worker_without_a_word(capfd):
     finally:
         worker.kill()
     assert capfd.readouterr().err == ""
+
+
+def test_a_worker_in_a_job_ends_when_an_idle_one_is_killed(tmp_path):
+    """The idle one dies with the lock of the queue in its hand, and the executor catches the exit
+    that the other leaves its job by: it would wait for that lock for ever, and the command for
+    it."""
+    noted = tmp_path / "pid"
+    pool = ProcessPoolExecutor(2, get_context("spawn"), run.end_with_parent)
+    job = pool.submit(subprocess.run, ["sh", "-c", f"echo $PPID > {noted}; exec sleep 600"])
+    short = pool.submit(time.sleep, 5)
+    workers = dict(pool._processes)
+    while not (noted.exists() and noted.read_text().strip()):
+        time.sleep(0.1)
+    (idle,) = workers.keys() - {int(noted.read_text())}
+    short.result(60)
+    time.sleep(1)  # it waits for the next job
+    os.kill(idle, signal.SIGKILL)
+    with pytest.raises(BrokenProcessPool):
+        job.result(60)
+    for worker in workers.values():
+        worker.join(60)
+        assert worker.exitcode is not None
+    pool.shutdown()
 
 
 @pytest.mark.slow

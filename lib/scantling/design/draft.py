@@ -162,8 +162,8 @@ def commented(
         "# Lines behind # are assumed; take the # away to state your own.",
     ]
     if text:
-        lines.append(f"# Read from: {plain(' '.join(text.split()), 2000)}")
-    lines += [f"# Ignored “{plain(r.said, 80)}”: {plain(r.why, 300)}" for r in ignored]
+        lines.append(f"# Read from: '{plain(' '.join(text.split()), 2000)}'")
+    lines += [f"# Ignored '{plain(r.said, 80)}': {plain(r.why, 300)}" for r in ignored]
     data = design.data()
     gaps = {}
     for a in assumed:

@@ -1,21 +1,21 @@
 """A batch of reports: workers, what is finished already, records on disk, the index."""
 
-import contextlib
 import logging
 import signal
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from json import dumps, loads
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
-from os import W_OK, X_OK, _exit, access, cpu_count, getpid, kill
+from os import W_OK, X_OK, access, cpu_count, getpid, kill
 from pathlib import Path
 from threading import Thread
+from time import time
 
 from scantling.base.errors import DesignError
 from scantling.base.files import write_whole
@@ -116,7 +116,7 @@ def run(
             del todo[name]
             settle(record)
     sources = dict(zip(names, files))
-    with contextlib.closing(
+    with closing(
         _on_dask(todo, scheduler) if scheduler else _on_processes(todo, workers)
     ) as results:
         for done in results:
@@ -147,8 +147,8 @@ def _folder(out: Path) -> Path:
             problem="cannot be written",
         )
     for left in out.glob(".*.part"):
-        with contextlib.suppress(OSError):  # another batch may be writing here
-            if time.time() - left.stat().st_mtime > ABANDONED_S:
+        with suppress(OSError):  # another batch may be writing here
+            if time() - left.stat().st_mtime > ABANDONED_S:
                 left.unlink()
     return out
 
@@ -261,15 +261,21 @@ def _on_processes(todo: dict, workers: int | None) -> Iterator:
 
 def end_with_parent() -> None:
     """In a worker: end with the process that started it, however that ended (kill -9 tells nobody);
-    its kernel and its folder go with it. Ctrl-C, which goes to all, ends it without a word."""
+    its kernel and its folder go with it, within LEAVES_S, after which SIGALRM ends it: an executor
+    catches the exit that a job was left by, and would wait for the next. Ctrl-C, which goes to all,
+    ends it without a word."""
+
+    def leave(*_):
+        signal.alarm(LEAVES_S)
+        sys.exit(1)
+
     for told in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(told, lambda *_: sys.exit(1))
+        signal.signal(told, leave)
 
     def watch():
         wait([parent_process().sentinel])
+        signal.alarm(LEAVES_S)
         kill(getpid(), signal.SIGTERM)
-        time.sleep(LEAVES_S)
-        _exit(1)
 
     Thread(
         target=watch,
@@ -332,7 +338,7 @@ def _on_dask(todo: dict, address: str) -> Iterator:
             future.release()
 
 
-@contextlib.contextmanager
+@contextmanager
 def _quiet():
     """Inside, what libraries log about a connection that is gone is not shown: it is said once."""
     logging.disable(logging.CRITICAL)
