@@ -213,6 +213,28 @@ def test_a_compute_budget_where_the_designs_own_model_has_no_plan():
         assert same[name] == got[name]
 
 
+def test_a_compute_budget_in_four_bits_may_pass_the_peak_of_sixteen():
+    d = Design.from_data(
+        {
+            "scantling": 1,
+            "model": {"like": "llama-3.1-8b"},
+            "cluster": {"accelerator": "gb300-nvl72", "devices": 72},
+            "job": {
+                "tokens": 1e12,
+                "seq_len": 4096,
+                "global_batch": 1152,
+                "precision": "nvfp4",
+                "effort": "tuned",
+            },
+            "stack": "megatron-core",
+            "constraints": {"deadline_days": 10},
+        }
+    )
+    got = answers.within_budget_of_compute(d)
+    assert 9 < got["days"] <= 10
+    assert "deadline" in got["bound"]
+
+
 def test_reshapes_keep_the_global_batch():
     rows = reshapes_of(assess(D), most=20)
     assert len(rows) > 5 and all(r["dp"] * r["micro_batch"] * r["grad_accum"] == 256 for r in rows)

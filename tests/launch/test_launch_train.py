@@ -316,7 +316,7 @@ MEGATRON = {
         sharding="zero1", recompute="selective", recompute_modules=["core_attn", "mlp_act"]
     ),
     "experts": dict(sharding="zero1", ep=2, etp=1, moe_dispatcher="alltoall"),
-    "experts, a further token": dict(sharding="zero1", ep=2, etp=1, moe_dispatcher="alltoall"),
+    "experts and a further token": dict(sharding="zero1", ep=2, etp=1, moe_dispatcher="alltoall"),
 }
 
 

@@ -257,10 +257,11 @@ def within_budget_of_compute(design) -> dict:
     """From the design's machine and deadline to the size and tokens of least loss: {compute_flops,
     params, tokens, law, source, ...} as `_said`.
 
-    Compute is the largest thousandth part of the machine's peak over the deadline whose dense model
-    fits and is trained by then, failures included; it does not matter whether the design's own
-    model has a plan. Raises ValueError without constraints.deadline_days, and where not even one
-    thousandth is used.
+    Compute [FLOP] is the most, in thousandths of what the machine's bf16 peak does by the deadline,
+    whose dense model fits and is trained by then, failures included; formats below 16 bit may pass
+    that peak, none ten times. It does not matter whether the design's own model has a plan. Raises
+    ValueError without constraints.deadline_days, and where the model of the least such part does
+    not fit or is late.
     """
     deadline = design.constraints.deadline_days
     if deadline is None:
@@ -273,7 +274,7 @@ def within_budget_of_compute(design) -> dict:
     def at(n):
         return _dense(a, *compute_optimal(n * part, LAW), {"deadline_days": deadline})
 
-    best = _most(at, 1, 999)
+    best = _most(at, 1, 9999)
     if not best:
         raise ValueError(f"no model of least loss for this machine: {_stopped_by(at(1))}")
     size, tokens = compute_optimal(best * part, LAW)
