@@ -3,11 +3,13 @@ silence."""
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from hypothesis import example, given, settings, strategies as st
 from scantling.base.errors import DesignError
 from scantling.catalogue.models.entries import build_model, model
-from scantling.catalogue.models.shape import flops_per_token, parameters
+from scantling.catalogue.models.shape import Model, flops_per_token, parameters
 from scantling.catalogue.models.sizing import from_size
 
 SHAPE = (
@@ -201,6 +203,8 @@ def fields_of_a_spec(**more):
         active=[1e3, 37e9],
         moe=[True, False],
     )
+    whole = [f.name for f in dataclasses.fields(Model) if f.type == "int"]
+    choices |= {name: [0, 1, 10**6] for name in whole if name not in choices}
     return st.fixed_dictionaries(
         more, optional={k: st.sampled_from(v) for k, v in choices.items() if k not in more}
     )
@@ -216,6 +220,7 @@ def fields_of_a_spec(**more):
         ),
     )
 )
+@example(dict(size=175e9, layers=96, moe=True, memory_blocks=10**6))
 @example(dict(size=1e13, ffn_hidden=0, hidden=1_000_000, moe_layers=96, active=1e3))
 def test_any_mix_of_fields_is_a_model_or_one_line(spec):
     try:

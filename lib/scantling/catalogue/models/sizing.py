@@ -8,7 +8,6 @@ from numpy import (
     argmin,
     ceil,
     concatenate,
-    int64,
     log,
     log2,
     maximum,
@@ -248,10 +247,10 @@ class _Sizing(Derived):
             self.take("hidden", self._solve_hidden(), why + "1,024)")
 
     def _solve_hidden(self) -> int:
-        steps = [arange(1, 9) * 128, arange(2, 9) * 512, arange(4, 1025) * 1024]
+        # in floating point: a count of parameters in whole numbers wraps at 64 bits, or at 32
+        steps = [arange(128.0, 1025, 128), arange(1024, 4097, 512), arange(4096, 1_048_577, 1024)]
         f = self.fields
-        # 64 bits everywhere: where whole numbers have 32 by default a count of parameters wraps
-        grid = unique(concatenate(steps)).astype(int64)
+        grid = unique(concatenate(steps))
         if not self.active:
             return int(grid[argmin(abs(log(self._params(hidden=grid).total / self.size)))])
         # the experts' width is free: hidden is bounded by what the active count leaves for
@@ -292,7 +291,8 @@ class _Sizing(Derived):
     def _width_of_mlp(self) -> None:
         f = self.fields
         active = self.active
-        if self.moe and f["moe_layers"] < f["layers"]:
+        # a layer that shares its weights has an MLP of its own beside a mixture in every layer
+        if self.moe and f["moe_layers"] < f["layers"] + f.get("memory_blocks", 0):
             self.take(
                 "ffn_hidden",
                 256 * round(f["hidden"] * 8 / 3 / 256),
