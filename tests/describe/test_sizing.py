@@ -170,6 +170,7 @@ def test_a_known_shape_is_found_again():
         (dict(size=70e9, colour=1), "colour"),
         (dict(size=70e9, layers=80, hidden=8192, ffn_hidden=1024), "size"),
         (dict(size=70e9, moe_layers=999, layers=80), "moe_layers"),
+        (dict(size=500e9, hidden=1), "layers"),
         (dict(size=70e9, mlp="silu"), "mlp"),
     ],
 )

@@ -269,6 +269,7 @@ def _rules(m: Model, names: dict):
     """(field, whether it holds, what is allowed, and what is wrong) of each rule in turn."""
     for field, choices in _CHOICES.items():
         yield field, getattr(m, field) in choices, choices
+    yield "layers", m.layers <= 10_000, "at most 10,000, as in a design"
     experts = f"{names.get('experts', 'experts')} {m.experts}"
     alike = bool(m.experts) == bool(m.moe_layers)
     many = "as many as there are layers with experts"

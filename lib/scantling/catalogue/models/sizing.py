@@ -229,11 +229,9 @@ class _Sizing(Derived):
         for field in ("layers", "hidden"):
             if f.get(field, 1) < 1:
                 raise DesignError(field, f[field], "a whole number of at least 1")
-        if "hidden" in f:
-            f["hidden"] = int(f["hidden"])
-            if "layers" not in f:
-                self._solve("layers", self.size, "from the parameter equation at this hidden")
-                f["layers"] = max(1, f["layers"])
+        if "hidden" in f and "layers" not in f:
+            self._solve("layers", self.size, "from the parameter equation at this hidden")
+            f["layers"] = max(1, f["layers"])
         elif "layers" not in f:
             per_layer = 2.25 + 8 * (f["experts"] / f["top_k"] if self.moe else 1)
             layers = (self.size / (per_layer * ASPECT**2)) ** (1 / 3)
