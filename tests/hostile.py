@@ -478,6 +478,8 @@ def main(argv=None) -> int:
     parser.add_argument("--only", type=int, help="one hostile case")
     args = parser.parse_args(argv)
     print(f"seed {args.seed}", flush=True)
+    # what asks for more is a MemoryError of its case, and not the end of all
+    resource.setrlimit(resource.RLIMIT_DATA, (3 * LIMIT_KB << 10,) * 2)
     with tempfile.TemporaryDirectory(prefix="scantling-hostile-") as folder:
         bench = Bench(Path(folder))
 
