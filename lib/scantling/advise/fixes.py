@@ -207,7 +207,9 @@ def fixes(assessment: Assessment, tried: Trials | None = None) -> list[dict]:
     before = tried.before
     kept = [t for t in tried if _helps(before, t) and not t.change.gives_way]
     by = _sequence_s if assessment.verdict == "feasible" else _effort
-    feasible = _one_each(_worth(sorted((t for t in kept if t.feasible), key=by)))
+    feasible = _one_each(
+        _worth(sorted((t for t in kept if t.feasible), key=by), before.resolved.cluster.devices)
+    )
     feasible = tried.verified(feasible, MOST)
     if feasible:
         return [t.fix() for t in _dearest_not_first(feasible)]
@@ -313,7 +315,7 @@ def _ladder(tried: Trials) -> None:
     if "dp" in assessment.design.plan.given():
         return
     if enough:
-        _try_devices(tried, enough.resolved.cluster.devices)
+        _try_devices(tried, enough.devices_used)
         return
     if not assessment.fits:
         scales = MORE_DEVICES
@@ -490,15 +492,14 @@ def _one_each(tried: list) -> list:
     return [t for t in tried if id(t) in kept]
 
 
-def _worth(tried: list) -> list:
-    """Without more devices that finish no sooner than a smaller change on the devices there are."""
+def _worth(tried: list, have) -> list:
+    """Without more devices than `have` that finish no sooner than a smaller change on those."""
     best = inf
     out = []
     for t in tried:
-        days = t.after.days
-        if not t.counts_devices or days is None or days < best:
+        days = t.after.days or inf
+        if not t.counts_devices or t.after.devices_used < have or days <= best:
             out.append(t)
-        there_are = not t.counts_devices and "cluster.accelerator" not in t.change.set
-        if there_are and not t.change.gives_way and days is not None:
+        if not (t.counts_devices or t.change.gives_way or "cluster.accelerator" in t.change.set):
             best = min(best, days)
     return out

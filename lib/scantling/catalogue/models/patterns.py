@@ -17,7 +17,7 @@ from ...base.errors import DesignError, closest
 from ...base.records import Lines
 from .kinds import attending, words, words_that
 
-MOST_LAYERS = 100_000
+MOST_LAYERS = 10_000
 WORDS = {w: row.get("as", w) for w, row in words().items() if "inside" not in row}
 SLIDING = tuple(words_that("slides"))
 LETTERS = {letter: word for word, letter in words_that("letter").items()}

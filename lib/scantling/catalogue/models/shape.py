@@ -25,7 +25,7 @@ from ...blocks.mtp import Mtp
 from ...blocks.table import Block, Shape
 from ..words import ATTENTIONS, GATES, MLPS
 from .kinds import attending, block_of, words, words_that
-from .patterns import attention_every, counted, counts, layers_of
+from .patterns import MOST_LAYERS, attention_every, counted, counts, layers_of
 
 GATED = ("swiglu", "geglu")  # three matrices: gate, up, down
 _CHOICES = {
@@ -269,7 +269,7 @@ def _rules(m: Model, names: dict):
     """(field, whether it holds, what is allowed, and what is wrong) of each rule in turn."""
     for field, choices in _CHOICES.items():
         yield field, getattr(m, field) in choices, choices
-    yield "layers", m.layers <= 10_000, "at most 10,000, as in a design"
+    yield "layers", m.layers <= MOST_LAYERS, f"at most {MOST_LAYERS:,}"
     experts = f"{names.get('experts', 'experts')} {m.experts}"
     alike = bool(m.experts) == bool(m.moe_layers)
     many = "as many as there are layers with experts"

@@ -12,7 +12,6 @@ from numpy import (
     log2,
     maximum,
     minimum,
-    unique,
     where,
 )
 
@@ -248,7 +247,7 @@ class _Sizing(Derived):
         # in floating point: a count of parameters in whole numbers wraps at 64 bits, or at 32
         steps = [arange(128.0, 1025, 128), arange(1024, 4097, 512), arange(4096, 1_048_577, 1024)]
         f = self.fields
-        grid = unique(concatenate(steps))
+        grid = concatenate(steps)
         if not self.active:
             return int(grid[argmin(abs(log(self._params(hidden=grid).total / self.size)))])
         # the experts' width is free: hidden is bounded by what the active count leaves for
