@@ -221,7 +221,7 @@ def fit(
             best = best - gain
             damping = damping * 0.3
             # a small step under heavy damping is not the end
-            if gain < 1e-4 * best and damping < 1e-2:
+            if gain < 1e-5 * best and damping < 1e-2:
                 break
         else:
             damping = max(damping, 1e-3) * 8
