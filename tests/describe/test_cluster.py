@@ -8,7 +8,11 @@ import math
 import pytest
 from scantling import catalogue
 from scantling.base.errors import DesignError
-from scantling.design.cluster import ACCELERATOR_OVERRIDES
+from scantling.design.cluster import (
+    ACCELERATOR_OVERRIDES,
+    resolve_accelerator,
+    resolve_fabric,
+)
 from scantling.design.cluster_rules import build_cluster
 from scantling.design.design import Design
 from scantling.design.resolve import resolve
@@ -221,6 +225,15 @@ def test_every_override_reaches_its_field(field):
     target, factor = ACCELERATOR_OVERRIDES[field]
     c = build(accelerator={"like": "b200-sxm", field: 123.5}, devices=8)
     assert getattr(c.accelerator, target) == pytest.approx(123.5 * factor)
+
+
+def test_a_name_of_ones_own_is_text_on_one_line():
+    names = "\u202egnp.exe\x1b[31m\n", "x" * 10_000
+    for name in names:
+        chip = resolve_accelerator({"like": "h100-sxm", "name": name})
+        wire = resolve_fabric({"like": "ib-ndr", "name": name})
+        for shown in (chip.name, wire.name):
+            assert shown.isprintable() and 0 < len(shown) <= 60
 
 
 def test_in_network_reduction_is_asked_for():

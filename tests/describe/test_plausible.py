@@ -38,6 +38,7 @@ def asked(**changes) -> list[str]:
         ({"prices": {"usd_per_kwh": 8}}, "did you mean 0.08?"),
         ({"prices": {"usd_per_device_hour": 250}}, "did you mean 2.5?"),
         ({"constraints": {"budget_usd": 10}}, "did you mean 10e6?"),
+        ({"prices": {"usd_per_device_hour": 5e-324}}, "4.94066e-324 USD/h: is that meant?"),
     ],
 )
 def test_a_slip_is_asked_about(changes, words):

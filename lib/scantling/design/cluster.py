@@ -10,7 +10,7 @@ from statistics import median
 import numpy as np
 
 from .. import catalogue
-from ..base.errors import DesignError, closest
+from ..base.errors import DesignError, closest, plain
 from ..base.records import record
 from ..catalogue.hardware import SITE_RTT_S, Accelerator, Fabric
 from ..catalogue.load import field_of
@@ -182,7 +182,7 @@ def _figures(
                 f"{where}.{key}", problem="is not a field", allowed=known, nearest=near
             )
     base = find(spec["like"], f"{where}.like")
-    changes = {"name": str(spec.get("name", f"{base.name}, changed"))}
+    changes = {"name": plain(spec.get("name", f"{base.name}, changed"))}
     changes |= {key: bool(spec[key]) for key in more if key in spec}
     for key in overrides.keys() & spec.keys():
         field, factor = overrides[key]

@@ -81,7 +81,7 @@ def _question(
 
 def _short(value: float) -> str:
     """15, 0.08, 15e12: as people write it into a file."""
-    if value == 0 or 1e-3 <= abs(value) < 1e5:
+    if abs(value) < 1e5:
         return f"{value:g}"
     exponent = int(f"{value:e}".partition("e")[2]) // 3 * 3
     return f"{value / 10.0**exponent:g}e{exponent}"
