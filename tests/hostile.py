@@ -354,6 +354,8 @@ class Cases:
             usual = usual if usual > 0 else 1.0
             times = rng.choice([1 / REPLACES, REPLACES, 10.0 ** rng.uniform(-7, 7)])
             spec[str(name)] = float(usual * times * (1 + 1e-9 * (times < 1) - 1e-9 * (times > 1)))
+        if rng.random() < 0.2:
+            spec["name"] = self.word(rng)
         put(data, ("cluster", "accelerator" if chip else "scale_out"), spec)
         return spelt(data), None
 
