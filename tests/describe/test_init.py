@@ -334,6 +334,9 @@ def test_a_format_that_the_chip_lacks_is_left_out():
         ("   ", ["empty"]),
         ("70B, 512 H100, \x1b[31mred", ["\\x1b"]),
         ("x " * 8000, ["10,000"]),
+        ("nanB on 8 H100", ["nanB", "finite"]),
+        ("7B on inf H100", ["inf H100", "finite"]),
+        ("7B on 8 H100, infinity tokens", ["infinity tokens", "finite"]),
     ],
 )
 def test_a_contradiction_and_what_is_no_text_are_refused(text, names):

@@ -70,7 +70,7 @@ class Match:
             raise DesignError(
                 "text",
                 self.said,
-                "a smaller number",
+                "a number such as 1.5e12",
                 problem="is not a finite number",
             )
         exact = value == round(value) and abs(value) < 1e18
