@@ -11,7 +11,7 @@ from .text import environment
 
 # letters: a first page that has more to say is set smaller on paper, so that it stays one page;
 # beyond CROWDED it shrinks with its letters, which fill a sheet nearly by the square of their size
-FULL, CROWDED = 2300, 3800
+FULL, CROWDED = 2300, 3600
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
