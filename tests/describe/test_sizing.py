@@ -222,6 +222,7 @@ def fields_of_a_spec(**more):
     )
 )
 @example(dict(size=175e9, layers=96, moe=True, memory_blocks=10**6))
+@example(dict(size=1e8, hidden=10**6, adapter_rank=0, memory_blocks=10**6))
 @example(dict(size=1e13, ffn_hidden=0, hidden=1_000_000, moe_layers=96, active=1e3))
 def test_any_mix_of_fields_is_a_model_or_one_line(spec):
     try:

@@ -180,16 +180,16 @@ class _Sizing(Derived):
             )
 
     def _shape(self, **changes: Any) -> dict:
-        """The fields so far with `changes`, the rest in the usual proportions; hidden may be a
-        column [n]."""
+        """The fields so far with `changes`, the rest in the usual proportions in floating point (a
+        count of parameters overflows 64 bits); hidden may be a column [n]."""
         f = {
             "attention": "gqa",
             **self.fields,
             **changes,
         }
-        hidden = f["hidden"]
+        hidden = f["hidden"] * 1.0
         mla = f["attention"] == "mla"
-        head_dim = f.setdefault("head_dim", where(hidden < 1024, 64, _HEAD))
+        head_dim = f.setdefault("head_dim", where(hidden < 1024, 64.0, _HEAD))
         heads = f.setdefault("heads", maximum(hidden // (64 if mla else head_dim), 1))
         usual = {
             "mha": heads,
