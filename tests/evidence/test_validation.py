@@ -270,6 +270,16 @@ def test_kept_summary_and_read_me_come_from_the_kept_figures():
         assert again[kind]["median"] == pytest.approx(figures["headline"][kind]["median"], rel=1e-3)
 
 
+@pytest.mark.parametrize("model, within", [("8b", 0.08), ("405b", 0.02)])
+def test_mlperf_entries_are_foretold_from_the_settings_of_their_configurations(model, within):
+    """MLPerf Training v5.1, each entry left out of the fit with its fold: 8-bit attention, casts
+    and the order of ranks as the configuration file that the entry names sets them."""
+    rows = pd.read_csv(KEPT / "validation.csv")
+    own = rows[rows.id.str.contains(f"^mlperf-v5.1-.*llama31_{model}$")]
+    assert len(own) >= 4
+    assert (own.fold_out / own.measured - 1).abs().median() <= within
+
+
 @pytest.mark.slow
 def test_kept_figures_are_those_of_the_library():
     """Everything computed again; half a point moves a headline: `make validation` writes it."""
@@ -281,7 +291,7 @@ def test_kept_figures_are_those_of_the_library():
     own = {p["set"]: p["source_left_out"]["mean"] for p in figures["peers"]}
     best = {p["set"]: min(r["mean"] for r in p["rivals"] if r["mean"]) for p in figures["peers"]}
     beaten = [name for name in own if own[name] > best[name]]
-    assert len(beaten) <= 2
+    assert len(beaten) <= 1
     said = validation.short(validation.summary(figures))
     assert said.count(" is nearer: ") == sum(len(p["nearer"]) for p in figures["peers"])
     for name in beaten:  # a set where a rival is better is named in the read-me, with both figures

@@ -345,6 +345,36 @@ def test_nothing_is_gathered_beside_experts_on_the_same_cards():
         assert held == (exchanges["ep"].exposed_s if some else 0)
 
 
+def test_replicas_of_a_stage_share_a_rack_as_ranks_are_ordered():
+    """Megatron-LM orders ranks tp-cp-ep-dp-pp: 72 / 4 of a stage's replicas share a rack of 72.
+    With use_tp_pp_dp_mapping, tp-cp-ep-pp-dp: one replica of 4 x 2 x 8 devices, so the 2 of context
+    parallelism, as on nodes of 8; stages then send to each other inside the rack."""
+    plan = dict(tp=4, cp=2, pp=8, vpp=8, dp=40, sharding=code(SHARDINGS, "zero1"))
+
+    def ordered(domain, outer, **more):
+        link = replace(NODE, domain=domain)
+        return case(link=link, software={"dp_outer": outer}, **plan | more)
+
+    shared = [traffic.gradient_domain(ordered(n, by)) // 4 for n in (72, 8) for by in (0, 1)]
+    assert shared == [18, 2, 2, 2]
+    usual, outer = (ordered(72, by) for by in (0, 1))
+    reduced = [traffic.data_parallel(c, 12.7e9, 0.0).reduce_wire_s for c in (usual, outer)]
+    # each card carries 1/2 of 51 GB, not 1/18, at no more than its 50 GB/s
+    assert reduced[1] > 12.7e9 * 4 / 2 / 50e9 * 79 / 80 > 2 * reduced[0]
+    assert traffic.pipeline_send(outer).wire_s < traffic.pipeline_send(usual).wire_s / 3
+    experts = ordered(72, 1, ep=8, etp=1)  # 8 of 72 / 8 = 9 devices
+    assert traffic.gradient_domain(experts) == 9
+
+
+def test_4_bit_without_a_hadamard_transform_is_cast_as_8_bit_is():
+    """NVTE_NVFP4_DISABLE_RHT=1 (MLPerf Training v5.1): read for the largest value, read and written
+    both ways, as with current scaling."""
+    nvfp4 = {"precision": code(PRECISIONS, "nvfp4")}
+    k = case().constants
+    assert compute.cast_bytes(case(job=nvfp4)) == k.cast_fp4
+    assert compute.cast_bytes(case(job=nvfp4, software={"plain_fp4": 1})) == k.cast_fp8
+
+
 def test_slices_of_a_tpu_pay_for_each_other():
     """MaxText on TPU v5e, 64B: the step grows with the slices, 3.7 % over one slice at 2 and 19 %
     at 32 (published_runs.csv): nothing hides what goes between them."""

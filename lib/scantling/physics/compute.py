@@ -102,10 +102,11 @@ def chain_factor(c: Cases):
 
 
 def cast_bytes(c: Cases):
-    """Bytes that casting one element to the job's low precision moves; 0 in 16 bit."""
+    """Bytes that casting one element to the job's low precision moves; 0 in 16 bit. 4 bit without
+    the random Hadamard transform is cast as current scaling is."""
     k, p = c.constants, c.job.precision
     recipe = where(
-        (p > MXFP8) & (p <= FP4),
+        (p > MXFP8) & (c.software.plain_fp4 == 0),
         k.cast_fp4,
         where(
             p == MXFP8,

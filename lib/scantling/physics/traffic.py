@@ -339,22 +339,15 @@ def pipeline_send(c: Cases) -> Exchange:
     """Point-to-point time of one micro-batch at a stage boundary, forward and backward, every
     virtual chunk. The slowest boundary sets the pace."""
     p = c.plan
-    calls, before = 2 * p.vpp, p.tp * p.cp * p.dp
+    calls = 2 * p.vpp
+    before = p.tp * p.cp * p.dp ** (1 - c.software.dp_outer)
     each = tokens(c) * c.shape.hidden * 2 / sequence_shards(p)
     topped = where(
         before >= c.link.pod_devices,
         c.link.oversubscription,
         1.0,
     )
-    ends = Wires(
-        2,
-        where(
-            before * p.pp > c.link.domain,
-            1,
-            2,
-        ),
-        reach(c),
-    )
+    ends = group(c, 2, before * p.pp / 2)
     sent_by = calls * (p.pp > 1)
     wire = sent_by * send_s(each * topped, ends)
     return Exchange(
@@ -388,7 +381,7 @@ def uplink(c: Cases, group):
     p, link = c.plan, c.link
     rings = p.tp * p.cp * p.pp * p.dp / group
     return where(
-        group * maximum(p.tp * p.cp, 1) > link.pod_devices,
+        group * p.tp * p.cp > link.pod_devices,
         minimum(1.0, link.pod_devices / (link.oversubscription * maximum(rings, 1))),
         1.0,
     )
@@ -418,6 +411,16 @@ def gradient_link(
     )
     left = below_line(reached, c.constants.dp_rate * alone) / reached
     return replace(link, out_bytes_per_s=link.out_bytes_per_s * left * uplink(c, ranks))
+
+
+def gradient_domain(c: Cases):
+    """Devices of a scale-up domain that replicas of one stage may share: all, or, with data
+    parallelism outermost (Megatron-LM's tp-cp-ep-pp-dp), what the other stages leave, and the ranks
+    of tp x cp or ep x etp at least."""
+    p = c.plan
+    domain = c.link.domain
+    together = minimum(domain, maximum(p.tp * p.cp, p.ep * p.etp))
+    return maximum(domain / p.pp**c.software.dp_outer, together)
 
 
 def in_buckets_s(
@@ -469,7 +472,7 @@ def data_parallel(
         inside = members_inside(
             ranks,
             packed,
-            c.link.domain,
+            gradient_domain(c),
         )
         grads, weights = params * wide, params * (2.0 - small)
         gradients = gradient_link(

@@ -9,6 +9,7 @@ from math import gcd, log2
 from numpy import flatnonzero, lexsort
 
 from ..base.errors import DesignError
+from ..base.words import table
 from ..physics.cases import devices
 from ..physics.memory.chance import oom_probability
 from ..physics.memory.peak import SAFE_SHARE, ZONES, zone
@@ -93,7 +94,7 @@ def largest_loss(assessment: Assessment) -> Iterator:
     loss = max(parts.keys() - USEFUL, key=parts.get)
     line = say(
         "loss",
-        name=AWAY.get((loss, chosen.plan["offload"]), LOSSES.get(loss, loss)),
+        name=LOSSES.get(f"{loss} {chosen.plan['offload']}", LOSSES[loss]),
         share=parts[loss] / assessment.step_s,
         step_s=assessment.step_s,
     )
@@ -333,23 +334,5 @@ RULES = (
     largest_loss,
 )
 
-AWAY = {
-    ("host", "optimizer+params"): "weights and gradients over the host link",
-    ("optimizer", "optimizer"): "the optimizer's states on the host",
-    ("optimizer", "optimizer+params"): "the optimizer's states on the host",
-}
 USEFUL = ("gemm", "attention", "logits")
-LOSSES = {
-    "elementwise": "element-wise traffic",
-    "recompute": "recomputation",
-    "tp": "exposed tensor-parallel traffic",
-    "cp": "exposed context-parallel traffic",
-    "ep": "exposed expert-parallel traffic",
-    "dp": "exposed data-parallel traffic",
-    "pp": "stage-to-stage sends",
-    "bubble": "the pipeline bubble",
-    "optimizer": "the optimizer",
-    "host": "launch and host time",
-    "straggler": "waiting for the slowest node",
-    "data": "data stalls",
-}
+LOSSES = table(__file__, "losses")

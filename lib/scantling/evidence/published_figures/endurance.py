@@ -40,22 +40,6 @@ def implied_restart_min() -> dict:
     }
 
 
-def exact_ettr(
-    preset: str,
-    devices,
-    interval_s,
-    restart_s=0.0,
-):
-    """The exact share of time (goodput.ettr) at a preset's failure rate; what the first-order
-    figures of the papers should have been."""
-    return goodput.ettr(
-        _mtbf_s(preset, devices),
-        0.0,
-        interval_s,
-        restart_s=restart_s,
-    )
-
-
 def _scale(r):
     g = r["given"]
     n = r["x"]
