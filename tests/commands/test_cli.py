@@ -352,6 +352,7 @@ def test_the_first_ten_lines_decide(name, columns):
     assert len(lines) <= 40
     assert max(map(len, lines)) <= int(columns)
     assert "--full" in lines[-1]
+    assert not any(line.startswith("%") for line in lines) and "\ue000" not in text.getvalue()
     first = "\n".join(lines[:12] if columns == "120" else lines)
     for word in ("Job", "Plan", "Run", "MFU", "Memory", "Goodput", "Change"):
         assert f"\n{word}" in first, word

@@ -166,7 +166,8 @@ class Attention(Softmax):
         t, h, tp = on.tokens, self.hidden, on.plan.tp
         q = self.q_width / tp
         kv = maximum(self.kv_width / tp, minimum(self.head_dim, self.kv_width))
-        out, stream = q + 2 * kv + (self.out_width + self.gate_width) / tp, 2 * h * t
+        out = q + 2 * kv + (self.out_width + self.gate_width) / tp
+        stream = 2 * h * t
         across = q + 2 * self.kv_width / tp
         return (
             Gemm(

@@ -73,7 +73,8 @@ class Mla(Softmax):
             self.q_lora,
             h,
         )
-        up_q, up_kv = heads * self.q_head / tp, heads * (self.qk_nope + self.v_head) / tp
+        up_q = heads * self.q_head / tp
+        up_kv = heads * (self.qk_nope + self.v_head) / tp
         out = heads * self.v_head / tp
         gate = self.gate_width / tp
         weights = h * self.down + q_in * up_q + self.kv_lora * up_kv + h * (out + gate)

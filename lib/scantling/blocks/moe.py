@@ -175,8 +175,10 @@ class Moe(Block):
         stream, wide = stream_bytes(self, keep, 2.0 - 2.0 * self.parallel), keep.wide
         copies = self.top_k * keep.imbalance
         width = copies * self.width + self.shared_width
-        up, mid = 2.0 * (self.matrices - 1) * wide, keep.linear_bytes * wide
-        router, across = 8.0 * self.experts * wide, copies * self.outer * wide
+        up = 2.0 * (self.matrices - 1) * wide
+        mid = keep.linear_bytes * wide
+        router = 8.0 * self.experts * wide
+        across = copies * self.outer * wide
         return Saved(
             outer=stream.outer + router,
             outer_selective=stream.outer_selective + keep.moe * router,

@@ -72,10 +72,19 @@ def summary(result: dict, out: Console) -> None:
             _SHORT,
         ),
     ]
-    shown = [row for line in lines for row in line.wrap(out, out.width)]
+    shown = [row for line in lines for row in _rows(line, out)]
     tail = _assumed_in_short(result, out.width)
     for row in (*shown[: LINES - len(tail)], *tail):
         out.print(row)
+
+
+def _rows(line: Text, out: Console) -> Iterator[Text]:
+    """The rows of a line; a number and its per cent stay on one. (To rich every space, the
+    no-break one too, is a place to break: a letter of private use is not.)"""
+    line.plain = line.plain.replace(" %", "\ue000%")
+    for row in line.wrap(out, out.width):
+        row.plain = row.plain.replace("\ue000", " ")
+        yield row
 
 
 def full(result: dict, out: Console) -> None:

@@ -606,7 +606,8 @@ def direct_s(
     max(S (n-m)/n / N, S (m-1)/n / U) + a time per peer across domains.
     """
     n, m = w.ranks, w.inside
-    far, near = far_s(message_bytes * (n - m) / n, w), near_s(message_bytes * (m - 1) / n, w)
+    far = far_s(message_bytes * (n - m) / n, w)
+    near = near_s(message_bytes * (m - 1) / n, w)
     return exchange_s(
         n - 1,
         maximum(far, near),
@@ -622,7 +623,8 @@ def relayed_s(
     """Seconds of an all-to-all with one message per domain, passed on inside (DeepEP), where the
     group is several domains of several members."""
     n, m, d = w.ranks, w.inside, w.domains
-    far, near = far_s(message_bytes * (n - m) / n, w), near_s(message_bytes * (m - 1) / m, w)
+    far = far_s(message_bytes * (n - m) / n, w)
+    near = near_s(message_bytes * (m - 1) / m, w)
     took = pipelined_s(
         exchange_start_s(d + m - 2, w),
         maximum(far, near),

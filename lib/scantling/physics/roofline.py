@@ -123,7 +123,8 @@ def roofline(assessment) -> Roofline | None:
         if w.seconds > 0
     )
     done = sum(k.flops for k in kernels)
-    peak, hbm = float(c.chip.linear_flops), float(c.chip.hbm_bytes_per_s)
+    peak = float(c.chip.linear_flops)
+    hbm = float(c.chip.hbm_bytes_per_s)
     link = {
         "scale-up": float(c.link.up_bytes_per_s),
         "scale-out": float(c.link.out_bytes_per_s),

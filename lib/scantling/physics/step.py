@@ -199,7 +199,8 @@ def stage_times(
         (first + last) / 2,
         last,
     )
-    inner_s, outer_s = inner * layer_s, outer * layer_s + share * tail
+    inner_s = inner * layer_s
+    outer_s = outer * layer_s + share * tail
     at_end = (outer_s >= inner_s) | (p.pp == 1)
     return Stages(
         slowest_s=maximum(inner_s, outer_s),
@@ -460,8 +461,10 @@ def step_time(c: Cases) -> Step:
     """The step of every case. [s] Each part is exposed time; what compute covers stands in
     `axes`."""
     m, on = micro_batches(c.job, c.plan), compute.device(c)
-    layer, logits = compute.layer_time(c, on), compute.logits_s(c, on)
-    exchanges, send = layer_exchanges(c, layer), traffic.pipeline_send(c)
+    layer = compute.layer_time(c, on)
+    logits = compute.logits_s(c, on)
+    exchanges = layer_exchanges(c, layer)
+    send = traffic.pipeline_send(c)
     one = layer_parts(c, layer)
     layer_s = sum(one.values()) + sum(each.exposed_s for each in exchanges.values())
     waits = dispatch_waits_s(c, layer_s)
@@ -475,9 +478,11 @@ def step_time(c: Cases) -> Step:
         device_params(c),
         overall(c),
     )
-    rounds, mean = m * stages.layers, (c.shape.layers + c.shape.mtp_layers) / c.plan.pp
+    rounds = m * stages.layers
+    mean = (c.shape.layers + c.shape.mtp_layers) / c.plan.pp
     ahead = forward_s(layer_s, one["recompute"])
-    forward, tail = stages.layers * ahead + stages.heads * logits / 3, logits / 3 / c.plan.pp
+    forward = stages.layers * ahead + stages.heads * logits / 3
+    tail = logits / 3 / c.plan.pp
     axes = {axis: each.times(rounds, rounds) for axis, each in exchanges.items()} | {
         "dp": data_parallel_exchange(
             c,
@@ -510,7 +515,8 @@ def step_time(c: Cases) -> Step:
         *held,
         stages.slowest_s,
     )
-    waited, dp = sites.waited_s(c, sum(parts.values())), axes["dp"]
+    waited = sites.waited_s(c, sum(parts.values()))
+    dp = axes["dp"]
     parts["dp"] = parts["dp"] + waited
     axes["dp"] = replace(
         dp,

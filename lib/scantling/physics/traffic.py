@@ -175,7 +175,8 @@ def over_cp(c: Cases, x) -> tuple:
     cp group."""
     p, own = c.plan, tokens(c)
     keys = own * p.cp * (2 * maximum(x.kv / p.tp, x.kv_head))
-    relaid, scans = own / p.tp * (2 * x.relaid), own / p.tp * (2 * x.swapped)
+    relaid = own / p.tp * (2 * x.relaid)
+    scans = own / p.tp * (2 * x.swapped)
     return where(p.cp_type == ULYSSES, relaid, keys), scans
 
 
@@ -279,7 +280,8 @@ def expert_parallel(c: Cases) -> Exchange:
     """
     p, k, s = c.plan, c.constants, c.shape
     etp = p.etp
-    w, relayed = group(c, p.ep, etp), c.software.dedup_dispatch > 0
+    w = group(c, p.ep, etp)
+    relayed = c.software.dedup_dispatch > 0
     kept = 1 - sum(b.exchanges().narrow for b in s.of("moe"))  # of the stream's width
     one_copy = tokens(c) / p.tp * s.hidden * kept
     width = low_precision_bytes(c) + 2.0  # dispatch, then combine in 16 bit
@@ -452,13 +454,16 @@ def data_parallel(
     section 7; Zhao et al. 2023 (FSDP), section 3.2.
     """
     p, job, link, near = c.plan, c.job, reach(c), site_ranks(c)
-    m, keeps = micro_batches(c.job, c.plan), c.software.reshard <= 0
+    m = micro_batches(c.job, c.plan)
+    keeps = c.software.reshard <= 0
     resharded = ~(keeps & (p.pp > 1))  # else gathered and reduced once a step
     hybrid = (p.sharding == HSDP) & resharded
     sharded = ((p.sharding == ZERO3) & resharded) | hybrid
-    gathers, small = where(keeps, 1, 2), low_precision(c) * c.software.fp8_gather
+    gathers = where(keeps, 1, 2)
+    small = low_precision(c) * c.software.fp8_gather
     wide = maximum(job.grad_bytes, 4.0 * c.software.fp32_reduce)
-    bucket, pieces = c.constants.dp_bucket_bytes, (1 + gathers) * c.shape.layers / p.pp
+    bucket = c.constants.dp_bucket_bytes
+    pieces = (1 + gathers) * c.shape.layers / p.pp
     passes = 1 + ((p.sharding == 0) | (c.software.grad_all_reduce > 0))  # of the gradients
     gathered = p.sharding > 0  # the weights
     reduce, gather, micro, sent = 0.0, 0.0, 0.0, 0.0

@@ -308,7 +308,8 @@ def _place(
     if np.any(vee) or np.any(mirror):
         tail = maximum(at_last * (1.0 - vee), at_first * maximum(vee, mirror))
         copies = 1.0 - mirror / 2
-        embeds, heads = copies * maximum(at_first, at_last * mirror), copies * tail
+        embeds = copies * maximum(at_first, at_last * mirror)
+        heads = copies * tail
     return Place(
         held=held,
         counts=tuple(counts),
