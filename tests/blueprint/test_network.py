@@ -592,6 +592,15 @@ def test_pods_of_more_cards_than_a_tree_holds_are_joined_by_a_fourth_tier():
     assert not [x for x in found.alternatives if x.what.startswith("pods of")]
 
 
+@pytest.mark.parametrize("cards", [8191, 8193, 9449, 10_000])
+def test_no_pod_is_of_less_than_a_device(cards):
+    """k^2/4 = 1,024 cards of two tiers of 64 ports, at so many a node of 8, are 0.8 to 1 device."""
+    plan = {"tp": 8, "pp": 4, "dp": 4, "cp": 1}
+    a = assess(design("llama-3.1-70b", 128, plan, scale_out="ib-ndr", nics_per_node=cards))
+    whats = [x.what for x in part(a, "network").alternatives]
+    assert whats and not [what for what in whats if what.startswith("pods of 0 ")]
+
+
 def test_a_small_group_in_a_mesh_is_warned_of():
     """One xGMI link carries 47.7 GB/s between two MI300X, seven 313 (ml-engineering): tp 2 has a
     seventh of the wires that tp 8 has."""

@@ -370,7 +370,7 @@ def _candidates(w: Wiring):
         # two tiers hold it: the leaves are what can be oversubscribed
         if whole and k < n <= k * k // 2:
             yield f"leaves {r:g} : 1, two tiers", w.tree(r), _view(leaf_devices(w, r), r)
-        elif pod < cluster.devices and pod <= reach * w.per_card:
+        elif 0 < pod < cluster.devices and pod <= reach * w.per_card:
             yield (
                 f"pods of {pod:,} devices, {r:g} : 1 above",
                 w.pods(round(pod / w.per_card), r),
