@@ -12,6 +12,7 @@ from markupsafe import Markup
 from numpy import inf
 from scantling import assess
 from scantling.base.displayed import markdown
+from scantling.base.words import table
 
 from .answers import right_answer, shown_answer
 from .question import BAD, OPEN, Choice, Explain, Number, Plan, Question, value_of
@@ -20,14 +21,7 @@ from .texts import fill_text
 from .typed import DIMENSIONS, FACTORS, confusions, dimension, factors
 
 HERE = Path(__file__).parent
-# sign and name of what a verdict says
-_STATUS = {
-    "right": ("✓", "Right"),
-    "slip": ("✗", "A usual slip"),
-    "near": ("≈", "Nearly"),
-    "wrong": ("✗", "Not yet"),
-    "unreadable": ("?", "Not readable"),
-}
+_STATUS = table(__file__, "status")  # sign and name of what a verdict says
 
 
 @cache
@@ -220,7 +214,7 @@ def slips_part(q: Question, facts) -> str:
         ]
     if not rows:
         return ""
-    table = part(
+    laid = part(
         "table",
         (),
         [(value, Markup(_inline(says, facts))) for value, says in rows],
@@ -229,7 +223,7 @@ def slips_part(q: Question, facts) -> str:
     return part(
         "fold",
         "Usual slips",
-        table,
+        laid,
         "scl-slips",
     )
 

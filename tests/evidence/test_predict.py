@@ -182,8 +182,33 @@ def test_the_columns_of_the_shipped_tables_are_what_their_words_say(frame):
 def test_every_word_names_a_column_that_something_reads():
     read = set(SWITCHES) | set(OWN) | set(WORDS) | {"released_month", "options_printed"}
     read |= {"scale_out", "slices", "interleaved", "recompute_layers", "shard_group"}
+    read |= {"half_states", "peak_unit"}
     assert {r.column for r in rules()} <= read
-    assert all(r.source and r.reads in (*TEXT, "options") for r in rules())
+    assert all(r.source and r.reads in (*TEXT, "options", "when") for r in rules())
+
+
+def test_no_word_settles_a_number_that_tables_print():
+    """What words settle is made anew from them in the shipped tables: a column of the published
+    format would lose what its rows print."""
+    table = pd.read_csv(catalogue.HERE / "published_runs.csv", nrows=1)
+    printed = table.columns[: table.columns.get_loc("released")]
+    assert not set(settled()) & set(printed)
+
+
+def test_formats_of_states_and_losses_are_read_from_what_a_row_says(frame):
+    row = frame[frame["stack"] == "torchtitan"].iloc[[0]].drop(columns=list(settled()))
+    for published, options, size in (
+        ("2025-08", "torch.compile", 4),
+        ("2024-12", "torch.compile", 14),
+        ("2025-08", "no compile", 14),
+    ):
+        made = normalise(row.assign(published=published, other_opts=options))
+        assert made.logit_bytes.tolist() == [size]
+    said = "bf16 parameters and bf16 Adam states (torch_dtype bfloat16, no AMP)"
+    made = normalise(row.assign(notes=said))
+    assert (made.half_states.tolist(), made.grad_bytes.tolist()) == ([1], [2])
+    job = to_runs(made).cases.job
+    assert (job.optimizer_bytes, job.master_bytes, job.grad_bytes) == (4, 0, 2)
 
 
 def test_spellings_that_tables_use_are_read(frame, tmp_path):

@@ -71,7 +71,7 @@ def read(path) -> Rows:
         runs.stacks[keep],
         frame.source.to_numpy(str),
         frame.fold.to_numpy(int),
-        frame.measured_peak_memory_gb.to_numpy(float) * 1e9,
+        (frame.measured_peak_memory_gb * frame.peak_unit.fillna(1)).to_numpy(float) * 1e9,
         frame.outcome.eq("ran").to_numpy(),
     )
 

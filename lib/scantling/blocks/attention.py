@@ -100,7 +100,12 @@ class Softmax(Mixer):
         out, chosen = (
             (2.0 + keep.low * cast) * self.out_width * wide + lse for cast in (1.0, keep.norm)
         )
-        scores = (2.0 + 3.0 * keep.dropout + 4.0 * keep.eager) * self.heads * keep.seq_len * wide
+        scores = (
+            (2.0 + 3.0 * keep.dropout + 4.0 * keep.eager * (2.0 - wide))
+            * self.heads
+            * keep.seq_len
+            * wide
+        )
         scores = scores * logical_not(flash)
         return Saved(
             inner=core + out + scores,

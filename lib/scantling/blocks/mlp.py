@@ -71,7 +71,7 @@ class Mlp(Block):
         the down-projection."""
         stream, wide = stream_bytes(self, keep, 2.0 - 2.0 * self.parallel), keep.wide
         up = 2.0 * (self.matrices - 1) * wide
-        first = (up + 2 * wide * keep.eager) * self.width
+        first = (up + 2 * wide * keep.eager * (self.matrices - 2)) * self.width
         second = keep.linear_bytes * wide * self.width
         return replace(
             stream,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 TEXT = (
     "published locator model stack accelerator precision mlp attention sharding "
     "sharding_as_printed recompute recompute_as_printed offload other_opts scale_out_network "
-    "framework source_url"
+    "framework source_url notes"
 ).split()
 OWN = ("precision", "sharding", "recompute", "offload", "mlp", "attention")
 WORDS = (
@@ -76,6 +76,7 @@ def normalise(frame: pd.DataFrame) -> pd.DataFrame:
         frame[name] = frame[name].astype(object).fillna("").astype(str) if name in frame else ""
     texts = {name: frame[name].str.strip().str.lower() for name in TEXT}
     texts["options"] = texts["other_opts"] + " " + texts["recompute_as_printed"]
+    texts["when"] = texts["published"] + " " + texts["stack"] + " " + texts["other_opts"]
     said = {name: texts[name] for name in OWN}
     blank = pd.Series(
         "",

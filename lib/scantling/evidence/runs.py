@@ -39,6 +39,7 @@ from .. import catalogue
 from ..base.errors import DesignError, plain
 from ..base.files import csv_rows, read_text
 from ..base.records import fields_of, record
+from ..base.words import table
 from ..catalogue.families import family
 from ..catalogue.models.entries import build_model, models
 from ..catalogue.models.shape import ATTENTIONS, GATED, MLPS, Model, make_shape, parameters
@@ -89,15 +90,9 @@ PADDED = 0.01  # of a vocabulary, at most
 _DETAILS = {  # field of a model: its default
     f.name: f.default
     for f in fields(Model)
-    if f.name not in SHAPE and isinstance(f.default, (int, str)) and f.name not in _SAID
+    if f.name not in {*SHAPE, *_SAID} and isinstance(f.default, (int, str))
 }
-# what takes the place of a blank setting under which a run would not fit, in order, and the share
-# of the layers that repeat their forward; 0: those that they are
-LESS = (
-    ("recompute", "selective", 0.0),
-    *(("recompute", "full", share) for share in (0.125, 0.25, 0.5, 1.0)),
-    ("micro_batch", 1.0, 0.0),
-)
+LESS = table(__file__, "less")  # what gives way where a run would not fit
 USUAL = "ib-ndr"  # network of a chip that no node of the catalogue holds
 TWO_PARTS = ("zb-v", "v-half", "v-min")  # schedules that place two parts of a model on each stage
 
@@ -613,6 +608,7 @@ def _cases(
         f.seq_len.to_numpy(float),
         f.global_batch_seqs.to_numpy(float),
         grad_bytes=f.grad_bytes.to_numpy(float),
+        half=f.half_states.fillna(0).to_numpy(float),
     )
     software = software_of(
         stacks,

@@ -15,10 +15,10 @@ import numpy as np
 from numpy import argsort, array, exp, log2, logical_not, maximum, ravel, where
 
 from ..base.files import csv_rows
+from ..base.words import table
 from ..catalogue.families import family as family_of
 from ..catalogue.load import HERE
 from ..catalogue.stacks import canonical
-from ..catalogue.words import RECOMPUTES
 from .cases import Cases, devices
 from .constants import calibration, gather
 from .step import rates, step_time
@@ -179,37 +179,9 @@ def ends(holds: dict, of: dict | None = None):
     return exp(-high * wide)[()], exp(-low * wide)[()]
 
 
-# what a difference of one (a doubling, another recompute, another kind) counts; the amounts here
-# and below are judgement, no published figure
-FAR = {
-    "devices": 0.5,
-    "hidden": 1.0,
-    "layers": 0.7,
-    "seq_len": 0.8,
-    "tp": 0.6,
-    "pp": 0.6,
-    "cp": 0.8,
-    "ep": 0.5,
-    "micro_batch": 0.4,
-    "recompute": 0.8,
-    "moe": 5.0,
-    "low": 1.5,
-    "sharded": 1.5,
-    "tuned": 0.8,
-}
-OTHER_CHIP, OTHER_FAMILY, OTHER_STACK = 2.0, 3.0, 1.5
+FAR, WORDS, KINDS = table(__file__, "near").values()
+OTHER_CHIP, OTHER_FAMILY, OTHER_STACK = 2.0, 3.0, 1.5  # judgement, no published figure
 SIZES = list(FAR)[:9]
-WORDS = {
-    "seq_len": "sequence length",
-    "micro_batch": "micro-batch",
-}
-KINDS = {
-    "moe": ("dense", "experts"),
-    "low": ("16 bit", "fp8 or fp4"),
-    "sharded": ("whole weights", "sharded weights"),
-    "tuned": ("typical effort", "tuned recipe"),
-    "recompute": tuple(f"recompute {name}" for name in RECOMPUTES),
-}
 SHOWN = ("id", "model", "accelerator", "stack", "plan", "source", "locator")
 FROM_ONE_SOURCE = 2  # rows, so that one long table does not fill the list
 

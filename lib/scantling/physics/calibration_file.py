@@ -18,6 +18,7 @@ from pydantic import AllowInfNan, BaseModel, Field, ValidationError
 from .. import catalogue
 from ..base.errors import DesignError
 from ..base.records import fields_of, record
+from ..base.words import table
 from ..design import file as design_yaml
 from .cases import Cases
 from .constants import PRIORS, calibration, gather
@@ -25,29 +26,7 @@ from .memory.chance import NORMAL
 from .step import PARTS, step_time
 
 VERSION = 2  # shares of links count from what the model of collectives gives them
-# constants that single kernels, copies and collectives show, and how far from the sourced prior a
-# measurement may lie
-SPEAKS = {
-    "gemm": 4,
-    "gemm_fp8": 4,
-    "gemm_launch_s": 20,
-    "hbm_share": 3,
-    "attention": 4,
-    "scale_up_share": 10,
-    "scale_out_share": 10,
-    "ep_up_share": 10,
-    # of the step, as the kernels of a trace show them
-    "tp_exposed": 4,
-    "tp_overlapped": 4,
-    "pp_exposed": 8,
-    "ep_overlapped": 8,
-    # of the memory model, as times what it has for the stack
-    "memory_activation": 2,
-    "memory_logit_bytes": 4,
-    "memory_framework_bytes": 10,
-    "memory_step_bytes": 4,
-    "memory_fragmentation": 10,
-}
+SPEAKS = table(__file__, "speaks")  # constants that it may state, and how far from the kit's
 MEMORY = "memory_"
 # shares of what a collective alone reaches, 0.75 of the line and more: no more than the line
 RELATIVE, RELATIVE_MOST = ("scale_up_share", "scale_out_share", "ep_up_share"), 1.35

@@ -92,6 +92,7 @@ def job_of(
     *,
     optimizer: str = "adamw",
     grad_bytes: Column = math.nan,
+    half: Column = 0.0,
 ) -> Job:
     """What one step must do; `grad_bytes` where a row or a plan states them, nan: what the stack
     keeps."""
@@ -108,9 +109,9 @@ def job_of(
         seq_len=seq_len,
         global_batch=global_batch,
         precision=codes if len(codes) > 1 else int(codes[0]),
-        optimizer_bytes=kept_by.moment_bytes,
+        optimizer_bytes=kept_by.moment_bytes * (1 - half / 2),
         newton_schulz=kept_by.newton_schulz,
-        master_bytes=kept_by.master_bytes,
+        master_bytes=kept_by.master_bytes * (1 - half),
         grad_bytes=column(where(isnan(grad_bytes), own, grad_bytes)),
     )
 

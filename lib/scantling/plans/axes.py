@@ -3,6 +3,7 @@ values, and those that occur for one design."""
 
 from numpy import broadcast_to, unique
 
+from ..base.words import table
 from .enumerate import enumerate_plans
 from .space import SPACES, Space, offered
 from .words import NAMES
@@ -11,35 +12,7 @@ SHARDED_ONCE = (
     "; zero2 with one micro-batch a step alone (with more, its gradients are reduced m times or "
     "kept whole as in zero1), unless it is the stack's own or published at that size"
 )
-# field -> what it is
-AXES = {
-    "tp": "tensor-parallel ways",
-    "cp": "context-parallel ways",
-    "cp_type": "how cp exchanges keys and values",
-    "pp": "pipeline stages",
-    "vpp": "model parts a stage (interleaved)",
-    "schedule": "pipeline schedule",
-    "dp": "data-parallel ways",
-    "micro_batch": "sequences a micro-batch",
-    "ep": "expert-parallel ways (MoE)",
-    "etp": "tensor-parallel ways of an expert (MoE)",
-    "sp": "sequence parallelism beside tp",
-    "sharding": "what data-parallel ranks share out",
-    "shard_group": "ranks of a shard group (hsdp)",
-    "recompute": "activations computed again",
-    "offload": "state in host memory",
-    "precision": "number format, where the design leaves it open",
-}
-# where a space leaves an axis open
-OPEN = {
-    "pp": "every depth to 128 that divides layers or layers + 2; powers of two where layers are "
-    "odd",
-    "vpp": "2 to 20, those that divide a stage",
-    "ep": "divisors of the experts to 256",
-    "precision": "the design's",
-    "dp": "the largest divisor of the global batch that the devices allow, and above half of that "
-    "the one with most factors of two",
-}
+AXES = table(__file__, "axes")
 
 
 def _values(field: str, s: Space) -> str:
@@ -50,7 +23,7 @@ def _values(field: str, s: Space) -> str:
         "shard_group": ["those of one scale-up domain" if "hsdp" in s.sharding else "—"],
         "dp": (),
     }
-    words = " ".join(map(str, said.get(field) or getattr(s, field, ()))) or OPEN[field]
+    words = " ".join(map(str, said.get(field) or getattr(s, field, ()))) or AXES[field]["open"]
     shares = " ".join(f"{100 * x:g} %" for x in s.recompute_share)
     more = {
         "cp": f"; at least {s.min_chunk:,} tokens of a sequence a rank",
@@ -69,10 +42,10 @@ def described(name: str) -> list:
     return [
         {
             "field": f,
-            "what": what,
+            "what": axis["what"],
             "values": _values(f, space),
         }
-        for f, what in AXES.items()
+        for f, axis in AXES.items()
     ]
 
 

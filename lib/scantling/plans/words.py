@@ -20,10 +20,9 @@ NAMES = {
 }
 DEGREES = ("tp", "cp", "pp", "vpp", "dp", "ep", "etp")
 KEYS = (
-    *(*DEGREES, "sp", "sharding", "shard_group", "schedule", "micro_batch", "grad_accum"),
-    *("recompute", "recompute_modules", "recompute_layers", "layer_split", "layout", "cp_type"),
-    *("offload", "precision"),
-)
+    "tp cp pp vpp dp ep etp sp sharding shard_group schedule micro_batch grad_accum recompute "
+    "recompute_modules recompute_layers layer_split layout cp_type offload precision"
+).split()
 
 
 def named(

@@ -1,6 +1,8 @@
 """What the result hangs on: each input a step down and up, and sweeps along one or two inputs with
 the edge of what is feasible."""
 
+from scantling.base.words import table
+
 from .. import headline, studies, theme
 from ..background import Job
 from ..charts_plans import tornado
@@ -9,13 +11,7 @@ from ..table import cell
 from ..words import label, share, show, titled
 from .base import Panel
 
-_KINDS = {
-    "feasible": ("feasible", "good"),
-    "missed": ("constraint violated", "warn"),
-    "over": ("does not fit", "bad"),
-    "impossible": ("impossible", "bad"),
-    "refused": ("not legal", ""),
-}
+_KINDS = table(__file__, "found")
 
 
 _SEARCHED = "The plan is searched again for every variation unless it is pinned."

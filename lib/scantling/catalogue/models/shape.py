@@ -20,6 +20,7 @@ from numpy import asarray, int64, isin, nan_to_num, ndarray, unique
 
 from ...base.errors import DesignError, refuse
 from ...base.records import Lines, record
+from ...base.words import table
 from ...blocks import KINDS
 from ...blocks.mtp import Mtp
 from ...blocks.table import Block, Shape
@@ -39,14 +40,7 @@ _SIZES = ("layers", "hidden", "vocab")
 _HEADS = ("heads", "kv_heads", "head_dim")
 _OF_MOE = ("top_k", "expert_ffn_hidden")
 _LATENT = ("kv_lora", "qk_nope", "qk_rope", "v_head_dim")
-PARTS = (  # field, the whole that it is a part of, whether it has to divide it
-    ("kv_heads", "heads", True),
-    ("top_k", "experts", False),
-    ("moe_layers", "layers", False),
-    ("windowed_layers", "layers", False),
-    ("groups", "ssm_heads", True),
-    ("lin_k_heads", "lin_v_heads", True),
-)
+PARTS = table(__file__, "parts")
 
 
 @record

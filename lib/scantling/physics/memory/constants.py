@@ -48,17 +48,8 @@ FRAGMENTATION = {
 UNKNOWN_SHARE = 0.05
 CONTEXT_BYTES = 1.0e9  # CUDA context, code and NCCL: outside the allocator's figures
 # Facts of each stack's code and of what its published figures count stand in its file of
-# catalogue/stacks, under `memory`; not fitted.
-#   dropout: masks kept
-#   fp32_shards: the sharded fp32 weight is the only copy
-#   bf16_gradients: bytes of a gradient under bf16, the 16-bit one and the fp32 one it is added to
-#   dense_masks: masks built in full, pair by pair
-#   weighted_inside: experts weight a row before their second product, whose output nothing keeps
-# low_weights: no 16-bit weight beside the 8-bit ones and the fp32 master (DeepSeek-V3, section 3.3;
-# fp8_param_gather of NeMo and Megatron-Bridge)
-# per_op: `selective` keeps listed matrix products and attention alone, every other output is
-# repeated
-# layers_gathered: layers in full at once under ZeRO-3; a compiler that plans the gathers needs one
+# catalogue/stacks, under `memory`; not fitted. What they mean: catalogue/memory_facts.csv. Beside
+# them:
 # logit_bytes, framework_bytes: priors of their own (a cross entropy whose backward overwrites the
 # 16-bit logits; no CUDA context)
 # ran: no peaks are printed, but a run is that filled its devices (DeepSeek-V3 on 80 GB): nothing is
@@ -67,15 +58,7 @@ CONTEXT_BYTES = 1.0e9  # CUDA context, code and NCCL: outside the allocator's fi
 # left over between blocks
 
 
-FACTS = {
-    "dropout": 0.0,
-    "fp32_shards": 0.0,
-    "bf16_gradients": 0.0,
-    "dense_masks": 0.0,
-    "weighted_inside": 0.0,
-    "low_weights": 0.0,
-    "per_op": 0.0,
-    "layers_gathered": 2.0,
+FACTS = {row["name"]: float(row["default"]) for row in csv_rows(HERE / "memory_facts.csv")} | {
     "fragmentation": FRAGMENTATION["device"],
     "unseen_bytes": 0.0,  # context, where the figures leave it out
     # fragmentation, where the figures leave it out; and what an unknown stack may take
@@ -133,11 +116,13 @@ def _of(stack: str, offsets: dict) -> MemoryConstants:
     for name in facts.keys() & PRIORS.keys():
         values[name] *= facts.pop(name) / PRIORS[name].value
     figures = facts.pop("figures", "device")
+    unseen = CONTEXT_BYTES if figures in ("allocated", "reserved") else 0.0
+    values["framework_bytes"] -= unseen  # the figures leave the context out
     held_back = 0.0 if known or figures == "planned" else UNKNOWN_SHARE
     return MemoryConstants(
         **values,
         **facts,
         fragmentation=FRAGMENTATION[figures],
-        unseen_bytes=CONTEXT_BYTES if figures in ("allocated", "reserved") else 0.0,
+        unseen_bytes=unseen,
         unseen_share=held_back + (FRAGMENTATION["device"] if figures == "allocated" else 0.0),
     )

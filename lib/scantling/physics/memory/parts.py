@@ -176,7 +176,7 @@ def keeping(c: Cases) -> Keeping:
         imbalance=k.imbalance,
         expert_bytes=2.0 * (1.0 - k.weighted_inside),
         chunked_loss=software.chunked_loss,
-        logit_bytes=k.logit_bytes,
+        logit_bytes=where(software.logit_bytes > 0, software.logit_bytes, k.logit_bytes),
     )
 
 
@@ -262,8 +262,9 @@ def parameter_bytes(c: Cases, group) -> ParameterBytes:
     of_weight, of_gradient, owned = (
         where(p.sharding >= kind, share, 1.0) for kind in (ZERO3, ZERO2, ZERO1)
     )
+    of_gradient = maximum(of_gradient, k.whole_gradients * (micro_batches(job, p) > 1))
     # the fp32 shard is the weight: no 16-bit one beside it
-    plain = weight * (1.0 - k.fp32_shards)
+    plain = weight * (1.0 - k.fp32_shards * (job.master_bytes > 0))
     stored = minimum(plain, cached)  # a shard is never more than its part of the whole weight
     within = c.software.optimizer_group
     owned = where(
@@ -274,7 +275,8 @@ def parameter_bytes(c: Cases, group) -> ParameterBytes:
     resident = of_weight * where(whole, stored, cached) * copies
     cache = where(whole, share * (stored - plain), cached - weight)
     gathered = where(whole, 1.0 - share * (stored > 0), 0.0) * cached
-    step = (job.grad_bytes <= 2) * (1.0 - wide) * k.step_bytes
+    step = (job.grad_bytes <= 2) * (job.master_bytes > 0) * (1.0 - wide) * k.step_bytes
+    step = step + k.foreach * job.optimizer_bytes / 2
     if np.any(p.offload):
         # ZeRO-Infinity and FSDP's CPU offload: weights come and gradients go a layer at a time
         # (Rajbhandari et al. 2021, section 5)
@@ -342,7 +344,7 @@ def frame(c: Cases) -> Frame:
             for b in s.of("head")
         ),
         mtp=n.mtp - s.mtp_experts,
-        logits=tokens(c) * per_tp * logits,
+        logits=tokens(c) * maximum(per_tp, k.whole_logits) * logits,
         per_tp=per_tp,
         repeats=repeats,
         transient=k.activation * (largest * k.working + dropped),
@@ -395,11 +397,18 @@ def device(
     experts = weighted((n + last * x.last, x.experts) for n, x in zip(at.counts, f.sorts))
     logits = at.tail * f.logits
     # the loss is over when the last layer's backward begins
-    activations = weighted((n, x.kept) for n, x in zip(run, f.sorts)) + maximum(f.transient, logits)
+    kept = weighted((n, x.kept) for n, x in zip(run, f.sorts))
+    activations = kept + maximum(f.transient, logits)
     if f.repeats:
         # never more than with nothing repeated, however few layers a device has
         most = weighted((n, x.whole) for n, x in zip(run, f.sorts))
         activations = minimum(activations, k.activation * most + maximum(f.most, logits))
+    # gradients that are not there before the backward take the place of activations that it frees
+    grown = trunk * f.bytes.gradient + experts * f.expert_bytes.gradient
+    fresh = maximum(kept + logits, maximum(kept, grown) + f.transient) - grown
+    activations = where(
+        k.fresh_gradients * (f.micro_batches <= 1) > 0, minimum(fresh, activations), activations
+    )
     # the head's weight gradient, before it is accumulated
     gathered = 2.0 * at.heads * f.head * per_tp + _gathered(
         f,
