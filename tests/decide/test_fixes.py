@@ -384,7 +384,7 @@ def test_an_awkward_count_gets_a_batch_that_its_nodes_share():
         Design.from_text(
             "model: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: "
             "1000}\njob: {tokens: 2.0e12, seq_len: 8192, global_batch: "
-            "1024}\nconstraints: {deadline_days: 28}"
+            "1024}\nconstraints: {deadline_days: 28}\nplan: {tp: 8}"
         )
     )
     assert a.devices_used < 1000 and any(

@@ -54,6 +54,7 @@ def row_of(a) -> dict:
         eager_tp=float(a.chosen.case.software.eager_tp),
         fused_norm=float(a.chosen.case.software.fused_norm),
         grad_bytes=a.chosen.case.job.grad_bytes,
+        logit_bytes=float(a.chosen.case.software.logit_bytes),
         tp_overlap=float(a.chosen.case.software.tp_overlap),
         capacity_factor=float(a.chosen.case.software.capacity_factor),
         other_opts=p["schedule"] if p["schedule"] not in ("1f1b", "interleaved") else "",

@@ -454,8 +454,8 @@ CLAIMS = {
     ),
     "07 nobody has reached the MFU of the document": lambda f: f.implied > 1.1 * f.record.mfu,
     "08 one package keeps both limits": lambda f: f.meets == ["c"],
-    "08 twice the batch costs about what twice the devices lose": lambda f: (
-        0.5 < f.twice_extra / f.doubled_usd_share < 2.0
+    "08 twice the batch costs more than twice the devices lose": lambda f: (
+        f.twice_extra > 1.1 * f.doubled_usd_share
     ),
     "08 the tokens are the cheaper gift": lambda f: f.softer == "a",
 }

@@ -303,11 +303,11 @@ def test_a_measured_peak_moves_the_memory_of_designs(tmp_path):
 
 
 def test_one_peak_of_a_strange_stack_tells_of_its_others():
-    """torchtitan's tables, its stack's constants taken away: one peak, then the other nine."""
+    """InternEvo's table, its stack's constants taken away: one peak, then the other eleven."""
     rows = memory_fit.read(catalogue.HERE / "published_memory.csv")
-    rows = rows.take(np.isfinite(rows.measured) & (rows.stacks == "torchtitan"))
+    rows = rows.take(np.isfinite(rows.measured) & (rows.stacks == "internevo"))
     pooled = {n: {"global": v["global"]} for n, v in memory_calibration()["offsets"].items()}
-    facts = memory_constants("torchtitan", pooled)
+    facts = memory_constants("internevo", pooled)
     cases = [rows.cases.take(slice(i, i + 1)) for i in range(len(rows.measured))]
     cases = [replace(c, constants=replace(c.constants, memory=facts)) for c in cases]
     ratio = np.log(rows.measured / [peak_bytes(c) for c in cases])
