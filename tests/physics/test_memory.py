@@ -495,9 +495,9 @@ def _under_zero3(stack: str, micro_batches: int = 1, plan=None, **job):
 
 
 def test_gradients_that_are_not_there_leave_room_for_logits():
-    """One micro-batch a step and gradients that are None before it: fms-acceleration's Llama 3 8B on
-    four A100 takes 47.6 GB with 4 sequences and 69.0 with 8, 26.2 GB beside what grows with them,
-    which is weights and moments in fp32 and two layers and the embedding gathered in 16 bit: no
+    """One micro-batch a step and gradients that are None before it: Llama 3 8B of fms-acceleration
+    on four A100 takes 47.6 GB with 4 sequences and 69.0 with 8. Beside what grows with them 26.2 GB
+    are left: weights and moments in fp32, two layers and the embedding gathered in 16 bit, and no
     gradients, of 8 GB."""
     one, two = (_under_zero3("hf-trainer", n) for n in (1, 2))
     held = parameters(make_shape(**LLAMA)).total / 8
