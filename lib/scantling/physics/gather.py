@@ -95,7 +95,8 @@ def job_of(
     half: Column = 0.0,
 ) -> Job:
     """What one step must do; `grad_bytes` where a row or a plan states them, nan: what the stack
-    keeps."""
+    keeps. `half` is 1 where weights, gradients and states are all in 16 bit: half of the moments,
+    and no fp32 copy."""
     kept_by = catalogue.optimizer(optimizer)
     codes = array([precision_code(p) for p in precisions])
     own = [

@@ -107,6 +107,11 @@ def memory(c: Cases) -> Memory:
     optimizer steps (in the place of
     the activations), exchange buffers, the framework's own memory, and fragmentation as a share of
     all of it.
+    By the code of a stack (catalogue/memory_facts.csv): gradients that are None before the backward
+    take, with one micro-batch a step, the place of the activations that it frees:
+    max(kept + logits, max(kept, gradients) + layer at work); sharded gradients that are summed
+    without exchange are whole while micro-batches add to them; logits may be gathered over tp; an
+    optimizer that steps over all tensors at once copies the second moments.
     `capacity` is the chip's usable memory, less the context and fragmentation where a stack's
     published figures do not count them
     (allocator peaks), less 5 % for a stack without data. Rivals divide 18 bytes a parameter and add
