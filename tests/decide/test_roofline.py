@@ -143,7 +143,7 @@ def test_a_hybrid_says_what_its_scans_take_beside_its_attention():
                 "model": "nemotron-3-super-120b-a12b",
                 "cluster": {"accelerator": "gb300-nvl72", "devices": 256},
                 "job": {"tokens": 1e11, "seq_len": seq_len, "global_batch": 16777216 // seq_len},
-                "plan": {"pp": 1},
+                "plan": {"pp": 1, "recompute": "none"},
             }
         )
         return assessment, {k.kernel: k for k in roofline(assessment).kernels}
