@@ -11,6 +11,7 @@ from scantling.base.errors import DesignError
 from scantling.catalogue.models import entries as catalogue_models
 from scantling.catalogue.models.shape import parameters
 from scantling.evidence.compare import validate_frame
+from scantling.catalogue.words import RECOMPUTES
 from scantling.evidence.normalise import OWN, TEXT, WORDS, normalise, rules, settled
 from scantling.evidence.predict import COLUMNS, predict_frame
 from scantling.evidence.runs import columns, read_runs, runs_of_text, template, to_runs
@@ -185,6 +186,10 @@ def test_every_word_names_a_column_that_something_reads():
     read |= {"half_states", "peak_unit"}
     assert {r.column for r in rules()} <= read
     assert all(r.source and r.reads in (*TEXT, "options", "when") for r in rules())
+
+
+def test_the_kinds_of_recompute_are_called_what_plans_call_them():
+    assert bands.KINDS["recompute"] == [f"recompute {name}" for name in RECOMPUTES]
 
 
 def test_no_word_settles_a_number_that_tables_print():
