@@ -10,8 +10,8 @@ from scantling import catalogue
 from scantling.base.errors import DesignError
 from scantling.catalogue.models import entries as catalogue_models
 from scantling.catalogue.models.shape import parameters
-from scantling.evidence.compare import validate_frame
 from scantling.catalogue.words import RECOMPUTES
+from scantling.evidence.compare import validate_frame
 from scantling.evidence.normalise import OWN, TEXT, WORDS, normalise, rules, settled
 from scantling.evidence.predict import COLUMNS, predict_frame
 from scantling.evidence.runs import columns, read_runs, runs_of_text, template, to_runs
