@@ -9,12 +9,18 @@ from functools import cache
 
 import pytest
 from hypothesis import given, settings, strategies as st
+from random_designs import drawn
 from scantling import Assessment, Design, DesignError, assess, fixes
 from scantling.advise.fixes import can_do, cheaper, singles, tries
 from scantling.advise.moves import site_changes
 from scantling.catalogue.stacks import stacks
 from scantling.kits import framework
+from scantling.physics.gather import situation
+from scantling.plans.evaluate import unpinned
+from scantling.plans.prepare import prepare
+from scantling.plans.stages import searched
 from scantling.verdict.limits import limits
+from scantling.verdict.refusal import leanest
 from scantling.verdict.sensible import MORE_DEVICES, nearest
 
 SMALL = (
@@ -442,3 +448,27 @@ def test_a_chip_that_works_only_with_offload_says_so():
     assert a.verdict == "impossible"
     (chip,) = (f for f in fixes(a) if "cluster.accelerator" in f["set"])
     assert "in host memory" in chip["change"]
+
+
+@pytest.mark.parametrize("number", range(70_000, 70_060))
+def test_what_does_not_fit_at_the_lean_end_fits_nowhere(number):
+    """The argument of a refusal: no plan of the spaces that are searched needs less memory than the
+    leanest of its one."""
+    try:
+        resolved = prepare(Design.from_data(drawn(number)))
+        where = unpinned(situation(resolved, resolved.phases[0]))
+        every = searched(where, own_stack=False)
+    except DesignError:
+        return
+    assert leanest(where).total_bytes.min() <= every.total_bytes.min() * (1 + 1e-9)
+
+
+def test_a_refusal_tries_no_pins_and_looks_through_no_other_space():
+    """A sequence of a thousand million tokens on 64 devices: what even the leanest plan cannot hold
+    is refused by that, and letting a pin go is no fix of it."""
+    pinned = "model: nemotron-3-super-120b-a12b\ncluster: {accelerator: gb300-nvl72, devices: 64}\njob: {seq_len: 1000000000, global_batch: 512}\nconfirm: [job.seq_len]\nplan: {tp: 1, pp: 1, cp: 1, ep: 64, recompute: none}"  # noqa: E501
+    a = assess(Design.from_yaml(pinned))
+    assert a.verdict == "impossible"
+    tried = [*tries(a)]
+    assert tried and not any(path.startswith("plan.") for t in tried for path in t.change.set)
+    assert all(t.after.verdict == "impossible" for t in tried)

@@ -117,8 +117,8 @@ def plan_changes(assessment: Assessment) -> Iterator:
     pins = assessment.design.plan.given()
     if assessment.fits and _speed_helps(assessment):
         yield from _little_published(assessment, pins)
-    if not pins or _nothing_to_gain(assessment):
-        return
+    if not pins or assessment.refusal or _nothing_to_gain(assessment):
+        return  # a refusal has looked at the plans without pins
     if not assessment.fits:
         yield from _leaner(pins)
     for name in pins:

@@ -40,7 +40,7 @@ from .reading import Reading, figure
 from .rows import spoken
 from .text import head
 
-DEGREES = ("tp", "pp", "vpp", "cp", "ep", "dp", "micro_batch")
+DEGREES = "tp pp vpp cp ep dp micro_batch".split()
 MEASURED = 0.02  # sd of the ln of a rate that a table of collectives shows; judgement
 LEAST = 1e-3  # shares of a step that a calibration tells
 MOST_POINTS = 100  # measured steps that it tells one by one

@@ -38,6 +38,7 @@ ZERO1, ZERO2, ZERO3, HSDP = map(SHARDINGS.index, ("zero1", "zero2", "zero3", "hs
 SELECTIVE, FULL = map(RECOMPUTES.index, ("selective", "full"))
 HOST_STATES, HOST_ALL = map(OFFLOADS.index, ("optimizer", "optimizer+params"))
 ULYSSES = CP_TYPES.index("ulysses")
+WEIGHT_BYTES = 2.0  # of a weight in 16 bit
 # outputs of the tile that large matrix products are cut into (CUTLASS, cuBLAS on A100 and H100)
 TILE = 128 * 256
 
@@ -115,6 +116,11 @@ class Job:
     exchange_bytes: Column = 0.0  # of a value between sites; 0: as wide as the gradients
     exchange_overlap: Column = 0.0  # 1 where the exchange runs beside the steps that follow
     newton_schulz: Column = 0.0  # iterations that make a matrix orthogonal in the update (Muon)
+
+    @property
+    def state_bytes(self):
+        """Bytes of state a parameter: weight in 16 bit, gradient, moments, master weight."""
+        return WEIGHT_BYTES + self.grad_bytes + self.optimizer_bytes + self.master_bytes
 
 
 @record

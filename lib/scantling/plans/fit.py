@@ -6,10 +6,9 @@ import numpy as np
 from numpy import asarray, maximum, minimum, nan_to_num, where
 
 from .. import catalogue
-from ..physics.cases import HOST_ALL, Cases
+from ..physics.cases import HOST_ALL, WEIGHT_BYTES, Cases
 from ..physics.memory.peak import Memory
 
-WEIGHT_BYTES = 2.0  # of a weight in 16 bit
 REASONS = (
     "weights, gradients and optimizer states alone exceed the device's memory",
     "activations exceed what the states leave of the device's memory",
@@ -44,9 +43,7 @@ def streamed_weights(
     host x weights / (weights + gradients + moments + master weights) - what the host's memory
     holds.
     """
-    job = c.job
-    state = WEIGHT_BYTES + job.grad_bytes + job.optimizer_bytes + job.master_bytes
-    over = m.host * WEIGHT_BYTES / state - (m.host - on_disk(cluster, m))
+    over = m.host * WEIGHT_BYTES / c.job.state_bytes - (m.host - on_disk(cluster, m))
     return where(asarray(c.plan.offload) == HOST_ALL, maximum(over, 0.0), 0.0)[()]
 
 

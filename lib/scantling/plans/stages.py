@@ -59,9 +59,10 @@ def searched(
     return union(found)
 
 
-def on_device(where: Situation, space: Space) -> Found:
-    """The search of the space alone, under the pins and what the stack offers."""
-    return find(where, offered(space, where.resolved))
+def on_device(where: Situation, space: Space, **how) -> Found:
+    """The search of the space alone, under the pins and what the stack offers; how : progress, as
+    of `find`."""
+    return find(where, offered(space, where.resolved), **how)
 
 
 def with_schedules(found: Found) -> Found:

@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 
-import numpy as np
-
 from ..base.errors import DesignError
 from ..catalogue.models.shape import Model, parameters
 from ..design.design import Design
@@ -22,7 +20,7 @@ from ..plans.stream import ON_DEVICE
 from .judge import judged
 from .numbers import numbers, with_step
 from .record import Assessment, Chosen
-from .refusal import arithmetic
+from .refusal import arithmetic, leanest
 from .verdicts import rank
 
 # what a search looks at beside the phase
@@ -153,7 +151,7 @@ def laid_out(
     where none fits."""
     phases = []
     for i, (found, fits) in enumerate(searches):
-        row = pick(found) if fits else int(np.argmin(found.total_bytes))
+        row = pick(found) if fits else int(found.total_bytes.argmin())
         measured = resolved.measured if i == resolved.main else {}
         phases.append(
             with_step(
@@ -194,14 +192,18 @@ def choose(
     progress=None,
 ) -> tuple[Found | None, bool]:
     """(search, fits): under the pins and what the stack offers; the same as it is where only these
-    stop it; (None, False) where nothing can fit. State leaves the device for a pinned plan's sake
-    only where no other plan fits with all of it on the device."""
+    stop it; (None, False) where nothing can fit, at once where the lean end of every axis does
+    not. State leaves the device for a pinned plan's sake only where no other plan fits with all of
+    it on the device."""
     pinned = where.phase.pins
     first = None
-    if pinned and "offload" not in pinned and space.offload == ON_DEVICE:
-        first = on_device(where, space)
-        if first.best() is None and on_device(unpinned(where), space).best() is not None:
-            return first, False
+    if space.offload == ON_DEVICE:
+        first = on_device(where, space, progress=progress)
+        if first.best() is None and leanest(where).best() is None:
+            return None, False
+        if pinned and "offload" not in pinned and first.best() is None:
+            if on_device(unpinned(where), space).best() is not None:
+                return first, False
     found = searched(where, space, first, progress=progress)
     if found.best() is not None:
         return found, True

@@ -50,7 +50,7 @@ NOT_LISTED = {
     "zone",
     "precision",
 }
-MEMORY_PARTS = ("weights", "gradients", "optimizer", "activations", "other")
+MEMORY_PARTS = "weights gradients optimizer activations other".split()
 
 
 def measured_step_s(

@@ -1,15 +1,20 @@
 """The refusal's arithmetic: why no plan can hold a phase, by argument over all plans and
 offload."""
 
-import numpy as np
-
 from ..base.records import Lines
 from ..physics.memory.peak import memory
 from ..plans import space as planning
-from ..plans.evaluate import find, unpinned
+from ..plans.evaluate import Found, find, unpinned
 from ..plans.fit import host_bytes
 from ..plans.words import short
 from .words import say
+
+PIECES = "weights gradients optimizer activations gathered buffers framework fragmentation".split()
+
+
+def leanest(where) -> Found:
+    """The widest space's lean end: what does not fit there fits nowhere."""
+    return find(unpinned(where), planning.LAST_RESORT)
 
 
 def arithmetic(where) -> Lines:
@@ -19,39 +24,32 @@ def arithmetic(where) -> Lines:
     n = r.params.total + r.params.mtp
     job = where.job
     devices = r.cluster.devices
-    per = 2 + job.grad_bytes + job.optimizer_bytes + job.master_bytes
+    per = job.state_bytes
     state = n * per
     per_host = host_bytes(r.cluster)
-    found = find(unpinned(where), planning.LAST_RESORT)
-    i = int(np.argmin(found.total_bytes))
+    found = leanest(where)
+    i = int(found.total_bytes.argmin())
     m = memory(found.case(i))
     hbm = devices * m.capacity
     host = devices * per_host
-    pieces = {
-        "weights": m.weights,
-        "gradients": m.gradients,
-        "optimizer": m.optimizer,
-        "activations and logits of one sequence": m.activations,
-        "gathered layer": m.gathered,
-        "buffers and framework": m.buffers + m.framework + m.fragmentation,
-    }
+    whole = hbm + host
     said = (
         say(
             "piece",
             name=name,
-            size=size,
+            size=getattr(m, name),
         )
-        for name, size in pieces.items()
-        if size > 0
+        for name in PIECES
+        if getattr(m, name) > 0
     )
-    leanest = say(
+    line = say(
         "leanest",
         legal=found.legal,
         plan=short(found.row(i)),
         m=m,
     )
     if m.host > 0:
-        leanest += say(
+        line += say(
             "leanest-host",
             m=m,
             host=per_host,
@@ -72,10 +70,10 @@ def arithmetic(where) -> Lines:
             host=host,
         ),
         say(
-            "too-much" if state > hbm + host else "enough",
+            "too-much" if state > whole else "enough",
             state=state,
-            all=hbm + host,
+            all=whole,
         ),
-        leanest,
+        line,
         say("pieces", pieces=", ".join(said)),
     )
