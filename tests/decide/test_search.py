@@ -322,7 +322,8 @@ def test_recompute_of_any_eighth_of_the_layers_is_searched():
     """Megatron-LM counts recomputed layers one by one (--recompute-num-layers): no such plan with
     the headroom is more than 1 % faster than the winner."""
     text = (
-        "model: llama-3.1-405b\ncluster: {accelerator: h100-sxm, devices: 8192}\n"
+        "model: llama-3.1-405b\n"
+        "cluster: {accelerator: {like: h100-sxm, hbm_gb: 76}, devices: 8192}\n"
         "job: {seq_len: 8192, global_batch: 2048}\nplan: {tp: 8, pp: 16, cp: 1}"
     )
     winner = assess(Design.from_text(text))
@@ -334,10 +335,10 @@ def test_recompute_of_any_eighth_of_the_layers_is_searched():
 
 
 def test_state_on_the_host_says_what_it_gains():
-    """70B on 256 H100: the optimizer on the host is faster than the fastest plan with all state
+    """70B on 320 H100: the optimizer on the host is faster than the fastest plan with all state
     on the device, beyond a tie, so that both are said, and that one is what a pin takes."""
     design = Design.from_text(
-        "model: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: 256}\n"
+        "model: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: 320}\n"
         "job: {tokens: 16.0e12, global_batch: 2048}"
     )
     a, kept = assess(design), assess(design.change({"plan.offload": "none"}))
@@ -357,7 +358,7 @@ def test_of_equal_steps_the_leaner_plan_is_the_bolder_one():
     a = assess(
         Design.from_text(
             "model: llama-3.1-405b\njob: {seq_len: 8192, global_batch: 2048}\n"
-            "cluster: {accelerator: {like: h100-sxm, hbm_gb: 96}, devices: 8192}\n"
+            "cluster: {accelerator: {like: h100-sxm, hbm_gb: 97}, devices: 8192}\n"
             "plan: {tp: 8, pp: 16, cp: 1, dp: 64}\nconstraints: {max_oom_probability: 0.002}"
         )
     )

@@ -43,7 +43,8 @@ def test_a_feasible_design():
         d["memory_bytes"]["total"],
         rel_tol=1e-9,
     )
-    assert d["candidates"][0]["step_s"] == pytest.approx(a.step_s)
+    assert d["candidates"][0]["step_s"] == pytest.approx(a.fastest["step_s"])
+    assert a.fastest["step_s"] <= a.step_s <= 1.01 * a.fastest["step_s"]  # the simplest of these
     assert d["legal"] == d["evaluated"] + sum(d["rejected"].values())
 
 

@@ -205,6 +205,8 @@ def test_a_kit_and_the_blueprint_of_a_design_ask_for_the_same(file, to):
     """Every field that both state: nodes with spares, kill policy, signal, time, network, retries,
     time-outs, interval, retention, learning rate."""
     a = assess(Design.read(ROOT / "gallery" / "designs" / f"{file}.yaml"))
+    if a.plan["sharding"] == "zero2":  # Megatron-LM has none: another plan is launched
+        a = assess(a.design.change({"plan.sharding": "zero1"}))
     files = kits(a, to, "slurm")
     plan, job = json.loads(files["plan.json"]), files["job.sbatch"]
     site = site_of(a)

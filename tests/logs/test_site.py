@@ -289,12 +289,12 @@ def test_a_measured_peak_moves_the_memory_of_designs(tmp_path):
     before = [design(tmp_path, model) for model in models]
     peak = 1.2 * before[0].memory_bytes["total"]
     said = learned(tmp_path, "job.out", PEAK.format(peak=peak / 2**20))
-    assert "steps" not in said and said["peaks"]["factor"] == pytest.approx(1.16, abs=0.02)
+    assert "steps" not in said and said["peaks"]["factor"] == pytest.approx(1.13, abs=0.02)
     moved = said["constants"]["memory_activation"]
     assert moved["value"] > moved["was"] and 0 < moved["sd_ln"] < 0.12
     after = [design(tmp_path, model, "calibration: site.yaml\n") for model in models]
     total = after[0].memory_bytes["total"]
-    assert total / before[0].memory_bytes["total"] == pytest.approx(1.16, abs=0.03)
+    assert total / before[0].memory_bytes["total"] == pytest.approx(1.13, abs=0.03)
     assert after[1].memory_bytes["total"] > 1.05 * before[1].memory_bytes["total"]
     assert [a.step_s for a in after] == [b.step_s for b in before]
     assert {a.band_tier for a in after} == {"measured here"}
@@ -303,11 +303,12 @@ def test_a_measured_peak_moves_the_memory_of_designs(tmp_path):
 
 
 def test_one_peak_of_a_strange_stack_tells_of_its_others():
-    """InternEvo's table, its stack's constants taken away: one peak, then the other eleven."""
+    """InternEvo's table, its stack's constants and facts taken away: one peak, then the other
+    eleven."""
     rows = memory_fit.read(catalogue.HERE / "published_memory.csv")
     rows = rows.take(np.isfinite(rows.measured) & (rows.stacks == "internevo"))
     pooled = {n: {"global": v["global"]} for n, v in memory_calibration()["offsets"].items()}
-    facts = memory_constants("internevo", pooled)
+    facts = memory_constants("", pooled)
     cases = [rows.cases.take(slice(i, i + 1)) for i in range(len(rows.measured))]
     cases = [replace(c, constants=replace(c.constants, memory=facts)) for c in cases]
     ratio = np.log(rows.measured / [peak_bytes(c) for c in cases])
