@@ -57,13 +57,14 @@ def test_the_keyboard_does_what_the_mouse_does(desk):
 
 
 def test_few_gpus_do_not_hold_the_model_and_the_desk_says_so(desk):
-    assert desk.kpi("verdict") == "Feasible"
+    fits = desk.kpi("verdict")
+    assert fits in ("Feasible", "Fits, tight")
     desk.press("cluster.devices", "Home")
-    assert desk.kpi("verdict") != "Feasible"
+    assert desk.kpi("verdict") not in ("Feasible", "Fits, tight")
     assert desk.page.locator("[data-kpi='verdict']").get_attribute("data-state") in ("bad", "warn")
     assert len(desk.page.locator(".sd-line").inner_text()) > 20
     desk.press_button("Undo")
-    assert (desk.kpi("verdict"), desk.readout("cluster.devices")) == ("Feasible", "16,384")
+    assert (desk.kpi("verdict"), desk.readout("cluster.devices")) == (fits, "16,384")
 
 
 @pytest.mark.parametrize(
