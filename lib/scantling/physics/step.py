@@ -315,7 +315,7 @@ def reduction_exposed_s(
     (MaxText).
     """
     p, k, software = c.plan, c.constants, c.software
-    beside = (software.dp_overlap > 0) & ~((c.chip.is_tpu > 0) & (p.sharding == HSDP))
+    beside = (software.dp_overlap > 0) & ((c.chip.is_tpu == 0) | (p.sharding != HSDP))
     # beside one pass of a micro-batch, and under interleaving those that follow a chunk's last one:
     # Megatron-LM's interleaved schedule reduces a chunk once its last micro-batch has passed
     window = k.dp_window * ((1 + p.pp * (p.vpp - 1)) / p.vpp) * beside

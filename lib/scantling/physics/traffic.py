@@ -456,7 +456,7 @@ def data_parallel(
     p, job, link, near = c.plan, c.job, reach(c), site_ranks(c)
     m = micro_batches(c.job, c.plan)
     keeps = c.software.reshard <= 0
-    resharded = ~(keeps & (p.pp > 1))  # else gathered and reduced once a step
+    resharded = (c.software.reshard > 0) | (p.pp == 1)  # else gathered and reduced once a step
     hybrid = (p.sharding == HSDP) & resharded
     sharded = ((p.sharding == ZERO3) & resharded) | hybrid
     gathers = where(keeps, 1, 2)
@@ -498,7 +498,7 @@ def data_parallel(
                     inside,
                     gradients,
                 ),
-                some & ~sharded,
+                some & (sharded == 0),
             )
             each = grads / bucket
             took = passes * in_buckets_s(
