@@ -148,6 +148,19 @@ def test_memory_time_and_flags_go_by_one_list_of_modules(modules, flags):
             )
 
 
+@pytest.mark.parametrize("repeated, named", [(2, True), (4, False), (8, False)])
+def test_megatron_repeats_as_many_layers_of_each_virtual_stage(repeated, named):
+    """Megatron-Core counts --recompute-num-layers from the first layer of each chunk of
+    layers: of 8 layers a stage in 4 chunks a plan may repeat 4 or all 8, and not 2."""
+    pins = dict(tp=2, pp=4, vpp=4, micro_batch=1, schedule="interleaved", sharding="zero1")
+    plan = pins | {"recompute": "full", "recompute_layers": repeated}
+    for to in ("megatron", "megatron-bridge"):
+        found = express(assess(design(spec(plan=plan))), 0, FRAMEWORKS[to], "torchrun")
+        assert ("recompute_layers" in {g.field for g in found.gaps}) == named
+        launched = found.plan["recompute_layers"]
+        assert launched in (0, 4, 8) and (named or launched == repeated)
+
+
 def test_the_command_writes_a_kit_and_says_what_is_missing(tmp_path, capsys):
     file = tmp_path / "d.yaml"
     design(PLANS["dualpipe"], name="x").write(file)

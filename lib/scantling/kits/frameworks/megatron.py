@@ -14,20 +14,9 @@ CP = {
 }
 BIASES = ("norm_bias", "qkv_bias", "out_bias", "mlp_bias", "head_bias")
 UNFLAGGED = (
-    "relative_positions",
-    "embedding_norm",
-    "head_bias",
-    "expert_bias",
-    "router_bias",
-    "parallel_block",
-    "shared_kv",
-    "latent_norm",
-    "zero_experts",
-    "router_scales",
-    "hyper_connections",
-    "proj_bias",
-    "chunks",
-)
+    "relative_positions embedding_norm head_bias expert_bias router_bias parallel_block shared_kv "
+    "latent_norm zero_experts router_scales hyper_connections proj_bias chunks"
+).split()
 SCAN = {  # what its Mamba-2 mixer has no flags for
     "conv": 4,
     "conv_bias": True,
@@ -71,6 +60,7 @@ def lacks(
         "chunks": fully and pp > 1 and vpp > 1,
         "expert_tensors": fully and etp != 1 and m.is_moe,
         "rounds": vpp > 1 and (grad_accum < pp or grad_accum % pp),
+        "repeats": plan["recompute_layers"] % vpp and recompute(launch)[0] == "block",
         "experts": not sp and tp > 1 and m.is_moe,
         "gathers": m.index_heads and cp > 1 and plan["cp_type"] != "all-gather",
         "sends": plan["precision"] == "fp32" and pp > 1,
