@@ -136,21 +136,19 @@ def take(record, index):
     """The same record with every column (array of one or more elements) indexed; scalars stay
     shared, tuples of records are taken one by one."""
     columns = {}
-    for f in fields(record):
-        value = getattr(record, f.name)
+    for name, value in vars(record).items():
         if isinstance(value, ndarray) and value.ndim:
-            columns[f.name] = value[index]
+            columns[name] = value[index]
         elif hasattr(value, "__dataclass_fields__"):
-            columns[f.name] = take(value, index)
+            columns[name] = take(value, index)
         elif isinstance(value, tuple) and value and hasattr(value[0], "__dataclass_fields__"):
-            columns[f.name] = tuple(take(v, index) for v in value)
+            columns[name] = tuple(take(v, index) for v in value)
     return replace(record, **columns) if columns else record
 
 
 def length(record) -> int:
     """Number of rows that a columnar record holds; 1 when all its fields are scalars."""
-    for f in fields(record):
-        value = getattr(record, f.name)
+    for value in vars(record).values():
         if isinstance(value, ndarray) and value.ndim:
             return len(value)
         for part in value if isinstance(value, tuple) else (value,):
@@ -167,5 +165,7 @@ def pick(
     other,
 ):
     """A record of the same kind: fields of `one` where `condition` holds, else of `other`."""
-    columns = {f.name: (getattr(one, f.name), getattr(other, f.name)) for f in fields(one)}
-    return replace(one, **{k: np.where(condition, a, b) for k, (a, b) in columns.items()})
+    others = vars(other)
+    return replace(
+        one, **{k: np.where(condition, value, others[k]) for k, value in vars(one).items()}
+    )

@@ -6,9 +6,11 @@ from contextlib import suppress
 from dataclasses import field as slot, replace
 from functools import lru_cache
 from json import dumps, loads
-from math import ceil, exp, gcd, log, log2
+from math import ceil, exp, log, log2
 from re import fullmatch
 from typing import Any
+
+from numpy import arange, gcd
 
 from .. import catalogue
 from ..base.errors import DesignError, refuse
@@ -130,11 +132,12 @@ def default_batch(
     if nodes & (nodes - 1) == 0:
         return 2 ** round(log2(aim))
     unit = nodes if nodes <= 1.125 * aim else 2 ** max(0, int(log2(aim / 64)))
-    near = range(max(1, ceil(0.875 * aim / unit)), int(1.125 * aim / unit) + 1) or [
-        max(1, round(aim / unit))
-    ]
-    shared = (lambda k: k & -k) if unit == nodes else (lambda k: gcd(k * unit, nodes))
-    return unit * max(near, key=lambda k: (shared(k), -abs(k * unit - aim)))
+    near = arange(max(1, ceil(0.875 * aim / unit)), int(1.125 * aim / unit) + 1)
+    if not len(near):
+        return unit * max(1, round(aim / unit))
+    shared = near & -near if unit == nodes else gcd(near * unit, nodes)
+    near = unit * near[shared == shared.max()]
+    return int(near[abs(near - aim).argmin()])
 
 
 def resolve(design: Design) -> Resolved:

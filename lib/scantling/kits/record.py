@@ -94,7 +94,7 @@ class LaunchPlan:
     endurance: Mapping
     reasons: Callable[[], Iterable[Mapping]] = tuple  # asked for by the page that prints them
     communication: tuple = ()
-    limits: tuple = ()
+    limits: Callable[[], Iterable[str]] = tuple
     assumed: tuple = ()
     gaps: tuple[Gap, ...] = ()
     asked: Mapping = field(default_factory=dict)  # the assessment's own plan
@@ -277,7 +277,7 @@ def launch_plan(
         endurance=endurance.as_dict(),
         reasons=partial(why, assessment) if which == r.main else tuple,
         communication=tuple(communication(chosen.case, chosen.step)),
-        limits=tuple(limits(assessment)),
+        limits=partial(limits, assessment),
         assumed=tuple(map(asdict, assessment.assumed)),
         asked=dict(chosen.plan),
         asked_step_s=chosen.step_s,

@@ -63,7 +63,9 @@ def cross(
     if values.dtype.kind == "i":  # 32 bits by default on some machines: a product would wrap
         values = values.astype(int64)
     n = len(next(iter(columns.values()), (0,)))
-    return {k: repeat(v, len(values)) for k, v in columns.items()} | {name: tile(values, n)}
+    if len(values) > 1:
+        columns = {k: repeat(v, len(values)) for k, v in columns.items()}
+    return columns | {name: tile(values, n)}
 
 
 def keep(columns: dict, mask) -> dict:

@@ -60,7 +60,7 @@ def lacks(
         "chunks": fully and pp > 1 and vpp > 1,
         "expert_tensors": fully and etp != 1 and m.is_moe,
         "rounds": vpp > 1 and (grad_accum < pp or grad_accum % pp),
-        "repeats": plan["recompute_layers"] % vpp and recompute(launch)[0] == "block",
+        "repeats": plan["recompute_layers"] % vpp and plan["recompute_layers"] < -(-m.layers // pp),
         "experts": not sp and tp > 1 and m.is_moe,
         "gathers": m.index_heads and cp > 1 and plan["cp_type"] != "all-gather",
         "sends": plan["precision"] == "fp32" and pp > 1,
