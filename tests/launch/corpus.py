@@ -250,6 +250,8 @@ PLANS = {
         cluster=dict(accelerator="tpu-v5p", devices_per_node=4),
         job=dict(precision="int8"),
     ),
+    "muon": spec(plan=dict(tp=2, pp=1, **Z1), job=dict(optimizer="muon")),
+    "few-key-heads": spec(model=DENSE | dict(kv_heads=4), plan=dict(tp=8, pp=1, **Z1)),
     "lion": spec(plan=dict(tp=2, pp=1, **Z1), job=dict(optimizer="lion")),
     "sites": spec(plan=dict(tp=2, pp=2, vpp=1, **Z1), **sites("synchronous")),
     "sites-zero3": spec(plan=dict(tp=1, pp=1, sharding="zero3"), **sites("synchronous")),

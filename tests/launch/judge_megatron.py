@@ -204,17 +204,20 @@ def judge(kit):
             sum(kind.name == "decoder" for part in row for kind in part)
             for row in c.pipeline_model_parallel_layout.layout
         ]
+    # Muon's states are spread over the data-parallel ranks layer by layer
+    spread = a.use_distributed_optimizer or a.use_layer_wise_distributed_optimizer
     silent = {
         k: (asked[k], getattr(a, k))
         for k in (
             "async_save",
             "sequence_parallel",
-            "use_distributed_optimizer",
             "overlap_param_gather",
             "overlap_grad_reduce",
         )
         if asked[k] != getattr(a, k)
     }
+    if asked["use_distributed_optimizer"] != spread:
+        silent["use_distributed_optimizer"] = spread
     if silent:
         raise ValueError(f"changed silently: {silent}")
     zero = (
@@ -223,7 +226,7 @@ def judge(kit):
         )
         if a.use_megatron_fsdp
         else "zero1"
-        if a.use_distributed_optimizer
+        if spread
         else "none"
     )
     one = argparse.Namespace(

@@ -161,6 +161,18 @@ def test_megatron_repeats_as_many_layers_of_each_virtual_stage(repeated, named):
         assert launched in (0, 4, 8) and (named or launched == repeated)
 
 
+@pytest.mark.parametrize("to", ["torchtitan", "maxtext"])
+@pytest.mark.parametrize("tp, kv_heads", [(8, 4), (4, 4), (8, 1)])
+def test_every_rank_has_whole_key_value_heads(to, tp, kv_heads):
+    """torchtitan 0.3, models/common/decoder.py: "tensor_parallel_degree must divide n_kv_heads";
+    MaxText 0.2, layers/attentions.py: "Attention heads are atomic under tensor parallelism"."""
+    pins = dict(tp=tp, pp=1, sharding="zero3", recompute="full")
+    data = spec(model=SMALL | dict(kv_heads=kv_heads), plan=pins)
+    found = express(assess(design(data)), 0, FRAMEWORKS[to], "torchrun")
+    assert ("tp" in {g.field for g in found.gaps}) == (kv_heads % tp > 0)
+    assert kv_heads % found.plan["tp"] == 0
+
+
 def test_the_command_writes_a_kit_and_says_what_is_missing(tmp_path, capsys):
     file = tmp_path / "d.yaml"
     design(PLANS["dualpipe"], name="x").write(file)

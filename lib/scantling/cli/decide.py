@@ -215,7 +215,7 @@ NAMED = {
     "mfu_shown": "MFU ",
     "params": "parameters ",
 }
-BESIDE = ("value", "mfu", "plan", "memory_share", "law", "source", "bound", "verdict")
+BESIDE = "value mfu plan memory_share law source bound verdict".split()
 
 
 @command
@@ -248,7 +248,7 @@ def answer(
     with _blamed_on(question):
         said = ask(design, **given)
     if as_json:
-        keys = ("value", "bound", "verdict", "days", "cost_usd", "devices", "plan", "mfu")
+        keys = "value bound verdict days cost_usd devices plan mfu".split()
         print_json({"question": question} | dict.fromkeys(keys) | (said or {}))
         return
     out = console()

@@ -16,7 +16,7 @@ from .site import Site, site_of
 from .texts import lines, texts
 
 MOMENT = 1e-9  # days: what is left by rounding
-AXES = ("tp", "cp", "pp", "vpp", "dp", "ep", "etp", "sharding")
+AXES = "tp cp pp vpp dp ep etp sharding".split()
 FIELDS = ("optimizer", "precision", "seq_len", "global_batch")  # of a phase
 ANEW = FIELDS[:3]  # for which a job starts anew; another batch is more or fewer micro-batches
 DEMANDS = ("network_share", "read_bytes_per_s")

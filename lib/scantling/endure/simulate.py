@@ -169,7 +169,7 @@ class TooLong(ValueError):
     """A job that fails so often that its simulation would not end."""
 
 
-KEPT = ("wall", "fails", "up", "detecting", "restarting", "short", "replayed", "slow")
+KEPT = "wall fails up detecting restarting short replayed slow".split()
 STATE = (*KEPT, "id", "u", "r", "saved", "pool")  # the replicas are the last axis of each
 LOST = ("detection", "restart", "spare shortage", "sdc", "shrunk")  # of KEPT
 

@@ -15,6 +15,7 @@ from ..catalogue.families import families
 from ..catalogue.models.patterns import layers_of
 from ..catalogue.stacks import switches
 from ..plans import space as planning
+from ..plans.enumerate import divisors
 from ..verdict.assess import assess
 from ..verdict.verdicts import VERDICTS
 from .framework import Framework
@@ -95,6 +96,7 @@ def lacking(launch: LaunchPlan) -> list:
     asked = {
         "near": len(launch.tiers) > 1,
         "elastic": launch.endurance["recovery"] == "elastic",
+        "key_heads": model.kv_heads % plan["tp"],
         "together": launch.sync == "local-steps" and str(launch.cluster.sites),
     }
     found = asked | launch.framework.lacks(launch, model, **plan)
@@ -350,19 +352,22 @@ def faster(
     5 % faster than the nearest plan; else ()."""
     if not own.phase.pins:
         return ()
-    trial, _ = _try(own, {}, *plans_of(own.framework, hard))
+    trial, _ = _try(own, {}, *plans_of(own, hard))
     quick = trial and trial.step_s < 0.95 * launch.step_s
     return (dict(trial.plan), trial.step_s) if quick else ()
 
 
-def plans_of(framework: Framework, hard):
+def plans_of(own: LaunchPlan, hard):
     """(what of the job has to change, the plans that the framework can express)."""
+    framework = own.framework
     domain = framework.domain
     outside = {g.field for g in hard}
     job = {name: domain[name].values[0] for name in JOB if name in outside}
     limit = {k: d.values for k, d in domain.items() if k in SPACED}
     if "offload" in limit:
         limit["offload"] = ("none",) if "none" in limit["offload"] else ()
+    if "key_heads" in framework.gaps:
+        limit["tp"] = (*divisors(own.model.kv_heads).tolist(),)
     return job, replace(planning.DEFAULT, **(limit | framework.space))
 
 
@@ -385,7 +390,7 @@ def nearest(own: LaunchPlan, hard):
         for kept in KEPT:
             pins = {k: fits[k] for k in PINNED if k in fits and (k in stated or k in kept)}
             pins = framework.adjust(coherent(pins, own), own, outside)
-            found, why = _trials(own, pins, *plans_of(framework, hard))
+            found, why = _trials(own, pins, *plans_of(own, hard))
             best += sorted(found, key=lambda t: (_tight(t, own), t.step_s))[:1]
             reasons += why
         if best:

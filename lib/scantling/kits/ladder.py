@@ -120,7 +120,7 @@ def _rung(
     try:
         trial = assess(
             type(design).from_data(data, design.folder),
-            space=plans_of(launch.framework, ())[1],
+            space=plans_of(launch, ())[1],
             model=model,
         )
     except DesignError:

@@ -30,20 +30,11 @@ GROWTH = (2, 4, 10)
 CONTEXT = (4, 16)
 DIP = constant("dip")
 SHAPE = (
-    "layers",
-    "hidden",
-    "ffn_hidden",
-    "heads",
-    "kv_heads",
-    "head_dim",
-    "vocab",
-    "mlp",
-    "attention",
-    "tied_embeddings",
-)
-MOE = ("top_k", "expert_ffn_hidden", "shared_ffn_hidden", "moe_layers", "mtp_layers")
-MLA = ("q_lora", "kv_lora", "qk_nope", "qk_rope", "v_head_dim")
-RESIZED = ("dp", "grad_accum", "micro_batch", "ep", "etp")  # of the plan, where the job changes
+    "layers hidden ffn_hidden heads kv_heads head_dim vocab mlp attention tied_embeddings"
+).split()
+MOE = "top_k expert_ffn_hidden shared_ffn_hidden moe_layers mtp_layers".split()
+MLA = "q_lora kv_lora qk_nope qk_rope v_head_dim".split()
+RESIZED = "dp grad_accum micro_batch ep etp".split()  # of the plan, where the job changes
 
 
 @record

@@ -11,11 +11,7 @@ from .megatron import BIASES
 FORM = (
     *BIASES,
     *LEFT_OUT,
-    "mlp",
-    "ffn_hidden",
-    "position_rows",
-    "norms_per_layer",
-    "qk_norm",
+    *"mlp ffn_hidden position_rows norms_per_layer qk_norm".split(),
 )
 
 
