@@ -7,6 +7,7 @@ from ..base.errors import DesignError
 from ..base.records import Known, Lines, Record, Rows, record
 from ..base.units import DAY_S
 from ..endure.first_step import BY_RECOVERY
+from ..plans.words import DEGREES
 from ..verdict.assess import assess
 from ..verdict.numbers import useful_s
 from .corpus import pipeline
@@ -16,7 +17,7 @@ from .site import Site, site_of
 from .texts import lines, texts
 
 MOMENT = 1e-9  # days: what is left by rounding
-AXES = "tp cp pp vpp dp ep etp sharding".split()
+AXES = (*DEGREES, "sharding")
 FIELDS = ("optimizer", "precision", "seq_len", "global_batch")  # of a phase
 ANEW = FIELDS[:3]  # for which a job starts anew; another batch is more or fewer micro-batches
 DEMANDS = ("network_share", "read_bytes_per_s")
