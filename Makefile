@@ -52,10 +52,11 @@ test-long: $(READY)        ## the wide samples: closed form and Monte-Carlo of 1
 
 test-all: test test-slow test-long test-launch        ## everything: the tests, and the launch kits before their frameworks
 
-test-launch: $(READY)        ## launch kits before the frameworks' own parsers, and trained on CPU: one to two hours on two cores
+RANDOM_KITS ?= 0-0
+test-launch: $(READY)        ## launch kits before the frameworks' own parsers, and trained on CPU: one to two hours on two cores; RANDOM_KITS=100-140 adds designs drawn at random
 	@PYTHON=$(PYTHON) sh tests/launch/install
 	@mkdir -p build; touch build/launch.jsonl; code=0; \
-	LAUNCH_JUDGES=1 LAUNCH_RESULTS=$(CURDIR)/build/launch.jsonl $(BIN)/python -m pytest -v -o faulthandler_timeout=3600 -m launch tests/decide/test_plan_rules.py tests/launch/test_launch_judges.py tests/launch/test_launch_train.py $(PYTEST) || code=$$?; \
+	LAUNCH_JUDGES=1 LAUNCH_RANDOM=$(RANDOM_KITS) LAUNCH_RESULTS=$(CURDIR)/build/launch.jsonl $(BIN)/python -m pytest -v -o faulthandler_timeout=3600 -m launch tests/decide/test_plan_rules.py tests/launch/test_launch_judges.py tests/launch/test_launch_train.py $(PYTEST) || code=$$?; \
 	$(BIN)/python tests/launch/record.py build/launch.jsonl; exit $$code
 
 DESIGNS ?= 10000

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from scantling import Design, assess
+from contextlib import suppress
+
+from random_designs import drawn
+from scantling import Design, DesignError, assess
 from scantling.kits import FRAMEWORKS, Inexpressible, kits
 
 DENSE = dict(
@@ -28,6 +31,17 @@ MHA = dict(
     attention="mha",
 )
 MOE = DENSE | dict(layers=16, experts=16, top_k=2, expert_ffn_hidden=4096, moe_layers=16)
+SMALL = dict(
+    layers=16,
+    hidden=2048,
+    ffn_hidden=8192,
+    heads=32,
+    kv_heads=8,
+    head_dim=64,
+    vocab=32000,
+    mlp="swiglu",
+    attention="gqa",
+)
 MIXED = MOE | dict(shared_ffn_hidden=4096, moe_layers=14)
 MLA = dict(
     layers=27,
@@ -233,6 +247,11 @@ PLANS = {
             **Z1,
         ),
     ),
+    "moe-one-tray": spec(
+        model=MOE,
+        cluster=dict(accelerator="gb200-nvl72", devices=4),
+        plan=dict(tp=1, pp=1, ep=4, etp=1, **Z1),
+    ),
     "moe-captured": spec(
         model=MOE,
         cluster=dict(accelerator="gb200-nvl72", devices_per_node=4, scale_up_domain=64),
@@ -250,6 +269,15 @@ PLANS = {
         cluster=dict(accelerator="tpu-v5p", devices_per_node=4),
         job=dict(precision="int8"),
     ),
+    "parameters-on-hosts": spec(
+        model=SMALL, plan=dict(tp=1, pp=1, sharding="zero1", offload="optimizer+params")
+    ),
+    "alone-on-hosts": spec(
+        model=SMALL,
+        cluster=dict(devices=1),
+        plan=dict(tp=1, pp=1, offload="optimizer"),
+        job=dict(global_batch=8),
+    ),
     "muon": spec(plan=dict(tp=2, pp=1, **Z1), job=dict(optimizer="muon")),
     "few-key-heads": spec(model=DENSE | dict(kv_heads=4), plan=dict(tp=8, pp=1, **Z1)),
     "lion": spec(plan=dict(tp=2, pp=1, **Z1), job=dict(optimizer="lion")),
@@ -258,19 +286,6 @@ PLANS = {
     "sites-moe": spec(model=MOE, plan=dict(tp=1, pp=1, ep=8, etp=1, **Z1), **sites("synchronous")),
     "sites-local": spec(plan=dict(tp=1, pp=1, sharding="zero3"), **sites("local-steps")),
 }
-
-
-SMALL = dict(
-    layers=16,
-    hidden=2048,
-    ffn_hidden=8192,
-    heads=32,
-    kv_heads=8,
-    head_dim=64,
-    vocab=32000,
-    mlp="swiglu",
-    attention="gqa",
-)
 
 
 def replicas():
@@ -299,6 +314,28 @@ def assessed(plans=None):
         name: assess(Design.from_data(data | {"name": name}))
         for name, data in (plans or PLANS).items()
     }
+
+
+CHIPS = ("h100-sxm", "b200", "a100-80-sxm", "mi300x")
+MOST_RANKS = 4096  # the judges make the process groups of all of them
+
+
+def at_random(first: int, last: int):
+    """{name: assessment} of the designs that fit among those drawn at random, first to last: on
+    devices that the frameworks run on, under the framework's own software."""
+    out = {}
+    for number in range(first, last):
+        data = drawn(number)
+        data.pop("stack", None)
+        data["job"].pop("precision", None)
+        data["cluster"] |= dict(
+            accelerator=CHIPS[number % len(CHIPS)],
+            devices=min(data["cluster"]["devices"], MOST_RANKS),
+        )
+        with suppress(DesignError):
+            one = assess(Design.from_data(data | {"name": f"random-{number}"}))
+            out |= {one.design.name: one} if one.fits else {}
+    return out
 
 
 def emitted(assessments, to, on="torchrun"):

@@ -49,6 +49,7 @@ def judge(kit):
     for v in spec["environment"]:
         os.environ[v["name"]] = v["value"]
     os.environ.update(WORLD_SIZE=str(spec["devices"]))
+    CHIP.name = "NVIDIA " + spec["accelerator"].partition("-")[0].upper()
     CHIP.major = {"blackwell": 10, "hopper": 9, "ampere": 8, "volta": 7}.get(spec["family"], 9)
     sys.path.insert(0, str(kit))
     import pretrain_bridge

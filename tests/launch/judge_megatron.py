@@ -138,6 +138,19 @@ def block_parameters(a, c):
     return sum(p.numel() for p in model.parameters())
 
 
+def uncounted(a):
+    """Parameters that training/theoretical_memory_usage.py leaves out (biases of queries, keys and
+    values; norms of a head's query and key), less the rows that fill the vocabulary up to a whole
+    number a rank, which nothing reads."""
+    width, heads = a.kv_channels, a.num_attention_heads
+    groups = a.num_query_groups if a.group_query_attention else heads
+    one = (heads + 2 * groups) * width if a.add_qkv_bias else 0
+    one += 2 * width if a.qk_layernorm and not a.multi_latent_attention else 0
+    rows = -a.vocab_size % a.tensor_model_parallel_size
+    tables = 1 + a.untie_embeddings_and_output_weights
+    return a.num_layers * one - rows * tables * a.hidden_size
+
+
 FP8 = {"delayed": "fp8", "tensorwise": "fp8-current", "blockwise": "fp8-block", "mxfp8": "mxfp8"}
 
 
@@ -245,7 +258,7 @@ def judge(kit):
     # which that count does not know
     other = a.hybrid_layer_pattern or a.experimental_attention_variant
     if not other:
-        params = round(compute_weight_and_optimizer_memory(one) / 18)
+        params = round(compute_weight_and_optimizer_memory(one) / 18) + uncounted(a)
     layers = (
         -(-a.num_layers // blocks // pp)
         if a.recompute_method == "uniform"

@@ -506,6 +506,10 @@ SWITCHES = {
         },
         f"{DISPATCH} hybridep",
     ),
+    "a tray of a rack, which Bridge starts with no DeepEP": (
+        {"cluster": {"accelerator": "gb200-nvl72", "devices": 4}, "plan": {"ep": 4}},
+        f"{DISPATCH} hybridep",
+    ),
     "before Hopper": (
         {"cluster": {"accelerator": "a100-80gb", "devices": 64}},
         "--moe-token-dispatcher-type alltoall",

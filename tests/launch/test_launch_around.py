@@ -473,3 +473,62 @@ def test_more_chips_than_a_slice_has_are_several_slices():
     across = [v for k, v in sizes.items() if k.startswith("dcn_")]
     assert math.prod(across) == 2
     assert math.prod(sizes.values()) == a.plan["dp"] * a.plan["tp"] * a.plan["pp"] * a.plan["cp"]
+
+
+@pytest.mark.parametrize(
+    ("devices", "sharding", "offload", "stage", "instead"),
+    [
+        (1, None, "optimizer", 1, {}),
+        (1, None, "optimizer+params", 3, {}),
+        (16, "none", "optimizer", None, None),
+        (16, "zero1", "optimizer", 1, {}),
+        (16, "zero1", "optimizer+params", None, None),
+        (16, "zero3", "optimizer+params", 3, {}),
+    ],
+)
+def test_deepspeed_moves_to_the_hosts_what_its_stage_shares(
+    devices, sharding, offload, stage, instead
+):
+    """deepspeed.ai/docs/config-json: offload_optimizer is of ZeRO stages 1 to 3, offload_param of
+    stage 3; stage 0 has no ZeRO. One rank has the whole of every stage."""
+    pins = dict(tp=1, pp=1, offload=offload) | ({"sharding": sharding} if sharding else {})
+    data = spec(model=SMALL, devices=devices, plan=pins, job=dict(global_batch=16))
+    files = kits(assess(design(data, name="hosts")), "deepspeed")
+    zero = json.loads(files["ds_config.json"])["zero_optimization"]
+    gaps = unexpressed(files)
+    if instead is None:
+        assert gaps["offload"] == json.loads(files["plan.json"])["plan"]["offload"] != offload
+        return
+    assert "offload" not in gaps
+    assert zero["stage"] == stage
+    assert "offload_optimizer" in zero
+    assert ("offload_param" in zero) == (offload == "optimizer+params")
+
+
+@pytest.mark.parametrize(
+    ("devices", "sharding", "plan", "job", "instead"),
+    [
+        (1, None, {"offload": "optimizer"}, {}, None),
+        (1, None, {}, {"optimizer": "adamw-bf16"}, None),
+        (16, "zero1", {"offload": "optimizer"}, {}, None),
+        (16, "none", {"offload": "optimizer"}, {}, "zero1"),
+        (16, "none", {}, {"optimizer": "adamw-bf16"}, "zero1"),
+    ],
+)
+def test_states_of_another_kind_are_those_of_the_distributed_optimizer(
+    devices, sharding, plan, job, instead
+):
+    """Megatron-LM core_v0.19.0, core/optimizer/optimizer_config.py: --use-precision-aware-optimizer
+    is only supported with the distributed optimizer, and training/arguments.py wants it for
+    --optimizer-cpu-offload."""
+    pins = dict(tp=1, pp=1) | plan | ({"sharding": sharding} if sharding else {})
+    data = spec(model=SMALL, devices=devices, plan=pins, job=dict(global_batch=16) | job)
+    a = assess(design(data, name="states"))
+    files = kits(a, "megatron")
+    lines = files["megatron.args"].splitlines()
+    assert {"--use-precision-aware-optimizer", "--use-distributed-optimizer"} <= set(lines)
+    assert unexpressed(files).get("sharding") == instead
+    if "offload" in plan:
+        said = kits(a, "megatron-bridge")["bridge.overrides"].splitlines()
+        assert "optimizer.use_precision_aware_optimizer=true" in said
+        assert "optimizer.use_distributed_optimizer=true" in said

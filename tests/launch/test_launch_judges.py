@@ -22,7 +22,7 @@ import pytest
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 import slurm  # noqa: E402
-from corpus import PLANS, assessed, emitted, replicas, spec  # noqa: E402
+from corpus import PLANS, assessed, at_random, emitted, replicas, spec  # noqa: E402
 from scantling import Design, assess  # noqa: E402
 from scantling.kits import FRAMEWORKS, kits, write  # noqa: E402
 
@@ -91,7 +91,8 @@ def judged(to, kits):
 
 @pytest.fixture(scope="module")
 def corpus():
-    return assessed()
+    first, last = map(int, os.environ.get("LAUNCH_RANDOM", "0-0").split("-"))
+    return assessed() | at_random(first, last)
 
 
 @pytest.fixture(scope="module")

@@ -10,12 +10,12 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from scantling import Design, assess
+from scantling import Design, DesignError, assess
 from scantling.cli.app import main
 from scantling.kits import FRAMEWORKS, Inexpressible, kits
 
 sys.path.insert(0, str(Path(__file__).parent))
-from corpus import PLANS, SMALL, sites, spec  # noqa: E402
+from corpus import MOE, PLANS, SMALL, sites, spec  # noqa: E402
 
 KINDS = ("synchronous", "local-steps")
 Z3 = dict(tp=1, pp=1, sharding="zero3")
@@ -54,6 +54,23 @@ def test_every_framework_keeps_sites_in_step_as_the_design_says_or_refuses(to, k
     whole = json.loads(json.dumps(plan["plan"]))
     if whole["sharding"] in ("zero3", "zero2"):  # a copy stands inside a site
         assert plan["train"]["shards"] == whole["dp"] // 2
+
+
+@pytest.mark.parametrize(
+    ("model", "plan", "said"),
+    [
+        (SMALL, {"dp": 3}, "every site holds as many replicas"),
+        (MOE, {"dp": 12, "ep": 4}, "divides the ranks of the dp x cp x tp that stand in one site"),
+    ],
+)
+def test_sites_of_one_size_hold_equal_shares(model, plan, said):
+    """Half of the replicas, and whole groups of experts, on each of two sites; sites of several
+    sizes share as they can."""
+    data = spec(model=model, devices=48, job=dict(global_batch=96), plan=dict(tp=1, pp=1) | plan)
+    assert assess(Design.from_data(data | {"name": "one"})).phases
+    halves = data["cluster"] | {"sites": 2, "site_gbytes_per_s": 5000}
+    with pytest.raises(DesignError, match=said):
+        assess(Design.from_data(data | {"name": "two", "cluster": halves}))
 
 
 @pytest.mark.parametrize("to", FRAMEWORKS)

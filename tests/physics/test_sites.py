@@ -22,7 +22,7 @@ def design(devices=1024, sites=2, size=None, sync=None, **cluster):
             "model": {"size": size} if size else "llama-3-70b",
             "cluster": {"accelerator": "h100-sxm", "devices": devices, "scale_out": "ib-ndr"}
             | {"sites": sites, **cluster},
-            "job": {"tokens": 1e12, "seq_len": 8192, "global_batch": 512}
+            "job": {"tokens": 1e12, "seq_len": 8192, "global_batch": 504 if sites == 14 else 512}
             | ({"sync": sync} if sync else {}),
         }
     )

@@ -14,7 +14,7 @@ from ..verdict.record import Assessment
 LARGEST = 2_000_000  # devices
 LAW = "besiroglu-2024"  # of `within_budget_of_compute`
 few = lru_cache(maxsize=4)  # assessments that are kept: one of 100,000 plans takes 0.2 GB
-DEGREES = ("tp", "pp", "cp", "dp", "ep", "sharding")  # that an answer keeps
+DEGREES = "tp pp cp dp ep sharding".split()  # that an answer keeps
 
 
 def _dense(

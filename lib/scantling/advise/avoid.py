@@ -190,7 +190,7 @@ def _traps(
     job = found.situation.job
     link = chosen.case.link
     plan = chosen.plan
-    tp, cp, dp, ep, etp, sharding = map(found.column, ("tp", "cp", "dp", "ep", "etp", "sharding"))
+    tp, cp, dp, ep, etp, sharding = map(found.column, "tp cp dp ep etp sharding".split())
     yield Trap(
         say("tp-across", domain=link.domain),
         tp > link.domain,

@@ -18,7 +18,7 @@ from ..verdict.limits import guessed_batch
 from .alternatives import alternatives
 from .words import say
 
-SHAPE = ("dp", "micro_batch", "grad_accum", "tp", "cp", "pp")
+SHAPE = "dp micro_batch grad_accum tp cp pp".split()
 STANDS = {
     "small": "below",
     "contested": "between",

@@ -37,14 +37,8 @@ FIELDS = tuple(k for k in KEYS if k not in BESIDE)
 NUMBERS = ("measured_step_s", "predicted_step_s", "measured_memory_gb")
 MEASURED = ("measured_step_s", "measured_memory_gb", "measured_note")
 WITHIN = 0.25  # of the fastest step, by which a candidate is longer at most
-FAMILY = (
-    "tp",
-    "cp",
-    "pp",
-    "ep",
-    "sharding",
-    "recompute",
-)  # two candidates of one family differ in tuning only
+# two candidates of one family differ in tuning only
+FAMILY = "tp cp pp ep sharding recompute".split()
 
 
 def undominated(columns) -> ndarray:

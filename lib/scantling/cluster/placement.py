@@ -230,7 +230,7 @@ def placement(s: Site) -> Placement:
     orders = _orders(s, dense)
     return Placement(
         order=KIT,
-        sizes={a: s.plan[a] for a in ("tp", "cp", "dp", "pp", "ep", "etp")},
+        sizes={a: s.plan[a] for a in "tp cp dp pp ep etp".split()},
         devices=n,
         idle_devices=cluster.devices - n,
         **sizes,

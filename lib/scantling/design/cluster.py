@@ -81,6 +81,11 @@ class Cluster:
         """Devices of each site."""
         return self.uneven or (-(-self.devices // self.sites),) * self.sites
 
+    @property
+    def shares(self) -> int:
+        """What replicas and batch are a multiple of: sites of one size do as much as each other."""
+        return self.sites if len({*self.by_site}) == 1 else 1
+
     def replicas(self, ranks):
         """Replicas of so many ranks that stand inside one site each."""
         return sum(n // ranks for n in self.uneven or (self.devices // self.sites,) * self.sites)

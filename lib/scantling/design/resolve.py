@@ -438,21 +438,33 @@ def _batch(
     params,
     cluster,
 ) -> int:
-    """Sequences in one step: as given, or so many tokens, or the usual."""
+    """Sequences in one step: as given, or so many tokens, or the usual; as many at each site of
+    sites of one size."""
     tokens = new.given.get("global_batch_tokens")
     total = params.total
+    shares = cluster.shares
     if tokens is None:
         nodes = max(1, cluster.devices // cluster.devices_per_node)
         size = "4M tokens in a step below" if total < LARGE_PARAMS else "16M tokens in a step from"
         why = f"{size} 100B parameters, in sequences that divide over the nodes ({nodes:,})"
-        return new.take("global_batch", default_batch(total, seq_len, nodes), why)
-    batch = max(1, round(tokens / seq_len))
+        usual = -(-default_batch(total, seq_len, nodes) // shares) * shares
+        batch = new.take("global_batch", usual, why)
+        if batch % shares:
+            raise DesignError(
+                f"{new.section}.global_batch",
+                batch,
+                f"a multiple of the {shares} sites of one size",
+                (batch // shares + 1) * shares,
+            )
+        return batch
+    least = seq_len * shares
+    batch = max(1, round(tokens / least)) * shares
     if abs(batch * seq_len / tokens - 1) > 0.5:
         raise DesignError(
             f"{new.section}.global_batch_tokens",
             tokens,
-            f"at least one sequence of {seq_len:,} tokens",
-            seq_len,
+            f"at least {least:,}: a sequence at each site",
+            least,
             problem="is less than a sequence",
         )
     if batch * seq_len != tokens:

@@ -26,7 +26,7 @@ TEXT = (
     "sharding_as_printed recompute recompute_as_printed offload other_opts scale_out_network "
     "framework source_url notes"
 ).split()
-OWN = ("precision", "sharding", "recompute", "offload", "mlp", "attention")
+OWN = "precision sharding recompute offload mlp attention".split()
 WORDS = (
     "schedule",
     "cp_type",

@@ -119,20 +119,7 @@ def lacking(launch: LaunchPlan) -> list:
     if mute:
         why = "it has no words for repeating these modules alone"
         out.append(Gap("recompute_modules", ", ".join(sorted(mute)), why))
-    return out + across(launch) if launch.sync else out
-
-
-def across(launch: LaunchPlan) -> list:
-    """What of the plan does not stand inside one site."""
-    plan = launch.plan
-    sites = launch.cluster.sites
-    site = plan["dp"] // sites
-    left = {
-        "ep": site * plan["tp"] * plan["cp"] % (plan["ep"] * plan["etp"]),
-        "shard_group": site % launch.shards,
-    }
-    why = f"it does not divide the replicas of each of {sites} sites"
-    return [Gap(k, plan[k], why) for k in left if left[k]]
+    return out
 
 
 def foreign(framework: Framework, model) -> list:

@@ -100,7 +100,7 @@ def plan_of(found: Found) -> dict:
     """Parallel degrees, batches and devices that the settings hold, and what follows from them."""
     got = {
         fact: None if fact in found.ignored else whole(found, fact)
-        for fact in ("tp", "pp", "vpp", "cp", "ep", "dp", "seq_len", "micro_batch", "nodes")
+        for fact in "tp pp vpp cp ep dp seq_len micro_batch nodes".split()
     }
     if "pipe_parallel_size" in found.settings and got["pp"] is None:
         got["pp"] = 1

@@ -182,7 +182,7 @@ def ends(holds: dict, of: dict | None = None):
 FAR, WORDS, KINDS = table(__file__, "near").values()
 OTHER_CHIP, OTHER_FAMILY, OTHER_STACK = 2.0, 3.0, 1.5  # judgement, no published figure
 SIZES = list(FAR)[:9]
-SHOWN = ("id", "model", "accelerator", "stack", "plan", "source", "locator")
+SHOWN = "id model accelerator stack plan source locator".split()
 FROM_ONE_SOURCE = 2  # rows, so that one long table does not fill the list
 
 

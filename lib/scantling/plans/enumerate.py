@@ -200,6 +200,7 @@ def _data_parallel(c: dict, q: Question) -> dict:
             int(room.max()),
         )
     table = divisors(batch)
+    table = table[table % q.cluster.shares == 0]
     for name in ("micro_batch", "grad_accum"):
         if q.pins.get(name):
             table = table[batch % (table * q.pins[name]) == 0]

@@ -54,11 +54,13 @@ KEPT = {
     "sequence": lambda m, j, k, *, cp, **_: (cp == 1) | _divides(2 * cp, j.seq_len),
     "stage": lambda m, j, k, *, pp, **_: pp <= m.layers,
     "devices": lambda m, j, k, *, tp, cp, pp, **_: tp * cp * pp <= min(k.by_site),
-    "sites": lambda m, j, k, *, dp, **_: dp >= k.sites,
+    "sites": lambda m, j, k, *, dp, **_: (dp >= k.sites) & _divides(k.shares, dp),
     "batch": lambda m, j, k, *, dp, micro_batch, **_: _divides(dp * micro_batch, j.global_batch),
     "experts": lambda m, j, k, *, ep, **_: _divides(ep, max(m.experts, 1)),
     "expert_ranks": lambda m, j, k, *, tp, cp, dp, ep, etp, **_: _divides(ep * etp, dp * cp * tp),
-    "expert_site": lambda m, j, k, *, tp, cp, dp, ep, etp, **_: ep * etp <= k.beside(dp) * cp * tp,
+    "expert_site": lambda m, j, k, *, tp, cp, dp, ep, etp, **_: _divides(
+        ep * etp, k.beside(dp) * cp * tp
+    ),
     "expert_width": lambda m, j, k, *, etp, **_: (
         _divides(etp, max(m.expert_ffn_hidden, 1)) | (etp == 1)
     ),

@@ -18,7 +18,7 @@ NAMES = {
     "offload": OFFLOADS,
     "layer_split": LAYER_SPLITS,
 }
-DEGREES = ("tp", "cp", "pp", "vpp", "dp", "ep", "etp")
+DEGREES = "tp cp pp vpp dp ep etp".split()
 KEYS = (
     "tp cp pp vpp dp ep etp sp sharding shard_group schedule micro_batch grad_accum recompute "
     "recompute_modules recompute_layers layer_split layout cp_type offload precision"

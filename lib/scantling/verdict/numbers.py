@@ -34,22 +34,12 @@ UNTRIED = (
 )
 MEASURED_SPEEDS = {"step_s", "mfu", "tokens_per_s_per_device"}
 OF_ENDURANCE = (
-    "mtbf_s",
-    "checkpoint_interval_s",
-    "checkpoint_bytes",
-    "checkpoint_overhead",
-    "spares",
-    "spares_recommended",
-)
+    "mtbf_s checkpoint_interval_s checkpoint_bytes checkpoint_overhead spares spares_recommended"
+).split()
 # columns of a search that its candidates go without
-NOT_LISTED = {
-    "devices_used",
-    "tokens_per_s_per_device",
-    "oom_probability",
-    "practised",
-    "zone",
-    "precision",
-}
+NOT_LISTED = (
+    "devices_used tokens_per_s_per_device oom_probability practised zone precision"
+).split()
 MEMORY_PARTS = "weights gradients optimizer activations other".split()
 
 

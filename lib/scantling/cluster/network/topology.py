@@ -436,7 +436,7 @@ def dragonfly_plus(
 def joined(*networks: Topology) -> Topology:
     """Networks that share no link, one a site: counts add up; reach, hops, bisection remain those
     of the largest."""
-    counts = ("endpoints", "leaf", "spine", "core", "copper_cables", "reach_endpoints", "circuits")
+    counts = "endpoints leaf spine core copper_cables reach_endpoints circuits".split()
     names = dict.fromkeys(name for t in networks for name in t.cables)
     return replace(
         max(networks, key=lambda t: t.endpoints),

@@ -129,7 +129,7 @@ def layer_units(chosen) -> int:
 
 def inside(chosen, axis: str) -> int:
     """Members of one group of an axis that share a scale-up domain."""
-    tp, cp, dp, pp, ep, etp = (chosen.plan[a] for a in ("tp", "cp", "dp", "pp", "ep", "etp"))
+    tp, cp, dp, pp, ep, etp = (chosen.plan[a] for a in "tp cp dp pp ep etp".split())
     size, packed = {
         "tp": (tp, 1),
         "cp": (cp, tp),

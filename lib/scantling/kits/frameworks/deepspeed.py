@@ -5,13 +5,24 @@ from json import dumps
 
 import yaml
 
+from ...catalogue.words import SHARDINGS
 from ..render import render, source
 from .fsdp import builds as builds, lacks as model_lacks, own
 
+# the stages that have state on the hosts; one rank alone has all of them
+HOSTS = {
+    "none": SHARDINGS,
+    "optimizer": ("zero1", "zero2", "zero3"),
+    "optimizer+params": ("zero3",),
+}
 
-def lacks(launch, m, *, sharding, **plan) -> dict:
-    """ZeRO inside a site too."""
-    return model_lacks(launch, m) | {"spread": launch.sync and sharding != "none"}
+
+def lacks(launch, m, *, sharding, offload, dp, cp, **plan) -> dict:
+    """ZeRO inside a site too; state on the hosts that its stage does not share out."""
+    return model_lacks(launch, m) | {
+        "spread": launch.sync and sharding != "none",
+        "hosts": dp * cp > 1 and sharding not in HOSTS[offload],
+    }
 
 
 def files(launch, kit):

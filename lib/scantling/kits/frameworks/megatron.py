@@ -52,6 +52,9 @@ def lacks(
         "spread": launch.sync and (fully or muon and sharding == "zero1"),
         "muon_shards": muon and fully,
         "muon_half": muon and plan["precision"] == "fp16",
+        "aware": sharding == "none"
+        and plan["dp"] * cp > 1
+        and (plan["offload"] != "none" or launch.phase.optimizer == "adamw-bf16"),
         "muon_offload": muon and plan["offload"] != "none",
         "norms": old and sp,
         "engine": old and bool(m.is_moe or m.attention == "mla" or cp > 1 or m.pattern),
