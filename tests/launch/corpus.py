@@ -247,6 +247,9 @@ PLANS = {
             **Z1,
         ),
     ),
+    "moe-two-matrices": spec(
+        model=MOE | dict(mlp="gelu"), plan=dict(tp=1, pp=1, ep=8, etp=1, sharding="zero3")
+    ),
     "moe-one-tray": spec(
         model=MOE,
         cluster=dict(accelerator="gb200-nvl72", devices=4),

@@ -28,7 +28,7 @@ from scantling.kits.record import norm_epsilon, rotary_base
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(Path(__file__).parent))
 import crd  # noqa: E402
-from corpus import PLANS, SMALL, spec  # noqa: E402
+from corpus import MOE, PLANS, SMALL, spec  # noqa: E402
 
 
 def design(data, **more):
@@ -532,3 +532,21 @@ def test_states_of_another_kind_are_those_of_the_distributed_optimizer(
         said = kits(a, "megatron-bridge")["bridge.overrides"].splitlines()
         assert "optimizer.use_precision_aware_optimizer=true" in said
         assert "optimizer.use_distributed_optimizer=true" in said
+
+
+@pytest.mark.parametrize("mlp", ["gelu", "squared-relu", "relu"])
+def test_maxtext_has_no_experts_of_two_matrices(mlp):
+    """MaxText 0.2.5, layers/moe.py: RoutedMoE makes wi_0, wi_1 and wo whatever mlp_activations
+    are; with two thirds of the width they have the parameters of two (Shazeer 2020)."""
+    data = spec(model=MOE | {"mlp": mlp}, plan=dict(tp=1, pp=1, ep=8, etp=1, sharding="zero3"))
+    a = assess(design(data, name="two"))
+    files = kits(a, "maxtext")
+    assert "model" in unexpressed(files)
+    given = dict(re.findall(r"^(\w+): (.*)$", files["maxtext.yml"], re.M))
+    hidden, layers, experts = (
+        int(given[k]) for k in ("base_emb_dim", "base_num_decoder_layers", "num_experts")
+    )
+    built = 3 * hidden * int(given["base_moe_mlp_dim"]) * layers * experts
+    asked = 2 * hidden * MOE["expert_ffn_hidden"] * layers * experts
+    assert given["mlp_activations"] == '["silu", "linear"]'
+    assert built == pytest.approx(asked, rel=0.01)

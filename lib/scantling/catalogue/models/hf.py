@@ -360,9 +360,9 @@ def _build(
 
 
 _FLAGS = (
-    *("norm_bias", "qkv_bias", "out_bias", "mlp_bias", "head_bias", "expert_bias"),
-    *("router_bias", "router_buffers", "embedding_norm", "sinks"),
-)
+    "norm_bias qkv_bias out_bias mlp_bias head_bias expert_bias router_bias router_buffers "
+    "embedding_norm sinks"
+).split()
 _HF_NAMES = {
     "hidden": "hidden_size",
     "heads": "num_attention_heads",

@@ -570,9 +570,8 @@ def _by_part(blocks, answer=lambda b: b.parameters()) -> dict:
 _PARTS = tuple(f.name for f in fields(Params))[2:11]
 _MIXER = re.compile(r"(\d+)\*([a-z][a-z0-9-]*)(?:\(([a-z_=0-9.,]*)\))?")
 _WORDS = (
-    *("mlp", "attention", "qk_norm", "mixers", "attention_gate", "pattern", "mtp_pattern"),
-    *("name", "source", "moe_layout"),
-)
+    "mlp attention qk_norm mixers attention_gate pattern mtp_pattern name source moe_layout"
+).split()
 _UNCOUNTED = {  # fields that no count depends on
     "name",
     "source",

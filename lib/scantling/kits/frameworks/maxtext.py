@@ -7,6 +7,7 @@ from ..render import render
 from ..schedule import schedule
 from .fsdp import LEFT_OUT
 from .megatron import BIASES
+from .torchtitan import gated
 
 
 def lacks(
@@ -54,9 +55,10 @@ def lacks(
 
 def builds(m):
     """The model of the named decoder blocks: RMSNorm, rotary positions, no biases, whole
-    sequences."""
+    sequences; experts of three matrices each."""
     return replace(
         m,
+        **(gated(m) if m.is_moe else {}),
         **dict.fromkeys((*LEFT_OUT, *BIASES), False),
         qk_norm="head" if m.qk_norm else "",
         norms_per_layer=2,

@@ -44,16 +44,21 @@ def lacks(
     }
 
 
-def builds(m):
-    """The model of the library's builders: SwiGLU of two thirds the width where the design's layers
-    have two matrices (2 x h x f = 3 x h x 2f/3), RMSNorm, rotary positions, no biases, a head of
-    its own, whole sequences."""
-    gated = m.mlp in ("swiglu", "geglu")
+def gated(m) -> dict:
+    """SwiGLU of two thirds the width where the layers have two matrices (2 x h x f = 3 x h x 2f/3);
+    what has three stays."""
+    if m.mlp in ("swiglu", "geglu"):
+        return {}
     widths = ("ffn_hidden", "expert_ffn_hidden", "shared_ffn_hidden")
+    return {"mlp": "swiglu"} | {k: 64 * round(getattr(m, k) / 96) for k in widths}
+
+
+def builds(m):
+    """The model of the library's builders: SwiGLU, RMSNorm, rotary positions, no biases, a head of
+    its own, whole sequences."""
     return replace(
         m,
-        mlp="swiglu",
-        **{k: getattr(m, k) if gated else 64 * round(getattr(m, k) / 96) for k in widths},
+        **{"mlp": "swiglu"} | gated(m),
         **dict.fromkeys((*LEFT_OUT, *BIASES), False),
         qk_norm="" if m.qk_norm == "width" else m.qk_norm,
         norms_per_layer=2,
