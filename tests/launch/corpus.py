@@ -283,6 +283,7 @@ PLANS = {
     ),
     "muon": spec(plan=dict(tp=2, pp=1, **Z1), job=dict(optimizer="muon")),
     "few-key-heads": spec(model=DENSE | dict(kv_heads=4), plan=dict(tp=8, pp=1, **Z1)),
+    "odd-sequence": spec(plan=dict(tp=8, pp=1, micro_batch=1, **Z1), job=dict(seq_len=1004)),
     "lion": spec(plan=dict(tp=2, pp=1, **Z1), job=dict(optimizer="lion")),
     "sites": spec(plan=dict(tp=2, pp=2, vpp=1, **Z1), **sites("synchronous")),
     "sites-zero3": spec(plan=dict(tp=1, pp=1, sharding="zero3"), **sites("synchronous")),

@@ -43,6 +43,26 @@ from megatron.core.transformer.transformer_block import get_num_layers_to_build 
 FP8 = {"delayed": "fp8", "tensorwise": "fp8-current", "blockwise": "fp8-block", "mxfp8": "mxfp8"}
 
 
+def uncounted(m):
+    """Parameters that theoretical_memory_utils.py leaves out, less those that it counts twice:
+    RMSNorm has one vector a norm; routers, biases, learned positions and norms of a head's query
+    and key are none of its."""
+    layers, hidden, width = m.num_layers, m.hidden_size, m.kv_channels
+    groups = m.num_query_groups or m.num_attention_heads
+    out = -(2 * layers + 1) * hidden if m.normalization == "RMSNorm" else 0
+    out += layers * 2 * width if m.qk_layernorm else 0
+    out += m.seq_length * hidden if m.position_embedding_type == "learned_absolute" else 0
+    if m.add_qkv_bias or m.add_bias_linear:
+        out += layers * (m.num_attention_heads + 2 * groups) * width
+    if m.num_moe_experts:
+        frequency = m.moe_layer_freq
+        with_experts = sum(frequency) if isinstance(frequency, list) else layers // frequency
+        out += with_experts * hidden * m.num_moe_experts
+    elif m.add_bias_linear:
+        out += layers * (2 * hidden + m.ffn_hidden_size * (1 + m.gated_linear_unit))
+    return out
+
+
 def judge(kit):
     kit = Path(kit)
     spec = json.loads((kit / "plan.json").read_text())
@@ -143,10 +163,10 @@ def judge(kit):
         hidden=m.hidden_size,
         experts=m.num_moe_experts or 0,
         shard_group=0,
-        # Bridge's own estimate, which counts norms twice and no routers; other attention it cannot
+        # Bridge's own estimate; other attention it cannot
         params=None
         if pattern or m.multi_latent_attention or m.experimental_attention_variant
-        else estimate_training_memory(c, include_activation=False).total_parameters,
+        else estimate_training_memory(c, include_activation=False).total_parameters + uncounted(m),
         recompute_layers=-(-m.num_layers // blocks // pp)
         if m.recompute_method == "uniform"
         else (m.recompute_num_layers or 0) * vpp // blocks,

@@ -272,7 +272,6 @@ BROKEN = {  # framework: [(plan, what is broken)]
         ("dense-pp", edit(MAX, (r"base_num_decoder_layers: 32", "base_num_decoder_layers: 30"))),
     ],
 }
-NEARLY = {"megatron-bridge": 1e-4}  # its own estimate of parameters is no count
 
 
 def result(what, **row):
@@ -335,8 +334,6 @@ def test_its_own_parser(to, corpus, replicated, tmp_path):
             else set()
         )  # further tokens' modules are counted apart
         without |= {"params"} if got["params"] is None else set()
-        if to in NEARLY and got["params"]:
-            got["params"] = pytest.approx(got["params"], rel=NEARLY[to])
         without |= (
             {"recompute_layers"}
             if want["recompute"] != "full" or "recompute_layers" in soft
@@ -405,7 +402,7 @@ def test_kubernetes_schemas(corpus, tmp_path):
     result("kubernetes")
     kits = []
     for to in ("megatron", "fsdp", "maxtext"):
-        for name, files in emitted({k: corpus[k] for k in list(PLANS)[::3]}, to, "kubernetes")[
+        for name, files in emitted({k: corpus[k] for k in list(corpus)[::3]}, to, "kubernetes")[
             0
         ].items():
             write(files, tmp_path / f"{to}-{name}")

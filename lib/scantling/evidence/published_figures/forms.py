@@ -41,7 +41,7 @@ SCHEDULES = {
 def _bubble(r) -> float:
     """Idle share of a step [1]: 1 - m (F + B + W) / span, from the schedule laid out with its
     transfers (schedule.lay_out)."""
-    p, m, *passes, comm = (r["given"][k] for k in ("p", "m", "f", "b", "w", "comm"))
+    p, m, *passes, comm = (r["given"][k] for k in "p m f b w comm".split())
     span = lay_out(
         SCHEDULES[r["series"]],
         int(p),

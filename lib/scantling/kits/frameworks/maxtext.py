@@ -39,6 +39,7 @@ def lacks(
         "even_stages": pp > 1 and m.layers % (pp * vpp),
         "repeats": pp > 1 and vpp > 1 and sharding != "zero1" and m.layers < pp * vpp,
         "width": tp > 1 and not sp,
+        "tokens": launch.phase.seq_len * plan["micro_batch"] % (tp * cp),
         "spread": launch.sync and sharding == "zero1",
         "fragments": launch.sync and launch.cluster.sync.overlap and "true",
         "bits": launch.sync and 0 < launch.cluster.sync.exchange_bytes < 4 and "below 32",
