@@ -92,6 +92,8 @@ def drawn(number: int) -> dict:
         | ({"tokens": float(f"{10 ** rng.uniform(9, 13.5):.3g}")} if some(0.8) else {})
         | ({"global_batch": log_uniform(rng, 1, 8192)} if some(0.7) else {})
     )
+    if "global_batch" in job:  # sites share it evenly
+        job["global_batch"] += job["global_batch"] % cluster.get("sites", 1)
     precisions = [
         p for p in ("bf16", "fp16", "fp8", "fp8-block", "mxfp8", "nvfp4", "fp32") if has(row, p)
     ]
