@@ -59,8 +59,8 @@ def test_every_framework_keeps_sites_in_step_as_the_design_says_or_refuses(to, k
 @pytest.mark.parametrize(
     ("model", "plan", "said"),
     [
-        (SMALL, {"dp": 3}, "every site holds as many replicas"),
-        (MOE, {"dp": 12, "ep": 4}, "divides the ranks of the dp x cp x tp that stand in one site"),
+        (SMALL, {"dp": 3}, "sites of one size hold equally many"),
+        (MOE, {"dp": 12, "ep": 4}, "divides the dp x cp x tp ranks of one site"),
     ],
 )
 def test_sites_of_one_size_hold_equal_shares(model, plan, said):

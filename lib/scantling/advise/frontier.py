@@ -35,7 +35,7 @@ from ..verdict.record import Assessment
 BESIDE = ("recompute_layers", "recompute_modules", "layer_split", "layout", "precision")
 FIELDS = tuple(k for k in KEYS if k not in BESIDE)
 NUMBERS = ("measured_step_s", "predicted_step_s", "measured_memory_gb")
-MEASURED = ("measured_step_s", "measured_memory_gb", "measured_note")
+MEASURED = "measured_step_s measured_memory_gb measured_note".split()
 WITHIN = 0.25  # of the fastest step, by which a candidate is longer at most
 # two candidates of one family differ in tuning only
 FAMILY = "tp cp pp ep sharding recompute".split()

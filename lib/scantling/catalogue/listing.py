@@ -12,7 +12,7 @@ from .models.entries import entries
 from .models.shape import parameters
 from .stacks import stacks
 
-KINDS = ("accelerators", "fabrics", "models", "stacks", "nodes", "storage", "prices")
+KINDS = "accelerators fabrics models stacks nodes storage prices".split()
 
 
 def _clean(value):

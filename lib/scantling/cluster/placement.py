@@ -33,7 +33,7 @@ AXES = KIT = ("tp", "cp", "dp", "pp")
 LLAMA3 = ("tp", "cp", "pp", "dp")
 EXPERT_AXES = ("etp", "ep", "edp", "pp")
 TIERS = ("device", "scale-up domain", "node", "leaf unit", "pod", "site", "sites")
-BLOCKS = ("domain", "node", "rack", "unit", "pod", "site")  # of devices, see Layout
+BLOCKS = "domain node rack unit pod site".split()  # of devices, see Layout
 
 
 @record

@@ -21,7 +21,7 @@ from .texts import columns, constant, fill, lines, rows, texts
 TIB = 2.0**40
 MONTH_DAYS = 365.25 / 12
 SAME = "id name kind sold_by source verified".split()  # of the catalogue's row
-CLOUDS = ("AWS", "GCP", "Azure", "OCI")
+CLOUDS = "AWS GCP Azure OCI".split()
 
 
 @record

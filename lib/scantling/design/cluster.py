@@ -83,7 +83,7 @@ class Cluster:
 
     @property
     def shares(self) -> int:
-        """What replicas and batch are a multiple of: sites of one size do as much as each other."""
+        """What replicas and the batch are a multiple of: sites of one size take equal shares."""
         return self.sites if len({*self.by_site}) == 1 else 1
 
     def replicas(self, ranks):

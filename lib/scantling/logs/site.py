@@ -169,7 +169,7 @@ def of_log(reading: Reading) -> Point | None:
         "global_batch_seqs": reading.global_batch,
         "precision": reading.precision or "bf16",
         "stack": spoken("site")["stacks"].get(reading.format, ""),
-        **fields_of(reading, ("tp", "pp", "vpp", "cp", "ep", "micro_batch")),
+        **fields_of(reading, "tp pp vpp cp ep micro_batch".split()),
     }
     if reading.model not in models():
         heads, groups = (reading.shape.get(n, 0) for n in ("heads", "kv_heads"))

@@ -32,7 +32,7 @@ SAME_RATE = {"fp8-block": "fp8-current"}  # recipes that the models time alike
 PRECISIONS = tuple(name for name in RECIPES if name not in SAME_RATE)
 # codes of the words that formulas ask for
 BF16, FP32, FP8, FP8_ROW, MXFP8, FP4 = map(
-    PRECISIONS.index, ("bf16", "fp32", "fp8", "fp8-row", "mxfp8", "nvfp4")
+    PRECISIONS.index, "bf16 fp32 fp8 fp8-row mxfp8 nvfp4".split()
 )
 ZERO1, ZERO2, ZERO3, HSDP = map(SHARDINGS.index, ("zero1", "zero2", "zero3", "hsdp"))
 SELECTIVE, FULL = map(RECOMPUTES.index, ("selective", "full"))

@@ -323,7 +323,7 @@ def make_shape(**columns: Any) -> Shape:
     as 0 (the dense width of a model with no dense layer); whether a dimension is missing is for the
     caller to say.
     """
-    unknown = set(columns) - _DEFAULTS.keys() - _UNCOUNTED
+    unknown = set(columns).difference(_DEFAULTS, _UNCOUNTED)
     if unknown:
         raise TypeError(f"make_shape got unknown fields {sorted(unknown)}")
     raw = {
@@ -572,16 +572,10 @@ _MIXER = re.compile(r"(\d+)\*([a-z][a-z0-9-]*)(?:\(([a-z_=0-9.,]*)\))?")
 _WORDS = (
     "mlp attention qk_norm mixers attention_gate pattern mtp_pattern name source moe_layout"
 ).split()
-_UNCOUNTED = {  # fields that no count depends on
-    "name",
-    "source",
-    "seq_len",
-    "moe_layout",
-    "rope_base",
-    "norm_epsilon",
-}
+# fields that no count depends on
+_UNCOUNTED = "name source seq_len moe_layout rope_base norm_epsilon".split()
 _DEFAULTS = {f.name: f.default for f in fields(Model) if f.name not in _UNCOUNTED}
-_REQUIRED = ("layers", "hidden", "ffn_hidden", "heads", "kv_heads", "head_dim", "vocab")
+_REQUIRED = "layers hidden ffn_hidden heads kv_heads head_dim vocab".split()
 _DEFAULTS.update(dict.fromkeys(_REQUIRED))
 _COUNTS = tuple(
     f.name for f in fields(Model) if type(f.default) is int and f.name not in ("norms_per_layer",)

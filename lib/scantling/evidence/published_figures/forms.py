@@ -176,7 +176,7 @@ def layer_activations(
 
 def _saved(r) -> float:
     g = r["given"]
-    args = [g[k] for k in ("layers", "hidden", "heads", "micro_batch", "seq_len", "tp")]
+    args = [g[k] for k in "layers hidden heads micro_batch seq_len tp".split()]
     was, now = (
         layer_activations(
             *args,

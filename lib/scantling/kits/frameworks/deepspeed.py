@@ -9,29 +9,25 @@ from ...catalogue.words import SHARDINGS
 from ..render import render, source
 from .fsdp import builds as builds, lacks as model_lacks, own
 
-# the stages that have state on the hosts; one rank alone has all of them
-HOSTS = {
-    "none": SHARDINGS,
-    "optimizer": ("zero1", "zero2", "zero3"),
-    "optimizer+params": ("zero3",),
-}
+# the stage from which on state is on the hosts; one rank, which shares nothing, takes it
+HOSTS = {"none": 0, "optimizer": 1, "optimizer+params": 3}
 
 
 def lacks(launch, m, *, sharding, offload, dp, cp, **plan) -> dict:
     """ZeRO inside a site too; state on the hosts that its stage does not share out."""
     return model_lacks(launch, m) | {
         "spread": launch.sync and sharding != "none",
-        "hosts": dp * cp > 1 and sharding not in HOSTS[offload],
+        "hosts": dp * cp > 1 and SHARDINGS.index(sharding) < HOSTS[offload],
     }
 
 
 def files(launch, kit):
     """ds_config.json, train_deepspeed.py, model and trainer."""
+    plan = launch.plan
+    stage = max(SHARDINGS.index(plan["sharding"]), HOSTS[plan["offload"]])
+    said = render("ds_config.yaml.j2", launch=launch, stage=stage)
     return {
-        "ds_config.json": dumps(
-            yaml.safe_load(render("ds_config.yaml.j2", launch=launch)), indent=1
-        )
-        + "\n",
+        "ds_config.json": dumps(yaml.safe_load(said), indent=1) + "\n",
         "train_deepspeed.py": source("train_deepspeed.py"),
         **own(),
     }
