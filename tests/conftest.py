@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
+from pathlib import Path
 
 # jsonschema makes a grammar of IRIs whenever it is imported, a second in each process, for a format
 # that nothing here checks
@@ -14,9 +16,18 @@ import pytest  # noqa: E402
 from scantling_widgets.chromium import chromium  # noqa: E402
 
 _left_out = pytest.StashKey[int]()
+_share_of = pytest.StashKey[tuple[int, int]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    share = os.environ.get("SHARE") or "0/1"
+    if not re.fullmatch(r"\d+/[1-9]\d*", share):
+        raise pytest.UsageError(f"SHARE: {share!r} is not k/n, as 2/11")
+    config.stash[_share_of] = tuple(map(int, share.split("/")))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    items[:] = _share(items, *config.stash[_share_of])
     config.stash[_left_out] = 0
     if chromium():
         return
@@ -28,6 +39,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in browser:
         item.add_marker(pytest.mark.skip(reason="no Chromium"))
     config.stash[_left_out] = len(browser)
+
+
+def _share(items: list[pytest.Item], k: int, n: int) -> list[pytest.Item]:
+    """The k-th of n shares of the tests, k may be above n: the test files, in the order of their
+    names, are dealt out one by one."""
+    files = sorted(Path(__file__).parent.rglob("test_*.py"))[k % n :: n]
+    return [item for item in items if item.path in files]
 
 
 def pytest_terminal_summary(

@@ -61,6 +61,7 @@ IMPOSSIBLE = {
 }
 
 
+@pytest.mark.slow
 def test_every_function_takes_a_path_a_mapping_and_a_design(tmp_path):
     """As `assess` does; the answer is the same."""
     data = {"model": "llama-3.1-8b", "cluster": {"accelerator": "h100-sxm", "devices": 8}}
@@ -110,6 +111,7 @@ def test_a_mistake_is_a_design_error(assessed, tmp_path):
         assert "\n" not in str(e.value)
 
 
+@pytest.mark.slow
 def test_every_result_has_a_short_text_and_a_picture_in_a_notebook(assessed):
     results = {
         "assessment": assessed,

@@ -90,11 +90,13 @@ def launched() -> list:
     return out
 
 
+@pytest.mark.slow
 def test_there_are_designs_enough():
     assert len(assessments()) > 55
     assert len(launched()) > 8
 
 
+@pytest.mark.slow
 def test_hfu_is_mfu_times_what_the_hardware_does_besides():
     for a in assessments():
         assert a.hfu == pytest.approx(a.mfu * float(hardware_share(a.chosen.case)), rel=1e-12)
@@ -142,6 +144,7 @@ def test_an_optimizer_weighs_the_same_in_memory_checkpoint_and_kit(name):
     assert float(case.job.optimizer_bytes) == kept
 
 
+@pytest.mark.slow
 def test_usable_memory_is_one_number_and_its_zones_are_one_rule():
     seen = 0
     for a in assessments():
@@ -163,6 +166,7 @@ def test_usable_memory_is_one_number_and_its_zones_are_one_rule():
     assert seen
 
 
+@pytest.mark.slow
 def test_micro_batches_are_counted_in_one_way():
     for a in assessments():
         p, phase = a.plan, a.chosen.phase
@@ -176,6 +180,7 @@ def test_micro_batches_are_counted_in_one_way():
         assert plan["plan"]["grad_accum"] == plan["train"]["grad_accum"] == a.plan["grad_accum"]
 
 
+@pytest.mark.slow
 def test_the_main_phase_is_the_one_with_the_most_tokens_on_every_surface():
     for a in assessments():
         tokens = [one.phase.tokens or 0 for one in a.phases]
@@ -186,6 +191,7 @@ def test_the_main_phase_is_the_one_with_the_most_tokens_on_every_surface():
         assert plan["seq_len"] == a.chosen.phase.seq_len
 
 
+@pytest.mark.slow
 def test_bytes_shown_are_bytes_timed():
     for a in assessments():
         step = a.chosen.step
@@ -229,6 +235,7 @@ def test_step_network_report_and_kit_time_a_collective_by_one_model(name, monkey
         assert np.all((ratio > 1.05) & (ratio < 2.0001)), (surface, ratio)
 
 
+@pytest.mark.slow
 def test_goodput_alone_says_what_the_design_says(capsys):
     seen = 0
     for path in GALLERY:
@@ -259,6 +266,7 @@ def _numbers(data, path="") -> dict:
     return found
 
 
+@pytest.mark.slow
 def test_desk_and_report_hold_the_numbers_of_the_design(monkeypatch):
     monkeypatch.setattr(design_json, "tries", lambda assessment: None)  # advice: compared elsewhere
     seen = 0

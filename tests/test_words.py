@@ -112,6 +112,7 @@ COMMANDS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", COMMANDS)
 def test_the_terminal_speaks_in_words(line, capsys):
     named = ("case-3-500b-4096-h100", "case-5-deepseek-v3", "case-2-1t-dense-8-v100")

@@ -320,6 +320,7 @@ def test_design_from_stdin_and_in_words(write):
     assert "[" not in p.stdout.split("Assumed")[0] or "[bold" not in p.stdout
 
 
+@pytest.mark.slow
 def test_a_missed_constraint_ends_with_3(run, write):
     p = run("design", write(LLAMA + "constraints: {deadline_days: 0.01}\n"))
     assert p.returncode == 3
@@ -334,6 +335,7 @@ def said(name: str) -> dict:
 
 # "`design` terminal page is ~120-140 lines; the verdict line has no reason, no accelerator, tokens,
 # seq, batch; 30-35 lines "Assumed" dominate"
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     ["llama-3.1-405b", "case-1-175b-moe-1024-a100", "case-3-500b-4096-h100", "case-5-deepseek-v3"],
@@ -378,6 +380,7 @@ def test_a_title_never_contradicts_its_design():
     assert title(shape) == "6.74B dense on 64 h100-sxm"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["design", "search", "goodput"])
 def test_the_refusal_is_exact(command, run, write):
     p = (process if command == "design" else run)(command, write(IMPOSSIBLE))

@@ -106,6 +106,7 @@ def test_the_spaces_are_listed_with_their_counts(file, capsys):
     assert "micro_batch" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_wide_search_tries_precisions_left_open(file, capsys):
     counts = {}
     for more in ([], ["--wide"], ["--space", "coarse"]):
@@ -205,6 +206,7 @@ def test_the_front_over_device_counts(file, capsys):
     assert "more on the front" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_no_number_is_cut_at_80_columns(file, capsys, monkeypatch):
     from rich.console import Console
 
@@ -229,6 +231,7 @@ def test_no_number_is_cut_at_80_columns(file, capsys, monkeypatch):
         assert "…" not in said and "%" in said
 
 
+@pytest.mark.slow
 def test_what_cannot_be_is_one_message(file, capsys):
     assert main(["sweep", str(file), "no_such_field=1,2"]) == 2
     assert "there is no such field" in capsys.readouterr().err

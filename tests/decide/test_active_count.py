@@ -32,6 +32,7 @@ def test_a_mixture_does_the_work_of_its_active_parameters(found):
     assert 0.1 * per_peak < found[1]["active_params"] < 0.6 * per_peak
 
 
+@pytest.mark.slow
 def test_a_longer_deadline_never_lowers_it(found):
     longer = largest_active(assess(Design.from_text(BY_SIZE.format(12))))
     assert longer["active_params"] >= found[1]["active_params"]
@@ -50,5 +51,6 @@ def test_otherwise_the_question_does_not_arise(model):
     )
 
 
+@pytest.mark.slow
 def test_none_where_even_the_smallest_is_too_slow():
     assert largest_active(assess(Design.from_text(BY_SIZE.format(0.001)))) is None

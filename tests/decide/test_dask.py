@@ -103,6 +103,7 @@ def cluster(tmp_path_factory):
         c.close()
 
 
+@pytest.mark.slow
 def test_a_search_by_address_is_the_search_here(cluster, monkeypatch):
     r = prepare(Design.from_text(TEXT))
     where = situation(r, r.phases[0])

@@ -52,6 +52,7 @@ def advised(text: str) -> tuple[Assessment, list[dict], list[dict], list[dict]]:
     return a, fixes(a, tried), can_do(a, tried), singles(tried)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ASKED)
 def test_a_fix_applied_gives_the_verdict_shown(name):
     a, offered, _, _ = advised(ASKED[name])
@@ -151,6 +152,7 @@ def asks_the_same(fix) -> bool:
     return not any(path.startswith("constraints.") or path in job for path in fix["set"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["deadline", "budget", "deadline and budget", "power"])
 def test_a_fix_never_lowers_the_ask(name):
     """ "Deadline 60 -> 72.6 days is not a fix": what gives way stands apart, and holds too."""
@@ -237,6 +239,7 @@ def test_an_impossible_design_names_the_machine_that_holds_it():
     assert all(f["verdict"].startswith("feasible") for f in offered)
 
 
+@pytest.mark.slow
 def test_several_constraints_are_met_together():
     """A deadline that more devices meet beside an MFU floor that nothing reaches: one row does the
     first and gives way on the second."""
@@ -287,6 +290,7 @@ def test_a_feasible_design_with_idle_devices_is_offered_the_batch_that_uses_them
     assert not fixes(better)
 
 
+@pytest.mark.slow
 def test_a_budget_of_a_tenth_buys_a_tenth_of_the_tokens():
     a = assess(Design.from_text(SMALL))
     poor = assess(a.design.change({"constraints.budget_usd": 0.1 * a.cost_usd}))
@@ -320,6 +324,7 @@ def test_the_refusal_is_arithmetic_that_can_be_followed():
     assert "leanest" in text and "cannot split further" in text
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(
     model=st.sampled_from(["llama-3.1-8b", "mixtral-8x7b", "llama-2-13b", "gpt-3-175b"]),
@@ -341,6 +346,7 @@ def test_more_devices_never_turn_fits_into_does_not_fit(model, nodes, more, chip
         assert verdict(nodes + more) not in ("constraint-missed", "impossible")
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(
     model=st.sampled_from(["llama-3.1-8b", "mixtral-8x7b", "llama-3.1-70b"]),

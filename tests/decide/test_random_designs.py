@@ -16,11 +16,13 @@ def outcome(number: int) -> str:
     return random_designs.looked_at(number, dear=number % 20 == 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", range(0, len(SAMPLE), 20))
 def test_what_must_hold_for_any_design(start):
     assert all(outcome(number) for number in SAMPLE[start : start + 20])
 
 
+@pytest.mark.slow
 def test_the_sample_is_of_every_kind():
     assert {*map(outcome, SAMPLE)} == {*random_designs.VERDICTS, "refused"}
 

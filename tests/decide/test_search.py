@@ -61,6 +61,7 @@ def place(text, **change):
     return situation(r, r.phases[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DESIGNS)
 def test_the_winner_is_that_of_a_plain_loop(name):
     where = place(DESIGNS[name], **HALF)

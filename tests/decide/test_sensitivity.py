@@ -107,6 +107,7 @@ def test_the_longest_sequence_fits_and_the_next_does_not():
     )
 
 
+@pytest.mark.slow
 def test_the_fewest_devices_and_one_node_less():
     d = D.change({"constraints.deadline_days": 25})
     n = answers.fewest_devices(d)["devices"]
@@ -127,6 +128,7 @@ def test_the_earliest_finish_is_no_later_than_any_count_tried():
     )
 
 
+@pytest.mark.slow
 def test_the_earliest_finish_is_no_hidden_cap():
     """ "`earliest-finish` -> 33.6 days, 2,048 devices, "no other constraint". Same file: 3072 ->
     29.6 days; 4096 -> 20.2 days. Silent cap at 4x the design's own devices"."""

@@ -29,6 +29,7 @@ LONG_ON_V100 = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "gb"), [(SMALL_CLOUD, 48), (LONG_ON_V100, 16)])
 def test_more_memory_never_slows_the_fastest_plan(text, gb):
     small, large = (assess(Design.from_text(text % size)) for size in (gb, gb * 3 // 2))

@@ -52,6 +52,7 @@ def test_the_same_plans_and_counts(name, space):
     }
 
 
+@pytest.mark.slow
 def test_memory_is_that_of_one_part():
     where = place(
         "model: mixtral-8x22b\ncluster: {accelerator: h100-sxm, devices: 128}\njob: "

@@ -158,6 +158,7 @@ MODELS = [
 CHIPS = ["a100-80-sxm", "h100-sxm", "mi300x", "v100-32-sxm2", "tpu-v5p", "gb200-nvl72", "h800-sxm"]
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     model=st.sampled_from(MODELS),

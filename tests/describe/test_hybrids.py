@@ -101,6 +101,7 @@ def test_attention_stands_in_one_of_so_many_layers():
             build_model(start | {"attention_every": 8})
 
 
+@pytest.mark.slow
 def test_thinner_attention_is_tried_and_keeps_what_it_says():
     """Half the attention layers of a hybrid at 131,072 tokens, where a deadline is missed."""
     plan = {"tp": 2, "cp": 8, "pp": 1, "ep": 16, "micro_batch": 1}

@@ -85,6 +85,7 @@ def test_size_and_experts_make_a_model_of_that_size(desk):
     assert desk.session.now.resolved.model.top_k == 4
 
 
+@pytest.mark.slow
 def test_attention_of_a_hybrid_is_moved_in_steps(desk):
     desk.form.send_change("model", "qwen3-next")
     assert desk.form.field("model.attention_every")["value"] == 4
@@ -311,6 +312,7 @@ def test_letting_a_control_go_is_no_step_of_its_own(desk, monkeypatch):
     assert desk.design == first
 
 
+@pytest.mark.slow
 def test_at_least_fifty_steps_of_undo():
     session = Session(Design.read(resources.example("llama-3.1-8b-8-h100-fsdp")))
     first = session.now.design

@@ -37,6 +37,7 @@ def over(desk) -> Desk:
 
 
 # ---------------------------------------------------------------- no misleading state
+@pytest.mark.slow
 @pytest.mark.parametrize("field", ["model.size", "model.experts", "cluster.devices"])
 @pytest.mark.parametrize("step", [1, -1])
 def test_a_slider_moves_by_the_keyboard_over_its_whole_range(desk, field, step):

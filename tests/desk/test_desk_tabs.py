@@ -343,6 +343,7 @@ def test_the_edge_is_drawn_where_feasible_meets_not(desk):
     assert data["now"] == {"x": ["x"], "y": ["a"]}
 
 
+@pytest.mark.slow
 def test_a_cell_that_is_clicked_becomes_the_design(desk):
     desk = Desk(example())
     panel = opened(desk, "Sensitivity")
@@ -375,6 +376,7 @@ def test_reliability_lists_domains_and_risks_of_the_blueprint(desk):
     assert spares["marks"]["spares"][0] == desk.session.now.given["spares"]
 
 
+@pytest.mark.slow
 def test_a_design_without_tokens_or_stages_says_so_in_place_of_empty_pictures():
     small = Desk(example("llama-3.1-8b-8-h100-fsdp"))
     schedule = opened(small, "Schedule")
@@ -439,6 +441,7 @@ def pictures():
     }
 
 
+@pytest.mark.slow
 def test_every_picture_is_also_a_function_of_a_result_that_draws_without_a_desk():
     import vl_convert
     from scantling_widgets.livechart import vega_version

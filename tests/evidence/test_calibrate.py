@@ -74,6 +74,7 @@ def test_shipped_factors_of_collectives_are_what_the_published_series_say():
         assert abs(found - shipped[name]) < 0.01 * collectives.PRIORS[name].spread, name
 
 
+@pytest.mark.slow
 def test_shipped_constants_of_memory_are_what_the_published_peaks_say():
     shipped = json.loads((catalogue.HERE / "memory_calibration.json").read_text())["offsets"]
     found = memory.fit(memory.read(catalogue.HERE / "published_memory.csv"))

@@ -50,6 +50,7 @@ def field(desk: dict, name: str) -> dict:
     return found[0]
 
 
+@pytest.mark.slow
 def test_an_accelerator_is_one_row(tmp_path):
     """H20 with 141 GB: Hopper at 15 % of H100's peak, so a fifth of the H100s would do."""
     rows = (HERE / "accelerator" / "accelerators.csv").read_text().splitlines()
@@ -73,6 +74,7 @@ def test_an_accelerator_is_one_row(tmp_path):
     assert {row["id"] for row in listed} > {"h20-141-sxm", "h100-sxm"}
 
 
+@pytest.mark.slow
 def test_a_stack_is_one_file(tmp_path):
     assert len([p for p in (HERE / "stack").rglob("*") if p.is_file()]) == 1
     got = driven("stack", tmp_path, stack="litgpt", constraints={"min_mfu": 0.9})
@@ -86,6 +88,7 @@ def test_a_stack_is_one_file(tmp_path):
     assert got["desk"]["inputs"]["stack"] == "litgpt"
 
 
+@pytest.mark.slow
 def test_a_constraint_is_a_row_and_its_formula(tmp_path):
     """A grant of 2 device-years, and a run of 64 devices for some 17 days."""
     got = driven("constraint", tmp_path, constraints={"max_device_years": 2})
@@ -107,6 +110,7 @@ def test_a_constraint_is_a_row_and_its_formula(tmp_path):
     assert kept["verdict"] == "feasible" and kept["asked"][0]["met"]
 
 
+@pytest.mark.slow
 def test_a_block_kind_is_one_file(tmp_path):
     """Hyena in 22 of 32 layers: other parameters, a third of the attention, and no kit for it."""
     mixed = {"like": "llama-3.1-8b", "mixers": "22*hyena(taps=4)"}
@@ -162,6 +166,7 @@ def judge(kit: dict) -> dict:
     }
 
 
+@pytest.mark.slow
 def test_a_launch_framework_is_one_file_its_facts_and_its_templates(tmp_path):
     got = driven("framework", tmp_path, "litgpt")
     plan = json.loads(got["kit"]["plan.json"])

@@ -370,6 +370,7 @@ def launches():
     return out
 
 
+@pytest.mark.slow
 @given(st.text(min_size=1, max_size=60).map(lambda s: s.strip()).filter(bool))
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_hostile_name_stays_text(name):

@@ -43,6 +43,7 @@ def test_a_hybrid_is_written_in_the_letters_of_its_own_config():
     assert "--moe-layer-freq" not in said
 
 
+@pytest.mark.slow
 def test_stages_are_those_of_the_plan():
     for name in ("hybrid", "hybrid-full", "hybrid-latent"):
         files = made(PLANS[name])
@@ -63,6 +64,7 @@ def test_further_tokens_stand_behind_a_stroke():
     assert "--mtp-num-layers" not in said
 
 
+@pytest.mark.slow
 def test_gated_delta_nets_keep_the_gpt_model():
     """Qwen/Qwen3-Next-80B-A3B-Instruct, config.json: full_attention_interval 4, 16 and 32 linear
     heads of 128, a gate on the shared expert and on attention's output."""
@@ -186,6 +188,7 @@ def read_by_megatron(pattern):
     return main.split("|"), more
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HYBRIDS)
 def test_every_hybrid_is_written_as_its_config_has_it_or_one_line_says_why_not(name):
     config, missing = config_of(name), HYBRIDS[name]
@@ -252,6 +255,7 @@ def test_latent_attention_norms_its_latents_and_one_expert_is_chosen_before_the_
         assert flag in said
 
 
+@pytest.mark.slow
 def test_sparse_attention_goes_with_gathered_keys():
     """megatron-core 0.19.2, transformer_config.py: "DSAttention context parallelism currently
     supports cp_comm_type=allgather only"."""

@@ -85,6 +85,7 @@ def run(tmp_path):
     return go
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [ONE_BY_ONE, AT_ONCE])
 @pytest.mark.parametrize("nodes", [1, 2, 64, 512, 2048, 12_500])
 def test_it_starts_at_every_size(launch, run, nodes, names):
@@ -268,6 +269,7 @@ def test_every_kit_keeps_as_many_checkpoints_as_the_report(to):
     assert "keep it 3 days" in files["checkpoint.md"] or "to keep 3 days" in files["checkpoint.md"]
 
 
+@pytest.mark.slow
 def test_old_checkpoints_of_megatron_go_and_what_is_newer_than_the_newest_whole_one_stays(tmp_path):
     """As Megatron-LM lays them: iter_NNNNNNN, the newest whole one in the tracker file, which goes
     back where the run goes back to an older checkpoint."""

@@ -230,6 +230,7 @@ def test_a_folder_of_logs_as_json(tmp_path, capsys):
     assert all(row["tp"] is None and row["global_batch"] == 512 for row in got)
 
 
+@pytest.mark.slow
 def test_a_long_log_is_a_stream(tmp_path):
     """10 MB in a small part of the 500 MB that 1 GB may take."""
     block = (megatron(range(1, 60)) + "\n" + "INFO a line that says nothing at all\n" * 300) * 8
@@ -328,6 +329,7 @@ def test_words_about_logs_are_no_logs(tmp_path, capsys):
     assert all(any(f"/{name} is no log" in line for line in lines) for name in others)
 
 
+@pytest.mark.slow
 def test_a_gzip_that_breaks_halfway_is_read_up_to_there(tmp_path):
     """A byte that is wrong: zlib says so with an error of its own (zlib.error)."""
     rows = "".join(f"{random.Random(i).random()}\n" for i in range(400_000))

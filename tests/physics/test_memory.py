@@ -414,6 +414,7 @@ def test_published_peaks_and_failures_with_the_constants_that_ship(published):
     _check(found["all"])
 
 
+@pytest.mark.slow
 def test_configurations_that_the_fit_has_not_seen(published):
     """One fold of five, refitted here: the data file's figures over all five are made the same
     way."""

@@ -87,6 +87,7 @@ def page() -> str:
     return gallery.index([gallery.entry(name, assessed(name)) for name in NAMES])
 
 
+@pytest.mark.slow
 def test_index_and_thumbnails_are_those_of_the_designs():
     folder = gallery.folder()
     index = Page(page())
@@ -137,6 +138,7 @@ print(hashlib.sha256(made[0] + made[1].encode()).hexdigest(), json.dumps(gallery
 """
 
 
+@pytest.mark.slow
 def test_what_is_built_twice_is_equal_to_the_byte():
     """Two processes with other orders of their sets: picture, index and headline figures."""
     one, two = (
@@ -152,6 +154,7 @@ def test_what_is_built_twice_is_equal_to_the_byte():
     assert len(one) > 200 and one == two
 
 
+@pytest.mark.slow
 def test_index_shows_predicted_beside_published():
     text = Page(page()).text
     with open(gallery.folder() / "published.csv", newline="", encoding="utf-8") as file:

@@ -249,6 +249,7 @@ def test_ctrl_c_ends_a_worker_without_a_word(capfd):
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.slow
 def test_a_worker_in_a_job_ends_when_an_idle_one_is_killed(tmp_path):
     """The idle one dies with the lock of the queue in its hand, and the executor catches the exit
     that the other leaves its job by: it would wait for that lock for ever, and the command for
