@@ -100,6 +100,7 @@ def test_the_machine_that_makes_sense_is_the_one_that_is_offered(name):
     (said,) = (line for line in limits(a) if line.startswith("makes sense:"))
     (counts,) = (f for f in offered if set(f["set"]) == {"cluster.devices"})
     assert f"{counts['devices']:,} devices" in said and counts["verdict"] == "feasible"
+    assert limits(a, advice=False) == [line for line in limits(a) if line != said]
 
 
 @pytest.mark.parametrize("enough", [9, 16, 72, 100, 250])

@@ -4,10 +4,16 @@ the winner, and a stack's plans are those that its kit can write."""
 from __future__ import annotations
 
 import pytest
-from scantling import Design, assess
+from random_designs import drawn
+from scantling import Design, DesignError, assess
 from scantling.catalogue.stacks import stacks
 from scantling.kits.framework import offers
 from scantling.kits.frameworks import FRAMEWORKS
+from scantling.physics.gather import situation
+from scantling.plans.evaluate import any_fits, find, unpinned
+from scantling.plans.prepare import prepare
+from scantling.plans.space import COARSE, DEFAULT, LAST_RESORT, LEAN
+from scantling.plans.stages import searched
 from scantling.verdict.verdicts import rank
 
 # a random design whose step doubled, and whose verdict fell, with half as much memory again: the
@@ -82,3 +88,37 @@ def test_what_a_stack_offers_its_kit_can_write(kit):
     assert not open_axes, f"{kit} limits {open_axes}, its stack does not"
     for axis in offered.keys() & can.keys():
         assert set(offered[axis]) <= set(can[axis]), axis
+
+
+def phases(start: int, count: int):
+    """The phases of `count` designs drawn at random, without their pins."""
+    for number in range(start, start + count):
+        try:
+            resolved = prepare(Design.from_data(drawn(number)))
+        except DesignError:
+            continue
+        for phase in resolved.phases:
+            yield number, unpinned(situation(resolved, phase))
+
+
+def test_whether_any_plan_fits_is_what_a_search_finds():
+    """By memory alone, up to the first part of the plans that holds one."""
+    told = set()
+    for number, where in phases(300, 25):
+        for space in (COARSE, LEAN):
+            fits = find(where, space).best() is not None
+            assert any_fits(where, space) == fits, number
+            told.add(fits)
+    assert told == {True, False}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("space", "count"), [(COARSE, 30), (DEFAULT, 20)])
+def test_what_the_lean_end_cannot_hold_no_space_holds(space, count):
+    """The verdict "impossible" rests on it: nothing else is searched then."""
+    told = set()
+    for number, where in phases(348, count):
+        lean = any_fits(where, LAST_RESORT)
+        assert lean == (searched(where, space, own_stack=False).best() is not None), number
+        told.add(lean)
+    assert told == {True, False}

@@ -127,7 +127,8 @@ def launch_kit(
     def run():
         if not VERDICTS[assessment.verdict].launch:
             raise Stopped(
-                "nothing is written: " + next(iter(limits(assessment)), assessment.verdict)
+                "nothing is written: "
+                + next(iter(limits(assessment, advice=False)), assessment.verdict)
             )
         files = kits(assessment, to, on)
         yield files

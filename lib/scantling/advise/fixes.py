@@ -30,7 +30,9 @@ from .moves import (
 
 MOST = 8
 CHEAPEST = 5
-WORK = 2_500_000  # legal plans that a design and its changes may cost, some five seconds of a core
+# legal plans that a design and its changes may cost: some five seconds of a core, fifteen where the
+# layers of a model differ
+WORK = 2_500_000
 VERIFIED = 3_100_000  # the same, with what is shown looked at in the whole space
 EACH = 15_000  # plans in the time that one assessment takes beside its search
 LARGE_SEARCH = 50_000  # legal plans of a design from which its changes are tried coarsely
@@ -338,7 +340,7 @@ def _pairs(tried: Trials) -> None:
         for t in tried
         if t.fits and not t.change.gives_way and not t.counts_devices and _helps(assessment, t)
     ]
-    best: dict[frozenset, Tried] = {}
+    best = {}
     for t in sorted(helpful, key=lambda t: _distance(assessment, t)):
         best.setdefault(frozenset(t.change.set), t)
     leading = [t.change for t in best.values()][:PAIRED]
@@ -479,7 +481,7 @@ def _distance(assessment, t: Tried) -> tuple:
 def _one_each(tried: list) -> list:
     """The first of each kind (device counts, chips, fabrics), one without risk where there is one;
     what is of no kind stays."""
-    first: dict[str, Tried] = {}
+    first = {}
     for t in sorted(tried, key=lambda t: not t.safe):
         first.setdefault(t.change.kind or ("devices" if t.counts_devices else t.change.key), t)
     kept = {id(t) for t in first.values()}

@@ -51,7 +51,7 @@ def undominated(columns) -> ndarray:
     rows = flatnonzero(isfinite(values).all(axis=1))
     # a row can only be beaten by one that comes before it, so the first of the rest stays
     rows = rows[lexsort(values[rows].T[::-1])]
-    kept: list[int] = []
+    kept = []
     while len(rows):
         kept.append(int(rows[0]))
         rows = rows[np.any(values[rows] < values[rows[0]], axis=1)]

@@ -33,7 +33,7 @@ def launch(
     )
     verdict = VERDICTS[assessment.verdict]
     if not verdict.launch:
-        tell(f"nothing is written: {limits(assessment)[0]}")
+        tell(f"nothing is written: {limits(assessment, advice=False)[0]}")
         return EXIT[assessment.verdict]
     try:
         files = kits(

@@ -84,7 +84,7 @@ def price(
     catalogue's for the kind of rent (date and range beside it), else None. A machine that is owned
     costs its share of what was bought and its staff, and energy on top.
     """
-    say: list[Assumed] = []
+    say = []
     paid = cluster.devices if devices_paid is None else devices_paid
     seconds = paid * wall_s
     hours = seconds / HOUR_S

@@ -353,7 +353,7 @@ def endure(
     formulas' sources in `goodput` and `spares`.
     """
     n = asarray(cluster.devices if devices is None else devices, float)
-    say: list[Assumed] = []
+    say = []
     nodes = ceil(n / cluster.devices_per_node)
     alone = cluster.sites if cluster.sync.apart else 1
     part = n / alone  # what stops and starts together

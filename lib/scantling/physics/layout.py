@@ -108,16 +108,17 @@ def fewer(
     )
 
 
-def stands(c: Cases) -> Column:
+def stands(c: Cases, tail=None) -> Column:
     """Whole layers that output head and MTP modules stand for on the last stage: their time where
-    the split is balanced, else MTP_STANDS under a balanced MTP layout, else 0."""
+    the split is balanced (`tail` of `weights`, where it is at hand), else MTP_STANDS under a
+    balanced MTP layout, else 0."""
     usual = MTP_STANDS * greater(c.software.balanced_layout, 0)
     balanced = equal(c.plan.layer_split, BALANCED)
     if not np.any(balanced):
         return usual
     return where(
         balanced,
-        ceil(weights(c)[1]),
+        ceil(tail or weights(c)[1]),
         usual,
     )
 
@@ -137,7 +138,6 @@ def layers_per_stage(c: Cases):
     out = zeros((3, max(each.shape[1], sum(len(rows) for rows, _ in found))))
     each = each + 0 * out[0]
     for rows, counts in found:
-        rows = rows if len(found) > 1 else slice(None)
         work = counts @ each[:, rows]
         out[:, rows] = work[0], work[1:-1].max(axis=0, initial=0.0), work[-1]
     return tuple(out if out.shape[1] > 1 else out[:, 0])
@@ -159,7 +159,7 @@ def laid_out(c: Cases, kind: Column = 0):
     every different split of columns of plans of one model: pp x vpp runs, 0 and the number of
     layers among the bounds."""
     p, seq_len, (each, tail) = c.plan, c.job.seq_len, weights(c)
-    columns = (p.pp, p.vpp, p.layer_split == BALANCED, stands(c), kind)
+    columns = (p.pp, p.vpp, p.layer_split == BALANCED, stands(c, tail), kind)
     columns = [ravel(x + 0 * seq_len) for x in broadcast_arrays(*columns, seq_len)]
     key = array([1, 1e4, 1e8, 1e9, 1e12, 0]) @ columns
     for rows in (flatnonzero(key == one) for one in unique(key)):

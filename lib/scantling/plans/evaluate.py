@@ -347,6 +347,16 @@ def scored(where: Situation, plan: Plan) -> tuple:
     return broadcast_to(m.total, n), reason, step_s, broadcast_to(practised, n)
 
 
+def any_fits(where: Situation, space: Space) -> bool:
+    """Whether a plan of the space fits under the pins: by memory alone, a part of the plans after
+    another. Raises DesignError, as `legal`."""
+    plan, host = legal(where, space), host_bytes(where.resolved.cluster)
+    return any(
+        np.any(why_not(memory(where.cases(take(plan, slice(i, i + CHUNK)))), host) < 0)
+        for i in range(0, np.size(plan.tp), CHUNK)
+    )
+
+
 def skipped(found: Found) -> tuple[int, float] | None:
     """(row, step time over the winner's) of the fastest fitting plan of a kind that nobody has
     published, where it beats the winner."""

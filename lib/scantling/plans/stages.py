@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from ..base.errors import DesignError
 from ..physics.gather import Situation
-from .evaluate import Found, find, joined, legal, looked_at, union
+from .evaluate import Found, joined, legal, looked_at, union
 from .space import (
     DEFAULT,
     FINE,
@@ -37,7 +37,7 @@ def searched(
     SMALL plans or more a coarse part of them, and the whole only where nothing fits. Which of these
     are searched does not hang on the memory, so that more of it leaves no plan out.
 
-    first : the search of the space alone (`on_device`), where it is at hand.
+    first : the search of the space alone, where it is at hand.
     own_stack : False also searches what the named stack does not offer. A space with offload (the
     wide one) is streamed: its best plans are held, its counts are of all.
     progress : as `evaluate.find`; of the space alone.
@@ -57,12 +57,6 @@ def searched(
     if all(one.best() is None for one in found):
         found += _tried(where, short_of, own_stack)
     return union(found)
-
-
-def on_device(where: Situation, space: Space, **how) -> Found:
-    """The search of the space alone, under the pins and what the stack offers; how : progress, as
-    of `find`."""
-    return find(where, offered(space, where.resolved), **how)
 
 
 def with_schedules(found: Found) -> Found:

@@ -13,9 +13,9 @@ from ..physics.memory.chance import oom_probability
 from ..physics.memory.peak import memory
 from ..physics.step import step_time
 from ..plans import space as planning
-from ..plans.evaluate import Found, spread_of, unpinned
+from ..plans.evaluate import Found, any_fits, find, spread_of, unpinned
 from ..plans.prepare import prepare
-from ..plans.stages import on_device, searched, with_schedules
+from ..plans.stages import searched, with_schedules
 from ..plans.stream import ON_DEVICE
 from .judge import judged
 from .numbers import numbers, with_step
@@ -198,19 +198,19 @@ def choose(
     pinned = where.phase.pins
     first = None
     if space.offload == ON_DEVICE:
-        first = on_device(where, space, progress=progress)
-        if first.best() is None and leanest(where).best() is None:
-            return None, False
-        if pinned and "offload" not in pinned and first.best() is None:
-            if on_device(unpinned(where), space).best() is not None:
+        offered = planning.offered(space, where.resolved)
+        first = find(where, offered, progress=progress)
+        if first.best() is None:
+            if leanest(where).best() is None:
+                return None, False
+            if pinned and "offload" not in pinned and any_fits(unpinned(where), offered):
                 return first, False
     found = searched(where, space, first, progress=progress)
     if found.best() is not None:
         return found, True
-    if not pinned and not where.resolved.offers:
+    if not (pinned or where.resolved.offers) or leanest(where).best() is None:
         return None, False
-    other = searched(unpinned(where), space, own_stack=False)
-    return (None, False) if other.best() is None else (found, False)
+    return found, False
 
 
 def settle(

@@ -30,11 +30,12 @@ WORTH_A_BATCH = 0.02  # of the time of a token, from which a rounder batch is na
 def limits(assessment: Assessment, advice: bool = True) -> list:
     """Lines on what binds, the worst first: memory, constraints, a tight fit with what the best
     safe plan costs, idle devices, the largest loss; the refusal's arithmetic where impossible.
-    `advice=False` says of idle devices no batch that would use them, which takes searches."""
+    `advice=False` leaves out what takes searches: the devices on which a design makes sense, and
+    the batch that would use idle ones."""
     if assessment.verdict == "impossible":
         return list(assessment.refusal)
     rules = RULES if assessment.fits else (unfit, judged)
-    more = {} if advice else {idle: {"advice": False}}
+    more = {} if advice else dict.fromkeys((smallest, idle), {"advice": False})
     return [line for rule in rules for line in rule(assessment, **more.get(rule, {}))]
 
 
@@ -79,10 +80,9 @@ def replaced(assessment: Assessment) -> Iterator:
     if "step_ratio" in measured:
         yield say("calibrated", ratio=measured["step_ratio"])
     elif measured:
-        said = ", ".join(f"{k} {v:g}" for k, v in measured.items())
         yield say(
             "replaced",
-            said=said,
+            said=", ".join(f"{k} {v:g}" for k, v in measured.items()),
             chosen=assessment.chosen,
         )
 
@@ -141,7 +141,7 @@ def bolder(assessment: Assessment) -> Iterator:
     was kept costs WORTH of a step."""
     chosen = assessment.chosen
     found = chosen.found
-    allowed = chosen.found.situation.resolved.max_oom_probability
+    allowed = found.situation.resolved.max_oom_probability
     rows = flatnonzero(found.fits & found.practised)
     if not chosen.fits or chosen.oom_probability > allowed or not len(rows):
         return
@@ -155,16 +155,15 @@ def bolder(assessment: Assessment) -> Iterator:
     ]
     gain = 1 - found.step_s[row] / chosen.step.total
     if gain >= WORTH:
-        chance = oom_probability(
-            found.total_bytes[row],
-            found.capacity,
-            spread_of(found.situation),
-        )
         yield say(
             "bolder",
             **chosen.beside(row),
             gain=gain,
-            chance=chance,
+            chance=oom_probability(
+                found.total_bytes[row],
+                found.capacity,
+                spread_of(found.situation),
+            ),
         )
 
 
@@ -275,14 +274,12 @@ def rounder(chosen) -> str:
     for _, near, _ in batches_nearby(chosen):
         if abs(near / batch - 1) > near_enough:
             continue
-        phase = replace(where.phase, global_batch=near)
-        job = replace(where.job, global_batch=float(near))
         with suppress(DesignError):  # a pin that this batch has no plan for
             other = find(
                 replace(
                     where,
-                    phase=phase,
-                    job=job,
+                    phase=replace(where.phase, global_batch=near),
+                    job=replace(where.job, global_batch=float(near)),
                 ),
                 coarse,
             )

@@ -68,8 +68,9 @@ def sensible(assessment: Assessment) -> Assessment | None:
     return best
 
 
-def smallest(assessment: Assessment) -> Iterator[str]:
-    """A line with the devices on which a design that is past a limit of sense makes sense."""
-    after = sensible(assessment)
+def smallest(assessment: Assessment, advice: bool = True) -> Iterator[str]:
+    """A line with the devices on which a design that is past a limit of sense makes sense; none
+    without advice, which takes searches."""
+    after = sensible(assessment) if advice else None
     if after is not None:
         yield say("smallest", a=after)

@@ -14,7 +14,7 @@ from .fit import constants_of, match, rounded, saturation
 def run(steps, show: bool = True):
     """(curves, [{step, why}] that failed, [step] not reached because of Ctrl-C) of a list of
     measurements, progress on stderr where `show`."""
-    curves: dict = {}
+    curves = {}
     skipped = []
     stopped = []
     bar = click.progressbar(

@@ -121,7 +121,7 @@ def constants_of(
     curves: as measure writes them. scale_out_bytes_per_s: network rate per device, one direction;
     the accelerator's usual one if None.
     """
-    found: dict = {}
+    found = {}
     memory = [
         p["bytes"] / p["seconds"] for p in curves.get("memory", []) if p["bytes"] >= LARGE_BYTES
     ]
@@ -135,7 +135,7 @@ def constants_of(
         chip,
         bytes_per_s,
     )
-    best: dict = {}  # the fastest backend of each size
+    best = {}  # the fastest backend of each size
     for p in sorted(curves.get("attention", []), key=itemgetter("seconds")):
         if p.get("backend") in ("flash", "cudnn", "efficient") and p["seq_len"] >= 1024:
             best.setdefault(SIZE(p), p)

@@ -125,7 +125,7 @@ class Recreation:
     @property
     def sources(self) -> tuple:
         """(paper, places, address), each once."""
-        found: dict = {}
+        found = {}
         for p in self.points:
             found.setdefault((p.title, p.url), {})[p.locator] = None
         return tuple((title, ", ".join(places), url) for (title, url), places in found.items())

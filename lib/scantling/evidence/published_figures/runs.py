@@ -91,7 +91,7 @@ def points(
 
 def lines(unit: str, **which):
     """Ours through `points` of each series; none where the axis has names."""
-    out: dict = {}
+    out = {}
     for p in points(unit, **which):
         if not isinstance(p.x, str):
             out.setdefault(p.series, []).append((p.x, p.ours))

@@ -231,20 +231,17 @@ def _places(c: Cases, f: Frame):
     micro-batches, so one that has no more layers of any sort is left out."""
     p, found = c.plan, []
     vee, mirror = VEE[p.schedule], MIRROR[p.schedule]
+    mirrored = ravel(mirror + 0 * (p.pp + p.vpp + p.layer_split))
     for rows, counts in splits(c, mirror):
         held = _by_sort(
             c,
             f,
             counts,
         )
-        held = (
-            (held + held[::-1]) / 2
-            if np.any(ravel(mirror + 0 * (p.pp + p.vpp + p.layer_split))[rows])
-            else held
-        )
-        at = [0]
+        held = (held + held[::-1]) / 2 if mirrored[rows[0]] else held
+        at, more = [0], (held[:, None] > held).any(axis=2)
         for i in range(1, len(held)):
-            if i == len(held) - 1 or all(np.any(held[i] > held[k]) for k in at[1:]):
+            if i == len(held) - 1 or more[i, at[1:]].all():
                 at.append(i)
         found.append((rows, held, at))
     shape = max(len(at) for *_, at in found), sum(len(rows) for rows, *_ in found)
