@@ -143,3 +143,14 @@ def test_a_nearest_plan_keeps_what_the_design_says_of_the_job():
         kits(assess(Design.from_data(stated | {"name": "x"})), "megatron")["plan.json"]
     )
     assert plan["sync"] == "synchronous"
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_the_step_has_data_parallelism_where_the_kit_puts_it(apart):
+    """Megatron-LM's --use-tp-pp-dp-mapping, tp-cp-ep-pp-dp: its stages stand together, and the
+    ranks of a gradient ring as many devices apart as a replica has."""
+    given = spec(model=SMALL, plan=dict(tp=1, pp=2), **(sites("synchronous") if apart else {}))
+    a = assess(Design.from_data(given))
+    args = "\n".join(kits(a, "megatron").values())
+    assert ("--use-tp-pp-dp-mapping\n" in args) == apart
+    assert a.chosen.case.software.dp_outer == apart

@@ -267,7 +267,10 @@ def situation(resolved, phase) -> Situation:
         grad_bytes=phase.software.get("grad_bytes", math.nan),
     )
     job = replace(job, **ingest.reads(resolved))
+    modules = phase.pins.get("recompute_modules")
+    said = switches_of(modules) if modules else {}
     if cluster.sites > 1:
+        said["dp_outer"] = 1.0  # no replica stands on two sites
         job = replace(
             job,
             optimizer_bytes=job.optimizer_bytes + sync.outer_bytes,
@@ -275,7 +278,6 @@ def situation(resolved, phase) -> Situation:
             exchange_bytes=sync.exchange_bytes,
             exchange_overlap=float(sync.overlap),
         )
-    modules = phase.pins.get("recompute_modules")
     return Situation(
         resolved=resolved,
         phase=phase,
@@ -284,5 +286,5 @@ def situation(resolved, phase) -> Situation:
         chip=chip_of([chip], [phase.precision], float(cluster.scale_up_domain)),
         link=link_of(cluster),
         stack=software,
-        said=switches_of(modules) if modules else {},
+        said=said,
     )

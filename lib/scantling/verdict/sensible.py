@@ -17,7 +17,7 @@ HALVINGS = 5  # between it and the last that was not
 def nearest(
     cluster,
     scales,
-    enough: Callable[[int], bool],
+    enough: Callable,
 ) -> int | None:
     """The number of devices nearest to a cluster's that is enough, in whole units of them: the
     first of so many times as many, then halving towards the last that is not; None where none
