@@ -228,7 +228,7 @@ def figure(
     about = _read(looks)["figure"] | more
     start, frames, most = about.pop("says", ("", (), None))
 
-    def told(given, **more) -> str:
+    def told(given, **more):
         data = rows(given, **more)
         says = [row["says"] for frame in frames for row in data.get(frame, ())]
         return f"{lead or start} {'; '.join(says[:most]) or 'nothing is drawn'}."

@@ -145,7 +145,7 @@ def _heat_rows(
             }
             bad.append(row | more)
 
-    def edge(down: int, right: int) -> list[dict]:
+    def edge(down, right):
         """The cells whose neighbour is feasible where they are not, or the other way round."""
         return [
             places[r * wide + c]

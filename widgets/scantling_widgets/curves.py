@@ -61,7 +61,7 @@ def marked(
     """Encodings of a nominal field that differ in colour and in shape (or, `dashed`, in dash), with
     one legend for both; plain where one name is all there is."""
 
-    def by(values) -> dict:
+    def by(values):
         return spec(
             "series",
             "channel",

@@ -58,7 +58,7 @@ def device_counts(
     counts = [n for n in counts if devices / 8 <= n <= devices * 8]
     counts = choices.with_value(counts, devices)
 
-    def point(n: int) -> dict | None:
+    def point(n):
         given = assessed(
             judge,
             design,

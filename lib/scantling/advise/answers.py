@@ -2,18 +2,20 @@
 found by evaluating it."""
 
 from bisect import bisect_left
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import inf, isinf
 
 from ..base.units import DAY_S
 from ..catalogue.scaling_laws import LAWS, allocations, compute_optimal, loss, tokens_to_loss
 from ..plans.enumerate import divisors
+from ..plans.space import COARSE, DEFAULT
 from ..verdict.assess import assess, changed
 from ..verdict.record import Assessment
 
 LARGEST = 2_000_000  # devices
 LAW = "besiroglu-2024"  # of `within_budget_of_compute`
 few = lru_cache(maxsize=4)  # assessments that are kept: one of 100,000 plans takes 0.2 GB
+NEARBY = 15  # counts above that of a coarse search among which that of the whole one is looked for
 DEGREES = "tp pp cp dp ep sharding".split()  # that an answer keeps
 
 
@@ -417,8 +419,9 @@ def largest_active(now: Assessment) -> dict | None:
     It arises where the model is {size, moe: true} without `active`, and constraints.deadline_days
     and tokens are given. Counts of two digits from a hundredth of the size up, halved between: days
     grow with the active count but for steps of the search, so the count above the answer misses.
-    Each is a whole assessment with the experts that `sizing.from_size` derives for it; how well a
-    model of that shape trains is not asked.
+    Each is an assessment with the experts that `sizing.from_size` derives for it, by a coarse
+    search, and by the whole one from the largest that meets the deadline then; how well a model of
+    that shape trains is not asked.
     """
     design = now.design
     deadline = now.resolved.constraints.deadline_days
@@ -432,17 +435,20 @@ def largest_active(now: Assessment) -> dict | None:
     grid = [count for count in grid if size / 100 <= count < size]
 
     @few
-    def at(count):
-        return changed(design, {"model.active": count})  # None: no such shape
+    def at(count, space):
+        return changed(design, {"model.active": count}, space=space)  # None: no such shape
 
-    fitting = bisect_left(
-        grid,
-        True,
-        key=lambda n: not _fits(at(n)) or at(n).days > deadline,
-    )
-    if not fitting:
+    def late(count, space=DEFAULT):
+        return not _fits(at(count, space)) or at(count, space).days > deadline
+
+    near = max(bisect_left(grid, True, key=partial(late, space=COARSE)) - 1, 0)
+    for end in (near + NEARBY, len(grid)):
+        near = bisect_left(grid, True, near, min(end, len(grid)), key=late)
+        if near < end:
+            break
+    if not near:
         return None
-    best = at(grid[fitting - 1])
+    best = at(grid[near - 1], DEFAULT)
     return {
         "active_params": float(best.active_params),
         "experts": best.resolved.model.experts,

@@ -191,7 +191,7 @@ def _row(
     spread,
     peak,
 ):
-    def at(size: float) -> float:
+    def at(size):
         return _step_s(cause.change(case, size))
 
     size = 1.0

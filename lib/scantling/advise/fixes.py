@@ -401,7 +401,7 @@ def _cures(tried: Trials, name: str) -> list:
     first; fewer devices where they were not tried."""
     missed = misses(tried.before)
 
-    def cured() -> list:
+    def cured():
         return [
             t
             for t in tried

@@ -273,7 +273,7 @@ def _batches(assessment) -> Iterator:
     job = assessment.resolved.job_path
     now = assessment.resolved.main_phase.global_batch
 
-    def paths(batch: int) -> dict:
+    def paths(batch):
         return {
             f"{job}.global_batch": batch,
             f"{job}.global_batch_tokens": None,
@@ -394,7 +394,7 @@ def _stores(cluster) -> Iterator:
     """The next faster store of its kind in the catalogue, for saves."""
     now = catalogue.storage(cluster.storage)
 
-    def rate(row) -> float:
+    def rate(row):
         return row.write_bytes_per_s(cluster.nodes)
 
     rows = (r for r in catalogue.storages().values() if r.kind == now.kind)

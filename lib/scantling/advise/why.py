@@ -234,14 +234,14 @@ def _alone(assessment: Assessment, pins: list) -> Iterator:
 def _moved(chosen: Chosen, other) -> tuple:
     """(what another step saves, what it adds) of today's, in words."""
 
-    def saved(*parts: str) -> float:
+    def saved(*parts: str):
         moved = sum(getattr(chosen.step, part) - getattr(other, part) for part in parts)
         return moved / chosen.step.total
 
     shares = [(saved(*OWN), "work of the fullest stage")]
     shares += [(saved(part), LOSSES.get(part, part)) for part in PARTS if part not in OWN]
 
-    def said(way: int) -> str:
+    def said(way):
         moved = sorted(((way * x, name) for x, name in shares), reverse=True)
         return ", ".join(f"{name} {percent(x)}" for x, name in moved if x >= WORTH_SAYING)
 

@@ -410,7 +410,7 @@ def sensitivity(
     out = console()
     out.print(f"{key}: {show(key, numbers[key])}")
 
-    def said(row: dict, side: str) -> str:
+    def said(row, side):
         none = "does not fit" if row[f"{side}_says"] else ""
         return none if row[side] is None else show(key, row[side])
 

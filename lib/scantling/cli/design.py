@@ -32,7 +32,9 @@ def design(
         as_json,
         "wide" if wide else "default",
     )
-    result = said(a) | {"largest_active": largest_active(a)}
+    result = said(a)
+    if as_json or everything:
+        result["largest_active"] = largest_active(a)
     if as_json:
         print_json(result)
     else:

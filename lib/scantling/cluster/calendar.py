@@ -51,7 +51,7 @@ def calendar(s: Site) -> Calendar:
     up = sum(row["days"] for row in rollout(s).calendar)
     entries = []
 
-    def enter(*entry) -> float:
+    def enter(*entry):
         entries.append(dict(zip(ENTRY, entry)))
         return entry[1] + entry[2]
 

@@ -266,7 +266,7 @@ def speeds(
     case takes `target_s`. A speed stays below its peak; what then is left over stays."""
     most = {n: RELATIVE_MOST if n in RELATIVE else 1.0 for n in now}  # that a file may give
 
-    def at(factor: float) -> tuple:
+    def at(factor):
         value = {n: min(v * factor, max(v, most[n])) for n, v in now.items()}
         return value, one(step_time(times(case, {n: value[n] / v for n, v in now.items()})).total)
 

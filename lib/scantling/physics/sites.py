@@ -88,7 +88,7 @@ def report(
     steps, took = float(local_steps(c, alone_s)), float(exchange_s(c))
     waited = step_s - alone_s
 
-    def choice(n: float) -> dict:
+    def choice(n):
         more = float(waited_s(replace(c, job=replace(c.job, local_steps=n)), alone_s))
         return {
             "local_steps": n,

@@ -19,7 +19,7 @@ def across(
     """
     total = total or len(tasks)
 
-    def stopped(done: int) -> bool:
+    def stopped(done):
         return bool(progress) and progress(min(done * each, total), total) is False
 
     if scheduler is None:

@@ -49,7 +49,7 @@ def sensible(assessment: Assessment) -> Assessment | None:
 
     best = None  # alone is kept: an assessment of 100,000 plans takes half a gigabyte
 
-    def enough(count: int) -> bool:
+    def enough(count):
         nonlocal best
         found = changed(
             assessment.design,

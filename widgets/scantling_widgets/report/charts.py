@@ -132,7 +132,7 @@ def _side_by_side(
 ) -> Figure:
     """Stacked parts of one figure, a bar a design."""
 
-    def rows(given, results=()) -> dict:
+    def rows(given, results=()):
         return {
             "parts": [
                 part | {"design": f"{i}  {of['name'][:44]}"}
@@ -141,7 +141,7 @@ def _side_by_side(
             ]
         }
 
-    def words(given, results=()) -> str:
+    def words(given, results=()):
         said = "; ".join(f"{of['name']} {show(headline, at(of, headline))}" for of in results)
         return f"{what}: {said}."
 

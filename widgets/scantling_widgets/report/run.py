@@ -74,7 +74,7 @@ def run(
     browser = _browser() if pdf else None
     records = {}
 
-    def settle(record: Record):
+    def settle(record):
         records[record.name] = record
         if told:
             told(

@@ -53,7 +53,7 @@ def layers_of(pattern: str) -> tuple:
     text = _SHARED.sub("shared", re.sub(r"\s", "", pattern))
     text = re.sub(r"\(([^(),]*)\)", r"\1", text)
 
-    def repeated(times: str | None, of: list, room: int = MOST_LAYERS) -> list:
+    def repeated(times, of, room=MOST_LAYERS):
         if times and int(times) < 1:
             raise wrong(
                 pattern,

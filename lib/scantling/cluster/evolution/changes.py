@@ -103,7 +103,7 @@ def change(s: Site, kind: str, id="", /, *, broken="breaks", mend="mend", **valu
     `mend` name the texts that apply, empty where nothing breaks."""
     words = texts("changes")[kind]
 
-    def figure(name, unit, *cells) -> Figure:
+    def figure(name, unit, *cells):
         if len(cells) == 1:
             cells = f"=now.{cells[0]}", f"=then.{cells[0]}"
         now, then = fill(
@@ -118,7 +118,7 @@ def change(s: Site, kind: str, id="", /, *, broken="breaks", mend="mend", **valu
             unit=unit,
         )
 
-    def text(key: str) -> str:
+    def text(key):
         return fill(
             words.get(key, ""),
             s,

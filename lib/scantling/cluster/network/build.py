@@ -410,7 +410,7 @@ def alternatives(s: Site, own: Topology) -> tuple:
     written_off = days / (constant("network_life_years") * 365.25)
     others = candidates(cluster) if wide and own.kind != "torus" else []
 
-    def counts(row: tuple) -> tuple:
+    def counts(row):
         t = row[1]
         return t.kind, t.switches, t.all_cables
 

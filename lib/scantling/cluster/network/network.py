@@ -244,7 +244,7 @@ def tiers(
     sites = cluster.sites
     per = devices / t.endpoints
 
-    def within(endpoints: int) -> int:
+    def within(endpoints):
         return min(devices, max(round(endpoints * per), cluster.devices_per_node))
 
     whole = Tier(
@@ -257,7 +257,7 @@ def tiers(
         oversubscription=1.0,
     )
 
-    def tier(name: str, passed=t.hops, **own) -> Tier:
+    def tier(name, passed=t.hops, **own):
         own = {"switching_s": passed * delay, **own}
         return replace(
             whole,

@@ -257,7 +257,7 @@ def bursts(s: Site, rows: tuple) -> Burst:
     leaving = [a for a in rows if a.tier == "scale-out"]
     fan = {a.axis: senders(s.case, a) for a in leaving}
 
-    def burst(axis: str, calls: int, sent: float) -> dict:
+    def burst(axis, calls, sent):
         return {
             "axis": axis,
             "bytes": sent / calls,

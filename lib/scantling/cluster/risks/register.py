@@ -86,7 +86,7 @@ def _risk(s: Site, found: Found) -> Risk:
     run = s.run
     facts = source(*words["facts"].split()) if "facts" in words else ""
 
-    def text(key: str) -> str:
+    def text(key):
         return found.words.get(key) or fill(
             words.get(key, ""),
             s,

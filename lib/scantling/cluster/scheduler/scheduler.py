@@ -150,7 +150,7 @@ def _ordered(found) -> list:
     """Usable ones first; among those within TIE of the best the one with fewest control planes."""
     top = max((o.score for o in found if o.usable), default=1.0)
 
-    def rank(o: Option) -> tuple:
+    def rank(o):
         level = (0, o.control_planes) if o.score >= top - TIE else (1, 0)
         return not o.usable, *level, -o.score, o.id
 
