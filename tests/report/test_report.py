@@ -117,10 +117,12 @@ def test_names_its_components(name):
     assert re.search(ACRONYMS, case(name).text)
 
 
+@pytest.mark.slow
 def test_the_mixture_of_experts_on_a100_is_sharded_by_zero():
     assert "ZeRO" in case("case-1-175b-moe-1024-a100").text
 
 
+@pytest.mark.slow
 def test_the_cluster_of_4096_names_nccl_and_what_it_thinks_of_the_floor():
     text = case("case-3-500b-4096-h100").text
     assert "NCCL" in text
@@ -397,6 +399,7 @@ def test_tokens_and_memory_of_a_run_in_phases_are_those_of_the_whole():
     assert re.findall(r"in the phase ([^:]+): ", text) == [fullest["name"]]
 
 
+@pytest.mark.slow
 def test_what_is_not_there_is_not_said():
     """Sentences come from figures: with nothing to say about it, no bullet."""
     dense = case("llama-3.1-405b").text
