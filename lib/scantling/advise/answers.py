@@ -15,7 +15,7 @@ from ..verdict.record import Assessment
 LARGEST = 2_000_000  # devices
 LAW = "besiroglu-2024"  # of `within_budget_of_compute`
 few = lru_cache(maxsize=4)  # assessments that are kept: one of 100,000 plans takes 0.2 GB
-NEARBY = 15  # counts above that of a coarse search among which that of the whole one is looked for
+NEARBY = 15  # counts above the coarse search's answer where the whole search's is looked for first
 DEGREES = "tp pp cp dp ep sharding".split()  # that an answer keeps
 
 
