@@ -82,6 +82,37 @@ def test_one_run_moves_most_of_the_way_and_narrows_the_band(slow_site, tmp_path)
     assert width["a"] < width["b"] and width["a"] <= 0.30
 
 
+def test_a_step_under_another_stack_tells_half(tmp_path):
+    """Of a step measured under Megatron-Core a design under torchtitan takes half of what it takes
+    where the file does not say whose step it was, and says so."""
+
+    def under(stack, rate=1.0):
+        row = f"0,{RUN.format(devices=512)}{stack},{rate}"
+        (tmp_path / f"{stack}.csv").write_text(f"{HEADER}\n{row}\n")
+        return tmp_path / f"{stack}.csv"
+
+    own = foretold(tmp_path, under("megatron-core"))["step_time_s"]
+    site, unsaid = tmp_path / "site.yaml", tmp_path / "unsaid.yaml"
+    slow = under("megatron-core", 1024 * 8192 / 512 / own / 1.25)
+    assert main(["learn", str(slow), "-o", str(site)]) == 0
+    told = yaml.safe_load(site.read_text())
+    assert told["steps"].pop("stack") == "megatron-core"
+    unsaid.write_text(yaml.safe_dump(told))
+    there = {None: foretold(tmp_path, under("torchtitan"))}
+    there |= {
+        f: foretold(tmp_path, under("torchtitan"), "--calibration", f) for f in (site, unsaid)
+    }
+    moved_ = {f: math.log(r["step_time_s"] / there[None]["step_time_s"]) for f, r in there.items()}
+    assert moved_[site] == pytest.approx(moved_[unsaid] / 2, rel=0.05) and moved_[unsaid] > 0.05
+    width = {f: r["mfu_high"] / r["mfu_low"] for f, r in there.items()}
+    assert width[unsaid] < width[site] < width[None]
+    design = sc.Design.from_text(DESIGN.format(model="llama-3.1-70b"))
+    for stack in ("megatron-core", "torchtitan"):
+        here = design.change({"stack": stack, "calibration": str(site)})
+        said = next(x for x in sc.assess(here).assumed if x.field == "calibration").why
+        assert ("count half" in said) == (stack == "torchtitan")
+
+
 def test_more_runs_are_more_certain(tmp_path):
     bands = []
     for count in (1, 3):

@@ -1,9 +1,9 @@
 """Pictures of the validation page, static: predicted against measured, how errors spread, how each
 source does, what the residual is made of."""
 
-import pandas as pd
 from markupsafe import Markup
 from numpy import arange, geomspace, histogram
+from pandas import DataFrame
 from scantling import catalogue
 from scantling.catalogue.families import families
 
@@ -45,7 +45,7 @@ def _picture(
     )
 
 
-def scatter(rows: pd.DataFrame) -> Markup:
+def scatter(rows: DataFrame) -> Markup:
     """Predicted against measured tokens/s per device on two logarithmic axes, with the sources left
     out of the fit."""
     runs = rows[["measured"]].assign(
@@ -83,7 +83,7 @@ def scatter(rows: pd.DataFrame) -> Markup:
     )
 
 
-def spread(rows: pd.DataFrame) -> Markup:
+def spread(rows: DataFrame) -> Markup:
     """Share of runs within an error, for each kind of fit and for the one-line baseline; a run
     without a prediction is off by all of it."""
     hues, fits = zip(*CURVES.values())
@@ -117,7 +117,7 @@ def spread(rows: pd.DataFrame) -> Markup:
     )
 
 
-def by_source(rows: pd.DataFrame) -> Markup:
+def by_source(rows: DataFrame) -> Markup:
     """Signed error of every source left out: middle 80 % as a bar, median as a dot, the baseline's
     median as a diamond."""
     off = rows[["source_out", "baseline"]].div(rows.measured, axis=0) - 1
@@ -149,7 +149,7 @@ def by_source(rows: pd.DataFrame) -> Markup:
     )
 
 
-def memory(rows: pd.DataFrame) -> Markup:
+def memory(rows: DataFrame) -> Markup:
     """Predicted memory over capacity of configurations that ran and that ran out, with their fold
     left out; beyond 1 is called too large."""
     share, edges = (

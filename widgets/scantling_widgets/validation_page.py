@@ -4,7 +4,7 @@ from functools import partial
 from json import loads
 from pathlib import Path
 
-import pandas as pd
+from pandas import DataFrame, read_csv
 from scantling.base.show import percent
 
 from . import resources, validation_charts as charts
@@ -21,10 +21,10 @@ KINDS = {
 
 
 def page(
-    rows: pd.DataFrame,
+    rows: DataFrame,
     figures: dict,
-    memory: pd.DataFrame | None = None,
-    board: pd.DataFrame | None = None,
+    memory: DataFrame | None = None,
+    board: DataFrame | None = None,
 ) -> str:
     """The page as HTML: nothing in it but what the tables hold."""
     pictures = {
@@ -64,7 +64,7 @@ def build(out: Path, folder: Path | None = None) -> None:
     folder = folder or resources.published("validation/validation.json").parent
     out.mkdir(parents=True, exist_ok=True)
     tables = (folder / f"{name}.csv" for name in ("validation", "memory", "leaderboard"))
-    rows, memory, board = (pd.read_csv(path) if path.is_file() else None for path in tables)
+    rows, memory, board = (read_csv(path) if path.is_file() else None for path in tables)
     figures = loads((folder / "validation.json").read_text(encoding="utf-8"))
     write(
         out / "index.html",

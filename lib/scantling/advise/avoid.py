@@ -17,6 +17,7 @@ from ..plans.fit import REASONS
 from ..plans.words import short
 from ..verdict.record import Assessment, Chosen
 from .alternatives import alternatives, best_where
+from .why import longer
 from .words import say
 
 WORTH = 0.05  # a trap is listed when it costs at least this share of a step
@@ -86,7 +87,7 @@ def _priced(
     if row is None:
         yield _unfit(found, trap)
         return
-    loss = found.step_s[row] / chosen.step.total - 1
+    loss = longer(found, chosen, row)
     if found.row(row) != chosen.plan and loss >= trap.worth:
         yield _beside(
             "slower",

@@ -116,7 +116,7 @@ def _neighbour(
         say(
             "neighbour",
             what=what,
-            ratio=_times(
+            ratio=longer(
                 found,
                 chosen,
                 row,
@@ -127,7 +127,7 @@ def _neighbour(
     )
 
 
-def _times(
+def longer(
     found: Found,
     chosen: Chosen,
     row: int,
@@ -147,7 +147,7 @@ def _sharding(found: Found, chosen: Chosen) -> str:
                 name=name,
                 plan=found.row(row),
             ),
-            ratio=_times(
+            ratio=longer(
                 found,
                 chosen,
                 row,
@@ -180,7 +180,7 @@ def distance(assessment: Assessment) -> dict | None:
         "best": short(found.row(best)),
         "best_step_s": float(found.step_s[best]),
         "gain": -float(
-            _times(
+            longer(
                 found,
                 chosen,
                 best,
@@ -221,7 +221,7 @@ def _alone(assessment: Assessment, pins: list) -> Iterator:
             gain = (
                 0.0
                 if best is None
-                else -_times(
+                else -longer(
                     found,
                     assessment.chosen,
                     best,

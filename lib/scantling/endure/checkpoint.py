@@ -1,6 +1,6 @@
 """What a checkpoint holds, where its copies live, how long each takes, and how many to keep."""
 
-import numpy as np
+from numpy import ceil, greater, inf, maximum
 
 from .. import catalogue
 from ..base.json import clean
@@ -113,10 +113,10 @@ def transfer_s(
     checkpoint_bytes,
     store_bytes_per_s,
     nodes=1,
-    node_bytes_per_s=np.inf,
+    node_bytes_per_s=inf,
 ):
     """Seconds to move one copy: max(B / store rate, B / nodes / node rate)."""
-    return np.maximum(
+    return maximum(
         checkpoint_bytes / store_bytes_per_s, checkpoint_bytes / nodes / node_bytes_per_s
     )
 
@@ -151,7 +151,7 @@ class Tier:
 
     def keeps(self) -> float:
         """Whole copies that fit; nan where the store's capacity is not known."""
-        return self.capacity_bytes // self.bytes_per_copy if self.bytes_per_copy else np.inf
+        return self.capacity_bytes // self.bytes_per_copy if self.bytes_per_copy else inf
 
     def as_dict(self) -> dict:
         """Plain values, ready for JSON; None for what is unknown or unlimited."""
@@ -235,7 +235,7 @@ def tiers(
             write_bytes_per_s=OBJECTS_BYTES_PER_S,
             read_bytes_per_s=OBJECTS_BYTES_PER_S,
             bytes_per_copy=checkpoint_bytes,
-            capacity_bytes=np.inf,
+            capacity_bytes=inf,
             source="copied from L2 in the background",
         ),
     )
@@ -251,7 +251,7 @@ def retention(
 
     A corruption found `detection_latency_s` after it happened needs a copy from before it.
     """
-    return (np.ceil(detection_latency_s / interval_s) + 1 + np.greater(durable_s, 0)).astype(int)
+    return (ceil(detection_latency_s / interval_s) + 1 + greater(durable_s, 0)).astype(int)
 
 
 def write_rate_needed(

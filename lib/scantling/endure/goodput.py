@@ -11,8 +11,7 @@ Symbols of this file, all in seconds and all broadcasting as numpy arrays:
     interval tau      useful compute between two saves, so the period is tau + stall
 """
 
-import numpy as np
-from numpy import exp, expm1, maximum, sqrt, where
+from numpy import errstate, exp, expm1, maximum, sqrt, where
 
 
 def optimum_interval(mtbf_s, stall_s):
@@ -129,7 +128,7 @@ def shares(
     m = mtbf_s
     r = restart_s
     period = interval_s + stall_s
-    with np.errstate(over="ignore"):
+    with errstate(over="ignore"):
         # 1 / ((M + D) X)
         per_wall = exp(-(r + durable_s) / m) / ((m + down_s) * expm1(period / m))
     known = {
@@ -187,7 +186,7 @@ def ettr_tiers_nested(
         below = level.stall_s
         before = level.every
         if rate:
-            with np.errstate(over="ignore"):
+            with errstate(over="ignore"):
                 failed = exp(rate * (restore + level.durable_s)) * expm1(rate * inner)
             inner = (1 / rate + down_s) * failed
     return before * interval_s / inner

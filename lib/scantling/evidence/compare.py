@@ -13,7 +13,7 @@ from .predict import predict_frame
 from .scores import over_sources, spread, typical
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from pandas import DataFrame, Series
 
 SAME = (
     "stack accelerator layers hidden ffn_hidden heads vocab seq_len moe_experts "
@@ -22,7 +22,7 @@ SAME = (
 ).split()
 
 
-def compare(frame: pd.DataFrame) -> pd.DataFrame:
+def compare(frame: DataFrame) -> DataFrame:
     """The measured rows with prediction, error (predicted / measured - 1 of tokens/s), band hit,
     and the baseline's error."""
     import pandas as pd
@@ -42,7 +42,7 @@ def compare(frame: pd.DataFrame) -> pd.DataFrame:
     )[measured > 0]
 
 
-def baseline(got: pd.DataFrame, table: pd.DataFrame):
+def baseline(got: DataFrame, table: DataFrame):
     """Tokens/s by one line: half the peak, the recompute's extra forward, and the bubble of
     1F1B or its interleaved form."""
     m = accumulated(
@@ -66,7 +66,7 @@ def baseline(got: pd.DataFrame, table: pd.DataFrame):
     return got.tokens_per_s_per_device / got.mfu * 0.5 / (1 + idle / m) / recompute
 
 
-def figures(rows: pd.DataFrame) -> dict:
+def figures(rows: DataFrame) -> dict:
     """`spread` of the error, answered share, band coverage and width, and the baseline's median."""
     answered = rows.error.notna()
     done = rows[answered]
@@ -78,7 +78,7 @@ def figures(rows: pd.DataFrame) -> dict:
     }
 
 
-def configuration(frame: pd.DataFrame) -> pd.Series:
+def configuration(frame: DataFrame) -> Series:
     """A number for each distinct configuration."""
     return frame.groupby(
         [c for c in SAME if c in frame],
@@ -87,13 +87,13 @@ def configuration(frame: pd.DataFrame) -> pd.Series:
     ).ngroup()
 
 
-def apart(measured: pd.Series, key: pd.Series) -> pd.Series:
+def apart(measured: Series, key: Series) -> Series:
     """|measured / median of its configuration - 1| where it was measured more than once."""
     same = measured.groupby(key)
     return (measured / same.transform("median") - 1).abs()[same.transform("size") > 1]
 
 
-def validate_frame(frame: pd.DataFrame) -> dict:
+def validate_frame(frame: DataFrame) -> dict:
     """All figures of a run table; rows of trust low or setup sparse stand apart."""
     table = compare(frame)
     blank = {

@@ -18,7 +18,7 @@ from ..base.records import Lines, record
 from ..catalogue import HERE
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from pandas import DataFrame
 
 # columns of the published format whose words are read, and those that words of their own settle
 TEXT = (
@@ -66,7 +66,7 @@ def _said(rule: Rule, text: str) -> str | None:
     return found.expand(rule.value) if found and re.search(rule.also, text) and not barred else None
 
 
-def normalise(frame: pd.DataFrame) -> pd.DataFrame:
+def normalise(frame: DataFrame) -> DataFrame:
     """The table with the columns of `settled`; what a row states there itself stands, blanks come
     from its words. Vocabulary columns are put into lower case and one spelling."""
     import pandas as pd

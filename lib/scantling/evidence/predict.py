@@ -18,7 +18,7 @@ from ..physics.step import hardware_share, rates, step_time
 from .runs import Runs, to_runs
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from pandas import DataFrame
 
 COLUMNS = (
     "id step_time_s tokens_per_s_per_device model_tflops_per_device mfu mfu_low mfu_high hfu "
@@ -32,9 +32,9 @@ MOST_MFU = 0.999  # of the upper end of a band
 
 
 def predict_frame(
-    frame: pd.DataFrame,
+    frame: DataFrame,
     calibration: str | Path | None = None,
-) -> pd.DataFrame:
+) -> DataFrame:
     """Predictions for rows in the run-table format; blank with an `error` where a row cannot be
     computed.
 
@@ -137,6 +137,7 @@ def calibrated(
         override.offsets,
         c.software.tuned,
     )
+    override = override.under(runs.stacks)
     own = _predicted(replace(runs, cases=override.applied(c, constants)), mfu.size)
     low, high = override.narrowed(
         own["mfu"] / own["mfu_high"],

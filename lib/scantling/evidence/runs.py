@@ -55,7 +55,7 @@ from ..physics.pipeline import SCHEDULE_NAMES, schedule_code
 from .normalise import normalise
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from pandas import DataFrame
 
 NUMBERS = ("count", "number")  # kinds of columns
 NEEDED = ("layers", "hidden", "heads", "vocab", "seq_len")
@@ -131,7 +131,7 @@ def template() -> str:
     return "".join(told) + out.getvalue()
 
 
-def read_runs(path) -> pd.DataFrame:
+def read_runs(path) -> DataFrame:
     """The CSV as a frame of numbers and text; columns that are missing are blank. Cells that are no
     number, or one outside the bounds of run_columns.csv, are named in the column `unreadable`.
     Leading lines that begin with # explain and are not read. Raises ValueError without an id
@@ -146,7 +146,7 @@ def read_runs(path) -> pd.DataFrame:
     )
 
 
-def read_named(path) -> pd.DataFrame:
+def read_named(path) -> DataFrame:
     """`read_runs` of a table that a user names; raises DesignError where it is none."""
     try:
         return read_runs(path)
@@ -155,7 +155,7 @@ def read_named(path) -> pd.DataFrame:
         raise DesignError(plain(path, 200), problem=problem) from None
 
 
-def taken(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
+def taken(runs: str | Path | DataFrame) -> DataFrame:
     """The rows of a table of runs that a user gives as its path or as a frame; raises DesignError
     for anything else."""
     import pandas as pd
@@ -168,7 +168,7 @@ def taken(runs: str | Path | pd.DataFrame) -> pd.DataFrame:
     return runs if "unreadable" in runs else checked(runs.reset_index(drop=True), Path())
 
 
-def runs_of_text(text: str, path: Path) -> pd.DataFrame:
+def runs_of_text(text: str, path: Path) -> DataFrame:
     """The text of a table as `read_runs` gives it; `path` leads its messages, and the files that it
     names lie beside it."""
     import pandas as pd
@@ -187,7 +187,7 @@ def runs_of_text(text: str, path: Path) -> pd.DataFrame:
     return checked(frame, path.parent)
 
 
-def checked(frame: pd.DataFrame, folder: Path) -> pd.DataFrame:
+def checked(frame: DataFrame, folder: Path) -> DataFrame:
     """The rows with every column of the format, their numbers read, their words settled; `folder`
     holds the files that they name."""
     import pandas as pd
@@ -212,7 +212,7 @@ def checked(frame: pd.DataFrame, folder: Path) -> pd.DataFrame:
     return normalise(frame)
 
 
-def _fill_shapes(frame, folder: Path) -> pd.DataFrame:
+def _fill_shapes(frame, folder: Path) -> DataFrame:
     """Rows without layers take the shape of their `hf_config`, else that of the catalogue's model
     of that id; rows that print the dimensions of a catalogue's model with windows, which no column
     of theirs can say, take those. What stops a config is kept in the column `shapeless`."""
@@ -255,7 +255,7 @@ def _of_model(model: Model) -> dict:
     return shape | {DETAIL + n: getattr(model, n) for n in _DETAILS}
 
 
-def to_runs(frame: pd.DataFrame) -> Runs:
+def to_runs(frame: DataFrame) -> Runs:
     """Cases of every row that has a shape, an accelerator and a sequence length; the rules of
     inference are in `_infer`."""
     frame = normalise(frame)

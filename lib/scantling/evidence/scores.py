@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from pandas import Series
 
 
-def spread(off: pd.Series) -> dict:
+def spread(off: Series) -> dict:
     """Rows, median, mean and 90th percentile of |error|, bias (median error); a missing error
     counts as 100 %."""
     size = off.abs().fillna(1.0)
@@ -18,7 +18,7 @@ def spread(off: pd.Series) -> dict:
     }
 
 
-def typical(size: pd.Series) -> dict:
+def typical(size: Series) -> dict:
     """Rows, median and 90th percentile; 0 where there are no rows."""
     shares = {
         "median": 0.5,
@@ -28,6 +28,6 @@ def typical(size: pd.Series) -> dict:
     return {"rows": len(size)} | found
 
 
-def over_sources(off: pd.Series, source: pd.Series) -> float:
+def over_sources(off: Series, source: Series) -> float:
     """Median over sources of each source's median |error|."""
     return off.abs().fillna(1.0).groupby(source).median().median()

@@ -31,6 +31,7 @@ from ..physics.calibration_file import RELATIVE, RELATIVE_MOST, headed, implausi
 from ..physics.cases import PRECISIONS, Cases, devices
 from ..physics.collectives import COLLECTIVES, volume
 from ..physics.constants import PRIORS, gather
+from ..physics.gather import stack_of
 from ..physics.memory.chance import spread
 from ..physics.step import COMPUTE, PARTS, rates, step_time
 from ..verdict.assess import assess
@@ -124,7 +125,7 @@ def of_design(reading: Reading, design: Design) -> Point | None:
         reading,
         found.phases[found.resolved.main].case,
         found.resolved.cluster.accelerator.id,
-        found.resolved.stack or "",
+        stack_of(found.resolved) or "",
     )
     plan = found.endurance
     return replace(point, planned={"goodput": plan.goodput, "badput": as_logged(plan.badput)})
@@ -352,7 +353,8 @@ def calibration(points: list, readings: list = ()) -> dict:
     DesignError where nothing says enough."""
     sets = {}
     for p in points:
-        sets.setdefault((p.accelerator, p.precision, round(log(p.active) * 20)), []).append(p)
+        key = p.accelerator, p.precision, round(log(p.active) * 20), p.stack
+        sets.setdefault(key, []).append(p)
     chosen = max(sets.values(), key=len, default=[])
     own = catalogue.accelerator(chosen[0].accelerator) if chosen else None
     chip, constants = of_tables(readings, own)
@@ -411,6 +413,7 @@ def of_steps(points: list, chip, known: dict) -> tuple:
     held |= {
         "shares": {name: round(s, 4) for name, s in shares.items() if s > LEAST},
         "points": [seen(p) for p in points[:MOST_POINTS]],
+        "stack": points[0].stack,
         **({"release": points[0].release} if points[0].release else {}),
     }
     return held, {

@@ -15,6 +15,7 @@ from numpy import (
     quantile,
     searchsorted,
     unique,
+    where,
 )
 
 from ..base.records import record
@@ -109,7 +110,7 @@ def seconds_of(columns: dict) -> ndarray:
         if isfinite(out).any():
             return out
     rate = columns["samples_per_s"]
-    return columns["global_batch"] / np.where(
+    return columns["global_batch"] / where(
         rate > 0,
         rate,
         NAN,
@@ -149,7 +150,7 @@ def steady(found: Found) -> Steady:
         mean, p10, p90 = slope(step, columns["bar_s"])
         found.mean = True
     stamps = columns["stamp_s"]
-    clock = np.where(isfinite(stamps), stamps, columns["clock_s"])
+    clock = where(isfinite(stamps), stamps, columns["clock_s"])
     good, badput, gaps = spent(
         found,
         step,

@@ -253,10 +253,15 @@ class Situation:
         return override.applied(usual, gather(*levels, override.offsets, software.tuned))
 
 
+def stack_of(resolved) -> str | None:
+    """The stack whose code a design runs on its chip."""
+    return canonical(resolved.stack, family(resolved.cluster.accelerator.family).modern)
+
+
 def situation(resolved, phase) -> Situation:
     """The columns that a phase of a resolved design fixes; the plan is what remains."""
     cluster, chip = resolved.cluster, resolved.cluster.accelerator
-    software = stack(canonical(resolved.stack, family(chip.family).modern))
+    software = stack(stack_of(resolved))
     sync = cluster.sync
     job = job_of(
         [software],

@@ -1,7 +1,6 @@
 """What training waits for its data: the reads of a step against the store that they come from."""
 
-import numpy as np
-from numpy import maximum
+from numpy import inf, maximum
 
 from .cases import Cases
 
@@ -18,8 +17,8 @@ def reads(resolved) -> dict:
     rate, sequences = corpus["read_gbytes_per_s"], corpus["reads_per_s"]
     return {
         "token_bytes": float(token_bytes(resolved.model.vocab)),
-        "read_bytes_per_s": np.inf if rate is None else 1e9 * rate,
-        "reads_per_s": np.inf if sequences is None else sequences,
+        "read_bytes_per_s": inf if rate is None else 1e9 * rate,
+        "reads_per_s": inf if sequences is None else sequences,
     }
 
 

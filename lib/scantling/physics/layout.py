@@ -34,19 +34,25 @@ from numpy import (
     zeros,
 )
 
-from ..blocks.table import Column, Shape, Time
+from ..blocks.table import Column, Shape, Time, mean_heads
 from ..catalogue import accelerator
 from ..catalogue.hardware import USUAL_ACCELERATOR
 from ..catalogue.words import LAYER_SPLITS
 from .cases import Cases, Plan
 from .compute import device, layer_time, logits_s
-from .pipeline import stage_layers
+from .pipeline import stage_layers, weight_kept
 
 BALANCED = LAYER_SPLITS.index("balanced")
 GAIN = 0.03  # of the slowest stage, below which a balanced split is not tried
 MTP_STANDS = 3  # layers that loss and MTP modules stand for in published layouts (DeepSeek-V3)
 HALVINGS = 30  # of the interval in which the fastest slowest run lies
 SLACK = 1e-9  # relative, of the slowest run: sums of shares from either end differ by rounding
+
+
+def kept_for_weights(c: Cases):
+    """`pipeline.weight_kept` of the layers of a case. [share]"""
+    s = c.shape
+    return weight_kept(s.hidden, mean_heads(s), c.job.seq_len, c.software.flash > 0)
 
 
 def sorts_of(shape: Shape) -> tuple[tuple, ndarray]:

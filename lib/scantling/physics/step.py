@@ -17,7 +17,6 @@ import numpy as np
 from numpy import array, log2, maximum, minimum, where
 
 from ..base.records import record
-from ..blocks.table import mean_heads
 from ..catalogue.models.shape import as_floats, flops_per_token, parameters
 from . import compute, ingest, sites, traffic
 from .cases import (
@@ -34,8 +33,8 @@ from .cases import (
     recomputed,
     site_ranks,
 )
-from .layout import layers_per_stage
-from .pipeline import SCHEDULES, bubble_time, weight_kept
+from .layout import kept_for_weights, layers_per_stage
+from .pipeline import SCHEDULES, bubble_time
 from .traffic import Exchange
 
 MIRRORED = array([row.placement == "mirror" for row in SCHEDULES.values()])
@@ -232,13 +231,7 @@ def bubble_s(
 
     A zero-bubble schedule can move the weight gradients, one GEMM pass of three.
     """
-    s, p = c.shape, c.plan
-    kept = weight_kept(
-        s.hidden,
-        mean_heads(s),
-        c.job.seq_len,
-        c.software.flash > 0,
-    )
+    p = c.plan
     return bubble_time(
         p.schedule,
         p.pp,
@@ -247,7 +240,7 @@ def bubble_s(
         forward,
         backward,
         weights,
-        weight_kept=kept,
+        weight_kept=kept_for_weights(c),
     )
 
 

@@ -24,7 +24,7 @@ from .stream import looked_through
 from .words import named
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from pandas import DataFrame
 
 
 class Columns(dict):
@@ -38,7 +38,7 @@ def search(
     space: Space | str | None = None,
     progress: Callable[[int, int], bool | None] | None = None,
     scheduler: str | None = None,
-) -> pd.DataFrame | Columns:
+) -> DataFrame | Columns:
     """All fitting plans of a design's longest phase, best first, as the winner of a design is
     chosen: kinds of plan that have been run before others; of each, those with the allowed
     `oom_probability` by step time, then the rest by memory. A pandas DataFrame where pandas is

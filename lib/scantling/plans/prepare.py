@@ -8,6 +8,7 @@ from ..catalogue.stacks import stack
 from ..design.design import Design
 from ..design.resolve import Resolved, resolve
 from ..physics import calibration_file
+from ..physics.gather import stack_of
 from .pins import check_pins
 
 
@@ -26,6 +27,7 @@ def prepare(design: Design) -> Resolved:
         resolved.main_phase.precision,
     )
     override, name = override if holds else override.elsewhere(), override.path
+    override = override and override.under(stack_of(resolved))
     said = override.says() if override else "steps of another model or precision: not applied"
     return replace(
         resolved,

@@ -13,7 +13,7 @@ from numpy import array, broadcast, empty, maximum, minimum, reshape, where
 
 from ...base.records import record
 from ...blocks.saving import Keeping
-from ...blocks.table import Block, Column, Saved, Shape, fold, mean_heads, plain_share, weighted
+from ...blocks.table import Block, Column, Saved, Shape, fold, plain_share, weighted
 from ...catalogue.models.shape import as_floats, parameters
 from ..cases import (
     BF16,
@@ -32,8 +32,8 @@ from ..cases import (
     site_ranks,
     tokens,
 )
-from ..layout import sorts_of
-from ..pipeline import SCHEDULES, in_flight, weight_copies, weight_kept
+from ..layout import kept_for_weights, sorts_of
+from ..pipeline import SCHEDULES, in_flight, weight_copies
 from .constants import GENERIC
 
 VEE = array([row.placement == "vee" for row in SCHEDULES.values()], dtype=float)
@@ -350,14 +350,7 @@ def frame(c: Cases) -> Frame:
         transient=k.activation * (largest * k.working + dropped),
         most=k.activation * k.working * largest,
         buffers=exchange_buffers(c, sorts),
-        split_kept=weight_kept(
-            s.hidden,
-            mean_heads(s),
-            c.job.seq_len,
-            c.software.flash > 0,
-        )
-        if waits
-        else 1.0,
+        split_kept=kept_for_weights(c) if waits else 1.0,
     )
 
 
