@@ -61,14 +61,19 @@ def linear_rate(c: Cases):
             k.gemm,
         ),
     )
-    share = where(
+    scaled = where(
         p == FP8_ROW,
-        share * k.fp8_row,
-        share,
+        k.fp8_row,
+        where(
+            p == MXFP8,
+            k.mxfp8,
+            1.0,
+        ),
     )
     return (
         c.chip.linear_flops
         * share
+        * scaled
         * where(
             c.shape.hidden % 128 == 0,
             1.0,
