@@ -139,6 +139,7 @@ def drawn(chart) -> dict:
     return spec["datasets"] | {"words": spec["description"]}
 
 
+@pytest.mark.slow
 def test_one_function_draws_a_search_a_sweep_and_a_comparison(assessed):
     design = assessed.design
     plans = sc.search(design)

@@ -142,6 +142,7 @@ def test_post_training_balances_making_and_using(grown):
     )
 
 
+@pytest.mark.slow
 def test_every_change_says_what_changes(each):
     found = part(each, "evolution")
     assert {c.id for c in found.changes} >= {

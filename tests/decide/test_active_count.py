@@ -18,6 +18,7 @@ def found():
     return design, largest_active(assess(design))
 
 
+@pytest.mark.slow
 def test_the_count_meets_the_deadline_and_the_next_does_not(found):
     design, most = found
     at = lambda count: assess(design.change({"model.active": count}))  # noqa: E731
@@ -25,6 +26,7 @@ def test_the_count_meets_the_deadline_and_the_next_does_not(found):
     assert most["days"] <= 8
 
 
+@pytest.mark.slow
 def test_a_mixture_does_the_work_of_its_active_parameters(found):
     """6 FLOP per active parameter and token (Kaplan et al. 2020) and a share of the peak that
     training reaches, 10 to 60 %, bound the answer."""

@@ -165,6 +165,7 @@ def test_a_fix_never_lowers_the_ask(name):
         assert assess(a.design.change(row["set"])).verdict == row["verdict"]
 
 
+@pytest.mark.slow
 def test_an_mfu_floor_that_nothing_reaches_gets_what_comes_closest():
     """Nothing reaches 65 % of the bf16 peak of an H100 on an 8B model."""
     _, offered, able, _ = advised(ASKED["MFU floor"])
@@ -227,6 +228,7 @@ def test_offers_of_racks_are_whole_racks():
     assert counts and all(count % 72 == 0 for count in counts)
 
 
+@pytest.mark.slow
 def test_an_impossible_design_names_the_machine_that_holds_it():
     """ "Kimi-K2 on 8 RTX 4090: not said: the smallest number of devices that holds it"."""
     a = assess(
@@ -470,6 +472,7 @@ def test_what_does_not_fit_at_the_lean_end_fits_nowhere(number):
     assert leanest(where).total_bytes.min() <= every.total_bytes.min() * (1 + 1e-9)
 
 
+@pytest.mark.slow
 def test_a_refusal_tries_no_pins_and_looks_through_no_other_space():
     """A sequence of a thousand million tokens on 64 devices: what even the leanest plan cannot hold
     is refused by that, and letting a pin go is no fix of it."""

@@ -44,6 +44,7 @@ def test_points_that_are_not_finite_never_count():
     assert f.undominated([[1.0, np.nan], [2.0, 3.0], [np.inf, 1.0]]).tolist() == [1]
 
 
+@pytest.mark.slow
 def test_the_front_over_device_counts_has_no_dominated_point():
     d = Design.from_text(TEXT)
     front = f.fronts([d.change({"cluster.devices": n}) for n in (16, 32, 64, 128, 256)])

@@ -38,6 +38,7 @@ def test_no_answer_is_beyond_the_hardware():
     assert answers.longest_sequence(D)["mfu"] < 1.5 * now
 
 
+@pytest.mark.slow
 def test_a_fix_of_a_measured_design_holds():
     """ "batch 2,048 -> "feasible, 36.6 days, MFU 76.0 %""."""
     a = assess(D.change({"constraints.deadline_days": 20}))

@@ -141,6 +141,7 @@ def test_idle_devices_stand_in_the_verdict_line(tmp_path, capsys):
     assert any("a batch of 2,048 would keep 16,384 at work" in line for line in lines)
 
 
+@pytest.mark.slow
 def test_no_change_is_shown_with_an_mfu_above_the_peak(tmp_path, capsys):
     """ "StarCoder2-7B, 65,536 tokens, window 4,096, 128 H200: MFU 177 %, feasible under min_mfu
     0.9": neither the plan, nor a change, nor what the cluster can do."""

@@ -19,6 +19,7 @@ TEXT = (
 D = Design.from_text(TEXT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["days", "cost_usd", "mfu"])
 def test_signs_of_the_tornado(key):
     a = assess(D)
@@ -82,6 +83,7 @@ def test_a_two_way_sweep_with_what_is_refused():
     assert cells[3].figures["step_s"] == assess(D.change({"plan.tp": 2})).step_s
 
 
+@pytest.mark.slow
 def test_a_map_of_many_designs_is_near_the_exact_one():
     d = D.change({"constraints.deadline_days": 25})
     over = {"cluster.devices": [16, 32, 64, 128], "job.tokens": [0.5e12, 1e12, 2e12]}
@@ -143,6 +145,7 @@ def test_the_earliest_finish_is_no_hidden_cap():
     assert capped["bound"].startswith(f"the {2 * own:,} devices that are allowed")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("question", "field", "stricter"),
     [
@@ -182,6 +185,7 @@ def test_the_largest_model_by_the_deadline():
     )  # the 8B takes 19 of the 30 days: about 1.5 times its size
 
 
+@pytest.mark.slow
 def test_a_compute_budget_becomes_size_and_tokens():
     d = D.change({"constraints.deadline_days": 30})
     got = answers.within_budget_of_compute(d)

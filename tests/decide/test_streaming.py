@@ -35,6 +35,7 @@ def place(text):
     return situation(r, r.phases[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DESIGNS)
 @pytest.mark.parametrize("space", [plans.COARSE, plans.WIDE], ids=["coarse", "wide"])
 def test_the_same_plans_and_counts(name, space):

@@ -74,6 +74,7 @@ def test_a_moved_control_changes_its_field_and_every_number_follows(desk, field,
     assert field == "plan.tp" or desk.step.data != before
 
 
+@pytest.mark.slow
 def test_size_and_experts_make_a_model_of_that_size(desk):
     desk.form.send_change("model.size", 200e9)
     assert desk.session.now.resolved.params.total == pytest.approx(200e9, rel=0.05)
@@ -96,6 +97,7 @@ def test_attention_of_a_hybrid_is_moved_in_steps(desk):
     assert desk.session.now.given["step_s"] != before
 
 
+@pytest.mark.slow
 def test_a_window_is_moved_where_layers_have_one(desk):
     assert desk.form.field("model.window")["disabled"]
     assert desk.form.field("model.state_size")["disabled"]

@@ -85,6 +85,7 @@ def test_most_fields_have_an_example_to_type():
     assert len(TYPED) > 140
 
 
+@pytest.mark.slow
 def test_what_is_emptied_leaves_nothing_behind(desk):
     before = desk.design
     try:

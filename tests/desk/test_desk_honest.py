@@ -363,6 +363,7 @@ def test_the_sentence_names_the_move_and_the_bottleneck_that_took_over(desk):
     assert now[1] == pytest.approx(longest / desk.session.now.given["step_s"])
 
 
+@pytest.mark.slow
 def test_three_moves_are_offered_and_each_does_what_it_says(desk):
     moment = desk.session.now
     moves = story.suggested(moment, list(story.tried(desk.session.judge, moment)))

@@ -74,6 +74,7 @@ TITLES = (
 
 # ---------------------------------------------------------------- every number opens, everything
 # downloads
+@pytest.mark.slow
 @pytest.mark.parametrize("title", TITLES)
 def test_every_number_of_a_table_opens_to_where_it_comes_from(desk, title):
     panel = worked(opened(desk, title))
@@ -130,6 +131,7 @@ def test_numbers_without_a_formula_are_few_and_are_no_results(desk):
     assert seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("title", TITLES)
 def test_every_picture_has_words_a_title_and_a_name_for_its_file(desk, title):
     for chart in widgets(worked(opened(desk, title)).box, LiveChart):

@@ -94,6 +94,7 @@ def judged(count: int):
     return z
 
 
+@pytest.mark.slow
 def test_both_forms_agree_on_forty_fleets():
     z = judged(40)
     assert (abs(z) > 3).sum() <= 1 and abs(z.mean()) <= 3 / np.sqrt(40)

@@ -114,6 +114,7 @@ def test_every_framework_under_every_scheduler(small, to, on):
     assert {"plan.json", "env.sh", "launch.sh", SCRIPT[on]} <= read
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "modules, flags",
     [

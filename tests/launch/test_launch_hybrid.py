@@ -227,6 +227,7 @@ def test_every_hybrid_is_written_as_its_config_has_it_or_one_line_says_why_not(n
         assert cut == layers // 2 + 1
 
 
+@pytest.mark.slow
 def test_a_window_is_written_as_the_keys_to_the_left_of_a_token():
     """megatron-bridge 0.6.2, gpt_oss_bridge.py: window_size = (sliding_window - 1, 0),
     window_attn_skip_freq = 2, softmax_type "learnable"; transformers' layer_types of Gemma 3: every

@@ -123,6 +123,7 @@ def test_every_wrong_option_says_why(w, q):
     assert grade(q, "zz", facts).status == "unreadable"
 
 
+@pytest.mark.slow
 @of_kind(Plan)
 def test_every_wrong_plan_meets_its_own_feedback(w, q):
     facts = FACTS[w.number]

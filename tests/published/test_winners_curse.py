@@ -108,6 +108,7 @@ def test_further_than_anybody_went_is_said_and_widens_the_band():
     assert any("schedule zb-1p" in line and "at most" in line for line in limits(zero))
 
 
+@pytest.mark.slow
 def test_the_records_are_those_of_the_published_runs(tmp_path, monkeypatch):
     """The two tables, worked out again from the runs."""
     names = ("published_runs.csv", "published_best.csv", "published_reach.csv")

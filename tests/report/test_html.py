@@ -58,6 +58,7 @@ def made(page: str) -> str:
     return report_of("llama-3.1-405b" if page == "report" else "case-2-1t-dense-8-v100")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_parses_without_a_single_error(page):
     html5lib.HTMLParser(strict=True).parse(made(page))

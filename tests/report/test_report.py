@@ -461,6 +461,7 @@ def test_pictures_have_words(name):
     assert case(name).elements["figcaption"] == len(pictures)
 
 
+@pytest.mark.slow
 def test_the_same_design_gives_the_same_page():
     design = Design.read(example(SMALL))
     assert page_of(report.Report(design)).html == page_of(report.Report(design)).html
