@@ -42,7 +42,7 @@ def predict_frame(
     hfu adds what is recomputed; mfu_low to mfu_high is the 80 % band. None of the measured columns
     is read. oom_probability and band_tier are those of an assessment.
     calibration : path of a calibration file, for the rows on its accelerator (and, where it comes
-    from measured steps, of its model and precision).
+    from measured steps, of its model and precision; half of it under another stack).
     """
     import pandas as pd
 

@@ -4,7 +4,8 @@ The ratio of a measured to a foretold step is the site's own factor plus the sca
 ln ratio = site + run, site ~ N(0, between), run ~ N(0, within). With n runs the posterior of the
 site has weight w = between^2 / (between^2 + within^2 / n) on the mean of their ln ratios and
 variance w within^2 / n; a further run scatters about it by within. It holds for runs of the same
-model, chip and precision: a step says nothing of other models.
+model, chip and precision, and half of it for those of another stack: a step says nothing of other
+models.
 """
 
 import re
@@ -348,9 +349,9 @@ def everywhere(value: float, *rest) -> dict:
 
 def calibration(points: list, readings: list = ()) -> dict:
     """The calibration file of a site: constants that tables of collectives among `readings` and
-    traces show, then those that measured steps and peaks of memory of one model, chip and precision
-    move (of the set with the most points). No name, path or text of a log enters it. Raises
-    DesignError where nothing says enough."""
+    traces show, then those that measured steps and peaks of memory of one model, chip, precision
+    and stack move (of the set with the most points). No name, path or text of a log enters it.
+    Raises DesignError where nothing says enough."""
     sets = {}
     for p in points:
         key = p.accelerator, p.precision, round(log(p.active) * 20), p.stack

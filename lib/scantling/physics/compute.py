@@ -49,8 +49,8 @@ def low_precision(c: Cases):
 
 
 def linear_rate(c: Cases):
-    """FLOP/s of large plain GEMMs at the job's precision: peak x measured share, less where the
-    width is unaligned."""
+    """FLOP/s of large plain GEMMs at the job's precision: peak x measured share, less where scales
+    are by row or block, and where the width is unaligned."""
     k, p = c.constants, c.job.precision
     share = where(
         (p > MXFP8) & (p <= FP4),
