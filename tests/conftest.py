@@ -22,7 +22,7 @@ _share_of = pytest.StashKey[tuple[int, int]]()
 def pytest_configure(config: pytest.Config) -> None:
     share = os.environ.get("SHARE") or "0/1"
     if not re.fullmatch(r"\d+/[1-9]\d*", share):
-        raise pytest.UsageError(f"SHARE: {share!r} is not k/n, as 2/15")
+        raise pytest.UsageError(f"SHARE: {share!r} is not k/n, as 2/13")
     config.stash[_share_of] = tuple(map(int, share.split("/")))
 
 

@@ -280,7 +280,7 @@ def test_mlperf_entries_are_foretold_from_the_settings_of_their_configurations(m
     assert (own.fold_out / own.measured - 1).abs().median() <= within
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_kept_figures_are_those_of_the_library():
     """Everything computed again; half a point moves a headline: `make validation` writes it."""
     kept = json.loads((KEPT / "validation.json").read_text(encoding="utf-8"))

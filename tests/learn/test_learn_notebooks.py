@@ -233,20 +233,17 @@ def test_the_blank_copy_has_no_worked_cells(path):
     assert code.count('check("') == len(learn.walkthrough(path.stem[:2]).questions)
 
 
-@pytest.fixture(scope="module")
-def taught():
-    """Every walkthrough executed by papermill with the right answers, and rendered."""
+@pytest.fixture(scope="module", params=BOOKS)
+def taught(request):
+    """(number, page) of each walkthrough executed by papermill with the right answers."""
     from scantling_widgets import walkthroughs
 
-    return {
-        path.stem[:2]: html for path, html in walkthroughs.render_all(BOOKS.values(), "instructor")
-    }
+    return request.param, walkthroughs.rendered(BOOKS[request.param], "instructor")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", BOOKS)
-def test_right_answers_under_papermill_score_in_full(taught, number):
-    html = taught[number]
+def test_right_answers_under_papermill_score_in_full(taught):
+    number, html = taught
     most = Session(learn.walkthrough(number)).scorecard().most
     assert f"<strong>{most:.1f} of {most:.0f} points: staff</strong>" in html
     assert "Nothing to do again" in html
@@ -256,11 +253,10 @@ def test_right_answers_under_papermill_score_in_full(taught, number):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", BOOKS)
-def test_the_page_is_small_sound_and_asks_the_network_for_nothing(taught, number):
+def test_the_page_is_small_sound_and_asks_the_network_for_nothing(taught):
     from pages import Page
 
-    html = taught[number]
+    number, html = taught
     assert len(html) < 1_000_000
     page = Page(html)
     assert [
