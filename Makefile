@@ -47,7 +47,7 @@ test: $(READY)        ## the tests but those marked slow, in a browser, or befor
 test-slow: $(READY)        ## those marked slow, then those in a browser, which need Chromium; two processes; SHARE=2/13 takes one of thirteen shares of them
 	@sh .ci/chromium; export CHROMIUM="$$(sh .ci/chromium --find)"; \
 	$(NO_CI) $(BIN)/python -m pytest -n 2 --dist worksteal -m "slow and not browser and not launch and not long" $(PYTEST) || [ $$? -eq 5 ] || exit 1; \
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m browser $(PYTEST) || [ $$? -eq 5 ]
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m browser $(PYTEST) || [ $$? -eq 5 ]
 
 test-long: $(READY)        ## the wide samples: closed form and Monte-Carlo of 1,000 fleets, 200 designs on every surface: five minutes
 	@$(BIN)/python -m pytest -m long $(PYTEST)
