@@ -105,6 +105,13 @@ def test_a_step_under_another_stack_tells_half(tmp_path):
     moved_ = {f: math.log(r["step_time_s"] / there[None]["step_time_s"]) for f, r in there.items()}
     assert moved_[site] == pytest.approx(moved_[unsaid] / 2, rel=0.05) and moved_[unsaid] > 0.05
     width = {f: r["mfu_high"] / r["mfu_low"] for f, r in there.items()}
+    told["steps"] |= {"stack": "megatron-core", "shares": {}}
+    bare = calibration_file.read(told)
+    assert [float(bare.under(s).near(None)) for s in ("torchtitan", "megatron-core", "")] == [
+        0.5,
+        1,
+        1,
+    ]
     assert width[unsaid] < width[site] < width[None]
     design = sc.Design.from_text(DESIGN.format(model="llama-3.1-70b"))
     for stack in ("megatron-core", "torchtitan"):

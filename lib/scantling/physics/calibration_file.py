@@ -91,10 +91,10 @@ class Override:
 
     def near(self, case: Cases):
         """How far a measured step tells of the steps of a case: `tells` x exp(-UNLIKE x half the
-        sum of the differences of their parts' shares); 1 for constants of benchmarks."""
+        sum of the differences of their parts' shares), `tells` where the file has no shares."""
         shares = self.steps.get("shares")
         if not shares:
-            return 1.0
+            return self.tells
         step = step_time(case)
         apart = sum(abs(getattr(step, n) / step.total - shares.get(n, 0.0)) for n in PARTS)
         return self.tells * exp(-UNLIKE * apart / 2)
