@@ -282,11 +282,12 @@ def bounds(shares, pp: int, vpp: int, tail: float) -> tuple[int, ...]:
             high = middle
         else:
             low = middle
+    high *= 1 + SLACK
     reach = furthest(ends, besides, high)
     for run in range(len(besides) - 1, 0, -1):
         all_up = ends[last] + besides[run]
         mean = (ends[last] + sum(besides[: run + 1])) / (run + 1)
-        first = max(run, bisect_left(ends, all_up - high * (1 + SLACK)))
+        first = max(run, bisect_left(ends, all_up - high))
         may = range(first, min(reach[run], last - 1) + 1)
         last = min(may, key=lambda i: abs(all_up - ends[i] - mean))
         cuts.append(last)
