@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from operator import attrgetter
 from typing import dataclass_transform
 
-import numpy as np
-from numpy import ndarray
+from numpy import ndarray, where
 
 from .json import clean
 
@@ -19,12 +19,13 @@ Known = float | None  # None: not published, not priced, not asked for
     kw_only_default=True,
 )
 def record(cls):
-    """The class as a frozen dataclass that is made by keywords."""
+    """The class as a frozen dataclass that is made by keywords. A figure that is NaN, unknown, is
+    the same unknown in a copy (from Python 3.13 on a dataclass holds two such records unlike)."""
     cls.__doc__ = cls.__doc__ or cls.__name__  # else dataclass works a signature out to say there
-    return dataclass(
-        frozen=True,
-        kw_only=True,
-    )(cls)
+    made = dataclass(frozen=True, kw_only=True)(cls)
+    values = attrgetter("__class__", *made.__dataclass_fields__)
+    made.__eq__ = lambda self, other: type(other) is made and values(self) == values(other)
+    return made
 
 
 class Record:
@@ -166,6 +167,4 @@ def pick(
 ):
     """A record of the same kind: fields of `one` where `condition` holds, else of `other`."""
     others = vars(other)
-    return replace(
-        one, **{k: np.where(condition, value, others[k]) for k, value in vars(one).items()}
-    )
+    return replace(one, **{k: where(condition, value, others[k]) for k, value in vars(one).items()})

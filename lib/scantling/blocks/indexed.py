@@ -6,7 +6,7 @@ Hi heads of width di score every earlier key; attention reads the best `topk`.
 
 from dataclasses import replace
 
-import numpy as np
+from numpy import minimum
 
 from ..base.records import record
 from .mla import Mla
@@ -18,7 +18,7 @@ def kept_keys(
     most,
 ):
     """Mean keys of causal queries over up to `keys`, `most` of them at most: m - m^2 / 2 n."""
-    most = np.minimum(most, keys)
+    most = minimum(most, keys)
     return most - most * most / (2 * keys)
 
 

@@ -3,8 +3,7 @@
 from dataclasses import fields
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
-from numpy import clip, maximum, multiply, ndarray
+from numpy import clip, maximum, multiply, ndarray, where
 
 from ..base.records import record
 
@@ -201,7 +200,7 @@ def dense_before(
     """Layers with a dense MLP among the `held` that follow `ahead` others: a quarter or fewer of
     them come first (DeepSeek-V3), more are spread evenly (Llama 4)."""
     dense = shape.layers - shape.moe_layers
-    return np.where(few_dense(shape), clip(dense - ahead, 0, held), held * (dense / shape.layers))
+    return where(few_dense(shape), clip(dense - ahead, 0, held), held * (dense / shape.layers))
 
 
 def plain_share(

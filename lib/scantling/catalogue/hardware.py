@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from math import isnan, nan
+from math import isnan, nan as NAN
 
 from ..base.errors import DesignError
 from ..base.records import Lines, record
 from .records import Sourced
 
-NAN = nan
 USUAL_ACCELERATOR = "h100-sxm"  # where only a model is named
 USUAL_FABRIC = "rocev2-400"  # between nodes of a chip that no node of the catalogue holds
 HOST_LINK = 31.5e9  # of a chip whose host link nobody has published: PCIe 4, sixteen lanes

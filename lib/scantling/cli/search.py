@@ -105,7 +105,7 @@ def _plans(
             bar,
             scheduler,
         )
-    import pandas as pd
+    from pandas import DataFrame
 
     axes = axes_of(over)
     designs = variant_designs(design, axes)
@@ -118,7 +118,7 @@ def _plans(
         scheduler=scheduler,
         top=top,
     )
-    table = pd.DataFrame([dict(zip(axes, designs[row["design"]][0])) | row for row in rows])
+    table = DataFrame([dict(zip(axes, designs[row["design"]][0])) | row for row in rows])
     table = table.drop(columns=["design", "rank", "legal"], errors="ignore")
     table.attrs = counts | {"over": list(axes)}
     return table

@@ -1,8 +1,7 @@
 """Running on with fewer devices: what a lost gang costs, when waiting is better, and recovery of
 one replica or one site at a time."""
 
-import numpy as np
-from numpy import arange, average, exp, maximum, minimum, sqrt
+from numpy import arange, average, exp, maximum, minimum, sqrt, where
 
 from . import goodput as g
 from .spares import log_weights
@@ -67,7 +66,7 @@ def wait_or_shrink(
     )
     shrink = (1 - 1 / ratio) * return_s + resize_s
     return {
-        "choice": np.where(return_s <= shrink, "wait", "shrink"),
+        "choice": where(return_s <= shrink, "wait", "shrink"),
         "ratio": ratio,
         "break_even_s": resize_s * ratio,
         "wait_loss_s": return_s,

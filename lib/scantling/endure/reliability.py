@@ -13,10 +13,13 @@ from numpy import (
     clip,
     expm1,
     geomspace,
+    inf,
     interp,
+    log1p,
     maximum,
     minimum,
     ndim,
+    sqrt,
     unique,
     where,
 )
@@ -151,7 +154,7 @@ class Life:
         lived = sum(s.per_s / total * -expm1(-s.restart_s / m) for s in kept)
         return where(
             lived < 0.999,
-            -m * np.log1p(-minimum(lived, 0.9999)),
+            -m * log1p(-minimum(lived, 0.9999)),
             sum(s.per_s / total * s.restart_s for s in kept),
         )
 
@@ -586,7 +589,7 @@ def check_every(
         get(spec, "sdc"),
         "reliability.sdc.check_every_s",
         clip(
-            np.sqrt(2 * step_s / maximum(corruptions_per_s, 1e-300)),
+            sqrt(2 * step_s / maximum(corruptions_per_s, 1e-300)),
             step_s,
             max(DAY_S, step_s),
         ),
@@ -891,7 +894,7 @@ def chosen_interval(
     by = "optimum"
     ceiling = get(constraints, "max_checkpoint_overhead")
     lost = get(constraints, "max_lost_work_s")
-    most = np.inf if lost is None else lost - stall - durable
+    most = inf if lost is None else lost - stall - durable
     if np.any(interval > most):
         interval = minimum(interval, maximum(most, step_s))
         by = "constraints.max_lost_work_s"

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from functools import cache
 
-import numpy as np
-from numpy import ndarray
+from numpy import array, inf, ndarray
 
 from .. import catalogue
 from ..base.records import take
@@ -60,7 +59,7 @@ def points() -> Points:
             inside = ranks / s.nvlink_domains
             rows.append((name, fabric_of(name), collective, size, seconds, ranks, inside))
             links.append(link)
-    columns = [np.array(column) for column in zip(*rows)]
+    columns = [array(column) for column in zip(*rows)]
     return Points(*columns[:5], Wires(*columns[5:], links_of(links)))
 
 
@@ -71,7 +70,7 @@ def _link(series, plain: bool) -> dict:
         "efa-v2" if "EFA" in series.fabric else "ib-ndr",
     )
     return facts | {
-        "out_bytes_per_s": series.link_bytes_per_s if series.nvlink_domains > 1 else np.inf,
+        "out_bytes_per_s": series.link_bytes_per_s if series.nvlink_domains > 1 else inf,
         "nvls": 0 if plain else facts["nvls"],
         "sharp": 1 if "SHARP" in series.fabric else 0,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
+from numpy import where
 
 from ..physics.cases import accumulated
 from ..physics.pipeline import bubble_interleaved
@@ -58,7 +58,7 @@ def baseline(got: DataFrame, table: DataFrame):
         B=third,
         W=third,
     )
-    recompute = np.where(
+    recompute = where(
         table.recompute == "full",
         4 / 3,
         1.0,

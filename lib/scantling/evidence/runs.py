@@ -24,14 +24,17 @@ from numpy import (
     ceil,
     flatnonzero,
     floor,
+    inf,
     int64,
     isin,
     isnan,
     log2,
     maximum,
     minimum,
+    nan,
     nan_to_num,
     ndarray,
+    select,
     where,
 )
 
@@ -251,7 +254,7 @@ def _of_model(model: Model) -> dict:
     shape = {column: getattr(model, name) for name, column in SHAPE.items()}
     shape |= fields_of(model, ("mlp", "attention", "seq_len"))
     shape["tied_embeddings"] = int(model.tied_embeddings)
-    shape["dense_ffn_hidden_in_moe_model"] = model.ffn_hidden if model.moe_layers else np.nan
+    shape["dense_ffn_hidden_in_moe_model"] = model.ffn_hidden if model.moe_layers else nan
     return shape | {DETAIL + n: getattr(model, n) for n in _DETAILS}
 
 
@@ -542,7 +545,7 @@ def _vpp(f):
     per_stage = np.round(f.layers / f.pp)
     divisor = np.max([(per_stage % v == 0) * v for v in range(1, 9)], axis=0)
     unsaid = f.micro_batch.isna() | ~(f.options_printed > 0)
-    return np.select(
+    return select(
         [chunk > 0, _stack(f, "interleaves") & unsaid & (f.layers % f.pp == 0)],
         [floor((f.layers + 2) / (f.pp * maximum(chunk, 1))), divisor],
         1 + ((f.interleaved > 0) & (f.pp > 1)),
@@ -649,7 +652,7 @@ def _domain(f, chips):
         where(
             f.slices > 1,
             f.n_devices / f.slices,
-            np.inf,
+            inf,
         ),
         array([float(c.scale_up_domain) for c in chips]),
     )

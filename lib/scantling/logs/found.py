@@ -5,7 +5,7 @@ from array import array
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from math import nan
+from math import nan as NAN
 
 from ..base.units import DAY_S
 
@@ -25,7 +25,6 @@ COLUMNS = (
     "tokens_total",
     "samples_total",
 )
-NAN = nan
 STAMP = re.compile(r"(\d{4})[-/]?(\d\d)[-/]?(\d\d)[ T_](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?")
 
 

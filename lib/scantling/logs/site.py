@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import yaml
+from numpy import mean, ravel
 
 from .. import catalogue
 from ..base.errors import DesignError, plain
@@ -67,7 +68,7 @@ class Point:
 
 def one(value) -> float:
     """The number in a column of one row."""
-    return float(np.ravel(value)[0])
+    return float(ravel(value)[0])
 
 
 def point_of(
@@ -244,7 +245,7 @@ def posterior(
     band of a further run, model and precision) from measured / foretold of each point."""
     noise = within**2 / len(ratios)
     weight = between**2 / (between**2 + noise)
-    factor = float(weight * np.mean(np.log(ratios)))
+    factor = float(weight * mean(np.log(ratios)))
     half = spoken("site")["z80"] * sqrt(weight * noise + within**2)
     return (
         factor,
@@ -374,8 +375,8 @@ def calibration(points: list, readings: list = ()) -> dict:
     if clocked:
         data["goodput"] = {
             "logs": len(clocked),
-            "goodput": figure(np.mean([r.goodput for r in clocked])),
-            "badput": {n: figure(np.mean([r.badput[n] for r in clocked])) for n in LOGGED},
+            "goodput": figure(mean([r.goodput for r in clocked])),
+            "badput": {n: figure(mean([r.badput[n] for r in clocked])) for n in LOGGED},
         }
     if not constants:
         raise DesignError(

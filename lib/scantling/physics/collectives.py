@@ -38,7 +38,9 @@ from numpy import (
     minimum,
     nan,
     ndim,
+    r_,
     repeat,
+    sqrt,
     where,
 )
 
@@ -313,7 +315,7 @@ def pipelined_s(
 
     Chunks of the best size; g = 1 would be one chain.
     """
-    return start + wire + 2 * g * np.sqrt(start * wire)
+    return start + wire + 2 * g * sqrt(start * wire)
 
 
 def fastest_protocol_s(w: Wires, seconds):
@@ -344,7 +346,7 @@ def once_per_run(formula):
         columns = [x for x in inputs if ndim(x)]
         size = max(map(len, columns), default=1)
         if size >= FEW and all(len(x) == size for x in columns):
-            at = flatnonzero(np.r_[True, np.any([x[1:] != x[:-1] for x in columns], axis=0)])
+            at = flatnonzero(r_[True, np.any([x[1:] != x[:-1] for x in columns], axis=0)])
             if 2 * len(at) <= size:
                 return repeat(
                     formula(

@@ -13,7 +13,7 @@ from dataclasses import field, make_dataclass
 from functools import cache
 
 import numpy as np
-from numpy import array, asarray
+from numpy import array, asarray, exp, where
 
 from ..base.files import csv_rows
 from ..base.records import record
@@ -117,7 +117,7 @@ def gather(
 
 def efforts(tuned):
     """ "tuned" or "typical", one name or a column."""
-    names = np.where(asarray(tuned) > 0, "tuned", "typical")
+    names = where(asarray(tuned) > 0, "tuned", "typical")
     return names if names.ndim else str(names)
 
 
@@ -148,7 +148,7 @@ def _gather(
         offset = moved.get("global", 0.0) + sum(
             _lookup(names, moved.get(level, {}), 0.0) for level, names in levels.items()
         )
-        columns[name] = value * _lookup(chips, prior.chips, 1.0) * np.exp(offset)
+        columns[name] = value * _lookup(chips, prior.chips, 1.0) * exp(offset)
     return Constants(
         **columns,
         memory=memory_constants.gather(stacks),

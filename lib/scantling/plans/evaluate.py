@@ -17,13 +17,17 @@ from numpy import (
     empty,
     flatnonzero,
     full,
+    inf,
     int64,
     isin,
     isnan,
     lexsort,
+    log,
     maximum,
+    nan,
     ndarray,
     ndim,
+    shape,
     sort,
     uint64,
     unique,
@@ -169,7 +173,7 @@ class Found:
 
 def axis(plan: Plan, name: str) -> ndarray:
     """A field of plan columns, one number a plan."""
-    return broadcast_to(asarray(getattr(plan, name), float), np.shape(plan.tp))
+    return broadcast_to(asarray(getattr(plan, name), float), shape(plan.tp))
 
 
 def added(counts) -> dict:
@@ -184,7 +188,7 @@ def added(counts) -> dict:
 def joined(plans: list) -> Plan:
     """Plan columns one after the other; what all share stays a scalar."""
     columns = {f: [getattr(p, f) for p in plans] for f in Plan.__dataclass_fields__}
-    shapes = [np.shape(p.tp) for p in plans]
+    shapes = [shape(p.tp) for p in plans]
     for f, values in columns.items():
         if any(ndim(v) for v in values):
             columns[f] = concatenate([*map(broadcast_to, values, shapes)])
@@ -217,7 +221,7 @@ def union(searches: list) -> Found:
 
 def _keys(plan: Plan) -> ndarray:
     """One number for each plan, the same for the same plan: its fields mixed modulo 2^64."""
-    mixed = zeros(np.shape(plan.tp), uint64)
+    mixed = zeros(shape(plan.tp), uint64)
     for value in vars(plan).values():
         fixed = np.round(asarray(value, float) * 4096).astype(int64).astype(uint64)
         mixed = (mixed ^ fixed) * uint64(0x9E3779B97F4A7C15)
@@ -298,7 +302,7 @@ def looked_at(
         n,
         size,
     )
-    outcome = full((4, n), np.nan)
+    outcome = full((4, n), nan)
     for result, part in zip(results, parts):
         if result is not None:
             outcome[:, part] = result
@@ -340,7 +344,7 @@ def scored(where: Situation, plan: Plan) -> tuple:
     practised = (plan.tp <= where.link.domain) & (streamed_weights(cluster, c, m) <= 0)
     c = through_disks(cluster, c, m)
     reason = broadcast_to(why_not(m, host_bytes(cluster)), n)
-    step_s = full(n, np.inf)
+    step_s = full(n, inf)
     ok = flatnonzero(reason < 0)
     if len(ok):
         step_s[ok] = step_time(c.take(ok)).total
@@ -445,7 +449,7 @@ def ranked(
     simplicity = at("pp") * at("vpp") * 1e3
     for name, weight in SIMPLICITY.items():
         simplicity += at(name) * weight
-    key = np.round(np.log(maximum(step_s[rows], 1e-12)) * 1e9)
+    key = np.round(log(maximum(step_s[rows], 1e-12)) * 1e9)
     return rows[lexsort((at("micro_batch"), simplicity, key))]
 
 

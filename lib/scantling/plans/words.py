@@ -3,8 +3,7 @@
 from dataclasses import replace
 from itertools import pairwise
 
-import numpy as np
-from numpy import array, asarray, broadcast_to
+from numpy import array, asarray, broadcast_to, shape, where
 
 from ..catalogue.words import CP_TYPES, LAYER_SPLITS, OFFLOADS, RECOMPUTES, SHARDINGS
 from ..physics.cases import Plan, accumulated
@@ -34,7 +33,7 @@ def named(
     at = {k: broadcast_to(asarray(v), n) for k, v in vars(plan).items()}
     out = {k: at[k].astype(int) for k in DEGREES} | {"sp": at["sp"] > 0}
     out |= {name: array(words)[at[name].astype(int)] for name, words in NAMES.items()}
-    out["recompute_share"] = np.where(
+    out["recompute_share"] = where(
         at["recompute"] > 0,
         at["recompute_share"],
         0.0,
@@ -51,7 +50,7 @@ def named(
 
 def one(plan: Plan, i: int) -> Plan:
     """Row i of plan columns as scalars."""
-    n = np.shape(plan.tp)
+    n = shape(plan.tp)
     return replace(plan, **{k: broadcast_to(v, n)[i].item() for k, v in vars(plan).items()})
 
 

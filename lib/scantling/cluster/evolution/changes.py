@@ -4,7 +4,7 @@ where the change cannot be made; the words stand in tables/changes.yaml."""
 from dataclasses import replace
 from functools import cached_property, partial
 
-import numpy as np
+from numpy import ceil
 
 from ... import catalogue
 from ...advise.recovery import between_sites
@@ -428,7 +428,7 @@ def post_training(b: Base) -> Change | None:
     n = parameters(s.model)
     weights = 2.0 * n.total
     held = chip.usable_bytes * s.per_node * constant("engine_memory")
-    devices = int(np.ceil(weights / held)) * s.per_node
+    devices = int(ceil(weights / held)) * s.per_node
     if devices * 2 > cluster.devices:
         return None
     cache = kv_bytes_per_token(s.model) * s.phase.seq_len

@@ -10,7 +10,7 @@ from dataclasses import replace
 from operator import itemgetter
 
 import numpy as np
-from numpy import array, exp, log, sqrt
+from numpy import array, exp, log, mean, median, sqrt
 
 from ... import catalogue
 from ...catalogue.families import family
@@ -65,7 +65,7 @@ def gemm_law(
         bounds=(low, high),
         xtol=1e-10,
     )
-    return *exp(found.x).tolist(), float(sqrt(np.mean(found.fun**2)))
+    return *exp(found.x).tolist(), float(sqrt(mean(found.fun**2)))
 
 
 def saturation(points) -> dict:
@@ -107,7 +107,7 @@ def attention_share(
         tiles = 1 + tiles_half / (heads * tokens / 128)
         return flops / (peak * law) / forward * tiles / max(p["seconds"] - launch_s, 1e-9)
 
-    return float(np.median([share(p) for p in points]))
+    return float(median([share(p) for p in points]))
 
 
 def constants_of(

@@ -1,7 +1,7 @@
 """Published figures about failures, saves and goodput, from the closed forms of failures, goodput
 and elastic."""
 
-import numpy as np
+from numpy import geomspace
 
 from ... import catalogue
 from ...base.units import HOUR_S, MINUTE_S
@@ -80,7 +80,7 @@ def _step_s() -> float:
 
 
 def _save_stall_curves():
-    stall_s = np.geomspace(0.01, 20, 40)
+    stall_s = geomspace(0.01, 20, 40)
     return {"step / (step + stall)": (stall_s, OURS["save-stall"]({"x": stall_s}))}
 
 

@@ -3,7 +3,7 @@ sizes."""
 
 from dataclasses import replace
 
-import numpy as np
+from numpy import arange
 
 from ... import catalogue
 from ...catalogue import scaling_laws as convergence
@@ -57,7 +57,7 @@ def _bubble_curves():
     """(p - 1)(F + B + W) and its zero-bubble forms without transfers, F = B = W, 8 stages, over
     micro-batches per stage."""
     p = 8
-    m = np.arange(8, 73)
+    m = arange(8, 73)
     idle = {
         s: bubble_time(
             name,

@@ -10,7 +10,7 @@ was read; nothing is digitised by eye.
 from functools import cache, partial
 from pathlib import Path
 
-import numpy as np
+from numpy import geomspace
 
 from ...base.words import yaml_of
 from . import endurance, forms, kernels, runs
@@ -38,7 +38,7 @@ def figures() -> dict:
                 drawn,
                 id,
                 formulas[id],
-                np.geomspace(*axis),
+                geomspace(*axis),
             )
         if which := said.pop("runs", None):
             points[id] = partial(runs.points, said["unit"], **which)

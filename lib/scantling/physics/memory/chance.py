@@ -5,7 +5,7 @@ have lain from what was measured."""
 from math import exp
 from statistics import NormalDist
 
-import numpy as np
+from numpy import log, maximum, vectorize
 
 from ...catalogue.stacks import stack as stack_of
 from .constants import calibration
@@ -45,8 +45,8 @@ def oom_probability(
     Formula: Phi(ln(total / capacity) / spread), a log-normal peak with the estimate as its median;
     0.5 where the estimate is the capacity. Of one estimate: it knows no correlation between plans.
     """
-    z = np.log(np.maximum(total_bytes, 1.0) / capacity_bytes) / spread
-    return np.vectorize(NORMAL.cdf, otypes=[float])(z)[()]
+    z = log(maximum(total_bytes, 1.0) / capacity_bytes) / spread
+    return vectorize(NORMAL.cdf, otypes=[float])(z)[()]
 
 
 def most_bytes(
