@@ -19,8 +19,8 @@ Known = float | None  # None: not published, not priced, not asked for
     kw_only_default=True,
 )
 def record(cls):
-    """The class as a frozen dataclass that is made by keywords. A figure that is NaN, unknown, is
-    the same unknown in a copy (from Python 3.13 on a dataclass holds two such records unlike)."""
+    """The class as a frozen dataclass that is made by keywords. A record equals its copy even where
+    a figure is unknown (NaN); from Python 3.13 on a plain dataclass would not."""
     cls.__doc__ = cls.__doc__ or cls.__name__  # else dataclass works a signature out to say there
     made = dataclass(frozen=True, kw_only=True)(cls)
     values = attrgetter("__class__", *made.__dataclass_fields__)
