@@ -65,29 +65,16 @@ def throughput(rows: int = 200_000) -> tuple[float, float]:
     functions), by processor time."""
 
     _, where = next(places((16384,)))
-    columns = enumerate_plans(
-        where.resolved.model,
-        where.phase,
-        where.resolved.cluster,
-        plans.WIDE,
-    )
+    columns = enumerate_plans(where.resolved.model, where.phase, where.resolved.cluster, plans.WIDE)
     n = min(rows, columns.tp.size)
 
     def blocks():
-        for i in range(
-            0,
-            n,
-            CHUNK,
-        ):
+        for i in range(0, n, CHUNK):
             c = where.cases(take(columns, slice(i, min(i + CHUNK, n))))
             memory(c), step_time(c)
 
     def loop(some=200):
-        for i in np.linspace(
-            0,
-            n - 1,
-            some,
-        ).astype(int):
+        for i in np.linspace(0, n - 1, some).astype(int):
             c = where.cases(one(columns, int(i)))
             memory(c), step_time(c)
         return some
@@ -106,11 +93,7 @@ def failures_per_s() -> float:
     return runs.failures.sum() / own
 
 
-def print_times(
-    name: str,
-    times,
-    aim: str = "",
-) -> None:
+def print_times(name: str, times, aim: str = "") -> None:
     """Print the median of (wall, processor time). [s]"""
     wall, own = np.median(times, axis=0) * 1e3
     print(f"{name}: median {wall:.0f} ms wall, {own:.0f} ms of processor{aim}")
@@ -130,11 +113,7 @@ def main() -> None:
             print_times(
                 f"  {name} space, {devices:,} H100: {legal:,} legal, {fitting:,} fit", [took]
             )
-        print_times(
-            f"{name} space",
-            [row[3:] for row in rows],
-            f"; aim {aim} ms",
-        )
+        print_times(f"{name} space", [row[3:] for row in rows], f"; aim {aim} ms")
     first, *others = [Design.from_yaml(CASE.format(devices=n)) for n in COUNTS]
     as_dict(assess(first), advice=False)
     for name, space in (("all plans searched", {}), ("coarse space", {"space": plans.COARSE})):
@@ -164,11 +143,7 @@ def main() -> None:
     result, *took = timed(lambda: exhaust(situation(r, r.phases[0])))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
     name = f"exhaustive GPT-3 175B on 1,024 A100, {result.executions:,} executions"
-    print_times(
-        name,
-        [took],
-        f"; this process never above {peak:,.0f} MB",
-    )
+    print_times(name, [took], f"; this process never above {peak:,.0f} MB")
 
 
 if __name__ == "__main__":

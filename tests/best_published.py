@@ -34,16 +34,11 @@ def _best(frame):
         mfu=flops / [_peak(a, p) for a, p in zip(frame.accelerator, precision)],
     )
     rows = rows[(frame.seq_len <= LONGEST) & rows.mfu.notna() & frame.n_devices.notna()]
-    rows = rows.sort_values(
-        "mfu",
-        ascending=False,
-        kind="stable",
-    )
+    rows = rows.sort_values("mfu", ascending=False, kind="stable")
     kind = ["chip", "precision", "moe"]
     rows = rows.drop_duplicates(kind).sort_values(kind)
     return rows.assign(
-        id=rows[kind].astype(str).agg(" ".join, axis=1),
-        mfu=rows.mfu.map("{:.4f}".format),
+        id=rows[kind].astype(str).agg(" ".join, axis=1), mfu=rows.mfu.map("{:.4f}".format)
     )[["id", *kind, "mfu", "devices", "run", "model", "source", "date"]]
 
 
@@ -85,25 +80,13 @@ def _reach(frame):
 def _run_of(frame):
     """What both tables say of a run."""
     return frame[["id", "model", "accelerator", "n_devices", "source", "published"]].rename(
-        columns={
-            "id": "run",
-            "accelerator": "chip",
-            "n_devices": "devices",
-            "published": "date",
-        }
+        columns={"id": "run", "accelerator": "chip", "n_devices": "devices", "published": "date"}
     )
 
 
 def _write(name, rows):
-    rows = rows.assign(
-        devices=rows.devices.astype(int),
-        verified="derived",
-    )
-    rows.to_csv(
-        HERE / name,
-        index=False,
-        lineterminator="\n",
-    )
+    rows = rows.assign(devices=rows.devices.astype(int), verified="derived")
+    rows.to_csv(HERE / name, index=False, lineterminator="\n")
 
 
 if __name__ == "__main__":

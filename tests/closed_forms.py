@@ -395,13 +395,7 @@ def single(
     )
 
 
-def fail_slow_share(
-    nodes,
-    episodes_per_1000_node_days,
-    *,
-    duration_s=72 * 60.0,
-    slowdown=1.34,
-):
+def fail_slow_share(nodes, episodes_per_1000_node_days, *, duration_s=72 * 60.0, slowdown=1.34):
     """Share of the time lost to nodes that degrade until they are found: rate x duration x (1 - 1 /
     slowdown), capped at the slowdown
     itself.
@@ -415,11 +409,7 @@ def fail_slow_share(
     return (1 - np.exp(-busy)) * (1 - 1 / slowdown)
 
 
-def lemons(
-    failure_share,
-    nodes,
-    count,
-) -> dict:
+def lemons(failure_share, nodes, count) -> dict:
     """Bad apples: what `count` of `nodes` nodes that cause `failure_share` of all failures mean.
 
     {multiplier: rate of a lemon over a sound node, mtbf_gain: job MTBF after sound nodes replaced
@@ -428,18 +418,10 @@ def lemons(
     to 4 % (arXiv 2410.21680).
     """
     f, c = np.asarray(failure_share, float), np.asarray(count, float)
-    return {
-        "multiplier": (f / c) / ((1 - f) / (nodes - c)),
-        "mtbf_gain": (1 - c / nodes) / (1 - f),
-    }
+    return {"multiplier": (f / c) / ((1 - f) / (nodes - c)), "mtbf_gain": (1 - c / nodes) / (1 - f)}
 
 
-def verified_interval(
-    failures_per_s,
-    corruptions_per_s,
-    verify_s,
-    save_s,
-):
+def verified_interval(failures_per_s, corruptions_per_s, verify_s, save_s):
     """Work between verified saves [s] where failures stop at once and corruption is found by the
     check before the save, and its overhead.
 

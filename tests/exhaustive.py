@@ -67,11 +67,7 @@ def bases(where: Situation):
     return np.array(rows, float).T
 
 
-def variants(
-    tp: bool,
-    pp: bool,
-    dp: bool,
-):
+def variants(tp: bool, pp: bool, dp: bool):
     """VARIANT, the other axes, for executions with or without each degree, as columns."""
     rows = [
         (recompute, sharded, how == "norms", redo, data, tensor, *nets)
@@ -86,11 +82,7 @@ def variants(
     return np.array(rows, float).T
 
 
-def exhaust(
-    where: Situation,
-    top: int = 10,
-    progress=None,
-) -> Exhausted:
+def exhaust(where: Situation, top: int = 10, progress=None) -> Exhausted:
     """Score the whole space; memory once for what differs in traffic alone. Holds no more than a
     chunk of rows at a time.
 
@@ -103,17 +95,8 @@ def exhaust(
         base = columns[:, ((columns[:3] > 1) == np.array(kind)[:, None]).all(axis=0)]
         inner = variants(*kind)
         most = max(CHUNK // inner.shape[1], 1)
-        for i in range(
-            0,
-            base.shape[1],
-            most,
-        ):
-            size, counts, found = _chunk(
-                where,
-                base[:, i : i + most],
-                inner,
-                top,
-            )
+        for i in range(0, base.shape[1], most):
+            size, counts, found = _chunk(where, base[:, i : i + most], inner, top)
             total, timed, rejected = total + size, timed + size - counts.sum(), rejected + counts
             best = sorted(best + found)[:top]
             if progress:
@@ -127,98 +110,45 @@ def exhaust(
     )
 
 
-def _chunk(
-    where,
-    rows,
-    inner,
-    top,
-):
+def _chunk(where, rows, inner, top):
     """(executions, rejected by reason, the `top` fastest as rows) of every base under every
     variant."""
     # recompute, sharded, sequence-parallel norms: what memory sees
-    state, group = np.unique(
-        inner[:3],
-        axis=1,
-        return_inverse=True,
-    )
+    state, group = np.unique(inner[:3], axis=1, return_inverse=True)
     group, states = group.ravel(), state.shape[1]
-    tp, pp, dp, vpp, micro = np.repeat(
-        rows,
-        states,
-        axis=1,
-    )
+    tp, pp, dp, vpp, micro = np.repeat(rows, states, axis=1)
     recompute, sharded, norms = np.tile(state, rows.shape[1])
     plan = Plan(
         tp=tp,
         pp=pp,
         vpp=vpp,
         dp=dp,
-        sp=np.where(
-            tp > 1,
-            norms,
-            0.0,
-        ),
+        sp=np.where(tp > 1, norms, 0.0),
         sharding=sharded.astype(int),
         shard_group=dp,
-        schedule=np.where(
-            vpp > 1,
-            schedule_code("interleaved"),
-            schedule_code("1f1b"),
-        ),
+        schedule=np.where(vpp > 1, schedule_code("interleaved"), schedule_code("1f1b")),
         micro_batch=micro,
         recompute=recompute.astype(int),
     )
     reason = why_not(memory(where.cases(plan)), host_bytes(where.resolved.cluster))
     reason = reason.reshape(-1, states)[:, group]
     _, pp, dp, vpp, micro = rows
-    ragged = (vpp > 1) & (
-        accumulated(
-            where.phase.global_batch,
-            dp,
-            micro,
-        )
-        % pp
-        != 0
-    )
+    ragged = (vpp > 1) & (accumulated(where.phase.global_batch, dp, micro) % pp != 0)
     sizes = np.prod(rows[:3, :, None] ** (inner[6:] == 0)[:, None], axis=0)
     legal = sizes <= where.link.domain
     even = legal & ~ragged[:, None]
     fit, *unfit = np.bincount(reason[even] + 1, minlength=len(REASONS) + 1)
-    counts = np.array(
-        [
-            *unfit,
-            (~legal).sum(),
-            (legal & ~even).sum(),
-        ]
-    )
+    counts = np.array([*unfit, (~legal).sum(), (legal & ~even).sum()])
     if not fit:
         return legal.size, counts, []
     r, v = np.nonzero(even & (reason < 0))
     case, variant = where.cases(take(plan, r * states + group[v])), inner[:, v]
-    inside = np.where(
-        variant[6] == 0,
-        np.maximum(sizes[r, v], case.plan.tp),
-        1.0,
-    )
+    inside = np.where(variant[6] == 0, np.maximum(sizes[r, v], case.plan.tp), 1.0)
     timed = replace(
         case,
         link=replace(where.link, domain=inside),
-        software=replace(
-            case.software,
-            tp_overlap=variant[5],
-            dp_overlap=variant[4],
-        ),
+        software=replace(case.software, tp_overlap=variant[5], dp_overlap=variant[4]),
     )
     seconds = step_time(timed).total
     k = np.argsort(seconds, kind="stable")[:top]
-    return (
-        legal.size,
-        counts,
-        np.vstack(
-            [
-                seconds,
-                rows[:, r],
-                variant,
-            ]
-        )[:, k].T.tolist(),
-    )
+    return (legal.size, counts, np.vstack([seconds, rows[:, r], variant])[:, k].T.tolist())

@@ -91,11 +91,7 @@ def apply(mutant: str, reached: list) -> None:
         found = vars(found)[step]
     changed = formula(found)
     right = FunctionType(
-        changed.__code__,
-        changed.__globals__,
-        name,
-        changed.__defaults__,
-        changed.__closure__,
+        changed.__code__, changed.__globals__, name, changed.__defaults__, changed.__closure__
     )
     right.__kwdefaults__ = changed.__kwdefaults__
 

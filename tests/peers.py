@@ -99,11 +99,7 @@ def simumax(folder):
 
     read = lambda name: json.loads((folder / f"configs/system/{name}.json").read_text())  # noqa: E731
     system, fast = read("a100_pcie"), read("b200_bf16_ceperm")["networks"]
-    for name, rate_gb in (
-        ("low_intra_node", 300),
-        ("high_intra_node", 300),
-        ("inter_node", 200),
-    ):
+    for name, rate_gb in (("low_intra_node", 300), ("high_intra_node", 300), ("inter_node", 200)):
         fast[name]["bandwidth"]["gbps"] = rate_gb
     system["networks"] = fast
     file = Path("simumax-a100.json").absolute()

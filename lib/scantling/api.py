@@ -62,11 +62,7 @@ class Design(Displayed, _Design):
         return [[line] for line in self.to_yaml().splitlines()]
 
     @classmethod
-    def from_text(
-        cls,
-        text: str,
-        folder: str | Path = ".",
-    ) -> Self:
+    def from_text(cls, text: str, folder: str | Path = ".") -> Self:
         """The design that a line says: "70B on 512 H100, 2T tokens, 30 days". What it leaves open
         is filled in as by `scantling init --text`. The text of a design file is read as one.
 
@@ -96,10 +92,7 @@ class Assessment(Displayed, _Assessment):
 
     def cells(self) -> list[list[str]]:
         """Label and value of the figures that lead, and the plan."""
-        given = {
-            "verdict": self.verdict,
-            **self.headline(),
-        }
+        given = {"verdict": self.verdict, **self.headline()}
         said = [(quantity(key).label, show(key, at(given, key))) for key in SHOWN["leading"]]
         axes = (f"{k} {v}" for k, v in (self.plan or {}).items() if k in SHOWN["axes"] and v != 1)
         return [
@@ -147,15 +140,7 @@ def assess(
     >>> a.verdict, a.plan["tp"] * a.plan["pp"] * a.plan["cp"] * a.plan["dp"]
     ('feasible', 64)
     """
-    return Assessment(
-        **vars(
-            _assess(
-                _designed(design),
-                space=space,
-                progress=progress,
-            )
-        )
-    )
+    return Assessment(**vars(_assess(_designed(design), space=space, progress=progress)))
 
 
 def _assessed(given: Judged) -> _Assessment:
@@ -167,11 +152,7 @@ def _planned(given: Judged) -> _Assessment:
     """The same, where a plan holds the model."""
     assessment = _assessed(given)
     if not assessment.phases:
-        raise DesignError(
-            "design",
-            assessment.verdict,
-            problem="holds no plan: see its limits",
-        )
+        raise DesignError("design", assessment.verdict, problem="holds no plan: see its limits")
     return assessment
 
 
@@ -182,11 +163,7 @@ def _taking(
 
     @wraps(function)
     def called(given: Given, *args: More.args, **more: More.kwargs) -> Told:
-        return function(
-            read(given),
-            *args,
-            **more,
-        )
+        return function(read(given), *args, **more)
 
     return called
 
@@ -234,10 +211,7 @@ def report(
     Returns the paths of the pages. Raises DesignError for a wrong design and where the view
     (scantling_widgets) is not installed.
     """
-    made = entry_points(
-        group="scantling.python",
-        name="report",
-    )
+    made = entry_points(group="scantling.python", name="report")
     if not made:
         raise DesignError("report", problem="needs the view, scantling_widgets, which is missing")
     files = list(designs) if isinstance(designs, (list, tuple)) else [designs]

@@ -89,11 +89,7 @@ def _facts(number: str):
     return walkthrough(number).facts()
 
 
-def check(
-    question,
-    answer,
-    mine=None,
-) -> Verdict:
+def check(question, answer, mine=None) -> Verdict:
     """The verdict on one answer: right, a usual slip with what to say to it, close, or wrong.
 
     question : "01.params", or a `Question` of a walkthrough together with its facts as a pair;
@@ -107,9 +103,4 @@ def check(
         w = walkthrough(which)
         question = w.question(ident), _facts(w.number)
     asked, facts = question
-    return grade(
-        asked,
-        answer,
-        facts,
-        mine,
-    )
+    return grade(asked, answer, facts, mine)

@@ -30,11 +30,7 @@ def right_answer(question: Question, facts):
     return fill_text(question.model, facts)
 
 
-def shown_answer(
-    question: Question,
-    answer,
-    facts,
-) -> str:
+def shown_answer(question: Question, answer, facts) -> str:
     """An answer as people read it."""
     if isinstance(question, Number):
         given = read_number(answer, question.unit)

@@ -58,25 +58,13 @@ class Comparison:
         widths = [max(map(len, column)) for column in zip(*lines)]
         sides = ("<", ">", ">", ">", "<")
         rows = (
-            "  ".join(
-                f"{c:{side}{w}}"
-                for c, side, w in zip(
-                    line,
-                    sides,
-                    widths,
-                )
-            ).rstrip()
+            "  ".join(f"{c:{side}{w}}" for c, side, w in zip(line, sides, widths)).rstrip()
             for line in lines
         )
         return "\n".join(rows)
 
     def _repr_html_(self) -> str:
-        table = show.part(
-            "table",
-            _HEAD,
-            self._cells(),
-            (0, 4),
-        )
+        table = show.part("table", _HEAD, self._cells(), (0, 4))
         return show.block(table)
 
 

@@ -31,11 +31,7 @@ from .texts import fill_text
 from .typed import FACTORS, confusions, read_keys, read_number, read_plan
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-    repr=False,
-)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Verdict:
     """What became of one answer.
 
@@ -79,12 +75,7 @@ def unanswered(answer) -> bool:
     return answer is ... or answer is None or isinstance(answer, str | list | tuple) and not answer
 
 
-def grade(
-    question: Question,
-    answer,
-    facts,
-    mine=None,
-) -> Verdict:
+def grade(question: Question, answer, facts, mine=None) -> Verdict:
     """The verdict on an answer. `mine`: for an explanation, the positions (from 1) of the points
     that the reader finds made, instead of the found ones."""
     if unanswered(answer):
@@ -105,22 +96,13 @@ def grade(
         question=question,
         answer=answer,
         facts=facts,
-        **judge[question.kind](
-            question,
-            answer,
-            facts,
-        ),
+        **judge[question.kind](question, answer, facts),
     )
 
 
 def _said(status: str, says: str, credit: float = 0.0, **more) -> dict:
     """What a judge says of an answer: fields of its Verdict."""
-    return {
-        "status": status,
-        "says": says,
-        "credit": credit,
-        **more,
-    }
+    return {"status": status, "says": says, "credit": credit, **more}
 
 
 # ---------------------------------------------------------------- numbers
@@ -131,31 +113,19 @@ def _apart(a: float, b: float) -> float:
     return max(a / b, b / a) if a * b > 0 else inf
 
 
-def _number(
-    q: Number,
-    answer,
-    facts,
-):
+def _number(q: Number, answer, facts):
     try:
         given = read_number(answer, q.unit) * q.scale
     except (ValueError, TypeError) as e:
         return _said(BAD, f"{e}.")
     right = float(value_of(q.expected, facts))
     if _apart(given, right) <= q.within * (1 + 1e-9):
-        return _said(
-            RIGHT,
-            f"{shown_answer(q, right / q.scale, facts)}.",
-            1.0,
-        )
+        return _said(RIGHT, f"{shown_answer(q, right / q.scale, facts)}.", 1.0)
     aparts = [(_apart(given, slip.amount(facts)), i) for i, slip in enumerate(q.slips)]
     near = [(apart, i) for apart, i in aparts if apart <= q.slips[i].within]
     if near:
         i = min(near)[1]
-        return _said(
-            SLIP,
-            fill_text(q.slips[i].says, facts),
-            slip=i,
-        )
+        return _said(SLIP, fill_text(q.slips[i].says, facts), slip=i)
     for factor, within, says in confusions(q.unit):
         if _apart(given * factor, right) <= within:
             return _said(SLIP, says)
@@ -192,11 +162,7 @@ def _tolerance(q: Number) -> str:
 
 
 # ---------------------------------------------------------------- choices
-def _choice(
-    q: Choice,
-    answer,
-    facts,
-):
+def _choice(q: Choice, answer, facts):
     right = {*q.right(facts)} if q.several else {q.right(facts)}
     keys = {*(read_keys(answer, q.options) or ())}
     if not keys or len(keys) > 1 and not q.several:
@@ -212,11 +178,7 @@ def _choice(
             slip=slip,
         )
     if keys == right:
-        return _said(
-            RIGHT,
-            "All of them, and no other.",
-            1.0,
-        )
+        return _said(RIGHT, "All of them, and no other.", 1.0)
     lines = [f"**{o.key}** does not belong: {fill_text(o.says, facts)}" for o in extra]
     found = len(keys & right)
     missing = len(right - keys)
@@ -232,11 +194,7 @@ def _choice(
 
 
 # ---------------------------------------------------------------- plans
-def _plan(
-    q: Plan,
-    answer,
-    facts,
-):
+def _plan(q: Plan, answer, facts):
     answer = read_plan(answer, q.names)
     if answer is None:
         return _said(BAD, f"A plan is wanted: a mapping such as {{'{q.names[0]}': 1, …}}.")
@@ -249,72 +207,29 @@ def _plan(
     except DesignError as e:
         return _said(WRONG, f"No such plan can run here: {e}.")
     best = assess(design)
-    say = partial(
-        fill_text,
-        facts=facts,
-        a=tried,
-        best=best,
-    )
+    say = partial(fill_text, facts=facts, a=tried, best=best)
     for i, slip in enumerate(q.slips):
         if slip.made(answer):
-            return _said(
-                SLIP,
-                say(slip.says),
-                slip=i,
-            )
+            return _said(SLIP, say(slip.says), slip=i)
     if not tried.chosen.fits:
         sizes = {part: tried.memory_bytes[part] for part in _PARTS}
         part = max(sizes, key=sizes.get)
-        return _said(
-            WRONG,
-            say(
-                _PLANS["over"],
-                part=part,
-                size=sizes[part],
-            ),
-        )
+        return _said(WRONG, say(_PLANS["over"], part=part, size=sizes[part]))
     behind = tried.step_s / best.step_s - 1
     if behind <= q.slower - 1:
-        return _said(
-            RIGHT,
-            say(_PLANS["best" if behind <= 0.001 else "right"], behind=behind),
-            1.0,
-        )
+        return _said(RIGHT, say(_PLANS["best" if behind <= 0.001 else "right"], behind=behind), 1.0)
     parts = tried.step_breakdown_s
     least = best.step_breakdown_s
     lost = max(parts, key=lambda k: parts[k] - least[k])
-    slow = say(
-        _PLANS["slow"],
-        behind=behind,
-        lost=lost,
-        its=parts[lost],
-        least=least[lost],
-    )
-    return _said(
-        NEAR,
-        slow,
-        0.5,
-    )
+    slow = say(_PLANS["slow"], behind=behind, lost=lost, its=parts[lost], least=least[lost])
+    return _said(NEAR, slow, 0.5)
 
 
 # ---------------------------------------------------------------- explanations
-def _explain(
-    q: Explain,
-    answer,
-    facts,
-    mine,
-):
+def _explain(q: Explain, answer, facts, mine):
     if mine is None:
         how = "words that point to"
-        hits = tuple(
-            re.search(
-                "|".join(p.words),
-                str(answer),
-                re.I,
-            )
-            is not None
-            for p in q.points
-        )
+        hits = tuple(re.search("|".join(p.words), str(answer), re.I) is not None for p in q.points)
     else:
         how = "by your own count"
         hits = tuple(i in mine for i, _ in enumerate(q.points, 1))

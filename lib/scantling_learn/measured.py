@@ -25,19 +25,9 @@ class Total:
     kind: str
     source: str
 
-    def against(
-        self,
-        ours: float,
-        what: str = "",
-    ) -> Row:
+    def against(self, ours: float, what: str = "") -> Row:
         """Our value beside it, for a table; `what` in other words than the catalogue's."""
-        return Row(
-            what or self.what,
-            ours,
-            self.value,
-            self.kind,
-            self.source,
-        )
+        return Row(what or self.what, ours, self.value, self.kind, self.source)
 
 
 @record

@@ -209,12 +209,7 @@ _KINDS = {kind.kind: kind for kind in (Number, Choice, Plan, Explain)}
 def _question(given: dict) -> Question:
     """A question of a file: its first key is its kind, with its id."""
     (kind, ident), *rest = given.items()
-    return TypeAdapter(_KINDS[kind]).validate_python(
-        {
-            "id": ident,
-            **dict(rest),
-        }
-    )
+    return TypeAdapter(_KINDS[kind]).validate_python({"id": ident, **dict(rest)})
 
 
 def read(path: Path, facts: Callable[[dict], Callable[[], Any]]) -> Walkthrough:
@@ -223,8 +218,4 @@ def read(path: Path, facts: Callable[[dict], Callable[[], Any]]) -> Walkthrough:
     data = yaml_of(path)
     known = facts(data.pop("facts"))
     questions = tuple(map(_question, data.pop("questions")))
-    return Walkthrough(
-        **data,
-        facts=known,
-        questions=questions,
-    )
+    return Walkthrough(**data, facts=known, questions=questions)

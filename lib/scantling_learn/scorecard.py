@@ -14,11 +14,7 @@ from .question import Question
 from .rubric import LEVELS, Axis, Level, level_of, rubric, say
 
 # of a question's credit: a hint, a wrong try, what a late right answer keeps
-COSTS = {
-    "hint": 0.15,
-    "try": 0.25,
-    "least": 0.25,
-}
+COSTS = {"hint": 0.15, "try": 0.25, "least": 0.25}
 
 
 @record
@@ -62,9 +58,7 @@ class Scorecard:
             of.setdefault(q.level == LEVELS[2], []).append(self.credits[q.id])
         return tuple(
             AxisScore(
-                axis=axis,
-                points=sum(map(fmean, groups[key].values())),
-                most=len(groups[key]),
+                axis=axis, points=sum(map(fmean, groups[key].values())), most=len(groups[key])
             )
             for key, axis in rubric()[0].items()
             if key in groups
@@ -104,10 +98,7 @@ class Scorecard:
         return f"{self.session.minutes():.0f} of {self.session.walkthrough.minutes:.0f} minutes"
 
     def __repr__(self) -> str:
-        lines = [
-            say("scorecard", s=self),
-            *(say("score", a=a) for a in self.axes),
-        ]
+        lines = [say("scorecard", s=self), *(say("score", a=a) for a in self.axes)]
         if self.redo:
             lines += ["Do again:", *(f"  {q.id}: {why}" for q, why in self.redo)]
         return "\n".join(lines)
@@ -131,11 +122,7 @@ class Scorecard:
     def _open_card(self, q: Question) -> str:
         """A question of a blank with its verdict and the worked answer."""
         facts = self.session.facts
-        verdict = self.session.last(q.id) or grade(
-            q,
-            None,
-            facts,
-        )
+        verdict = self.session.last(q.id) or grade(q, None, facts)
         inside = show.ask_part(q, facts) + show.verdict_part(verdict)
         return show.part("card", inside + show.answer_part(q, facts))
 
@@ -147,12 +134,7 @@ class Scorecard:
             "levels": list(map(asdict, rubric()[1])),
             "costs": COSTS,
         }
-        return show.part(
-            "rubric",
-            show.packed(data),
-            list(LEVELS),
-            self,
-        )
+        return show.part("rubric", show.packed(data), list(LEVELS), self)
 
 
 def _why(session, q: Question) -> str:

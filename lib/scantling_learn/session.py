@@ -55,11 +55,7 @@ class Card:
     def _repr_html_(self) -> str:
         s = self.session
         return show.card(
-            self.question,
-            s.facts,
-            self.verdict,
-            s.mode,
-            s.hints.get(self.question.id, 0),
+            self.question, s.facts, self.verdict, s.mode, s.hints.get(self.question.id, 0)
         )
 
 
@@ -110,41 +106,18 @@ class Session:
         )
 
     # ------------------------------------------------------------ what a notebook calls
-    def check(
-        self,
-        ident: str,
-        answer=...,
-        mine=None,
-    ) -> Card:
+    def check(self, ident: str, answer=..., mine=None) -> Card:
         """Ask a question, and judge the answer where there is one; `...` means none yet (an
         instructor's session puts the right one in)."""
         q = self.walkthrough.question(ident)
         if self.mode == "instructor" and unanswered(answer):
             answer = right_answer(q, self.facts)
-        return Card(
-            self,
-            q,
-            self.judge(
-                q,
-                answer,
-                mine,
-            ),
-        )
+        return Card(self, q, self.judge(q, answer, mine))
 
-    def judge(
-        self,
-        q: Question,
-        answer,
-        mine=None,
-    ) -> Verdict:
+    def judge(self, q: Question, answer, mine=None) -> Verdict:
         """The verdict, kept in the log unless nothing was answered or the same answer was the last
         one."""
-        verdict = grade(
-            q,
-            answer,
-            self.facts,
-            mine,
-        )
+        verdict = grade(q, answer, self.facts, mine)
         if verdict.status not in (OPEN, "unreadable"):
             tries = self.log.setdefault(q.id, [])
             self.at[q.id] = self.minutes()
@@ -169,13 +142,7 @@ class Session:
 
     def say(self, text: str, **more) -> Html:
         """A paragraph of markdown with {placeholders} filled from the facts."""
-        return _said(
-            fill_text(
-                text,
-                self.facts,
-                **more,
-            )
-        )
+        return _said(fill_text(text, self.facts, **more))
 
     def work(self, ident: str, *parts) -> Html | None:
         """What belongs behind the fold of a question: texts, pictures, tables, in their order; its
@@ -200,13 +167,7 @@ class Session:
             )
             text.append(f"Takeaway: {take}")
         opened = self.mode == "instructor" or any(v.right for v in self.log.get(ident, ()))
-        fold = show.part(
-            "fold",
-            "Work it",
-            "".join(html),
-            "scl-work",
-            opened,
-        )
+        fold = show.part("fold", "Work it", "".join(html), "scl-work", opened)
         words = "\n".join(["Work it", *text]) if opened else "Work it: folded"
         return Html(html=show.block(fold), words=words)
 
@@ -217,11 +178,7 @@ class Session:
     # ------------------------------------------------------------ inside
     def last(self, ident: str) -> Verdict | None:
         """The best verdict so far, the latest of equals; None where nothing was answered."""
-        return max(
-            reversed(self.log.get(ident, ())),
-            key=attrgetter("credit"),
-            default=None,
-        )
+        return max(reversed(self.log.get(ident, ())), key=attrgetter("credit"), default=None)
 
     def credit(self, ident: str) -> float:
         """What a question earned: the best answer, less for each try before it and each hint."""

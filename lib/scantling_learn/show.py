@@ -28,10 +28,7 @@ _STATUS = table(__file__, "status")  # sign and name of what a verdict says
 def _macros():
     from jinja2 import Environment, FileSystemLoader
 
-    folder = Environment(
-        loader=FileSystemLoader(HERE),
-        autoescape=True,
-    )
+    folder = Environment(loader=FileSystemLoader(HERE), autoescape=True)
     return folder.get_template("walkthrough.j2").module
 
 
@@ -74,41 +71,18 @@ def answer_text(q: Question, facts) -> str:
 def verdict_part(v) -> str:
     if v.status == OPEN:
         return f'<div class="scl-verdict"><p>{escape(v.says)}</p></div>' if v.says else ""
-    points = (
-        points_part(
-            v.question,
-            v.facts,
-            v.hits,
-        )
-        if isinstance(v.question, Explain)
-        else ""
-    )
-    return part(
-        "verdict",
-        v.status,
-        *_STATUS[v.status],
-        given(v),
-        markdown(v.says),
-        points,
-    )
+    points = points_part(v.question, v.facts, v.hits) if isinstance(v.question, Explain) else ""
+    return part("verdict", v.status, *_STATUS[v.status], given(v), markdown(v.says), points)
 
 
 def given(v) -> str:
     """The answer that was given, as people read it."""
     if v.status == BAD:
         return str(v.answer)[:200]
-    return shown_answer(
-        v.question,
-        v.answer,
-        v.facts,
-    )
+    return shown_answer(v.question, v.answer, v.facts)
 
 
-def points_part(
-    q: Explain,
-    facts,
-    hits,
-) -> str:
+def points_part(q: Explain, facts, hits) -> str:
     """The points of a strong answer, those found marked; the words decide nothing, the reader
     does."""
     items = ((hit, p.says) for p, hit in zip(q.points, hits))
@@ -129,56 +103,24 @@ def _inline(text: str, facts) -> str:
     return out[3:-4] if out.startswith("<p>") and out.find("</p>") == len(out) - 4 else out
 
 
-def hints_part(
-    q: Question,
-    facts,
-    opened: int = 0,
-) -> str:
+def hints_part(q: Question, facts, opened: int = 0) -> str:
     """Three hints, each folded inside the one before, so that they are opened one at a time."""
     inside = ""
     for i, hint in reversed([*enumerate(q.hints, 1)]):
-        inside = part(
-            "fold",
-            f"Hint {i}",
-            told(hint, facts) + inside,
-            opened=i <= opened,
-        )
+        inside = part("fold", f"Hint {i}", told(hint, facts) + inside, opened=i <= opened)
     return inside
 
 
-def answer_part(
-    q: Question,
-    facts,
-    opened: bool = False,
-) -> str:
+def answer_part(q: Question, facts, opened: bool = False) -> str:
     """The worked answer, folded."""
     right = right_answer(q, facts)
-    value = escape(
-        shown_answer(
-            q,
-            right,
-            facts,
-        )
-    )
+    value = escape(shown_answer(q, right, facts))
     head = f"<p><strong>{value}</strong></p>"
     if isinstance(q, Choice):
         head = options_part([o for o in q.options if o.key in right], facts)
     elif isinstance(q, Explain):
-        head = (
-            points_part(
-                q,
-                facts,
-                [True] * len(q.points),
-            )
-            + f"<p><em>{value}</em></p>"
-        )
-    return part(
-        "fold",
-        "Worked answer",
-        head + told(q.worked, facts),
-        "scl-answer",
-        opened,
-    )
+        head = points_part(q, facts, [True] * len(q.points)) + f"<p><em>{value}</em></p>"
+    return part("fold", "Worked answer", head + told(q.worked, facts), "scl-answer", opened)
 
 
 def slips_part(q: Question, facts) -> str:
@@ -186,57 +128,23 @@ def slips_part(q: Question, facts) -> str:
     theirs with the numbers of the plan that was tried."""
     rows = []
     if isinstance(q, Number):
-        rows = [
-            (
-                shown_answer(
-                    q,
-                    s.amount(facts) / q.scale,
-                    facts,
-                ),
-                s.says,
-            )
-            for s in q.slips
-        ]
+        rows = [(shown_answer(q, s.amount(facts) / q.scale, facts), s.says) for s in q.slips]
     elif isinstance(q, Choice):
         right = q.right(facts)
         rows = [(o.key, o.says) for o in q.options if o.key not in right and o.says]
     elif isinstance(q, Plan):
-        rows = [
-            (
-                shown_answer(
-                    q,
-                    s.example,
-                    facts,
-                ),
-                "",
-            )
-            for s in q.slips
-        ]
+        rows = [(shown_answer(q, s.example, facts), "") for s in q.slips]
     if not rows:
         return ""
     laid = part(
-        "table",
-        (),
-        [(value, Markup(_inline(says, facts))) for value, says in rows],
-        (0, 1),
+        "table", (), [(value, Markup(_inline(says, facts))) for value, says in rows], (0, 1)
     )
-    return part(
-        "fold",
-        "Usual slips",
-        laid,
-        "scl-slips",
-    )
+    return part("fold", "Usual slips", laid, "scl-slips")
 
 
 def ask_part(q: Question, facts) -> str:
     """The question itself, with its options."""
-    head = part(
-        "head",
-        rubric()[0][q.axis].name,
-        q.level,
-        f"{q.minutes:g}",
-        q.id,
-    )
+    head = part("head", rubric()[0][q.axis].name, q.level, f"{q.minutes:g}", q.id)
     listed = options_part(q.options, facts) if isinstance(q, Choice) else ""
     return head + told(q.ask, facts) + listed
 
@@ -255,13 +163,7 @@ def wanted(q: Question) -> str:
     return "a few sentences"
 
 
-def card(
-    q: Question,
-    facts,
-    verdict,
-    mode: str,
-    opened: int = 0,
-) -> str:
+def card(q: Question, facts, verdict, mode: str, opened: int = 0) -> str:
     """A question with whatever was answered; hints and worked answer folded (open for an
     instructor, left out in a blank)."""
     teaching = mode == "instructor"
@@ -306,11 +208,7 @@ def _key(q: Question, facts) -> str:
             "asked": dimension(q.unit),
             "within": q.within,
             "right": right,
-            "shown": shown_answer(
-                q,
-                right,
-                facts,
-            ),
+            "shown": shown_answer(q, right, facts),
             "slips": [
                 {
                     "value": s.amount(facts) / q.scale,
@@ -329,13 +227,7 @@ def _key(q: Question, facts) -> str:
     elif isinstance(q, Plan):
         data |= plan_table(q, facts)
     elif isinstance(q, Explain):
-        data["points"] = [
-            {
-                "says": _inline(p.says, facts),
-                "words": p.words,
-            }
-            for p in q.points
-        ]
+        data["points"] = [{"says": _inline(p.says, facts), "words": p.words} for p in q.points]
     return packed(data)
 
 
@@ -352,21 +244,9 @@ def plan_table(q: Plan, facts) -> dict:
     columns = [
         np.broadcast_to(getattr(found.plan, name), found.legal).astype(int) for name in q.names
     ]
-    keys, at = np.unique(
-        np.stack(columns, axis=1),
-        axis=0,
-        return_inverse=True,
-    )
+    keys, at = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
     least = np.full(len(keys), inf)
-    np.minimum.at(
-        least,
-        at.ravel(),
-        np.where(
-            found.fits,
-            found.step_s,
-            inf,
-        ),
-    )
+    np.minimum.at(least, at.ravel(), np.where(found.fits, found.step_s, inf))
     return {
         "names": list(q.names),
         "slower": q.slower,

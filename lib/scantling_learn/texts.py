@@ -8,11 +8,7 @@ class _TextFiller(Filler):
     """`{name:kind}`: a fact by name, shown in the manner of `quantities` (seconds, bytes, share,
     usd, params …), else as a `Filler` does."""
 
-    def format_field(
-        self,
-        value,
-        spec,
-    ):
+    def format_field(self, value, spec):
         if spec == "sci":
             mantissa, power = f"{float(value):.2e}".split("e")
             return f"{mantissa}e{int(power)}"

@@ -55,11 +55,7 @@ def factors(unit: str) -> dict[str, float]:
     first as typed, then in small letters."""
     family = next((f for f in _FAMILIES if unit in f), {})
     one = family[unit] if family and family is not _TIME else 1.0
-    own = {
-        unit,
-        unit.rstrip("s"),
-        *_ALSO.get(unit, ()),
-    } - {""}
+    own = {unit, unit.rstrip("s"), *_ALSO.get(unit, ())} - {""}
     exact = {p: size / one for p, size in _PREFIX.items()}
     exact |= {f"{p}{name}".replace(" ", ""): size for p, size in _PREFIX.items() for name in own}
     exact |= {name: size / family[unit] for name, size in family.items()}
@@ -138,15 +134,7 @@ def read_number(text, unit: str = "") -> float:
         raise ValueError("a number is wanted")
     if hasattr(text, "__float__") and not isinstance(text, str):
         return _finite(float(text))
-    typed = (
-        re.sub(
-            "[\u00a0\u2009\u202f]",
-            " ",
-            str(text),
-        )
-        .strip()
-        .lstrip("~≈$ ")
-    )
+    typed = re.sub("[\u00a0\u2009\u202f]", " ", str(text)).strip().lstrip("~≈$ ")
     # the second for an e that is none of an exponent: "5 exabytes"
     leads = filter(None, (form.match(typed) for form in (_SUM, _SUM_WITHOUT_E)))
     values = ((_leading(lead[0]), lead.end()) for lead in leads)
@@ -169,11 +157,7 @@ def _finite(value: float) -> float:
 
 def _leading(text: str) -> float | None:
     """The value of a number or a sum of numbers; None where it is neither."""
-    joined = re.sub(
-        r"(?<=\d) (?=\d{3}(?!\d))",
-        "",
-        text,
-    )
+    joined = re.sub(r"(?<=\d) (?=\d{3}(?!\d))", "", text)
     plain = _TERM.sub(lambda m: digits(m[0]) or m[0], joined).translate(_SIGNS).strip()
     try:
         return worth(ast.parse(plain, mode="eval").body, constant=float)
@@ -181,19 +165,11 @@ def _leading(text: str) -> float | None:
         return None
 
 
-def worth(
-    node,
-    names: Callable = {}.__getitem__,
-    constant: Callable = lambda value: value,
-):
+def worth(node, names: Callable = {}.__getitem__, constant: Callable = lambda value: value):
     """What a parsed expression comes to: `names` gives what a name stands for, `constant` what a
     number does; attributes, parts and calls of what a name stands for. Raises ValueError for
     anything else."""
-    of = partial(
-        worth,
-        names=names,
-        constant=constant,
-    )
+    of = partial(worth, names=names, constant=constant)
     match node:
         case ast.Constant(value):
             return constant(value)
@@ -232,14 +208,7 @@ def read_keys(answer, options) -> list[str] | None:
     ]
     if len(named) == 1:
         return named
-    words = re.findall(
-        r"[^\s,;.:?!()+&/'\"]+",
-        re.sub(
-            _WORDS["beside"],
-            " ",
-            text,
-        ),
-    )
+    words = re.findall(r"[^\s,;.:?!()+&/'\"]+", re.sub(_WORDS["beside"], " ", text))
     if len(words) == 1 and {*words[0]} <= {*keys}:
         words = list(words[0])
     return words if words and {*words} <= {*keys} else None

@@ -15,12 +15,7 @@ def design(delivery=None, phases=(1e12,), **job):
             | ({"delivery": delivery} if delivery else {}),
             "job": {
                 "phases": [
-                    {
-                        "name": f"p{i}",
-                        "tokens": n,
-                        "seq_len": s,
-                        "global_batch": 2**22 // s,
-                    }
+                    {"name": f"p{i}", "tokens": n, "seq_len": s, "global_batch": 2**22 // s}
                     for i, (n, s) in enumerate(zip(phases, lengths))
                 ],
                 **job,

@@ -71,10 +71,7 @@ def test_a_deadline_at_the_date_to_promise_is_kept_in_nine_of_ten_runs(assessed)
     free = promise(a)
     assert free["deadline_kept"] is None and free["budget_kept"] is None
     asked = a.design.change(
-        {
-            "constraints.deadline_days": free["days_p90"],
-            "constraints.budget_usd": free["cost_p50"],
-        }
+        {"constraints.deadline_days": free["days_p90"], "constraints.budget_usd": free["cost_p50"]}
     )
     held = promise(assess(asked))
     assert held["deadline_kept"] == pytest.approx(0.9, abs=0.005)

@@ -19,13 +19,7 @@ from scantling_widgets.desk import Desk
 from .browsing import DeskPage, browser, serving
 
 MOVES = int(os.environ.get("SCANTLING_MOVES", 40))
-FIELDS = (
-    "cluster.devices",
-    "model.size",
-    "model.experts",
-    "job.global_batch",
-    "cluster.scale_out",
-)
+FIELDS = ("cluster.devices", "model.size", "model.experts", "job.global_batch", "cluster.scale_out")
 TABS = ("Schedule", "Network", "Roofline", "Reliability", "Cost", "Sensitivity", "Evidence")
 MOVE = """async ([field, by]) => {
   const input = document.querySelector(`.sd-row[data-field='${field}'] input`);

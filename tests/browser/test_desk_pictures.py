@@ -87,14 +87,7 @@ def test_pictures_of_every_tab_and_no_serious_finding_of_axe(desk, theme):
                 "e => [e.clientWidth, e.closest('.jp-Cell-outputWrapper').clientWidth]"
             )
             assert room[0] <= room[1], f"{name} is wider than the page"
-            assert (
-                violations(
-                    desk.page,
-                    ".sd-desk .sd-panel:not([hidden])",
-                    only,
-                )
-                == []
-            ), name
+            assert violations(desk.page, ".sd-desk .sd-panel:not([hidden])", only) == [], name
             desk.picture(TABS_AT / f"tab-{number:02d}-{name.lower().replace(' ', '-')}-{theme}.png")
             if name == "Compare":
                 desk.go_up()

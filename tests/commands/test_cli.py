@@ -551,8 +551,7 @@ def test_output_is_strict_json(capsys):
 
 
 @pytest.mark.parametrize(
-    ("words", "offered"),
-    [("scantling des", "design"), ("scantling launch --o", "--on")],
+    ("words", "offered"), [("scantling des", "design"), ("scantling launch --o", "--on")]
 )
 def test_a_shell_completes_commands_and_options(words, offered):
     """As the line that README gives asks for it."""
@@ -564,9 +563,6 @@ def test_a_shell_completes_commands_and_options(words, offered):
         "COMP_CWORD": str(len(words.split()) - 1),
     }
     done = subprocess.run(
-        [sys.executable, "-m", "scantling"],
-        env=os.environ | asked,
-        capture_output=True,
-        text=True,
+        [sys.executable, "-m", "scantling"], env=os.environ | asked, capture_output=True, text=True
     )
     assert f"plain,{offered}\n" in done.stdout, done.stderr

@@ -212,12 +212,10 @@ def test_no_number_is_cut_at_80_columns(file, capsys, monkeypatch):
 
     file.write_text(TEXT + "constraints: {deadline_days: 25}\n")
     monkeypatch.setattr(
-        "scantling.cli.decide.console",
-        lambda: Console(width=80, markup=False, highlight=False),
+        "scantling.cli.decide.console", lambda: Console(width=80, markup=False, highlight=False)
     )
     monkeypatch.setattr(
-        "scantling.cli.search.console",
-        lambda: Console(width=80, markup=False, highlight=False),
+        "scantling.cli.search.console", lambda: Console(width=80, markup=False, highlight=False)
     )
     for words in (
         ["search", "--top", "5"],

@@ -119,7 +119,7 @@ def test_no_more_than_eight_inputs_are_up_front(desk):
     front, plan, *folded = desk.form.groups
     assert len(front["fields"]) <= 8
     assert {"model.size", "model.experts", "cluster.devices", "cluster.scale_out"} <= {
-        *front["fields"],
+        *front["fields"]
     }
     assert plan["title"].startswith("Plan")
     assert all(group["folded"] for group in folded)

@@ -91,13 +91,7 @@ def setting_tiers(rng):
 def setting_spares(rng):
     m, load, n = 3000.0, rng.uniform(0.3, 3.0), int(rng.integers(0, 5))
     s = closed_forms.single(
-        1500 * m,
-        200,
-        m,
-        stall_s=2,
-        restart_s=rng.uniform(10, 300),
-        spares=n,
-        repair_s=load * m,
+        1500 * m, 200, m, stall_s=2, restart_s=rng.uniform(10, 300), spares=n, repair_s=load * m
     )
     run = closed_forms.finite_wall_s(s.work_s, m, 2, s.tau_s, restart_s=s.levels[0].restart_s)
     return s, run / (1 - spares.stall_share(n, load))

@@ -17,15 +17,7 @@ KEPT = "id run convention bound why title locator source".split()
 WITHIN = 0.03  # shares by which a row may be off
 
 
-def useful_elapsed(
-    preset,
-    devices,
-    stall_s,
-    restart_s,
-    detect_s,
-    durable_s=0.0,
-    interval_s=None,
-):
+def useful_elapsed(preset, devices, stall_s, restart_s, detect_s, durable_s=0.0, interval_s=None):
     """Useful steps over elapsed time (Llama 3, DLRover): saves, replay, detection and restarts are
     lost. The exact closed form at a published fleet's rate; the optimum interval where none is
     printed. Spares, planned stops and slow nodes, which no row prints, are left out."""
@@ -42,14 +34,7 @@ def useful_elapsed(
     )
 
 
-def meta_ettr(
-    rate,
-    devices,
-    interval_s,
-    restart_s,
-    write_s=0.0,
-    queue_s=0.0,
-):
+def meta_ettr(rate, devices, interval_s, restart_s, write_s=0.0, queue_s=0.0):
     """E[ETTR] of Meta's RSC: run time over run and queue time, first order
     (`goodput.ettr_meta`)."""
     per_s = failures.failure_rate_per_s(rate, devices)

@@ -55,11 +55,7 @@ def test_shipped_constants_are_what_the_published_runs_say(model):
         ]
     )
     equations = calibrate.normal_equations(
-        model,
-        theta,
-        model.log_rate(theta),
-        model.jacobian(theta),
-        calibrate.weights(model.table),
+        model, theta, model.log_rate(theta), model.jacobian(theta), calibrate.weights(model.table)
     )
     step = np.abs(np.linalg.solve(*equations)) / model.sd
     # offsets below a hundredth of their prior's deviation are not written

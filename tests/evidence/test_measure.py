@@ -24,13 +24,7 @@ from scantling.design.file import dump, load
 from scantling.evidence.measure import curves as measure_curves, fit as measure_fit
 from scantling.physics import calibration_file
 from scantling.physics.cases import Link
-from scantling.physics.collectives import (
-    Wires,
-    exchange_s,
-    fabric_facts,
-    near_s,
-    ring_s,
-)
+from scantling.physics.collectives import Wires, exchange_s, fabric_facts, near_s, ring_s
 from scantling.physics.compute import device
 from scantling.physics.gather import situation
 from scantling.plans.evaluate import find

@@ -6,10 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scantling import catalogue
-from scantling.evidence.published_figures import (
-    endurance,
-    recreate as published_figures,
-)
+from scantling.evidence.published_figures import endurance, recreate as published_figures
 from scantling.evidence.published_figures.record import printed
 from scantling.evidence.published_figures.recreate import figures, recreate
 
@@ -58,9 +55,7 @@ def test_figure_keeps_its_bounds(id):
 
 
 @pytest.mark.parametrize(
-    "figure",
-    [f for f in figures().values() if f.basis == "closed form"],
-    ids=lambda f: f.id,
+    "figure", [f for f in figures().values() if f.basis == "closed form"], ids=lambda f: f.id
 )
 def test_bounds_of_closed_forms_are_no_wider_than_they_need_to_be(figure):
     """A bound that nothing comes near would hold for a wrong formula too. (The others move with the

@@ -229,8 +229,7 @@ PLANS = {
     "linear": spec(model="qwen3-next", plan=dict(tp=1, pp=4, vpp=1, ep=8, etp=1, **Z1)),
     "linear-mtp": spec(model="qwen3.5-35b-a3b", plan=dict(tp=2, pp=1, ep=8, etp=1, **Z1)),
     "moe-beside": spec(
-        model=MOE,
-        plan=dict(tp=1, pp=1, ep=8, etp=1, moe_overlap=True, cuda_graphs="layer", **Z1),
+        model=MOE, plan=dict(tp=1, pp=1, ep=8, etp=1, moe_overlap=True, cuda_graphs="layer", **Z1)
     ),
     "moe-beside-interleaved": spec(
         model=MOE,

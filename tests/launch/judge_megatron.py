@@ -221,12 +221,7 @@ def judge(kit):
     spread = a.use_distributed_optimizer or a.use_layer_wise_distributed_optimizer
     silent = {
         k: (asked[k], getattr(a, k))
-        for k in (
-            "async_save",
-            "sequence_parallel",
-            "overlap_param_gather",
-            "overlap_grad_reduce",
-        )
+        for k in ("async_save", "sequence_parallel", "overlap_param_gather", "overlap_grad_reduce")
         if asked[k] != getattr(a, k)
     }
     if asked["use_distributed_optimizer"] != spread:

@@ -20,7 +20,7 @@ from random_designs import drawn  # noqa: E402
 
 GALLERY = Path(__file__).parents[2] / "gallery" / "designs"
 OVERRIDES = {  # of Megatron-Bridge's configuration, for what Megatron-LM has as a flag
-    "num_virtual_stages_per_pipeline_rank": "virtual_pipeline_model_parallel_size",
+    "num_virtual_stages_per_pipeline_rank": "virtual_pipeline_model_parallel_size"
 }
 SHARDED = {"optim": "zero1", "optim_grads": "zero2", "optim_grads_params": "zero3"}
 EXCHANGES = {"p2p": "ring", "all_gather": "all-gather", "a2a": "ulysses"}

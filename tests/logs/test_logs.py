@@ -405,10 +405,7 @@ BEGUN_AGAIN = {
         FIRST + "\n" + stamped(megatron(range(41, 61)), 3_960 + 3_600, 9),
         0,
     ),
-    "a pause of five minutes": (
-        FIRST + "\n" + stamped(megatron(range(41, 61)), 3_960 + 300, 9),
-        0,
-    ),
+    "a pause of five minutes": (FIRST + "\n" + stamped(megatron(range(41, 61)), 3_960 + 300, 9), 0),
 }
 
 

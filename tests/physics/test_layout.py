@@ -43,9 +43,7 @@ def heaviest(shares, tail, pp, bounds):
 
 
 @given(
-    st.lists(st.floats(0.01, 1.0), min_size=4, max_size=9),
-    st.integers(1, 4),
-    st.floats(0.0, 1.0),
+    st.lists(st.floats(0.01, 1.0), min_size=4, max_size=9), st.integers(1, 4), st.floats(0.0, 1.0)
 )
 def test_no_other_cut_has_a_faster_slowest_run(shares, runs, tail):
     """Against every cut there is; and of those no slower, from the last run on, none leaves a run

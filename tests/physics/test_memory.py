@@ -105,11 +105,7 @@ def cases(shape, plan=None, job=None, software=None, constants=None):
             usable_bytes=85e9,
             host_bytes_per_s=55e9,
         ),
-        link=Link(
-            domain=8,
-            up_bytes_per_s=450e9,
-            out_bytes_per_s=50e9,
-        ),
+        link=Link(domain=8, up_bytes_per_s=450e9, out_bytes_per_s=50e9),
         plan=Plan(**(plan or {})),
         software=Software(**(software or {})),
         constants=made,

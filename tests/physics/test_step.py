@@ -49,11 +49,7 @@ H100 = Chip(
     newer_flash=1.0,
     wave_outputs=132 * TILE,
 )
-NODE = Link(
-    domain=8,
-    up_bytes_per_s=450e9,
-    out_bytes_per_s=50e9,
-)
+NODE = Link(domain=8, up_bytes_per_s=450e9, out_bytes_per_s=50e9)
 GPT3_175B = dict(
     layers=96,
     hidden=12288,

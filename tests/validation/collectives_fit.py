@@ -25,13 +25,7 @@ from scantling.base.files import csv_rows
 from scantling.base.records import Lines, take
 from scantling.design.cluster_rules import build_cluster
 from scantling.evidence.collective_points import Points, fabric_of, points
-from scantling.physics.collectives import (
-    CurveConstants,
-    calibration,
-    fastest,
-    volume,
-    wires,
-)
+from scantling.physics.collectives import CurveConstants, calibration, fastest, volume, wires
 
 from .robust import robust
 
@@ -39,11 +33,7 @@ LARGE_BYTES = 2.0**26
 WHOLE = "all of the fabric"
 # fabrics of which no series is in any fit -> the catalogue's scale-out fabric there (the scale-up
 # one follows from the accelerator)
-OUTSIDE = {
-    "xGMI": "rocev2-400",
-    "RoCE 8x400G": "rocev2-400",
-    "NVLink4 + TCPXO 8x200G": "gcp-tcpxo",
-}
+OUTSIDE = {"xGMI": "rocev2-400", "RoCE 8x400G": "rocev2-400", "NVLink4 + TCPXO 8x200G": "gcp-tcpxo"}
 
 
 class Prior(NamedTuple):
@@ -57,12 +47,7 @@ class Prior(NamedTuple):
 
 
 PRIORS = {
-    name: Prior(
-        float(value),
-        float(spread),
-        is_log == "1",
-        source,
-    )
+    name: Prior(float(value), float(spread), is_log == "1", source)
     for name, value, spread, is_log, source, _ in map(
         dict.values, csv_rows(catalogue.HERE / "collective_priors.csv")
     )
@@ -81,11 +66,7 @@ def predicted(p: Points, k: CurveConstants | None = None) -> np.ndarray:
         at = p.collective == collective
         links = take(p.wires, at)
         links = replace(links, k=k) if k else links
-        seconds[at] = fastest(
-            str(collective),
-            p.message_bytes[at],
-            links,
-        )
+        seconds[at] = fastest(str(collective), p.message_bytes[at], links)
     return seconds
 
 
@@ -94,12 +75,7 @@ def left_out(name: str, p: Points) -> np.ndarray:
     devices, domains and collective."""
     series = catalogue.collective_series()
     whole = scored()
-    what = attrgetter(
-        "accelerator",
-        "devices",
-        "nvlink_domains",
-        "collective",
-    )
+    what = attrgetter("accelerator", "devices", "nvlink_domains", "collective")
     same = [
         x
         for x in np.unique(p.series)
@@ -113,45 +89,21 @@ def fit(p: Points) -> CurveConstants:
     from scipy.optimize import least_squares
 
     prior, spread, logs, _ = map(np.array, zip(*PRIORS.values()))
-    _, series, counts = np.unique(
-        p.series,
-        return_inverse=True,
-        return_counts=True,
-    )
+    _, series, counts = np.unique(p.series, return_inverse=True, return_counts=True)
     large = p.message_bytes >= LARGE_BYTES
-    weight = (
-        1.5
-        / np.sqrt(np.maximum(counts, 4))[series]
-        * np.where(
-            large,
-            1.3,
-            1.0,
-        )
-    )
+    weight = 1.5 / np.sqrt(np.maximum(counts, 4))[series] * np.where(large, 1.3, 1.0)
     target = np.log(p.seconds)
 
     def build(x):
-        values = np.where(
-            logs,
-            prior + x,
-            prior * np.exp(x * ~logs),
-        )
+        values = np.where(logs, prior + x, prior * np.exp(x * ~logs))
         return CurveConstants(**dict(zip(PRIORS, values.tolist())))
 
     def residuals(x):
         return np.r_[
-            weight * robust((np.log(predicted(p, build(x))) - target) / 0.1),
-            0.35 * x / spread,
+            weight * robust((np.log(predicted(p, build(x))) - target) / 0.1), 0.35 * x / spread
         ]
 
-    return build(
-        least_squares(
-            residuals,
-            np.zeros(len(prior)),
-            diff_step=1e-4,
-            max_nfev=60,
-        ).x
-    )
+    return build(least_squares(residuals, np.zeros(len(prior)), diff_step=1e-4, max_nfev=60).x)
 
 
 def errors() -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -186,16 +138,8 @@ def outside(k: CurveConstants | None = None) -> dict[str, tuple[np.ndarray, np.n
         )
         sizes = np.asarray(s.message_bytes)
         bus = np.asarray(s.busbw_bytes_per_s)
-        links = wires(
-            cluster,
-            s.devices,
-            s.devices // s.nvlink_domains,
-        )
-        took = fastest(
-            "all_reduce",
-            sizes,
-            replace(links, k=k) if k else links,
-        )
+        links = wires(cluster, s.devices, s.devices // s.nvlink_domains)
+        took = fastest("all_reduce", sizes, replace(links, k=k) if k else links)
         out[name] = (sizes, took * bus / (float(volume("all_reduce", s.devices)) * sizes) - 1)
     return out
 
@@ -214,29 +158,14 @@ def table(found=None, fabric=fabric_of) -> list[dict]:
         groups.setdefault(fabric(name), []).append(name)
     rows = [(own, WHOLE, names) for own, names in groups.items()]
     rows += [(own, name, [name]) for own, names in groups.items() for name in names]
-    return [
-        _row(
-            own,
-            series,
-            [found[n] for n in names],
-        )
-        for own, series, names in rows
-    ]
+    return [_row(own, series, [found[n] for n in names]) for own, series, names in rows]
 
 
-def _row(
-    fabric,
-    series,
-    parts,
-) -> dict:
+def _row(fabric, series, parts) -> dict:
     size = np.concatenate([s for s, _ in parts])
     error = np.abs(np.concatenate([e for _, e in parts]))
     large = size >= LARGE_BYTES
-    row = {
-        "fabric": fabric,
-        "series": series,
-        "count": len(parts),
-    }
+    row = {"fabric": fabric, "series": series, "count": len(parts)}
     for name, keep in (("large", large), ("small", ~large)):
         row[f"{name}_error"] = np.median(error[keep]) if keep.any() else np.nan
         row[f"{name}_points"] = int(keep.sum())

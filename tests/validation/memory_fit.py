@@ -83,11 +83,7 @@ def predict(rows: Rows, offsets: dict):
             rows.cases, constants=replace(rows.cases.constants, memory=gather(rows.stacks, offsets))
         )
     )
-    return np.broadcast_arrays(
-        result.total,
-        result.capacity,
-        rows.ran,
-    )[:2]
+    return np.broadcast_arrays(result.total, result.capacity, rows.ran)[:2]
 
 
 def fit(rows: Rows) -> dict:
@@ -111,11 +107,7 @@ def fit(rows: Rows) -> dict:
     sd = np.array([PRIORS[name][2 if stack else 1] for name, stack in keys])
     high = np.array([2.0 if name == "pair_bytes" and stack else 0.0 for name, stack in keys])
     starts = [np.zeros(len(keys)), high][: 2 if dense else 1]
-    _, source, counts = np.unique(
-        rows.sources,
-        return_inverse=True,
-        return_counts=True,
-    )
+    _, source, counts = np.unique(rows.sources, return_inverse=True, return_counts=True)
     weight = np.tile((counts[source] / 10.0) ** -0.25, 2)
     peak = np.isfinite(rows.measured)
 
@@ -124,49 +116,18 @@ def fit(rows: Rows) -> dict:
         share = np.log(total / capacity)
         over = np.maximum(share + MARGIN_RAN, 0)
         under = np.minimum(share - MARGIN_OUT, 0)
-        calls = (
-            ~peak
-            * np.where(
-                rows.ran,
-                over,
-                under,
-            )
-            / CALL_SCALE
-        )
-        peaks = (
-            np.log(
-                total
-                / np.where(
-                    peak,
-                    rows.measured,
-                    total,
-                )
-            )
-            / SCALE
-        )
+        calls = ~peak * np.where(rows.ran, over, under) / CALL_SCALE
+        peaks = np.log(total / np.where(peak, rows.measured, total)) / SCALE
         return np.r_[ROBUST * robust(np.concatenate([calls, peaks]) * weight / ROBUST), x]
 
-    fits = [
-        least_squares(
-            residuals,
-            x,
-            ftol=1e-6,
-        )
-        for x in starts
-    ]
+    fits = [least_squares(residuals, x, ftol=1e-6) for x in starts]
     return _offsets(keys, np.round(min(fits, key=attrgetter("cost")).x * sd, 4))
 
 
 def _offsets(keys, values) -> dict:
     offsets = {}
     for (name, stack), value in zip(keys, values.tolist()):
-        entry = offsets.setdefault(
-            name,
-            {
-                "global": 0.0,
-                "stack": {},
-            },
-        )
+        entry = offsets.setdefault(name, {"global": 0.0, "stack": {}})
         if stack is None:
             entry["global"] = value
         else:
@@ -174,11 +135,7 @@ def _offsets(keys, values) -> dict:
     return offsets
 
 
-def score(
-    rows: Rows,
-    total,
-    capacity,
-) -> dict:
+def score(rows: Rows, total, capacity) -> dict:
     """Median and 90th percentile of the error on peaks, and the shares of calls that are right, all
     and by source."""
     error = np.abs(total / rows.measured - 1)
@@ -207,23 +164,10 @@ def score(
     }
 
 
-def chances(
-    stacks,
-    total,
-    capacity,
-) -> np.ndarray:
+def chances(stacks, total, capacity) -> np.ndarray:
     """The chance of each row to run out of memory."""
     wide = [spread(name) for name in stacks]
-    return np.array(
-        [
-            oom_probability(*row)
-            for row in zip(
-                total,
-                capacity,
-                wide,
-            )
-        ]
-    )
+    return np.array([oom_probability(*row) for row in zip(total, capacity, wide)])
 
 
 def ran(path) -> tuple:
@@ -231,11 +175,7 @@ def ran(path) -> tuple:
     run of a table of published runs: all of them ran."""
     table = load(path)
     held = memory(table.cases)
-    sizes = np.broadcast_arrays(
-        held.total,
-        held.capacity,
-        table.log_measured,
-    )[:2]
+    sizes = np.broadcast_arrays(held.total, held.capacity, table.log_measured)[:2]
     said = table.frame.assumed
     known = np.array([not {"recompute", "micro_batch"} & {*decisive(a)} for a in said])
     return chances(table.levels["stack"], *sizes), known

@@ -39,11 +39,7 @@ BEGIN = "<!-- validation: begin -->"
 END = "<!-- validation: end -->"
 
 
-def compute(
-    runs=RUNS,
-    memory=MEMORY,
-    told=lambda text: None,
-):
+def compute(runs=RUNS, memory=MEMORY, told=lambda text: None):
     """(rows, figures, memory rows): one line per counted run, all tables as plain data, one line
     per run of the memory table. Takes minutes; `told` is called with progress."""
     rows = build(runs, told)
@@ -102,11 +98,7 @@ def memory_figures(path=MEMORY):
     }
     scores = {
         kind: {
-            name: memory_fit.score(
-                rows.take(at),
-                total[at],
-                capacity[at],
-            )["all"]
+            name: memory_fit.score(rows.take(at), total[at], capacity[at])["all"]
             for name, at in parts.items()
             if at.any()
         }
@@ -144,37 +136,20 @@ def summary(figures: dict) -> str:
         Path(__file__).with_name("summary.md.j2").read_text(encoding="utf-8"),
         trim_blocks=True,
         keep_trailing_newline=True,
-    ).render(
-        figures=figures,
-        percent=percent,
-        signed=partial(percent, sign="+"),
-    )
+    ).render(figures=figures, percent=percent, signed=partial(percent, sign="+"))
 
 
-def write(
-    rows,
-    figures,
-    folder,
-    readme=None,
-    peaks=None,
-) -> None:
+def write(rows, figures, folder, readme=None, peaks=None) -> None:
     """validation.csv, memory.csv, validation.json and summary.md into `folder`; the first table of
     the summary between the marks of `readme` where it has them."""
     folder = Path(folder)
     readme = Path(readme or "")
     folder.mkdir(parents=True, exist_ok=True)
     rows[CSV].round({c: 4 for c in CSV if rows[c].dtype.kind == "f"}).to_csv(
-        folder / "validation.csv",
-        index=False,
-        lineterminator="\n",
+        folder / "validation.csv", index=False, lineterminator="\n"
     )
     if peaks is not None:
-        peaks.to_csv(
-            folder / "memory.csv",
-            index=False,
-            lineterminator="\n",
-            float_format="%.0f",
-        )
+        peaks.to_csv(folder / "memory.csv", index=False, lineterminator="\n", float_format="%.0f")
     (folder / "validation.json").write_text(json.text(figures) + "\n", encoding="utf-8")
     text = summary(figures)
     (folder / "summary.md").write_text(text, encoding="utf-8")
@@ -190,44 +165,18 @@ def write(
 
 def short(text: str) -> str:
     """The summary up to the end of its first table: what the read-me shows."""
-    return re.match(
-        r".*?\n\n(?:\|[^\n]*\n)+",
-        text,
-        re.S,
-    )[0]
+    return re.match(r".*?\n\n(?:\|[^\n]*\n)+", text, re.S)[0]
 
 
 @click.command()
 @click.argument("runs", default=RUNS)
-@click.option(
-    "--memory",
-    default=MEMORY,
-    help="Table of measured peaks and failures.",
-)
-@click.option(
-    "-o",
-    "--output",
-    default=FOLDER,
-    show_default=True,
-    help="Folder for the tables.",
-)
-def main(
-    runs,
-    memory,
-    output,
-):
+@click.option("--memory", default=MEMORY, help="Table of measured peaks and failures.")
+@click.option("-o", "--output", default=FOLDER, show_default=True, help="Folder for the tables.")
+def main(runs, memory, output):
     """How right the kit is, on RUNS (its own table by default): compute all figures, write them,
     print the summary."""
-    told = partial(
-        print,
-        file=sys.stderr,
-        flush=True,
-    )
-    rows, figures, peaks = compute(
-        runs,
-        memory,
-        told,
-    )
+    told = partial(print, file=sys.stderr, flush=True)
+    rows, figures, peaks = compute(runs, memory, told)
     head = figures["headline"]
     if head["in sample"]["median"] > head["folds"]["median"] * 1.02:
         told(

@@ -101,25 +101,14 @@ def build(path, told=lambda text: None) -> pd.DataFrame:
     }
     told("folds, sources and families left out")
     left = {
-        "fold": calibrate.left_out(
-            model,
-            calibrate.folds(table),
-            start,
-        ),
-        "source": calibrate.left_out(
-            model,
-            table.frame.source.to_numpy(),
-            start,
-        ),
+        "fold": calibrate.left_out(model, calibrate.folds(table), start),
+        "source": calibrate.left_out(model, table.frame.source.to_numpy(), start),
         "family": calibrate.strangers(model),
     }
     for name, rate in left.items():
         holds = calibrate.unknown(table, rate)
         if name == "fold":  # runs of the same sources stay in the fit
-            holds |= {
-                "unseen stack": False,
-                "unseen chip": False,
-            }
+            holds |= {"unseen stack": False, "unseen chip": False}
         low, high = bands.ends(holds)
         found |= {
             f"{name}_out": np.exp(rate),
@@ -129,13 +118,7 @@ def build(path, told=lambda text: None) -> pd.DataFrame:
         }
     found |= _notes(table)
     rows = rows.join(pd.DataFrame(found, index=at))
-    rows = rows.fillna(
-        {
-            "sees": "",
-            "family": rows.source,
-        }
-        | dict.fromkeys(CONDITIONS, False)
-    )
+    rows = rows.fillna({"sees": "", "family": rows.source} | dict.fromkeys(CONDITIONS, False))
     rows = rows.astype(dict.fromkeys(CONDITIONS, bool))
     rows["twin"], rows["twins_apart"] = twins(frame)
     rows[list(PLAN)] = frame[list(PLAN)]

@@ -21,13 +21,7 @@ from scantling.physics.step import PARTS, step_time
 
 from . import throughput_fit as calibrate
 
-ALIKE = [
-    "source",
-    "model",
-    "accelerator",
-    "n_devices",
-    "seq_len",
-]
+ALIKE = ["source", "model", "accelerator", "n_devices", "seq_len"]
 PLAN = (
     "tp pp vpp cp ep micro_batch global_batch_seqs recompute precision sharding"  # what may differ
 ).split()
@@ -36,11 +30,7 @@ DRAWS = 2000  # of the bootstrap
 SINCE = 2025.0  # runs published from this year on are predicted from those before
 
 
-def pairs(
-    frame: pd.DataFrame,
-    log_measured,
-    log_said,
-) -> pd.DataFrame:
+def pairs(frame: pd.DataFrame, log_measured, log_said) -> pd.DataFrame:
     """source, measured and said log ratio of every pair of runs that a plan tells apart."""
     plans = frame[PLAN].astype(object).fillna("").astype(str).to_numpy()
     real, said = np.asarray(log_measured), np.asarray(log_said)
@@ -53,18 +43,10 @@ def pairs(
     return pd.concat(out, ignore_index=True)
 
 
-def ranking(
-    frame: pd.DataFrame,
-    log_measured,
-    log_said,
-) -> dict:
+def ranking(frame: pd.DataFrame, log_measured, log_said) -> dict:
     """Share of pairs whose faster run is said to be faster, mean over sources, and the median over
     sources of how far the ratio is off (log)."""
-    found = pairs(
-        frame,
-        log_measured,
-        log_said,
-    )
+    found = pairs(frame, log_measured, log_said)
     found["right"] = np.sign(found.measured) == np.sign(found.said)
     found["off"] = (found.said - found.measured).abs()
     by = found.groupby("source")
@@ -78,20 +60,11 @@ def ranking(
 def bootstrap(values) -> list[float]:
     """80 % interval of the mean of `values` over draws with replacement."""
     values = np.asarray(values, float)
-    drawn = np.random.default_rng(0).integers(
-        0,
-        len(values),
-        (DRAWS, len(values)),
-    )
+    drawn = np.random.default_rng(0).integers(0, len(values), (DRAWS, len(values)))
     return [float(x) for x in np.quantile(values[drawn].mean(axis=1), (0.1, 0.9))]
 
 
-def score(
-    table,
-    rate,
-    rows,
-    widths,
-) -> dict:
+def score(table, rate, rows, widths) -> dict:
     """Errors, coverage, width of the band and ranking of the `rows` (bool) as they were said."""
     site = table.levels["site"]
     off = np.abs(calibrate.errors(rate, table))
@@ -108,11 +81,7 @@ def score(
         family_interval=bootstrap(of_family),
         coverage=float(inside[rows].mean()),
         width=float(np.median((1 / low - 1 / high)[rows])),
-        **ranking(
-            table.frame[rows],
-            table.log_measured[rows],
-            rate[rows],
-        ),
+        **ranking(table.frame[rows], table.log_measured[rows], rate[rows]),
     )
 
 
@@ -170,34 +139,14 @@ def figures(table, rate=None) -> dict:
     model = calibrate.Model(table)
     rate = calibrate.strangers(model) if rate is None else rate
     aside = np.isin(table.levels["site"], calibrate.ASIDE)
-    widths = calibrate.band_widths(
-        table,
-        rate,
-        ~aside,
-    )
+    widths = calibrate.band_widths(table, rate, ~aside)
     late = np.broadcast_to(table.cases.software.released, len(rate)) >= SINCE
-    asked = {
-        "families left out": (rate, ~aside),
-        "families set aside": (rate, aside),
-    }
+    asked = {"families left out": (rate, ~aside), "families set aside": (rate, aside)}
     if late.any() and not late.all():
-        before = model.log_rate(
-            calibrate.fit(
-                model,
-                ~late,
-                iterations=25,
-            )
-        )
+        before = model.log_rate(calibrate.fit(model, ~late, iterations=25))
         asked["forward in time"] = (before, late)
     parts = {
-        name: score(
-            table,
-            said,
-            rows,
-            widths,
-        )
-        for name, (said, rows) in asked.items()
-        if rows.any()
+        name: score(table, said, rows, widths) for name, (said, rows) in asked.items() if rows.any()
     }
     best = dict.fromkeys(("coverage", "right"), min)
     names = ("median", "p90", "family_mean", "coverage", "right", "ratio_off", "width")

@@ -148,11 +148,7 @@ def worst(rows: pd.DataFrame, number: int = WORST) -> list[dict]:
 def _reasons(row) -> list[str]:
     """What a row and its source show."""
     alike = row.usual * row.error > 0 and abs(row.usual) > 0.4 * abs(row.error)
-    usual = percent(
-        row.usual,
-        0,
-        "+",
-    )
+    usual = percent(row.usual, 0, "+")
     shown = {
         f"measured more than once, {100 * row.twins_apart:.0f} % apart": row.twins_apart > 0.05,
         f"all {row.many:.0f} rows of this source are off alike (median {usual})": row.many >= 4
@@ -180,15 +176,7 @@ def residual(rows: pd.DataFrame, floor_variance: float) -> dict:
         "repeated runs of one configuration": floor,
         "single rows": within - floor,
     }
-    conditions = [
-        _condition(
-            name,
-            r,
-            of[name],
-        )
-        for name in CONDITIONS
-        if of[name].any()
-    ]
+    conditions = [_condition(name, r, of[name]) for name in CONDITIONS if of[name].any()]
     return {
         "rows": len(r),
         "rms": np.sqrt(total),
@@ -197,11 +185,7 @@ def residual(rows: pd.DataFrame, floor_variance: float) -> dict:
     }
 
 
-def _condition(
-    name,
-    r,
-    where,
-) -> dict:
+def _condition(name, r, where) -> dict:
     """How much of the squared log error `r` lies on the rows that show a condition."""
     size = np.expm1(r).abs()
     return {
@@ -220,11 +204,7 @@ def peers(rows: pd.DataFrame, published: list[dict]) -> list[dict]:
 
     Step-time error: predicted / measured - 1 of seconds, as the rivals print it.
     """
-    kinds = {
-        "source_left_out": "source_out",
-        "in_sample": "predicted",
-        "one_line": "baseline",
-    }
+    kinds = {"source_left_out": "source_out", "in_sample": "predicted", "one_line": "baseline"}
     out = []
     for name in dict.fromkeys(p["set"] for p in published):
         about = [p for p in published if p["set"] == name]
@@ -260,19 +240,9 @@ def reliability(chance, out) -> dict:
     chance, out = np.broadcast_arrays(chance, np.asarray(out, float))
     where = np.digitize(chance, CHANCES[1:-1])
     bins = [
-        dict(
-            low=low,
-            high=high,
-            rows=int(at.sum()),
-            said=chance[at].mean(),
-            out=out[at].mean(),
-        )
+        dict(low=low, high=high, rows=int(at.sum()), said=chance[at].mean(), out=out[at].mean())
         for i, (low, high) in enumerate(zip(CHANCES, CHANCES[1:]))
         for at in [where == i]
         if at.any()
     ]
-    return dict(
-        rows=len(out),
-        brier=np.mean((chance - out) ** 2),
-        bins=bins,
-    )
+    return dict(rows=len(out), brier=np.mean((chance - out) ** 2), bins=bins)

@@ -184,13 +184,7 @@ def normal_equations(model: Model, theta, log_rate, jacobian, weight):
     return hessian, jacobian.T @ (w * residual) + precision * theta
 
 
-def fit(
-    model: Model,
-    rows=None,
-    start=None,
-    iterations=40,
-    jacobian=None,
-):
+def fit(model: Model, rows=None, start=None, iterations=40, jacobian=None):
     """Offsets that minimise the loss over `rows` (bool), by damped Gauss-Newton with soft-L1
     weights from the last residuals; `jacobian` in place of derivatives taken anew at each step."""
     table = model.table
@@ -234,11 +228,7 @@ def to_offsets(model: Model, theta) -> dict:
     """{constant: {"global": x, "family": {...}, "chip": {...}, "stack": {...}}} with negligible
     offsets left out."""
     offsets: dict = {}
-    for (name, level, key), value, sd in zip(
-        model.keys,
-        theta,
-        model.sd,
-    ):
+    for (name, level, key), value, sd in zip(model.keys, theta, model.sd):
         if abs(value) >= 0.01 * sd:
             entry = offsets.setdefault(name, {})
             if level != "global":
@@ -248,12 +238,7 @@ def to_offsets(model: Model, theta) -> dict:
     return offsets
 
 
-def left_out(
-    model: Model,
-    groups,
-    start,
-    rows=None,
-):
+def left_out(model: Model, groups, start, rows=None):
     """Log rate of every row predicted by constants fitted, on `rows`, without the row's group; the
     derivatives are those at `start`, the fit on all of them."""
     rows = np.ones(len(groups), bool) if rows is None else rows
@@ -261,13 +246,7 @@ def left_out(
     out = model.log_rate(start)
     for g in np.unique(groups[rows]):
         held = groups == g
-        theta = fit(
-            model,
-            rows & ~held,
-            start,
-            iterations=12,
-            jacobian=jacobian,
-        )
+        theta = fit(model, rows & ~held, start, iterations=12, jacobian=jacobian)
         out[held] = model.log_rate(theta)[held]
     return out
 
@@ -277,16 +256,7 @@ def strangers(model: Model):
     family, and without all of ASIDE."""
     site = model.table.levels["site"]
     choosing = ~np.isin(site, ASIDE)
-    return left_out(
-        model,
-        site,
-        fit(
-            model,
-            choosing,
-            iterations=25,
-        ),
-        choosing,
-    )
+    return left_out(model, site, fit(model, choosing, iterations=25), choosing)
 
 
 def errors(log_rate, table):
@@ -321,11 +291,7 @@ def main(argv=None) -> int:
         bands=band_widths(table, kinds["family left out"]),
     )
     write_conditions(table, kinds["family left out"], HERE / "run_conditions.csv")
-    kept = json.dumps(
-        result,
-        indent=1,
-        sort_keys=True,
-    )
+    kept = json.dumps(result, indent=1, sort_keys=True)
     (HERE / "calibration.json").write_text(kept + "\n")
     return 0
 
@@ -350,11 +316,7 @@ def unknown(table, rate) -> dict:
     )
 
 
-def band_widths(
-    table,
-    rate,
-    rows=None,
-) -> dict:
+def band_widths(table, rate, rows=None) -> dict:
     """The percentiles ENDS of ln(measured / predicted) of runs that no condition of
     `bands.WIDER` widens, and the factor of each: least squares of ln |ln(measured / predicted)| on
     the conditions, towards 1 as if one more row had each. Families of sources weigh by the root of
@@ -369,11 +331,7 @@ def band_widths(
     logs = np.maximum(slopes[1:], 0.02)
     wide = np.exp(shown[:, 1:] @ logs)
     order = np.argsort(off / wide)
-    ends = np.interp(
-        ENDS,
-        np.cumsum(weight[order]) / weight.sum(),
-        (off / wide)[order],
-    )
+    ends = np.interp(ENDS, np.cumsum(weight[order]) / weight.sum(), (off / wide)[order])
     return {
         "ends": [round(float(x), 4) for x in ends],
         "wider": {name: round(float(x), 3) for name, x in zip(holds, np.exp(logs))},

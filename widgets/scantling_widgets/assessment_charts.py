@@ -26,11 +26,7 @@ SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 WIDTH = 640  # of a static picture, in pixels
 
 
-def hatch(
-    colour: str,
-    stripes: int = 9,
-    between: str = "#ffffff",
-) -> dict:
+def hatch(colour: str, stripes: int = 9, between: str = "#ffffff") -> dict:
     """A striped fill: reads as hatching without colour vision and in print."""
     return {
         "gradient": "linear",
@@ -39,10 +35,7 @@ def hatch(
         "x2": 0.5,
         "y2": 1,
         "stops": [
-            {
-                "offset": (i + part) / stripes,
-                "color": ink,
-            }
+            {"offset": (i + part) / stripes, "color": ink}
             for i in range(stripes)
             for part, ink in ((0, colour), (0.5, colour), (0.5, between), (1, between))
         ],
@@ -61,11 +54,7 @@ _SHARED = {
         "datum.value >= 1e4 ? replace(format(datum.value, '~s'), 'G', 'B') : "
         "format(datum.value, '~r')"
     ),
-    "tip": {
-        "field": "says",
-        "type": "nominal",
-        "title": " ",
-    },
+    "tip": {"field": "says", "type": "nominal", "title": " "},
     "hatch": hatch(OVER),
     "memory": [name for name, _ in MEMORY.values()],
     "memory_hues": [hue for _, hue in MEMORY.values()],
@@ -107,11 +96,7 @@ _said = Filler().vformat
 
 def text(looks: str, name: str, /, **facts) -> str:
     """The text `name` of the file `looks` in `specs/`, its {placeholders} filled."""
-    return _said(
-        _read(looks)["texts"][name],
-        (),
-        facts,
-    )
+    return _said(_read(looks)["texts"][name], (), facts)
 
 
 def worded(looks: str, name: str, /, records, **more) -> list:
@@ -119,16 +104,7 @@ def worded(looks: str, name: str, /, records, **more) -> list:
     name, a text with {placeholders} is filled, from the record and from `more`."""
     columns = _read(looks)["rows"][name].items()
     return [
-        {
-            key: _said(
-                how,
-                (),
-                facts,
-            )
-            if "{" in how
-            else facts[how]
-            for key, how in columns
-        }
+        {key: _said(how, (), facts) if "{" in how else facts[how] for key, how in columns}
         for facts in (more | record for record in records)
     ]
 
@@ -167,14 +143,7 @@ class Figure:
 
         return altair.Chart.from_dict(self.static(result, **more))
 
-    def static(
-        self,
-        result,
-        *,
-        width: int = WIDTH,
-        legend: bool = True,
-        **more,
-    ) -> dict:
+    def static(self, result, *, width: int = WIDTH, legend: bool = True, **more) -> dict:
         """The specification of that picture."""
         data = self.data(result, **more)
         return {
@@ -200,19 +169,10 @@ class Figure:
             "$schema": SCHEMA,
             "width": "container",
             "height": self.height,
-            **spec(
-                self.looks,
-                **self.given | given,
-                legend=legend,
-            ),
+            **spec(self.looks, **self.given | given, legend=legend),
         }
 
-    def show(
-        self,
-        widget: LiveChart,
-        result,
-        **more,
-    ) -> None:
+    def show(self, widget: LiveChart, result, **more) -> None:
         """Put another assessment under a chart that `live` made."""
         widget.update(self.data(result, **more), self.words(facts(result), **more))
 
@@ -233,22 +193,14 @@ def figure(
         says = [row["says"] for frame in frames for row in data.get(frame, ())]
         return f"{lead or start} {'; '.join(says[:most]) or 'nothing is drawn'}."
 
-    return Figure(
-        looks=looks,
-        rows=rows,
-        words=words or told,
-        **about,
-    )
+    return Figure(looks=looks, rows=rows, words=words or told, **about)
 
 
 def shown_on(key: str, title: str = "") -> dict:
     """`$title` and `$ticks` of an axis that shows a quantity: its name and unit, or `title` with
     the unit in its place."""
     unit, ticks = axis(key)
-    return {
-        "title": title.format(unit) if title else titled(key),
-        "ticks": ticks,
-    }
+    return {"title": title.format(unit) if title else titled(key), "ticks": ticks}
 
 
 def table(frame) -> Mapping:
@@ -269,10 +221,5 @@ def laid(parts: Mapping[str, tuple[str, str]], amounts: Mapping) -> list:
     sizes = [float(amounts.get(key) or 0.0) for key in parts]
     ends = [0.0, *accumulate(sizes)]
     names = ("part", "hue", "size", "start", "end")
-    rows = zip(
-        *zip(*parts.values()),
-        sizes,
-        ends,
-        ends[1:],
-    )
+    rows = zip(*zip(*parts.values()), sizes, ends, ends[1:])
     return [dict(zip(names, row)) for row in rows]

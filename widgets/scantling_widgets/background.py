@@ -82,11 +82,7 @@ class Job(Box):
         except Exception as caught:
             error = caught
         finally:
-            getattr(
-                items,
-                "close",
-                bool,
-            )()
+            getattr(items, "close", bool)()
             self.stop.hidden = True
             self.button.disabled = False
             self._on_end(error)

@@ -23,14 +23,7 @@ def shares(given) -> list[dict]:
 def _badput_rows(given) -> dict:
     lost = shares(given)
     room = 1.35 * lost[0]["share"] if lost else 0.0  # for the figure beside the longest bar
-    return {
-        "lost": worded(
-            "badput",
-            "lost",
-            lost,
-            room=room,
-        )
-    }
+    return {"lost": worded("badput", "lost", lost, room=room)}
 
 
 badput = figure("badput", _badput_rows)
@@ -42,11 +35,7 @@ def _spares_rows(given, waiting=None) -> dict:
     if not waiting:
         return {"points": []}
     keys = ("spares", "shortage", "wait_chance")
-    points = worded(
-        "spares",
-        "points",
-        records({key: waiting[key] for key in keys}),
-    )
+    points = worded("spares", "points", records({key: waiting[key] for key in keys}))
     points = [point for point in points if point["shortage"] > 1e-7] or points[:1]
     shortage = {point["spares"]: point["shortage"] for point in points}
     names = {}
@@ -80,10 +69,7 @@ def _ladder_rows(given, rungs=()) -> dict:
         for key in sizes
         for rung in rungs
     ]
-    return {
-        "rungs": worded("ladder", "rungs", rows),
-        "half": [{"at": 0.5}] if rows else [],
-    }
+    return {"rungs": worded("ladder", "rungs", rows), "half": [{"at": 0.5}] if rows else []}
 
 
 ladder = figure("ladder", _ladder_rows)

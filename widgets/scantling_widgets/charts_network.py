@@ -18,11 +18,7 @@ VIEWS = {
     "cp": "one replica, by CP rank",
     "peers": "whom device 0 talks to, by axis",
 }
-_SCALES = {
-    "pp": "pipeline stage",
-    "tp": "TP rank",
-    "cp": "CP rank",
-}
+_SCALES = {"pp": "pipeline stage", "tp": "TP rank", "cp": "CP rank"}
 _ENDS = [(axis, *end) for axis in ("pp", "dp") for end in (("first", min), ("last", max))]
 
 
@@ -38,12 +34,7 @@ def _devices(placement: Mapping, by: str) -> list[dict]:
     if by != "peers":
         names, first = ("rank", "tp", "cp", "pp"), placement["first_replica"]
         places = (dict(zip(names, at)) for at in zip(*map(first.get, names)))
-        return worded(
-            "nodes",
-            "replica",
-            [at | {"value": at[by]} for at in places],
-            group="",
-        )
+        return worded("nodes", "replica", [at | {"value": at[by]} for at in places], group="")
     of = {0: "device 0"}
     for group in placement["groups"]:
         for rank in group["first"][:_MEMBERS]:
@@ -57,19 +48,10 @@ def _devices(placement: Mapping, by: str) -> list[dict]:
         }
         for rank, name in sorted(of.items())
     ]
-    return worded(
-        "nodes",
-        "peers",
-        peers,
-        value=0,
-    )
+    return worded("nodes", "peers", peers, value=0)
 
 
-def _nodes_rows(
-    given,
-    placement: Mapping | None = None,
-    by: str = "pp",
-) -> dict:
+def _nodes_rows(given, placement: Mapping | None = None, by: str = "pp") -> dict:
     """`placement`: that of the blueprint as data; `by`: a key of VIEWS."""
     if not placement:
         return {"devices": []}
@@ -88,41 +70,19 @@ def _nodes_rows(
         }
         for device in devices
     ]
-    ground = [
-        {
-            "node": node,
-            "device": device,
-        }
-        for node in nodes
-        for device in range(per)
-    ]
+    ground = [{"node": node, "device": device} for node in nodes for device in range(per)]
     return {
-        "devices": worded(
-            "nodes",
-            "devices",
-            placed,
-        ),
+        "devices": worded("nodes", "devices", placed),
         "ground": worded(
-            "nodes",
-            "ground",
-            ground,
-            others="groups" if by == "peers" else "replicas",
+            "nodes", "ground", ground, others="groups" if by == "peers" else "replicas"
         ),
     }
 
 
-def _nodes_words(
-    given,
-    placement=None,
-    by="pp",
-) -> str:
+def _nodes_words(given, placement=None, by="pp") -> str:
     if not placement:
         return "No cluster to draw."
-    devices, ground = _nodes_rows(
-        given,
-        placement,
-        by,
-    ).values()
+    devices, ground = _nodes_rows(given, placement, by).values()
     return text(
         "nodes",
         "words",
@@ -195,15 +155,7 @@ def _site_rows(given, placement: Mapping | None = None) -> dict:
             "text": stages if lettered else "",
         }
         rows.append(row | more)
-    return {
-        "blocks": worded(
-            "site",
-            "blocks",
-            rows,
-            kind=kind,
-            line_of=line_of,
-        )
-    }
+    return {"blocks": worded("site", "blocks", rows, kind=kind, line_of=line_of)}
 
 
 def span(low: int, high: int) -> str:
@@ -222,10 +174,7 @@ def _matrix_rows(given, network: Mapping | None = None) -> dict:
     for tier in network["tiers"]:
         over = tier["oversubscription"]
         heads[tier["tier"]] = text(
-            "matrix",
-            "head",
-            over=f", {over:g} : 1" if over > 1 else "",
-            **tier,
+            "matrix", "head", over=f", {over:g} : 1" if over > 1 else "", **tier
         )
     names, rows, through = list(heads), [], []
     for axis in network["axes"]:
@@ -233,40 +182,14 @@ def _matrix_rows(given, network: Mapping | None = None) -> dict:
         ways = (given.get("plan") or {}).get(axis["axis"]) or axis["ranks"]
         over = f" (of {axis['ranks']:,} ranks)" if ways != axis["ranks"] else ""
         reach = names.index(widest) if widest in names else len(names) - 1
-        row = axis | {
-            "name": name,
-            "row": f"{name} {ways:,}{over}",
-            "head": heads[names[reach]],
-        }
+        row = axis | {"name": name, "row": f"{name} {ways:,}{over}", "head": heads[names[reach]]}
         rows.append(row)
         near = 0 if axis["per_domain"] > 1 else 1
-        through += [
-            row
-            | {
-                "tier": heads[tier],
-                "inside": tier,
-            }
-            for tier in names[near:reach]
-        ]
+        through += [row | {"tier": heads[tier], "inside": tier} for tier in names[near:reach]]
     return {
-        "cells": worded(
-            "matrix",
-            "cells",
-            rows,
-        ),
-        "through": worded(
-            "matrix",
-            "through",
-            through,
-        ),
-        "frame": [
-            {
-                "axis": row["row"],
-                "tier": head,
-            }
-            for row in rows
-            for head in heads.values()
-        ],
+        "cells": worded("matrix", "cells", rows),
+        "through": worded("matrix", "through", through),
+        "frame": [{"axis": row["row"], "tier": head} for row in rows for head in heads.values()],
     }
 
 
@@ -277,30 +200,11 @@ def facts(network: Mapping) -> list[str]:
     """The network in lines: what it is made of and what it costs."""
     t = network["topology"]
     switches = (f"{t[name]:,} {name}" for name in ("leaf", "spine", "core") if t.get(name))
-    more = {
-        "t": t,
-        "parts": ", ".join(switches),
-        "kind": label_or("cluster.topology", t["kind"]),
-    }
+    more = {"t": t, "parts": ", ".join(switches), "kind": label_or("cluster.topology", t["kind"])}
     lines = [
-        text(
-            "matrix",
-            "scale_up",
-            **network["scale_up"],
-        ),
-        text(
-            "matrix",
-            "scale_out",
-            **more,
-            **network,
-        ),
+        text("matrix", "scale_up", **network["scale_up"]),
+        text("matrix", "scale_out", **more, **network),
     ]
     if network.get("usd"):
-        lines.append(
-            text(
-                "matrix",
-                "price",
-                **network,
-            )
-        )
+        lines.append(text("matrix", "price", **network))
     return [*lines, network["rule"], *network.get("notes", [])]

@@ -28,32 +28,14 @@ def _candidates_rows(given) -> dict:
         return dict.fromkeys(("plans", "edge", "line"), [])
     capacity = (given.get("memory_bytes") or {}).get("capacity")
     rows = [
-        plan
-        | {
-            "kind": "other" if i else "best",
-            "plan": plan_words(plan),
-            "pick": i,
-        }
+        plan | {"kind": "other" if i else "best", "plan": plan_words(plan), "pick": i}
         for i, plan in enumerate(plans)
     ]
-    line = {
-        "memory": capacity,
-        "says": "usable HBM",
-    }
-    rows = worded(
-        "candidates",
-        "plans",
-        rows,
-    )
+    line = {"memory": capacity, "says": "usable HBM"}
+    rows = worded("candidates", "plans", rows)
     return {
         "plans": rows,
-        "edge": [
-            *_undominated(
-                rows,
-                "memory",
-                "step",
-            ).values()
-        ],
+        "edge": [*_undominated(rows, "memory", "step").values()],
         "line": [line] if capacity else [],
     }
 
@@ -61,10 +43,7 @@ def _candidates_rows(given) -> dict:
 candidates = figure(
     "candidates",
     _candidates_rows,
-    given=shown_on(
-        "candidates.memory_bytes",
-        "memory of the fullest device, {}",
-    ),
+    given=shown_on("candidates.memory_bytes", "memory of the fullest device, {}"),
 )
 
 
@@ -86,46 +65,25 @@ def _frontier_rows(given, points=()) -> dict:
         for i, point in enumerate(points)
         if _priced(point["given"])
     ]
-    rows = worded(
-        "frontier",
-        "points",
-        priced,
-    )
-    edge = _undominated(
-        rows,
-        "days",
-        "usd",
-    )
+    rows = worded("frontier", "points", priced)
+    edge = _undominated(rows, "days", "usd")
     for i in {*range(len(rows))} - edge.keys():
         rows[i]["devices"] = ""
     return {
         "edge": [*edge.values()],
         "points": rows,
-        "now": worded(
-            "frontier",
-            "now",
-            [given] if rows and _priced(given) else [],
-        ),
+        "now": worded("frontier", "now", [given] if rows and _priced(given) else []),
     }
 
 
 _LADDER = [m * 10.0**e for e in range(-2, 5) for m in (1, 2, 3, 5, 7)]
 frontier = figure(
-    "frontier",
-    _frontier_rows,
-    given={
-        "ladder": _LADDER,
-        "usd_ladder": [1e6 * v for v in _LADDER],
-    },
+    "frontier", _frontier_rows, given={"ladder": _LADDER, "usd_ladder": [1e6 * v for v in _LADDER]}
 )
 
 
 # ---------------------------------------------------------------- what moves the result
-def _tornado_rows(
-    given,
-    rows=(),
-    key="days",
-) -> dict:
+def _tornado_rows(given, rows=(), key="days") -> dict:
     """`rows`: those of `scantling.advise.sensitivity.tornado`, largest swing first."""
     now, bars = given.get(key), []
     for rank, row in enumerate(rows):
@@ -134,10 +92,7 @@ def _tornado_rows(
         if len(sides) == 2 and (row["low"] > now) == (row["high"] > now):
             # both to one side: said together at the end of the longer, that one first
             near, far = sorted(sides, key=lambda side: abs(row[side] - now))
-            steps = {
-                near: "",
-                far: f"{steps[far]}, {steps[near]}",
-            }
+            steps = {near: "", far: f"{steps[far]}, {steps[near]}"}
         for side in sides:
             value = row[side]
             better = (value > now) == (key in MORE_IS_BETTER)
@@ -151,13 +106,7 @@ def _tornado_rows(
             }
             bars.append(row | more)
     return {
-        "bars": worded(
-            "tornado",
-            "bars",
-            bars,
-            now=now,
-            shown_now=show(key, now),
-        ),
+        "bars": worded("tornado", "bars", bars, now=now, shown_now=show(key, now)),
         "now": [{"to": now}] if rows else [],
     }
 
@@ -165,17 +114,8 @@ def _tornado_rows(
 def tornado_of(key: str, looks: str = "tornado", **more) -> Figure:
     """What moves one headline figure."""
     what = f"What moves {label(key).lower()}"
-    called = {
-        "name": f"sensitivity-{key}",
-        "title": what,
-    }
-    return figure(
-        looks,
-        _tornado_rows,
-        lead=f"{what}:",
-        given=shown_on(key),
-        **called | more,
-    )
+    called = {"name": f"sensitivity-{key}", "title": what}
+    return figure(looks, _tornado_rows, lead=f"{what}:", given=shown_on(key), **called | more)
 
 
 tornado = {key: tornado_of(key) for key in ("days", "step_s", "mfu", "cost_usd", "goodput")}

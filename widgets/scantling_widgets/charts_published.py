@@ -39,10 +39,7 @@ def picture(id: str, only: str = "") -> Picture:
         scale=_looks("log_up" if "y" in f.log else "linear_up"),
         axis=_looks("shares" if is_share(f) else "numbers"),
     )
-    at = {
-        "x": _axis_x(f, shown),
-        "y": y,
-    }
+    at = {"x": _axis_x(f, shown), "y": y}
     width, told, layers = curves.named(
         drawn,
         names,
@@ -51,35 +48,12 @@ def picture(id: str, only: str = "") -> Picture:
         legend=_looks("legend", columns=2 if max(map(len, names)) > 26 else 4),
     )
     layers += [
-        layer(
-            shown,
-            _looks("printed"),
-            **at,
-            **told,
-        ),
-        layer(
-            shown,
-            _looks("cross"),
-            x=at["x"],
-            y=field("ours"),
-        ),
+        layer(shown, _looks("printed"), **at, **told),
+        layer(shown, _looks("cross"), x=at["x"], y=field("ours")),
     ]
-    below = {
-        "x": _axis_x(
-            f,
-            shown,
-            True,
-        ),
-        "y": _looks("error_up"),
-    }
+    below = {"x": _axis_x(f, shown, True), "y": _looks("error_up")}
     return Picture(
-        _looks(
-            "both",
-            above=layers,
-            shown=shown,
-            below=below | told,
-            width=width,
-        ),
+        _looks("both", above=layers, shown=shown, below=below | told, width=width),
         f"{f.title}. {said(r)}",
         (
             f"{f.title}. Filled: printed. {'Lines and c' if drawn else 'C'}rosses: ours. "
@@ -88,11 +62,7 @@ def picture(id: str, only: str = "") -> Picture:
     )
 
 
-def _axis_x(
-    f,
-    shown,
-    titled: bool = False,
-) -> dict:
+def _axis_x(f, shown, titled: bool = False) -> dict:
     """The axis across: names as they come, few round numbers one by one, else a scale."""
     places = list(dict.fromkeys(p["x"] for p in shown))
     head, log = f.x if titled else None, "x" in f.log
@@ -115,11 +85,7 @@ def _axis_x(
     )
 
 
-def error(
-    x: float,
-    absolute: bool,
-    unit: str = "1",
-) -> str:
+def error(x: float, absolute: bool, unit: str = "1") -> str:
     """An error as text: points where it is a difference of shares (in the unit, of anything else),
     per cent where it is relative."""
     text = percent(x, sign="+")
@@ -131,11 +97,7 @@ def error(
 
 def size(x: float, f) -> str:
     """An error of a published figure, in size."""
-    return error(
-        x,
-        f.absolute,
-        f.unit,
-    ).lstrip("+")
+    return error(x, f.absolute, f.unit).lstrip("+")
 
 
 def of_all(r) -> tuple[float, float]:
@@ -193,20 +155,10 @@ def lines(
     )
 
 
-def bars(
-    parts: dict,
-    *,
-    x: str,
-    share: bool = False,
-    title: str = "",
-) -> Picture:
+def bars(parts: dict, *, x: str, share: bool = False, title: str = "") -> Picture:
     """Stacked bars {bar: {part: value}}, one row a bar; share: values in per cent."""
     rows = [
-        {
-            "bar": bar,
-            "part": part,
-            "amount": float(amount),
-        }
+        {"bar": bar, "part": part, "amount": float(amount)}
         for bar, amounts in parts.items()
         for part, amount in amounts.items()
     ]

@@ -6,17 +6,9 @@ from collections.abc import Iterable, Mapping
 from .assessment_charts import figure, shown_on, worded
 from .palette import KERNELS, SECOND
 
-_LINKS = {
-    "scale-up": "#0072b2",
-    "scale-out": SECOND,
-}
+_LINKS = {"scale-up": "#0072b2", "scale-out": SECOND}
 _DECADES = [10.0**e for e in range(-3, 10)]
-_BETWEEN = [
-    200.0,
-    500.0,
-    2000.0,
-    5000.0,
-]
+_BETWEEN = [200.0, 500.0, 2000.0, 5000.0]
 _LOW, _ROOM = 0.4, 2.2  # of the lowest point, and above the peak
 
 
@@ -32,26 +24,14 @@ def _scales(hues: Mapping) -> dict:
 
 def _spot(x: float, y: float, **more) -> dict:
     """One place of a picture, and what it says."""
-    return {
-        "x": x,
-        "y": y,
-        **more,
-    }
+    return {"x": x, "y": y, **more}
 
 
-def _roofs(
-    slopes: Iterable,
-    low: float,
-    right: float,
-) -> list[dict]:
+def _roofs(slopes: Iterable, low: float, right: float) -> list[dict]:
     """The two ends and the ridge of each roof (name, rate, peak): a slope of `rate` bytes/s up to
     the peak, then level."""
     return [
-        _spot(
-            x,
-            y,
-            roof=name,
-        )
+        _spot(x, y, roof=name)
         for name, rate, peak in slopes
         for x, y in ((low / rate, low), (peak / rate, peak), (right, peak))
     ]
@@ -76,37 +56,17 @@ def _kernels_rows(given, roof: Mapping | None = None) -> dict:
         }
         for p in peaks
     ]
-    slope = _spot(
-        0.1 * high / hbm,
-        0.1 * high,
-        rate=hbm,
-    )
+    slope = _spot(0.1 * high / hbm, 0.1 * high, rate=hbm)
     return {
-        "points": worded(
-            "kernels",
-            "points",
-            rows,
-        ),
+        "points": worded("kernels", "points", rows),
         "roofs": _roofs(((f"HBM {i}", hbm, p) for i, p in enumerate(peaks)), low, right),
-        "tops": worded(
-            "kernels",
-            "tops",
-            tops,
-        ),
-        "slopes": worded(
-            "kernels",
-            "slopes",
-            [slope],
-        ),
+        "tops": worded("kernels", "tops", tops),
+        "slopes": worded("kernels", "slopes", [slope]),
         "frame": [_spot(low / hbm, low), _spot(right, high * _ROOM)],
     }
 
 
-kernels = figure(
-    "kernels",
-    _kernels_rows,
-    given=_scales(KERNELS),
-)
+kernels = figure("kernels", _kernels_rows, given=_scales(KERNELS))
 
 
 # ---------------------------------------------------------------- axes of the plan
@@ -130,51 +90,20 @@ def _links_rows(given, roof: Mapping | None = None) -> dict:
     places = [row["intensity"] for row in rows]
     right = 3 * max(peak / slow, *places)
     named = [
-        row
-        | {
-            "name": row["axis"].upper(),
-            "side": side,
-        }
-        for row, side in zip(rows, _sides(places))
+        row | {"name": row["axis"].upper(), "side": side} for row, side in zip(rows, _sides(places))
     ]
     slopes = [
-        _spot(
-            0.14 * peak / rate,
-            0.14 * peak,
-            tier=tier,
-            rate=rate,
-            side=side,
-        )
+        _spot(0.14 * peak / rate, 0.14 * peak, tier=tier, rate=rate, side=side)
         for (tier, rate), side in zip(rates.items(), ("left", "right"))
     ]
     return {
-        "points": worded(
-            "links",
-            "points",
-            named,
-        ),
+        "points": worded("links", "points", named),
         "roofs": _roofs(((tier, rate, peak) for tier, rate in rates.items()), low, right),
-        "slopes": worded(
-            "links",
-            "slopes",
-            slopes,
-        ),
-        "tops": worded(
-            "links",
-            "tops",
-            [_spot(right, peak)],
-        ),
-        "step": worded(
-            "links",
-            "step",
-            [_spot(left, achieved)],
-        ),
+        "slopes": worded("links", "slopes", slopes),
+        "tops": worded("links", "tops", [_spot(right, peak)]),
+        "step": worded("links", "step", [_spot(left, achieved)]),
         "frame": [_spot(left, low), _spot(right, peak * _ROOM)],
     }
 
 
-links = figure(
-    "links",
-    _links_rows,
-    given=_scales(_LINKS),
-)
+links = figure("links", _links_rows, given=_scales(_LINKS))

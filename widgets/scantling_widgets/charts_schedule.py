@@ -6,21 +6,13 @@ from numpy import asarray, flatnonzero, maximum, minimum
 from .assessment_charts import Figure, figure
 from .words import share
 
-_KINDS = {
-    "F": "forward",
-    "B": "backward",
-    "W": "weight gradients",
-}
+_KINDS = {"F": "forward", "B": "backward", "W": "weight gradients"}
 _HUES = ("#0072b2", "#e69f00", "#cc79a7")
 _NUMBERED = 70  # passes side by side up to which each has room for its number
 _EDGED = 1200  # passes in all up to which each has an edge
 
 
-def _gantt_rows(
-    given,
-    layout=None,
-    window=(0.0, 1.0),
-) -> dict:
+def _gantt_rows(given, layout=None, window=(0.0, 1.0)) -> dict:
     """`layout`: a `scantling.physics.schedule.Layout`; the picture holds its passes as they are.
     `window`: (first, last) share of the time that is drawn."""
     if layout is None:
@@ -53,11 +45,7 @@ def words_of(layout) -> str:
     )
 
 
-def _gantt_words(
-    given,
-    layout=None,
-    window=(0.0, 1.0),
-) -> str:
+def _gantt_words(given, layout=None, window=(0.0, 1.0)) -> str:
     return f"Pipeline schedule in time. {words_of(layout)}" if layout else "No schedule."
 
 
@@ -67,10 +55,7 @@ def _gantt(name: str, kinds: int) -> Figure:
         _gantt_rows,
         _gantt_words,
         name=name,
-        given={
-            "kinds": [*_KINDS.values()][:kinds],
-            "hues": list(_HUES[:kinds]),
-        },
+        given={"kinds": [*_KINDS.values()][:kinds], "hues": list(_HUES[:kinds])},
     )
 
 
@@ -86,11 +71,7 @@ def gantt_of(layout) -> Figure:
 def _held_rows(given, layouts=()) -> dict:
     return {
         "held": [
-            {
-                "stage": stage,
-                "held": held,
-                "schedule": layout.schedule,
-            }
+            {"stage": stage, "held": held, "schedule": layout.schedule}
             for layout in layouts
             for stage, held in enumerate(layout.peak_in_flight.tolist())
         ]
@@ -101,11 +82,7 @@ def _held_words(given, layouts=()) -> str:
     return f"Micro-batches held at the peak, by stage. {'; '.join(map(words_of, layouts))}"
 
 
-held = figure(
-    "held",
-    _held_rows,
-    _held_words,
-)
+held = figure("held", _held_rows, _held_words)
 
 
 def _laid_rows(given) -> dict:
@@ -131,8 +108,4 @@ def _laid_words(given) -> str:
     return f"Blocks of each run, in the order in which a token meets them. {'; '.join(said)}"
 
 
-laid = figure(
-    "stages",
-    _laid_rows,
-    _laid_words,
-)
+laid = figure("stages", _laid_rows, _laid_words)

@@ -9,11 +9,7 @@ from .assessment_charts import figure, hatch, shown_on
 from .words import MORE_IS_BETTER, label, show, split
 
 KEYS = ("days", "step_s", "mfu", "cost_usd", "goodput")
-_SHORT = {
-    "over": "memory",
-    "impossible": "impossible",
-    "refused": "not legal",
-}
+_SHORT = {"over": "memory", "impossible": "impossible", "refused": "not legal"}
 _HUES = ["#2b83ba", "#fff3c4"]
 
 
@@ -32,11 +28,7 @@ def shows(cell, key) -> bool:
     return cell.figures.get(key) is not None and kind(cell) != "over"
 
 
-def says(
-    head: str,
-    cell,
-    key,
-) -> str:
+def says(head: str, cell, key) -> str:
     """One cell in words."""
     if not shows(cell, key):
         return f"{head}: {_SHORT.get(kind(cell), kind(cell))}. {cell.why}".rstrip(". ")
@@ -45,12 +37,7 @@ def says(
 
 # ---------------------------------------------------------------- one input
 def _line_rows(
-    given,
-    cells: Sequence = (),
-    texts: Sequence = (),
-    key="days",
-    name="",
-    now: int = -1,
+    given, cells: Sequence = (), texts: Sequence = (), key="days", name="", now: int = -1
 ) -> dict:
     """`cells`: those of `scantling.advise.sweeps`, in order; `texts`: the swept value of each in
     words; `now`: the one on the desk."""
@@ -58,22 +45,12 @@ def _line_rows(
     for i, (cell, text) in enumerate(zip(cells, texts)):
         row = {
             "at": text,
-            "says": says(
-                f"{name} {text}",
-                cell,
-                key,
-            ),
+            "says": says(f"{name} {text}", cell, key),
             "pick": -1 if cell.verdict == "refused" else i,
         }
         if shows(cell, key):
             value = cell.figures[key]
-            points.append(
-                row
-                | {
-                    "value": value,
-                    "kind": kind(cell),
-                }
-            )
+            points.append(row | {"value": value, "kind": kind(cell)})
         else:
             none.append(row | {"short": _SHORT.get(kind(cell), "no figure")})
     return {
@@ -110,24 +87,11 @@ def _heat_rows(
     """`cells` row by row: those of `rows` x `columns` that are worked out so far; rows and columns
     are the values in words."""
     good, bad, free, wide = [], [], {}, len(columns)
-    places = [
-        {
-            "x": column,
-            "y": row,
-        }
-        for row in rows
-        for column in columns
-    ]
+    places = [{"x": column, "y": row} for row in rows for column in columns]
     for i, (cell, place) in enumerate(zip(cells, places)):
         how = kind(cell)
         free[divmod(i, wide)] = how == "feasible"
-        row = place | {
-            "says": says(
-                f"{names[0]} {place['y']}, {names[1]} {place['x']}",
-                cell,
-                key,
-            )
-        }
+        row = place | {"says": says(f"{names[0]} {place['y']}, {names[1]} {place['x']}", cell, key)}
         if shows(cell, key):
             value = cell.figures[key]
             mark, faint = (" !", 0.45) if how == "missed" else ("", 1.0)
@@ -162,18 +126,8 @@ def _heat_rows(
     }
 
 
-def _heat_words(
-    given,
-    names=("", ""),
-    key="days",
-    **more,
-) -> str:
-    data = _heat_rows(
-        given,
-        names=names,
-        key=key,
-        **more,
-    )
+def _heat_words(given, names=("", ""), key="days", **more) -> str:
+    data = _heat_rows(given, names=names, key=key, **more)
     return (
         f"{label(key)} over {names[0]} and {names[1]}: {len(data['good'])} combinations have a "
         f"figure, {len(data['bad'])} do not fit or are not legal. "
@@ -190,11 +144,7 @@ heat = {
         title=f"{label(key)} over two inputs",
         given={
             "hues": _HUES[::-1] if key in MORE_IS_BETTER else _HUES,
-            "hatch": hatch(
-                "#8a8f9866",
-                5,
-                "#8a8f981f",
-            ),
+            "hatch": hatch("#8a8f9866", 5, "#8a8f981f"),
             "along": None,
             "across": None,
         },

@@ -26,12 +26,7 @@ def with_value(ladder, value) -> list:
 
 
 @cache
-def octaves(
-    low: int,
-    high: int,
-    unit: int = 1,
-    steps=_QUARTERS,
-) -> list[int]:
+def octaves(low: int, high: int, unit: int = 1, steps=_QUARTERS) -> list[int]:
     """Whole multiples of `unit` from low to high: powers of two and the quarters between them."""
     found = {2**power * step for power in range(40) for step in steps}
     return sorted(int(n) * unit for n in found if n == int(n) and low <= n * unit <= high)
@@ -52,11 +47,7 @@ def ladder(about: Mapping, node: int = 1) -> list:
     if "steps" in about:
         return about["steps"]
     if "nodes" in about:
-        return octaves(
-            node,
-            about["nodes"],
-            node,
-        )
+        return octaves(node, about["nodes"], node)
     return decades(*about["decades"]) if "decades" in about else octaves(*about["octaves"])
 
 
@@ -66,24 +57,13 @@ def divisors(n: int) -> list[int]:
 
 def choice(value, text: str, **more) -> dict:
     """One of the values that a control offers, and how it is said."""
-    return {
-        "value": value,
-        "text": text,
-        **more,
-    }
+    return {"value": value, "text": text, **more}
 
 
 @cache
 def accelerators() -> Rows:
     """Accelerators of the catalogue, grouped by vendor."""
-    return tuple(
-        choice(
-            a.id,
-            a.name,
-            group=a.vendor,
-        )
-        for a in catalogue.accelerators().values()
-    )
+    return tuple(choice(a.id, a.name, group=a.vendor) for a in catalogue.accelerators().values())
 
 
 @cache
@@ -92,9 +72,7 @@ def fabrics() -> Rows:
     rows = [f for f in catalogue.fabrics("scale-out").values() if f.device_bytes_per_s > 0]
     return tuple(
         choice(
-            f.id,
-            f.id,
-            long=f"{f.name}, {shown(f.device_bytes_per_s, 'bytes_per_s')} per device",
+            f.id, f.id, long=f"{f.name}, {shown(f.device_bytes_per_s, 'bytes_per_s')} per device"
         )
         for f in sorted(rows, key=lambda f: (f.device_bytes_per_s, f.name))
     )
@@ -117,22 +95,7 @@ def around(value, whole: bool = False) -> tuple[list, int]:
     """Round multiples of a value from a quarter to four times, and the place of the value itself;
     nothing where there is none."""
     if not value:
-        return (
-            (
-                [
-                    0,
-                    1,
-                    2,
-                    4,
-                    8,
-                    16,
-                    32,
-                ],
-                0,
-            )
-            if whole and value == 0
-            else ([], -1)
-        )
+        return ([0, 1, 2, 4, 8, 16, 32], 0) if whole and value == 0 else ([], -1)
     multiples = [value * f for f in (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)]
     ladder = sorted(set(map(round, multiples))) if whole else multiples
     return ladder, ladder.index(value) if value in ladder else -1

@@ -36,28 +36,15 @@ _looks = partial(spec, "walkthrough")
 
 def field(name: str, kind: str = "quantitative", **more) -> dict:
     """A channel over a column of numbers, or of names where `kind` is nominal."""
-    return {
-        "field": name,
-        "type": kind,
-        **more,
-    }
+    return {"field": name, "type": kind, **more}
 
 
 def layer(rows, mark: dict, **channels) -> dict:
     """One layer of a picture over its own rows."""
-    return {
-        "data": {"values": list(rows)},
-        "mark": mark,
-        "encoding": channels,
-    }
+    return {"data": {"values": list(rows)}, "mark": mark, "encoding": channels}
 
 
-def marked(
-    names: list,
-    hues: Iterable = HUES,
-    legend=None,
-    dashed: bool = False,
-) -> dict:
+def marked(names: list, hues: Iterable = HUES, legend=None, dashed: bool = False) -> dict:
     """Encodings of a nominal field that differ in colour and in shape (or, `dashed`, in dash), with
     one legend for both; plain where one name is all there is."""
 
@@ -72,43 +59,24 @@ def marked(
 
     if len(names) < 2:
         return {"color": {"value": hues[0]}}
-    return {
-        "color": by(hues),
-        **({"strokeDash": by(DASHES)} if dashed else {"shape": by(SHAPES)}),
-    }
+    return {"color": by(hues), **({"strokeDash": by(DASHES)} if dashed else {"shape": by(SHAPES)})}
 
 
-def apart(
-    places,
-    heights,
-    low: float,
-    high: float,
-) -> ndarray:
+def apart(places, heights, low: float, high: float) -> ndarray:
     """Places [px] moved as little as keeps neighbours half their heights apart, in the order that
     they have, between low and high: least squares, an isotonic regression of what lies between."""
     order = argsort(places, kind="stable")
     at, tall = asarray(places, float)[order], asarray(heights, float)[order]
     below = cumsum(append(0.0, (tall[:-1] + tall[1:]) / 2))
     out = empty_like(at)
-    out[order] = (
-        clip(
-            isotonic_regression(at - below).x,
-            low,
-            max(low, high - below[-1]),
-        )
-        + below
-    )
+    out[order] = clip(isotonic_regression(at - below).x, low, max(low, high - below[-1])) + below
     return out
 
 
 def points(drawn: Mapping[str, tuple]) -> list:
     """Curves {name: (x, y)} as rows."""
     return [
-        {
-            "series": name,
-            "x": float(a),
-            "y": float(b),
-        }
+        {"series": name, "x": float(a), "y": float(b)}
         for name, ab in drawn.items()
         for a, b in broadcast(*ab)
     ]
@@ -124,31 +92,12 @@ def ends(drawn: Mapping[str, tuple], width: int, hues, log: bool, glyphs: bool =
     last = array([[float(along[-1]), float(up[-1])] for along, up in drawn.values()])
     said = [wrap(f"{mark} " * glyphs + name, PER_LINE) for name, mark in zip(drawn, cycle(GLYPHS))]
     tall = LINE * array([len(of) for of in said])
-    moved = apart(
-        scale(last[:, 1]) * unit,
-        tall,
-        low * unit,
-        high * unit,
-    )
+    moved = apart(scale(last[:, 1]) * unit, tall, low * unit, high * unit)
     keys = ("said", "hue", "x", "y", "label", "top")
     lifted = moved + (tall - LINE) / 2  # a text of several lines hangs from its place
     places = (*last.T, back(moved / unit), back(lifted / unit))
-    rows = [
-        dict(zip(keys, row))
-        for row in zip(
-            said,
-            cycle(hues),
-            *(p.tolist() for p in places),
-        )
-    ]
-    return spec(
-        "ends",
-        "layers",
-        rows=rows,
-        lead=width + GAP - 4,
-        beyond=width + GAP,
-        line=LINE,
-    )
+    rows = [dict(zip(keys, row)) for row in zip(said, cycle(hues), *(p.tolist() for p in places))]
+    return spec("ends", "layers", rows=rows, lead=width + GAP - 4, beyond=width + GAP, line=LINE)
 
 
 def named(
@@ -167,21 +116,8 @@ def named(
     beside = len(names) > 1 and set(drawn) == set(names)
     legend = None if beside else legend
     width = PLOT
-    told, dashed = (
-        marked(
-            names,
-            hues,
-            legend,
-            dash,
-        )
-        for dash in (False, True)
-    )
-    curve = layer(
-        points(drawn),
-        mark,
-        **at,
-        **dashed,
-    )
+    told, dashed = (marked(names, hues, legend, dash) for dash in (False, True))
+    curve = layer(points(drawn), mark, **at, **dashed)
     layers = [curve] if drawn else []
     if beside:
         lines = (line for name in names for line in wrap(name, PER_LINE))
@@ -223,17 +159,9 @@ def lines(
         x_format, grid=False, labelOverlap="greedy", **{"values": [*ticks]} if ticks else {}
     )
     at = {
-        "x": field(
-            "x",
-            title=x_title,
-            scale=_scale(x_log),
-            axis=across,
-        ),
+        "x": field("x", title=x_title, scale=_scale(x_log), axis=across),
         "y": field(
-            "y",
-            title=y_title,
-            scale=_scale(y_log, zero),
-            axis=_axis(y_format, tickCount=5),
+            "y", title=y_title, scale=_scale(y_log, zero), axis=_axis(y_format, tickCount=5)
         ),
     }
     names = _names(rows, by)
@@ -241,14 +169,7 @@ def lines(
         name: [[row[key] for row in rows if not by or row[by] == name] for key in (x, y)]
         for name in names
     }
-    width, told, layers = named(
-        drawn,
-        names,
-        at,
-        _looks("line"),
-        hues=_hues(names),
-        glyphs=dots,
-    )
+    width, told, layers = named(drawn, names, at, _looks("line"), hues=_hues(names), glyphs=dots)
     layers += _looks(
         "over",
         dots=dots,
@@ -262,15 +183,7 @@ def lines(
         level=[{"y": rule}],
         up={"y": at["y"]},
     )
-    return Picture(
-        {
-            "layer": layers,
-            "width": width,
-            "height": HEIGHT,
-        },
-        words,
-        caption or words,
-    )
+    return Picture({"layer": layers, "width": width, "height": HEIGHT}, words, caption or words)
 
 
 def bars(
@@ -296,12 +209,7 @@ def bars(
         value=value,
         title=title,
         axis=_axis(format, tickCount=6),
-        colour=_looks(
-            "colour",
-            by=by,
-            names=names,
-            hues=_hues(names),
-        )
+        colour=_looks("colour", by=by, names=names, hues=_hues(names))
         if len(names) > 1
         else {"value": ACCENT},
         text=label,
@@ -310,11 +218,7 @@ def bars(
         limits=rule is not None,
         width=WIDTH - 240,
     )
-    return Picture(
-        chart,
-        words,
-        caption or words,
-    )
+    return Picture(chart, words, caption or words)
 
 
 def _axis(format: str, **more) -> dict:
@@ -324,17 +228,7 @@ def _axis(format: str, **more) -> dict:
 
 
 def _scale(log: bool, zero: bool = False) -> dict:
-    return (
-        {
-            "type": "log",
-            "nice": False,
-        }
-        if log
-        else {
-            "zero": zero,
-            "nice": True,
-        }
-    )
+    return {"type": "log", "nice": False} if log else {"zero": zero, "nice": True}
 
 
 def _hues(names) -> list:

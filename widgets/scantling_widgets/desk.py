@@ -43,13 +43,7 @@ class Desk:
     it; None keeps nothing.
     """
 
-    def __init__(
-        self,
-        design=None,
-        *,
-        judge=assess,
-        autosave=None,
-    ):
+    def __init__(self, design=None, *, judge=assess, autosave=None):
         self._autosave = Path(autosave) if autosave else None
         self.session = Session(_read(design), judge)
         self.form = Form(self._moved, self._asked)
@@ -60,48 +54,21 @@ class Desk:
         self._line = theme.text(cls="sd-line-host")
         self._error = theme.text(cls="sd-fault-host")
         self._dismiss = self._button("Dismiss", self._forget)
-        self._fix = self._button(
-            "Apply fix",
-            self._apply_fix,
-            cls="sd-fix",
-        )
+        self._fix = self._button("Apply fix", self._apply_fix, cls="sd-fix")
         self._tabs()
         self._story = theme.text(cls="sd-story")
         self._moves, self._timer = box("sd-line-of sd-moves"), None
         right = box(
             "sd-right",
-            box(
-                "sd-line-of",
-                self._error,
-                self._dismiss,
-            ),
+            box("sd-line-of", self._error, self._dismiss),
             self.strip,
-            box(
-                "sd-line-of sd-said",
-                self._line,
-                self._fix,
-            ),
-            box(
-                "sd-line-of sd-tale",
-                self._story,
-                self._moves,
-            ),
+            box("sd-line-of sd-said", self._line, self._fix),
+            box("sd-line-of sd-tale", self._story, self._moves),
             self._pair(),
             self.tabs,
         )
-        body = box(
-            "sd-body",
-            box("sd-left", self.form),
-            right,
-        )
-        self.page = Page(
-            box(
-                "sd-desk",
-                self._head(),
-                body,
-            ),
-            self._greeted,
-        )
+        body = box("sd-body", box("sd-left", self.form), right)
+        self.page = Page(box("sd-desk", self._head(), body), self._greeted)
         self.view = View(self.page)
         self.session.watch(self._draw)
         self._draw(self.session)
@@ -150,63 +117,27 @@ class Desk:
         return self.session.now.result
 
     # ------------------------------------------------------------ parts
-    def _button(
-        self,
-        name: str,
-        act,
-        tip: str = "",
-        cls: str = "",
-    ) -> Button:
-        return Button(
-            name,
-            partial(self._do, act),
-            tip,
-            cls,
-        )
+    def _button(self, name: str, act, tip: str = "", cls: str = "") -> Button:
+        return Button(name, partial(self._do, act), tip, cls)
 
     def _head(self) -> Part:
         self._title = theme.text(cls="sd-title-host")
         session = self.session
         self._buttons = [
-            self._button(
-                "Undo",
-                session.undo,
-                "Take the last change back",
-            ),
-            self._button(
-                "Redo",
-                session.redo,
-                "Do the change again",
-            ),
-            self._button(
-                "Reset",
-                session.reset,
-                "Back to the design the desk opened with",
-            ),
-            self._button(
-                _REFER,
-                session.refer,
-                "Compare the next designs with this one",
-            ),
+            self._button("Undo", session.undo, "Take the last change back"),
+            self._button("Redo", session.redo, "Do the change again"),
+            self._button("Reset", session.reset, "Back to the design the desk opened with"),
+            self._button(_REFER, session.refer, "Compare the next designs with this one"),
         ]
         self._link = Link()
-        return box(
-            "sd-head",
-            self._title,
-            *self._buttons,
-            self._link,
-        )
+        return box("sd-head", self._title, *self._buttons, self._link)
 
     def _pair(self) -> Part:
         self._pictures = self.memory, self.step = [figure.live() for figure in _FIGURES]
         self._keys = [legend.Key(self._explain) for _ in _FIGURES]
         self._cards = [
             theme.card(figure.title, *parts)
-            for figure, *parts in zip(
-                _FIGURES,
-                self._pictures,
-                self._keys,
-            )
+            for figure, *parts in zip(_FIGURES, self._pictures, self._keys)
         ]
         return box("sd-pair", *self._cards)
 
@@ -231,37 +162,19 @@ class Desk:
             self.session.report(error)
             self._show_fault()
 
-    def _moved(
-        self,
-        field,
-        value,
-        final,
-    ) -> None:
+    def _moved(self, field, value, final) -> None:
         def move():
             if field == "example":
                 if value:
                     self.session.put(Design.read(value))
                 return
             try:
-                fields = inputs.changes(
-                    self.session,
-                    field,
-                    value,
-                )
+                fields = inputs.changes(self.session, field, value)
             except DesignError as error:
-                self.session.refuse(
-                    error,
-                    field,
-                    tried=value,
-                )
+                self.session.refuse(error, field, tried=value)
                 return
             if fields:
-                self.session.change(
-                    fields,
-                    field,
-                    quick=not final,
-                    tried=value,
-                )
+                self.session.change(fields, field, quick=not final, tried=value)
 
         self._do(move)
 
@@ -316,11 +229,7 @@ class Desk:
         given = self.session.now.given
         worst, (memory, step) = charts.fullest(given), self._cards
         for figure, picture in zip(_FIGURES, self._pictures):
-            figure.show(
-                picture,
-                given,
-                reference=reference,
-            )
+            figure.show(picture, given, reference=reference)
         self._keys[0].show(legend.memory(worst), worst)
         self._keys[1].show(legend.step(given))
         memory.note = f"legend shows stage {worst['stage']} (peak)"
@@ -333,12 +242,7 @@ class Desk:
         fixes = [headline.fix_text(fix) for fix in given["nearest_fixes"]]
         help_ = charts.step.empty + (" What would help:" if fixes else "")
         texts = [charts.memory.empty, *map(str, given["limits"])], [help_, *fixes]
-        for picture, key, card, lines in zip(
-            self._pictures,
-            self._keys,
-            self._cards,
-            texts,
-        ):
+        for picture, key, card, lines in zip(self._pictures, self._keys, self._cards, texts):
             picture.empty = "\n• ".join(lines)
             picture.update({name: {} for name in picture.data}, picture.empty)
             key.show([])
@@ -414,11 +318,7 @@ class Desk:
     def offer_moves(self, moves) -> None:
         """Put suggested moves (name, what comes of it, fields) below the sentence."""
         self._moves.children = [
-            self._button(
-                f"{name}: {said}",
-                partial(self.choose, fields),
-                said,
-            )
+            self._button(f"{name}: {said}", partial(self.choose, fields), said)
             for name, said, fields in moves
         ]
 
@@ -440,10 +340,7 @@ class Desk:
     def _keep(self) -> None:
         try:
             if self._autosave is not None:
-                self._autosave.parent.mkdir(
-                    parents=True,
-                    exist_ok=True,
-                )
+                self._autosave.parent.mkdir(parents=True, exist_ok=True)
                 self.session.now.design.write(self._autosave, force=True)
         except OSError:
             self._autosave = None  # a folder that cannot be written: go on without

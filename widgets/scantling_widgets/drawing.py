@@ -24,12 +24,7 @@ def _compared_rows(given) -> dict:
         vars(row) | dict(zip(("rank", "design", "value", "cell"), one))
         for row in given["rows"]
         if row.group == "figure" and row.differs
-        for one in zip(
-            range(1, 99),
-            given["names"],
-            row.values,
-            row.cells,
-        )
+        for one in zip(range(1, 99), given["names"], row.values, row.cells)
         if is_number(one[2])
     ]
     return {"bars": worded("compared", "bars", bars)}
@@ -59,11 +54,7 @@ def chart(
     if key not in charts_sweeps.KEYS:
         raise DesignError("key", key, charts_sweeps.KEYS)
     if not result or not isinstance(result, list):
-        raise DesignError(
-            "chart",
-            type(result).__name__,
-            "what search, sweep or compare returned",
-        )
+        raise DesignError("chart", type(result).__name__, "what search, sweep or compare returned")
     ways = [[*dict.fromkeys(map(plain, values))] for values in zip(*(cell.at for cell in result))]
     several = ways[1:]
     titles = dict(zip(("across", "along"), names)) if several else {"along": names[0]}

@@ -68,11 +68,7 @@ class Form(Part):
         "asked": {},
     }
 
-    def __init__(
-        self,
-        on_change: Callable[[str, Any, bool], None],
-        on_ask: Callable[[str], None],
-    ):
+    def __init__(self, on_change: Callable[[str, Any, bool], None], on_ask: Callable[[str], None]):
         super().__init__()
         self._on_change = on_change
         self._controls = {}
@@ -81,11 +77,7 @@ class Form(Part):
 
     def _proposed(self, proposal) -> None:
         try:
-            self._on_change(
-                proposal["field"],
-                proposal["value"],
-                bool(proposal["final"]),
-            )
+            self._on_change(proposal["field"], proposal["value"], bool(proposal["final"]))
         finally:
             self.answered = int(proposal["serial"])
 
@@ -99,19 +91,9 @@ class Form(Part):
             group | {"fields": [spec["field"] for spec in group["fields"]]} for group in groups
         ]
 
-    def send_change(
-        self,
-        field: str,
-        value,
-        final: bool = True,
-    ) -> None:
+    def send_change(self, field: str, value, final: bool = True) -> None:
         """What the browser does when the user moves a control; for scripts and tests."""
-        self.nudge(
-            "proposal",
-            field=field,
-            value=value,
-            final=final,
-        )
+        self.nudge("proposal", field=field, value=value, final=final)
 
     def ask(self, field: str) -> None:
         """What the browser does when the pointer or the focus comes to a list; for scripts and

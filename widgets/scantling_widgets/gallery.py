@@ -124,15 +124,7 @@ def entry(name: str, data: dict) -> dict:
 
 def _off(predicted, published: float) -> str:
     """How far a prediction lies from what was printed."""
-    text = (
-        percent(
-            predicted / published - 1,
-            0,
-            "+",
-        )
-        if predicted
-        else ""
-    )
+    text = percent(predicted / published - 1, 0, "+") if predicted else ""
     return "0 %" if text[1:] == "0 %" else text
 
 
@@ -146,12 +138,7 @@ def linked(page: str, e: dict) -> str:
 
 def index(entries: list[dict]) -> str:
     """The index as a page: a card an entry, then predicted beside published."""
-    return templated(
-        "gallery",
-        title="scantling gallery",
-        date=today(),
-        entries=entries,
-    )
+    return templated("gallery", title="scantling gallery", date=today(), entries=entries)
 
 
 def thumbnail(data: dict) -> bytes:
@@ -171,11 +158,7 @@ def thumbnail(data: dict) -> bytes:
 def _charts(data: dict) -> dict:
     parts, datasets = [], {}
     for figure in (charts.memory, charts.step):
-        part = figure.static(
-            data,
-            width=THUMBNAIL - 80,
-            legend=False,
-        )
+        part = figure.static(data, width=THUMBNAIL - 80, legend=False)
         datasets |= part.pop("datasets")
         del part["$schema"]
         parts.append(part)

@@ -32,20 +32,11 @@ def cards(given: Mapping, reference: Mapping | None = None) -> list:
         verdict = key == "verdict"
         parts = _verdict(given) if verdict else _number(key, given)
         item = dict(zip(("value", "unit", "note", "hint", "state"), parts))
-        out.append(
-            {
-                "key": key,
-                "label": name,
-                **item,
-            }
-        )
+        out.append({"key": key, "label": name, **item})
         if reference and not withheld(given, key) and not withheld(reference, key):
             of = "memory_bytes.total" if verdict else key
             out[-1]["delta"], out[-1]["sense"] = difference(
-                of,
-                at(given, of),
-                at(reference, of),
-                better,
+                of, at(given, of), at(reference, of), better
             )
     return out
 
@@ -112,12 +103,7 @@ def lacking(given) -> str:
     return next((name for key, name in needs if given.get(key) is None), "")
 
 
-def difference(
-    key: str,
-    value,
-    before,
-    better,
-) -> tuple:
+def difference(key: str, value, before, better) -> tuple:
     """How a number differs from the reference, and whether that is better or worse."""
     if value is None or before is None or isinstance(value, str):
         return "", ""
@@ -177,10 +163,7 @@ def offer(session) -> tuple[str, str, Mapping] | None:
     return (
         f"Unpin {words.label(field)}",
         f"Take the change, and let the search choose {name}",
-        {
-            **fields,
-            field: None,
-        },
+        {**fields, field: None},
     )
 
 
@@ -188,27 +171,14 @@ def fix_text(fix) -> str:
     """One nearest fix in words: what to change, and what then comes of it."""
     if fix is None:
         return "none known"
-    then = told(
-        fix,
-        {
-            "days": "",
-            "cost_usd": "",
-            "mfu_shown": "MFU ",
-        },
-    )
+    then = told(fix, {"days": "", "cost_usd": "", "mfu_shown": "MFU "})
     return f"{fix['change']}: {', '.join([fix['verdict'].replace('-', ' '), *then])}"
 
 
 _OF_THE_MODEL = ("params", "active_params", "mtp_params", "flops_per_token")
 
 
-def explanation(
-    session,
-    key: str,
-    facts: Mapping | None = None,
-    *,
-    alone: bool = False,
-) -> dict:
+def explanation(session, key: str, facts: Mapping | None = None, *, alone: bool = False) -> dict:
     """What a number opens to; `facts` are those of the row that it stands in.
 
     `alone`: the row is another plan or design, so that no result of the one on the desk explains
@@ -216,18 +186,9 @@ def explanation(
     """
     given, own = session.now.given, facts or None
     if alone:
-        own = given = {
-            "plan": own,
-            **{k: given.get(k) for k in _OF_THE_MODEL},
-            **(facts or {}),
-        }
+        own = given = {"plan": own, **{k: given.get(k) for k in _OF_THE_MODEL}, **(facts or {})}
     verdict = key == "verdict" and not facts
-    out = words.opened(
-        key,
-        given,
-        {} if verdict else inputs(session.now, given),
-        own,
-    )
+    out = words.opened(key, given, {} if verdict else inputs(session.now, given), own)
     if alone:
         return out
     if verdict:
@@ -238,12 +199,7 @@ def explanation(
         out["lines"].append(("At other prices", f"{band(key, *prices)}: {of}"))
     if session.reference and not facts:
         before = session.reference.given
-        change, _ = difference(
-            key,
-            at(given, key),
-            at(before, key),
-            None,
-        )
+        change, _ = difference(key, at(given, key), at(before, key), None)
         if change:
             out["lines"].append(("Reference", f"{in_text(before, key)}; now {change}"))
     return out

@@ -69,14 +69,7 @@ def groups(session, reasons: Mapping[str, Mapping] = {}) -> list[dict]:
             "title": title,
             "folded": title not in (_DESIGN, _PLAN),
             "shape": "pairs" if title == _PLAN else "rows",
-            "fields": [
-                _control(
-                    session,
-                    name.format(job=job),
-                    reasons,
-                )
-                for name in names
-            ],
+            "fields": [_control(session, name.format(job=job), reasons) for name in names],
         }
         for title, names in GROUPS.items()
     ]
@@ -96,11 +89,7 @@ def about(field: str) -> Mapping:
     return CONTROLS.get(field) or CONTROLS.get(field.rpartition(".")[2]) or {"label": field}
 
 
-def _control(
-    session,
-    field: str,
-    reasons: Mapping,
-) -> dict:
+def _control(session, field: str, reasons: Mapping) -> dict:
     """One control with its words."""
     said = about(field)
     made = {
@@ -131,19 +120,9 @@ def _help(session, field: str) -> str:
     return Filler(facts, cluster).format(said["help"])
 
 
-def _offer(
-    kind: str,
-    value,
-    options,
-    **more,
-) -> dict:
+def _offer(kind: str, value, options, **more) -> dict:
     """A slider or a list, with what it stands at and what it offers."""
-    return {
-        "made": kind,
-        "value": value,
-        "options": options,
-        **more,
-    }
+    return {"made": kind, "value": value, "options": options, **more}
 
 
 def _slider(session, field: str) -> dict:
@@ -155,35 +134,14 @@ def _slider(session, field: str) -> dict:
     most = attrgetter(said["most"])(resolved) if "most" in said else inf
     ladder = choices.ladder(said, resolved.cluster.devices_per_node)
     steps = with_value((v for v in ladder if v <= most and not abs(v - value) < near), value)
-    options = [
-        choice(
-            v,
-            _said(
-                said,
-                "short",
-                v,
-            ),
-            long=_said(
-                said,
-                "long",
-                v,
-            ),
-        )
-        for v in steps
-    ]
+    options = [choice(v, _said(said, "short", v), long=_said(said, "long", v)) for v in steps]
     needs = said.get("needs") or said.get("most")
-    return _offer(
-        "slider",
-        value,
-        options,
-    ) | ({"disabled": not attrgetter(needs)(resolved)} if needs else {})
+    return _offer("slider", value, options) | (
+        {"disabled": not attrgetter(needs)(resolved)} if needs else {}
+    )
 
 
-def _said(
-    said: Mapping,
-    form: str,
-    value,
-) -> str:
+def _said(said: Mapping, form: str, value) -> str:
     """A value on the slider, `short`, or read aloud, `long`."""
     if not value and f"{form}_nil" in said:
         return said[f"{form}_nil"]
@@ -195,30 +153,18 @@ def _model(session, field: str) -> dict:
     """The model by name, or its own shape."""
     stated, known = session.now.design.model, choices.models()
     if isinstance(stated, str):
-        return _offer(
-            "list",
-            stated,
-            known,
-        )
+        return _offer("list", stated, known)
     name = session.now.resolved.model.name
     return _offer(
         "list",
         "",
-        [
-            choice("", f"{name} (own shape)" if stated.like else f"by size: {name}"),
-            *known,
-        ],
+        [choice("", f"{name} (own shape)" if stated.like else f"by size: {name}"), *known],
     )
 
 
 def _fabric(session, field: str) -> dict:
     """The scale-out network as a slider from slow to fast."""
-    return _offer(
-        "slider",
-        session.now.resolved.cluster.scale_out,
-        choices.fabrics(),
-        wide=True,
-    )
+    return _offer("slider", session.now.resolved.cluster.scale_out, choices.fabrics(), wide=True)
 
 
 _LISTS = {
@@ -281,9 +227,7 @@ def _ways(session, name) -> list[int]:
         "vpp": min(model.layers, 256),
     }
     return choices.octaves(
-        1,
-        most.get(name, 64),
-        steps=tuple(about(f"plan.{name}").get("between", (1.0,))),
+        1, most.get(name, 64), steps=tuple(about(f"plan.{name}").get("between", (1.0,)))
     )
 
 
@@ -298,11 +242,7 @@ def refusals(session, field: str) -> dict:
     for value in _words_of(field) or _ways(session, name):
         try:
             enumerate_plans(
-                resolved.model,
-                phase,
-                resolved.cluster,
-                DEFAULT,
-                phase.pins | {name: value},
+                resolved.model, phase, resolved.cluster, DEFAULT, phase.pins | {name: value}
             )
         except DesignError as error:
             allowed = error.allowed if isinstance(error.allowed, str) else ""
@@ -358,13 +298,7 @@ def _plain(session, field: str) -> dict:
     words = _TABLES[said["rows"]]() if "rows" in said else _words_of(field)
     if words and not schema["words"]:
         auto = choice(None, unset if taken in (None, "") else f"auto: {_word(taken)}")
-        return _offer(
-            "list",
-            value,
-            [auto, *_words(words)],
-            pinned=value is not None,
-            wide=True,
-        )
+        return _offer("list", value, [auto, *_words(words)], pinned=value is not None, wide=True)
     if isinstance(taken, Real):
         taken = float(f"{taken / said.get('scale', 1):.5g}")
     return {
@@ -411,32 +345,15 @@ def _rate(session, field: str) -> dict:
     """A slider whose ladder holds, at its place, what is taken where the design says nothing."""
     value, taken, of = stated(session, field), computed(session, field), unit(field)
     ladder = with_value(choices.ladder(about(field)), value)
-    steps = [
-        choice(
-            v,
-            _ratio(v),
-            long=f"{_ratio(v)} {of}",
-        )
-        for v in map(float, ladder)
-    ]
+    steps = [choice(v, _ratio(v), long=f"{_ratio(v)} {of}") for v in map(float, ladder)]
     text, long, place = "auto", "as the preset or catalogue has it", 0.0
     if value is None:
         known = "not known" if taken is None else _ratio(float(taken))
         text, place = known if taken is None else f"auto {known}", taken or 0.0
         long = f"not given: {known} {of}"
-    auto = choice(
-        None,
-        text,
-        long=long,
-    )
+    auto = choice(None, text, long=long)
     steps.insert(sum(v < place for v in ladder), auto)
-    return _offer(
-        "slider",
-        value,
-        steps,
-        unit=of,
-        help=f"{_schema(field)['description']}, {of}",
-    )
+    return _offer("slider", value, steps, unit=of, help=f"{_schema(field)['description']}, {of}")
 
 
 _KINDS = {
@@ -452,30 +369,19 @@ _KINDS = {
 
 
 # ---------------------------------------------------------------- what a moved control changes
-def changes(
-    session,
-    field: str,
-    value,
-) -> Mapping:
+def changes(session, field: str, value) -> Mapping:
     """Fields of the design that follow from one moved control."""
     model = session.now.resolved.model
     if field == "model":
         return {field: value} if value else {}
     if field == "model.size":
-        return _by_size(
-            value,
-            model.experts,
-            model.top_k,
-        )
+        return _by_size(value, model.experts, model.top_k)
     if field == "model.experts":
         return _experts(session, int(value))
     if field == "cluster.accelerator":
         return _accelerator(session, value)
     if field == "cluster.scale_out":
-        return {
-            field: value,
-            "cluster.nics_per_node": None,
-        }
+        return {field: value, "cluster.nics_per_node": None}
     if field.endswith(".tokens"):
         value = value or None
     if isinstance(value, str) and value.lstrip().startswith("["):
@@ -503,23 +409,10 @@ def _emptied(session, field: str) -> str:
     return _emptied(session, above) if alone else field
 
 
-def _by_size(
-    size,
-    experts: int,
-    top_k: int,
-) -> dict:
+def _by_size(size, experts: int, top_k: int) -> dict:
     """A model by its size alone, a MoE where it has experts."""
-    sparse = {
-        "moe": True,
-        "experts": experts,
-        "top_k": top_k,
-    }
-    return {
-        "model": {
-            "size": float(size),
-            **(sparse if experts else {}),
-        }
-    }
+    sparse = {"moe": True, "experts": experts, "top_k": top_k}
+    return {"model": {"size": float(size), **(sparse if experts else {})}}
 
 
 def _experts(session, experts: int) -> dict:
@@ -528,15 +421,8 @@ def _experts(session, experts: int) -> dict:
     top_k = max(1, min(model.top_k or 2, experts))
     if model.experts and experts and (isinstance(stated, str) or stated.size is None):
         # same experts, more or fewer of them
-        return {
-            "model.experts": experts,
-            "model.top_k": top_k,
-        }
-    return _by_size(
-        resolved.params.total,
-        experts,
-        top_k,
-    )
+        return {"model.experts": experts, "model.top_k": top_k}
+    return _by_size(resolved.params.total, experts, top_k)
 
 
 def _accelerator(session, value) -> dict:

@@ -22,14 +22,7 @@ from .report import pictures
 from .report.pictures import Picture
 from .servers import PAGE_SIGNS
 
-__all__ = [
-    "bars",
-    "begin",
-    "compare",
-    "chart",
-    "lines",
-    "picture",
-]
+__all__ = ["bars", "begin", "compare", "chart", "lines", "picture"]
 
 
 def live() -> bool:
@@ -39,11 +32,7 @@ def live() -> bool:
     return bool(notebook) or server.startswith("voila")
 
 
-def begin(
-    which: str,
-    mode: str = "student",
-    controls: bool | None = None,
-) -> Session:
+def begin(which: str, mode: str = "student", controls: bool | None = None) -> Session:
     """A session with a walkthrough; `controls`: with input and buttons, by default where the page
     is live."""
     wanted = live() if controls is None else controls
@@ -56,15 +45,8 @@ picture = pictures.draw  # one of the kit's figures (`charts.memory`) of an asse
 
 def chart(drawn, words: str) -> Picture:
     """Any Altair chart as a picture; `words` say what it shows to somebody who cannot see it."""
-    spec = {
-        "width": pictures.WIDTH - 60,
-        **drawn.to_dict(),
-    }
-    return Picture(
-        spec,
-        words,
-        words,
-    )
+    spec = {"width": pictures.WIDTH - 60, **drawn.to_dict()}
+    return Picture(spec, words, words)
 
 
 class LiveSession(Session):
@@ -74,20 +56,10 @@ class LiveSession(Session):
         super().__post_init__()
         self.followers = []
 
-    def check(
-        self,
-        ident: str,
-        answer=...,
-        mine=None,
-    ) -> Card:
+    def check(self, ident: str, answer=..., mine=None) -> Card:
         return LiveCard(**vars(super().check(ident, answer, mine)))
 
-    def judge(
-        self,
-        q,
-        answer,
-        mine=None,
-    ):
+    def judge(self, q, answer, mine=None):
         verdict = super().judge(q, answer, mine)
         for shown in self.followers:
             self.follow(shown)
@@ -146,13 +118,7 @@ class LiveCard(Card):
 
     def front(self) -> Front:
         q, s = self.question, self.session
-        card = show.card(
-            q,
-            s.facts,
-            grade(q, ..., s.facts),
-            s.mode,
-            s.hints.get(q.id, 0),
-        )
+        card = show.card(q, s.facts, grade(q, ..., s.facts), s.mode, s.hints.get(q.id, 0))
         made = Front(
             html=show.style() + card,
             key=show.controls(q) | {"act": "Note" if s.mode == "blank" else "Check"},
@@ -161,14 +127,7 @@ class LiveCard(Card):
         made.observe(lambda _: self._hear(made, **made.given), "given")
         return made
 
-    def _hear(
-        self,
-        front: Front,
-        serial: int,
-        hints: int = 0,
-        answer=...,
-        mine=None,
-    ) -> None:
+    def _hear(self, front: Front, serial: int, hints: int = 0, answer=..., mine=None) -> None:
         """Keep the hints that were taken, or judge an answer and say what became of it."""
         q, s = self.question, self.session
         s.hints[q.id] = max(hints, s.hints.get(q.id, 0))

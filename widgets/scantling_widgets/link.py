@@ -23,11 +23,7 @@ _LINK = re.compile(r"(?:^|[#&])design=(\d+)\.([\w-]*)")
 
 def write(design: Design) -> str:
     """The link of a design, without an address before it."""
-    text = dumps(
-        design.data(),
-        separators=(",", ":"),
-        ensure_ascii=False,
-    )
+    text = dumps(design.data(), separators=(",", ":"), ensure_ascii=False)
     packed = base64.urlsafe_b64encode(zlib.compress(text.encode(), 9)).decode().rstrip("=")
     return f"design={VERSION}.{packed}"
 
@@ -42,20 +38,10 @@ def read(text: str) -> Design:
     cut, of another version, or no design."""
     found = _LINK.search(text)
     if found is None:
-        raise DesignError(
-            NAME,
-            text[:60],
-            "design=1. and what follows",
-            problem="is no link",
-        )
+        raise DesignError(NAME, text[:60], "design=1. and what follows", problem="is no link")
     if int(found[1]) != VERSION:
         was = f"version {VERSION}; ask for the design as a file"
-        raise DesignError(
-            NAME,
-            f"version {found[1]}",
-            was,
-            problem="is of another version",
-        )
+        raise DesignError(NAME, f"version {found[1]}", was, problem="is of another version")
     text, whole = _unpacked(found[2])
     if not whole:
         raise DesignError(NAME, problem="the link is cut short or changed: copy all of it again")

@@ -68,11 +68,7 @@ def columns(frame: Mapping) -> dict[str, list]:
     for name, values in frame.items():
         array = asarray(values)
         if array.dtype.kind == "f" and not isfinite(array).all():
-            array = where(
-                isfinite(array),
-                array.astype(object),
-                None,
-            )
+            array = where(isfinite(array), array.astype(object), None)
         out[str(name)] = array.tolist()
     return out
 
@@ -107,11 +103,7 @@ class LiveChart(Part):
         """Call `act` with the column `pick` of the mark that is clicked on."""
         self.on("picked", lambda picked: act(int(picked["index"])))
 
-    def update(
-        self,
-        data,
-        alt: str | None = None,
-    ) -> None:
+    def update(self, data, alt: str | None = None) -> None:
         """Put new data under the chart that is on the page; the chart stays."""
         self.data = {name: columns(frame) for name, frame in data.items()}
         if alt is not None:

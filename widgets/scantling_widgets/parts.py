@@ -22,18 +22,8 @@ class Part:
     HEARS: tuple[str, ...] = ()
 
     def __init__(self, **state):
-        own = {
-            "cls": "",
-            "hidden": False,
-            **self.STATE,
-            **state,
-        }
-        vars(self).update(
-            id=f"p{next(_IDS)}",
-            state=own,
-            page=None,
-            heard={},
-        )
+        own = {"cls": "", "hidden": False, **self.STATE, **state}
+        vars(self).update(id=f"p{next(_IDS)}", state=own, page=None, heard={})
 
     def __getattr__(self, name: str):
         try:
@@ -41,11 +31,7 @@ class Part:
         except KeyError:
             raise AttributeError(name) from None
 
-    def __setattr__(
-        self,
-        name: str,
-        value,
-    ) -> None:
+    def __setattr__(self, name: str, value) -> None:
         if name not in self.state:
             super().__setattr__(name, value)
         elif self.state[name] is not value and self.state[name] != value:
@@ -55,24 +41,13 @@ class Part:
             for act in self.heard.get(name, ()):
                 act(value)
 
-    def on(
-        self,
-        name: str,
-        act: Callable,
-    ) -> None:
+    def on(self, name: str, act: Callable) -> None:
         """Call `act(value)` whenever the entry `name` has a new value."""
         self.heard.setdefault(name, []).append(act)
 
     def nudge(self, name: str, **said) -> None:
         """What the page does when the user asks for something: the entry with its next serial."""
-        setattr(
-            self,
-            name,
-            {
-                **said,
-                "serial": getattr(self, name).get("serial", 0) + 1,
-            },
-        )
+        setattr(self, name, {**said, "serial": getattr(self, name).get("serial", 0) + 1})
 
     def wire(self, names) -> dict:
         """Entries as they travel: parts by their names."""
@@ -85,40 +60,17 @@ class Part:
 class Box(Part):
     """Parts next to or below each other, as the class of the style sheet says."""
 
-    KIND, STATE = (
-        "box",
-        {
-            "children": (),
-            "title": "",
-            "note": None,
-        },
-    )
+    KIND, STATE = ("box", {"children": (), "title": "", "note": None})
 
 
 class Button(Part):
     """A button that calls `act` without an argument."""
 
     KIND, HEARS = "button", ("clicks",)
-    STATE = {
-        "description": "",
-        "tooltip": "",
-        "disabled": False,
-        "active": False,
-        "clicks": 0,
-    }
+    STATE = {"description": "", "tooltip": "", "disabled": False, "active": False, "clicks": 0}
 
-    def __init__(
-        self,
-        description: str,
-        act: Callable,
-        tooltip: str = "",
-        cls: str = "",
-    ):
-        super().__init__(
-            description=description,
-            tooltip=tooltip,
-            cls=cls,
-        )
+    def __init__(self, description: str, act: Callable, tooltip: str = "", cls: str = ""):
+        super().__init__(description=description, tooltip=tooltip, cls=cls)
         self.on("clicks", lambda _: act())
 
     def click(self) -> None:
@@ -130,29 +82,16 @@ class Field(Part):
     text of one that the reader chooses."""
 
     KIND, HEARS = "field", ("value",)
-    STATE = {
-        "value": "",
-        "description": "",
-        "lines": 1,
-        "takes": "",
-    }
+    STATE = {"value": "", "description": "", "lines": 1, "takes": ""}
 
 
 class Drop(Part):
     """A list to choose from: values, or (name, value) pairs."""
 
     KIND, HEARS = "drop", ("index",)
-    STATE = {
-        "names": (),
-        "index": 0,
-        "description": "",
-    }
+    STATE = {"names": (), "index": 0, "description": ""}
 
-    def __init__(
-        self,
-        description: str,
-        options,
-    ):
+    def __init__(self, description: str, options):
         super().__init__(description=description)
         self.options = options
 
@@ -182,34 +121,20 @@ class Tabs(Part):
     """Boxes of which one is in front."""
 
     KIND, HEARS = "tabs", ("selected_index",)
-    STATE = {
-        "children": (),
-        "titles": (),
-        "selected_index": 0,
-    }
+    STATE = {"children": (), "titles": (), "selected_index": 0}
 
 
 class Link(Part):
     """What opens the design on the page: a button copies it, and the front end keeps it behind the
     address where that is its own."""
 
-    KIND, STATE = (
-        "link",
-        {
-            "value": "",
-            "description": "Copy link",
-        },
-    )
+    KIND, STATE = ("link", {"value": "", "description": "Copy link"})
 
 
 class Page:
     """The parts below `root`, and whoever shows them: `tell(message)` sends, `hear` receives."""
 
-    def __init__(
-        self,
-        root: Part,
-        hello: Callable[[Mapping], None] = lambda message: None,
-    ):
+    def __init__(self, root: Part, hello: Callable[[Mapping], None] = lambda message: None):
         self.root, self.hello, self.tell = root, hello, None
         self.lock = threading.RLock()
         self.parts, self._changed, self._held = {}, {}, 0
@@ -222,11 +147,7 @@ class Page:
         for child in part.state.get("children", ()):
             self._adopt(child)
 
-    def changed(
-        self,
-        part: Part,
-        name: str,
-    ) -> None:
+    def changed(self, part: Part, name: str) -> None:
         with self.lock:
             self._changed.setdefault(part.id, set()).add(name)
             if name == "children":
@@ -254,11 +175,7 @@ class Page:
             if self.tell is not None and changed:
                 self.tell({"parts": {id: self._wire(id, names) for id, names in changed.items()}})
 
-    def _wire(
-        self,
-        id: str,
-        names: set,
-    ) -> dict:
+    def _wire(self, id: str, names: set) -> dict:
         part = self.parts[id]
         return ({"kind": part.KIND} if "kind" in names else {}) | part.wire(names - {"kind"})
 
@@ -269,20 +186,11 @@ class Page:
                 if "hello" in message:
                     self.hello(message)
                     self._changed = {id: {*part.state, "kind"} for id, part in self.parts.items()}
-                    self.tell(
-                        {
-                            "scantling": VERSION,
-                            "root": self.root.id,
-                        }
-                    )
+                    self.tell({"scantling": VERSION, "root": self.root.id})
                 for id, entries in message.get("set", {}).items():
                     part = self.parts.get(id)
                     for name, value in entries.items():
                         if part is not None and name in part.HEARS:
-                            setattr(
-                                part,
-                                name,
-                                value,
-                            )
+                            setattr(part, name, value)
         finally:
             self.tell({"answered": message.get("serial")})

@@ -13,23 +13,12 @@ from scantling_learn.texts import fill_text
 from .charts_published import bars, error, is_share, lines, picture, said, size
 from .report.text import macros
 
-__all__ = [
-    "bars",
-    "error",
-    "lines",
-    "picture",
-    "said",
-    "size",
-]
+__all__ = ["bars", "error", "lines", "picture", "said", "size"]
 
 LONG = 32  # letters from which on a cell is wrapped
 
 
-def value(
-    x,
-    unit: str = "",
-    digits: int | None = None,
-) -> str:
+def value(x, unit: str = "", digits: int | None = None) -> str:
     """A published or computed value as text: shares in per cent, large counts in K, M, B, T, else
     four digits; `digits` after the point where they are given."""
     if isinstance(x, str):
@@ -46,11 +35,7 @@ def value(
     return f"{x:,.0f}" if float(x).is_integer() or abs(x) >= 1e3 else f"{x:.4g}"
 
 
-def table(
-    id: str,
-    only: str = "",
-    most: int = 14,
-) -> Html:
+def table(id: str, only: str = "", most: int = 14) -> Html:
     """Printed values, ours and the error of each; more than `most` fold away. Above the verdict,
     below what misses and the sources."""
     r = published_figures.recreate(id)
@@ -67,36 +52,15 @@ def table(
         {
             "series": p.series,
             f.x: value(p.x),
-            printed: value(
-                p.published,
-                unit,
-                digits,
-            ),
-            "ours": value(
-                p.ours,
-                unit,
-                ours,
-            ),
-            "error": _error(
-                p,
-                e,
-                f,
-            ),
+            printed: value(p.published, unit, digits),
+            "ours": value(p.ours, unit, ours),
+            "error": _error(p, e, f),
             "where": p.locator,
         }
         for p, e in points
     ]
     words = {"series", "where"} | {f.x for p, _ in points if isinstance(p.x, str)}
-    shown = (
-        ["series"] * several
-        + [
-            f.x,
-            printed,
-            "ours",
-            "error",
-        ]
-        + ["where"] * places
-    )
+    shown = ["series"] * several + [f.x, printed, "ours", "error"] + ["where"] * places
     table_ = macros().published(
         said=said(r),
         fitted=f.fitted,
@@ -113,22 +77,11 @@ def table(
         misses=f.misses,
         sources=r.sources[:5],
     )
-    return Html(
-        html=str(table_),
-        words=said(r),
-    )
+    return Html(html=str(table_), words=said(r))
 
 
-def _error(
-    p,
-    e: float,
-    f,
-) -> str:
-    text = error(
-        e,
-        f.absolute,
-        f.unit,
-    )
+def _error(p, e: float, f) -> str:
+    text = error(e, f.absolute, f.unit)
     return (
         text if p.counted else Markup("{} <span title='{}'>shown only</span>").format(text, p.why)
     )
@@ -186,9 +139,5 @@ def verdict(result) -> Html:
 def say(text: str, **facts) -> Html:
     """A sentence with computed numbers in it: `{name:share}` in the manners of the table of
     quantities, or any format of Python's."""
-    words = fill_text(
-        text,
-        None,
-        **facts,
-    )
+    words = fill_text(text, None, **facts)
     return Html(html=markdown(words), words=words)

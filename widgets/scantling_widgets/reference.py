@@ -39,11 +39,7 @@ def index(paths) -> str:
         shown=sum(not p.counted for p in points),
         quoted=sum(p.read == "quoted" for p in points),
     )
-    return walkthroughs.document(
-        "Reference notebooks",
-        body,
-        wide=True,
-    )
+    return walkthroughs.document("Reference notebooks", body, wide=True)
 
 
 def _texts(r) -> Lines:
@@ -51,11 +47,7 @@ def _texts(r) -> Lines:
     f, source = r.figure, r.sources[0]
     basis = f.basis if f.basis == "closed form" else "constants of the kit, not fitted on it"
     return (
-        shorten(
-            f"{source[0]}, {source[1]}",
-            120,
-            placeholder=" …",
-        ),
+        shorten(f"{source[0]}, {source[1]}", 120, placeholder=" …"),
         str(len(r.points)),
         *(size(error, f) for error in of_all(r)),
         f"{size(r.worst_error, f)} of {sum(p.counted for p in r.points)}",

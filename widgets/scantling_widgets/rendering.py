@@ -115,12 +115,7 @@ def _end(child: subprocess.Popen) -> None:
         stream.close()
 
 
-def launch_kit(
-    assessment,
-    to: str,
-    on: str,
-    folder: Path,
-) -> tuple[int, Iterator]:
+def launch_kit(assessment, to: str, on: str, folder: Path) -> tuple[int, Iterator]:
     """(steps, results): the files of a kit as text, then the folder they were written to. Stopped
     after the first, nothing is written."""
 

@@ -35,11 +35,7 @@ def notebook(name: str) -> Path:
 
     Raises FileNotFoundError naming what there is.
     """
-    return _find(
-        f"{name}.ipynb",
-        "notebooks",
-        _CHECKOUT / "notebooks",
-    )
+    return _find(f"{name}.ipynb", "notebooks", _CHECKOUT / "notebooks")
 
 
 def example(name: str = "llama-3.1-405b") -> Path:
@@ -47,11 +43,7 @@ def example(name: str = "llama-3.1-405b") -> Path:
 
     Raises FileNotFoundError naming what there is.
     """
-    return _find(
-        f"{name}.yaml",
-        "designs",
-        _CHECKOUT / "gallery" / "designs",
-    )
+    return _find(f"{name}.yaml", "designs", _CHECKOUT / "gallery" / "designs")
 
 
 def published(name: str) -> Path:
@@ -62,11 +54,7 @@ def published(name: str) -> Path:
     return _find(name, "", _CHECKOUT / "gallery")
 
 
-def _find(
-    filename: str,
-    shipped: str,
-    working: Path,
-) -> Path:
+def _find(filename: str, shipped: str, working: Path) -> Path:
     in_checkout = (_CHECKOUT / "pyproject.toml").is_file() and working.is_dir()
     folder = working if in_checkout else _PACKAGE / shipped
     if not (path := folder / filename).is_file():

@@ -53,21 +53,13 @@ def free_port(preferred: int) -> int:
     """The preferred port, or the next free one."""
     for port in range(preferred, preferred + 200):
         with socket.socket() as probe:
-            probe.setsockopt(
-                socket.SOL_SOCKET,
-                socket.SO_REUSEADDR,
-                1,
-            )
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind((LOOPBACK, port))
             except OSError:
                 continue
             return port
-    raise DesignError(
-        "--port",
-        preferred,
-        "a port that is free; none is within the next 200",
-    )
+    raise DesignError("--port", preferred, "a port that is free; none is within the next 200")
 
 
 def design_path(file: str | None) -> Path:
@@ -100,12 +92,7 @@ def _environment(design: Path, token: str) -> dict:
 
 @contextmanager
 def _running(
-    module: str,
-    flags: Iterable,
-    design: Path,
-    port: int,
-    path: str = "/",
-    **env: str,
+    module: str, flags: Iterable, design: Path, port: int, path: str = "/", **env: str
 ) -> Iterator:
     """The child, once it answers; ended by a clean Jupyter shutdown (which ends its kernels), by
     force after 15 s."""
@@ -121,12 +108,7 @@ def _running(
     try:
         _wait(process, port)
         base = f"http://{LOOPBACK}:{port}"
-        yield Server(
-            process=process,
-            url=f"{base}{path}?token={token}",
-            base=base,
-            token=token,
-        )
+        yield Server(process=process, url=f"{base}{path}?token={token}", base=base, token=token)
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
@@ -160,10 +142,7 @@ def book_folder(folder: Path) -> tuple:
     """
     place = folder / "build" if (folder / "notebooks" / BOOK).is_file() else folder
     try:
-        place.mkdir(
-            parents=True,
-            exist_ok=True,
-        )
+        place.mkdir(parents=True, exist_ok=True)
         if not (place / BOOK).is_file():
             shutil.copyfile(resources.notebook("design_desk"), place / BOOK)
     except OSError:
@@ -173,12 +152,7 @@ def book_folder(folder: Path) -> tuple:
 
 
 @contextmanager
-def jupyter_lab(
-    design: Path,
-    folder: Path,
-    *,
-    port: int = 8888,
-) -> Iterator:
+def jupyter_lab(design: Path, folder: Path, *, port: int = 8888) -> Iterator:
     """JupyterLab on the design desk, file browser at `folder`, for as long as the context is
     open."""
     (root, book), port = book_folder(folder), free_port(port)
@@ -206,12 +180,7 @@ def jupyter_lab(
 
 
 @contextmanager
-def voila_page(
-    design: Path,
-    *,
-    port: int = 8866,
-    theme: str = "light",
-) -> Iterator:
+def voila_page(design: Path, *, port: int = 8866, theme: str = "light") -> Iterator:
     """The desk as a page without code; every visitor gets a desk of his own."""
     port = free_port(port)
     with tempfile.TemporaryDirectory(prefix="scantling-page-") as folder:
@@ -229,12 +198,7 @@ def voila_page(
             "--pool_size=1",
             "--VoilaConfiguration.show_tracebacks=False",
         )
-        with _running(
-            "scantling_widgets.kernels",
-            flags,
-            design,
-            port,
-        ) as server:
+        with _running("scantling_widgets.kernels", flags, design, port) as server:
             yield server
 
 
@@ -245,11 +209,7 @@ def _code_only(book: Path) -> str:
     return dumps(data)
 
 
-def _serve(
-    starting,
-    what: str,
-    browser: bool,
-) -> None:
+def _serve(starting, what: str, browser: bool) -> None:
     """Say where the server is, and stay until it ends or is told to."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     status = 0
@@ -266,40 +226,15 @@ def _serve(
 
 
 @command
-def lab(
-    file,
-    port,
-    browser,
-):
+def lab(file, port, browser):
     """Open JupyterLab on the design desk, on FILE or on the example design. The notebook is put in
     the current folder."""
-    starting = jupyter_lab(
-        design_path(file),
-        Path.cwd(),
-        port=port,
-    )
-    _serve(
-        starting,
-        "The design desk in JupyterLab",
-        browser,
-    )
+    starting = jupyter_lab(design_path(file), Path.cwd(), port=port)
+    _serve(starting, "The design desk in JupyterLab", browser)
 
 
 @command
-def page(
-    file,
-    port,
-    theme,
-    browser,
-):
+def page(file, port, theme, browser):
     """Serve the design desk as a page, without code, on FILE or on the example design."""
-    starting = voila_page(
-        design_path(file),
-        port=port,
-        theme=theme,
-    )
-    _serve(
-        starting,
-        "The design desk as a page",
-        browser,
-    )
+    starting = voila_page(design_path(file), port=port, theme=theme)
+    _serve(starting, "The design desk as a page", browser)

@@ -64,11 +64,7 @@ class Session:
     fault     text of an unexpected error (with its traceback), or None
     """
 
-    def __init__(
-        self,
-        design,
-        judge: Callable[[Any, bool], Any] = assess,
-    ):
+    def __init__(self, design, judge: Callable[[Any, bool], Any] = assess):
         self.lock = threading.RLock()
         self.judge = judge
         self._watchers = []
@@ -83,11 +79,7 @@ class Session:
         self.first = self.before = self.now
         self.named, self.kept = design, []
 
-    def _moment(
-        self,
-        design,
-        quick: bool = False,
-    ) -> Moment:
+    def _moment(self, design, quick: bool = False) -> Moment:
         quick = quick and self._full_s > _SLOW_S
         begin = monotonic()
         result = self.judge(design, quick)
@@ -95,11 +87,7 @@ class Session:
         if not quick:
             self._full_s = monotonic() - begin
         return Moment(
-            design=design,
-            resolved=result.resolved,
-            result=result,
-            given=given,
-            quick=quick,
+            design=design, resolved=result.resolved, result=result, given=given, quick=quick
         )
 
     # -- who looks
@@ -124,13 +112,7 @@ class Session:
         self.fault = None
 
     # -- what changes it
-    def change(
-        self,
-        fields: Mapping,
-        moved: str = "",
-        quick: bool = False,
-        tried=None,
-    ) -> bool:
+    def change(self, fields: Mapping, moved: str = "", quick: bool = False, tried=None) -> bool:
         """Set fields by dotted path (None takes one away); `moved` names the control. True when the
         design took them.
 
@@ -143,13 +125,7 @@ class Session:
         """
         with self.lock:
             self.moving, moved_before = quick, self.moving
-            tries = [
-                {
-                    **self._pending,
-                    **fields,
-                },
-                *([fields] if self._pending else ()),
-            ]
+            tries = [{**self._pending, **fields}, *([fields] if self._pending else ())]
             for attempt in tries:
                 try:
                     design = self.now.design.change(attempt)
@@ -162,36 +138,19 @@ class Session:
                     self.notify()
                     return False
                 else:
-                    self._accept(
-                        moment,
-                        moved or ",".join(fields),
-                        moved_before and not quick,
-                    )
+                    self._accept(moment, moved or ",".join(fields), moved_before and not quick)
                     return True
             self._pending = tries[0]
-            self.refuse(
-                refused,
-                moved,
-                tries[0],
-                tried,
-            )
+            self.refuse(refused, moved, tries[0], tried)
             return False
 
     def refuse(
-        self,
-        error: DesignError,
-        moved: str = "",
-        fields: Mapping | None = None,
-        tried=None,
+        self, error: DesignError, moved: str = "", fields: Mapping | None = None, tried=None
     ) -> None:
         """Say why a change is not taken; the design stays the last valid one."""
         with self.lock:
             self.refusal = Refusal(
-                field=error.field or moved,
-                text=str(error),
-                moved=moved,
-                fields=fields,
-                tried=tried,
+                field=error.field or moved, text=str(error), moved=moved, fields=fields, tried=tried
             )
             self.notify()
 
@@ -212,12 +171,7 @@ class Session:
                 return True
             return False
 
-    def _accept(
-        self,
-        moment: Moment,
-        what: str,
-        let_go: bool = False,
-    ) -> None:
+    def _accept(self, moment: Moment, what: str, let_go: bool = False) -> None:
         field, when = self._last
         clock = monotonic()
         if moment.design != self.now.design:
@@ -248,11 +202,7 @@ class Session:
     def redo(self) -> None:
         self._back(self._future, self._past)
 
-    def _back(
-        self,
-        from_,
-        to,
-    ) -> None:
+    def _back(self, from_, to) -> None:
         """Put the last design of one list on the desk, and the one on the desk into the other."""
         with self.lock:
             self.moving = False

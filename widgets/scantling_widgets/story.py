@@ -33,12 +33,7 @@ def changed(before, now) -> str:
     was, has = bottleneck(before.given), bottleneck(now.given)
     if not was or not has:
         return said
-    facts = {
-        "was": was[0],
-        "share": share(was[1]),
-        "is": has[0],
-        "now": share(has[1]),
-    }
+    facts = {"was": was[0], "share": share(was[1]), "is": has[0], "now": share(has[1])}
     return f"{said} {_SAID['same' if was[0] == has[0] else 'other'].format(**facts)}"
 
 
@@ -106,15 +101,4 @@ def suggested(moment, found: list) -> list:
 
 
 def _come_of(change: str, after: Mapping) -> str:
-    return ", ".join(
-        [
-            change,
-            *told(
-                after,
-                {
-                    "days": "",
-                    "cost_usd": "",
-                },
-            ),
-        ]
-    )
+    return ", ".join([change, *told(after, {"days": "", "cost_usd": ""})])

@@ -28,11 +28,7 @@ class Along:
     now: int
 
 
-def assessed(
-    judge: Callable,
-    design,
-    fields: Mapping,
-) -> Mapping | None:
+def assessed(judge: Callable, design, fields: Mapping) -> Mapping | None:
     """The assessment of a changed copy as plain data; None where the design does not allow the
     change."""
     try:
@@ -41,33 +37,17 @@ def assessed(
         return None
 
 
-def device_counts(
-    judge: Callable,
-    design,
-    cluster,
-) -> tuple:
+def device_counts(judge: Callable, design, cluster) -> tuple:
     """The design on other numbers of devices, whole nodes, from an eighth to eight times as
     many; None where the design does not allow the number."""
     node, devices = cluster.devices_per_node, cluster.devices
-    counts = choices.octaves(
-        node,
-        2**18,
-        node,
-        steps=(1.0, 1.5),
-    )
+    counts = choices.octaves(node, 2**18, node, steps=(1.0, 1.5))
     counts = [n for n in counts if devices / 8 <= n <= devices * 8]
     counts = choices.with_value(counts, devices)
 
     def point(n):
-        given = assessed(
-            judge,
-            design,
-            {"cluster.devices": n},
-        )
-        return given and {
-            "devices": n,
-            "given": given,
-        }
+        given = assessed(judge, design, {"cluster.devices": n})
+        return given and {"devices": n, "given": given}
 
     return len(counts), map(point, counts)
 
@@ -76,14 +56,7 @@ def vary(assessment, key: str) -> tuple:
     """The inputs of a design one after the other, each a step down and up: for each, its rows of
     the library's tornado of one quantity."""
     todo = sensitivity.inputs(assessment)
-    return len(todo), (
-        sensitivity.tornado(
-            assessment,
-            key,
-            over=[one],
-        )
-        for one in todo
-    )
+    return len(todo), (sensitivity.tornado(assessment, key, over=[one]) for one in todo)
 
 
 # ---------------------------------------------------------------- sweeps along the desk's own
@@ -101,11 +74,7 @@ def alongs(session) -> list:
             and name.endswith(SWEPT)
             and not field.get("disabled")
         ):
-            found = _options(
-                session,
-                name,
-                field,
-            )
+            found = _options(session, name, field)
         if found is not None and len(found.values) > 1:
             out.append(found)
     return out
@@ -115,11 +84,7 @@ def _place(options: list, value) -> int:
     return next((i for i, option in enumerate(options) if option["value"] == value), -1)
 
 
-def _options(
-    session,
-    name: str,
-    field: dict,
-) -> Along:
+def _options(session, name: str, field: dict) -> Along:
     empty = (None, "", 0) if name.endswith(".tokens") else (None, "")
     options = [option for option in field["options"] if option["value"] not in empty]
     value = field["value"]
@@ -161,25 +126,14 @@ def _factors(session, name: str) -> Along:
     )
 
 
-def sweep(
-    session,
-    along: Along,
-    across: Along | None = None,
-) -> tuple:
+def sweep(session, along: Along, across: Along | None = None) -> tuple:
     """The library's cells along one input or, row by row, along two: rows are `across`, columns
     `along`."""
     places = [range(len(of.values)) for of in (across, along) if of]
     named = [of for of in (across, along) if of]
     fields = [fields_of(session, *zip(named, place)) for place in product(*places)]
     design = session.now.design
-    return len(fields), (
-        sweeps.cell(
-            design,
-            tuple(of),
-            tuple(of.values()),
-        )
-        for of in fields
-    )
+    return len(fields), (sweeps.cell(design, tuple(of), tuple(of.values())) for of in fields)
 
 
 def narrowed(along: Along, most: int = _ACROSS) -> Along:
@@ -198,9 +152,5 @@ def fields_of(session, *pairs) -> dict:
     """The change of the design that one cell stands for, from (input, place) pairs."""
     out = {}
     for along, place in pairs:
-        out |= inputs.changes(
-            session,
-            along.field,
-            along.values[place],
-        )
+        out |= inputs.changes(session, along.field, along.values[place])
     return out

@@ -8,19 +8,10 @@ from .legend import Opens
 from .words import label, show
 
 
-def cell(
-    text: str,
-    sort=None,
-    mark: str = "",
-    hint: str = "",
-    key: str = "",
-) -> dict:
+def cell(text: str, sort=None, mark: str = "", hint: str = "", key: str = "") -> dict:
     """One cell: what it says, what it sorts and downloads by, a mark (good, warn, bad), a hint, and
     the quantity it opens to."""
-    out = {
-        "text": text,
-        "sort": text if sort is None else sort,
-    }
+    out = {"text": text, "sort": text if sort is None else sort}
     for name, value in (("mark", mark), ("hint", hint), ("key", key)):
         if value:
             out[name] = value
@@ -77,12 +68,7 @@ class Table(Opens):
         if on_pick is not None:
             self.on("picked", lambda picked: on_pick(int(picked["index"])))
 
-    def headed(
-        self,
-        names,
-        labels: Mapping = {},
-        left=(),
-    ) -> list[dict]:
+    def headed(self, names, labels: Mapping = {}, left=()) -> list[dict]:
         """The columns of `names` with their heads, by `labels` or the table of quantities; those of
         `left` hold words, beside those of the table."""
         about, own = self.about, self.about["names"]
@@ -97,11 +83,7 @@ class Table(Opens):
             for name in names
         ]
 
-    def cells(
-        self,
-        record: Mapping,
-        names=None,
-    ) -> list[dict]:
+    def cells(self, record: Mapping, names=None) -> list[dict]:
         """The cells of one record, of all columns where no names are given."""
         about, out = self.about, []
         for name in names or self.names:
@@ -109,13 +91,7 @@ class Table(Opens):
             closed = name not in about["opens"] if "opens" in about else name in about["left"]
             if "own" in about and not isinstance(value, (int, float)):
                 value, closed = None, True
-            out.append(
-                cell(
-                    self.text(key, record),
-                    value,
-                    key="" if closed else key,
-                )
-            )
+            out.append(cell(self.text(key, record), value, key="" if closed else key))
         return out
 
     def show(self, records: Sequence[Mapping]) -> None:
@@ -130,11 +106,7 @@ class Table(Opens):
         """What the browser does when the user chooses a row; for scripts and tests."""
         self.nudge("picked", index=index)
 
-    def fill(
-        self,
-        rows: list,
-        facts: Sequence[Mapping] = (),
-    ) -> None:
+    def fill(self, rows: list, facts: Sequence[Mapping] = ()) -> None:
         """Put rows into the table, with the facts that the numbers of each are explained by."""
         self._facts = facts
         self.rows = rows

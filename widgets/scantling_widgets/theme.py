@@ -9,28 +9,17 @@ escape = html.escape
 
 def text(value: str = "", cls: str = "sd-text") -> Part:
     """A block of markup with a class of the style sheet."""
-    return Part(
-        value=value,
-        cls=cls,
-    )
+    return Part(value=value, cls=cls)
 
 
 def box(cls: str, *children: Part, **more) -> Box:
     """Parts in a box with a class of the style sheet."""
-    return Box(
-        cls=cls,
-        children=children,
-        **more,
-    )
+    return Box(cls=cls, children=children, **more)
 
 
 def card(title: str, *children: Part) -> Box:
     """A framed panel with a title; its `note` stands at the right of it."""
-    return box(
-        "sd-card",
-        *children,
-        title=title,
-    )
+    return box("sd-card", *children, title=title)
 
 
 def dim(words: str) -> str:

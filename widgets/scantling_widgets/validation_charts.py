@@ -23,25 +23,12 @@ _MEDIANS = {
     "median": "predicted: median, and the middle 80 % of its runs",
     "line": "baseline: median",
 }
-_KINDS = {
-    True: "ran",
-    False: "ran out of memory",
-}
+_KINDS = {True: "ran", False: "ran out of memory"}
 
 
-def _picture(
-    name: str,
-    words: str,
-    caption: str,
-    given: dict,
-    **rows,
-) -> Markup:
+def _picture(name: str, words: str, caption: str, given: dict, **rows) -> Markup:
     return Markup(
-        Picture(
-            spec(f"validation_{name}", **given) | {"datasets": rows},
-            words,
-            caption,
-        ).figure()
+        Picture(spec(f"validation_{name}", **given) | {"datasets": rows}, words, caption).figure()
     )
 
 
@@ -56,11 +43,7 @@ def scatter(rows: DataFrame) -> Markup:
     places = runs[["measured", "predicted"]]
     ends = [places.min().min() * 0.8, places.max().max() * 1.25]
     lines = [
-        {
-            "x": end,
-            "y": end * factor,
-            "which": str(factor),
-        }
+        {"x": end, "y": end * factor, "which": str(factor)}
         for factor in (0.8, 1.0, 1.25)
         for end in ends
     ]
@@ -73,11 +56,7 @@ def scatter(rows: DataFrame) -> Markup:
         f"ten within {100 * off.quantile(0.9):.0f} %.",
         "Each point is a published run. Solid: predicted = measured; dashed: 20 % below and 25 % "
         "above.",
-        {
-            "domain": ends,
-            "names": names,
-            "hues": [FAMILIES.get(name, "#555555") for name in names],
-        },
+        {"domain": ends, "names": names, "hues": [FAMILIES.get(name, "#555555") for name in names]},
         lines=lines,
         runs=runs.to_dict("records"),
     )
@@ -89,17 +68,9 @@ def spread(rows: DataFrame) -> Markup:
     hues, fits = zip(*CURVES.values())
     errors = rows[[*CURVES]].div(rows.measured, axis=0).sub(1).abs().fillna(1.0).to_numpy()
     shares = [
-        {
-            "error": round(e, 5),
-            "share": round(share, 5),
-            "fit": fit,
-        }
+        {"error": round(e, 5), "share": round(share, 5), "fit": fit}
         for fit, of in zip(fits, errors.T)
-        for e in geomspace(
-            0.005,
-            1.0,
-            60,
-        )
+        for e in geomspace(0.005, 1.0, 60)
         for share in ((of <= e).mean(),)
     ]
     within = 100 * (errors <= 0.1).mean(axis=0)
@@ -109,10 +80,7 @@ def spread(rows: DataFrame) -> Markup:
         f"Share of runs within an error of 10 %: {near}.",
         "How many runs lie within which error. Higher is better; the last curve is what one line "
         "of arithmetic reaches.",
-        {
-            "names": [*fits],
-            "hues": [*hues],
-        },
+        {"names": [*fits], "hues": [*hues]},
         shares=shares,
     )
 
@@ -128,22 +96,14 @@ def by_source(rows: DataFrame) -> Markup:
     data["line"] = data["line"].clip(-0.78, 1.18)
     data = data.reset_index().sort_values("runs", ascending=False)
     data["label"] = [f"{short(s, 66)}  ({n})" for s, n in zip(data.source, data.runs)]
-    medians = data.melt(
-        "label",
-        [*_MEDIANS][::-1],
-        "kind",
-        "x",
-    ).replace({"kind": _MEDIANS})
+    medians = data.melt("label", [*_MEDIANS][::-1], "kind", "x").replace({"kind": _MEDIANS})
     said = (f"{short(s, 60)} {100 * m:+.0f} %" for s, m in zip(data.source, data["median"]))
     return _picture(
         "sources",
         f"Median error with the source left out: {'; '.join(said)}.",
         "Every source, predicted by constants that were fitted without it. In brackets the number "
         "of runs; a mark at the edge lies beyond it.",
-        {
-            "labels": list(data.label),
-            "kinds": list(_MEDIANS.values()),
-        },
+        {"labels": list(data.label), "kinds": list(_MEDIANS.values())},
         sources=data.to_dict("records"),
         medians=medians.to_dict("records"),
     )
@@ -152,27 +112,12 @@ def by_source(rows: DataFrame) -> Markup:
 def memory(rows: DataFrame) -> Markup:
     """Predicted memory over capacity of configurations that ran and that ran out, with their fold
     left out; beyond 1 is called too large."""
-    share, edges = (
-        rows.fold_out_bytes / rows.capacity_bytes,
-        arange(
-            0,
-            2.05,
-            0.05,
-        ).round(2),
-    )
+    share, edges = (rows.fold_out_bytes / rows.capacity_bytes, arange(0, 2.05, 0.05).round(2))
     bins = [
-        {
-            "low": low,
-            "high": high,
-            "kind": name,
-            "zero": 0,
-            "count": int(count),
-        }
+        {"low": low, "high": high, "kind": name, "zero": 0, "count": int(count)}
         for ran, name in _KINDS.items()
         for low, high, count in zip(
-            edges[:-1],
-            edges[1:],
-            histogram(share[rows.ran == ran].clip(upper=1.999), edges)[0],
+            edges[:-1], edges[1:], histogram(share[rows.ran == ran].clip(upper=1.999), edges)[0]
         )
         if count
     ]

@@ -21,10 +21,7 @@ KINDS = {
 
 
 def page(
-    rows: DataFrame,
-    figures: dict,
-    memory: DataFrame | None = None,
-    board: DataFrame | None = None,
+    rows: DataFrame, figures: dict, memory: DataFrame | None = None, board: DataFrame | None = None
 ) -> str:
     """The page as HTML: nothing in it but what the tables hold."""
     pictures = {
@@ -66,12 +63,4 @@ def build(out: Path, folder: Path | None = None) -> None:
     tables = (folder / f"{name}.csv" for name in ("validation", "memory", "leaderboard"))
     rows, memory, board = (read_csv(path) if path.is_file() else None for path in tables)
     figures = loads((folder / "validation.json").read_text(encoding="utf-8"))
-    write(
-        out / "index.html",
-        page(
-            rows,
-            figures,
-            memory,
-            board,
-        ),
-    )
+    write(out / "index.html", page(rows, figures, memory, board))

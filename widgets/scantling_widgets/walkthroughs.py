@@ -67,27 +67,16 @@ def derive(notebook, mode: str):
     for cell in out.cells:
         if "parameters" in tags(cell):
             cell.source = re.sub(
-                r'^(mode\b[^=]*=\s*)"[^"]*"',
-                rf'\g<1>"{mode}"',
-                cell.source,
-                flags=re.M,
+                r'^(mode\b[^=]*=\s*)"[^"]*"', rf'\g<1>"{mode}"', cell.source, flags=re.M
             )
     return out
 
 
-def write(
-    which: str,
-    mode: str,
-    out,
-    html: bool = False,
-) -> list[Path]:
+def write(which: str, mode: str, out, html: bool = False) -> list[Path]:
     """Write the copy of a walkthrough for `mode` into the folder `out`; `html`: executed and
     rendered as well. The files written."""
     path, folder = source(which), Path(out)
-    folder.mkdir(
-        parents=True,
-        exist_ok=True,
-    )
+    folder.mkdir(parents=True, exist_ok=True)
     made = derive(nbformat.read(path, as_version=4), mode)
     stem = path.stem if mode == "student" else f"{path.stem}.{mode}"
     files = [folder / f"{stem}.ipynb"]
@@ -109,10 +98,7 @@ def execute(path, mode: str | None = None, **parameters):
     try:
         with tempfile.TemporaryDirectory(prefix="scantling-walk-") as scratch:
             return papermill.execute_notebook(
-                str(path),
-                f"{scratch}/out.ipynb",
-                parameters=given,
-                progress_bar=False,
+                str(path), f"{scratch}/out.ipynb", parameters=given, progress_bar=False
             )
     finally:
         environ.update(kept)
@@ -127,14 +113,7 @@ def render_all(paths, mode: str | None = None) -> Iterator[tuple[Path, str]]:
     """(notebook, page) of several notebooks, in order, two at a time."""
     paths = list(paths)
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        yield from zip(
-            paths,
-            pool.map(
-                rendered,
-                paths,
-                [mode] * len(paths),
-            ),
-        )
+        yield from zip(paths, pool.map(rendered, paths, [mode] * len(paths)))
 
 
 # ---------------------------------------------------------------- the page
@@ -153,13 +132,7 @@ def _heading(notebook) -> str:
     return next((text.lstrip("# ").splitlines()[0] for text in texts), "Notebook")
 
 
-def document(
-    title: str,
-    body: str,
-    *,
-    script: str = "",
-    wide: bool = False,
-) -> str:
+def document(title: str, body: str, *, script: str = "", wide: bool = False) -> str:
     """A page of the walkthroughs around `body`."""
     text = (
         environment()
@@ -195,21 +168,12 @@ def _output(output) -> str:
     html = output_html(output)
     if html.startswith("<figure"):
         return f'<div class="scl">{html}</div>'
-    return re.sub(
-        r"<style\b.*?</style\s*>",
-        "",
-        html,
-        flags=re.S | re.I,
-    )
+    return re.sub(r"<style\b.*?</style\s*>", "", html, flags=re.S | re.I)
 
 
 # ---------------------------------------------------------------- commands
 @click.command("walkthrough")
-@click.argument(
-    "which",
-    required=False,
-    metavar="[NN|NAME]",
-)
+@click.argument("which", required=False, metavar="[NN|NAME]")
 @click.option(
     "--as",
     "mode",
@@ -219,22 +183,10 @@ def _output(output) -> str:
     help="answers folded, answers shown, or nothing but the questions",
 )
 @click.option(
-    "-o",
-    "--out",
-    metavar="DIR",
-    help="folder for the notebook; made where it is missing",
+    "-o", "--out", metavar="DIR", help="folder for the notebook; made where it is missing"
 )
-@click.option(
-    "--html",
-    is_flag=True,
-    help="executed as well, and rendered as one offline page",
-)
-def command(
-    which,
-    mode,
-    out,
-    html,
-):
+@click.option("--html", is_flag=True, help="executed as well, and rendered as one offline page")
+def command(which, mode, out, html):
     """Copy a walkthrough, to be worked on, taught from, or practised against the clock. Without a
     number: the list of them."""
     if which is None:
@@ -246,12 +198,7 @@ def command(
         return
     if out is None:
         raise click.UsageError("name a folder with -o DIR")
-    for path in write(
-        which,
-        mode,
-        out,
-        html,
-    ):
+    for path in write(which, mode, out, html):
         click.echo(str(path))
 
 

@@ -102,13 +102,5 @@ def named(name: str, value) -> str:
         if name.endswith(ending) or (
             kind in ("usd", "days", "share") and name.startswith(ending + "_")
         ):
-            return (
-                f"0 {unit}"
-                if value == 0 and unit
-                else quantities.shown(
-                    value,
-                    kind,
-                    unit,
-                )
-            )
+            return f"0 {unit}" if value == 0 and unit else quantities.shown(value, kind, unit)
     return plain(float(value)) if value != int(value) else f"{value:,.0f}"

@@ -19,12 +19,7 @@ NEARBY = 15  # counts above the coarse search's answer where the whole search's 
 DEGREES = "tp pp cp dp ep sharding".split()  # that an answer keeps
 
 
-def _dense(
-    now: Assessment,
-    params: float,
-    tokens: float,
-    constraints=None,
-):
+def _dense(now: Assessment, params: float, tokens: float, constraints=None):
     """A dense model of that size and tokens on the design's machine, by these constraints alone."""
     changes = {
         "constraints": constraints,
@@ -60,19 +55,10 @@ def _first(holds) -> int:
     high = 1
     while not holds(high):
         high *= 2
-    return bisect_left(
-        range(high),
-        True,
-        lo=high // 2 + 1,
-        key=holds,
-    )
+    return bisect_left(range(high), True, lo=high // 2 + 1, key=holds)
 
 
-def _most(
-    at,
-    step: int,
-    limit: int,
-) -> int:
+def _most(at, step: int, limit: int) -> int:
     """The largest multiple of step up to limit whose design is allowed; what is allowed is assumed
     to stop once. 0 where step itself is not."""
     past = limit // step
@@ -99,20 +85,11 @@ def longest_sequence(design) -> dict | None:
     def at(seq):
         return changed(design, kept | {f"{job}.seq_len": seq})
 
-    best = _most(
-        at,
-        1024,
-        2**24,
-    )
+    best = _most(at, 1024, 2**24)
     if not best:
         return None
     more = best + 1024
-    return _said(
-        at(best),
-        "seq_len",
-        best,
-        f"at {more:,} tokens: {_stopped_by(at(more))}",
-    )
+    return _said(at(best), "seq_len", best, f"at {more:,} tokens: {_stopped_by(at(more))}")
 
 
 def _pinned(now: Assessment, names) -> dict:
@@ -169,10 +146,7 @@ def fewest_devices(design) -> dict | None:
     )
 
 
-def earliest_finish(
-    design,
-    most_devices: int | None = None,
-) -> dict | None:
+def earliest_finish(design, most_devices: int | None = None) -> dict | None:
     """Fewest days over device counts, in whole nodes or racks: {days, devices, ...} as `_said`.
 
     The counts double from a quarter of today's until two doublings in a row bring nothing, or up
@@ -218,12 +192,7 @@ def earliest_finish(
         bound = f"{more:,} devices take {at(more).days:,.3g} days: the batch is shared out"
     bound += f"; searched up to {searched:,} devices, keeping "
     bound += ", ".join(n for n in stated if n != "deadline_days") or "no other constraint"
-    return _said(
-        at(best),
-        "days",
-        days(best),
-        bound,
-    )
+    return _said(at(best), "days", days(best), bound)
 
 
 def largest_model(design) -> dict | None:
@@ -240,11 +209,7 @@ def largest_model(design) -> dict | None:
     def at(millions):
         return changed(design, design.freed | {"model": {"size": millions * 1e6} | kind})
 
-    best = _most(
-        at,
-        100,
-        100_000_000,
-    )
+    best = _most(at, 100, 100_000_000)
     if not best:
         return None
     return _said(
@@ -280,16 +245,8 @@ def within_budget_of_compute(design) -> dict:
     if not best:
         raise ValueError(f"no model of least loss for this machine: {_stopped_by(at(1))}")
     size, tokens = compute_optimal(best * part, LAW)
-    return {
-        "params": size,
-        "tokens": tokens,
-        "law": LAW,
-        "source": LAWS[LAW].source,
-    } | _said(
-        at(best),
-        "compute_flops",
-        best * part,
-        f"with more compute: {_stopped_by(at(best + 1))}",
+    return {"params": size, "tokens": tokens, "law": LAW, "source": LAWS[LAW].source} | _said(
+        at(best), "compute_flops", best * part, f"with more compute: {_stopped_by(at(best + 1))}"
     )
 
 
@@ -320,28 +277,14 @@ def by_scaling_laws(design, compute_flops: float | None = None) -> dict:
     elif compute_flops is None:
         raise ValueError("a budget in FLOP, constraints.deadline_days or job.tokens is needed")
     said = ("law", "title", "params", "tokens", "caveat", "source")
-    rows = [
-        a
-        | _trained(
-            _dense(
-                now,
-                a["params"],
-                a["tokens"],
-            )
-        )
-        for a in allocations(compute_flops)
-    ]
+    rows = [a | _trained(_dense(now, a["params"], a["tokens"])) for a in allocations(compute_flops)]
     if d and now.phases:
         rows = [dict(zip(said, (None, "this design", n, d, "", ""))) | _trained(now), *rows]
     for row in rows:
         params = row["params"]
         tokens = row["tokens"]
         row |= {"tokens_per_param": tokens / params, "loss": float(loss(params, tokens))}
-    return {
-        "compute_flops": float(compute_flops),
-        "from": origin,
-        "rows": rows,
-    }
+    return {"compute_flops": float(compute_flops), "from": origin, "rows": rows}
 
 
 def to_loss(now: Assessment, target: float) -> dict:
@@ -362,12 +305,7 @@ def to_loss(now: Assessment, target: float) -> dict:
                 {f"{path}.tokens": float(f"{tokens:.4g}"), f"{path}.target_loss": None},
                 like=now,
             )
-        said = {
-            "law": id,
-            "title": law.title,
-            "tokens": tokens,
-            "source": law.source,
-        }
+        said = {"law": id, "title": law.title, "tokens": tokens, "source": law.source}
         rows.append(said | _trained(a) | ({} if a else {"verdict": "not reached"}))
     days = [row["days"] for row in rows if row["days"] is not None]
     return {
@@ -386,28 +324,12 @@ def _trained(a) -> dict:
     }
 
 
-def _said(
-    a: Assessment,
-    name: str,
-    value,
-    bound: str,
-) -> dict:
+def _said(a: Assessment, name: str, value, bound: str) -> dict:
     """An answer: its value under its name and as `value`, what bounds it, and the figures of the
     design that it was read from."""
-    own = {
-        name: value,
-        "value": value,
-        "bound": bound,
-        "devices": a.resolved.cluster.devices,
-    }
+    own = {name: value, "value": value, "bound": bound, "devices": a.resolved.cluster.devices}
     return own | a.figures(
-        "verdict",
-        "days",
-        "cost_usd",
-        "plan",
-        "mfu",
-        "mfu_shown",
-        "memory_share",
+        "verdict", "days", "cost_usd", "plan", "mfu", "mfu_shown", "memory_share"
     )
 
 

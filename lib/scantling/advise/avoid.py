@@ -56,29 +56,14 @@ def avoid(assessment: Assessment) -> list[dict]:
     named = {e.what for e in entries}
     for trap in _traps(found, assessment):
         if trap.what not in named:
-            entries += _priced(
-                found,
-                assessment.chosen,
-                trap,
-            )
+            entries += _priced(found, assessment.chosen, trap)
     for question in (_hourly_saves, _small_buckets, _fp16_range):
         entries += question(assessment)
     kept = sorted(entries, key=lambda e: -round(100 * abs(e.loss), 1))
-    return [
-        {
-            "what": e.what,
-            "why": e.why,
-            "cost": say(e.cost, loss=e.loss),
-        }
-        for e in kept
-    ]
+    return [{"what": e.what, "why": e.why, "cost": say(e.cost, loss=e.loss)} for e in kept]
 
 
-def _priced(
-    found: Found,
-    chosen: Chosen,
-    trap: Trap,
-) -> Iterator:
+def _priced(found: Found, chosen: Chosen, trap: Trap) -> Iterator:
     """The entry of a trap if the best plan with its trait is worth avoiding here: slower by WORTH,
     or no plan with it fits."""
     if not np.any(trap.mask):
@@ -89,37 +74,15 @@ def _priced(
         return
     loss = longer(found, chosen, row)
     if found.row(row) != chosen.plan and loss >= trap.worth:
-        yield _beside(
-            "slower",
-            found,
-            row,
-            chosen,
-            trap,
-            loss,
-        )
+        yield _beside("slower", found, row, chosen, trap, loss)
 
 
-def _beside(
-    id: str,
-    found: Found,
-    row: int,
-    chosen: Chosen,
-    trap: Trap,
-    loss: float,
-) -> Entry:
+def _beside(id: str, found: Found, row: int, chosen: Chosen, trap: Trap, loss: float) -> Entry:
     """The entry of a trap, with the plan and the step that it is compared by."""
     why = say(
-        id,
-        why=trap.why,
-        plan=short(found.row(row)),
-        then=found.step_s[row],
-        now=chosen.step.total,
+        id, why=trap.why, plan=short(found.row(row)), then=found.step_s[row], now=chosen.step.total
     )
-    return Entry(
-        trap.what,
-        why,
-        loss,
-    )
+    return Entry(trap.what, why, loss)
 
 
 def _unfit(found: Found, trap: Trap) -> Entry:
@@ -136,12 +99,7 @@ def _unfit(found: Found, trap: Trap) -> Entry:
         have=have,
         reason=REASONS[found.reason[leanest]],
     )
-    return Entry(
-        trap.what,
-        why,
-        need / have - 1,
-        "memory",
-    )
+    return Entry(trap.what, why, need / have - 1, "memory")
 
 
 def _leanest(found: Found, mask) -> int:
@@ -154,37 +112,15 @@ def _pinned(found: Found, assessment: Assessment) -> Iterator:
     chosen = assessment.chosen
     if not chosen.found.situation.phase.pins:
         return
-    everywhere = {
-        t.what: t.mask
-        for t in _traps(
-            found,
-            assessment,
-            every=True,
-        )
-    }
-    for trap in _traps(
-        chosen.found.only([chosen.row]),
-        assessment,
-        every=True,
-    ):
+    everywhere = {t.what: t.mask for t in _traps(found, assessment, every=True)}
+    for trap in _traps(chosen.found.only([chosen.row]), assessment, every=True):
         row = best_where(found, ~everywhere.get(trap.what, zeros(len(found.fits), bool)))
         loss = 0.0 if row is None else chosen.step.total / found.step_s[row] - 1
         if trap.mask[0] and loss >= WORTH:
-            yield _beside(
-                "pinned",
-                found,
-                row,
-                chosen,
-                trap,
-                loss,
-            )
+            yield _beside("pinned", found, row, chosen, trap, loss)
 
 
-def _traps(
-    found: Found,
-    assessment: Assessment,
-    every: bool = False,
-) -> Iterator:
+def _traps(found: Found, assessment: Assessment, every: bool = False) -> Iterator:
     """Traits of plans that are asked about; `every`: also those that the chosen plan has itself."""
     chosen = assessment.chosen
     model = assessment.resolved.model
@@ -214,11 +150,7 @@ def _traps(
             (found.column("recompute") == FULL) & (found.column("recompute_share") == 1),
             say("recompute-why", kept=say(f"kept-{kept}", plan=plan)),
         )
-    yield Trap(
-        say("experts", domain=link.domain),
-        ep * etp > link.domain,
-        say("experts-why"),
-    )
+    yield Trap(say("experts", domain=link.domain), ep * etp > link.domain, say("experts-why"))
     yield Trap(
         "expert parallelism of one",
         (ep == 1) & (model.experts > 1),
@@ -244,17 +176,8 @@ def _sharding_alone(found: Found, assessment: Assessment) -> Iterator:
         where=say("gathered-inside" if inside else "gathered-across", plan=plan),
     )
     if plan["dp"] < have:
-        why += say(
-            "gathered-idle",
-            plan=plan,
-            have=have,
-            phase=chosen.phase,
-        )
-    yield Trap(
-        "sharded data parallelism alone (no tp, pp or cp)",
-        mask,
-        why,
-    )
+        why += say("gathered-idle", plan=plan, have=have, phase=chosen.phase)
+    yield Trap("sharded data parallelism alone (no tp, pp or cp)", mask, why)
 
 
 def _starved_pipeline(found: Found) -> Iterator:
@@ -268,15 +191,7 @@ def _starved_pipeline(found: Found) -> Iterator:
     step = step_time(found.case(row))
     share = step.bubble / step.total
     if share >= WORTH:
-        yield Trap(
-            say("starving"),
-            mask,
-            say(
-                "starved",
-                plan=found.row(row),
-                share=share,
-            ),
-        )
+        yield Trap(say("starving"), mask, say("starved", plan=found.row(row), share=share))
 
 
 def _small_buckets(assessment: Assessment) -> Iterator:
@@ -287,15 +202,7 @@ def _small_buckets(assessment: Assessment) -> Iterator:
     if ranks < 2 or p.sharding >= ZERO3 or c.chip.is_tpu:  # XLA has no such buckets
         return
     grads = float(sum(device_params(c)) * c.job.grad_bytes)
-    wires = Wires(
-        ranks,
-        members_inside(
-            ranks,
-            p.tp,
-            c.link.domain,
-        ),
-        c.link,
-    )
+    wires = Wires(ranks, members_inside(ranks, p.tp, c.link.domain), c.link)
     ring = float(ring_s(0.0, wires))
     n = grads / SMALL_BUCKET  # latency of all hops [s]
     extra = ring * (n - max(grads / LARGE_BUCKET, 1.0))
@@ -311,15 +218,7 @@ def _small_buckets(assessment: Assessment) -> Iterator:
         extra=extra,
         large=LARGE_BUCKET / 1e9,
     )
-    yield Entry(
-        say(
-            "buckets",
-            small=SMALL_BUCKET / 1e6,
-            ranks=ranks,
-        ),
-        why,
-        loss,
-    )
+    yield Entry(say("buckets", small=SMALL_BUCKET / 1e6, ranks=ranks), why, loss)
 
 
 def _fp16_range(assessment: Assessment) -> Iterator:
@@ -343,12 +242,7 @@ def _fp16_range(assessment: Assessment) -> Iterator:
     )
     if not isnan(assessment.resolved.cluster.accelerator.bf16_flops):
         why += say("fp16-bf16")
-    yield Entry(
-        "fp16 without loss scaling",
-        why,
-        1.0,
-        "fp16-cost",
-    )
+    yield Entry("fp16 without loss scaling", why, 1.0, "fp16-cost")
 
 
 def _hourly_saves(assessment: Assessment) -> Iterator:
@@ -366,9 +260,4 @@ def _hourly_saves(assessment: Assessment) -> Iterator:
         lost=say("hourly-half" if e.mtbf_s > HOUR_S else "hourly-none"),
         hourly=hourly,
     )
-    yield Entry(
-        "hourly checkpoints",
-        why,
-        loss,
-        "hourly-cost",
-    )
+    yield Entry("hourly checkpoints", why, loss, "hourly-cost")

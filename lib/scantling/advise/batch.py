@@ -19,11 +19,7 @@ from .alternatives import alternatives
 from .words import say
 
 SHAPE = "dp micro_batch grad_accum tp cp pp".split()
-STANDS = {
-    "small": "below",
-    "contested": "between",
-    "large": "above",
-}
+STANDS = {"small": "below", "contested": "between", "large": "above"}
 SHAPES = 6  # other shapes of the same batch that are listed
 
 
@@ -53,15 +49,7 @@ def batch_guide(assessment) -> dict:
     tokens = phase.global_batch * phase.seq_len
     total = sum(p.tokens or 0.0 for p in r.phases)
     active = float(r.params.active)
-    said = (
-        batch_advice(
-            tokens,
-            total,
-            compute_flops=6 * active * total,
-        )
-        if total
-        else None
-    )
+    said = batch_advice(tokens, total, compute_flops=6 * active * total) if total else None
     out = {
         "sequences": int(phase.global_batch),
         "tokens": float(tokens),
@@ -82,21 +70,13 @@ def batch_guide(assessment) -> dict:
         "why": advice.why,
         "peak": list(advice.laws) if total else [],
         "if_batch": [
-            {
-                "times": times,
-                "low": min(1.0, factor),
-                "high": max(1.0, factor),
-            }
+            {"times": times, "low": min(1.0, factor), "high": max(1.0, factor)}
             for times, factor in factors
         ],
         "source": "; ".join(LR_RULES[rule].source for rule in ("square-root", "constant")),
     }
     out["reshapes"] = reshapes_of(assessment)
-    out["lines"] = _lines(
-        out,
-        guessed_batch(assessment),
-        phase,
-    )
+    out["lines"] = _lines(out, guessed_batch(assessment), phase)
     return out
 
 
@@ -109,10 +89,7 @@ def _laws(found: dict) -> list:
     ]
 
 
-def reshapes_of(
-    assessment,
-    most: int = SHAPES,
-) -> list:
+def reshapes_of(assessment, most: int = SHAPES) -> list:
     """Other ways to make the same global batch, the fastest plan of each, fastest first:
     [{dp, micro_batch, grad_accum, tp, cp, pp, devices_used, step_s, memory_share, step_ratio}];
     step_ratio is the step over that of today's plan.
@@ -143,11 +120,7 @@ def reshapes_of(
     return list(islice(others, most))
 
 
-def _lines(
-    g,
-    assumed,
-    phase,
-) -> list:
+def _lines(g, assumed, phase) -> list:
     """The guidance in words, with its sources."""
     out = [
         say(
@@ -174,29 +147,10 @@ def _lines(
             _peak_said(rates),
         ]
     if shapes:
-        said = (
-            say(
-                "reshape",
-                more=x["step_ratio"] - 1,
-                **x,
-            )
-            for x in shapes[:3]
-        )
-        out += [
-            say(
-                "reshapes",
-                shapes=", ".join(said),
-                best=shapes[0],
-            )
-        ]
+        said = (say("reshape", more=x["step_ratio"] - 1, **x) for x in shapes[:3])
+        out += [say("reshapes", shapes=", ".join(said), best=shapes[0])]
     half, twice = rates["if_batch"]
-    out += [
-        say(
-            "learning-rate",
-            half=half,
-            twice=twice,
-        )
-    ]
+    out += [say("learning-rate", half=half, twice=twice)]
     return [*out, say("batch-assumed")] if assumed else out
 
 
@@ -204,11 +158,7 @@ def _peak_said(rates: dict) -> str:
     """Where the learning rate starts, with the spread of its sources, or why nothing is said."""
     peaks = ", ".join(f"{x['value']:.1e} ({_name(x)})" for x in rates["peak"])
     if rates["start"] is None:
-        return say(
-            "no-peak-rate",
-            why=rates["why"],
-            laws=f" ({peaks})" if peaks else "",
-        )
+        return say("no-peak-rate", why=rates["why"], laws=f" ({peaks})" if peaks else "")
     return say(
         "peak-rates",
         start=rates["start"],

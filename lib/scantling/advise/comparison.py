@@ -44,10 +44,7 @@ class Comparison(Displayed):
 
     def as_dict(self) -> dict:
         """Names, and the rows as plain data."""
-        return {
-            "names": list(self.names),
-            "rows": [vars(row) for row in self.rows],
-        }
+        return {"names": list(self.names), "rows": [vars(row) for row in self.rows]}
 
     def cells(self) -> list[list[str]]:
         """Lines of a table: the names, then label and a cell a design; the verdict leads, then what
@@ -80,15 +77,7 @@ def compare(assessments: Iterable[Assessment]) -> Comparison:
         raise DesignError(problem="one design has nothing to be compared with; name two or more")
     asked = [flat(one.design.data()) for one in from_all]
     fields = dict.fromkeys(field for one in asked for field in one if field != "name")
-    rows = [
-        _row(
-            "asked",
-            field,
-            field,
-            [one.get(field) for one in asked],
-        )
-        for field in fields
-    ]
+    rows = [_row("asked", field, field, [one.get(field) for one in asked]) for field in fields]
     results = [{"verdict": one.verdict, **one.headline()} for one in from_all]
     return Comparison(
         names=tuple(one.resolved.name for one in from_all),
@@ -98,65 +87,32 @@ def compare(assessments: Iterable[Assessment]) -> Comparison:
 
 def figures(results: list[Mapping]) -> list[Row]:
     """A row for each headline figure that any of the results (`design --json`) has."""
-    return _rows(
-        "figure",
-        SHOWN["figures"],
-        results,
-    )
+    return _rows("figure", SHOWN["figures"], results)
 
 
 def plans(results: list[Mapping]) -> list[Row]:
     """A row for each field in which the plans of the results differ."""
-    rows = _rows(
-        "plan",
-        [f"plan.{field}" for field in SHOWN["plan"]],
-        results,
-    )
+    rows = _rows("plan", [f"plan.{field}" for field in SHOWN["plan"]], results)
     return [row for row in rows if row.differs]
 
 
-def _rows(
-    group: str,
-    keys: Iterable[str],
-    results: list[Mapping],
-) -> list[Row]:
+def _rows(group: str, keys: Iterable[str], results: list[Mapping]) -> list[Row]:
     rows = []
     for key in keys:
         values = [at(result, key) for result in results]
         if any(value is not None for value in values):
             bands = tuple(band_in(result, key) for result in results)
-            rows.append(
-                _row(
-                    group,
-                    key,
-                    quantity(key).label,
-                    values,
-                    bands,
-                )
-            )
+            rows.append(_row(group, key, quantity(key).label, values, bands))
     return rows
 
 
-def _row(
-    group: str,
-    key: str,
-    label: str,
-    values: list,
-    bands: Lines = (),
-) -> Row:
+def _row(group: str, key: str, label: str, values: list, bands: Lines = ()) -> Row:
     return Row(
         group=group,
         key=key,
         label=label,
         values=tuple(values),
-        cells=tuple(
-            _cell(
-                group,
-                key,
-                value,
-            )
-            for value in values
-        ),
+        cells=tuple(_cell(group, key, value) for value in values),
         bands=bands or ("",) * len(values),
     )
 

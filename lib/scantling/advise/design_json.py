@@ -18,10 +18,7 @@ def as_dict(assessment: Assessment, advice: bool = True) -> dict:
     takes more searches or other plans (fixes, batch, traps, why)."""
     tried = tries(assessment) if advice else None
     near = fixes(assessment, tried) if tried else []
-    out = {
-        "name": assessment.resolved.name,
-        "verdict": assessment.verdict,
-    }
+    out = {"name": assessment.resolved.name, "verdict": assessment.verdict}
     if assessment.verdict == "impossible":
         return out | {
             "error": assessment.error,

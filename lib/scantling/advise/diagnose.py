@@ -44,24 +44,14 @@ class Cause:
     prior: float
     part: str
     measure: str
-    set: dict = field(
-        default_factory=dict,
-        hash=False,
-    )
-    times: dict = field(
-        default_factory=dict,
-        hash=False,
-    )
+    set: dict = field(default_factory=dict, hash=False)
+    times: dict = field(default_factory=dict, hash=False)
     added: Lines = ()
     worst: Known = None
     sd: float = 0.0
     says: str = ""
 
-    def change(
-        self,
-        case: Cases,
-        size: float,
-    ) -> Cases:
+    def change(self, case: Cases, size: float) -> Cases:
         """The case with the defect at a size."""
         of = getattr(case, self.part)
         to = self.set | {name: getattr(of, name) * size**by for name, by in self.times.items()}
@@ -97,10 +87,7 @@ def _of_straggler(c: Cases) -> float:
     return 1 / log2(max(float(plan.tp * plan.pp * plan.dp * plan.cp) / 8, 2.0))
 
 
-ADDED = {
-    "straggler": _of_straggler,
-    "step_host_s": _step_s,
-}
+ADDED = {"straggler": _of_straggler, "step_host_s": _step_s}
 
 
 def _causes(name: str) -> tuple:
@@ -129,12 +116,7 @@ def diagnose(design) -> Diagnosis:
             "measured.step_s, measured.mfu or measured.tokens_per_s_per_device is needed"
         )
     sound = assess(
-        design.change(
-            {
-                "measured": None,
-                **{f"plan.{k}": v for k, v in pins_of(a.plan).items()},
-            }
-        )
+        design.change({"measured": None, **{f"plan.{k}": v for k, v in pins_of(a.plan).items()}})
     ).chosen
     measured = a.step_s
     predicted = float(sound.step.total)
@@ -147,28 +129,13 @@ def diagnose(design) -> Diagnosis:
     rows = [
         row
         for cause in (SLOWER if slower else FASTER)
-        if (
-            row := _row(
-                cause,
-                sound.case,
-                measured,
-                predicted,
-                spread,
-                peak,
-            )
-        )
+        if (row := _row(cause, sound.case, measured, predicted, spread, peak))
         and row["weight"] > 1e-6
     ]
     total = sum(r["weight"] for r in rows)
     rows = [r | {"weight": r["weight"] / total} for r in rows]
     rows.sort(key=lambda r: -r["weight"])
-    lines = _lines(
-        sound,
-        measured,
-        chance,
-        rows,
-        peak,
-    )
+    lines = _lines(sound, measured, chance, rows, peak)
     if not design.plan.given():
         lines.insert(1, say("not-pinned", plan=short(a.plan)))
     return Diagnosis(
@@ -183,14 +150,7 @@ def diagnose(design) -> Diagnosis:
     )
 
 
-def _row(
-    cause: Cause,
-    case: Cases,
-    measured,
-    predicted,
-    spread,
-    peak,
-):
+def _row(cause: Cause, case: Cases, measured, predicted, spread, peak):
     def at(size):
         return _step_s(cause.change(case, size))
 
@@ -200,11 +160,7 @@ def _row(
     if abs(moved) < 0.01 or moved * (measured - predicted) < 0:
         return None
     if cause.worst:
-        k = bisect_left(
-            range(FINE),
-            measured,
-            key=lambda k: at(cause.worst ** (k / FINE)),
-        )
+        k = bisect_left(range(FINE), measured, key=lambda k: at(cause.worst ** (k / FINE)))
         size = cause.worst ** (k / FINE)
         penalty = (log(size) / cause.sd) ** 2
     seconds = at(size)
@@ -216,11 +172,7 @@ def _row(
     return {
         "cause": cause.name,
         "weight": cause.prior * exp(-penalty / 2),
-        "size": cause.worst
-        and cause.says.format(
-            x=size,
-            y=more,
-        ),
+        "size": cause.worst and cause.says.format(x=size, y=more),
         "step_s": seconds,
         "memory_bytes": used,
         "explains": min(more / (measured - predicted), 1.0),
@@ -229,13 +181,7 @@ def _row(
     }
 
 
-def _lines(
-    one,
-    measured: float,
-    chance: float,
-    rows: list,
-    peak: Known,
-):
+def _lines(one, measured: float, chance: float, rows: list, peak: Known):
     """What is measured and predicted, and the first causes, in words."""
     predicted = one.step_s
     inside = one.step_s_low <= measured <= one.step_s_high
@@ -249,49 +195,22 @@ def _lines(
             apart=abs(measured / predicted - 1),
             word=word,
         )
-        + say(
-            "measured-inside" if inside else "measured-outside",
-            slow=word[:-2],
-            chance=chance,
-        )
+        + say("measured-inside" if inside else "measured-outside", slow=word[:-2], chance=chance)
     ]
     if peak is not None:
         used = float(one.memory.total) / 1e9
-        line = say(
-            "peak",
-            peak=peak,
-            used=used,
-            more=peak / used - 1,
-        )
+        line = say("peak", peak=peak, used=used, more=peak / used - 1)
         out.append(line + (say("peak-full") if peak * 1e9 > 0.9 * one.memory.capacity else ""))
     for i, r in enumerate(rows[:5], 1):
-        out.append(
-            say(
-                "cause",
-                i=i,
-                **r | {"size": f" ({r['size']})" if r["size"] else ""},
-            )
-        )
+        out.append(say("cause", i=i, **r | {"size": f" ({r['size']})" if r["size"] else ""}))
     if not rows:
         return [*out, say("no-cause")]
     if len(rows) > 1 and max(r["explains"] for r in rows) < ENOUGH:
-        out.append(
-            _at_once(
-                rows[:5],
-                one.case,
-                measured,
-                predicted,
-            )
-        )
+        out.append(_at_once(rows[:5], one.case, measured, predicted))
     return out
 
 
-def _at_once(
-    rows,
-    case,
-    measured,
-    predicted,
-) -> str:
+def _at_once(rows, case, measured, predicted) -> str:
     """The first causes together, as many as it takes."""
     for row in rows:
         case = row["_changed"](case)
@@ -299,12 +218,7 @@ def _at_once(
         share = (seconds - predicted) / (measured - predicted)
         if share >= ENOUGH:
             break
-    return say(
-        "at-once",
-        n=rows.index(row) + 1,
-        seconds=seconds,
-        share=share,
-    )
+    return say("at-once", n=rows.index(row) + 1, seconds=seconds, share=share)
 
 
 def losses(assessment) -> list:
@@ -314,11 +228,6 @@ def losses(assessment) -> list:
     mfu = float(rates(assessment.chosen.case, total)[2])
     parts = [(k, v) for k, v in assessment.step_breakdown_s.items() if k != "gemm" and v > 0]
     return [
-        {
-            "part": k,
-            "step_s": v,
-            "share": v / total,
-            "gain": mfu * total / (total - v),
-        }
+        {"part": k, "step_s": v, "share": v / total, "gain": mfu * total / (total - v)}
         for k, v in sorted(parts, key=lambda part: -part[1])
     ]

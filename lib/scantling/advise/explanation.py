@@ -72,11 +72,7 @@ def explain(assessment: Assessment, key: str | None = None) -> Explanation | lis
     return Explanation(
         key=key,
         constants=_constants(assessment) if _rests_on_the_step(key) else (),
-        **opened(
-            key,
-            given,
-            inputs(assessment, given),
-        ),
+        **opened(key, given, inputs(assessment, given)),
     )
 
 
@@ -146,12 +142,7 @@ def _stated(section: Mapping, names=None) -> str:
     return ", ".join(said) or "none"
 
 
-def opened(
-    key: str,
-    given: Mapping,
-    resolved: Mapping,
-    facts: Mapping | None = None,
-) -> dict:
+def opened(key: str, given: Mapping, resolved: Mapping, facts: Mapping | None = None) -> dict:
     """What a number opens to: formula, the values in it, source, convention, band.
 
     `facts` are those of the row that a number of a table stands in; `resolved` holds inputs of the
@@ -166,12 +157,7 @@ def opened(
     spread = quantities.band_in(own or given, base.key)
     lines = {
         "Formula": base.formula and f"{base.label} = {base.formula}",
-        "With these values": values_in(
-            base.inputs,
-            given,
-            resolved,
-            own,
-        ),
+        "With these values": values_in(base.inputs, given, resolved, own),
         "Band": spread and f"{spread}: {band_of(base.key)}",
         "Convention": q.convention or base.convention,
         "Source": q.source or base.source,
@@ -204,21 +190,11 @@ def base_of(q: quantities.Quantity) -> quantities.Quantity:
     return known.get(f"{base.key}.{q.key.rsplit('.', 1)[-1]}", base)  # of a part of it
 
 
-def values_in(
-    inputs,
-    given: Mapping,
-    resolved: Mapping,
-    facts: Mapping = {},
-) -> str:
+def values_in(inputs, given: Mapping, resolved: Mapping, facts: Mapping = {}) -> str:
     """`name = value` for every input that is a number or a word."""
     said = []
     for name in inputs:
-        value = found(
-            name,
-            given,
-            resolved,
-            facts,
-        )
+        value = found(name, given, resolved, facts)
         if isinstance(value, Mapping):
             said += [
                 f"{label_or(f'{name}.{part}', part)} {show_or(f'{name}.{part}', amount)}"
@@ -231,12 +207,7 @@ def values_in(
     return "; ".join(said)
 
 
-def found(
-    name: str,
-    given: Mapping,
-    resolved: Mapping,
-    facts: Mapping = {},
-):
+def found(name: str, given: Mapping, resolved: Mapping, facts: Mapping = {}):
     """The value of one input of a formula: of the row first, then of the assessment, then of the
     design."""
     last = name.rsplit(".", 1)[-1]

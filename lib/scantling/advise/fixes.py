@@ -83,31 +83,18 @@ class Tried:
         text = change.text
         if "job.precision" in change.set:  # a share of another peak: say it of the common one too
             peak = show("mfu", after.mfu_bf16_peak)
-            text = text.replace(
-                "(",
-                f"({peak} of the bf16 peak; ",
-                1,
-            )
+            text = text.replace("(", f"({peak} of the bf16 peak; ", 1)
         if after.plan["offload"] != "none" and "plan.offload" not in change.set:
             text += f", {gone(after.chosen)}"
         return {
             "change": text,
-            **after.figures(
-                "verdict",
-                "mfu",
-                "mfu_shown",
-                "days",
-                "cost_usd",
-            ),
+            **after.figures("verdict", "mfu", "mfu_shown", "days", "cost_usd"),
             "devices": after.resolved.cluster.devices,
         }
 
     def fix(self) -> dict:
         """The row with the fields that are set and what is still missed."""
-        return self.row() | {
-            "set": self.change.set,
-            "missed": [m.text for m in self.after.missed],
-        }
+        return self.row() | {"set": self.change.set, "missed": [m.text for m in self.after.missed]}
 
 
 class Trials:
@@ -132,18 +119,8 @@ class Trials:
         coarse = self._after({}, COARSE, None)
         return coarse if coarse.fits == self.assessment.fits else self.assessment
 
-    def _after(
-        self,
-        set: dict,
-        space,
-        like: Assessment | None,
-    ) -> Assessment | None:
-        after = changed(
-            self.assessment.design,
-            set,
-            space=space,
-            like=like,
-        )
+    def _after(self, set: dict, space, like: Assessment | None) -> Assessment | None:
+        after = changed(self.assessment.design, set, space=space, like=like)
         kept = {id(one.found.reason) for one in like.phases} if like else ()
         found = [one.found for one in after.phases] if after else ()
         self.spent += EACH + sum(f.legal for f in found if id(f.reason) not in kept)
@@ -166,11 +143,7 @@ class Trials:
         for change in changes:
             self.tried(change)
 
-    def verified(
-        self,
-        rows: Iterable,
-        most: int | None = None,
-    ) -> list:
+    def verified(self, rows: Iterable, most: int | None = None) -> list:
         """The first `most` rows that hold in the whole space too, as long as WORK lasts twice."""
         return [*islice(self._holding(rows), most)]
 
@@ -317,11 +290,7 @@ def _ladder(tried: Trials) -> None:
         scales = MORE_DEVICES
         # fewer devices hold no more than the most: where those hold nothing no rung does
         most = cluster.whole(min(cluster.devices * scales[-1], LARGEST))
-        last_rung = changed(
-            assessment.design,
-            {"cluster.devices": most},
-            space=COARSE,
-        )
+        last_rung = changed(assessment.design, {"cluster.devices": most}, space=COARSE)
         if not (last_rung and last_rung.fits):
             return
     elif late:
@@ -353,24 +322,14 @@ def _pairs(tried: Trials) -> None:
     for change in leading[:3] or alone[:3]:
         scales = (1.5, 2, 4) if assessment.fits else (2, 4, 16, 64)
         for scale in scales if "cluster.devices" not in change.set else ():
-            if _try_devices(
-                tried,
-                assessment.resolved.cluster.devices * scale,
-                change,
-            ):
+            if _try_devices(tried, assessment.resolved.cluster.devices * scale, change):
                 break
 
 
 def _devices(assessment, count: int) -> Change:
     """So many devices."""
     ratio = count / assessment.resolved.cluster.devices
-    return move(
-        "devices",
-        {"cluster.devices": count},
-        abs(log2(ratio)),
-        devices=count,
-        ratio=ratio,
-    )
+    return move("devices", {"cluster.devices": count}, abs(log2(ratio)), devices=count, ratio=ratio)
 
 
 def _together(tried: Trials) -> None:

@@ -112,10 +112,7 @@ def _choices(a: Assessment) -> Iterator:
         }
 
 
-def diverse(
-    found: Found,
-    count: int = 8,
-) -> ndarray:
+def diverse(found: Found, count: int = 8) -> ndarray:
     """Rows of the best plans that differ in kind: the fastest of each family (FAMILY) within a
     share WITHIN of the winner's time, fastest first.
 
@@ -128,18 +125,12 @@ def diverse(
     rows = rows[found.roomy[rows] == found.roomy[rows[0]]]
     rows = rows[found.step_s[rows] <= found.step_s[rows[0]] * (1 + WITHIN)]
     _, first = unique(
-        stack([found.column(name)[rows] for name in FAMILY]),
-        axis=1,
-        return_index=True,
+        stack([found.column(name)[rows] for name in FAMILY]), axis=1, return_index=True
     )
     return rows[sort(first)][:count]
 
 
-def export(
-    found: Found,
-    path,
-    count: int = 8,
-) -> Path:
+def export(found: Found, path, count: int = 8) -> Path:
     """Write diverse candidates as CSV: rank, plan, predicted step [s], MFU and memory [GB], and
     empty columns for what is measured."""
     rows = diverse(found, count)
@@ -155,11 +146,7 @@ def export(
     w = csv.writer(out, lineterminator="\n")
     w.writerow(["rank", *columns, *MEASURED])
     w.writerows((i, *row, *[""] * len(MEASURED)) for i, row in enumerate(zip(*columns.values()), 1))
-    write_text(
-        path,
-        out.getvalue(),
-        force=True,
-    )
+    write_text(path, out.getvalue(), force=True)
     return path
 
 
@@ -179,15 +166,7 @@ def read_back(path) -> dict:
         said = {name: (row.get(name) or "").strip() for name in NUMBERS}
         if said["measured_step_s"]:
             where = f"{path}, line {number}"
-            figures = {
-                k: _positive(
-                    v,
-                    where,
-                    k,
-                )
-                for k, v in said.items()
-                if v
-            }
+            figures = {k: _positive(v, where, k) for k, v in said.items() if v}
             rows.append(row | {"measured_memory_gb": None} | figures)
     if not rows:
         raise ValueError(f"{path}: no row has a measured_step_s")
@@ -204,11 +183,7 @@ def read_back(path) -> dict:
     }
 
 
-def _positive(
-    text: str,
-    where: str,
-    column: str,
-) -> float:
+def _positive(text: str, where: str, column: str) -> float:
     """The positive number that a cell says. Raises ValueError, saying where, for what is none."""
     with suppress(ValueError):
         if 0 < float(text) < inf:

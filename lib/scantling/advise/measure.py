@@ -41,31 +41,11 @@ def _known(a: Assessment, row: dict) -> dict:
     settled = row.get("settles", ())
     after = {k: v & (settled != "all" and k not in settled) for k, v in holds.items()}
     whole, then = (np.log(widened(a.chosen, h)) for h in (holds, after))
-    left = (
-        row.get("left", 1.0)
-        * then
-        / np.where(
-            whole == 0,
-            1.0,
-            whole,
-        )
-    )
+    left = row.get("left", 1.0) * then / np.where(whole == 0, 1.0, whole)
     ends = a.figures("days_low", "days_high").items()
     days = {k: a.days * (v / a.days) ** float(x) for (k, v), x in zip(ends, left)}
-    money = cost_band(
-        a.cost,
-        {
-            "days": a.days,
-            **days,
-        },
-        priced=row.get("price", False),
-    )
-    return {
-        "what": row["what"],
-        "narrows": max(_taken(a, days), _taken(a, money)),
-        **days,
-        **money,
-    }
+    money = cost_band(a.cost, {"days": a.days, **days}, priced=row.get("price", False))
+    return {"what": row["what"], "narrows": max(_taken(a, days), _taken(a, money)), **days, **money}
 
 
 def _taken(a: Assessment, ends: dict) -> float:

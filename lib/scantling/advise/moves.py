@@ -75,11 +75,7 @@ def move(id: str, set: dict | None = None, more: float = 0.0, **facts) -> Change
     row = moves()[id]
     return Change(
         effort=row["effort"] + more,
-        text=_FILL.vformat(
-            row["text"],
-            (),
-            facts,
-        ),
+        text=_FILL.vformat(row["text"], (), facts),
         set=row["set"] if set is None else set,
         kind=row.get("kind", ""),
     )
@@ -122,12 +118,7 @@ def plan_changes(assessment: Assessment) -> Iterator:
     if not assessment.fits:
         yield from _leaner(pins)
     for name in pins:
-        yield move(
-            "unpin",
-            {f"plan.{name}": None},
-            name=name,
-            value=pins[name],
-        )
+        yield move("unpin", {f"plan.{name}": None}, name=name, value=pins[name])
     if len(pins) > 1:
         yield move("unpin-all", assessment.design.freed)
 
@@ -137,11 +128,7 @@ def _little_published(assessment, pins) -> Iterator:
     better = skipped(assessment.chosen.found) if "tp" not in pins else None
     if better is not None:
         tp = assessment.chosen.found.row(better[0])["tp"]
-        yield move(
-            "tp-across",
-            {"plan.tp": tp},
-            tp=tp,
-        )
+        yield move("tp-across", {"plan.tp": tp}, tp=tp)
     if (
         assessment.plan["cp"] > 1
         and "cp_type" not in pins
@@ -170,20 +157,11 @@ def site_changes(assessment: Assessment) -> Iterator:
         most = known_link(cluster.accelerator.host_link_bytes_per_s)  # no card reaches more
         for row in faster_fabrics(cluster)[:2]:
             if row.device_bytes_per_s <= most:
-                yield move(
-                    "fabric",
-                    {"cluster.scale_out": row.id},
-                    name=row.name,
-                )
+                yield move("fabric", {"cluster.scale_out": row.id}, name=row.name)
         yield from _between(assessment)
         yield from _stacks(assessment)
         if now := assessment.resolved.model.attention_every:
-            yield move(
-                "attention",
-                {"model.attention_every": 2 * now},
-                now=now,
-                then=2 * now,
-            )
+            yield move("attention", {"model.attention_every": 2 * now}, now=now, then=2 * now)
     chip = cluster.accelerator
     for other in family(chip.family).instead:
         if other != chip.id and other in catalogue.accelerators():
@@ -196,16 +174,9 @@ def _between(assessment) -> Iterator:
     if way is None or way["share"] < WORTH:
         return
     more = 2 * way["local_steps"] if way["kind"] == "local-steps" else sites.LEAST_STEPS
-    paths = {
-        "job.sync.kind": "local-steps",
-        "job.sync.local_steps": min(more, sites.MOST_STEPS),
-    }
+    paths = {"job.sync.kind": "local-steps", "job.sync.local_steps": min(more, sites.MOST_STEPS)}
     if more < 2 * sites.MOST_STEPS:
-        yield move(
-            "local-steps",
-            paths,
-            steps=paths["job.sync.local_steps"],
-        )
+        yield move("local-steps", paths, steps=paths["job.sync.local_steps"])
     listed = assessment.design.data()["cluster"]["sites"]
     for times in (4, 16):
         rate = times * way["gbits_per_s"]
@@ -213,12 +184,7 @@ def _between(assessment) -> Iterator:
         if not isinstance(listed, int):
             at = [i for i, site in enumerate(listed) if site.get("gbits_per_s", rate) <= rate]
             paths |= {f"cluster.sites.{i}.gbits_per_s": rate for i in at}
-        yield move(
-            "site-link",
-            paths,
-            log2(times) / 10,
-            gbits=rate,
-        )
+        yield move("site-link", paths, log2(times) / 10, gbits=rate)
 
 
 def _other_chip(cluster, other: str) -> Change:
@@ -249,12 +215,7 @@ def _stacks(assessment) -> Iterator:
     kin = family(assessment.resolved.cluster.accelerator.family)
     for name, other in stacks().items() if now else ():
         if name != now and kin.vendor_stack in other.chips.split() and known_stack(name):
-            yield move(
-                "stack",
-                {"stack": name},
-                name=name,
-                now=now,
-            )
+            yield move("stack", {"stack": name}, name=name, now=now)
 
 
 def _precisions(assessment) -> Iterator:
@@ -274,26 +235,12 @@ def _batches(assessment) -> Iterator:
     now = assessment.resolved.main_phase.global_batch
 
     def paths(batch):
-        return {
-            f"{job}.global_batch": batch,
-            f"{job}.global_batch_tokens": None,
-        }
+        return {f"{job}.global_batch": batch, f"{job}.global_batch_tokens": None}
 
     for id, batch, facts in batches_nearby(assessment.chosen):
-        yield move(
-            f"batch-{id}",
-            paths(batch),
-            abs(log2(batch / now)),
-            batch=batch,
-            **facts,
-        )
+        yield move(f"batch-{id}", paths(batch), abs(log2(batch / now)), batch=batch, **facts)
     for times in (2, 4, 8) if bubbles(assessment.chosen) else (2,):
-        yield move(
-            "batch",
-            paths(times * now),
-            log2(times) / 10,
-            batch=times * now,
-        )
+        yield move("batch", paths(times * now), log2(times) / 10, batch=times * now)
 
 
 def _smaller(assessment) -> Iterator:
@@ -302,11 +249,7 @@ def _smaller(assessment) -> Iterator:
     phase = assessment.resolved.main_phase
     half = phase.seq_len // 2
     if phase.seq_len >= SHORT:
-        yield move(
-            "sequence",
-            {f"{r.job_path}.seq_len": half},
-            seq_len=half,
-        )
+        yield move("sequence", {f"{r.job_path}.seq_len": half}, seq_len=half)
     if phase.optimizer == "adamw":
         yield move("optimizer")
     if r.cluster.host_memory_bytes < HOST_ENOUGH:
@@ -348,19 +291,12 @@ def recovery_changes(assessment: Assessment) -> Iterator:
         for stall in (1.0, 0.2):
             yield move(
                 "saves",
-                {
-                    "reliability.checkpoint_stall_s": stall,
-                    "reliability.checkpoint_durable_s": 60.0,
-                },
+                {"reliability.checkpoint_stall_s": stall, "reliability.checkpoint_durable_s": 60.0},
                 stall=stall,
             )
         yield move("restarts")
         yield move("saves-and-restarts")
-    yield from _spares(
-        assessment.endurance,
-        missed,
-        bool(late),
-    )
+    yield from _spares(assessment.endurance, missed, bool(late))
 
 
 def _cadence(assessment) -> Iterator:
@@ -399,42 +335,27 @@ def _stores(cluster) -> Iterator:
 
     rows = (r for r in catalogue.storages().values() if r.kind == now.kind)
     for row in sorted((r for r in rows if rate(r) > FASTER * rate(now)), key=rate)[:1]:
-        yield move(
-            "storage",
-            {"cluster.storage": row.id},
-            name=row.name,
-        )
+        yield move("storage", {"cluster.storage": row.id}, name=row.name)
 
 
 def _ceilings_of_saves(assessment, missed) -> Iterator:
     """A stall or a recovery as short as is asked for."""
     if "max_checkpoint_stall_s" in missed:
         limit = missed["max_checkpoint_stall_s"].limit
-        yield move(
-            "stall",
-            {"reliability.checkpoint_stall_s": limit},
-            limit=limit,
-        )
+        yield move("stall", {"reliability.checkpoint_stall_s": limit}, limit=limit)
     if "max_recovery_s" in missed:
         limit = missed["max_recovery_s"].limit
         detect = min(float(assessment.endurance.detect_s), limit / 2)
         restart = limit - detect
         yield move(
             "recover",
-            {
-                "reliability.restart_s": restart,
-                "reliability.detect_s": detect,
-            },
+            {"reliability.restart_s": restart, "reliability.detect_s": detect},
             detect=detect,
             restart=restart,
         )
 
 
-def _spares(
-    endurance,
-    missed,
-    late: bool,
-) -> Iterator:
+def _spares(endurance, missed, late: bool) -> Iterator:
     """As many spare nodes as the run asks for, and as a domain that must be survived holds."""
     now = int(endurance.spares)
     need = max(int(endurance.spares_recommended), now + late)
@@ -445,11 +366,7 @@ def _spares(
     for id, asked in wanted:
         nodes = int(endurance.segments.held(endurance.segments.covered(asked)))
         if nodes > now:
-            yield move(
-                id,
-                {"reliability.spares": nodes},
-                nodes=nodes,
-            )
+            yield move(id, {"reliability.spares": nodes}, nodes=nodes)
 
 
 def relaxation(assessment: Assessment, name: str) -> Change | None:
@@ -469,10 +386,7 @@ def relaxation(assessment: Assessment, name: str) -> Change | None:
     else:
         value = float(f"{miss.value * 1.01:.3g}")
     return move(
-        id,
-        {f"constraints.{name}": value},
-        more,
-        words=row.relaxed.format(limit=row.shown(value)),
+        id, {f"constraints.{name}": value}, more, words=row.relaxed.format(limit=row.shown(value))
     )
 
 
@@ -497,10 +411,7 @@ def relaxations(assessment: Assessment) -> Iterator:
     if len(moved) > 1:
         every = all_of(*moved)
         yield move(
-            "relax-all",
-            every.set,
-            every.effort,
-            words=listed([change.text for change in moved]),
+            "relax-all", every.set, every.effort, words=listed([change.text for change in moved])
         )
 
 

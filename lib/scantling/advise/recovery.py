@@ -42,11 +42,7 @@ def goodput(assessment) -> dict:
         "tiers": e.tiers,
         "spares_table": spares_table(assessment),
         "ladder": [
-            {
-                "recovery": r["measure"],
-                "goodput": r["goodput"],
-            }
-            for r in more.get("ladder") or ()
+            {"recovery": r["measure"], "goodput": r["goodput"]} for r in more.get("ladder") or ()
         ],
         "ladder_by_size": by_size(assessment),
         "first_step": {str(n): first_step(n, e.first_step_s["load"]) for n in STARTS},
@@ -70,12 +66,7 @@ def spares_table(assessment) -> list:
         n = int(e.segments.held(losses))
         good = float(reliability.lived(replace(e.life, spares=losses))[0])
         took = days(assessment.phases, max(good, 1e-12)) if assessment.phases else None
-        money = cost(
-            assessment.resolved,
-            replace(e, spares=n),
-            took,
-            good,
-        )
+        money = cost(assessment.resolved, replace(e, spares=n), took, good)
         rows.append(
             {
                 "spares": n,
@@ -87,11 +78,7 @@ def spares_table(assessment) -> list:
     return rows
 
 
-def ladder(
-    e,
-    plan: dict,
-    devices: int,
-) -> tuple:
+def ladder(e, plan: dict, devices: int) -> tuple:
     """The rungs of `scale.measures` at so many devices: this design's saves and times, replicas of
     its size, the failures and the collectives of that many."""
     return scale.measures(e, devices, max(plan["dp"] * devices // int(e.devices), 2))
@@ -100,11 +87,7 @@ def ladder(
 def by_size(assessment) -> list:
     """[{devices, recovery, goodput}]: the `ladder` at SIZES."""
     return [
-        {
-            "devices": n,
-            "recovery": rung.measure,
-            "goodput": rung.goodput,
-        }
+        {"devices": n, "recovery": rung.measure, "goodput": rung.goodput}
         for n in SIZES
         for rung in ladder(assessment.endurance, assessment.plan, n)
     ]
@@ -158,12 +141,7 @@ def recovery(assessment) -> dict:
     text = corpus_of(chosen, tokens) if tokens else None
     stall = float(e.checkpoint_stall_s)
     size = float(e.checkpoint_bytes)
-    stores = storage.carriers(
-        cluster,
-        size,
-        float(e.checkpoint_interval_s),
-        stall_s=stall,
-    )
+    stores = storage.carriers(cluster, size, float(e.checkpoint_interval_s), stall_s=stall)
     return clean(
         {
             "tiers": dict(
@@ -174,9 +152,7 @@ def recovery(assessment) -> dict:
             "stores_that_carry": sum(s.carries for s in stores),
             "corpus": text,
             "capacity": storage.capacity(
-                size,
-                text.bytes if text else 0.0,
-                recent=int(np.max(e.retention)),
+                size, text.bytes if text else 0.0, recent=int(np.max(e.retention))
             ),
             "elastic": fewer(e),
             "restart": elastic.in_place_or_requeue(
@@ -212,11 +188,7 @@ def fewer(e) -> list:
     if not losses.size:
         return []
     found = elastic.wait_or_shrink(
-        float(e.repair_s),
-        gang.micro_batches,
-        gang.replicas,
-        lost=losses,
-        ratios=gang.ratios,
+        float(e.repair_s), gang.micro_batches, gang.replicas, lost=losses, ratios=gang.ratios
     ) | gang.reshape(losses)
     found |= {
         "lost": losses,
@@ -267,12 +239,7 @@ def finishing_day(assessment) -> dict | None:
     if work is None:
         return None
     try:
-        found = reliability.finish(
-            assessment.endurance,
-            work,
-            replicas=REPLICAS,
-            seed=0,
-        )
+        found = reliability.finish(assessment.endurance, work, replicas=REPLICAS, seed=0)
     except TooLong:
         return None
     return clean(found)

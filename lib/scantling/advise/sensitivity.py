@@ -54,11 +54,7 @@ def _scaled(assessment, row: dict) -> list[tuple] | None:
     """Both sides of a number as (value, words): factors on it; None where it is not known."""
     factors = (row["low"], row["high"])
     unit = row["unit"]
-    value = reduce(
-        get,
-        row["value"].split("."),
-        assessment,
-    )
+    value = reduce(get, row["value"].split("."), assessment)
     if not value:
         return None
     if "whole" in row:
@@ -97,11 +93,7 @@ def _own_sides(assessment) -> dict:
     return out
 
 
-def tornado(
-    assessment: Assessment,
-    key: str = "step_s",
-    over: list[Input] | None = None,
-) -> list:
+def tornado(assessment: Assessment, key: str = "step_s", over: list[Input] | None = None) -> list:
     """Rows {what, low, high, low_says, high_says, swing, why} of a headline quantity (a key of the
     assessment), the largest swing first.
 
@@ -120,23 +112,9 @@ def tornado(
         ends = {}
         for end in ("low", "high"):
             fields = getattr(one, end)
-            a = (
-                changed(
-                    assessment.design,
-                    fields,
-                    like=assessment,
-                )
-                if fields
-                else None
-            )
+            a = changed(assessment.design, fields, like=assessment) if fields else None
             ends[end] = a.headline()[key] if a and a.fits else None
         swing = max((abs(v / now - 1) for v in ends.values() if now and v is not None), default=0)
         if swing > 1e-4:
-            rows.append(
-                {
-                    **vars(one),
-                    **ends,
-                    "swing": swing,
-                }
-            )
+            rows.append({**vars(one), **ends, "swing": swing})
     return sorted(rows, key=lambda row: -row["swing"])

@@ -37,21 +37,12 @@ class Cell:
     why: str = ""
 
 
-def cell(
-    design,
-    paths,
-    at,
-    space=None,
-) -> Cell:
+def cell(design, paths, at, space=None) -> Cell:
     """Assess one changed copy. `paths` are dotted paths, `at` their values."""
     try:
         a = assess(design.change(dict(zip(paths, at))), space=space)
     except DesignError as error:
-        return Cell(
-            at=at,
-            verdict="refused",
-            why=str(error),
-        )
+        return Cell(at=at, verdict="refused", why=str(error))
     if not a.phases:
         return Cell(
             at=at,
@@ -92,11 +83,7 @@ def sweep(
         raise DesignError("over", over, "a mapping of dotted paths to lists of values")
     grid = list(itertools.product(*over.values()))
     each = 1 if scheduler is None else chunk
-    starts = range(
-        0,
-        len(grid),
-        each,
-    )
+    starts = range(0, len(grid), each)
     done = across(
         _cells,
         [(design, tuple(over), grid[i : i + each], space) for i in starts],
@@ -108,21 +95,8 @@ def sweep(
     return [*itertools.chain(*done)]
 
 
-def _cells(
-    design,
-    paths,
-    part,
-    space,
-):
-    return [
-        cell(
-            design,
-            paths,
-            at,
-            space,
-        )
-        for at in part
-    ]
+def _cells(design, paths, part, space):
+    return [cell(design, paths, at, space) for at in part]
 
 
 def edge(cells: list) -> list:
@@ -145,14 +119,7 @@ def variant_designs(design, over: dict) -> list:
     return out
 
 
-def variants(
-    designs,
-    *,
-    space=None,
-    progress=None,
-    scheduler=None,
-    top: int = 20,
-) -> tuple:
+def variants(designs, *, space=None, progress=None, scheduler=None, top: int = 20) -> tuple:
     """Searches of many designs, each streamed in chunks: the best `top` plans of each with its
     place in the list, most tokens/s first; and {legal, evaluated, seconds, rejected, unseen} over
     all searches (unseen: designs not looked at).
@@ -163,16 +130,7 @@ def variants(
     """
     start = perf_counter()
     tasks = [(d, i, space, top) for i, d in enumerate(designs)]
-    done = [
-        p
-        for p in across(
-            _best,
-            tasks,
-            scheduler,
-            progress,
-        )
-        if p is not None
-    ]
+    done = [p for p in across(_best, tasks, scheduler, progress) if p is not None]
     rows = sorted(
         itertools.chain(*(p[0] for p in done)),
         key=lambda row: (-row["tokens_per_s"], row["design"], row["rank"]),
@@ -183,12 +141,7 @@ def variants(
     }
 
 
-def _best(
-    design,
-    number,
-    space,
-    top,
-):
+def _best(design, number, space, top):
     try:
         r = prepare(design)
         phase = r.main_phase

@@ -36,27 +36,14 @@ def why(assessment: Assessment) -> list:
     found = alternatives(assessment) or chosen.found
     rows = {r["axis"]: r for r in communication(chosen.case, chosen.step)}
     axes = AXES if assessment.resolved.model.experts else AXES[:-1]
-    texts = {
-        axis: _axis(
-            found,
-            chosen,
-            axis,
-            rows.get(axis),
-        )
-        for axis in axes
-    } | {
+    texts = {axis: _axis(found, chosen, axis, rows.get(axis)) for axis in axes} | {
         "pins": _pins(assessment),
         "sharding": _sharding(found, chosen),
     }
     return [{"axis": axis, "text": text} for axis, text in texts.items() if text]
 
 
-def _axis(
-    found: Found,
-    chosen: Chosen,
-    axis: str,
-    row: dict | None,
-) -> str:
+def _axis(found: Found, chosen: Chosen, axis: str, row: dict | None) -> str:
     """An axis: where its traffic goes, and its neighbouring values."""
     value = chosen.plan[axis]
     text = f"{axis} {value}"
@@ -66,37 +53,13 @@ def _axis(
         text += ": not used"
     ways = exchanges(chosen) if axis == "cp" else {}
     if ways:
-        said = (
-            say(
-                "times",
-                what=name,
-                ratio=ratio - 1,
-            )
-            for name, ratio in ways.items()
-        )
-        text += say(
-            "exchanges",
-            plan=chosen.plan,
-            ways=", ".join(said),
-        )
-    sides = (
-        _neighbour(
-            found,
-            chosen,
-            axis,
-            side,
-        )
-        for side in (greater, less)
-    )
+        said = (say("times", what=name, ratio=ratio - 1) for name, ratio in ways.items())
+        text += say("exchanges", plan=chosen.plan, ways=", ".join(said))
+    sides = (_neighbour(found, chosen, axis, side) for side in (greater, less))
     return "; ".join([text, *filter(None, sides)])
 
 
-def _neighbour(
-    found: Found,
-    chosen: Chosen,
-    axis: str,
-    beside,
-) -> str:
+def _neighbour(found: Found, chosen: Chosen, axis: str, beside) -> str:
     """What the next value of an axis that leaves hardly a device idle would cost (else the next at
     all), at the best setting of everything else; beside: greater or less."""
     values = found.column(axis)
@@ -113,25 +76,13 @@ def _neighbour(
     if row is None:
         return f"{what} does not fit"
     return (
-        say(
-            "neighbour",
-            what=what,
-            ratio=longer(
-                found,
-                chosen,
-                row,
-            ),
-        )
+        say("neighbour", what=what, ratio=longer(found, chosen, row))
         + (f" on {every[row]:,.0f} devices" if every[row] != now else "")
         + ("" if found.practised[row] else " on paper (untried)")
     )
 
 
-def longer(
-    found: Found,
-    chosen: Chosen,
-    row: int,
-) -> float:
+def longer(found: Found, chosen: Chosen, row: int) -> float:
     """Share by which a plan's step is longer than today's."""
     return found.step_s[row] / chosen.step.total - 1
 
@@ -142,16 +93,8 @@ def _sharding(found: Found, chosen: Chosen) -> str:
     costs = [
         say(
             "times",
-            what=say(
-                "sharded",
-                name=name,
-                plan=found.row(row),
-            ),
-            ratio=longer(
-                found,
-                chosen,
-                row,
-            ),
+            what=say("sharded", name=name, plan=found.row(row)),
+            ratio=longer(found, chosen, row),
         )
         for i, name in enumerate(SHARDINGS if chosen.fits else ())
         if name != chosen.plan["sharding"]
@@ -179,13 +122,7 @@ def distance(assessment: Assessment) -> dict | None:
         "oom_probability": chosen.oom_probability,
         "best": short(found.row(best)),
         "best_step_s": float(found.step_s[best]),
-        "gain": -float(
-            longer(
-                found,
-                chosen,
-                best,
-            )
-        ),
+        "gain": -float(longer(found, chosen, best)),
         "saves": saved,
         "adds": spent,
     }
@@ -218,15 +155,7 @@ def _alone(assessment: Assessment, pins: list) -> Iterator:
         with suppress(DesignError):
             found = unpinned_but(assessment, *(p for p in pins if p != pin))
             best = found.best()
-            gain = (
-                0.0
-                if best is None
-                else -longer(
-                    found,
-                    assessment.chosen,
-                    best,
-                )
-            )
+            gain = 0.0 if best is None else -longer(found, assessment.chosen, best)
             if gain >= WORTH_SAYING:
                 yield pin, gain
 

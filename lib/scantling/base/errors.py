@@ -30,15 +30,7 @@ class DesignError(ValueError):
 
     MISSING = ...  # the value of a field that is not there; the same object in every process
 
-    def __init__(
-        self,
-        field="",
-        value=MISSING,
-        allowed="",
-        nearest=None,
-        *,
-        problem="",
-    ):
+    def __init__(self, field="", value=MISSING, allowed="", nearest=None, *, problem=""):
         choices = None
         if not isinstance(allowed, str) and isinstance(allowed, Iterable):
             choices = [str(a) for a in allowed]
@@ -49,12 +41,7 @@ class DesignError(ValueError):
         self.problem = problem
         self.allowed = allowed if choices is None else tuple(choices)
         self.nearest = nearest
-        super().__init__(
-            field,
-            value,
-            allowed,
-            nearest,
-        )
+        super().__init__(field, value, allowed, nearest)
 
     def __str__(self):
         return self.line()
@@ -140,21 +127,12 @@ def show_value(value) -> str:
     return plain(repr(value))
 
 
-def _choices(
-    choices,
-    value,
-    nearest,
-) -> str:
+def _choices(choices, value, nearest) -> str:
     if len(choices) <= _SHOWN + 4:
         return ", ".join(plain(c) for c in choices)
     near = [nearest] if nearest in choices else []
     if isinstance(value, str):
-        near += difflib.get_close_matches(
-            value.lower()[:200],
-            choices,
-            _SHOWN,
-            0.3,
-        )
+        near += difflib.get_close_matches(value.lower()[:200], choices, _SHOWN, 0.3)
     return (
         ", ".join(map(plain, list(dict.fromkeys([*near, *choices]))[:_SHOWN]))
         + f", … ({len(choices)} in all)"

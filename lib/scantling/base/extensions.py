@@ -37,16 +37,7 @@ def added(name: str, columns: Iterable[str]) -> Rows:
     out = []
     for path in (folder / name for folder in folders()):
         rows = (
-            list(
-                csv.DictReader(
-                    path.open(
-                        newline="",
-                        encoding="utf-8",
-                    )
-                )
-            )
-            if path.is_file()
-            else []
+            list(csv.DictReader(path.open(newline="", encoding="utf-8"))) if path.is_file() else []
         )
         unknown = {column for row in rows for column in row} - blank.keys()
         if unknown:

@@ -23,20 +23,12 @@ MAX_DEPTH = 24
 def csv_rows(path) -> Rows:
     """The rows of a CSV file that ships with the package, each by the names of its columns; then
     those of the user's extensions."""
-    with path.open(
-        newline="",
-        encoding="utf-8",
-    ) as file:
+    with path.open(newline="", encoding="utf-8") as file:
         reader = csv.DictReader(file)
         return (*reader, *added(path.name, reader.fieldnames))
 
 
-def read_bytes(
-    path,
-    allowed: str = "a file",
-    limit: int = MAX_BYTES,
-    wrong=None,
-) -> bytes:
+def read_bytes(path, allowed: str = "a file", limit: int = MAX_BYTES, wrong=None) -> bytes:
     """The bytes of a regular file of at most `limit` bytes.
 
     Never waits, and never reads a device, a pipe, a socket or a link to one. `wrong` makes the
@@ -50,55 +42,29 @@ def read_bytes(
         except OSError as e:
             raise _unread(e, wrong, allowed) from None
     if len(raw) > limit:
-        raise wrong(
-            problem=f"is larger than {limit:,} bytes",
-            allowed=allowed,
-        )
+        raise wrong(problem=f"is larger than {limit:,} bytes", allowed=allowed)
     return raw
 
 
-def _regular(
-    found: os.stat_result,
-    wrong,
-    allowed: str,
-) -> None:
+def _regular(found: os.stat_result, wrong, allowed: str) -> None:
     if not stat.S_ISREG(found.st_mode):
         problem = "is a directory" if stat.S_ISDIR(found.st_mode) else "is not a file"
-        raise wrong(
-            problem=problem,
-            allowed=allowed,
-        )
+        raise wrong(problem=problem, allowed=allowed)
 
 
-def read_text(
-    path,
-    allowed: str = "a file",
-    limit: int = MAX_BYTES,
-    wrong=None,
-) -> str:
+def read_text(path, allowed: str = "a file", limit: int = MAX_BYTES, wrong=None) -> str:
     """The text of a regular file in UTF-8 of at most `limit` bytes, a leading byte order mark left
     out; as `read_bytes` else. Raises DesignError."""
-    raw = read_bytes(
-        path,
-        allowed,
-        limit,
-        wrong,
-    )
+    raw = read_bytes(path, allowed, limit, wrong)
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as e:
         problem = f"is not text (byte {e.start} is not UTF-8)"
         wrong = wrong or partial(DesignError, plain(path, 200))
-        raise wrong(
-            problem=problem,
-            allowed=f"{allowed} in UTF-8",
-        ) from None
+        raise wrong(problem=problem, allowed=f"{allowed} in UTF-8") from None
 
 
-def read_stream(
-    stream,
-    name: str,
-) -> str:
+def read_stream(stream, name: str) -> str:
     """What a text stream (standard input) holds, at most MAX_BYTES characters. Raises
     DesignError."""
     try:
@@ -130,24 +96,15 @@ def json_object(text: str, wrong) -> Mapping:
     except (ValueError, RecursionError) as e:
         said = "is not JSON" if isinstance(e, JSONDecodeError) else f"is not read ({e})"
         problem = "is nested too deeply" if isinstance(e, RecursionError) else said
-        raise wrong(
-            problem=problem,
-            allowed="a JSON file",
-        ) from None
+        raise wrong(problem=problem, allowed="a JSON file") from None
     if not isinstance(data, Mapping):
-        raise wrong(
-            problem="is not a JSON object",
-            allowed="a JSON object",
-        )
+        raise wrong(problem="is not a JSON object", allowed="a JSON object")
     level = [data]
     depth = 0
     while level:
         depth += 1
         if depth > MAX_DEPTH:
-            raise wrong(
-                problem="is nested too deeply",
-                allowed=f"at most {MAX_DEPTH} levels",
-            )
+            raise wrong(problem="is nested too deeply", allowed=f"at most {MAX_DEPTH} levels")
         inside = (v.values() if isinstance(v, dict) else v for v in level)
         level = [v for values in inside for v in values if isinstance(v, (dict, list))]
     return data
@@ -160,11 +117,7 @@ def _whole(digits: str) -> int | float:
     return value if abs(value) < 10**300 else inf if value > 0 else -inf
 
 
-def write_whole(
-    path: Path,
-    content: bytes,
-    force: bool = True,
-) -> None:
+def write_whole(path: Path, content: bytes, force: bool = True) -> None:
     """Write a file in one step (temporary file, then rename): a reader sees the old one or the new
     one, after a power cut too. Raises OSError."""
     temporary = path.with_name(f".{path.name[:200]}.{secrets.token_hex(4)}.part")
@@ -179,20 +132,13 @@ def write_whole(
         temporary.unlink(missing_ok=True)
 
 
-def write_text(
-    path,
-    text: str,
-    force: bool = False,
-) -> None:
+def write_text(path, text: str, force: bool = False) -> None:
     """Write `text` to `path` in one step (temporary file, then rename; a link keeps pointing where
     it did); refuses to replace a file unless `force`."""
     path = Path(os.path.realpath(path))
     wrong = partial(DesignError, plain(path, 200))
     if path.is_dir():
-        raise wrong(
-            problem="is a directory",
-            allowed="the name of a file to write",
-        )
+        raise wrong(problem="is a directory", allowed="the name of a file to write")
     if path.exists() and not path.is_file():  # /dev/stdout, a pipe: nothing to replace
         path.write_text(text, encoding="utf-8")
         return
@@ -200,18 +146,13 @@ def write_text(
         write_whole(path, text.encode("utf-8"), force)
     except FileExistsError:
         raise wrong(
-            problem="exists already",
-            allowed="a new file name, or --force to replace it",
+            problem="exists already", allowed="a new file name, or --force to replace it"
         ) from None
     except OSError as e:
         raise wrong(problem=f"cannot be written ({plain(e.strerror or str(e))})") from None
 
 
-def open_stream(
-    path,
-    allowed: str = "a file",
-    wrong=None,
-):
+def open_stream(path, allowed: str = "a file", wrong=None):
     """A regular file opened for reading in pieces, of any size; as careful as `read_bytes`. Raises
     DesignError."""
     wrong = wrong or partial(DesignError, plain(path, 200))
@@ -230,9 +171,7 @@ def open_stream(
     except FileNotFoundError:
         beside = _sibling(Path(path))
         raise wrong(
-            problem="there is no such file",
-            nearest=beside,
-            allowed="" if beside else allowed,
+            problem="there is no such file", nearest=beside, allowed="" if beside else allowed
         ) from None
     except DesignError:
         raise
@@ -240,11 +179,7 @@ def open_stream(
         raise _unread(e, wrong, allowed) from None
 
 
-def _unread(
-    error,
-    wrong,
-    allowed: str,
-) -> DesignError:
+def _unread(error, wrong, allowed: str) -> DesignError:
     return wrong(
         problem=f"cannot be read ({plain(getattr(error, 'strerror', None) or str(error))})",
         allowed=allowed,

@@ -23,9 +23,4 @@ def clean(value):
 
 def text(value, indent: int | None = 1) -> str:
     """`value` as strict JSON text: nan and infinity are null."""
-    return dumps(
-        clean(value),
-        indent=indent,
-        allow_nan=False,
-        ensure_ascii=False,
-    )
+    return dumps(clean(value), indent=indent, allow_nan=False, ensure_ascii=False)

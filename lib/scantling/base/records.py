@@ -14,10 +14,7 @@ Rows = tuple[dict, ...]
 Known = float | None  # None: not published, not priced, not asked for
 
 
-@dataclass_transform(
-    frozen_default=True,
-    kw_only_default=True,
-)
+@dataclass_transform(frozen_default=True, kw_only_default=True)
 def record(cls):
     """The class as a frozen dataclass that is made by keywords. A record equals its copy even where
     a figure is unknown (NaN); from Python 3.13 on a plain dataclass would not."""
@@ -49,32 +46,19 @@ class Assumed(Record):
 class Derived:
     """The fields of a section: those given, and those derived with the rule that chose each."""
 
-    def __init__(
-        self,
-        given: Mapping,
-        section: str,
-    ):
+    def __init__(self, given: Mapping, section: str):
         self.given = given
         self.section = section
         self.fields: dict = dict(given)
         self.assumed: list[Assumed] = []
 
-    def take(
-        self,
-        field: str,
-        value,
-        why: str,
-    ):
+    def take(self, field: str, value, why: str):
         """The field as it is, or the derived value with its rule."""
         if field not in self.fields:
             self.note(field, value, why)
         return self.fields[field]
 
-    def take_all(
-        self,
-        values: Mapping,
-        why: str,
-    ) -> None:
+    def take_all(self, values: Mapping, why: str) -> None:
         """`take` of several fields by one rule."""
         for field, value in values.items():
             self.take(field, value, why)
@@ -84,12 +68,7 @@ class Derived:
         for field, (value, why) in values.items():
             self.take(field, value, why)
 
-    def note(
-        self,
-        field: str,
-        value,
-        why: str,
-    ):
+    def note(self, field: str, value, why: str):
         """The derived value, whatever was given."""
         self.fields[field] = value
         self.assumed.append(Assumed(f"{self.section}.{field}".lstrip("."), value, why))
@@ -117,13 +96,7 @@ def at(given: Mapping, key: str):
     return here
 
 
-def given(
-    record,
-    path: str,
-    default,
-    why: str,
-    say: list,
-):
+def given(record, path: str, default, why: str, say: list):
     """The last field of `path` where `record` has it, else `default`, noted in `say` with the rule
     that chose it."""
     value = get(record, path.rpartition(".")[2])
@@ -160,11 +133,7 @@ def length(record) -> int:
     return 1
 
 
-def pick(
-    condition,
-    one,
-    other,
-):
+def pick(condition, one, other):
     """A record of the same kind: fields of `one` where `condition` holds, else of `other`."""
     others = vars(other)
     return replace(one, **{k: where(condition, value, others[k]) for k, value in vars(one).items()})

@@ -13,17 +13,7 @@ _COUNTS = ((1e12, "T"), (1e9, "B"), (1e6, "M"))
 
 def scalar(value):
     """A NumPy scalar as the Python value that it holds; anything else as it is."""
-    return (
-        value.item()
-        if hasattr(value, "item")
-        and getattr(
-            value,
-            "ndim",
-            1,
-        )
-        == 0
-        else value
-    )
+    return value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value
 
 
 def is_number(value) -> bool:
@@ -31,11 +21,7 @@ def is_number(value) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def shown(
-    value,
-    kind: str,
-    unit: str = "",
-) -> str:
+def shown(value, kind: str, unit: str = "") -> str:
     """`value` in the manner of `kind`; see `Quantity`."""
     value = scalar(value)
     if value is None or (isinstance(value, float) and isnan(value)):
@@ -72,11 +58,7 @@ def number(value: float, digits: int = 3) -> str:
     return f"{value:,.{places}f}".replace("-", "−")
 
 
-def _scaled(
-    value,
-    unit,
-    steps,
-):
+def _scaled(value, unit, steps):
     for size, prefix in steps:
         if abs(value) >= size * 0.9995:
             return f"{number(value / size)} {prefix}{unit}"
@@ -143,24 +125,14 @@ _MANNERS = {
         else _seconds(v * DAY_S)
     ),
     "bytes": lambda v, u: (
-        f"{number(v / 1e9)} GB"
-        if 1e8 <= abs(v) < 1e12 or v == 0
-        else _scaled(
-            v,
-            "B",
-            _SCALES,
-        )
+        f"{number(v / 1e9)} GB" if 1e8 <= abs(v) < 1e12 or v == 0 else _scaled(v, "B", _SCALES)
     ),
     "bytes_per_s": _prefixed("B/s"),
     "flop": _prefixed("FLOP"),
     "kwh": _prefixed("Wh", 1e3),
     "watts": _prefixed("W"),
     "flops": lambda v, u: f"{number(v / 1e12)} TFLOP/s",
-    "params": lambda v, u: _scaled(
-        v,
-        "",
-        _COUNTS,
-    ).strip(),
+    "params": lambda v, u: _scaled(v, "", _COUNTS).strip(),
     "count": _whole,
     "rate": _plain,
     "ratio": lambda v, u: number(v),
@@ -170,11 +142,7 @@ _MANNERS = {
 }
 
 
-def percent(
-    share,
-    digits: int = 1,
-    sign: str = "",
-) -> str:
+def percent(share, digits: int = 1, sign: str = "") -> str:
     """A share in the manner of the tables: 11.2 %; with sign "+", +7.8 % and −3.1 %; a dash where
     there is none."""
     if share is None or share != share:
@@ -188,10 +156,6 @@ def named_size(parameters: float) -> str:
     return f"{size / 1e3:.3g}T" if size >= 1e3 else f"{size:.3g}B"
 
 
-def several(
-    n: int,
-    noun: str,
-    more: str = "",
-) -> str:
+def several(n: int, noun: str, more: str = "") -> str:
     """'1 node', '2 nodes'; `more` is the plural where it is not noun + s."""
     return f"{n:,} {noun if n == 1 else more or noun + 's'}"

@@ -41,16 +41,8 @@ def digits(text: str) -> str | None:
     zero (1,024; 0,125 and 7,5 are decimals). A point that stands alone is the decimal point.
     Spaces, apostrophes and underscores stand between thousands only.
     """
-    text = re.sub(
-        f"[{_SPACES}]",
-        " ",
-        text,
-    )
-    if re.fullmatch(
-        r"\d*\.?\d+",
-        text,
-        re.ASCII,
-    ):
+    text = re.sub(f"[{_SPACES}]", " ", text)
+    if re.fullmatch(r"\d*\.?\d+", text, re.ASCII):
         return text
     signs = re.findall(r"[,.]", text)
     whole = text
@@ -62,11 +54,7 @@ def digits(text: str) -> str | None:
         whole, sign, part = text.partition(signs[0])
     if not (whole.isdigit() or _GROUPS.fullmatch(whole)) or sign and not part.isdigit():
         return None
-    return re.sub(
-        r"\D",
-        "",
-        whole,
-    ) + ("." + part if part else "")
+    return re.sub(r"\D", "", whole) + ("." + part if part else "")
 
 
 def number(text: str) -> tuple[float, bool] | None:

@@ -56,31 +56,17 @@ class Filler(string.Formatter):
     def __init__(self, *sources):
         self.sources = sources
 
-    def vformat(
-        self,
-        format_string,
-        args,
-        kwargs,
-    ) -> str:
+    def vformat(self, format_string, args, kwargs) -> str:
         """As Python's own, the pieces of each text kept; a text of a part may hold no other."""
         out = []
         for said, name, spec, conversion in _pieces(format_string):
             out.append(said)
             if name is not None:
-                value, _ = self.get_field(
-                    name,
-                    args,
-                    kwargs,
-                )
+                value, _ = self.get_field(name, args, kwargs)
                 out.append(self.format_field(self.convert_field(value, conversion), spec))
         return "".join(out)
 
-    def get_value(
-        self,
-        key,
-        args,
-        kwargs,
-    ):
+    def get_value(self, key, args, kwargs):
         if key in kwargs:
             return kwargs[key]
         for source in self.sources:
@@ -90,11 +76,7 @@ class Filler(string.Formatter):
                 return getattr(source, key)
         raise KeyError(key)
 
-    def format_field(
-        self,
-        value,
-        format_spec: str,
-    ) -> str:
+    def format_field(self, value, format_spec: str) -> str:
         value = scalar(value)
         if format_spec in quantities.table():
             return quantities.show(format_spec, value)

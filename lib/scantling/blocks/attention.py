@@ -117,12 +117,7 @@ class Softmax(Mixer):
 
     def exchanges(self):
         kv, head = self.kv_width, minimum(self.v_head, self.kv_width)
-        return Exchange(
-            tensor=1.0,
-            kv=2 * kv,
-            kv_head=2 * head,
-            relaid=2 * (self.q_width + kv),
-        )
+        return Exchange(tensor=1.0, kv=2 * kv, kv_head=2 * head, relaid=2 * (self.q_width + kv))
 
 
 @record

@@ -13,19 +13,13 @@ from .mla import Mla
 from .table import Column
 
 
-def kept_keys(
-    keys,
-    most,
-):
+def kept_keys(keys, most):
     """Mean keys of causal queries over up to `keys`, `most` of them at most: m - m^2 / 2 n."""
     most = minimum(most, keys)
     return most - most * most / (2 * keys)
 
 
-def scores_of(
-    block,
-    keys,
-):
+def scores_of(block, keys):
     """FLOP a token of an indexer's forward scores of causal `keys`: Hi (di + 1) each."""
     return block.index_heads * (block.index_dim + 1) * keys
 

@@ -44,11 +44,7 @@ class Device:
     stream_idle: Column  # `part_filled` of a product as wide as the stream
     newer_flash: Column  # 1 where FlashAttention-3 or its like exists
 
-    def gemm_s(
-        self,
-        product: Gemm,
-        idle: bool = True,
-    ):
+    def gemm_s(self, product: Gemm, idle: bool = True):
         """Seconds of a block's products: FLOPs / rate + c x 2 bytes per operand element / HBM +
         launches; without `idle` as if all waves were full.
 
@@ -88,19 +84,9 @@ def attention_core_s(block, on: Device):
     `score_width` of queries and values together, the mean keys that a query attends to."""
     ring = (on.plan.cp > 1) & (on.plan.cp_type == 0)
     heads, width = block.heads / on.plan.tp, block.score_width
-    seconds = _flash_s(
-        block,
-        on,
-        heads,
-        ring,
-    )
+    seconds = _flash_s(block, on, heads, ring)
     if np.any(ring):
-        seconds = _ring_s(
-            on,
-            ring,
-            heads * width,
-            *seconds,
-        )
+        seconds = _ring_s(on, ring, heads * width, *seconds)
     none = on.software.flash == 0
     if np.any(none):
         full = _materialised_s(on, heads, width)
@@ -108,12 +94,7 @@ def attention_core_s(block, on: Device):
     return tuple(seconds)
 
 
-def _flash_s(
-    block,
-    on: Device,
-    heads,
-    ring,
-):
+def _flash_s(block, on: Device, heads, ring):
     """Causal FLOPs / (peak x share x s'/(s' + half)), s' = the chunk that a kernel sees; backward
     2.5 x. Few tiles of queries and heads leave units idle, less so in the backward."""
     k, flash, width = on.constants, on.software.flash, block.score_width
@@ -141,13 +122,7 @@ def _flash_s(
     )
 
 
-def _ring_s(
-    on: Device,
-    ring,
-    width,
-    forward,
-    backward,
-):
+def _ring_s(on: Device, ring, width, forward, backward):
     """The core's times where keys and values go round a ring: steps that wait, and partial outputs
     merged in fp32."""
     k, cp = on.constants, on.plan.cp
@@ -159,11 +134,7 @@ def _ring_s(
     )
 
 
-def _materialised_s(
-    on: Device,
-    heads,
-    width,
-):
+def _materialised_s(on: Device, heads, width):
     """Forward seconds where the scores are written out: all their FLOPs as batched GEMMs, and
     passes over the scores."""
     k = on.constants

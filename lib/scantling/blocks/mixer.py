@@ -19,11 +19,7 @@ class Mixer(Block):
     place = "mixer"
 
     def products(
-        self,
-        on: Device,
-        moved,
-        name: str = "projections",
-        kernels: float = 4.0,
+        self, on: Device, moved, name: str = "projections", kernels: float = 4.0
     ) -> tuple[Gemm, ...]:
         """All weights as one kind of products that reads and writes `moved` values a token."""
         weights = self.weights() / on.plan.tp
@@ -55,7 +51,5 @@ class Mixer(Block):
         """Norm input and output, and what the core keeps."""
         stream = stream_bytes(self, keep)
         return replace(
-            self.core_bytes(keep),
-            outer=stream.outer,
-            outer_selective=stream.outer_selective,
+            self.core_bytes(keep), outer=stream.outer, outer_selective=stream.outer_selective
         )

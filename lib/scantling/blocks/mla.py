@@ -68,11 +68,7 @@ class Mla(Softmax):
 
     def gemms(self, on: Device):
         t, h, tp, heads = on.tokens, self.hidden, on.plan.tp, self.heads
-        q_in = where(
-            self.q_lora > 0,
-            self.q_lora,
-            h,
-        )
+        q_in = where(self.q_lora > 0, self.q_lora, h)
         up_q = heads * self.q_head / tp
         up_kv = heads * (self.qk_nope + self.v_head) / tp
         out = heads * self.v_head / tp

@@ -35,29 +35,14 @@ class Mlp(Block):
     def gemms(self, on: Device):
         h, f = self.hidden, self.width / on.plan.tp
         up = f * (self.matrices - 1)
-        return (
-            mlp_gemm(
-                "mlp",
-                self,
-                on,
-                f,
-                on.idle_flops(h, (up, up), (f, f)),
-            ),
-        )
+        return (mlp_gemm("mlp", self, on, f, on.idle_flops(h, (up, up), (f, f))),)
 
     def kernel_s(self, on: Device):
         t, h, f = on.tokens, self.hidden, self.width / on.plan.tp
         (product,) = self.gemms(on)
         tail = 0.0
         if np.any(on.software.lazy_recompute):
-            tail = on.gemm_s(
-                Gemm(
-                    "down",
-                    2 * t * h * f,
-                    t * (h + f) + h * f,
-                    1.0,
-                )
-            )
+            tail = on.gemm_s(Gemm("down", 2 * t * h * f, t * (h + f) + h * f, 1.0))
         return Time(
             gemm=on.gemm_s(product),
             elementwise=on.chain_s * t * (STREAM_BYTES * h / on.shards + chain_bytes(self) * f),
@@ -106,34 +91,16 @@ class Still(Bare):
     place = "mixer"
 
 
-def mlp_parameters(
-    matrices,
-    hidden,
-    width,
-    bias,
-):
+def mlp_parameters(matrices, hidden, width, bias):
     """Weights and biases of one MLP of a width. [count]"""
     return matrices * hidden * width + bias * ((matrices - 1) * width + hidden)
 
 
-def mlp_gemm(
-    name: str,
-    block,
-    on: Device,
-    f,
-    idle=0.0,
-):
+def mlp_gemm(name: str, block, on: Device, f, idle=0.0):
     """The products of an MLP that is `f` wide on one rank, for all its tokens."""
     t, h, n = on.tokens, block.hidden, block.matrices
     stream = 2 * h * t
-    return Gemm(
-        name,
-        stream * (n * f),
-        stream + n * f * (t + h),
-        2.0,
-        None,
-        idle,
-    )
+    return Gemm(name, stream * (n * f), stream + n * f * (t + h), 2.0, None, idle)
 
 
 def chain_bytes(block):

@@ -47,12 +47,7 @@ class Moe(Block):
 
     def expert(self):
         """Parameters of one routed expert: n l i, l the width it reads. [count]"""
-        return mlp_parameters(
-            self.matrices,
-            self.outer,
-            self.width,
-            self.expert_bias,
-        )
+        return mlp_parameters(self.matrices, self.outer, self.width, self.expert_bias)
 
     def parameters(self):
         expert = self.expert()
@@ -91,21 +86,9 @@ class Moe(Block):
         """Token copies of the fullest expert rank: it sets the pace, unless each rank has all
         experts, routing is forced even or what is over an even share dropped."""
         of = on.software
-        skew = where(
-            of.expert_skew > 0,
-            of.expert_skew,
-            on.constants.ep_imbalance,
-        )
-        room = where(
-            of.capacity_factor > 0,
-            of.capacity_factor,
-            1.0,
-        )
-        return self.expert_rows(on) * where(
-            (of.even_routing > 0) | (on.plan.ep <= 1),
-            room,
-            skew,
-        )
+        skew = where(of.expert_skew > 0, of.expert_skew, on.constants.ep_imbalance)
+        room = where(of.capacity_factor > 0, of.capacity_factor, 1.0)
+        return self.expert_rows(on) * where((of.even_routing > 0) | (on.plan.ep <= 1), room, skew)
 
     def on_rank(self, on: Device):
         """(token copies, experts, their width, the shared ones' width) of the fullest rank."""
@@ -125,12 +108,7 @@ class Moe(Block):
             rate=on.linear_flops * k.grouped_gemm * each / (each + k.grouped_half),
         )
         # the stream is read and written beside the experts, whether or not there are shared ones
-        beside = mlp_gemm(
-            "shared_experts",
-            self,
-            on,
-            shared,
-        )
+        beside = mlp_gemm("shared_experts", self, on, shared)
         beside = beside._replace(kernels=2.0 * (self.shared_width > 0))
         if not np.any(self.latent):
             return grouped, beside
@@ -155,11 +133,7 @@ class Moe(Block):
         apart = rows * f * (1 - on.software.fused_experts)
         chain = chain_bytes(self) * (apart + t * shared) + t * STREAM_BYTES * h / on.shards
         cast = rows * 2 * self.outer + 3 * (apart + t * shared)
-        static = where(
-            on.software.even_routing > 1,
-            k.static_host,
-            1.0,
-        )
+        static = where(on.software.even_routing > 1, k.static_host, 1.0)
         looped = on.software.looped_experts * local * k.expert_loop_s
         return Time(
             gemm=sum(on.gemm_s(product) for product in self.gemms(on)) + self.router_s(on),

@@ -33,22 +33,12 @@ class Mtp(Block):
         return {"mtp": self.repeats * (inside + 12 * self.hidden * self.hidden)}
 
     def kernel_s(self, on: Device) -> Time:
-        return fold(
-            Time,
-            [(self.repeats, self.head.kernel_s(on))],
-        )
+        return fold(Time, [(self.repeats, self.head.kernel_s(on))])
 
     def saved_bytes(self, keep: Keeping) -> Saved:
-        return fold(
-            Saved,
-            [(self.repeats, self.head.saved_bytes(keep))],
-        )
+        return fold(Saved, [(self.repeats, self.head.saved_bytes(keep))])
 
 
-def weighted_sum(
-    block: Block,
-    parts: dict,
-    but: str = "",
-):
+def weighted_sum(block: Block, parts: dict, but: str = ""):
     """Count x the sum of the parts."""
     return block.count * sum(value for name, value in parts.items() if name != but)

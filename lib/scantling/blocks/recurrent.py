@@ -70,16 +70,12 @@ class Recurrent(Mixer):
     def flops(self, seq_len):
         return {
             "attention_linear": 6 * self.weights()
-            + 3 * (2 * self.conv * self.conv_width + self.recurrence()),
+            + 3 * (2 * self.conv * self.conv_width + self.recurrence())
         }
 
     def gemms(self, on: Device):
         wide = (self.inputs + self.inner + self.low_rank_width) / on.plan.tp
-        return self.products(
-            on,
-            2 * self.hidden + wide,
-            kernels=2.0,
-        )
+        return self.products(on, 2 * self.hidden + wide, kernels=2.0)
 
     @property
     def conv_width(self):
@@ -111,14 +107,8 @@ class Recurrent(Mixer):
     def core_bytes(self, keep: Keeping):
         """What projections and scan keep; `selective` repeats none of it."""
         inner = 2.0 * self.kept_width * keep.wide
-        return Saved(
-            inner=inner,
-            inner_selective=inner,
-        )
+        return Saved(inner=inner, inner_selective=inner)
 
     def exchanges(self):
         """Over cp all-to-alls from sequence to heads and back: the whole sequence passes a scan."""
-        return Exchange(
-            tensor=1.0,
-            swapped=self.inputs + self.inner,
-        )
+        return Exchange(tensor=1.0, swapped=self.inputs + self.inner)

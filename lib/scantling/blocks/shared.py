@@ -45,10 +45,7 @@ class SharedUse(Attention):
         return h * h + r * (h + 2 * self.width) + self.attention_adapter * 12 * h * r
 
     def parameters(self):
-        return {
-            "attention": self.own(),
-            "norms": self.norms,
-        }
+        return {"attention": self.own(), "norms": self.norms}
 
     def weights(self):
         """All that runs there. [count]"""

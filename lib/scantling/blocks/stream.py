@@ -27,10 +27,7 @@ class Stream(Block):
     def parameters(self):
         n = self.copies
         scales = self.ends * (n + 1) + (1 - self.ends) * 2 * (n * (2 + n) + 3)
-        return {
-            "norms": self.norms,
-            "other": (n > 0) * (self.mixing() + scales),
-        }
+        return {"norms": self.norms, "other": (n > 0) * (self.mixing() + scales)}
 
     def flops(self, seq_len):
         return {"attention_linear": 6 * self.mixing()}
@@ -38,10 +35,7 @@ class Stream(Block):
     def saved_bytes(self, keep: Keeping) -> Saved:
         """The inputs of two sub-layers are kept for every copy."""
         more = 4.0 * self.hidden * keep.wide * maximum(self.copies - 1, 0) * (1 - self.ends)
-        return Saved(
-            outer=more,
-            outer_selective=more,
-        )
+        return Saved(outer=more, outer_selective=more)
 
     def kernel_s(self, on: Device) -> Time:
         """Around each of two sub-layers (3 n + 1) h values are read and (n + 1) h written: for the

@@ -152,11 +152,7 @@ class Shape:
         inside = (sum(x.count * (x.place != "end") for x in b.layer) for b in self.of("mtp"))
         return self.mtp_passes * weighted((self.layers / blocks, x) for x in inside)
 
-    def mean(
-        self,
-        place: str,
-        value,
-    ) -> Column:
+    def mean(self, place: str, value) -> Column:
         """`value(block)` over the layers' blocks of a place, in the model's own proportion."""
         return weighted((b.count / self.layers, value(b)) for b in self.of(place))
 
@@ -166,11 +162,7 @@ def weighted(terms) -> Column:
     total = None
     for weight, value in terms:
         if isinstance(weight, ndarray):  # as floats: whole numbers may have 32 bits only
-            value = multiply(
-                weight,
-                value,
-                dtype=float,
-            )
+            value = multiply(weight, value, dtype=float)
         elif weight and weight != 1:
             value = weight * value
         elif not weight:
@@ -192,21 +184,14 @@ def fold(kind: type, terms):
     )
 
 
-def dense_before(
-    shape: Shape,
-    ahead,
-    held,
-):
+def dense_before(shape: Shape, ahead, held):
     """Layers with a dense MLP among the `held` that follow `ahead` others: a quarter or fewer of
     them come first (DeepSeek-V3), more are spread evenly (Llama 4)."""
     dense = shape.layers - shape.moe_layers
     return where(few_dense(shape), clip(dense - ahead, 0, held), held * (dense / shape.layers))
 
 
-def plain_share(
-    shape: Shape,
-    feed: Block,
-):
+def plain_share(shape: Shape, feed: Block):
     """Of the layers without experts, the share that has this feed-forward."""
     if sum(b.kind != "moe" for b in shape.of("feed")) == 1:
         return 1.0

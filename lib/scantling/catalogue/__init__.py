@@ -18,15 +18,7 @@ from ..base.units import GB
 from .hardware import Accelerator, Fabric, Node
 from .load import HERE as HERE, by_id, filled, find, indexed, read as read, rows
 from .pricing import newest
-from .records import (
-    CollectiveSeries,
-    Fact,
-    FailurePreset,
-    GemmPoint,
-    Optimizer,
-    Price,
-    Storage,
-)
+from .records import CollectiveSeries, Fact, FailurePreset, GemmPoint, Optimizer, Price, Storage
 
 # file -> its records, and what one of them is called
 _KINDS = {
@@ -46,12 +38,7 @@ def _table(file: str) -> dict:
 
 
 def _find(file: str, word, field: str):
-    return find(
-        _table(file),
-        word,
-        field,
-        _KINDS[file][1],
-    )
+    return find(_table(file), word, field, _KINDS[file][1])
 
 
 def accelerator(id: str, field: str = "cluster.accelerator") -> Accelerator:

@@ -106,12 +106,7 @@ class Accelerator(Sourced):
         peak = getattr(self, column) if column else NAN
         if isnan(peak):
             why = "is unknown" if column is None else f"is not a unit that {self.name} has"
-            raise DesignError(
-                "job.precision",
-                precision,
-                self.precisions(),
-                problem=why,
-            )
+            raise DesignError("job.precision", precision, self.precisions(), problem=why)
         return peak
 
     def precisions(self) -> Lines:

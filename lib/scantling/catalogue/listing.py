@@ -30,37 +30,22 @@ def _records(kind: str):
     if kind == "models":
         for entry in entries().values():
             count = parameters(entry.model)
-            yield SimpleNamespace(
-                entry=entry,
-                params=int(count.total),
-                active=int(count.active),
-            )
+            yield SimpleNamespace(entry=entry, params=int(count.total), active=int(count.active))
     elif kind == "prices":
         yield from (
-            SimpleNamespace(
-                id=name,
-                price=found,
-            )
+            SimpleNamespace(id=name, price=found)
             for name in accelerators()
             if (found := price(name))
         )
     else:
-        tables = {
-            "nodes": nodes,
-            "fabrics": fabrics,
-            "storage": storages,
-        }
+        tables = {"nodes": nodes, "fabrics": fabrics, "storage": storages}
         yield from tables.get(kind, accelerators)().values()
 
 
 def listing(kind: str) -> list[dict]:
     """Rows of `scantling catalogue KIND` as plain dictionaries; KIND is one of KINDS."""
     if kind not in KINDS:
-        raise DesignError(
-            "catalogue",
-            kind,
-            KINDS,
-        )
+        raise DesignError("catalogue", kind, KINDS)
     if kind == "stacks":
         rows = ({"id": name} | vars(stack) for name, stack in stacks().items())
         return [{k: _clean(v) for k, v in row.items() if k != "name"} for row in rows]

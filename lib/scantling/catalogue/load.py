@@ -29,13 +29,7 @@ UNITS = {
     "_ms": ("_s", 1e-3),
     "_kw": ("_w", 1e3),
 }
-BLANK = {
-    "float": nan,
-    "int": 0,
-    "bool": False,
-    "str": "",
-    "Lines": (),
-}
+BLANK = {"float": nan, "int": 0, "bool": False, "str": "", "Lines": ()}
 
 
 @cache
@@ -100,12 +94,7 @@ def filled(kind: type, of) -> list:
     ]
 
 
-def _value(
-    field,
-    row: dict,
-    column: str,
-    factor: float,
-):
+def _value(field, row: dict, column: str, factor: float):
     text = row.get(column, "")
     if not text:
         return BLANK[field.type] if field.default is MISSING else field.default
@@ -136,12 +125,7 @@ def by_id(table: dict) -> dict:
     return {word: r for word, r in table.items() if word == r.id}
 
 
-def find(
-    table: dict,
-    word,
-    field: str,
-    kind: str,
-):
+def find(table: dict, word, field: str, kind: str):
     """The record of an id or alias, case ignored. Raises DesignError with the nearest id."""
     if not isinstance(word, str):
         raise DesignError(field, word, f"the id of {kind}")

@@ -30,11 +30,7 @@ def _month(date: str) -> int:
     return int(year) * 12 + int(month)
 
 
-def recent(
-    item: str,
-    kind: str,
-    rents: Rents,
-) -> list[Price]:
+def recent(item: str, kind: str, rents: Rents) -> list[Price]:
     """Observations of a chip and kind within six months of the newest of them."""
     kinds = KINDS.get(kind, (kind,))
     found = [p for p in rents if p.item == item and p.kind in kinds]
@@ -52,23 +48,12 @@ def _over_chips(rents: Rents, value: Callable) -> Known:
     return statistics.median(known) if known else None
 
 
-def kind_ratio(
-    kind: str,
-    other: str,
-    rents: Rents,
-) -> Known:
+def kind_ratio(kind: str, other: str, rents: Rents) -> Known:
     """How prices of `kind` stand to those of `other`: the median over chips with several of the one
     and any of the other; None where no chip has both."""
 
     def of_chip(item):
-        these, those = (
-            recent(
-                item,
-                k,
-                rents,
-            )
-            for k in (kind, other)
-        )
+        these, those = (recent(item, k, rents) for k in (kind, other))
         return _median(these) / _median(those) if len(these) >= COMPARED and those else None
 
     return _over_chips(rents, of_chip)
@@ -79,11 +64,7 @@ def usual_spread(kind: str, rents: Rents) -> float:
     enough of them. One observation is no spread of its own."""
 
     def of_chip(item):
-        found = recent(
-            item,
-            kind,
-            rents,
-        )
+        found = recent(item, kind, rents)
         if len(found) < ENOUGH:
             return None
         ends = _ends(found)
@@ -97,11 +78,7 @@ def _ends(found: list[Price]) -> list[float]:
     return [x for p in found for x in (p.value, p.low, p.high) if x == x]
 
 
-def newest(
-    item: str,
-    rents: Rents,
-    kind: str = "on-demand",
-) -> Price | None:
+def newest(item: str, rents: Rents, kind: str = "on-demand") -> Price | None:
     """The price of a chip in one kind of rent; None without any observation.
 
     A quote of the user's own stands alone. Else the median of the kind's observations within six
@@ -110,16 +87,8 @@ def newest(
     geometric mean. Ends: what was observed, from ENOUGH observations; else the usual spread of the
     kind.
     """
-    quotes = recent(
-        item,
-        QUOTE,
-        rents,
-    )
-    direct = quotes or recent(
-        item,
-        kind,
-        rents,
-    )
+    quotes = recent(item, QUOTE, rents)
+    direct = quotes or recent(item, kind, rents)
     pool = [p.middle for p in direct]
     said = []
     if direct:
@@ -127,16 +96,8 @@ def newest(
     used = list(direct)
     enough = bool(quotes) or len(direct) >= ENOUGH
     for other in () if enough else [k for k in KINDS if k != kind]:
-        times = kind_ratio(
-            kind,
-            other,
-            rents,
-        )
-        found = recent(
-            item,
-            other,
-            rents,
-        )
+        times = kind_ratio(kind, other, rents)
+        found = recent(item, other, rents)
         if found and times:
             used += found
             pool.append(_median(found) * times)

@@ -73,12 +73,9 @@ def group_of(precision: str) -> str:
     """The precision as records are kept: 16 bit, fp8, fp4, or its own name."""
     if "fp8" in precision:
         return "fp8"
-    return {
-        "bf16": "16 bit",
-        "fp16": "16 bit",
-        "mxfp4": "fp4",
-        "nvfp4": "fp4",
-    }.get(precision, precision)
+    return {"bf16": "16 bit", "fp16": "16 bit", "mxfp4": "fp4", "nvfp4": "fp4"}.get(
+        precision, precision
+    )
 
 
 @cache
@@ -99,12 +96,7 @@ def _die(chip: str) -> str:
     return found.die or found.id
 
 
-def best_published(
-    chip: str,
-    precision: str,
-    moe: bool,
-    seq_len: float,
-) -> Best | None:
+def best_published(chip: str, precision: str, moe: bool, seq_len: float) -> Best | None:
     """The record that a device (catalogue id) is held to for a precision and kind of model; None
     where there is none, or beyond LONGEST."""
     if seq_len > LONGEST:
@@ -117,11 +109,7 @@ def best_published(
     die = [
         b for (c, g, m), b in records().items() if (g, m) == (group, kind) and _die(c) == _die(chip)
     ]
-    return max(
-        die,
-        key=lambda b: b.mfu,
-        default=None,
-    )
+    return max(die, key=lambda b: b.mfu, default=None)
 
 
 def published_schedules(devices: int) -> Lines:

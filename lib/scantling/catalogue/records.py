@@ -52,12 +52,7 @@ class Storage(Sourced):
         """Read rate [bytes/s] that a job on this many hosts can have; as `write_bytes_per_s`."""
         return self._rate(nodes, self.client_read_bytes_per_s, self.total_read_bytes_per_s)
 
-    def _rate(
-        self,
-        nodes,
-        client,
-        total,
-    ):
+    def _rate(self, nodes, client, total):
         if self.scope == "32 nodes":
             total *= max(1.0, nodes / 32)
         known = [x for x in (client * nodes, total) if not isnan(x)]

@@ -58,13 +58,7 @@ class Law:
 
 
 LAWS, BATCH_LAWS, LR_LAWS, LR_RULES = (
-    {
-        id: Law(
-            id=id,
-            **row,
-        )
-        for id, row in _TABLES[name].items()
-    }
+    {id: Law(id=id, **row) for id, row in _TABLES[name].items()}
     for name in ("sizes", "batches", "learning_rates", "rules")
 )
 
@@ -114,11 +108,7 @@ def compute_optimal(compute_flops, law="besiroglu-2024"):
     return size[()], (compute / (6 * size))[()]
 
 
-def loss(
-    params,
-    tokens,
-    law="besiroglu-2024",
-):
+def loss(params, tokens, law="besiroglu-2024"):
     """Final training loss that a law's surface expects. [nats per token of the source's tokenizer
     and data; only differences carry over]
 
@@ -201,11 +191,7 @@ class BatchAdvice:
     flags: Lines
 
 
-def batch_advice(
-    batch_tokens,
-    tokens,
-    compute_flops=None,
-):
+def batch_advice(batch_tokens, tokens, compute_flops=None):
     """Compare a global batch with every published law that the known quantities allow.
     [BatchAdvice]
 
@@ -238,11 +224,7 @@ def batch_advice(
     )
 
 
-def peak_learning_rate(
-    params,
-    tokens,
-    law="deepseek-llm-2024",
-):
+def peak_learning_rate(params, tokens, law="deepseek-llm-2024"):
     """Peak learning rate by a published power law, for a specialist to start from. [1, shape of
     params and tokens] C = 6·N·D.
 
@@ -271,10 +253,7 @@ class RateAdvice:
 
 
 def learning_rate_advice(
-    params: float,
-    tokens: float,
-    optimizer: str,
-    from_checkpoint: bool = False,
+    params: float, tokens: float, optimizer: str, from_checkpoint: bool = False
 ) -> RateAdvice:
     """The one place where a peak learning rate comes from: for the design, the report and the kit.
 
@@ -288,14 +267,7 @@ def learning_rate_advice(
         return RateAdvice(why=why.format(optimizer=optimizer))
     middle = sqrt(factors["low"] * factors["high"])
     values = {id: middle * float(peak_learning_rate(params, tokens, id)) for id in LR_LAWS}
-    laws = tuple(
-        {
-            "law": k,
-            "value": v,
-            "source": LR_LAWS[k].source,
-        }
-        for k, v in values.items()
-    )
+    laws = tuple({"law": k, "value": v, "source": LR_LAWS[k].source} for k, v in values.items())
     low = min(values.values())
     high = max(values.values())
     if high / low > DISAGREE:
@@ -309,11 +281,7 @@ def learning_rate_advice(
     )
 
 
-def tokens_for_loss(
-    params,
-    target: float,
-    law="besiroglu-2024",
-) -> float:
+def tokens_for_loss(params, target: float, law="besiroglu-2024") -> float:
     """Tokens that bring a model of `params` to a loss by a law's surface: D = (B / (L - E -
     A/N^alpha))^(1/beta). inf where the surface does not reach it at that size. Raises ValueError
     as `loss`."""
@@ -322,12 +290,7 @@ def tokens_for_loss(
     return (big_b / room) ** (1 / beta) if room > 0 else inf
 
 
-def learning_rate_factor(
-    batch_from,
-    batch_to,
-    rule="square-root",
-    critical_tokens=None,
-):
+def learning_rate_factor(batch_from, batch_to, rule="square-root", critical_tokens=None):
     """Factor on the peak learning rate when the global batch changes; a starting point for a
     specialist, never a setting. [share]
 

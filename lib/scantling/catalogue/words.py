@@ -37,21 +37,11 @@ GATES = ("", "head", "width")  # output gates of attention
 RENTS = ("on-demand", "reserved", "spot")
 SURVIVE = ("device", "node", "rack", "pod")
 RECOVERIES = ("restart", "in-place", "elastic")
-TOPOLOGIES = (
-    "fat-tree",
-    "rail-optimized",
-    "rail-only",
-    "multi-plane",
-    "dragonfly",
-    "dragonfly+",
-)
+TOPOLOGIES = ("fat-tree", "rail-optimized", "rail-only", "multi-plane", "dragonfly", "dragonfly+")
 DEDUPS = ("exact", "near")
 SYNCS = ("synchronous", "local-steps")
 # bytes a parameter: fp32 weights of the last average, and a momentum
-OUTERS = {
-    "nesterov": 8.0,
-    "sgd": 4.0,
-}
+OUTERS = {"nesterov": 8.0, "sgd": 4.0}
 LAYER_SPLITS = ("even", "balanced")
 EFFORTS = ("tuned", "typical")
 ROUTINGS = ("natural", "forced")

@@ -17,17 +17,7 @@ from ..base.errors import DesignError, closest, plain
 from . import blueprint, decide, design, files, launch, learn, measure, runs, search
 from .common import WRONG, tell
 
-ROOMS = (
-    design,
-    search,
-    decide,
-    blueprint,
-    files,
-    runs,
-    learn,
-    measure,
-    launch,
-)
+ROOMS = (design, search, decide, blueprint, files, runs, learn, measure, launch)
 COMMANDS = {
     found.name: found
     for room in ROOMS
@@ -50,21 +40,13 @@ class Commands(click.Group):
     def list_commands(self, ctx):
         return [*COMMANDS, *sorted(_plugins())]
 
-    def get_command(
-        self,
-        ctx,
-        name,
-    ):
+    def get_command(self, ctx, name):
         if name not in _plugins():
             return COMMANDS.get(name)
         found = _plugins()[name].load()
         return found if isinstance(found, click.Command) else _foreign(name, found)
 
-    def resolve_command(
-        self,
-        ctx,
-        args,
-    ):
+    def resolve_command(self, ctx, args):
         if args and self.get_command(ctx, args[0]) is None:
             raise DesignError(
                 args[0],
@@ -74,11 +56,7 @@ class Commands(click.Group):
             )
         return super().resolve_command(ctx, args)
 
-    def format_commands(
-        self,
-        ctx,
-        formatter,
-    ):
+    def format_commands(self, ctx, formatter):
         rows = [
             (n, _first(COMMANDS[n].help) if n in COMMANDS else _summary(_plugins()[n]))
             for n in self.list_commands(ctx)
@@ -113,11 +91,7 @@ def _foreign(name, function):
         },
         help=(function.__doc__ or "").strip().partition("\n")[0],
     )
-    @click.argument(
-        "arguments",
-        nargs=-1,
-        type=click.UNPROCESSED,
-    )
+    @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
     def run(arguments):
         return function(list(arguments))
 
@@ -125,16 +99,9 @@ def _foreign(name, function):
 
 
 @click.command(
-    cls=Commands,
-    context_settings={
-        "help_option_names": ["-h", "--help"],
-        "max_content_width": 110,
-    },
+    cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
 )
-@click.version_option(
-    package_name="scantling",
-    message="%(prog)s %(version)s",
-)
+@click.version_option(package_name="scantling", message="%(prog)s %(version)s")
 def cli():
     """Plan large LLM training runs: will it fit, how fast, how long, at what cost, and what breaks
     it."""
@@ -151,17 +118,9 @@ def main(argv: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the caller
-            setattr(
-                sys,
-                name,
-                open(os.devnull, "w"),
-            )
+            setattr(sys, name, open(os.devnull, "w"))
     try:
-        code = cli.main(
-            args=argv,
-            prog_name="scantling",
-            standalone_mode=False,
-        )
+        code = cli.main(args=argv, prog_name="scantling", standalone_mode=False)
         sys.stdout.flush()
         return code or 0
     except DesignError as e:

@@ -9,12 +9,7 @@ from .common import EXIT, command, named, possible
 
 
 @command
-def blueprint(
-    file,
-    as_json,
-    parts,
-    full,
-):
+def blueprint(file, as_json, parts, full):
     """The site around the design in FILE (- for stdin): network, scheduler, storage, failure
     domains, risks, roll-out, what breaks next.
 
@@ -23,20 +18,11 @@ def blueprint(
     """
     for part in parts:
         if part not in PARTS:
-            raise DesignError(
-                "--part",
-                part,
-                PARTS,
-            )
+            raise DesignError("--part", part, PARTS)
     a = possible(file, as_json)
     found = site_around(a, parts or PARTS).as_dict(parts or PARTS)
     if as_json:
         print_json(named(a) | found)
     else:
-        show_parts(
-            a.resolved.name,
-            found,
-            console(),
-            full,
-        )
+        show_parts(a.resolved.name, found, console(), full)
     return EXIT[a.verdict]

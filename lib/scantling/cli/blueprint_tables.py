@@ -22,12 +22,7 @@ LAYOUT = table(__file__, "blueprint_tables")
 KINDS = {key: kind for kind, keys in LAYOUT["kinds"].items() for key in keys.split()}
 
 
-def show_parts(
-    name: str,
-    parts: dict,
-    out: Console,
-    full: bool = False,
-) -> None:
+def show_parts(name: str, parts: dict, out: Console, full: bool = False) -> None:
     """Print the named parts of a blueprint's plain data, one after the other; `full`: all of those
     that have a brief form."""
     out.print(Text(plain(name, 120), style="bold"))
@@ -50,11 +45,7 @@ def _laid_out(part: dict, data: dict) -> Iterator:
         said = data[key] if isinstance(data[key], str) else "; ".join(data[key])
         yield from _lines([words + said] if said else ())
     for of in part["tables"]:
-        yield from _table(
-            of["title"],
-            at(data, of["rows"]) or [],
-            of["columns"],
-        )
+        yield from _table(of["title"], at(data, of["rows"]) or [], of["columns"])
     for book in data.get(part.get("playbooks"), ()):
         yield Text(say("playbook", **book), style="bold")
         steps = (f"{i}. {step}" for i, step in enumerate(book["steps"], 1))
@@ -67,11 +58,7 @@ def _lines(lines, mark: str = "· ") -> Iterator:
     return (Text(f"{mark}{plain(line, 600)}") for line in lines)
 
 
-def _titled(
-    title: str,
-    rows,
-    *columns: dict,
-) -> Iterator:
+def _titled(title: str, rows, *columns: dict) -> Iterator:
     grid = bare(rows, *columns)
     grid.title = title
     grid.title_justify = "left"
@@ -79,11 +66,7 @@ def _titled(
     yield from ("", grid)
 
 
-def _table(
-    title: str,
-    rows,
-    columns: dict,
-) -> Iterator:
+def _table(title: str, rows, columns: dict) -> Iterator:
     if not rows:
         return
     heads = (
@@ -100,21 +83,9 @@ def _table(
         for key, heading in columns.items()
     )
     shown_rows = (
-        [
-            cell(
-                key,
-                row.get(key),
-                row.get("unit"),
-            )
-            for key in columns
-        ]
-        for row in rows[:ROWS]
+        [cell(key, row.get(key), row.get("unit")) for key in columns] for row in rows[:ROWS]
     )
-    yield from _titled(
-        title,
-        shown_rows,
-        *heads,
-    )
+    yield from _titled(title, shown_rows, *heads)
     if len(rows) > ROWS:
         yield Text(f"and {len(rows) - ROWS} more: --json has them", style="dim")
 
@@ -128,12 +99,7 @@ def _pairs(title: str, data: dict) -> Iterator:
             rows += zip([name] + [""] * (len(value) - 1), (plain(line, 300) for line in value))
         elif value not in (None, "") and not isinstance(first, dict):
             rows.append((name, cell(key, value)))
-    return _titled(
-        title,
-        rows,
-        {},
-        {"overflow": "fold"},
-    )
+    return _titled(title, rows, {}, {"overflow": "fold"})
 
 
 def _any(data: dict) -> Iterator:
@@ -145,11 +111,7 @@ def _any(data: dict) -> Iterator:
         name = key.replace("_", " ")
         if isinstance(first, dict):
             columns = {k: k.replace("_", " ") for k in [*_flat(first)][:COLUMNS]}
-            yield from _table(
-                name,
-                value,
-                columns,
-            )
+            yield from _table(name, value, columns)
         elif isinstance(first, str):
             yield from _lines(value)
         elif not isinstance(value, dict):
@@ -168,25 +130,14 @@ def _flat(value: dict) -> dict:
     return {k: v for k, v in value.items() if not isinstance(v, dict | list)}
 
 
-def cell(
-    key: str,
-    value,
-    unit: str | None = None,
-) -> str:
+def cell(key: str, value, unit: str | None = None) -> str:
     """One value as people read it: the unit of the row where it has one, else the one that the
     key's ending names."""
     if value is None or isinstance(value, bool):
         return shown(value, "")
     if isinstance(value, dict):
         if {"now", "then"} <= value.keys():
-            now, then = (
-                cell(
-                    "",
-                    value[k],
-                    value["unit"],
-                )
-                for k in ("now", "then")
-            )
+            now, then = (cell("", value[k], value["unit"]) for k in ("now", "then"))
             return f"{value['name']} {now} → {then}"
         return ", ".join(f"{k} {cell(k, v)}" for k, v in value.items())
     if isinstance(value, list):

@@ -39,11 +39,7 @@ def command(function):
         facts = row | {"type": click.Choice(of) if isinstance(of, list) else TYPES.get(of)}
         name, *others = facts.pop("flags")
         kind = click.option if name.startswith("-") else click.argument
-        function = kind(
-            name,
-            *others,
-            **facts,
-        )(function)
+        function = kind(name, *others, **facts)(function)
     return click.command()(function)
 
 
@@ -62,11 +58,7 @@ def read(file: str):
     return Design.from_yaml(read_stream(sys.stdin, "-")) if file == "-" else Design.read(file)
 
 
-def assessment_of(
-    file: str,
-    space: str = "default",
-    kit: Mapping | None = None,
-) -> Assessment:
+def assessment_of(file: str, space: str = "default", kit: Mapping | None = None) -> Assessment:
     """The assessment of FILE over one of SPACES, the wide one with progress on stderr, or over what
     `kit` has words for of it; a DesignError about a field gets the file's name in front."""
     try:
@@ -74,12 +66,7 @@ def assessment_of(
         prepare(design)  # whatever is wrong with the file, before anything is searched
         # the others take a second or two: an interrupt ends the program, not the search alone
         with Bar(True).watching() if space == "wide" else nullcontext() as bar:
-            return assess(
-                design,
-                space=space,
-                progress=bar,
-                kit=kit,
-            )
+            return assess(design, space=space, progress=bar, kit=kit)
     except DesignError as e:
         name = plain(file, 200)
         if e.field.startswith(name):
@@ -88,18 +75,11 @@ def assessment_of(
 
 
 def possible(
-    file: str,
-    as_json: bool = False,
-    space: str = "default",
-    kit: Mapping | None = None,
+    file: str, as_json: bool = False, space: str = "default", kit: Mapping | None = None
 ) -> Assessment:
     """`assessment_of`; where no plan can hold the model, the refusal is printed and the command
     ends."""
-    a = assessment_of(
-        file,
-        space,
-        kit,
-    )
+    a = assessment_of(file, space, kit)
     if not a.phases:
         refuse(a, as_json)
     return a
@@ -107,10 +87,7 @@ def possible(
 
 def named(assessment: Assessment) -> dict:
     """Name and verdict, which every answer in JSON starts with."""
-    return {
-        "name": assessment.resolved.name,
-        "verdict": assessment.verdict,
-    }
+    return {"name": assessment.resolved.name, "verdict": assessment.verdict}
 
 
 def refuse(assessment: Assessment, as_json: bool) -> None:
@@ -134,11 +111,7 @@ def tell(line: str) -> None:
 
 def count_on_stderr(done: int, of: int) -> None:
     """Progress as one line that is written over."""
-    click.echo(
-        f"\r{done} of {of}",
-        nl=done == of,
-        err=True,
-    )
+    click.echo(f"\r{done} of {of}", nl=done == of, err=True)
 
 
 @contextmanager
@@ -148,10 +121,7 @@ def on_scheduler(address: str | None):
         yield
     except ImportError:
         raise DesignError(
-            "--scheduler",
-            address,
-            "pip install 'scantling[dask]'",
-            problem="needs Dask",
+            "--scheduler", address, "pip install 'scantling[dask]'", problem="needs Dask"
         ) from None
     except OSError as e:
         raise DesignError(

@@ -55,21 +55,14 @@ def axes_of(words) -> dict:
         field, equals, values = word.partition("=")
         if not equals or not values:
             raise DesignError(
-                word,
-                allowed="field=value,value,…",
-                problem="is no field with values",
+                word, allowed="field=value,value,…", problem="is no field with values"
             )
         axes[field] = [*map(_value, values.split(","))]
     return axes
 
 
 @command
-def candidates(
-    file,
-    output,
-    top,
-    measured,
-):
+def candidates(file, output, top, measured):
     """Plans of FILE that differ in kind, for a short measured sweep; with --measured, what the
     sweep says."""
 
@@ -77,31 +70,17 @@ def candidates(
     out = console()
     search = a.chosen.found
     if measured:
-        _swept(
-            a.design,
-            measured,
-            output,
-            out,
-        )
+        _swept(a.design, measured, output, out)
         return EXIT[a.verdict]
     if output:
-        export(
-            search,
-            output,
-            top,
-        )
+        export(search, output, top)
     for rank, row in enumerate(diverse(search, top), 1):
         figures = {k: getattr(search, k)[row] for k in ("step_s", "total_bytes")}
         out.print(say("candidate", rank=rank, plan=short(search.row(int(row))), **figures))
     return EXIT[a.verdict]
 
 
-def _swept(
-    design,
-    measured,
-    output,
-    out,
-):
+def _swept(design, measured, output, out):
     """What the measured sweep in a file says; the winner pinned in a copy of the design."""
     try:
         back = read_back(measured)
@@ -111,21 +90,11 @@ def _swept(
         raise DesignError(measured, problem=said) from None
     best = back["rows"][0]
     pairs = say("one-row" if back["agreement"] is None else "pairs", **back)
-    out.print(
-        say(
-            "swept",
-            **back,
-            n=len(back["rows"]),
-            pairs=pairs,
-        )
-    )
+    out.print(say("swept", **back, n=len(back["rows"]), pairs=pairs))
     if output:
         figures = {k: best[f"measured_{k}"] for k in ("step_s", "memory_gb")}
         pinned = design.change(
-            {
-                "plan": back["best"],
-                "measured": {k: v for k, v in figures.items() if v},
-            }
+            {"plan": back["best"], "measured": {k: v for k, v in figures.items() if v}}
         )
         pinned.write(output, force=True)
         out.print(f"{output}: the design with that plan pinned and its measured step")
@@ -147,24 +116,14 @@ def diagnose(file, as_json):
 
 
 @command
-def sweep(
-    file,
-    over,
-    scheduler,
-    as_json,
-):
+def sweep(file, over, scheduler, as_json):
     """Every combination of values of one or more fields of FILE: cluster.devices=4096,8192
     job.global_batch=1024,2048."""
 
     axes = axes_of(over)
     design = Design.read(file)
     with on_scheduler(scheduler):
-        cells = sweeps.sweep(
-            design,
-            axes,
-            scheduler=scheduler,
-            progress=count_on_stderr,
-        )
+        cells = sweeps.sweep(design, axes, scheduler=scheduler, progress=count_on_stderr)
     if all(c.verdict == "refused" for c in cells):
         raise click.ClickException(cells[0].why)
     if as_json:
@@ -183,11 +142,7 @@ def sweep(
         for c in cells
     )
     fields = {path.rpartition(".")[2]: f"{{at[{i}]}}" for i, path in enumerate(axes)}
-    print_rows(
-        out,
-        fields | TABLES["sweep"],
-        rows,
-    )
+    print_rows(out, fields | TABLES["sweep"], rows)
     for c in cells:
         if c.verdict in ("refused", "impossible"):
             out.print(f"· {', '.join(map(str, c.at))}: {c.why}")
@@ -211,25 +166,13 @@ SHOWN = {
     "tokens": "{:.3g} tokens",
     "compute_flops": "{:.3g} FLOP",
 }
-NAMED = {
-    "mfu_shown": "MFU ",
-    "params": "parameters ",
-}
+NAMED = {"mfu_shown": "MFU ", "params": "parameters "}
 BESIDE = "value mfu plan memory_share law source bound verdict".split()
 
 
 @command
-@click.argument(
-    "question",
-    type=click.Choice([*QUESTIONS]),
-    metavar="QUESTION",
-)
-def answer(
-    file,
-    question,
-    most_devices,
-    as_json,
-):
+@click.argument("question", type=click.Choice([*QUESTIONS]), metavar="QUESTION")
+def answer(file, question, most_devices, as_json):
     """A direct answer about FILE: longest-sequence, biggest-micro-batch, fewest-devices,
     earliest-finish, largest-model, compute-budget, cheaper."""
 
@@ -239,11 +182,7 @@ def answer(
         return
     given = {"most_devices": most_devices} if most_devices else {}
     if given and question != "earliest-finish":
-        raise DesignError(
-            "--most-devices",
-            most_devices,
-            "the question earliest-finish",
-        )
+        raise DesignError("--most-devices", most_devices, "the question earliest-finish")
     ask = QUESTIONS[question]
     with _blamed_on(question):
         said = ask(design, **given)
@@ -299,27 +238,15 @@ def _cheaper(design, as_json):
 
 
 @command
-def scaling(
-    file,
-    flops,
-    target,
-    as_json,
-):
+def scaling(file, flops, target, as_json):
     """A budget of compute as model size and tokens by published scaling laws, and the days each
     takes on FILE's machine; with --loss, the days of FILE's model to a loss."""
 
     if target is not None:
-        return _to_loss(
-            read(file),
-            target,
-            as_json,
-        )
+        return _to_loss(read(file), target, as_json)
     if flops is not None and not 1e15 <= flops <= 1e32:
         raise DesignError(
-            "--flops",
-            flops,
-            "a number from 1e15 to 1e32",
-            problem="is no budget of a training run",
+            "--flops", flops, "a number from 1e15 to 1e32", problem="is no budget of a training run"
         )
     with _blamed_on("--flops"):
         said = by_scaling_laws(read(file), flops)
@@ -349,28 +276,16 @@ def _or_verdict(row: dict) -> dict:
     return row if row["days"] is not None else row | {"days": row["verdict"]}
 
 
-def _to_loss(
-    design,
-    target: float,
-    as_json: bool,
-) -> None:
+def _to_loss(design, target: float, as_json: bool) -> None:
     """Tokens, days and dollars to a loss, by each law's surface, and the spread."""
     if not 0.5 <= target <= 10:
-        raise DesignError(
-            "--loss",
-            target,
-            "nats a token, from 0.5 to 10",
-        )
+        raise DesignError("--loss", target, "nats a token, from 0.5 to 10")
     said = answers.to_loss(assess(design), target)
     if as_json:
         print_json(said)
         return
     out = console()
-    print_rows(
-        out,
-        TABLES["to loss"],
-        map(_or_verdict, said["rows"]),
-    )
+    print_rows(out, TABLES["to loss"], map(_or_verdict, said["rows"]))
     if said["days_low"] is not None:
         out.print(f"to a loss of {target:g}: {band('days', said['days_low'], said['days_high'])}")
     out.print(
@@ -379,32 +294,17 @@ def _to_loss(
 
 
 @command
-def sensitivity(
-    file,
-    key,
-    as_json,
-):
+def sensitivity(file, key, as_json):
     """What a result hangs on: each input a realistic step down and up, the plan searched again for
     each, the largest swing first."""
 
     a = possible(file, as_json)
     numbers = {k: v for k, v in a.headline().items() if isinstance(v, (int, float))}
     if key not in numbers:
-        raise DesignError(
-            "--key",
-            key,
-            list(numbers),
-            problem="is no number of this design",
-        )
+        raise DesignError("--key", key, list(numbers), problem="is no number of this design")
     rows = tornado(a, key)
     if as_json:
-        print_json(
-            {
-                "key": key,
-                "value": numbers[key],
-                "rows": rows,
-            }
-        )
+        print_json({"key": key, "value": numbers[key], "rows": rows})
         return
 
     out = console()
@@ -424,12 +324,7 @@ def sensitivity(
 
 
 @command
-def front(
-    file,
-    counts,
-    every,
-    as_json,
-):
+def front(file, counts, every, as_json):
     """The choices that no other beats in days, dollars, devices and memory headroom at once, over
     device counts and plans."""
 
@@ -441,13 +336,10 @@ def front(
     values = [*map(_value, counts.split(","))] if counts else sorted(around | {own})
     if all(p.tokens is None for p in r.phases):
         raise DesignError(
-            "job.tokens",
-            allowed="tokens to train on: the front counts days",
-            problem="is missing",
+            "job.tokens", allowed="tokens to train on: the front counts days", problem="is missing"
         )
     points = fronts(
-        [design.change({"cluster.devices": n}) for n in values],
-        progress=count_on_stderr,
+        [design.change({"cluster.devices": n}) for n in values], progress=count_on_stderr
     )
     if as_json:
         print_json([{k: v for k, v in p.items() if k != "design"} for p in points])
@@ -467,11 +359,7 @@ def front(
         }
         for p in shown
     )
-    print_rows(
-        out,
-        TABLES["front"],
-        rows,
-    )
+    print_rows(out, TABLES["front"], rows)
     if len(points) > len(shown):
         out.print(f"{len(points) - len(shown)} more on the front; --all prints them")
 

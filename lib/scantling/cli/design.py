@@ -16,22 +16,13 @@ from .tables import print_table
 
 
 @command
-def design(
-    file,
-    as_json,
-    everything,
-    wide,
-):
+def design(file, as_json, everything, wide):
     """Assess the design in FILE (- for stdin).
 
     Exit 0 feasible, at risk or not; 3 a stated constraint is violated or cannot be checked, or the
     run makes no sense; 4 impossible; 2 the file is wrong.
     """
-    a = possible(
-        file,
-        as_json,
-        "wide" if wide else "default",
-    )
+    a = possible(file, as_json, "wide" if wide else "default")
     result = said(a)
     if as_json or everything:
         result["largest_active"] = largest_active(a)
@@ -66,12 +57,7 @@ td:first-child{{text-align:left;position:sticky;left:0;background:Canvas}}</styl
 
 
 @command
-def compare(
-    files,
-    as_json,
-    markdown,
-    output,
-):
+def compare(files, as_json, markdown, output):
     """Set designs side by side: what was asked where it differs, the plans, the figures.
 
     Ends with the worst of the designs: 4 impossible, 3 a constraint violated, 0; 2 a wrong file.
@@ -88,11 +74,6 @@ def compare(
     elif markdown:
         click.echo(found.markdown(), nl=False)
     else:
-        print_table(
-            console(),
-            ("", *found.names),
-            found.cells()[1:],
-            words=("", *found.names),
-        )
+        print_table(console(), ("", *found.names), found.cells()[1:], words=("", *found.names))
     (verdicts,) = (row.values for row in found.rows if row.key == "verdict")
     return max(EXIT[verdict] for verdict in verdicts)

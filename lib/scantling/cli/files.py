@@ -109,11 +109,7 @@ def prices(file, as_json):
 
 
 @command
-def params(
-    config,
-    seq_len,
-    as_json,
-):
+def params(config, seq_len, as_json):
     """Count the parameters of the Hugging Face config.json CONFIG, by block."""
 
     model, read, assumed = from_hf(Path(config))
@@ -125,11 +121,7 @@ def params(
         "non_embedding": int(counted.non_embedding),
         "assumed": [asdict(a) for a in assumed],
     }
-    counts = _hybrid_counts(
-        model,
-        seq_len,
-        read,
-    )
+    counts = _hybrid_counts(model, seq_len, read)
     if as_json:
         return print_json(result | counts)
     out = console()
@@ -140,13 +132,7 @@ def params(
     rows.append(("blocks", ", ".join(f"{n} {kind}" for kind, n in counts["blocks"].items())))
     if counts["vision"] is None:
         rows.append(("vision", VISION_LEFT_OUT))
-    section(
-        out,
-        title,
-        rows,
-        {"style": "dim"},
-        {"justify": "right"},
-    )
+    section(out, title, rows, {"style": "dim"}, {"justify": "right"})
     for a in assumed:
         out.print(Text(say("assumed", a=a), style="dim"))
 
@@ -158,11 +144,7 @@ ACTIVE = (
 VISION_LEFT_OUT = "the tower and its projector are not counted"
 
 
-def _hybrid_counts(
-    model,
-    seq_len,
-    read,
-) -> dict:
+def _hybrid_counts(model, seq_len, read) -> dict:
     """What the JSON says beside parameters: FLOPs a token, blocks by kind, what is left out."""
     has_vision = any(name.startswith("vision_config") for name in read)
     return {
@@ -178,12 +160,7 @@ def _hybrid_counts(
 
 
 @command
-def init(
-    like,
-    text,
-    output,
-    force,
-):
+def init(like, text, output, force):
     """Write a commented design file; list what was read and what was assumed."""
 
     if like is None and text is None:
@@ -197,27 +174,14 @@ def init(
     if output != "-":
         check_new(output, force)
     brief = read_brief(text) if text is not None else None
-    design, assumed, ignored = draft(
-        brief,
-        like,
-        prepare,
-    )
+    design, assumed, ignored = draft(brief, like, prepare)
     resolved = prepare(design)
-    content = commented(
-        design,
-        text,
-        [*assumed, *resolved.assumed],
-        ignored,
-    )
+    content = commented(design, text, [*assumed, *resolved.assumed], ignored)
     if output == "-":
         sys.stdout.write(content)
         return
 
-    write_text(
-        output,
-        content,
-        force,
-    )
+    write_text(output, content, force)
     out = console()
     read = [(plain(f"--like {like}", 60), "model", plain(like, 60))] if like else []
     for r in brief.read if brief else ():
@@ -226,21 +190,7 @@ def init(
     left = [(plain(f"“{r.said}”", 80), plain(r.why, 300), "") for r in ignored]
     for title, said in (("Read", read), ("Ignored", left)):
         if said:
-            section(
-                out,
-                title,
-                said,
-                {},
-                {"style": "dim"},
-                {"style": "dim"},
-            )
+            section(out, title, said, {}, {"style": "dim"}, {"style": "dim"})
     rows = assumed_rows(map(vars, (*assumed, *resolved.assumed)), 200)
-    section(
-        out,
-        "Assumed",
-        rows,
-        {},
-        {},
-        {"style": "dim"},
-    )
+    section(out, "Assumed", rows, {}, {}, {"style": "dim"})
     out.print(Text(f"Wrote {plain(output, 200)}"))

@@ -12,13 +12,7 @@ from .common import EXIT, command, possible, tell
 
 
 @command
-def launch(
-    file,
-    to,
-    on,
-    output,
-    wide,
-):
+def launch(file, to, on, output, wide):
     """Write a launch kit for the design in FILE (- for stdin): the best plan of those that the
     framework can run.
 
@@ -26,21 +20,13 @@ def launch(
     constraint is missed or the run makes no sense, 4 impossible: nothing is written; 2 the file or
     the call is wrong.
     """
-    assessment = possible(
-        file,
-        space="wide" if wide else "default",
-        kit=offers(framework(to, on)),
-    )
+    assessment = possible(file, space="wide" if wide else "default", kit=offers(framework(to, on)))
     verdict = VERDICTS[assessment.verdict]
     if not verdict.launch:
         tell(f"nothing is written: {limits(assessment, advice=False)[0]}")
         return EXIT[assessment.verdict]
     try:
-        files = kits(
-            assessment,
-            to,
-            on,
-        )
+        files = kits(assessment, to, on)
     except Inexpressible as e:
         tell(f"nothing is written: {e}")
         return EXIT["constraint-missed"]

@@ -15,12 +15,7 @@ LEAST = 0.005  # a constant that moved by less is not told
 
 
 @command
-def learn(
-    logs,
-    design,
-    output,
-    as_json,
-):
+def learn(logs, design, output, as_json):
     """What training logs say: steady step time, memory, plan, restarts; with -o a calibration of
     the site for designs and predict."""
     readings = []
@@ -39,11 +34,7 @@ def learn(
     else:
         show(readings)
     if output:
-        made = write(
-            [p for p in points if p],
-            output,
-            readings,
-        )
+        made = write([p for p in points if p], output, readings)
         told = ", ".join(
             say("moved", name=n, **c)
             for n, c in made["constants"].items()
@@ -74,11 +65,7 @@ def row_of(r) -> dict:
 
 def show(readings) -> None:
     """The table of readings, and once what no log says."""
-    print_rows(
-        console(),
-        TABLES["learn"],
-        map(row_of, readings),
-    )
+    print_rows(console(), TABLES["learn"], map(row_of, readings))
     for r in (r for r in readings if r.believed):
         parts = largest(r.believed["parts_s"])[:4]
         said = ", ".join(say("part", name=name, s=seconds) for name, seconds in parts)

@@ -19,14 +19,7 @@ from .tables import TABLES, print_rows, say
 
 
 @command
-def measure(
-    output,
-    quick,
-    accelerator,
-    device,
-    scale_out,
-    force,
-):
+def measure(output, quick, accelerator, device, scale_out, force):
     """Time this machine's devices and write a calibration override.
 
     Matrix products, attention, memory, launches and host copies on one device; under torchrun
@@ -72,35 +65,19 @@ def measure(
             scale_out and scale_out * 1e9,
         )
         head = "# measured by `scantling measure`; a design uses it with `calibration: {}`\n"
-        write_text(
-            output,
-            head.format(output.rpartition("/")[2]) + dump(data),
-            force,
-        )
-        _tell(
-            data,
-            output,
-            stopped,
-        )
+        write_text(output, head.format(output.rpartition("/")[2]) + dump(data), force)
+        _tell(data, output, stopped)
     if stopped:
         # without leaving the process group: the other ranks may wait in a collective
         raise click.exceptions.Exit(130)
     benches.finish(bench)
 
 
-def _tell(
-    data,
-    output,
-    stopped,
-):
+def _tell(data, output, stopped):
     out = console()
     rows = [c | {"constant": name} for name, c in data["constants"].items()]
     if rows:
-        print_rows(
-            out,
-            TABLES["measured"],
-            rows,
-        )
+        print_rows(out, TABLES["measured"], rows)
     for row in data.get("left_out", []):
         out.print(say("left-out", **row))
     if data["device"]["accelerator"] is None:

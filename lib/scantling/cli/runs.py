@@ -12,32 +12,15 @@ from .tables import TABLES, print_rows, say
 
 
 @command
-def predict(
-    runs_csv,
-    output,
-    as_template,
-    calibration,
-):
+def predict(runs_csv, output, as_template, calibration):
     """Predict the pinned plan of every row of RUNS_CSV; none of its measured columns is read."""
     if as_template:
-        write_text(
-            output,
-            template(),
-            force=True,
-        )
+        write_text(output, template(), force=True)
         return
     if runs_csv is None:
-        raise DesignError(
-            "RUNS_CSV",
-            problem="is missing",
-            allowed="a table, or --template",
-        )
+        raise DesignError("RUNS_CSV", problem="is missing", allowed="a table, or --template")
     got = predict_frame(read_named(runs_csv), calibration)
-    write_text(
-        output,
-        got.to_csv(index=False),
-        force=True,
-    )
+    write_text(output, got.to_csv(index=False), force=True)
     console(stderr=True).print(
         f"{int((got.error == '').sum())} of {len(got)} rows predicted, to {plain(output, 200)}"
     )
@@ -72,8 +55,4 @@ def validate(runs_csv, as_json):
     out.print(say("baseline", **f))
     out.print(say("floor", **s))
     if as_json:
-        write_text(
-            as_json,
-            text(got) + "\n",
-            force=True,
-        )
+        write_text(as_json, text(got) + "\n", force=True)

@@ -18,17 +18,7 @@ from .tables import print_table, say
 
 
 @command
-def search(
-    file,
-    top,
-    csv_file,
-    as_json,
-    wide,
-    space,
-    over,
-    scheduler,
-    progress,
-):
+def search(file, top, csv_file, as_json, wide, space, over, scheduler, progress):
     """The plans that fit the design in FILE, best first, and how many were rejected for which
     reason.
 
@@ -36,50 +26,22 @@ def search(
     """
 
     if wide and space not in (None, "wide"):
-        raise DesignError(
-            "--wide",
-            space,
-            "--wide or --space",
-            problem="contradicts --space",
-        )
+        raise DesignError("--wide", space, "--wide or --space", problem="contradicts --space")
     space = "wide" if wide else space or "default"
     a = assessment_of(file) if over else possible(file, as_json)
     if progress is None:
         progress = space == "wide" or bool(over) or bool(scheduler)
     bar = Bar(progress)
     with on_scheduler(scheduler), bar.watching():
-        plans = _plans(
-            a.design,
-            space,
-            over,
-            scheduler,
-            bar,
-            top,
-        )
+        plans = _plans(a.design, space, over, scheduler, bar, top)
     if csv_file:
-        write_text(
-            csv_file,
-            plans.to_csv(index=False),
-            force=True,
-        )
+        write_text(csv_file, plans.to_csv(index=False), force=True)
     best = plans.head(top)
     if as_json:
-        print_json(
-            {
-                **named(a),
-                "space": space,
-                **plans.attrs,
-                "plans": best.to_dict("records"),
-            }
-        )
+        print_json({**named(a), "space": space, **plans.attrs, "plans": best.to_dict("records")})
     else:
         out = console()
-        leaderboard(
-            a.resolved.name,
-            plans,
-            top,
-            out,
-        )
+        leaderboard(a.resolved.name, plans, top, out)
         for line in _untried(best):
             out.print(line)
         if plans.attrs.get("unseen"):
@@ -90,21 +52,9 @@ def search(
     return EXIT[verdict]
 
 
-def _plans(
-    design,
-    space,
-    over,
-    scheduler,
-    bar,
-    top,
-):
+def _plans(design, space, over, scheduler, bar, top):
     if not over:
-        return plan_table(
-            design,
-            space,
-            bar,
-            scheduler,
-        )
+        return plan_table(design, space, bar, scheduler)
     from pandas import DataFrame
 
     axes = axes_of(over)
@@ -112,11 +62,7 @@ def _plans(
     if not designs:
         design.change({field: values[0] for field, values in axes.items()})  # says what is wrong
     rows, counts = variants(
-        [d for _, d in designs],
-        space=space,
-        progress=bar,
-        scheduler=scheduler,
-        top=top,
+        [d for _, d in designs], space=space, progress=bar, scheduler=scheduler, top=top
     )
     table = DataFrame([dict(zip(axes, designs[row["design"]][0])) | row for row in rows])
     table = table.drop(columns=["design", "rank", "legal"], errors="ignore")
@@ -143,12 +89,7 @@ HEADS = {
 }
 
 
-def leaderboard(
-    name: str,
-    plans,
-    top: int,
-    out,
-) -> None:
+def leaderboard(name: str, plans, top: int, out) -> None:
     """The best plans as a table, what they share in a line above it, then counts of what was looked
     at and why plans were dropped."""
 
@@ -173,11 +114,7 @@ def leaderboard(
             [show(FIGURES[c], v) if c in FIGURES else str(v) for c, v in row.items()]
             for row in best[columns].to_dict("records")
         )
-        print_table(
-            out,
-            [HEADS.get(c, c.rpartition(".")[2]) for c in columns],
-            rows,
-        )
+        print_table(out, [HEADS.get(c, c.rpartition(".")[2]) for c in columns], rows)
     counts = plans.attrs
     out.print(say("searched", **counts))
     for reason, n in counts["rejected"].items():

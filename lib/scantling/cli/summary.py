@@ -17,11 +17,7 @@ from ..verdict.verdicts import TONE, VERDICTS, beside_name, met
 from .tables import TABLES, bare, figures, print_rows
 
 say = Words(table(__file__, "summary"))
-_COLOURS = {
-    "good": "bold green",
-    "warn": "bold yellow",
-    "bad": "bold red",
-}
+_COLOURS = {"good": "bold green", "warn": "bold yellow", "bad": "bold red"}
 _HEADLINE = (
     "days mfu step_s tokens_per_s_per_device model_tflops_per_device hfu "
     "bubble_fraction goodput mtbf_s checkpoint_interval_s "
@@ -63,15 +59,7 @@ def summary(result: dict, out: Console) -> None:
     """What decides, on at most LINES lines: verdict and its reason, job, plan, days, cost, MFU,
     memory, goodput and the first change on the first ten; then the step, what binds, more changes,
     what to avoid and what was assumed."""
-    lines = [
-        *_decides(result, out.width),
-        *_sections(
-            result,
-            "avoid-short",
-            out.width,
-            _SHORT,
-        ),
-    ]
+    lines = [*_decides(result, out.width), *_sections(result, "avoid-short", out.width, _SHORT)]
     shown = [row for line in lines for row in _rows(line, out)]
     tail = _assumed_in_short(result, out.width)
     for row in (*shown[: LINES - len(tail)], *tail):
@@ -115,19 +103,10 @@ def full(result: dict, out: Console) -> None:
         for k, v in largest(step)
         if v > 0.0005 * whole
     }
-    _bars(
-        out,
-        f"Where the step goes   {show('step_s', whole)}",
-        parts,
-        max(step.values()),
-    )
+    _bars(out, f"Where the step goes   {show('step_s', whole)}", parts, max(step.values()))
     out.print(Text("\nWhat each kind of block takes", style="bold"))
     print_rows(out, TABLES["blocks"], result["blocks"])
-    for line in _sections(
-        result,
-        "avoid",
-        out.width * LINES,
-    ):
+    for line in _sections(result, "avoid", out.width * LINES):
         out.print(line)
     out.print()
     section(
@@ -157,11 +136,7 @@ def _decides(result: dict, width: int) -> list:
         "Plan": short(result["plan"]),
         "Run": _run_of(result),
         "MFU": _mfu(result),
-        "Memory": say(
-            "memory",
-            **result,
-            share=memory["total"] / memory["capacity"],
-        ),
+        "Memory": say("memory", **result, share=memory["total"] / memory["capacity"]),
         "Goodput": say("goodput", **result),
         "Change": changes[0] if changes else say("none-needed" if met(verdict) else unchecked),
         "Step": _step(result),
@@ -171,35 +146,17 @@ def _decides(result: dict, width: int) -> list:
     fastest = result["fastest"] or {}
     if fastest.get("plan") not in (None, result["plan"]):
         rows["Fastest"] = say(
-            "fastest",
-            plan=short(fastest["plan"]),
-            gain=1 - fastest["step_s"] / result["step_s"],
+            "fastest", plan=short(fastest["plan"]), gain=1 - fastest["step_s"] / result["step_s"]
         )
     if sites := result["sites"]:
-        rows["Sites"] = say(
-            "sites",
-            **sites,
-            open=say("sites-apart") if sites["confirm"] else "",
-        )
+        rows["Sites"] = say("sites", **sites, open=say("sites-apart") if sites["confirm"] else "")
     lines = [Text(plain(result["name"], 120), style="bold"), first]
     for name, said in rows.items():
         lines.append(Text(f"{name:<{_NAME}}", style="dim").append(said, style="default"))
-    return [
-        _clipped(
-            line,
-            width,
-            2 if i in (1, 4, 9) else most,
-        )
-        for i, line in enumerate(lines)
-    ]
+    return [_clipped(line, width, 2 if i in (1, 4, 9) else most) for i, line in enumerate(lines)]
 
 
-def _sections(
-    result: dict,
-    avoid: str,
-    width: int,
-    most: dict | None = None,
-) -> Iterator:
+def _sections(result: dict, avoid: str, width: int, most: dict | None = None) -> Iterator:
     """The lines below the first ten under their headings; of each heading so many as `most` says,
     on two rows each. avoid : the form of the lines on what to avoid."""
     active = result.get("largest_active")
@@ -223,21 +180,10 @@ def _sections(
             more = f"   {len(said) - n} more under --full" if len(said) > n else ""
             yield Text("")
             yield Text(heading, style="bold").append(more, style="dim")
-            yield from (
-                _clipped(
-                    line,
-                    width,
-                    2,
-                )
-                for line in said[:n]
-            )
+            yield from (_clipped(line, width, 2) for line in said[:n])
 
 
-def _clipped(
-    line: Text,
-    width: int,
-    most: int,
-) -> Text:
+def _clipped(line: Text, width: int, most: int) -> Text:
     """The line on at most so many rows."""
     line = line.copy()
     line.truncate(max(width * most - 8 * (most - 1), 20), overflow="ellipsis")
@@ -320,23 +266,14 @@ def _step(result: dict) -> str:
         for k, v in largest(result["step_breakdown_s"])[:5]
         if v > 0.005 * whole
     )
-    return say(
-        "step",
-        **result,
-        step=_valued(result, "step_s"),
-        parts=", ".join(parts),
-    )
+    return say("step", **result, step=_valued(result, "step_s"), parts=", ".join(parts))
 
 
 def _open(row: dict) -> str:
     """What is worth knowing first, and the bands then."""
     ends = [(k, row[f"{k}_low"], row[f"{k}_high"]) for k in ("days", "cost_usd")]
     bands = " and ".join(band(*end) for end in ends if end[1] is not None)
-    return say(
-        "open",
-        **row,
-        bands=bands,
-    )
+    return say("open", **row, bands=bands)
 
 
 def _assumed_in_short(result: dict, width: int) -> list:
@@ -345,23 +282,8 @@ def _assumed_in_short(result: dict, width: int) -> list:
     named = [a for a in assumed if a["field"].startswith(("job", "prices.usd_per_device"))]
     said = ", ".join(f"{a['field']} {value_text(a['value'])}" for a in named)
     said = say("assumed-named", named=said) if said else ""
-    lines = (
-        "",
-        say(
-            "assumed",
-            n=len(assumed),
-            named=said,
-        ),
-        say("more"),
-    )
-    return [
-        _clipped(
-            Text(plain(line, 1000), style="dim"),
-            width,
-            1,
-        )
-        for line in lines
-    ]
+    lines = ("", say("assumed", n=len(assumed), named=said), say("more"))
+    return [_clipped(Text(plain(line, 1000), style="dim"), width, 1) for line in lines]
 
 
 def fix_line(fix: dict, most: int = 1200) -> str:
@@ -399,11 +321,7 @@ def endurance(result: dict, out: Console) -> None:
 def _lived(result: dict) -> Iterator:
     """Lines below the figures of `goodput`: copies by tier, the interval, spares, the promise."""
     for tier in result["tiers"]:
-        yield say(
-            "tier",
-            **tier,
-            causes=", ".join(tier["restores"]) or "nothing",
-        )
+        yield say("tier", **tier, causes=", ".join(tier["restores"]) or "nothing")
     yield say("interval", **result)
     yield from (say("spares", **row) for row in result["spares_table"])
     if result["promise"]:
@@ -411,10 +329,7 @@ def _lived(result: dict) -> Iterator:
 
 
 def _headline(result: dict, out: Console) -> None:
-    same = {
-        "hfu": result["mfu"],
-        "active_params": result["params"],
-    }
+    same = {"hfu": result["mfu"], "active_params": result["params"]}
     rows = (
         (
             quantity(key).label,
@@ -441,12 +356,7 @@ def assumed_rows(assumed, most: int = 300) -> list:
     ]
 
 
-def _bars(
-    out: Console,
-    title: str,
-    rows: dict,
-    full: float,
-) -> None:
+def _bars(out: Console, title: str, rows: dict, full: float) -> None:
     """Parts of a whole, by the keys of their quantities: (value, text), with a bar each."""
     out.print()
     out.print(Text(title, style="bold"))
@@ -466,12 +376,7 @@ def _tried(result: dict) -> Iterator:
         best = largest({_named(r["change"]): r["mfu_shown"] for r in rows})
         kept = best[:5] + [kv for kv in best[5:] if "matrix products" in kv[0]]
         named = ", ".join(f"{what} {show('mfu', mfu)}" for what, mfu in kept)
-        yield say(
-            "tried",
-            n=len(best),
-            floor=floor,
-            named=named,
-        )
+        yield say("tried", n=len(best), floor=floor, named=named)
 
 
 def _named(change: str) -> str:

@@ -35,12 +35,7 @@ def figures(rows, last: str = "") -> Table:
     )
 
 
-def print_table(
-    out,
-    heads,
-    rows,
-    words=TABLES["words"],
-) -> None:
+def print_table(out, heads, rows, words=TABLES["words"]) -> None:
     """A bare table; the columns named in `words` are set left and wrap, the others right and
     whole. It takes the console's width, or the least width that holds its numbers where that is
     more."""
@@ -55,35 +50,10 @@ def print_table(
     )
     grid = bare(rows, *columns)
     wide = out.options.update(max_width=1000)
-    out.print(
-        grid,
-        width=max(
-            out.width,
-            Measurement.get(
-                out,
-                wide,
-                grid,
-            ).minimum,
-        ),
-        crop=False,
-    )
+    out.print(grid, width=max(out.width, Measurement.get(out, wide, grid).minimum), crop=False)
 
 
 def print_rows(out, columns: dict, rows) -> None:
     """`print_table` of columns as tables.yaml has them."""
-    cells = (
-        [
-            _FILL.vformat(
-                text,
-                (),
-                row,
-            )
-            for text in columns.values()
-        ]
-        for row in rows
-    )
-    print_table(
-        out,
-        columns,
-        cells,
-    )
+    cells = ([_FILL.vformat(text, (), row) for text in columns.values()] for row in rows)
+    print_table(out, columns, cells)

@@ -58,33 +58,15 @@ def calendar(s: Site) -> Calendar:
     ready, have = {}, 0  # day -> devices that are ready from then on
     for i, part in enumerate(s.cluster.delivery, 1):
         have += part["devices"]
-        ready[
-            enter(
-                f"bring-up of part {i}",
-                part["day"],
-                up,
-                part["devices"],
-                "burn-in",
-            )
-        ] = have
+        ready[enter(f"bring-up of part {i}", part["day"], up, part["devices"], "burn-in")] = have
     paces = [_pace(s, devices) for devices in ready.values()]
     tokens = s.tokens
     day = enter(
-        "corpus",
-        0.0,
-        pipeline(s, tokens).days if tokens else 0.0,
-        0,
-        "raw bytes to shards",
+        "corpus", 0.0, pipeline(s, tokens).days if tokens else 0.0, 0, "raw bytes to shards"
     )
     begun, used = next((since, pace[0][0]) for since, pace in zip(ready, paces) if pace[0][1])
     begun, takes = max(day, begun), sum(s.e.first_step_s.values()) / DAY_S
-    started = enter(
-        "first start",
-        begun,
-        takes,
-        used,
-        " + ".join(s.e.first_step_s),
-    )
+    started = enter("first start", begun, takes, used, " + ".join(s.e.first_step_s))
     last = day = started
     passages = []
     for i, one in enumerate(s.by_phase):
@@ -92,26 +74,14 @@ def calendar(s: Site) -> Calendar:
         if i:
             passages.append(_passage(s.by_phase[i - 1], one))
             days = passages[-1]["seconds"] / DAY_S
-            day = enter(
-                f"to {name}",
-                day,
-                days,
-                used,
-                "save, restart, load",
-            )
+            day = enter(f"to {name}", day, days, used, "save, restart, load")
         left = useful_s([one.chosen])
         if left is None:
             last = None
             break
         windows = zip(ready, (*list(ready)[1:], inf), (pace[i] for pace in paces))
         for start, days, used in _stretches(day, left / s.e.goodput / DAY_S, windows):
-            last = day = enter(
-                name,
-                start,
-                days,
-                used,
-                "training",
-            )
+            last = day = enter(name, start, days, used, "training")
         day = enter(
             f"evaluation after {name}",
             day,

@@ -76,12 +76,7 @@ class Domains(Record):
     advice: Lines
 
 
-def replicas_hit(
-    size: int,
-    block: int,
-    replicas: int,
-    devices: int,
-) -> int:
+def replicas_hit(size: int, block: int, replicas: int, devices: int) -> int:
     """Most data-parallel replicas that have a rank among `size` neighbouring devices.
 
     size : devices of the domain, aligned to multiples of itself.  block : neighbouring ranks that
@@ -119,15 +114,7 @@ def domains(s: Site) -> Domains:
     bad = s.e.badput
     exact = bad["detection"] + bad["restart"] + bad["lost work"]
     factor = exact / first if first > 0 else 1.0
-    rows = tuple(
-        _row(
-            s,
-            d,
-            losses[d["id"]],
-            1.0 if d.get("apart") else factor,
-        )
-        for d in table
-    )
+    rows = tuple(_row(s, d, losses[d["id"]], 1.0 if d.get("apart") else factor) for d in table)
     waits = {x.id: (x.events_per_run or 0.0) * x.wait_s / DAY_S / s.run.days for x in rows}
     inside = {d["id"] for d in counted}
     costs = sum((x.goodput_cost or 0.0) - waits[x.id] for x in rows if x.id in inside)
@@ -193,12 +180,7 @@ def known_domains(s: Site) -> Rows:
     )
 
 
-def _row(
-    s: Site,
-    domain: dict,
-    loss: float,
-    factor: float,
-) -> DomainLoss:
+def _row(s: Site, domain: dict, loss: float, factor: float) -> DomainLoss:
     used = s.used
     run = s.run
     rate = domain["rate"]
@@ -209,15 +191,7 @@ def _row(
     # a rail has one device in each of its nodes
     nodes = devices if scattered else -(-devices // s.per_node)
     size = min(nodes * s.per_node, used) if scattered or domain.get("whole_nodes") else devices
-    hit, compact = (
-        replicas_hit(
-            size,
-            ranks,
-            dp,
-            used,
-        )
-        for ranks in (block, s.replica)
-    )
+    hit, compact = (replicas_hit(size, ranks, dp, used) for ranks in (block, s.replica))
     stalled = min(dp, -(-hit // s.tied_replicas) * s.tied_replicas)
     covered = (-(-size // s.per_node) if domain.get("evicts", True) else 0) <= s.standbys
     wait = 0.0 if covered else _wait_s(s, stalled)
@@ -265,12 +239,7 @@ def _wait_s(s: Site, stalled: int) -> float:
     dp = s.plan["dp"]
     if dp <= stalled:
         return repair
-    shrunk = elastic.wait_or_shrink(
-        repair,
-        s.micro_batches,
-        dp,
-        lost=stalled,
-    )
+    shrunk = elastic.wait_or_shrink(repair, s.micro_batches, dp, lost=stalled)
     return min(repair, shrunk["shrink_loss_s"])
 
 

@@ -102,21 +102,13 @@ class Layout:
         last = moveaxis(grid, len(sizes) - 1 - self.order.index(axis), -1)
         return last.reshape(-1, self.sizes[axis])
 
-    def crossings(
-        self,
-        axis: str,
-        per: int,
-    ) -> ndarray:
+    def crossings(self, axis: str, per: int) -> ndarray:
         """Of every group's ring of neighbours, how many pairs do not share a block of `per`
         devices. [shape (groups,)]"""
         pairs, ends = self.edges(axis, per)
         return pairs + ends if self.sizes[axis] > 2 else pairs
 
-    def edges(
-        self,
-        axis: str,
-        per: int,
-    ) -> tuple:
+    def edges(self, axis: str, per: int) -> tuple:
         """(pairs of neighbours of every group in different blocks, whether first and last are)."""
         block = self.groups(axis) // per
         return count_nonzero(block[:, 1:] != block[:, :-1], axis=1), block[:, 0] != block[:, -1]
@@ -146,34 +138,20 @@ class Placement(Record):
     orders: Rows
     notes: Lines
     layout: Layout = field(repr=False)
-    experts: Layout | None = field(
-        default=None,
-        repr=False,
-    )
+    experts: Layout | None = field(default=None, repr=False)
 
 
 def layouts(plan: dict, *, order=KIT, **blocks: int) -> tuple:
     """(layout of the dense axes, of the experts or None) of a plan on blocks of those sizes
     [devices]: per_node, per_domain, per_rack, per_unit, per_pod, per_site."""
-    dense = Layout(
-        sizes={axis: plan[axis] for axis in AXES},
-        order=order,
-        **blocks,
-    )
+    dense = Layout(sizes={axis: plan[axis] for axis in AXES}, order=order, **blocks)
     own = {axis: plan.get(axis) or 1 for axis in ("etp", "ep")}
     packed = prod(own.values())
     stage = dense.devices // plan["pp"]
     if packed == 1 or stage % packed:
         return dense, None
-    own |= {
-        "edp": stage // packed,
-        "pp": plan["pp"],
-    }
-    return dense, replace(
-        dense,
-        sizes=own,
-        order=EXPERT_AXES,
-    )
+    own |= {"edp": stage // packed, "pp": plan["pp"]}
+    return dense, replace(dense, sizes=own, order=EXPERT_AXES)
 
 
 def describe(layout: Layout, axis: str) -> Group:
@@ -218,11 +196,7 @@ def placement(s: Site) -> Placement:
         "per_unit": unit,
         "per_pod": pod,
     }
-    dense, experts = layouts(
-        s.plan,
-        **sizes,
-        per_site=cluster.devices // s.sites,
-    )
+    dense, experts = layouts(s.plan, **sizes, per_site=cluster.devices // s.sites)
     n = dense.devices
     found = [describe(dense, a) for a in AXES]
     if experts is not None:
@@ -239,12 +213,7 @@ def placement(s: Site) -> Placement:
         nodes=_nodes(dense),
         first_replica=_first_replica(dense),
         orders=orders,
-        notes=_notes(
-            found,
-            orders,
-            dense,
-            cluster,
-        ),
+        notes=_notes(found, orders, dense, cluster),
         layout=dense,
         experts=experts,
     )
@@ -268,11 +237,7 @@ def _first_replica(layout: Layout) -> dict:
     ranks = every[layout.coordinates(every)["dp"] == 0]
     at = layout.coordinates(ranks)
     del at["dp"]
-    return {
-        "rank": ranks,
-        **{b: ranks // layout.per(b) for b in ("node", "rack")},
-        **at,
-    }
+    return {"rank": ranks, **{b: ranks // layout.per(b) for b in ("node", "rack")}, **at}
 
 
 def blocks(cluster) -> tuple:
@@ -296,30 +261,17 @@ def leaf_nodes(cluster) -> int:
     return max(1, blocks(cluster)[0] // cluster.devices_per_node)
 
 
-def expert_groups(
-    layout: Layout,
-    ep: int,
-    etp: int,
-) -> ndarray:
+def expert_groups(layout: Layout, ep: int, etp: int) -> ndarray:
     """Expert-parallel groups of stage 0 under any order: experts fold into (tp, cp, dp) of the
     stage, etp innermost. [shape (groups, ep)]"""
     tp, cp, dp = (layout.sizes[a] for a in ("tp", "cp", "dp"))
     stage = arange(tp * cp * dp)
-    ranks = layout.rank(
-        tp=stage % tp,
-        cp=stage // tp % cp,
-        dp=stage // (tp * cp),
-    )
+    ranks = layout.rank(tp=stage % tp, cp=stage // tp % cp, dp=stage // (tp * cp))
     return moveaxis(ranks.reshape(-1, ep, etp), 1, 2).reshape(-1, ep)
 
 
 def bytes_over(
-    layout: Layout,
-    per: int,
-    sent: dict,
-    ep: int = 1,
-    etp: int = 1,
-    vpp: int = 1,
+    layout: Layout, per: int, sent: dict, ep: int = 1, etp: int = 1, vpp: int = 1
 ) -> dict:
     """Bytes of one step that leave blocks of `per` devices, one direction, all devices together, by
     axis.
@@ -362,18 +314,8 @@ def _orders(s: Site, kit: Layout) -> Rows:
         layout = replace(kit, order=order)
         row = {"order": "-".join(order)}
         for name in ("domain", "unit", "pod"):
-            by = bytes_over(
-                layout,
-                layout.per(name),
-                sent,
-                ep,
-                etp,
-                vpp,
-            )
-            row |= {
-                f"over_{name}": by,
-                f"bytes_over_{name}": sum(by.values()),
-            }
+            by = bytes_over(layout, layout.per(name), sent, ep, etp, vpp)
+            row |= {f"over_{name}": by, f"bytes_over_{name}": sum(by.values())}
         rows.append(row)
     return tuple(rows)
 
@@ -385,12 +327,7 @@ def expert_share_out(case) -> float:
     return copies.card / maximum(copies.link + copies.card, 1e-30)
 
 
-def _notes(
-    groups,
-    orders,
-    layout: Layout,
-    cluster,
-) -> Lines:
+def _notes(groups, orders, layout: Layout, cluster) -> Lines:
     out = []
     idle = cluster.devices - layout.devices
     for g in groups:

@@ -48,10 +48,7 @@ def promise(assessment: Assessment) -> dict | None:
     found = [x for x in risks(s).rows if adds(x) and x.id not in DRAWN]
     struck = [rng.random(DRAWS) < x.likelihood for x in found]
     late = sum(hit * x.impact_days for hit, x in zip(struck, found)) + zeros(DRAWS)
-    own = {
-        "the band of the step": float(days.mean()) - assessment.days,
-        "the first start": start,
-    }
+    own = {"the band of the step": float(days.mean()) - assessment.days, "the first start": start}
     by = columns(
         what=[*own, *(x.risk for x in found)],
         days=[*own.values(), *(x.expected_days for x in found)],
@@ -90,20 +87,11 @@ def _kept(drawn, most: float | None) -> float | None:
     return float((np.sum(drawn <= most) + 1) / (len(drawn) + 2))
 
 
-def _between(
-    rng,
-    low,
-    middle,
-    high,
-):
+def _between(rng, low, middle, high):
     """Draws of value / middle, log-normal on each side, 80 % of them from low to high."""
     z = rng.standard_normal(DRAWS) / Z80
     down, up = (log(max(a / b, 1.0)) if b else 0.0 for a, b in ((middle, low), (high, middle)))
-    side = np.where(
-        z < 0,
-        down,
-        up,
-    )
+    side = np.where(z < 0, down, up)
     return exp(z * side)
 
 

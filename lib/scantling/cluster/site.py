@@ -277,11 +277,7 @@ def ettr(e: Endurance, interval_s: Known = None) -> float:
     )
 
 
-def _run(
-    resolved,
-    e: Endurance,
-    days: Known,
-) -> Run:
+def _run(resolved, e: Endurance, days: Known) -> Run:
     """Its days, or 30 where no tokens are named or hardly a step is kept; dollars a day of all
     devices that are paid."""
     cluster = resolved.cluster
@@ -290,12 +286,7 @@ def _run(
     return Run(
         days=days if known else HORIZON_DAYS,
         of_the_run=known,
-        usd_per_day=price(
-            cluster,
-            resolved.prices,
-            wall_s=DAY_S,
-            devices_paid=paid,
-        ).cost_usd,
+        usd_per_day=price(cluster, resolved.prices, wall_s=DAY_S, devices_paid=paid).cost_usd,
         devices_paid=paid,
         nodes=cluster.nodes,
     )

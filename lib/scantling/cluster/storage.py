@@ -131,12 +131,7 @@ def stores(s: Site) -> Stores:
     made = pipeline(s, text.tokens)
     keep = copies_kept(e)
     milestones = int(ceil(s.run.days * DAY_S / constant("milestone_s")))
-    room = storage.capacity(
-        size,
-        text.bytes,
-        recent=keep,
-        milestones=milestones,
-    )
+    room = storage.capacity(size, text.bytes, recent=keep, milestones=milestones)
     has = storage.rates(cluster, nodes)
     needs = needed(
         s,
@@ -153,12 +148,7 @@ def stores(s: Site) -> Stores:
     worst = max((n for n in needs if n.load is not None), key=lambda n: n.load)
     found = candidates(s, needs)
     nvme = _ok(cluster.nvme_bytes)
-    twice = _twice(
-        s,
-        size,
-        volume,
-        has,
-    )
+    twice = _twice(s, size, volume, has)
     return Stores(
         run=s.run,
         phase=reads.phase.name,
@@ -323,12 +313,7 @@ def _published(store) -> dict:
     }
 
 
-def _twice(
-    s: Site,
-    size: float,
-    volume: float,
-    has,
-) -> dict:
+def _twice(s: Site, size: float, volume: float, has) -> dict:
     """What twice the store's rate is worth: shorter until durable, shorter loads; goodput gained,
     dollars a month. The interval stays."""
     e = s.e
@@ -351,11 +336,7 @@ def _twice(
     }
 
 
-def _lines(
-    worst: Need,
-    found,
-    provider: str,
-) -> Iterator:
+def _lines(worst: Need, found, provider: str) -> Iterator:
     """What binds first, and the first store to rent and to buy of each tier."""
     words = texts("advice", "stores")
     then = words["over"].get(worst.what, words["over else"]) if worst.load > 1 else words["first"]

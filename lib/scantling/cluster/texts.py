@@ -68,35 +68,17 @@ def fill(cell, site=None, /, **values):
     else of the site, else of tables/constants.csv. A row with `when: name` is left out where that
     is empty.
     """
-    return _Cells(
-        values,
-        site,
-        constants(),
-    ).fill(cell)
+    return _Cells(values, site, constants()).fill(cell)
 
 
 def lines(table, site=None, /, **values) -> Lines:
     """What the rows of a table `say`, those that apply."""
-    return tuple(
-        row["say"]
-        for row in fill(
-            table,
-            site,
-            **values,
-        )
-    )
+    return tuple(row["say"] for row in fill(table, site, **values))
 
 
 def records(cls, table, site=None, /, **values) -> tuple:
     """One record of `cls` for each row of a table, filled."""
-    return tuple(
-        cls(**row)
-        for row in fill(
-            table,
-            site,
-            **values,
-        )
-    )
+    return tuple(cls(**row) for row in fill(table, site, **values))
 
 
 def columns(**of) -> Rows:

@@ -141,12 +141,7 @@ CARRIED = {
 REPLACES = 1e6  # a figure may be so many times its row's, or so small a part of it
 
 
-def _replaced(
-    path: str,
-    value,
-    usual: float,
-    whole: bool,
-):
+def _replaced(path: str, value, usual: float, whole: bool):
     """A figure in the place of a row's: within a million times of it, up and down."""
     low = usual / REPLACES
     high = usual * REPLACES
@@ -168,13 +163,7 @@ def _median(kind: type, field: str) -> float:
     return float(median(v for v in values if v > 0))
 
 
-def _figures(
-    spec: str | Mapping,
-    find,
-    overrides: dict,
-    where: str,
-    *more: str,
-):
+def _figures(spec: str | Mapping, find, overrides: dict, where: str, *more: str):
     """(catalogue row, changed fields) of an id or a `{like: id, …}`; fields of `more` as they
     are."""
     if isinstance(spec, str):
@@ -217,10 +206,7 @@ def resolve_accelerator(what: str | Mapping) -> Accelerator:
     DesignError for an unknown id, name or value.
     """
     base, changes = _figures(
-        what,
-        catalogue.accelerator,
-        ACCELERATOR_OVERRIDES,
-        "cluster.accelerator",
+        what, catalogue.accelerator, ACCELERATOR_OVERRIDES, "cluster.accelerator"
     )
     if "scale_up_domain" in changes:
         changes["scale_up_domain_max"] = max(base.scale_up_domain_max, changes["scale_up_domain"])
@@ -233,11 +219,7 @@ def resolve_fabric(what: str | Mapping) -> Fabric:
     same ratio."""
     where = "cluster.scale_out"
     base, changes = _figures(
-        what,
-        catalogue.fabric,
-        FABRIC_OVERRIDES,
-        where,
-        "in_network_reduction",
+        what, catalogue.fabric, FABRIC_OVERRIDES, where, "in_network_reduction"
     )
     if changes.get("efficiency", 0) > 1:
         raise DesignError(

@@ -21,16 +21,10 @@ from .cluster import Cluster, resolve_accelerator, resolve_fabric
 from .schema import defaults
 
 # where no node row fits: 8 devices, one NIC each, and what such hosts usually hold
-_PLAIN = {
-    "host_memory_gb": 1024.0,
-    "nvme_gb": 7600.0,
-}
+_PLAIN = {"host_memory_gb": 1024.0, "nvme_gb": 7600.0}
 _PLAIN_DEVICES = 8
 _POWER_FACTOR = 1.8  # watts of a node over those of its devices
-USUAL_WAY = {
-    "gbits_per_s": SITE_BYTES_PER_S / GB,
-    "rtt_ms": SITE_RTT_S * 1e3,
-}
+USUAL_WAY = {"gbits_per_s": SITE_BYTES_PER_S / GB, "rtt_ms": SITE_RTT_S * 1e3}
 DEFAULT_STORAGE = "superpod-better"
 
 
@@ -71,47 +65,18 @@ def build_cluster(spec: Mapping) -> tuple:
     node = _node(given, chip, network)
     if network is None:
         network = catalogue.fabric(node.scale_out if node else USUAL_FABRIC)
-        new.note(
-            "scale_out",
-            network.id,
-            f"that of node {node.id}" if node else absent,
-        )
+        new.note("scale_out", network.id, f"that of node {node.id}" if node else absent)
     usual, why = (node.devices, f"node {node.id}") if node else (_PLAIN_DEVICES, absent)
-    per_node = new.take(
-        "devices_per_node",
-        usual,
-        why,
-    )
+    per_node = new.take("devices_per_node", usual, why)
     share = per_node / node.devices if node else 1.0
 
-    domain = new.take(
-        "scale_up_domain",
-        *_domain(
-            chip,
-            node,
-            per_node,
-            devices,
-        ),
-    )
+    domain = new.take("scale_up_domain", *_domain(chip, node, per_node, devices))
     up = catalogue.fabric(chip.scale_up)
     up_rate = chip.link_bytes_per_s
     if "link_gbytes_per_s" not in _changed(given, "accelerator"):
         up_rate = min(up_rate, up.device_bytes_per_s)
-    nics, rate = _scale_out(
-        new,
-        node,
-        network,
-        per_node,
-    )
-    memory, disks = (
-        _of_node(
-            new,
-            field,
-            node,
-            share,
-        )
-        for field in _PLAIN
-    )
+    nics, rate = _scale_out(new, node, network, per_node)
+    memory, disks = (_of_node(new, field, node, share) for field in _PLAIN)
     return Cluster(
         accelerator=chip,
         devices=devices,
@@ -126,36 +91,18 @@ def build_cluster(spec: Mapping) -> tuple:
         scale_out_efficiency=network.efficiency,
         in_network_reduction=_reduces(new, network),
         nics_per_node=nics,
-        **_shape(
-            new,
-            network,
-            per_node,
-            nics,
-            rate,
-        ),
+        **_shape(new, network, per_node, nics, rate),
         **_sites(new, devices),
         delivery=_delivery(new, devices),
         host_memory_bytes=memory,
         nvme_bytes=disks,
         storage=_storage(new),
-        node_power_w=_power(
-            new,
-            chip,
-            node,
-            per_node,
-            share,
-        ),
+        node_power_w=_power(new, chip, node, per_node, share),
         node=node.id if node else "",
     ), tuple(new.assumed)
 
 
-def _shape(
-    new: Derived,
-    network: Fabric,
-    per_node: int,
-    nics: int,
-    rate: float,
-) -> dict:
+def _shape(new: Derived, network: Fabric, per_node: int, nics: int, rate: float) -> dict:
     """How the network is joined, and where it narrows: {oversubscription, pod_devices, …}.
 
     A list of ratios narrows from the first tier above 1 on: a leaf's devices or, above, those of
@@ -171,12 +118,7 @@ def _shape(
     why = "one a card of a node"
     rails = given["rails"] if "rails" in given else new.note("rails", nics, why)
     if nics % rails:
-        raise DesignError(
-            "cluster.rails",
-            rails,
-            f"a divisor of the {nics} cards of a node",
-            nics,
-        )
+        raise DesignError("cluster.rails", rails, f"a divisor of the {nics} cards of a node", nics)
     k = radix_of(switch_of(network.id), rate * per_node / nics)
     each = per_node / nics  # devices of a card
     half = k // 2
@@ -191,56 +133,28 @@ def _shape(
             wide = 2 * (groups - 1) / groups
             why = f"a group of a {topology}"
     elif wide > 1:
-        ports, _ = leaf_ports(
-            k,
-            above[0],
-            given.get("leaf_devices", inf) / each / rails,
-        )
+        ports, _ = leaf_ports(k, above[0], given.get("leaf_devices", inf) / each / rails)
         pod, why = (ports * rails, "a leaf of each rail") if above[0] > 1 else (half * half, "k²/4")
         pod = max(per_node, int(pod * each))
         why = f"{why}, of {k} ports each"
     if "topology" not in given:
-        new.note(
-            "topology",
-            None,
-            "by the fabric, its size and what is said of pods and ratios",
-        )
+        new.note("topology", None, "by the fabric, its size and what is said of pods and ratios")
     if listed or wide > 1:
-        total = new.note(
-            "oversubscription",
-            wide,
-            f"over the tiers that narrow, of a {topology}",
-        )
+        total = new.note("oversubscription", wide, f"over the tiers that narrow, of a {topology}")
     else:
-        total = new.take(
-            "oversubscription",
-            1.0,
-            "non-blocking",
-        )
+        total = new.take("oversubscription", 1.0, "non-blocking")
     return {
         "scale_out_bytes_per_s": rate / card,
         "oversubscription": total,
-        "pod_devices": new.take(
-            "pod_devices",
-            min(pod, devices),
-            why,
-        ),
+        "pod_devices": new.take("pod_devices", min(pod, devices), why),
         "topology": topology,
         "rails": rails if rails != nics else 0,
-        "leaf_devices": new.take(
-            "leaf_devices",
-            0,
-            "0: as many as the ports of a leaf allow",
-        ),
+        "leaf_devices": new.take("leaf_devices", 0, "0: as many as the ports of a leaf allow"),
         "ratios": listed,
     }
 
 
-def _adds_up(
-    field: str,
-    listed,
-    devices: int,
-) -> None:
+def _adds_up(field: str, listed, devices: int) -> None:
     """Raises DesignError where the devices of a list are not those of the cluster."""
     total = sum(one["devices"] for one in listed)
     if total != devices:
@@ -254,16 +168,7 @@ def _adds_up(
 
 def _delivery(new: Derived, devices: int) -> tuple:
     """The parts of the machine by the day of their delivery."""
-    parts = new.take(
-        "delivery",
-        [
-            {
-                "day": 0.0,
-                "devices": devices,
-            }
-        ],
-        "all of it on day 0",
-    )
+    parts = new.take("delivery", [{"day": 0.0, "devices": devices}], "all of it on day 0")
     _adds_up("delivery", parts, devices)
     return tuple(sorted(parts, key=lambda part: part["day"]))
 
@@ -277,10 +182,7 @@ def _sites(new: Derived, devices: int) -> dict:
     else:
         sites = new.take("sites", 1, "one site")
         listed = ()
-    out = {
-        "sites": sites,
-        "site_bytes_per_s": SITE_BYTES_PER_S,
-    }
+    out = {"sites": sites, "site_bytes_per_s": SITE_BYTES_PER_S}
     if any(site["devices"] != listed[0]["devices"] for site in listed):
         out["uneven"] = tuple(site["devices"] for site in listed)
     ways = (
@@ -291,11 +193,7 @@ def _sites(new: Derived, devices: int) -> dict:
         said = worst((site[own] / parts for site in listed if site.get(own)), default=None)
         if said is None:
             why += " between one site and the others"
-            said = new.take(
-                field,
-                USUAL_WAY[own],
-                why,
-            )
+            said = new.take(field, USUAL_WAY[own], why)
         out[name] = said * unit
     return out
 
@@ -326,21 +224,13 @@ def _reduces(new: Derived, network: Fabric) -> bool:
             "switches, what is sharded in rings",
         )
     return (
-        new.note(
-            field,
-            False,
-            f"switches of {network.id} do not reduce",
-        )
+        new.note(field, False, f"switches of {network.id} do not reduce")
         if asked
         else new.take(field, *defaults("cluster")[field])
     )
 
 
-def _node(
-    given,
-    chip: Accelerator,
-    network: Fabric | None,
-) -> Node | None:
+def _node(given, chip: Accelerator, network: Fabric | None) -> Node | None:
     if "node" not in given:
         return catalogue.node_for(chip.id, network.id if network else None)
     node = catalogue.node(given["node"], "cluster.node")
@@ -355,12 +245,7 @@ def _node(
     return node
 
 
-def _domain(
-    chip: Accelerator,
-    node: Node | None,
-    per_node: int,
-    devices: int,
-) -> tuple:
+def _domain(chip: Accelerator, node: Node | None, per_node: int, devices: int) -> tuple:
     """Devices of one scale-up domain, and why."""
     domain = chip.scale_up_domain
     link = chip.scale_up
@@ -378,12 +263,7 @@ def _domain(
     return domain, why
 
 
-def _nics(
-    node,
-    network: Fabric,
-    per_node: int,
-    own: bool,
-) -> tuple:
+def _nics(node, network: Fabric, per_node: int, own: bool) -> tuple:
     """Ports per node, and why: those of the node's own network, else the fabric's, else as many as
     the node has."""
     a_device = network.nics_per_device
@@ -397,44 +277,21 @@ def _nics(
     return node.nics * per_node / node.devices, f"{why}: {node.nics} for {node.devices} devices"
 
 
-def _scale_out(
-    new: Derived,
-    node,
-    network: Fabric,
-    per_node: int,
-) -> tuple:
+def _scale_out(new: Derived, node, network: Fabric, per_node: int) -> tuple:
     """Ports per node and bytes/s per device, one way."""
     changed = _changed(new.given, "scale_out")
     field = "scale_out_gbytes_per_s_per_device"
     own = node is not None and node.scale_out == network.id and not changed
     port = node.nic_bytes_per_s if own else network.port_bytes_per_s
-    count, why = _nics(
-        node,
-        network,
-        per_node,
-        own,
-    )
-    nics = new.take(
-        "nics_per_node",
-        max(1, ceil(count)),
-        why,
-    )
+    count, why = _nics(node, network, per_node, own)
+    nics = new.take("nics_per_node", max(1, ceil(count)), why)
     if "device_gbytes_per_s" in changed and field not in new.given:
         return nics, network.device_bytes_per_s
     why = f"ports x rate over devices: {nics} x {port / GB:g} GB/s / {per_node}"
-    return nics, new.take(
-        field,
-        nics * port / per_node / GB,
-        why,
-    ) * GB
+    return nics, new.take(field, nics * port / per_node / GB, why) * GB
 
 
-def _of_node(
-    new: Derived,
-    field: str,
-    node: Node | None,
-    share: float,
-) -> float:
+def _of_node(new: Derived, field: str, node: Node | None, share: float) -> float:
     """Bytes of memory or disks of one node: the row's, by the node's share of its devices."""
     size = getattr(node, field.removesuffix("_gb") + "_bytes", nan) / GB
     if isnan(size):
@@ -443,23 +300,10 @@ def _of_node(
         share = max(1.0, share)
     else:
         why = f"node {node.id}" + ("" if share == 1 else ", by its share of the devices")
-    return (
-        new.take(
-            field,
-            size * share,
-            why,
-        )
-        * GB
-    )
+    return new.take(field, size * share, why) * GB
 
 
-def _power(
-    new: Derived,
-    chip: Accelerator,
-    node: Node | None,
-    per_node: int,
-    share,
-) -> float:
+def _power(new: Derived, chip: Accelerator, node: Node | None, per_node: int, share) -> float:
     """Watts of a full node at the wall; nan where neither the node nor the device has a published
     figure."""
     devices_w = per_node * chip.tdp_w
@@ -472,10 +316,6 @@ def _power(
             watts += devices_w - per_node * catalogue.accelerator(node.accelerator).tdp_w
             why += ", moved by the difference in device power"
     if isnan(watts):
-        new.note(
-            "node_power_w",
-            None,
-            "no power figure is published for this device",
-        )
+        new.note("node_power_w", None, "no power figure is published for this device")
         return watts
     return new.note("node_power_w", watts, why)

@@ -33,11 +33,7 @@ def build_corpus(spec, tokens: float | None, cluster) -> Derived:
     where nobody has published one.
     """
     new = Derived(spec.given() if spec else {}, "job.corpus")
-    new.take(
-        "dedup",
-        list(DEDUPS),
-        "exact duplicates are taken out, then near ones",
-    )
+    new.take("dedup", list(DEDUPS), "exact duplicates are taken out, then near ones")
     new.take_usual(defaults("corpus"))
     kept = prod(stages(new.fields).values()) * new.fields["tokens_per_byte"]
     if "raw_bytes" not in new.given:  # what is used is not rounded (cluster.corpus)

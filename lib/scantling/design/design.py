@@ -70,9 +70,7 @@ class Design(Section):
     """
 
     scantling: Annotated[int, BeforeValidator(_version)] = Field(
-        default=VERSION,
-        description="version of this format",
-        json_schema_extra={"const": VERSION},
+        default=VERSION, description="version of this format", json_schema_extra={"const": VERSION}
     )
     name: Annotated[str | None, text()] = about(
         "name to show", example="Llama 3.1 405B, 15.6T tokens"
@@ -80,33 +78,14 @@ class Design(Section):
     notes: Annotated[str | None, text(20_000, lines=True)] = about("free text, shown as it stands")
     model: model_field() = Field(
         description="catalogue id (scantling catalogue models) or a mapping",
-        examples=[
-            "llama-3.1-405b",
-            {
-                "size": 175e9,
-                "layers": 96,
-                "moe": True,
-            },
-        ],
+        examples=["llama-3.1-405b", {"size": 175e9, "layers": 96, "moe": True}],
     )
     cluster: ClusterSpec = Field(
-        description="the machine",
-        examples=[
-            {
-                "accelerator": "h100-sxm",
-                "devices": 16384,
-            }
-        ],
+        description="the machine", examples=[{"accelerator": "h100-sxm", "devices": 16384}]
     )
     job: Annotated[Job, BeforeValidator(lambda value: {} if value is None else value)] = Field(
         description="what is trained",
-        examples=[
-            {
-                "tokens": 15.6e12,
-                "seq_len": 8192,
-                "global_batch": 2048,
-            }
-        ],
+        examples=[{"tokens": 15.6e12, "seq_len": 8192, "global_batch": 2048}],
     )
     constraints: _part(Constraints, "what the run must keep to")
     plan: _part(PlanSpec, "pins of the parallel plan; what is left out is searched")
@@ -123,12 +102,9 @@ class Design(Section):
         example="calibration.yaml",
     )
 
-    confirm: several(
-        Annotated[str, text(), AfterValidator(_known)],
-        "fields",
-        100,
-        0,
-    ) = about("fields whose unusual values are meant as they stand", example=["job.tokens"])
+    confirm: several(Annotated[str, text(), AfterValidator(_known)], "fields", 100, 0) = about(
+        "fields whose unusual values are meant as they stand", example=["job.tokens"]
+    )
 
     _folder: Path = PrivateAttr(default_factory=Path)
     _measured_at: "Design | None" = PrivateAttr(default=None)
@@ -145,20 +121,12 @@ class Design(Section):
             raise first_error(e) from None
 
     @classmethod
-    def from_yaml(
-        cls,
-        yaml_text: str,
-        folder: str | Path = ".",
-    ) -> Self:
+    def from_yaml(cls, yaml_text: str, folder: str | Path = ".") -> Self:
         """The design that `yaml_text` spells; paths inside it are relative to `folder`."""
         return cls.from_data(design_yaml.load(yaml_text), folder)
 
     @classmethod
-    def from_data(
-        cls,
-        data: Mapping,
-        folder: str | Path = ".",
-    ) -> Self:
+    def from_data(cls, data: Mapping, folder: str | Path = ".") -> Self:
         """The design that plain dicts, lists, numbers and text spell, laid out as in the file."""
         if not isinstance(data, Mapping):
             raise DesignError(
@@ -184,11 +152,7 @@ class Design(Section):
         """The design as YAML text that reads back equal."""
         return design_yaml.dump(self.data())
 
-    def write(
-        self,
-        path: str | Path,
-        force: bool = False,
-    ) -> None:
+    def write(self, path: str | Path, force: bool = False) -> None:
         """Write the design to `path` in one step; an existing file is replaced only with
         `force`."""
         write_text(path, self.to_yaml(), force)
@@ -203,10 +167,7 @@ class Design(Section):
         this design stays as it is.
         """
         data = dict(self.data())
-        changes = {
-            **(paths or {}),
-            **sections,
-        }
+        changes = {**(paths or {}), **sections}
         for path in sorted(changes, key=lambda path: "." in str(path)):
             value = changes[path]
             old = data.get(path)
@@ -295,11 +256,7 @@ class Design(Section):
         return hash(self.key())
 
 
-def put(
-    data: dict,
-    path: str,
-    value,
-) -> None:
+def put(data: dict, path: str, value) -> None:
     """Set (or with None take away) the value at `path`, copying the containers on the way; a
     section that holds nothing any more goes too."""
     here = data
@@ -328,19 +285,13 @@ def put(
             put(data, ".".join(steps[:-1]), None)
 
 
-def _position(
-    here,
-    step: str,
-    path: str,
-):
+def _position(here, step: str, path: str):
     """The key of a step of a path, in a list a number."""
     if not isinstance(here, list):
         return step
     if not step.isdigit() or int(step) >= len(here):
         raise DesignError(
-            path,
-            allowed=f"a position from 0 to {len(here) - 1}",
-            problem="there is no such phase",
+            path, allowed=f"a position from 0 to {len(here) - 1}", problem="there is no such phase"
         )
     return int(step)
 
@@ -369,20 +320,11 @@ def first_error(error: ValidationError) -> DesignError:
         info = around[path[-1]]
         example = f", such as {_example(info.examples[0])}" if info.examples else ""
         allowed = (info.description or "a value") + example
-        found = DesignError(
-            field,
-            problem="is missing",
-            allowed=allowed,
-        )
+        found = DesignError(field, problem="is missing", allowed=allowed)
     elif kind in ("model_type", "model_attributes_type", "dict_type"):
         names = ", ".join(list(Design.section_fields(*path))[:12])
         allowed = f"a mapping of {names}" if names else "a text or a mapping"
-        found = DesignError(
-            field,
-            value,
-            allowed,
-            problem="is not a mapping",
-        )
+        found = DesignError(field, value, allowed, problem="is not a mapping")
     else:
         found = DesignError(field, value, problem=e["msg"].rstrip(".").lower())
     if len(faults) > 1:

@@ -27,11 +27,7 @@ _MODEL = "llama-3.1-8b"  # when only a machine is named
 _SIZE = 70e9
 
 
-def draft(
-    brief: Brief | None,
-    like: str | None,
-    check: Callable = resolve,
-) -> tuple:
+def draft(brief: Brief | None, like: str | None, check: Callable = resolve) -> tuple:
     """(design, what was assumed, what was ignored) from a brief, a catalogue model, or both.
 
     What a brief leaves open gets a starting value by a stated rule: the model, the accelerator, and
@@ -63,14 +59,7 @@ def draft(
             wrong = next(iter(around + [k for k in fields if k.startswith(f"{e.field}.")]), None)
             if not given or wrong is None:
                 raise
-            ignored.append(
-                Read(
-                    f"{wrong} {fields.pop(wrong)}",
-                    "",
-                    None,
-                    plain(str(e), 300),
-                )
-            )
+            ignored.append(Read(f"{wrong} {fields.pop(wrong)}", "", None, plain(str(e), 300)))
 
 
 def _nested(fields: dict) -> dict:
@@ -86,11 +75,7 @@ def _gaps(fields: dict, amounts: dict) -> Derived:
     gaps = Derived(fields, "")
     named = {k.removeprefix("model.") for k in fields if k.startswith("model.")}
     if not _given(fields, "model"):
-        gaps.note(
-            "model",
-            _MODEL,
-            "no model is named: a common one to start from",
-        )
+        gaps.note("model", _MODEL, "no model is named: a common one to start from")
     elif named and not named & {"size", "like"} and not {"layers", "hidden", "heads"} <= named:
         size = _SIZE
         why = "no size is given: a common one to start from"
@@ -148,12 +133,7 @@ def _given(fields, path: str) -> bool:
     return any(f"{k}.".startswith(f"{path}.") for k in fields)
 
 
-def commented(
-    design: Design,
-    text: str | None,
-    assumed,
-    ignored=(),
-) -> str:
+def commented(design: Design, text: str | None, assumed, ignored=()) -> str:
     """The design as YAML with a comment on every field; what was ignored, and what was assumed as
     commented lines that can be put to use."""
     lines = [
@@ -170,15 +150,7 @@ def commented(
         gaps.setdefault(a.field.partition(".")[0], []).append(a)
     for key, info in type(design).model_fields.items():
         if key in data or key in gaps and key in _SECTIONS:
-            lines += [
-                "",
-                *_section(
-                    key,
-                    data.get(key, {}),
-                    info.description,
-                    gaps.pop(key, ()),
-                ),
-            ]
+            lines += ["", *_section(key, data.get(key, {}), info.description, gaps.pop(key, ()))]
     for rest in gaps.values():
         lines += ["", *(f"# {_said(a)}" for a in rest)]
     return "\n".join(lines) + "\n"
@@ -187,12 +159,7 @@ def commented(
 _SECTIONS = ("job", "reliability", "prices")
 
 
-def _section(
-    key: str,
-    value,
-    what: str,
-    assumed,
-):
+def _section(key: str, value, what: str, assumed):
     """Lines of a section: its fields, and what was assumed beside them."""
     if not isinstance(value, dict):
         head = _line(f"{key}: {design_yaml.inline(value)}", what)

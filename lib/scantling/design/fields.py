@@ -22,10 +22,7 @@ class Section(BaseModel):
     """A mapping of the design file: frozen, and a field it does not know is an error."""
 
     model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        protected_namespaces=(),
-        allow_inf_nan=False,
+        frozen=True, extra="forbid", protected_namespaces=(), allow_inf_nan=False
     )
 
     alone: ClassVar[Mapping[Lines, str]] = {}  # fields of which one may be given: what to write
@@ -45,11 +42,7 @@ class Section(BaseModel):
         return self.model_dump(exclude_unset=True, exclude_none=True)
 
 
-def as_number(
-    value,
-    allowed: str,
-    whole: bool = False,
-):
+def as_number(value, allowed: str, whole: bool = False):
     """A Python int or float from `value`, 15T with its scale read; DesignError for other text,
     truth values, lists, nan and infinity. whole : K after a power of two is 1,024, as the field
     says it: 8k tokens of a sequence are 8,192."""
@@ -65,20 +58,9 @@ def as_number(
             problem = "is text, not a number"
             if found := number(value):
                 nearest = f"{found[0]:.12g}".replace("e+", "e")
-        raise DesignError(
-            "",
-            value,
-            allowed,
-            nearest,
-            problem=problem,
-        )
+        raise DesignError("", value, allowed, nearest, problem=problem)
     if isinstance(value, float) and not isfinite(value) or abs(value) > sys.float_info.max:
-        raise DesignError(
-            "",
-            value,
-            allowed,
-            problem="is not a finite number",
-        )
+        raise DesignError("", value, allowed, problem="is not a finite number")
     return value
 
 
@@ -99,24 +81,13 @@ def checked(allowed, check):
             return None
         found, problem, *nearest = check(value)
         if problem:
-            raise DesignError(
-                "",
-                found,
-                allowed,
-                *nearest,
-                problem=problem,
-            )
+            raise DesignError("", found, allowed, *nearest, problem=problem)
         return found
 
     return BeforeValidator(validated)
 
 
-def amount(
-    low: float,
-    high: float,
-    of: type = float,
-    what: str = "a number",
-):
+def amount(low: float, high: float, of: type = float, what: str = "a number"):
     """Validator of a finite number from `low` to `high`."""
     allowed = f"{what} from {_short(low)} to {_short(high)}"
 
@@ -216,14 +187,7 @@ def text(high: int = 200, lines: bool = False):
     return checked(allowed, check)
 
 
-_MEANT = {
-    "yes": "true",
-    "on": "true",
-    "1": "true",
-    "no": "false",
-    "off": "false",
-    "0": "false",
-}
+_MEANT = {"yes": "true", "on": "true", "1": "true", "no": "false", "off": "false", "0": "false"}
 
 
 def flag():
@@ -254,10 +218,7 @@ def about(
     if usual is not None:
         extra["default"] = usual
     if bounds:
-        extra |= {
-            "minimum": bounds["low"],
-            "maximum": bounds["high"],
-        }
+        extra |= {"minimum": bounds["low"], "maximum": bounds["high"]}
     return Field(
         default=default,
         description=description + (f" [{unit}]" if unit else ""),
@@ -269,14 +230,9 @@ def about(
 class Like(BaseModel):
     """A catalogue row with some of its figures replaced: `{like: h100-sxm, hbm_gb: 96}`."""
 
-    model_config = ConfigDict(
-        frozen=True,
-        extra="allow",
-        protected_namespaces=(),
-    )
+    model_config = ConfigDict(frozen=True, extra="allow", protected_namespaces=())
     like: Annotated[str, text()] = Field(
-        description="the catalogue id to start from",
-        examples=["h100-sxm"],
+        description="the catalogue id to start from", examples=["h100-sxm"]
     )
 
     def given(self) -> dict:

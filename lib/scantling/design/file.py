@@ -28,16 +28,7 @@ class _Loader(_Parser):
 
 _Loader.yaml_implicit_resolvers = {}
 for _tag, _pattern, _first in (
-    (
-        "null",
-        re.compile(r"(?:~|null|Null|NULL|)$"),
-        [
-            "~",
-            "n",
-            "N",
-            "",
-        ],
-    ),
+    ("null", re.compile(r"(?:~|null|Null|NULL|)$"), ["~", "n", "N", ""]),
     ("bool", re.compile(r"(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF")),
     ("int", _INT, list("-+0123456789")),
     ("float", _FLOAT, list("-+0123456789.")),
@@ -57,11 +48,7 @@ def _number(loader, node):
     return -value if text.startswith("-") and low == ".inf" else value
 
 
-def _mapping(
-    loader,
-    node,
-    deep=True,
-):
+def _mapping(loader, node, deep=True):
     seen = set()
     for key, _ in node.value:
         if not isinstance(key, yaml.ScalarNode) or key.tag.endswith(":merge"):
@@ -69,11 +56,7 @@ def _mapping(
                 "a merge key (<<) or a mapping used as a key", key, "one word, then a colon"
             )
         if key.value in seen:
-            raise _wrong(
-                f"'{plain(key.value)}' is given twice",
-                key,
-                "each field once",
-            )
+            raise _wrong(f"'{plain(key.value)}' is given twice", key, "each field once")
         seen.add(key.value)
     return {key.value: loader.construct_object(value, deep=True) for key, value in node.value}
 
@@ -83,16 +66,8 @@ _Loader.add_constructor("tag:yaml.org,2002:float", _number)
 _Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
 
 
-def _wrong(
-    what,
-    node,
-    allowed="",
-):
-    return DesignError(
-        f"line {node.start_mark.line + 1}",
-        allowed=allowed,
-        problem=what,
-    )
+def _wrong(what, node, allowed=""):
+    return DesignError(f"line {node.start_mark.line + 1}", allowed=allowed, problem=what)
 
 
 def read_text(path) -> str:
@@ -164,28 +139,16 @@ def _check_events(text):
         elif isinstance(e, yaml.DocumentStartEvent):
             documents += 1
         if getattr(e, "tag", None) not in (None, "!"):
-            raise _wrong(
-                f"carries a tag ({plain(str(e.tag))})",
-                e,
-                "plain values without tags",
-            )
+            raise _wrong(f"carries a tag ({plain(str(e.tag))})", e, "plain values without tags")
         if depth > MAX_DEPTH:
             raise _wrong(f"nests deeper than {MAX_DEPTH} levels", e)
         if items > 2 * MAX_ITEMS:
             raise _wrong(f"holds more than {MAX_ITEMS:,} values", e)
         if documents > 1:
-            raise _wrong(
-                "a second document (---) begins",
-                e,
-                "one design in one file",
-            )
+            raise _wrong("a second document (---) begins", e, "one design in one file")
 
 
-def _expanded(
-    node,
-    done,
-    open_,
-):
+def _expanded(node, done, open_):
     """Number of values below `node`, aliases counted each time they are used."""
     if isinstance(node, yaml.ScalarNode):
         return 1
@@ -234,30 +197,16 @@ _Dumper.yaml_implicit_resolvers = {
 }
 
 
-_PLAIN = {
-    "Dumper": _Dumper,
-    "sort_keys": False,
-    "allow_unicode": True,
-}
+_PLAIN = {"Dumper": _Dumper, "sort_keys": False, "allow_unicode": True}
 
 
 def dump(data) -> str:
     """Plain data as YAML text that `load` reads back to equal data; innermost mappings and lists on
     one line."""
-    return yaml.dump(
-        data,
-        width=150,
-        default_flow_style=None,
-        **_PLAIN,
-    )
+    return yaml.dump(data, width=150, default_flow_style=None, **_PLAIN)
 
 
 def inline(value) -> str:
     """A value as YAML on one line."""
-    text = yaml.dump(
-        value,
-        width=10**9,
-        default_flow_style=True,
-        **_PLAIN,
-    )
+    text = yaml.dump(value, width=10**9, default_flow_style=True, **_PLAIN)
     return text.removesuffix("\n").removesuffix("\n...")

@@ -59,12 +59,7 @@ def questions(resolved) -> tuple:
     return tuple(q for q in found if q.field not in (resolved.design.confirm or ()))
 
 
-def _question(
-    row: Usual,
-    field: str,
-    value: float,
-    size: float,
-) -> list:
+def _question(row: Usual, field: str, value: float, size: float) -> list:
     """What is asked of a value whose `size`, in the unit of the row, is out of range; nothing of
     one inside it, nor of a zero."""
     if row.low <= size <= row.high or value == 0:

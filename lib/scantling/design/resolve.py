@@ -113,11 +113,7 @@ def main_phase(phases: tuple) -> int:
     return max(range(len(phases)), key=lambda i: phases[i].tokens or 0)
 
 
-def default_batch(
-    params: float,
-    seq_len: int,
-    nodes: int,
-) -> int:
+def default_batch(params: float, seq_len: int, nodes: int) -> int:
     """Sequences in one step when the design gives none.
 
     About 4M tokens (4 x 2^20) below 100e9 parameters, 16M from there, whatever the plan. A power of
@@ -161,21 +157,12 @@ def resolve(design: Design) -> Resolved:
         )
     )
     named = [phase.tokens for phase in phases]
-    corpus = build_corpus(
-        design.job.corpus,
-        None if None in named else sum(named),
-        cluster,
-    )
+    corpus = build_corpus(design.job.corpus, None if None in named else sum(named), cluster)
     assumed += corpus.assumed
     _family(cluster.accelerator, assumed)
     measured = {} if design.measured_at else design.measured.given()
     reliability = design.reliability
-    _not_beyond_peak(
-        measured,
-        model,
-        phases,
-        cluster,
-    )
+    _not_beyond_peak(measured, model, phases, cluster)
     if design.constraints.max_oom_probability is None:
         assumed.append(
             Assumed(
@@ -227,21 +214,13 @@ def _sync(spec, assumed) -> Sync:
         new.take("compress_bits", 0, "gradients as they are")
     else:
         why = "the fewest whose exchange takes 2 % of the time, from 24 to 500, "
-        new.take(
-            "local_steps",
-            0,
-            f"0: searched with the plan, {why}the published numbers",
-        )
+        new.take("local_steps", 0, f"0: searched with the plan, {why}the published numbers")
         new.take_usual(defaults("sync"))
     assumed += new.assumed
     return Sync(exchange_bytes=new.fields.pop("compress_bits") / 8, **new.fields)
 
 
-def _title(
-    design,
-    model,
-    params,
-) -> str:
+def _title(design, model, params) -> str:
     """The design's title; a model that its file does not name is named by what it counts to."""
     spec = design.model
     if design.name or isinstance(spec, str) or spec.name or spec.like or spec.size:
@@ -251,12 +230,7 @@ def _title(
     return design.title.replace("model", name, 1)
 
 
-def _not_beyond_peak(
-    measured,
-    model,
-    phases,
-    cluster,
-):
+def _not_beyond_peak(measured, model, phases, cluster):
     """A measured speed that the devices' dense peak rules out is a slip of a unit."""
     rate, step = (measured.get(k) for k in ("tokens_per_s_per_device", "step_s"))
     if rate is None and step is None:
@@ -274,12 +248,7 @@ def _not_beyond_peak(
         ("tokens_per_s_per_device", not rate or rate <= most, at_most, beyond),
         ("step_s", not step or step >= least, at_least, beyond),
     )
-    within(
-        "measured",
-        refuse,
-        rules,
-        measured,
-    )
+    within("measured", refuse, rules, measured)
 
 
 @lru_cache(maxsize=256)
@@ -304,36 +273,16 @@ def _model(design):
         if path is not None:
             with suppress(OSError, ValueError):  # whoever reads it says what is wrong with it
                 changed = (design.folder / path).stat().st_mtime
-    return _built_model(
-        dumps(spec, sort_keys=True),
-        str(design.folder),
-        changed,
-    )
+    return _built_model(dumps(spec, sort_keys=True), str(design.folder), changed)
 
 
 @lru_cache(maxsize=256)
-def _built_model(
-    spec: str,
-    folder: str,
-    changed: float,
-):
-    model, assumed = within(
-        "model",
-        build_model,
-        loads(spec),
-        folder,
-    )
+def _built_model(spec: str, folder: str, changed: float):
+    model, assumed = within("model", build_model, loads(spec), folder)
     return model, parameters(model), tuple(assumed)
 
 
-def _phases(
-    design,
-    model,
-    params,
-    cluster,
-    software,
-    assumed,
-):
+def _phases(design, model, params, cluster, software, assumed):
     job = design.job.given()
     plan = design.plan.given()
     specs = job.get("phases") or (job,)
@@ -362,20 +311,9 @@ def _phases(
         yield Phase(
             tokens=spec.get("tokens") or _to_loss(new, params),
             seq_len=seq_len,
-            global_batch=_batch(
-                new,
-                seq_len,
-                params,
-                cluster,
-            ),
+            global_batch=_batch(new, seq_len, params, cluster),
             precision=precision,
-            software=_software(
-                new,
-                pins,
-                software,
-                holds,
-            )
-            | _released(design.stack),
+            software=_software(new, pins, software, holds) | _released(design.stack),
             optimizer=new.take("optimizer", OPTIMIZER, why),
             pins=pins,
             evaluation_hours=new.take("evaluation_hours", *defaults("phase")["evaluation_hours"]),
@@ -409,12 +347,7 @@ def _to_loss(new: Derived, params) -> float | None:
     )
 
 
-def _software(
-    new: Derived,
-    pins: dict,
-    name,
-    holds: dict,
-) -> dict:
+def _software(new: Derived, pins: dict, name, holds: dict) -> dict:
     """Switches of the software that the design sets, taken out of the pins; the stack's own are
     noted where they decide anything."""
     out = {}
@@ -432,12 +365,7 @@ def _software(
     return out | ({"fused_norm": 0.0} if out.get("eager_tp") else {})
 
 
-def _batch(
-    new: Derived,
-    seq_len: int,
-    params,
-    cluster,
-) -> int:
+def _batch(new: Derived, seq_len: int, params, cluster) -> int:
     """Sequences in one step: as given, or so many tokens, or the usual; as many at each site of
     sites of one size."""
     tokens = new.given.get("global_batch_tokens")
@@ -473,11 +401,7 @@ def _batch(
     return batch
 
 
-def _precision(
-    new: Derived,
-    pinned,
-    chip,
-) -> str:
+def _precision(new: Derived, pinned, chip) -> str:
     """The format of the products: the phase's, the job's, the plan's, else what the chip has."""
     given = new.given.get("precision")
     if given and pinned and given != pinned:
@@ -520,12 +444,7 @@ def _stack(design, assumed):
         return None
     name = spec if isinstance(spec, str) else spec.id or spec.like
     if name not in stacks():
-        raise DesignError(
-            "stack",
-            name,
-            list(stacks()),
-            problem="is unknown",
-        )
+        raise DesignError("stack", name, list(stacks()), problem="is unknown")
     if stack(name).unmeasured:
         assumed.append(Assumed("stack", name, stack(name).unmeasured))
     return name

@@ -111,16 +111,7 @@ class ModelSpec(table("model")):
     def _consistent(self):
         spec = self.given()
         check_spec(spec)
-        if (
-            spec.get("experts")
-            and not {
-                "like",
-                "hf_config",
-                "size",
-                "top_k",
-            }
-            & spec.keys()
-        ):
+        if spec.get("experts") and not {"like", "hf_config", "size", "top_k"} & spec.keys():
             raise DesignError(
                 "top_k",
                 allowed="experts that a token visits, such as 2",
@@ -171,46 +162,19 @@ class ClusterSpec(table("cluster")):
 
     delivery: several(DeliverySpec, "parts", 100) = about(
         "parts in which the devices are handed over; all on day 0 when left out",
-        example=[
-            {
-                "day": 0,
-                "devices": 8192,
-            },
-            {
-                "day": 30,
-                "devices": 8192,
-            },
-        ],
+        example=[{"day": 0, "devices": 8192}, {"day": 30, "devices": 8192}],
     )
-    oversubscription: _one_or_several(
-        float,
-        amount(1.0, 1000.0),
-        float,
-        "ratios",
-        4,
-    ) = about(
+    oversubscription: _one_or_several(float, amount(1.0, 1000.0), float, "ratios", 4) = about(
         "edge to core bandwidth; 1: none; a list: card to leaf, leaf to spine, spine to core",
         "ratio",
         1.0,
-        bounds={
-            "low": 1.0,
-            "high": 1000.0,
-        },
+        bounds={"low": 1.0, "high": 1000.0},
     )
-    sites: _one_or_several(
-        int,
-        count(1, 1000),
-        SiteSpec,
-        "sites",
-        1000,
-    ) = about(
+    sites: _one_or_several(int, count(1, 1000), SiteSpec, "sites", 1000) = about(
         "datacentres: how many of one size, or a list of them",
         "sites",
         1,
-        bounds={
-            "low": 1,
-            "high": 1000,
-        },
+        bounds={"low": 1, "high": 1000},
     )
 
 
@@ -305,11 +269,7 @@ class StackSpec(table("stack")):
     @model_validator(mode="after")
     def _named(self):
         if not (self.id or self.like):
-            raise DesignError(
-                "id",
-                allowed="the id of a stack",
-                problem="is missing",
-            )
+            raise DesignError("id", allowed="the id of a stack", problem="is missing")
         return self
 
 

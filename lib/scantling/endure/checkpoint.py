@@ -41,10 +41,7 @@ class Contents:
         return sum(vars(self).values())
 
     def as_dict(self) -> dict:
-        return {
-            **vars(self),
-            "total": self.total,
-        }
+        return {**vars(self), "total": self.total}
 
 
 def contents(
@@ -85,15 +82,7 @@ def contents(
     )
 
 
-def per_writer(
-    total_bytes,
-    *,
-    tp=1,
-    pp=1,
-    cp=1,
-    dp=1,
-    parallel=True,
-) -> dict:
+def per_writer(total_bytes, *, tp=1, pp=1, cp=1, dp=1, parallel=True) -> dict:
     """Who writes how much: {writers, bytes_per_writer} of one whole copy under a plan.
 
     parallel : every device writes its own share (fully parallel saves of Megatron, DCP with sharded
@@ -103,18 +92,10 @@ def per_writer(
     FSDP changes who holds the bytes before the save, not their sum.
     """
     writers = tp * pp * (cp * dp if parallel else 1)
-    return {
-        "writers": writers,
-        "bytes_per_writer": total_bytes / writers,
-    }
+    return {"writers": writers, "bytes_per_writer": total_bytes / writers}
 
 
-def transfer_s(
-    checkpoint_bytes,
-    store_bytes_per_s,
-    nodes=1,
-    node_bytes_per_s=inf,
-):
+def transfer_s(checkpoint_bytes, store_bytes_per_s, nodes=1, node_bytes_per_s=inf):
     """Seconds to move one copy: max(B / store rate, B / nodes / node rate)."""
     return maximum(
         checkpoint_bytes / store_bytes_per_s, checkpoint_bytes / nodes / node_bytes_per_s
@@ -155,21 +136,10 @@ class Tier:
 
     def as_dict(self) -> dict:
         """Plain values, ready for JSON; None for what is unknown or unlimited."""
-        return clean(
-            {
-                **vars(self),
-                "copies": self.keeps(),
-            }
-        )
+        return clean({**vars(self), "copies": self.keeps()})
 
 
-def tiers(
-    cluster,
-    checkpoint_bytes,
-    state_bytes_per_device,
-    store,
-    stall_s=None,
-) -> tuple:
+def tiers(cluster, checkpoint_bytes, state_bytes_per_device, store, stall_s=None) -> tuple:
     """Tiers L0 to L3 of one design: host snapshot, peer copy, parallel file system, object store.
 
     store : `storage.Rates` of the file system.  The stall is that of L0: what follows runs behind
@@ -241,12 +211,7 @@ def tiers(
     )
 
 
-def retention(
-    interval_s,
-    *,
-    detection_latency_s=0.0,
-    durable_s=0.0,
-):
+def retention(interval_s, *, detection_latency_s=0.0, durable_s=0.0):
     """Copies to keep: ceil(latency / interval) + 1 recent ones, one more while a save is in flight.
 
     A corruption found `detection_latency_s` after it happened needs a copy from before it.
@@ -254,11 +219,7 @@ def retention(
     return (ceil(detection_latency_s / interval_s) + 1 + greater(durable_s, 0)).astype(int)
 
 
-def write_rate_needed(
-    checkpoint_bytes,
-    interval_s,
-    stall_s=0.0,
-):
+def write_rate_needed(checkpoint_bytes, interval_s, stall_s=0.0):
     """Write rate so that a save is durable before the next begins: B / (interval + stall)
     [bytes/s]. 1T x 14 bytes in 60 s: 233 GB/s."""
     return checkpoint_bytes / (interval_s + stall_s)

@@ -49,27 +49,14 @@ class Cost(Record):
     assumed: tuple[Assumed, ...]
 
 
-def power_w(
-    cluster,
-    devices=None,
-    *,
-    pue=1.0,
-    share=POWER_SHARE,
-):
+def power_w(cluster, devices=None, *, pue=1.0, share=POWER_SHARE):
     """Power of the job [W]: devices / devices_per_node x node_power_w x share x PUE; nan where
     nobody has published the device's power."""
     n = cluster.devices if devices is None else devices
     return n * cluster.node_power_w / cluster.devices_per_node * share * pue
 
 
-def price(
-    cluster,
-    prices=None,
-    *,
-    wall_s,
-    devices_paid=None,
-    goodput=1.0,
-) -> Cost:
+def price(cluster, prices=None, *, wall_s, devices_paid=None, goodput=1.0) -> Cost:
     """Cost of a run.
 
     cluster : Cluster.  prices : the design file's `prices` mapping or record (usd_per_device_hour,
@@ -88,32 +75,14 @@ def price(
     paid = cluster.devices if devices_paid is None else devices_paid
     seconds = paid * wall_s
     hours = seconds / HOUR_S
-    rate, low, high, date, source = _price(
-        cluster,
-        prices,
-        paid,
-        say,
-    )
+    rate, low, high, date, source = _price(cluster, prices, paid, say)
     site = "a large operator's site; 1.08-1.2, the world's average is 1.58 (Uptime Institute 2024)"
     industry = "United States, industrial, 2024; 0.05-0.12"
     pue, tariff = (
-        given(
-            prices,
-            f"prices.{field}",
-            usual,
-            why,
-            say,
-        )
+        given(prices, f"prices.{field}", usual, why, say)
         for field, usual, why in (("pue", PUE, site), ("usd_per_kwh", USD_PER_KWH, industry))
     )
-    watts, each = (
-        power_w(
-            cluster,
-            n,
-            pue=pue,
-        )
-        for n in (paid, 1.0)
-    )
+    watts, each = (power_w(cluster, n, pue=pue) for n in (paid, 1.0))
     kwh = each * seconds / 3.6e6
     if not np.all(np.isfinite(watts)):
         say.append(
@@ -153,12 +122,7 @@ def price(
     )
 
 
-def _price(
-    cluster,
-    prices,
-    paid,
-    say,
-):
+def _price(cluster, prices, paid, say):
     """(price, low, high, date, source) of a device-hour: the design's, by device or node or of the
     machine that it owns, else the catalogue's for its kind of rent."""
     own, per_node = (get(prices, f"usd_per_{of}_hour") for of in ("device", "node"))
@@ -184,13 +148,7 @@ def _price(
         )
         return None, None, None, "", ""
     why = f"{kind} in the catalogue ({found.date}, {found.notes}; {found.low:.3g}-{found.high:.3g})"
-    say.append(
-        Assumed(
-            "prices.usd_per_device_hour",
-            found.value,
-            why,
-        )
-    )
+    say.append(Assumed("prices.usd_per_device_hour", found.value, why))
     return found.value, found.low, found.high, found.date, found.source
 
 
@@ -212,11 +170,7 @@ def owned_usd_per_hour(owned, say: list) -> float:
     return (bought / years + (get(owned, "staff_usd_per_year") or 0)) / HOURS_A_YEAR
 
 
-def expected(
-    low: float,
-    mid: float,
-    high: float,
-) -> float:
+def expected(low: float, mid: float, high: float) -> float:
     """Mean of a log-normal with 80 % band [low, high] around the median mid, each side with its own
     width s: the sum over sides of mid exp(+-...) = mid (exp(s1^2/2) Phi(-s1) + exp(s2^2/2)
     Phi(s2)). What costs nothing has no band."""
@@ -236,12 +190,7 @@ def to_plan_for(cost_usd: float, expected_usd: float) -> dict:
     expected_usd : mean cost of the run [USD], bands, failures and risks counted once.
     """
     around = [
-        {
-            "what": row["what"],
-            "share": share,
-            "usd": share * cost_usd,
-            "source": row["source"],
-        }
+        {"what": row["what"], "share": share, "usd": share * cost_usd, "source": row["source"]}
         for row in table_rows(__file__, "around")
         for share in [float(row["share"])]
     ]

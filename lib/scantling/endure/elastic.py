@@ -13,11 +13,7 @@ RESIZE_S = (
 STANDS = 1e6  # step over step where the reshaped plan does not fit: nothing trains
 
 
-def shrink_ratio(
-    micro_batches,
-    replicas,
-    lost=1,
-):
+def shrink_ratio(micro_batches, replicas, lost=1):
     """Step time while shrunk over step time before: ceil(m d / (d - f)) / m, the global batch
     unchanged.
 
@@ -28,25 +24,14 @@ def shrink_ratio(
     return -(-(micro_batches * replicas) // maximum(replicas - lost, 1)) / micro_batches
 
 
-def slower(
-    micro_batches,
-    replicas,
-    gone,
-    ratios=None,
-):
+def slower(micro_batches, replicas, gone, ratios=None):
     """Step time with `gone` gangs away over the whole one: `ratios`, a table by gangs gone of the
     plans as they are reshaped, else `shrink_ratio`."""
     return shrink_ratio(micro_batches, replicas, gone) if ratios is None else ratios[gone]
 
 
 def wait_or_shrink(
-    return_s,
-    micro_batches,
-    replicas,
-    *,
-    lost=1,
-    resize_s=RESIZE_S,
-    ratios=None,
+    return_s, micro_batches, replicas, *, lost=1, resize_s=RESIZE_S, ratios=None
 ) -> dict:
     """Wait for a node or run on without its gang: {choice, break_even_s, wait_loss_s,
     shrink_loss_s}, losses in seconds of the full job.
@@ -58,12 +43,7 @@ def wait_or_shrink(
     Waiting is better below break_even_s = resize_s x ratio. A spare that is ready always wins: it
     costs neither. ratios : as in `slower`.
     """
-    ratio = slower(
-        micro_batches,
-        replicas,
-        lost,
-        ratios,
-    )
+    ratio = slower(micro_batches, replicas, lost, ratios)
     shrink = (1 - 1 / ratio) * return_s + resize_s
     return {
         "choice": where(return_s <= shrink, "wait", "shrink"),
@@ -74,15 +54,7 @@ def wait_or_shrink(
     }
 
 
-def shrink_loss(
-    load,
-    spares,
-    gang_nodes,
-    replicas,
-    micro_batches,
-    resize_share=0.0,
-    ratios=None,
-):
+def shrink_loss(load, spares, gang_nodes, replicas, micro_batches, resize_share=0.0, ratios=None):
     """Share of the throughput lost to running short of gangs, in the long run, by a job that
     shrinks whenever spares are out.
 
@@ -108,13 +80,7 @@ def shrink_loss(
 
 
 def in_place_or_requeue(
-    mtbf_s,
-    stall_s,
-    *,
-    requeue_s=768.0,
-    restore_s=120.0,
-    detect_s=180.0,
-    durable_s=30.0,
+    mtbf_s, stall_s, *, requeue_s=768.0, restore_s=120.0, detect_s=180.0, durable_s=30.0
 ) -> dict:
     """Goodput with the gang restarted in place against the job requeued: {in_place, requeue, gain}.
 
@@ -136,21 +102,10 @@ def in_place_or_requeue(
         )
         for restart in (IN_PLACE_S, requeue_s)
     )
-    return {
-        "in_place": a,
-        "requeue": b,
-        "gain": a - b,
-        "interval_s": tau,
-    }
+    return {"in_place": a, "requeue": b, "gain": a - b, "interval_s": tau}
 
 
-def ft_hsdp(
-    mtbf_s,
-    replicas,
-    *,
-    stall_s=180.0,
-    replica_recovery_s=600.0,
-):
+def ft_hsdp(mtbf_s, replicas, *, stall_s=180.0, replica_recovery_s=600.0):
     """Useful share where one failure stalls all replicas shortly and takes one of them out for its
     own recovery.
 

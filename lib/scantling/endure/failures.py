@@ -72,23 +72,10 @@ def grown(devices, measured_at=GROWS_FROM):
     one, two = (catalogue.failure_preset(name) for name in ("llama3", "ft-hsdp"))
     power = log(two.per_1000_node_days / one.per_1000_node_days)
     power = power / log(two.devices / one.devices)
-    return (
-        clip(
-            devices,
-            GROWS_FROM,
-            two.devices,
-        )
-        / fmax(measured_at, GROWS_FROM)
-    ) ** power
+    return (clip(devices, GROWS_FROM, two.devices) / fmax(measured_at, GROWS_FROM)) ** power
 
 
-def stops(
-    spec,
-    per_1000_node_days,
-    devices,
-    times: dict,
-    say: list,
-) -> tuple:
+def stops(spec, per_1000_node_days, devices, times: dict, say: list) -> tuple:
     """Every cause of stops of a job, corruption too: each rate as given, else its share (Table 5)
     of the total; times as given, else those of all causes.
 
@@ -119,19 +106,11 @@ def stops(
     return tuple(out)
 
 
-def usual(
-    spec,
-    path: str,
-    say: list,
-) -> float:
+def usual(spec, path: str, say: list) -> float:
     """A figure of `reliability` by its path, else the usual one of pauses.yaml."""
     row = PAUSES[path]
     return given(
-        get(spec, path.partition(".")[0]),
-        f"reliability.{path}",
-        row["value"],
-        row["why"],
-        say,
+        get(spec, path.partition(".")[0]), f"reliability.{path}", row["value"], row["why"], say
     )
 
 
@@ -141,12 +120,7 @@ def _usuals(spec, section: str, say: list) -> dict:
     return {path.partition(".")[2]: usual(spec, path, say) for path in paths}
 
 
-def pauses(
-    spec,
-    nodes,
-    links,
-    say: list,
-) -> tuple:
+def pauses(spec, nodes, links, say: list) -> tuple:
     """Slow nodes and flapping links. A slow node holds the job up by notice_s x (1 - 1 / slowdown)
     in all, many at once by no more than the slowdown: (s - 1) (1 - exp(-rate x notice / s)) a
     second of running. A flap holds it up by its seconds. Rates per node-day and per link-day."""
@@ -187,10 +161,7 @@ def job_mtbf_s(per_1000_node_days, devices):
     return 1 / failure_rate_per_s(per_1000_node_days, devices)
 
 
-def network_crashes_per_s(
-    links,
-    tors,
-):
+def network_crashes_per_s(links, tors):
     """Job crashes from the network alone [1/s]: links x 0.057 % + top-of-rack switches x 0.051 % a
     month (Alibaba HPN, SIGCOMM'24 s2.3).
 

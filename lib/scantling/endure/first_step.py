@@ -29,11 +29,7 @@ def communicator_init_s(devices):
     return part_s("communicators", devices)
 
 
-def first_step(
-    devices,
-    load_s=LOAD_S,
-    recovery: str = "restart",
-) -> dict:
+def first_step(devices, load_s=LOAD_S, recovery: str = "restart") -> dict:
     """{part: seconds} from the decision to start to the first step. load_s : opening and reading
     the state. Sums: `sum(first_step(n).values())`. Source of each part in first_step.yaml."""
     return {

@@ -39,11 +39,7 @@ def _best_share(x):
     t = p - p * p / 3 + 11 / 72 * p**3
     for _ in range(6):
         t = t - (t + expm1(-x - t)) / maximum(t, 1e-300)
-    return where(
-        x < 1e-6,
-        series,
-        t,
-    )
+    return where(x < 1e-6, series, t)
 
 
 def young(mtbf_s, stall_s):
@@ -62,22 +58,10 @@ def daly(mtbf_s, stall_s):
     doi:10.1016/j.future.2004.11.016.
     """
     x = stall_s / (2 * mtbf_s)
-    return where(
-        x < 1,
-        young(mtbf_s, stall_s) * (1 + sqrt(x) / 3 + x / 9) - stall_s,
-        mtbf_s,
-    )
+    return where(x < 1, young(mtbf_s, stall_s) * (1 + sqrt(x) / 3 + x / 9) - stall_s, mtbf_s)
 
 
-def ettr(
-    mtbf_s,
-    stall_s,
-    interval_s,
-    *,
-    durable_s=0.0,
-    restart_s=0.0,
-    down_s=0.0,
-):
+def ettr(mtbf_s, stall_s, interval_s, *, durable_s=0.0, restart_s=0.0, down_s=0.0):
     """Useful share of the wall time in the long run, exactly: tau / ((M + D) X), X as in
     `shares`.
 
@@ -88,24 +72,11 @@ def ettr(
     order and leaves the truth beyond some 30,000 devices.
     """
     return shares(
-        mtbf_s,
-        stall_s,
-        interval_s,
-        durable_s=durable_s,
-        restart_s=restart_s,
-        down_s=down_s,
+        mtbf_s, stall_s, interval_s, durable_s=durable_s, restart_s=restart_s, down_s=down_s
     )["useful"]
 
 
-def shares(
-    mtbf_s,
-    stall_s,
-    interval_s,
-    *,
-    durable_s=0.0,
-    restart_s=0.0,
-    down_s=0.0,
-) -> dict:
+def shares(mtbf_s, stall_s, interval_s, *, durable_s=0.0, restart_s=0.0, down_s=0.0) -> dict:
     """The same wall time split: {useful, saves, lost work, detection, restart}; the five sum to
     one.
 
@@ -140,12 +111,7 @@ def shares(
     return known | {"lost work": maximum(0.0, 1 - sum(known.values()))}
 
 
-def ettr_meta(
-    failures_per_s,
-    interval_s,
-    write_s,
-    restart_s,
-):
+def ettr_meta(failures_per_s, interval_s, write_s, restart_s):
     """Meta's first-order E[ETTR] (Kokolis et al. 2024, arXiv 2410.21680), for comparison with the
     exact one.
 
@@ -161,13 +127,7 @@ def ettr_linear(mtbf_s, loss_s):
     return 1 - loss_s / mtbf_s
 
 
-def ettr_tiers_nested(
-    rates_per_s,
-    levels,
-    interval_s,
-    restores_s,
-    down_s=0.0,
-):
+def ettr_tiers_nested(rates_per_s, levels, interval_s, restores_s, down_s=0.0):
     """Nested approximation for tiers with delays: T_k = (1/l_k + D) e^(l_k (R_k + Delta_k)) (e^(l_k
     T) - 1), tier by tier.
 
@@ -177,11 +137,7 @@ def ettr_tiers_nested(
     inner = interval_s
     below = 0.0
     before = 1
-    for rate, level, restore in zip(
-        rates_per_s,
-        levels,
-        restores_s,
-    ):
+    for rate, level, restore in zip(rates_per_s, levels, restores_s):
         inner = inner * level.every / before + level.stall_s - below
         below = level.stall_s
         before = level.every

@@ -82,9 +82,7 @@ class Gang:
         found = self.reshape(some)
         ratios = plain * interp(every, [0, *some], [1.0, *found["ratio"] / plain[some]])
         return where(
-            every > np.max(some[found["fits"]], initial=0),
-            elastic.STANDS,
-            maximum(ratios, 1.0),
+            every > np.max(some[found["fits"]], initial=0), elastic.STANDS, maximum(ratios, 1.0)
         )
 
 
@@ -110,11 +108,7 @@ class Life:
     def mtbf_s(self):
         return 1 / maximum(self.slower * sum(s.per_s for s in self.stops), 1e-300)
 
-    def mean(
-        self,
-        what: str,
-        which=lambda stop: True,
-    ):
+    def mean(self, what: str, which=lambda stop: True):
         """Mean of a time over the failures that `which` picks."""
         kept = [s for s in self.stops if which(s)]
         total = sum(s.per_s for s in kept)
@@ -362,76 +356,33 @@ def endure(
     part = n / alone  # what stops and starts together
     step = step_s or 1.0
     disk = storage.rates(cluster, nodes)
-    total, fleet, name = _rate(
-        spec,
-        say,
-        n,
-    )
+    total, fleet, name = _rate(spec, say, n)
     stall, durable, times, parts = _times(
-        cluster,
-        spec,
-        say,
-        part,
-        nodes,
-        disk,
-        checkpoint_bytes,
-        state_bytes_per_device,
+        cluster, spec, say, part, nodes, disk, checkpoint_bytes, state_bytes_per_device
     )
-    stops = failures.stops(
-        spec,
-        total,
-        n,
-        times,
-        say,
-    )
+    stops = failures.stops(spec, total, n, times, say)
     life = Life(
         stops=stops,
-        levels=(
-            Level(
-                stall_s=stall,
-                durable_s=durable,
-            ),
-        ),
+        levels=(Level(stall_s=stall, durable_s=durable),),
         reach=(0,) * len(stops),
         gang=None if get(spec, "recovery") in ("restart", "in-place") else gang,
         cut_off=elastic.cut_off(cluster),
         alone=alone,
     )
     m = life.mtbf_s
-    every = check_every(
-        spec,
-        life.corruptions_per_s / alone,
-        step,
-        say,
-    )
+    every = check_every(spec, life.corruptions_per_s / alone, step, say)
     planned = fleet.planned_per_day if planned_stops else 0.0
     life = replace(
         life,
         pauses=(
-            *failures.pauses(
-                spec,
-                nodes / alone,
-                nodes / alone * cluster.nics_per_node,
-                say,
-            ),
-            failures.Pause(
-                id="checks",
-                per_s=(life.corruptions_per_s > 0) / every,
-                seconds=step,
-            ),
+            *failures.pauses(spec, nodes / alone, nodes / alone * cluster.nics_per_node, say),
+            failures.Pause(id="checks", per_s=(life.corruptions_per_s > 0) / every, seconds=step),
         ),
         latency_s=every / 2,
         planned_per_s=planned / DAY_S,
     )
     optimum = goodput.optimum_interval(m * alone, stall)
-    interval, by = chosen_interval(
-        optimum,
-        stall,
-        durable,
-        constraints,
-        saves,
-        step,
-    )
+    interval, by = chosen_interval(optimum, stall, durable, constraints, saves, step)
     life, tiers = _by_tiers(
         cluster,
         replace(life, interval_s=interval),
@@ -445,13 +396,7 @@ def endure(
         by = "checkpoint.tiers"
     else:
         why = f"one tier, the shared store; set by the {by}"
-        given(
-            saves,
-            "checkpoint.interval_s",
-            interval,
-            why,
-            say,
-        )
+        given(saves, "checkpoint.interval_s", interval, why, say)
     interval = life.interval_s
     detect = life.mean("detect_s")
     repair = life.repair_s
@@ -461,11 +406,7 @@ def endure(
     hit = _domain_nodes(cluster, nodes, segments)
     survive = get(constraints, "survive")
     losses = maximum(
-        spares.cheapest(
-            load,
-            nodes / segments.held(1),
-            limit=most,
-        ),
+        spares.cheapest(load, nodes / segments.held(1), limit=most),
         segments.covered(hit.get("rack" if survive == "pod" else survive, 0)),
     )
     recommended = segments.held(losses)
@@ -489,37 +430,16 @@ def endure(
     curve = {}
     if n.ndim == 0 and len(life.levels) == 1:
         low, high = sorted((interval, optimum))
-        axis = geomspace(
-            max(1.0, low / 20),
-            high * 20,
-            81,
-        )
-        curve = {
-            "interval_s": axis,
-            "goodput": lived(replace(life, interval_s=axis))[0],
-        }
+        axis = geomspace(max(1.0, low / 20), high * 20, 81)
+        curve = {"interval_s": axis, "goodput": lived(replace(life, interval_s=axis))[0]}
     top = interval * life.levels[-1].every
     keep = checkpoint.retention(
-        top + stall,
-        detection_latency_s=maximum(every, SPIKE_STEPS * step),
-        durable_s=durable,
+        top + stall, detection_latency_s=maximum(every, SPIKE_STEPS * step), durable_s=durable
     )
     why = "back past a corruption found late and a loss spike (160 steps), one in flight"
-    keep = given(
-        saves,
-        "checkpoint.keep_versions",
-        keep,
-        why,
-        say,
-    )
+    keep = given(saves, "checkpoint.keep_versions", keep, why, say)
     why = "judgement: a fortnight of daily copies for what nobody saw"
-    days = given(
-        saves,
-        "checkpoint.keep_days",
-        KEEP_DAYS,
-        why,
-        say,
-    )
+    days = given(saves, "checkpoint.keep_days", KEEP_DAYS, why, say)
     restart = life.mean("restart_s")
     return Endurance(
         devices=n.astype(int),
@@ -543,11 +463,7 @@ def endure(
         recovery=elastically,
         first_step_s=first_step(part, parts["load"]),
         lost_work_s=interval + stall + durable,
-        goodput=clip(
-            good,
-            1e-12,
-            1.0,
-        ),
+        goodput=clip(good, 1e-12, 1.0),
         badput=bad,
         spares=segments.held(life.spares),
         segments=segments,
@@ -556,11 +472,7 @@ def endure(
             str(c): segments.held(spares.spares_for(load, c, limit=most))
             for c in (0.9, 0.99, 0.999)
         },
-        write_bytes_per_s_needed=checkpoint.write_rate_needed(
-            checkpoint_bytes,
-            top,
-            stall,
-        ),
+        write_bytes_per_s_needed=checkpoint.write_rate_needed(checkpoint_bytes, top, stall),
         write_bytes_per_s=disk.write_bytes_per_s,
         retention=keep,
         keep_days=days,
@@ -577,57 +489,30 @@ def endure(
     )
 
 
-def check_every(
-    spec,
-    corruptions_per_s,
-    step_s,
-    say: list,
-):
+def check_every(spec, corruptions_per_s, step_s, say: list):
     """Seconds between two checks against corruption, each a step run twice: as given, else those
     that cost least, sqrt(2 step / rate), at least once a day."""
     return given(
         get(spec, "sdc"),
         "reliability.sdc.check_every_s",
-        clip(
-            sqrt(2 * step_s / maximum(corruptions_per_s, 1e-300)),
-            step_s,
-            max(DAY_S, step_s),
-        ),
+        clip(sqrt(2 * step_s / maximum(corruptions_per_s, 1e-300)), step_s, max(DAY_S, step_s)),
         "where repeated steps and replays cost least: sqrt(2 x step / corruptions per s)",
         say,
     )
 
 
-def _times(
-    cluster,
-    spec,
-    say,
-    part,
-    nodes,
-    disk,
-    checkpoint_bytes,
-    state_bytes_per_device,
-):
+def _times(cluster, spec, say, part, nodes, disk, checkpoint_bytes, state_bytes_per_device):
     """(stall of a save, time until it is durable, {detect_s, restart_s, repair_s}, parts of the
     restart) [s]: given, or by the rule that goes into `say`. part : devices that start together."""
     write_s, read_s = (
-        checkpoint.transfer_s(
-            checkpoint_bytes,
-            store,
-            nodes,
-            node,
-        )
+        checkpoint.transfer_s(checkpoint_bytes, store, nodes, node)
         for store, node in (
             (disk.write_bytes_per_s, disk.node_write_bytes_per_s),
             (disk.read_bytes_per_s, disk.node_read_bytes_per_s),
         )
     )
     mode = get(spec, "recovery") or "in-place"
-    parts = first_step(
-        part,
-        checkpoint.LOAD_S + read_s,
-        mode,
-    )
+    parts = first_step(part, checkpoint.LOAD_S + read_s, mode)
     rules = {
         "checkpoint_stall_s": (
             checkpoint.snapshot_stall_s(
@@ -653,27 +538,13 @@ def _times(
         ),
     }
     times = {
-        field: given(
-            spec,
-            f"reliability.{field}",
-            value,
-            why,
-            say,
-        )
+        field: given(spec, f"reliability.{field}", value, why, say)
         for field, (value, why) in rules.items()
     }
     return times.pop("checkpoint_stall_s"), times.pop("checkpoint_durable_s"), times, parts
 
 
-def _by_tiers(
-    cluster,
-    life: Life,
-    saves,
-    disk,
-    checkpoint_bytes,
-    state_bytes_per_device,
-    launch_s,
-):
+def _by_tiers(cluster, life: Life, saves, disk, checkpoint_bytes, state_bytes_per_device, launch_s):
     """(life, rows): the life with the tiers of the design, each failure restoring from the nearest
     copy that survives it; the shared store alone where none is given."""
     asked = {k: own for k in TIERS if (own := get(get(saves, "tiers"), k)) is not None}
@@ -683,18 +554,9 @@ def _by_tiers(
         if not {"l2", "l3"} & asked.keys():
             asked["l2"] = {}
         found = checkpoint.tiers(
-            cluster,
-            checkpoint_bytes,
-            state_bytes_per_device,
-            disk,
-            life.levels[0].stall_s,
+            cluster, checkpoint_bytes, state_bytes_per_device, disk, life.levels[0].stall_s
         )
-        life = _nested(
-            life,
-            asked,
-            dict(zip(TIERS, found)),
-            launch_s,
-        )
+        life = _nested(life, asked, dict(zip(TIERS, found)), launch_s)
     return life, tuple(
         {
             "tier": k.upper(),
@@ -706,12 +568,7 @@ def _by_tiers(
     )
 
 
-def _nested(
-    life: Life,
-    asked: dict,
-    found: dict,
-    launch_s,
-) -> Life:
+def _nested(life: Life, asked: dict, found: dict, launch_s) -> Life:
     """The life with a level for each of the tiers that are asked for, nearest first."""
     names = tuple(asked)
     near = life.levels[0]
@@ -725,13 +582,7 @@ def _nested(
         times = (given_s or durable + near.stall_s) / (period * every)
         every *= max(1, round(times) if given_s else int(ceil(times)))
         low = max(durable, low)
-        levels.append(
-            Level(
-                stall_s=near.stall_s,
-                durable_s=low,
-                every=every,
-            )
-        )
+        levels.append(Level(stall_s=near.stall_s, durable_s=low, every=every))
     last = len(names) - 1
     reach = tuple(min(sum(int(k[1]) < s.cause.copy for k in names), last) for s in life.stops)
     return replace(
@@ -746,12 +597,7 @@ def _nested(
     )
 
 
-def tiered(
-    cluster,
-    endurance: Endurance,
-    *,
-    state_bytes_per_device,
-) -> dict:
+def tiered(cluster, endurance: Endurance, *, state_bytes_per_device) -> dict:
     """The same job with copies at every tier: {tiers, interval_s, every, goodput, gain, life}.
 
     tiers as `checkpoint.tiers`; saves go to the host and a peer each time, to the store as often as
@@ -761,11 +607,7 @@ def tiered(
     disk = storage.rates(cluster)
     launch = max(e.restart_s - e.first_step_s["load"], 0.0)
     first = dict.fromkeys(TIERS[:3], {})
-    plain = replace(
-        e.life,
-        levels=e.life.levels[-1:],
-        reach=(0,) * len(e.life.stops),
-    )
+    plain = replace(e.life, levels=e.life.levels[-1:], reach=(0,) * len(e.life.stops))
 
     def at(tau):
         return _by_tiers(
@@ -783,11 +625,7 @@ def tiered(
     total = lived(life)[0]
     return {
         "tiers": checkpoint.tiers(
-            cluster,
-            e.checkpoint_bytes,
-            state_bytes_per_device,
-            disk,
-            e.checkpoint_stall_s,
+            cluster, e.checkpoint_bytes, state_bytes_per_device, disk, e.checkpoint_stall_s
         ),
         "interval_s": life.interval_s,
         "every": [level.every for level in life.levels],
@@ -797,14 +635,7 @@ def tiered(
     }
 
 
-def finish(
-    endurance: Endurance,
-    work_s,
-    *,
-    replicas=1000,
-    seed=0,
-    **features,
-) -> dict:
+def finish(endurance: Endurance, work_s, *, replicas=1000, seed=0, **features) -> dict:
     """Distribution of the finishing day by simulation: {goodput, badput, days_p10, days_p50,
     days_p90, replicas, seed, failures}.
 
@@ -816,20 +647,14 @@ def finish(
     life = endurance.life
     return simulate(
         of_life(
-            replace(life, slower=life.slower / life.alone),
-            work_s / (1 - life.cut_off),
-            **features,
+            replace(life, slower=life.slower / life.alone), work_s / (1 - life.cut_off), **features
         ),
         replicas,
         seed,
     ).as_dict()
 
 
-def _rate(
-    spec,
-    say,
-    devices,
-):
+def _rate(spec, say, devices):
     """(failures per 1,000 node-days, the fleet, its name): as given, else the preset's, more where
     the job is larger than the fleet's."""
     explicit = get(spec, "failures_per_1000_node_days")
@@ -854,37 +679,18 @@ def _rate(
         if np.min(devices) <= failures.SMALL_JOB:
             low, high = failures.SMALL_JOB_SOONER
             why += f"; so small a job stopped {low} to {high} times as often on Meta's RSC"
-        say.append(
-            Assumed(
-                "reliability.preset",
-                fleet.id,
-                why,
-            )
-        )
+        say.append(Assumed("reliability.preset", fleet.id, why))
     if np.max(devices) > failures.GROWS_FROM:
         most = np.max(rate)
         why = (
             f"{most / fleet.per_1000_node_days:.2f} x the fleet's: time between failures fell "
             "faster than devices grew from Llama 3 (16,384) to FT-HSDP (98,304, arXiv 2602.00277)"
         )
-        say.append(
-            Assumed(
-                "reliability.failures_per_1000_node_days",
-                most,
-                why,
-            )
-        )
+        say.append(Assumed("reliability.failures_per_1000_node_days", most, why))
     return rate, fleet, fleet.id
 
 
-def chosen_interval(
-    optimum,
-    stall,
-    durable,
-    constraints,
-    saves,
-    step_s,
-):
+def chosen_interval(optimum, stall, durable, constraints, saves, step_s):
     """The optimum, moved as far as it must be: one save in flight, then the ceilings; the wall time
     is unimodal in it, so the nearest point is best."""
     pinned = get(saves, "interval_s")

@@ -25,11 +25,7 @@ NOTICE_S = 60.0  # an explicit failure is seen (ByteRobust s2.2)
 FAR = 0.02  # of the restores that need the store: corruption and whole racks
 
 
-def measures(
-    e,
-    devices: int,
-    replicas: int,
-) -> tuple:
+def measures(e, devices: int, replicas: int) -> tuple:
     """The ladder from synchronous saves and whole-job restarts to recovery of one replica and one
     device, each rung on top of the ones before.
 
@@ -74,10 +70,7 @@ def measures(
         tau = 0.0
         if now["alone"]:
             good = elastic.ft_hsdp(
-                m,
-                replicas,
-                stall_s=down + lazy,
-                replica_recovery_s=down + restart,
+                m, replicas, stall_s=down + lazy, replica_recovery_s=down + restart
             )
             good = max(good, 0.0)  # first order: nothing is left where recoveries overlap
         else:
@@ -85,12 +78,7 @@ def measures(
                 goodput.optimum_interval(m * parts, stall), durable - stall
             )
             good = goodput.ettr(
-                m * parts,
-                stall,
-                tau,
-                durable_s=durable,
-                restart_s=restart,
-                down_s=down,
+                m * parts, stall, tau, durable_s=durable, restart_s=restart, down_s=down
             )
         rungs.append(
             Rung(

@@ -139,11 +139,7 @@ class Simulation:
         }
 
 
-def simulate(
-    scenario: Scenario,
-    replicas: int = 1000,
-    seed: int = 0,
-) -> Simulation:
+def simulate(scenario: Scenario, replicas: int = 1000, seed: int = 0) -> Simulation:
     """Run `replicas` copies of the job; the same seed gives the same numbers.
 
     Time to the next event is exponential in running time: nothing fails while the job is down or
@@ -154,11 +150,7 @@ def simulate(
     Raises ValueError where the levels are not nested, TooLong where failures are so many that the
     copies would not end.
     """
-    return _Run(
-        scenario,
-        replicas,
-        seed,
-    ).go()
+    return _Run(scenario, replicas, seed).go()
 
 
 MOST_EVENTS = 10_000  # of one copy: 90 days at a failure every 13 minutes
@@ -177,12 +169,7 @@ LOST = ("detection", "restart", "spare shortage", "sdc", "shrunk")  # of KEPT
 class _Run:
     """State of the replicas that are still going; those that are done move to `out`."""
 
-    def __init__(
-        self,
-        s: Scenario,
-        n: int,
-        seed: int,
-    ):
+    def __init__(self, s: Scenario, n: int, seed: int):
         self.s = s
         self.seed = seed
         self.rng = np.random.default_rng(seed)
@@ -215,19 +202,11 @@ class _Run:
     # the clock of saves
     # ------------------------------------------------------------
 
-    def _time(
-        self,
-        position,
-        pace,
-    ):
+    def _time(self, position, pace):
         """Running time from position 0 to `position` [s]; `pace` is the time of one interval."""
         return position * pace + floor(position) * self.stall
 
-    def _progress(
-        self,
-        elapsed,
-        pace,
-    ):
+    def _progress(self, elapsed, pace):
         """The last save ended, time since and share of the interval, `elapsed` seconds of running
         after position self.u."""
         t = self._time(self.u, pace) + elapsed
@@ -251,11 +230,7 @@ class _Run:
         slots = enough if s.shrink else slots
         return full((slots, n), -inf)
 
-    def _evict(
-        self,
-        taken,
-        now,
-    ):
+    def _evict(self, taken, now):
         """Send `taken` nodes of each replica to repair at `now`.
 
         Without shrinking there is one slot more than spares, so the job can run when any slot is
@@ -325,55 +300,24 @@ class _Run:
         self.wall += x
         self.slow += ran * (1 - speed)
         whole, rest, part = self._progress(ran, pace)
-        self._copies(
-            minimum(whole, self.saves),
-            rest,
-            pace + self.stall,
-        )
-        position = where(
-            ran > 0,
-            minimum(whole + part, self.saves),
-            self.u,
-        )
+        self._copies(minimum(whole, self.saves), rest, pace + self.stall)
+        position = where(ran > 0, minimum(whole + part, self.saves), self.u)
         self._stop(position, grows)
 
-    def _copies(
-        self,
-        whole,
-        rest,
-        period,
-    ):
+    def _copies(self, whole, rest, period):
         """Note which saves of this stretch became durable on which level before the event."""
         every = self.every[:, None]
+        j = where(whole == self.saves, whole, floor(whole / every) * every)
         j = where(
-            whole == self.saves,
-            whole,
-            floor(whole / every) * every,
+            self.delay[:, None] > rest + (whole - j) * period, floor((j - 1) / every) * every, j
         )
-        j = where(
-            self.delay[:, None] > rest + (whole - j) * period,
-            floor((j - 1) / every) * every,
-            j,
-        )
-        self.saved = where(
-            j > self.u,
-            maximum(j, self.saved),
-            self.saved,
-        )
+        self.saved = where(j > self.u, maximum(j, self.saved), self.saved)
 
-    def _stop(
-        self,
-        position,
-        grows,
-    ):
+    def _stop(self, position, grows):
         """What the event destroys, how long the job is down, and where it resumes."""
         s = self.s
         n = len(self.id)
-        kind = searchsorted(
-            self.cum,
-            self.rng.random(n),
-            side="right",
-        )
+        kind = searchsorted(self.cum, self.rng.random(n), side="right")
         level, down, nodes, late, restart = self.causes.take(kind, axis=1)
         level = level.astype(int)
         back = self.saved[level, arange(n)]
@@ -386,11 +330,7 @@ class _Run:
             clean = floor(maximum(at - late[rows] * at / self.wall[rows], 0.0))
             self.replayed[rows] += maximum(back[rows] - clean, 0.0) * self.tau
             back[rows] = minimum(back[rows], clean)
-        back = where(
-            failed,
-            back,
-            position,
-        )
+        back = where(failed, back, position)
         down = failed * down
         self.u = back
         # levels below the one needed are refilled by the restore
@@ -409,11 +349,7 @@ class _Run:
             wait = failed * maximum(self.pool.min(axis=0) - self.wall, 0.0)
             self.wall += wait
             self.short += wait
-        self.r = where(
-            grows,
-            s.shrink.resize_s if s.shrink else 0.0,
-            restart,
-        )
+        self.r = where(grows, s.shrink.resize_s if s.shrink else 0.0, restart)
 
     def _size(self):
         """Speed and share of the devices of each replica at its present size, and the time until it
@@ -424,12 +360,7 @@ class _Run:
             return 1.0, 1.0, inf
         out = (self.pool > self.wall).sum(axis=0)
         gone = minimum(-(-maximum(out - spares, 0) // g.gang_nodes), g.gangs - 1)
-        speed = 1 / elastic.slower(
-            g.micro_batches,
-            g.gangs,
-            gone,
-            g.ratios,
-        )
+        speed = 1 / elastic.slower(g.micro_batches, g.gangs, gone, g.ratios)
         regrow = full(len(out), inf)
         rows = flatnonzero(gone)
         due = sort(self.pool[:, rows], axis=0)  # those that are back, or empty, come first

@@ -74,11 +74,7 @@ def segments(cluster, nodes) -> Segments:
     sizes = arange(1, cluster.scale_up_domain // per_node + 1 if joined else 2)
     size = where(asarray(nodes)[..., None] % sizes == 0, sizes, 1).max(axis=-1)
     count = asarray(nodes, int) // size
-    return Segments(
-        size=size,
-        count=count,
-        room=where(count <= size, whole - size, 0),
-    )
+    return Segments(size=size, count=count, room=where(count <= size, whole - size, 0))
 
 
 def log_weights(k, load):
@@ -86,12 +82,7 @@ def log_weights(k, load):
     axis: a Poisson law but for a factor."""
     with np.errstate(divide="ignore"):
         steps = log(asarray(load, float))[..., None] - log(k[1:])
-    return insert(
-        cumsum(steps, axis=-1),
-        0,
-        0.0,
-        axis=-1,
-    )
+    return insert(cumsum(steps, axis=-1), 0, 0.0, axis=-1)
 
 
 def erlang_table(most: int, load):
@@ -104,11 +95,9 @@ def erlang_table(most: int, load):
 def erlang_b(servers, load):
     """`erlang_table` at so many servers, whole numbers >= 0; broadcasts."""
     servers, load = broadcast_arrays(asarray(servers, int), load)
-    return take_along_axis(
-        erlang_table(int(servers.max()), load),
-        servers[..., None],
-        axis=-1,
-    )[..., 0]
+    return take_along_axis(erlang_table(int(servers.max()), load), servers[..., None], axis=-1)[
+        ..., 0
+    ]
 
 
 def stall_share(spares, load):
@@ -124,12 +113,7 @@ def stall_share(spares, load):
     return erlang_b(add(spares, 1), load)
 
 
-def shortage(
-    spares,
-    evictions_per_s,
-    repair_s,
-    down_s=0.0,
-):
+def shortage(spares, evictions_per_s, repair_s, down_s=0.0):
     """Share of the time a job stands still for want of a node where each eviction also takes
     `down_s` anyway, exactly, for exponential
     repairs and up to 150 spares (beyond, Erlang-B thinned by the downtime).
@@ -140,21 +124,11 @@ def shortage(
     With D = 0 this is `stall_share`;
     with D the wait hides behind the detection. Broadcasts.
     """
-    return vectorize(_shortage, otypes=[float])(
-        spares,
-        evictions_per_s,
-        repair_s,
-        down_s,
-    )[()]
+    return vectorize(_shortage, otypes=[float])(spares, evictions_per_s, repair_s, down_s)[()]
 
 
 @lru_cache(maxsize=4096)
-def _shortage(
-    s,
-    lam,
-    repair,
-    down,
-):
+def _shortage(s, lam, repair, down):
     load = lam * repair
     if s > load + 12 * sqrt(load) + 24:  # below 1e-15
         return 0.0
@@ -196,45 +170,24 @@ def waiting(endurance) -> dict:
     """
     e = endurance
     s = arange(
-        min(
-            max(
-                12,
-                e.life.spares + 2,
-                e.segments.covered(e.spares_recommended) + 4,
-            ),
-            60,
-        )
-        + 1
+        min(max(12, e.life.spares + 2, e.segments.covered(e.spares_recommended) + 4), 60) + 1
     )
     return {
         "spares": e.segments.held(s).tolist(),
-        "shortage": shortage(
-            s,
-            e.evictions_per_s,
-            e.repair_s,
-            e.detect_s,
-        ).tolist(),
+        "shortage": shortage(s, e.evictions_per_s, e.repair_s, e.detect_s).tolist(),
         "wait_chance": wait_chance(
             s, e.evictions_per_s * e.repair_s / (1 + e.detect_s / e.mtbf_s)
         ).tolist(),
     }
 
 
-def spares_for(
-    load,
-    chance=0.99,
-    limit=4096,
-):
+def spares_for(load, chance=0.99, limit=4096):
     """Fewest spare nodes such that an eviction finds one with probability `chance`: smallest S with
     ErlangB(S, a) <= 1 - chance, `limit` where more would be needed; broadcasts."""
     return (erlang_table(limit - 1, load) > 1 - chance).sum(axis=-1)
 
 
-def cheapest(
-    load,
-    nodes,
-    limit=4096,
-):
+def cheapest(load, nodes, limit=4096):
     """Spare nodes that make a useful hour cheapest: S that maximises (1 - ErlangB(S + 1, a)) N / (N
     + S); broadcasts.
 
@@ -245,10 +198,7 @@ def cheapest(
     return argmax((1 - erlang_table(limit, load)[..., 1:]) / paid, axis=-1)
 
 
-def standbys(
-    machines,
-    per_window,
-):
+def standbys(machines, per_window):
     """Warm standbys as ByteRobust sizes them: the 99th percentile of how many of `machines`
     fail in one window, Binomial(machines, p).
 

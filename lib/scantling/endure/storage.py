@@ -14,10 +14,7 @@ SHARD_BYTES = 1e9
 LOG_BYTES = 1e12
 USABLE_SHARE = 0.8  # of a shared file system
 _OBJECTS = "gcs-standard"  # 1 Tb/s, the top of its usual quota
-_GROWS = {
-    "32 nodes": 32.0,
-    "node": 1.0,
-}
+_GROWS = {"32 nodes": 32.0, "node": 1.0}
 
 
 @record
@@ -58,18 +55,10 @@ def rates(cluster, nodes=None) -> Rates:
     wanted = maximum(n / 32, 1.0)
     write, read = _both(store, "total")
     wrote, fetched = _both(
-        store,
-        "client",
-        guide.client_write_bytes_per_s,
-        guide.client_read_bytes_per_s,
+        store, "client", guide.client_write_bytes_per_s, guide.client_read_bytes_per_s
     )
     if store.kind == "local":  # lost with its node, so a copy there has to be kept on a peer too
-        write, read = _both(
-            store,
-            "client",
-            write,
-            read,
-        )
+        write, read = _both(store, "client", write, read)
         units = n
         say = say + " in every node"
     elif store.scope in _GROWS:
@@ -100,12 +89,7 @@ def rates(cluster, nodes=None) -> Rates:
     )
 
 
-def _both(
-    store,
-    whose: str,
-    write=nan,
-    read=nan,
-):
+def _both(store, whose: str, write=nan, read=nan):
     """(write, read) rate of the whole store ("total") or of a node ("client"): its own, that of the
     other way, else as given [bytes/s]."""
     own = [getattr(store, f"{whose}_{way}_bytes_per_s") for way in ("write", "read")]
@@ -131,13 +115,7 @@ class Carrier(Record):
     source: str
 
 
-def carriers(
-    cluster,
-    checkpoint_bytes,
-    interval_s,
-    *,
-    stall_s=0.0,
-) -> tuple:
+def carriers(cluster, checkpoint_bytes, interval_s, *, stall_s=0.0) -> tuple:
     """Which published stores can take one checkpoint per interval, best first.
 
     Needs B / (interval + stall) written, i.e. a copy durable (20 s to commit included) before the
@@ -184,13 +162,7 @@ class Corpus(Record):
     read_bytes_per_s_per_reader: float
 
 
-def corpus(
-    tokens,
-    token_bytes,
-    *,
-    tokens_per_s=0.0,
-    readers=1,
-) -> Corpus:
+def corpus(tokens, token_bytes, *, tokens_per_s=0.0, readers=1) -> Corpus:
     """What the tokens of a run weigh and how fast they are read.
 
     Shards are whole files of about SHARD_BYTES, at least one per reader so that readers do not
@@ -211,13 +183,7 @@ def corpus(
     )
 
 
-def capacity(
-    checkpoint_bytes,
-    corpus_bytes,
-    *,
-    recent=3,
-    milestones=0,
-) -> dict:
+def capacity(checkpoint_bytes, corpus_bytes, *, recent=3, milestones=0) -> dict:
     """Room to provision [bytes] on the shared file system: {checkpoints, corpus, logs, total,
     provisioned}; milestones go to the object
     store.
@@ -225,11 +191,7 @@ def capacity(
     provisioned = total / USABLE_SHARE: shared file systems are well usable to about 80 %
     (ml-engineering, storage).
     """
-    shared = {
-        "checkpoints": checkpoint_bytes * recent,
-        "corpus": corpus_bytes,
-        "logs": LOG_BYTES,
-    }
+    shared = {"checkpoints": checkpoint_bytes * recent, "corpus": corpus_bytes, "logs": LOG_BYTES}
     total = sum(shared.values())
     return shared | {
         "total": total,

@@ -66,8 +66,7 @@ def points() -> Points:
 def _link(series, plain: bool) -> dict:
     """The links of a published series; `plain` where reduction in the switches was turned off."""
     facts = link_facts(
-        catalogue.accelerator(series.accelerator),
-        "efa-v2" if "EFA" in series.fabric else "ib-ndr",
+        catalogue.accelerator(series.accelerator), "efa-v2" if "EFA" in series.fabric else "ib-ndr"
     )
     return facts | {
         "out_bytes_per_s": series.link_bytes_per_s if series.nvlink_domains > 1 else inf,

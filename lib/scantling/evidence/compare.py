@@ -46,23 +46,13 @@ def baseline(got: DataFrame, table: DataFrame):
     """Tokens/s by one line: half the peak, the recompute's extra forward, and the bubble of
     1F1B or its interleaved form."""
     m = accumulated(
-        table.global_batch_seqs,
-        table.dp.fillna(1),
-        table.micro_batch.fillna(1),
+        table.global_batch_seqs, table.dp.fillna(1), table.micro_batch.fillna(1)
     ).fillna(8)
     third = 1 / 3  # of a micro-batch: forward, gradient of the inputs, of the weights
     idle = bubble_interleaved(
-        p=table.pp.fillna(1),
-        v=table.vpp.fillna(1),
-        F=third,
-        B=third,
-        W=third,
+        p=table.pp.fillna(1), v=table.vpp.fillna(1), F=third, B=third, W=third
     )
-    recompute = where(
-        table.recompute == "full",
-        4 / 3,
-        1.0,
-    )
+    recompute = where(table.recompute == "full", 4 / 3, 1.0)
     return got.tokens_per_s_per_device / got.mfu * 0.5 / (1 + idle / m) / recompute
 
 
@@ -80,11 +70,7 @@ def figures(rows: DataFrame) -> dict:
 
 def configuration(frame: DataFrame) -> Series:
     """A number for each distinct configuration."""
-    return frame.groupby(
-        [c for c in SAME if c in frame],
-        dropna=False,
-        sort=False,
-    ).ngroup()
+    return frame.groupby([c for c in SAME if c in frame], dropna=False, sort=False).ngroup()
 
 
 def apart(measured: Series, key: Series) -> Series:
@@ -96,11 +82,7 @@ def apart(measured: Series, key: Series) -> Series:
 def validate_frame(frame: DataFrame) -> dict:
     """All figures of a run table; rows of trust low or setup sparse stand apart."""
     table = compare(frame)
-    blank = {
-        "trust": "high",
-        "setup": "full",
-        "source": "",
-    }
+    blank = {"trust": "high", "setup": "full", "source": ""}
     table = table.assign(**blank | dict(table))
     table = table[table.trust.isin(("high", "medium"))]
     full = table.setup.isin(("full", "partial"))

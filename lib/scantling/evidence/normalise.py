@@ -78,11 +78,7 @@ def normalise(frame: DataFrame) -> DataFrame:
     texts["options"] = texts["other_opts"] + " " + texts["recompute_as_printed"]
     texts["when"] = texts["published"] + " " + texts["stack"] + " " + texts["other_opts"]
     said = {name: texts[name] for name in OWN}
-    blank = pd.Series(
-        "",
-        index=frame.index,
-        dtype=object,
-    )
+    blank = pd.Series("", index=frame.index, dtype=object)
     for rule in rules():
         value = texts[rule.reads].map({t: _said(rule, t) for t in set(texts[rule.reads])})
         said[rule.column] = value.fillna(said.get(rule.column, blank))
@@ -104,12 +100,7 @@ def main(paths: list) -> None:
     import pandas as pd
 
     for path in paths:
-        table = pd.read_csv(
-            path,
-            low_memory=False,
-            dtype=str,
-            keep_default_na=False,
-        )
+        table = pd.read_csv(path, low_memory=False, dtype=str, keep_default_na=False)
         table = table.drop(columns=[*settled()], errors="ignore")
         made = normalise(table)
         for name in settled():
@@ -117,11 +108,7 @@ def main(paths: list) -> None:
             table[name] = (
                 column if name in WORDS else [f"{v:.10g}" if v == v else "" for v in column]
             )
-        table.to_csv(
-            path,
-            index=False,
-            lineterminator="\n",
-        )
+        table.to_csv(path, index=False, lineterminator="\n")
 
 
 if __name__ == "__main__":

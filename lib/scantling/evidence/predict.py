@@ -31,10 +31,7 @@ DECISIVE = (
 MOST_MFU = 0.999  # of the upper end of a band
 
 
-def predict_frame(
-    frame: DataFrame,
-    calibration: str | Path | None = None,
-) -> DataFrame:
+def predict_frame(frame: DataFrame, calibration: str | Path | None = None) -> DataFrame:
     """Predictions for rows in the run-table format; blank with an `error` where a row cannot be
     computed.
 
@@ -53,25 +50,11 @@ def predict_frame(
     for each in (override.elsewhere(), override) if override and rows else ():
         if each is None:
             continue
-        own = calibrated(
-            runs,
-            each,
-            rows["mfu"],
-        )
-        rows = {
-            k: where(
-                own["holds"],
-                own[k],
-                v,
-            )
-            for k, v in rows.items()
-        }
+        own = calibrated(runs, each, rows["mfu"])
+        rows = {k: where(own["holds"], own[k], v) for k, v in rows.items()}
     out = pd.DataFrame(rows, index=at).reindex(index=range(len(runs.ids)), columns=COLUMNS)
     out = out.assign(
-        id=runs.ids,
-        assumed=runs.assumed,
-        error=runs.errors,
-        fits=out.get("fits", pd.NA),
+        id=runs.ids, assumed=runs.assumed, error=runs.errors, fits=out.get("fits", pd.NA)
     )
     counts = ["params", "active_params"]
     out[counts] = out[counts].astype(float).round().astype("Int64")
@@ -103,15 +86,9 @@ def _predicted(runs: Runs, n: int) -> dict:
         mfu_high=minimum(mfu / low, maximum(MOST_MFU, mfu)),
         hfu=mfu * hardware_share(c),
         memory_bytes=used,
-        fits=where(
-            broadcast_to(held.fits, n),
-            "true",
-            "false",
-        ).astype(object),
+        fits=where(broadcast_to(held.fits, n), "true", "false").astype(object),
         oom_probability=oom_probability(
-            used,
-            broadcast_to(held.capacity, n),
-            [*map(spread, runs.stacks)],
+            used, broadcast_to(held.capacity, n), [*map(spread, runs.stacks)]
         ),
         band_tier=[*map(bands.tier, runs.stacks, runs.chips)],
         params=count.total,
@@ -120,30 +97,16 @@ def _predicted(runs: Runs, n: int) -> dict:
     )
 
 
-def calibrated(
-    runs: Runs,
-    override: calibration_file.Override,
-    mfu,
-) -> dict:
+def calibrated(runs: Runs, override: calibration_file.Override, mfu) -> dict:
     """Columns of the ready rows with the constants of a calibration file; `holds`: for which."""
     c = runs.cases
     active = broadcast_to(parameters(c.shape).active, mfu.shape)
     names = broadcast_to(c.job.precision, mfu.shape)
     alike = [override.holds(float(a), PRECISIONS[int(p)]) for a, p in zip(active, names)]
-    constants = gather(
-        runs.families,
-        runs.chips,
-        runs.stacks,
-        override.offsets,
-        c.software.tuned,
-    )
+    constants = gather(runs.families, runs.chips, runs.stacks, override.offsets, c.software.tuned)
     override = override.under(runs.stacks)
     own = _predicted(replace(runs, cases=override.applied(c, constants)), mfu.size)
-    low, high = override.narrowed(
-        own["mfu"] / own["mfu_high"],
-        own["mfu"] / own["mfu_low"],
-        c,
-    )
+    low, high = override.narrowed(own["mfu"] / own["mfu_high"], own["mfu"] / own["mfu_low"], c)
     own |= {
         "mfu_low": own["mfu"] / high,
         "mfu_high": own["mfu"] / low,

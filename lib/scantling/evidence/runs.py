@@ -139,14 +139,7 @@ def read_runs(path) -> DataFrame:
     number, or one outside the bounds of run_columns.csv, are named in the column `unreadable`.
     Leading lines that begin with # explain and are not read. Raises ValueError without an id
     column."""
-    return runs_of_text(
-        read_text(
-            path,
-            "a table of runs as CSV",
-            _MOST_BYTES,
-        ),
-        Path(path),
-    )
+    return runs_of_text(read_text(path, "a table of runs as CSV", _MOST_BYTES), Path(path))
 
 
 def read_named(path) -> DataFrame:
@@ -180,11 +173,7 @@ def runs_of_text(text: str, path: Path) -> DataFrame:
     told = len(list(takewhile(lambda line: line.startswith(_LEADING), lines)))
     if lines[told:] and lines[told].count(",") >= _MOST_COLUMNS:
         raise ValueError(f"more than {_MOST_COLUMNS:,} columns")
-    frame = pd.read_csv(
-        io.StringIO("".join(lines[told:])),
-        low_memory=False,
-        dtype={"id": str},
-    )
+    frame = pd.read_csv(io.StringIO("".join(lines[told:])), low_memory=False, dtype={"id": str})
     if "id" not in frame:
         raise ValueError(f"{path}: no column `id`; the format is that of the published-run tables")
     return checked(frame, path.parent)
@@ -238,11 +227,7 @@ def _fill_shapes(frame, folder: Path) -> DataFrame:
         alike = (said_of[SAME].fillna(0) == [of[n] for n in SAME]).all(axis=1) & ~blank
         alike &= (said_of.vocab / model.vocab - 1).abs() < PADDED
         found |= dict.fromkeys(flatnonzero(alike), {n: of[n] for n in WINDOWS})
-    given = pd.DataFrame.from_dict(
-        found,
-        "index",
-        object,
-    )
+    given = pd.DataFrame.from_dict(found, "index", object)
     own = frame.reindex(columns=[*dict.fromkeys([*frame, *given])])
     filled = {name: own[name].astype(object).combine_first(given[name]) for name in given}
     filled = pd.DataFrame(filled | {"shapeless": said})
@@ -283,11 +268,7 @@ def to_runs(frame: DataFrame) -> Runs:
 
 def _error(row) -> str:
     """Why a row has no case; "" where it has one."""
-    if unreadable := getattr(
-        row,
-        "unreadable",
-        "",
-    ):
+    if unreadable := getattr(row, "unreadable", ""):
         return unreadable.removesuffix("; ")
     if missing := _missing(row):
         return "no " + ", ".join(missing) + ": a dimension is never guessed"
@@ -318,14 +299,7 @@ def _missing(row) -> list:
     return out if row.n_devices > 0 or row.dp > 0 else [*out, "n_devices"]
 
 
-def _fill(
-    f,
-    said,
-    name,
-    value,
-    rule,
-    at=None,
-):
+def _fill(f, said, name, value, rule, at=None):
     """Replace the blanks of a column (or the rows in `at`), each noted in `said`, a list a
     row, in the place of what was noted before."""
     column = f[name]
@@ -336,11 +310,7 @@ def _fill(
         text = f"{value[i]:g}" if number else value[i]
         before = [note for note in said[i] if not note.startswith(f"{name}=")]
         said[i][:] = [*before, f"{name}={text} ({rule})"]
-    f[name] = where(
-        blank,
-        value,
-        column,
-    )
+    f[name] = where(blank, value, column)
 
 
 def _stack(f, attribute):
@@ -360,13 +330,7 @@ def _inferred(f, chips, families) -> tuple:
     for name, value, share in LESS:
         over = ~broadcast_to(memory(cases).fits, len(f)) & blank[name]
         if over.any():
-            fill = partial(
-                _fill,
-                f,
-                noted,
-                rule="the default does not fit",
-                at=over,
-            )
+            fill = partial(_fill, f, noted, rule="the default does not fit", at=over)
             fill(name, value)
             if share:
                 fill("recompute_layers", share * f.layers / (f.pp * f.vpp))
@@ -377,55 +341,24 @@ def _inferred(f, chips, families) -> tuple:
 def _infer(f, chips) -> list:
     """Fill blanks in place. Each rule says what it chose and why; its words end up in `assumed`."""
     noted = [[] for _ in chips]
-    fill = partial(
-        _fill,
-        f,
-        noted,
-    )
+    fill = partial(_fill, f, noted)
     kinds = [family(c.family) for c in chips]
     same = [canonical(n, k.modern) for n, k in zip(f["stack"], kinds)]
-    fill(
-        "stack",
-        same,
-        "Megatron-LM since Hopper",
-        at=f["stack"].ne(same),
-    )
+    fill("stack", same, "Megatron-LM since Hopper", at=f["stack"].ne(same))
     _infer_shape(f, fill)
-    _infer_layout(
-        f,
-        fill,
-        chips,
-        array([k.torus for k in kinds]),
-    )
+    _infer_layout(f, fill, chips, array([k.torus for k in kinds]))
     _infer_batch(f, fill)
     usual = "the stack's default"
-    fill(
-        "sp",
-        _stack(f, "sequence_parallel") * 1,
-        usual,
-        at=f.sp.isna() & (f.tp > 1),
-    )
+    fill("sp", _stack(f, "sequence_parallel") * 1, usual, at=f.sp.isna() & (f.tp > 1))
     f["sp"] = f.sp.fillna(0)
-    fill(
-        "sharding",
-        [k.zero_unsaid or s for k, s in zip(kinds, _stack(f, "sharding"))],
-        usual,
-    )
-    fill(
-        "recompute",
-        _stack(f, "recompute"),
-        usual,
-    )
+    fill("sharding", [k.zero_unsaid or s for k, s in zip(kinds, _stack(f, "sharding"))], usual)
+    fill("recompute", _stack(f, "recompute"), usual)
     fill(
         "precision",
         ["fp16" if isnan(c.bf16_flops) else "bf16" for c in chips],
         "bf16, fp16 where the chip lacks it",
     )
-    for said, kind, name in zip(
-        noted,
-        kinds,
-        f["stack"],
-    ):
+    for said, kind, name in zip(noted, kinds, f["stack"]):
         if not kind.measured:
             said.append(f"constants={kind.constants_of}'s (no published run on {kind.id})")
         if name not in stacks() or stack(name).unmeasured:
@@ -435,37 +368,17 @@ def _infer(f, chips) -> list:
 
 def _infer_shape(f, fill):
     """Dimensions that follow from others."""
-    fill(
-        "vocab",
-        51200,
-        "the GPT-2 vocabulary, padded; only where the MLP is GPT's",
-    )
-    fill(
-        "head_dim",
-        f.hidden / f.heads,
-        "hidden / heads",
-    )
-    fill(
-        "kv_heads",
-        f.heads,
-        "as many as heads",
-    )
+    fill("vocab", 51200, "the GPT-2 vocabulary, padded; only where the MLP is GPT's")
+    fill("head_dim", f.hidden / f.heads, "hidden / heads")
+    fill("kv_heads", f.heads, "as many as heads")
     moe = f.moe_experts > 0
     fill(
         "ffn_hidden",
-        where(
-            f.mlp.isin(GATED),
-            np.round(8 * f.hidden / 3 / 256) * 256,
-            4 * f.hidden,
-        ),
+        where(f.mlp.isin(GATED), np.round(8 * f.hidden / 3 / 256) * 256, 4 * f.hidden),
         "4 x hidden, 8/3 gated",
         at=f.ffn_hidden.isna() & ~moe,
     )
-    f["ffn_hidden"] = where(
-        moe,
-        f.dense_ffn_hidden_in_moe_model.fillna(0),
-        f.ffn_hidden,
-    )
+    f["ffn_hidden"] = where(moe, f.dense_ffn_hidden_in_moe_model.fillna(0), f.ffn_hidden)
     f["moe_layers"] = f.moe_layers.fillna(f.layers) * moe
     for n in (*MOE, "mtp_layers", "tied_embeddings"):
         f[n] = f[n].fillna(0)
@@ -476,12 +389,7 @@ def _infer_shape(f, fill):
     )
 
 
-def _infer_layout(
-    f,
-    fill,
-    chips,
-    torus,
-):
+def _infer_layout(f, fill, chips, torus):
     """Ways to split the model and the devices."""
     n = f.n_devices.fillna(f[["tp", "pp", "cp", "dp"]].fillna(1).prod(axis=1))
     f["n_devices"] = n
@@ -491,27 +399,15 @@ def _infer_layout(
     room = maximum(count * 18 / (8 * 0.6 * array([c.hbm_usable_bytes for c in chips])), 1)
     fill(
         "tp",
-        where(
-            lost,
-            minimum(8, n),
-            1,
-        ),
+        where(lost, minimum(8, n), 1),
         "8 for an unsharded model above 20 B parameters, else 1",
     )
     fill(
         "pp",
-        where(
-            lost,
-            minimum(2 ** ceil(log2(room)), maximum(n // 8, 1)),
-            1,
-        ),
+        where(lost, minimum(2 ** ceil(log2(room)), maximum(n // 8, 1)), 1),
         "smallest power of two that holds 18 bytes a parameter in 60 % of memory",
     )
-    fill(
-        "cp",
-        f.ulysses_sp.fillna(1),
-        "none printed",
-    )
+    fill("cp", f.ulysses_sp.fillna(1), "none printed")
     f["cp"] = maximum(f.cp, 1)
     fill(
         "dp",
@@ -554,11 +450,7 @@ def _vpp(f):
 
 def _infer_batch(f, fill):
     """Batch and micro-batch."""
-    fill(
-        "global_batch_seqs",
-        maximum(np.round(4e6 / f.seq_len / f.dp), 1) * f.dp,
-        "4M tokens",
-    )
+    fill("global_batch_seqs", maximum(np.round(4e6 / f.seq_len / f.dp), 1) * f.dp, "4M tokens")
     # weights that are gathered for every micro-batch want it large, experts or not
     guess = where(
         (f.pp > 1) | ((f.moe_experts > 0) & ~f.sharding.isin(["zero3", "hsdp"])),
@@ -568,11 +460,7 @@ def _infer_batch(f, fill):
     share = maximum(f.global_batch_seqs / f.dp, 1)
     fill(
         "micro_batch",
-        where(
-            f.grad_accum > 0,
-            maximum(share / f.grad_accum.fillna(1), 1),
-            minimum(guess, share),
-        ),
+        where(f.grad_accum > 0, maximum(share / f.grad_accum.fillna(1), 1), minimum(guess, share)),
         "from grad_accum, else 1 under pp or whole experts, else 8,192 tokens",
     )
 
@@ -595,11 +483,7 @@ def _shape(f):
     )
 
 
-def _cases(
-    f,
-    chips,
-    families,
-) -> Cases:
+def _cases(f, chips, families) -> Cases:
     """Rows without blanks as cases."""
     stacks = [stack(n) for n in f["stack"]]
     domain = _domain(f, chips)
@@ -624,16 +508,8 @@ def _cases(
     return Cases(
         shape=shape,
         job=job,
-        chip=chip_of(
-            chips,
-            f.precision,
-            domain,
-        ),
-        link=_link(
-            f,
-            chips,
-            domain,
-        ),
+        chip=chip_of(chips, f.precision, domain),
+        link=_link(f, chips, domain),
         plan=plan,
         software=software,
         constants=gather(
@@ -649,11 +525,7 @@ def _domain(f, chips):
     """Devices of one scale-up domain: the product's, or those of a slice where the row says over
     how many slices it ran."""
     return minimum(
-        where(
-            f.slices > 1,
-            f.n_devices / f.slices,
-            inf,
-        ),
+        where(f.slices > 1, f.n_devices / f.slices, inf),
         array([float(c.scale_up_domain) for c in chips]),
     )
 
@@ -678,22 +550,14 @@ def links_of(facts: list) -> Link:
     return Link(**{name: array([row[name] for row in facts], float) for name in facts[0]})
 
 
-def _link(
-    f,
-    chips,
-    domain,
-) -> Link:
+def _link(f, chips, domain) -> Link:
     """The network of each row: what it prints, else that of the accelerator's usual node."""
     usual = links_of([link_facts(c, said) for c, said in zip(chips, f.scale_out)])
     printed = f.scale_out_gbytes_per_s_per_device
     return replace(
         usual,
         domain=domain,
-        out_bytes_per_s=where(
-            printed > 0,
-            printed * 1e9,
-            usual.out_bytes_per_s,
-        ),
+        out_bytes_per_s=where(printed > 0, printed * 1e9, usual.out_bytes_per_s),
     )
 
 
@@ -705,34 +569,16 @@ def _plan(f, domain) -> Plan:
     names = [
         w or u or p
         for w, u, p in zip(
-            f.schedule,
-            _stack(f, "schedule"),
-            where(
-                f.vpp > 1,
-                "interleaved",
-                "1f1b",
-            ),
+            f.schedule, _stack(f, "schedule"), where(f.vpp > 1, "interleaved", "1f1b")
         )
     ]
     ways = [w or u or "ring" for w, u in zip(f.cp_type, _stack(f, "cp_type"))]
-    ways = where(
-        f.ulysses_sp > 1,
-        "ulysses",
-        ways,
-    )
+    ways = where(f.ulysses_sp > 1, "ulysses", ways)
     number = {n: f[n].to_numpy(float) for n in "tp cp pp vpp dp ep etp sp micro_batch".split()}
     replicas = number["dp"] * number["cp"]
-    group = where(
-        f.sharding == "hsdp",
-        f.shard_group.fillna((domain // f.tp).clip(1)),
-        replicas,
-    )
+    group = where(f.sharding == "hsdp", f.shard_group.fillna((domain // f.tp).clip(1)), replicas)
     again = (f.recompute_layers * f.vpp * f.pp / f.layers).to_numpy(float)
-    number["vpp"] = where(
-        isin(names, TWO_PARTS),
-        2.0,
-        number["vpp"],
-    )
+    number["vpp"] = where(isin(names, TWO_PARTS), 2.0, number["vpp"])
     return Plan(
         **number,
         sharding=_codes(SHARDINGS, f.sharding),

@@ -12,18 +12,12 @@ def spread(off: Series) -> dict:
     """Rows, median, mean and 90th percentile of |error|, bias (median error); a missing error
     counts as 100 %."""
     size = off.abs().fillna(1.0)
-    return typical(size) | {
-        "mean": size.mean(),
-        "bias": off.median(),
-    }
+    return typical(size) | {"mean": size.mean(), "bias": off.median()}
 
 
 def typical(size: Series) -> dict:
     """Rows, median and 90th percentile; 0 where there are no rows."""
-    shares = {
-        "median": 0.5,
-        "p90": 0.9,
-    }
+    shares = {"median": 0.5, "p90": 0.9}
     found = {name: size.quantile(p) if len(size) else 0.0 for name, p in shares.items()}
     return {"rows": len(size)} | found
 

@@ -39,19 +39,11 @@ def framework(to: str, on: str = "torchrun") -> Framework:
     there."""
     for option, value, allowed in (("--to", to, FRAMEWORKS), ("--on", on, ON)):
         if value not in allowed:
-            raise DesignError(
-                option,
-                value,
-                allowed,
-            )
+            raise DesignError(option, value, allowed)
     return FRAMEWORKS[to]
 
 
-def kits(
-    assessment: Assessment,
-    to: str,
-    on: str = "torchrun",
-) -> dict:
+def kits(assessment: Assessment, to: str, on: str = "torchrun") -> dict:
     """The files of a launch kit, relative path to text, ready for `write`, an archive or a
     download.
 
@@ -78,12 +70,7 @@ def kits(
     folders = [f"phase-{i + 1}/" for i in range(len(assessment.phases))]
     folders[assessment.resolved.main] = ""
     for i, folder in enumerate(folders):
-        launch = express(
-            assessment,
-            i,
-            chosen,
-            on,
-        )
+        launch = express(assessment, i, chosen, on)
         rungs = climb(launch) if not folder and launch.nodes > 1 else ()
         files = kit(launch, rungs)
         out |= {folder + name: text for name, text in files.items()}
@@ -108,34 +95,18 @@ def write(files: dict, folder) -> None:
     """
     folder = Path(folder)
     try:
-        folder.parent.mkdir(
-            parents=True,
-            exist_ok=True,
-        )
+        folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(
-            dir=folder if folder.exists() else folder.parent,
-            prefix=".launch-",
+            dir=folder if folder.exists() else folder.parent, prefix=".launch-"
         ) as scratch:
             whole = Path(scratch) / "kit"
             for name, text in files.items():
                 path = whole / name
-                path.parent.mkdir(
-                    parents=True,
-                    exist_ok=True,
-                )
-                path.write_text(
-                    text,
-                    encoding="utf-8",
-                    newline="\n",
-                )
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, encoding="utf-8", newline="\n")
                 path.chmod(0o755 if name.endswith((".sh", ".sbatch")) else 0o644)
             if folder.exists():
-                _replace(
-                    files,
-                    whole,
-                    folder,
-                    Path(scratch) / "before",
-                )
+                _replace(files, whole, folder, Path(scratch) / "before")
             else:
                 whole.chmod(0o755)
                 os.rename(whole, folder)
@@ -147,12 +118,7 @@ def write(files: dict, folder) -> None:
         ) from None
 
 
-def _replace(
-    names,
-    new: Path,
-    folder: Path,
-    before: Path,
-) -> None:
+def _replace(names, new: Path, folder: Path, before: Path) -> None:
     """Move every file of `new` to its place in `folder`; where one does not go, put back what stood
     there."""
     with ExitStack() as undo:
@@ -163,11 +129,7 @@ def _replace(
             if place.exists():
                 old.parent.mkdir(parents=True, exist_ok=True)
                 os.rename(place, old)
-                undo.callback(
-                    os.replace,
-                    old,
-                    place,
-                )
+                undo.callback(os.replace, old, place)
             else:
                 undo.callback(place.unlink, missing_ok=True)
             os.rename(new / name, place)

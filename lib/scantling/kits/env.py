@@ -26,17 +26,7 @@ def environment(launch) -> tuple:
     """All variables of a kit: threads, allocator, collectives of the chip, the fabric, then what
     the framework itself asks for."""
     joined = " ".join(flag for flag, _ in flags(launch))
-    return tuple(
-        Var(*row)
-        for row in columns(
-            said(
-                "env",
-                "variables",
-                launch,
-                joined,
-            )
-        )
-    )
+    return tuple(Var(*row) for row in columns(said("env", "variables", launch, joined)))
 
 
 def site(launch) -> list:

@@ -49,12 +49,7 @@ class Inexpressible(DesignError):
     """No plan that the framework can express meets what the design asks for: the gaps, and why the
     nearest plan does not do."""
 
-    def __init__(
-        self,
-        to,
-        gaps,
-        why,
-    ):
+    def __init__(self, to, gaps, why):
         self.to = to
         self.gaps = tuple(gaps)
         self.why = why
@@ -67,10 +62,7 @@ def misfits(launch: LaunchPlan) -> list:
     """What of the plan is outside the framework's domain."""
     plan = launch.plan
     out = []
-    silent = {
-        "schedule": plan["pp"] == 1,
-        "cp_type": plan["cp"] == 1,
-    }
+    silent = {"schedule": plan["pp"] == 1, "cp_type": plan["cp"] == 1}
     for name, domain in launch.framework.domain.items():
         value = launch.phase.optimizer if name == "optimizer" else plan[name]
         if value not in domain.values and not silent.get(name):
@@ -106,15 +98,7 @@ def lacking(launch: LaunchPlan) -> list:
             field = row["field"]
             said = held if isinstance(held, str) else named.get(field)
             said = getattr(model, field.partition(".")[2]) if said is None else said
-            out.append(
-                Gap(
-                    **row
-                    | {
-                        "value": said,
-                        "why": row["why"].format(**plan),
-                    }
-                )
-            )
+            out.append(Gap(**row | {"value": said, "why": row["why"].format(**plan)}))
     mute = set(plan["recompute_modules"]) - {"layers"} - launch.framework.modules.keys()
     if mute:
         why = "it has no words for repeating these modules alone"
@@ -182,33 +166,19 @@ def kept_in_step(own: LaunchPlan) -> None:
             raise Inexpressible(own.to, [gap], instead)
 
 
-def express(
-    assessment,
-    which: int,
-    framework: Framework,
-    on: str,
-) -> LaunchPlan:
+def express(assessment, which: int, framework: Framework, on: str) -> LaunchPlan:
     """The launch plan of phase `which` under a framework: the assessment's own where it can be
     expressed, else the nearest, with the gaps.
 
     Raises Inexpressible where no plan that fits and keeps the constraints can be expressed.
     """
-    own = launch_plan(
-        assessment,
-        framework,
-        on,
-        which,
-    )
+    own = launch_plan(assessment, framework, on, which)
     chip = own.cluster.accelerator.name
     chips = framework.chips
     if own.chip not in chips:
         named = dict.fromkeys(f.devices for f in families().values() if f.vendor_stack in chips)
         runs = f"runs on {' and '.join(named)}"
-        gap = Gap(
-            "cluster.accelerator",
-            chip,
-            f"{framework.package} as written here {runs}",
-        )
+        gap = Gap("cluster.accelerator", chip, f"{framework.package} as written here {runs}")
         others = [f.id for f in FRAMEWORKS.values() if own.chip in f.chips]
         other = f"; --to {others[0]} is for it" if others else ", for which no kit is written"
         raise Inexpressible(framework.id, [gap], f"the plan is for {chip}{other}")
@@ -235,18 +205,9 @@ def express(
     launch = _beside(asked, nearest(own, hard))
     cost = _against(launch, asked)
     now = {"optimizer": launch.phase.optimizer} | launch.plan
-    shown = (
-        replace(
-            g,
-            instead=now.get(g.field, "see the note"),
-            cost=cost,
-        )
-        for g in hard
-    )
+    shown = (replace(g, instead=now.get(g.field, "see the note"), cost=cost) for g in hard)
     return replace(
-        launch,
-        faster=faster(own, hard, launch),
-        gaps=(*swaps, *shown, *misfits(launch), *waits),
+        launch, faster=faster(own, hard, launch), gaps=(*swaps, *shown, *misfits(launch), *waits)
     )
 
 
@@ -274,30 +235,15 @@ def without_shrinking(own: LaunchPlan, which: int) -> tuple:
     if VERDICTS[before.verdict].launch and not VERDICTS[trial.verdict].launch:
         raise Inexpressible(own.to, gaps, trial.missed[0].text)
     cost = f"goodput {trial.goodput:.2%} against {before.goodput:.2%}"
-    made = launch_plan(
-        trial,
-        own.framework,
-        own.on,
-        which,
-    )
+    made = launch_plan(trial, own.framework, own.on, which)
     return made, [replace(gaps[0], cost=cost)]
 
 
 def _beside(asked: LaunchPlan, assessment) -> LaunchPlan:
     """The launch plan of another assessment of the phase, under the name of the one that was asked
     for and beside its plan."""
-    made = launch_plan(
-        assessment,
-        asked.framework,
-        asked.on,
-        0,
-    )
-    return replace(
-        made,
-        slug=asked.slug,
-        asked=asked.plan,
-        asked_step_s=asked.step_s,
-    )
+    made = launch_plan(assessment, asked.framework, asked.on, 0)
+    return replace(made, slug=asked.slug, asked=asked.plan, asked_step_s=asked.step_s)
 
 
 def _against(launch: LaunchPlan, asked: LaunchPlan) -> str:
@@ -313,11 +259,7 @@ def _against(launch: LaunchPlan, asked: LaunchPlan) -> str:
     )
 
 
-def rebuilt(
-    own: LaunchPlan,
-    model,
-    swaps,
-):
+def rebuilt(own: LaunchPlan, model, swaps):
     """The assessment of a phase with the model that the framework builds in place of the design's,
     under the same plan where it fits, else under the design's own pins.
 
@@ -330,11 +272,7 @@ def rebuilt(
     raise Inexpressible(own.to, swaps, why)
 
 
-def faster(
-    own: LaunchPlan,
-    hard,
-    launch: LaunchPlan,
-) -> tuple:
+def faster(own: LaunchPlan, hard, launch: LaunchPlan) -> tuple:
     """(plan, step_s) of the search among all that the framework can express, where that is at least
     5 % faster than the nearest plan; else ()."""
     if not own.phase.pins:
@@ -386,20 +324,11 @@ def nearest(own: LaunchPlan, hard):
     if best:  # the nearer one unless another is clearly faster
         fastest = min(t.step_s for t in best)
         return next(t for t in best if t.step_s <= 1.03 * fastest)
-    common = max(
-        reasons,
-        key=reasons.count,
-        default="none fits",
-    )
+    common = max(reasons, key=reasons.count, default="none fits")
     raise Inexpressible(own.to, hard, MEMORY if MEMORY in reasons else common)
 
 
-def _trials(
-    own,
-    pins,
-    job,
-    space,
-):
+def _trials(own, pins, job, space):
     """(assessments, reasons why not) of these pins: with the search's own sharding, else with each
     that the framework has."""
     found = []
@@ -407,12 +336,7 @@ def _trials(
     domain = own.framework.domain
     free = "sharding" in domain and "sharding" not in pins
     for more in ({}, *({"sharding": s} for s in (domain["sharding"].values if free else ()))):
-        trial, reason = _try(
-            own,
-            pins | more,
-            job,
-            space,
-        )
+        trial, reason = _try(own, pins | more, job, space)
         found += [trial] if trial else []
         reasons += [reason] if reason else []
         if trial and not more and not _tight(trial, own):
@@ -426,19 +350,10 @@ def _tight(trial, own: LaunchPlan) -> bool:
     return memory.total / memory.capacity > max(TIGHT, own.memory["total"] / own.memory["capacity"])
 
 
-def _try(
-    own,
-    pins,
-    job,
-    space,
-):
+def _try(own, pins, job, space):
     """(assessment, "") of a plan of these pins that fits, can be expressed and keeps the
     constraints; (None, why not)."""
-    trial, why = _assessed(
-        single(own, pins, job),
-        space=space,
-        model=own.model,
-    )
+    trial, why = _assessed(single(own, pins, job), space=space, model=own.model)
     bad = trial and in_words(hard_gaps(_beside(own, trial)))
     return (None, bad) if bad else (trial, why)
 
@@ -491,11 +406,7 @@ def software_fields() -> frozenset[str]:
     return frozenset(s.field.removeprefix("plan.") for s in switches().values())
 
 
-def single(
-    own: LaunchPlan,
-    pins,
-    job,
-):
+def single(own: LaunchPlan, pins, job):
     """The design of one phase alone, with these pins; constraints on the whole run only where there
     is one phase."""
     design = own.assessment.design

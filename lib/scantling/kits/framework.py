@@ -150,15 +150,9 @@ def framework(name: str, **functions) -> Framework:
     """The framework of frameworks/NAME.yaml with the functions of its module."""
     facts = dict(stated(name))
     facts["domain"] = {
-        field: Domain(
-            values=tuple(d["values"]),
-            why=d["why"],
-        )
+        field: Domain(values=tuple(d["values"]), why=d["why"])
         for field, d in facts["domain"].items()
     }
     facts["space"] = {k: tuple(v) for k, v in facts.get("space", {}).items()}
     facts |= {name: tuple(facts[name]) for name in ("install", "chips")}
-    return Framework(
-        **facts,
-        **functions,
-    )
+    return Framework(**facts, **functions)

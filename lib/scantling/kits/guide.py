@@ -30,11 +30,7 @@ def smaller(launch) -> tuple[int, int] | tuple[()]:
     p = launch.plan
     batch = launch.phase.global_batch
     replica = p["tp"] * p["cp"] * p["pp"]
-    for dp in range(
-        p["dp"] - 1,
-        0,
-        -1,
-    ):
+    for dp in range(p["dp"] - 1, 0, -1):
         whole = dp * p["tp"] * p["cp"] % (p["ep"] * p["etp"]) == 0
         if whole and batch % (dp * p["micro_batch"]) == 0:
             return dp, dp * replica

@@ -38,11 +38,7 @@ def sizes(launch: LaunchPlan) -> dict:
     return out
 
 
-def shrunk(
-    launch: LaunchPlan,
-    devices: int,
-    share: int,
-):
+def shrunk(launch: LaunchPlan, devices: int, share: int):
     """(model, pins, job) of the plan on fewer devices: tp and micro-batch as they are, cp, pp, ep
     and the data-parallel ranks as many as there is room for, layers and experts in proportion, then
     divided by `share`, where less sharding needs more room. None where tp alone is too wide."""
@@ -103,11 +99,7 @@ def climb(launch: LaunchPlan) -> tuple:
     return (*out, ("all", launch))
 
 
-def _rung(
-    launch,
-    devices,
-    share,
-) -> LaunchPlan | None:
+def _rung(launch, devices, share) -> LaunchPlan | None:
     made = shrunk(launch, devices, share)
     if made is None:
         return None
@@ -119,20 +111,13 @@ def _rung(
     data["cluster"] |= {"devices": devices, "sites": 1}
     try:
         trial = assess(
-            type(design).from_data(data, design.folder),
-            space=plans_of(launch, ())[1],
-            model=model,
+            type(design).from_data(data, design.folder), space=plans_of(launch, ())[1], model=model
         )
     except DesignError:
         return None
     if not trial.fits or trial.phases[0].plan["tp"] != launch.plan["tp"]:
         return None
-    rung = launch_plan(
-        trial,
-        launch.framework,
-        launch.on,
-        0,
-    )
+    rung = launch_plan(trial, launch.framework, launch.on, 0)
     return None if hard_gaps(rung) or rung.devices != devices else rung
 
 

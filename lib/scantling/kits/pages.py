@@ -33,12 +33,7 @@ def learning_rate(launch) -> tuple:
     active = launch.params.active
     phase = launch.phase
     tokens = launch.run_tokens or 20 * active
-    advice = learning_rate_advice(
-        active,
-        tokens,
-        phase.optimizer,
-        phase.from_checkpoint,
-    )
+    advice = learning_rate_advice(active, tokens, phase.optimizer, phase.from_checkpoint)
     if advice.start is not None:
         laws = ", ".join(f"{x['value']:.1e} {x['source'].split(',')[0]}" for x in advice.laws)
         return advice.start, f"the middle of published laws: {laws}"
@@ -87,14 +82,7 @@ def training(launch) -> dict:
 
 
 def _json(value) -> str:
-    return (
-        dumps(
-            clean(value),
-            indent=1,
-            allow_nan=False,
-        )
-        + "\n"
-    )
+    return dumps(clean(value), indent=1, allow_nan=False) + "\n"
 
 
 def programs(launch) -> tuple:
@@ -115,15 +103,8 @@ def programs(launch) -> tuple:
         variables=[v._asdict() for v in about["environment"]],
         **about,
     )
-    out = {
-        **own,
-        **scripts(launch, about),
-        "plan.json": _json(plan),
-    }
-    return out, about | {
-        "plan": plan,
-        "own": sorted(own),
-    }
+    out = {**own, **scripts(launch, about), "plan.json": _json(plan)}
+    return out, about | {"plan": plan, "own": sorted(own)}
 
 
 def kit(launch, rungs=()) -> dict:

@@ -45,11 +45,7 @@ def slug(value) -> str:
     """A DNS label (RFC 1123): lower case letters, digits and hyphens; for Slurm and Kubernetes
     names, where quoting is no help."""
     text = (
-        sub(
-            r"[^a-z0-9]+",
-            "-",
-            str(value).lower().encode("ascii", "ignore").decode(),
-        )
+        sub(r"[^a-z0-9]+", "-", str(value).lower().encode("ascii", "ignore").decode())
         .strip("-")[:40]
         .strip("-")
     )

@@ -242,12 +242,7 @@ class LaunchPlan:
         return (row["exposed_s"] / self.step_s, row["tier"]) if row else (0.0, "")
 
 
-def launch_plan(
-    assessment,
-    framework: Framework,
-    on: str,
-    which: int,
-) -> LaunchPlan:
+def launch_plan(assessment, framework: Framework, on: str, which: int) -> LaunchPlan:
     """The record of phase `which` of an assessment."""
     chosen = assessment.phases[which]
     r = assessment.resolved

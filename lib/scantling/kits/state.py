@@ -9,13 +9,7 @@ the tensors differs: FSDP2 keeps fp32 shards that are parameter and master copy 
 from .. import catalogue
 
 # how many of moments, master copy, gradients and parameters, in that order, the ranks share
-SHARED = {
-    "none": 0,
-    "zero1": 2,
-    "zero2": 3,
-    "zero3": 4,
-    "hsdp": 4,
-}
+SHARED = {"none": 0, "zero1": 2, "zero2": 3, "zero3": 4, "hsdp": 4}
 
 
 def state_bytes(

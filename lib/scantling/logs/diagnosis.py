@@ -70,15 +70,7 @@ def nearest(point: Point) -> list:
     what differs, and the share of the foretold ratio that each part explains."""
     own, mfu = parts_of(point.case)
     chip = catalogue.accelerator(point.accelerator)
-    near = {
-        r["id"]: r
-        for r in nearest_runs(
-            point.case,
-            NEAREST,
-            chip=chip.id,
-            family=chip.family,
-        )
-    }
+    near = {r["id"]: r for r in nearest_runs(point.case, NEAREST, chip=chip.id, family=chip.family)}
     frame = read_runs(catalogue.HERE / "published_runs.csv")
     runs = to_runs(frame[frame.id.isin(list(near))].reset_index(drop=True))
     out = []

@@ -7,14 +7,7 @@ from pathlib import Path
 
 from ..base.records import record
 from ..base.words import yaml_of
-from .formats import (
-    csv_metrics,
-    json_series,
-    kineto,
-    mlperf_mllog,
-    nccl_tests,
-    tensorboard,
-)
+from .formats import csv_metrics, json_series, kineto, mlperf_mllog, nccl_tests, tensorboard
 from .found import NAN, Found, clock_of, number, seconds_of_elapsed
 from .rows import spoken
 from .text import texts
@@ -114,11 +107,7 @@ class Format:
         if self.own:
             self.own.read(path, found)
         else:
-            read_lines(
-                path,
-                found,
-                self,
-            )
+            read_lines(path, found, self)
         return found
 
 
@@ -199,17 +188,10 @@ def value_of(text: str) -> float:
         return number(text[:-1] if scale > 1 else text) * scale
 
 
-def read_lines(
-    path,
-    found: Found,
-    form: Format,
-) -> None:
+def read_lines(path, found: Found, form: Format) -> None:
     """Read a file of a line format as a stream."""
     rest = Rest(counted={name: set() for name in form.counts})
-    events = spoken()["events"] | {
-        "launch": form.launch,
-        "restart": (*form.launch, *form.headers),
-    }
+    events = spoken()["events"] | {"launch": form.launch, "restart": (*form.launch, *form.headers)}
     known = [(cause, word) for cause, words in events.items() for word in words]
     for text in texts(path):
         found.oom = found.oom or any(word in text for word in spoken()["oom"])
@@ -229,12 +211,7 @@ def read_lines(
                 for part in line.split(kind.split)
             ]
             if line and not any(hits):
-                other_line(
-                    found,
-                    form,
-                    line,
-                    rest,
-                )
+                other_line(found, form, line, rest)
     for name, count in rest.counted.items():
         found.setting(name, len(count) or "")
     found.bar = bool(rest.bars and not found.columns["step"])
@@ -242,12 +219,7 @@ def read_lines(
         found.add(step=done, bar_s=elapsed)
 
 
-def other_line(
-    found: Found,
-    form: Format,
-    line: str,
-    rest: Rest,
-) -> None:
+def other_line(found: Found, form: Format, line: str, rest: Rest) -> None:
     """A line that is no step: a progress bar, a setting."""
     if form.bars and "%|" in line:
         read_bars(rest.bars, line)
@@ -255,20 +227,10 @@ def other_line(
         rest.budget -= 1
         if not found.columns["step"]:
             found.seen(clock_of(line))
-        read_settings(
-            found,
-            form,
-            line,
-            rest.counted,
-        )
+        read_settings(found, form, line, rest.counted)
 
 
-def step_line(
-    found: Found,
-    kind: Line,
-    line: str,
-    rest: Rest,
-) -> bool:
+def step_line(found: Found, kind: Line, line: str, rest: Rest) -> bool:
     """Take the values of one line of a kind; False where it is none (source code, half a line)."""
     values = {}
     kept = rest.ahead
@@ -302,11 +264,7 @@ def unit_of(name: str) -> tuple:
     return spoken()["units"].get(name, (name, 1.0))
 
 
-def _take(
-    values: dict,
-    name: str,
-    text: str,
-) -> None:
+def _take(values: dict, name: str, text: str) -> None:
     value = value_of(text)
     column, factor = unit_of(name)
     if name == "batches_per_s":
@@ -315,12 +273,7 @@ def _take(
         values.setdefault(column, value * factor)
 
 
-def read_settings(
-    found: Found,
-    form: Format,
-    line: str,
-    counted: dict,
-) -> None:
+def read_settings(found: Found, form: Format, line: str, counted: dict) -> None:
     """Settings that a line tells: name = value, name: value, name .... value, --name value."""
     names = setting_names()
     for name, pattern in form.facts.items():

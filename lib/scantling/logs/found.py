@@ -96,11 +96,7 @@ class Found:
         last = {name: column.pop() for name, column in self.columns.items()}
         self.add(**(last | values))
 
-    def setting(
-        self,
-        name: str,
-        value,
-    ) -> None:
+    def setting(self, name: str, value) -> None:
         """A setting, unless one of that name was seen before."""
         if not isinstance(value, (int, float, str)):
             return

@@ -28,11 +28,7 @@ from .found import NAN, Found
 from .rows import spoken
 
 
-def before(
-    found: Found,
-    at: ndarray,
-    cause: str,
-) -> ndarray:
+def before(found: Found, at: ndarray, cause: str) -> ndarray:
     """Which of the lines `at` are the first after a line that tells a cause."""
     return isin(arange(at.size), searchsorted(at, [*found.marks[cause]]))
 

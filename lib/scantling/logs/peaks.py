@@ -32,20 +32,12 @@ def spreads() -> ndarray:
     return array([hypot(p.sd, p.stack_sd) if p else told for p in priors])
 
 
-def entry(
-    value: float,
-    was: float,
-    sd_ln: float,
-) -> dict:
+def entry(value: float, was: float, sd_ln: float) -> dict:
     """A constant of a calibration file: after, before, and what is left open of its ln."""
     return {"value": round(value, 6), "was": round(float(was), 6), "sd_ln": round(sd_ln, 4)}
 
 
-def moved(
-    case: Cases,
-    factor: float,
-    known: float,
-) -> dict:
+def moved(case: Cases, factor: float, known: float) -> dict:
     """{constant: value as times its own, was, what is left open of its ln} that give the estimate
     of a case an ln `factor`, `known`: the share of its variance that was seen."""
     usual = peak_bytes(case)

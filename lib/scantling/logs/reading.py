@@ -132,11 +132,7 @@ def per_step(kept: Steady, name: str) -> float:
     return float(median(grown)) if grown.size else NAN
 
 
-def totals(
-    found: Found,
-    plan: dict,
-    kept: Steady,
-) -> None:
+def totals(found: Found, plan: dict, kept: Steady) -> None:
     """Sequence length and devices that follow from totals and rates, where no setting says them."""
     tokens, samples = (kept.columns[f"{n}_total"] for n in ("tokens", "samples"))
     both = (samples > 0) & (tokens > 0)
@@ -152,11 +148,7 @@ def totals(
             found.notes.append("devices: tokens of a step / (tokens/s of a device x step time)")
 
 
-def batch_of(
-    found: Found,
-    plan: dict,
-    kept: Steady,
-) -> Count:
+def batch_of(found: Found, plan: dict, kept: Steady) -> Count:
     """Sequences in a step, from the best source that the log has."""
     printed = mean_of(kept, "global_batch")
     if printed >= 1:
@@ -175,11 +167,7 @@ def batch_of(
     return None
 
 
-def rate_of(
-    plan: dict,
-    kept: Steady,
-    batch: Count,
-) -> float:
+def rate_of(plan: dict, kept: Steady, batch: Count) -> float:
     """Tokens/s of one device: as printed, else tokens of a step / step time / devices."""
     if kept.steps == 1 and not kept.step_s > 0:
         return NAN  # one step alone: its rate holds compilation
@@ -232,22 +220,10 @@ def reading(found: Found, file: str) -> Reading:
     """What was found in a log, as figures."""
     kept = steady(found)
     plan = plan_of(found)
-    totals(
-        found,
-        plan,
-        kept,
-    )
+    totals(found, plan, kept)
     step_s = kept.step_s
-    batch = batch_of(
-        found,
-        plan,
-        kept,
-    )
-    rate = rate_of(
-        plan,
-        kept,
-        batch,
-    )
+    batch = batch_of(found, plan, kept)
+    rate = rate_of(plan, kept, batch)
     per_second = number(found.settings.get("train_steps_per_second"))
     if not step_s > 0 and per_second > 0:
         step_s = 1 / per_second

@@ -71,12 +71,7 @@ def one(value) -> float:
     return float(ravel(value)[0])
 
 
-def point_of(
-    reading: Reading,
-    case: Cases,
-    accelerator: str,
-    stack: str,
-) -> Point:
+def point_of(reading: Reading, case: Cases, accelerator: str, stack: str) -> Point:
     """The figures of a log beside what is foretold of a case, on an accelerator, with a stack."""
     tokens = one(case.job.global_batch) * one(case.job.seq_len) / one(devices(case.plan))
     rate = reading.tokens_per_s_per_device
@@ -90,11 +85,7 @@ def point_of(
         peak_bytes=(reading.peak_memory_gb or 0.0) * 2.0**30,
         stack=stack,
         release=reading.release or "",
-        traced=of_trace(
-            reading,
-            case,
-            catalogue.accelerator(accelerator),
-        ),
+        traced=of_trace(reading, case, catalogue.accelerator(accelerator)),
     )
 
 
@@ -118,11 +109,7 @@ def of_design(reading: Reading, design: Design) -> Point | None:
     free = dict.fromkeys(("measured", "calibration", *["plan.dp"] * other))
     found = assess(design.change(free | said))
     if not found.phases:
-        raise DesignError(
-            "--design",
-            problem="has no plan that fits",
-            allowed="the run of the log",
-        )
+        raise DesignError("--design", problem="has no plan that fits", allowed="the run of the log")
     point = point_of(
         reading,
         found.phases[found.resolved.main].case,
@@ -179,12 +166,7 @@ def of_log(reading: Reading) -> Point | None:
         shape = {spoken("site")["columns"].get(n, n): v for n, v in reading.shape.items()}
         row |= shape | {"attention": attention_kind(heads, groups or heads)}
     runs = to_runs(checked(pd.DataFrame([row]), Path()))
-    return runs.cases and point_of(
-        reading,
-        runs.cases,
-        chip.id,
-        str(runs.stacks[0]),
-    )
+    return runs.cases and point_of(reading, runs.cases, chip.id, str(runs.stacks[0]))
 
 
 def is_table(path) -> bool:
@@ -224,23 +206,11 @@ def of_table(path) -> tuple:
             **{n: int(one(getattr(c.plan, n))) for n in DEGREES},
         )
         readings.append(reading)
-        points.append(
-            point_of(
-                reading,
-                c,
-                chip,
-                str(runs.stacks[i]),
-            )
-        )
+        points.append(point_of(reading, c, chip, str(runs.stacks[i])))
     return readings, points
 
 
-def posterior(
-    points: list,
-    ratios: list,
-    between: float,
-    within: float,
-) -> tuple:
+def posterior(points: list, ratios: list, between: float, within: float) -> tuple:
     """(ln factor of the site, weight of what was measured, what it holds for: runs, factor, 80 %
     band of a further run, model and precision) from measured / foretold of each point."""
     noise = within**2 / len(ratios)
@@ -260,11 +230,7 @@ def posterior(
     )
 
 
-def speeds(
-    now: dict,
-    case: Cases,
-    target_s: float,
-) -> dict:
+def speeds(now: dict, case: Cases, target_s: float) -> dict:
     """{constant: value} with all speeds `now` of a chip moved by one factor, so that the step of a
     case takes `target_s`. A speed stays below its peak; what then is left over stays."""
     most = {n: RELATIVE_MOST if n in RELATIVE else 1.0 for n in now}  # that a file may give
@@ -317,11 +283,7 @@ def of_tables(readings: list, chip=None) -> tuple:
     return chip, {}
 
 
-def of_trace(
-    reading: Reading,
-    case: Cases,
-    chip,
-) -> dict:
+def of_trace(reading: Reading, case: Cases, chip) -> dict:
     """{constant: {value, was, sd_ln, elsewhere}} of the kernels of a trace beside the parts of the
     step that is foretold: a rate by foretold / measured, a share that is exposed by the inverse,
     both as far as the prior leaves them open against the scatter of a few steps."""
@@ -406,11 +368,7 @@ def of_steps(points: list, chip, known: dict) -> tuple:
         told["within"],
     )
     foretold = one(steps[0].total)
-    moved_ = speeds(
-        now,
-        cases[0],
-        foretold * exp(factor),
-    )
+    moved_ = speeds(now, cases[0], foretold * exp(factor))
     shares = {name: seconds / foretold for name, seconds in seconds_of(steps[0]).items()}
     held |= {
         "shares": {name: round(s, 4) for name, s in shares.items() if s > LEAST},
@@ -447,16 +405,8 @@ def seconds_of(step) -> dict:
     return {name: one(getattr(step, name)) for name in PARTS}
 
 
-def write(
-    points: list,
-    path: str,
-    readings: list = (),
-) -> dict:
+def write(points: list, path: str, readings: list = ()) -> dict:
     """Write the calibration of a site; returns it."""
     data = calibration(points, readings)
-    write_text(
-        path,
-        yaml.safe_dump(data, sort_keys=False),
-        force=True,
-    )
+    write_text(path, yaml.safe_dump(data, sort_keys=False), force=True)
     return data

@@ -87,11 +87,7 @@ def slope(step: ndarray, clock: ndarray) -> tuple:
         return NAN, NAN, NAN
     long = clock[-1] - clock[0]
     mean = long / (step[-1] - step[0])
-    edges = arange(
-        clock[0],
-        clock[-1] + 1,
-        max(WINDOW_S, long / 50),
-    )
+    edges = arange(clock[0], clock[-1] + 1, max(WINDOW_S, long / 50))
     at = unique(searchsorted(clock, edges).clip(0, good.size - 1))
     pace = differences(step[at], clock[at])
     pace = pace[isfinite(pace)]
@@ -110,11 +106,7 @@ def seconds_of(columns: dict) -> ndarray:
         if isfinite(out).any():
             return out
     rate = columns["samples_per_s"]
-    return columns["global_batch"] / where(
-        rate > 0,
-        rate,
-        NAN,
-    )
+    return columns["global_batch"] / where(rate > 0, rate, NAN)
 
 
 def without_pauses(seconds: ndarray, usable: ndarray) -> ndarray:
@@ -152,14 +144,7 @@ def steady(found: Found) -> Steady:
     stamps = columns["stamp_s"]
     clock = where(isfinite(stamps), stamps, columns["clock_s"])
     good, badput, gaps = spent(
-        found,
-        step,
-        clock,
-        at,
-        again,
-        step_s=float(mean),
-        warm=warm,
-        pause=PAUSE,
+        found, step, clock, at, again, step_s=float(mean), warm=warm, pause=PAUSE
     )
     # launches that ended before a step line, the first ones and one after the last step line
     early = max(0, found.marks["launch"][0] - 1)

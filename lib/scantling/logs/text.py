@@ -43,8 +43,7 @@ def blocks(path) -> Iterator:
                 if seen:
                     return
                 raise wrong_for(path)(
-                    problem=f"cannot be read ({plain(e)})",
-                    allowed="a log file",
+                    problem=f"cannot be read ({plain(e)})", allowed="a log file"
                 ) from None
             if not block:
                 return

@@ -60,12 +60,7 @@ def known_stack(name) -> bool:
     return _support("stack", name).get("rows", 0) >= 5
 
 
-def tier(
-    stack,
-    chip,
-    *,
-    measured=False,
-) -> str:
+def tier(stack, chip, *, measured=False) -> str:
     """How far a band is held up by runs: "measured here" (a step or a calibration of this site),
     "known stack and chip" (several sources of published runs on each of the two), "new site" (one
     source on either; or no stack named, whose constants are pooled over all), "nothing compared"
@@ -103,11 +98,7 @@ def several_sources_only(offsets: dict, support: dict) -> dict:
 
 
 def without_single_source(
-    c: Cases,
-    *,
-    chip: str = "",
-    family: str = "",
-    stack: str = "",
+    c: Cases, *, chip: str = "", family: str = "", stack: str = ""
 ) -> dict | None:
     """The step of one case without the constants that one source alone supports: which names they
     are, step_s and mfu; None where there are none.
@@ -116,10 +107,7 @@ def without_single_source(
     page does for its headline.
     """
     stack = canonical(stack, family_of(family).modern) or ""
-    names = {
-        "stack": stack,
-        "chip": chip,
-    }
+    names = {"stack": stack, "chip": chip}
     alone = [name for level, name in names.items() if _support(level, name).get("single_source")]
     if not alone:
         return None
@@ -132,20 +120,11 @@ def without_single_source(
     )
     case = replace(c, constants=replace(shared, memory=c.constants.memory))
     seconds = step_time(case).total
-    return {
-        "single_source": alone,
-        "step_s": float(seconds),
-        "mfu": float(rates(case, seconds)[2]),
-    }
+    return {"single_source": alone, "step_s": float(seconds), "mfu": float(rates(case, seconds)[2])}
 
 
 def wider(
-    c: Cases,
-    known=True,
-    seen_chip=True,
-    inferred=False,
-    seen_family=True,
-    step_s=np.inf,
+    c: Cases, known=True, seen_chip=True, inferred=False, seen_family=True, step_s=np.inf
 ) -> dict:
     """What holds of WIDER, by name: columns or scalars.
 
@@ -214,12 +193,7 @@ def _published():
 
 
 def nearest_runs(
-    case: Cases,
-    n: int = 5,
-    *,
-    chip: str = "",
-    family: str = "",
-    stack: str = "",
+    case: Cases, n: int = 5, *, chip: str = "", family: str = "", stack: str = ""
 ) -> list:
     """The `n` published runs nearest to one case, with how they differ.
 
@@ -245,25 +219,13 @@ def nearest_runs(
                 "devices": int(float(row["n_devices"])),
                 **{name: float(row[name]) for name in ("mfu", "mfu_predicted")},
                 "distance": round(float(far[i]), 2),
-                "differs": _differs(
-                    {k: columns[k][i] for k in FAR},
-                    here,
-                    row,
-                    chip,
-                    stack,
-                ),
+                "differs": _differs({k: columns[k][i] for k in FAR}, here, row, chip, stack),
             }
             out.append({name: row[name] for name in SHOWN} | numbers)
     return out
 
 
-def _differs(
-    there,
-    here,
-    row,
-    chip,
-    stack,
-) -> str:
+def _differs(there, here, row, chip, stack) -> str:
     said = [row["accelerator"]] if row["accelerator"] != chip else []
     said += [row["stack"]] if stack and row["stack"] != stack else []
     said += [

@@ -72,11 +72,7 @@ class Override:
             n: {"global": log(v / prior_of(n, chip))} for n, v in self.constants.items()
         }
 
-    def holds(
-        self,
-        active: float,
-        precision: str,
-    ) -> bool:
+    def holds(self, active: float, precision: str) -> bool:
         """Whether it holds for a model with so many active parameters in a precision: constants of
         benchmarks always do, those of measured steps for their own model alone."""
         if not self.steps:
@@ -99,11 +95,7 @@ class Override:
         apart = sum(abs(getattr(step, n) / step.total - shares.get(n, 0.0)) for n in PARTS)
         return self.tells * exp(-UNLIKE * apart / 2)
 
-    def applied(
-        self,
-        case: Cases,
-        own,
-    ) -> Cases:
+    def applied(self, case: Cases, own) -> Cases:
         """A case with its own constants, as far as they hold for it."""
         near, usual = self.near(case), case.constants
         moved = {
@@ -121,12 +113,7 @@ class Override:
         low, high = self.peaks["band"]
         return min(usual, log(high / low) / 2 / NORMAL.inv_cdf(0.9))
 
-    def narrowed(
-        self,
-        low,
-        high,
-        case: Cases,
-    ) -> tuple:
+    def narrowed(self, low, high, case: Cases) -> tuple:
         """A band of factors on the step where it holds: the narrower end of what published runs and
         what measured steps leave open, as far as they tell of a case; as it was where the constants
         come from benchmarks."""
@@ -168,11 +155,7 @@ class Override:
             f"measured {self.made} on {self.device}: {said or 'nothing that a constant rests on'}"
         )
 
-    def check(
-        self,
-        chip,
-        where: str = "calibration",
-    ) -> None:
+    def check(self, chip, where: str = "calibration") -> None:
         """Raises DesignError where it was measured on another accelerator than `chip`."""
         if chip.id != self.accelerator:
             raise DesignError(
@@ -202,35 +185,16 @@ def times(case: Cases, factors: Mapping) -> Cases:
 
 def prior_of(name: str, chip) -> float:
     """The sourced prior of a constant on a chip, before any fit; 1 for what is told as times."""
-    return float(
-        getattr(
-            gather(
-                chip.family,
-                chip.id,
-                "",
-                {},
-            ),
-            name,
-            1.0,
-        )
-    )
+    return float(getattr(gather(chip.family, chip.id, "", {}), name, 1.0))
 
 
 def headed(chip, **device) -> dict:
     """What every calibration file begins with: version, date, accelerator (None where unknown)."""
     device = {"accelerator": chip and chip.id} | device
-    return {
-        "scantling_calibration": VERSION,
-        "made": date.today().isoformat(),
-        "device": device,
-    }
+    return {"scantling_calibration": VERSION, "made": date.today().isoformat(), "device": device}
 
 
-def read(
-    given,
-    where: str = "calibration",
-    folder=Path(),
-) -> Override:
+def read(given, where: str = "calibration", folder=Path()) -> Override:
     """The override in the YAML file at the path `given`, relative to a folder, or in what a file
     holds. Raises DesignError, one line, for anything that is not one."""
     held = isinstance(given, Mapping)
@@ -258,20 +222,9 @@ def read(
     given = said("constants") or {}
     if not isinstance(given, Mapping):
         raise DesignError(
-            f"{where}.constants",
-            given,
-            "a mapping of constants",
-            problem="is not a mapping",
+            f"{where}.constants", given, "a mapping of constants", problem="is not a mapping"
         )
-    values = {
-        name: _value(
-            name,
-            entry,
-            chip,
-            where,
-        )
-        for name, entry in given.items()
-    }
+    values = {name: _value(name, entry, chip, where) for name, entry in given.items()}
     rows = [(n, entry) for n, entry in given.items() if isinstance(entry, Mapping)]
     told = {n: entry["elsewhere"] for n, entry in rows if "elsewhere" in entry}
     steps = _steps(said("steps"), f"{where}.steps")
@@ -284,17 +237,7 @@ def read(
         steps=steps,
         peaks=_steps(said("peaks"), f"{where}.peaks"),
         goodput=_goodput(said("goodput"), f"{where}.goodput"),
-        others={
-            n: _value(
-                n,
-                v,
-                chip,
-                where,
-            )
-            for n, v in told.items()
-        }
-        if steps
-        else values,
+        others={n: _value(n, v, chip, where) for n, v in told.items()} if steps else values,
     )
 
 
@@ -357,20 +300,10 @@ def _goodput(given, where: str) -> dict:
         ) from None
 
 
-def _value(
-    name,
-    entry,
-    chip,
-    where,
-):
+def _value(name, entry, chip, where):
     at = f"{where}.constants.{name}"
     if name not in SPEAKS:
-        raise DesignError(
-            at,
-            name,
-            list(SPEAKS),
-            problem="is not a constant that can be measured",
-        )
+        raise DesignError(at, name, list(SPEAKS), problem="is not a constant that can be measured")
     value = entry.get("value") if isinstance(entry, Mapping) else entry
     allowed, problem = "a number above 0", "is not a measured value"
     if type(value) in (int, float) and 0 < value < 1e300:
@@ -386,11 +319,7 @@ def _value(
     return float(value)
 
 
-def implausible(
-    name: str,
-    value: float,
-    chip,
-) -> str:
+def implausible(name: str, value: float, chip) -> str:
     """Why a measured value cannot be this chip's, "" where it can: a share above the peak, or too
     far from the sourced prior."""
     prior = prior_of(name, chip)

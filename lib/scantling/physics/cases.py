@@ -189,11 +189,7 @@ class Cases:
         return replace(self, plan=replace(self.plan, **columns))
 
 
-def accumulated(
-    global_batch,
-    dp,
-    micro_batch,
-):
+def accumulated(global_batch, dp, micro_batch):
     """Micro-batches per replica and step: global_batch / (dp x micro_batch), at least one."""
     return maximum(global_batch / (dp * micro_batch), 1.0)
 
@@ -219,10 +215,7 @@ class Recomputed(NamedTuple):
 
 
 SWITCH_OF = dict(  # module of a layer: the switch of Software that says that it is repeated
-    zip(
-        MODULES,
-        (f"selective_{name}" for name in ("attention", "up", "norm", "act", "moe")),
-    )
+    zip(MODULES, (f"selective_{name}" for name in ("attention", "up", "norm", "act", "moe")))
 )
 
 
@@ -233,17 +226,10 @@ def switches_of(modules: Sequence[str]) -> dict[str, float]:
     }
 
 
-def modules_of(
-    recompute: str,
-    software: Software,
-    shape: Shape,
-) -> list[str]:
+def modules_of(recompute: str, software: Software, shape: Shape) -> list[str]:
     """The modules that a plan repeats: those of the switches that this model has, whole layers
     under `full`. A stack that keeps listed operations instead (`selective_gemm`) names none."""
-    lacks = {
-        "mla_up_proj": _share_of_ups(shape),
-        "moe": shape.moe_layers,
-    }
+    lacks = {"mla_up_proj": _share_of_ups(shape), "moe": shape.moe_layers}
     if recompute != "selective":
         return ["layers"] * (recompute == "full")
     return [

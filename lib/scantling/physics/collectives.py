@@ -117,12 +117,7 @@ class Wires:
         return self.ranks > self.inside
 
 
-def fabric_facts(
-    up,
-    out,
-    up_reach=(),
-    out_reach=(),
-) -> dict:
+def fabric_facts(up, out, up_reach=(), out_reach=()) -> dict:
     """What two fabrics of the catalogue, scale-up and scale-out, do in a collective: fields of
     `Link`.
 
@@ -180,22 +175,14 @@ def reach(c) -> Link:
     )
 
 
-def members_inside(
-    group,
-    packed,
-    domain,
-):
+def members_inside(group, packed, domain):
     """Ranks of one group that share a scale-up domain when `packed` other ranks are placed before
     the group's next member.
 
     Megatron's order places tp first, then cp, then dp, then pp: the dp group of a plan has packed =
     tp x cp.
     """
-    return clip(
-        floor(domain / packed),
-        1,
-        group,
-    )
+    return clip(floor(domain / packed), 1, group)
 
 
 def volume(collective, ranks):
@@ -211,31 +198,15 @@ def link_rate(w: Wires):
     """Bytes/s of the links that the members of a domain have among them: all of a device's behind
     a switch, one a peer on a mesh: U (m-1)/(domain-1)."""
     link, others = w.link, w.link.domain - 1
-    peers = where(
-        w.inside > 1,
-        w.inside - 1,
-        others,
-    ) / maximum(others, 1)
-    return link.up_bytes_per_s * where(
-        link.mesh > 0,
-        peers,
-        1.0,
-    )
+    peers = where(w.inside > 1, w.inside - 1, others) / maximum(others, 1)
+    return link.up_bytes_per_s * where(link.mesh > 0, peers, 1.0)
 
 
 def up_rate(w: Wires):
     """Bytes/s that a ring reaches on the links of a domain: U x share."""
     k, generation, known = w.k, w.link.generation, w.link.up_share
-    factor = where(
-        generation == 0,
-        k.ring_share_a100,
-        k.ring_share_b200 * (generation >= 2),
-    )
-    return link_rate(w) * where(
-        isnan(known),
-        k.ring_share * exp(factor),
-        known,
-    )
+    factor = where(generation == 0, k.ring_share_a100, k.ring_share_b200 * (generation >= 2))
+    return link_rate(w) * where(isnan(known), k.ring_share * exp(factor), known)
 
 
 def out_rate(w: Wires):
@@ -252,21 +223,9 @@ def ring_rate(w: Wires):
     have m/(m-1) of U.
     """
     m, up = w.inside, up_rate(w)
-    wide = where(
-        m > NODE,
-        w.k.ring_share_wide,
-        1.0,
-    )
-    spare = where(
-        w.link.mesh > 0,
-        m / maximum(m - 1, 1.0),
-        1.0,
-    )
-    return where(
-        w.across,
-        minimum(up * wide * spare, m * out_rate(w)),
-        up,
-    )
+    wide = where(m > NODE, w.k.ring_share_wide, 1.0)
+    spare = where(w.link.mesh > 0, m / maximum(m - 1, 1.0), 1.0)
+    return where(w.across, minimum(up * wide * spare, m * out_rate(w)), up)
 
 
 def hop_in(w: Wires, protocol: int):
@@ -280,11 +239,7 @@ def hop_in(w: Wires, protocol: int):
 
 def hop_out(w: Wires):
     """Factor on the protocols' hop times between domains."""
-    return where(
-        w.link.srd > 0,
-        w.k.hop_efa,
-        w.k.hop_out * w.link.out_hop,
-    )
+    return where(w.link.srd > 0, w.k.hop_efa, w.k.hop_out * w.link.out_hop)
 
 
 def start_s(w: Wires, protocol: int = SIMPLE):
@@ -306,11 +261,7 @@ def below_line(share, factor):
     return (1 + (share**-q - 1) * factor**-q) ** (-1 / q)
 
 
-def pipelined_s(
-    start,
-    wire,
-    g,
-):
+def pipelined_s(start, wire, g):
     """Seconds of a pipelined transfer: a + T + 2 g sqrt(a T) for start-up a and wire time T.
 
     Chunks of the best size; g = 1 would be one chain.
@@ -324,16 +275,8 @@ def fastest_protocol_s(w: Wires, seconds):
     for protocol in range(SIMPLE):
         works = usable(w, protocol)
         if np.any(works):
-            best = where(
-                works,
-                minimum(best, seconds(protocol)),
-                best,
-            )
-    return where(
-        w.ranks > 1,
-        best,
-        0.0,
-    )
+            best = where(works, minimum(best, seconds(protocol)), best)
+    return where(w.ranks > 1, best, 0.0)
 
 
 def once_per_run(formula):
@@ -356,11 +299,7 @@ def once_per_run(formula):
                     ),
                     diff(at, append=size),
                 )
-        return formula(
-            message_bytes,
-            w,
-            *rest,
-        )
+        return formula(message_bytes, w, *rest)
 
     return evaluated
 
@@ -370,11 +309,7 @@ def once_per_run(formula):
 
 
 @once_per_run
-def ring_s(
-    message_bytes,
-    w: Wires,
-    rounds=1.0,
-):
+def ring_s(message_bytes, w: Wires, rounds=1.0):
     """Seconds of a ring.
 
     rounds (n-1) steps, rounds (d-1) of them between domains; rounds (n-1)/n S bytes at the ring's
@@ -383,24 +318,12 @@ def ring_s(
     k, link, n, several = w.k, w.link, w.ranks, asarray(w.across)
     wire = rounds * (n - 1) / n * message_bytes / ring_rate(w)
     between = rounds * (w.domains - 1)
-    within = where(
-        (link.mesh > 0) & ~several,
-        rounds,
-        rounds * (n - 1) - between,
-    )
+    within = where((link.mesh > 0) & ~several, rounds, rounds * (n - 1) - between)
     # a step's time of its own is not shortened by the width of the domain
     wide = several & (w.inside > NODE) & isnan(link.up_hop_s)
-    within = within * where(
-        wide,
-        k.hop_wide,
-        1.0,
-    )
+    within = within * where(wide, k.hop_wide, 1.0)
     between = hop_out(w) * between
-    fill = where(
-        several,
-        k.fill_out,
-        k.fill,
-    )
+    fill = where(several, k.fill_out, k.fill)
 
     def seconds(p):
         return pipelined_s(
@@ -412,11 +335,7 @@ def ring_s(
     return fastest_protocol_s(w, seconds)
 
 
-def tree_s(
-    message_bytes,
-    w: Wires,
-    rounds=2.0,
-):
+def tree_s(message_bytes, w: Wires, rounds=2.0):
     """Seconds of an all-reduce by a tree across domains.
 
     2 ((m-1) hops inside + log2 d between); rate as the ring's, at most half the volume times m N.
@@ -437,18 +356,10 @@ def tree_s(
             k.fill_out,
         )
 
-    return where(
-        w.across & (m <= NODE),
-        fastest_protocol_s(w, seconds),
-        inf,
-    )
+    return where(w.across & (m <= NODE), fastest_protocol_s(w, seconds), inf)
 
 
-def nvls_s(
-    message_bytes,
-    w: Wires,
-    rounds=2.0,
-):
+def nvls_s(message_bytes, w: Wires, rounds=2.0):
     """Seconds of an all-reduce in the switches of the domain (multicast).
 
     Rate U 2(n-1)/(n+1): every device reads n shards reduced and writes its own to all. Five devices
@@ -457,49 +368,17 @@ def nvls_s(
     k, n, m, several = w.k, w.ranks, w.inside, w.across
     vol, wide = rounds * (n - 1) / n, m > NODE
     share = k.nvls_share * exp(k.nvls_share_b200 * (w.link.generation >= 2))
-    share = share * where(
-        wide,
-        k.nvls_share_rack,
-        1.0,
-    )
-    share = share * where(
-        several,
-        k.nvls_share_across,
-        1.0,
-    )
+    share = share * where(wide, k.nvls_share_rack, 1.0)
+    share = share * where(several, k.nvls_share_across, 1.0)
     rate = maximum(2 * (m - 1) / (m + 1) * link_rate(w) * share, 1.0)
-    rate = where(
-        several,
-        minimum(rate, maximum(vol, 1e-9) * m * out_rate(w)),
-        rate,
-    )
-    switches = (
-        k.nvls_start
-        * NVLS_START_S
-        * where(
-            wide,
-            k.nvls_start_rack * m / NODE,
-            1.0,
-        )
-    )
+    rate = where(several, minimum(rate, maximum(vol, 1e-9) * m * out_rate(w)), rate)
+    switches = k.nvls_start * NVLS_START_S * where(wide, k.nvls_start_rack * m / NODE, 1.0)
     tree = k.hop_tree * hop_out(w) * TREE_HOP_OUT_S[SIMPLE] * 2 * log2(w.domains)
-    took = pipelined_s(
-        start_s(w) + switches + tree,
-        vol * message_bytes / rate,
-        k.fill,
-    )
-    return where(
-        (w.link.nvls > 0) & (m > 4) & (w.domains <= 2),
-        took,
-        inf,
-    )
+    took = pipelined_s(start_s(w) + switches + tree, vol * message_bytes / rate, k.fill)
+    return where((w.link.nvls > 0) & (m > 4) & (w.domains <= 2), took, inf)
 
 
-def sharp_s(
-    message_bytes,
-    w: Wires,
-    rounds=2.0,
-):
+def sharp_s(message_bytes, w: Wires, rounds=2.0):
     """Seconds of an all-reduce in the switches of the network, where they reduce.
 
     The ring's rate times a gain; one hop to the switches.
@@ -511,38 +390,24 @@ def sharp_s(
         rounds * (n - 1) / n * message_bytes / (ring_rate(w) * k.sharp_gain),
         k.fill_out,
     )
-    return where(
-        (w.link.sharp > 0) & (w.domains > 2) & (m <= NODE),
-        took,
-        inf,
-    )
+    return where((w.link.sharp > 0) & (w.domains > 2) & (m <= NODE), took, inf)
 
 
-def hierarchical_s(
-    message_bytes,
-    w: Wires,
-    rounds=1.0,
-):
+def hierarchical_s(message_bytes, w: Wires, rounds=1.0):
     """Seconds by tiers, where the group is several domains of several members.
 
     All-reduce: reduce-scatter inside, all-reduce of S/m across, all-gather inside.
     """
     k, m, d = w.k, w.inside, w.domains
     near = pipelined_s(
-        start_s(w) + hop_in(w, SIMPLE) * (m - 1),
-        message_bytes * (m - 1) / m / up_rate(w),
-        k.fill,
+        start_s(w) + hop_in(w, SIMPLE) * (m - 1), message_bytes * (m - 1) / m / up_rate(w), k.fill
     )
     took = rounds * near + pipelined_s(
         start_s(w) + rounds * (d - 1) * hop_out(w) * RING_HOP_OUT_S[SIMPLE],
         rounds * (d - 1) / d * message_bytes / m / out_rate(w),
         k.fill_out,
     )
-    return where(
-        (d > 1) & (m > 1),
-        took,
-        inf,
-    )
+    return where((d > 1) & (m > 1), took, inf)
 
 
 def exchange_start_s(peers, w: Wires):
@@ -559,50 +424,22 @@ def exchange_start_s(peers, w: Wires):
 def far_s(out_bytes, w: Wires):
     """Seconds that the bytes of an all-to-all take over one device's share of the cards."""
     rate = w.link.out_bytes_per_s * minimum(w.k.direct_share * w.link.out_share, 1.0)
-    return where(
-        w.across,
-        out_bytes / rate,
-        0.0,
-    )
+    return where(w.across, out_bytes / rate, 0.0)
 
 
-def near_s(
-    up_bytes,
-    w: Wires,
-    share=1.0,
-):
+def near_s(up_bytes, w: Wires, share=1.0):
     """Seconds that the bytes of an all-to-all take over the links of a domain."""
     return up_bytes / (link_rate(w) * EXCHANGE_UP * share)
 
 
-def exchange_s(
-    peers,
-    wire,
-    w: Wires,
-):
+def exchange_s(peers, wire, w: Wires):
     """Seconds of an all-to-all from the wire time of its slower tier; 0 for one rank."""
-    fill = where(
-        w.across,
-        w.k.fill_direct,
-        w.k.fill,
-    )
-    return where(
-        w.ranks > 1,
-        pipelined_s(
-            exchange_start_s(peers, w),
-            wire,
-            fill,
-        ),
-        0.0,
-    )
+    fill = where(w.across, w.k.fill_direct, w.k.fill)
+    return where(w.ranks > 1, pipelined_s(exchange_start_s(peers, w), wire, fill), 0.0)
 
 
 @once_per_run
-def direct_s(
-    message_bytes,
-    w: Wires,
-    rounds=1.0,
-):
+def direct_s(message_bytes, w: Wires, rounds=1.0):
     """Seconds of an all-to-all in which each rank sends S bytes spread evenly over the group.
 
     max(S (n-m)/n / N, S (m-1)/n / U) + a time per peer across domains.
@@ -610,33 +447,17 @@ def direct_s(
     n, m = w.ranks, w.inside
     far = far_s(message_bytes * (n - m) / n, w)
     near = near_s(message_bytes * (m - 1) / n, w)
-    return exchange_s(
-        n - 1,
-        maximum(far, near),
-        w,
-    )
+    return exchange_s(n - 1, maximum(far, near), w)
 
 
-def relayed_s(
-    message_bytes,
-    w: Wires,
-    rounds=1.0,
-):
+def relayed_s(message_bytes, w: Wires, rounds=1.0):
     """Seconds of an all-to-all with one message per domain, passed on inside (DeepEP), where the
     group is several domains of several members."""
     n, m, d = w.ranks, w.inside, w.domains
     far = far_s(message_bytes * (n - m) / n, w)
     near = near_s(message_bytes * (m - 1) / m, w)
-    took = pipelined_s(
-        exchange_start_s(d + m - 2, w),
-        maximum(far, near),
-        w.k.fill_out,
-    )
-    return where(
-        (d > 1) & (m > 1),
-        took,
-        inf,
-    )
+    took = pipelined_s(exchange_start_s(d + m - 2, w), maximum(far, near), w.k.fill_out)
+    return where((d > 1) & (m > 1), took, inf)
 
 
 # What a library picks ------------------------------------------------------------------------
@@ -659,12 +480,7 @@ SECONDS = {
 LIBRARY = ("ring", "tree", "nvls", "sharp", "direct")  # what a library picks from by itself
 
 
-def times(
-    collective: str,
-    message_bytes,
-    w: Wires,
-    among=tuple(SECONDS),
-) -> dict:
+def times(collective: str, message_bytes, w: Wires, among=tuple(SECONDS)) -> dict:
     """Seconds by algorithm [shape of the arguments]; inf where an algorithm does not exist there.
 
     message_bytes : as nccl-tests counts: the whole buffer of an all-reduce or all-to-all, the
@@ -676,51 +492,22 @@ def times(
     return {n: where((w.ranks > 1) | isinf(s), s, 0.0) for n, s in took.items()}
 
 
-def fastest(
-    collective: str,
-    message_bytes,
-    w: Wires,
-):
+def fastest(collective: str, message_bytes, w: Wires):
     """Seconds of the algorithm that a library picks: the fastest of LIBRARY. [shape of the
     arguments]"""
-    return reduce(
-        minimum,
-        times(
-            collective,
-            message_bytes,
-            w,
-            LIBRARY,
-        ).values(),
-    )
+    return reduce(minimum, times(collective, message_bytes, w, LIBRARY).values())
 
 
-def picked(
-    collective: str,
-    message_bytes,
-    w: Wires,
-) -> str:
+def picked(collective: str, message_bytes, w: Wires) -> str:
     """Name of the algorithm that a library picks for one message."""
-    by = times(
-        collective,
-        message_bytes,
-        w,
-        LIBRARY,
-    )
+    by = times(collective, message_bytes, w, LIBRARY)
     return min(by, key=by.get)
 
 
 def send_s(message_bytes, w: Wires):
     """Seconds of one send between two ranks: S over a ring's rate, and one step."""
-    rate = where(
-        w.across,
-        out_rate(w),
-        up_rate(w),
-    )
-    step = where(
-        w.across,
-        hop_out(w) * RING_HOP_OUT_S[SIMPLE],
-        hop_in(w, SIMPLE),
-    )
+    rate = where(w.across, out_rate(w), up_rate(w))
+    step = where(w.across, hop_out(w) * RING_HOP_OUT_S[SIMPLE], hop_in(w, SIMPLE))
     return message_bytes / rate + start_s(w) + step
 
 
@@ -745,29 +532,13 @@ class Curve(Record):
     half_size_bytes: float  # message at half of the largest bus bandwidth
 
 
-SIZES = tuple(
-    2.0**e
-    for e in range(
-        10,
-        35,
-        2,
-    )
-)
+SIZES = tuple(2.0**e for e in range(10, 35, 2))
 
 
-def curve(
-    collective: str,
-    w: Wires,
-    axis: str = "",
-    could_reduce: bool = False,
-) -> Curve:
+def curve(collective: str, w: Wires, axis: str = "", could_reduce: bool = False) -> Curve:
     """The curve of one group by every algorithm that exists there; `could_reduce` shows what
     reduction in the network would add."""
-    by = times(
-        collective,
-        asarray(SIZES),
-        reducing(w) if could_reduce else w,
-    )
+    by = times(collective, asarray(SIZES), reducing(w) if could_reduce else w)
     own = {name: seconds for name, seconds in by.items() if np.all(isfinite(seconds))}
     library = [name for name in own if name in LIBRARY and (name != "sharp" or w.link.sharp)]
     table = array([own[name] for name in library])
@@ -781,13 +552,7 @@ def curve(
         seconds={name: tuple(map(float, seconds)) for name, seconds in own.items()},
         picked=tuple(library[i] for i in table.argmin(0)),
         busbw_bytes_per_s=tuple(map(float, bus)),
-        half_size_bytes=float(
-            interp(
-                bus.max() / 2,
-                maximum.accumulate(bus),
-                SIZES,
-            )
-        ),
+        half_size_bytes=float(interp(bus.max() / 2, maximum.accumulate(bus), SIZES)),
     )
 
 
@@ -796,18 +561,9 @@ def reducing(w: Wires) -> Wires:
     return replace(w, link=replace(w.link, sharp=1))
 
 
-def wires(
-    cluster,
-    ranks: int,
-    inside: int,
-    out_share: float = 1.0,
-) -> Wires:
+def wires(cluster, ranks: int, inside: int, out_share: float = 1.0) -> Wires:
     """The wires of a group on a cluster: `inside` of its ranks share a scale-up domain; `out_share`
     of the NIC rate is its own."""
     link = link_of(cluster)
     link = replace(link, out_bytes_per_s=link.out_bytes_per_s * out_share)
-    return Wires(
-        float(ranks),
-        float(min(max(inside, 1), ranks)),
-        link,
-    )
+    return Wires(float(ranks), float(min(max(inside, 1), ranks)), link)

@@ -28,19 +28,11 @@ from .cases import (
 )
 
 
-def expected_places(
-    places,
-    draws,
-    limit=0,
-):
+def expected_places(places, draws, limit=0):
     """Mean number of distinct places that `draws` uniform picks hit: n (1 - (1 - 1/n)^k), at most
     `limit` where one is set."""
     hit = places * (1 - (1 - 1 / maximum(places, 1)) ** draws)
-    return where(
-        limit > 0,
-        minimum(hit, limit),
-        hit,
-    )
+    return where(limit > 0, minimum(hit, limit), hit)
 
 
 def low_precision(c: Cases):
@@ -53,33 +45,10 @@ def linear_rate(c: Cases):
     are by row or block, and where the width is unaligned."""
     k, p = c.constants, c.job.precision
     share = where(
-        (p > MXFP8) & (p <= FP4),
-        k.gemm_fp4,
-        where(
-            low_precision(c) > 0,
-            k.gemm_fp8,
-            k.gemm,
-        ),
+        (p > MXFP8) & (p <= FP4), k.gemm_fp4, where(low_precision(c) > 0, k.gemm_fp8, k.gemm)
     )
-    scaled = where(
-        p == FP8_ROW,
-        k.fp8_row,
-        where(
-            p == MXFP8,
-            k.mxfp8,
-            1.0,
-        ),
-    )
-    return (
-        c.chip.linear_flops
-        * share
-        * scaled
-        * where(
-            c.shape.hidden % 128 == 0,
-            1.0,
-            k.unaligned,
-        )
-    )
+    scaled = where(p == FP8_ROW, k.fp8_row, where(p == MXFP8, k.mxfp8, 1.0))
+    return c.chip.linear_flops * share * scaled * where(c.shape.hidden % 128 == 0, 1.0, k.unaligned)
 
 
 def hbm_rate(c: Cases):
@@ -90,20 +59,8 @@ def hbm_rate(c: Cases):
 def chain_factor(c: Cases):
     """Bytes of element-wise chains over those of fused kernels."""
     k, software = c.constants, c.software
-    kernel = where(
-        software.norm_kernel > 0,
-        k.norm_kernel,
-        1.0,
-    )
-    return (
-        k.elementwise
-        * kernel
-        * where(
-            software.fused_norm > 0,
-            1.0,
-            k.eager,
-        )
-    )
+    kernel = where(software.norm_kernel > 0, k.norm_kernel, 1.0)
+    return k.elementwise * kernel * where(software.fused_norm > 0, 1.0, k.eager)
 
 
 def cast_bytes(c: Cases):
@@ -113,11 +70,7 @@ def cast_bytes(c: Cases):
     recipe = where(
         (p > MXFP8) & (c.software.plain_fp4 == 0),
         k.cast_fp4,
-        where(
-            p == MXFP8,
-            k.cast_mxfp8,
-            k.cast_fp8,
-        ),
+        where(p == MXFP8, k.cast_mxfp8, k.cast_fp8),
     )
     return low_precision(c) * recipe
 
@@ -125,11 +78,7 @@ def cast_bytes(c: Cases):
 def host_share(c: Cases):
     """Of the host's time, what captured graphs leave."""
     k, graphs = c.constants, c.software.graphs
-    return where(
-        graphs >= 2,
-        k.graphs_full,
-        1 - (1 - k.graphs_part) * minimum(graphs, 1.0),
-    )
+    return where(graphs >= 2, k.graphs_full, 1 - (1 - k.graphs_part) * minimum(graphs, 1.0))
 
 
 def permute_share(c: Cases):
@@ -148,11 +97,7 @@ def device(c: Cases, t=None) -> Device:
     bytes_per_s = hbm_rate(c)
     wave = c.chip.wave_outputs
     # gradients of whole weights are added to a buffer; sharded ones leave at once
-    added = where(
-        c.plan.sharding >= ZERO3,
-        0.0,
-        maximum(2 * c.job.grad_bytes - 2, 0.0),
-    )
+    added = where(c.plan.sharding >= ZERO3, 0.0, maximum(2 * c.job.grad_bytes - 2, 0.0))
     return Device(
         plan=c.plan,
         software=c.software,
@@ -168,11 +113,7 @@ def device(c: Cases, t=None) -> Device:
         chain_s=chain_factor(c) / bytes_per_s,
         cast_s=cast_bytes(c) / bytes_per_s,
         # scales along rows: gathered in 16 bit, cast by every rank
-        cast_shards=where(
-            c.job.precision == FP8_ROW,
-            1.0,
-            shards,
-        ),
+        cast_shards=where(c.job.precision == FP8_ROW, 1.0, shards),
         gradient_s=added / bytes_per_s,
         host_share=host_share(c),
         wave_outputs=wave,

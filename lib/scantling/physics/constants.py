@@ -96,13 +96,7 @@ def calibration() -> dict:
     return fitted("calibration")
 
 
-def gather(
-    families,
-    chips,
-    stacks,
-    offsets: dict | None = None,
-    tuned=0.0,
-) -> Constants:
+def gather(families, chips, stacks, offsets: dict | None = None, tuned=0.0) -> Constants:
     """Constants for each case, from the names of its chip family, chip and stack (str or arrays of
     str), and whether its recipe is tuned (0 or 1).
 
@@ -127,20 +121,9 @@ def _shipped(*names: str) -> Constants:
     return _gather(*names, calibration()["offsets"])
 
 
-def _gather(
-    families,
-    chips,
-    stacks,
-    effort,
-    offsets: dict,
-) -> Constants:
+def _gather(families, chips, stacks, effort, offsets: dict) -> Constants:
     families = constants_of(families)
-    levels = {
-        "effort": effort,
-        "family": families,
-        "chip": chips,
-        "stack": stacks,
-    }
+    levels = {"effort": effort, "family": families, "chip": chips, "stack": stacks}
     columns = {}
     for name, prior in PRIORS.items():
         moved = offsets.get(name, {})
@@ -149,17 +132,10 @@ def _gather(
             _lookup(names, moved.get(level, {}), 0.0) for level, names in levels.items()
         )
         columns[name] = value * _lookup(chips, prior.chips, 1.0) * exp(offset)
-    return Constants(
-        **columns,
-        memory=memory_constants.gather(stacks),
-    )
+    return Constants(**columns, memory=memory_constants.gather(stacks))
 
 
-def _lookup(
-    names,
-    table: dict,
-    default: float,
-):
+def _lookup(names, table: dict, default: float):
     """The table's value of each name; one number where the table is empty or the name is one."""
     if not table:
         return default

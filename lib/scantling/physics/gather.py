@@ -56,11 +56,7 @@ def precision_code(name: str) -> int:
     return code(PRECISIONS, SAME_RATE.get(name, name))
 
 
-def chip_of(
-    chips: Sequence[Accelerator],
-    precisions: Sequence[str],
-    domain: Column,
-) -> Chip:
+def chip_of(chips: Sequence[Accelerator], precisions: Sequence[str], domain: Column) -> Chip:
     """What each device can do at the precision of its job; `domain` devices to a scale-up domain.
 
     Raises DesignError where a chip has no unit of the precision.
@@ -117,11 +113,7 @@ def job_of(
     )
 
 
-def _flash(
-    stacks,
-    kinds: Sequence[Family],
-    released,
-):
+def _flash(stacks, kinds: Sequence[Family], released):
     """Generation of flash attention: the stack's on such chips, none before the first."""
     best = [
         s.flash_modern if k.modern else min(s.flash, k.flash) or k.own_flash
@@ -162,13 +154,7 @@ def software_of(
     if np.any(shape.moe_layers):
         own["ep_overlap"] = maximum(own["ep_overlap"], isin(plan.schedule, DUALPIPES))[()]
         for name in {n for s in stacks for n in s.mxfp8_experts}:
-            rules = (
-                s.mxfp8_experts.get(
-                    name,
-                    (np.inf, 0.0, ()),
-                )
-                for s in stacks
-            )
+            rules = (s.mxfp8_experts.get(name, (np.inf, 0.0, ())) for s in stacks)
             since, value, others = zip(*rules)
             late = (precision == MXFP8) & (released >= column(since))
             late &= sum(shape.count(kind) for kind in {*chain(*others)}) == 0
@@ -219,11 +205,7 @@ class Situation:
     stack: Stack  # the one whose code runs
     said: Mapping[str, Column] = field(default_factory=dict)  # switches that are not the stack's
 
-    def cases(
-        self,
-        plan: Plan,
-        offsets: dict | None = None,
-    ) -> Cases:
+    def cases(self, plan: Plan, offsets: dict | None = None) -> Cases:
         """Cases of this phase under the plan columns, with the constants of its chip and stack."""
         chip = self.resolved.cluster.accelerator
         override = self.resolved.calibration if offsets is None else None

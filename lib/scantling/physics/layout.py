@@ -98,20 +98,12 @@ def weights(c: Cases) -> tuple[tuple[float, ...], float]:
     return tuple(each.tolist()), ravel(tail)[0]
 
 
-def fewer(
-    layers,
-    pp,
-    stands,
-) -> tuple[Column, Column]:
+def fewer(layers, pp, stands) -> tuple[Column, Column]:
     """Layers that the first and the last stage have fewer than the others: the last one as many as
     `stands` besides them, where nothing does one at both ends where layers + 2 divide (embedding
     and loss stand for a layer each: Llama 3, BLOOM)."""
     both = equal(stands, 0) & (layers % pp != 0) & ((layers + 2) % pp == 0)
-    return both, where(
-        both,
-        1,
-        minimum(stands, ceil(layers / pp) - 1),
-    )
+    return both, where(both, 1, minimum(stands, ceil(layers / pp) - 1))
 
 
 def stands(c: Cases, tail=None) -> Column:
@@ -122,11 +114,7 @@ def stands(c: Cases, tail=None) -> Column:
     balanced = equal(c.plan.layer_split, BALANCED)
     if not np.any(balanced):
         return usual
-    return where(
-        balanced,
-        ceil(tail or weights(c)[1]),
-        usual,
-    )
+    return where(balanced, ceil(tail or weights(c)[1]), usual)
 
 
 def totals(layers, pp, stands):
@@ -204,11 +192,7 @@ def laid(
     return min(eased(each, tail, pp, runs) for runs in cuts)[1]
 
 
-def gains(
-    shape: Shape,
-    seq_len: float,
-    pp,
-) -> Column:
+def gains(shape: Shape, seq_len: float, pp) -> Column:
     """Whether balanced runs leave the slowest stage at least GAIN less to do than even ones, for
     columns of pp; always where layers are not alike, never where MTP modules have a layout."""
     if shape.order or shape.mtp_layers:
@@ -224,13 +208,7 @@ def gains(
     return slowest[1] < (1 - GAIN) * slowest[0]
 
 
-def spread(
-    layers: int,
-    pp: int,
-    vpp: int,
-    first_less: int,
-    last_less: int,
-):
+def spread(layers: int, pp: int, vpp: int, first_less: int, last_less: int):
     """`stage_layers` as bounds of runs: what is left over goes to the runs from the second on, and
     the last stage's later runs are lighter before its earlier ones."""
     if pp == 1:
@@ -238,11 +216,7 @@ def spread(
     small, over = divmod(layers + first_less + last_less, pp * vpp)
     held = [small + (0 < i <= over) for i in range(pp * vpp)]
     held[0] -= first_less
-    for i in range(
-        pp * vpp - 1,
-        -1,
-        -pp,
-    ):
+    for i in range(pp * vpp - 1, -1, -pp):
         less = min(last_less, held[i])
         held[i], last_less = held[i] - less, last_less - less
     return (0, *accumulate(held))

@@ -32,72 +32,27 @@ from ..catalogue import words
 SCHEDULE_NAMES: Lines = words.SCHEDULES
 
 
-def bubble_1f1b(
-    *,
-    p,
-    F,
-    B,
-    W,
-    **_,
-):
+def bubble_1f1b(*, p, F, B, W, **_):
     """(p − 1)(F + B + W) [s], of GPipe and 1F1B alike. Narayanan et al. 2021, section 2.2.1."""
     return (p - 1) * (F + B + W)
 
 
-def bubble_interleaved(
-    *,
-    p,
-    v,
-    F,
-    B,
-    W,
-    **_,
-):
+def bubble_interleaved(*, p, v, F, B, W, **_):
     """(p − 1)(F + B + W)/v [s]. Narayanan et al. 2021, section 2.2.2."""
-    return (
-        bubble_1f1b(
-            p=p,
-            F=F,
-            B=B,
-            W=W,
-        )
-        / v
-    )
+    return bubble_1f1b(p=p, F=F, B=B, W=W) / v
 
 
-def bubble_zb_h1(
-    *,
-    p,
-    F,
-    B,
-    W,
-    barrier=False,
-    **_,
-):
+def bubble_zb_h1(*, p, F, B, W, barrier=False, **_):
     """(p − 1)(F + B − W), at least 0 [s]. Qi et al. 2023, table 2 (ZB-H1).
 
     A device counts from its own first to its own last pass, which needs an optimizer step that does
     not wait (their post-validation); a barrier makes it at least (p − 1)F, 8 to 10 % of throughput
     in their table 10.
     """
-    return _after_barrier(
-        (p - 1) * maximum(F + B - W, 0.0),
-        p,
-        F,
-        barrier,
-    )
+    return _after_barrier((p - 1) * maximum(F + B - W, 0.0), p, F, barrier)
 
 
-def bubble_zb_h2(
-    *,
-    p,
-    F,
-    B,
-    W,
-    k=1.0,
-    barrier=False,
-    **_,
-):
+def bubble_zb_h2(*, p, F, B, W, k=1.0, barrier=False, **_):
     """(p − 1)(F + B − 2W/k), at least 0 [s]. Qi et al. 2023, table 2 (ZB-H2), who state it for k =
     1.
 
@@ -106,47 +61,22 @@ def bubble_zb_h2(
     barrier
     is that of ZB-H1.
     """
-    return _after_barrier(
-        (p - 1) * maximum(F + B - 2 * W / k, 0.0),
-        p,
-        F,
-        barrier,
-    )
+    return _after_barrier((p - 1) * maximum(F + B - 2 * W / k, 0.0), p, F, barrier)
 
 
-def _after_barrier(
-    idle,
-    p,
-    F,
-    barrier,
-):
+def _after_barrier(idle, p, F, barrier):
     """Idle time where the optimizer waits for all: the last device starts (p − 1)F after the
     first."""
     return where(barrier, maximum(idle, (p - 1) * F), idle)
 
 
-def bubble_zb_v(
-    *,
-    p,
-    F,
-    B,
-    W,
-    **_,
-):
+def bubble_zb_v(*, p, F, B, W, **_):
     """(p − 1)(max(F, B) − W), at least 0 [s]; the published 0 where F = B = W. Qi et al. 2023,
     section 6; Qi et al. 2024."""
     return (p - 1) * maximum(maximum(F, B) - W, 0.0)
 
 
-def bubble_v_half(
-    *,
-    p,
-    m,
-    F,
-    B,
-    W,
-    **_,
-):
+def bubble_v_half(*, p, m, F, B, W, **_):
     """(p − 1)((F + B − W)/2 + max(F, B)) + m·(2·max(F, B) − F − B − W), no term below 0 [s].
 
     The published half of 1F1B's where F = B = W. With unequal passes it loses time in every
@@ -158,15 +88,7 @@ def bubble_v_half(
     )
 
 
-def bubble_v_min(
-    *,
-    p,
-    m,
-    F,
-    B,
-    W,
-    **_,
-):
+def bubble_v_min(*, p, m, F, B, W, **_):
     """(p − 1)(F + B) + m·(3·max(F, B) − F − B − W), no term below 0 [s].
 
     The published two thirds of 1F1B's where F = B = W; loses much sooner than V-Half where they
@@ -175,14 +97,7 @@ def bubble_v_min(
     return (p - 1) * (F + B) + m * maximum(3 * maximum(F, B) - F - B - W, 0.0)
 
 
-def bubble_dualpipe(
-    *,
-    p,
-    F,
-    B,
-    W,
-    **_,
-):
+def bubble_dualpipe(*, p, F, B, W, **_):
     """(p/2 − 1)(F + 2B − W), at least 0 [s]. DeepSeek-AI 2024, table 2.
 
     Their table writes B for the whole backward and F&B for an overlapped pair: F&B + B − 3W with
@@ -191,14 +106,7 @@ def bubble_dualpipe(
     return (p / 2 - 1) * maximum(F + 2 * B - W, 0.0)
 
 
-def bubble_dualpipe_v(
-    *,
-    p,
-    F,
-    B,
-    W,
-    **_,
-):
+def bubble_dualpipe_v(*, p, F, B, W, **_):
     """(p − 1)/2·(F + 2B − W), at least 0 [s]: DualPipe with two of its stages on each device."""
     return (p - 1) / 2 * maximum(F + 2 * B - W, 0.0)
 
@@ -308,12 +216,7 @@ _FORMULAS = {
 }
 _KNOWN = read_yaml(__file__, "pipeline")
 _ROWS = tuple(
-    Schedule(
-        name=name,
-        bubble=bubble,
-        held=held,
-        **_KNOWN["schedules"][name],
-    )
+    Schedule(name=name, bubble=bubble, held=held, **_KNOWN["schedules"][name])
     for name, (bubble, held) in _FORMULAS.items()
 )
 SCHEDULES: dict[str, Schedule] = {row.name: row for row in _ROWS}
@@ -353,16 +256,7 @@ def _by_schedule(question: str, schedule, **symbols):
 
 
 def bubble_time(
-    schedule,
-    pp,
-    vpp,
-    m,
-    t_forward,
-    t_backward,
-    t_weight,
-    *,
-    weight_kept=1.0,
-    barrier=False,
+    schedule, pp, vpp, m, t_forward, t_backward, t_weight, *, weight_kept=1.0, barrier=False
 ):
     """Idle time of a device per step, beyond the m·(t_forward + t_backward) that it computes. [s,
     shape of the arguments]
@@ -407,14 +301,7 @@ def bubble_time(
     return where(pp > 1, idle, 0.0)[()]
 
 
-def in_flight(
-    schedule,
-    pp,
-    vpp,
-    m,
-    stage=0,
-    weight_kept=1.0,
-):
+def in_flight(schedule, pp, vpp, m, stage=0, weight_kept=1.0):
     """Micro-batches whose activations a device holds at its peak, in units of its whole share of
     layers. [micro-batches]
 
@@ -437,24 +324,11 @@ def in_flight(
     """
     stage = asarray(stage)
     stage = where(stage < 0, pp + stage, stage)
-    held = _by_schedule(
-        "held",
-        schedule,
-        p=pp,
-        v=vpp,
-        m=m,
-        s=stage,
-        k=weight_kept,
-    )
+    held = _by_schedule("held", schedule, p=pp, v=vpp, m=m, s=stage, k=weight_kept)
     return minimum(where(pp > 1, held, 1.0), m)[()]
 
 
-def weight_kept(
-    hidden,
-    heads,
-    seq_len,
-    flash=True,
-):
+def weight_kept(hidden, heads, seq_len, flash=True):
     """Share of a layer's saved activations that its weight gradients still need once the input
     gradients are done. [share]
 
@@ -481,13 +355,7 @@ class Rule:
     source: str
 
 
-def rules_kept(
-    pp,
-    vpp,
-    m,
-    layers,
-    ends=2,
-) -> dict:
+def rules_kept(pp, vpp, m, layers, ends=2) -> dict:
     """True where columns of plans keep each rule, by the rule's name in pipeline.yaml; `ends`: for
     how many layers embedding and head stand."""
     parts = pp * vpp
@@ -504,23 +372,11 @@ def rules_kept(
     }
 
 
-RULES = tuple(
-    Rule(
-        name=name,
-        **facts,
-    )
-    for name, facts in _KNOWN["rules"].items()
-)
+RULES = tuple(Rule(name=name, **facts) for name, facts in _KNOWN["rules"].items())
 _CONCERNED = np.array([[name in rule.schedules for name in SCHEDULE_NAMES] for rule in RULES])
 
 
-def violations(
-    schedule,
-    pp,
-    vpp,
-    m,
-    layers,
-):
+def violations(schedule, pp, vpp, m, layers):
     """Where each legality rule is broken: {rule text: boolean array}, only rules that some plan
     breaks."""
     code = schedule_code(schedule)
@@ -531,12 +387,7 @@ def violations(
     return {text: bad for text, bad in broken.items() if np.any(bad)}
 
 
-def stage_layers(
-    layers,
-    pp,
-    first_less=0,
-    last_less=0,
-):
+def stage_layers(layers, pp, first_less=0, last_less=0):
     """Layers on the first, the fullest middle and the last stage, as even as whole layers allow,
     for
     columns of plans. [layers, (first, middle, last)]

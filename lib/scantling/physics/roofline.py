@@ -112,23 +112,11 @@ def roofline(assessment) -> Roofline | None:
     c, parts, step_s = chosen.case, assessment.step_breakdown_s, assessment.step_s
     stretch = step_s / float(chosen.step.total) * float(overall(c))
     work = [*_layer_work(c, parts), _head(c, parts), _update(c, parts)]
-    kernels = tuple(
-        _kernel(
-            c,
-            w,
-            stretch,
-            step_s,
-        )
-        for w in work
-        if w.seconds > 0
-    )
+    kernels = tuple(_kernel(c, w, stretch, step_s) for w in work if w.seconds > 0)
     done = sum(k.flops for k in kernels)
     peak = float(c.chip.linear_flops)
     hbm = float(c.chip.hbm_bytes_per_s)
-    link = {
-        "scale-up": float(c.link.up_bytes_per_s),
-        "scale-out": float(c.link.out_bytes_per_s),
-    }
+    link = {"scale-up": float(c.link.up_bytes_per_s), "scale-out": float(c.link.out_bytes_per_s)}
     return Roofline(
         kernels=kernels,
         axes=tuple(
@@ -152,12 +140,7 @@ def roofline(assessment) -> Roofline | None:
     )
 
 
-def _kernel(
-    c: Cases,
-    work: Work,
-    stretch: float,
-    step_s: float,
-) -> Kernel:
+def _kernel(c: Cases, work: Work, stretch: float, step_s: float) -> Kernel:
     """The kind under its roofs: min(peak, intensity x HBM rate)."""
     kernel, label, *figures = work
     flops, moved, once_s, seconds, peak = map(float, figures)
@@ -220,11 +203,7 @@ def _layer_work(c: Cases, parts) -> list[Work]:
     scanned = float(scans / maximum(core_s, 1e-30))
     moved = once["elementwise"] * compute.hbm_rate(c)
     products = (
-        Work(
-            *gemm,
-            seconds=spent["gemm"] * gemm[-1] / timed,
-            peak=chip.linear_flops,
-        )
+        Work(*gemm, seconds=spent["gemm"] * gemm[-1] / timed, peak=chip.linear_flops)
         for gemm in gemms
     )
     return [

@@ -166,13 +166,7 @@ def lay_out(
     Megatron-LM.
     """
     row = SCHEDULES[SCHEDULE_NAMES[int(schedule_code(schedule))]]
-    broken = violations(
-        row.code,
-        pp,
-        vpp,
-        m,
-        pp * vpp,
-    )
+    broken = violations(row.code, pp, vpp, m, pp * vpp)
     if broken:
         raise ValueError(
             f"{row.name} with pp {pp}, vpp {vpp}, {m} micro-batches: {next(iter(broken))}"
@@ -180,13 +174,7 @@ def lay_out(
     chunks = row.chunks or vpp
     parts = pp * chunks
     scale = ones(parts) if part_scale is None else asarray(part_scale, dtype=float)
-    given = [
-        t_forward,
-        t_backward_input,
-        t_backward_weight,
-        t_p2p,
-        *scale,
-    ]
+    given = [t_forward, t_backward_input, t_backward_weight, t_p2p, *scale]
     if not all(t >= 0 and isfinite(t) for t in given):
         raise ValueError(f"times and scales must be finite and not negative; got {given}")
     if scale.shape != (parts,):
@@ -203,55 +191,21 @@ def lay_out(
     )
     lazy = row.split_backward and row.code not in DUALPIPES
     job = {
-        "orders": [
-            ORDERS[row.name](
-                d,
-                pp,
-                chunks,
-                m,
-            )
-            for d in range(pp)
-        ],
+        "orders": [ORDERS[row.name](d, pp, chunks, m) for d in range(pp)],
         "device_of": _device_of(row.placement, pp, m),
         "times": [(t / chunks * scale).tolist() for t in by_kind],
         "t_p2p": float(t_p2p),
-        "cap": round(
-            float(
-                in_flight(
-                    row.code,
-                    pp,
-                    vpp,
-                    10**9,
-                )
-            )
-            * chunks
-        )
-        if lazy
-        else inf,
+        "cap": round(float(in_flight(row.code, pp, vpp, 10**9)) * chunks) if lazy else inf,
         "kept": weight_kept,
     }
     layouts = (
-        _layout(
-            row,
-            pp,
-            vpp,
-            m,
-            weight_kept,
-            _Run(
-                share=share,
-                **job,
-            ).rows(),
-        )
+        _layout(row, pp, vpp, m, weight_kept, _Run(share=share, **job).rows())
         for share in (_SHARES if lazy else (1.0,))
     )
     return min(layouts, key=lambda layout: layout.span_s.max())
 
 
-def _device_of(
-    placement,
-    pp,
-    m,
-):
+def _device_of(placement, pp, m):
     """Function of (part, micro-batch): the device that holds it."""
     return {
         "ring": lambda part, mb: part % pp,
@@ -296,21 +250,11 @@ class _Run:
             raise RuntimeError("the orders of the devices wait for one another")
         return self.placed
 
-    def wake(
-        self,
-        moment,
-        device,
-    ):
+    def wake(self, moment, device):
         """The device looks again at a moment."""
         heapq.heappush(self.events, (round(moment / self.tick), 0, device, moment))
 
-    def ready(
-        self,
-        kind,
-        part,
-        mb,
-        device,
-    ):
+    def ready(self, kind, part, mb, device):
         """When the input of a pass is on its device, infinite while that is not known; and the pass
         that it waits for."""
         if kind == PAIR:
@@ -327,14 +271,7 @@ class _Run:
         sent = self.t_p2p if self.device_of(*source[1:]) != device else 0.0
         return self.ends.get(source, inf) + sent, source
 
-    def put(
-        self,
-        now,
-        device,
-        kind,
-        part,
-        mb,
-    ):
+    def put(self, now, device, kind, part, mb):
         """Run a pass, or both of a pair, from now on; what runs together is sent together."""
         passes = ((FORWARD, *part), (WHOLE, *mb)) if kind == PAIR else ((kind, part, mb),)
         end = now
@@ -349,25 +286,12 @@ class _Run:
                     self.wake(now, self.waiting.pop(key))
         self.wake(end, device)
 
-    def put_weight(
-        self,
-        now,
-        device,
-    ):
+    def put_weight(self, now, device):
         """Run the oldest weight gradient that the device owes."""
         self.held[device] -= self.kept
-        self.put(
-            now,
-            device,
-            WEIGHT,
-            *self.owed[device].popleft(),
-        )
+        self.put(now, device, WEIGHT, *self.owed[device].popleft())
 
-    def start(
-        self,
-        now,
-        device,
-    ):
+    def start(self, now, device):
         """Run the next pass of the device's order."""
         kind, *at = self.left[device].popleft()
         if kind == FORWARD:
@@ -375,20 +299,9 @@ class _Run:
         elif self.cap < inf:
             self.owed[device].append(at)
             self.held[device] -= 1 - self.kept
-        self.put(
-            now,
-            device,
-            kind,
-            *at,
-        )
+        self.put(now, device, kind, *at)
 
-    def turn(
-        self,
-        moment,
-        second,
-        device,
-        now,
-    ):
+    def turn(self, moment, second, device, now):
         """One device decides what to do. It looks again, after all others, before it gives time to
         a weight gradient while its next input is unknown."""
         owed, left, late = self.owed[device], self.left[device], self.tick / 2
@@ -412,14 +325,7 @@ class _Run:
             self.wake(at, device)
 
 
-def _layout(
-    row,
-    pp,
-    vpp,
-    m,
-    kept,
-    placed,
-) -> Layout:
+def _layout(row, pp, vpp, m, kept, placed) -> Layout:
     """The passes as columns, and what they add up to on each device."""
     rows = array(sorted(placed, key=lambda each: (each[0], each[2])))
     start, end = rows[:, 0], rows[:, 1]

@@ -19,41 +19,22 @@ from numpy import arange, cumsum, diff, sort
 FORWARD, BACKWARD, WEIGHT, WHOLE, PAIR = range(5)
 
 
-def gpipe(
-    d,
-    pp,
-    chunks,
-    m,
-):
+def gpipe(d, pp, chunks, m):
     """All forwards, then all backwards."""
     return [(kind, d, j) for kind in (FORWARD, BACKWARD) for j in range(m)]
 
 
-def one_f_one_b(
-    d,
-    pp,
-    chunks,
-    m,
-):
+def one_f_one_b(d, pp, chunks, m):
     """1F1B and ZB-H1: as many forwards ahead as stages follow."""
     return _alternate([(d, j) for j in range(m)], pp - d)
 
 
-def zb_h2(
-    d,
-    pp,
-    chunks,
-    m,
-):
+def zb_h2(d, pp, chunks, m):
     """ZB-H2: twice as far ahead."""
     return _alternate([(d, j) for j in range(m)], 2 * (pp - d) - 1)
 
 
-def _alternate(
-    forwards,
-    warm_up,
-    backwards=None,
-):
+def _alternate(forwards, warm_up, backwards=None):
     """`warm_up` forwards, then backwards and forwards in turn, then the backwards that are left."""
     order = [(FORWARD, *each) for each in forwards[:warm_up]]
     ahead = [*forwards[warm_up:], *[None] * warm_up]
@@ -64,12 +45,7 @@ def _alternate(
     return order
 
 
-def interleaved(
-    d,
-    pp,
-    chunks,
-    m,
-):
+def interleaved(d, pp, chunks, m):
     """Micro-batches go through the chunks in groups of pp; Megatron-LM's warm-up count, then one
     forward and one backward in turn."""
 
@@ -82,50 +58,23 @@ def interleaved(
         ]
 
     return _alternate(
-        passes(range(chunks)),
-        2 * (pp - 1 - d) + (chunks - 1) * pp + 1,
-        passes(range(chunks)[::-1]),
+        passes(range(chunks)), 2 * (pp - 1 - d) + (chunks - 1) * pp + 1, passes(range(chunks)[::-1])
     )
 
 
-def dualpipe(
-    d,
-    pp,
-    chunks,
-    m,
-):
+def dualpipe(d, pp, chunks, m):
     """Both directions through every device: lane 0 enters at the nearer end."""
     other, half = pp - 1 - d, m // 2
     lanes = [(d, 0), (other, half)]
-    return _dualpipe(
-        pp // 2,
-        min(d, other),
-        half,
-        lanes if d < other else lanes[::-1],
-    )
+    return _dualpipe(pp // 2, min(d, other), half, lanes if d < other else lanes[::-1])
 
 
-def dualpipe_v(
-    d,
-    pp,
-    chunks,
-    m,
-):
+def dualpipe_v(d, pp, chunks, m):
     """DualPipe folded: the second direction is the way back through a device's second part."""
-    return _dualpipe(
-        pp,
-        d,
-        m,
-        [(d, 0), (2 * pp - 1 - d, 0)],
-    )
+    return _dualpipe(pp, d, m, [(d, 0), (2 * pp - 1 - d, 0)])
 
 
-def _dualpipe(
-    half,
-    depth,
-    m,
-    lanes,
-):
+def _dualpipe(half, depth, m, lanes):
     """DeepSeek's eight phases for the device `depth` steps from the end of a half-pipeline of
     `half` devices, m per lane; a lane is (model part, first micro-batch)."""
     before, steady = half - 1 - depth, m - 2 * half + depth + 1
@@ -158,12 +107,7 @@ def _dualpipe(
     return order + owed
 
 
-def zb_v(
-    d,
-    pp,
-    chunks,
-    m,
-):
+def zb_v(d, pp, chunks, m):
     """Forwards of the first chunk until the first micro-batch is back, then both chunks in turn,
     each forward paid with a backward."""
     first, second = ([(kind, part) for kind in (FORWARD, BACKWARD)] for part in (d, 2 * pp - 1 - d))
@@ -181,13 +125,7 @@ def zb_v(
     return order
 
 
-def _vee(
-    d,
-    pp,
-    chunks,
-    m,
-    down,
-):
+def _vee(d, pp, chunks, m, down):
     """Passes of a V: one micro-batch's block, repeated every six slots."""
     up_part = 2 * pp - 1 - d
     block = ((FORWARD, d), (FORWARD, up_part), (BACKWARD, up_part), (BACKWARD, d))

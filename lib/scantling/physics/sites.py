@@ -72,11 +72,7 @@ def waited_s(c: Cases, step_s):
     )
 
 
-def report(
-    c: Cases,
-    step_s: float,
-    alone_s: float,
-) -> dict:
+def report(c: Cases, step_s: float, alone_s: float) -> dict:
     """What the sites of one case exchange and what that costs, as plain data. `alone_s`: a step of
     the same case without the exchange.
 
@@ -90,10 +86,7 @@ def report(
 
     def choice(n):
         more = float(waited_s(replace(c, job=replace(c.job, local_steps=n)), alone_s))
-        return {
-            "local_steps": n,
-            "share": more / (alone_s + more),
-        }
+        return {"local_steps": n, "share": more / (alone_s + more)}
 
     return {
         "sites": int(c.link.sites),

@@ -88,11 +88,7 @@ def device_params(c: Cases):
     experts = n.routed_experts + s.mtp_experts
     ends = n.embedding + n.lm_head
     inner = n.total + n.mtp - experts - ends
-    held = where(
-        p.pp > 1,
-        maximum(n.embedding, n.lm_head),
-        ends,
-    )
+    held = where(p.pp > 1, maximum(n.embedding, n.lm_head), ends)
     return (inner / p.pp + held) / p.tp, experts / (p.pp * p.ep * p.etp)
 
 
@@ -110,15 +106,7 @@ def exchange_passes(c: Cases) -> dict[str, tuple]:
     gathered = c.constants.tp_sequence * (1 + (c.software.async_reduce > 0))
     return {
         "tp": (1, again, 1 + gathered * (c.plan.sp > 0)),
-        "cp": (
-            1,
-            again,
-            where(
-                c.plan.cp_type == ULYSSES,
-                1,
-                2,
-            ),
-        ),
+        "cp": (1, again, where(c.plan.cp_type == ULYSSES, 1, 2)),
         "ep": (1, recomputed(c).expert, 1),
     }
 
@@ -136,11 +124,7 @@ def layer_exchanges(c: Cases, layer: compute.LayerTime) -> dict[str, Exchange]:
     whole, beside = traffic.tp_shares(c)  # what the backward's products cover is one forward's
     shown = {"tp": sum(passes["tp"]) - 1 + beside / whole}
     return {
-        axis: each.times(
-            sum(passes[axis]),
-            calls,
-            shown.get(axis),
-        )
+        axis: each.times(sum(passes[axis]), calls, shown.get(axis))
         for axis, each in forward.items()
     }
 
@@ -169,11 +153,7 @@ def dispatch_waits_s(c: Cases, layer_s):
     return maximum(c.constants.eager_tp_s - layer_s, 0.0) * eager
 
 
-def stage_times(
-    c: Cases,
-    layer_s,
-    logits_s,
-) -> Stages:
+def stage_times(c: Cases, layer_s, logits_s) -> Stages:
     """The slowest stage: the fullest one, or the last with output head and MTP modules.
 
     Under a mirrored schedule the outer devices hold the first and the last stage both, and run half
@@ -183,32 +163,16 @@ def stage_times(
     first, middle, last = layers_per_stage(c)
     tail = logits_s + s.mtp_depth * layer_s
     mirrored = MIRRORED[p.schedule] & (p.pp > 1)
-    share = where(
-        mirrored,
-        0.5,
-        1.0,
-    )
-    inner = where(
-        mirrored,
-        middle,
-        maximum(first, middle),
-    )
-    outer = where(
-        mirrored,
-        (first + last) / 2,
-        last,
-    )
+    share = where(mirrored, 0.5, 1.0)
+    inner = where(mirrored, middle, maximum(first, middle))
+    outer = where(mirrored, (first + last) / 2, last)
     inner_s = inner * layer_s
     outer_s = outer * layer_s + share * tail
     at_end = (outer_s >= inner_s) | (p.pp == 1)
     return Stages(
         slowest_s=maximum(inner_s, outer_s),
         mean_s=(s.layers * layer_s + tail) / p.pp,
-        layers=where(
-            at_end,
-            outer + share * s.mtp_depth,
-            inner,
-        ),
+        layers=where(at_end, outer + share * s.mtp_depth, inner),
         heads=share * at_end,
     )
 
@@ -219,13 +183,7 @@ def forward_s(layer_s, recomputed_s):
     return (layer_s - recomputed_s) / 3
 
 
-def bubble_s(
-    c: Cases,
-    m,
-    forward,
-    backward,
-    weights,
-):
+def bubble_s(c: Cases, m, forward, backward, weights):
     """Idle time of a device waiting for other stages, over m micro-batches whose passes on the
     average one are given. [s]
 
@@ -233,22 +191,11 @@ def bubble_s(
     """
     p = c.plan
     return bubble_time(
-        p.schedule,
-        p.pp,
-        p.vpp,
-        m,
-        forward,
-        backward,
-        weights,
-        weight_kept=kept_for_weights(c),
+        p.schedule, p.pp, p.vpp, m, forward, backward, weights, weight_kept=kept_for_weights(c)
     )
 
 
-def gathers_exposed_s(
-    c: Cases,
-    wire_s,
-    work_s,
-):
+def gathers_exposed_s(c: Cases, wire_s, work_s):
     """What sharded weights add to one micro-batch: all of the wire without overlap, else
     (work^q + wire^q)^(1/q) − work + contention · min(wire, work). [s]"""
     k = c.constants
@@ -261,23 +208,12 @@ def gathers_exposed_s(
     )
 
 
-def cards_held_s(
-    c: Cases,
-    exchanges: dict[str, Exchange],
-):
+def cards_held_s(c: Cases, exchanges: dict[str, Exchange]):
     """What a layer's exposed exchanges hold of the cards that gathers of sharded weights take where
     both leave the domain: nothing is gathered beside them."""
     p = c.plan
-    shard = where(
-        p.sharding == HSDP,
-        p.shard_group,
-        p.dp * p.cp,
-    )
-    groups = {
-        "tp": (p.tp, 1),
-        "cp": (p.cp, p.tp),
-        "ep": (p.ep, p.etp),
-    }
+    shard = where(p.sharding == HSDP, p.shard_group, p.dp * p.cp)
+    groups = {"tp": (p.tp, 1), "cp": (p.cp, p.tp), "ep": (p.ep, p.etp)}
     held = sum(
         exchanges[axis].exposed_s * traffic.group(c, *ranks).across
         for axis, ranks in groups.items()
@@ -294,12 +230,7 @@ def copies_s(c: Cases, held):
     return c.software.gather_copies * sharded * held * moved / compute.hbm_rate(c)
 
 
-def reduction_exposed_s(
-    c: Cases,
-    dp: traffic.DataParallel,
-    forward_s,
-    backward_s,
-):
+def reduction_exposed_s(c: Cases, dp: traffic.DataParallel, forward_s, backward_s):
     """What the traffic of the whole step adds: the rest that a window of one micro-batch's backward
     leaves of the gradients, a window of the next one's forward of the weights, and one broadcast a
     rank where sharded states come back so. [s]
@@ -315,32 +246,16 @@ def reduction_exposed_s(
     left = traffic.exposed(dp.reduce_wire_s, window * backward_s)
     left = left + traffic.exposed(dp.gather_wire_s, window * forward_s)
     ranks, most = site_ranks(c), software.optimizer_group
-    group = where(
-        most > 0,
-        minimum(most, ranks),
-        ranks,
-    )
+    group = where(most > 0, minimum(most, ranks), ranks)
     return left + k.broadcast_s * group * ((software.broadcast_gather > 0) & (p.sharding > 0))
 
 
 def shards_of(c: Cases):
     """Ranks among which a device's dense and expert parameters are divided for the update."""
     p, sharded = c.plan, c.plan.sharding > 0
-    whole = where(
-        p.sharding == HSDP,
-        p.shard_group,
-        site_ranks(c),
-    )
-    dense = where(
-        sharded,
-        whole,
-        1.0,
-    )
-    return dense, where(
-        sharded,
-        maximum(dense * p.tp / (p.ep * p.etp), 1.0),
-        1.0,
-    )
+    whole = where(p.sharding == HSDP, p.shard_group, site_ranks(c))
+    dense = where(sharded, whole, 1.0)
+    return dense, where(sharded, maximum(dense * p.tp / (p.ep * p.etp), 1.0), 1.0)
 
 
 def optimizer_rate(c: Cases):
@@ -348,11 +263,7 @@ def optimizer_rate(c: Cases):
     return where(c.plan.offload > 0, host_rate(c), compute.hbm_rate(c))
 
 
-def optimizer_s(
-    c: Cases,
-    dense,
-    experts,
-):
+def optimizer_s(c: Cases, dense, experts):
     """Update of the parameters that this rank owns: bytes touched over the memory's rate, states
     read and written once, more or less than Adam's, and Newton-Schulz iterations, each 4 n + 2 n^2
     / m FLOP a parameter of an n x m matrix (Liu et al. 2025, arXiv 2502.16982). [s]"""
@@ -363,26 +274,14 @@ def optimizer_s(
     return took + job.newton_schulz * 6 * n * updated / (c.chip.bf16_flops * c.constants.gemm)
 
 
-def streamed_s(
-    c: Cases,
-    dense,
-    experts,
-    slowest_s,
-):
+def streamed_s(c: Cases, dense, experts, slowest_s):
     """What offloaded parameters add to one micro-batch: weights from the host, forward and
     backward, gradients back to it, less what compute hides. [s]"""
     p = c.plan
     if not np.any(p.offload > 1):
         return 0.0
     width = 2.0 + 2.0 * (c.job.precision == FP32)
-    over, experts_over = (
-        where(
-            p.sharding >= ZERO3,
-            n,
-            1.0,
-        )
-        for n in shards_of(c)
-    )
+    over, experts_over = (where(p.sharding >= ZERO3, n, 1.0) for n in shards_of(c))
     wire = 3 * width * (dense / over + experts / experts_over) / host_rate(c)
     return maximum(wire - slowest_s, 0.0) * (p.offload > 1)
 
@@ -391,11 +290,7 @@ def step_host_s(c: Cases):
     """Host time once a step: least + (1 − least) · min(layers on a stage / enough layers, 1) of
     `step_host_s`. [s]"""
     k, least = c.constants, c.constants.step_host_least
-    captured = where(
-        c.software.graphs >= 2,
-        k.step_host_graphs,
-        1.0,
-    )
+    captured = where(c.software.graphs >= 2, k.step_host_graphs, 1.0)
     return (
         k.step_host_s
         * (least + (1 - least) * minimum(c.shape.layers / c.plan.pp / k.step_host_layers, 1.0))
@@ -405,11 +300,7 @@ def step_host_s(c: Cases):
 
 def overall(c: Cases):
     """Factor on every part of the step: what the terms leave, and DeepSpeed's pipeline engine."""
-    return c.constants.overall * where(
-        c.software.step_engine > 0,
-        c.constants.engine,
-        1.0,
-    )
+    return c.constants.overall * where(c.software.step_engine > 0, c.constants.engine, 1.0)
 
 
 def straggler_share(c: Cases):
@@ -418,30 +309,13 @@ def straggler_share(c: Cases):
     return k.straggler * log2(maximum(devices(c.plan) / k.straggler_devices, 1.0))
 
 
-def data_parallel_exchange(
-    c: Cases,
-    m,
-    held,
-    work_s,
-    forward_s,
-    backward_s,
-    cards_s,
-) -> Exchange:
+def data_parallel_exchange(c: Cases, m, held, work_s, forward_s, backward_s, cards_s) -> Exchange:
     """Gathers of each of m micro-batches and the reduction of the step, for the (dense, expert)
     parameters held; a micro-batch works `work_s` on the slowest stage, forward, backward and
     transfers, and `cards_s` of it on the cards that the gathers take."""
     dp = traffic.data_parallel(c, *held)
-    gathers = gathers_exposed_s(
-        c,
-        dp.micro_wire_s,
-        work_s - cards_s,
-    )
-    reduction = reduction_exposed_s(
-        c,
-        dp,
-        forward_s,
-        backward_s,
-    )
+    gathers = gathers_exposed_s(c, dp.micro_wire_s, work_s - cards_s)
+    reduction = reduction_exposed_s(c, dp, forward_s, backward_s)
     return Exchange(
         wire_s=m * dp.micro_wire_s + dp.reduce_wire_s + dp.gather_wire_s,
         exposed_s=m * gathers + reduction,
@@ -462,15 +336,7 @@ def step_time(c: Cases) -> Step:
     layer_s = sum(one.values()) + sum(each.exposed_s for each in exchanges.values())
     waits = dispatch_waits_s(c, layer_s)
     layer_s, one["host"] = layer_s + waits, one["host"] + waits
-    stages, held, stretch = (
-        stage_times(
-            c,
-            layer_s,
-            logits,
-        ),
-        device_params(c),
-        overall(c),
-    )
+    stages, held, stretch = (stage_times(c, layer_s, logits), device_params(c), overall(c))
     rounds = m * stages.layers
     mean = (c.shape.layers + c.shape.mtp_layers) / c.plan.pp
     ahead = forward_s(layer_s, one["recompute"])
@@ -494,34 +360,18 @@ def step_time(c: Cases) -> Step:
         "logits": stretch * m * stages.heads * logits,
         "bubble": stretch
         * bubble_s(
-            c,
-            m,
-            mean * ahead + tail,
-            stages.mean_s - mean * ahead - tail,
-            mean * layer.gemm + tail,
+            c, m, mean * ahead + tail, stages.mean_s - mean * ahead - tail, mean * layer.gemm + tail
         ),
         "optimizer": stretch * optimizer_s(c, *held),
     }
     parts["elementwise"] += stretch * m * copies_s(c, sum(held))
-    parts["host"] += stretch * step_host_s(c) + m * streamed_s(
-        c,
-        *held,
-        stages.slowest_s,
-    )
+    parts["host"] += stretch * step_host_s(c) + m * streamed_s(c, *held, stages.slowest_s)
     waited = sites.waited_s(c, sum(parts.values()))
     dp = axes["dp"]
     parts["dp"] = parts["dp"] + waited
-    axes["dp"] = replace(
-        dp,
-        wire_s=dp.wire_s + waited,
-        exposed_s=parts["dp"],
-    )
+    axes["dp"] = replace(dp, wire_s=dp.wire_s + waited, exposed_s=parts["dp"])
     parts["straggler"] = sum(parts.values()) * straggler_share(c)
-    return Step(
-        **parts,
-        data=ingest.stall_s(c, sum(parts.values())),
-        axes=axes,
-    )
+    return Step(**parts, data=ingest.stall_s(c, sum(parts.values())), axes=axes)
 
 
 def rates(c: Cases, step_s):

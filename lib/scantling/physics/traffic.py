@@ -66,12 +66,7 @@ class Exchange:
         """Seconds that run beside compute."""
         return maximum(self.wire_s - self.exposed_s, 0)
 
-    def times(
-        self,
-        volume,
-        calls,
-        shown=None,
-    ) -> "Exchange":
+    def times(self, volume, calls, shown=None) -> "Exchange":
         """So many times the volume in so many times the calls; `shown`: of what is exposed, where
         not as the volume."""
         return Exchange(
@@ -83,19 +78,10 @@ class Exchange:
 
     def stretched(self, factor) -> "Exchange":
         """The same in so many times the time."""
-        return replace(
-            self,
-            wire_s=factor * self.wire_s,
-            exposed_s=factor * self.exposed_s,
-        )
+        return replace(self, wire_s=factor * self.wire_s, exposed_s=factor * self.exposed_s)
 
 
-NOTHING = Exchange(
-    wire_s=0.0,
-    exposed_s=0.0,
-    bytes=0.0,
-    calls=0.0,
-)
+NOTHING = Exchange(wire_s=0.0, exposed_s=0.0, bytes=0.0, calls=0.0)
 
 
 def exposed(communication, window):
@@ -113,11 +99,7 @@ def visited(c: Cases):
     return sum(b.exchanges().copies for b in c.shape.of("moe"))
 
 
-def group(
-    c: Cases,
-    ranks,
-    packed,
-) -> Wires:
+def group(c: Cases, ranks, packed) -> Wires:
     """The wires of a group of ranks, `packed` others placed before its next member."""
     return Wires(ranks, members_inside(ranks, packed, c.link.domain), reach(c))
 
@@ -127,18 +109,10 @@ def tp_shares(c: Cases):
     products where the stack does so (`async_reduce`)."""
     p, k, overlap = c.plan, c.constants, c.software.tp_overlap
     pipelined = maximum(overlap, 0)
-    alone = k.tp_exposed * where(
-        (overlap == 0) | (overlap == 1),
-        1.0,
-        k.tp_alone,
-    )
+    alone = k.tp_exposed * where((overlap == 0) | (overlap == 1), 1.0, k.tp_alone)
     share = pipelined * k.tp_overlapped + (1 - pipelined) * alone
     inside = p.tp <= members_inside(p.tp, 1, c.link.domain)
-    share = where(
-        inside,
-        share,
-        maximum(share, k.tp_exposed),
-    )
+    share = where(inside, share, maximum(share, k.tp_exposed))
     return share, where(
         inside & (overlap >= 0) & (c.software.async_reduce > 0),
         minimum(share, k.tp_overlapped),
@@ -156,11 +130,7 @@ def tensor_parallel(c: Cases) -> Exchange:
     """
     p = c.plan
     payload = tokens(c) * c.shape.hidden * 2
-    calls = 2 * where(
-        c.software.parallel_block > 0,
-        1.0,
-        sent(c).tensor,
-    )
+    calls = 2 * where(c.software.parallel_block > 0, 1.0, sent(c).tensor)
     wire = calls * ring_s(payload, group(c, p.tp, 1))
     return Exchange(
         wire_s=wire,
@@ -190,29 +160,14 @@ def context_parallel(c: Cases, attention_s) -> Exchange:
     p, w = c.plan, group(c, c.plan.cp, c.plan.tp)
     ring, ulysses, many = p.cp_type == 0, p.cp_type == ULYSSES, p.cp > 1
     payload, scans = over_cp(c, sent(c))
-    wire = (
-        where(
-            ulysses,
-            direct_s(payload, w),
-            ring_s(payload, w),
-        )
-        * many
-    )
-    left = where(
-        ring,
-        exposed(wire, c.constants.cp_window * attention_s),
-        wire,
-    )
+    wire = where(ulysses, direct_s(payload, w), ring_s(payload, w)) * many
+    left = where(ring, exposed(wire, c.constants.cp_window * attention_s), wire)
     swap = direct_s(scans, w) * many if np.any(scans) else 0.0
     return Exchange(
         wire_s=wire + swap,
         exposed_s=left + swap,
         bytes=(payload + scans) * (p.cp - 1) / p.cp,
-        calls=np.select(
-            [ring, ulysses],
-            [p.cp - 1, 4],
-            1,
-        ),
+        calls=np.select([ring, ulysses], [p.cp - 1, 4], 1),
     )
 
 
@@ -234,40 +189,16 @@ def expert_copies(c: Cases) -> Copies:
     tokens are gathered: one for every rank.
     """
     p, top_k = c.plan, visited(c)
-    inside = members_inside(
-        p.ep,
-        p.etp,
-        c.link.domain,
-    )
+    inside = members_inside(p.ep, p.etp, c.link.domain)
     domains, once = p.ep / inside, c.software.dedup_dispatch > 0
     delivered = where(
-        once,
-        expected_places(p.ep, top_k),
-        where(
-            c.software.dedup_dispatch < 0,
-            p.ep,
-            top_k,
-        ),
+        once, expected_places(p.ep, top_k), where(c.software.dedup_dispatch < 0, p.ep, top_k)
     )
-    domains_hit = expected_places(
-        domains,
-        top_k,
-        c.software.group_limit,
-    )
+    domains_hit = expected_places(domains, top_k, c.software.group_limit)
     return Copies(
         delivered=delivered,
-        link=delivered
-        * (inside - 1)
-        / where(
-            once,
-            inside,
-            p.ep,
-        ),
-        card=where(
-            once,
-            domains_hit * (domains - 1) / domains,
-            delivered * (1 - inside / p.ep),
-        ),
+        link=delivered * (inside - 1) / where(once, inside, p.ep),
+        card=where(once, domains_hit * (domains - 1) / domains, delivered * (1 - inside / p.ep)),
     )
 
 
@@ -290,48 +221,19 @@ def expert_parallel(c: Cases) -> Exchange:
     pods = outside / maximum(p.ep - w.inside, 1)
     out = payload * copies.card * (1 + RAIL_ONLY * c.link.rail_only)
     out = out * maximum(1.0, c.link.oversubscription * pods)
-    near = near_s(
-        payload * copies.link,
-        w,
-        k.ep_up_share,
-    )
-    far = far_s(
-        out
-        / where(
-            relayed,
-            1.0,
-            k.ep_out_share,
-        ),
-        w,
-    )
+    near = near_s(payload * copies.link, w, k.ep_up_share)
+    far = far_s(out / where(relayed, 1.0, k.ep_out_share), w)
     # relayed: one message a domain, passed on inside
-    peers = where(
-        relayed,
-        w.domains + w.inside - 2,
-        p.ep - 1,
-    )
-    all_to_all = exchange_s(
-        peers,
-        maximum(near, far),
-        w,
-    )
+    peers = where(relayed, w.domains + w.inside - 2, p.ep - 1)
+    all_to_all = exchange_s(peers, maximum(near, far), w)
     gathered = one_copy * visited(c) * etp * 2
     moe, many, wide = moe_share(c), p.ep > 1, etp > 1
     wire = moe * (all_to_all * many + 2 * ring_s(gathered, group(c, etp, 1)) * wide)
     # cards hide less than links
-    left = where(
-        w.across,
-        sqrt(k.ep_overlapped),
-        k.ep_overlapped,
-    )
+    left = where(w.across, sqrt(k.ep_overlapped), k.ep_overlapped)
     return Exchange(
         wire_s=wire,
-        exposed_s=wire
-        * where(
-            c.software.ep_overlap > 0,
-            left,
-            1.0,
-        ),
+        exposed_s=wire * where(c.software.ep_overlap > 0, left, 1.0),
         bytes=moe * (payload * (copies.link + copies.card) + 2 * gathered * (etp - 1) / etp),
         calls=2 * moe * (1 * many + wide),
     )
@@ -344,22 +246,13 @@ def pipeline_send(c: Cases) -> Exchange:
     calls = 2 * p.vpp
     before = p.tp * p.cp * p.dp ** (1 - c.software.dp_outer)
     each = tokens(c) * c.shape.hidden * 2 / sequence_shards(p)
-    topped = where(
-        before >= c.link.pod_devices,
-        c.link.oversubscription,
-        1.0,
-    )
+    topped = where(before >= c.link.pod_devices, c.link.oversubscription, 1.0)
     ends = group(c, 2, before * p.pp / 2)
     sent_by = calls * (p.pp > 1)
     wire = sent_by * send_s(each * topped, ends)
     return Exchange(
         wire_s=wire,
-        exposed_s=wire
-        * where(
-            c.software.p2p_overlap > 0,
-            c.constants.pp_exposed,
-            1.0,
-        ),
+        exposed_s=wire * where(c.software.p2p_overlap > 0, c.constants.pp_exposed, 1.0),
         bytes=sent_by * each,
         calls=calls,
     )
@@ -389,28 +282,11 @@ def uplink(c: Cases, group):
     )
 
 
-def gradient_link(
-    c: Cases,
-    link,
-    ranks,
-):
+def gradient_link(c: Cases, link, ranks):
     """The links as gradient rings reach them across domains: never more than the line, less where
     nothing runs beside them, less what the top of the pod shares out."""
-    reached = (
-        out_rate(
-            Wires(
-                1,
-                1,
-                link,
-            )
-        )
-        / link.out_bytes_per_s
-    )
-    alone = where(
-        c.software.dp_overlap > 0,
-        1.0,
-        c.constants.dp_alone,
-    )
+    reached = out_rate(Wires(1, 1, link)) / link.out_bytes_per_s
+    alone = where(c.software.dp_overlap > 0, 1.0, c.constants.dp_alone)
     left = below_line(reached, c.constants.dp_rate * alone) / reached
     return replace(link, out_bytes_per_s=link.out_bytes_per_s * left * uplink(c, ranks))
 
@@ -425,26 +301,13 @@ def gradient_domain(c: Cases):
     return maximum(domain / p.pp**c.software.dp_outer, together)
 
 
-def in_buckets_s(
-    nbytes,
-    unit_bytes,
-    w: Wires,
-    rounds=1.0,
-):
+def in_buckets_s(nbytes, unit_bytes, w: Wires, rounds=1.0):
     """Seconds of a ring over so many bytes in buckets of `unit_bytes`, one at least. [s]"""
     buckets = maximum(unit_bytes, 1.0)
-    return buckets * ring_s(
-        nbytes / buckets,
-        w,
-        rounds,
-    )
+    return buckets * ring_s(nbytes / buckets, w, rounds)
 
 
-def data_parallel(
-    c: Cases,
-    dense_params,
-    expert_params,
-) -> DataParallel:
+def data_parallel(c: Cases, dense_params, expert_params) -> DataParallel:
     """Traffic over dp x cp (experts: over their own replicas) for parameters held on one device
     before data sharding.
 
@@ -474,80 +337,30 @@ def data_parallel(
         if not np.any(params):
             continue
         some = asarray(params) > 0  # rows without experts beside rows that have them
-        inside = members_inside(
-            ranks,
-            packed,
-            gradient_domain(c),
-        )
+        inside = members_inside(ranks, packed, gradient_domain(c))
         grads, weights = params * wide, params * (2.0 - small)
-        gradients = gradient_link(
-            c,
-            link,
-            ranks,
-        )
-        shard = where(
-            hybrid,
-            minimum(p.shard_group, ranks),
-            ranks,
-        )
+        gradients = gradient_link(c, link, ranks)
+        shard = where(hybrid, minimum(p.shard_group, ranks), ranks)
         copies = ranks / shard
         if not np.all(sharded):
-            w, whole = (
-                Wires(
-                    ranks,
-                    inside,
-                    gradients,
-                ),
-                some & (sharded == 0),
-            )
+            w, whole = (Wires(ranks, inside, gradients), some & (sharded == 0))
             each = grads / bucket
-            took = passes * in_buckets_s(
-                grads,
-                each,
-                w,
-            )
+            took = passes * in_buckets_s(grads, each, w)
             if np.any(link.sharp):  # an all-reduce in the switches, where that is faster
                 n = maximum(each, 1.0)
-                took = where(
-                    passes > 1,
-                    minimum(took, n * sharp_s(grads / n, w)),
-                    took,
-                )
+                took = where(passes > 1, minimum(took, n * sharp_s(grads / n, w)), took)
             reduce = reduce + whole * took
-            gather = gather + whole * gathered * in_buckets_s(
-                weights,
-                each,
-                w,
-            )
+            gather = gather + whole * gathered * in_buckets_s(weights, each, w)
         if np.any(sharded):  # two gathers, or one, and a reduce-scatter a layer
             shared = minimum(inside, shard)
             unit = Wires(
-                shard,
-                where(
-                    (c.software.own_card > 0) & (shard > shared),
-                    1.0,
-                    shared,
-                ),
-                link,
+                shard, where((c.software.own_card > 0) & (shard > shared), 1.0, shared), link
             )
             took = pieces * ring_s((gathers * weights + grads) / pieces, unit)
             micro = micro + took * (sharded & some)
         if np.any(hybrid):
-            between = Wires(
-                copies,
-                clip(
-                    inside / shard,
-                    1.0,
-                    copies,
-                ),
-                gradients,
-            )
-            across = in_buckets_s(
-                grads / shard,
-                grads / shard / bucket,
-                between,
-                2.0,
-            )
+            between = Wires(copies, clip(inside / shard, 1.0, copies), gradients)
+            across = in_buckets_s(grads / shard, grads / shard / bucket, between, 2.0)
             reduce = reduce + across * (hybrid & some)
         always = (gathers * weights + grads) * (shard - 1) / shard * m
         across_bytes = 2 * grads / shard * (copies - 1) / copies
@@ -561,9 +374,5 @@ def data_parallel(
         gather_wire_s=gather,
         micro_wire_s=micro,
         bytes=sent,
-        calls=where(
-            sharded,
-            (1 + gathers) * m,
-            2.0,
-        ),
+        calls=where(sharded, (1 + gathers) * m, 2.0),
     )

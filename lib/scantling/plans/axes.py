@@ -40,12 +40,7 @@ def described(name: str) -> list:
     SPACES."""
     space = SPACES[name]
     return [
-        {
-            "field": f,
-            "what": axis["what"],
-            "values": _values(f, space),
-        }
-        for f, axis in AXES.items()
+        {"field": f, "what": axis["what"], "values": _values(f, space)} for f, axis in AXES.items()
     ]
 
 
@@ -55,11 +50,7 @@ def counted(resolved, phase) -> list:
     out = []
     for name, space in SPACES.items():
         plan = enumerate_plans(
-            resolved.model,
-            phase,
-            resolved.cluster,
-            offered(space, resolved),
-            phase.pins,
+            resolved.model, phase, resolved.cluster, offered(space, resolved), phase.pins
         )
         n = plan.tp.size
         axes = {}
@@ -67,11 +58,5 @@ def counted(resolved, phase) -> list:
             if hasattr(plan, field):
                 values = unique(broadcast_to(getattr(plan, field), n)).astype(int).tolist()
                 axes[field] = [NAMES[field][v] for v in values] if field in NAMES else values
-        out.append(
-            {
-                "space": name,
-                "legal": int(n),
-                "axes": axes,
-            }
-        )
+        out.append({"space": name, "legal": int(n), "axes": axes})
     return out

@@ -53,11 +53,7 @@ def divisors(n: int) -> ndarray:
     return array(sorted({*small, *(n // d for d in small)}), int64)
 
 
-def cross(
-    columns: dict,
-    name: str,
-    values,
-) -> dict:
+def cross(columns: dict, name: str, values) -> dict:
     """Columns with every row repeated for each value of one more axis."""
     values = asarray(values)
     if values.dtype.kind == "i":  # 32 bits by default on some machines: a product would wrap
@@ -76,11 +72,7 @@ def keep(columns: dict, mask) -> dict:
     return {k: v[rows] for k, v in columns.items()}
 
 
-def depths(
-    layers: int,
-    space: Space,
-    devices: int,
-) -> list[int]:
+def depths(layers: int, space: Space, devices: int) -> list[int]:
     """Pipeline depths of a space, ascending."""
     most = min(layers, devices)
     if space.pp:
@@ -103,11 +95,7 @@ class Question:
     space: Space
     pins: dict
 
-    def pick(
-        self,
-        name: str,
-        default=None,
-    ):
+    def pick(self, name: str, default=None):
         """The pin of an axis alone, else `default`, or the values of the space."""
         if self.pins.get(name) is not None:
             return (self.pins[name],)
@@ -117,26 +105,13 @@ class Question:
         """The codes of an axis whose values are words."""
         return [code(NAMES[name], value) for value in self.pick(name)]
 
-    def kept(
-        self,
-        law: Law,
-        columns: dict,
-    ):
+    def kept(self, law: Law, columns: dict):
         """Where a law is kept."""
-        return law.kept(
-            self.model,
-            self.phase,
-            self.cluster,
-            **columns,
-        )
+        return law.kept(self.model, self.phase, self.cluster, **columns)
 
 
 def enumerate_plans(
-    model,
-    phase,
-    cluster,
-    space: Space = DEFAULT,
-    pins: dict | None = None,
+    model, phase, cluster, space: Space = DEFAULT, pins: dict | None = None
 ) -> Plan:
     """Every legal plan of the space under the pins, as columns.
 
@@ -144,13 +119,7 @@ def enumerate_plans(
     devices idle: the roundest, and the largest that leaves a schedule the micro-batches it needs.
     Raises DesignError, naming the law, where the pins leave no legal plan.
     """
-    q = Question(
-        model=model,
-        phase=phase,
-        cluster=cluster,
-        space=space,
-        pins=pins or {},
-    )
+    q = Question(model=model, phase=phase, cluster=cluster, space=space, pins=pins or {})
     c = {}
     for name, values in degrees(q).items():
         c = cross(c, name, values)
@@ -188,17 +157,8 @@ def _data_parallel(c: dict, q: Question) -> dict:
     batch, pinned = q.phase.global_batch, q.pins.get("dp")
     room = q.cluster.replicas(c["tp"] * c["cp"] * c["pp"])
     if pinned is not None:
-        c = keep(
-            _with(c, pinned),
-            room >= pinned,
-        )
-        return _some(
-            c,
-            "plan.dp",
-            pinned,
-            "at most devices / (tp x cp x pp)",
-            int(room.max()),
-        )
+        c = keep(_with(c, pinned), room >= pinned)
+        return _some(c, "plan.dp", pinned, "at most devices / (tp x cp x pp)", int(room.max()))
     table = divisors(batch)
     table = table[table % q.cluster.shares == 0]
     for name in ("micro_batch", "grad_accum"):
@@ -213,12 +173,7 @@ def _data_parallel(c: dict, q: Question) -> dict:
     at = searchsorted(table, room, side="right") - 1
     free = [where(at < 0, 0, table[at]), _roundest(table, room)]
     tried = [(ANY, dp) for dp in free]
-    tried += _accumulating(
-        q,
-        table,
-        at,
-        c["pp"],
-    )
+    tried += _accumulating(q, table, at, c["pp"])
     parts = []
     for i, (under, dp) in enumerate(tried):
         new = np.all([dp > 0, *(dp != known for known in free[:i])], axis=0)
@@ -226,22 +181,13 @@ def _data_parallel(c: dict, q: Question) -> dict:
     return {k: concatenate([part[k] for part in parts]) for k in parts[0]}
 
 
-def _with(
-    c: dict,
-    dp,
-    under: int = ANY,
-) -> dict:
+def _with(c: dict, dp, under: int = ANY) -> dict:
     """The rows with so many replicas; under : the code of the one schedule that may follow."""
     n = len(c["tp"])
     return c | {"dp": broadcast_to(int64(dp), n), "under": np.full(n, under)}
 
 
-def _accumulating(
-    q: Question,
-    table,
-    at,
-    pp,
-) -> Iterator[tuple]:
+def _accumulating(q: Question, table, at, pp) -> Iterator[tuple]:
     """(code, dp) of each schedule: the largest divisor, of a table up to the row `at`, whose
     micro-batches its rules allow, 0 where there is none. Interleaving and two-way schedules ask for
     as many micro-batches as there are stages, or twice that: on more devices than have so many,
@@ -250,13 +196,7 @@ def _accumulating(
     m = q.phase.global_batch // (table * min(q.pick("micro_batch")))
     for name in q.pick("schedule"):
         schedule = SCHEDULES[name]
-        kept = _rules(
-            name,
-            stages[:, None],
-            schedule.chunks or 2,
-            m,
-            q,
-        )
+        kept = _rules(name, stages[:, None], schedule.chunks or 2, m, q)
         most = maximum.accumulate(where(kept, table, 0), axis=1)
         yield schedule.code, where(at < 0, 0, most[stage, at])
 
@@ -269,19 +209,10 @@ def _micro_batches(c: dict, q: Question) -> dict:
     whole = (size >= 1) & (size * c["dp"] * steps == batch)
     if pinned is not None:
         whole &= size == pinned
-    c = keep(
-        {
-            **c,
-            "micro_batch": size,
-        },
-        whole,
-    )
+    c = keep({**c, "micro_batch": size}, whole)
     return _lawful(
         _some(
-            c,
-            "plan.grad_accum",
-            steps,
-            f"dp x micro_batch x grad_accum = global_batch {batch:,}",
+            c, "plan.grad_accum", steps, f"dp x micro_batch x grad_accum = global_batch {batch:,}"
         ),
         "batch",
         q,
@@ -294,11 +225,7 @@ def _roundest(table, room):
     rooms, where = unique(room, return_inverse=True)
     return array(
         [
-            max(
-                table[(2 * table > r) & (table <= r)],
-                key=lambda d: (d & -d, d),
-                default=0,
-            )
+            max(table[(2 * table > r) & (table <= r)], key=lambda d: (d & -d, d), default=0)
             for r in rooms
         ]
     )[where]
@@ -307,30 +234,15 @@ def _roundest(table, room):
 def _experts(c: dict, q: Question) -> dict:
     if not q.model.is_moe:
         one = ones(len(c["tp"]), int64)
-        return {
-            **c,
-            "ep": one,
-            "etp": one,
-        }
+        return {**c, "ep": one, "etp": one}
     etps = q.pick("etp")  # 0 is the same as tp
     every = divisors(q.model.experts)
     c = cross(cross(c, "ep", q.pick("ep", q.space.ep or every[every <= 256])), "etp", etps)
     c = keep(c, (c["etp"] > 0) | ~isin(c["tp"], etps))
-    return _lawful(
-        {
-            **c,
-            "etp": where(c["etp"] > 0, c["etp"], c["tp"]),
-        },
-        "experts",
-        q,
-    )
+    return _lawful({**c, "etp": where(c["etp"] > 0, c["etp"], c["tp"])}, "experts", q)
 
 
-def _chunks(
-    name: str,
-    q: Question,
-    deepest: int,
-) -> list:
+def _chunks(name: str, q: Question, deepest: int) -> list:
     """Model parts a stage that a schedule is tried with."""
     fixed = SCHEDULES[name].chunks
     if fixed is not None:
@@ -338,53 +250,21 @@ def _chunks(
     return [v for v in q.pick("vpp", q.space.vpp or range(2, min(deepest, 20) + 1)) if v > 1]
 
 
-def _rules(
-    name: str,
-    pp,
-    vpp,
-    m,
-    q: Question,
-):
+def _rules(name: str, pp, vpp, m, q: Question):
     """Where a schedule's own rules are kept, over columns that fit together."""
-    kept = rules_kept(
-        pp,
-        vpp,
-        m,
-        q.model.layers,
-        0 if q.model.pattern else 2,
-    )
+    kept = rules_kept(pp, vpp, m, q.model.layers, 0 if q.model.pattern else 2)
     own = [kept[rule.name] for rule in RULES if name in rule.schedules]
     return np.all(broadcast_arrays(pp * m > 0, *own), axis=0)
 
 
-def _scheduled(
-    name: str,
-    c: dict,
-    m,
-    values,
-    q: Question,
-) -> dict:
+def _scheduled(name: str, c: dict, m, values, q: Question) -> dict:
     """Rows of one schedule: every number of model parts that its rules allow."""
     layers, row = q.model.layers, SCHEDULES[name]
     may = (c["under"] == ANY) | (c["under"] == row.code)
     c, m = keep(c, may), m[may]
-    c = cross(
-        {
-            **c,
-            "m": m,
-            "schedule": np.full(len(m), row.code, int64),
-        },
-        "vpp",
-        values,
-    )
+    c = cross({**c, "m": m, "schedule": np.full(len(m), row.code, int64)}, "vpp", values)
     pp, vpp = c["pp"], c["vpp"]
-    lawful = _rules(
-        name,
-        pp,
-        vpp,
-        c["m"],
-        q,
-    )
+    lawful = _rules(name, pp, vpp, c["m"], q)
     if row.chunks is None and q.pins.get("vpp") is None:
         lawful &= where(layers % pp == 0, layers, layers + 2) % (pp * vpp) == 0
     return keep(c, lawful)
@@ -395,15 +275,7 @@ def _schedules(c: dict, q: Question) -> dict:
     m = accumulated(q.phase.global_batch, c["dp"], c["micro_batch"])
     deepest = max(1, -(-q.model.layers // int(c["pp"].min())))
     parts = [
-        _scheduled(
-            name,
-            c,
-            m,
-            values,
-            q,
-        )
-        for name in names
-        if (values := _chunks(name, q, deepest))
+        _scheduled(name, c, m, values, q) for name in names if (values := _chunks(name, q, deepest))
     ]
     whole = {k: concatenate([p[k] for p in parts]) for k in parts[0]} if parts else {"tp": ()}
     _some(
@@ -419,26 +291,13 @@ def _schedules(c: dict, q: Question) -> dict:
 def _splits(c: dict, q: Question) -> dict:
     """How layers fall on stages: as the framework lays them, and balanced where the slowest stage
     may have less to do so and no run of layers is left empty."""
-    better = gains(
-        shape_of(q.model),
-        q.phase.seq_len,
-        c["pp"],
-    )
+    better = gains(shape_of(q.model), q.phase.seq_len, c["pp"])
     better &= c["pp"] * c["vpp"] < q.model.layers
     better |= bool(q.pins.get("layout"))  # runs that are given are not the framework's own
     pinned = q.pins.get("layer_split")
-    c = cross(
-        c,
-        "layer_split",
-        q.codes("layer_split") if pinned or np.any(better) else [0],
-    )
+    c = cross(c, "layer_split", q.codes("layer_split") if pinned or np.any(better) else [0])
     c = keep(c, (c["layer_split"] == 0) | repeat(better, len(c["pp"]) // len(better)))
-    return _some(
-        c,
-        "plan.layer_split",
-        pinned,
-        "even: balanced stages have no less to do here",
-    )
+    return _some(c, "plan.layer_split", pinned, "even: balanced stages have no less to do here")
 
 
 def _sharding(c: dict, q: Question) -> dict:
@@ -452,10 +311,7 @@ def _sharding(c: dict, q: Question) -> dict:
         once = q.space.accumulates | (q.phase.global_batch <= c["dp"] * c["micro_batch"])
         alone = c["dp"] * c["cp"] == 1  # nothing to shard over: one way, and its name is none
         first = c["sharding"] == c["sharding"].min()
-        c = {
-            **c,
-            "sharding": where(alone, 0, c["sharding"]),
-        }
+        c = {**c, "sharding": where(alone, 0, c["sharding"])}
         c = keep(c, where(alone, first, once | (c["sharding"] != ZERO2)))
     return _lawful(c, "sharding", q)
 
@@ -495,24 +351,13 @@ def _recompute(c: dict, q: Question) -> dict:
     held = -(-q.model.layers // c["pp"])
     if some is not None:
         share = where(kind > 0, minimum(some / held, 1.0), 1.0)
-        return {
-            **c,
-            "recompute": kind,
-            "recompute_share": share,
-        }
+        return {**c, "recompute": kind, "recompute_share": share}
     whole, full = ceil(share * held), kind == FULL
     again = zeros(len(kind), bool)
     for smaller in shares[:-1]:
         again |= full & (share > smaller) & (ceil(smaller * held) == whole)
     share = where(full, whole / held, 1.0)
-    return keep(
-        {
-            **c,
-            "recompute": kind,
-            "recompute_share": share,
-        },
-        ~again,
-    )
+    return keep({**c, "recompute": kind, "recompute_share": share}, ~again)
 
 
 def _offload(c: dict, q: Question) -> dict:
@@ -527,13 +372,7 @@ def _sequence(c: dict, q: Question) -> dict:
     able = c["tp"] > 1
     for law in of("sequence"):
         able = able & q.kept(law, c | {"sp": 1})
-    return keep(
-        {
-            **c,
-            "sp": where(able, c["sp"], 0),
-        },
-        able | (c["sp"] == max(q.space.sp)),
-    )
+    return keep({**c, "sp": where(able, c["sp"], 0)}, able | (c["sp"] == max(q.space.sp)))
 
 
 def _exchange(c: dict, q: Question) -> dict:
@@ -541,50 +380,22 @@ def _exchange(c: dict, q: Question) -> dict:
     types = q.codes("cp_type")
     c = cross(c, "cp_type", types)
     c = _lawful(keep(c, (c["cp"] > 1) | (c["cp_type"] == types[0])), "exchange", q)
-    return (
-        {
-            **c,
-            "cp_type": types[0],
-        }
-        if len(types) == 1
-        else c
-    )
+    return {**c, "cp_type": types[0]} if len(types) == 1 else c
 
 
-def _lawful(
-    c: dict,
-    stage: str,
-    q: Question,
-) -> dict:
+def _lawful(c: dict, stage: str, q: Question) -> dict:
     """The rows that keep the laws of one stage."""
     for law in of(stage):
         c = keep(c, q.kept(law, c))
         if not len(c["tp"]):
             fields = (law.field, "tp", "cp", "pp", "dp", "micro_batch", "ep")
             field = next((f for f in fields if q.pins.get(f) is not None), law.field)
-            _some(
-                c,
-                f"plan.{field}",
-                q.pins.get(field),
-                f"{law.text} ({law.source})",
-            )
+            _some(c, f"plan.{field}", q.pins.get(field), f"{law.text} ({law.source})")
     return c
 
 
-def _some(
-    c,
-    field,
-    value,
-    allowed,
-    nearest=None,
-):
+def _some(c, field, value, allowed, nearest=None):
     """The rows, of which there has to be one."""
     if not len(c["tp"]):
-        raise DesignError(
-            field,
-            value,
-            allowed,
-            nearest,
-            problem="leaves no legal plan",
-        )
+        raise DesignError(field, value, allowed, nearest, problem="leaves no legal plan")
     return c

@@ -147,11 +147,7 @@ class Found:
         case = self.situation.cases(one(self.plan, i))
         if not case.plan.offload:
             return case
-        return through_disks(
-            self.situation.resolved.cluster,
-            case,
-            memory(case),
-        )
+        return through_disks(self.situation.resolved.cluster, case, memory(case))
 
     def row(self, i: int) -> dict:
         """One plan as plain values."""
@@ -162,11 +158,7 @@ class Found:
             i,
             where.resolved.model,
             where.phase,
-            modules_of(
-                RECOMPUTES[plan.recompute],
-                case.software,
-                where.shape,
-            ),
+            modules_of(RECOMPUTES[plan.recompute], case.software, where.shape),
             runs(case) if plan.pp > 1 and (plan.layer_split or case.layout) else (),
         )
 
@@ -239,11 +231,7 @@ def _counted(reason: ndarray) -> dict:
     }
 
 
-def legal(
-    where: Situation,
-    space: Space,
-    pins: dict | None = None,
-) -> Plan:
+def legal(where: Situation, space: Space, pins: dict | None = None) -> Plan:
     """Columns of every legal plan of a space under the pins. Raises DesignError, naming the rule,
     where they leave none."""
     return enumerate_plans(
@@ -251,10 +239,7 @@ def legal(
         where.phase,
         where.resolved.cluster,
         space,
-        {
-            "cp_type": where.stack.cp_type or None,
-            **(where.phase.pins if pins is None else pins),
-        },
+        {"cp_type": where.stack.cp_type or None, **(where.phase.pins if pins is None else pins)},
     )
 
 
@@ -270,12 +255,7 @@ def find(
     return looked_at(where, legal(where, space, pins), progress, scheduler)
 
 
-def looked_at(
-    where: Situation,
-    plan: Plan,
-    progress=None,
-    scheduler=None,
-) -> Found:
+def looked_at(where: Situation, plan: Plan, progress=None, scheduler=None) -> Found:
     """Memory and step of plan columns, and their order.
 
     progress : function(done, of) called after each chunk; it may raise to stop, or return False to
@@ -286,21 +266,9 @@ def looked_at(
     start = perf_counter()
     n = np.size(plan.tp)
     size = CHUNK if scheduler is None else REMOTE
-    parts = [
-        slice(i, i + size)
-        for i in range(
-            0,
-            n,
-            size,
-        )
-    ]
+    parts = [slice(i, i + size) for i in range(0, n, size)]
     results = across(
-        scored,
-        ((where, take(plan, part)) for part in parts),
-        scheduler,
-        progress,
-        n,
-        size,
+        scored, ((where, take(plan, part)) for part in parts), scheduler, progress, n, size
     )
     outcome = full((4, n), nan)
     for result, part in zip(results, parts):
@@ -383,15 +351,7 @@ SIMPLICITY = {
 }
 
 
-def by_merit(
-    where: Situation,
-    plan: Plan,
-    *,
-    total_bytes,
-    reason,
-    step_s,
-    practised,
-):
+def by_merit(where: Situation, plan: Plan, *, total_bytes, reason, step_s, practised):
     """Rows that fit, best first: those of a kind that has been run, then the others; of each, those
     with the allowed chance of going out of memory by step time, then the rest by memory."""
     roomy, parts = total_bytes <= roomy_bytes(where, plan), []
@@ -435,11 +395,7 @@ def complexity(plan: Plan, where: Situation) -> tuple:
     )
 
 
-def ranked(
-    plan: Plan,
-    step_s,
-    rows,
-):
+def ranked(plan: Plan, step_s, rows):
     """Rows by step time; plans within a part in 10^9 count as equal, the simpler one first (fewer
     ways split, less sharding, less recompute)."""
 

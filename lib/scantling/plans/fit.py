@@ -32,11 +32,7 @@ def on_disk(cluster, m: Memory):
     )
 
 
-def streamed_weights(
-    cluster,
-    c: Cases,
-    m: Memory,
-):
+def streamed_weights(cluster, c: Cases, m: Memory):
     """Weights of a device that its share of the host's memory cannot hold, where weights leave the
     device: moments and gradients go to NVMe before them. [bytes]
 
@@ -61,11 +57,7 @@ def disk_bytes_per_s(cluster) -> float:
     )
 
 
-def through_disks(
-    cluster,
-    c: Cases,
-    m: Memory,
-) -> Cases:
+def through_disks(cluster, c: Cases, m: Memory) -> Cases:
     """The same cases with the host link no faster than NVMe feeds it, where state does not stay in
     the host's memory.
 

@@ -77,13 +77,7 @@ KEPT = {
         (sharding != HSDP) | (ep == 1) | _divides(ep * etp, shard_group * tp)
     ),
 }
-LAWS = tuple(
-    Law(
-        **row,
-        kept=KEPT[id],
-    )
-    for id, row in table(__file__, "laws").items()
-)
+LAWS = tuple(Law(**row, kept=KEPT[id]) for id, row in table(__file__, "laws").items())
 
 
 def of(stage: str) -> tuple:

@@ -61,12 +61,7 @@ def search(
     >>> plans.attrs["legal"] == len(plans) + sum(plans.attrs["rejected"].values())
     True
     """
-    columns = plan_columns(
-        design,
-        space,
-        progress,
-        scheduler,
-    )
+    columns = plan_columns(design, space, progress, scheduler)
     try:
         import pandas as pd
     except ImportError:
@@ -77,10 +72,7 @@ def search(
 
 
 def plan_columns(
-    design,
-    space: Space | str | None = None,
-    progress: Callable | None = None,
-    scheduler=None,
+    design, space: Space | str | None = None, progress: Callable | None = None, scheduler=None
 ) -> Columns:
     """What `search` returns, as columns without pandas.
 
@@ -97,10 +89,7 @@ def plan_columns(
     for name in precisions(resolved, phase, offered(space, resolved)):
         where = situation(resolved, replace(phase, precision=name))
         found = looked_through(
-            where,
-            offered(space, resolved),
-            progress=progress,
-            scheduler=scheduler,
+            where, offered(space, resolved), progress=progress, scheduler=scheduler
         )
         if found.counts["unseen"]:
             outcomes.append(found)
@@ -111,11 +100,7 @@ def plan_columns(
     return table
 
 
-def precisions(
-    resolved,
-    phase,
-    space,
-) -> list:
+def precisions(resolved, phase, space) -> list:
     """The phase's precision and, where the design leaves it open, those of the space that the chip
     has."""
     left_open = any(a.field.rpartition(".")[2] == "precision" for a in resolved.assumed)

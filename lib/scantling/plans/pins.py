@@ -13,12 +13,7 @@ from .laws import LAWS
 _DEGREES = "tp pp cp dp".split()
 
 
-def check_pins(
-    pins: dict,
-    model,
-    phase,
-    cluster,
-) -> None:
+def check_pins(pins: dict, model, phase, cluster) -> None:
     """Raise a DesignError for the first pin that no plan can hold, alone or with the other pins.
 
     A law is tried as soon as every field that it needs is pinned; the nearest value is the one
@@ -31,20 +26,8 @@ def check_pins(
     _laws(pins, (model, phase, cluster))
 
 
-def _refuse(
-    pins,
-    name,
-    allowed,
-    nearest,
-    problem,
-):
-    raise DesignError(
-        f"plan.{name}",
-        pins[name],
-        allowed,
-        nearest,
-        problem=problem,
-    )
+def _refuse(pins, name, allowed, nearest, problem):
+    raise DesignError(f"plan.{name}", pins[name], allowed, nearest, problem=problem)
 
 
 def _devices(pins, devices):
@@ -197,13 +180,7 @@ def _laws(pins, where):
             good &= law.kept(*where, **known | {field: tried})
         if good.any():
             nearest = min(tried[good].tolist(), key=lambda x: abs(x - value))
-    _refuse(
-        pins,
-        field,
-        f"{first.text} ({first.source})",
-        nearest,
-        "breaks a law of plans",
-    )
+    _refuse(pins, field, f"{first.text} ({first.source})", nearest, "breaks a law of plans")
 
 
 def _columns(pins):

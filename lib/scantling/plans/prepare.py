@@ -22,10 +22,7 @@ def prepare(design: Design) -> Resolved:
         return resolved
     override = calibration_file.read(design.calibration, folder=design.folder)
     override.check(resolved.cluster.accelerator)
-    holds = override.holds(
-        float(resolved.params.active),
-        resolved.main_phase.precision,
-    )
+    holds = override.holds(float(resolved.params.active), resolved.main_phase.precision)
     override, name = override if holds else override.elsewhere(), override.path
     override = override and override.under(stack_of(resolved))
     said = override.says() if override else "steps of another model or precision: not applied"
@@ -36,11 +33,7 @@ def prepare(design: Design) -> Resolved:
     )
 
 
-def _check(
-    resolved,
-    i,
-    phase,
-):
+def _check(resolved, i, phase):
     """The pins of one phase; an error names the phase where the pin stands there."""
     try:
         if "recompute_modules" in phase.pins and stack(resolved.stack).memory.get("per_op"):
@@ -50,12 +43,7 @@ def _check(
                 "recompute: selective, whose operations the stack lists itself",
                 problem=f"cannot be chosen with {resolved.stack}",
             )
-        check_pins(
-            phase.pins,
-            resolved.model,
-            phase,
-            resolved.cluster,
-        )
+        check_pins(phase.pins, resolved.model, phase, resolved.cluster)
     except DesignError as e:
         phases = resolved.design.job.phases
         own = phases[i].plan.given() if phases and phases[i].plan else {}
@@ -63,9 +51,5 @@ def _check(
         if name not in own:
             raise
         raise DesignError(
-            f"job.phases.{i}.plan.{name}",
-            e.value,
-            e.allowed,
-            e.nearest,
-            problem=e.problem,
+            f"job.phases.{i}.plan.{name}", e.value, e.allowed, e.nearest, problem=e.problem
         ) from None

@@ -3,14 +3,7 @@
 PATIENCE_S = 10  # for a scheduler to answer
 
 
-def across(
-    function,
-    tasks,
-    scheduler=None,
-    progress=None,
-    total=None,
-    each: int = 1,
-) -> list:
+def across(function, tasks, scheduler=None, progress=None, total=None, each: int = 1) -> list:
     """Results of function(*task) for each task, in the order of the tasks; on a Dask cluster where
     a scheduler is named, and there what a worker that dies had in hand goes to another.
 

@@ -73,21 +73,14 @@ def _spaces() -> dict:
     for name, row in table(__file__, "spaces").items():
         values = {k: tuple(v) if isinstance(v, list) else v for k, v in row.items()}
         like = values.pop("like", "default")
-        made[name] = replace(
-            made[like],
-            **values,
-        )
+        made[name] = replace(made[like], **values)
     return made
 
 
 _, COARSE, WIDE, OFFLOADS_COARSE, OFFLOADED, SCHEDULES, LAST_RESORT, LEAN, FINE = _spaces().values()
 
 
-SPACES = {
-    "coarse": COARSE,
-    "default": DEFAULT,
-    "wide": WIDE,
-}
+SPACES = {"coarse": COARSE, "default": DEFAULT, "wide": WIDE}
 
 
 def space_of(space: Space | str | None) -> Space:
@@ -99,11 +92,7 @@ def space_of(space: Space | str | None) -> Space:
     raise DesignError("space", space, SPACES)
 
 
-def offered(
-    space: Space,
-    resolved,
-    own: bool = True,
-) -> Space:
+def offered(space: Space, resolved, own: bool = True) -> Space:
     """The space without what the named stack, or the framework of a kit, does not offer, and with
     the schedules that are its own; where nothing of an axis would be left, the stack's values.
     What is not offered is not searched; a pin may still ask for it. Where neither names

@@ -65,11 +65,7 @@ def with_schedules(found: Found) -> Found:
     return union([found, *_tried(found.situation, (SCHEDULES,), True)])
 
 
-def _tried(
-    where: Situation,
-    spaces: tuple,
-    own_stack: bool,
-) -> list:
+def _tried(where: Situation, spaces: tuple, own_stack: bool) -> list:
     """One search of several more spaces; nothing where the pins or the stack leave them no plan."""
     plans = []
     for space in spaces:

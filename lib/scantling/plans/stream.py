@@ -43,13 +43,7 @@ def stream(
     pins = dict(where.phase.pins if pins is None else pins)
     parts = list(_parts(where, space, pins))
     if scheduler is None:
-        done = _here(
-            where,
-            space,
-            parts,
-            keep,
-            progress,
-        )
+        done = _here(where, space, parts, keep, progress)
     else:
         done = across(
             _best,
@@ -66,21 +60,11 @@ def stream(
     best = _fastest(held, keep)
     return replace(
         best,
-        counts={
-            **best.counts,
-            "seconds": perf_counter() - start,
-            "unseen": len(parts) - len(done),
-        },
+        counts={**best.counts, "seconds": perf_counter() - start, "unseen": len(parts) - len(done)},
     )
 
 
-def _here(
-    where,
-    space,
-    parts,
-    keep,
-    progress,
-):
+def _here(where, space, parts, keep, progress):
     """What `_best` finds in the parts one after the other, as far as progress lets them."""
     done, going = [], True
 
@@ -91,15 +75,7 @@ def _here(
         return going
 
     for part in parts:
-        done.append(
-            _best(
-                where,
-                space,
-                part,
-                keep,
-                inner,
-            )
-        )
+        done.append(_best(where, space, part, keep, inner))
         if sum(len(one.order) for found in done for one in found) > 4 * keep:
             held = [one for found in done for one in found]
             done = [[_fastest(held, keep)], *[[] for _ in done[1:]]]
@@ -108,20 +84,10 @@ def _here(
     return done
 
 
-def _parts(
-    where,
-    space,
-    pins,
-):
+def _parts(where, space, pins):
     """Pins of each part: one tp; with experts, whose degrees multiply, one pp and offload too."""
     model, cluster = where.resolved.model, where.resolved.cluster
-    q = Question(
-        model=model,
-        phase=where.phase,
-        cluster=cluster,
-        space=space,
-        pins=pins,
-    )
+    q = Question(model=model, phase=where.phase, cluster=cluster, space=space, pins=pins)
     axes = degrees(q) | {"offload": q.pick("offload")}
     names = ("tp", "pp", "offload") if model.is_moe else ("tp",)
     for values in product(*(axes[name] for name in names)):
@@ -130,28 +96,10 @@ def _parts(
             yield part
 
 
-def _best(
-    where,
-    space,
-    pins,
-    keep,
-    progress=None,
-):
+def _best(where, space, pins, keep, progress=None):
     """The fastest `keep` fitting plans of one part, alone in a list; [] where none is legal."""
     try:
-        return [
-            _fastest(
-                [
-                    find(
-                        where,
-                        space,
-                        pins,
-                        progress=progress,
-                    )
-                ],
-                keep,
-            )
-        ]
+        return [_fastest([find(where, space, pins, progress=progress)], keep)]
     except DesignError:
         return []
 

@@ -24,26 +24,14 @@ KEYS = (
 ).split()
 
 
-def named(
-    plan: Plan,
-    n: int,
-    global_batch: int,
-) -> dict:
+def named(plan: Plan, n: int, global_batch: int) -> dict:
     """Plan columns of n rows, words instead of codes, with the micro-batches of a step."""
     at = {k: broadcast_to(asarray(v), n) for k, v in vars(plan).items()}
     out = {k: at[k].astype(int) for k in DEGREES} | {"sp": at["sp"] > 0}
     out |= {name: array(words)[at[name].astype(int)] for name, words in NAMES.items()}
-    out["recompute_share"] = where(
-        at["recompute"] > 0,
-        at["recompute_share"],
-        0.0,
-    )
+    out["recompute_share"] = where(at["recompute"] > 0, at["recompute_share"], 0.0)
     out |= {k: at[k].astype(int) for k in ("shard_group", "micro_batch")}
-    steps = accumulated(
-        global_batch,
-        out["dp"],
-        out["micro_batch"],
-    )
+    steps = accumulated(global_batch, out["dp"], out["micro_batch"])
     out["grad_accum"] = steps.astype(int)
     return out
 
@@ -54,24 +42,10 @@ def one(plan: Plan, i: int) -> Plan:
     return replace(plan, **{k: broadcast_to(v, n)[i].item() for k, v in vars(plan).items()})
 
 
-def as_dict(
-    plan: Plan,
-    i: int,
-    model,
-    phase,
-    modules=(),
-    bounds=(),
-) -> dict:
+def as_dict(plan: Plan, i: int, model, phase, modules=(), bounds=()) -> dict:
     """One row of plan columns as plain values, in the keys of the assessment; `bounds` of the runs
     of layers, where they are not the framework's own."""
-    row = {
-        k: v[0].item()
-        for k, v in named(
-            one(plan, i),
-            1,
-            phase.global_batch,
-        ).items()
-    }
+    row = {k: v[0].item() for k, v in named(one(plan, i), 1, phase.global_batch).items()}
     row["recompute_layers"] = round(row["recompute_share"] * -(-model.layers // row["pp"]))
     row["layout"] = [[*pair] for pair in pairwise(bounds)]
     row["layer_split"] = "balanced" if bounds else "even"
@@ -99,10 +73,7 @@ def pins_of(plan: dict) -> dict:
     pins = {k: int(float(plan[k])) for k in (*DEGREES, "micro_batch")}
     pins |= {k: plan[k] for k in ("sharding", "schedule", "recompute", "offload")}
     pins["sp"] = str(plan["sp"]) in ("True", "true", "1")
-    more = {
-        "recompute_layers": "recompute",
-        "shard_group": "sharding",
-    }
+    more = {"recompute_layers": "recompute", "shard_group": "sharding"}
     pins |= {k: int(float(plan[k])) for k, of in more.items() if plan.get(k) and pins[of] != "none"}
     if isinstance(plan.get("layout"), list) and plan["layout"]:
         pins["layout"] = plan["layout"]

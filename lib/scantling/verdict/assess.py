@@ -57,29 +57,14 @@ def assess(
     if design.measured_at is not None:
         resolved = replace(resolved, measured=calibrated(design.measured_at))
     if model is not None:
-        resolved = replace(
-            resolved,
-            model=model,
-            params=parameters(model),
-        )
+        resolved = replace(resolved, model=model, params=parameters(model))
     searches = []
     for i, phase in enumerate(resolved.phases):
         where = situation(resolved, phase)
-        found, fits = searched_before(
-            like,
-            where,
-            i,
-        ) or choose(
-            where,
-            space,
-            progress,
-        )
+        found, fits = searched_before(like, where, i) or choose(where, space, progress)
         if found is None:
             return Assessment(
-                design=design,
-                resolved=resolved,
-                verdict="impossible",
-                refusal=arithmetic(where),
+                design=design, resolved=resolved, verdict="impossible", refusal=arithmetic(where)
             )
         searches.append((found, fits))
     out = picked(resolved, searches)
@@ -90,11 +75,7 @@ def assess(
     return out
 
 
-def searched_before(
-    like: Assessment | None,
-    where: Situation,
-    i: int,
-) -> tuple | None:
+def searched_before(like: Assessment | None, where: Situation, i: int) -> tuple | None:
     """(search, fits) of phase i in another assessment, where all that a search looks at is the
     same: model, cluster, software, the phase but for its tokens, the headroom; else None."""
     if like is None or i >= len(like.phases):
@@ -126,43 +107,25 @@ def calibrated(design: Design) -> dict:
 def picked(resolved, searches) -> Assessment:
     """The assessment of the simplest plans within 1 % of the fastest; of the fastest where the
     verdict on the simplest is worse."""
-    fastest = laid_out(
-        resolved,
-        searches,
-        Found.best,
-    )
+    fastest = laid_out(resolved, searches, Found.best)
     if not fastest.fits:
         return fastest
     same = all(found.simplest() == one.row for (found, _), one in zip(searches, fastest.phases))
     simplest = fastest if same else laid_out(resolved, searches, Found.simplest)
     worse = rank(simplest.verdict) > rank(fastest.verdict)
     return replace(
-        fastest if worse else simplest,
-        fastest={key: getattr(fastest, key) for key in OF_FASTEST},
+        fastest if worse else simplest, fastest={key: getattr(fastest, key) for key in OF_FASTEST}
     )
 
 
-def laid_out(
-    resolved,
-    searches,
-    pick,
-) -> Assessment:
+def laid_out(resolved, searches, pick) -> Assessment:
     """The assessment of one plan of each phase's search: the row that `pick` names, the leanest
     where none fits."""
     phases = []
     for i, (found, fits) in enumerate(searches):
         row = pick(found) if fits else int(found.total_bytes.argmin())
         measured = resolved.measured if i == resolved.main else {}
-        phases.append(
-            with_step(
-                settle(
-                    found,
-                    row,
-                    fits,
-                ),
-                measured,
-            )
-        )
+        phases.append(with_step(settle(found, row, fits), measured))
     return judged(
         Assessment(
             design=resolved.design,
@@ -174,11 +137,7 @@ def laid_out(
     )
 
 
-def changed(
-    design: Design,
-    changes: dict,
-    **searched,
-) -> Assessment | None:
+def changed(design: Design, changes: dict, **searched) -> Assessment | None:
     """The assessment of a changed copy; None where the design does not allow the changes."""
     try:
         return assess(design.change(changes), **searched)
@@ -186,11 +145,7 @@ def changed(
         return None
 
 
-def choose(
-    where: Situation,
-    space: planning.Space,
-    progress=None,
-) -> tuple[Found | None, bool]:
+def choose(where: Situation, space: planning.Space, progress=None) -> tuple[Found | None, bool]:
     """(search, fits): under the pins and what the stack offers; the same as it is where only these
     stop it; (None, False) where nothing can fit, at once where the lean end of every axis does
     not. State leaves the device for a pinned plan's sake only where no other plan fits with all of
@@ -213,11 +168,7 @@ def choose(
     return found, False
 
 
-def settle(
-    found: Found,
-    row: int,
-    fits: bool,
-) -> Chosen:
+def settle(found: Found, row: int, fits: bool) -> Chosen:
     """One plan of a search laid out alone."""
     case = found.case(row)
     where = found.situation
@@ -233,13 +184,7 @@ def settle(
         memory=held,
         step=step,
         fits=fits,
-        oom_probability=float(
-            oom_probability(
-                held.total,
-                held.capacity,
-                spread_of(where),
-            )
-        ),
+        oom_probability=float(oom_probability(held.total, held.capacity, spread_of(where))),
         step_s=seconds,
         step_s_low=seconds,
         step_s_high=seconds,

@@ -15,12 +15,7 @@ LEAST_CHANCE = 1e-9
 DOMAINS_OF_SPARES = ("node", "rack")  # a lost pod is waited for, or the job shrinks (`elastic`)
 
 
-def chance_below(
-    limit: float,
-    low: float,
-    mid: float,
-    high: float,
-) -> float:
+def chance_below(limit: float, low: float, mid: float, high: float) -> float:
     """Probability that a log-normal with 80 % band [low, high] around mid stays below limit; each
     side with its own width."""
     if limit <= 0:
@@ -99,35 +94,16 @@ def _missed(assessment, row: Constraint) -> Missed | None:
         value <= limit * (1 + EDGE) if row.ceiling else value >= limit * (1 - EDGE)
     ):
         return None
-    chance = chance_of(
-        assessment,
-        row,
-        value,
-        limit,
-    )
+    chance = chance_of(assessment, row, value, limit)
     text = row.missed.format(value=row.shown(value), limit=row.shown(limit))
     if row.field in DETAILS:
         text += DETAILS[row.field](
-            assessment,
-            limit,
-            value,
-            say("chance", chance=max(chance, LEAST_CHANCE)),
+            assessment, limit, value, say("chance", chance=max(chance, LEAST_CHANCE))
         )
-    return Missed(
-        row.field,
-        limit,
-        value,
-        chance,
-        text,
-    )
+    return Missed(row.field, limit, value, chance, text)
 
 
-def chance_of(
-    assessment,
-    row: Constraint,
-    value: float,
-    limit: float,
-) -> Known:
+def chance_of(assessment, row: Constraint, value: float, limit: float) -> Known:
     """The chance within the band that a figure meets its limit; None where no band applies."""
     if not row.band:
         return None
@@ -138,12 +114,7 @@ def chance_of(
     return chance_below(room * mid, low, mid, high) if mid else 1.0
 
 
-def _late(
-    assessment,
-    limit: float,
-    value: float,
-    chance: str,
-) -> str:
+def _late(assessment, limit: float, value: float, chance: str) -> str:
     """How late a run is, the chance that it is not, and the MFU that would be needed (of one phase
     alone)."""
     late = value / limit
@@ -154,47 +125,25 @@ def _late(
     return text + say("late-mfu" if within else "late-never", mfu=assessment.mfu_shown * late)
 
 
-def _dear(
-    assessment,
-    limit: float,
-    value: float,
-    chance: str,
-) -> str:
+def _dear(assessment, limit: float, value: float, chance: str) -> str:
     """The chance that a budget holds, and the price of a device-hour that meets it."""
     price = assessment.cost.usd_per_device_hour
     if not price:
         return chance
-    return chance + say(
-        "price",
-        needed=price * limit / value,
-        price=price,
-    )
+    return chance + say("price", needed=price * limit / value, price=price)
 
 
-def _slow(
-    assessment,
-    limit: float,
-    value: float,
-    chance: str,
-) -> str:
+def _slow(assessment, limit: float, value: float, chance: str) -> str:
     """The band of the MFU, where the floor lies against it, and the chance that it is met."""
     gap = 100 * (limit - assessment.mfu_shown_high)
     return (
-        say(
-            "slow",
-            a=assessment,
-            limit=limit,
-        )
+        say("slow", a=assessment, limit=limit)
         + say("slow-above" if gap > 0 else "slow-inside", gap=gap)
         + chance
     )
 
 
-DETAILS = {
-    "deadline_days": _late,
-    "budget_usd": _dear,
-    "min_mfu": _slow,
-}
+DETAILS = {"deadline_days": _late, "budget_usd": _dear, "min_mfu": _slow}
 
 
 def _not_survived(endurance, domain: str) -> Missed | None:
@@ -202,30 +151,13 @@ def _not_survived(endurance, domain: str) -> Missed | None:
     nodes."""
     if endurance.copies_survive == "process":
         text = CONSTRAINTS["survive"].missed.format(limit=domain)
-        return Missed(
-            "survive",
-            domain,
-            "process",
-            None,
-            text,
-        )
+        return Missed("survive", domain, "process", None, text)
     spares = endurance.spares
     needed = endurance.domain_nodes.get(domain, 0)
     if spares >= needed or domain not in DOMAINS_OF_SPARES:
         return None
-    text = say(
-        "not-survived",
-        domain=domain,
-        spares=spares,
-        needed=needed,
-    )
-    return Missed(
-        "survive",
-        domain,
-        int(spares),
-        None,
-        text,
-    )
+    text = say("not-survived", domain=domain, spares=spares, needed=needed)
+    return Missed("survive", domain, int(spares), None, text)
 
 
 def _overlapping_saves(endurance) -> Missed | None:
@@ -234,16 +166,5 @@ def _overlapping_saves(endurance) -> Missed | None:
     durable = endurance.checkpoint_durable_s
     if durable <= period * (1 + EDGE):
         return None
-    text = say(
-        "overlapping",
-        e=endurance,
-        period=period,
-        durable=durable,
-    )
-    return Missed(
-        "checkpoint.interval_s",
-        period,
-        durable,
-        None,
-        text,
-    )
+    text = say("overlapping", e=endurance, period=period, durable=durable)
+    return Missed("checkpoint.interval_s", period, durable, None, text)

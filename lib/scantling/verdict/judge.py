@@ -45,25 +45,14 @@ def judged(assessment: Assessment) -> Assessment:
     verdicts = ["feasible", *(r.verdict for r in reasons)]
     if misses or not known.fits:
         verdicts.append("constraint-missed")
-    return replace(
-        known,
-        reasons=reasons,
-        verdict=max(verdicts, key=rank),
-    )
+    return replace(known, reasons=reasons, verdict=max(verdicts, key=rank))
 
 
 def unchecked(assessment: Assessment) -> list[Reason]:
     """Stated constraints that cannot be computed, each with the field that is missing, and inputs
     out of range that nobody confirmed."""
     stated = assessment.resolved.constraints
-    asked = [
-        Reason(
-            "not-checked",
-            q.field,
-            q.text,
-        )
-        for q in questions(assessment.resolved)
-    ]
+    asked = [Reason("not-checked", q.field, q.text) for q in questions(assessment.resolved)]
     for row in CONSTRAINTS.values():
         limit = getattr(stated, row.field)
         if row.computed and limit is not None and value_of(assessment, row) is None:
@@ -73,13 +62,7 @@ def unchecked(assessment: Assessment) -> list[Reason]:
                 limit=row.shown(limit),
                 missing=_missing(assessment, row),
             )
-            asked.append(
-                Reason(
-                    "not-checked",
-                    row.field,
-                    text,
-                )
-            )
+            asked.append(Reason("not-checked", row.field, text))
     return asked
 
 
@@ -102,44 +85,21 @@ def senseless(assessment: Assessment) -> list[Reason]:
         "nvme": max(map(streamed, assessment.phases)),
     }
     reasons = [
-        Reason(
-            "impractical",
-            id,
-            say(
-                f"sense-{id}",
-                value=value,
-                row=SENSE[id],
-            ),
-        )
+        Reason("impractical", id, say(f"sense-{id}", value=value, row=SENSE[id]))
         for id, value in values.items()
         if value > SENSE[id].most
     ]
     row = SENSE["mfu"]
     if best is not None and assessment.mfu < row.most * best.mfu:
-        text = say(
-            "sense-mfu",
-            a=assessment,
-            row=row,
-            best=best,
-        )
-        reasons.append(
-            Reason(
-                "impractical",
-                "mfu",
-                text,
-            )
-        )
+        text = say("sense-mfu", a=assessment, row=row, best=best)
+        reasons.append(Reason("impractical", "mfu", text))
     return reasons
 
 
 def streamed(chosen: Chosen) -> float:
     """Weights of a device that come from NVMe in every pass. [bytes]"""
     return float(
-        streamed_weights(
-            chosen.found.situation.resolved.cluster,
-            chosen.case,
-            chosen.memory,
-        )
+        streamed_weights(chosen.found.situation.resolved.cluster, chosen.case, chosen.memory)
     )
 
 
@@ -150,43 +110,18 @@ def risks(assessment: Assessment) -> list[Reason]:
     stated = assessment.resolved.constraints
     allowed = assessment.resolved.max_oom_probability
     if assessment.oom_probability > allowed:
-        text = say(
-            "risk-memory",
-            a=assessment,
-            allowed=allowed,
-        )
-        out.append(
-            Reason(
-                "feasible-at-risk",
-                "max_oom_probability",
-                text,
-            )
-        )
+        text = say("risk-memory", a=assessment, allowed=allowed)
+        out.append(Reason("feasible-at-risk", "max_oom_probability", text))
     lost = {m.field for m in assessment.missed}
     for row in CONSTRAINTS.values():
         limit = None if row.field in lost else getattr(stated, row.field)
         value = value_of(assessment, row) if row.band and limit is not None else None
         if value is None:
             continue
-        chance = 1 - chance_of(
-            assessment,
-            row,
-            value,
-            float(limit),
-        )
+        chance = 1 - chance_of(assessment, row, value, float(limit))
         if chance > SENSE["miss"].most:
             text = say(
-                "risk",
-                name=row.name,
-                chance=chance,
-                value=row.shown(value),
-                limit=row.shown(limit),
+                "risk", name=row.name, chance=chance, value=row.shown(value), limit=row.shown(limit)
             )
-            out.append(
-                Reason(
-                    "feasible-at-risk",
-                    row.field,
-                    text,
-                )
-            )
+            out.append(Reason("feasible-at-risk", row.field, text))
     return out

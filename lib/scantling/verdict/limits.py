@@ -47,20 +47,8 @@ def unfit(assessment: Assessment) -> Iterator:
         if one.memory.host > host:
             yield say("unfit-host", plan=plan, m=one.memory, host=host)
         if one.memory.total > one.memory.capacity:
-            parts = (
-                say(
-                    "piece",
-                    name=k,
-                    size=getattr(one.memory, k),
-                )
-                for k in MEMORY_PARTS
-            )
-            yield say(
-                "unfit",
-                plan=plan,
-                m=one.memory,
-                parts=" + ".join(parts),
-            )
+            parts = (say("piece", name=k, size=getattr(one.memory, k)) for k in MEMORY_PARTS)
+            yield say("unfit", plan=plan, m=one.memory, parts=" + ".join(parts))
 
 
 def judged(assessment: Assessment) -> Iterator:
@@ -111,22 +99,13 @@ def tight(assessment: Assessment) -> Iterator:
     held = assessment.memory_bytes
     if ZONES[zone(held["total"], held["capacity"])] != "tight":
         return
-    line = say(
-        "tight",
-        a=assessment,
-        phase=f" in {name}" if name else "",
-        safe=SAFE_SHARE,
-    )
+    line = say("tight", a=assessment, phase=f" in {name}" if name else "", safe=SAFE_SHARE)
     if fullest.fits:
         safe = fullest.found.best_safe()
         line += (
             say("tight-none", pins=under_pins(fullest))
             if safe is None
-            else say(
-                "tight-safe",
-                safe=SAFE_SHARE,
-                **fullest.beside(safe),
-            )
+            else say("tight-safe", safe=SAFE_SHARE, **fullest.beside(safe))
         )
     yield line
 
@@ -145,14 +124,7 @@ def bolder(assessment: Assessment) -> Iterator:
     rows = flatnonzero(found.fits & found.practised)
     if not chosen.fits or chosen.oom_probability > allowed or not len(rows):
         return
-    row = rows[
-        lexsort(
-            (
-                found.total_bytes[rows],
-                found.step_s[rows].round(9),
-            )
-        )[0]
-    ]
+    row = rows[lexsort((found.total_bytes[rows], found.step_s[rows].round(9)))[0]]
     gain = 1 - found.step_s[row] / chosen.step.total
     if gain >= WORTH:
         yield say(
@@ -160,9 +132,7 @@ def bolder(assessment: Assessment) -> Iterator:
             **chosen.beside(row),
             gain=gain,
             chance=oom_probability(
-                found.total_bytes[row],
-                found.capacity,
-                spread_of(found.situation),
+                found.total_bytes[row], found.capacity, spread_of(found.situation)
             ),
         )
 
@@ -183,22 +153,13 @@ def idle(assessment: Assessment, advice: bool = True) -> Iterator:
         return
     every = devices(found.plan)
     row = found.fastest(found.practised & (every > used))
-    line = say(
-        "idle",
-        used=used,
-        have=have,
-        phase=chosen.phase,
-    )
+    line = say("idle", used=used, have=have, phase=chosen.phase)
     if advice:
         line += rounder(chosen)
     if row is None:
         yield line + say("idle-none", pins=under_pins(chosen))
     else:
-        yield line + say(
-            "idle-more",
-            **chosen.beside(row),
-            devices=every[row],
-        )
+        yield line + say("idle-more", **chosen.beside(row), devices=every[row])
 
 
 def racks(assessment: Assessment) -> Iterator:
@@ -213,13 +174,7 @@ def racks(assessment: Assessment) -> Iterator:
     used = 2 ** int(log2(rack))
     whole = -(-have // rack)
     yield (
-        say(
-            "racks",
-            cluster=cluster,
-            share=have / rack,
-            whole=whole,
-            all=whole * rack,
-        )
+        say("racks", cluster=cluster, share=have / rack, whole=whole, all=whole * rack)
         if have % used
         else say(
             "racks-round",
@@ -248,10 +203,7 @@ def batches_nearby(chosen) -> Iterator:
     if chosen.phase.pins.get("dp") or (replicas <= plan["dp"] and not bubbles(chosen)):
         return
     nodes = have // gcd(have, cluster.devices_per_node)
-    what = {
-        "units": nodes,
-        "what": "nodes" if nodes < have else "devices",
-    }
+    what = {"units": nodes, "what": "nodes" if nodes < have else "devices"}
     for id, unit, facts in (
         ("nodes", nodes, what),
         ("replicas", replicas * plan["micro_batch"], {"units": replicas}),
@@ -290,12 +242,7 @@ def rounder(chosen) -> str:
     saved, near, used = max(options, default=(0.0, batch, 0.0))
     if saved <= WORTH_A_BATCH:
         return ""
-    return say(
-        "rounder",
-        saved=saved,
-        batch=near,
-        devices=used,
-    )
+    return say("rounder", saved=saved, batch=near, devices=used)
 
 
 def accumulated(assessment: Assessment) -> Iterator:
@@ -307,12 +254,7 @@ def accumulated(assessment: Assessment) -> Iterator:
     if chosen.plan["sharding"] == "zero2" and m > 1:
         grads = chosen.case.job.grad_bytes
         once = (step.dp + step.axes["dp"].hidden_s) * grads / (grads + 2.0)
-        yield say(
-            "accumulated",
-            m=m,
-            more=once * (m - 1),
-            step=step,
-        )
+        yield say("accumulated", m=m, more=once * (m - 1), step=step)
 
 
 RULES = (

@@ -43,11 +43,7 @@ NOT_LISTED = (
 MEMORY_PARTS = "weights gradients optimizer activations other".split()
 
 
-def measured_step_s(
-    measured: dict,
-    case: Cases,
-    computed: float,
-) -> Known:
+def measured_step_s(measured: dict, case: Cases, computed: float) -> Known:
     """Seconds of a step that a measured step, MFU or rate of tokens says; None where none is
     given."""
     if "step_s" in measured:
@@ -62,22 +58,13 @@ def measured_step_s(
 
 def with_step(chosen: Chosen, measured: dict) -> Chosen:
     """The phase with its step and 80 % band [s]: measured, without width, or computed."""
-    seconds = measured_step_s(
-        measured,
-        chosen.case,
-        chosen.step_s,
-    )
+    seconds = measured_step_s(measured, chosen.case, chosen.step_s)
     ends = (1.0, 1.0)
     if seconds is None:
         seconds = chosen.step_s * measured.get("step_ratio", 1.0)
         ends = widened(chosen, held(chosen))
     low, high = (seconds * end for end in ends)
-    return replace(
-        chosen,
-        step_s=seconds,
-        step_s_low=low,
-        step_s_high=high,
-    )
+    return replace(chosen, step_s=seconds, step_s_low=low, step_s_high=high)
 
 
 def held(chosen: Chosen) -> dict:
@@ -146,11 +133,7 @@ def gang_of(chosen: Chosen, per_node: int) -> Gang:
     )
 
 
-def reshaped(
-    case: Cases,
-    span: int,
-    gone,
-) -> dict:
+def reshaped(case: Cases, span: int, gone) -> dict:
     """A plan without `gone` of its gangs of `span` replicas, the global batch kept by accumulation:
     {dp, micro_batches, ratio, memory_bytes, fits}, a column each. ratio : its step over the whole
     one; fits : within the capacity, or no more than the plan takes whole."""
@@ -182,22 +165,13 @@ def useful_s(phases, which: str = "step_s") -> Known:
     )
 
 
-def days(
-    phases,
-    goodput: float,
-    which: str = "step_s",
-) -> Known:
+def days(phases, goodput: float, which: str = "step_s") -> Known:
     """Days of the whole run: useful time / goodput."""
     seconds = useful_s(phases, which)
     return None if seconds is None else seconds / goodput / DAY_S
 
 
-def cost(
-    resolved,
-    endurance: Endurance,
-    run_days: Known,
-    goodput: float,
-) -> Cost | None:
+def cost(resolved, endurance: Endurance, run_days: Known, goodput: float) -> Cost | None:
     """cost.price of the whole run, spares paid for; None without tokens."""
     if run_days is None:
         return None
@@ -241,10 +215,7 @@ def memory_bytes(resolved, phases) -> dict[str, float]:
         factor = resolved.measured["memory_gb"] * 1e9 / sum(parts.values())
     if factor != 1.0:
         parts = {k: v * factor for k, v in parts.items()}
-    return parts | {
-        "total": sum(parts.values()),
-        "capacity": fullest.capacity,
-    }
+    return parts | {"total": sum(parts.values()), "capacity": fullest.capacity}
 
 
 def numbers(resolved, phases) -> dict:
@@ -263,20 +234,8 @@ def numbers(resolved, phases) -> dict:
     e = endurance(resolved, chosen)
     lost = (1 - e.goodput) * resolved.measured.get("lost_ratio", 1.0)
     good = resolved.measured.get("goodput", max(1 - lost, 1e-3))
-    run_days = {
-        f"days{end}": days(
-            phases,
-            good,
-            f"step_s{end}",
-        )
-        for end in ("", "_low", "_high")
-    }
-    money = cost(
-        resolved,
-        e,
-        run_days["days"],
-        good,
-    )
+    run_days = {f"days{end}": days(phases, good, f"step_s{end}") for end in ("", "_low", "_high")}
+    money = cost(resolved, e, run_days["days"], good)
     said = {
         "plan": dict(chosen.plan),
         "devices_used": int(devices(chosen.case.plan)),
@@ -287,18 +246,8 @@ def numbers(resolved, phases) -> dict:
         "step_s_low": low,
         "step_s_high": high,
         **use,
-        **_mfu_band(
-            "mfu",
-            mfu,
-            slow,
-            fast,
-        ),
-        **shown_mfu(
-            chosen,
-            use,
-            slow,
-            fast,
-        ),
+        **_mfu_band("mfu", mfu, slow, fast),
+        **shown_mfu(chosen, use, slow, fast),
         "band_tier": bands.tier(
             resolved.stack,
             resolved.cluster.accelerator.id,
@@ -320,12 +269,7 @@ def numbers(resolved, phases) -> dict:
     return {"endurance": e, "cost": money} | clean(said)
 
 
-def shown_mfu(
-    chosen: Chosen,
-    use: dict,
-    slow: float,
-    fast: float,
-) -> dict:
+def shown_mfu(chosen: Chosen, use: dict, slow: float, fast: float) -> dict:
     """The MFU that leads, its band, its count of attention ("full" or "causal") and its
     denominator; `slow` and `fast`: speed at the ends of the band over that of the estimate.
 
@@ -339,23 +283,13 @@ def shown_mfu(
     mfu = use["mfu_causal"] if basis == "causal" else use["mfu"]
     return {
         "mfu_shown": mfu,
-        **_mfu_band(
-            "mfu_shown",
-            mfu,
-            slow,
-            fast,
-        ),
+        **_mfu_band("mfu_shown", mfu, slow, fast),
         "mfu_basis": basis,
         "mfu_denominator": f"{peak:,.0f} TFLOP/s, the dense {precision} peak of {chip.name}",
     }
 
 
-def _mfu_band(
-    name: str,
-    mfu: float,
-    slow: float,
-    fast: float,
-) -> dict:
+def _mfu_band(name: str, mfu: float, slow: float, fast: float) -> dict:
     """Both ends of the band of an MFU, the upper one below the peak."""
     return {f"{name}_low": mfu * slow, f"{name}_high": min(mfu * fast, max(mfu, MOST_MFU))}
 
@@ -374,11 +308,7 @@ def oom_chance(resolved, phases) -> float:
     return max(one.oom_probability for one in phases)
 
 
-def cost_band(
-    money: Cost | None,
-    run_days: dict,
-    priced: bool = False,
-) -> dict:
+def cost_band(money: Cost | None, run_days: dict, priced: bool = False) -> dict:
     """80 % band of the cost: the band of days and the spread of prices (none where `priced`),
     independent, their logs added in quadrature. {cost_usd_low, cost_usd_high}"""
     cost = clean(money and money.cost_usd)
@@ -414,11 +344,7 @@ def tables(assessment) -> dict:
     layers = [row["layers"] for row in stages]
     chip = r.cluster.accelerator
     usual = [chosen.step_s * end for end in bands.ends(held(chosen))]  # its band unmeasured
-    site = {
-        "chip": chip.id,
-        "family": chip.family,
-        "stack": r.stack or "",
-    }
+    site = {"chip": chip.id, "family": chip.family, "stack": r.stack or ""}
     return {
         "memory_by_stage": stages,
         "hidden_s": {k: axis.hidden_s for k, axis in step.axes.items()},

@@ -20,11 +20,7 @@ Count = int | None
 REFUSAL = "Hardware constraints insufficient for model parameters"
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-    eq=False,
-)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Chosen:
     """One phase of the run with its plan."""
 
@@ -83,11 +79,7 @@ class Reason:
     text: str
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-    eq=False,
-)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Numbers:
     """Headline numbers of the main phase, days and bands of the whole run; None where the design
     is impossible. The names are the keys of `design --json`."""
@@ -141,11 +133,7 @@ class Numbers:
         return {f.name: getattr(self, f.name) for f in fields(Numbers)}
 
 
-@dataclass(
-    frozen=True,
-    kw_only=True,
-    eq=False,
-)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Assessment(Numbers):
     """What the library says of one design. What follows from it (limits, fixes, what to avoid, the
     site around the job) are functions of it."""

@@ -34,46 +34,15 @@ def arithmetic(where) -> Lines:
     host = devices * per_host
     whole = hbm + host
     said = (
-        say(
-            "piece",
-            name=name,
-            size=getattr(m, name),
-        )
-        for name in PIECES
-        if getattr(m, name) > 0
+        say("piece", name=name, size=getattr(m, name)) for name in PIECES if getattr(m, name) > 0
     )
-    line = say(
-        "leanest",
-        legal=found.legal,
-        plan=short(found.row(i)),
-        m=m,
-    )
+    line = say("leanest", legal=found.legal, plan=short(found.row(i)), m=m)
     if m.host > 0:
-        line += say(
-            "leanest-host",
-            m=m,
-            host=per_host,
-        )
+        line += say("leanest-host", m=m, host=per_host)
     return (
-        say(
-            "state",
-            n=n,
-            per=per,
-            job=job,
-            state=state,
-        ),
-        say(
-            "devices",
-            devices=devices,
-            m=m,
-            hbm=hbm,
-            host=host,
-        ),
-        say(
-            "too-much" if state > whole else "enough",
-            state=state,
-            all=whole,
-        ),
+        say("state", n=n, per=per, job=job, state=state),
+        say("devices", devices=devices, m=m, hbm=hbm, host=host),
+        say("too-much" if state > whole else "enough", state=state, all=whole),
         line,
         say("pieces", pieces=", ".join(said)),
     )

@@ -14,11 +14,7 @@ MORE_DEVICES = (1.125, 1.25, 1.5, 2, 3, 4, 6, 8, 12, 16, 32, 64, 128, 256, 512, 
 HALVINGS = 5  # between it and the last that was not
 
 
-def nearest(
-    cluster,
-    scales,
-    enough: Callable,
-) -> int | None:
+def nearest(cluster, scales, enough: Callable) -> int | None:
     """The number of devices nearest to a cluster's that is enough, in whole units of them: the
     first of so many times as many, then halving towards the last that is not; None where none
     is."""
@@ -51,11 +47,7 @@ def sensible(assessment: Assessment) -> Assessment | None:
 
     def enough(count):
         nonlocal best
-        found = changed(
-            assessment.design,
-            {"cluster.devices": count},
-            space=COARSE,
-        )
+        found = changed(assessment.design, {"cluster.devices": count}, space=COARSE)
         feasible = getattr(found, "verdict", "") == "feasible"
         best = found if feasible else best
         return feasible

@@ -23,10 +23,7 @@ def record_of(chosen):
     there is none."""
     r = chosen.found.situation.resolved
     return best_published(
-        r.cluster.accelerator.id,
-        chosen.phase.precision,
-        r.model.is_moe,
-        chosen.phase.seq_len,
+        r.cluster.accelerator.id, chosen.phase.precision, r.model.is_moe, chosen.phase.seq_len
     )
 
 
@@ -60,30 +57,18 @@ def unpublished(assessment) -> Iterator[str]:
     wider = say("wider")
     record, times = _of_record(chosen)
     if times > 1:
-        line = say(
-            "beyond-record",
-            mfu=times * record.mfu,
-            record=record,
-        )
+        line = say("beyond-record", mfu=times * record.mfu, record=record)
         yield line + wider if times > ROOM else line
     for line in beyond(plan, int(devices(chosen.case.plan))):
         yield say("beyond", line=line) + wider
     domain = found.situation.link.domain
     if plan["tp"] > domain:
-        yield say(
-            "tp-across",
-            tp=plan["tp"],
-            domain=domain,
-        )
+        yield say("tp-across", tp=plan["tp"], domain=domain)
         return
     yield from exchanged(chosen)
     better = skipped(found)
     if better is not None:
-        yield say(
-            "skipped",
-            plan=short(found.row(better[0])),
-            gain=1 - better[1],
-        )
+        yield say("skipped", plan=short(found.row(better[0])), gain=1 - better[1])
 
 
 def exchanges(chosen) -> dict[str, float]:
@@ -97,15 +82,7 @@ def exchanges(chosen) -> dict[str, float]:
         i
         for i, name in enumerate(CP_TYPES)
         if name != p["cp_type"]
-        and all(
-            law.kept(
-                model,
-                None,
-                None,
-                **p | {"cp_type": i},
-            )
-            for law in laws.of("exchange")
-        )
+        and all(law.kept(model, None, None, **p | {"cp_type": i}) for law in laws.of("exchange"))
     ]
     times = step_time(chosen.case.with_plan(cp_type=array(others, int))).total
     return {CP_TYPES[i]: t for i, t in zip(others, times / chosen.step.total)}
@@ -119,12 +96,7 @@ def exchanged(chosen) -> Iterator[str]:
         return
     name = min(ways, key=ways.get)
     if ways[name] <= 1 - WORTH:
-        yield say(
-            "exchange",
-            name=name,
-            now=chosen.plan["cp_type"],
-            gain=1 - ways[name],
-        )
+        yield say("exchange", name=name, now=chosen.plan["cp_type"], gain=1 - ways[name])
 
 
 def to_disk(chosen) -> float:
@@ -148,17 +120,8 @@ def offloaded(assessment) -> Iterator[str]:
             why = "" if without or one.phase.pins.get("offload") else say("offload-why")
             where = "offload-disk" if disk else "offload-host"
             yield (
-                say(
-                    "offload",
-                    size=size,
-                    why=why,
-                )
-                + say(
-                    where,
-                    kept=size - disk,
-                    disk=disk,
-                    rate=rate,
-                )
+                say("offload", size=size, why=why)
+                + say(where, kept=size - disk, disk=disk, rate=rate)
                 + without
             )
 

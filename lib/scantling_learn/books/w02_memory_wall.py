@@ -16,11 +16,7 @@ def _zero(params, ways, gradients=2):
     )
 
 
-def _layer_bytes(
-    shape,
-    scores=True,
-    batch=1,
-):
+def _layer_bytes(shape, scores=True, batch=1):
     """Korthikanti et al. 2022, equation 1: s b h (34 + 5 a s / h)."""
     s = shape.seq_len
     h = shape.hidden
@@ -54,11 +50,7 @@ def first_stage_answer(first_stage_ratio):
 # ---- plans
 
 
-def contexts(
-    everything_again,
-    seq_len,
-    global_batch,
-):
+def contexts(everything_again, seq_len, global_batch):
     """(sequence length, memory of the fullest device by part) for the plan with everything
     recomputed, the tokens of a batch kept."""
     return [
@@ -66,10 +58,7 @@ def contexts(
             seq_len * times,
             assess(
                 everything_again.change(
-                    job={
-                        "seq_len": seq_len * times,
-                        "global_batch": global_batch // times,
-                    }
+                    job={"seq_len": seq_len * times, "global_batch": global_batch // times}
                 )
             ),
         )

@@ -14,13 +14,7 @@ def tp_bytes_of(activation, /, tp):
     return tp_sent(activation, tp)
 
 
-def compute_of(
-    layer_params,
-    seq_len,
-    peak,
-    /,
-    tp,
-):
+def compute_of(layer_params, seq_len, peak, /, tp):
     """Seconds of a layer's matrix products per micro-batch on one device at full peak, forward
     and backward."""
     return 6 * layer_params * seq_len / tp / peak
@@ -77,11 +71,7 @@ def rack_published():
     """Tensor-parallel degrees of the published runs of this model on NVL72 racks."""
     table = published_runs()
     rows = table[
-        table.model.str.contains(
-            "405b",
-            case=False,
-            na=False,
-        )
+        table.model.str.contains("405b", case=False, na=False)
         & table.accelerator.isin(["gb200-nvl72", "gb300-nvl72"])
     ]
     return " or ".join(str(int(t)) for t in sorted(rows.tp.dropna().unique(), reverse=True))

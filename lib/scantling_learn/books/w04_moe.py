@@ -4,25 +4,13 @@ send, and what the saving costs."""
 # ---- memory
 
 
-def held(
-    parts,
-    total,
-    pp,
-    /,
-    ep,
-    bytes_per_param=6,
-):
+def held(parts, total, pp, /, ep, bytes_per_param=6):
     """Weights and fp32 gradients on a device of an average stage."""
     routed = parts.routed_experts
     return ((total - routed) / pp + routed / pp / ep) * bytes_per_param
 
 
-def least_ep(
-    held,
-    half,
-    /,
-    bytes_per_param=6,
-):
+def least_ep(held, half, /, bytes_per_param=6):
     return next(ep for ep in (1, 2, 4, 8, 16, 32, 64, 128, 256) if held(ep, bytes_per_param) < half)
 
 

@@ -23,32 +23,17 @@ def async_largest(async_split):
 # ---------------------------------------------------------------- the larger site
 
 
-def far(
-    far_mtbf_s,
-    save_s,
-    far_recovery_min,
-    /,
-    stall=1.0,
-    recovery=1.0,
-    interval=1.0,
-):
+def far(far_mtbf_s, save_s, far_recovery_min, /, stall=1.0, recovery=1.0, interval=1.0):
     """Useful share on the large site with stall, recovery or interval changed by a factor; the
     interval at its optimum first."""
     tau = goodput.optimum_interval(far_mtbf_s, save_s * stall) * interval
     return goodput.ettr(
-        far_mtbf_s,
-        save_s * stall,
-        tau,
-        restart_s=far_recovery_min * MINUTE_S * recovery,
+        far_mtbf_s, save_s * stall, tau, restart_s=far_recovery_min * MINUTE_S * recovery
     )
 
 
 def halved(far):
-    return {
-        "a": far(stall=0.5),
-        "b": far(recovery=0.5),
-        "c": far(interval=2.0),
-    }
+    return {"a": far(stall=0.5), "b": far(recovery=0.5), "c": far(interval=2.0)}
 
 
 # ---------------------------------------------------------------- curves for the pictures
@@ -59,28 +44,13 @@ def spare_curve(load):
     return {"waits": (n, np.array([spare_nodes.wait_chance(int(s), load) for s in n]))}
 
 
-def curves(
-    save_s,
-    stall_s,
-    durable_s,
-    mtbf_s,
-    recovery_min,
-):
-    axis = np.geomspace(
-        60,
-        4 * HOUR_S,
-        60,
-    )
+def curves(save_s, stall_s, durable_s, mtbf_s, recovery_min):
+    axis = np.geomspace(60, 4 * HOUR_S, 60)
     ways = {
         "saves of a minute that block": (save_s, 0.0),
         "a copy to host memory, durable later": (stall_s, durable_s),
     }
-    useful = partial(
-        goodput.ettr,
-        mtbf_s,
-        interval_s=axis,
-        restart_s=recovery_min * MINUTE_S,
-    )
+    useful = partial(goodput.ettr, mtbf_s, interval_s=axis, restart_s=recovery_min * MINUTE_S)
     return {
         name: (axis / MINUTE_S, useful(stall, durable_s=durable))
         for name, (stall, durable) in ways.items()
@@ -88,20 +58,9 @@ def curves(
 
 
 def scale_curves(
-    mtbf_s,
-    devices,
-    save_s,
-    far_recovery_min,
-    stall_s,
-    durable_s,
-    replicas,
-    replica_stall_min,
+    mtbf_s, devices, save_s, far_recovery_min, stall_s, durable_s, replicas, replica_stall_min
 ):
-    n = np.geomspace(
-        2048,
-        131_072,
-        40,
-    )
+    n = np.geomspace(2048, 131_072, 40)
     m = mtbf_s * devices / n
     restart_s = far_recovery_min * MINUTE_S
     ways = {
@@ -119,10 +78,7 @@ def scale_curves(
         for name, (stall, durable) in ways.items()
     }
     one = elastic.ft_hsdp(
-        m,
-        replicas,
-        stall_s=replica_stall_min * MINUTE_S,
-        replica_recovery_s=restart_s,
+        m, replicas, stall_s=replica_stall_min * MINUTE_S, replica_recovery_s=restart_s
     )
     useful = whole | {"one replica of twelve restarts": one}
     return {name: (n, share) for name, share in useful.items()}

@@ -8,12 +8,7 @@ from .base import layers_s
 # ---------------------------------------------------------------- the fault
 
 
-def node_table(
-    nodes,
-    slow,
-    compute_ms,
-    m,
-):
+def node_table(nodes, slow, compute_ms, m):
     """Compute of a micro-batch and waiting in a step of four nodes, each by its own factor; the
     slow one has none given."""
     head = (

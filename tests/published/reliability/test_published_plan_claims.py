@@ -2,13 +2,7 @@
 against are published ones."""
 
 import pytest
-from plan_claims import (
-    CASE,
-    links,
-    sharding_alone,
-    tensor_across_nodes,
-    usual_plan,
-)
+from plan_claims import CASE, links, sharding_alone, tensor_across_nodes, usual_plan
 from scantling import Design, assess
 
 

@@ -33,11 +33,7 @@ class Panel:
     figures: Mapping[str, Figure] = {}  # the charts, by name
     options: Mapping[str, Iterable] = {}  # what each list offers at first
 
-    def __init__(
-        self,
-        session,
-        choose: Callable,
-    ):
+    def __init__(self, session, choose: Callable):
         self.session, self.choose = session, choose
         # what a number of a table of this tab opens to
         self.explain = partial(headline.explanation, session)
@@ -54,20 +50,10 @@ class Panel:
         """Its assessment as data."""
         return self.now.given
 
-    def explain_row(
-        self,
-        own: Mapping[str, str],
-        key: str,
-        row: Mapping,
-    ) -> dict:
+    def explain_row(self, own: Mapping[str, str], key: str, row: Mapping) -> dict:
         """What a number of a record of the blueprint opens to; `own`: {term: field of the record}
         said below it."""
-        out = words.opened(
-            key,
-            self.given,
-            inputs(self.now, self.given),
-            row,
-        )
+        out = words.opened(key, self.given, inputs(self.now, self.given), row)
         out["value"] = self.cell_text(key, row)
         out["lines"] += [
             (term, words.named(field, row[field]))
@@ -76,11 +62,7 @@ class Panel:
         ]
         return out
 
-    def cell_text(
-        self,
-        key: str,
-        row: Mapping,
-    ) -> str:
+    def cell_text(self, key: str, row: Mapping) -> str:
         """The text of a number of a record in one of its columns."""
         return said(key, row)
 
@@ -94,45 +76,19 @@ class Panel:
         """Make the parts, and lay them out."""
         about = table(__file__, "panels")[self.title]
         for name, first in about.get("texts", {}).items():
-            setattr(
-                self,
-                name,
-                theme.text(first),
-            )
+            setattr(self, name, theme.text(first))
         for name, kind in about.get("tables", {}).items():
-            setattr(
-                self,
-                name,
-                self._table(kind),
-            )
+            setattr(self, name, self._table(kind))
         for name, label in about.get("drops", {}).items():
-            setattr(
-                self,
-                name,
-                Drop(label, self.options[name]),
-            )
+            setattr(self, name, Drop(label, self.options[name]))
         for name, own in about.get("fields", {}).items():
-            setattr(
-                self,
-                name,
-                Field(**own),
-            )
+            setattr(self, name, Field(**own))
         for name, (label, tip) in about.get("buttons", {}).items():
             setattr(
-                self,
-                name,
-                Button(
-                    label,
-                    partial(self.pressed, getattr(self, f"_{name}")),
-                    tip,
-                ),
+                self, name, Button(label, partial(self.pressed, getattr(self, f"_{name}")), tip)
             )
         for name, figure in self.figures.items():
-            setattr(
-                self,
-                name,
-                figure.live(legend=name in about.get("legends", ())),
-            )
+            setattr(self, name, figure.live(legend=name in about.get("legends", ())))
         self.begin()
         return [self._laid(part) for part in about["layout"]]
 
@@ -144,12 +100,7 @@ class Panel:
         explain = partial(self.explain, alone=True) if picks else self.explain
         if "own" in about:
             explain = partial(self.explain_row, about["own"])
-        return Table(
-            name,
-            self._pick if picks else None,
-            explain=explain,
-            text=self.cell_text,
-        )
+        return Table(name, self._pick if picks else None, explain=explain, text=self.cell_text)
 
     def _laid(self, part: str | Mapping) -> Part:
         if isinstance(part, str):
@@ -173,11 +124,7 @@ class Panel:
 
     def picture(self, name: str, **more) -> None:
         """Put the design on the desk under one of the charts."""
-        self.figures[name].show(
-            getattr(self, name),
-            self.given,
-            **more,
-        )
+        self.figures[name].show(getattr(self, name), self.given, **more)
 
     def draw(self) -> None:
         raise NotImplementedError

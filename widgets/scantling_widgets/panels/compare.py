@@ -13,11 +13,7 @@ from ..table import cell
 from ..words import at, plain, show, withheld
 from .base import Panel
 
-_MARKS = {
-    "": "",
-    "better": "good",
-    "worse": "bad",
-}
+_MARKS = {"": "", "better": "good", "worse": "bad"}
 
 
 class Compare(Panel):
@@ -106,12 +102,7 @@ def differing(before: Mapping, now: Mapping) -> list[list]:
             continue
         text = sense = ""
         if bool not in (type(a), type(b)):
-            text, sense = headline.difference(
-                key,
-                b,
-                a,
-                better.get(key),
-            )
+            text, sense = headline.difference(key, b, a, better.get(key))
         rows.append(
             [
                 cell(quantity.label, hint=key),

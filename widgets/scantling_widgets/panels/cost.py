@@ -9,10 +9,7 @@ from .base import Panel
 from .reliability import numbers
 
 _CARBON = "cost.carbon_kg"
-_WHERE = {
-    "tokens": "Tokens under Job",
-    "a price": "Price under Failures, prices, measured",
-}
+_WHERE = {"tokens": "Tokens under Job", "a price": "Price under Failures, prices, measured"}
 
 
 class Cost(Panel):
@@ -23,12 +20,7 @@ class Cost(Panel):
 
     def begin(self):
         self.points, self.of = [], None
-        self.job = Job(
-            "Sweep device counts",
-            self._start,
-            self._step,
-            self.ended,
-        )
+        self.job = Job("Sweep device counts", self._start, self._step, self.ended)
         self.chart.on_pick(self._pick)
 
     def opened(self):
@@ -42,14 +34,7 @@ class Cost(Panel):
         rows, carbon = numbers("cost", cost), _carbon(cost.get("carbon_kg") or {})
         facts = [*({} for _ in rows), *({"carbon_kg": kg} for kg in carbon.values())]
         rows += [
-            [
-                f"{label(_CARBON)}, {place}",
-                cell(
-                    show(_CARBON, kg),
-                    kg,
-                    key=_CARBON,
-                ),
-            ]
+            [f"{label(_CARBON)}, {place}", cell(show(_CARBON, kg), kg, key=_CARBON)]
             for place, kg in carbon.items()
         ]
         self.bill.fill(rows, facts)
@@ -57,11 +42,7 @@ class Cost(Panel):
 
     def _start(self):
         self.of, self.points = self.now, []
-        return studies.device_counts(
-            self.session.judge,
-            self.of.design,
-            self.of.resolved.cluster,
-        )
+        return studies.device_counts(self.session.judge, self.of.design, self.of.resolved.cluster)
 
     def _step(self, point) -> None:
         if point is not None:

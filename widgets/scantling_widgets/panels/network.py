@@ -21,12 +21,7 @@ _EDGES = {
 class Network(Panel):
     title = "Network"
 
-    figures = {
-        "cluster": nodes["pp"],
-        "site": site,
-        "matrix": matrix,
-        "chart": traffic,
-    }
+    figures = {"cluster": nodes["pp"], "site": site, "matrix": matrix, "chart": traffic}
 
     options = {"by": [(text, by) for by, text in VIEWS.items()]}
 
@@ -52,12 +47,7 @@ class Network(Panel):
     def _show_nodes(self) -> None:
         by, p = self.by.value, self.placement
         self.cluster.spec = nodes[by].spec(True)
-        nodes[by].show(
-            self.cluster,
-            self.given,
-            placement=p,
-            by=by,
-        )
+        nodes[by].show(self.cluster, self.given, placement=p, by=by)
         self.note.value = theme.dim(
             f"{several(p['devices'], 'device')}: {several(p['node_count'], 'node')} of "
             f"{p['per_node']}, {several(p['unit_count'], 'leaf unit')}, "
@@ -65,11 +55,7 @@ class Network(Panel):
             f"{drawn(p, by)}"
         )
 
-    def cell_text(
-        self,
-        key: str,
-        row,
-    ) -> str:
+    def cell_text(self, key: str, row) -> str:
         name = key.rpartition(".")[2]
         value = row.get(name)
         if key == "communication.axis" and len(value) == 2:

@@ -10,13 +10,7 @@ from .base import Panel
 _LISTED = 50  # the picture beside the table shows them all
 _SELDOM = ("cp", "vpp", "ep", "etp", "devices_used")  # left out where all plans have the same
 # these follow from the rest of a plan, or are no pin of it
-_FREE = {
-    "dp",
-    "grad_accum",
-    "shard_group",
-    "precision",
-    "sp",
-}
+_FREE = {"dp", "grad_accum", "shard_group", "precision", "sp"}
 _PINS = set(PlanSpec.model_fields) - _FREE
 
 

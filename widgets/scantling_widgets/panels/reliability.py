@@ -20,12 +20,7 @@ class Reliability(Panel):
     title = "Reliability"
     of_a_run = True
 
-    figures = {
-        "curve": goodput,
-        "lost": badput,
-        "spares": spares,
-        "steps": ladder,
-    }
+    figures = {"curve": goodput, "lost": badput, "spares": spares, "steps": ladder}
 
     def draw(self):
         result = self.now.result
@@ -47,11 +42,7 @@ class Reliability(Panel):
         tried = f"<p class='sd-dim'>Tried and found harmless here: {harmless}.</p>"
         self.harmless.value = tried if harmless else ""
 
-    def cell_text(
-        self,
-        key: str,
-        row,
-    ) -> str:
+    def cell_text(self, key: str, row) -> str:
         most = row.get("at_most_per_run")
         if key.endswith("events_per_run") and row["events_per_run"] is None and most is not None:
             return f"≤ {show(key, most)}"  # nothing is published
@@ -69,16 +60,7 @@ def numbers(section: str, values: Mapping) -> list[list[dict]]:
         about = formula(key)
         what = cell(label_or(key, name.replace("_", " ")), hint=about)
         opens = key if about and number else ""
-        rows.append(
-            [
-                what,
-                cell(
-                    show_or(key, value),
-                    value if number else None,
-                    key=opens,
-                ),
-            ]
-        )
+        rows.append([what, cell(show_or(key, value), value if number else None, key=opens)])
     return rows
 
 

@@ -40,22 +40,13 @@ class Report(Panel):
     always = True
     _saved = None  # the file that stands for the design on the desk
 
-    options = {
-        "to": FRAMEWORKS,
-        "on": ON,
-    }
+    options = {"to": FRAMEWORKS, "on": ON}
 
     def begin(self):
         if served():  # no path of a visitor is opened
             self.path = Field(description="File", takes="file")
             self.log = Field(description="Log", takes="log")
-        self.job = Job(
-            "Render the report",
-            self._start,
-            self._rendered,
-            self._ended,
-            waits=True,
-        )
+        self.job = Job("Render the report", self._start, self._rendered, self._ended, waits=True)
         self.kit_job = Job(
             "Write the launch kit",
             self._kit_start,
@@ -74,11 +65,7 @@ class Report(Panel):
         except Exception as error:  # said beside the button; the desk stays as it is
             self._told(self.say, error)
 
-    def _told(
-        self,
-        where: Part,
-        error,
-    ) -> None:
+    def _told(self, where: Part, error) -> None:
         if error is not None:
             where.value = f"<p class='sd-fault' role='alert'>{theme.escape(str(error))}</p>"
 
@@ -88,11 +75,7 @@ class Report(Panel):
     def _save(self) -> str:
         design = self.now.design
         if served():
-            self._give(
-                self.say,
-                f"{rendering.slug(design.title)}.yaml",
-                design.to_yaml().encode(),
-            )
+            self._give(self.say, f"{rendering.slug(design.title)}.yaml", design.to_yaml().encode())
             return ""
         path = _folder(self.path)
         design.write(path, force=path == self._saved)
@@ -127,23 +110,14 @@ class Report(Panel):
         )
         return ""
 
-    def _give(
-        self,
-        where: Part,
-        name: str,
-        content: bytes,
-    ) -> None:
+    def _give(self, where: Part, name: str, content: bytes) -> None:
         """A link by which a visitor of the page takes a file."""
         data, name = base64.b64encode(content).decode(), theme.escape(name)
         kind = "application/octet-stream"
         link = f"<a download='{name}' href='data:{kind};base64,{data}'>Download {name}</a>"
         where.value = f"<p role='status'>{link}</p>"
 
-    def _put(
-        self,
-        design,
-        done: str = "On the desk.",
-    ) -> str:
+    def _put(self, design, done: str = "On the desk.") -> str:
         if served():
             names_no_file(design, self.now.design)
         if self.session.put(design):
@@ -159,11 +133,7 @@ class Report(Panel):
 
     def _rendered(self, page) -> None:
         if page is not None and served():
-            self._give(
-                self.said,
-                page.name,
-                page.read_bytes(),
-            )
+            self._give(self.said, page.name, page.read_bytes())
             shutil.rmtree(page.parent, ignore_errors=True)
         elif page is not None:
             self.said.value = _status(f"Written to {page}.")
@@ -178,10 +148,7 @@ class Report(Panel):
         self.kit_said.value, self._kit_files = _status("Expressing the plan."), {}
         self.files.rows = []
         steps, files = rendering.launch_kit(
-            self.now.result,
-            self.to.value,
-            self.on.value,
-            _folder(self.kit),
+            self.now.result, self.to.value, self.on.value, _folder(self.kit)
         )
         # nothing is written for a visitor
         return (1, islice(files, 1)) if served() else (steps, files)
@@ -196,11 +163,7 @@ class Report(Panel):
             for g in loads(self._kit_files["plan.json"]).get("not_expressed") or []
         ]
         if served():
-            self._give(
-                self.kit_said,
-                f"{self.to.value}-{self.on.value}.zip",
-                _zipped(found),
-            )
+            self._give(self.kit_said, f"{self.to.value}-{self.on.value}.zip", _zipped(found))
         else:
             self.kit_said.value = _status(f"Written to {found}.")
         self.kit_said.value += theme.lines(gaps) if gaps else ""
@@ -230,11 +193,7 @@ def names_no_file(design: Design, now: Design) -> None:
 def _zipped(files: dict[str, str]) -> bytes:
     """The files of a kit as one archive."""
     out = io.BytesIO()
-    with zipfile.ZipFile(
-        out,
-        "w",
-        zipfile.ZIP_DEFLATED,
-    ) as archive:
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in files.items():
             archive.writestr(name, text)
     return out.getvalue()

@@ -14,10 +14,7 @@ from .base import Panel
 class Roofline(Panel):
     title = "Roofline"
 
-    figures = {
-        "kernels": kernels,
-        "links": links,
-    }
+    figures = {"kernels": kernels, "links": links}
 
     def begin(self):
         self.key = Key(self.explain)
@@ -27,16 +24,7 @@ class Roofline(Panel):
         rows, axes = roof["kernels"], roof["axes"]
         for name in self.figures:
             self.picture(name, roof=roof)
-        self.key.show(
-            [
-                entry(
-                    KERNELS[k["kernel"]],
-                    k["label"],
-                    share(k["share"]),
-                )
-                for k in rows
-            ]
-        )
+        self.key.show([entry(KERNELS[k["kernel"]], k["label"], share(k["share"])) for k in rows])
         achieved, ridge = (said(f"roofline.{name}", roof) for name in ("achieved_flops", "ridge"))
         self.note.value = (
             f"<p>Executed {achieved} per device over the whole step; left of the ridge, {ridge}, "

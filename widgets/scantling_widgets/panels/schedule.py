@@ -22,12 +22,7 @@ _SIMPLE = "Forward, input gradients and weight gradients drawn equally long; tra
 class Schedule(Panel):
     title = "Schedule"
 
-    figures = {
-        "own": gantt,
-        "another": gantt,
-        "laid": laid,
-        "held": held,
-    }
+    figures = {"own": gantt, "another": gantt, "laid": laid, "held": held}
 
     options = {
         "other": [row.name for row in pipeline.SCHEDULES.values()],
@@ -75,31 +70,16 @@ class Schedule(Panel):
             (plan["schedule"], self.own, self.own_note),
             (self.other.value, self.another, self.other_note),
         ):
-            layout, text = lay_out(
-                name,
-                pp,
-                plan["vpp"] or 1,
-                m,
-            )
+            layout, text = lay_out(name, pp, plan["vpp"] or 1, m)
             figure = gantt_of(layout)
             chart.spec = figure.spec()
-            figure.show(
-                chart,
-                self.given,
-                layout=layout,
-                window=self.window.value,
-            )
+            figure.show(chart, self.given, layout=layout, window=self.window.value)
             note.value = f"<p>{theme.escape(text)}</p>"
             layouts += [layout] if layout else []
         self.picture("held", layouts=layouts)
 
 
-def lay_out(
-    name,
-    pp,
-    vpp,
-    m,
-):
+def lay_out(name, pp, vpp, m):
     """(layout, words) of a schedule, in units of one forward pass; None and the rule it breaks
     where the settings do not allow it.
 
@@ -108,15 +88,7 @@ def lay_out(
     problem = ""
     for chunks in dict.fromkeys((vpp, 1, 2)):
         try:
-            layout = schedule.lay_out(
-                name,
-                pp,
-                chunks,
-                m,
-                1.0,
-                1.0,
-                1.0,
-            )
+            layout = schedule.lay_out(name, pp, chunks, m, 1.0, 1.0, 1.0)
             return layout, words_of(layout)
         except ValueError as error:
             problem = problem or str(error)

@@ -38,18 +38,8 @@ class Sensitivity(Panel):
         self.rows, self.cells = [], []
         self.of = self.key = self.swept = None
         self.what.value = next(key for key in tornado if self.given.get(key) is not None)
-        self.job = Job(
-            "Vary the inputs",
-            self._start,
-            self._step,
-            self.ended,
-        )
-        self.sweep_job = Job(
-            "Sweep",
-            self._sweep_start,
-            self._sweep_step,
-            self.ended,
-        )
+        self.job = Job("Vary the inputs", self._start, self._step, self.ended)
+        self.sweep_job = Job("Sweep", self._sweep_start, self._sweep_step, self.ended)
         self.chart = tornado[self.what.value].live()
         self.map = line[self.what.value].live(legend=True)
         self.map.on_pick(self._pick)
@@ -85,12 +75,7 @@ class Sensitivity(Panel):
             old = f"This design has no {label(key).lower()}: it names no {lacks}. "
         self.note.value = theme.dim(old + _SEARCHED)
         self.chart.spec = tornado[key].spec()
-        tornado[key].show(
-            self.chart,
-            self.of.given if mine else now.given,
-            rows=mine,
-            key=key,
-        )
+        tornado[key].show(self.chart, self.of.given if mine else now.given, rows=mine, key=key)
 
     # ------------------------------------------------------------ sweeps
     def _offer(self) -> None:
@@ -113,11 +98,7 @@ class Sensitivity(Panel):
             along, across = studies.narrowed(along, 9), studies.narrowed(across)
         self.cells, self.swept = [], (self.now, along, across)
         self._show_sweep()
-        return studies.sweep(
-            self.session,
-            along,
-            across,
-        )
+        return studies.sweep(self.session, along, across)
 
     def _sweep_step(self, found) -> None:
         self.cells.append(found)
@@ -133,11 +114,7 @@ class Sensitivity(Panel):
     def _show_sweep(self) -> None:
         key = self.what.value
         if self.swept is None:
-            line[key].show(
-                self.map,
-                self.given,
-                key=key,
-            )
+            line[key].show(self.map, self.given, key=key)
             self.sweep_note.value = theme.dim(_SWEPT)
             return
         of, along, across = self.swept
@@ -149,19 +126,9 @@ class Sensitivity(Panel):
         )
         figure, titles = line[key], {"along": along.name}
         if across is None:
-            more = {
-                "texts": along.texts,
-                "name": along.name,
-                "now": along.now,
-            }
+            more = {"texts": along.texts, "name": along.name, "now": along.now}
         else:
-            figure, titles = (
-                heat[key],
-                {
-                    "along": along.name,
-                    "across": across.name,
-                },
-            )
+            figure, titles = (heat[key], {"along": along.name, "across": across.name})
             here = across.now * len(along.values) + along.now
             more = {
                 "rows": across.texts,
@@ -170,13 +137,7 @@ class Sensitivity(Panel):
                 "names": (across.name, along.name),
             }
         self.map.spec = figure.spec(True, **titles)
-        figure.show(
-            self.map,
-            of.given,
-            cells=self.cells,
-            key=key,
-            **more,
-        )
+        figure.show(self.map, of.given, cells=self.cells, key=key, **more)
         self._fill(key)
 
     def _fill(self, key: str) -> None:
@@ -190,9 +151,7 @@ class Sensitivity(Panel):
             "why": "Why",
         }
         self.table.columns = self.table.headed(
-            labels,
-            labels,
-            [name for name in labels if name not in (key, "memory")],
+            labels, labels, [name for name in labels if name not in (key, "memory")]
         )
         rows = []
         for i, found in enumerate(self.cells):
@@ -203,11 +162,7 @@ class Sensitivity(Panel):
                 [
                     *(_input(along, place) for along, place in self._names(i)),
                     cell(word, mark=mark),
-                    cell(
-                        show(key, value),
-                        value,
-                        key=opens,
-                    ),
+                    cell(show(key, value), value, key=opens),
                     cell("—" if memory is None else share(memory), memory),
                     cell(found.why),
                 ]

@@ -51,11 +51,7 @@ def read_design(parameters: Mapping) -> Design:
 class Report:
     """One design's report, part by part, for a notebook to show."""
 
-    def __init__(
-        self,
-        design,
-        assessment=None,
-    ):
+    def __init__(self, design, assessment=None):
         self.design, self.assessment = design, assessment or scantling.assess(design)
         self.data = text.plain(self.assessment.as_dict())
         self.data["name"] = self.assessment.resolved.name
@@ -88,22 +84,14 @@ class Report:
         figure = charts.FIGURES[name]
         if name == "sensitivity":
             figure = charts.tornado(self.moved_by)
-            more = {
-                "rows": self.variations[:WIDEST],
-                "key": self.moved_by,
-                **more,
-            }
+            more = {"rows": self.variations[:WIDEST], "key": self.moved_by, **more}
         if name in ("ladder", "layers") and not self.section(name):
             return None
         if name == "ladder":
             more = {"rungs": self.view["b"]["recovery"]["ladder"], **more}
         if name == "layers":
             figure = replace(figure, height=min(60 * self.data["plan"]["pp"], 200))
-        return pictures.draw(
-            figure,
-            self.data,
-            **more,
-        )
+        return pictures.draw(figure, self.data, **more)
 
     @cached_property
     def moved_by(self) -> str:
@@ -144,11 +132,7 @@ def render(files, folder, **options) -> list[Path]:
 
     Raises DesignError where a file is wrong and RuntimeError where a report could not be made.
     """
-    records = make_all(
-        files,
-        folder,
-        **{"workers": 1} | options,
-    )
+    records = make_all(files, folder, **{"workers": 1} | options)
     for record in records:
         if record.status == "wrong":
             raise DesignError(problem=record.error)

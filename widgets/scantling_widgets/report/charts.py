@@ -10,10 +10,7 @@ from ..palette import MEMORY, STEP
 from ..words import at, label, show
 
 AXES = ("tp", "cp", "ep", "dp", "pp")
-_KINDS = {
-    "exposed_s": ("exposed", ""),
-    "hidden_s": ("hidden", ""),
-}
+_KINDS = {"exposed_s": ("exposed", ""), "hidden_s": ("hidden", "")}
 
 
 # ---------------------------------------------------------------- goodput
@@ -30,25 +27,11 @@ def _goodput_rows(given) -> dict:
         "goodput": given["goodput"],
         "also": "" if apart else ", the optimum",
     }
-    optimum = {
-        "interval_s": best,
-        "goodput": most,
-    }
+    optimum = {"interval_s": best, "goodput": most}
     return {
-        "curve": {
-            "interval_s": intervals,
-            "goodput": goodputs,
-        },
-        "chosen": worded(
-            "goodput",
-            "chosen",
-            [chosen],
-        ),
-        "optimum": worded(
-            "goodput",
-            "optimum",
-            [optimum] if apart else [],
-        ),
+        "curve": {"interval_s": intervals, "goodput": goodputs},
+        "chosen": worded("goodput", "chosen", [chosen]),
+        "optimum": worded("goodput", "optimum", [optimum] if apart else []),
     }
 
 
@@ -57,27 +40,13 @@ def _goodput_words(given) -> str:
     if not curve:
         return "No goodput curve."
     first, last = (
-        text(
-            "goodput",
-            "place",
-            **{key: values[i] for key, values in curve.items()},
-        )
+        text("goodput", "place", **{key: values[i] for key, values in curve.items()})
         for i in (0, -1)
     )
-    return text(
-        "goodput",
-        "words",
-        first=first,
-        last=last,
-        **given,
-    )
+    return text("goodput", "words", first=first, last=last, **given)
 
 
-goodput = figure(
-    "goodput",
-    _goodput_rows,
-    _goodput_words,
-)
+goodput = figure("goodput", _goodput_rows, _goodput_words)
 
 
 # ---------------------------------------------------------------- communication
@@ -85,11 +54,7 @@ def by_axis(given) -> list[dict]:
     """Exposed and hidden seconds of each axis that communicates."""
     shown, hidden = given["step_breakdown_s"], given.get("hidden_s") or {}
     rows = (
-        {
-            "axis": axis,
-            "exposed_s": shown.get(axis) or 0,
-            "hidden_s": hidden.get(axis) or 0,
-        }
+        {"axis": axis, "exposed_s": shown.get(axis) or 0, "hidden_s": hidden.get(axis) or 0}
         for axis in AXES
     )
     return [row for row in rows if row["exposed_s"] or row["hidden_s"]]
@@ -102,13 +67,7 @@ def _traffic_rows(given) -> dict:
         for part in laid(_KINDS, row)
         if part["size"] > 0
     ]
-    return {
-        "traffic": worded(
-            "traffic",
-            "traffic",
-            parts,
-        )
-    }
+    return {"traffic": worded("traffic", "traffic", parts)}
 
 
 traffic = figure("traffic", _traffic_rows)
@@ -146,18 +105,8 @@ def _side_by_side(
         return f"{what}: {said}."
 
     names, hues = zip(*parts.values())
-    given = given | {
-        "names": [*names],
-        "hues": [*hues],
-    }
-    return figure(
-        "parts",
-        rows,
-        words,
-        name=name,
-        title=title,
-        given=given,
-    )
+    given = given | {"names": [*names], "hues": [*hues]}
+    return figure("parts", rows, words, name=name, title=title, given=given)
 
 
 memories = _side_by_side(

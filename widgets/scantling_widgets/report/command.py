@@ -13,13 +13,7 @@ from .run import run
 
 
 @command
-def report(
-    files,
-    out,
-    compare,
-    wide,
-    **options,
-):
+def report(files, out, compare, wide, **options):
     """Render designs as offline HTML reports.
 
     One page and one executed notebook per design file. Finished ones are kept; a batch that was

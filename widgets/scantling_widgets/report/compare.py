@@ -12,10 +12,7 @@ from .page import templated
 from .run import write
 
 
-def comparison(
-    results: list[dict],
-    date: str | None = None,
-) -> str:
+def comparison(results: list[dict], date: str | None = None) -> str:
     """A page that sets assessments (`Assessment.as_dict()`) side by side."""
     drawn = [r for r in results if r.get("plan")]
     draw = charts.SIDE_BY_SIDE if len(drawn) > 1 else ()

@@ -25,10 +25,7 @@ from ..words import at
 from .page import page
 from .pictures import RESULT
 
-LONGEST_S = {
-    "default": 600,
-    "wide": 7200,
-}  # of one cell of a report, by the space that is searched
+LONGEST_S = {"default": 600, "wide": 7200}  # of one cell of a report, by the space that is searched
 REFERENCES = ("model.hf_config", "calibration")
 MOST_BYTES = 4_000_000  # of a file that a design names
 _CODE = (".py", ".csv", ".yaml", ".json", ".j2", ".css", ".ipynb")
@@ -62,10 +59,9 @@ class Done:
 
     @property
     def exit(self) -> int:
-        return {
-            "wrong": 2,
-            "failed": 1,
-        }.get(self.status) or EXIT.get(self.assessment.get("verdict"), 1)
+        return {"wrong": 2, "failed": 1}.get(self.status) or EXIT.get(
+            self.assessment.get("verdict"), 1
+        )
 
 
 def files_of(design: Design) -> dict:
@@ -74,28 +70,14 @@ def files_of(design: Design) -> dict:
     return {field: file for field, file in named.items() if isinstance(file, str)}
 
 
-def job(
-    path,
-    name: str,
-    date: str | None = None,
-    space: str = "default",
-) -> Job:
+def job(path, name: str, date: str | None = None, space: str = "default") -> Job:
     """The job of the design file at `path`; raises DesignError where the file is wrong."""
     design = Design.read(path)
     files = {}
     for where, file in files_of(design).items():
-        wrong = functools.partial(
-            DesignError,
-            where,
-            file,
-        )
+        wrong = functools.partial(DesignError, where, file)
         source = design.folder / file
-        files[source.name] = read_text(
-            source,
-            "a text file",
-            MOST_BYTES,
-            wrong,
-        )
+        files[source.name] = read_text(source, "a text file", MOST_BYTES, wrong)
         design = design.change({where: source.name})
     own = {
         "design": design.to_yaml(),
@@ -136,11 +118,7 @@ def code_digest() -> str:
 def make(job: Job) -> Done:
     """The report of one job. Never raises for what a design or the notebook does: the fault is in
     what it returns."""
-    done = functools.partial(
-        Done,
-        name=job.name,
-        digest=job.digest,
-    )
+    done = functools.partial(Done, name=job.name, digest=job.digest)
     if job.code and job.code != code_digest():
         state = f"another state of scantling ({metadata.version('scantling')})"
         error = f"this worker has {state} than the batch was started from"
@@ -168,12 +146,7 @@ def make(job: Job) -> Done:
 class NotebookFault(Exception):
     """A cell of the notebook failed."""
 
-    def __init__(
-        self,
-        ename,
-        evalue,
-        notebook,
-    ):
+    def __init__(self, ename, evalue, notebook):
         super().__init__(evalue if ename == "DesignError" else f"{ename}: {evalue}")
         self.ename, self.notebook = ename, notebook
 
@@ -189,10 +162,7 @@ def _execute(job: Job, folder: Path) -> dict:
         notebook = papermill.execute_notebook(
             str(source),
             str(result),
-            parameters={
-                "design": job.design,
-                "space": job.space,
-            },
+            parameters={"design": job.design, "space": job.space},
             progress_bar=False,
             log_output=False,
             request_save_on_cell_execute=False,

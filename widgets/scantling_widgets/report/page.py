@@ -15,13 +15,7 @@ FULL, CROWDED = 2300, 3600
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
-def page(
-    notebook,
-    *,
-    title: str,
-    date: str,
-    footer: str = "",
-) -> str:
+def page(notebook, *, title: str, date: str, footer: str = "") -> str:
     """The outputs of an executed notebook as a self-contained page.
 
     Markdown cells, HTML, SVG, PNG and plain-text results are kept in their order; code, widgets,
@@ -35,14 +29,7 @@ def page(
     )
 
 
-def document(
-    body: Markup,
-    *,
-    title: str,
-    date: str,
-    footer: str = "",
-    kind: str = "report",
-) -> str:
+def document(body: Markup, *, title: str, date: str, footer: str = "", kind: str = "report") -> str:
     """A page of the kit around `body`."""
     letters = len(_front(body))
     css = resources.files(__package__).joinpath("templates", "page.css").read_text(encoding="utf-8")
@@ -63,44 +50,16 @@ def document(
     )
 
 
-def templated(
-    name: str,
-    *,
-    title: str,
-    date: str,
-    footer: str = "",
-    **view,
-) -> str:
+def templated(name: str, *, title: str, date: str, footer: str = "", **view) -> str:
     """A wide page of the kit, its body the template `name` filled with `view`."""
-    body = (
-        environment()
-        .get_template(f"{name}.j2")
-        .render(
-            title=title,
-            **view,
-        )
-    )
-    return document(
-        Markup(body),
-        title=title,
-        date=date,
-        footer=footer,
-        kind="wide",
-    )
+    body = environment().get_template(f"{name}.j2").render(title=title, **view)
+    return document(Markup(body), title=title, date=date, footer=footer, kind="wide")
 
 
 def _front(body: str) -> str:
     """The words of a report's first page."""
     before, plan, _ = body.partition('<section id="plan">')
-    return (
-        re.sub(
-            r"<[^>]+>",
-            "",
-            before,
-        )
-        if plan
-        else ""
-    )
+    return re.sub(r"<[^>]+>", "", before) if plan else ""
 
 
 def _cell(cell) -> str:
@@ -129,12 +88,7 @@ def output_html(output) -> str:
 
 def _offline(html: str, words: str) -> str:
     """Without scripts: a report shows what was computed and runs nothing."""
-    return re.sub(
-        r"<script\b.*?</script\s*>",
-        "",
-        html,
-        flags=re.S | re.I,
-    )
+    return re.sub(r"<script\b.*?</script\s*>", "", html, flags=re.S | re.I)
 
 
 def _svg(svg: str, words: str) -> str:

@@ -8,11 +8,7 @@ from pathlib import Path
 from ..chromium import FLAGS, chromium as chromium
 
 
-def print_pdf(
-    browser: str,
-    page: Path,
-    paper: str = "A4",
-) -> bytes:
+def print_pdf(browser: str, page: Path, paper: str = "A4") -> bytes:
     """The HTML file `page` as a PDF on `paper` (a CSS page size: A4, Letter), without headers, the
     network left alone.
 
@@ -36,10 +32,5 @@ def print_pdf(
             f"--print-to-pdf={target}",
             sheet.as_uri(),
         ]
-        subprocess.run(
-            command,
-            check=True,
-            capture_output=True,
-            timeout=60,
-        )
+        subprocess.run(command, check=True, capture_output=True, timeout=60)
         return target.read_bytes()

@@ -21,11 +21,7 @@ def show(key: str, value) -> str:
     """A value as text with its unit, by the library's own rule for `key`: a quantity of the
     assessment, or a kind of input."""
     if kind := WORDS["kinds"].get(key):
-        return shown(
-            value,
-            kind,
-            WORDS["units"].get(key, ""),
-        )
+        return shown(value, kind, WORDS["units"].get(key, ""))
     return quantities.show(key, value)
 
 
@@ -35,11 +31,7 @@ def in_unit(unit: str, value) -> str:
         if unit == name or unit.startswith(f"{name} "):
             return shown(value, kind)
     whole = unit != "ratio" and isinstance(value, (int, float)) and value == int(value)
-    return shown(
-        value,
-        "count" if whole else "rate",
-        "" if unit in ("count", "ratio") else unit,
-    )
+    return shown(value, "count" if whole else "rate", "" if unit in ("count", "ratio") else unit)
 
 
 def _named(rows, ident) -> str:

@@ -20,21 +20,11 @@ PICTURE = "application/vnd.scantling.picture+json"  # what a cell hands to the p
 RESULT = "application/vnd.scantling.assessment+json"
 
 # inks of the picture: what the SVG is drawn with, and the page's variable that takes its place
-INKS = {
-    "#1c2430": "--ink",
-    "#56616f": "--soft",
-    "#d9dee5": "--line",
-    "#fefefe": "--paper",
-}
+INKS = {"#1c2430": "--ink", "#56616f": "--soft", "#d9dee5": "--line", "#fefefe": "--paper"}
 _INK, _SOFT, _LINE, _ = INKS
 FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
 
-THEME = spec(
-    "theme",
-    ink=_INK,
-    soft=_SOFT,
-    line=_LINE,
-)
+THEME = spec("theme", ink=_INK, soft=_SOFT, line=_LINE)
 
 
 @dataclass(frozen=True)
@@ -45,11 +35,7 @@ class Picture:
     words: str
     caption: str
 
-    def _repr_mimebundle_(
-        self,
-        include=None,
-        exclude=None,
-    ):
+    def _repr_mimebundle_(self, include=None, exclude=None):
         """A PNG on white for the notebook, which reads in any theme and without trust; the page
         takes the SVG."""
         return {
@@ -69,11 +55,7 @@ class Picture:
         import vl_convert
 
         return vl_convert.vegalite_to_png(
-            themed(
-                self.spec,
-                background="#ffffff",
-                padding=8,
-            ),
+            themed(self.spec, background="#ffffff", padding=8),
             vl_version=vega_version(),
             scale=1.25,
         )
@@ -87,11 +69,7 @@ def framed(picture, caption: str = "") -> str:
 
 def draw(figure, assessment, width: int = WIDTH, **more) -> Picture | None:
     """A `Figure` of an assessment as a picture; None where it has nothing to show."""
-    spec = figure.static(
-        assessment,
-        width=width,
-        **more,
-    )
+    spec = figure.static(assessment, width=width, **more)
     if not any(spec["datasets"].values()):
         return None
     return Picture(_only_present(spec), spec["description"], figure.title)
@@ -156,11 +134,7 @@ def _ids(text: str, idents: list[str]) -> str:
     """Ids that two pictures on one page do not share, and that are the same for the same picture:
     Vega counts on through a process."""
     for i, ident in enumerate(idents):
-        text = re.sub(
-            rf'((?:id|href)="#?|url\(#){re.escape(ident)}(?=["\)])',
-            rf"\g<1>@{i}@",
-            text,
-        )
+        text = re.sub(rf'((?:id|href)="#?|url\(#){re.escape(ident)}(?=["\)])', rf"\g<1>@{i}@", text)
     return re.sub(r"@(\d+)@", f"p{zlib.crc32(text.encode())}-\\1", text)
 
 

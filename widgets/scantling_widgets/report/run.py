@@ -77,42 +77,17 @@ def run(
     def settle(record):
         records[record.name] = record
         if told:
-            told(
-                record,
-                len(records),
-                len(files),
-            )
+            told(record, len(records), len(files))
 
     todo = {}
     for path, name in zip(files, names):
         try:
-            todo[name] = job(
-                path,
-                name,
-                space=space,
-            )
+            todo[name] = job(path, name, space=space)
         except (DesignError, OSError) as e:
-            wrong = Done(
-                name=name,
-                digest="",
-                status="wrong",
-                error=str(e).splitlines()[0],
-            )
-            settle(
-                _keep(
-                    out,
-                    wrong,
-                    path,
-                )
-            )
+            wrong = Done(name=name, digest="", status="wrong", error=str(e).splitlines()[0])
+            settle(_keep(out, wrong, path))
             continue
-        if not force and (
-            record := _finished(
-                out,
-                todo[name],
-                pdf,
-            )
-        ):
+        if not force and (record := _finished(out, todo[name], pdf)):
             del todo[name]
             settle(record)
     sources = dict(zip(names, files))
@@ -120,11 +95,7 @@ def run(
         _on_dask(todo, scheduler) if scheduler else _on_processes(todo, workers)
     ) as results:
         for done in results:
-            record = _keep(
-                out,
-                done,
-                sources[done.name],
-            )
+            record = _keep(out, done, sources[done.name])
             if browser and record.status == "done":
                 write(out / f"{record.name}.pdf", print_pdf(browser, out / f"{record.name}.html"))
             settle(record)
@@ -135,16 +106,10 @@ def run(
 def _folder(out: Path) -> Path:
     """The folder of a batch, made where it is missing, without what a killed batch left half
     written. Raises DesignError where nothing can be written, before a report is made."""
-    out.mkdir(
-        parents=True,
-        exist_ok=True,
-    )
+    out.mkdir(parents=True, exist_ok=True)
     if not access(out, W_OK | X_OK):
         raise DesignError(
-            "-o",
-            str(out),
-            "a folder that can be written",
-            problem="cannot be written",
+            "-o", str(out), "a folder that can be written", problem="cannot be written"
         )
     for left in out.glob(".*.part"):
         with suppress(OSError):  # another batch may be writing here
@@ -175,11 +140,7 @@ def _names(files: list) -> list:
     return names
 
 
-def _finished(
-    out: Path,
-    job: Job,
-    pdf: bool,
-) -> Record | None:
+def _finished(out: Path, job: Job, pdf: bool) -> Record | None:
     record = _record(out / f"{job.name}.json")
     ends = (".html", ".ipynb", ".pdf")[: 3 if pdf else 2]
     there = all((out / f"{job.name}{end}").is_file() for end in ends)
@@ -187,11 +148,7 @@ def _finished(
     return replace(record, reused=True) if whole else None
 
 
-def _keep(
-    out: Path,
-    done: Done,
-    source: Path,
-) -> Record:
+def _keep(out: Path, done: Done, source: Path) -> Record:
     """Put the files of a finished job into `out`, each in one step, the record last: what has a
     record is whole."""
     record = Record(
@@ -232,11 +189,7 @@ def _on_processes(todo: dict, workers: int | None) -> Iterator:
         return
     waiting, tries = dict(todo), dict.fromkeys(todo, 0)
     while waiting:
-        with ProcessPoolExecutor(
-            workers,
-            get_context("spawn"),
-            end_with_parent,
-        ) as pool:
+        with ProcessPoolExecutor(workers, get_context("spawn"), end_with_parent) as pool:
             futures = {pool.submit(make, j): name for name, j in waiting.items()}
             try:
                 for future in as_completed(futures):
@@ -252,10 +205,7 @@ def _on_processes(todo: dict, workers: int | None) -> Iterator:
                     del waiting[name]
                     yield done
             except (GeneratorExit, KeyboardInterrupt):
-                pool.shutdown(
-                    wait=False,
-                    cancel_futures=True,
-                )
+                pool.shutdown(wait=False, cancel_futures=True)
                 raise
 
 
@@ -277,37 +227,21 @@ def end_with_parent() -> None:
         signal.alarm(LEAVES_S)
         kill(getpid(), signal.SIGTERM)
 
-    Thread(
-        target=watch,
-        daemon=True,
-    ).start()
+    Thread(target=watch, daemon=True).start()
 
 
 def _failed(job: Job, why: str) -> Done:
-    return Done(
-        name=job.name,
-        digest=job.digest,
-        status="failed",
-        error=why,
-    )
+    return Done(name=job.name, digest=job.digest, status="failed", error=why)
 
 
 def _on_dask(todo: dict, address: str) -> Iterator:
-    wrong = partial(
-        DesignError,
-        "--scheduler",
-        address,
-    )
+    wrong = partial(DesignError, "--scheduler", address)
     try:
         import distributed
     except ImportError:
         raise wrong("pip install 'scantling[dask]'", problem="needs dask.distributed") from None
     try:
-        client = distributed.Client(
-            address,
-            timeout="15s",
-            set_as_default=False,
-        )
+        client = distributed.Client(address, timeout="15s", set_as_default=False)
     except (OSError, ValueError) as e:
         raise wrong(
             "the address of a running Dask scheduler, such as tcp://host:8786",
@@ -390,10 +324,5 @@ def _index(out: Path) -> None:
     records = read_records(out)
     if len(records) > 1:
         write(out / "summary.csv", table(records))
-        page = templated(
-            "overview",
-            title="Design reports",
-            date=today(),
-            records=records,
-        )
+        page = templated("overview", title="Design reports", date=today(), records=records)
         write(out / "index.html", page)

@@ -35,11 +35,7 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    env.globals.update(
-        n=show,
-        band=band,
-        unit=in_unit,
-    )
+    env.globals.update(n=show, band=band, unit=in_unit)
     env.filters.update(FILTERS)
     return env
 
@@ -145,11 +141,7 @@ def losses(data: dict) -> list[dict]:
     why = {row["axis"]: row["text"] for row in data.get("why") or () if row["axis"] not in AXES}
     parts = sorted(data["step_breakdown_s"].items(), key=lambda kv: -kv[1])
     rows = [
-        {
-            "name": WORDS["losses"].get(key, key),
-            "time_s": value,
-            "what": why.get(key),
-        }
+        {"name": WORDS["losses"].get(key, key), "time_s": value, "what": why.get(key)}
         for key, value in parts
         if value > 0 and key != "gemm"
     ]
@@ -158,10 +150,7 @@ def losses(data: dict) -> list[dict]:
 
 def carried(data: dict) -> dict[str, str]:
     """The axes that ride on each tier."""
-    axes = {
-        "up": {},
-        "out": {},
-    }
+    axes = {"up": {}, "out": {}}
     for row in data.get("communication") or ():
         if row["bytes"]:
             axes[row["tier"].removeprefix("scale-")][row["axis"].upper()] = None
@@ -171,10 +160,7 @@ def carried(data: dict) -> dict[str, str]:
 def given(resolved) -> list[dict]:
     """The fields that the design file gives, by dotted path."""
     return [
-        {
-            "field": path,
-            "value": value_text(value),
-        }
+        {"field": path, "value": value_text(value)}
         for path, value in flat(resolved.design.data()).items()
         if path not in ("scantling", "name")
     ]
@@ -192,13 +178,7 @@ def appendix(data: dict) -> list[dict]:
         derived = q.kind == "text" or q.formula.startswith("as ") or key.endswith(("_low", "_high"))
         nil = key.startswith("step_breakdown_s.") and not value
         if is_number(value) and not (derived or nil or key.startswith(_NOT_LISTED)):
-            said = {
-                "value": shown(
-                    value,
-                    q.kind,
-                    q.unit,
-                )
-            }
+            said = {"value": shown(value, q.kind, q.unit)}
             about = ("label", "key", "formula", "convention", "source")
             rows.append(said | {name: getattr(q, name) for name in about})
     return rows

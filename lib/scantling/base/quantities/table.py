@@ -92,11 +92,7 @@ def told(row: Mapping, names: Mapping[str, str]) -> list[str]:
     ]
 
 
-def band(
-    key: str,
-    low,
-    high,
-) -> str:
+def band(key: str, low, high) -> str:
     """A band as people read it: band("mfu", 0.38, 0.43) is "38.0 to 43.0 %"; the unit once where
     both ends share it."""
     a = show(key, low)

@@ -151,10 +151,7 @@ def tables() -> Tables:
     )
 
 
-_MADE = {
-    "moe": lambda row: Moe(**row),
-    "refuse": lambda rows: [Refusal(**row) for row in rows],
-}
+_MADE = {"moe": lambda row: Moe(**row), "refuse": lambda rows: [Refusal(**row) for row in rows]}
 
 
 def usual_of(names: Sizes) -> tuple:

@@ -54,18 +54,7 @@ class Entry(Sourced):
 def _table() -> dict:
     """All catalogue rows by id and by alias."""
     rows = csv_rows(HERE / "models.csv")
-    return indexed(
-        filled(
-            Entry,
-            [
-                {
-                    **row,
-                    "row": row,
-                }
-                for row in rows
-            ],
-        )
-    )
+    return indexed(filled(Entry, [{**row, "row": row} for row in rows]))
 
 
 def entries() -> dict:
@@ -80,12 +69,7 @@ def models() -> dict:
 
 def entry(key: Any, field: str = "model") -> Entry:
     """The row of an id or alias, case ignored. Raises DesignError with the nearest id."""
-    return find(
-        _table(),
-        key,
-        field,
-        "a model",
-    )
+    return find(_table(), key, field, "a model")
 
 
 def model(key: str) -> Model:
@@ -120,35 +104,16 @@ def check_spec(spec: Mapping) -> None:
     if len(starts) > 1:
         first, second, *_ = starts
         allowed = f"one of like, hf_config and size ({first} is given already)"
-        raise DesignError(
-            second,
-            spec[second],
-            allowed,
-            problem=f"contradicts {first}",
-        )
+        raise DesignError(second, spec[second], allowed, problem=f"contradicts {first}")
     needed = ("hidden", "vocab") if spec.get("pattern") else ("layers", "hidden", "heads")
     for field in () if starts else needed:
         if field not in spec:
             allowed = "a catalogue id, or a mapping with like, hf_config, size or the shape"
-            raise DesignError(
-                field,
-                problem="is missing",
-                allowed=allowed,
-            )
+            raise DesignError(field, problem="is missing", allowed=allowed)
     latent = "kv_lora" in spec or spec.get("attention") == "mla"
     refuse(parts_of(spec, {}), spec)
     if not latent and "head_dim" not in spec:
-        refuse(
-            part(
-                "heads",
-                "hidden",
-                True,
-                spec,
-                {},
-                ", or give head_dim",
-            ),
-            spec,
-        )
+        refuse(part("heads", "hidden", True, spec, {}, ", or give head_dim"), spec)
     if spec.get("moe") is False and spec.get("experts"):
         raise DesignError(
             "experts", spec["experts"], "0, or moe: true", 0, problem="contradicts moe: false"
@@ -165,11 +130,7 @@ def build_model(spec: str | Mapping, folder: str | Path = ".") -> Made:
     if isinstance(spec, str):
         return model(spec), ()
     if not isinstance(spec, Mapping):
-        raise DesignError(
-            "model",
-            spec,
-            "the id of a model, or a mapping",
-        )
+        raise DesignError("model", spec, "the id of a model, or a mapping")
     spec = {k: v for k, v in spec.items() if v is not None}
     check_spec(spec)
     changes = {k: v for k, v in spec.items() if k not in ("like", "hf_config", "attention_every")}
@@ -205,13 +166,7 @@ def _changed(base: Model, changes: Mapping, every: int = 0) -> Made:
     if "pattern" in changes:
         _pattern_follows(new)
     _experts_follow(base, new)
-    layers, heads, hidden = (
-        {
-            **vars(base),
-            **changes,
-        }[k]
-        for k in ("layers", "heads", "hidden")
-    )
+    layers, heads, hidden = ({**vars(base), **changes}[k] for k in ("layers", "heads", "hidden"))
     if base.windowed_layers and layers != base.layers:
         new.take(
             "windowed_layers",
@@ -219,18 +174,10 @@ def _changed(base: Model, changes: Mapping, every: int = 0) -> Made:
             "the row's share of the layers",
         )
     if base.kv_heads == base.heads != heads:
-        new.take(
-            "kv_heads",
-            heads,
-            "as many as heads, as in the row",
-        )
+        new.take("kv_heads", heads, "as many as heads, as in the row")
     square = base.heads * base.head_dim == base.hidden and not hidden % heads
     if square and ("heads" in changes or "hidden" in changes):
-        new.take(
-            "head_dim",
-            hidden // heads,
-            "hidden / heads, as in the row",
-        )
+        new.take("head_dim", hidden // heads, "hidden / heads, as in the row")
     kv_heads = new.fields.get("kv_heads", base.kv_heads)
     fields = dict(new.fields)
     if base.attention != "mla" and (heads, kv_heads) != (base.heads, base.kv_heads):
@@ -306,38 +253,18 @@ def _heads_follow(new: Derived) -> None:
     hidden = f["hidden"]
     heads = f["heads"]
     if f.get("attention") == "mla" or f.get("kv_lora"):
-        new.take(
-            "attention",
-            "mla",
-            "kv_lora is given",
-        )
+        new.take("attention", "mla", "kv_lora is given")
         new.take_all(MLA, "as DeepSeek-V3")
-        new.take(
-            "kv_heads",
-            heads,
-            "as many as heads",
-        )
-        new.take(
-            "head_dim",
-            f["v_head_dim"],
-            "the value size",
-        )
+        new.take("kv_heads", heads, "as many as heads")
+        new.take("head_dim", f["v_head_dim"], "the value size")
     elif "head_dim" not in f:
-        new.take(
-            "head_dim",
-            hidden // heads,
-            "hidden / heads",
-        )
+        new.take("head_dim", hidden // heads, "hidden / heads")
     kind = f.get("attention")
     usual = heads
     why = "as many as heads"
     if kind == "gqa" and "kv_heads" not in f:
         allowed = f"a divisor of heads {heads}, as attention is gqa"
-        raise DesignError(
-            "kv_heads",
-            problem="is missing",
-            allowed=allowed,
-        )
+        raise DesignError("kv_heads", problem="is missing", allowed=allowed)
     if kind == "mqa":
         usual = 1
         why = "multi-query attention"

@@ -23,31 +23,16 @@ _CLASS = re.compile("(ForCausalLM|LMHeadModel|ForConditionalGeneration|Model)+$"
 class _Reader:
     """One config's fields, with a record of what was taken from where."""
 
-    def __init__(
-        self,
-        config: Mapping,
-        prefix: str = "",
-    ):
+    def __init__(self, config: Mapping, prefix: str = ""):
         self.config = config
         self.prefix = prefix
         self.read = {}
         self.assumed = []
 
-    def error(
-        self,
-        field: str,
-        *found: Any,
-        allowed: Any,
-        problem: str = "",
-    ):
+    def error(self, field: str, *found: Any, allowed: Any, problem: str = ""):
         """The refusal of a field; without a value it is missing."""
         problem = problem or ("" if found else "missing")
-        return DesignError(
-            self.prefix + field,
-            *found,
-            allowed=allowed,
-            problem=problem,
-        )
+        return DesignError(self.prefix + field, *found, allowed=allowed, problem=problem)
 
     def get(self, *names: str) -> Any:
         """The first of the fields that the file has; a dot steps inside."""
@@ -58,11 +43,7 @@ class _Reader:
                 return value
         return None
 
-    def count(
-        self,
-        *names: str,
-        least: int = 1,
-    ) -> int | None:
+    def count(self, *names: str, least: int = 1) -> int | None:
         """A whole number from `least` to a billion, or None where no name is in the file."""
         for name in names:
             value = self.get(name)
@@ -73,14 +54,7 @@ class _Reader:
             return int(value)
         return None
 
-    def size(
-        self,
-        arch: Architecture,
-        names: Sizes,
-        known=None,
-        name="",
-        least=1,
-    ) -> int:
+    def size(self, arch: Architecture, names: Sizes, known=None, name="", least=1) -> int:
         """A dimension by the names of its field, refused where the file and its class leave it
         out; `name` of the field that follows from `known` ones."""
         fields, usual = usual_of(names)
@@ -107,21 +81,11 @@ class _Reader:
             raise self.error(name, value, allowed="a list of whole numbers")
         return value
 
-    def assume(
-        self,
-        field: str,
-        value: Any,
-        why: str,
-    ) -> Any:
+    def assume(self, field: str, value: Any, why: str) -> Any:
         self.assumed.append(Assumed(field, value, why))
         return value
 
-    def of_class(
-        self,
-        field: str,
-        value: Any,
-        model_type: str,
-    ) -> Any:
+    def of_class(self, field: str, value: Any, model_type: str) -> Any:
         """What the config class puts where the file says nothing."""
         return self.assume(field, value, f"the {model_type} class's value; not in the file")
 
@@ -134,9 +98,7 @@ class _Reader:
         return usual if value is None else bool(value)
 
 
-def from_hf(
-    config: Mapping | str | Path,
-) -> tuple:
+def from_hf(config: Mapping | str | Path) -> tuple:
     """The `Model` of a Hugging Face config.json (a mapping, or its path), the fields read and what
     was assumed.
 
@@ -161,12 +123,7 @@ def from_hf(
     if kind in known.composites:
         reader, kind, tied = _language_part(kind, reader)
     name = name or str(config.get("_name_or_path") or model_type)
-    return _build(
-        known.architectures[kind],
-        reader,
-        name,
-        tied,
-    )
+    return _build(known.architectures[kind], reader, name, tied)
 
 
 def _language_part(model_type: str, whole: _Reader) -> tuple:
@@ -201,15 +158,7 @@ def _load(path: Path) -> Mapping:
     shown = str(path) if len(str(path)) < 60 else f"…{str(path)[-55:]}"  # its end tells most
     wrong = partial(DesignError, "hf_config", shown)
     path = path / "config.json" if path.is_dir() else path
-    return json_object(
-        read_text(
-            path,
-            "the path of a config.json",
-            _SIZE_LIMIT,
-            wrong,
-        ),
-        wrong,
-    )
+    return json_object(read_text(path, "the path of a config.json", _SIZE_LIMIT, wrong), wrong)
 
 
 def _named_type(reader: _Reader) -> str:
@@ -244,12 +193,7 @@ def _not_refused(model_type: str, config: Mapping) -> str:
     elif model_type not in (allowed := sorted((*known.architectures, *known.composites))):
         problem = f"is not among the architectures that are read: {_missing(model_type, config)}"
     if problem:
-        raise DesignError(
-            "model_type",
-            model_type,
-            allowed,
-            problem=problem,
-        )
+        raise DesignError("model_type", model_type, allowed, problem=problem)
     return model_type
 
 
@@ -267,12 +211,7 @@ def _missing(model_type: str, config: Mapping) -> str:
     return next(what for sign, what in known.signs.items() if re.search(sign, text, re.I))
 
 
-def _build(
-    arch: Architecture,
-    r: _Reader,
-    name: str,
-    tied: bool | None,
-):
+def _build(arch: Architecture, r: _Reader, name: str, tied: bool | None):
     sizes = {
         k: r.size(arch, names) if (names := getattr(arch, k)) else 0
         for k in ("layers", "hidden", "heads", "vocab")
@@ -293,39 +232,20 @@ def _build(
     if layers > 100_000:
         raise r.error(arch.layers[0], layers, allowed="at most 100,000")
     kv_heads = _kv_heads(r, arch, heads) if heads else 0
-    attention = {
-        "attention": attention_kind(heads, kv_heads),
-        "head_dim": 0,
-    }
+    attention = {"attention": attention_kind(heads, kv_heads), "head_dim": 0}
     if arch.mla:
         attention |= _mla(r, arch)
     elif heads:
-        attention["head_dim"] = _head_dim(
-            r,
-            arch,
-            hidden,
-            heads,
-        )
+        attention["head_dim"] = _head_dim(r, arch, hidden, heads)
     moe = _moe_layers(r, arch, layers) if arch.moe else ()
-    pattern = pattern_fields(
-        r,
-        arch,
-        layers,
-        hidden,
-        moe,
-    )
+    pattern = pattern_fields(r, arch, layers, hidden, moe)
     width, sliding = _window(r, arch, layers) if arch.window else (0, 0)
     found = counts(pattern.get("pattern", "")) or {
         "moe": len(moe),
         "mlp": layers - len(moe),
         "local": sliding,
     }
-    feeds = _ffn(
-        r,
-        arch,
-        hidden,
-        found,
-    )
+    feeds = _ffn(r, arch, hidden, found)
     feeds["windowed_layers"] = sum(found.get(word, 0) for word in SLIDING)
     feeds["window"] = width
     if tied is None:
@@ -402,12 +322,7 @@ def _kv_heads(r, arch, heads) -> int:
     return r.size(arch, arch.kv_heads)
 
 
-def _head_dim(
-    r,
-    arch,
-    hidden,
-    heads,
-) -> int:
+def _head_dim(r, arch, hidden, heads) -> int:
     names, usual = usual_of(arch.head_dim)
     if hidden % heads and isinstance(usual, str) and r.get(*names) is None:
         wide = f"{arch.hidden[0]} {hidden}"
@@ -417,15 +332,7 @@ def _head_dim(
             allowed=f"a divisor of {wide}, or head_dim given",
             problem=f"does not divide {wide} and head_dim is not given",
         )
-    return r.size(
-        arch,
-        arch.head_dim,
-        {
-            "hidden": hidden,
-            "heads": heads,
-        },
-        "head_dim",
-    )
+    return r.size(arch, arch.head_dim, {"hidden": hidden, "heads": heads}, "head_dim")
 
 
 _RANKS = {
@@ -441,26 +348,15 @@ def _mla(r, arch) -> dict:
         raise r.error("q_lora_rank", allowed="a rank, or null for one full projection")
     sizes = {field: r.size(arch, (name,)) for field, name in _RANKS.items()}
     return dict(
-        attention="mla",
-        q_lora=r.count("q_lora_rank") or 0,
-        head_dim=sizes["v_head_dim"],
-        **sizes,
+        attention="mla", q_lora=r.count("q_lora_rank") or 0, head_dim=sizes["v_head_dim"], **sizes
     )
 
 
-def _ffn(
-    r,
-    arch,
-    hidden,
-    found,
-) -> dict:
+def _ffn(r, arch, hidden, found) -> dict:
     """The MLP and the experts of a model with so many blocks of each kind."""
     moe = arch.moe
     activation = str(r.get(*arch.activation) or arch.activation_class)
-    fields = {
-        "mlp": _PLAIN_MLPS.get(activation, "gelu"),
-        "ffn_hidden": 0,
-    }
+    fields = {"mlp": _PLAIN_MLPS.get(activation, "gelu"), "ffn_hidden": 0}
     if arch.gated:
         fields["mlp"] = "geglu" if "gelu" in activation else "swiglu"
     if found.get("moe"):
@@ -480,12 +376,7 @@ def _ffn(
     dense = found.get("mlp") or found.get("beside")
     if dense or not moe and found.get("shared"):
         names = moe.dense if moe else arch.ffn
-        width = r.size(
-            arch,
-            names,
-            {"hidden": hidden},
-            "ffn_hidden",
-        )
+        width = r.size(arch, names, {"hidden": hidden}, "ffn_hidden")
         if arch.ffn_rule:
             width = width // 2 if arch.ffn_rule == "half" else _lfm2_width(r, width)
         fields["ffn_hidden"] = width
@@ -501,17 +392,10 @@ def _lfm2_width(r, width) -> int:
     return -(-scaled // unit) * unit
 
 
-_PLAIN_MLPS = {
-    "relu2": "squared-relu",
-    "relu": "relu",
-}
+_PLAIN_MLPS = {"relu2": "squared-relu", "relu": "relu"}
 
 
-def _shared(
-    r,
-    rule,
-    width,
-) -> int:
+def _shared(r, rule, width) -> int:
     """Summed width of a layer's shared experts."""
     if rule == "one":
         return width
@@ -523,11 +407,7 @@ def _shared(
     return value * width if kind == "count" else value
 
 
-def _moe_layers(
-    r,
-    arch,
-    layers,
-) -> frozenset[int]:
+def _moe_layers(r, arch, layers) -> frozenset[int]:
     """Numbers of the layers with experts: as the file lists them, else every `step`-th from the
     first to the last."""
     moe = arch.moe
@@ -565,11 +445,7 @@ def _window(r, arch, layers) -> tuple:
     return (width, sliding) if sliding else (0, 0)
 
 
-def _sliding(
-    r,
-    rule,
-    layers,
-) -> int:
+def _sliding(r, rule, layers) -> int:
     """Layers whose attention slides."""
     if rule == "all":
         return layers

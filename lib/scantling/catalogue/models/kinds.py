@@ -23,12 +23,7 @@ def attending() -> set:
     return {word for word, name in made if getattr(blocks, name).family == "softmax"}
 
 
-def block_of(
-    word: str,
-    m,
-    count,
-    norms=0,
-) -> Block:
+def block_of(word: str, m, count, norms=0) -> Block:
     """`count` blocks of a word in models `m` (numbers or columns); attention has the layers'
     `norms`."""
     row = words()[word]

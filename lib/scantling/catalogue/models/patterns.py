@@ -27,20 +27,9 @@ _SHARED = re.compile(r"shared\([^()]*\)")
 _GROUP = re.compile(r"(?<![^,(])(?:(\d+)\*)?\(([^()]*)\)(?![^,)])")
 
 
-def wrong(
-    pattern,
-    problem: str,
-    allowed,
-    nearest=None,
-):
+def wrong(pattern, problem: str, allowed, nearest=None):
     """The refusal of a pattern."""
-    return DesignError(
-        "model.pattern",
-        pattern,
-        allowed,
-        nearest,
-        problem=problem,
-    )
+    return DesignError("model.pattern", pattern, allowed, nearest, problem=problem)
 
 
 @cache
@@ -55,12 +44,7 @@ def layers_of(pattern: str) -> tuple:
 
     def repeated(times, of, room=MOST_LAYERS):
         if times and int(times) < 1:
-            raise wrong(
-                pattern,
-                "repeats a layer 0 times",
-                "n of at least 1 in n*",
-                1,
-            )
+            raise wrong(pattern, "repeats a layer 0 times", "n of at least 1 in n*", 1)
         if int(times or 1) * len(of) > room:
             raise wrong(pattern, "has too many layers", f"at most {MOST_LAYERS:,}")
         return of * int(times or 1)
@@ -82,12 +66,7 @@ def _layer(word: str, pattern: str) -> Lines:
     for block in blocks:
         if block not in WORDS:
             problem = f"has no block named {block!r}" if block else "has an empty layer"
-            raise wrong(
-                pattern,
-                problem,
-                list(WORDS),
-                closest(block, WORDS),
-            )
+            raise wrong(pattern, problem, list(WORDS), closest(block, WORDS))
     return blocks
 
 
@@ -126,21 +105,13 @@ def attending_every(pattern: str, every: int) -> str:
     tokens, in the others what most of them have. Raises DesignError."""
     if not attention_every(pattern):
         allowed = "a model some of whose layers have another mixer than attention"
-        raise DesignError(
-            "attention_every",
-            every,
-            allowed,
-        )
+        raise DesignError("attention_every", every, allowed)
     whole, others = _mixers(pattern)
     (full, _), (usual, _) = (found.most_common(1)[0] for found in (whole, others))
     laid = cycle([usual] * (every - 1) + [full])
     text = ",".join("+".join(layer) for layer in layers_of(pattern))
     mixing = "|".join(whole + others)
-    relaid = re.sub(
-        rf"\b({mixing})\b",
-        lambda _: next(laid),
-        text,
-    )
+    relaid = re.sub(rf"\b({mixing})\b", lambda _: next(laid), text)
     return written(relaid.split(","))
 
 

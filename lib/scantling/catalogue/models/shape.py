@@ -213,12 +213,7 @@ def check_fields(given) -> None:
     known = sorted(f.name for f in fields(Model))
     for field in given:
         if field not in known:
-            raise DesignError(
-                field,
-                given[field],
-                known,
-                problem="is unknown",
-            )
+            raise DesignError(field, given[field], known, problem="is unknown")
 
 
 def check_model(model: Model, read_as: dict | None = None) -> Model:
@@ -230,14 +225,7 @@ def check_model(model: Model, read_as: dict | None = None) -> Model:
     return model
 
 
-def part(
-    field: str,
-    whole: str,
-    divides: bool,
-    given,
-    names: Mapping,
-    besides="",
-):
+def part(field: str, whole: str, divides: bool, given, names: Mapping, besides=""):
     """The rule of a part that has to divide a whole, or to be no more than it, where `given` has
     both."""
     value = given.get(field)
@@ -326,10 +314,7 @@ def make_shape(**columns: Any) -> Shape:
     unknown = set(columns).difference(_DEFAULTS, _UNCOUNTED)
     if unknown:
         raise TypeError(f"make_shape got unknown fields {sorted(unknown)}")
-    raw = {
-        **_DEFAULTS,
-        **columns,
-    }
+    raw = {**_DEFAULTS, **columns}
     m = SimpleNamespace(**{k: v if k in _WORDS else _number(v) for k, v in raw.items()})
     norm = m.hidden * (1 + m.norm_bias)
     m.layer_norms = m.norms_per_layer * norm
@@ -361,11 +346,7 @@ def make_shape(**columns: Any) -> Shape:
     )
 
 
-def _plain(
-    m,
-    latent,
-    others=0,
-) -> dict:
+def _plain(m, latent, others=0) -> dict:
     """Blocks of models without a pattern, by the words of patterns; `others` of the layers have
     another mixer."""
     whole = m.layers - others - m.windowed_layers
@@ -380,31 +361,13 @@ def _plain(
     }
 
 
-def _blocks(
-    m,
-    found: dict,
-    plain: dict,
-) -> list:
+def _blocks(m, found: dict, plain: dict) -> list:
     """The blocks of layers: those `found` in patterns, those of `plain` models without one."""
     has = 1 * (found.get("layers", 0) > 0)
-    count = {
-        k: found.get(k, 0) + (1 - has) * plain.get(k, 0)
-        for k in {
-            **plain,
-            **found,
-        }
-    }
+    count = {k: found.get(k, 0) + (1 - has) * plain.get(k, 0) for k in {**plain, **found}}
     dense = () if found else ("mlp",)  # whose width a layer has even where all have experts
     made = (k for k in words() if k in dense or np.any(count.get(k, 0)))
-    blocks = [
-        block_of(
-            k,
-            m,
-            count[k],
-            (1 - has) * m.layer_norms,
-        )
-        for k in made
-    ]
+    blocks = [block_of(k, m, count[k], (1 - has) * m.layer_norms) for k in made]
     if np.any(has):
         blocks.append(block_of("stream", m, has * count["layers"]))
     return blocks
@@ -449,20 +412,11 @@ def other_mixers(m) -> list:
     return blocks
 
 
-def _mtp(
-    m,
-    latent,
-    head: Block,
-) -> Mtp:
+def _mtp(m, latent, head: Block) -> Mtp:
     """The MTP modules: the layers of their own pattern, else one of the last kind over the whole
     sequence."""
     last = 1 * (m.moe_layers > 0)
-    plain = {
-        "attn": 1 - latent,
-        "mla": latent,
-        "mlp": 1 - last,
-        "moe": last,
-    }
+    plain = {"attn": 1 - latent, "mla": latent, "mlp": 1 - last, "moe": last}
     return Mtp(
         count=m.mtp_layers,
         hidden=m.hidden,

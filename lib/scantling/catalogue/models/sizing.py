@@ -3,29 +3,11 @@ listed with its rule."""
 
 from typing import Any
 
-from numpy import (
-    arange,
-    argmin,
-    ceil,
-    concatenate,
-    log,
-    log2,
-    maximum,
-    minimum,
-    where,
-)
+from numpy import arange, argmin, ceil, concatenate, log, log2, maximum, minimum, where
 
 from ...base.errors import DesignError
 from ...base.records import Assumed, Derived
-from .shape import (
-    GATED,
-    Model,
-    attention_kind,
-    check_fields,
-    check_model,
-    make_shape,
-    parameters,
-)
+from .shape import GATED, Model, attention_kind, check_fields, check_model, make_shape, parameters
 
 Made = tuple[Model, tuple[Assumed, ...]]  # a model, and what was assumed of it
 SMALLEST = 2e7  # parameters: below, a vocabulary alone is the model
@@ -34,13 +16,7 @@ TOLERANCE = 0.01
 ASPECT = 128  # hidden / layers: GPT-3 175B 128, Llama 3.1 405B 130, Llama 3.1 8B 128
 _HEAD = 128
 _KV_HEADS = 8
-MLA = {
-    "q_lora": 1536,
-    "kv_lora": 512,
-    "qk_nope": 128,
-    "qk_rope": 64,
-    "v_head_dim": 128,
-}
+MLA = {"q_lora": 1536, "kv_lora": 512, "qk_nope": 128, "qk_rope": 64, "v_head_dim": 128}
 _SPARSE = ("experts", "top_k", "expert_ffn_hidden", "shared_ffn_hidden", "moe_layers")
 _WIDTH_STEPS = (256, 128, 64, 32, 16, 8, 4, 2, 1)
 
@@ -70,23 +46,14 @@ def from_size(
     given contradicts the size.
     """
     return _Sizing(
-        float(size),
-        active,
-        moe,
-        {k: v for k, v in given.items() if v is not None},
+        float(size), active, moe, {k: v for k, v in given.items() if v is not None}
     ).model(name)
 
 
 class _Sizing(Derived):
     """The derivation in progress: what was given, what has been derived."""
 
-    def __init__(
-        self,
-        size,
-        active,
-        moe,
-        given,
-    ):
+    def __init__(self, size, active, moe, given):
         if not SMALLEST <= size <= LARGEST:
             raise DesignError(
                 "size",
@@ -182,20 +149,12 @@ class _Sizing(Derived):
     def _shape(self, **changes: Any) -> dict:
         """The fields so far with `changes`, the rest in the usual proportions in floating point (a
         count of parameters overflows 64 bits); hidden may be a column [n]."""
-        f = {
-            "attention": "gqa",
-            **self.fields,
-            **changes,
-        }
+        f = {"attention": "gqa", **self.fields, **changes}
         hidden = f["hidden"] * 1.0
         mla = f["attention"] == "mla"
         head_dim = f.setdefault("head_dim", where(hidden < 1024, 64.0, _HEAD))
         heads = f.setdefault("heads", maximum(hidden // (64 if mla else head_dim), 1))
-        usual = {
-            "mha": heads,
-            "mla": heads,
-            "mqa": 1,
-        }
+        usual = {"mha": heads, "mla": heads, "mqa": 1}
         f.setdefault("kv_heads", usual.get(f["attention"], minimum(_KV_HEADS, heads)))
         natural = hidden * (8 / 3 if f["mlp"] in GATED else 4.0)
         f.setdefault("ffn_hidden", natural)
@@ -207,14 +166,7 @@ class _Sizing(Derived):
     def _params(self, **changes: Any):
         return parameters(make_shape(**self._shape(**changes)))
 
-    def _solve(
-        self,
-        field,
-        target,
-        why,
-        count=lambda p: p.total,
-        steps=(1,),
-    ) -> None:
+    def _solve(self, field, target, why, count=lambda p: p.total, steps=(1,)) -> None:
         """Takes the value at which a count of parameters, linear in the field, meets the target: in
         the largest step that keeps the count within 0.3 %."""
         one, two = (count(self._params(**{field: n})) for n in (1, 2))
@@ -253,11 +205,7 @@ class _Sizing(Derived):
         # the experts' width is free: hidden is bounded by what the active count leaves for
         # attention and embedding
         idle = (self.size - self.active) * f["top_k"] / (f["experts"] - f["top_k"])
-        least = self._params(
-            hidden=grid,
-            expert_ffn_hidden=0,
-            shared_ffn_hidden=0,
-        ).total
+        least = self._params(hidden=grid, expert_ffn_hidden=0, shared_ffn_hidden=0).total
         fits = grid[least <= self.active - idle]
         wanted = grid[argmin(abs(log(grid / (ASPECT * f["layers"]))))]
         return int(min(wanted, fits[-1])) if len(fits) else int(grid[0])
@@ -305,22 +253,11 @@ class _Sizing(Derived):
                 _WIDTH_STEPS,
             )
             why = "a shared expert takes what the active count leaves"
-            self._solve(
-                "shared_ffn_hidden",
-                active,
-                why,
-                lambda p: p.active,
-                _WIDTH_STEPS,
-            )
+            self._solve("shared_ffn_hidden", active, why, lambda p: p.active, _WIDTH_STEPS)
             return
         field, what = ("expert_ffn_hidden", "one expert") if self.moe else ("ffn_hidden", "the MLP")
         why = "what the parameter equation leaves to " + what
-        self._solve(
-            field,
-            self.size,
-            why,
-            steps=_WIDTH_STEPS,
-        )
+        self._solve(field, self.size, why, steps=_WIDTH_STEPS)
 
     def _hold(self) -> None:
         p = self._params()
@@ -349,11 +286,7 @@ class _Sizing(Derived):
 
 # layers from which the next step goes, the step
 _LAYER_STEPS = ((256, 32), (88, 16), (48, 8), (8, 4), (0, 1))
-_KV_RULES = {
-    "mha": "as many as heads",
-    "mqa": "multi-query",
-    "mla": "as many as heads",
-}
+_KV_RULES = {"mha": "as many as heads", "mqa": "multi-query", "mla": "as many as heads"}
 
 
 def _short(n: float) -> str:

@@ -42,10 +42,7 @@ class Switch:
         """What a field would say for a value of the switch, the first word of equals; None for a
         number that the switch goes without."""
         said = next((w for w, v in self.words.items() if v == value), value or None)
-        return {
-            "true": True,
-            "false": False,
-        }.get(said, said)
+        return {"true": True, "false": False}.get(said, said)
 
 
 @cache
@@ -104,11 +101,7 @@ class Stack:
 def _read(path) -> Stack:
     data = yaml_of(path)
     offers = {axis: tuple(values) for axis, values in data.pop("offers", {}).items()}
-    return Stack(
-        name=path.stem,
-        offers=offers,
-        **data,
-    )
+    return Stack(name=path.stem, offers=offers, **data)
 
 
 @cache

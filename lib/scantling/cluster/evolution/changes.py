@@ -106,24 +106,11 @@ def change(s: Site, kind: str, id="", /, *, broken="breaks", mend="mend", **valu
     def figure(name, unit, *cells):
         if len(cells) == 1:
             cells = f"=now.{cells[0]}", f"=then.{cells[0]}"
-        now, then = fill(
-            cells,
-            s,
-            **values,
-        )
-        return Figure(
-            name=name,
-            now=now,
-            then=then,
-            unit=unit,
-        )
+        now, then = fill(cells, s, **values)
+        return Figure(name=name, now=now, then=then, unit=unit)
 
     def text(key):
-        return fill(
-            words.get(key, ""),
-            s,
-            **values,
-        )
+        return fill(words.get(key, ""), s, **values)
 
     return Change(
         id=id or kind.removesuffix(" refused"),
@@ -147,11 +134,7 @@ def step_shares(s: Site) -> dict:
     return {p: getattr(s.chosen.step, p) / s.model_step_s for p in PARTS}
 
 
-def growth_losses(
-    now: Site,
-    then: Site,
-    devices: int,
-) -> dict:
+def growth_losses(now: Site, then: Site, devices: int) -> dict:
     """What more devices lose, by cause: failures, idle devices, parts of the step that take more of
     it."""
     before = step_shares(now)
@@ -174,13 +157,7 @@ def grown(b: Base, k: int) -> Change:
         paths["cluster.scale_up_domain"] = min(n, cluster.accelerator.scale_up_domain_max)
     then = b.look(paths)
     if then is None:
-        return change(
-            s,
-            "devices refused",
-            id,
-            devices=n,
-            now=now,
-        )
+        return change(s, "devices refused", id, devices=n, now=now)
     batch = then.phase.global_batch * k
     advice = convergence.batch_advice(
         batch * then.phase.seq_len, then.phase.tokens or 20 * s.a.resolved.params.total
@@ -220,17 +197,8 @@ def grown(b: Base, k: int) -> Change:
         days=now.figures["days"],
         days_then=then.figures["days"] if then.e.goodput > 1e-3 else None,
     )
-    mend = fill(
-        mend,
-        k=k,
-        low=low,
-        high=high,
-    )
-    return replace(
-        found,
-        mend=mend,
-        confirm=found.confirm if "batch" in mend else "",
-    )
+    mend = fill(mend, k=k, low=low, high=high)
+    return replace(found, mend=mend, confirm=found.confirm if "batch" in mend else "")
 
 
 def other_precision(b: Base, name: str) -> Change | None:
@@ -295,16 +263,10 @@ def sparser(b: Base) -> Change | None:
         return None
     then = b.look({"model": shape, **b.unpinned})
     what = fill(
-        texts("changes", "sparsity", "experts" if m.is_moe else "dense"),
-        m=m,
-        twice=2 * m.experts,
+        texts("changes", "sparsity", "experts" if m.is_moe else "dense"), m=m, twice=2 * m.experts
     )
     if then is None:
-        return change(
-            b.s,
-            "sparsity refused",
-            what=what,
-        )
+        return change(b.s, "sparsity refused", what=what)
     ratio = then.model_step_s / b.coarse.model_step_s
     return change(
         b.s,
@@ -337,13 +299,7 @@ def longer(b: Base, k: int) -> Change | None:
         }
     )
     if then is None:
-        return change(
-            b.s,
-            "context refused",
-            id,
-            tokens=tokens,
-            batch=batch,
-        )
+        return change(b.s, "context refused", id, tokens=tokens, batch=batch)
     times = then.model_step_s / now.model_step_s
     attention, later = (step_shares(x)["attention"] for x in (now, then))
     return change(
@@ -369,11 +325,7 @@ def reducing_switches(b: Base) -> Change | None:
         return None
     own = catalogue.fabrics("scale-out").get(cluster.scale_out)
     if own is not None and not own.in_network_reduction:
-        return change(
-            s,
-            "in-network refused",
-            name=own.name,
-        )
+        return change(s, "in-network refused", name=own.name)
     sharding = SHARDINGS[s.case.plan.sharding]
     plain = sharding == "none"
     return change(
@@ -396,14 +348,7 @@ def two_sites(b: Base) -> Change | None:
     every = b.look({**paths, "job.sync.kind": "synchronous"})
     if then is None or every is None:
         return None
-    return change(
-        b.s,
-        "sites-2",
-        now=b.coarse,
-        then=then,
-        every=every,
-        way=between_sites(then.a),
-    )
+    return change(b.s, "sites-2", now=b.coarse, then=then, every=every, way=between_sites(then.a))
 
 
 def kv_bytes_per_token(model) -> float:

@@ -106,12 +106,7 @@ class Wiring:
         """Devices of a pod, all of them where the design names no pods."""
         return min(self.cluster.pod_devices or self.cluster.devices, self.cluster.devices)
 
-    def tree(
-        self,
-        r: float = 1.0,
-        rails: int = 0,
-        leaf: float = 1.0,
-    ) -> Topology:
+    def tree(self, r: float = 1.0, rails: int = 0, leaf: float = 1.0) -> Topology:
         """Fat tree, every card of a node on its own rail, oversubscribed r : 1 at the top and leaf
         : 1 at the leaves."""
         rails = rails or self.rails
@@ -128,37 +123,16 @@ class Wiring:
 
     def rail_only(self) -> Topology:
         """One network a rail, none between."""
-        return shapes.rail_only(
-            self.cluster.nodes,
-            self.rails,
-            self.radix,
-            self.rate,
-        )
+        return shapes.rail_only(self.cluster.nodes, self.rails, self.radix, self.rate)
 
     def two_planes(self) -> Topology:
         """Cards split over two planes."""
-        return shapes.clos(
-            self.cards,
-            2 * self.radix,
-            self.rate / 2,
-            planes=2,
-            rails=self.rails,
-        )
+        return shapes.clos(self.cards, 2 * self.radix, self.rate / 2, planes=2, rails=self.rails)
 
-    def pods(
-        self,
-        inside: int,
-        r: float,
-    ) -> Topology:
+    def pods(self, inside: int, r: float) -> Topology:
         """Pods of so many cards, oversubscribed r : 1 above."""
         return shapes.pods(
-            self.cards,
-            inside,
-            self.radix,
-            self.rate,
-            r,
-            rails=self.rails,
-            leaf_down=self.leaf_down,
+            self.cards, inside, self.radix, self.rate, r, rails=self.rails, leaf_down=self.leaf_down
         )
 
     def ratios(self) -> tuple:
@@ -255,12 +229,7 @@ def _built(w: Wiring, words: dict) -> Built:
     t = w.tree(*w.ratios())
     if cluster.devices <= cluster.scale_up_domain:
         return t, words["one domain"], False
-    why = fill(
-        words["flat" if r == 1 else "stated"],
-        k=k,
-        r=r,
-        tiers=t.tiers,
-    )
+    why = fill(words["flat" if r == 1 else "stated"], k=k, r=r, tiers=t.tiers)
     return t, why + (words["rails"] if w.rails > 1 and t.tiers > 1 else ""), True
 
 
@@ -277,17 +246,9 @@ CHOICES = {
 def _torus(cluster, words: dict) -> Built:
     fabric = catalogue.fabric(cluster.scale_up)
     slices, chips, sharing = slices_of(cluster)
-    why = fill(
-        words["torus"],
-        name=fabric.name,
-        chips=chips,
-    )
+    why = fill(words["torus"], name=fabric.name, chips=chips)
     if slices > 1:
-        why += fill(
-            words["slices"],
-            slices=slices,
-            cluster=cluster,
-        )
+        why += fill(words["slices"], slices=slices, cluster=cluster)
     one = torus_of(fabric, chips, sharing)
     return (
         replace(shapes.copies(one, slices), circuits=ceil(slices / sharing) * one.circuits),
@@ -308,11 +269,7 @@ def slices_of(cluster) -> tuple:
     return slices, chips, max(sharing, 1)
 
 
-def torus_of(
-    fabric,
-    chips: int,
-    sharing: int = 1,
-) -> Topology:
+def torus_of(fabric, chips: int, sharing: int = 1) -> Topology:
     """The most compact torus of so many chips on a fabric; `sharing` such slices a pod."""
     return shapes.torus(
         shapes.near_cube(chips, 2 if "2D" in fabric.name else 3), fabric.p2p_bytes_per_s, sharing
@@ -345,10 +302,7 @@ def candidates(cluster) -> list:
 
 
 def _view(pod: float = 1e9, r: float = 1.0) -> dict:
-    return {
-        "pod_devices": pod,
-        "oversubscription": r,
-    }
+    return {"pod_devices": pod, "oversubscription": r}
 
 
 def _candidates(w: Wiring):

@@ -12,16 +12,7 @@ from ...physics.collectives import Curve
 from ..placement import Placement, blocks, placement
 from ..site import Site, is_torus
 from ..texts import constant, fill, lines, texts
-from .build import (
-    Alternative,
-    Prices,
-    alternatives,
-    built,
-    cards,
-    prices,
-    published,
-    torus_of,
-)
+from .build import Alternative, Prices, alternatives, built, cards, prices, published, torus_of
 from .topology import Topology
 from .traffic import Axis, Burst, Setting, axes, bursts, curves_of, measured, settings, trust
 
@@ -123,10 +114,7 @@ class Network(Record):
         )
 
     def as_dict(self) -> dict:
-        return {
-            "totals": self.totals,
-            **super().as_dict(),
-        }
+        return {"totals": self.totals, **super().as_dict()}
 
 
 def network(s: Site) -> Network:
@@ -149,9 +137,7 @@ def network(s: Site) -> Network:
     others = alternatives(main, own)
     built_as = others[0]
     best = min(
-        (a for a in others if a.run_usd is not None),
-        key=lambda a: a.run_usd,
-        default=built_as,
+        (a for a in others if a.run_usd is not None), key=lambda a: a.run_usd, default=built_as
     )
 
     near = [row for row in published() if (row["kind"] == "torus") == torus]
@@ -178,24 +164,12 @@ def network(s: Site) -> Network:
         axes=rows,
         crossings=crossings(s, own, place),
         bursts=bursts(s, rows),
-        settings=settings(
-            s,
-            own,
-            switch,
-            rows,
-        ),
+        settings=settings(s, own, switch, rows),
         curves=curves_of(s),
         curve_errors=trust(cluster),
         measured_curves=measured(cluster),
         published=tuple(near[: 1 if torus else 3]),
-        notes=_notes(
-            s,
-            own,
-            switch,
-            provided,
-            rows,
-            main,
-        ),
+        notes=_notes(s, own, switch, provided, rows, main),
     )
 
 
@@ -233,11 +207,7 @@ def scale_up(cluster) -> ScaleUp:
     )
 
 
-def tiers(
-    cluster,
-    t: Topology,
-    switch: Switch | None,
-):
+def tiers(cluster, t: Topology, switch: Switch | None):
     """The tiers from the scale-up domain to the site (or sites), the narrowest last."""
     delay = 0.0 if switch is None or isnan(switch.latency_s) else switch.latency_s
     devices = cluster.devices
@@ -259,12 +229,7 @@ def tiers(
 
     def tier(name, passed=t.hops, **own):
         own = {"switching_s": passed * delay, **own}
-        return replace(
-            whole,
-            tier=name,
-            switches_passed=passed,
-            **own,
-        )
+        return replace(whole, tier=name, switches_passed=passed, **own)
 
     widest = min(cluster.scale_up_domain, devices)
     yield tier(
@@ -277,27 +242,15 @@ def tiers(
     )
     if t.kind == "torus":
         if devices > cluster.scale_up_domain:
-            yield tier(
-                "slices",
-                3,
-                switching_s=0.0,
-            )
+            yield tier("slices", 3, switching_s=0.0)
         return
     if devices > widest:
         widest = within(t.unit_endpoints)
-        yield tier(
-            "leaf unit",
-            1,
-            devices=widest,
-        )
+        yield tier("leaf unit", 1, devices=widest)
         pod = within(t.pod_endpoints)
         if pod > widest:
             widest = pod
-            yield tier(
-                "pod",
-                hops_in_a_pod(t, sites),
-                devices=pod,
-            )
+            yield tier("pod", hops_in_a_pod(t, sites), devices=pod)
         site = -(-devices // sites)
         if widest < site:
             yield tier(
@@ -319,19 +272,11 @@ def hops_in_a_pod(t: Topology, sites: int) -> int:
     """Switches passed between two cards of a pod."""
     if t.pod_endpoints * sites >= t.endpoints:
         return t.hops
-    own = {
-        "pods": max(3, t.hops - 2),
-        "dragonfly": 2,
-        "dragonfly+": 3,
-    }
+    own = {"pods": max(3, t.hops - 2), "dragonfly": 2, "dragonfly+": 3}
     return own.get(t.kind, t.hops)
 
 
-def crossings(
-    s: Site,
-    t: Topology,
-    place: Placement,
-) -> tuple:
+def crossings(s: Site, t: Topology, place: Placement) -> tuple:
     """Load of every edge under the kit's rank order (placement.orders): capacity is all devices'
     share of the cards, over the oversubscription where that lies (pods, or leaves of two tiers).
     Even spreading is the best case; `settings` says what hashing makes of it."""
@@ -367,14 +312,7 @@ def is_mesh(cluster) -> bool:
     return links == up.domain_devices - 1 > 1
 
 
-def _notes(
-    s: Site,
-    t: Topology,
-    switch,
-    provided: bool,
-    rows,
-    main: Site,
-) -> Lines:
+def _notes(s: Site, t: Topology, switch, provided: bool, rows, main: Site) -> Lines:
     cluster = s.cluster
     words = texts("networks")
     longer = 0.0
@@ -382,13 +320,7 @@ def _notes(
     if cluster.oversubscription > 1 and flat and t.tiers > 1:
         longer = s.step_ratio(link=s.link(pod_devices=blocks(cluster)[0])) - 1
     small = [
-        fill(
-            words["mesh"],
-            s,
-            a=a,
-            own=a.ranks - 1,
-            all=cluster.scale_up_domain - 1,
-        )
+        fill(words["mesh"], s, a=a, own=a.ranks - 1, all=cluster.scale_up_domain - 1)
         for a in rows
         if is_mesh(cluster)
         and a.ranks < cluster.scale_up_domain

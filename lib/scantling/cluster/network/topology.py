@@ -76,17 +76,9 @@ class Topology(Record):
         return super().as_dict() | {name: getattr(self, name) for name in counted}
 
 
-def used_ports(
-    radix: int,
-    down: int,
-    up: int = 0,
-) -> dict:
+def used_ports(radix: int, down: int, up: int = 0) -> dict:
     """Ports of one switch: {down, up, free}."""
-    return {
-        "down": down,
-        "up": up,
-        "free": max(radix - down - up, 0),
-    }
+    return {"down": down, "up": up, "free": max(radix - down - up, 0)}
 
 
 def switched(
@@ -101,11 +93,7 @@ def switched(
 ) -> Topology:
     """A network of switches by its levels (cards joined, switches passed), narrow first, the whole
     last: its bisection is what half of the cards send, over r."""
-    own = {
-        "unit_endpoints": levels[0][0],
-        "pod_endpoints": levels[-2][0],
-        "hops": levels[-1][1],
-    }
+    own = {"unit_endpoints": levels[0][0], "pod_endpoints": levels[-2][0], "hops": levels[-1][1]}
     return Topology(
         kind=kind,
         endpoints=endpoints,
@@ -131,11 +119,7 @@ def _even(least: int, uplinks: int) -> int:
     return next((s for s in range(max(least, 1), uplinks + 1) if uplinks % s == 0), max(least, 1))
 
 
-def _leaves(
-    endpoints: int,
-    down: int,
-    rails: int,
-) -> int:
+def _leaves(endpoints: int, down: int, rails: int) -> int:
     """First-tier switches; with rails, each unit of `down` nodes has one a rail."""
     nodes = ceil(endpoints / rails)
     return ceil(endpoints / down) if rails == 1 or nodes <= down else rails * ceil(nodes / down)
@@ -168,11 +152,7 @@ def clos(
     half = radix // 2
     r = oversubscription * leaf_ratio
     down, up = leaf_ports(radix, leaf_ratio, leaf_down)
-    reach = {
-        1: min(radix, leaf_down),
-        2: radix * min(half, down),
-        3: radix * half * down,
-    }
+    reach = {1: min(radix, leaf_down), 2: radix * min(half, down), 3: radix * half * down}
     tiers = tiers or next((t for t in (1, 2, 3) if endpoints <= reach[t]), 0)
     if not tiers or endpoints > reach[tiers]:
         raise ValueError(
@@ -228,12 +208,7 @@ def clos(
     )
 
 
-def rail_only(
-    nodes: int,
-    rails: int,
-    radix: int,
-    rate: float,
-) -> Topology:
+def rail_only(nodes: int, rails: int, radix: int, rate: float) -> Topology:
     """One network per rail and no switch between rails: rank i of every node reaches rank i of the
     others; the rest goes over NVLink.
 
@@ -284,14 +259,7 @@ def pods(
         spine = sum(_even(ceil((size + ceil(size / r)) / radix), down) for size in sizes)
         joined = {"leaf to spine": leaf * down}
     else:
-        inner = clos(
-            pod_endpoints,
-            radix,
-            rate,
-            rails=rails,
-            tiers=3,
-            leaf_down=leaf_down,
-        )
+        inner = clos(pod_endpoints, radix, rate, rails=rails, tiers=3, leaf_down=leaf_down)
         top = ceil((pod_endpoints + ceil(pod_endpoints / r)) / radix)
         leaf = len(sizes) * inner.leaf
         spine = len(sizes) * (inner.spine + top)
@@ -311,16 +279,9 @@ def pods(
         leaf=leaf,
         spine=spine,
         core=core,
-        cables={
-            "card to leaf": endpoints,
-            **joined,
-            "spine to core": over,
-        },
+        cables={"card to leaf": endpoints, **joined, "spine to core": over},
         reach_endpoints=inf,
-        ports={
-            "leaf": used_ports(radix, down, down),
-            "core": used_ports(radix, ceil(over / core)),
-        },
+        ports={"leaf": used_ports(radix, down, down), "core": used_ports(radix, ceil(over / core))},
         source="arXiv 2407.21783, section 3.3.1",
     )
 
@@ -331,11 +292,7 @@ def dragonfly_reach(radix: int) -> int:
     return (radix // 4) * a * (a * (radix // 4) + 1)
 
 
-def dragonfly(
-    endpoints: int,
-    radix: int,
-    rate: float,
-) -> Topology:
+def dragonfly(endpoints: int, radix: int, rate: float) -> Topology:
     """Balanced dragonfly: p = h = k/4 cards and global links a router, a = k/2 routers a group, all
     joined; at most a h + 1 groups.
 
@@ -381,11 +338,7 @@ def half_of_groups(groups: int) -> float:
     return groups / (groups - 1) / 2 if groups > 1 else 1.0
 
 
-def dragonfly_plus(
-    endpoints: int,
-    radix: int,
-    rate: float,
-) -> Topology:
+def dragonfly_plus(endpoints: int, radix: int, rate: float) -> Topology:
     """Dragonfly+: groups of k/2 leaves and k/2 spines, (k/2)^2 cards each; the spines' other half
     are global links.
 
@@ -400,12 +353,7 @@ def dragonfly_plus(
     if endpoints > reach:
         raise ValueError(f"{endpoints} cards are beyond a dragonfly+ of {radix} ports ({reach:,})")
     if groups == 1:
-        return clos(
-            endpoints,
-            radix,
-            rate,
-            kind="dragonfly+" if endpoints > radix else "fat-tree",
-        )
+        return clos(endpoints, radix, rate, kind="dragonfly+" if endpoints > radix else "fat-tree")
     ports = used_ports(radix, half, half)
     return switched(
         "dragonfly+",
@@ -425,10 +373,7 @@ def dragonfly_plus(
             "between groups": groups * size // 2,
         },
         reach_endpoints=reach,
-        ports={
-            "leaf": ports,
-            "spine": ports,
-        },
+        ports={"leaf": ports, "spine": ports},
         source="Shpiner et al. 2017, HiPINEB",
     )
 
@@ -450,10 +395,7 @@ def copies(t: Topology, n: int) -> Topology:
     return joined(*(t,) * n)
 
 
-def near_cube(
-    chips: int,
-    dimensions: int = 3,
-) -> tuple:
+def near_cube(chips: int, dimensions: int = 3) -> tuple:
     """Sides of the most compact torus of so many chips, each a multiple of 4 where that is
     possible."""
     unit = 4 if chips % 4**dimensions == 0 else 1
@@ -471,11 +413,7 @@ def _sides(n: int, dimensions: int) -> tuple:
     return tuple(min(options, key=lambda o: (o[-1], o)))
 
 
-def torus(
-    sides,
-    link_bytes_per_s: float,
-    sharing: int = 1,
-) -> Topology:
+def torus(sides, link_bytes_per_s: float, sharing: int = 1) -> Topology:
     """Torus of those sides; three-dimensional ones are cubes of 4 x 4 x 4 in copper, joined by
     optical circuit switches, which `sharing` such slices of one pod share.
 
@@ -498,10 +436,7 @@ def torus(
     wide = ceil(taken / CIRCUIT_PORTS)
     links = sum(n if s > 2 else n // 2 for s in sides if s > 1)
     copper = links - fibres // 2 if joined else links
-    own = {
-        "inside cubes": copper,
-        "cube to circuit switch": fibres,
-    }
+    own = {"inside cubes": copper, "cube to circuit switch": fibres}
     return Topology(
         kind="torus",
         endpoints=n,

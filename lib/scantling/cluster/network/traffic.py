@@ -17,12 +17,7 @@ from .topology import Topology
 # more than 4 or 8 has not paid in practice (NVIDIA/cluster-readiness-engine, change 287); NCCL
 # allows 128
 QUEUE_PAIRS = (1, 2, 4, 8, 16)
-COLLECTIVE_OF = {
-    "tp": "all_gather",
-    "cp": "all_gather",
-    "ep": "all_to_all",
-    "dp": "reduce_scatter",
-}
+COLLECTIVE_OF = {"tp": "all_gather", "cp": "all_gather", "ep": "all_to_all", "dp": "reduce_scatter"}
 
 
 @record
@@ -96,13 +91,7 @@ def axes(s: Site, place: Placement) -> tuple:
                 group = spans["cp"]
         per = inside(s.chosen, axis)
         message = row["bytes"] / calls * (1 if axis == "pp" else n / max(n - 1, 1))
-        alone_s = one_call_s(
-            s,
-            axis,
-            n,
-            per,
-            message,
-        )
+        alone_s = one_call_s(s, axis, n, per, message)
         out.append(
             Axis(
                 **{k: row[k] for k in ("axis", "what", "bytes", "time_s", "exposed_s")},
@@ -140,13 +129,7 @@ def inside(chosen, axis: str) -> int:
     return int(members_inside(size, packed, chosen.case.link.domain))
 
 
-def one_call_s(
-    s: Site,
-    axis: str,
-    n: int,
-    per: int,
-    message: float,
-) -> float:
+def one_call_s(s: Site, axis: str, n: int, per: int, message: float) -> float:
     """Seconds of one call of an axis, alone on the wires."""
     if axis == "pp":
         return curves.send_s(message, curves.wires(s.cluster, n, per))
@@ -183,12 +166,7 @@ def curves_of(s: Site) -> tuple:
         ),
     )
     return tuple(
-        curves.curve(
-            collective,
-            curves.wires(cluster, n, per),
-            name,
-            could_reduce=could,
-        )
+        curves.curve(collective, curves.wires(cluster, n, per), name, could_reduce=could)
         for name, n, per, run in groups
         for collective in run.split()
         if n > 1
@@ -269,11 +247,7 @@ def bursts(s: Site, rows: tuple) -> Burst:
 
     out = [burst(a.axis, a.calls, a.bytes * outside_share(s.case, a)) for a in leaving]
     mean = sum(row["bytes_per_step"] for row in out) / s.model_step_s
-    big = max(
-        out,
-        key=lambda r: r["bytes"],
-        default=burst("", 1, 0.0),
-    )
+    big = max(out, key=lambda r: r["bytes"], default=burst("", 1, 0.0))
     most = max(fan.values(), default=0)
     return Burst(
         mean_bytes_per_s=mean,
@@ -324,45 +298,19 @@ def fullest_uplink(flows_per_uplink: float, uplinks: int) -> float:
     return argmax(uplinks * beyond < 0.5) / mean
 
 
-def _saving(
-    s: Site,
-    id: str,
-    seconds: float,
-    yes: str,
-    no: str,
-    **values,
-) -> Setting:
+def _saving(s: Site, id: str, seconds: float, yes: str, no: str, **values) -> Setting:
     """A setting that saves so many seconds of a step: `yes` where that is worth it, else `no`."""
     worth = seconds / s.model_step_s >= constant("small_share") / 10
-    return _setting(
-        s,
-        id,
-        seconds,
-        choice=texts("settings", id, yes if worth else no),
-        **values,
-    )
+    return _setting(s, id, seconds, choice=texts("settings", id, yes if worth else no), **values)
 
 
 def _setting(s: Site, id: str, figure: float, **values) -> Setting:
     words = texts("settings", id)
     words = {k: words[k] for k in ("what", "choice", "why", "unit")}
-    return Setting(
-        **fill(
-            words,
-            s,
-            figure=figure,
-            **values,
-        ),
-        figure=figure,
-    )
+    return Setting(**fill(words, s, figure=figure, **values), figure=figure)
 
 
-def settings(
-    s: Site,
-    t: Topology,
-    switch,
-    rows: tuple,
-) -> tuple:
+def settings(s: Site, t: Topology, switch, rows: tuple) -> tuple:
     """Routing, quality of service and reduction that this fabric and this traffic ask for."""
     fabric = catalogue.fabric(s.cluster.scale_out)
     leaving = [a for a in rows if a.tier == "scale-out"]
@@ -371,20 +319,7 @@ def settings(
     by_axis = {a.axis: a for a in leaving}
     pp = by_axis.get("pp")
     dp = by_axis.get("dp")
-    out = [
-        *_routing(
-            s,
-            t,
-            fabric,
-            leaving,
-        ),
-        *_congestion(
-            s,
-            fabric,
-            bursts(s, rows),
-            len(leaving),
-        ),
-    ]
+    out = [*_routing(s, t, fabric, leaving), *_congestion(s, fabric, bursts(s, rows), len(leaving))]
     if pp and dp:
         out.append(_classes(s, pp, dp))
     own = s.cluster.in_network_reduction or fabric.in_network_reduction
@@ -393,23 +328,11 @@ def settings(
     wire = sum(a.time_s for a in leaving)
     share = wire / s.model_step_s
     if share < constant("small_share"):
-        out.append(
-            _setting(
-                s,
-                "priority",
-                wire,
-                share=share,
-            )
-        )
+        out.append(_setting(s, "priority", wire, share=share))
     return tuple(out)
 
 
-def _routing(
-    s: Site,
-    t: Topology,
-    fabric,
-    leaving,
-):
+def _routing(s: Site, t: Topology, fabric, leaving):
     """How flows find their uplinks, and over how many queue pairs they are spread."""
     uplinks = t.ports.get("leaf", {}).get("up", 0) if t.tiers > 1 else 0
     near = ("leaf unit", "node", "scale-up domain")
@@ -451,12 +374,7 @@ def _routing(
         yield _setting(s, "dragonfly", -(-t.endpoints // t.pod_endpoints) - 1)
 
 
-def _congestion(
-    s: Site,
-    fabric,
-    load: Burst,
-    axes: int,
-):
+def _congestion(s: Site, fabric, load: Burst, axes: int):
     """What holds senders back where several meet at a card."""
     words = texts("settings")
     if load.incast > 1:
@@ -476,33 +394,16 @@ def _congestion(
         )
 
 
-def _classes(
-    s: Site,
-    pp: Axis,
-    dp: Axis,
-) -> Setting:
+def _classes(s: Site, pp: Axis, dp: Axis) -> Setting:
     """Whether pipeline sends should pass gradients on the cards."""
     share = min(1.0, dp.time_s / s.model_step_s)
-    return _saving(
-        s,
-        "classes",
-        pp.time_s * share,
-        "above",
-        "one",
-        share=share,
-        pp=pp,
-    )
+    return _saving(s, "classes", pp.time_s * share, "above", "one", share=share, pp=pp)
 
 
 def _reduction(s: Site, dp: Axis):
     """What reduction in the switches would save of the data-parallel traffic."""
     if s.plan["sharding"].startswith("zero"):
-        yield _setting(
-            s,
-            "reduction sharded",
-            0.0,
-            dp=dp,
-        )
+        yield _setting(s, "reduction sharded", 0.0, dp=dp)
         return
     wires = curves.wires(s.cluster, dp.ranks, dp.per_domain)
     by = curves.times("all_reduce", dp.message_bytes, curves.reducing(wires))
@@ -510,13 +411,4 @@ def _reduction(s: Site, dp: Axis):
     sharp = by["sharp"]
     if isfinite(sharp):
         saved = max(0.0, ring - sharp) * dp.calls * (dp.exposed_s / max(dp.time_s, 1e-12))
-        yield _saving(
-            s,
-            "reduction",
-            saved,
-            "on",
-            "off",
-            dp=dp,
-            ring=ring,
-            sharp=sharp,
-        )
+        yield _saving(s, "reduction", saved, "on", "off", dp=dp, ring=ring, sharp=sharp)

@@ -79,12 +79,7 @@ def planes(s: Site) -> Planes:
         job_state_bytes=job,
         checkpoint_bytes=parts.total,
         checkpoint_parts=parts.as_dict(),
-        consistent=fill(
-            texts("planes", "consistent"),
-            s,
-            parts=parts,
-            each=parts.total / s.used,
-        ),
+        consistent=fill(texts("planes", "consistent"), s, parts=parts, each=parts.total / s.used),
     )
 
 
@@ -92,10 +87,7 @@ def contents(s: Site) -> checkpoint.Contents:
     """Bytes of one whole copy, the same that the checkpoint figures count."""
     n = s.a.resolved.params
     return checkpoint.contents(
-        n.total + n.mtp,
-        optimizer=s.phase.optimizer,
-        ranks=s.used,
-        readers=s.plan["dp"],
+        n.total + n.mtp, optimizer=s.phase.optimizer, ranks=s.used, readers=s.plan["dp"]
     )
 
 
@@ -111,19 +103,14 @@ def states(s: Site) -> tuple:
         s,
         parts=contents(s),
         shards=fill(
-            words["shards"][plan["sharding"]],
-            model=model,
-            group=model * plan["shard_group"],
+            words["shards"][plan["sharding"]], model=model, group=model * plan["shard_group"]
         ),
         health_bytes=constant("heartbeat_bytes") * s.nodes,
         gradients=memory["gradients"] * s.used,
         activations=memory["activations"] * s.used,
     )
     return tuple(
-        State(
-            **row,
-            bytes_per_device=row["bytes"] / s.used if row["plane"] == "training" else 0.0,
-        )
+        State(**row, bytes_per_device=row["bytes"] / s.used if row["plane"] == "training" else 0.0)
         for row in table
     )
 

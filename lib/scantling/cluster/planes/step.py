@@ -68,10 +68,7 @@ def passes(chosen) -> dict:
     shares = {part: _shares(x) for part, x in times.items()}
     step = {k: getattr(chosen.step, k) for k in COMPUTE}
     forward = sum(step[k] * shares[k]["forward"] for k in COMPUTE) / sum(step.values())
-    shares["bubble"] = {
-        "forward": forward,
-        "backward": 1 - forward,
-    }
+    shares["bubble"] = {"forward": forward, "backward": 1 - forward}
     return {**shares, "dp": dp_shares(chosen)}
 
 
@@ -111,12 +108,7 @@ def timeline(s: Site) -> tuple:
     shares = passes(s.chosen)
     hidden = {k: axis.hidden_s for k, axis in s.chosen.step.axes.items()}
     sent = {row["axis"]: row["bytes"] for row in s.traffic}
-    table = fill(
-        rows("pieces"),
-        s,
-        **_hidden_work(s),
-        **_counts(s, shares["dp"]),
-    )
+    table = fill(rows("pieces"), s, **_hidden_work(s), **_counts(s, shares["dp"]))
     pieces = []
     start = 0.0
     for row in table:
@@ -196,12 +188,7 @@ def collectives(s: Site) -> tuple:
     time is part of the host's.
     """
     found = (
-        _collective(
-            s,
-            row,
-            group,
-            op,
-        )
+        _collective(s, row, group, op)
         for row in s.traffic
         for group in _groups(row["axis"], s.chosen, row)
         for op in operations(s, row)
@@ -210,12 +197,7 @@ def collectives(s: Site) -> tuple:
     return (*found, *_small(s))
 
 
-def _collective(
-    s: Site,
-    row: dict,
-    group: tuple,
-    op: dict,
-) -> CollectiveRow:
+def _collective(s: Site, row: dict, group: tuple, op: dict) -> CollectiveRow:
     """One operation of an axis in one of its groups."""
     whose, n, per, part = group
     wires = curves.wires(s.cluster, n, per)
@@ -274,11 +256,7 @@ def _small(s: Site) -> tuple:
     )
 
 
-def _groups(
-    axis: str,
-    chosen,
-    row,
-) -> list:
+def _groups(axis: str, chosen, row) -> list:
     """(whose, ranks, ranks in a domain, share of the axis's bytes) of the groups of one axis:
     experts are reduced over their own replicas."""
     plan = chosen.plan

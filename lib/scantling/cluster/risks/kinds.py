@@ -119,19 +119,12 @@ def slower_than_estimated(s: Site):
         band = (f[k] for k in ("days_low", "days", "days_high"))
         missed = 1 - chance_below(deadline, *band)
         if missed >= 0.01:
-            late = fill(
-                texts("risks", "slow-step", "late"),
-                deadline=deadline,
-                missed=missed,
-            )
+            late = fill(texts("risks", "slow-step", "late"), deadline=deadline, missed=missed)
     return Found(
         id="slow-step",
         likelihood=EVEN,
         days=s.run.days * mean_excess(log(high) / Z80),
-        words={
-            "edge": days_of_step(s, high),
-            "late": late,
-        },
+        words={"edge": days_of_step(s, high), "late": late},
         left=EVEN * s.run.days * mean_excess(constant("scatter") / 0.6745),
         cost_usd=s.run.usd(100 * s.step_s / DAY_S),
     )
@@ -170,14 +163,7 @@ def dearer(s: Site):
     dearest = usd_at_the_highest_price(s, s.run.days)
     if not dearest or dearest < 0:
         return None
-    return Found(
-        id="price",
-        likelihood=EVEN,
-        days=0.0,
-        usd=dearest / 2,
-        left=0.0,
-        cost_usd=0.0,
-    )
+    return Found(id="price", likelihood=EVEN, days=0.0, usd=dearest / 2, left=0.0, cost_usd=0.0)
 
 
 def worse_fleet(s: Site):
@@ -234,31 +220,15 @@ def slow_repairs(s: Site):
         return None
     load = s.evictions_per_s * DAY_S
     held = s.e.segments.held
-    need = held(
-        spares.cheapest(
-            load,
-            s.nodes / held(1),
-            limit=min(s.nodes + 2, 4096),
-        )
-    )
+    need = held(spares.cheapest(load, s.nodes / held(1), limit=min(s.nodes + 2, 4096)))
     slow, fixed = (
-        goodput_at(
-            s,
-            spares=kept,
-            repair_s=DAY_S,
-        )
-        for kept in (None, max(need, s.spares))
+        goodput_at(s, spares=kept, repair_s=DAY_S) for kept in (None, max(need, s.spares))
     )
     return Found(
         id="repairs",
         likelihood=SLOW_REPAIRS,
         days=days_at(s, slow),
-        words={
-            "load": load,
-            "slow": slow,
-            "idle": idle(s),
-            "need": need,
-        },
+        words={"load": load, "slow": slow, "idle": idle(s), "need": need},
         left=SLOW_REPAIRS * days_at(s, fixed),
         cost_usd=usd_of_nodes(s, need - s.spares),
     )
@@ -294,11 +264,7 @@ def slow_store(s: Site):
     durable = e.checkpoint_durable_s + more / write
     restart = e.restart_s + more / has.read_bytes_per_s
     slow, peers = (
-        goodput_at(
-            s,
-            durable_s=late,
-            restart_s=restart,
-        )
+        goodput_at(s, durable_s=late, restart_s=restart)
         for late in (durable, min(constant("peers_s"), durable))
     )
     days = days_at(s, slow)
@@ -308,12 +274,7 @@ def slow_store(s: Site):
         id="store",
         likelihood=EVEN,
         days=days,
-        words={
-            "what": has.what,
-            "write": write,
-            "durable": durable,
-            "slow": slow,
-        },
+        words={"what": has.what, "write": write, "durable": durable, "slow": slow},
         left=EVEN * days_at(s, peers),
     )
 
@@ -332,11 +293,7 @@ def slow_network(s: Site):
         id="network-ethernet" if ethernet else "network",
         likelihood=UNTUNED if ethernet else constant("shared_link") * counted,
         days=longer if ethernet else (slow - 1) * (constant("slow_link_min") * 60) / DAY_S,
-        words={
-            "factor": factor,
-            "slow": slow,
-            "unnoticed": longer,
-        },
+        words={"factor": factor, "slow": slow, "unnoticed": longer},
         left=0.0,
         cost_usd=0.0,
     )
@@ -353,10 +310,7 @@ def unscreened(s: Site):
         id="stragglers",
         likelihood=chance,
         days=s.run.days * extra,
-        words={
-            "line": cut.lines[1],
-            "cut": cut.evict_slower_than,
-        },
+        words={"line": cut.lines[1], "cut": cut.evict_slower_than},
         left=chance * after * s.run.days,
         cost_usd=cut.usd_cost,
     )
@@ -370,11 +324,7 @@ def divergence(s: Site):
         id="spikes",
         likelihood=chance,
         days=count * seconds / DAY_S,
-        words={
-            "rewinds": round(count),
-            "seconds": seconds,
-            "steps": steps,
-        },
+        words={"rewinds": round(count), "seconds": seconds, "steps": steps},
     )
 
 
@@ -391,10 +341,7 @@ def memory_over(s: Site):
         id="memory",
         likelihood=0.5 * erfc(log(1 / share) / MEMORY_SD / sqrt(2)),
         days=days_of_step(s, ratio),
-        words={
-            "share": share,
-            "longer": ratio - 1,
-        },
+        words={"share": share, "longer": ratio - 1},
         left=0.0,
         cost_usd=0.0,
     )
@@ -446,10 +393,7 @@ def low_precision(s: Site):
         id="precision",
         likelihood=chance,
         days=days_of_step(s, ratio),
-        words={
-            "ratio": ratio,
-            "source": published,
-        },
+        words={"ratio": ratio, "source": published},
     )
 
 
@@ -464,11 +408,7 @@ def sites_apart(s: Site):
         id="sites",
         likelihood=chance,
         days=events * back / 24 / s.sites / chance,
-        words={
-            "every_h": every,
-            "back_h": back,
-            "events": events,
-        },
+        words={"every_h": every, "back_h": back, "events": events},
         left=0.0,
     )
 
@@ -484,10 +424,7 @@ def lost_replica(s: Site):
         likelihood=chance,
         days=events * s.e.repair_s / DAY_S / max(chance, 1e-12),
         in_headline=True,
-        words={
-            "events": events,
-            "ratio": elastic.shrink_ratio(plan["grad_accum"], plan["dp"]),
-        },
+        words={"events": events, "ratio": elastic.shrink_ratio(plan["grad_accum"], plan["dp"])},
         left=0.0,
         cost_usd=usd_of_nodes(s, 1),
     )
@@ -496,12 +433,7 @@ def lost_replica(s: Site):
 def standstill(s: Site):
     if s.e.goodput > STANDSTILL:
         return None
-    return Found(
-        id="standstill",
-        likelihood=1.0,
-        days=s.run.days,
-        in_headline=True,
-    )
+    return Found(id="standstill", likelihood=1.0, days=s.run.days, in_headline=True)
 
 
 FOUND = (

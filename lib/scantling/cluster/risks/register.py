@@ -87,11 +87,7 @@ def _risk(s: Site, found: Found) -> Risk:
     facts = source(*words["facts"].split()) if "facts" in words else ""
 
     def text(key):
-        return found.words.get(key) or fill(
-            words.get(key, ""),
-            s,
-            **found.words,
-        )
+        return found.words.get(key) or fill(words.get(key, ""), s, **found.words)
 
     paid = run.usd(found.days) if found.usd == -1.0 else found.usd
     usd = None if paid is None else found.likelihood * paid

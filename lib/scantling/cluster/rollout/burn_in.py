@@ -41,14 +41,7 @@ CUTS = concatenate([[0.0], geomspace(1e-5, 0.2, 120)])
 RATIOS = linspace(0.2, 1.0, 81)
 GROUPS = 32  # groups of nodes under one leaf that are tested every pair of; beyond that neighbours
 ROUNDS = 25  # iterations of one nccl-tests point: 5 to warm up, 20 counted
-SIZES = array(
-    [
-        1e6,
-        64e6,
-        1e9,
-        16e9,
-    ]
-)
+SIZES = array([1e6, 64e6, 1e9, 16e9])
 LARGE = 16e9
 START_S = 10.0  # processes and communicators of one small test
 SMOKE_STEPS = 300
@@ -125,14 +118,7 @@ def burn_in(s: Site) -> tuple:
     return tuple(test for part in parts for test in part(s))
 
 
-def _test(
-    s: Site,
-    id: str,
-    expected: float,
-    ratio: float,
-    seconds: float,
-    **values,
-) -> Test:
+def _test(s: Site, id: str, expected: float, ratio: float, seconds: float, **values) -> Test:
     """One test: its words of tables/burn_in.yaml filled with `values`, or taken from them."""
     row = {
         "unit": "bytes/s",
@@ -143,11 +129,7 @@ def _test(
         "ratio": ratio,
         "seconds": seconds,
         "usd": s.run.usd(seconds / DAY_S),
-        **fill(
-            texts("burn_in", id),
-            s,
-            **values,
-        ),
+        **fill(texts("burn_in", id), s, **values),
         **values,
     }
     row["tool"] = tools(s.cluster.accelerator.vendor).get(row["tool"], row["tool"])
@@ -159,20 +141,8 @@ def device_tests(s: Site):
     chip = s.case.chip
     constants = s.case.constants
     ratio = 1 / (1 + 2.0 * spread())
-    yield _test(
-        s,
-        "matrix products",
-        constants.gemm * chip.bf16_flops,
-        ratio,
-        600.0,
-    )
-    yield _test(
-        s,
-        "device memory",
-        constants.hbm_share * chip.hbm_bytes_per_s,
-        ratio,
-        300.0,
-    )
+    yield _test(s, "matrix products", constants.gemm * chip.bf16_flops, ratio, 600.0)
+    yield _test(s, "device memory", constants.hbm_share * chip.hbm_bytes_per_s, ratio, 300.0)
     host = accepted(s.cluster.accelerator.id, "host copy")
     if host is not None:
         yield _test(
@@ -201,12 +171,7 @@ def ring_test(
 ) -> Test:
     """All-reduce over so many ranks, `inside` of them in a domain: the published rate where
     `shown` has one, never below the accepted `floor`."""
-    sizes = all_reduce_rates(
-        s.cluster,
-        ranks,
-        inside,
-        share,
-    )
+    sizes = all_reduce_rates(s.cluster, ranks, inside, share)
     rate, where = shown or (sizes[-1]["busbw_bytes_per_s"], BY_CURVES)
     off = {row["tier"]: row["large_error"] for row in trust(s.cluster)}
     error = off["scale-up" if ranks <= inside else "scale-out"]
@@ -231,12 +196,7 @@ def scale_up_tests(s: Site):
     """All-reduce over a node, the axes of a torus, an NVLink rack."""
     cluster = s.cluster
     n = s.per_node
-    ratio, why = slow_tier(
-        s.case,
-        s.nodes,
-        "up_bytes_per_s",
-        acceptance_limits("node all-reduce"),
-    )
+    ratio, why = slow_tier(s.case, s.nodes, "up_bytes_per_s", acceptance_limits("node all-reduce"))
     if s.torus and s.nodes > 1:
         rate, where = ring_of_two_links(cluster)
         what = fill(texts("burn_in", "node all-reduce", "what torus"), devices=n)
@@ -270,15 +230,7 @@ def scale_up_tests(s: Site):
         )
     unit = joined_devices(cluster)
     if unit > n:
-        yield ring_test(
-            s,
-            "rack all-reduce",
-            unit,
-            unit,
-            ratio,
-            why,
-            devices=unit,
-        )
+        yield ring_test(s, "rack all-reduce", unit, unit, ratio, why, devices=unit)
 
 
 def joined_devices(cluster) -> int:
@@ -293,12 +245,7 @@ def scale_out_tests(s: Site):
     units = -(-cluster.devices // unit)
     if units < 2 or s.torus:
         return
-    ratio, why = slow_tier(
-        s.case,
-        s.nodes,
-        "out_bytes_per_s",
-        acceptance_limits("card to card"),
-    )
+    ratio, why = slow_tier(s.case, s.nodes, "out_bytes_per_s", acceptance_limits("card to card"))
     yield _test(
         s,
         "card to card",
@@ -357,12 +304,7 @@ def job_test(s: Site):
     )
 
 
-def slow_tier(
-    case,
-    nodes: int,
-    field: str,
-    limits: tuple,
-) -> tuple:
+def slow_tier(case, nodes: int, field: str, limits: tuple) -> tuple:
     """(ratio, why): how slow the slowest link of a tier may be before it costs the job more than a
     node costs, within published limits."""
     link = replace(case.link, **{field: getattr(case.link, field) * RATIOS})
@@ -372,29 +314,15 @@ def slow_tier(
     low, high = limits
     ratio = clip(own, low, high)
     words = texts("burn_in", "slow link")
-    why = fill(
-        words["costs" if own > 0 else "hides"],
-        own=own,
-        node=node,
-    )
+    why = fill(words["costs" if own > 0 else "hides"], own=own, node=node)
     bound = "" if own == ratio else words["loosest" if ratio == low else "tightest"]
     return ratio, why + fill(bound, ratio=ratio)
 
 
-def all_reduce_rates(
-    cluster,
-    ranks: int,
-    inside: int,
-    share: float = 1.0,
-) -> Rows:
+def all_reduce_rates(cluster, ranks: int, inside: int, share: float = 1.0) -> Rows:
     """Expected bus bandwidth of an all-reduce by message size, `inside` of its ranks in a domain,
     by the kit's curves of collectives."""
-    wires = curves.wires(
-        cluster,
-        ranks,
-        inside,
-        share,
-    )
+    wires = curves.wires(cluster, ranks, inside, share)
     seconds = curves.fastest("all_reduce", SIZES, wires)
     bus = curves.volume("all_reduce", float(ranks)) * SIZES / seconds
     return columns(message_bytes=SIZES, busbw_bytes_per_s=bus)
@@ -444,18 +372,12 @@ def node_busbw(cluster) -> tuple:
         return max(published, key=lambda x: x[0])
     if is_torus(cluster):
         return ring_of_two_links(cluster)
-    return all_reduce_rates(
-        cluster,
-        cluster.devices_per_node,
-        cluster.devices_per_node,
-    )[-1]["busbw_bytes_per_s"], BY_CURVES
+    return all_reduce_rates(cluster, cluster.devices_per_node, cluster.devices_per_node)[-1][
+        "busbw_bytes_per_s"
+    ], BY_CURVES
 
 
-def _seconds(
-    message_bytes: float,
-    ranks: int,
-    busbw: float,
-) -> float:
+def _seconds(message_bytes: float, ranks: int, busbw: float) -> float:
     """ROUNDS all-reduces of a message: 2 (n - 1) / n x bytes / bus bandwidth each [s]."""
     return ROUNDS * 2 * (ranks - 1) / ranks * message_bytes / busbw + START_S
 
@@ -527,11 +449,7 @@ def screen(s: Site) -> Screen:
         gain=base - left,
         usd_cost=s.run.usd(s.run.days * expected / nodes),
         usd_gain=s.run.usd(s.run.days * (base - left) / (1 + base)),
-        curve=columns(
-            cut=CUTS[::10],
-            waits=waits[::10],
-            paid_per_step=cost[::10],
-        ),
+        curve=columns(cut=CUTS[::10], waits=waits[::10], paid_per_step=cost[::10]),
     )
     return replace(
         found,

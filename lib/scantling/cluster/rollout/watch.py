@@ -148,13 +148,7 @@ def collectives(s: Site) -> dict:
         "one_card_less": less,
         "run_on_for_s": run_on,
         "rule": rule,
-        "source": source(
-            "R085",
-            "R105",
-            "R117",
-            "R118",
-            "R175",
-        ),
+        "source": source("R085", "R105", "R117", "R118", "R175"),
     }
 
 

@@ -43,11 +43,7 @@ def gather(nodes: int, wanted: int) -> tuple:
     return gaps.sum(), (gaps * held).sum()
 
 
-def whole_blocks(
-    block: int,
-    down: float,
-    spare: int = 0,
-) -> float:
+def whole_blocks(block: int, down: float, spare: int = 0) -> float:
     """Share of blocks that have all but `spare` of their nodes up: P(Binomial(block, down) <=
     spare); nodes fail on their own."""
     return sum(binomial_share(k, block, down) for k in range(min(spare, block) + 1))
@@ -95,11 +91,7 @@ def queue(s: Site, topology: dict) -> Queue:
         waits=waits,
         fragments=tuple(fragments),
         node_down=down,
-        chain=columns(
-            stage=stages,
-            share=stages.values(),
-            running=running,
-        ),
+        chain=columns(stage=stages, share=stages.values(), running=running),
         useful=left,
         useful_of_peak=left * s.figures["mfu"],
         lines=fill(

@@ -79,17 +79,9 @@ def request(s: Site, choice: str) -> dict:
         held=int(stands.group(covered)),
         loose=unit != "block",
     )
-    fields = fill(
-        words["fields"].get(words["spoken"].get(choice), []),
-        s,
-        **values,
-    )
+    fields = fill(words["fields"].get(words["spoken"].get(choice), []), s, **values)
     return {
-        **fill(
-            words["request"],
-            s,
-            **values,
-        ),
+        **fill(words["request"], s, **values),
         "fields": {name: value for part in fields for name, value in part.items()},
     }
 
@@ -150,12 +142,7 @@ def spares_held(s: Site) -> dict:
     return {
         "nodes": n,
         "recommended": s.e.spares_recommended,
-        "where": fill(
-            texts("request", "spares")[where],
-            n=n,
-            pods=pods,
-            each=-(-n // pods),
-        ),
+        "where": fill(texts("request", "spares")[where], n=n, pods=pods, each=-(-n // pods)),
         "warm": "image pulled, container started, devices checked every five minutes, "
         "no communicator",
         "usd": s.run.usd(s.run.days * n / (s.nodes + n)),

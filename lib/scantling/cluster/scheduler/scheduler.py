@@ -83,24 +83,11 @@ def scheduler(s: Site) -> Scheduler:
     nodes than have been run. Within TIE of each other the one with fewer control planes wins.
     """
     asked = tuple(
-        Criterion(
-            id=k,
-            what=WORDS[k],
-            stake=stake,
-            why=why,
-        )
+        Criterion(id=k, what=WORDS[k], stake=stake, why=why)
         for k, (stake, why) in stakes(s).items()
     )
     nodes = -(-(s.nodes + s.spares) // s.sites)  # each site has a scheduler of its own
-    found = [
-        _judge(
-            id,
-            asked,
-            nodes,
-            s,
-        )
-        for id in _table()
-    ]
+    found = [_judge(id, asked, nodes, s) for id in _table()]
     order = _ordered(found)
     if not order[0].usable:  # beyond every published size: the one that is stretched least
         order = sorted(
@@ -119,15 +106,7 @@ def scheduler(s: Site) -> Scheduler:
         run=s.run,
         choice=best.id,
         name=best.name,
-        why=(
-            *_why(
-                s,
-                order,
-                asked,
-                nodes,
-            ),
-            *_steady(found, best),
-        ),
+        why=(*_why(s, order, asked, nodes), *_steady(found, best)),
         criteria=asked,
         options=tuple(order),
         request=asks,
@@ -136,13 +115,7 @@ def scheduler(s: Site) -> Scheduler:
         requeue=again,
         health_checks=health_checks(s),
         queue=queue(s, asks["topology"]),
-        lines=_lines(
-            order,
-            asks,
-            held,
-            again,
-            nodes,
-        ),
+        lines=_lines(order, asks, held, again, nodes),
     )
 
 
@@ -205,12 +178,7 @@ def _most_nodes(id: str, cluster) -> int:
     return int(number("R160")) if google and own == number("R159") else own
 
 
-def _judge(
-    id: str,
-    asked,
-    nodes: int,
-    s: Site,
-) -> Option:
+def _judge(id: str, asked, nodes: int, s: Site) -> Option:
     table = _table()[id]
     most = _most_nodes(id, s.cluster)
     words = texts("scheduler", "against")
@@ -242,42 +210,20 @@ def _judge(
         fits=fits,
         against=(
             *(
-                fill(
-                    words[k],
-                    nodes=nodes,
-                    most=most,
-                    says=table[row]["says"],
-                )
+                fill(words[k], nodes=nodes, most=most, says=table[row]["says"])
                 for k, row in refused.items()
                 if row
             ),
-            *(
-                fill(
-                    words["cost"],
-                    what=WORDS[f["criterion"]],
-                    **f,
-                )
-                for f in dear
-            ),
+            *(fill(words["cost"], what=WORDS[f["criterion"]], **f) for f in dear),
         ),
     )
 
 
-def _why(
-    s: Site,
-    order,
-    asked,
-    nodes: int,
-) -> Lines:
+def _why(s: Site, order, asked, nodes: int) -> Lines:
     best, second, words = *order[:2], texts("scheduler")
     heavy = max(asked, key=lambda c: c.stake)
     near = abs(second.score - best.score) < TIE
-    values = {
-        "best": best,
-        "second": second,
-        "nodes": nodes,
-        "heavy": heavy,
-    }
+    values = {"best": best, "second": second, "nodes": nodes, "heavy": heavy}
     return lines(
         words["why"],
         s,
@@ -323,24 +269,13 @@ def _requeue(s: Site) -> dict:
     )
 
 
-def _lines(
-    order,
-    asks,
-    held,
-    again,
-    nodes: int,
-) -> Lines:
+def _lines(order, asks, held, again, nodes: int) -> Lines:
     best, second, words = *order[:2], texts("scheduler")
     topology = asks["topology"]
     spare = held["nodes"]
     level = second.usable and second.score >= best.score - TIE
     block = topology.get("block_nodes")
-    equal = fill(
-        words["loses"],
-        best=best,
-        second=second,
-        less=abs(second.score - best.score),
-    )
+    equal = fill(words["loses"], best=best, second=second, less=abs(second.score - best.score))
     kept = f"{several(spare, 'spare')} {held['where']}"
     return fill(
         words["lines"],

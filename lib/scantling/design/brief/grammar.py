@@ -55,11 +55,7 @@ class Match:
         reader, *details = how.split()
         return getattr(self, reader)(*details)
 
-    def num(
-        self,
-        name="v",
-        k=1e3,
-    ) -> float | None:
+    def num(self, name="v", k=1e3) -> float | None:
         """A number with its scale: 175B, 1.5 trillion, 1e12."""
         if not self[name]:
             return None
@@ -68,27 +64,15 @@ class Match:
         value = float(self[name].replace(",", "")) * times
         if not isfinite(value):
             raise DesignError(
-                "text",
-                self.said,
-                "a number such as 1.5e12",
-                problem="is not a finite number",
+                "text", self.said, "a number such as 1.5e12", problem="is not a finite number"
             )
         exact = value == round(value) and abs(value) < 1e18
         return round(value) if exact else float(f"{value:.15g}")
 
-    def whole(
-        self,
-        name="v",
-        k=1000,
-    ) -> int | None:
+    def whole(self, name="v", k=1000) -> int | None:
         value = self.num(name, k)
         if value is not None and value != int(value):
-            raise DesignError(
-                "text",
-                self.said,
-                "a whole number",
-                problem="is not a whole number",
-            )
+            raise DesignError("text", self.said, "a whole number", problem="is not a whole number")
         return None if value is None else int(value)
 
     def devices(self, name="v") -> int:
@@ -101,11 +85,7 @@ class Match:
         efficient ones by chips."""
         return max(1, self.whole(name) // (1 if self["acc"].lower().endswith("e") else 2))
 
-    def product(
-        self,
-        groups,
-        each,
-    ) -> int:
+    def product(self, groups, each) -> int:
         return self.whole(groups) * self.devices(each)
 
     def amount(self) -> float:
@@ -117,12 +97,7 @@ class Match:
     def share(self) -> float:
         return float(f"{self.plain() / 100:.12g}")
 
-    def scaled(
-        self,
-        table,
-        unit="u",
-        of=1,
-    ) -> float:
+    def scaled(self, table, unit="u", of=1) -> float:
         """A number in the unit of a table."""
         return float(f"{self.plain() * phrases()[table][self[unit].lower()] / of:.12g}")
 
@@ -137,18 +112,10 @@ class Match:
     def word(self) -> str:
         return self["v"].lower()
 
-    def named(
-        self,
-        kind,
-        name,
-    ) -> str:
+    def named(self, kind, name) -> str:
         return kind + self[name].lower()
 
-    def meant(
-        self,
-        table,
-        name="v",
-    ) -> str | None:
+    def meant(self, table, name="v") -> str | None:
         """What a word stands for."""
         word = (self[name] or "").lower()
         return phrases()[table].get(word, word) or None
@@ -188,15 +155,7 @@ def _expanded(pattern: str) -> str:
 
     def put(m):
         text = phrases()["fragments"][m[1]]
-        return _expanded(
-            re.sub(
-                r"<_(_\w)?>",
-                rf"<{m[2]}\1>",
-                text,
-            )
-            if m[2]
-            else text
-        )
+        return _expanded(re.sub(r"<_(_\w)?>", rf"<{m[2]}\1>", text) if m[2] else text)
 
     return re.sub(r"\{([a-z_]+)(?::(\w+))?\}", put, pattern)
 
@@ -216,11 +175,7 @@ def rules() -> tuple:
     """Catalogue models by their ids, written with spaces, dots or dashes; the rules of
     phrases.yaml; software stacks."""
     models = [
-        _rule(
-            r"[\s_-]*".join(map(re.escape, name.split("-"))),
-            field="model",
-            value=entry.id,
-        )
+        _rule(r"[\s_-]*".join(map(re.escape, name.split("-"))), field="model", value=entry.id)
         for entry in entries().values()
         for name in (entry.id, *entry.aliases)
     ]
@@ -230,11 +185,7 @@ def rules() -> tuple:
         for pattern in row["say"]
     ]
     named = [
-        _rule(
-            rf"(?:{stack.brief})(?:\s+(?:framework|stack))?",
-            field="stack",
-            value=stack.name,
-        )
+        _rule(rf"(?:{stack.brief})(?:\s+(?:framework|stack))?", field="stack", value=stack.name)
         for stack in stacks().values()
         if stack.brief
     ]
@@ -272,53 +223,20 @@ class Notes:
     assumed: list = field(default_factory=list)
     clashes: list = field(default_factory=list)
 
-    def note(
-        self,
-        said: str,
-        path: str = "",
-        value=None,
-        why: str = "",
-    ) -> None:
+    def note(self, said: str, path: str = "", value=None, why: str = "") -> None:
         """What some words were taken to mean."""
-        self.read.append(
-            Read(
-                said,
-                path,
-                value,
-                why,
-            )
-        )
+        self.read.append(Read(said, path, value, why))
 
-    def ignore(
-        self,
-        said: str,
-        why: str,
-    ) -> None:
+    def ignore(self, said: str, why: str) -> None:
         """Words that set nothing, and why."""
-        left = Read(
-            said,
-            "",
-            None,
-            why,
-        )
+        left = Read(said, "", None, why)
         if left not in self.ignored:
             self.ignored.append(left)
 
-    def assume(
-        self,
-        path: str,
-        value,
-        why: str,
-    ) -> None:
+    def assume(self, path: str, value, why: str) -> None:
         self.assumed.append(Assumed(path, value, why))
 
-    def set(
-        self,
-        path: str,
-        value,
-        said: str,
-        why: str = "",
-    ) -> None:
+    def set(self, path: str, value, said: str, why: str = "") -> None:
         """A field or fact is `value`; a second, different value is a clash. InfiniBand and its
         generation may be said apart."""
         kept = self.facts if path in FACTS else self.fields
@@ -330,30 +248,16 @@ class Notes:
         kept[path] = value
         self.said[path] = said
         if kept is self.fields:
-            self.note(
-                said,
-                path,
-                value,
-                why,
-            )
+            self.note(said, path, value, why)
 
-    def follow(
-        self,
-        rule: Rule,
-        m: Match,
-    ) -> None:
+    def follow(self, rule: Rule, m: Match) -> None:
         """Do what a rule says with its match."""
         if rule.refuse:
             self.ignore(m.said, rule.refuse)
             return
         if rule.field:
             value = m.read(rule.read) if rule.read else rule.value
-            self.set(
-                rule.field,
-                value,
-                m.said,
-                rule.why,
-            )
+            self.set(rule.field, value, m.said, rule.why)
         for path, how in (rule.sets or {}).items():
             value = m.read(how)
             if value is not None:
@@ -369,12 +273,7 @@ def in_digits(text: str) -> str:
     digits = {word: str(i) for i, word in enumerate(p["numbers"], 1)}
     words = rf"\b({'|'.join(digits)})(?={p['counted']})|\ba(?={p['counted_after_a']})"
     words += rf"|\bsingle(?={p['counted_after_single']})"
-    return re.sub(
-        words,
-        lambda m: digits.get(m[0].lower(), "1"),
-        text,
-        flags=re.IGNORECASE,
-    )
+    return re.sub(words, lambda m: digits.get(m[0].lower(), "1"), text, flags=re.IGNORECASE)
 
 
 def scan(text: str) -> Notes:
@@ -392,11 +291,7 @@ def scan(text: str) -> Notes:
                 turned = None
             continue
         found = [(m, rule) for rule in rules() if (m := rule.pattern.match(text, at))]
-        m, rule = max(
-            found,
-            key=lambda f: f[0].end(),
-            default=(None, None),
-        )
+        m, rule = max(found, key=lambda f: f[0].end(), default=(None, None))
         if m and m.end() > at:
             if turned is None:
                 notes.follow(rule, Match(m))
@@ -430,20 +325,11 @@ def _filler(bare: str) -> bool:
     return bare in fillers() or fillers().issuperset(filter(None, re.split("[/–—-]", bare)))
 
 
-def _leave(
-    notes: Notes,
-    words: str,
-    why: str,
-) -> None:
+def _leave(notes: Notes, words: str, why: str) -> None:
     """Words that are ignored; unread words in a row are one entry."""
     said = " ".join(words.split()).rstrip(".:,;")
     last = notes.ignored[-1] if notes.ignored else None
     if last and last.why == why == UNUSED and len(last.said) + len(said) < 60:
-        notes.ignored[-1] = Read(
-            f"{last.said} {said}",
-            "",
-            None,
-            why,
-        )
+        notes.ignored[-1] = Read(f"{last.said} {said}", "", None, why)
     else:
         notes.ignore(said, why)

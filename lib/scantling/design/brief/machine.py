@@ -8,11 +8,7 @@ from ...base.units import GB, GBIT
 
 
 def _flat(text: str) -> str:
-    return re.sub(
-        r"[^a-z0-9]",
-        "",
-        text.lower(),
-    )
+    return re.sub(r"[^a-z0-9]", "", text.lower())
 
 
 def _is_of(row, family: str) -> bool:
@@ -33,18 +29,7 @@ def choose_accelerator(
     of_family = fitting = [r for r in rows.values() if _is_of(r, family)]
     if not of_family:
         problem = "is not an accelerator of the catalogue"
-        return (
-            None,
-            "",
-            [
-                DesignError(
-                    field,
-                    family,
-                    rows,
-                    problem=problem,
-                )
-            ],
-        )
+        return (None, "", [DesignError(field, family, rows, problem=problem)])
     lacking = []
     sizes = {round(r.hbm_bytes / GB) for r in of_family}
     near = memory and min(sizes, key=lambda size: abs(size - memory))
@@ -87,12 +72,7 @@ def _holds(row, memory: int) -> bool:
     return abs(row.hbm_bytes / GB - memory) < 1 or named
 
 
-def choose_fabric(
-    kind: str | None,
-    rate: float | None,
-    of: str,
-    per_node: int,
-) -> dict:
+def choose_fabric(kind: str | None, rate: float | None, of: str, per_node: int) -> dict:
     """Cluster fields of a network said in words: kind ("ib", "rocev2", "eth", or an id), rate
     [Gb/s] per "port", "device" or "node"."""
     if rate is None:
@@ -106,12 +86,7 @@ def choose_fabric(
     ]
     near = min(wanted, key=lambda f: abs(f.port_bytes_per_s / GBIT - port))
     if of == "port" and abs(near.port_bytes_per_s / GBIT - port) >= 1:
-        return {
-            "scale_out": {
-                "like": near.id,
-                "port_gbits_per_s": port,
-            }
-        }
+        return {"scale_out": {"like": near.id, "port_gbits_per_s": port}}
     fields = {"scale_out": near.id}
     if of != "port":
         fields["scale_out_gbytes_per_s_per_device"] = float(f"{port / 8:.6g}")

@@ -45,19 +45,13 @@ def read_brief(text: str) -> Brief:
     if len(text) > LONGEST:
         problem = f"has {len(text):,} characters, more than {LONGEST:,}"
     if problem:
-        raise _wrong(
-            allowed="the plan in words, " + _EXAMPLE,
-            problem=problem,
-        )
+        raise _wrong(allowed="the plan in words, " + _EXAMPLE, problem=problem)
     notes = scan(text)
     if notes.clashes:
         path, *values, said = notes.clashes[0]
         one, two = (plain(str(value), 40) for value in values)
         problem = f"gives {path} twice: {one} and {two} ('{plain(said, 60)}')"
-        raise _wrong(
-            problem=problem,
-            allowed="one value",
-        )
+        raise _wrong(problem=problem, allowed="one value")
     _model(notes.fields)
     facts = notes.facts
     if "hours_of" in facts and "accelerator" not in facts:
@@ -89,10 +83,7 @@ def _model(fields):
     if fields.get("model.moe") is False:
         del fields["model.moe"]
         if sparse:
-            raise _wrong(
-                problem="says dense and gives experts",
-                allowed="one of the two",
-            )
+            raise _wrong(problem="says dense and gives experts", allowed="one of the two")
     elif "model.like" not in fields and sparse - {"model.top_k"}:
         fields["model.moe"] = True
 
@@ -107,16 +98,12 @@ def _named(fields):
         said = fields.pop(f"model.{name}", None)
         if said is not None and min(abs(said / n - 1) for n in (real, counted.active)) > 0.08:
             has = f"names {id}, which has {real / 1e9:.4g}B {kind}parameters, and says "
-            raise _wrong(
-                problem=f"{has}{said / 1e9:g}B",
-                allowed="one of the two",
-            )
+            raise _wrong(problem=f"{has}{said / 1e9:g}B", allowed="one of the two")
     moe = fields.pop("model.moe", model.is_moe)
     if moe != model.is_moe:
         kind = "a mixture of experts" if model.is_moe else "dense"
         raise _wrong(
-            problem=f"names {id}, which is {kind}, and says the contrary",
-            allowed="one of the two",
+            problem=f"names {id}, which is {kind}, and says the contrary", allowed="one of the two"
         )
     if any(k.startswith("model.") for k in fields):
         fields["model.like"] = fields.pop("model")
@@ -138,12 +125,7 @@ def _accelerator(notes: Notes):
     if id is None:
         return
     notes.fields[field] = id
-    notes.note(
-        ", ".join(said[k] for k in ("accelerator", "nvlink") if k in said),
-        field,
-        id,
-        why,
-    )
+    notes.note(", ".join(said[k] for k in ("accelerator", "nvlink") if k in said), field, id, why)
     if why:
         notes.assume(field, id, why)
 
@@ -156,12 +138,7 @@ def _racks(notes: Notes):
     domain = catalogue.accelerator(id).scale_up_domain if id else 0
     if not id or domain <= catalogue.devices_per_node(id):
         return notes.ignore(notes.said["racks"], "how many devices a rack holds is not known")
-    notes.set(
-        field,
-        racks * domain,
-        notes.said["racks"],
-        f"{racks:,} racks of {domain}",
-    )
+    notes.set(field, racks * domain, notes.said["racks"], f"{racks:,} racks of {domain}")
 
 
 def _nodes(notes: Notes):
@@ -173,15 +150,9 @@ def _nodes(notes: Notes):
     given = notes.fields.setdefault(field, devices)
     if given != devices:
         raise _wrong(
-            problem=f"gives {given:,} devices and {nodes:,} nodes of {each}",
-            allowed="one count",
+            problem=f"gives {given:,} devices and {nodes:,} nodes of {each}", allowed="one count"
         )
-    notes.note(
-        notes.said["nodes"],
-        field,
-        devices,
-        f"{nodes:,} nodes of {each}",
-    )
+    notes.note(notes.said["nodes"], field, devices, f"{nodes:,} nodes of {each}")
     if "cluster.devices_per_node" not in notes.fields:
         notes.assume(
             field,
@@ -203,17 +174,8 @@ def _hours(notes: Notes):
     most = notes.facts["device_hours"] / (24 * days)
     devices = int(most // each) * each or max(1, int(most))
     why = f"as many as the hours pay for in {days:g} days, in whole nodes of {each}"
-    notes.set(
-        "cluster.devices",
-        devices,
-        said,
-        why,
-    )
-    notes.assume(
-        "cluster.devices",
-        devices,
-        why,
-    )
+    notes.set("cluster.devices", devices, said, why)
+    notes.assume("cluster.devices", devices, why)
 
 
 def _network(notes: Notes):
@@ -224,12 +186,7 @@ def _network(notes: Notes):
     if not kind and not rate:
         return
     words = " ".join(said[k] for k in ("rate", "fabric", "rate_of") if k in said)
-    found = choose_fabric(
-        kind,
-        rate,
-        of or "port",
-        _per_node(notes.fields),
-    )
+    found = choose_fabric(kind, rate, of or "port", _per_node(notes.fields))
     for k, v in found.items():
         notes.fields[f"cluster.{k}"] = v
         notes.note(words, f"cluster.{k}", v)

@@ -52,11 +52,7 @@ class Bench:
         batches = 5 if once * many * 5 < 4 * self.seconds else 3
         return statistics.median(self._seconds(call, many) for _ in range(batches))
 
-    def _seconds(
-        self,
-        call,
-        many: int,
-    ) -> float:
+    def _seconds(self, call, many: int) -> float:
         """Seconds of one of `many` calls in a row."""
         self._sync()
         start = perf_counter()
@@ -75,11 +71,7 @@ class Bench:
         """The largest value of any rank: every rank must repeat a collective equally often."""
         import torch
 
-        tensor = torch.tensor(
-            [value],
-            device=self.device,
-            dtype=torch.float32,
-        )
+        tensor = torch.tensor([value], device=self.device, dtype=torch.float32)
         torch.distributed.all_reduce(tensor, op=torch.distributed.ReduceOp.MAX)
         return float(tensor.item())
 
@@ -100,12 +92,7 @@ def start(device: str | None, quick: bool) -> Bench:
         torch.cuda.set_device(where)
     if ranks > 1 and not torch.distributed.is_initialized():
         torch.distributed.init_process_group("nccl" if where.type == "cuda" else "gloo")
-    return Bench(
-        where,
-        0.1 if quick else 0.4,
-        ranks,
-        int(environ.get("LOCAL_WORLD_SIZE", "1")),
-    )
+    return Bench(where, 0.1 if quick else 0.4, ranks, int(environ.get("LOCAL_WORLD_SIZE", "1")))
 
 
 def finish(bench: Bench) -> None:
@@ -121,10 +108,7 @@ def describe(bench: Bench) -> tuple:
     measured with."""
     import torch
 
-    software = {
-        "python": platform.python_version(),
-        "torch": str(torch.__version__),
-    }
+    software = {"python": platform.python_version(), "torch": str(torch.__version__)}
     if bench.cuda:
         about = torch.cuda.get_device_properties(bench.device)
         name = about.name
@@ -136,12 +120,7 @@ def describe(bench: Bench) -> tuple:
         name = _processor()
         more = {"threads": torch.get_num_threads()}
         memory_bytes = sysconf("SC_PAGE_SIZE") * sysconf("SC_PHYS_PAGES")
-    return {
-        "name": name,
-        "memory_bytes": memory_bytes,
-        "count": bench.ranks,
-        **more,
-    }, software
+    return {"name": name, "memory_bytes": memory_bytes, "count": bench.ranks, **more}, software
 
 
 def _processor() -> str:
@@ -149,11 +128,7 @@ def _processor() -> str:
         about = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
         return "CPU"
-    found = re.search(
-        r"^model name\s*:\s*(.*\S)",
-        about,
-        re.M,
-    )
+    found = re.search(r"^model name\s*:\s*(.*\S)", about, re.M)
     return found[1] if found else "CPU"
 
 
@@ -176,63 +151,22 @@ def steps(bench: Bench, quick: bool) -> list:
             yield Step(
                 f"{section}.{what}" if section == "gemm" else section,
                 says[section].format(
-                    what,
-                    of,
-                    mb=of / 1e6 if isinstance(of, int) else 0.0,
-                    ranks=bench.ranks,
+                    what, of, mb=of / 1e6 if isinstance(of, int) else 0.0, ranks=bench.ranks
                 ),
-                partial(
-                    call,
-                    bench,
-                    what,
-                    of,
-                ),
+                partial(call, bench, what, of),
             )
 
     return [
-        *each(
-            "gemm",
-            _gemm,
-            size["dtypes"],
-            products,
-        ),
-        *each(
-            "memory",
-            _copy,
-            ("copy", "triad"),
-            copies,
-        ),
-        *each(
-            "attention",
-            _attend,
-            size["attention"],
-            size["backends"],
-        ),
-        Step(
-            "launch",
-            "launching a small kernel",
-            partial(_launch, bench),
-        ),
-        *each(
-            "host",
-            _host_copy,
-            ("to the device", "to the host"),
-            host,
-        ),
-        *each(
-            "collectives",
-            _collective,
-            ops,
-            messages,
-        ),
+        *each("gemm", _gemm, size["dtypes"], products),
+        *each("memory", _copy, ("copy", "triad"), copies),
+        *each("attention", _attend, size["attention"], size["backends"]),
+        Step("launch", "launching a small kernel", partial(_launch, bench)),
+        *each("host", _host_copy, ("to the device", "to the host"), host),
+        *each("collectives", _collective, ops, messages),
     ]
 
 
-def _gemm(
-    bench,
-    dtype,
-    mnk,
-):
+def _gemm(bench, dtype, mnk):
     import torch
 
     m, n, k = mnk
@@ -241,48 +175,17 @@ def _gemm(
         a, b = (on(rows, k).to(torch.float8_e4m3fn) for rows in (m, n))
         one = torch.ones((), device=bench.device)
         call = partial(
-            torch._scaled_mm,
-            a,
-            b.t(),
-            scale_a=one,
-            scale_b=one,
-            out_dtype=torch.bfloat16,
+            torch._scaled_mm, a, b.t(), scale_a=one, scale_b=one, out_dtype=torch.bfloat16
         )
     else:
-        kind = {
-            "bf16": torch.bfloat16,
-            "fp16": torch.float16,
-            "fp32": torch.float32,
-        }[dtype]
-        a = on(
-            m,
-            k,
-            dtype=kind,
-        )
-        b = on(
-            k,
-            n,
-            dtype=kind,
-        )
-        call = partial(
-            torch.mm,
-            a,
-            b,
-            out=a.new_empty(m, n),
-        )
-    return {
-        "m": m,
-        "n": n,
-        "k": k,
-        "seconds": bench.time(call),
-    }
+        kind = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}[dtype]
+        a = on(m, k, dtype=kind)
+        b = on(k, n, dtype=kind)
+        call = partial(torch.mm, a, b, out=a.new_empty(m, n))
+    return {"m": m, "n": n, "k": k, "seconds": bench.time(call)}
 
 
-def _copy(
-    bench,
-    op,
-    size,
-):
+def _copy(bench, op, size):
     import torch
 
     count = size // 4
@@ -291,37 +194,16 @@ def _copy(
     call, moved = (
         (partial(b.copy_, a), 2)
         if op == "copy"
-        else (
-            partial(
-                torch.add,
-                a,
-                torch.ones_like(a),
-                alpha=2.0,
-                out=b,
-            ),
-            3,
-        )
+        else (partial(torch.add, a, torch.ones_like(a), alpha=2.0, out=b), 3)
     )
-    return {
-        "op": op,
-        "bytes": moved * count * 4,
-        "seconds": bench.time(call),
-    }
+    return {"op": op, "bytes": moved * count * 4, "seconds": bench.time(call)}
 
 
-def _attend(
-    bench,
-    shape,
-    backend,
-):
+def _attend(bench, shape, backend):
     import torch
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
-    kind = getattr(
-        SDPBackend,
-        f"{backend.upper()}_ATTENTION",
-        None,
-    )
+    kind = getattr(SDPBackend, f"{backend.upper()}_ATTENTION", None)
     half = not bench.cuda or torch.cuda.get_device_capability(bench.device)[0] >= 8
     batch, seq_len, heads, head_dim = shape
     q, k, v = torch.randn(
@@ -336,12 +218,7 @@ def _attend(
 
     def call():
         with sdpa_kernel(kind), torch.no_grad():
-            torch.nn.functional.scaled_dot_product_attention(
-                q,
-                k,
-                v,
-                is_causal=True,
-            )
+            torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
 
     return {
         **dict(zip(("batch", "seq_len", "heads", "head_dim"), shape)),
@@ -359,42 +236,20 @@ def _launch(bench):
     }
 
 
-def _host_copy(
-    bench,
-    way,
-    size,
-):
+def _host_copy(bench, way, size):
     import torch
 
-    there = torch.empty(
-        size,
-        dtype=torch.uint8,
-        device=bench.device,
-    )
-    here = torch.empty(
-        size,
-        dtype=torch.uint8,
-        pin_memory=True,
-    )
+    there = torch.empty(size, dtype=torch.uint8, device=bench.device)
+    here = torch.empty(size, dtype=torch.uint8, pin_memory=True)
     into, source = (there, here) if way == "to the device" else (here, there)
     return {
         "way": way,
         "bytes": size,
-        "seconds": bench.time(
-            partial(
-                into.copy_,
-                source,
-                non_blocking=True,
-            )
-        ),
+        "seconds": bench.time(partial(into.copy_, source, non_blocking=True)),
     }
 
 
-def _collective(
-    bench,
-    op,
-    size,
-):
+def _collective(bench, op, size):
     """bytes: the whole tensor of an all-reduce, all-gather or reduce-scatter; what one rank sends
     in an all-to-all."""
     import torch
@@ -402,43 +257,20 @@ def _collective(
 
     kind = torch.bfloat16 if bench.cuda else torch.float32
     count = size // kind.itemsize // bench.ranks * bench.ranks
-    whole = torch.zeros(
-        count,
-        device=bench.device,
-        dtype=kind,
-    )
+    whole = torch.zeros(count, device=bench.device, dtype=kind)
     part = whole.new_zeros(count // bench.ranks)
     # renamed in PyTorch 2.13
-    gather = (
-        getattr(
-            distributed,
-            "all_gather_single",
-            None,
-        )
-        or distributed.all_gather_into_tensor
-    )
+    gather = getattr(distributed, "all_gather_single", None) or distributed.all_gather_into_tensor
     call = {
         "all_reduce": partial(distributed.all_reduce, whole),
-        "all_gather": partial(
-            gather,
-            whole,
-            part,
-        ),
+        "all_gather": partial(gather, whole, part),
         "reduce_scatter": partial(
-            getattr(
-                distributed,
-                "reduce_scatter_single",
-                None,
-            )
+            getattr(distributed, "reduce_scatter_single", None)
             or distributed.reduce_scatter_tensor,
             part,
             whole,
         ),
-        "all_to_all": partial(
-            distributed.all_to_all_single,
-            torch.empty_like(whole),
-            whole,
-        ),
+        "all_to_all": partial(distributed.all_to_all_single, torch.empty_like(whole), whole),
     }[op]
     return {
         "op": op,

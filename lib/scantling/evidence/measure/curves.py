@@ -17,11 +17,7 @@ def run(steps, show: bool = True):
     curves = {}
     skipped = []
     stopped = []
-    bar = click.progressbar(
-        steps,
-        file=sys.stderr,
-        item_show_func=lambda step: step and step.says,
-    )
+    bar = click.progressbar(steps, file=sys.stderr, item_show_func=lambda step: step and step.says)
     with bar if show else nullcontext(steps) as shown:
         for i, step in enumerate(shown):
             try:
@@ -32,12 +28,7 @@ def run(steps, show: bool = True):
             # out of memory, or a kernel that this device lacks
             except (RuntimeError, AttributeError, ValueError) as e:
                 why, *_ = str(e).strip().splitlines() or [type(e).__name__]
-                skipped.append(
-                    {
-                        "step": step.says,
-                        "why": plain(why, 160),
-                    }
-                )
+                skipped.append({"step": step.says, "why": plain(why, 160)})
                 continue
             section, _, kind = step.section.partition(".")
             kinds, name = (curves.setdefault(section, {}), kind) if kind else (curves, section)
@@ -48,14 +39,7 @@ def run(steps, show: bool = True):
 
 
 def result(
-    curves,
-    device,
-    software,
-    chip,
-    quick,
-    skipped,
-    stopped,
-    scale_out_bytes_per_s=None,
+    curves, device, software, chip, quick, skipped, stopped, scale_out_bytes_per_s=None
 ) -> dict:
     """What the file holds: date, device, software, constants with the reason for each, and all
     curves.
@@ -66,25 +50,13 @@ def result(
     if chip is None:
         found = match(device["name"], device["memory_bytes"])
         chip = catalogue.accelerator(found) if found else None
-    constants, left = (
-        constants_of(
-            curves,
-            chip,
-            scale_out_bytes_per_s,
-        )
-        if chip
-        else ({}, [])
-    )
+    constants, left = constants_of(curves, chip, scale_out_bytes_per_s) if chip else ({}, [])
     fitted = {
         f"gemm.{d}": {k: rounded(v) for k, v in saturation(points).items()}
         for d, points in curves.get("gemm", {}).items()
         if len(points) >= 3
     }
-    more = {
-        "left_out": left,
-        "skipped": skipped,
-        "stopped_before": stopped,
-    }
+    more = {"left_out": left, "skipped": skipped, "stopped_before": stopped}
     return headed(chip, **device) | {
         "software": software,
         "quick": quick,

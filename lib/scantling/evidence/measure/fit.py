@@ -22,19 +22,10 @@ from ..runs import link_facts
 
 LARGE_BYTES = 32e6  # copies and collectives from here on show a rate
 HALF = ("bf16", "fp16")
-SIZE = itemgetter(
-    "batch",
-    "seq_len",
-    "heads",
-    "head_dim",
-)
+SIZE = itemgetter("batch", "seq_len", "heads", "head_dim")
 
 
-def gemm_law(
-    points,
-    bytes_per_s: float,
-    passes: float,
-):
+def gemm_law(points, bytes_per_s: float, passes: float):
     """(FLOP/s, seconds per kernel, root mean square log error) of 2mnk/R + passes x 2 (mk + kn +
     mn) / B + t0, fitted to log seconds.
 
@@ -59,35 +50,18 @@ def gemm_law(
         rate, start = exp(logs)
         return log((flops / rate + start + extra) / seconds)
 
-    found = least_squares(
-        error,
-        first,
-        bounds=(low, high),
-        xtol=1e-10,
-    )
+    found = least_squares(error, first, bounds=(low, high), xtol=1e-10)
     return *exp(found.x).tolist(), float(sqrt(mean(found.fun**2)))
 
 
 def saturation(points) -> dict:
     """The catalogue's form of a GEMM curve, rate = a G / (G + h): a [FLOP/s], h [FLOP] and the rms
     log error, from two points or more."""
-    rate, start, rms = gemm_law(
-        points,
-        1.0,
-        0.0,
-    )
-    return {
-        "flops_per_s": rate,
-        "half_flop": rate * start,
-        "rms_log_error": rms,
-    }
+    rate, start, rms = gemm_law(points, 1.0, 0.0)
+    return {"flops_per_s": rate, "half_flop": rate * start, "rms_log_error": rms}
 
 
-def attention_share(
-    points,
-    chip,
-    launch_s: float,
-) -> float:
+def attention_share(points, chip, launch_s: float) -> float:
     """Median share of the bf16 peak, as blocks.kernels.attention_core_s defines it, over causal
     forward
     timings of flash attention.
@@ -110,11 +84,7 @@ def attention_share(
     return float(median([share(p) for p in points]))
 
 
-def constants_of(
-    curves: dict,
-    chip,
-    scale_out_bytes_per_s: float | None = None,
-):
+def constants_of(curves: dict, chip, scale_out_bytes_per_s: float | None = None):
     """({constant: {value, unit, from}}, [{constant, value, why}]): what the curves say about a
     catalogue accelerator, and what was left out.
 
@@ -130,11 +100,7 @@ def constants_of(
     if memory:
         origin = f"{len(memory)} copies, the fastest at {bytes_per_s / 1e9:.0f} GB/s"
         found["hbm_share"] = bytes_per_s / hbm, origin
-    found |= _gemms(
-        curves.get("gemm", {}),
-        chip,
-        bytes_per_s,
-    )
+    found |= _gemms(curves.get("gemm", {}), chip, bytes_per_s)
     best = {}  # the fastest backend of each size
     for p in sorted(curves.get("attention", []), key=itemgetter("seconds")):
         if p.get("backend") in ("flash", "cudnn", "efficient") and p["seq_len"] >= 1024:
@@ -142,43 +108,21 @@ def constants_of(
     if best:
         launch_s, _ = found.get("gemm_launch_s", (prior_of("gemm_launch_s", chip), ""))
         kinds = ", ".join(sorted({p["backend"] for p in best.values()}))
-        share = attention_share(
-            best.values(),
-            chip,
-            launch_s,
-        )
+        share = attention_share(best.values(), chip, launch_s)
         found["attention"] = share, f"{len(best)} sizes of causal attention, {kinds}"
-    found |= _collectives(
-        curves.get("collectives", []),
-        chip,
-        scale_out_bytes_per_s,
-    )
+    found |= _collectives(curves.get("collectives", []), chip, scale_out_bytes_per_s)
     up = "scale_up_share"
-    if up in found and implausible(
-        up,
-        found[up][0],
-        chip,
-    ):
+    if up in found and implausible(up, found[up][0], chip):
         found.pop("ep_up_share", None)  # it is a ratio to that rate
     constants = {}
     left = []
     for name, (value, origin) in found.items():
         if not value > 0:
             continue
-        why = implausible(
-            name,
-            value,
-            chip,
-        )
+        why = implausible(name, value, chip)
         prior = prior_of(name, chip)
         if why:
-            left.append(
-                {
-                    "constant": name,
-                    "value": rounded(value),
-                    "why": why,
-                }
-            )
+            left.append({"constant": name, "value": rounded(value), "why": why})
         else:
             constants[name] = {
                 "value": rounded(value),
@@ -190,11 +134,7 @@ def constants_of(
     return constants, left
 
 
-def _gemms(
-    gemm,
-    chip,
-    bytes_per_s,
-) -> dict:
+def _gemms(gemm, chip, bytes_per_s) -> dict:
     """What the products of each kind show: {constant: (value, origin)}."""
     found = {}
     for dtype in (*HALF, "fp8"):
@@ -202,11 +142,7 @@ def _gemms(
         peak = getattr(chip, f"{dtype}_flops")
         name = "gemm" if dtype in HALF else "gemm_fp8"
         if name not in found and len(points) >= 3 and peak > 0:
-            rate, start_s, rms = gemm_law(
-                points,
-                bytes_per_s,
-                prior_of("gemm_bytes", chip),
-            )
+            rate, start_s, rms = gemm_law(points, bytes_per_s, prior_of("gemm_bytes", chip))
             origin = f"{len(points)} sizes in {dtype}, rms {100 * rms:.0f} %"
             found[name] = rate / peak, origin
             if dtype in HALF:
@@ -214,11 +150,7 @@ def _gemms(
     return found
 
 
-def _collectives(
-    points,
-    chip,
-    scale_out_bytes_per_s,
-) -> dict:
+def _collectives(points, chip, scale_out_bytes_per_s) -> dict:
     """Shares of the rates that the model of collectives gives this chip's links, each the best that
     any large message reached: {constant: (value, origin)}."""
     link = Link(**link_facts(chip))
@@ -235,37 +167,21 @@ def _collectives(
             if inside or not turn:
                 (turns if turn else rings if inside else across).append(p)
     if rings:
-        share = _reached(
-            rings,
-            link,
-            "up_bytes_per_s",
-        )
+        share = _reached(rings, link, "up_bytes_per_s")
         link = replace(link, up_bytes_per_s=share * link.up_bytes_per_s)
         found["scale_up_share"] = share, f"{len(rings)} collectives of {rings[0]['ranks']} devices"
         if turns:
             found["ep_up_share"] = (
-                _reached(
-                    turns,
-                    link,
-                    "up_bytes_per_s",
-                ),
+                _reached(turns, link, "up_bytes_per_s"),
                 f"{len(turns)} all-to-alls beside {len(rings)} rings",
             )
     if across:
-        share = _reached(
-            across,
-            link,
-            "out_bytes_per_s",
-        )
+        share = _reached(across, link, "out_bytes_per_s")
         found["scale_out_share"] = share, f"{len(across)} collectives across nodes"
     return found
 
 
-def _reached(
-    points,
-    link,
-    rate,
-) -> float:
+def _reached(points, link, rate) -> float:
     """The largest share of a rate of the link (a field of it) at which the model of collectives
     gives a measured time."""
     shares = []

@@ -50,26 +50,13 @@ def _scale(r):
             return goodput.ettr_linear(m, g["loss_min"])
         case "ft-hsdp":
             return elastic.ft_hsdp(
-                m,
-                g["replicas"],
-                stall_s=g["stall_min"],
-                replica_recovery_s=g["loss_min"],
+                m, g["replicas"], stall_s=g["stall_min"], replica_recovery_s=g["loss_min"]
             )
         case "meta":
             save = g["save_min"]
-            return goodput.ettr_meta(
-                1 / m,
-                goodput.young(m, save),
-                save,
-                g["restart_min"],
-            )
+            return goodput.ettr_meta(1 / m, goodput.young(m, save), save, g["restart_min"])
         case "exact":
-            return goodput.ettr(
-                m,
-                0.0,
-                g["interval_min"],
-                restart_s=g["restart_min"],
-            )
+            return goodput.ettr(m, 0.0, g["interval_min"], restart_s=g["restart_min"])
 
 
 def _step_s() -> float:

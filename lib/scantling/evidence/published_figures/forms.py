@@ -31,25 +31,14 @@ GENERIC = Chip(
     usable_bytes=85e9,
     host_bytes_per_s=55e9,
 )
-SCHEDULES = {
-    "1f1b": "1f1b",
-    "zb-h1": "zb-1p",
-    "zb-h2": "zb-2p",
-}
+SCHEDULES = {"1f1b": "1f1b", "zb-h1": "zb-1p", "zb-h2": "zb-2p"}
 
 
 def _bubble(r) -> float:
     """Idle share of a step [1]: 1 - m (F + B + W) / span, from the schedule laid out with its
     transfers (schedule.lay_out)."""
     p, m, *passes, comm = (r["given"][k] for k in "p m f b w comm".split())
-    span = lay_out(
-        SCHEDULES[r["series"]],
-        int(p),
-        1,
-        int(m),
-        *passes,
-        t_p2p=comm,
-    ).span_s.max()
+    span = lay_out(SCHEDULES[r["series"]], int(p), 1, int(m), *passes, t_p2p=comm).span_s.max()
     return float(1 - m * sum(passes) / span)
 
 
@@ -58,68 +47,29 @@ def _bubble_curves():
     micro-batches per stage."""
     p = 8
     m = arange(8, 73)
-    idle = {
-        s: bubble_time(
-            name,
-            p,
-            1,
-            m,
-            1.0,
-            2.0,
-            1.0,
-        )
-        for s, name in SCHEDULES.items()
-    }
+    idle = {s: bubble_time(name, p, 1, m, 1.0, 2.0, 1.0) for s, name in SCHEDULES.items()}
     return {series: (m / p, waits / (3 * m + waits)) for series, waits in idle.items()}
 
 
-def bare(
-    shape,
-    plan,
-    flash=0.0,
-    *,
-    chip=GENERIC,
-    constants=None,
-    **job,
-) -> Cases:
+def bare(shape, plan, flash=0.0, *, chip=GENERIC, constants=None, **job) -> Cases:
     """A case in which only the formulas speak: one generic chip, no fitted constant."""
     if constants is None:
         constants = replace(
-            gather(
-                catalogue.accelerator(USUAL_ACCELERATOR).family,
-                USUAL_ACCELERATOR,
-                None,
-                {},
-            ),
+            gather(catalogue.accelerator(USUAL_ACCELERATOR).family, USUAL_ACCELERATOR, None, {}),
             memory=memory_constants.gather("megatron-lm", {}),
         )
     return Cases(
         shape=shape,
-        job=Job(
-            **{
-                "seq_len": 2048,
-                "global_batch": 4096,
-                "precision": 0,
-            }
-            | job
-        ),
+        job=Job(**{"seq_len": 2048, "global_batch": 4096, "precision": 0} | job),
         chip=chip,
-        link=Link(
-            domain=8,
-            up_bytes_per_s=450e9,
-            out_bytes_per_s=50e9,
-        ),
+        link=Link(domain=8, up_bytes_per_s=450e9, out_bytes_per_s=50e9),
         plan=Plan(**plan),
         software=Software(flash=flash),
         constants=constants,
     )
 
 
-def gpt(
-    layers,
-    hidden,
-    heads,
-):
+def gpt(layers, hidden, heads):
     """A GPT shape as the Megatron papers have them."""
     layers = int(layers)
     hidden = int(hidden)
@@ -138,16 +88,7 @@ def gpt(
     )
 
 
-def layer_activations(
-    layers,
-    hidden,
-    heads,
-    micro_batch,
-    seq_len,
-    tp,
-    sp,
-    recompute: str,
-) -> float:
+def layer_activations(layers, hidden, heads, micro_batch, seq_len, tp, sp, recompute: str) -> float:
     """Bytes that one GPT layer keeps for its backward pass under a recompute policy: sbh(34 +
     5as/h) and what is left of it.
 
@@ -158,16 +99,8 @@ def layer_activations(
     if recompute == "full":
         return float(2 * seq_len * micro_batch * hidden / (tp if sp else 1))
     case = bare(
-        gpt(
-            layers,
-            hidden,
-            heads,
-        ),
-        {
-            "micro_batch": micro_batch,
-            "tp": tp,
-            "sp": sp,
-        },
+        gpt(layers, hidden, heads),
+        {"micro_batch": micro_batch, "tp": tp, "sp": sp},
         2.0 if recompute == "selective" else 0.0,
         seq_len=seq_len,
     )
@@ -177,51 +110,20 @@ def layer_activations(
 def _saved(r) -> float:
     g = r["given"]
     args = [g[k] for k in "layers hidden heads micro_batch seq_len tp".split()]
-    was, now = (
-        layer_activations(
-            *args,
-            g[f"sp_{at}"],
-            g[at],
-        )
-        for at in ("was", "now")
-    )
+    was, now = (layer_activations(*args, g[f"sp_{at}"], g[at]) for at in ("was", "now"))
     return 1 - now / was
 
 
-def state_bytes(
-    params,
-    dp,
-    sharding: str,
-):
+def state_bytes(params, dp, sharding: str):
     """Bytes of weights, 16-bit gradients and Adam states on one device: 2 + 2 + 12 bytes a
     parameter, each over dp where sharded."""
-    shape = gpt(
-        36,
-        4096,
-        32,
-    )
-    m = memory(
-        bare(
-            shape,
-            {
-                "dp": dp,
-                "sharding": code(SHARDINGS, sharding),
-            },
-            grad_bytes=2.0,
-        )
-    )
+    shape = gpt(36, 4096, 32)
+    m = memory(bare(shape, {"dp": dp, "sharding": code(SHARDINGS, sharding)}, grad_bytes=2.0))
     return (m.weights + m.gradients + m.optimizer) / parameters(shape).total * params
 
 
 def _zero(r) -> float:
-    return (
-        state_bytes(
-            r["given"]["params"],
-            r["x"],
-            r["given"]["sharding"],
-        )
-        / 1e9
-    )
+    return state_bytes(r["given"]["params"], r["x"], r["given"]["sharding"]) / 1e9
 
 
 def _optimal(r) -> float:
@@ -263,6 +165,4 @@ OURS = {  # our value for a printed row
     "hybrid-flops": _hybrid_flops,
 }
 POINTS = {"parameters": _parameter_points}  # all points
-CURVES = {
-    "bubble-rates": _bubble_curves,
-}  # ours between the points
+CURVES = {"bubble-rates": _bubble_curves}  # ours between the points

@@ -22,18 +22,11 @@ from .record import Point
 SMALLEST_BYTES = 65_536  # from here on; below, start-up is all there is
 
 
-def _link(
-    accelerator: str,
-    domain,
-    out_bytes_per_s=50e9,
-) -> Link:
+def _link(accelerator: str, domain, out_bytes_per_s=50e9) -> Link:
     """Links of one chip of the catalogue, `domain` of them together, InfiniBand between."""
     return Link(
         **link_facts(catalogue.accelerator(accelerator), "ib-ndr")
-        | {
-            "domain": domain,
-            "out_bytes_per_s": out_bytes_per_s,
-        }
+        | {"domain": domain, "out_bytes_per_s": out_bytes_per_s}
     )
 
 
@@ -62,14 +55,7 @@ SIZES = {
 RANKS = {n: f"aws_p5_h100_{n // 8}n_alltoall" for n in (16, 32, 64, 128, 256)}
 
 
-def _point(
-    name,
-    x,
-    series,
-    bus,
-    ours,
-    **about,
-) -> Point:
+def _point(name, x, series, bus, ours, **about) -> Point:
     """A published bus bandwidth of a series beside ours. [bytes/s]"""
     return Point(
         series=name,
@@ -78,10 +64,7 @@ def _point(
         ours=float(ours) / 1e9,
         title=series.source,
         url=_address(series.source),
-        **{
-            "locator": f"series {series.id}",
-            **about,
-        },
+        **{"locator": f"series {series.id}", **about},
     )
 
 
@@ -100,26 +83,12 @@ def alone_bytes_per_s(id: str, message_bytes):
     sizes = asarray(message_bytes, float)
     kind = str(p.collective[0])
     one = take(p.wires, zeros(len(sizes), int))
-    return (
-        collectives.volume(kind, one.ranks)
-        * sizes
-        / collectives.fastest(
-            kind,
-            sizes,
-            one,
-        )
-    )
+    return collectives.volume(kind, one.ranks) * sizes / collectives.fastest(kind, sizes, one)
 
 
 def collectives_by_size():
     return [
-        _point(
-            name,
-            size,
-            s,
-            bus,
-            ours,
-        )
+        _point(name, size, s, bus, ours)
         for name, id in SIZES.items()
         for s in [catalogue.collective_series()[id]]
         for size, bus, ours in zip(
@@ -130,23 +99,13 @@ def collectives_by_size():
 
 
 def _size_curves():
-    axis = geomspace(
-        SMALLEST_BYTES,
-        16e9,
-        60,
-    )
+    axis = geomspace(SMALLEST_BYTES, 16e9, 60)
     return {name: (axis, alone_bytes_per_s(id, axis) / 1e9) for name, id in SIZES.items()}
 
 
 def all_to_all_by_ranks():
     return [
-        _point(
-            "8 H100 a node, largest message",
-            float(n),
-            s,
-            bus,
-            bus_bytes_per_s(s, size),
-        )
+        _point("8 H100 a node, largest message", float(n), s, bus, bus_bytes_per_s(s, size))
         for n, id in RANKS.items()
         for s in [catalogue.collective_series()[id]]
         for size, bus in [max(zip(s.message_bytes, s.busbw_bytes_per_s))]
@@ -162,39 +121,17 @@ def dispatch_bytes_per_s(ranks: int, value_bytes: float):
     top_k = 8
     experts_nodes = 4
     inside = min(ranks, 8)
-    w = Wires(
-        ranks,
-        inside,
-        _link("h800-sxm", 8),
-    )
+    w = Wires(ranks, inside, _link("h800-sxm", 8))
     chip = catalogue.accelerator("h800-sxm")
     nodes = ranks // inside
     one = tokens * hidden * value_bytes
     copies = traffic.expected_places(ranks, top_k)
-    counted = (
-        traffic.expected_places(
-            nodes,
-            top_k,
-            experts_nodes,
-        )
-        if nodes > 1
-        else copies
-    )
+    counted = traffic.expected_places(nodes, top_k, experts_nodes) if nodes > 1 else copies
     leaving = counted * (nodes - 1) / nodes
     near = near_s(
-        one * copies * (inside - 1) / inside,
-        w,
-        gather(
-            chip.family,
-            chip.id,
-            None,
-        ).ep_up_share,
+        one * copies * (inside - 1) / inside, w, gather(chip.family, chip.id, None).ep_up_share
     )
-    seconds = exchange_s(
-        nodes + inside - 2,
-        maximum(near, far_s(one * leaving, w)),
-        w,
-    )
+    seconds = exchange_s(nodes + inside - 2, maximum(near, far_s(one * leaving, w)), w)
     return float(one * counted / seconds)
 
 
@@ -229,46 +166,20 @@ GEMMS = {
 }
 
 
-def gemm_share(
-    accelerator: str,
-    precision: str,
-    size,
-):
+def gemm_share(accelerator: str, precision: str, size):
     """Share of the dense peak that a product of two square matrices of this size reaches in the
     model: 2 size^3 / (peak x seconds)."""
     chip = catalogue.accelerator(accelerator)
     case = bare(
-        gpt(
-            1,
-            4096,
-            32,
-        ),
+        gpt(1, 4096, 32),
         {},
-        chip=replace(
-            chip_of(
-                [chip],
-                [precision],
-                chip.scale_up_domain,
-            ),
-            wave_outputs=0.0,
-        ),
-        constants=gather(
-            chip.family,
-            chip.id,
-            None,
-        ),
+        chip=replace(chip_of([chip], [precision], chip.scale_up_domain), wave_outputs=0.0),
+        constants=gather(chip.family, chip.id, None),
         precision=code(PRECISIONS, "bf16" if precision == "fp16" else precision),
     )
     size = asarray(size, float)
     flops = 2 * size**3
-    seconds = device(case).gemm_s(
-        Gemm(
-            "product",
-            flops,
-            3 * size**2,
-            1,
-        )
-    )
+    seconds = device(case).gemm_s(Gemm("product", flops, 3 * size**2, 1))
     return flops / seconds / case.chip.linear_flops
 
 
@@ -278,13 +189,7 @@ def gemm_by_size():
             series=name,
             x=g.m,
             published=g.fraction,
-            ours=float(
-                gemm_share(
-                    chip,
-                    precision,
-                    g.m,
-                )
-            ),
+            ours=float(gemm_share(chip, precision, g.m)),
             title=g.source.split(" (")[0],
             locator="cuBLASLt, random data, sustained",
             url=_address(g.source),
@@ -300,21 +205,9 @@ def gemm_by_size():
 
 
 def _gemm_curves():
-    axis = geomspace(
-        1024,
-        32768,
-        40,
-    )
+    axis = geomspace(1024, 32768, 40)
     return {
-        name: (
-            axis,
-            gemm_share(
-                chip,
-                precision,
-                axis,
-            ),
-        )
-        for name, (chip, precision) in GEMMS.items()
+        name: (axis, gemm_share(chip, precision, axis)) for name, (chip, precision) in GEMMS.items()
     }
 
 

@@ -9,10 +9,7 @@ from numpy import array, ndarray
 from ...base.records import Rows, fields_of, record
 from ...catalogue import HERE, read
 
-READ = {
-    "printed": "printed in the source",
-    "quoted": "quoted by another text",
-}
+READ = {"printed": "printed in the source", "quoted": "quoted by another text"}
 
 
 @record

@@ -21,35 +21,18 @@ from .record import READ as READ, Figure, Recreation, drawn, points_of
 def figures() -> dict:
     """All figures by id, in the order of the file."""
     formulas = forms.OURS | runs.OURS | endurance.OURS
-    points = {
-        id: partial(
-            points_of,
-            id,
-            ours,
-        )
-        for id, ours in formulas.items()
-    }
+    points = {id: partial(points_of, id, ours) for id, ours in formulas.items()}
     points |= forms.POINTS | kernels.POINTS
     curves = forms.CURVES | kernels.CURVES | endurance.CURVES
     about = yaml_of(Path(__file__).with_suffix(".yaml"))
     for id, said in about.items():
         if axis := said.pop("axis", None):
-            curves[id] = partial(
-                drawn,
-                id,
-                formulas[id],
-                geomspace(*axis),
-            )
+            curves[id] = partial(drawn, id, formulas[id], geomspace(*axis))
         if which := said.pop("runs", None):
             points[id] = partial(runs.points, said["unit"], **which)
             curves[id] = partial(runs.lines, said["unit"], **which)
     return {
-        id: Figure(
-            id=id,
-            points=points[id],
-            curves=curves.get(id, dict),
-            **said,
-        )
+        id: Figure(id=id, points=points[id], curves=curves.get(id, dict), **said)
         for id, said in about.items()
     }
 
@@ -60,11 +43,7 @@ def recreate(id: str) -> Recreation:
     if id not in figures():
         raise KeyError(f"{id!r} is none of {', '.join(figures())}")
     figure = figures()[id]
-    return Recreation(
-        figure=figure,
-        points=tuple(figure.points()),
-        curves=dict(figure.curves()),
-    )
+    return Recreation(figure=figure, points=tuple(figure.points()), curves=dict(figure.curves()))
 
 
 def recreate_all() -> dict:

@@ -43,22 +43,10 @@ def step_s(row, rate) -> float:
     return row.global_batch_seqs * row.seq_len / (rate * row.n_devices)
 
 
-VALUES = {
-    "TFLOP/s": hardware_tflops,
-    "s": step_s,
-    "tokens/s": lambda row, rate: rate,
-}
+VALUES = {"TFLOP/s": hardware_tflops, "s": step_s, "tokens/s": lambda row, rate: rate}
 
 
-def points(
-    unit: str,
-    ids: str,
-    series: str,
-    *,
-    x="n_devices",
-    where=None,
-    words=None,
-):
+def points(unit: str, ids: str, series: str, *, x="n_devices", where=None, words=None):
     """Points of the runs whose id matches `ids`, plotted in `unit`, a key of VALUES.
 
     series : label, with columns of the run and named groups of `ids` in braces; `words` are said
@@ -103,17 +91,9 @@ def _fsdp_rate(g, devices: int) -> float:
     each = int(g["micro_batch"])
     data = {
         "model": g["model"],
-        "cluster": {
-            "accelerator": "h100-sxm",
-            "devices": devices,
-            "scale_out": "ib-ndr",
-        },
+        "cluster": {"accelerator": "h100-sxm", "devices": devices, "scale_out": "ib-ndr"},
         "stack": "pytorch-fsdp",
-        "job": {
-            "tokens": 1e12,
-            "seq_len": int(g["seq_len"]),
-            "global_batch": devices * each,
-        },
+        "job": {"tokens": 1e12, "seq_len": int(g["seq_len"]), "global_batch": devices * each},
         "plan": {
             "tp": 1,
             "pp": 1,

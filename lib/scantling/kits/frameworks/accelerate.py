@@ -5,15 +5,7 @@ from ..render import render, source
 from .fsdp import builds as builds, lacks as model_lacks, own
 
 
-def lacks(
-    launch,
-    m,
-    *,
-    recompute,
-    recompute_layers,
-    sharding,
-    **plan,
-) -> dict:
+def lacks(launch, m, *, recompute, recompute_layers, sharding, **plan) -> dict:
     """Partial recompute too."""
     full = recompute == "full"
     return model_lacks(launch, m) | {

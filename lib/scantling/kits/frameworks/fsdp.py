@@ -43,11 +43,4 @@ def own() -> dict:
 
 def files(launch, kit):
     """train_fsdp.py with its model and trainer."""
-    return {
-        "train_fsdp.py": render(
-            "train_fsdp.py.j2",
-            launch=launch,
-            **kit,
-        ),
-        **own(),
-    }
+    return {"train_fsdp.py": render("train_fsdp.py.j2", launch=launch, **kit), **own()}

@@ -10,21 +10,7 @@ from .megatron import BIASES
 from .torchtitan import gated
 
 
-def lacks(
-    launch,
-    m,
-    *,
-    tp,
-    pp,
-    vpp,
-    ep,
-    etp,
-    cp,
-    sp,
-    sharding,
-    shard_group,
-    **plan,
-) -> dict:
+def lacks(launch, m, *, tp, pp, vpp, ep, etp, cp, sp, sharding, shard_group, **plan) -> dict:
     """Where MaxText's mesh and its pipeline differ."""
     full = plan["recompute"] == "full"
     mixed = m.moe_layers < m.layers
@@ -67,11 +53,7 @@ def builds(m):
     )
 
 
-def adjust(
-    pins,
-    own,
-    outside,
-):
+def adjust(pins, own, outside):
     """Pins of a nearest plan: experts without tensor parallelism, or no stages, where that is what
     stands in the way."""
     fixed, free = {}, set()

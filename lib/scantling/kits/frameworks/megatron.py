@@ -7,11 +7,7 @@ from ...catalogue.models.patterns import counted, layers_of
 from ..render import render
 from ..schedule import schedule
 
-CP = {
-    "ring": "p2p",
-    "all-gather": "all_gather",
-    "ulysses": "a2a",
-}
+CP = {"ring": "p2p", "all-gather": "all_gather", "ulysses": "a2a"}
 BIASES = ("norm_bias", "qkv_bias", "out_bias", "mlp_bias", "head_bias")
 UNFLAGGED = (
     "relative_positions embedding_norm head_bias expert_bias router_bias parallel_block shared_kv "
@@ -23,26 +19,10 @@ SCAN = {  # what its Mamba-2 mixer has no flags for
     "gated_norm": True,
     "chunk": 128,
 }
-ZERO = {
-    "zero2": "optim_grads",
-    "zero3": "optim_grads_params",
-}
+ZERO = {"zero2": "optim_grads", "zero3": "optim_grads_params"}
 
 
-def lacks(
-    launch,
-    m,
-    *,
-    tp,
-    pp,
-    vpp,
-    cp,
-    etp,
-    sp,
-    sharding,
-    grad_accum,
-    **plan,
-) -> dict:
+def lacks(launch, m, *, tp, pp, vpp, cp, etp, sp, sharding, grad_accum, **plan) -> dict:
     """What of the model and plan has no flag."""
     old = not launch.kin.transformer_engine
     fully = sharding in ZERO
@@ -103,11 +83,7 @@ def stacked(layers) -> bool:
     return scans(layers) or any(len(layer) != 2 for layer in layers)
 
 
-def adjust(
-    pins,
-    own,
-    outside,
-):
+def adjust(pins, own, outside):
     """Pins of a nearest plan: no interleaving where that is what Megatron cannot run."""
     whole = {"vpp": 1, "schedule": "1f1b"} if outside & {"vpp", "schedule"} else {}
     turned = {"sp": not own.plan["sp"]} if "sp" in outside and pins.get("tp", 1) > 1 else {}

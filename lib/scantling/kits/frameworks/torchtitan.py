@@ -8,26 +8,10 @@ from ..schedule import schedule
 from .fsdp import LEFT_OUT
 from .megatron import BIASES
 
-FORM = (
-    *BIASES,
-    *LEFT_OUT,
-    *"mlp ffn_hidden position_rows norms_per_layer qk_norm".split(),
-)
+FORM = (*BIASES, *LEFT_OUT, *"mlp ffn_hidden position_rows norms_per_layer qk_norm".split())
 
 
-def lacks(
-    launch,
-    m,
-    *,
-    tp,
-    pp,
-    cp,
-    ep,
-    sharding,
-    shard_group,
-    recompute,
-    **plan,
-) -> dict:
+def lacks(launch, m, *, tp, pp, cp, ep, sharding, shard_group, recompute, **plan) -> dict:
     """What the model builders lack."""
     return {
         "form": any(getattr(builds(m), k) != getattr(m, k) for k in FORM),
@@ -67,11 +51,7 @@ def builds(m):
     )
 
 
-def adjust(
-    pins,
-    own,
-    outside,
-):
+def adjust(pins, own, outside):
     """Pins of a nearest plan: pipelines of sharded state do not interleave, and context parallelism
     gathers."""
     staged = "sharding" in outside and pins.get("pp", 1) > 1
@@ -87,13 +67,5 @@ def dp_shard(launch) -> int:
 
 def files(launch, kit):
     """torchtitan_config.py."""
-    values = schedule(launch, kit) | {
-        "shards": dp_shard(launch),
-    }
-    return {
-        "torchtitan_config.py": render(
-            "torchtitan_config.py.j2",
-            shape=kit["shape"],
-            **values,
-        )
-    }
+    values = schedule(launch, kit) | {"shards": dp_shard(launch)}
+    return {"torchtitan_config.py": render("torchtitan_config.py.j2", shape=kit["shape"], **values)}

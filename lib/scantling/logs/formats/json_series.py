@@ -26,10 +26,7 @@ def read(path, found: Found) -> None:
     series |= {name: dict(enumerate(v)) for name, v in series.items() if isinstance(v, list)}
     for step, seconds in (series.get("iteration-time") or {}).items():
         if number(seconds) == number(seconds):
-            found.add(
-                step=number(step),
-                s=number(seconds),
-            )
+            found.add(step=number(step), s=number(seconds))
     for value in (series.get("mem-max-allocated-bytes") or {}).values():
         found.memory(number(value) / 2**30)
 

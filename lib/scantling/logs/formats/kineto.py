@@ -52,10 +52,7 @@ def read(path, found: Found) -> None:
             devices.update(OWN.findall(match[4]))
         tail = text[max(end, len(text) - OVERLAP) :]
     for step, seconds in sorted(durations.items()):
-        found.add(
-            step=float(step),
-            s=seconds,
-        )
+        found.add(step=float(step), s=seconds)
     if len(devices) == 1:  # without a world the job is the process
         found.setting("world_size", 1)
     found.kernels = {part: s / max(1, len(durations)) for part, s in alone(spans).items()}

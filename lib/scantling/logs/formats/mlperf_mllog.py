@@ -47,11 +47,7 @@ def read(path, found: Found) -> None:
         if key in counted and unit:
             counted[key].append((float(more[unit]), at, unit))
     _platform(found)
-    steps_of(
-        found,
-        times,
-        counted,
-    )
+    steps_of(found, times, counted)
 
 
 def _platform(found: Found) -> None:
@@ -67,17 +63,10 @@ def _platform(found: Found) -> None:
         found.notes.append(f"seq_len: the rules of the benchmark {benchmark} fix it")
 
 
-def steps_of(
-    found: Found,
-    times: list,
-    counted: dict,
-) -> None:
+def steps_of(found: Found, times: list, counted: dict) -> None:
     """Step lines: times as logged, else the clock of the events with the richest counts."""
     for step, seconds in times:
-        found.add(
-            step=step,
-            s=seconds,
-        )
+        found.add(step=step, s=seconds)
     rows = next((rows for rows in counted.values() if len(rows) > 2), [])
     if times or not rows:
         return
@@ -90,8 +79,5 @@ def steps_of(
     if unit in ("epoch_num", "first_epoch_num") and last % (batch * sequence) == 0:
         per_step = batch * sequence
     for count, at, _ in rows:
-        found.add(
-            step=count / per_step,
-            clock_s=at,
-        )
+        found.add(step=count / per_step, clock_s=at)
     found.notes.append("step_s: from the clock of events, evaluation included")

@@ -6,10 +6,7 @@ from ..found import NAN, Found
 from ..rows import chosen, spoken, take
 from ..text import blocks
 
-FLOATS = {
-    4: "<f",
-    8: "<d",
-}  # a number by its bytes
+FLOATS = {4: "<f", 8: "<d"}  # a number by its bytes
 LARGEST = 16 << 20  # bytes of one record that are read
 
 
@@ -58,11 +55,7 @@ def _varint(raw: bytes, at: int) -> tuple:
     return value, at
 
 
-def last(
-    raw: bytes,
-    number: int,
-    default=b"",
-):
+def last(raw: bytes, number: int, default=b""):
     """The last value of a field of a protocol buffer, of the type of `default`."""
     held = (v for n, _, v in reversed([*fields(raw)]) if n == number)
     return next((v for v in held if isinstance(v, type(default))), default)
@@ -73,11 +66,7 @@ def scalars(path):
     5 summary}, Summary{1 value}, Value{1 tag, 2 simple_value, 8 tensor}."""
     for record in records(path):
         wall = last(record, 1)
-        step = last(
-            record,
-            2,
-            0,
-        )
+        step = last(record, 2, 0)
         for number, kind, value in fields(last(record, 5) or b""):
             if number != 1 or kind != 2:
                 continue

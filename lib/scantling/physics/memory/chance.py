@@ -34,11 +34,7 @@ def spread(stack) -> float:
     )
 
 
-def oom_probability(
-    total_bytes,
-    capacity_bytes,
-    spread,
-):
+def oom_probability(total_bytes, capacity_bytes, spread):
     """Chance that the peak of the fullest device exceeds what a program can have of its memory.
 
     total_bytes, capacity_bytes : [bytes], scalars or columns.  spread : of ln(peak / estimate).
@@ -49,11 +45,7 @@ def oom_probability(
     return vectorize(NORMAL.cdf, otypes=[float])(z)[()]
 
 
-def most_bytes(
-    capacity_bytes: float,
-    probability: float,
-    spread: float,
-) -> float:
+def most_bytes(capacity_bytes: float, probability: float, spread: float) -> float:
     """The largest estimate whose `oom_probability` is at most `probability`: capacity x exp(z x
     spread), z the quantile of a standard normal; no more than the capacity. [bytes]"""
     return capacity_bytes * exp(NORMAL.inv_cdf(min(max(probability, LEAST), 0.5)) * spread)

@@ -148,11 +148,7 @@ def keeping(c: Cases) -> Keeping:
     """
     k, software = constants_of(c), c.software
     low, eager = low_bytes(c.job), 1.0 - software.fused_norm
-    linear = where(
-        low > 0,
-        low,
-        2.0,
-    )
+    linear = where(low > 0, low, 2.0)
     act = maximum(software.selective_act, k.per_op)
     # an eager norm keeps its input in fp32 and the normalised value in 16 bit (transformers,
     # LlamaRMSNorm): 6 bytes
@@ -203,9 +199,7 @@ def layer_sorts(c: Cases) -> tuple[LayerSort, ...]:
                 feed=feed,
                 kept=on_device * (kept + all_share * boundary),
                 dropped=where(
-                    all_share > 0,
-                    again - boundary,
-                    (some_share > 0) * (whole - selective),
+                    all_share > 0, again - boundary, (some_share > 0) * (whole - selective)
                 ),
                 whole=whole,
                 rows=tokens(c) / p.tp * p.etp * x.copies,
@@ -316,11 +310,7 @@ def frame(c: Cases) -> Frame:
     s, p, k = c.shape, c.plan, constants_of(c)
     n, sorts = as_floats(parameters(s)), layer_sorts(c)
     ranks = site_ranks(c)
-    group = where(
-        p.sharding == HSDP,
-        minimum(p.shard_group, ranks),
-        ranks,
-    )
+    group = where(p.sharding == HSDP, minimum(p.shard_group, ranks), ranks)
     replicas = maximum(group * p.tp / (p.ep * p.etp), 1.0)
     of_dense = parameter_bytes(c, group)
     largest, repeats = _largest(sorts, lambda x: x.whole), bool(np.any(p.recompute > 0))
@@ -335,14 +325,7 @@ def frame(c: Cases) -> Frame:
         bytes=of_dense,
         expert_bytes=parameter_bytes(c, replicas) if s.of("moe") else of_dense,
         embedding=n.embedding,
-        head=sum(
-            where(
-                b.tied > 0,
-                n.embedding,
-                n.lm_head,
-            )
-            for b in s.of("head")
-        ),
+        head=sum(where(b.tied > 0, n.embedding, n.lm_head) for b in s.of("head")),
         mtp=n.mtp - s.mtp_experts,
         logits=tokens(c) * maximum(per_tp, k.whole_logits) * logits,
         per_tp=per_tp,
@@ -358,31 +341,15 @@ def _largest(sorts, value):
     """The most of any sort of layer that a model has."""
     if len(sorts) == 1:
         return value(sorts[0])
-    return reduce(
-        maximum,
-        (
-            where(
-                x.feed.count > 0,
-                value(x),
-                0.0,
-            )
-            for x in sorts
-        ),
-    )
+    return reduce(maximum, (where(x.feed.count > 0, value(x), 0.0) for x in sorts))
 
 
-def device(
-    c: Cases,
-    f: Frame,
-    at: Place,
-) -> Held:
+def device(c: Cases, f: Frame, at: Place) -> Held:
     """What one pipeline device holds: dense and expert parameters, activations with logits, and
     what is gathered for a moment."""
     s, k, per_tp, modules = c.shape, f.constants, f.per_tp, c.shape.mtp_layers
     ends = at.embeds * f.embedding + at.heads * where(
-        at.embeds * sum(b.tied for b in s.of("head")) > 0,
-        0,
-        f.head,
+        at.embeds * sum(b.tied for b in s.of("head")) > 0, 0, f.head
     )
     trunk = weighted((n, x.trunk) for n, x in zip(at.counts, f.sorts)) + ends + at.heads * f.mtp
     run = [at.held * n + s.mtp_passes * at.tail * x.last for n, x in zip(at.counts, f.sorts)]
@@ -403,13 +370,7 @@ def device(
         k.fresh_gradients * (f.micro_batches <= 1) > 0, minimum(fresh, activations), activations
     )
     # the head's weight gradient, before it is accumulated
-    gathered = 2.0 * at.heads * f.head * per_tp + _gathered(
-        f,
-        at,
-        trunk,
-        experts,
-        ends,
-    )
+    gathered = 2.0 * at.heads * f.head * per_tp + _gathered(f, at, trunk, experts, ends)
     # fp32 gradients of the optimizer's step take the place of the activations
     step = trunk * f.bytes.step + experts * f.expert_bytes.step
     return Held(
@@ -422,13 +383,7 @@ def device(
     )
 
 
-def _gathered(
-    f: Frame,
-    at: Place,
-    trunk,
-    experts,
-    ends,
-):
+def _gathered(f: Frame, at: Place, trunk, experts, ends):
     """Bytes of sharded weights that are whole while in use: some layers, and what lies outside."""
     widest = f.constants.layers_gathered * _largest(f.sorts, lambda x: x.trunk) * f.per_tp
     outside = minimum(maximum(at.embeds, at.heads) * f.embedding * f.per_tp, ends)
@@ -438,29 +393,12 @@ def _gathered(
     return gathered + minimum(most, experts) * f.expert_bytes.gathered
 
 
-def in_flight_of(
-    c: Cases,
-    f: Frame,
-    stages,
-):
+def in_flight_of(c: Cases, f: Frame, stages):
     """Micro-batches in flight on the devices `stages` of each case, one entry per device."""
     p, m, kept = c.plan, f.micro_batches, f.split_kept
-    ndim = broadcast(
-        p.schedule,
-        p.pp,
-        p.vpp,
-        m,
-        kept,
-    ).ndim
+    ndim = broadcast(p.schedule, p.pp, p.vpp, m, kept).ndim
     stages = reshape(stages, (len(stages),) + (1,) * ndim)
-    return in_flight(
-        p.schedule,
-        p.pp,
-        p.vpp,
-        m,
-        stages,
-        kept,
-    )
+    return in_flight(p.schedule, p.pp, p.vpp, m, stages, kept)
 
 
 def states_of(f: Frame, held: Held):

@@ -139,33 +139,13 @@ def memory(c: Cases) -> Memory:
             more = exists & (size > total)
             held = pick(more, other, held)
             total, stage = (
-                where(
-                    more,
-                    size,
-                    total,
-                ),
-                where(
-                    more,
-                    STAGES.index("last" if code == len(places) - 1 else "middle"),
-                    stage,
-                ),
+                where(more, size, total),
+                where(more, STAGES.index("last" if code == len(places) - 1 else "middle"), stage),
             )
-    return _memory_of(
-        c,
-        f,
-        held,
-        total,
-        stage,
-    )
+    return _memory_of(c, f, held, total, stage)
 
 
-def _memory_of(
-    c: Cases,
-    f: Frame,
-    held: Held,
-    total,
-    stage,
-) -> Memory:
+def _memory_of(c: Cases, f: Frame, held: Held, total, stage) -> Memory:
     """The parts of what devices hold, with what is the same on all."""
     k, gathered, buffers = f.constants, held.gathered, f.buffers
     framework, fragmentation = k.framework_bytes, k.fragmentation * (total + buffers)
@@ -196,31 +176,14 @@ def _three_places(c: Cases, f: Frame):
         reach = s.layers - first - last - (middle - 1) * maximum(pp - 2, 0)
         middle = middle - 0.5 * ((mirror > 0) & (pp > 2) & (reach < pp / 2))
     layers, ahead = (first, middle, last), (0, first, s.layers - last)
-    counts = [
-        _counts(
-            c,
-            f,
-            before,
-            of,
-        )
-        for before, of in zip(ahead, layers)
-    ]
+    counts = [_counts(c, f, before, of) for before, of in zip(ahead, layers)]
     if np.any(mirror):  # the outer devices share their layers
         pairs = [(x, y, (x + y) / 2) for x, y in zip(counts[0], counts[2])]
         counts[0] = [where(mirror > 0, half, x) for x, _, half in pairs]
         counts[2] = [where(mirror > 0, half, y) for _, y, half in pairs]
     ends = (True, 1.0, 1.0 * (pp == 1)), (pp > 2, 0.0, 0.0), (pp > 1, 0.0, 1.0)
     return [
-        (
-            exists,
-            _place(
-                here,
-                n,
-                *at,
-                vee,
-                mirror,
-            ),
-        )
+        (exists, _place(here, n, *at, vee, mirror))
         for here, n, (exists, *at) in zip(held, counts, ends)
     ]
 
@@ -233,11 +196,7 @@ def _places(c: Cases, f: Frame):
     vee, mirror = VEE[p.schedule], MIRROR[p.schedule]
     mirrored = ravel(mirror + 0 * (p.pp + p.vpp + p.layer_split))
     for rows, counts in splits(c, mirror):
-        held = _by_sort(
-            c,
-            f,
-            counts,
-        )
+        held = _by_sort(c, f, counts)
         held = (held + held[::-1]) / 2 if mirrored[rows[0]] else held
         at, more = [0], (held[:, None] > held).any(axis=2)
         for i in range(1, len(held)):
@@ -253,57 +212,23 @@ def _places(c: Cases, f: Frame):
         stage, counts = stage[:, 0], counts[..., 0]
     out = []
     for i, at in enumerate(stage):
-        held = in_flight(
-            p.schedule,
-            p.pp,
-            p.vpp,
-            f.micro_batches,
-            at,
-            f.split_kept,
-        )
+        held = in_flight(p.schedule, p.pp, p.vpp, f.micro_batches, at, f.split_kept)
         ends = 1.0 * (at == 0), 1.0 * (at == p.pp - 1)
-        out.append(
-            (
-                True,
-                _place(
-                    held,
-                    counts[:, i],
-                    *ends,
-                    vee,
-                    mirror,
-                ),
-            )
-        )
+        out.append((True, _place(held, counts[:, i], *ends, vee, mirror)))
     return out
 
 
-def _by_sort(
-    c: Cases,
-    f: Frame,
-    counts,
-) -> ndarray:
+def _by_sort(c: Cases, f: Frame, counts) -> ndarray:
     """Layers of each of the frame's sorts on each stage, [stages, sorts], from those of the
     layout's sorts: the same where layers have an order."""
     if c.shape.order:
         return counts
     held = counts[:, 0]
-    found = _counts(
-        c,
-        f,
-        cumsum(held) - held,
-        held,
-    )
+    found = _counts(c, f, cumsum(held) - held, held)
     return np.stack([ravel(x) for x in broadcast_arrays(*found)], axis=1)
 
 
-def _place(
-    held,
-    counts,
-    at_first,
-    at_last,
-    vee,
-    mirror,
-) -> Place:
+def _place(held, counts, at_first, at_last, vee, mirror) -> Place:
     """What stands on a device: a V has both ends on its first device, the outer two of a mirrored
     pipeline both ends once each."""
     embeds, heads, tail = at_first, at_last, at_last
@@ -312,21 +237,10 @@ def _place(
         copies = 1.0 - mirror / 2
         embeds = copies * maximum(at_first, at_last * mirror)
         heads = copies * tail
-    return Place(
-        held=held,
-        counts=tuple(counts),
-        embeds=embeds,
-        heads=heads,
-        tail=tail,
-    )
+    return Place(held=held, counts=tuple(counts), embeds=embeds, heads=heads, tail=tail)
 
 
-def _counts(
-    c: Cases,
-    f: Frame,
-    ahead,
-    held,
-) -> list:
+def _counts(c: Cases, f: Frame, ahead, held) -> list:
     """Layers of each sort among the `held` that follow `ahead` others."""
     if len(f.sorts) == 1:
         return [held]
@@ -366,13 +280,7 @@ def memory_by_stage(c: Cases) -> Rows:
     p, f = c.plan, frame(c)
     ((_, placed),) = splits(c)
     layers, index = placed.sum(axis=1), arange(len(placed))
-    counts = list(
-        _by_sort(
-            c,
-            f,
-            placed,
-        ).T
-    )
+    counts = list(_by_sort(c, f, placed).T)
     vee, mirror = (ravel(of[p.schedule])[0] for of in (VEE, MIRROR))
     if mirror > 0:
         counts = [(n + n[::-1]) / 2 for n in counts]
@@ -385,19 +293,9 @@ def memory_by_stage(c: Cases) -> Rows:
         mirror,
     )
     on = device(c, f, place)
-    m = _memory_of(
-        c,
-        f,
-        on,
-        _held_total(f, on),
-        index,
-    )
+    m = _memory_of(c, f, on, _held_total(f, on), index)
     columns = broadcast_arrays(*(getattr(m, part) for part in PARTS), m.total)
     return tuple(
-        {
-            "stage": i,
-            "layers": int(n),
-            **dict(zip((*PARTS, "total"), map(float, row))),
-        }
+        {"stage": i, "layers": int(n), **dict(zip((*PARTS, "total"), map(float, row)))}
         for i, (n, *row) in enumerate(zip(layers, *columns))
     )
