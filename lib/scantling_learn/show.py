@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 from markupsafe import Markup
-from numpy import inf
 from scantling import assess
 from scantling.base.displayed import markdown
 from scantling.base.words import table
@@ -245,8 +244,8 @@ def plan_table(q: Plan, facts) -> dict:
         np.broadcast_to(getattr(found.plan, name), found.legal).astype(int) for name in q.names
     ]
     keys, at = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
-    least = np.full(len(keys), inf)
-    np.minimum.at(least, at.ravel(), np.where(found.fits, found.step_s, inf))
+    least = np.full(len(keys), np.inf)
+    np.minimum.at(least, at.ravel(), np.where(found.fits, found.step_s, np.inf))
     return {
         "names": list(q.names),
         "slower": q.slower,

@@ -5,7 +5,6 @@ from dataclasses import asdict
 from functools import partial
 
 import numpy as np
-from numpy import asarray, isfinite, nanmax, nanmedian
 from scantling.base.show import number, percent, several
 from scantling.evidence.published_figures import recreate as published_figures
 
@@ -102,8 +101,8 @@ def size(x: float, f) -> str:
 
 def of_all(r) -> tuple[float, float]:
     """Median and largest error of every printed value, those that are shown only among them."""
-    errors = np.abs(asarray(r.errors, float))
-    return float(nanmedian(errors)), float(nanmax(errors))
+    errors = np.abs(np.asarray(r.errors, float))
+    return float(np.nanmedian(errors)), float(np.nanmax(errors))
 
 
 def said(r) -> str:
@@ -138,7 +137,7 @@ def lines(
         told.setdefault(row["series"], []).append(f"{number(row['y'])} at {number(row['x'])}")
     ends = "; ".join(f"{name}: {of[0]}, {of[-1]}" for name, of in told.items())
     return curves.lines(
-        [row for row in rows if isfinite(row["y"])],
+        [row for row in rows if np.isfinite(row["y"])],
         "x",
         "y",
         f"{y} against {x}. {ends}.",

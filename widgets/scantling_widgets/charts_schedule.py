@@ -1,7 +1,6 @@
 """A pipeline schedule laid out in time, and the micro-batches that each stage holds."""
 
 import numpy as np
-from numpy import asarray, flatnonzero, maximum, minimum
 
 from .assessment_charts import Figure, figure
 from .words import share
@@ -18,16 +17,16 @@ def _gantt_rows(given, layout=None, window=(0.0, 1.0)) -> dict:
     if layout is None:
         return {"passes": {}}
     first, last = (layout.makespan_s * w for w in window)
-    seen = flatnonzero((layout.end_s > first) & (layout.start_s < last))
-    start, end = (asarray(getattr(layout, name))[seen] for name in ("start_s", "end_s"))
+    seen = np.flatnonzero((layout.end_s > first) & (layout.start_s < last))
+    start, end = (np.asarray(getattr(layout, name))[seen] for name in ("start_s", "end_s"))
     numbered = (last - first) / max(float(np.min(end - start, initial=1.0)), 1e-9) <= _NUMBERED
     batch = layout.micro_batch[seen].tolist()
     columns = {
         "stage": layout.device[seen],
-        "start": maximum(start, first),
-        "end": minimum(end, last),
+        "start": np.maximum(start, first),
+        "end": np.minimum(end, last),
         "mid": (start + end) / 2,
-        "kind": [_KINDS[k] for k in asarray(layout.kind)[seen].tolist()],
+        "kind": [_KINDS[k] for k in np.asarray(layout.kind)[seen].tolist()],
         "batch": batch,
         "label": [str(number) * numbered for number in batch],
         "edge": [0.4 if len(seen) < _EDGED else 0.0] * len(batch),

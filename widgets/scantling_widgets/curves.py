@@ -7,19 +7,6 @@ from itertools import cycle, islice
 from textwrap import wrap
 
 import numpy as np
-from numpy import (
-    append,
-    argsort,
-    array,
-    asarray,
-    broadcast,
-    clip,
-    concatenate,
-    cumsum,
-    empty_like,
-    exp,
-    ndarray,
-)
 from scipy.optimize import isotonic_regression
 
 from .assessment_charts import spec
@@ -62,14 +49,14 @@ def marked(names: list, hues: Iterable = HUES, legend=None, dashed: bool = False
     return {"color": by(hues), **({"strokeDash": by(DASHES)} if dashed else {"shape": by(SHAPES)})}
 
 
-def apart(places, heights, low: float, high: float) -> ndarray:
+def apart(places, heights, low: float, high: float) -> np.ndarray:
     """Places [px] moved as little as keeps neighbours half their heights apart, in the order that
     they have, between low and high: least squares, an isotonic regression of what lies between."""
-    order = argsort(places, kind="stable")
-    at, tall = asarray(places, float)[order], asarray(heights, float)[order]
-    below = cumsum(append(0.0, (tall[:-1] + tall[1:]) / 2))
-    out = empty_like(at)
-    out[order] = clip(isotonic_regression(at - below).x, low, max(low, high - below[-1])) + below
+    order = np.argsort(places, kind="stable")
+    at, tall = np.asarray(places, float)[order], np.asarray(heights, float)[order]
+    below = np.cumsum(np.append(0.0, (tall[:-1] + tall[1:]) / 2))
+    out = np.empty_like(at)
+    out[order] = np.clip(isotonic_regression(at - below).x, low, max(low, high - below[-1])) + below
     return out
 
 
@@ -78,20 +65,20 @@ def points(drawn: Mapping[str, tuple]) -> list:
     return [
         {"series": name, "x": float(a), "y": float(b)}
         for name, ab in drawn.items()
-        for a, b in broadcast(*ab)
+        for a, b in np.broadcast(*ab)
     ]
 
 
 def ends(drawn: Mapping[str, tuple], width: int, hues, log: bool, glyphs: bool = True) -> list:
     """Layers with the name of each curve {name: (x, y)} behind its last point, moved apart where
     they would touch; `glyphs`: after the shape of its points."""
-    scale, back = (np.log, exp) if log else (asarray, asarray)
-    values = scale(concatenate([asarray(up, float) for _, up in drawn.values()]))
+    scale, back = (np.log, np.exp) if log else (np.asarray, np.asarray)
+    values = scale(np.concatenate([np.asarray(up, float) for _, up in drawn.values()]))
     low, high = values.min(), values.max()
     unit = (HEIGHT / 1.12) / ((high - low) or 1.0)  # pixels of one; a nice axis ends beyond them
-    last = array([[float(along[-1]), float(up[-1])] for along, up in drawn.values()])
+    last = np.array([[float(along[-1]), float(up[-1])] for along, up in drawn.values()])
     said = [wrap(f"{mark} " * glyphs + name, PER_LINE) for name, mark in zip(drawn, cycle(GLYPHS))]
-    tall = LINE * array([len(of) for of in said])
+    tall = LINE * np.array([len(of) for of in said])
     moved = apart(scale(last[:, 1]) * unit, tall, low * unit, high * unit)
     keys = ("said", "hue", "x", "y", "label", "top")
     lifted = moved + (tall - LINE) / 2  # a text of several lines hangs from its place

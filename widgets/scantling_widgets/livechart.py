@@ -10,7 +10,7 @@ from importlib import metadata
 from os import environ
 from pathlib import Path
 
-from numpy import asarray, isfinite, where
+import numpy as np
 from scantling.base.files import write_whole
 
 from .parts import Part
@@ -66,9 +66,9 @@ def columns(frame: Mapping) -> dict[str, list]:
     """Columns as plain lists that survive JSON: NaN and infinities become null."""
     out = {}
     for name, values in frame.items():
-        array = asarray(values)
-        if array.dtype.kind == "f" and not isfinite(array).all():
-            array = where(isfinite(array), array.astype(object), None)
+        array = np.asarray(values)
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            array = np.where(np.isfinite(array), array.astype(object), None)
         out[str(name)] = array.tolist()
     return out
 

@@ -1,8 +1,8 @@
 """Pictures of the validation page, static: predicted against measured, how errors spread, how each
 source does, what the residual is made of."""
 
+import numpy as np
 from markupsafe import Markup
-from numpy import arange, geomspace, histogram
 from pandas import DataFrame
 from scantling import catalogue
 from scantling.catalogue.families import families
@@ -70,7 +70,7 @@ def spread(rows: DataFrame) -> Markup:
     shares = [
         {"error": round(e, 5), "share": round(share, 5), "fit": fit}
         for fit, of in zip(fits, errors.T)
-        for e in geomspace(0.005, 1.0, 60)
+        for e in np.geomspace(0.005, 1.0, 60)
         for share in ((of <= e).mean(),)
     ]
     within = 100 * (errors <= 0.1).mean(axis=0)
@@ -112,12 +112,12 @@ def by_source(rows: DataFrame) -> Markup:
 def memory(rows: DataFrame) -> Markup:
     """Predicted memory over capacity of configurations that ran and that ran out, with their fold
     left out; beyond 1 is called too large."""
-    share, edges = (rows.fold_out_bytes / rows.capacity_bytes, arange(0, 2.05, 0.05).round(2))
+    share, edges = (rows.fold_out_bytes / rows.capacity_bytes, np.arange(0, 2.05, 0.05).round(2))
     bins = [
         {"low": low, "high": high, "kind": name, "zero": 0, "count": int(count)}
         for ran, name in _KINDS.items()
         for low, high, count in zip(
-            edges[:-1], edges[1:], histogram(share[rows.ran == ran].clip(upper=1.999), edges)[0]
+            edges[:-1], edges[1:], np.histogram(share[rows.ran == ran].clip(upper=1.999), edges)[0]
         )
         if count
     ]

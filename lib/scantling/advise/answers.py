@@ -16,7 +16,7 @@ LARGEST = 2_000_000  # devices
 LAW = "besiroglu-2024"  # of `within_budget_of_compute`
 few = lru_cache(maxsize=4)  # assessments that are kept: one of 100,000 plans takes 0.2 GB
 NEARBY = 15  # counts above the coarse search's answer where the whole search's is looked for first
-DEGREES = "tp pp cp dp ep sharding".split()  # that an answer keeps
+DEGREES = ("tp", "pp", "cp", "dp", "ep", "sharding")  # that an answer keeps
 
 
 def _dense(now: Assessment, params: float, tokens: float, constraints=None):

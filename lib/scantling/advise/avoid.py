@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy import argmin, ceil, flatnonzero, isnan, log2, zeros
 
 from ..catalogue.words import PRECISIONS
 from ..endure.reliability import lived
@@ -103,7 +102,7 @@ def _unfit(found: Found, trap: Trap) -> Entry:
 
 
 def _leanest(found: Found, mask) -> int:
-    return int(flatnonzero(mask)[argmin(found.total_bytes[mask])])
+    return int(np.flatnonzero(mask)[np.argmin(found.total_bytes[mask])])
 
 
 def _pinned(found: Found, assessment: Assessment) -> Iterator:
@@ -114,7 +113,7 @@ def _pinned(found: Found, assessment: Assessment) -> Iterator:
         return
     everywhere = {t.what: t.mask for t in _traps(found, assessment, every=True)}
     for trap in _traps(chosen.found.only([chosen.row]), assessment, every=True):
-        row = best_where(found, ~everywhere.get(trap.what, zeros(len(found.fits), bool)))
+        row = best_where(found, ~everywhere.get(trap.what, np.zeros(len(found.fits), bool)))
         loss = 0.0 if row is None else chosen.step.total / found.step_s[row] - 1
         if trap.mask[0] and loss >= WORTH:
             yield _beside("pinned", found, row, chosen, trap, loss)
@@ -127,7 +126,7 @@ def _traps(found: Found, assessment: Assessment, every: bool = False) -> Iterato
     job = found.situation.job
     link = chosen.case.link
     plan = chosen.plan
-    tp, cp, dp, ep, etp, sharding = map(found.column, "tp cp dp ep etp sharding".split())
+    tp, cp, dp, ep, etp, sharding = map(found.column, ("tp", "cp", "dp", "ep", "etp", "sharding"))
     yield Trap(
         say("tp-across", domain=link.domain),
         tp > link.domain,
@@ -238,9 +237,9 @@ def _fp16_range(assessment: Assessment) -> Iterator:
         vocab=vocab,
         size=size,
         least=FP16_LEAST,
-        scale=2 ** int(ceil(log2(FP16_LEAST / size))),
+        scale=2 ** int(np.ceil(np.log2(FP16_LEAST / size))),
     )
-    if not isnan(assessment.resolved.cluster.accelerator.bf16_flops):
+    if not np.isnan(assessment.resolved.cluster.accelerator.bf16_flops):
         why += say("fp16-bf16")
     yield Entry("fp16 without loss scaling", why, 1.0, "fp16-cost")
 

@@ -3,7 +3,7 @@ batches, which plans keep it, what the learning rate does if it changes."""
 
 from itertools import islice
 
-from numpy import sort, unique
+import numpy as np
 
 from ..base.show import percent, shown
 from ..catalogue.scaling_laws import (
@@ -18,7 +18,7 @@ from ..verdict.limits import guessed_batch
 from .alternatives import alternatives
 from .words import say
 
-SHAPE = "dp micro_batch grad_accum tp cp pp".split()
+SHAPE = ("dp", "micro_batch", "grad_accum", "tp", "cp", "pp")
 STANDS = {"small": "below", "contested": "between", "large": "above"}
 SHAPES = 6  # other shapes of the same batch that are listed
 
@@ -102,10 +102,12 @@ def reshapes_of(assessment, most: int = SHAPES) -> list:
     if found is None:
         return []
     rows = found.order[found.practised[found.order]]
-    _, first = unique(found.plan.dp[rows] * 1e6 + found.plan.micro_batch[rows], return_index=True)
+    _, first = np.unique(
+        found.plan.dp[rows] * 1e6 + found.plan.micro_batch[rows], return_index=True
+    )
     used = devices(found.plan)
     now = assessment.chosen
-    plans = ((i, found.row(int(i))) for i in rows[sort(first)])
+    plans = ((i, found.row(int(i))) for i in rows[np.sort(first)])
     others = (
         {k: plan[k] for k in SHAPE}
         | {

@@ -14,7 +14,7 @@ from dataclasses import field, replace
 from functools import partial
 from math import erfc, exp, log, sqrt
 
-from numpy import log2
+import numpy as np
 
 from ..base.records import Known, Lines, record
 from ..base.words import table
@@ -84,7 +84,7 @@ def _step_s(c: Cases) -> float:
 def _of_straggler(c: Cases) -> float:
     """What a node once more as slow adds to the constant, which counts doublings of nodes of 8."""
     plan = c.plan
-    return 1 / log2(max(float(plan.tp * plan.pp * plan.dp * plan.cp) / 8, 2.0))
+    return 1 / np.log2(max(float(plan.tp * plan.pp * plan.dp * plan.cp) / 8, 2.0))
 
 
 ADDED = {"straggler": _of_straggler, "step_host_s": _step_s}

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from html import escape
 from operator import attrgetter
 
-from numpy import size
+import numpy as np
 
 from ..base.displayed import clipped
 from ..base.errors import DesignError, closest
@@ -99,7 +99,7 @@ def _constants(assessment: Assessment) -> tuple:
             prior.source + ("; fitted on published runs" if prior.sd else ""),
         )
         for name, prior in PRIORS.items()
-        if held.get(name) is not None and size(held[name]) == 1
+        if held.get(name) is not None and np.size(held[name]) == 1
     )
 
 

@@ -48,7 +48,7 @@ WHOLE = "whole batch"  # kind of the changes that put idle devices to work
 FEWER_DEVICES = (0.875, 0.75, 0.5, 0.25)
 STEPS = 7  # of the ladder where a plan fits already
 LARGEST = 2_000_000  # devices: more is no fix
-FEWER_HELPS = "budget_usd min_mfu max_power_mw min_goodput max_checkpoint_overhead".split()
+FEWER_HELPS = ("budget_usd", "min_mfu", "max_power_mw", "min_goodput", "max_checkpoint_overhead")
 
 
 @record

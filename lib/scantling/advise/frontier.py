@@ -10,18 +10,6 @@ from math import inf
 from pathlib import Path
 
 import numpy as np
-from numpy import (
-    argsort,
-    array,
-    asarray,
-    flatnonzero,
-    isfinite,
-    lexsort,
-    ndarray,
-    sort,
-    stack,
-    unique,
-)
 
 from ..base.errors import plain
 from ..base.files import read_text, write_text
@@ -35,38 +23,38 @@ from ..verdict.record import Assessment
 BESIDE = ("recompute_layers", "recompute_modules", "layer_split", "layout", "precision")
 FIELDS = tuple(k for k in KEYS if k not in BESIDE)
 NUMBERS = ("measured_step_s", "predicted_step_s", "measured_memory_gb")
-MEASURED = "measured_step_s measured_memory_gb measured_note".split()
+MEASURED = ("measured_step_s", "measured_memory_gb", "measured_note")
 WITHIN = 0.25  # of the fastest step, by which a candidate is longer at most
 # two candidates of one family differ in tuning only
-FAMILY = "tp cp pp ep sharding recompute".split()
+FAMILY = ("tp", "cp", "pp", "ep", "sharding", "recompute")
 
 
-def undominated(columns) -> ndarray:
+def undominated(columns) -> np.ndarray:
     """Indices of the rows that no other row beats or equals in every column while beating it in
     one; smaller is better. [columns: (n, k)]
 
     Rows with a value that is not finite never count. Equal rows: the first one stays.
     """
-    values = asarray(columns, float)
-    rows = flatnonzero(isfinite(values).all(axis=1))
+    values = np.asarray(columns, float)
+    rows = np.flatnonzero(np.isfinite(values).all(axis=1))
     # a row can only be beaten by one that comes before it, so the first of the rest stays
-    rows = rows[lexsort(values[rows].T[::-1])]
+    rows = rows[np.lexsort(values[rows].T[::-1])]
     kept = []
     while len(rows):
         kept.append(int(rows[0]))
         rows = rows[np.any(values[rows] < values[rows[0]], axis=1)]
-    return array(kept, int)
+    return np.array(kept, int)
 
 
-def plan_front(found: Found) -> ndarray:
+def plan_front(found: Found) -> np.ndarray:
     """Rows of one search that no other plan beats in step time, memory and devices used, fastest
     first; with the allowed chance of going out of memory, where the best has it."""
     best = found.best()
     allowed = found.practised & (found.roomy | (best is None or not found.roomy[best]))
     rows = found.order[allowed[found.order]]
-    rows = rows[argsort(found.step_s[rows], kind="stable")]
+    rows = rows[np.argsort(found.step_s[rows], kind="stable")]
     figures = (found.step_s, found.total_bytes, devices(found.plan))
-    return rows[undominated(stack([column[rows] for column in figures], axis=1))]
+    return rows[undominated(np.stack([column[rows] for column in figures], axis=1))]
 
 
 def fronts(designs, *, progress=None) -> list:
@@ -112,7 +100,7 @@ def _choices(a: Assessment) -> Iterator:
         }
 
 
-def diverse(found: Found, count: int = 8) -> ndarray:
+def diverse(found: Found, count: int = 8) -> np.ndarray:
     """Rows of the best plans that differ in kind: the fastest of each family (FAMILY) within a
     share WITHIN of the winner's time, fastest first.
 
@@ -124,10 +112,10 @@ def diverse(found: Found, count: int = 8) -> ndarray:
         return rows
     rows = rows[found.roomy[rows] == found.roomy[rows[0]]]
     rows = rows[found.step_s[rows] <= found.step_s[rows[0]] * (1 + WITHIN)]
-    _, first = unique(
-        stack([found.column(name)[rows] for name in FAMILY]), axis=1, return_index=True
+    _, first = np.unique(
+        np.stack([found.column(name)[rows] for name in FAMILY]), axis=1, return_index=True
     )
-    return rows[sort(first)][:count]
+    return rows[np.sort(first)][:count]
 
 
 def export(found: Found, path, count: int = 8) -> Path:

@@ -8,7 +8,6 @@ function whose docstring has formula and source.
 from dataclasses import replace
 
 import numpy as np
-from numpy import array, broadcast_arrays, where
 
 from ..base.json import clean
 from ..endure import elastic, reliability, scale, storage
@@ -184,7 +183,7 @@ def fewer(e) -> list:
     global batch kept by more micro-batches on the others, the plan reshaped), or swap in spares
     that are ready, whichever costs least; a row a loss."""
     gang = e.life.gang
-    losses = array([n for n in LOSSES if gang and n < gang.replicas], int)
+    losses = np.array([n for n in LOSSES if gang and n < gang.replicas], int)
     if not losses.size:
         return []
     found = elastic.wait_or_shrink(
@@ -192,9 +191,9 @@ def fewer(e) -> list:
     ) | gang.reshape(losses)
     found |= {
         "lost": losses,
-        "choice": where(losses <= int(e.life.spares), "swap", found["choice"]),
+        "choice": np.where(losses <= int(e.life.spares), "swap", found["choice"]),
     }
-    return [dict(zip(found, row)) for row in zip(*broadcast_arrays(*found.values()))]
+    return [dict(zip(found, row)) for row in zip(*np.broadcast_arrays(*found.values()))]
 
 
 def corpus_of(chosen, tokens: float) -> storage.Corpus:

@@ -22,7 +22,7 @@ from ..plans.remote import across
 from ..plans.stream import looked_through
 from ..verdict.assess import assess
 
-KEYS = "step_s mfu days cost_usd goodput devices_used tokens_per_s_per_device".split()
+KEYS = ("step_s", "mfu", "days", "cost_usd", "goodput", "devices_used", "tokens_per_s_per_device")
 
 
 @record

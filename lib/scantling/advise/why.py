@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
 
-from numpy import greater, less
+import numpy as np
 
 from ..base.errors import DesignError
 from ..base.show import percent
@@ -55,7 +55,7 @@ def _axis(found: Found, chosen: Chosen, axis: str, row: dict | None) -> str:
     if ways:
         said = (say("times", what=name, ratio=ratio - 1) for name, ratio in ways.items())
         text += say("exchanges", plan=chosen.plan, ways=", ".join(said))
-    sides = (_neighbour(found, chosen, axis, side) for side in (greater, less))
+    sides = (_neighbour(found, chosen, axis, side) for side in (np.greater, np.less))
     return "; ".join([text, *filter(None, sides)])
 
 
@@ -70,7 +70,7 @@ def _neighbour(found: Found, chosen: Chosen, axis: str, beside) -> str:
     now = devices(chosen.case.plan)
     busy = side & found.fits & (every >= NEARLY_ALL * now)
     side = busy if busy.any() else side
-    other = values[side].min() if beside is greater else values[side].max()
+    other = values[side].min() if beside is np.greater else values[side].max()
     row = best_where(found, side & (values == other))
     what = f"{axis} {other:.0f}"
     if row is None:

@@ -3,7 +3,7 @@
 from itertools import accumulate, count, repeat
 from math import exp, lgamma, log
 
-from numpy import cumsum, ndarray
+import numpy as np
 
 
 def poisson_share(k: int, mean: float) -> float:
@@ -11,11 +11,11 @@ def poisson_share(k: int, mean: float) -> float:
     return exp(k * log(mean) - mean - lgamma(k + 1)) if mean > 0 else float(k == 0)
 
 
-def poisson_beyond(most: int, mean: float) -> ndarray:
+def poisson_beyond(most: int, mean: float) -> np.ndarray:
     """P(K > m) for m = 0 ... `most`, summed from the far end so that small chances keep their
     digits."""
     far = most + 40 + int(12 * mean**0.5)
-    return cumsum([poisson_share(k, mean) for k in range(far, 0, -1)])[::-1][: most + 1]
+    return np.cumsum([poisson_share(k, mean) for k in range(far, 0, -1)])[::-1][: most + 1]
 
 
 def poisson_quantile(q: float, mean: float) -> int:

@@ -2,11 +2,11 @@
 
 from statistics import NormalDist
 
-from numpy import clip, vectorize
+import numpy as np
 
-_QUANTILE = vectorize(NormalDist().inv_cdf, otypes=[float])
+_QUANTILE = np.vectorize(NormalDist().inv_cdf, otypes=[float])
 
 
 def quantile(p):
     """Standard normal quantile Phi^-1(p), clipped to 1e-300 and 1 - 1e-16; broadcasts."""
-    return _QUANTILE(clip(p, 1e-300, 1 - 1.2e-16))
+    return _QUANTILE(np.clip(p, 1e-300, 1 - 1.2e-16))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from typing import dataclass_transform
 
-from numpy import ndarray, where
+import numpy as np
 
 from .json import clean
 
@@ -111,7 +111,7 @@ def take(record, index):
     shared, tuples of records are taken one by one."""
     columns = {}
     for name, value in vars(record).items():
-        if isinstance(value, ndarray) and value.ndim:
+        if isinstance(value, np.ndarray) and value.ndim:
             columns[name] = value[index]
         elif hasattr(value, "__dataclass_fields__"):
             columns[name] = take(value, index)
@@ -123,7 +123,7 @@ def take(record, index):
 def length(record) -> int:
     """Number of rows that a columnar record holds; 1 when all its fields are scalars."""
     for value in vars(record).values():
-        if isinstance(value, ndarray) and value.ndim:
+        if isinstance(value, np.ndarray) and value.ndim:
             return len(value)
         for part in value if isinstance(value, tuple) else (value,):
             if hasattr(part, "__dataclass_fields__"):
@@ -136,4 +136,6 @@ def length(record) -> int:
 def pick(condition, one, other):
     """A record of the same kind: fields of `one` where `condition` holds, else of `other`."""
     others = vars(other)
-    return replace(one, **{k: where(condition, value, others[k]) for k, value in vars(one).items()})
+    return replace(
+        one, **{k: np.where(condition, value, others[k]) for k, value in vars(one).items()}
+    )

@@ -4,7 +4,7 @@ attention.
 h hidden, q = heads x head_dim, kv = kv_heads x head_dim.
 """
 
-from numpy import logical_not, maximum, minimum
+import numpy as np
 
 from ..base.records import record
 from .kernels import Device, attention_core_s
@@ -106,7 +106,7 @@ class Softmax(Mixer):
             * keep.seq_len
             * wide
         )
-        scores = scores * logical_not(flash)
+        scores = scores * np.logical_not(flash)
         return Saved(
             inner=core + out + scores,
             inner_selective=keep.gemm * (keep.up if self.latent else 1.0) * core
@@ -116,7 +116,7 @@ class Softmax(Mixer):
         )
 
     def exchanges(self):
-        kv, head = self.kv_width, minimum(self.v_head, self.kv_width)
+        kv, head = self.kv_width, np.minimum(self.v_head, self.kv_width)
         return Exchange(tensor=1.0, kv=2 * kv, kv_head=2 * head, relaid=2 * (self.q_width + kv))
 
 
@@ -165,7 +165,7 @@ class Attention(Softmax):
     def gemms(self, on: Device):
         t, h, tp = on.tokens, self.hidden, on.plan.tp
         q = self.q_width / tp
-        kv = maximum(self.kv_width / tp, minimum(self.head_dim, self.kv_width))
+        kv = np.maximum(self.kv_width / tp, np.minimum(self.head_dim, self.kv_width))
         out = q + 2 * kv + (self.out_width + self.gate_width) / tp
         stream = 2 * h * t
         across = q + 2 * self.kv_width / tp

@@ -4,7 +4,7 @@ each stands for `ratio` tokens; at a small ratio an indexer picks the best of th
 q low rank, o in groups: h qr + qr H d + h d + d; H d o_lora, then groups x o_lora x h.
 """
 
-from numpy import maximum, where
+import numpy as np
 
 from ..base.records import record
 from .attention import Softmax
@@ -78,13 +78,13 @@ class Compressed(Softmax):
     def keys_seen(self, seq_len):
         """The window's, and s / 2 ratio compressed ones, `index_topk` at most where picked."""
         window = kept_keys(seq_len, self.window)
-        made = seq_len / maximum(self.ratio, 1)
-        best = kept_keys(made, where(self.picked > 0, self.index_topk, made))
-        return window + (self.ratio > 0) * where(self.picked > 0, best, made / 2)
+        made = seq_len / np.maximum(self.ratio, 1)
+        best = kept_keys(made, np.where(self.picked > 0, self.index_topk, made))
+        return window + (self.ratio > 0) * np.where(self.picked > 0, best, made / 2)
 
     def flops(self, seq_len):
         """The indexer's scores of compressed keys are counted in full, as Megatron-Bridge does."""
-        scored = self.picked * 6 * scores_of(self, seq_len / maximum(self.ratio, 1))
+        scored = self.picked * 6 * scores_of(self, seq_len / np.maximum(self.ratio, 1))
         return {
             "attention_linear": 6 * self.weights() + scored,
             "attention_scores": 12 * self.keys_seen(seq_len) * (self.q_width + self.out_width),

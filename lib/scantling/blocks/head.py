@@ -1,6 +1,6 @@
 """The output head with the final norm and the loss."""
 
-from numpy import minimum, where
+import numpy as np
 
 from ..base.records import record
 from .kernels import Device
@@ -31,12 +31,12 @@ class Head(Block):
     def kernel_s(self, on: Device):
         """Three products of t x h x vocab in 16 bit, and the bytes of the cross entropy."""
         k, t, v = on.constants, on.tokens, self.vocab / on.plan.tp
-        rate = on.bf16_flops * k.gemm * where(self.hidden % 128 == 0, 1.0, k.unaligned)
-        eager = where(on.software.fused_norm > 0, 1.0, k.logit_eager)
+        rate = on.bf16_flops * k.gemm * np.where(self.hidden % 128 == 0, 1.0, k.unaligned)
+        eager = np.where(on.software.fused_norm > 0, 1.0, k.logit_eager)
         gemms = 3 * 2 * t * v * self.hidden / rate + 3 * k.gemm_launch_s
         return Time(logits=gemms + k.logit_bytes * eager * t * v / on.bytes_per_s)
 
     def saved_bytes(self, keep: Keeping):
         """Logits in the numbers that the loss keeps; a chunked loss keeps the stream at most."""
-        whole = where(keep.chunked_loss > 0, minimum(self.hidden, self.vocab), self.vocab)
+        whole = np.where(keep.chunked_loss > 0, np.minimum(self.hidden, self.vocab), self.vocab)
         return Saved(logits=whole * keep.logit_bytes)

@@ -6,7 +6,7 @@ Hi heads of width di score every earlier key; attention reads the best `topk`.
 
 from dataclasses import replace
 
-from numpy import minimum
+import numpy as np
 
 from ..base.records import record
 from .mla import Mla
@@ -15,7 +15,7 @@ from .table import Column
 
 def kept_keys(keys, most):
     """Mean keys of causal queries over up to `keys`, `most` of them at most: m - m^2 / 2 n."""
-    most = minimum(most, keys)
+    most = np.minimum(most, keys)
     return most - most * most / (2 * keys)
 
 

@@ -5,7 +5,6 @@ The backward of a GEMM is two GEMMs of the same volume, of flash attention 2.5 t
 """
 
 import numpy as np
-from numpy import maximum, minimum, where
 
 from ..base.records import record
 from .table import Column, Gemm, weighted
@@ -75,8 +74,8 @@ class Device:
 
 def part_filled(outputs, wave):
     """Share by which a product of so many outputs takes longer than full waves would."""
-    waves = maximum(outputs, 1.0) / maximum(wave, 1.0)
-    return minimum(np.ceil(waves) / waves - 1, 1.0)
+    waves = np.maximum(outputs, 1.0) / np.maximum(wave, 1.0)
+    return np.minimum(np.ceil(waves) / waves - 1, 1.0)
 
 
 def attention_core_s(block, on: Device):
@@ -90,7 +89,7 @@ def attention_core_s(block, on: Device):
     none = on.software.flash == 0
     if np.any(none):
         full = _materialised_s(on, heads, width)
-        seconds = (where(none, n * full, x) for n, x in enumerate(seconds, 1))
+        seconds = (np.where(none, n * full, x) for n, x in enumerate(seconds, 1))
     return tuple(seconds)
 
 
@@ -99,15 +98,15 @@ def _flash_s(block, on: Device, heads, ring):
     2.5 x. Few tiles of queries and heads leave units idle, less so in the backward."""
     k, flash, width = on.constants, on.software.flash, block.score_width
     # balanced rings hold two chunks a rank and work on half a rank's tokens at a time
-    chunk = where(ring, on.seq_len / (2 * on.plan.cp), on.seq_len)
-    tiles = heads * on.tokens / where(ring, 2 * QUERIES, QUERIES)
+    chunk = np.where(ring, on.seq_len / (2 * on.plan.cp), on.seq_len)
+    tiles = heads * on.tokens / np.where(ring, 2 * QUERIES, QUERIES)
     kernel = (
-        where((width <= 128) & (flash != 1), NARROW, 1.0)
-        * where(flash == 1, k.attention_fa1, 1.0)
-        * where((flash < 3) & (on.newer_flash > 0), k.attention_fa2, 1.0)
-        * where(flash > 3, k.attention_fa4, 1.0)
-        * where(block.v_head % 8 == 0, 1.0, k.attention_odd_head)
-        * where(on.software.fp8_attention > 0, k.attention_fp8, 1.0)
+        np.where((width <= 128) & (flash != 1), NARROW, 1.0)
+        * np.where(flash == 1, k.attention_fa1, 1.0)
+        * np.where((flash < 3) & (on.newer_flash > 0), k.attention_fa2, 1.0)
+        * np.where(flash > 3, k.attention_fa4, 1.0)
+        * np.where(block.v_head % 8 == 0, 1.0, k.attention_odd_head)
+        * np.where(on.software.fp8_attention > 0, k.attention_fp8, 1.0)
     )
     rate = on.bf16_flops * k.attention * kernel * (chunk / (chunk + k.attention_half))
     seconds = 2 * on.tokens * block.keys_seen(on.seq_len) * heads * width / rate
@@ -127,10 +126,10 @@ def _ring_s(on: Device, ring, width, forward, backward):
     merged in fp32."""
     k, cp = on.constants, on.plan.cp
     merge = k.ring_merge * (cp - 1) * on.tokens * width / 2 / on.bytes_per_s
-    slow = 1 + k.ring_loss * maximum(1 - 2 / cp, 0.0)
+    slow = 1 + k.ring_loss * np.maximum(1 - 2 / cp, 0.0)
     return (
-        where(ring, forward * slow + merge, forward),
-        where(ring, backward * slow + 2 * merge, backward),
+        np.where(ring, forward * slow + merge, forward),
+        np.where(ring, backward * slow + 2 * merge, backward),
     )
 
 
@@ -139,6 +138,6 @@ def _materialised_s(on: Device, heads, width):
     passes over the scores."""
     k = on.constants
     scores = on.tokens * on.seq_len * heads
-    passes = k.scores_passes * where(on.software.unfused_scores > 0, k.scores_unfused, 1.0)
+    passes = k.scores_passes * np.where(on.software.unfused_scores > 0, k.scores_unfused, 1.0)
     rate = on.bf16_flops * k.attention_full * k.gemm
     return 2 * scores * width / rate + passes * 2 * scores / on.bytes_per_s

@@ -1,7 +1,7 @@
 """Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1): queries, keys and
 values come back from low-rank latents."""
 
-from numpy import where
+import numpy as np
 
 from ..base.records import record
 from .attention import Softmax
@@ -68,7 +68,7 @@ class Mla(Softmax):
 
     def gemms(self, on: Device):
         t, h, tp, heads = on.tokens, self.hidden, on.plan.tp, self.heads
-        q_in = where(self.q_lora > 0, self.q_lora, h)
+        q_in = np.where(self.q_lora > 0, self.q_lora, h)
         up_q = heads * self.q_head / tp
         up_kv = heads * (self.qk_nope + self.v_head) / tp
         out = heads * self.v_head / tp

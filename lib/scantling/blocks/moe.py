@@ -1,7 +1,6 @@
 """A mixture of experts: router, routed experts of which a token visits `top_k`, shared experts."""
 
 import numpy as np
-from numpy import maximum, where
 
 from ..base.records import record
 from .kernels import STREAM_BYTES, Device
@@ -86,9 +85,11 @@ class Moe(Block):
         """Token copies of the fullest expert rank: it sets the pace, unless each rank has all
         experts, routing is forced even or what is over an even share dropped."""
         of = on.software
-        skew = where(of.expert_skew > 0, of.expert_skew, on.constants.ep_imbalance)
-        room = where(of.capacity_factor > 0, of.capacity_factor, 1.0)
-        return self.expert_rows(on) * where((of.even_routing > 0) | (on.plan.ep <= 1), room, skew)
+        skew = np.where(of.expert_skew > 0, of.expert_skew, on.constants.ep_imbalance)
+        room = np.where(of.capacity_factor > 0, of.capacity_factor, 1.0)
+        return self.expert_rows(on) * np.where(
+            (of.even_routing > 0) | (on.plan.ep <= 1), room, skew
+        )
 
     def on_rank(self, on: Device):
         """(token copies, experts, their width, the shared ones' width) of the fullest rank."""
@@ -99,7 +100,7 @@ class Moe(Block):
     def gemms(self, on: Device):
         k, h, n = on.constants, self.outer, self.matrices
         rows, local, f, shared = self.on_rank(on)
-        each = maximum(rows / maximum(local, 1), 1.0)
+        each = np.maximum(rows / np.maximum(local, 1), 1.0)
         grouped = Gemm(
             "experts",
             flops=2 * rows * h * f * n,
@@ -133,7 +134,7 @@ class Moe(Block):
         apart = rows * f * (1 - on.software.fused_experts)
         chain = chain_bytes(self) * (apart + t * shared) + t * STREAM_BYTES * h / on.shards
         cast = rows * 2 * self.outer + 3 * (apart + t * shared)
-        static = where(on.software.even_routing > 1, k.static_host, 1.0)
+        static = np.where(on.software.even_routing > 1, k.static_host, 1.0)
         looped = on.software.looped_experts * local * k.expert_loop_s
         return Time(
             gemm=sum(on.gemm_s(product) for product in self.gemms(on)) + self.router_s(on),

@@ -5,7 +5,7 @@ Model FLOPs count the scan as a recurrence, as the published counters do; kernel
 (`scan_flops`), which costs more products and fewer steps (Dao & Gu 2024, arXiv 2405.21060).
 """
 
-from numpy import where
+import numpy as np
 
 from ..base.records import record
 from .kernels import Device
@@ -64,7 +64,7 @@ class Recurrent(Mixer):
     def scan_bytes(self):
         """Bytes a token's scan moves forward: five inputs and outputs of 16 bit, the convolution's
         channels, and fp32 states of chunks written, passed on and read."""
-        chunk = where(self.chunk > 0, self.chunk, LONG_CHUNK)
+        chunk = np.where(self.chunk > 0, self.chunk, LONG_CHUNK)
         return 2 * (5 * self.inner + self.conv_width) + 16 * self.state / chunk
 
     def flops(self, seq_len):

@@ -1,6 +1,6 @@
 """The real-gated linear recurrent unit (De et al. 2024, Griffin, arXiv 2402.19427). w its width."""
 
-from numpy import maximum
+import numpy as np
 
 from ..base.records import record
 from .recurrent import Recurrent
@@ -24,7 +24,7 @@ class RgLru(Recurrent):
     @property
     def low_rank(self):
         """Two gates of w^2 / heads."""
-        return 2 * self.inner * (self.inner // maximum(self.heads, 1))
+        return 2 * self.inner * (self.inner // np.maximum(self.heads, 1))
 
     @property
     def low_rank_width(self):

@@ -1,7 +1,7 @@
 """What stands in a layer beside its blocks: norms that no block has, and hyper-connections, a
 residual stream `copies` times as wide (DeepSeek-V4; Zhu et al. 2024, arXiv 2409.19606)."""
 
-from numpy import maximum
+import numpy as np
 
 from ..base.records import record
 from .kernels import Device
@@ -34,7 +34,7 @@ class Stream(Block):
 
     def saved_bytes(self, keep: Keeping) -> Saved:
         """The inputs of two sub-layers are kept for every copy."""
-        more = 4.0 * self.hidden * keep.wide * maximum(self.copies - 1, 0) * (1 - self.ends)
+        more = 4.0 * self.hidden * keep.wide * np.maximum(self.copies - 1, 0) * (1 - self.ends)
         return Saved(outer=more, outer_selective=more)
 
     def kernel_s(self, on: Device) -> Time:

@@ -3,7 +3,7 @@
 from dataclasses import fields
 from typing import Any, ClassVar, NamedTuple
 
-from numpy import clip, maximum, multiply, ndarray, where
+import numpy as np
 
 from ..base.records import record
 
@@ -161,8 +161,8 @@ def weighted(terms) -> Column:
     """Sum of weight x value; numbers of 0 and 1 cost nothing."""
     total = None
     for weight, value in terms:
-        if isinstance(weight, ndarray):  # as floats: whole numbers may have 32 bits only
-            value = multiply(weight, value, dtype=float)
+        if isinstance(weight, np.ndarray):  # as floats: whole numbers may have 32 bits only
+            value = np.multiply(weight, value, dtype=float)
         elif weight and weight != 1:
             value = weight * value
         elif not weight:
@@ -173,7 +173,7 @@ def weighted(terms) -> Column:
 
 def some(count: Column) -> bool:
     """Whether any model has a block."""
-    return bool(count.any() if isinstance(count, ndarray) else count)
+    return bool(count.any() if isinstance(count, np.ndarray) else count)
 
 
 def fold(kind: type, terms):
@@ -188,14 +188,16 @@ def dense_before(shape: Shape, ahead, held):
     """Layers with a dense MLP among the `held` that follow `ahead` others: a quarter or fewer of
     them come first (DeepSeek-V3), more are spread evenly (Llama 4)."""
     dense = shape.layers - shape.moe_layers
-    return where(few_dense(shape), clip(dense - ahead, 0, held), held * (dense / shape.layers))
+    return np.where(
+        few_dense(shape), np.clip(dense - ahead, 0, held), held * (dense / shape.layers)
+    )
 
 
 def plain_share(shape: Shape, feed: Block):
     """Of the layers without experts, the share that has this feed-forward."""
     if sum(b.kind != "moe" for b in shape.of("feed")) == 1:
         return 1.0
-    return feed.count / maximum(shape.layers - shape.moe_layers, 1)
+    return feed.count / np.maximum(shape.layers - shape.moe_layers, 1)
 
 
 def few_dense(shape: Shape):

@@ -1,6 +1,6 @@
 """Attention over a sliding window: the projections of its kind, a core that sees fewer keys."""
 
-from numpy import minimum, where
+import numpy as np
 
 from ..base.records import record
 from .attention import Attention
@@ -16,7 +16,7 @@ class Sliding:
 
     def keys_seen(self, seq_len):
         """w - w^2 / 2s of s tokens: the window slides over all but its first w."""
-        w = where(self.window > 0, minimum(self.window, seq_len), seq_len)
+        w = np.where(self.window > 0, np.minimum(self.window, seq_len), seq_len)
         return w - w * w / (2 * seq_len)
 
 
@@ -42,7 +42,7 @@ class Chunk(Window):
 
     def keys_seen(self, seq_len):
         """(a + 1) / 2 of a chunk of a tokens."""
-        return (minimum(self.window, seq_len) + 1) / 2
+        return (np.minimum(self.window, seq_len) + 1) / 2
 
 
 @record

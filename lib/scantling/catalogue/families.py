@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from numpy import array, asarray
+import numpy as np
 
 from ..base.records import Lines, record
 from .load import filled, rows
@@ -67,4 +67,4 @@ def constants_of(names):
     pooled) stays blank."""
     if names is None or isinstance(names, str):
         return family(names).constants_of if names else names
-    return array([family(n).constants_of for n in asarray(names, dtype=str)])
+    return np.array([family(n).constants_of for n in np.asarray(names, dtype=str)])

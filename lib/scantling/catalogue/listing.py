@@ -12,7 +12,7 @@ from .models.entries import entries
 from .models.shape import parameters
 from .stacks import stacks
 
-KINDS = "accelerators fabrics models stacks nodes storage prices".split()
+KINDS = ("accelerators", "fabrics", "models", "stacks", "nodes", "storage", "prices")
 
 
 def _clean(value):

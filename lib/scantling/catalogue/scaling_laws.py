@@ -3,7 +3,7 @@ and range, no model of our own."""
 
 from math import inf, prod, sqrt
 
-from numpy import asarray
+import numpy as np
 
 from ..base.records import Known, Lines, fields_of, record
 from ..base.words import table
@@ -95,7 +95,7 @@ def compute_optimal(compute_flops, law="besiroglu-2024"):
         For an unknown law.
     """
     row = _law(LAWS, law)
-    compute = asarray(compute_flops, dtype=float)
+    compute = np.asarray(compute_flops, dtype=float)
     if row.frontier is not None:
         k, a, k_tokens, b = row.frontier
         size = k * (compute / row.unit_flops) ** a
@@ -125,8 +125,8 @@ def loss(params, tokens, law="besiroglu-2024"):
     floor, big_a, alpha, big_b, beta = row.surface
     return (
         floor
-        + big_a / asarray(params, dtype=float) ** alpha
-        + big_b / asarray(tokens, dtype=float) ** beta
+        + big_a / np.asarray(params, dtype=float) ** alpha
+        + big_b / np.asarray(tokens, dtype=float) ** beta
     )
 
 
@@ -170,7 +170,7 @@ def batch_size(x, law="zhang-2024"):
     (McCandlish et al. 2018; Merrill et al. 2025, arXiv:2505.23971): a batch warm-up costs little.
     """
     row = _law(BATCH_LAWS, law)
-    return row.unit_tokens * row.k * (asarray(x, dtype=float) / row.unit_x) ** row.exponent
+    return row.unit_tokens * row.k * (np.asarray(x, dtype=float) / row.unit_x) ** row.exponent
 
 
 @record
@@ -232,8 +232,8 @@ def peak_learning_rate(params, tokens, law="deepseek-llm-2024"):
     schedule.
     """
     row = _law(LR_LAWS, law)
-    n = asarray(params, dtype=float)
-    d = asarray(tokens, dtype=float)
+    n = np.asarray(params, dtype=float)
+    d = np.asarray(tokens, dtype=float)
     return row.k * (6 * n * d) ** row.c * n**row.n * d**row.d
 
 
@@ -311,8 +311,8 @@ def learning_rate_factor(batch_from, batch_to, rule="square-root", critical_toke
     for Adam's exponent, between 1/2 and 1).
     """
     row = _law(LR_RULES, rule)
-    start = asarray(batch_from, dtype=float)
-    end = asarray(batch_to, dtype=float)
+    start = np.asarray(batch_from, dtype=float)
+    end = np.asarray(batch_to, dtype=float)
     if critical_tokens is None:
         return (end / start) ** row.exponent
     return ((1 + critical_tokens / start) / (1 + critical_tokens / end)) ** row.exponent

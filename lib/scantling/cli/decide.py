@@ -167,7 +167,7 @@ SHOWN = {
     "compute_flops": "{:.3g} FLOP",
 }
 NAMED = {"mfu_shown": "MFU ", "params": "parameters "}
-BESIDE = "value mfu plan memory_share law source bound verdict".split()
+BESIDE = ("value", "mfu", "plan", "memory_share", "law", "source", "bound", "verdict")
 
 
 @command
@@ -187,7 +187,7 @@ def answer(file, question, most_devices, as_json):
     with _blamed_on(question):
         said = ask(design, **given)
     if as_json:
-        keys = "value bound verdict days cost_usd devices plan mfu".split()
+        keys = ("value", "bound", "verdict", "days", "cost_usd", "devices", "plan", "mfu")
         print_json({"question": question} | dict.fromkeys(keys) | (said or {}))
         return
     out = console()

@@ -30,11 +30,21 @@ from .common import check_new, command, read
 from .summary import assumed_rows, section, value_text
 from .tables import TABLES, bare, print_rows, say
 
-HIDDEN = "source date verified aliases notes links".split()
+HIDDEN = ("source", "date", "verified", "aliases", "notes", "links")
 COUNTED = (
-    "embedding lm_head attention mlp_dense shared_experts router routed_experts norms other total "
-    "active mtp"
-).split()
+    "embedding",
+    "lm_head",
+    "attention",
+    "mlp_dense",
+    "shared_experts",
+    "router",
+    "routed_experts",
+    "norms",
+    "other",
+    "total",
+    "active",
+    "mtp",
+)
 
 
 @command
@@ -88,7 +98,7 @@ def prices(file, as_json):
         {
             "accelerator": item,
             "kind": kind,
-            **fields_of(p, "value low high date notes source".split()),
+            **fields_of(p, ("value", "low", "high", "date", "notes", "source")),
         }
         for item, kinds in found.items()
         for kind, p in kinds.items()

@@ -71,8 +71,21 @@ def _plans(design, space, over, scheduler, bar, top):
 
 
 PLAN = (
-    "tp cp pp vpp dp ep etp sharding schedule micro_batch grad_accum recompute offload precision"
-).split()
+    "tp",
+    "cp",
+    "pp",
+    "vpp",
+    "dp",
+    "ep",
+    "etp",
+    "sharding",
+    "schedule",
+    "micro_batch",
+    "grad_accum",
+    "recompute",
+    "offload",
+    "precision",
+)
 FIGURES = {
     "step_s": "step_s",
     "mfu": "mfu",

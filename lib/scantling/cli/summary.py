@@ -19,16 +19,44 @@ from .tables import TABLES, bare, figures, print_rows
 say = Words(table(__file__, "summary"))
 _COLOURS = {"good": "bold green", "warn": "bold yellow", "bad": "bold red"}
 _HEADLINE = (
-    "days mfu step_s tokens_per_s_per_device model_tflops_per_device hfu "
-    "bubble_fraction goodput mtbf_s checkpoint_interval_s "
-    "checkpoint_overhead checkpoint_bytes spares cost_usd energy_kwh params "
-    "active_params devices_used"
-).split()
+    "days",
+    "mfu",
+    "step_s",
+    "tokens_per_s_per_device",
+    "model_tflops_per_device",
+    "hfu",
+    "bubble_fraction",
+    "goodput",
+    "mtbf_s",
+    "checkpoint_interval_s",
+    "checkpoint_overhead",
+    "checkpoint_bytes",
+    "spares",
+    "cost_usd",
+    "energy_kwh",
+    "params",
+    "active_params",
+    "devices_used",
+)
 _PARTS = ("weights", "gradients", "optimizer", "activations", "other")
 _PLAN = (
-    "tp cp pp vpp dp ep etp sharding shard_group schedule micro_batch grad_accum recompute "
-    "recompute_layers offload precision"
-).split()
+    "tp",
+    "cp",
+    "pp",
+    "vpp",
+    "dp",
+    "ep",
+    "etp",
+    "sharding",
+    "shard_group",
+    "schedule",
+    "micro_batch",
+    "grad_accum",
+    "recompute",
+    "recompute_layers",
+    "offload",
+    "precision",
+)
 _QUIET = {
     "cp": 1,
     "vpp": 1,
@@ -38,8 +66,14 @@ _QUIET = {
     "recompute_layers": 0,
 }  # values that say nothing
 _ENDURANCE = (
-    "checkpoint_stall_s checkpoint_durable_s detect_s restart_s repair_s recovery_s lost_work_s"
-).split()
+    "checkpoint_stall_s",
+    "checkpoint_durable_s",
+    "detect_s",
+    "restart_s",
+    "repair_s",
+    "recovery_s",
+    "lost_work_s",
+)
 _WIDTH = 28
 LINES = 40
 _NAME = 9  # width of the names of the first ten lines

@@ -1,7 +1,7 @@
 """The corpus from raw bytes to shards: what each stage takes in and leaves, for how long and how
 much."""
 
-from numpy import cumprod
+import numpy as np
 
 from ..base.records import Record, record
 from ..base.units import DAY_S, HOUR_S
@@ -44,7 +44,7 @@ def pipeline(s: Site, tokens: float) -> Pipeline:
     """
     take = s.a.resolved.corpus
     run = stages(take)
-    shares = cumprod([1.0, *run.values()])
+    shares = np.cumprod([1.0, *run.values()])
     kept = shares[-1] * take["tokens_per_byte"]
     raw = take["raw_bytes"] or tokens / kept
     made = raw * kept

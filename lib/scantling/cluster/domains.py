@@ -1,7 +1,7 @@
 """What fails together: how many plan replicas each domain takes out, how often, what brings the job
 back, at what cost in goodput. The domains stand in tables/domains.yaml."""
 
-from numpy import arange, log1p, minimum
+import numpy as np
 
 from ..base.records import Known, Lines, Record, Rows, record
 from ..base.show import several
@@ -86,8 +86,8 @@ def replicas_hit(size: int, block: int, replicas: int, devices: int) -> int:
     A block of ranks [a, b) touches floor((b - 1) / block) - floor(a / block) + 1 runs of ranks,
     each of another replica until all are hit.
     """
-    starts = arange(0, devices, size)
-    last = minimum(starts + size, devices) - 1
+    starts = np.arange(0, devices, size)
+    last = np.minimum(starts + size, devices) - 1
     return int(min((last // block - starts // block + 1).max(), replicas))
 
 
@@ -176,7 +176,7 @@ def known_domains(s: Site) -> Rows:
         pod=min(used, cluster.pod_devices or used),
         row=min(used, int(constant("row_racks")) * rack),
         site=-(-used // s.sites),
-        outage=-log1p(-number("R147") / 100) / (3 * YEAR_S / DAY_S) * s.sites,
+        outage=-np.log1p(-number("R147") / 100) / (3 * YEAR_S / DAY_S) * s.sites,
     )
 
 

@@ -9,19 +9,7 @@ experts' own data parallelism. Llama 3 puts pp inside dp instead (arXiv 2407.217
 from dataclasses import field, replace
 from math import ceil, prod
 
-from numpy import (
-    arange,
-    asarray,
-    bincount,
-    count_nonzero,
-    diff,
-    int32,
-    linspace,
-    maximum,
-    minimum,
-    moveaxis,
-    ndarray,
-)
+import numpy as np
 
 from ..base.records import Lines, Record, Rows, record
 from ..endure.failures import rack_devices
@@ -33,7 +21,7 @@ AXES = KIT = ("tp", "cp", "dp", "pp")
 LLAMA3 = ("tp", "cp", "pp", "dp")
 EXPERT_AXES = ("etp", "ep", "edp", "pp")
 TIERS = ("device", "scale-up domain", "node", "leaf unit", "pod", "site", "sites")
-BLOCKS = "domain node rack unit pod site".split()  # of devices, see Layout
+BLOCKS = ("domain", "node", "rack", "unit", "pod", "site")  # of devices, see Layout
 
 
 @record
@@ -88,21 +76,22 @@ class Layout:
     def coordinates(self, rank) -> dict:
         """Position of a rank on every axis. [ranks or an array of them]"""
         return {
-            axis: asarray(rank) // step % self.sizes[axis] for axis, step in self.strides().items()
+            axis: np.asarray(rank) // step % self.sizes[axis]
+            for axis, step in self.strides().items()
         }
 
-    def rank(self, **at) -> ndarray:
+    def rank(self, **at) -> np.ndarray:
         """Rank at a position; axes left out are 0. The inverse of `coordinates`."""
-        return sum(asarray(at.get(axis, 0)) * step for axis, step in self.strides().items())
+        return sum(np.asarray(at.get(axis, 0)) * step for axis, step in self.strides().items())
 
-    def groups(self, axis: str) -> ndarray:
+    def groups(self, axis: str) -> np.ndarray:
         """All groups of an axis, one a row. [shape (devices / size, size)]"""
         sizes = [self.sizes[a] for a in reversed(self.order)]
-        grid = arange(self.devices, dtype=int32).reshape(sizes)
-        last = moveaxis(grid, len(sizes) - 1 - self.order.index(axis), -1)
+        grid = np.arange(self.devices, dtype=np.int32).reshape(sizes)
+        last = np.moveaxis(grid, len(sizes) - 1 - self.order.index(axis), -1)
         return last.reshape(-1, self.sizes[axis])
 
-    def crossings(self, axis: str, per: int) -> ndarray:
+    def crossings(self, axis: str, per: int) -> np.ndarray:
         """Of every group's ring of neighbours, how many pairs do not share a block of `per`
         devices. [shape (groups,)]"""
         pairs, ends = self.edges(axis, per)
@@ -111,7 +100,7 @@ class Layout:
     def edges(self, axis: str, per: int) -> tuple:
         """(pairs of neighbours of every group in different blocks, whether first and last are)."""
         block = self.groups(axis) // per
-        return count_nonzero(block[:, 1:] != block[:, :-1], axis=1), block[:, 0] != block[:, -1]
+        return np.count_nonzero(block[:, 1:] != block[:, :-1], axis=1), block[:, 0] != block[:, -1]
 
 
 @record
@@ -160,7 +149,7 @@ def describe(layout: Layout, axis: str) -> Group:
     size = layout.sizes[axis]
     few = _few(members)  # ranks of a group ascend, so each change of block is a new one
     spans = {
-        block: 1 + int(count_nonzero(diff(few // layout.per(block), axis=1), axis=1).max())
+        block: 1 + int(np.count_nonzero(np.diff(few // layout.per(block), axis=1), axis=1).max())
         for block in BLOCKS
     }
     named = zip(("scale-up domain", "node", "leaf unit", "pod", "site"), BLOCKS[:2] + BLOCKS[3:])
@@ -171,17 +160,17 @@ def describe(layout: Layout, axis: str) -> Group:
         size=size,
         groups=len(members),
         stride=layout.strides()[axis],
-        per_domain=int(bincount(first - first[0]).max()),
+        per_domain=int(np.bincount(first - first[0]).max()),
         **{f"{block}s": spans[block] for block in BLOCKS[:-1]},
         widest="device" if size == 1 else widest,
         first=tuple(int(r) for r in members[0][:64]),
     )
 
 
-def _few(rows: ndarray) -> ndarray:
+def _few(rows: np.ndarray) -> np.ndarray:
     """At most 256 rows, evenly chosen: groups of an axis repeat with the blocks they stand
     on."""
-    return rows if len(rows) <= 256 else rows[linspace(0, len(rows) - 1, 256).astype(int)]
+    return rows if len(rows) <= 256 else rows[np.linspace(0, len(rows) - 1, 256).astype(int)]
 
 
 def placement(s: Site) -> Placement:
@@ -204,7 +193,7 @@ def placement(s: Site) -> Placement:
     orders = _orders(s, dense)
     return Placement(
         order=KIT,
-        sizes={a: s.plan[a] for a in "tp cp dp pp ep etp".split()},
+        sizes={a: s.plan[a] for a in ("tp", "cp", "dp", "pp", "ep", "etp")},
         devices=n,
         idle_devices=cluster.devices - n,
         **sizes,
@@ -221,19 +210,19 @@ def placement(s: Site) -> Placement:
 
 def _nodes(layout: Layout) -> dict:
     """Columns of the nodes: where each stands, first and last coordinate of its ranks by axis."""
-    first = arange(0, layout.devices, layout.per_node)
+    first = np.arange(0, layout.devices, layout.per_node)
     low = layout.coordinates(first)
-    high = layout.coordinates(minimum(first + layout.per_node, layout.devices) - 1)
+    high = layout.coordinates(np.minimum(first + layout.per_node, layout.devices) - 1)
     nodes = {block: first // layout.per(block) for block in BLOCKS[1:5]}
     for axis in AXES:
-        nodes[f"{axis}_first"] = minimum(low[axis], high[axis])
-        nodes[f"{axis}_last"] = maximum(low[axis], high[axis])
+        nodes[f"{axis}_first"] = np.minimum(low[axis], high[axis])
+        nodes[f"{axis}_last"] = np.maximum(low[axis], high[axis])
     return nodes
 
 
 def _first_replica(layout: Layout) -> dict:
     """Ranks of the first data-parallel replica, with their nodes, racks and coordinates."""
-    every = arange(layout.devices)
+    every = np.arange(layout.devices)
     ranks = every[layout.coordinates(every)["dp"] == 0]
     at = layout.coordinates(ranks)
     del at["dp"]
@@ -261,13 +250,13 @@ def leaf_nodes(cluster) -> int:
     return max(1, blocks(cluster)[0] // cluster.devices_per_node)
 
 
-def expert_groups(layout: Layout, ep: int, etp: int) -> ndarray:
+def expert_groups(layout: Layout, ep: int, etp: int) -> np.ndarray:
     """Expert-parallel groups of stage 0 under any order: experts fold into (tp, cp, dp) of the
     stage, etp innermost. [shape (groups, ep)]"""
     tp, cp, dp = (layout.sizes[a] for a in ("tp", "cp", "dp"))
-    stage = arange(tp * cp * dp)
+    stage = np.arange(tp * cp * dp)
     ranks = layout.rank(tp=stage % tp, cp=stage // tp % cp, dp=stage // (tp * cp))
-    return moveaxis(ranks.reshape(-1, ep, etp), 1, 2).reshape(-1, ep)
+    return np.moveaxis(ranks.reshape(-1, ep, etp), 1, 2).reshape(-1, ep)
 
 
 def bytes_over(
@@ -324,7 +313,7 @@ def expert_share_out(case) -> float:
     """Share of the bytes of the experts' exchange that leave the scale-up domain: copies over the
     card over those over link and card (`physics.traffic.expert_copies`)."""
     copies = expert_copies(case)
-    return copies.card / maximum(copies.link + copies.card, 1e-30)
+    return copies.card / np.maximum(copies.link + copies.card, 1e-30)
 
 
 def _notes(groups, orders, layout: Layout, cluster) -> Lines:

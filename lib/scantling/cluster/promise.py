@@ -4,7 +4,6 @@ together."""
 from math import log
 
 import numpy as np
-from numpy import exp, quantile, sqrt, zeros
 
 from ..advise import recovery
 from ..advise.design_json import as_dict
@@ -47,7 +46,7 @@ def promise(assessment: Assessment) -> dict | None:
     run = days + lost - lost.mean() + start
     found = [x for x in risks(s).rows if adds(x) and x.id not in DRAWN]
     struck = [rng.random(DRAWS) < x.likelihood for x in found]
-    late = sum(hit * x.impact_days for hit, x in zip(struck, found)) + zeros(DRAWS)
+    late = sum(hit * x.impact_days for hit, x in zip(struck, found)) + np.zeros(DRAWS)
     own = {"the band of the step": float(days.mean()) - assessment.days, "the first start": start}
     by = columns(
         what=[*own, *(x.risk for x in found)],
@@ -76,7 +75,7 @@ def _said(key: str, drawn) -> dict:
     names = (f"{key}_{end}" for end in ("mean", "p10", "p50", "p90"))
     if drawn is None:
         return dict.fromkeys(names)
-    return dict(zip(names, (float(drawn.mean()), *quantile(drawn, (0.1, 0.5, 0.9)).tolist())))
+    return dict(zip(names, (float(drawn.mean()), *np.quantile(drawn, (0.1, 0.5, 0.9)).tolist())))
 
 
 def _kept(drawn, most: float | None) -> float | None:
@@ -92,14 +91,14 @@ def _between(rng, low, middle, high):
     z = rng.standard_normal(DRAWS) / Z80
     down, up = (log(max(a / b, 1.0)) if b else 0.0 for a, b in ((middle, low), (high, middle)))
     side = np.where(z < 0, down, up)
-    return exp(z * side)
+    return np.exp(z * side)
 
 
 def _failures(s: Site, rng):
     """Seconds that failures cost in each drawn run: a compound Poisson sum, what one loses uniform
     over a period (the sum of n of them normal)."""
     n = rng.poisson(min(s.failures_per_day * s.run.days, 1e9), DRAWS)
-    return n * s.failure_s + rng.standard_normal(DRAWS) * sqrt(n / 12) * s.period_s
+    return n * s.failure_s + rng.standard_normal(DRAWS) * np.sqrt(n / 12) * s.period_s
 
 
 def said(assessment: Assessment, advice: bool = True) -> dict:

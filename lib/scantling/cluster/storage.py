@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-from numpy import ceil
 
 from .. import catalogue
 from ..advise.recovery import corpus_of
@@ -20,8 +19,8 @@ from .texts import columns, constant, fill, lines, rows, texts
 
 TIB = 2.0**40
 MONTH_DAYS = 365.25 / 12
-SAME = "id name kind sold_by source verified".split()  # of the catalogue's row
-CLOUDS = "AWS GCP Azure OCI".split()
+SAME = ("id", "name", "kind", "sold_by", "source", "verified")  # of the catalogue's row
+CLOUDS = ("AWS", "GCP", "Azure", "OCI")
 
 
 @record
@@ -130,7 +129,7 @@ def stores(s: Site) -> Stores:
     text = corpus(reads)
     made = pipeline(s, text.tokens)
     keep = copies_kept(e)
-    milestones = int(ceil(s.run.days * DAY_S / constant("milestone_s")))
+    milestones = int(np.ceil(s.run.days * DAY_S / constant("milestone_s")))
     room = storage.capacity(size, text.bytes, recent=keep, milestones=milestones)
     has = storage.rates(cluster, nodes)
     needs = needed(
@@ -270,7 +269,7 @@ def _candidate(s: Site, store, wants: dict) -> Candidate | None:
     sold = store.scope in ("appliance", "TiB")
     pieces = None
     if sold:
-        pieces = ceil(max(want[k] / v for k, v in known.items() if v))
+        pieces = np.ceil(max(want[k] / v for k, v in known.items() if v))
         known = {k: v and v * pieces for k, v in known.items()}
     short = [k for k, v in known.items() if v and v < want[k] * (1 - 1e-9)]
     misses = columns(

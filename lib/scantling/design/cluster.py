@@ -7,7 +7,7 @@ from functools import cache
 from math import nan
 from statistics import median
 
-from numpy import maximum
+import numpy as np
 
 from .. import catalogue
 from ..base.errors import DesignError, closest, plain
@@ -93,7 +93,7 @@ class Cluster:
     def beside(self, replicas):
         """Of so many replicas, those that stand in the smallest site, at least one: what is
         sharded is shared out among them."""
-        return maximum(replicas * min(self.by_site) // self.devices, 1)
+        return np.maximum(replicas * min(self.by_site) // self.devices, 1)
 
     @property
     def nodes(self) -> int:

@@ -31,7 +31,7 @@ from .schema import (
 )
 
 VERSION = 1
-_OF_A_STEP = "model cluster job plan stack calibration".split()
+_OF_A_STEP = ("model", "cluster", "job", "plan", "stack", "calibration")
 
 
 def _version(value):

@@ -10,7 +10,7 @@ from math import ceil, exp, log, log2
 from re import fullmatch
 from typing import Any
 
-from numpy import arange, gcd
+import numpy as np
 
 from .. import catalogue
 from ..base.errors import DesignError, refuse
@@ -128,10 +128,10 @@ def default_batch(params: float, seq_len: int, nodes: int) -> int:
     if nodes & (nodes - 1) == 0:
         return 2 ** round(log2(aim))
     unit = nodes if nodes <= 1.125 * aim else 2 ** max(0, int(log2(aim / 64)))
-    near = arange(max(1, ceil(0.875 * aim / unit)), int(1.125 * aim / unit) + 1)
+    near = np.arange(max(1, ceil(0.875 * aim / unit)), int(1.125 * aim / unit) + 1)
     if not len(near):
         return unit * max(1, round(aim / unit))
-    shared = near & -near if unit == nodes else gcd(near * unit, nodes)
+    shared = near & -near if unit == nodes else np.gcd(near * unit, nodes)
     near = unit * near[shared == shared.max()]
     return int(near[abs(near - aim).argmin()])
 

@@ -1,6 +1,6 @@
 """What a checkpoint holds, where its copies live, how long each takes, and how many to keep."""
 
-from numpy import ceil, greater, inf, maximum
+import numpy as np
 
 from .. import catalogue
 from ..base.json import clean
@@ -95,9 +95,9 @@ def per_writer(total_bytes, *, tp=1, pp=1, cp=1, dp=1, parallel=True) -> dict:
     return {"writers": writers, "bytes_per_writer": total_bytes / writers}
 
 
-def transfer_s(checkpoint_bytes, store_bytes_per_s, nodes=1, node_bytes_per_s=inf):
+def transfer_s(checkpoint_bytes, store_bytes_per_s, nodes=1, node_bytes_per_s=np.inf):
     """Seconds to move one copy: max(B / store rate, B / nodes / node rate)."""
-    return maximum(
+    return np.maximum(
         checkpoint_bytes / store_bytes_per_s, checkpoint_bytes / nodes / node_bytes_per_s
     )
 
@@ -132,7 +132,7 @@ class Tier:
 
     def keeps(self) -> float:
         """Whole copies that fit; nan where the store's capacity is not known."""
-        return self.capacity_bytes // self.bytes_per_copy if self.bytes_per_copy else inf
+        return self.capacity_bytes // self.bytes_per_copy if self.bytes_per_copy else np.inf
 
     def as_dict(self) -> dict:
         """Plain values, ready for JSON; None for what is unknown or unlimited."""
@@ -205,7 +205,7 @@ def tiers(cluster, checkpoint_bytes, state_bytes_per_device, store, stall_s=None
             write_bytes_per_s=OBJECTS_BYTES_PER_S,
             read_bytes_per_s=OBJECTS_BYTES_PER_S,
             bytes_per_copy=checkpoint_bytes,
-            capacity_bytes=inf,
+            capacity_bytes=np.inf,
             source="copied from L2 in the background",
         ),
     )
@@ -216,7 +216,7 @@ def retention(interval_s, *, detection_latency_s=0.0, durable_s=0.0):
 
     A corruption found `detection_latency_s` after it happened needs a copy from before it.
     """
-    return (ceil(detection_latency_s / interval_s) + 1 + greater(durable_s, 0)).astype(int)
+    return (np.ceil(detection_latency_s / interval_s) + 1 + np.greater(durable_s, 0)).astype(int)
 
 
 def write_rate_needed(checkpoint_bytes, interval_s, stall_s=0.0):

@@ -1,7 +1,7 @@
 """Running on with fewer devices: what a lost gang costs, when waiting is better, and recovery of
 one replica or one site at a time."""
 
-from numpy import arange, average, exp, maximum, minimum, sqrt, where
+import numpy as np
 
 from . import goodput as g
 from .spares import log_weights
@@ -21,7 +21,7 @@ def shrink_ratio(micro_batches, replicas, lost=1):
     %; m = 8, d = 12 costs 12.5 %, not 9.1 %.
     Pipeline fill is left out, so with few micro-batches per stage it is a little lower in truth.
     """
-    return -(-(micro_batches * replicas) // maximum(replicas - lost, 1)) / micro_batches
+    return -(-(micro_batches * replicas) // np.maximum(replicas - lost, 1)) / micro_batches
 
 
 def slower(micro_batches, replicas, gone, ratios=None):
@@ -46,7 +46,7 @@ def wait_or_shrink(
     ratio = slower(micro_batches, replicas, lost, ratios)
     shrink = (1 - 1 / ratio) * return_s + resize_s
     return {
-        "choice": where(return_s <= shrink, "wait", "shrink"),
+        "choice": np.where(return_s <= shrink, "wait", "shrink"),
         "ratio": ratio,
         "break_even_s": resize_s * ratio,
         "wait_loss_s": return_s,
@@ -66,17 +66,17 @@ def shrink_loss(load, spares, gang_nodes, replicas, micro_batches, resize_share=
     Against waiting: `spares.stall_share`. First gang lost, its other nodes stand in as spares,
     hence the ceiling.
     """
-    reach = 12 * sqrt(load) + 24  # on both sides of the mean; beyond it nothing is left
-    n = arange(max(int(load - reach), 0), int(spares + load + reach + gang_nodes) + 1)
+    reach = 12 * np.sqrt(load) + 24  # on both sides of the mean; beyond it nothing is left
+    n = np.arange(max(int(load - reach), 0), int(spares + load + reach + gang_nodes) + 1)
     weights = log_weights(n, load)
     ratio = slower(
         micro_batches,
         replicas,
-        minimum(-(-maximum(n - spares, 0) // gang_nodes), replicas - 1),
+        np.minimum(-(-np.maximum(n - spares, 0) // gang_nodes), replicas - 1),
         ratios,
     )
     lost = 1 - 1 / ratio + (n >= spares) * resize_share
-    return minimum(average(lost, weights=exp(weights - weights.max())), 1.0)
+    return np.minimum(np.average(lost, weights=np.exp(weights - weights.max())), 1.0)
 
 
 def in_place_or_requeue(
@@ -89,7 +89,7 @@ def in_place_or_requeue(
     interval is the same for both, since it does not depend on the restart.
     """
     # the bound of a design's own interval
-    tau = maximum(g.optimum_interval(mtbf_s, stall_s), maximum(durable_s - stall_s, 1e-3))
+    tau = np.maximum(g.optimum_interval(mtbf_s, stall_s), np.maximum(durable_s - stall_s, 1e-3))
 
     a, b = (
         g.ettr(

@@ -5,7 +5,7 @@ Rates are counted per 1,000 node-days of 8-device nodes, the unit of the field, 
 device: a node of 4 counts half.
 """
 
-from numpy import clip, expm1, fmax, log, maximum
+import numpy as np
 
 from .. import catalogue
 from ..base.records import Record, get, given, record
@@ -70,9 +70,9 @@ def grown(devices, measured_at=GROWS_FROM):
     both, 2.3 at 32,768 (same paper, Table 1), so fleets differ by more than this.
     """
     one, two = (catalogue.failure_preset(name) for name in ("llama3", "ft-hsdp"))
-    power = log(two.per_1000_node_days / one.per_1000_node_days)
-    power = power / log(two.devices / one.devices)
-    return (clip(devices, GROWS_FROM, two.devices) / fmax(measured_at, GROWS_FROM)) ** power
+    power = np.log(two.per_1000_node_days / one.per_1000_node_days)
+    power = power / np.log(two.devices / one.devices)
+    return (np.clip(devices, GROWS_FROM, two.devices) / np.fmax(measured_at, GROWS_FROM)) ** power
 
 
 def stops(spec, per_1000_node_days, devices, times: dict, say: list) -> tuple:
@@ -127,12 +127,12 @@ def pauses(spec, nodes, links, say: list) -> tuple:
     slow, flap = (_usuals(spec, section, say) for section in ("stragglers", "link_flaps"))
     often = nodes * slow["share"] / DAY_S
     times = slow["slowdown"]
-    busy = maximum(often, 1e-300) * slow["notice_s"]
+    busy = np.maximum(often, 1e-300) * slow["notice_s"]
     return (
         Pause(
             id="stragglers",
             per_s=often,
-            seconds=(times - 1) * -expm1(-busy / times) / maximum(often, 1e-300),
+            seconds=(times - 1) * -np.expm1(-busy / times) / np.maximum(often, 1e-300),
         ),
         Pause(
             id="link flaps",

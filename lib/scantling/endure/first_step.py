@@ -1,7 +1,7 @@
 """Time to the first step: from the decision to start until training runs, part by part, as a
 function of size."""
 
-from numpy import maximum
+import numpy as np
 
 from ..base.words import table
 from .checkpoint import LOAD_S
@@ -19,7 +19,7 @@ def part_s(part: str, devices):
     """Seconds of one part: at_least, or seconds x (devices / at)^power where that is more."""
     p = PARTS[part]
     size = devices / p.get("at", 1)
-    return maximum(p.get("at_least", 0.0), p["seconds"] * size ** p.get("power", 0.0))
+    return np.maximum(p.get("at_least", 0.0), p["seconds"] * size ** p.get("power", 0.0))
 
 
 def communicator_init_s(devices):

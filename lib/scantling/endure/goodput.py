@@ -11,7 +11,7 @@ Symbols of this file, all in seconds and all broadcasting as numpy arrays:
     interval tau      useful compute between two saves, so the period is tau + stall
 """
 
-from numpy import errstate, exp, expm1, maximum, sqrt, where
+import numpy as np
 
 
 def optimum_interval(mtbf_s, stall_s):
@@ -34,12 +34,12 @@ def _best_share(x):
     """tau* / M at x = stall / M: the root t of (1 - t) exp(t) = exp(-x), which is 1 + W0(-exp(-1 -
     x)), by Newton's method from the series at the branch point. Below x = 1e-6, where the
     difference of the two sides loses digits, the series in sqrt(x) is exact to rounding."""
-    series = sqrt(2 * x) * (1 + x / 18) - 2 * x / 3
-    p = sqrt(-2 * expm1(-x))
+    series = np.sqrt(2 * x) * (1 + x / 18) - 2 * x / 3
+    p = np.sqrt(-2 * np.expm1(-x))
     t = p - p * p / 3 + 11 / 72 * p**3
     for _ in range(6):
-        t = t - (t + expm1(-x - t)) / maximum(t, 1e-300)
-    return where(x < 1e-6, series, t)
+        t = t - (t + np.expm1(-x - t)) / np.maximum(t, 1e-300)
+    return np.where(x < 1e-6, series, t)
 
 
 def young(mtbf_s, stall_s):
@@ -48,7 +48,7 @@ def young(mtbf_s, stall_s):
 
     Young 1974, doi:10.1145/361147.361115.
     """
-    return sqrt(2 * stall_s * mtbf_s)
+    return np.sqrt(2 * stall_s * mtbf_s)
 
 
 def daly(mtbf_s, stall_s):
@@ -58,7 +58,7 @@ def daly(mtbf_s, stall_s):
     doi:10.1016/j.future.2004.11.016.
     """
     x = stall_s / (2 * mtbf_s)
-    return where(x < 1, young(mtbf_s, stall_s) * (1 + sqrt(x) / 3 + x / 9) - stall_s, mtbf_s)
+    return np.where(x < 1, young(mtbf_s, stall_s) * (1 + np.sqrt(x) / 3 + x / 9) - stall_s, mtbf_s)
 
 
 def ettr(mtbf_s, stall_s, interval_s, *, durable_s=0.0, restart_s=0.0, down_s=0.0):
@@ -99,16 +99,16 @@ def shares(mtbf_s, stall_s, interval_s, *, durable_s=0.0, restart_s=0.0, down_s=
     m = mtbf_s
     r = restart_s
     period = interval_s + stall_s
-    with errstate(over="ignore"):
+    with np.errstate(over="ignore"):
         # 1 / ((M + D) X)
-        per_wall = exp(-(r + durable_s) / m) / ((m + down_s) * expm1(period / m))
+        per_wall = np.exp(-(r + durable_s) / m) / ((m + down_s) * np.expm1(period / m))
     known = {
         "useful": interval_s * per_wall,
         "saves": stall_s * per_wall,
         "detection": down_s / (m + down_s),
-        "restart": -m * expm1(-r / m) / (m + down_s),
+        "restart": -m * np.expm1(-r / m) / (m + down_s),
     }
-    return known | {"lost work": maximum(0.0, 1 - sum(known.values()))}
+    return known | {"lost work": np.maximum(0.0, 1 - sum(known.values()))}
 
 
 def ettr_meta(failures_per_s, interval_s, write_s, restart_s):
@@ -142,7 +142,7 @@ def ettr_tiers_nested(rates_per_s, levels, interval_s, restores_s, down_s=0.0):
         below = level.stall_s
         before = level.every
         if rate:
-            with errstate(over="ignore"):
-                failed = exp(rate * (restore + level.durable_s)) * expm1(rate * inner)
+            with np.errstate(over="ignore"):
+                failed = np.exp(rate * (restore + level.durable_s)) * np.expm1(rate * inner)
             inner = (1 / rate + down_s) * failed
     return before * interval_s / inner

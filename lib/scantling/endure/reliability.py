@@ -6,23 +6,6 @@ from dataclasses import field, replace
 from functools import cached_property
 
 import numpy as np
-from numpy import (
-    arange,
-    asarray,
-    ceil,
-    clip,
-    expm1,
-    geomspace,
-    inf,
-    interp,
-    log1p,
-    maximum,
-    minimum,
-    ndim,
-    sqrt,
-    unique,
-    where,
-)
 
 from .. import catalogue
 from ..base.records import Assumed, Record, get, given, record
@@ -76,13 +59,13 @@ class Gang:
         None without `reshape`."""
         if self.reshape is None or self.replicas < 2:
             return None
-        every = arange(self.replicas)
-        some = unique(geomspace(1, self.replicas - 1, PROBES).astype(int))
+        every = np.arange(self.replicas)
+        some = np.unique(np.geomspace(1, self.replicas - 1, PROBES).astype(int))
         plain = elastic.shrink_ratio(self.micro_batches, self.replicas, every)
         found = self.reshape(some)
-        ratios = plain * interp(every, [0, *some], [1.0, *found["ratio"] / plain[some]])
-        return where(
-            every > np.max(some[found["fits"]], initial=0), elastic.STANDS, maximum(ratios, 1.0)
+        ratios = plain * np.interp(every, [0, *some], [1.0, *found["ratio"] / plain[some]])
+        return np.where(
+            every > np.max(some[found["fits"]], initial=0), elastic.STANDS, np.maximum(ratios, 1.0)
         )
 
 
@@ -106,13 +89,13 @@ class Life:
 
     @property
     def mtbf_s(self):
-        return 1 / maximum(self.slower * sum(s.per_s for s in self.stops), 1e-300)
+        return 1 / np.maximum(self.slower * sum(s.per_s for s in self.stops), 1e-300)
 
     def mean(self, what: str, which=lambda stop: True):
         """Mean of a time over the failures that `which` picks."""
         kept = [s for s in self.stops if which(s)]
         total = sum(s.per_s for s in kept)
-        return sum(s.per_s * getattr(s, what) for s in kept) / maximum(total, 1e-300)
+        return sum(s.per_s * getattr(s, what) for s in kept) / np.maximum(total, 1e-300)
 
     @property
     def held(self) -> tuple:
@@ -137,18 +120,18 @@ class Life:
 
     @property
     def repair_s(self):
-        return maximum(self.mean("repair_s", lambda s: s.cause.evicts), 1e-3)
+        return np.maximum(self.mean("repair_s", lambda s: s.cause.evicts), 1e-3)
 
     def restart_s(self, level: int | None = None):
         """The one restart that fails as often as those of all causes: -M log of the mean of
         exp(-R / M), over the failures that restore from a level."""
         kept = [s for s, k in zip(self.stops, self.reach) if level in (None, k)]
-        total = maximum(sum(s.per_s for s in kept), 1e-300)
+        total = np.maximum(sum(s.per_s for s in kept), 1e-300)
         m = self.mtbf_s * self.alone
-        lived = sum(s.per_s / total * -expm1(-s.restart_s / m) for s in kept)
-        return where(
+        lived = sum(s.per_s / total * -np.expm1(-s.restart_s / m) for s in kept)
+        return np.where(
             lived < 0.999,
-            -m * log1p(-minimum(lived, 0.9999)),
+            -m * np.log1p(-np.minimum(lived, 0.9999)),
             sum(s.per_s / total * s.restart_s for s in kept),
         )
 
@@ -246,7 +229,7 @@ def lived(life: Life) -> tuple:
     paused = {p.id: run * p.per_s * p.seconds for p in life.held}
     short = shortage(life)
     kept = (1 - short) / (1 + sum(paused.values()))
-    late = maximum(life.latency_s - life.levels[-1].durable_s, 0.0)
+    late = np.maximum(life.latency_s - life.levels[-1].durable_s, 0.0)
     replayed = life.corruptions_per_s / life.alone * run * kept * late
     left = (1 - life.cut_off) / (1 + replayed)
     bad = dict.fromkeys(BADPUT, 0.0)
@@ -285,7 +268,7 @@ def _running(life: Life) -> dict:
         )
         part["saves"] = part["useful"] * near.stall_s / tau
         spent = sum(part[k] for k in ("useful", "saves", "detection", "restart"))
-        part["lost work"] = maximum(1 - spent, 0.0)
+        part["lost work"] = np.maximum(1 - spent, 0.0)
     return part
 
 
@@ -293,7 +276,7 @@ def shortage(life: Life):
     """Share of the wall time lost for want of nodes: waiting for a repair, or running on without a
     gang where that costs less. The wait of an eviction hides behind its own detection; other
     downtime stretches the time between evictions."""
-    rate = maximum(life.evictions_per_s, 1e-300)
+    rate = np.maximum(life.evictions_per_s, 1e-300)
     gang = life.gang
     others = (1 / life.mtbf_s - rate) * life.mean("detect_s", lambda s: not s.cause.evicts)
     wait = spares.shortage(
@@ -313,7 +296,7 @@ def shortage(life: Life):
         resize_share=rate * elastic.RESIZE_S,
         ratios=gang.ratios,
     )
-    return minimum(wait, shrunk)
+    return np.minimum(wait, shrunk)
 
 
 def endure(
@@ -349,9 +332,9 @@ def endure(
     A simulation of the same Life bears it out (`finish`). Source of each default in `assumed`;
     formulas' sources in `goodput` and `spares`.
     """
-    n = asarray(cluster.devices if devices is None else devices, float)
+    n = np.asarray(cluster.devices if devices is None else devices, float)
     say = []
-    nodes = ceil(n / cluster.devices_per_node)
+    nodes = np.ceil(n / cluster.devices_per_node)
     alone = cluster.sites if cluster.sync.apart else 1
     part = n / alone  # what stops and starts together
     step = step_s or 1.0
@@ -405,7 +388,7 @@ def endure(
     segments = spares.segments(cluster, nodes)
     hit = _domain_nodes(cluster, nodes, segments)
     survive = get(constraints, "survive")
-    losses = maximum(
+    losses = np.maximum(
         spares.cheapest(load, nodes / segments.held(1), limit=most),
         segments.covered(hit.get("rack" if survive == "pod" else survive, 0)),
     )
@@ -430,11 +413,11 @@ def endure(
     curve = {}
     if n.ndim == 0 and len(life.levels) == 1:
         low, high = sorted((interval, optimum))
-        axis = geomspace(max(1.0, low / 20), high * 20, 81)
+        axis = np.geomspace(max(1.0, low / 20), high * 20, 81)
         curve = {"interval_s": axis, "goodput": lived(replace(life, interval_s=axis))[0]}
     top = interval * life.levels[-1].every
     keep = checkpoint.retention(
-        top + stall, detection_latency_s=maximum(every, SPIKE_STEPS * step), durable_s=durable
+        top + stall, detection_latency_s=np.maximum(every, SPIKE_STEPS * step), durable_s=durable
     )
     why = "back past a corruption found late and a loss spike (160 steps), one in flight"
     keep = given(saves, "checkpoint.keep_versions", keep, why, say)
@@ -463,7 +446,7 @@ def endure(
         recovery=elastically,
         first_step_s=first_step(part, parts["load"]),
         lost_work_s=interval + stall + durable,
-        goodput=clip(good, 1e-12, 1.0),
+        goodput=np.clip(good, 1e-12, 1.0),
         badput=bad,
         spares=segments.held(life.spares),
         segments=segments,
@@ -495,7 +478,9 @@ def check_every(spec, corruptions_per_s, step_s, say: list):
     return given(
         get(spec, "sdc"),
         "reliability.sdc.check_every_s",
-        clip(sqrt(2 * step_s / maximum(corruptions_per_s, 1e-300)), step_s, max(DAY_S, step_s)),
+        np.clip(
+            np.sqrt(2 * step_s / np.maximum(corruptions_per_s, 1e-300)), step_s, max(DAY_S, step_s)
+        ),
         "where repeated steps and replays cost least: sqrt(2 x step / corruptions per s)",
         say,
     )
@@ -548,7 +533,7 @@ def _by_tiers(cluster, life: Life, saves, disk, checkpoint_bytes, state_bytes_pe
     """(life, rows): the life with the tiers of the design, each failure restoring from the nearest
     copy that survives it; the shared store alone where none is given."""
     asked = {k: own for k in TIERS if (own := get(get(saves, "tiers"), k)) is not None}
-    if not asked or ndim(life.mtbf_s):
+    if not asked or np.ndim(life.mtbf_s):
         asked = {"l3" if disk.kind == "object" else "l2": {}}
     else:
         if not {"l2", "l3"} & asked.keys():
@@ -580,7 +565,7 @@ def _nested(life: Life, asked: dict, found: dict, launch_s) -> Life:
         durable = (near if k == "l2" else found[k]).durable_s
         given_s = get(own, "every_s")
         times = (given_s or durable + near.stall_s) / (period * every)
-        every *= max(1, round(times) if given_s else int(ceil(times)))
+        every *= max(1, round(times) if given_s else int(np.ceil(times)))
         low = max(durable, low)
         levels.append(Level(stall_s=near.stall_s, durable_s=low, every=every))
     last = len(names) - 1
@@ -590,7 +575,7 @@ def _nested(life: Life, asked: dict, found: dict, launch_s) -> Life:
         levels=tuple(levels),
         reach=reach,
         stops=tuple(
-            replace(s, restart_s=minimum(launch_s + found[names[k]].restore_s, s.restart_s))
+            replace(s, restart_s=np.minimum(launch_s + found[names[k]].restore_s, s.restart_s))
             for s, k in zip(life.stops, reach)
         ),
         interval_s=period,
@@ -621,7 +606,7 @@ def tiered(cluster, endurance: Endurance, *, state_bytes_per_device) -> dict:
         )[0]
 
     ends = (max(e.optimum_s * times, 1.0) for times in (1 / 8, 4))
-    life = max(map(at, geomspace(*ends, 40)), key=lambda one: lived(one)[0])
+    life = max(map(at, np.geomspace(*ends, 40)), key=lambda one: lived(one)[0])
     total = lived(life)[0]
     return {
         "tiers": checkpoint.tiers(
@@ -696,13 +681,13 @@ def chosen_interval(optimum, stall, durable, constraints, saves, step_s):
     pinned = get(saves, "interval_s")
     if pinned is not None:
         return 0 * optimum + pinned, "checkpoint.interval_s"
-    interval = maximum(optimum, step_s)
+    interval = np.maximum(optimum, step_s)
     by = "optimum"
     ceiling = get(constraints, "max_checkpoint_overhead")
     lost = get(constraints, "max_lost_work_s")
-    most = inf if lost is None else lost - stall - durable
+    most = np.inf if lost is None else lost - stall - durable
     if np.any(interval > most):
-        interval = minimum(interval, maximum(most, step_s))
+        interval = np.minimum(interval, np.maximum(most, step_s))
         by = "constraints.max_lost_work_s"
     least = stall * (1 - ceiling) / ceiling if ceiling else 0.0
     for bound, cause in (
@@ -710,7 +695,7 @@ def chosen_interval(optimum, stall, durable, constraints, saves, step_s):
         (durable - stall, "one save in flight"),
     ):
         if np.any(interval < bound):
-            interval = maximum(interval, bound)
+            interval = np.maximum(interval, bound)
             by = cause
     return interval, by
 
@@ -722,7 +707,7 @@ def _domain_nodes(cluster, nodes, segments):
     size = segments.size
     per = {
         "node": per_node,
-        "rack": where(size > 1, size * per_node, failures.rack_devices(cluster)),
+        "rack": np.where(size > 1, size * per_node, failures.rack_devices(cluster)),
         "pod": cluster.pod_devices or cluster.devices,
     }
-    return {k: minimum(-(-v // per_node), nodes).astype(int) for k, v in per.items()}
+    return {k: np.minimum(-(-v // per_node), nodes).astype(int) for k, v in per.items()}

@@ -11,26 +11,6 @@ from dataclasses import astuple, field, replace
 from math import ceil, sqrt
 
 import numpy as np
-from numpy import (
-    arange,
-    array,
-    cumsum,
-    diff,
-    flatnonzero,
-    floor,
-    full,
-    inf,
-    maximum,
-    minimum,
-    ndarray,
-    ndim,
-    prod,
-    ptp,
-    searchsorted,
-    sort,
-    where,
-    zeros,
-)
 
 from ..base.records import record
 from ..base.units import DAY_S
@@ -70,7 +50,7 @@ class Shrink:
     gang_nodes: int = 1
     micro_batches: int = 1
     resize_s: float = 0.0
-    ratios: ndarray | None = None
+    ratios: np.ndarray | None = None
 
 
 @record
@@ -108,9 +88,9 @@ class Simulation:
 
     scenario: Scenario
     seed: int
-    wall_s: ndarray
-    failures: ndarray
-    waited_s: ndarray  # for nodes
+    wall_s: np.ndarray
+    failures: np.ndarray
+    waited_s: np.ndarray  # for nodes
     spent_s: dict = field(repr=False)
 
     @property
@@ -161,7 +141,7 @@ class TooLong(ValueError):
     """A job that fails so often that its simulation would not end."""
 
 
-KEPT = "wall fails up detecting restarting short replayed slow".split()
+KEPT = ("wall", "fails", "up", "detecting", "restarting", "short", "replayed", "slow")
 STATE = (*KEPT, "id", "u", "r", "saved", "pool")  # the replicas are the last axis of each
 LOST = ("detection", "restart", "spare shortage", "sdc", "shrunk")  # of KEPT
 
@@ -173,30 +153,30 @@ class _Run:
         self.s = s
         self.seed = seed
         self.rng = np.random.default_rng(seed)
-        stalls, self.delay, self.restart, every = array([astuple(l) for l in s.levels]).T
+        stalls, self.delay, self.restart, every = np.array([astuple(l) for l in s.levels]).T
         self.every = every
-        if every[0] != 1 or np.any(every[1:] % every[:-1]) or np.any(diff(self.delay) < 0):
+        if every[0] != 1 or np.any(every[1:] % every[:-1]) or np.any(np.diff(self.delay) < 0):
             raise ValueError(
                 "levels: the first is written at every save, each `every` divides the "
                 "next, durable times do not fall"
             )
-        if ptp(stalls):
+        if np.ptp(stalls):
             raise ValueError("levels: a save stalls the same on every level")
         self.stall = stalls[0]
         self.tau = s.tau_s
         self.saves = s.saves
         rows = [astuple(f) for f in s.faults]
         rows = [(*r[:-1], self.restart[r[1]] if r[-1] is None else r[-1]) for r in rows]
-        rates, *causes = array(rows).reshape(-1, 6).T
-        self.causes = array(causes)
-        self.paused = array([(p.per_s, p.seconds) for p in s.pauses]).reshape(-1, 2, 1)
+        rates, *causes = np.array(rows).reshape(-1, 6).T
+        self.causes = np.array(causes)
+        self.paused = np.array([(p.per_s, p.seconds) for p in s.pauses]).reshape(-1, 2, 1)
         self.rate = rates.sum()
-        self.cum = cumsum(rates)[:-1] / self.rate
-        self.id = arange(n)
-        self.out = zeros((len(KEPT), n))
-        vars(self).update({name: zeros(n) for name in (*KEPT, "u", "r")})
-        self.saved = zeros((len(every), n))  # newest durable position on each level
-        self.held = prod(self.paused, axis=1).sum()  # by pauses, of each second up, on average
+        self.cum = np.cumsum(rates)[:-1] / self.rate
+        self.id = np.arange(n)
+        self.out = np.zeros((len(KEPT), n))
+        vars(self).update({name: np.zeros(n) for name in (*KEPT, "u", "r")})
+        self.saved = np.zeros((len(every), n))  # newest durable position on each level
+        self.held = np.prod(self.paused, axis=1).sum()  # by pauses, of each second up, on average
         self.pool = self._pool(n)
 
     # the clock of saves
@@ -204,16 +184,16 @@ class _Run:
 
     def _time(self, position, pace):
         """Running time from position 0 to `position` [s]; `pace` is the time of one interval."""
-        return position * pace + floor(position) * self.stall
+        return position * pace + np.floor(position) * self.stall
 
     def _progress(self, elapsed, pace):
         """The last save ended, time since and share of the interval, `elapsed` seconds of running
         after position self.u."""
         t = self._time(self.u, pace) + elapsed
         period = pace + self.stall
-        ended = floor(t / period)
-        rest = maximum(t - ended * period, 0.0)
-        return ended, rest, minimum(rest / pace, 1.0)
+        ended = np.floor(t / period)
+        rest = np.maximum(t - ended * period, 0.0)
+        return ended, rest, np.minimum(rest / pace, 1.0)
 
     # nodes in repair
     # ------------------------------------------------------------
@@ -228,7 +208,7 @@ class _Run:
             raise TooLong(f"some {load:,.0f} nodes are in repair at any time")
         slots = 0 if s.spares is None else min(s.spares + 1, enough)
         slots = enough if s.shrink else slots
-        return full((slots, n), -inf)
+        return np.full((slots, n), -np.inf)
 
     def _evict(self, taken, now):
         """Send `taken` nodes of each replica to repair at `now`.
@@ -237,12 +217,12 @@ class _Run:
         free. A node that finds none takes the place of the first to return, unless it returns
         before that.
         """
-        rows = flatnonzero(taken)
+        rows = np.flatnonzero(taken)
         sent = 1
         while len(rows):
             back = now[rows] + self.rng.exponential(self.s.repair_s, len(rows))
             pool = self.pool.take(rows, axis=1)
-            self.pool[pool.argmin(axis=0), rows] = maximum(pool.min(axis=0), back)
+            self.pool[pool.argmin(axis=0), rows] = np.maximum(pool.min(axis=0), back)
             rows = rows[taken[rows] > sent]
             sent += 1
 
@@ -262,7 +242,7 @@ class _Run:
         held = self.rng.poisson(self.paused[:, 0] * up) * self.paused[:, 1]
         wall = wall + held.sum(axis=0) - up * self.held
         work = self.s.work_s
-        spent = {"saves": self._time(array([self.saves]), self.tau)[0] - work}
+        spent = {"saves": self._time(np.array([self.saves]), self.tau)[0] - work}
         spent |= {k: v.mean() for k, v in zip(LOST, lost)}
         spent |= {p.id: each for p, each in zip(self.s.pauses, held.mean(axis=1))}
         spent["lost work"] = max(0.0, wall.mean() - work - sum(spent.values()))
@@ -277,14 +257,14 @@ class _Run:
 
     def _pass(self):
         speed, alive, regrow = self._size()
-        x = self.rng.standard_exponential(len(self.id)) / maximum(self.rate * alive, 1e-300)
+        x = self.rng.standard_exponential(len(self.id)) / np.maximum(self.rate * alive, 1e-300)
         grows = regrow < x
-        x = minimum(x, regrow)
+        x = np.minimum(x, regrow)
         pace = self.tau / speed
         end = self._time(float(self.saves), pace) + self.delay[-1]
         need = self.r + end - self._time(self.u, pace)
         done = x >= need
-        up = minimum(x, need)
+        up = np.minimum(x, need)
         self.up += up
         self.wall += up * self.held
         if done.any():
@@ -294,48 +274,48 @@ class _Run:
             if not len(self.id):
                 return
             left = (x, speed, pace, grows)
-            x, speed, pace, grows = (a[~done] if ndim(a) else a for a in left)
-        ran = maximum(x - self.r, 0.0)
+            x, speed, pace, grows = (a[~done] if np.ndim(a) else a for a in left)
+        ran = np.maximum(x - self.r, 0.0)
         self.restarting += x - ran
         self.wall += x
         self.slow += ran * (1 - speed)
         whole, rest, part = self._progress(ran, pace)
-        self._copies(minimum(whole, self.saves), rest, pace + self.stall)
-        position = where(ran > 0, minimum(whole + part, self.saves), self.u)
+        self._copies(np.minimum(whole, self.saves), rest, pace + self.stall)
+        position = np.where(ran > 0, np.minimum(whole + part, self.saves), self.u)
         self._stop(position, grows)
 
     def _copies(self, whole, rest, period):
         """Note which saves of this stretch became durable on which level before the event."""
         every = self.every[:, None]
-        j = where(whole == self.saves, whole, floor(whole / every) * every)
-        j = where(
-            self.delay[:, None] > rest + (whole - j) * period, floor((j - 1) / every) * every, j
+        j = np.where(whole == self.saves, whole, np.floor(whole / every) * every)
+        j = np.where(
+            self.delay[:, None] > rest + (whole - j) * period, np.floor((j - 1) / every) * every, j
         )
-        self.saved = where(j > self.u, maximum(j, self.saved), self.saved)
+        self.saved = np.where(j > self.u, np.maximum(j, self.saved), self.saved)
 
     def _stop(self, position, grows):
         """What the event destroys, how long the job is down, and where it resumes."""
         s = self.s
         n = len(self.id)
-        kind = searchsorted(self.cum, self.rng.random(n), side="right")
+        kind = np.searchsorted(self.cum, self.rng.random(n), side="right")
         level, down, nodes, late, restart = self.causes.take(kind, axis=1)
         level = level.astype(int)
-        back = self.saved[level, arange(n)]
+        back = self.saved[level, np.arange(n)]
         failed = ~grows
-        rows = flatnonzero((late > 0) & failed)
+        rows = np.flatnonzero((late > 0) & failed)
         if len(rows):
             # corruption: nothing saved since it can be used; intervals per second so far say what
             # the wall time since had brought
             at = position[rows]
-            clean = floor(maximum(at - late[rows] * at / self.wall[rows], 0.0))
-            self.replayed[rows] += maximum(back[rows] - clean, 0.0) * self.tau
-            back[rows] = minimum(back[rows], clean)
-        back = where(failed, back, position)
+            clean = np.floor(np.maximum(at - late[rows] * at / self.wall[rows], 0.0))
+            self.replayed[rows] += np.maximum(back[rows] - clean, 0.0) * self.tau
+            back[rows] = np.minimum(back[rows], clean)
+        back = np.where(failed, back, position)
         down = failed * down
         self.u = back
         # levels below the one needed are refilled by the restore
-        self.saved = where(
-            failed & ((level > arange(len(self.saved))[:, None]) | (self.saved > back)),
+        self.saved = np.where(
+            failed & ((level > np.arange(len(self.saved))[:, None]) | (self.saved > back)),
             back,
             self.saved,
         )
@@ -346,10 +326,10 @@ class _Run:
         if len(self.pool):
             self._evict(failed * nodes, struck)
         if len(self.pool) and not s.shrink:  # wait until the job has all its nodes again
-            wait = failed * maximum(self.pool.min(axis=0) - self.wall, 0.0)
+            wait = failed * np.maximum(self.pool.min(axis=0) - self.wall, 0.0)
             self.wall += wait
             self.short += wait
-        self.r = where(grows, s.shrink.resize_s if s.shrink else 0.0, restart)
+        self.r = np.where(grows, s.shrink.resize_s if s.shrink else 0.0, restart)
 
     def _size(self):
         """Speed and share of the devices of each replica at its present size, and the time until it
@@ -357,15 +337,15 @@ class _Run:
         spares = self.s.spares or 0
         g = self.s.shrink
         if g is None:
-            return 1.0, 1.0, inf
+            return 1.0, 1.0, np.inf
         out = (self.pool > self.wall).sum(axis=0)
-        gone = minimum(-(-maximum(out - spares, 0) // g.gang_nodes), g.gangs - 1)
+        gone = np.minimum(-(-np.maximum(out - spares, 0) // g.gang_nodes), g.gangs - 1)
         speed = 1 / elastic.slower(g.micro_batches, g.gangs, gone, g.ratios)
-        regrow = full(len(out), inf)
-        rows = flatnonzero(gone)
-        due = sort(self.pool[:, rows], axis=0)  # those that are back, or empty, come first
-        nth = len(due) - out[rows] + maximum(out - spares - g.gang_nodes * (gone - 1), 1)[rows]
-        regrow[rows] = maximum(due[nth - 1, arange(len(rows))] - self.wall[rows], 0.0)
+        regrow = np.full(len(out), np.inf)
+        rows = np.flatnonzero(gone)
+        due = np.sort(self.pool[:, rows], axis=0)  # those that are back, or empty, come first
+        nth = len(due) - out[rows] + np.maximum(out - spares - g.gang_nodes * (gone - 1), 1)[rows]
+        regrow[rows] = np.maximum(due[nth - 1, np.arange(len(rows))] - self.wall[rows], 0.0)
         return speed, 1 - gone / g.gangs, regrow
 
     def _finish(self, done):

@@ -3,27 +3,6 @@
 from functools import lru_cache
 
 import numpy as np
-from numpy import (
-    add,
-    arange,
-    argmax,
-    asarray,
-    broadcast_arrays,
-    ceil,
-    cumsum,
-    diag,
-    exp,
-    eye,
-    insert,
-    log,
-    logaddexp,
-    maximum,
-    minimum,
-    sqrt,
-    take_along_axis,
-    vectorize,
-    where,
-)
 
 from ..base.laws import binomial_quantile
 from ..base.records import record
@@ -47,7 +26,7 @@ class Segments:
 
     def group(self, losses):
         """Nodes of one segment with the trays that stand by in its rack to cover so many losses."""
-        return self.size + minimum(losses, self.room)
+        return self.size + np.minimum(losses, self.room)
 
     def held(self, losses):
         """Spare nodes that cover so many losses of a node at a time."""
@@ -58,8 +37,8 @@ class Segments:
     def covered(self, spares):
         """Losses of a node at a time that so many spare nodes, rounded up to what can be held,
         cover: the fewest whose `held` is no less."""
-        inside = minimum(ceil(asarray(spares) / self.count), self.room)
-        more = ceil(maximum(spares - inside * self.count, 0) / (self.size + inside))
+        inside = np.minimum(np.ceil(np.asarray(spares) / self.count), self.room)
+        more = np.ceil(np.maximum(spares - inside * self.count, 0) / (self.size + inside))
         return (inside + more).astype(int)
 
 
@@ -71,31 +50,31 @@ def segments(cluster, nodes) -> Segments:
     per_node = cluster.devices_per_node
     joined = cluster.scale_up_domain > per_node and not family(chip.family).torus
     whole = max(chip.scale_up_domain_max, cluster.scale_up_domain) // per_node if joined else 1
-    sizes = arange(1, cluster.scale_up_domain // per_node + 1 if joined else 2)
-    size = where(asarray(nodes)[..., None] % sizes == 0, sizes, 1).max(axis=-1)
-    count = asarray(nodes, int) // size
-    return Segments(size=size, count=count, room=where(count <= size, whole - size, 0))
+    sizes = np.arange(1, cluster.scale_up_domain // per_node + 1 if joined else 2)
+    size = np.where(np.asarray(nodes)[..., None] % sizes == 0, sizes, 1).max(axis=-1)
+    count = np.asarray(nodes, int) // size
+    return Segments(size=size, count=count, room=np.where(count <= size, whole - size, 0))
 
 
 def log_weights(k, load):
     """log(a^k / k!), less the first, for whole numbers k that follow each other, on a new last
     axis: a Poisson law but for a factor."""
     with np.errstate(divide="ignore"):
-        steps = log(asarray(load, float))[..., None] - log(k[1:])
-    return insert(cumsum(steps, axis=-1), 0, 0.0, axis=-1)
+        steps = np.log(np.asarray(load, float))[..., None] - np.log(k[1:])
+    return np.insert(np.cumsum(steps, axis=-1), 0, 0.0, axis=-1)
 
 
 def erlang_table(most: int, load):
     """Erlang's loss probability B(k, load) for k from 0 to `most` on a new last axis:
     (a^k / k!) / sum over j <= k of a^j / j!; a = arrival rate x mean holding time.  Erlang 1917."""
-    weights = log_weights(arange(most + 1), load)
-    return exp(weights - logaddexp.accumulate(weights, axis=-1))
+    weights = log_weights(np.arange(most + 1), load)
+    return np.exp(weights - np.logaddexp.accumulate(weights, axis=-1))
 
 
 def erlang_b(servers, load):
     """`erlang_table` at so many servers, whole numbers >= 0; broadcasts."""
-    servers, load = broadcast_arrays(asarray(servers, int), load)
-    return take_along_axis(erlang_table(int(servers.max()), load), servers[..., None], axis=-1)[
+    servers, load = np.broadcast_arrays(np.asarray(servers, int), load)
+    return np.take_along_axis(erlang_table(int(servers.max()), load), servers[..., None], axis=-1)[
         ..., 0
     ]
 
@@ -110,7 +89,7 @@ def stall_share(spares, load):
     Poisson tail P(N > S), which assumes that
     failures go on, is 1.5 to 2 times too high.
     """
-    return erlang_b(add(spares, 1), load)
+    return erlang_b(np.add(spares, 1), load)
 
 
 def shortage(spares, evictions_per_s, repair_s, down_s=0.0):
@@ -124,22 +103,22 @@ def shortage(spares, evictions_per_s, repair_s, down_s=0.0):
     With D = 0 this is `stall_share`;
     with D the wait hides behind the detection. Broadcasts.
     """
-    return vectorize(_shortage, otypes=[float])(spares, evictions_per_s, repair_s, down_s)[()]
+    return np.vectorize(_shortage, otypes=[float])(spares, evictions_per_s, repair_s, down_s)[()]
 
 
 @lru_cache(maxsize=4096)
 def _shortage(s, lam, repair, down):
     load = lam * repair
-    if s > load + 12 * sqrt(load) + 24:  # below 1e-15
+    if s > load + 12 * np.sqrt(load) + 24:  # below 1e-15
         return 0.0
     if s > 150:  # the wait left after the downtime, the pool as without it
-        return erlang_b(s + 1, load / (1 + lam * down)) * exp(-(s + 1) * down / repair)
+        return erlang_b(s + 1, load / (1 + lam * down)) * np.exp(-(s + 1) * down / repair)
     s = int(s)
-    stay = exp(-down / repair)
-    up = lam / (lam + arange(s + 2) / repair)  # chance that an eviction comes before a repair
+    stay = np.exp(-down / repair)
+    up = lam / (lam + np.arange(s + 2) / repair)  # chance that an eviction comes before a repair
     # from n in repair to m: over a run (until the next eviction), over the downtime
-    runs = diag(up)
-    thin = eye(s + 2)
+    runs = np.diag(up)
+    thin = np.eye(s + 2)
     for n in range(1, s + 2):
         runs[n] += (1 - up[n]) * runs[n - 1]
         thin[n] = (1 - stay) * thin[n - 1]
@@ -147,9 +126,9 @@ def _shortage(s, lam, repair, down):
     wait = thin[1:, -1].copy()  # still S + 1 in repair after the downtime
     thin[1:, s] += wait
     step = thin[1:, :-1] @ runs[:-1, :-1]  # from m before an eviction to m before the next
-    balance = step.T - eye(s + 1)
+    balance = step.T - np.eye(s + 1)
     balance[-1] = 1.0
-    before = np.linalg.solve(balance, eye(s + 1)[-1])
+    before = np.linalg.solve(balance, np.eye(s + 1)[-1])
     lost = max(before @ wait, 0.0) * repair / (s + 1)  # rounding of the solve
     return lost / (1 / lam + down + lost)
 
@@ -169,7 +148,7 @@ def waiting(endurance) -> dict:
     (`shortage`, as in badput), and chance that one eviction finds no spare (`wait_chance`).
     """
     e = endurance
-    s = arange(
+    s = np.arange(
         min(max(12, e.life.spares + 2, e.segments.covered(e.spares_recommended) + 4), 60) + 1
     )
     return {
@@ -194,8 +173,8 @@ def cheapest(load, nodes, limit=4096):
     nodes : nodes of the job. Counts a spare as dear as a working node and waiting as all of them
     idle.
     """
-    paid = 1 + arange(limit) / asarray(nodes)[..., None]
-    return argmax((1 - erlang_table(limit, load)[..., 1:]) / paid, axis=-1)
+    paid = 1 + np.arange(limit) / np.asarray(nodes)[..., None]
+    return np.argmax((1 - erlang_table(limit, load)[..., 1:]) / paid, axis=-1)
 
 
 def standbys(machines, per_window):

@@ -3,7 +3,7 @@ them, bytes read, written and kept."""
 
 from dataclasses import replace
 
-from numpy import ceil, isnan, maximum, minimum, nan, ones_like
+import numpy as np
 
 from .. import catalogue
 from ..base.records import Record, record
@@ -50,9 +50,9 @@ def rates(cluster, nodes=None) -> Rates:
     store = catalogue.storage(cluster.storage or _GUIDANCE)
     guide = catalogue.storage(_GUIDANCE)
     n = cluster.nodes if nodes is None else nodes
-    units = ones_like(n, float)
+    units = np.ones_like(n, float)
     say = store.name
-    wanted = maximum(n / 32, 1.0)
+    wanted = np.maximum(n / 32, 1.0)
     write, read = _both(store, "total")
     wrote, fetched = _both(
         store, "client", guide.client_write_bytes_per_s, guide.client_read_bytes_per_s
@@ -62,7 +62,7 @@ def rates(cluster, nodes=None) -> Rates:
         units = n
         say = say + " in every node"
     elif store.scope in _GROWS:
-        units = maximum(n / _GROWS[store.scope], 1.0)
+        units = np.maximum(n / _GROWS[store.scope], 1.0)
     elif write != write and store.kind == "object":
         write = read = catalogue.storage(_OBJECTS).total_read_bytes_per_s
         say += f", whose total nobody has published: {write / 1e9:g} GB/s, that of {_OBJECTS}"
@@ -72,7 +72,7 @@ def rates(cluster, nodes=None) -> Rates:
         units = wanted
         say += f", sized as {guide.name}"
     elif store.scope in ("appliance", "TiB"):
-        units = ceil(wanted * guide.total_write_bytes_per_s / write)
+        units = np.ceil(wanted * guide.total_write_bytes_per_s / write)
         say += ", as many as the guidance asks for"
     return Rates(
         what=say,
@@ -89,12 +89,12 @@ def rates(cluster, nodes=None) -> Rates:
     )
 
 
-def _both(store, whose: str, write=nan, read=nan):
+def _both(store, whose: str, write=np.nan, read=np.nan):
     """(write, read) rate of the whole store ("total") or of a node ("client"): its own, that of the
     other way, else as given [bytes/s]."""
     own = [getattr(store, f"{whose}_{way}_bytes_per_s") for way in ("write", "read")]
     return tuple(
-        next((x for x in (a, b, c) if x == x), nan)
+        next((x for x in (a, b, c) if x == x), np.nan)
         for a, b, c in zip(own, own[::-1], (write, read))
     )
 
@@ -125,12 +125,12 @@ def carriers(cluster, checkpoint_bytes, interval_s, *, stall_s=0.0) -> tuple:
     """
     out = []
     for store in catalogue.storages().values():
-        if (store.kind in ("local", "requirement", "block ro")) or isnan(
+        if (store.kind in ("local", "requirement", "block ro")) or np.isnan(
             store.total_write_bytes_per_s
         ):
             continue
         r = rates(replace(cluster, storage=store.id))
-        rate = minimum(r.write_bytes_per_s, cluster.nodes * r.node_write_bytes_per_s)
+        rate = np.minimum(r.write_bytes_per_s, cluster.nodes * r.node_write_bytes_per_s)
         durable = COMMIT_S + checkpoint_bytes / rate
         room = r.capacity_bytes / checkpoint_bytes
         out.append(
@@ -170,7 +170,7 @@ def corpus(tokens, token_bytes, *, tokens_per_s=0.0, readers=1) -> Corpus:
     whole job, so latency and metadata matter, not bandwidth.
     """
     size = tokens * token_bytes
-    shards = max(int(ceil(size / SHARD_BYTES)), readers)
+    shards = max(int(np.ceil(size / SHARD_BYTES)), readers)
     rate = tokens_per_s * token_bytes
     return Corpus(
         tokens=tokens,

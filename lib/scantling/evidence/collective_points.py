@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cache
 
-from numpy import array, inf, ndarray
+import numpy as np
 
 from .. import catalogue
 from ..base.records import take
@@ -18,11 +18,11 @@ ACCELERATORS = ("a100-80-sxm", "h100-sxm", "h200-sxm", "b200-sxm", "gb200-nvl72"
 class Points:
     """Published points as columns."""
 
-    series: ndarray
-    fabric: ndarray
-    collective: ndarray
-    message_bytes: ndarray
-    seconds: ndarray
+    series: np.ndarray
+    fabric: np.ndarray
+    collective: np.ndarray
+    message_bytes: np.ndarray
+    seconds: np.ndarray
     wires: Wires
 
     def take(self, keep) -> "Points":
@@ -59,7 +59,7 @@ def points() -> Points:
             inside = ranks / s.nvlink_domains
             rows.append((name, fabric_of(name), collective, size, seconds, ranks, inside))
             links.append(link)
-    columns = [array(column) for column in zip(*rows)]
+    columns = [np.array(column) for column in zip(*rows)]
     return Points(*columns[:5], Wires(*columns[5:], links_of(links)))
 
 
@@ -69,7 +69,7 @@ def _link(series, plain: bool) -> dict:
         catalogue.accelerator(series.accelerator), "efa-v2" if "EFA" in series.fabric else "ib-ndr"
     )
     return facts | {
-        "out_bytes_per_s": series.link_bytes_per_s if series.nvlink_domains > 1 else inf,
+        "out_bytes_per_s": series.link_bytes_per_s if series.nvlink_domains > 1 else np.inf,
         "nvls": 0 if plain else facts["nvls"],
         "sharp": 1 if "SHARP" in series.fabric else 0,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from numpy import where
+import numpy as np
 
 from ..physics.cases import accumulated
 from ..physics.pipeline import bubble_interleaved
@@ -16,10 +16,34 @@ if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
 SAME = (
-    "stack accelerator layers hidden ffn_hidden heads vocab seq_len moe_experts "
-    "moe_topk n_devices precision tp sp pp vpp cp ep etp dp sharding micro_batch "
-    "global_batch_seqs recompute recompute_as_printed offload other_opts"
-).split()
+    "stack",
+    "accelerator",
+    "layers",
+    "hidden",
+    "ffn_hidden",
+    "heads",
+    "vocab",
+    "seq_len",
+    "moe_experts",
+    "moe_topk",
+    "n_devices",
+    "precision",
+    "tp",
+    "sp",
+    "pp",
+    "vpp",
+    "cp",
+    "ep",
+    "etp",
+    "dp",
+    "sharding",
+    "micro_batch",
+    "global_batch_seqs",
+    "recompute",
+    "recompute_as_printed",
+    "offload",
+    "other_opts",
+)
 
 
 def compare(frame: DataFrame) -> DataFrame:
@@ -52,7 +76,7 @@ def baseline(got: DataFrame, table: DataFrame):
     idle = bubble_interleaved(
         p=table.pp.fillna(1), v=table.vpp.fillna(1), F=third, B=third, W=third
     )
-    recompute = where(table.recompute == "full", 4 / 3, 1.0)
+    recompute = np.where(table.recompute == "full", 4 / 3, 1.0)
     return got.tokens_per_s_per_device / got.mfu * 0.5 / (1 + idle / m) / recompute
 
 

@@ -22,11 +22,26 @@ if TYPE_CHECKING:
 
 # columns of the published format whose words are read, and those that words of their own settle
 TEXT = (
-    "published locator model stack accelerator precision mlp attention sharding "
-    "sharding_as_printed recompute recompute_as_printed offload other_opts scale_out_network "
-    "framework source_url notes"
-).split()
-OWN = "precision sharding recompute offload mlp attention".split()
+    "published",
+    "locator",
+    "model",
+    "stack",
+    "accelerator",
+    "precision",
+    "mlp",
+    "attention",
+    "sharding",
+    "sharding_as_printed",
+    "recompute",
+    "recompute_as_printed",
+    "offload",
+    "other_opts",
+    "scale_out_network",
+    "framework",
+    "source_url",
+    "notes",
+)
+OWN = ("precision", "sharding", "recompute", "offload", "mlp", "attention")
 WORDS = (
     "schedule",
     "cp_type",

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from numpy import array, broadcast_to, flatnonzero, maximum, minimum, where
+import numpy as np
 
 from ..catalogue.models.shape import flops_per_token, parameters
 from ..physics import bands, calibration_file
@@ -21,13 +21,37 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 COLUMNS = (
-    "id step_time_s tokens_per_s_per_device model_tflops_per_device mfu mfu_low mfu_high hfu "
-    "memory_bytes fits oom_probability params active_params flops_per_token band_tier assumed error"
-).split()
+    "id",
+    "step_time_s",
+    "tokens_per_s_per_device",
+    "model_tflops_per_device",
+    "mfu",
+    "mfu_low",
+    "mfu_high",
+    "hfu",
+    "memory_bytes",
+    "fits",
+    "oom_probability",
+    "params",
+    "active_params",
+    "flops_per_token",
+    "band_tier",
+    "assumed",
+    "error",
+)
 # settings that decide the step: where one was inferred, the band is wider
 DECISIVE = (
-    "vocab ffn_hidden micro_batch recompute tp pp vpp ep global_batch_seqs precision"
-).split()
+    "vocab",
+    "ffn_hidden",
+    "micro_batch",
+    "recompute",
+    "tp",
+    "pp",
+    "vpp",
+    "ep",
+    "global_batch_seqs",
+    "precision",
+)
 MOST_MFU = 0.999  # of the upper end of a band
 
 
@@ -44,14 +68,14 @@ def predict_frame(frame: DataFrame, calibration: str | Path | None = None) -> Da
     import pandas as pd
 
     runs = to_runs(frame)
-    at = flatnonzero(runs.ready)
+    at = np.flatnonzero(runs.ready)
     rows = {} if runs.cases is None else _predicted(runs, len(at))
     override = calibration and calibration_file.read(calibration, "--calibration")
     for each in (override.elsewhere(), override) if override and rows else ():
         if each is None:
             continue
         own = calibrated(runs, each, rows["mfu"])
-        rows = {k: where(own["holds"], own[k], v) for k, v in rows.items()}
+        rows = {k: np.where(own["holds"], own[k], v) for k, v in rows.items()}
     out = pd.DataFrame(rows, index=at).reindex(index=range(len(runs.ids)), columns=COLUMNS)
     out = out.assign(
         id=runs.ids, assumed=runs.assumed, error=runs.errors, fits=out.get("fits", pd.NA)
@@ -64,17 +88,17 @@ def predict_frame(frame: DataFrame, calibration: str | Path | None = None) -> Da
 def _predicted(runs: Runs, n: int) -> dict:
     """Columns of the `n` rows that have a case."""
     c = runs.cases
-    seconds = broadcast_to(step_time(c).total, n)
+    seconds = np.broadcast_to(step_time(c).total, n)
     tokens_per_s, flops, mfu = rates(c, seconds)
     count = parameters(c.shape)
     per_token = flops_per_token(c.shape, attended(c))
     held = memory(c)
-    used = broadcast_to(held.total, n)
+    used = np.broadcast_to(held.total, n)
     low, high = bands.band(
         c,
-        known=array([*map(bands.known_stack, runs.stacks)]),
-        seen_chip=array([*map(bands.known_chip, runs.chips)]),
-        seen_family=array([*map(bands.known_family, runs.families)]),
+        known=np.array([*map(bands.known_stack, runs.stacks)]),
+        seen_chip=np.array([*map(bands.known_chip, runs.chips)]),
+        seen_family=np.array([*map(bands.known_family, runs.families)]),
         **known_of([a for a, ready in zip(runs.assumed, runs.ready) if ready], seconds),
     )
     return dict(
@@ -83,12 +107,12 @@ def _predicted(runs: Runs, n: int) -> dict:
         model_tflops_per_device=flops / 1e12,
         mfu=mfu,
         mfu_low=mfu / high,
-        mfu_high=minimum(mfu / low, maximum(MOST_MFU, mfu)),
+        mfu_high=np.minimum(mfu / low, np.maximum(MOST_MFU, mfu)),
         hfu=mfu * hardware_share(c),
         memory_bytes=used,
-        fits=where(broadcast_to(held.fits, n), "true", "false").astype(object),
+        fits=np.where(np.broadcast_to(held.fits, n), "true", "false").astype(object),
         oom_probability=oom_probability(
-            used, broadcast_to(held.capacity, n), [*map(spread, runs.stacks)]
+            used, np.broadcast_to(held.capacity, n), [*map(spread, runs.stacks)]
         ),
         band_tier=[*map(bands.tier, runs.stacks, runs.chips)],
         params=count.total,
@@ -100,8 +124,8 @@ def _predicted(runs: Runs, n: int) -> dict:
 def calibrated(runs: Runs, override: calibration_file.Override, mfu) -> dict:
     """Columns of the ready rows with the constants of a calibration file; `holds`: for which."""
     c = runs.cases
-    active = broadcast_to(parameters(c.shape).active, mfu.shape)
-    names = broadcast_to(c.job.precision, mfu.shape)
+    active = np.broadcast_to(parameters(c.shape).active, mfu.shape)
+    names = np.broadcast_to(c.job.precision, mfu.shape)
     alike = [override.holds(float(a), PRECISIONS[int(p)]) for a, p in zip(active, names)]
     constants = gather(runs.families, runs.chips, runs.stacks, override.offsets, c.software.tuned)
     override = override.under(runs.stacks)
@@ -112,7 +136,7 @@ def calibrated(runs: Runs, override: calibration_file.Override, mfu) -> dict:
         "mfu_high": own["mfu"] / low,
         "band_tier": bands.tier("", "", measured=True),
     }
-    return own | {"holds": (runs.chips == override.accelerator) & array(alike)}
+    return own | {"holds": (runs.chips == override.accelerator) & np.array(alike)}
 
 
 def decisive(assumed: str) -> list:
@@ -123,4 +147,4 @@ def decisive(assumed: str) -> list:
 
 def known_of(assumed, step_s) -> dict:
     """What every row says of itself, as `bands.band` takes it; `assumed`: what was inferred."""
-    return dict(inferred=array([bool(decisive(a)) for a in assumed]), step_s=step_s)
+    return dict(inferred=np.array([bool(decisive(a)) for a in assumed]), step_s=step_s)

@@ -17,26 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy import (
-    array,
-    asarray,
-    broadcast_to,
-    ceil,
-    flatnonzero,
-    floor,
-    inf,
-    int64,
-    isin,
-    isnan,
-    log2,
-    maximum,
-    minimum,
-    nan,
-    nan_to_num,
-    ndarray,
-    select,
-    where,
-)
 
 from .. import catalogue
 from ..base.errors import DesignError, plain
@@ -77,7 +57,17 @@ VOCABULARIES = {
 }
 SHAPE = {  # field of a shape: column of the tables
     n: n
-    for n in "layers hidden ffn_hidden heads kv_heads head_dim vocab moe_layers mtp_layers".split()
+    for n in (
+        "layers",
+        "hidden",
+        "ffn_hidden",
+        "heads",
+        "kv_heads",
+        "head_dim",
+        "vocab",
+        "moe_layers",
+        "mtp_layers",
+    )
 } | {
     "experts": "moe_experts",
     "top_k": "moe_topk",
@@ -88,7 +78,7 @@ MOE = ("moe_experts", "moe_topk", "moe_ffn_hidden", "moe_shared_ffn_hidden")
 _SAID = ("mlp", "attention", "tied_embeddings", "moe_layout", "source")
 DETAIL = "model."  # columns of what a model's own code adds to its dimensions
 WINDOWS = (f"{DETAIL}window", f"{DETAIL}windowed_layers")
-SAME = "layers hidden heads kv_heads moe_experts".split()  # of a row and a model that are one
+SAME = ("layers", "hidden", "heads", "kv_heads", "moe_experts")  # of a row and a model that are one
 PADDED = 0.01  # of a vocabulary, at most
 _DETAILS = {  # field of a model: its default
     f.name: f.default
@@ -104,14 +94,14 @@ TWO_PARTS = ("zb-v", "v-half", "v-min")  # schedules that place two parts of a m
 class Runs:
     """Rows that can be computed, as cases, with what was assumed and what stopped the others."""
 
-    ids: ndarray  # every row of the file, in order
-    ready: ndarray  # bool, shape (rows,): has a case
+    ids: np.ndarray  # every row of the file, in order
+    ready: np.ndarray  # bool, shape (rows,): has a case
     cases: Cases | None  # one column entry per ready row
     assumed: list[str]  # per row
     errors: list[str]  # per row, "" where ready
-    families: ndarray  # chip family, per ready row
-    chips: ndarray
-    stacks: ndarray
+    families: np.ndarray  # chip family, per ready row
+    chips: np.ndarray
+    stacks: np.ndarray
 
 
 @cache
@@ -195,7 +185,7 @@ def checked(frame: DataFrame, folder: Path) -> DataFrame:
         high = float(column["high"])
         whole = column["kind"] == "count"
         fine = number.between(low, high) & ~(whole & (number % 1 != 0))
-        for i in flatnonzero(frame[name].notna() & ~fine):
+        for i in np.flatnonzero(frame[name].notna() & ~fine):
             what = "a whole number" if whole else "a number"
             cell = str(frame[name][i])[:40]
             unreadable[i] += f"{name} {cell!r} is not {what} from {low:.15g} to {high:.15g}; "
@@ -214,7 +204,7 @@ def _fill_shapes(frame, folder: Path) -> DataFrame:
     blank = frame["layers"].isna() if "layers" in frame else frame.id.notna()
     said = pd.Series("", index=frame.index)
     found = {}
-    for i in flatnonzero(blank):
+    for i in np.flatnonzero(blank):
         config, model = map(str, texts.loc[i])
         try:
             built, _ = build_model({"hf_config": config} if config else model, folder)
@@ -226,7 +216,7 @@ def _fill_shapes(frame, folder: Path) -> DataFrame:
         of = _of_model(model)
         alike = (said_of[SAME].fillna(0) == [of[n] for n in SAME]).all(axis=1) & ~blank
         alike &= (said_of.vocab / model.vocab - 1).abs() < PADDED
-        found |= dict.fromkeys(flatnonzero(alike), {n: of[n] for n in WINDOWS})
+        found |= dict.fromkeys(np.flatnonzero(alike), {n: of[n] for n in WINDOWS})
     given = pd.DataFrame.from_dict(found, "index", object)
     own = frame.reindex(columns=[*dict.fromkeys([*frame, *given])])
     filled = {name: own[name].astype(object).combine_first(given[name]) for name in given}
@@ -239,7 +229,7 @@ def _of_model(model: Model) -> dict:
     shape = {column: getattr(model, name) for name, column in SHAPE.items()}
     shape |= fields_of(model, ("mlp", "attention", "seq_len"))
     shape["tied_embeddings"] = int(model.tied_embeddings)
-    shape["dense_ffn_hidden_in_moe_model"] = model.ffn_hidden if model.moe_layers else nan
+    shape["dense_ffn_hidden_in_moe_model"] = model.ffn_hidden if model.moe_layers else np.nan
     return shape | {DETAIL + n: getattr(model, n) for n in _DETAILS}
 
 
@@ -248,10 +238,10 @@ def to_runs(frame: DataFrame) -> Runs:
     inference are in `_infer`."""
     frame = normalise(frame)
     errors = [_error(row) for row in frame.itertuples()]
-    ready = array(errors, dtype=object) == ""
+    ready = np.array(errors, dtype=object) == ""
     f = frame[ready].reset_index(drop=True)
     chips = [catalogue.accelerator(a) for a in f.accelerator]
-    families = array([c.family for c in chips], dtype=str)
+    families = np.array([c.family for c in chips], dtype=str)
     said, cases = _inferred(f, chips, families) if len(f) else ([], None)
     texts = map("; ".join, said)
     return Runs(
@@ -305,17 +295,17 @@ def _fill(f, said, name, value, rule, at=None):
     column = f[name]
     number = column.dtype.kind == "f"
     blank = (column.isna() if number else column.eq("")) if at is None else at
-    value = broadcast_to(asarray(value, dtype=float if number else object), len(column))
-    for i in flatnonzero(blank):
+    value = np.broadcast_to(np.asarray(value, dtype=float if number else object), len(column))
+    for i in np.flatnonzero(blank):
         text = f"{value[i]:g}" if number else value[i]
         before = [note for note in said[i] if not note.startswith(f"{name}=")]
         said[i][:] = [*before, f"{name}={text} ({rule})"]
-    f[name] = where(blank, value, column)
+    f[name] = np.where(blank, value, column)
 
 
 def _stack(f, attribute):
     """One attribute of every row's stack."""
-    return array([getattr(stack(n), attribute) for n in f["stack"]])
+    return np.array([getattr(stack(n), attribute) for n in f["stack"]])
 
 
 def _inferred(f, chips, families) -> tuple:
@@ -328,7 +318,7 @@ def _inferred(f, chips, families) -> tuple:
     noted = _infer(f, chips)
     cases = _cases(f, chips, families)
     for name, value, share in LESS:
-        over = ~broadcast_to(memory(cases).fits, len(f)) & blank[name]
+        over = ~np.broadcast_to(memory(cases).fits, len(f)) & blank[name]
         if over.any():
             fill = partial(_fill, f, noted, rule="the default does not fit", at=over)
             fill(name, value)
@@ -346,7 +336,7 @@ def _infer(f, chips) -> list:
     same = [canonical(n, k.modern) for n, k in zip(f["stack"], kinds)]
     fill("stack", same, "Megatron-LM since Hopper", at=f["stack"].ne(same))
     _infer_shape(f, fill)
-    _infer_layout(f, fill, chips, array([k.torus for k in kinds]))
+    _infer_layout(f, fill, chips, np.array([k.torus for k in kinds]))
     _infer_batch(f, fill)
     usual = "the stack's default"
     fill("sp", _stack(f, "sequence_parallel") * 1, usual, at=f.sp.isna() & (f.tp > 1))
@@ -355,7 +345,7 @@ def _infer(f, chips) -> list:
     fill("recompute", _stack(f, "recompute"), usual)
     fill(
         "precision",
-        ["fp16" if isnan(c.bf16_flops) else "bf16" for c in chips],
+        ["fp16" if np.isnan(c.bf16_flops) else "bf16" for c in chips],
         "bf16, fp16 where the chip lacks it",
     )
     for said, kind, name in zip(noted, kinds, f["stack"]):
@@ -374,11 +364,11 @@ def _infer_shape(f, fill):
     moe = f.moe_experts > 0
     fill(
         "ffn_hidden",
-        where(f.mlp.isin(GATED), np.round(8 * f.hidden / 3 / 256) * 256, 4 * f.hidden),
+        np.where(f.mlp.isin(GATED), np.round(8 * f.hidden / 3 / 256) * 256, 4 * f.hidden),
         "4 x hidden, 8/3 gated",
         at=f.ffn_hidden.isna() & ~moe,
     )
-    f["ffn_hidden"] = where(moe, f.dense_ffn_hidden_in_moe_model.fillna(0), f.ffn_hidden)
+    f["ffn_hidden"] = np.where(moe, f.dense_ffn_hidden_in_moe_model.fillna(0), f.ffn_hidden)
     f["moe_layers"] = f.moe_layers.fillna(f.layers) * moe
     for n in (*MOE, "mtp_layers", "tied_embeddings"):
         f[n] = f[n].fillna(0)
@@ -396,28 +386,28 @@ def _infer_layout(f, fill, chips, torus):
     count = parameters(_shape(f)).total
     whole = ~f.sharding.isin(["zero3", "hsdp"]) & ~torus & (count > 20e9)
     lost = f.tp.isna() & f.pp.isna() & whole
-    room = maximum(count * 18 / (8 * 0.6 * array([c.hbm_usable_bytes for c in chips])), 1)
+    room = np.maximum(count * 18 / (8 * 0.6 * np.array([c.hbm_usable_bytes for c in chips])), 1)
     fill(
         "tp",
-        where(lost, minimum(8, n), 1),
+        np.where(lost, np.minimum(8, n), 1),
         "8 for an unsharded model above 20 B parameters, else 1",
     )
     fill(
         "pp",
-        where(lost, minimum(2 ** ceil(log2(room)), maximum(n // 8, 1)), 1),
+        np.where(lost, np.minimum(2 ** np.ceil(np.log2(room)), np.maximum(n // 8, 1)), 1),
         "smallest power of two that holds 18 bytes a parameter in 60 % of memory",
     )
     fill("cp", f.ulysses_sp.fillna(1), "none printed")
-    f["cp"] = maximum(f.cp, 1)
+    f["cp"] = np.maximum(f.cp, 1)
     fill(
         "dp",
-        maximum(floor(n / (f.tp * f.pp * f.cp)), 1),
+        np.maximum(np.floor(n / (f.tp * f.pp * f.cp)), 1),
         "devices / (tp pp cp)",
         at=f.dp.isna() | (f.dp <= 0),
     )
     fill(
         "ep",
-        minimum(minimum(f.moe_experts, 8), f.dp * f.cp * f.tp),
+        np.minimum(np.minimum(f.moe_experts, 8), f.dp * f.cp * f.tp),
         "8 where experts and ranks allow",
         at=f.ep.isna() & (f.moe_experts > 0),
     )
@@ -441,39 +431,43 @@ def _vpp(f):
     per_stage = np.round(f.layers / f.pp)
     divisor = np.max([(per_stage % v == 0) * v for v in range(1, 9)], axis=0)
     unsaid = f.micro_batch.isna() | ~(f.options_printed > 0)
-    return select(
+    return np.select(
         [chunk > 0, _stack(f, "interleaves") & unsaid & (f.layers % f.pp == 0)],
-        [floor((f.layers + 2) / (f.pp * maximum(chunk, 1))), divisor],
+        [np.floor((f.layers + 2) / (f.pp * np.maximum(chunk, 1))), divisor],
         1 + ((f.interleaved > 0) & (f.pp > 1)),
     )
 
 
 def _infer_batch(f, fill):
     """Batch and micro-batch."""
-    fill("global_batch_seqs", maximum(np.round(4e6 / f.seq_len / f.dp), 1) * f.dp, "4M tokens")
+    fill("global_batch_seqs", np.maximum(np.round(4e6 / f.seq_len / f.dp), 1) * f.dp, "4M tokens")
     # weights that are gathered for every micro-batch want it large, experts or not
-    guess = where(
+    guess = np.where(
         (f.pp > 1) | ((f.moe_experts > 0) & ~f.sharding.isin(["zero3", "hsdp"])),
         1,
-        maximum(np.round(8192 / f.seq_len), 1),
+        np.maximum(np.round(8192 / f.seq_len), 1),
     )
-    share = maximum(f.global_batch_seqs / f.dp, 1)
+    share = np.maximum(f.global_batch_seqs / f.dp, 1)
     fill(
         "micro_batch",
-        where(f.grad_accum > 0, maximum(share / f.grad_accum.fillna(1), 1), minimum(guess, share)),
+        np.where(
+            f.grad_accum > 0,
+            np.maximum(share / f.grad_accum.fillna(1), 1),
+            np.minimum(guess, share),
+        ),
         "from grad_accum, else 1 under pp or whole experts, else 8,192 tokens",
     )
 
 
 def _shape(f):
-    counts = {k: nan_to_num(f[c].to_numpy(float)).astype(int64) for k, c in SHAPE.items()}
+    counts = {k: np.nan_to_num(f[c].to_numpy(float)).astype(np.int64) for k, c in SHAPE.items()}
     mla = (f.attention == "mla").to_numpy()
     details = {n: v * mla for n, v in MLA.items()}
     for name in _DETAILS:
         if DETAIL + name in f:
             usual = details.get(name, _DETAILS[name])
             told = f[DETAIL + name].where(f[DETAIL + name].notna(), usual)
-            details[name] = told.to_numpy(str if isinstance(usual, str) else int64)
+            details[name] = told.to_numpy(str if isinstance(usual, str) else np.int64)
     return make_shape(
         **counts,
         **details,
@@ -516,7 +510,7 @@ def _cases(f, chips, families) -> Cases:
             families,
             f.accelerator.to_numpy(str),
             f["stack"].to_numpy(str),
-            tuned=broadcast_to(software.tuned, len(f)),
+            tuned=np.broadcast_to(software.tuned, len(f)),
         ),
     )
 
@@ -524,9 +518,9 @@ def _cases(f, chips, families) -> Cases:
 def _domain(f, chips):
     """Devices of one scale-up domain: the product's, or those of a slice where the row says over
     how many slices it ran."""
-    return minimum(
-        where(f.slices > 1, f.n_devices / f.slices, inf),
-        array([float(c.scale_up_domain) for c in chips]),
+    return np.minimum(
+        np.where(f.slices > 1, f.n_devices / f.slices, np.inf),
+        np.array([float(c.scale_up_domain) for c in chips]),
     )
 
 
@@ -547,7 +541,7 @@ def link_facts(chip, scale_out: str = "") -> dict:
 
 def links_of(facts: list) -> Link:
     """Many links in columns."""
-    return Link(**{name: array([row[name] for row in facts], float) for name in facts[0]})
+    return Link(**{name: np.array([row[name] for row in facts], float) for name in facts[0]})
 
 
 def _link(f, chips, domain) -> Link:
@@ -557,35 +551,38 @@ def _link(f, chips, domain) -> Link:
     return replace(
         usual,
         domain=domain,
-        out_bytes_per_s=where(printed > 0, printed * 1e9, usual.out_bytes_per_s),
+        out_bytes_per_s=np.where(printed > 0, printed * 1e9, usual.out_bytes_per_s),
     )
 
 
 def _codes(words, names):
-    return array([words.index(n) for n in names])
+    return np.array([words.index(n) for n in names])
 
 
 def _plan(f, domain) -> Plan:
     names = [
         w or u or p
         for w, u, p in zip(
-            f.schedule, _stack(f, "schedule"), where(f.vpp > 1, "interleaved", "1f1b")
+            f.schedule, _stack(f, "schedule"), np.where(f.vpp > 1, "interleaved", "1f1b")
         )
     ]
     ways = [w or u or "ring" for w, u in zip(f.cp_type, _stack(f, "cp_type"))]
-    ways = where(f.ulysses_sp > 1, "ulysses", ways)
-    number = {n: f[n].to_numpy(float) for n in "tp cp pp vpp dp ep etp sp micro_batch".split()}
+    ways = np.where(f.ulysses_sp > 1, "ulysses", ways)
+    number = {
+        n: f[n].to_numpy(float)
+        for n in ("tp", "cp", "pp", "vpp", "dp", "ep", "etp", "sp", "micro_batch")
+    }
     replicas = number["dp"] * number["cp"]
-    group = where(f.sharding == "hsdp", f.shard_group.fillna((domain // f.tp).clip(1)), replicas)
+    group = np.where(f.sharding == "hsdp", f.shard_group.fillna((domain // f.tp).clip(1)), replicas)
     again = (f.recompute_layers * f.vpp * f.pp / f.layers).to_numpy(float)
-    number["vpp"] = where(isin(names, TWO_PARTS), 2.0, number["vpp"])
+    number["vpp"] = np.where(np.isin(names, TWO_PARTS), 2.0, number["vpp"])
     return Plan(
         **number,
         sharding=_codes(SHARDINGS, f.sharding),
-        shard_group=minimum(group, replicas),
-        schedule=array([schedule_code(n) for n in names]),
+        shard_group=np.minimum(group, replicas),
+        schedule=np.array([schedule_code(n) for n in names]),
         recompute=_codes(RECOMPUTES, f.recompute),
-        recompute_share=minimum(nan_to_num(again, nan=1.0), 1.0),
+        recompute_share=np.minimum(np.nan_to_num(again, nan=1.0), 1.0),
         cp_type=_codes(CP_TYPES, ways),
         offload=_codes(OFFLOADS, f.offload.replace("", "none")),
     )

@@ -23,18 +23,40 @@ from .frameworks import FRAMEWORKS
 from .record import Gap, LaunchPlan, launch_plan
 
 PINNED = (
-    "tp cp pp vpp ep etp sp sharding shard_group schedule micro_batch recompute "
-    "recompute_modules recompute_layers layout cp_type offload"
-).split()
-KEPT = (PINNED, "tp cp pp ep etp sharding cp_type".split(), ("tp", "cp"), ())
-SPACED = "tp cp pp vpp ep etp sharding recompute schedule offload".split()
+    "tp",
+    "cp",
+    "pp",
+    "vpp",
+    "ep",
+    "etp",
+    "sp",
+    "sharding",
+    "shard_group",
+    "schedule",
+    "micro_batch",
+    "recompute",
+    "recompute_modules",
+    "recompute_layers",
+    "layout",
+    "cp_type",
+    "offload",
+)
+KEPT = (PINNED, ("tp", "cp", "pp", "ep", "etp", "sharding", "cp_type"), ("tp", "cp"), ())
+SPACED = ("tp", "cp", "pp", "vpp", "ep", "etp", "sharding", "recompute", "schedule", "offload")
 JOB = ("precision", "optimizer")
 SPEC = ("seq_len", "global_batch", "tokens", *JOB)
 # what a design says of a job besides
 SAID = (
-    "sync from_checkpoint evaluation_hours effort routing expert_skew capacity_factor node_limit "
-    "document_tokens"
-).split()
+    "sync",
+    "from_checkpoint",
+    "evaluation_hours",
+    "effort",
+    "routing",
+    "expert_skew",
+    "capacity_factor",
+    "node_limit",
+    "document_tokens",
+)
 PLAIN = {"attn", "mlp", "moe"}  # blocks of models without a pattern
 TIGHT = 0.9  # share of the memory above which another plan is looked for
 MEMORY = "it does not fit in memory"

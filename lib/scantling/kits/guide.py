@@ -4,7 +4,21 @@ to go wrong here first. The words stand in templates/guide.j2."""
 from ..cluster.rollout.burn_in import all_reduce_rates
 from .render import columns, said
 
-FIELDS = ("tp sp cp pp vpp dp ep etp sharding micro_batch recompute offload precision").split()
+FIELDS = (
+    "tp",
+    "sp",
+    "cp",
+    "pp",
+    "vpp",
+    "dp",
+    "ep",
+    "etp",
+    "sharding",
+    "micro_batch",
+    "recompute",
+    "offload",
+    "precision",
+)
 
 
 def justification(launch) -> list:

@@ -18,12 +18,39 @@ from .scripts import scripts
 from .state import state_bytes
 
 SHAPE = (
-    "layers hidden ffn_hidden heads kv_heads head_dim vocab mlp attention "
-    "tied_embeddings experts top_k expert_ffn_hidden shared_ffn_hidden moe_layers "
-    "moe_layout mtp_layers q_lora kv_lora qk_nope qk_rope v_head_dim window "
-    "windowed_layers norm_bias final_norm qk_norm position_rows qkv_bias out_bias "
-    "mlp_bias head_bias"
-).split()
+    "layers",
+    "hidden",
+    "ffn_hidden",
+    "heads",
+    "kv_heads",
+    "head_dim",
+    "vocab",
+    "mlp",
+    "attention",
+    "tied_embeddings",
+    "experts",
+    "top_k",
+    "expert_ffn_hidden",
+    "shared_ffn_hidden",
+    "moe_layers",
+    "moe_layout",
+    "mtp_layers",
+    "q_lora",
+    "kv_lora",
+    "qk_nope",
+    "qk_rope",
+    "v_head_dim",
+    "window",
+    "windowed_layers",
+    "norm_bias",
+    "final_norm",
+    "qk_norm",
+    "position_rows",
+    "qkv_bias",
+    "out_bias",
+    "mlp_bias",
+    "head_bias",
+)
 
 
 def learning_rate(launch) -> tuple:

@@ -40,7 +40,7 @@ class Gap:
     cost: str = ""
 
 
-MEMORY = "weights gradients optimizer activations other total capacity".split()
+MEMORY = ("weights", "gradients", "optimizer", "activations", "other", "total", "capacity")
 SEED = 1234
 
 

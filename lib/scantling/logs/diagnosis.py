@@ -13,7 +13,7 @@ that of what is left unexplained among them, multiply to the measured ratio.
 from dataclasses import replace
 from math import prod
 
-from numpy import array, exp, hypot
+import numpy as np
 
 from .. import catalogue
 from ..base.records import fields_of
@@ -34,7 +34,7 @@ def parts_of(case: Cases) -> tuple:
     """(seconds of each part over those of the arithmetic at the peak, MFU) of one case."""
     step = step_time(case)
     mfu = one(rates(case, step.total)[2])
-    return array([*seconds_of(step).values()]) / one(step.total) / mfu, mfu
+    return np.array([*seconds_of(step).values()]) / one(step.total) / mfu, mfu
 
 
 def with_settings(case: Cases, other: Cases, paths: list) -> Cases:
@@ -103,7 +103,7 @@ def diagnosed(reading: Reading, point: Point) -> Reading:
         return reading
     step = step_time(point.case)
     spread = spoken("site")
-    wide = exp(spread["z80"] * hypot(spread["between"], spread["within"]))
+    wide = np.exp(spread["z80"] * np.hypot(spread["between"], spread["within"]))
     return replace(
         reading,
         believed={

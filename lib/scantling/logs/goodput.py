@@ -8,19 +8,6 @@ are lost work. Useful and lost shares sum to one.
 """
 
 import numpy as np
-from numpy import (
-    arange,
-    bincount,
-    diff,
-    int8,
-    int32,
-    isfinite,
-    isin,
-    maximum,
-    ndarray,
-    searchsorted,
-    zeros,
-)
 
 from ..base.units import DAY_S, HOUR_S
 from ..endure.reliability import LOGGED
@@ -28,23 +15,23 @@ from .found import NAN, Found
 from .rows import spoken
 
 
-def before(found: Found, at: ndarray, cause: str) -> ndarray:
+def before(found: Found, at: np.ndarray, cause: str) -> np.ndarray:
     """Which of the lines `at` are the first after a line that tells a cause."""
-    return isin(arange(at.size), searchsorted(at, [*found.marks[cause]]))
+    return np.isin(np.arange(at.size), np.searchsorted(at, [*found.marks[cause]]))
 
 
-def since_restart(again: ndarray) -> ndarray:
+def since_restart(again: np.ndarray) -> np.ndarray:
     """Lines since the job began or began again, at each line."""
-    at = arange(again.size, dtype=int32)
-    return at - maximum.accumulate(at * again)
+    at = np.arange(again.size, dtype=np.int32)
+    return at - np.maximum.accumulate(at * again)
 
 
 def spent(
     found: Found,
-    step: ndarray,
-    clock: ndarray,
-    at: ndarray,
-    again: ndarray,
+    step: np.ndarray,
+    clock: np.ndarray,
+    at: np.ndarray,
+    again: np.ndarray,
     *,
     step_s: float,
     warm: int,
@@ -58,18 +45,18 @@ def spent(
     no running job leaves and that no line explains is a restart, unless it is of whole hours: then
     the clock was set.
     """
-    held = isfinite(clock)
+    held = np.isfinite(clock)
     limits = spoken()["clock"]
     if held.sum() < limits["lines"] or not step_s > 0:
         return NAN, {}, 0
     at = at[held]
     step = step[held]
     again = again[held]
-    interval = np.median(np.abs(diff(step)))
+    interval = np.median(np.abs(np.diff(step)))
     new = step.max() - step[0]
-    wall = maximum(diff(clock[held], prepend=found.clock_from), 0)
+    wall = np.maximum(np.diff(clock[held], prepend=found.clock_from), 0)
     wall[0] *= wall[0] < DAY_S  # another date that the log tells ahead
-    ahead = diff(step, prepend=step[0] - interval)
+    ahead = np.diff(step, prepend=step[0] - interval)
     ahead[ahead <= 0] = interval
     total = wall.sum() or NAN
     over = wall - ahead * step_s
@@ -80,17 +67,17 @@ def spent(
     gone &= (over + step_s) % HOUR_S > 2 * step_s
     causes = {
         "slow steps": at >= 0,
-        "pauses": over > maximum((pause - 1) * ahead * step_s, limits["pause_s"]),
+        "pauses": over > np.maximum((pause - 1) * ahead * step_s, limits["pause_s"]),
         "warm-up": since_restart(again) <= max(warm, 1),
         **told,
         "restart": again | gone,
         "start": at == at[0],
     }
-    codes = {name: int8(code) for code, name in enumerate(LOGGED)}
-    cause = zeros(step.size, int8)
+    codes = {name: np.int8(code) for code, name in enumerate(LOGGED)}
+    cause = np.zeros(step.size, np.int8)
     for name, here in causes.items():
         cause[here] = codes[name]
-    lost = maximum(bincount(cause, over, len(codes)), 0) / total
+    lost = np.maximum(np.bincount(cause, over, len(codes)), 0) / total
     bad = dict(zip(codes, map(float, lost)))
     bad["lost work"] = float((ahead.sum() - interval - new) * step_s / total)
     good = 1 - sum(bad.values())

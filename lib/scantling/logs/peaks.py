@@ -8,7 +8,6 @@ the estimate owes to it (j = d ln peak / d ln c): ln factor x s^2 j / sum of (s 
 from math import exp, hypot, log
 
 import numpy as np
-from numpy import array, clip, ndarray, ravel, sqrt
 
 from ..physics.calibration_file import MEMORY, SPEAKS, times
 from ..physics.cases import Cases
@@ -22,14 +21,14 @@ STEP = 1.01  # by which a constant is moved for its slope
 
 def peak_bytes(case: Cases, factors=()) -> float:
     """Memory of the fullest device [bytes], with constants of its memory times `factors`."""
-    return float(ravel(memory(times(case, dict(factors))).total)[0])
+    return float(np.ravel(memory(times(case, dict(factors))).total)[0])
 
 
-def spreads() -> ndarray:
+def spreads() -> np.ndarray:
     """How far a site may move ln of each constant of MOVED, before a peak is seen."""
     told = spoken("site")["peaks"]["sd"]
     priors = [PRIORS.get(name.removeprefix(MEMORY)) for name in MOVED]
-    return array([hypot(p.sd, p.stack_sd) if p else told for p in priors])
+    return np.array([hypot(p.sd, p.stack_sd) if p else told for p in priors])
 
 
 def entry(value: float, was: float, sd_ln: float) -> dict:
@@ -41,12 +40,12 @@ def moved(case: Cases, factor: float, known: float) -> dict:
     """{constant: value as times its own, was, what is left open of its ln} that give the estimate
     of a case an ln `factor`, `known`: the share of its variance that was seen."""
     usual = peak_bytes(case)
-    slope = array([log(peak_bytes(case, {n: STEP}) / usual) for n in MOVED])
+    slope = np.array([log(peak_bytes(case, {n: STEP}) / usual) for n in MOVED])
     slope /= log(STEP)
     part = spreads() ** 2 * slope / np.sum((spreads() * slope) ** 2)
-    left = spreads() * sqrt(1 - known * part * slope)
+    left = spreads() * np.sqrt(1 - known * part * slope)
     most = np.log([SPEAKS[name] for name in MOVED])  # that a calibration file may say
-    told = clip(factor * part, -most, most)
+    told = np.clip(factor * part, -most, most)
     return {
         name: entry(exp(share), 1.0, float(open_)) for name, share, open_ in zip(MOVED, told, left)
     }

@@ -4,7 +4,7 @@ import math
 import re
 from dataclasses import field
 
-from numpy import arange, isfinite, median
+import numpy as np
 
 from ..base.errors import plain
 from ..base.records import Known, Record, record
@@ -89,10 +89,10 @@ def precision_of(found: Found) -> Word:
 def mean_of(kept: Steady, name: str) -> float:
     """Median of a printed figure over the steady steps, over all steps where none is steady."""
     values = kept.columns[name]
-    for mask in (kept.steady, arange(values.size) >= min(3, values.size - 1)):
-        some = values[mask & (values > 0) & isfinite(values)]
+    for mask in (kept.steady, np.arange(values.size) >= min(3, values.size - 1)):
+        some = values[mask & (values > 0) & np.isfinite(values)]
         if some.size:
-            return float(median(some))
+            return float(np.median(some))
     return NAN
 
 
@@ -100,7 +100,7 @@ def plan_of(found: Found) -> dict:
     """Parallel degrees, batches and devices that the settings hold, and what follows from them."""
     got = {
         fact: None if fact in found.ignored else whole(found, fact)
-        for fact in "tp pp vpp cp ep dp seq_len micro_batch nodes".split()
+        for fact in ("tp", "pp", "vpp", "cp", "ep", "dp", "seq_len", "micro_batch", "nodes")
     }
     if "pipe_parallel_size" in found.settings and got["pp"] is None:
         got["pp"] = 1
@@ -129,7 +129,7 @@ def per_step(kept: Steady, name: str) -> float:
     """How much a printed total grows in a step, nan where the log has none."""
     grown = differences(kept.columns["step"], kept.columns[name])
     grown = grown[grown > 0]
-    return float(median(grown)) if grown.size else NAN
+    return float(np.median(grown)) if grown.size else NAN
 
 
 def totals(found: Found, plan: dict, kept: Steady) -> None:
@@ -137,7 +137,7 @@ def totals(found: Found, plan: dict, kept: Steady) -> None:
     tokens, samples = (kept.columns[f"{n}_total"] for n in ("tokens", "samples"))
     both = (samples > 0) & (tokens > 0)
     if plan["seq_len"] is None and both.any():
-        length = median(tokens[both] / samples[both])
+        length = np.median(tokens[both] / samples[both])
         if length > 0 and float(length).is_integer():
             plan["seq_len"] = int(length)
     if plan["devices"] is None:

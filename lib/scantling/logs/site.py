@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 import yaml
-from numpy import mean, ravel
 
 from .. import catalogue
 from ..base.errors import DesignError, plain
@@ -43,7 +42,7 @@ from .reading import Reading, figure
 from .rows import spoken
 from .text import head
 
-DEGREES = "tp pp vpp cp ep dp micro_batch".split()
+DEGREES = ("tp", "pp", "vpp", "cp", "ep", "dp", "micro_batch")
 MEASURED = 0.02  # sd of the ln of a rate that a table of collectives shows; judgement
 LEAST = 1e-3  # shares of a step that a calibration tells
 MOST_POINTS = 100  # measured steps that it tells one by one
@@ -68,7 +67,7 @@ class Point:
 
 def one(value) -> float:
     """The number in a column of one row."""
-    return float(ravel(value)[0])
+    return float(np.ravel(value)[0])
 
 
 def point_of(reading: Reading, case: Cases, accelerator: str, stack: str) -> Point:
@@ -159,7 +158,7 @@ def of_log(reading: Reading) -> Point | None:
         "global_batch_seqs": reading.global_batch,
         "precision": reading.precision or "bf16",
         "stack": spoken("site")["stacks"].get(reading.format, ""),
-        **fields_of(reading, "tp pp vpp cp ep micro_batch".split()),
+        **fields_of(reading, ("tp", "pp", "vpp", "cp", "ep", "micro_batch")),
     }
     if reading.model not in models():
         heads, groups = (reading.shape.get(n, 0) for n in ("heads", "kv_heads"))
@@ -215,7 +214,7 @@ def posterior(points: list, ratios: list, between: float, within: float) -> tupl
     band of a further run, model and precision) from measured / foretold of each point."""
     noise = within**2 / len(ratios)
     weight = between**2 / (between**2 + noise)
-    factor = float(weight * mean(np.log(ratios)))
+    factor = float(weight * np.mean(np.log(ratios)))
     half = spoken("site")["z80"] * sqrt(weight * noise + within**2)
     return (
         factor,
@@ -337,8 +336,8 @@ def calibration(points: list, readings: list = ()) -> dict:
     if clocked:
         data["goodput"] = {
             "logs": len(clocked),
-            "goodput": figure(mean([r.goodput for r in clocked])),
-            "badput": {n: figure(mean([r.badput[n] for r in clocked])) for n in LOGGED},
+            "goodput": figure(np.mean([r.goodput for r in clocked])),
+            "badput": {n: figure(np.mean([r.badput[n] for r in clocked])) for n in LOGGED},
         }
     if not constants:
         raise DesignError(

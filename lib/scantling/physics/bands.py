@@ -12,7 +12,6 @@ from functools import cache
 from math import prod
 
 import numpy as np
-from numpy import argsort, array, exp, log2, logical_not, maximum, ravel, where
 
 from ..base.files import csv_rows
 from ..base.words import table
@@ -137,9 +136,9 @@ def wider(
         "small step": step_s < SMALL_STEP_S,
         "inferred": inferred,
         "experts": c.shape.moe_layers > 0,
-        "unseen stack": logical_not(known),
-        "unseen chip": logical_not(seen_chip),
-        "unseen family": logical_not(seen_family),
+        "unseen stack": np.logical_not(known),
+        "unseen chip": np.logical_not(seen_chip),
+        "unseen family": np.logical_not(seen_family),
     }
 
 
@@ -153,15 +152,15 @@ def ends(holds: dict, of: dict | None = None):
     """The band where these of WIDER hold; `of` in place of the shipped quantiles and factors."""
     of = of or calibration()["bands"]
     factors = of["wider"] | {"unseen family": UNSEEN_FAMILY}
-    wide = prod(where(holds[name], factor, 1.0) for name, factor in factors.items())
+    wide = prod(np.where(holds[name], factor, 1.0) for name, factor in factors.items())
     low, high = of["ends"]
-    return exp(-high * wide)[()], exp(-low * wide)[()]
+    return np.exp(-high * wide)[()], np.exp(-low * wide)[()]
 
 
 FAR, WORDS, KINDS = table(__file__, "near").values()
 OTHER_CHIP, OTHER_FAMILY, OTHER_STACK = 2.0, 3.0, 1.5  # judgement, no published figure
 SIZES = list(FAR)[:9]
-SHOWN = "id model accelerator stack plan source locator".split()
+SHOWN = ("id", "model", "accelerator", "stack", "plan", "source", "locator")
 FROM_ONE_SOURCE = 2  # rows, so that one long table does not fill the list
 
 
@@ -176,7 +175,7 @@ def conditions(c: Cases) -> dict:
         "seq_len": c.job.seq_len,
         **{name: getattr(p, name) for name in ("tp", "pp", "cp", "ep", "micro_batch")},
     }
-    return {name: log2(maximum(size, 1.0)) for name, size in sizes.items()} | {
+    return {name: np.log2(np.maximum(size, 1.0)) for name, size in sizes.items()} | {
         "recompute": p.recompute * 1.0,
         "moe": (s.moe_layers > 0) * 1.0,
         "low": (c.job.precision >= 2) * 1.0,
@@ -189,7 +188,7 @@ def conditions(c: Cases) -> dict:
 def _published():
     """(rows as text, their conditions as columns) of the published runs that ship with the kit."""
     rows = csv_rows(HERE / "run_conditions.csv")
-    return rows, {k: array([float(r[k]) for r in rows]) for k in FAR}
+    return rows, {k: np.array([float(r[k]) for r in rows]) for k in FAR}
 
 
 def nearest_runs(
@@ -202,7 +201,7 @@ def nearest_runs(
     this kit, `mfu_predicted` what the kit says of that run from a fit without its family.
     """
     rows, columns = _published()
-    here = {k: float(ravel(v)[0]) for k, v in conditions(case).items()}
+    here = {k: float(np.ravel(v)[0]) for k, v in conditions(case).items()}
     far = sum(amount * np.abs(columns[k] - here[k]) for k, amount in FAR.items())
     far = far + [
         OTHER_CHIP * (r["accelerator"] != chip)
@@ -211,7 +210,7 @@ def nearest_runs(
         for r in rows
     ]
     out, taken = [], Counter()
-    for i in argsort(far, kind="stable"):
+    for i in np.argsort(far, kind="stable"):
         row = rows[i]
         taken[row["source"]] += 1
         if taken[row["source"]] <= FROM_ONE_SOURCE and len(out) < n:

@@ -12,7 +12,7 @@ from math import log
 from pathlib import Path
 from typing import Annotated, Any
 
-from numpy import exp, isin, maximum, minimum
+import numpy as np
 from pydantic import AllowInfNan, BaseModel, Field, ValidationError
 
 from .. import catalogue
@@ -82,7 +82,7 @@ class Override:
     def under(self, stack) -> "Override":
         """What it tells of runs under a stack, a name or an array of them ("", None: unknown)."""
         own = self.steps.get("stack")
-        other = 1 - isin(stack, (own, "", None)) if own else 0
+        other = 1 - np.isin(stack, (own, "", None)) if own else 0
         return replace(self, tells=OTHER_STACK**other)
 
     def near(self, case: Cases):
@@ -93,7 +93,7 @@ class Override:
             return self.tells
         step = step_time(case)
         apart = sum(abs(getattr(step, n) / step.total - shares.get(n, 0.0)) for n in PARTS)
-        return self.tells * exp(-UNLIKE * apart / 2)
+        return self.tells * np.exp(-UNLIKE * apart / 2)
 
     def applied(self, case: Cases, own) -> Cases:
         """A case with its own constants, as far as they hold for it."""
@@ -122,8 +122,8 @@ class Override:
         own_low, own_high = self.steps["band"]
         near = self.near(case)
         return (
-            low * maximum(own_low / low, 1.0) ** near,
-            high * minimum(own_high / high, 1.0) ** near,
+            low * np.maximum(own_low / low, 1.0) ** near,
+            high * np.minimum(own_high / high, 1.0) ** near,
         )
 
     def told(self) -> dict:

@@ -11,7 +11,6 @@ from dataclasses import make_dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy import inf, maximum, minimum, nan, where
 
 from ..base.records import Lines, length, record, take
 from ..blocks.kernels import STREAM_BYTES
@@ -32,7 +31,7 @@ SAME_RATE = {"fp8-block": "fp8-current"}  # recipes that the models time alike
 PRECISIONS = tuple(name for name in RECIPES if name not in SAME_RATE)
 # codes of the words that formulas ask for
 BF16, FP32, FP8, FP8_ROW, MXFP8, FP4 = map(
-    PRECISIONS.index, "bf16 fp32 fp8 fp8-row mxfp8 nvfp4".split()
+    PRECISIONS.index, ("bf16", "fp32", "fp8", "fp8-row", "mxfp8", "nvfp4")
 )
 ZERO1, ZERO2, ZERO3, HSDP = map(SHARDINGS.index, ("zero1", "zero2", "zero3", "hsdp"))
 SELECTIVE, FULL = map(RECOMPUTES.index, ("selective", "full"))
@@ -84,8 +83,8 @@ class Link:
     generation: Column = 1  # NVLink generation less 3, 0 to 2; 0 also for what is not NVLink
     # share of the link a ring reaches and seconds of a step, where no series is published of the
     # scale-up fabric; nan: those fitted on NVLink's
-    up_share: Column = nan
-    up_hop_s: Column = nan
+    up_share: Column = np.nan
+    up_hop_s: Column = np.nan
     # share of the cards' rate and time of a step between domains, over those of InfiniBand NDR
     out_share: Column = 1.0
     out_hop: Column = 1.0
@@ -95,7 +94,7 @@ class Link:
     rail_only: Column = 0.0  # 1 where no switch joins the rails
     sites: Column = 1.0
     smallest_site: Column = 1.0  # its share of the devices
-    site_bytes_per_s: Column = inf  # of one site to the others, one direction
+    site_bytes_per_s: Column = np.inf  # of one site to the others, one direction
     site_rtt_s: Column = 0.0
 
 
@@ -110,8 +109,8 @@ class Job:
     master_bytes: Column = 4.0  # fp32 copy of the weights
     grad_bytes: Column = 4.0  # accumulated gradient
     token_bytes: Column = 4.0  # of a token in the shards
-    read_bytes_per_s: Column = inf  # of the store, for all ranks together
-    reads_per_s: Column = inf  # sequences that it can hand out
+    read_bytes_per_s: Column = np.inf  # of the store, for all ranks together
+    reads_per_s: Column = np.inf  # sequences that it can hand out
     local_steps: Column = 1  # that sites take between two exchanges; 0: searched
     exchange_bytes: Column = 0.0  # of a value between sites; 0: as wide as the gradients
     exchange_overlap: Column = 0.0  # 1 where the exchange runs beside the steps that follow
@@ -191,7 +190,7 @@ class Cases:
 
 def accumulated(global_batch, dp, micro_batch):
     """Micro-batches per replica and step: global_batch / (dp x micro_batch), at least one."""
-    return maximum(global_batch / (dp * micro_batch), 1.0)
+    return np.maximum(global_batch / (dp * micro_batch), 1.0)
 
 
 def micro_batches(job: Job, plan: Plan):
@@ -261,7 +260,7 @@ def _chains(shape: Shape):
 
 def site_ranks(c: Cases):
     """Data-parallel ranks, cp among them, of the smallest site: what is sharded stays inside."""
-    return maximum(np.floor(c.plan.dp * c.link.smallest_site + 1e-9), 1.0) * c.plan.cp
+    return np.maximum(np.floor(c.plan.dp * c.link.smallest_site + 1e-9), 1.0) * c.plan.cp
 
 
 def recompute_shares(plan: Plan):
@@ -295,13 +294,13 @@ def recomputed(c: Cases) -> Recomputed:
 def host_rate(c: Cases):
     """Bytes/s at which one rank reaches its host's memory: its link, or its share of that memory's
     rate."""
-    return minimum(c.chip.host_bytes_per_s, c.constants.host_rank_bytes_per_s)
+    return np.minimum(c.chip.host_bytes_per_s, c.constants.host_rank_bytes_per_s)
 
 
 def sequence_shards(plan: Plan):
     """By how much sequence parallelism divides what lies outside the tensor-parallel blocks: tp
     when sp is on, else 1."""
-    return where(plan.sp > 0, plan.tp, 1)
+    return np.where(plan.sp > 0, plan.tp, 1)
 
 
 def tokens(c: Cases):
@@ -313,19 +312,19 @@ def attended(c: Cases):
     """Tokens of one sequence for attention: all, or those of a document where several are packed
     into it and scores stay within each."""
     document, seq_len = c.software.document_tokens, c.job.seq_len
-    return where(document > 0, minimum(document, seq_len), seq_len)[()]
+    return np.where(document > 0, np.minimum(document, seq_len), seq_len)[()]
 
 
 def moe_share(c: Cases):
     """MoE layers over all layers on the pipeline stages that set the pace: a few dense layers all
     stand on the first stage (DeepSeek-V3,
     section 4.2), more of them are spread evenly."""
-    s, pp = c.shape, maximum(c.plan.pp, 1)
+    s, pp = c.shape, np.maximum(c.plan.pp, 1)
     share = s.moe_layers / s.layers
     if s.order or not np.any(share):
         return share
     leading = (s.moe_layers > 0) & (pp > 1) & few_dense(s)
-    return where(leading, minimum(share / maximum(1 - 1 / pp, 0.5), 1.0), share)
+    return np.where(leading, np.minimum(share / np.maximum(1 - 1 / pp, 0.5), 1.0), share)
 
 
 def low_precision_bytes(c: Cases):

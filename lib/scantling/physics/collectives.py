@@ -19,30 +19,6 @@ from dataclasses import dataclass, field, make_dataclass, replace
 from functools import cache, reduce, wraps
 
 import numpy as np
-from numpy import (
-    array,
-    asarray,
-    ceil,
-    clip,
-    diff,
-    exp,
-    flatnonzero,
-    floor,
-    inf,
-    interp,
-    isfinite,
-    isinf,
-    isnan,
-    log2,
-    maximum,
-    minimum,
-    nan,
-    ndim,
-    r_,
-    repeat,
-    sqrt,
-    where,
-)
 
 from .. import catalogue
 from ..base.records import Lines, Record, record, take
@@ -127,7 +103,7 @@ def fabric_facts(up, out, up_reach=(), out_reach=()) -> dict:
     NDR (judgement: no such series is published). `up_reach` and `out_reach`, (efficiency, step
     time), replace the catalogue's.
     """
-    share, hop = (nan, nan) if up.fitted_curves else up_reach or (up.efficiency, up.latency_s)
+    share, hop = (np.nan, np.nan) if up.fitted_curves else up_reach or (up.efficiency, up.latency_s)
     out_share, out_hop = out_reach or (out.efficiency, out.latency_s)
     return {
         "generation": min(max(up.generation - 3, 0), 2),
@@ -182,13 +158,13 @@ def members_inside(group, packed, domain):
     Megatron's order places tp first, then cp, then dp, then pp: the dp group of a plan has packed =
     tp x cp.
     """
-    return clip(floor(domain / packed), 1, group)
+    return np.clip(np.floor(domain / packed), 1, group)
 
 
 def volume(collective, ranks):
     """Share of the message that passes every rank: 2 (n-1)/n for all-reduce, (n-1)/n for the
     others; busbw = volume x bytes / seconds."""
-    return (1.0 + (asarray(collective) == "all_reduce")) * (ranks - 1) / ranks
+    return (1.0 + (np.asarray(collective) == "all_reduce")) * (ranks - 1) / ranks
 
 
 # Rates and hops ------------------------------------------------------------------------------
@@ -198,21 +174,21 @@ def link_rate(w: Wires):
     """Bytes/s of the links that the members of a domain have among them: all of a device's behind
     a switch, one a peer on a mesh: U (m-1)/(domain-1)."""
     link, others = w.link, w.link.domain - 1
-    peers = where(w.inside > 1, w.inside - 1, others) / maximum(others, 1)
-    return link.up_bytes_per_s * where(link.mesh > 0, peers, 1.0)
+    peers = np.where(w.inside > 1, w.inside - 1, others) / np.maximum(others, 1)
+    return link.up_bytes_per_s * np.where(link.mesh > 0, peers, 1.0)
 
 
 def up_rate(w: Wires):
     """Bytes/s that a ring reaches on the links of a domain: U x share."""
     k, generation, known = w.k, w.link.generation, w.link.up_share
-    factor = where(generation == 0, k.ring_share_a100, k.ring_share_b200 * (generation >= 2))
-    return link_rate(w) * where(isnan(known), k.ring_share * exp(factor), known)
+    factor = np.where(generation == 0, k.ring_share_a100, k.ring_share_b200 * (generation >= 2))
+    return link_rate(w) * np.where(np.isnan(known), k.ring_share * np.exp(factor), known)
 
 
 def out_rate(w: Wires):
     """Bytes/s that a ring reaches on one device's share of the cards: N x share, never above N."""
-    share = w.k.out_share * exp(w.k.out_share_efa * w.link.srd) * w.link.out_share
-    return w.link.out_bytes_per_s * minimum(share, 1.0)
+    share = w.k.out_share * np.exp(w.k.out_share_efa * w.link.srd) * w.link.out_share
+    return w.link.out_bytes_per_s * np.minimum(share, 1.0)
 
 
 def ring_rate(w: Wires):
@@ -223,15 +199,15 @@ def ring_rate(w: Wires):
     have m/(m-1) of U.
     """
     m, up = w.inside, up_rate(w)
-    wide = where(m > NODE, w.k.ring_share_wide, 1.0)
-    spare = where(w.link.mesh > 0, m / maximum(m - 1, 1.0), 1.0)
-    return where(w.across, minimum(up * wide * spare, m * out_rate(w)), up)
+    wide = np.where(m > NODE, w.k.ring_share_wide, 1.0)
+    spare = np.where(w.link.mesh > 0, m / np.maximum(m - 1, 1.0), 1.0)
+    return np.where(w.across, np.minimum(up * wide * spare, m * out_rate(w)), up)
 
 
 def hop_in(w: Wires, protocol: int):
     """Seconds of a ring's step inside a domain."""
-    return where(
-        isnan(w.link.up_hop_s),
+    return np.where(
+        np.isnan(w.link.up_hop_s),
         (w.k.hop if protocol else w.k.hop_ll) * RING_HOP_S[protocol],
         w.link.up_hop_s,
     )
@@ -239,7 +215,7 @@ def hop_in(w: Wires, protocol: int):
 
 def hop_out(w: Wires):
     """Factor on the protocols' hop times between domains."""
-    return where(w.link.srd > 0, w.k.hop_efa, w.k.hop_out * w.link.out_hop)
+    return np.where(w.link.srd > 0, w.k.hop_efa, w.k.hop_out * w.link.out_hop)
 
 
 def start_s(w: Wires, protocol: int = SIMPLE):
@@ -251,7 +227,7 @@ def usable(w: Wires, protocol: int):
     """True where a protocol works: LL and LL128 need NVLink, and a network that writes in order."""
     if protocol == SIMPLE:
         return True
-    return isnan(w.link.up_hop_s) & (~asarray(w.across) | (w.link.srd == 0))
+    return np.isnan(w.link.up_hop_s) & (~np.asarray(w.across) | (w.link.srd == 0))
 
 
 def below_line(share, factor):
@@ -266,7 +242,7 @@ def pipelined_s(start, wire, g):
 
     Chunks of the best size; g = 1 would be one chain.
     """
-    return start + wire + 2 * g * sqrt(start * wire)
+    return start + wire + 2 * g * np.sqrt(start * wire)
 
 
 def fastest_protocol_s(w: Wires, seconds):
@@ -275,8 +251,8 @@ def fastest_protocol_s(w: Wires, seconds):
     for protocol in range(SIMPLE):
         works = usable(w, protocol)
         if np.any(works):
-            best = where(works, minimum(best, seconds(protocol)), best)
-    return where(w.ranks > 1, best, 0.0)
+            best = np.where(works, np.minimum(best, seconds(protocol)), best)
+    return np.where(w.ranks > 1, best, 0.0)
 
 
 def once_per_run(formula):
@@ -286,18 +262,18 @@ def once_per_run(formula):
     @wraps(formula)
     def evaluated(message_bytes, w, *rest):
         inputs = (message_bytes, w.ranks, w.inside, *vars(w.link).values())
-        columns = [x for x in inputs if ndim(x)]
+        columns = [x for x in inputs if np.ndim(x)]
         size = max(map(len, columns), default=1)
         if size >= FEW and all(len(x) == size for x in columns):
-            at = flatnonzero(r_[True, np.any([x[1:] != x[:-1] for x in columns], axis=0)])
+            at = np.flatnonzero(np.r_[True, np.any([x[1:] != x[:-1] for x in columns], axis=0)])
             if 2 * len(at) <= size:
-                return repeat(
+                return np.repeat(
                     formula(
-                        message_bytes[at] if ndim(message_bytes) else message_bytes,
+                        message_bytes[at] if np.ndim(message_bytes) else message_bytes,
                         take(w, at),
                         *rest,
                     ),
-                    diff(at, append=size),
+                    np.diff(at, append=size),
                 )
         return formula(message_bytes, w, *rest)
 
@@ -315,15 +291,15 @@ def ring_s(message_bytes, w: Wires, rounds=1.0):
     rounds (n-1) steps, rounds (d-1) of them between domains; rounds (n-1)/n S bytes at the ring's
     rate. On a mesh every peer of a domain is one step away.
     """
-    k, link, n, several = w.k, w.link, w.ranks, asarray(w.across)
+    k, link, n, several = w.k, w.link, w.ranks, np.asarray(w.across)
     wire = rounds * (n - 1) / n * message_bytes / ring_rate(w)
     between = rounds * (w.domains - 1)
-    within = where((link.mesh > 0) & ~several, rounds, rounds * (n - 1) - between)
+    within = np.where((link.mesh > 0) & ~several, rounds, rounds * (n - 1) - between)
     # a step's time of its own is not shortened by the width of the domain
-    wide = several & (w.inside > NODE) & isnan(link.up_hop_s)
-    within = within * where(wide, k.hop_wide, 1.0)
+    wide = several & (w.inside > NODE) & np.isnan(link.up_hop_s)
+    within = within * np.where(wide, k.hop_wide, 1.0)
     between = hop_out(w) * between
-    fill = where(several, k.fill_out, k.fill)
+    fill = np.where(several, k.fill_out, k.fill)
 
     def seconds(p):
         return pipelined_s(
@@ -344,19 +320,19 @@ def tree_s(message_bytes, w: Wires, rounds=2.0):
     """
     k, n, m = w.k, w.ranks, w.inside
     vol = rounds * (n - 1) / n
-    rate = minimum(up_rate(w), maximum(vol, 1e-9) / 2 * m * out_rate(w))
+    rate = np.minimum(up_rate(w), np.maximum(vol, 1e-9) / 2 * m * out_rate(w))
 
     def seconds(p):
         wait, part = (k.hop_tree, k.tree_share) if p == SIMPLE else (1.0, TREE_SHARE)
         step = hop_in(w, p) * TREE_HOP_S[p] / RING_HOP_S[p] * (m - 1)
-        between = hop_out(w) * TREE_HOP_OUT_S[p] * log2(w.domains)
+        between = hop_out(w) * TREE_HOP_OUT_S[p] * np.log2(w.domains)
         return pipelined_s(
             start_s(w, p) + rounds * wait * (step + between),
             vol * message_bytes / (rate * part * PAYLOAD[p]),
             k.fill_out,
         )
 
-    return where(w.across & (m <= NODE), fastest_protocol_s(w, seconds), inf)
+    return np.where(w.across & (m <= NODE), fastest_protocol_s(w, seconds), np.inf)
 
 
 def nvls_s(message_bytes, w: Wires, rounds=2.0):
@@ -367,15 +343,15 @@ def nvls_s(message_bytes, w: Wires, rounds=2.0):
     """
     k, n, m, several = w.k, w.ranks, w.inside, w.across
     vol, wide = rounds * (n - 1) / n, m > NODE
-    share = k.nvls_share * exp(k.nvls_share_b200 * (w.link.generation >= 2))
-    share = share * where(wide, k.nvls_share_rack, 1.0)
-    share = share * where(several, k.nvls_share_across, 1.0)
-    rate = maximum(2 * (m - 1) / (m + 1) * link_rate(w) * share, 1.0)
-    rate = where(several, minimum(rate, maximum(vol, 1e-9) * m * out_rate(w)), rate)
-    switches = k.nvls_start * NVLS_START_S * where(wide, k.nvls_start_rack * m / NODE, 1.0)
-    tree = k.hop_tree * hop_out(w) * TREE_HOP_OUT_S[SIMPLE] * 2 * log2(w.domains)
+    share = k.nvls_share * np.exp(k.nvls_share_b200 * (w.link.generation >= 2))
+    share = share * np.where(wide, k.nvls_share_rack, 1.0)
+    share = share * np.where(several, k.nvls_share_across, 1.0)
+    rate = np.maximum(2 * (m - 1) / (m + 1) * link_rate(w) * share, 1.0)
+    rate = np.where(several, np.minimum(rate, np.maximum(vol, 1e-9) * m * out_rate(w)), rate)
+    switches = k.nvls_start * NVLS_START_S * np.where(wide, k.nvls_start_rack * m / NODE, 1.0)
+    tree = k.hop_tree * hop_out(w) * TREE_HOP_OUT_S[SIMPLE] * 2 * np.log2(w.domains)
     took = pipelined_s(start_s(w) + switches + tree, vol * message_bytes / rate, k.fill)
-    return where((w.link.nvls > 0) & (m > 4) & (w.domains <= 2), took, inf)
+    return np.where((w.link.nvls > 0) & (m > 4) & (w.domains <= 2), took, np.inf)
 
 
 def sharp_s(message_bytes, w: Wires, rounds=2.0):
@@ -390,7 +366,7 @@ def sharp_s(message_bytes, w: Wires, rounds=2.0):
         rounds * (n - 1) / n * message_bytes / (ring_rate(w) * k.sharp_gain),
         k.fill_out,
     )
-    return where((w.link.sharp > 0) & (w.domains > 2) & (m <= NODE), took, inf)
+    return np.where((w.link.sharp > 0) & (w.domains > 2) & (m <= NODE), took, np.inf)
 
 
 def hierarchical_s(message_bytes, w: Wires, rounds=1.0):
@@ -407,14 +383,14 @@ def hierarchical_s(message_bytes, w: Wires, rounds=1.0):
         rounds * (d - 1) / d * message_bytes / m / out_rate(w),
         k.fill_out,
     )
-    return where((d > 1) & (m > 1), took, inf)
+    return np.where((d > 1) & (m > 1), took, np.inf)
 
 
 def exchange_start_s(peers, w: Wires):
     """Start-up of an all-to-all: across domains some hops and a time a peer, inside one step (all
     peers are reached at once; no published curve)."""
     k = w.k
-    return where(
+    return np.where(
         w.across,
         k.direct_start * hop_out(w) * RING_HOP_OUT_S[SIMPLE] + k.direct_peer_s * peers,
         start_s(w) + hop_in(w, SIMPLE),
@@ -423,8 +399,8 @@ def exchange_start_s(peers, w: Wires):
 
 def far_s(out_bytes, w: Wires):
     """Seconds that the bytes of an all-to-all take over one device's share of the cards."""
-    rate = w.link.out_bytes_per_s * minimum(w.k.direct_share * w.link.out_share, 1.0)
-    return where(w.across, out_bytes / rate, 0.0)
+    rate = w.link.out_bytes_per_s * np.minimum(w.k.direct_share * w.link.out_share, 1.0)
+    return np.where(w.across, out_bytes / rate, 0.0)
 
 
 def near_s(up_bytes, w: Wires, share=1.0):
@@ -434,8 +410,8 @@ def near_s(up_bytes, w: Wires, share=1.0):
 
 def exchange_s(peers, wire, w: Wires):
     """Seconds of an all-to-all from the wire time of its slower tier; 0 for one rank."""
-    fill = where(w.across, w.k.fill_direct, w.k.fill)
-    return where(w.ranks > 1, pipelined_s(exchange_start_s(peers, w), wire, fill), 0.0)
+    fill = np.where(w.across, w.k.fill_direct, w.k.fill)
+    return np.where(w.ranks > 1, pipelined_s(exchange_start_s(peers, w), wire, fill), 0.0)
 
 
 @once_per_run
@@ -447,7 +423,7 @@ def direct_s(message_bytes, w: Wires, rounds=1.0):
     n, m = w.ranks, w.inside
     far = far_s(message_bytes * (n - m) / n, w)
     near = near_s(message_bytes * (m - 1) / n, w)
-    return exchange_s(n - 1, maximum(far, near), w)
+    return exchange_s(n - 1, np.maximum(far, near), w)
 
 
 def relayed_s(message_bytes, w: Wires, rounds=1.0):
@@ -456,8 +432,8 @@ def relayed_s(message_bytes, w: Wires, rounds=1.0):
     n, m, d = w.ranks, w.inside, w.domains
     far = far_s(message_bytes * (n - m) / n, w)
     near = near_s(message_bytes * (m - 1) / m, w)
-    took = pipelined_s(exchange_start_s(d + m - 2, w), maximum(far, near), w.k.fill_out)
-    return where((d > 1) & (m > 1), took, inf)
+    took = pipelined_s(exchange_start_s(d + m - 2, w), np.maximum(far, near), w.k.fill_out)
+    return np.where((d > 1) & (m > 1), took, np.inf)
 
 
 # What a library picks ------------------------------------------------------------------------
@@ -487,15 +463,15 @@ def times(collective: str, message_bytes, w: Wires, among=tuple(SECONDS)) -> dic
     gathered (scattered) whole of the others. among : the algorithms asked for; all by default.
     """
     rounds = 2.0 if collective == "all_reduce" else 1.0
-    size = asarray(message_bytes, float)
+    size = np.asarray(message_bytes, float)
     took = {n: SECONDS[n](size, w, rounds) for n in ALGORITHMS[collective] if n in among}
-    return {n: where((w.ranks > 1) | isinf(s), s, 0.0) for n, s in took.items()}
+    return {n: np.where((w.ranks > 1) | np.isinf(s), s, 0.0) for n, s in took.items()}
 
 
 def fastest(collective: str, message_bytes, w: Wires):
     """Seconds of the algorithm that a library picks: the fastest of LIBRARY. [shape of the
     arguments]"""
-    return reduce(minimum, times(collective, message_bytes, w, LIBRARY).values())
+    return reduce(np.minimum, times(collective, message_bytes, w, LIBRARY).values())
 
 
 def picked(collective: str, message_bytes, w: Wires) -> str:
@@ -506,8 +482,8 @@ def picked(collective: str, message_bytes, w: Wires) -> str:
 
 def send_s(message_bytes, w: Wires):
     """Seconds of one send between two ranks: S over a ring's rate, and one step."""
-    rate = where(w.across, out_rate(w), up_rate(w))
-    step = where(w.across, hop_out(w) * RING_HOP_OUT_S[SIMPLE], hop_in(w, SIMPLE))
+    rate = np.where(w.across, out_rate(w), up_rate(w))
+    step = np.where(w.across, hop_out(w) * RING_HOP_OUT_S[SIMPLE], hop_in(w, SIMPLE))
     return message_bytes / rate + start_s(w) + step
 
 
@@ -538,21 +514,21 @@ SIZES = tuple(2.0**e for e in range(10, 35, 2))
 def curve(collective: str, w: Wires, axis: str = "", could_reduce: bool = False) -> Curve:
     """The curve of one group by every algorithm that exists there; `could_reduce` shows what
     reduction in the network would add."""
-    by = times(collective, asarray(SIZES), reducing(w) if could_reduce else w)
-    own = {name: seconds for name, seconds in by.items() if np.all(isfinite(seconds))}
+    by = times(collective, np.asarray(SIZES), reducing(w) if could_reduce else w)
+    own = {name: seconds for name, seconds in by.items() if np.all(np.isfinite(seconds))}
     library = [name for name in own if name in LIBRARY and (name != "sharp" or w.link.sharp)]
-    table = array([own[name] for name in library])
-    bus = volume(collective, float(w.ranks)) * asarray(SIZES) / maximum(table.min(0), 1e-12)
+    table = np.array([own[name] for name in library])
+    bus = volume(collective, float(w.ranks)) * np.asarray(SIZES) / np.maximum(table.min(0), 1e-12)
     return Curve(
         collective=collective,
         axis=axis,
         ranks=int(w.ranks),
-        domains=int(ceil(w.domains)),
+        domains=int(np.ceil(w.domains)),
         message_bytes=tuple(SIZES),
         seconds={name: tuple(map(float, seconds)) for name, seconds in own.items()},
         picked=tuple(library[i] for i in table.argmin(0)),
         busbw_bytes_per_s=tuple(map(float, bus)),
-        half_size_bytes=float(interp(bus.max() / 2, maximum.accumulate(bus), SIZES)),
+        half_size_bytes=float(np.interp(bus.max() / 2, np.maximum.accumulate(bus), SIZES)),
     )
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy import maximum, minimum, where
 
 from ..blocks.kernels import Device, part_filled
 from ..blocks.table import Block, Time, fold, plain_share, weighted
@@ -31,8 +30,8 @@ from .cases import (
 def expected_places(places, draws, limit=0):
     """Mean number of distinct places that `draws` uniform picks hit: n (1 - (1 - 1/n)^k), at most
     `limit` where one is set."""
-    hit = places * (1 - (1 - 1 / maximum(places, 1)) ** draws)
-    return where(limit > 0, minimum(hit, limit), hit)
+    hit = places * (1 - (1 - 1 / np.maximum(places, 1)) ** draws)
+    return np.where(limit > 0, np.minimum(hit, limit), hit)
 
 
 def low_precision(c: Cases):
@@ -44,11 +43,13 @@ def linear_rate(c: Cases):
     """FLOP/s of large plain GEMMs at the job's precision: peak x measured share, less where scales
     are by row or block, and where the width is unaligned."""
     k, p = c.constants, c.job.precision
-    share = where(
-        (p > MXFP8) & (p <= FP4), k.gemm_fp4, where(low_precision(c) > 0, k.gemm_fp8, k.gemm)
+    share = np.where(
+        (p > MXFP8) & (p <= FP4), k.gemm_fp4, np.where(low_precision(c) > 0, k.gemm_fp8, k.gemm)
     )
-    scaled = where(p == FP8_ROW, k.fp8_row, where(p == MXFP8, k.mxfp8, 1.0))
-    return c.chip.linear_flops * share * scaled * where(c.shape.hidden % 128 == 0, 1.0, k.unaligned)
+    scaled = np.where(p == FP8_ROW, k.fp8_row, np.where(p == MXFP8, k.mxfp8, 1.0))
+    return (
+        c.chip.linear_flops * share * scaled * np.where(c.shape.hidden % 128 == 0, 1.0, k.unaligned)
+    )
 
 
 def hbm_rate(c: Cases):
@@ -59,18 +60,18 @@ def hbm_rate(c: Cases):
 def chain_factor(c: Cases):
     """Bytes of element-wise chains over those of fused kernels."""
     k, software = c.constants, c.software
-    kernel = where(software.norm_kernel > 0, k.norm_kernel, 1.0)
-    return k.elementwise * kernel * where(software.fused_norm > 0, 1.0, k.eager)
+    kernel = np.where(software.norm_kernel > 0, k.norm_kernel, 1.0)
+    return k.elementwise * kernel * np.where(software.fused_norm > 0, 1.0, k.eager)
 
 
 def cast_bytes(c: Cases):
     """Bytes that casting one element to the job's low precision moves; 0 in 16 bit. 4 bit without
     the random Hadamard transform is cast as current scaling is."""
     k, p = c.constants, c.job.precision
-    recipe = where(
+    recipe = np.where(
         (p > MXFP8) & (c.software.plain_fp4 == 0),
         k.cast_fp4,
-        where(p == MXFP8, k.cast_mxfp8, k.cast_fp8),
+        np.where(p == MXFP8, k.cast_mxfp8, k.cast_fp8),
     )
     return low_precision(c) * recipe
 
@@ -78,16 +79,16 @@ def cast_bytes(c: Cases):
 def host_share(c: Cases):
     """Of the host's time, what captured graphs leave."""
     k, graphs = c.constants, c.software.graphs
-    return where(graphs >= 2, k.graphs_full, 1 - (1 - k.graphs_part) * minimum(graphs, 1.0))
+    return np.where(graphs >= 2, k.graphs_full, 1 - (1 - k.graphs_part) * np.minimum(graphs, 1.0))
 
 
 def permute_share(c: Cases):
     """Passes over a routed token that its dispatcher leaves, of the six that sort it for its ranks
     and experts and back: one that sends it once a rank writes it to its experts from what arrived,
     and back: 2 + 2 ranks / experts visited."""
-    visited = maximum(sum(b.top_k for b in c.shape.of("moe")), 1)
+    visited = np.maximum(sum(b.top_k for b in c.shape.of("moe")), 1)
     left = (1 + expected_places(c.plan.ep, visited) / visited) / 3
-    return where(c.software.dedup_dispatch > 0, left, 1.0)
+    return np.where(c.software.dedup_dispatch > 0, left, 1.0)
 
 
 def device(c: Cases, t=None) -> Device:
@@ -97,7 +98,7 @@ def device(c: Cases, t=None) -> Device:
     bytes_per_s = hbm_rate(c)
     wave = c.chip.wave_outputs
     # gradients of whole weights are added to a buffer; sharded ones leave at once
-    added = where(c.plan.sharding >= ZERO3, 0.0, maximum(2 * c.job.grad_bytes - 2, 0.0))
+    added = np.where(c.plan.sharding >= ZERO3, 0.0, np.maximum(2 * c.job.grad_bytes - 2, 0.0))
     return Device(
         plan=c.plan,
         software=c.software,
@@ -113,7 +114,7 @@ def device(c: Cases, t=None) -> Device:
         chain_s=chain_factor(c) / bytes_per_s,
         cast_s=cast_bytes(c) / bytes_per_s,
         # scales along rows: gathered in 16 bit, cast by every rank
-        cast_shards=where(c.job.precision == FP8_ROW, 1.0, shards),
+        cast_shards=np.where(c.job.precision == FP8_ROW, 1.0, shards),
         gradient_s=added / bytes_per_s,
         host_share=host_share(c),
         wave_outputs=wave,

@@ -13,7 +13,6 @@ from dataclasses import field, make_dataclass
 from functools import cache
 
 import numpy as np
-from numpy import array, asarray, exp, where
 
 from ..base.files import csv_rows
 from ..base.records import record
@@ -111,7 +110,7 @@ def gather(families, chips, stacks, offsets: dict | None = None, tuned=0.0) -> C
 
 def efforts(tuned):
     """ "tuned" or "typical", one name or a column."""
-    names = where(asarray(tuned) > 0, "tuned", "typical")
+    names = np.where(np.asarray(tuned) > 0, "tuned", "typical")
     return names if names.ndim else str(names)
 
 
@@ -131,7 +130,7 @@ def _gather(families, chips, stacks, effort, offsets: dict) -> Constants:
         offset = moved.get("global", 0.0) + sum(
             _lookup(names, moved.get(level, {}), 0.0) for level, names in levels.items()
         )
-        columns[name] = value * _lookup(chips, prior.chips, 1.0) * exp(offset)
+        columns[name] = value * _lookup(chips, prior.chips, 1.0) * np.exp(offset)
     return Constants(**columns, memory=memory_constants.gather(stacks))
 
 
@@ -141,5 +140,5 @@ def _lookup(names, table: dict, default: float):
         return default
     if isinstance(names, str) or names is None:
         return table.get(names, default)
-    unique, inverse = np.unique(asarray(names, dtype=str), return_inverse=True)
-    return array([table.get(u, default) for u in unique])[inverse]
+    unique, inverse = np.unique(np.asarray(names, dtype=str), return_inverse=True)
+    return np.array([table.get(u, default) for u in unique])[inverse]

@@ -11,7 +11,6 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from numpy import array, isin, isnan, maximum, where
 
 from .. import catalogue
 from ..base.records import record
@@ -48,7 +47,7 @@ NODE_LIMIT = 4.0  # nodes that a token may visit under latent attention (DeepSee
 def column(values: Sequence) -> Column:
     """One number where all rows have but one, else a column of floats."""
     values = [float(v) for v in values]
-    return values[0] if len(values) == 1 else array(values)
+    return values[0] if len(values) == 1 else np.array(values)
 
 
 def precision_code(name: str) -> int:
@@ -94,7 +93,7 @@ def job_of(
     keeps. `half` is 1 where weights, gradients and states are all in 16 bit: half of the moments,
     and no fp32 copy."""
     kept_by = catalogue.optimizer(optimizer)
-    codes = array([precision_code(p) for p in precisions])
+    codes = np.array([precision_code(p) for p in precisions])
     own = [
         min(
             s.software.get("grad_bytes", SWITCHES["grad_bytes"]),
@@ -109,7 +108,7 @@ def job_of(
         optimizer_bytes=kept_by.moment_bytes * (1 - half / 2),
         newton_schulz=kept_by.newton_schulz,
         master_bytes=kept_by.master_bytes * (1 - half),
-        grad_bytes=column(where(isnan(grad_bytes), own, grad_bytes)),
+        grad_bytes=column(np.where(np.isnan(grad_bytes), own, grad_bytes)),
     )
 
 
@@ -119,7 +118,7 @@ def _flash(stacks, kinds: Sequence[Family], released):
         s.flash_modern if k.modern else min(s.flash, k.flash) or k.own_flash
         for s, k in zip(stacks, kinds)
     ]
-    return where(released < FLASH_SINCE, 0.0, column(best))[()]
+    return np.where(released < FLASH_SINCE, 0.0, column(best))[()]
 
 
 def software_of(
@@ -143,7 +142,7 @@ def software_of(
 
     def told(name, otherwise):
         value = said.get(name)
-        return otherwise if value is None else where(isnan(value), otherwise, value)
+        return otherwise if value is None else np.where(np.isnan(value), otherwise, value)
 
     released = told("released", SWITCHES["released"])
     own = {n: told(n, column([s.software.get(n, d) for s in stacks])) for n, d in SWITCHES.items()}
@@ -152,34 +151,36 @@ def software_of(
         "flash": told("flash", _flash(stacks, [family(c.family) for c in chips], released)),
     }
     if np.any(shape.moe_layers):
-        own["ep_overlap"] = maximum(own["ep_overlap"], isin(plan.schedule, DUALPIPES))[()]
+        own["ep_overlap"] = np.maximum(own["ep_overlap"], np.isin(plan.schedule, DUALPIPES))[()]
         for name in {n for s in stacks for n in s.mxfp8_experts}:
             rules = (s.mxfp8_experts.get(name, (np.inf, 0.0, ())) for s in stacks)
             since, value, others = zip(*rules)
             late = (precision == MXFP8) & (released >= column(since))
             late &= sum(shape.count(kind) for kind in {*chain(*others)}) == 0
-            own[name] = told(name, where(late, column(value), own[name]))[()]
-        own["even_routing"] = maximum(own["even_routing"], 2.0 * (own["capacity_factor"] > 0))[()]
+            own[name] = told(name, np.where(late, column(value), own[name]))[()]
+        own["even_routing"] = np.maximum(own["even_routing"], 2.0 * (own["capacity_factor"] > 0))[
+            ()
+        ]
         if planned and stacks[0].planned:
             able = family(chips[0].family).modern  # DeepEP and HybridEP: Hopper and later
             own |= {name: told(name, able * value) for name, value in stacks[0].planned.items()}
             # beside chunks of other micro-batches alone: Megatron-Core's transformer_config.py
-            beside = isin(plan.schedule, DUALPIPES) | (
+            beside = np.isin(plan.schedule, DUALPIPES) | (
                 ((plan.pp == 1) | (plan.vpp > 1)) & (plan.recompute != FULL)
             )
-            own["ep_overlap"] = where(beside, own["ep_overlap"], 0.0)[()]
+            own["ep_overlap"] = np.where(beside, own["ep_overlap"], 0.0)[()]
             own["group_limit"] = told(
-                "group_limit", where(shape.count("mla") > 0, NODE_LIMIT, 0.0)[()]
+                "group_limit", np.where(shape.count("mla") > 0, NODE_LIMIT, 0.0)[()]
             )
     own["reshard"] = told(
-        "reshard", where((of("keeps_gathered") > 0) & (plan.pp > 1), 0.0, own["reshard"])[()]
+        "reshard", np.where((of("keeps_gathered") > 0) & (plan.pp > 1), 0.0, own["reshard"])[()]
     )
     driven = of("pipeline_engine") > 0
     if np.any(driven):  # it sends and reduces between its instructions
         engine = 1.0 * (driven & (plan.sharding > 0) & (plan.pp > 1))
         own |= {
             "step_engine": engine,
-            "grad_all_reduce": maximum(own["grad_all_reduce"], engine),
+            "grad_all_reduce": np.maximum(own["grad_all_reduce"], engine),
             "dp_overlap": own["dp_overlap"] * (1 - engine),
             "p2p_overlap": own["p2p_overlap"] * (1 - engine),
         }

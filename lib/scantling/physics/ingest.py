@@ -1,6 +1,6 @@
 """What training waits for its data: the reads of a step against the store that they come from."""
 
-from numpy import inf, maximum
+import numpy as np
 
 from .cases import Cases
 
@@ -17,8 +17,8 @@ def reads(resolved) -> dict:
     rate, sequences = corpus["read_gbytes_per_s"], corpus["reads_per_s"]
     return {
         "token_bytes": float(token_bytes(resolved.model.vocab)),
-        "read_bytes_per_s": inf if rate is None else 1e9 * rate,
-        "reads_per_s": inf if sequences is None else sequences,
+        "read_bytes_per_s": np.inf if rate is None else 1e9 * rate,
+        "reads_per_s": np.inf if sequences is None else sequences,
     }
 
 
@@ -30,8 +30,8 @@ def stall_s(c: Cases, step_s):
     tokenise as they go.
     """
     job = c.job
-    took = maximum(
+    took = np.maximum(
         job.global_batch * job.seq_len * job.token_bytes / job.read_bytes_per_s,
         job.global_batch / job.reads_per_s,
     )
-    return maximum(took - step_s, 0.0)
+    return np.maximum(took - step_s, 0.0)

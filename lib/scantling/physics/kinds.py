@@ -8,7 +8,7 @@ from .layout import both_ways
 from .memory.parts import frame, in_flight_of, keeping, kept_of
 from .traffic import over_cp
 
-NAMES = "kind count parameters step_share memory_share context_share".split()
+NAMES = ("kind", "count", "parameters", "step_share", "memory_share", "context_share")
 
 
 def by_kind(c) -> list[dict]:

@@ -15,24 +15,6 @@ from functools import lru_cache
 from itertools import accumulate, chain, pairwise, product
 
 import numpy as np
-from numpy import (
-    array,
-    atleast_1d,
-    bincount,
-    broadcast_arrays,
-    ceil,
-    equal,
-    flatnonzero,
-    greater,
-    maximum,
-    minimum,
-    ndarray,
-    ravel,
-    stack,
-    unique,
-    where,
-    zeros,
-)
 
 from ..blocks.table import Column, Shape, Time, mean_heads
 from ..catalogue import accelerator
@@ -55,15 +37,15 @@ def kept_for_weights(c: Cases):
     return weight_kept(s.hidden, mean_heads(s), c.job.seq_len, c.software.flash > 0)
 
 
-def sorts_of(shape: Shape) -> tuple[tuple, ndarray]:
+def sorts_of(shape: Shape) -> tuple[tuple, np.ndarray]:
     """(the different layers of a model with an order, each the blocks in it; which of them each
     layer is); one sort where there is no order."""
     order = shape.order or ((),) * int(shape.layers)
     sorts = tuple(dict.fromkeys(order))
-    return sorts, array([sorts.index(layer) for layer in order])
+    return sorts, np.array([sorts.index(layer) for layer in order])
 
 
-def sort_shares(c: Cases) -> ndarray:
+def sort_shares(c: Cases) -> np.ndarray:
     """Kernels' time of a layer of each sort over that of the average one, shape (sorts, plans)."""
     sorts, which = sorts_of(c.shape)
     if not c.shape.order:
@@ -71,8 +53,8 @@ def sort_shares(c: Cases) -> ndarray:
     on = device(c)
     times = {i: c.shape.blocks[i].kernel_s(on) for i in {*sum(sorts, ())}}
     each = [sum(both_ways(times[i]) for i in layer) + 0.0 * on.tokens for layer in sorts]
-    whole = stack(broadcast_arrays(*map(atleast_1d, each)))
-    return whole / (bincount(which) @ whole) * len(which)
+    whole = np.stack(np.broadcast_arrays(*map(np.atleast_1d, each)))
+    return whole / (np.bincount(which) @ whole) * len(which)
 
 
 def both_ways(t: Time) -> Column:
@@ -95,26 +77,26 @@ def weights(c: Cases) -> tuple[tuple[float, ...], float]:
     case = replace(one, chip=chip, plan=Plan(ep=8))
     tail = logits_s(case) / both_ways(layer_time(case)) + c.shape.mtp_depth
     each = sort_shares(case)[sorts_of(c.shape)[1], 0]
-    return tuple(each.tolist()), ravel(tail)[0]
+    return tuple(each.tolist()), np.ravel(tail)[0]
 
 
 def fewer(layers, pp, stands) -> tuple[Column, Column]:
     """Layers that the first and the last stage have fewer than the others: the last one as many as
     `stands` besides them, where nothing does one at both ends where layers + 2 divide (embedding
     and loss stand for a layer each: Llama 3, BLOOM)."""
-    both = equal(stands, 0) & (layers % pp != 0) & ((layers + 2) % pp == 0)
-    return both, where(both, 1, minimum(stands, ceil(layers / pp) - 1))
+    both = np.equal(stands, 0) & (layers % pp != 0) & ((layers + 2) % pp == 0)
+    return both, np.where(both, 1, np.minimum(stands, np.ceil(layers / pp) - 1))
 
 
 def stands(c: Cases, tail=None) -> Column:
     """Whole layers that output head and MTP modules stand for on the last stage: their time where
     the split is balanced (`tail` of `weights`, where it is at hand), else MTP_STANDS under a
     balanced MTP layout, else 0."""
-    usual = MTP_STANDS * greater(c.software.balanced_layout, 0)
-    balanced = equal(c.plan.layer_split, BALANCED)
+    usual = MTP_STANDS * np.greater(c.software.balanced_layout, 0)
+    balanced = np.equal(c.plan.layer_split, BALANCED)
     if not np.any(balanced):
         return usual
-    return where(balanced, ceil(tail or weights(c)[1]), usual)
+    return np.where(balanced, np.ceil(tail or weights(c)[1]), usual)
 
 
 def totals(layers, pp, stands):
@@ -129,7 +111,7 @@ def layers_per_stage(c: Cases):
     if not (c.layout or c.shape.order):
         return totals(c.shape.layers, c.plan.pp, stands(c))
     each, found = sort_shares(c), [*splits(c)]
-    out = zeros((3, max(each.shape[1], sum(len(rows) for rows, _ in found))))
+    out = np.zeros((3, max(each.shape[1], sum(len(rows) for rows, _ in found))))
     each = each + 0 * out[0]
     for rows, counts in found:
         work = counts @ each[:, rows]
@@ -142,9 +124,9 @@ def splits(c: Cases, kind: Column = 0):
     model; rows of one split are alike in `kind` too. [layers, (stages, sorts)]"""
     which = sorts_of(c.shape)[1]
     for rows, pp, laid in laid_out(c, kind):
-        placed = zeros((pp, which.max() + 1))
+        placed = np.zeros((pp, which.max() + 1))
         for i, (first, end) in enumerate(pairwise(laid)):
-            placed[i % pp] += bincount(which[first:end], minlength=placed.shape[1])
+            placed[i % pp] += np.bincount(which[first:end], minlength=placed.shape[1])
         yield rows, placed
 
 
@@ -154,9 +136,9 @@ def laid_out(c: Cases, kind: Column = 0):
     layers among the bounds."""
     p, seq_len, (each, tail) = c.plan, c.job.seq_len, weights(c)
     columns = (p.pp, p.vpp, p.layer_split == BALANCED, stands(c, tail), kind)
-    columns = [ravel(x + 0 * seq_len) for x in broadcast_arrays(*columns, seq_len)]
-    key = array([1, 1e4, 1e8, 1e9, 1e12, 0]) @ columns
-    for rows in (flatnonzero(key == one) for one in unique(key)):
+    columns = [np.ravel(x + 0 * seq_len) for x in np.broadcast_arrays(*columns, seq_len)]
+    key = np.array([1, 1e4, 1e8, 1e9, 1e12, 0]) @ columns
+    for rows in (np.flatnonzero(key == one) for one in np.unique(key)):
         pp, vpp, cut, besides, *_ = (int(x[rows[0]]) for x in columns)
         runs = c.layout
         if len(runs) != pp * vpp + 1:
@@ -202,9 +184,9 @@ def gains(shape: Shape, seq_len: float, pp) -> Column:
         for place in ("end", "mixer", "feed")
     )
     tail, slowest = end * shape.layers / (mixer + feed), []
-    for besides in (0, ceil(tail)):
+    for besides in (0, np.ceil(tail)):
         *others, last = totals(shape.layers, pp, besides)
-        slowest.append(maximum(maximum(*others), last + tail))
+        slowest.append(np.maximum(np.maximum(*others), last + tail))
     return slowest[1] < (1 - GAIN) * slowest[0]
 
 
@@ -287,7 +269,7 @@ def stages_of(c: Cases) -> list[dict]:
     before it begins."""
     (sorts, which), each = sorts_of(c.shape), sort_shares(c)[:, 0]
     kinds = [[c.shape.blocks[i].kind for i in layer] or ["layer"] for layer in sorts]
-    out, pp = [], int(ravel(c.plan.pp)[0])
+    out, pp = [], int(np.ravel(c.plan.pp)[0])
     for i, (first, end) in enumerate(pairwise(runs(c))):
         layers = [kinds[k] for k in which[first:end]]
         out.append(

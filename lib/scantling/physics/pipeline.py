@@ -13,17 +13,6 @@ both.
 from collections.abc import Callable
 
 import numpy as np
-from numpy import (
-    asarray,
-    bincount,
-    broadcast_shapes,
-    broadcast_to,
-    flatnonzero,
-    floor,
-    maximum,
-    minimum,
-    where,
-)
 
 from ..base.records import Lines, record
 from ..base.words import table as read_yaml
@@ -49,7 +38,7 @@ def bubble_zb_h1(*, p, F, B, W, barrier=False, **_):
     not wait (their post-validation); a barrier makes it at least (p − 1)F, 8 to 10 % of throughput
     in their table 10.
     """
-    return _after_barrier((p - 1) * maximum(F + B - W, 0.0), p, F, barrier)
+    return _after_barrier((p - 1) * np.maximum(F + B - W, 0.0), p, F, barrier)
 
 
 def bubble_zb_h2(*, p, F, B, W, k=1.0, barrier=False, **_):
@@ -61,19 +50,19 @@ def bubble_zb_h2(*, p, F, B, W, k=1.0, barrier=False, **_):
     barrier
     is that of ZB-H1.
     """
-    return _after_barrier((p - 1) * maximum(F + B - 2 * W / k, 0.0), p, F, barrier)
+    return _after_barrier((p - 1) * np.maximum(F + B - 2 * W / k, 0.0), p, F, barrier)
 
 
 def _after_barrier(idle, p, F, barrier):
     """Idle time where the optimizer waits for all: the last device starts (p − 1)F after the
     first."""
-    return where(barrier, maximum(idle, (p - 1) * F), idle)
+    return np.where(barrier, np.maximum(idle, (p - 1) * F), idle)
 
 
 def bubble_zb_v(*, p, F, B, W, **_):
     """(p − 1)(max(F, B) − W), at least 0 [s]; the published 0 where F = B = W. Qi et al. 2023,
     section 6; Qi et al. 2024."""
-    return (p - 1) * maximum(maximum(F, B) - W, 0.0)
+    return (p - 1) * np.maximum(np.maximum(F, B) - W, 0.0)
 
 
 def bubble_v_half(*, p, m, F, B, W, **_):
@@ -82,8 +71,8 @@ def bubble_v_half(*, p, m, F, B, W, **_):
     The published half of 1F1B's where F = B = W. With unequal passes it loses time in every
     micro-batch, which its authors state without a formula. Qi et al. 2024, V-Half.
     """
-    longest = maximum(F, B)
-    return (p - 1) * maximum((F + B - W) / 2 + longest, 0.0) + m * maximum(
+    longest = np.maximum(F, B)
+    return (p - 1) * np.maximum((F + B - W) / 2 + longest, 0.0) + m * np.maximum(
         2 * longest - F - B - W, 0.0
     )
 
@@ -94,7 +83,7 @@ def bubble_v_min(*, p, m, F, B, W, **_):
     The published two thirds of 1F1B's where F = B = W; loses much sooner than V-Half where they
     differ. Qi et al. 2024, V-Min.
     """
-    return (p - 1) * (F + B) + m * maximum(3 * maximum(F, B) - F - B - W, 0.0)
+    return (p - 1) * (F + B) + m * np.maximum(3 * np.maximum(F, B) - F - B - W, 0.0)
 
 
 def bubble_dualpipe(*, p, F, B, W, **_):
@@ -103,12 +92,12 @@ def bubble_dualpipe(*, p, F, B, W, **_):
     Their table writes B for the whole backward and F&B for an overlapped pair: F&B + B − 3W with
     F&B = F + B is this. What the overlap hides is a matter of communication, not of the schedule.
     """
-    return (p / 2 - 1) * maximum(F + 2 * B - W, 0.0)
+    return (p / 2 - 1) * np.maximum(F + 2 * B - W, 0.0)
 
 
 def bubble_dualpipe_v(*, p, F, B, W, **_):
     """(p − 1)/2·(F + 2B − W), at least 0 [s]: DualPipe with two of its stages on each device."""
-    return (p - 1) / 2 * maximum(F + 2 * B - W, 0.0)
+    return (p - 1) / 2 * np.maximum(F + 2 * B - W, 0.0)
 
 
 def held_gpipe(*, m, **_):
@@ -149,7 +138,7 @@ def held_v_half(*, p, **_):
 
 def held_v_min(*, p, **_):
     """(p + 4)/3 micro-batches, in whole chunks, that is halves. Qi et al. 2024, V-Min."""
-    return floor((2 * p + 8) / 3 + 1e-9) / 2
+    return np.floor((2 * p + 8) / 3 + 1e-9) / 2
 
 
 def held_dualpipe(*, p, **_):
@@ -238,7 +227,7 @@ def schedule_code(name):
     """
     if isinstance(name, str):
         return _CODES[name.strip().lower().replace("_", "-")]
-    array = asarray(name)
+    array = np.asarray(name)
     if array.dtype.kind in "iu":
         return array
     return np.array([schedule_code(str(each)) for each in array.ravel()]).reshape(array.shape)
@@ -246,13 +235,13 @@ def schedule_code(name):
 
 def _by_schedule(question: str, schedule, **symbols):
     """Each case by the formula of its own schedule; only formulas of schedules that occur run."""
-    code = asarray(schedule_code(schedule))
-    occur = flatnonzero(bincount(code.ravel(), minlength=len(_ROWS)))
+    code = np.asarray(schedule_code(schedule))
+    occur = np.flatnonzero(np.bincount(code.ravel(), minlength=len(_ROWS)))
     values = [getattr(_ROWS[i], question)(**symbols) for i in occur]
-    shape = broadcast_shapes(code.shape, *(np.shape(given) for given in symbols.values()))
+    shape = np.broadcast_shapes(code.shape, *(np.shape(given) for given in symbols.values()))
     if len(occur) == 1:
-        return broadcast_to(values[0], shape)
-    return broadcast_to(np.select([code == i for i in occur], values), shape)
+        return np.broadcast_to(values[0], shape)
+    return np.broadcast_to(np.select([code == i for i in occur], values), shape)
 
 
 def bubble_time(
@@ -298,7 +287,7 @@ def bubble_time(
         k=weight_kept,
         barrier=barrier,
     )
-    return where(pp > 1, idle, 0.0)[()]
+    return np.where(pp > 1, idle, 0.0)[()]
 
 
 def in_flight(schedule, pp, vpp, m, stage=0, weight_kept=1.0):
@@ -322,10 +311,10 @@ def in_flight(schedule, pp, vpp, m, stage=0, weight_kept=1.0):
     ----------
     `SCHEDULES[name].held` and `.source`.
     """
-    stage = asarray(stage)
-    stage = where(stage < 0, pp + stage, stage)
+    stage = np.asarray(stage)
+    stage = np.where(stage < 0, pp + stage, stage)
     held = _by_schedule("held", schedule, p=pp, v=vpp, m=m, s=stage, k=weight_kept)
-    return minimum(where(pp > 1, held, 1.0), m)[()]
+    return np.minimum(np.where(pp > 1, held, 1.0), m)[()]
 
 
 def weight_kept(hidden, heads, seq_len, flash=True):
@@ -336,7 +325,7 @@ def weight_kept(hidden, heads, seq_len, flash=True):
     dropout) is gone with flash attention or recomputed attention. Source: Qi et al. 2023, table 1;
     Korthikanti et al. 2022, section 4.1.
     """
-    return (32.0 / (34.0 + where(flash, 0.0, 5.0 * heads * seq_len / hidden)))[()]
+    return (32.0 / (34.0 + np.where(flash, 0.0, 5.0 * heads * seq_len / hidden)))[()]
 
 
 def weight_copies(schedule):
@@ -368,7 +357,7 @@ def rules_kept(pp, vpp, m, layers, ends=2) -> dict:
         "two halves": m % 2 == 0,
         "long enough": m >= 2 * pp,
         "stages": pp >= 2,
-        "layers": layers + where(parts > 2, ends, 0) >= parts,
+        "layers": layers + np.where(parts > 2, ends, 0) >= parts,
     }
 
 
@@ -380,7 +369,7 @@ def violations(schedule, pp, vpp, m, layers):
     """Where each legality rule is broken: {rule text: boolean array}, only rules that some plan
     breaks."""
     code = schedule_code(schedule)
-    kept = rules_kept(*map(asarray, (pp, vpp, m, layers)))
+    kept = rules_kept(*map(np.asarray, (pp, vpp, m, layers)))
     broken = {
         rule.text: concerned[code] & ~kept[rule.name] for rule, concerned in zip(RULES, _CONCERNED)
     }
@@ -399,10 +388,10 @@ def stage_layers(layers, pp, first_less=0, last_less=0):
     stage holds everything and is first and last alike.
     """
     shared_out = layers + first_less + last_less
-    places = floor(shared_out / pp)
+    places = np.floor(shared_out / pp)
     over = shared_out - places * pp
     return (
-        where(pp == 1, layers, places - first_less),
-        where(pp > 2, places + (over > 0), 0),
-        where(pp == 1, layers, places - last_less + (over == pp - 1)),
+        np.where(pp == 1, layers, places - first_less),
+        np.where(pp > 2, places + (over > 0), 0),
+        np.where(pp == 1, layers, places - last_less + (over == pp - 1)),
     )

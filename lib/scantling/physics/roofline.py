@@ -12,7 +12,6 @@ from dataclasses import asdict
 from typing import NamedTuple
 
 import numpy as np
-from numpy import array, maximum, zeros
 
 from ..base.records import fields_of, record
 from ..blocks.table import weighted
@@ -200,7 +199,7 @@ def _layer_work(c: Cases, parts) -> list[Work]:
     passes = 3.0 if np.all(c.software.flash == 0) else FLASH_PASSES
     core_s = layer.attention + layer.attention_backward
     scans, *scan = _scans(c)
-    scanned = float(scans / maximum(core_s, 1e-30))
+    scanned = float(scans / np.maximum(core_s, 1e-30))
     moved = once["elementwise"] * compute.hbm_rate(c)
     products = (
         Work(*gemm, seconds=spent["gemm"] * gemm[-1] / timed, peak=chip.linear_flops)
@@ -242,10 +241,10 @@ def _scans(c: Cases):
     return weighted(
         (
             b.count / c.shape.layers,
-            array([sum(b.core_s(on)), t * b.scan_flops(), t * b.scan_bytes()]),
+            np.array([sum(b.core_s(on)), t * b.scan_flops(), t * b.scan_bytes()]),
         )
         for b in c.shape.of("recurrent")
-    ) + zeros(3)
+    ) + np.zeros(3)
 
 
 def _attention(c: Cases) -> tuple[float, float]:
@@ -256,7 +255,7 @@ def _attention(c: Cases) -> tuple[float, float]:
     materialised = np.any(c.software.flash == 0)
     for block in c.shape.of("softmax"):
         weight, heads, width = block.count / c.shape.layers, block.heads / tp, block.score_width
-        kept = maximum(block.kept_heads / tp, 1.0)
+        kept = np.maximum(block.kept_heads / tp, 1.0)
         keys = seq_len if materialised else block.keys_seen(seq_len)
         scores = passes * 2 * t * seq_len * heads if materialised else 0.0
         flops += weight * 2 * t * keys * heads * width

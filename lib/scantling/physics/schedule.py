@@ -9,19 +9,6 @@ from math import inf
 from operator import itemgetter
 
 import numpy as np
-from numpy import (
-    array,
-    asarray,
-    bincount,
-    cumsum,
-    isfinite,
-    isin,
-    lexsort,
-    ndarray,
-    ones,
-    ptp,
-    where,
-)
 
 from ..base.records import record
 from .pipeline import DUALPIPES, SCHEDULE_NAMES, SCHEDULES, in_flight, schedule_code, violations
@@ -61,36 +48,36 @@ class Layout:
     vpp: int
     m: int
     weight_kept: float
-    device: ndarray
-    start_s: ndarray
-    end_s: ndarray
-    kind: ndarray
-    micro_batch: ndarray
-    chunk: ndarray
-    part: ndarray
+    device: np.ndarray
+    start_s: np.ndarray
+    end_s: np.ndarray
+    kind: np.ndarray
+    micro_batch: np.ndarray
+    chunk: np.ndarray
+    part: np.ndarray
     makespan_s: float
-    span_s: ndarray
-    busy_s: ndarray
+    span_s: np.ndarray
+    busy_s: np.ndarray
 
     @property
-    def bubble_s(self) -> ndarray:
+    def bubble_s(self) -> np.ndarray:
         """Idle time of each device between its own first and last pass. [s, shape (pp,)] What
         zero-bubble papers count."""
         return self.span_s - self.busy_s
 
     @property
-    def idle_s(self) -> ndarray:
+    def idle_s(self) -> np.ndarray:
         """Idle time of each device over the whole makespan. [s, shape (pp,)] What a global barrier
         before the optimizer costs."""
         return self.makespan_s - self.busy_s
 
     @property
-    def peak_in_flight(self) -> ndarray:
+    def peak_in_flight(self) -> np.ndarray:
         """Micro-batches each device holds at its peak, in units of its whole share (see
         `pipeline.in_flight`). [shape (pp,)]"""
-        return array([self.in_flight_over_time(d)[1].max() for d in range(self.pp)])
+        return np.array([self.in_flight_over_time(d)[1].max() for d in range(self.pp)])
 
-    def in_flight_over_time(self, device: int) -> tuple[ndarray, ndarray]:
+    def in_flight_over_time(self, device: int) -> tuple[np.ndarray, np.ndarray]:
         """Steps of the number of micro-batches a device holds: times [s] and the value from each
         time on."""
         rows, kept = self.device == device, self.weight_kept
@@ -98,12 +85,12 @@ class Layout:
         kind, start, end, micro_batch, part = (column[rows] for column in columns)
         key = micro_batch * (part.max() + 1) + part
         weight, forward = kind == "W", kind == "F"
-        freed = where(weight, kept, where(isin(key, key[weight]), 1 - kept, 1.0))
-        times, change = where(forward, start, end), where(forward, 1.0, -freed)
+        freed = np.where(weight, kept, np.where(np.isin(key, key[weight]), 1 - kept, 1.0))
+        times, change = np.where(forward, start, end), np.where(forward, 1.0, -freed)
         # at one moment what is freed goes before what is taken
-        order = lexsort((change, np.round(times / max(times.max(), 1e-300), 12)))
+        order = np.lexsort((change, np.round(times / max(times.max(), 1e-300), 12)))
         chunks = SCHEDULES[self.schedule].chunks or self.vpp
-        return times[order], cumsum(change[order]) / chunks
+        return times[order], np.cumsum(change[order]) / chunks
 
 
 def lay_out(
@@ -173,9 +160,9 @@ def lay_out(
         )
     chunks = row.chunks or vpp
     parts = pp * chunks
-    scale = ones(parts) if part_scale is None else asarray(part_scale, dtype=float)
+    scale = np.ones(parts) if part_scale is None else np.asarray(part_scale, dtype=float)
     given = [t_forward, t_backward_input, t_backward_weight, t_p2p, *scale]
-    if not all(t >= 0 and isfinite(t) for t in given):
+    if not all(t >= 0 and np.isfinite(t) for t in given):
         raise ValueError(f"times and scales must be finite and not negative; got {given}")
     if scale.shape != (parts,):
         raise ValueError(
@@ -327,7 +314,7 @@ class _Run:
 
 def _layout(row, pp, vpp, m, kept, placed) -> Layout:
     """The passes as columns, and what they add up to on each device."""
-    rows = array(sorted(placed, key=lambda each: (each[0], each[2])))
+    rows = np.array(sorted(placed, key=lambda each: (each[0], each[2])))
     start, end = rows[:, 0], rows[:, 1]
     device, kind, part, micro_batch = rows[:, 2:].astype(int).T
     return Layout(
@@ -339,11 +326,11 @@ def _layout(row, pp, vpp, m, kept, placed) -> Layout:
         device=device,
         start_s=start,
         end_s=end,
-        kind=array(KINDS)[where(kind == WHOLE, BACKWARD, kind)],
+        kind=np.array(KINDS)[np.where(kind == WHOLE, BACKWARD, kind)],
         micro_batch=micro_batch,
         chunk=1 * (micro_batch >= m // 2) if row.placement == "mirror" else part // pp,
         part=part,
         makespan_s=float(end.max() - start.min()),
-        span_s=array([ptp(rows[device == d, :2]) for d in range(pp)]),
-        busy_s=bincount(device, end - start, minlength=pp),
+        span_s=np.array([np.ptp(rows[device == d, :2]) for d in range(pp)]),
+        busy_s=np.bincount(device, end - start, minlength=pp),
     )

@@ -12,7 +12,6 @@ from functools import cache, partial
 from itertools import count, product, repeat
 
 import numpy as np
-from numpy import arange, cumsum, diff, sort
 
 # WHOLE is a backward with its weight gradients; PAIR a forward run together with a WHOLE of the
 # other direction
@@ -146,17 +145,17 @@ def _slots(pp, down):
     the backward of chunk 1 lies half a period after the forward of chunk 0 and likewise on the way
     up, which leaves room for unequal passes.
     """
-    along = arange(pp)
+    along = np.arange(pp)
     ways = (down * along, along[::-1]) * 2
 
     def slots(turns):
         # a way starts so many slots after the last device of the one before
-        starts = cumsum([0, *(way.max() + turn for way, turn in zip(ways, turns))])
+        starts = np.cumsum([0, *(way.max() + turn for way, turn in zip(ways, turns))])
         return starts[:, None] + ways
 
     def crowding(turns):
         block = slots(turns)
-        collisions = (diff(sort(block % 6, axis=0), axis=0) == 0).sum()
+        collisions = (np.diff(np.sort(block % 6, axis=0), axis=0) == 0).sum()
         halves = np.all((block[2:, 0] - block[:2, 0]) % 6 == 3)
         return collisions, down == 2 and not halves, sum(turns), turns
 

@@ -9,7 +9,6 @@ the gradients of every step, or what the weights moved in so many local steps (D
 from dataclasses import replace
 
 import numpy as np
-from numpy import ceil, clip, maximum, where
 
 from ..catalogue.models.shape import as_floats, parameters
 from .cases import Cases
@@ -29,7 +28,7 @@ def exchanged_bytes(c: Cases):
     """Bytes that a site sends in one exchange: a ring, 2 (s - 1) / s of a copy. [bytes]"""
     n, link, wide = as_floats(parameters(c.shape)), c.link, c.job.exchange_bytes
     values = 2 * (link.sites - 1) / link.sites * (n.total + n.mtp)
-    return values * where(wide > 0, wide, c.job.grad_bytes)
+    return values * np.where(wide > 0, wide, c.job.grad_bytes)
 
 
 def exchange_s(c: Cases):
@@ -43,16 +42,16 @@ def every_step_s(c: Cases):
     where sites step alone. [s]"""
     if np.all(c.link.sites <= 1):
         return 0.0
-    return where(c.job.local_steps == 1, exchange_s(c), 0.0)
+    return np.where(c.job.local_steps == 1, exchange_s(c), 0.0)
 
 
 def local_steps(c: Cases, step_s):
     """Steps between two exchanges: as given; where they are searched, the fewest whose exchange
     takes
     WAIT_SHARE of the time, or hides beside them, LEAST_STEPS to MOST_STEPS; `step_s` without it."""
-    share = where(c.job.exchange_overlap > 0, 1.0, WAIT_SHARE)
-    fewest = clip(ceil(exchange_s(c) / (share * step_s)), LEAST_STEPS, MOST_STEPS)
-    return where(c.job.local_steps > 0, c.job.local_steps, fewest)
+    share = np.where(c.job.exchange_overlap > 0, 1.0, WAIT_SHARE)
+    fewest = np.clip(np.ceil(exchange_s(c) / (share * step_s)), LEAST_STEPS, MOST_STEPS)
+    return np.where(c.job.local_steps > 0, c.job.local_steps, fewest)
 
 
 def waited_s(c: Cases, step_s):
@@ -65,10 +64,10 @@ def waited_s(c: Cases, step_s):
     if np.all((c.link.sites <= 1) | (c.job.local_steps == 1)):
         return 0.0
     each = exchange_s(c) / local_steps(c, step_s)
-    return where(
+    return np.where(
         c.job.local_steps == 1,
         0.0,
-        where(c.job.exchange_overlap > 0, maximum(each - step_s, 0.0), each),
+        np.where(c.job.exchange_overlap > 0, np.maximum(each - step_s, 0.0), each),
     )
 
 

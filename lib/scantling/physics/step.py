@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy import array, log2, maximum, minimum, where
 
 from ..base.records import record
 from ..catalogue.models.shape import as_floats, flops_per_token, parameters
@@ -37,7 +36,7 @@ from .layout import kept_for_weights, layers_per_stage
 from .pipeline import SCHEDULES, bubble_time
 from .traffic import Exchange
 
-MIRRORED = array([row.placement == "mirror" for row in SCHEDULES.values()])
+MIRRORED = np.array([row.placement == "mirror" for row in SCHEDULES.values()])
 ADAM_BYTES = 12.0  # moments and master weights of the optimizer whose traffic is the prior
 COMPUTE = ("gemm", "attention", "elementwise")
 AXES = ("tp", "cp", "ep", "dp", "pp")
@@ -88,7 +87,7 @@ def device_params(c: Cases):
     experts = n.routed_experts + s.mtp_experts
     ends = n.embedding + n.lm_head
     inner = n.total + n.mtp - experts - ends
-    held = where(p.pp > 1, maximum(n.embedding, n.lm_head), ends)
+    held = np.where(p.pp > 1, np.maximum(n.embedding, n.lm_head), ends)
     return (inner / p.pp + held) / p.tp, experts / (p.pp * p.ep * p.etp)
 
 
@@ -106,7 +105,7 @@ def exchange_passes(c: Cases) -> dict[str, tuple]:
     gathered = c.constants.tp_sequence * (1 + (c.software.async_reduce > 0))
     return {
         "tp": (1, again, 1 + gathered * (c.plan.sp > 0)),
-        "cp": (1, again, where(c.plan.cp_type == ULYSSES, 1, 2)),
+        "cp": (1, again, np.where(c.plan.cp_type == ULYSSES, 1, 2)),
         "ep": (1, recomputed(c).expert, 1),
     }
 
@@ -150,7 +149,7 @@ def dispatch_waits_s(c: Cases, layer_s):
     """What the device waits for a host that dispatches tensor-parallel operations one by one: a
     layer and micro-batch, both ways, takes no less than `eager_tp_s`. [s]"""
     eager = (c.software.eager_tp > 0) & (c.plan.tp > 1)
-    return maximum(c.constants.eager_tp_s - layer_s, 0.0) * eager
+    return np.maximum(c.constants.eager_tp_s - layer_s, 0.0) * eager
 
 
 def stage_times(c: Cases, layer_s, logits_s) -> Stages:
@@ -163,16 +162,16 @@ def stage_times(c: Cases, layer_s, logits_s) -> Stages:
     first, middle, last = layers_per_stage(c)
     tail = logits_s + s.mtp_depth * layer_s
     mirrored = MIRRORED[p.schedule] & (p.pp > 1)
-    share = where(mirrored, 0.5, 1.0)
-    inner = where(mirrored, middle, maximum(first, middle))
-    outer = where(mirrored, (first + last) / 2, last)
+    share = np.where(mirrored, 0.5, 1.0)
+    inner = np.where(mirrored, middle, np.maximum(first, middle))
+    outer = np.where(mirrored, (first + last) / 2, last)
     inner_s = inner * layer_s
     outer_s = outer * layer_s + share * tail
     at_end = (outer_s >= inner_s) | (p.pp == 1)
     return Stages(
-        slowest_s=maximum(inner_s, outer_s),
+        slowest_s=np.maximum(inner_s, outer_s),
         mean_s=(s.layers * layer_s + tail) / p.pp,
-        layers=where(at_end, outer + share * s.mtp_depth, inner),
+        layers=np.where(at_end, outer + share * s.mtp_depth, inner),
         heads=share * at_end,
     )
 
@@ -201,9 +200,9 @@ def gathers_exposed_s(c: Cases, wire_s, work_s):
     k = c.constants
     q = k.fsdp_power
     longer = (work_s**q + wire_s**q) ** (1 / q) - work_s
-    return where(
+    return np.where(
         (c.software.dp_overlap > 0) & (wire_s > 0),
-        longer + k.fsdp_contention * minimum(wire_s, work_s),
+        longer + k.fsdp_contention * np.minimum(wire_s, work_s),
         wire_s,
     )
 
@@ -212,7 +211,7 @@ def cards_held_s(c: Cases, exchanges: dict[str, Exchange]):
     """What a layer's exposed exchanges hold of the cards that gathers of sharded weights take where
     both leave the domain: nothing is gathered beside them."""
     p = c.plan
-    shard = where(p.sharding == HSDP, p.shard_group, p.dp * p.cp)
+    shard = np.where(p.sharding == HSDP, p.shard_group, p.dp * p.cp)
     groups = {"tp": (p.tp, 1), "cp": (p.cp, p.tp), "ep": (p.ep, p.etp)}
     held = sum(
         exchanges[axis].exposed_s * traffic.group(c, *ranks).across
@@ -246,21 +245,21 @@ def reduction_exposed_s(c: Cases, dp: traffic.DataParallel, forward_s, backward_
     left = traffic.exposed(dp.reduce_wire_s, window * backward_s)
     left = left + traffic.exposed(dp.gather_wire_s, window * forward_s)
     ranks, most = site_ranks(c), software.optimizer_group
-    group = where(most > 0, minimum(most, ranks), ranks)
+    group = np.where(most > 0, np.minimum(most, ranks), ranks)
     return left + k.broadcast_s * group * ((software.broadcast_gather > 0) & (p.sharding > 0))
 
 
 def shards_of(c: Cases):
     """Ranks among which a device's dense and expert parameters are divided for the update."""
     p, sharded = c.plan, c.plan.sharding > 0
-    whole = where(p.sharding == HSDP, p.shard_group, site_ranks(c))
-    dense = where(sharded, whole, 1.0)
-    return dense, where(sharded, maximum(dense * p.tp / (p.ep * p.etp), 1.0), 1.0)
+    whole = np.where(p.sharding == HSDP, p.shard_group, site_ranks(c))
+    dense = np.where(sharded, whole, 1.0)
+    return dense, np.where(sharded, np.maximum(dense * p.tp / (p.ep * p.etp), 1.0), 1.0)
 
 
 def optimizer_rate(c: Cases):
     """Bytes/s of the memory that holds the optimizer's states: the device's, or the host's."""
-    return where(c.plan.offload > 0, host_rate(c), compute.hbm_rate(c))
+    return np.where(c.plan.offload > 0, host_rate(c), compute.hbm_rate(c))
 
 
 def optimizer_s(c: Cases, dense, experts):
@@ -281,32 +280,32 @@ def streamed_s(c: Cases, dense, experts, slowest_s):
     if not np.any(p.offload > 1):
         return 0.0
     width = 2.0 + 2.0 * (c.job.precision == FP32)
-    over, experts_over = (where(p.sharding >= ZERO3, n, 1.0) for n in shards_of(c))
+    over, experts_over = (np.where(p.sharding >= ZERO3, n, 1.0) for n in shards_of(c))
     wire = 3 * width * (dense / over + experts / experts_over) / host_rate(c)
-    return maximum(wire - slowest_s, 0.0) * (p.offload > 1)
+    return np.maximum(wire - slowest_s, 0.0) * (p.offload > 1)
 
 
 def step_host_s(c: Cases):
     """Host time once a step: least + (1 − least) · min(layers on a stage / enough layers, 1) of
     `step_host_s`. [s]"""
     k, least = c.constants, c.constants.step_host_least
-    captured = where(c.software.graphs >= 2, k.step_host_graphs, 1.0)
+    captured = np.where(c.software.graphs >= 2, k.step_host_graphs, 1.0)
     return (
         k.step_host_s
-        * (least + (1 - least) * minimum(c.shape.layers / c.plan.pp / k.step_host_layers, 1.0))
+        * (least + (1 - least) * np.minimum(c.shape.layers / c.plan.pp / k.step_host_layers, 1.0))
         * captured
     )
 
 
 def overall(c: Cases):
     """Factor on every part of the step: what the terms leave, and DeepSpeed's pipeline engine."""
-    return c.constants.overall * where(c.software.step_engine > 0, c.constants.engine, 1.0)
+    return c.constants.overall * np.where(c.software.step_engine > 0, c.constants.engine, 1.0)
 
 
 def straggler_share(c: Cases):
     """Share of the step lost to the slowest node, per doubling of nodes."""
     k = c.constants
-    return k.straggler * log2(maximum(devices(c.plan) / k.straggler_devices, 1.0))
+    return k.straggler * np.log2(np.maximum(devices(c.plan) / k.straggler_devices, 1.0))
 
 
 def data_parallel_exchange(c: Cases, m, held, work_s, forward_s, backward_s, cards_s) -> Exchange:

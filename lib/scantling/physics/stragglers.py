@@ -2,7 +2,7 @@
 
 from statistics import NormalDist
 
-from numpy import asarray, linspace, trapezoid, vectorize
+import numpy as np
 
 
 def slowest_of(n):
@@ -14,10 +14,10 @@ def slowest_of(n):
     39 % (n = 10) too high. 3.97 at 16,384, 4.44 at 131,072. Independent and normal: correlated
     jitter is less, heavy tails are more.
     """
-    z = linspace(0.0, 9.0, 4001)
-    tail = vectorize(NormalDist().cdf)(-z)
-    n = asarray(n, float)[..., None]
-    return trapezoid(1 - (1 - tail) ** n - tail**n, z)
+    z = np.linspace(0.0, 9.0, 4001)
+    tail = np.vectorize(NormalDist().cdf)(-z)
+    n = np.asarray(n, float)[..., None]
+    return np.trapezoid(1 - (1 - tail) ** n - tail**n, z)
 
 
 def sdc_loss(corruptions_per_s, latency_s):

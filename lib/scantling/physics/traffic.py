@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy import asarray, clip, maximum, minimum, sqrt, where
 
 from ..base.records import record
 from ..blocks.table import Exchange as BlockExchange, fold
@@ -64,7 +63,7 @@ class Exchange:
     @property
     def hidden_s(self):
         """Seconds that run beside compute."""
-        return maximum(self.wire_s - self.exposed_s, 0)
+        return np.maximum(self.wire_s - self.exposed_s, 0)
 
     def times(self, volume, calls, shown=None) -> "Exchange":
         """So many times the volume in so many times the calls; `shown`: of what is exposed, where
@@ -86,7 +85,7 @@ NOTHING = Exchange(wire_s=0.0, exposed_s=0.0, bytes=0.0, calls=0.0)
 
 def exposed(communication, window):
     """Communication left over by a window of compute: c^2 / (c + w). [s]"""
-    return communication * communication / maximum(communication + window, 1e-30)
+    return communication * communication / np.maximum(communication + window, 1e-30)
 
 
 def sent(c: Cases) -> BlockExchange:
@@ -108,14 +107,14 @@ def tp_shares(c: Cases):
     """Share of tensor-parallel time that shows, and of the part that a backward runs beside its
     products where the stack does so (`async_reduce`)."""
     p, k, overlap = c.plan, c.constants, c.software.tp_overlap
-    pipelined = maximum(overlap, 0)
-    alone = k.tp_exposed * where((overlap == 0) | (overlap == 1), 1.0, k.tp_alone)
+    pipelined = np.maximum(overlap, 0)
+    alone = k.tp_exposed * np.where((overlap == 0) | (overlap == 1), 1.0, k.tp_alone)
     share = pipelined * k.tp_overlapped + (1 - pipelined) * alone
     inside = p.tp <= members_inside(p.tp, 1, c.link.domain)
-    share = where(inside, share, maximum(share, k.tp_exposed))
-    return share, where(
+    share = np.where(inside, share, np.maximum(share, k.tp_exposed))
+    return share, np.where(
         inside & (overlap >= 0) & (c.software.async_reduce > 0),
-        minimum(share, k.tp_overlapped),
+        np.minimum(share, k.tp_overlapped),
         share,
     )
 
@@ -130,7 +129,7 @@ def tensor_parallel(c: Cases) -> Exchange:
     """
     p = c.plan
     payload = tokens(c) * c.shape.hidden * 2
-    calls = 2 * where(c.software.parallel_block > 0, 1.0, sent(c).tensor)
+    calls = 2 * np.where(c.software.parallel_block > 0, 1.0, sent(c).tensor)
     wire = calls * ring_s(payload, group(c, p.tp, 1))
     return Exchange(
         wire_s=wire,
@@ -144,10 +143,10 @@ def over_cp(c: Cases, x) -> tuple:
     """Bytes of a micro-batch that attention and scans of the exchanges `x` put together over the
     cp group."""
     p, own = c.plan, tokens(c)
-    keys = own * p.cp * (2 * maximum(x.kv / p.tp, x.kv_head))
+    keys = own * p.cp * (2 * np.maximum(x.kv / p.tp, x.kv_head))
     relaid = own / p.tp * (2 * x.relaid)
     scans = own / p.tp * (2 * x.swapped)
-    return where(p.cp_type == ULYSSES, relaid, keys), scans
+    return np.where(p.cp_type == ULYSSES, relaid, keys), scans
 
 
 def context_parallel(c: Cases, attention_s) -> Exchange:
@@ -160,8 +159,8 @@ def context_parallel(c: Cases, attention_s) -> Exchange:
     p, w = c.plan, group(c, c.plan.cp, c.plan.tp)
     ring, ulysses, many = p.cp_type == 0, p.cp_type == ULYSSES, p.cp > 1
     payload, scans = over_cp(c, sent(c))
-    wire = where(ulysses, direct_s(payload, w), ring_s(payload, w)) * many
-    left = where(ring, exposed(wire, c.constants.cp_window * attention_s), wire)
+    wire = np.where(ulysses, direct_s(payload, w), ring_s(payload, w)) * many
+    left = np.where(ring, exposed(wire, c.constants.cp_window * attention_s), wire)
     swap = direct_s(scans, w) * many if np.any(scans) else 0.0
     return Exchange(
         wire_s=wire + swap,
@@ -191,14 +190,14 @@ def expert_copies(c: Cases) -> Copies:
     p, top_k = c.plan, visited(c)
     inside = members_inside(p.ep, p.etp, c.link.domain)
     domains, once = p.ep / inside, c.software.dedup_dispatch > 0
-    delivered = where(
-        once, expected_places(p.ep, top_k), where(c.software.dedup_dispatch < 0, p.ep, top_k)
+    delivered = np.where(
+        once, expected_places(p.ep, top_k), np.where(c.software.dedup_dispatch < 0, p.ep, top_k)
     )
     domains_hit = expected_places(domains, top_k, c.software.group_limit)
     return Copies(
         delivered=delivered,
-        link=delivered * (inside - 1) / where(once, inside, p.ep),
-        card=where(once, domains_hit * (domains - 1) / domains, delivered * (1 - inside / p.ep)),
+        link=delivered * (inside - 1) / np.where(once, inside, p.ep),
+        card=np.where(once, domains_hit * (domains - 1) / domains, delivered * (1 - inside / p.ep)),
     )
 
 
@@ -217,23 +216,23 @@ def expert_parallel(c: Cases) -> Exchange:
     one_copy = tokens(c) / p.tp * s.hidden * kept
     width = low_precision_bytes(c) + 2.0  # dispatch, then combine in 16 bit
     copies, payload = expert_copies(c), one_copy * width
-    outside = maximum(p.ep - members_inside(p.ep, etp, c.link.pod_devices), 0)
-    pods = outside / maximum(p.ep - w.inside, 1)
+    outside = np.maximum(p.ep - members_inside(p.ep, etp, c.link.pod_devices), 0)
+    pods = outside / np.maximum(p.ep - w.inside, 1)
     out = payload * copies.card * (1 + RAIL_ONLY * c.link.rail_only)
-    out = out * maximum(1.0, c.link.oversubscription * pods)
+    out = out * np.maximum(1.0, c.link.oversubscription * pods)
     near = near_s(payload * copies.link, w, k.ep_up_share)
-    far = far_s(out / where(relayed, 1.0, k.ep_out_share), w)
+    far = far_s(out / np.where(relayed, 1.0, k.ep_out_share), w)
     # relayed: one message a domain, passed on inside
-    peers = where(relayed, w.domains + w.inside - 2, p.ep - 1)
-    all_to_all = exchange_s(peers, maximum(near, far), w)
+    peers = np.where(relayed, w.domains + w.inside - 2, p.ep - 1)
+    all_to_all = exchange_s(peers, np.maximum(near, far), w)
     gathered = one_copy * visited(c) * etp * 2
     moe, many, wide = moe_share(c), p.ep > 1, etp > 1
     wire = moe * (all_to_all * many + 2 * ring_s(gathered, group(c, etp, 1)) * wide)
     # cards hide less than links
-    left = where(w.across, sqrt(k.ep_overlapped), k.ep_overlapped)
+    left = np.where(w.across, np.sqrt(k.ep_overlapped), k.ep_overlapped)
     return Exchange(
         wire_s=wire,
-        exposed_s=wire * where(c.software.ep_overlap > 0, left, 1.0),
+        exposed_s=wire * np.where(c.software.ep_overlap > 0, left, 1.0),
         bytes=moe * (payload * (copies.link + copies.card) + 2 * gathered * (etp - 1) / etp),
         calls=2 * moe * (1 * many + wide),
     )
@@ -246,13 +245,13 @@ def pipeline_send(c: Cases) -> Exchange:
     calls = 2 * p.vpp
     before = p.tp * p.cp * p.dp ** (1 - c.software.dp_outer)
     each = tokens(c) * c.shape.hidden * 2 / sequence_shards(p)
-    topped = where(before >= c.link.pod_devices, c.link.oversubscription, 1.0)
+    topped = np.where(before >= c.link.pod_devices, c.link.oversubscription, 1.0)
     ends = group(c, 2, before * p.pp / 2)
     sent_by = calls * (p.pp > 1)
     wire = sent_by * send_s(each * topped, ends)
     return Exchange(
         wire_s=wire,
-        exposed_s=wire * where(c.software.p2p_overlap > 0, c.constants.pp_exposed, 1.0),
+        exposed_s=wire * np.where(c.software.p2p_overlap > 0, c.constants.pp_exposed, 1.0),
         bytes=sent_by * each,
         calls=calls,
     )
@@ -275,9 +274,9 @@ def uplink(c: Cases, group):
     once."""
     p, link = c.plan, c.link
     rings = p.tp * p.cp * p.pp * p.dp / group
-    return where(
+    return np.where(
         group * p.tp * p.cp > link.pod_devices,
-        minimum(1.0, link.pod_devices / (link.oversubscription * maximum(rings, 1))),
+        np.minimum(1.0, link.pod_devices / (link.oversubscription * np.maximum(rings, 1))),
         1.0,
     )
 
@@ -286,7 +285,7 @@ def gradient_link(c: Cases, link, ranks):
     """The links as gradient rings reach them across domains: never more than the line, less where
     nothing runs beside them, less what the top of the pod shares out."""
     reached = out_rate(Wires(1, 1, link)) / link.out_bytes_per_s
-    alone = where(c.software.dp_overlap > 0, 1.0, c.constants.dp_alone)
+    alone = np.where(c.software.dp_overlap > 0, 1.0, c.constants.dp_alone)
     left = below_line(reached, c.constants.dp_rate * alone) / reached
     return replace(link, out_bytes_per_s=link.out_bytes_per_s * left * uplink(c, ranks))
 
@@ -297,13 +296,13 @@ def gradient_domain(c: Cases):
     of tp x cp or ep x etp at least."""
     p = c.plan
     domain = c.link.domain
-    together = minimum(domain, maximum(p.tp * p.cp, p.ep * p.etp))
-    return maximum(domain / p.pp**c.software.dp_outer, together)
+    together = np.minimum(domain, np.maximum(p.tp * p.cp, p.ep * p.etp))
+    return np.maximum(domain / p.pp**c.software.dp_outer, together)
 
 
 def in_buckets_s(nbytes, unit_bytes, w: Wires, rounds=1.0):
     """Seconds of a ring over so many bytes in buckets of `unit_bytes`, one at least. [s]"""
-    buckets = maximum(unit_bytes, 1.0)
+    buckets = np.maximum(unit_bytes, 1.0)
     return buckets * ring_s(nbytes / buckets, w, rounds)
 
 
@@ -322,9 +321,9 @@ def data_parallel(c: Cases, dense_params, expert_params) -> DataParallel:
     resharded = (c.software.reshard > 0) | (p.pp == 1)  # else gathered and reduced once a step
     hybrid = (p.sharding == HSDP) & resharded
     sharded = ((p.sharding == ZERO3) & resharded) | hybrid
-    gathers = where(keeps, 1, 2)
+    gathers = np.where(keeps, 1, 2)
     small = low_precision(c) * c.software.fp8_gather
-    wide = maximum(job.grad_bytes, 4.0 * c.software.fp32_reduce)
+    wide = np.maximum(job.grad_bytes, 4.0 * c.software.fp32_reduce)
     bucket = c.constants.dp_bucket_bytes
     pieces = (1 + gathers) * c.shape.layers / p.pp
     passes = 1 + ((p.sharding == 0) | (c.software.grad_all_reduce > 0))  # of the gradients
@@ -332,39 +331,39 @@ def data_parallel(c: Cases, dense_params, expert_params) -> DataParallel:
     reduce, gather, micro, sent = 0.0, 0.0, 0.0, 0.0
     for params, ranks, packed in (
         (dense_params, near, p.tp),
-        (expert_params, maximum(near * p.tp / (p.ep * p.etp), 1.0), p.ep * p.etp),
+        (expert_params, np.maximum(near * p.tp / (p.ep * p.etp), 1.0), p.ep * p.etp),
     ):
         if not np.any(params):
             continue
-        some = asarray(params) > 0  # rows without experts beside rows that have them
+        some = np.asarray(params) > 0  # rows without experts beside rows that have them
         inside = members_inside(ranks, packed, gradient_domain(c))
         grads, weights = params * wide, params * (2.0 - small)
         gradients = gradient_link(c, link, ranks)
-        shard = where(hybrid, minimum(p.shard_group, ranks), ranks)
+        shard = np.where(hybrid, np.minimum(p.shard_group, ranks), ranks)
         copies = ranks / shard
         if not np.all(sharded):
             w, whole = (Wires(ranks, inside, gradients), some & (sharded == 0))
             each = grads / bucket
             took = passes * in_buckets_s(grads, each, w)
             if np.any(link.sharp):  # an all-reduce in the switches, where that is faster
-                n = maximum(each, 1.0)
-                took = where(passes > 1, minimum(took, n * sharp_s(grads / n, w)), took)
+                n = np.maximum(each, 1.0)
+                took = np.where(passes > 1, np.minimum(took, n * sharp_s(grads / n, w)), took)
             reduce = reduce + whole * took
             gather = gather + whole * gathered * in_buckets_s(weights, each, w)
         if np.any(sharded):  # two gathers, or one, and a reduce-scatter a layer
-            shared = minimum(inside, shard)
+            shared = np.minimum(inside, shard)
             unit = Wires(
-                shard, where((c.software.own_card > 0) & (shard > shared), 1.0, shared), link
+                shard, np.where((c.software.own_card > 0) & (shard > shared), 1.0, shared), link
             )
             took = pieces * ring_s((gathers * weights + grads) / pieces, unit)
             micro = micro + took * (sharded & some)
         if np.any(hybrid):
-            between = Wires(copies, clip(inside / shard, 1.0, copies), gradients)
+            between = Wires(copies, np.clip(inside / shard, 1.0, copies), gradients)
             across = in_buckets_s(grads / shard, grads / shard / bucket, between, 2.0)
             reduce = reduce + across * (hybrid & some)
         always = (gathers * weights + grads) * (shard - 1) / shard * m
         across_bytes = 2 * grads / shard * (copies - 1) / copies
-        sent = sent + where(
+        sent = sent + np.where(
             sharded,
             always + across_bytes,
             (passes * grads + gathered * weights) * (ranks - 1) / ranks,
@@ -374,5 +373,5 @@ def data_parallel(c: Cases, dense_params, expert_params) -> DataParallel:
         gather_wire_s=gather,
         micro_wire_s=micro,
         bytes=sent,
-        calls=where(sharded, (1 + gathers) * m, 2.0),
+        calls=np.where(sharded, (1 + gathers) * m, 2.0),
     )

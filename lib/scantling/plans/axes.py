@@ -1,7 +1,7 @@
 """The axes of a search in words: every axis of the coarse, the default and the wide space with its
 values, and those that occur for one design."""
 
-from numpy import broadcast_to, unique
+import numpy as np
 
 from ..base.words import table
 from .enumerate import enumerate_plans
@@ -56,7 +56,7 @@ def counted(resolved, phase) -> list:
         axes = {}
         for field in AXES:
             if hasattr(plan, field):
-                values = unique(broadcast_to(getattr(plan, field), n)).astype(int).tolist()
+                values = np.unique(np.broadcast_to(getattr(plan, field), n)).astype(int).tolist()
                 axes[field] = [NAMES[field][v] for v in values] if field in NAMES else values
         out.append({"space": name, "legal": int(n), "axes": axes})
     return out

@@ -9,29 +9,6 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
-from numpy import (
-    arange,
-    array,
-    asarray,
-    broadcast_arrays,
-    broadcast_to,
-    ceil,
-    concatenate,
-    flatnonzero,
-    gcd,
-    int64,
-    isin,
-    maximum,
-    minimum,
-    ndarray,
-    ones,
-    repeat,
-    searchsorted,
-    tile,
-    unique,
-    where,
-    zeros,
-)
 
 from ..base.errors import DesignError
 from ..base.records import record
@@ -47,28 +24,28 @@ ANY = -1  # of `under`: any schedule may follow
 
 
 @lru_cache(maxsize=4096)
-def divisors(n: int) -> ndarray:
+def divisors(n: int) -> np.ndarray:
     """All divisors of n, ascending."""
     small = [d for d in range(1, int(n**0.5) + 1) if n % d == 0]
-    return array(sorted({*small, *(n // d for d in small)}), int64)
+    return np.array(sorted({*small, *(n // d for d in small)}), np.int64)
 
 
 def cross(columns: dict, name: str, values) -> dict:
     """Columns with every row repeated for each value of one more axis."""
-    values = asarray(values)
+    values = np.asarray(values)
     if values.dtype.kind == "i":  # 32 bits by default on some machines: a product would wrap
-        values = values.astype(int64)
+        values = values.astype(np.int64)
     n = len(next(iter(columns.values()), (0,)))
     if len(values) > 1:
-        columns = {k: repeat(v, len(values)) for k, v in columns.items()}
-    return columns | {name: tile(values, n)}
+        columns = {k: np.repeat(v, len(values)) for k, v in columns.items()}
+    return columns | {name: np.tile(values, n)}
 
 
 def keep(columns: dict, mask) -> dict:
     """The rows where mask holds."""
     if np.all(mask):
         return columns
-    rows = flatnonzero(mask)  # once, not once a column
+    rows = np.flatnonzero(mask)  # once, not once a column
     return {k: v[rows] for k, v in columns.items()}
 
 
@@ -170,21 +147,21 @@ def _data_parallel(c: dict, q: Question) -> dict:
             q.pins.get("micro_batch"),
             f"a divisor of the global batch {batch:,}",
         )
-    at = searchsorted(table, room, side="right") - 1
-    free = [where(at < 0, 0, table[at]), _roundest(table, room)]
+    at = np.searchsorted(table, room, side="right") - 1
+    free = [np.where(at < 0, 0, table[at]), _roundest(table, room)]
     tried = [(ANY, dp) for dp in free]
     tried += _accumulating(q, table, at, c["pp"])
     parts = []
     for i, (under, dp) in enumerate(tried):
         new = np.all([dp > 0, *(dp != known for known in free[:i])], axis=0)
         parts.append(keep(_with(c, dp, under), new))
-    return {k: concatenate([part[k] for part in parts]) for k in parts[0]}
+    return {k: np.concatenate([part[k] for part in parts]) for k in parts[0]}
 
 
 def _with(c: dict, dp, under: int = ANY) -> dict:
     """The rows with so many replicas; under : the code of the one schedule that may follow."""
     n = len(c["tp"])
-    return c | {"dp": broadcast_to(int64(dp), n), "under": np.full(n, under)}
+    return c | {"dp": np.broadcast_to(np.int64(dp), n), "under": np.full(n, under)}
 
 
 def _accumulating(q: Question, table, at, pp) -> Iterator[tuple]:
@@ -192,13 +169,13 @@ def _accumulating(q: Question, table, at, pp) -> Iterator[tuple]:
     micro-batches its rules allow, 0 where there is none. Interleaving and two-way schedules ask for
     as many micro-batches as there are stages, or twice that: on more devices than have so many,
     half of them idle may be faster."""
-    stages, stage = unique(pp, return_inverse=True)
+    stages, stage = np.unique(pp, return_inverse=True)
     m = q.phase.global_batch // (table * min(q.pick("micro_batch")))
     for name in q.pick("schedule"):
         schedule = SCHEDULES[name]
         kept = _rules(name, stages[:, None], schedule.chunks or 2, m, q)
-        most = maximum.accumulate(where(kept, table, 0), axis=1)
-        yield schedule.code, where(at < 0, 0, most[stage, at])
+        most = np.maximum.accumulate(np.where(kept, table, 0), axis=1)
+        yield schedule.code, np.where(at < 0, 0, most[stage, at])
 
 
 def _micro_batches(c: dict, q: Question) -> dict:
@@ -222,8 +199,8 @@ def _micro_batches(c: dict, q: Question) -> dict:
 def _roundest(table, room):
     """The divisor in (room / 2, room] that has most factors of two, 0 where there is none: expert
     parallelism and interleaving may need them more than the last devices."""
-    rooms, where = unique(room, return_inverse=True)
-    return array(
+    rooms, where = np.unique(room, return_inverse=True)
+    return np.array(
         [
             max(table[(2 * table > r) & (table <= r)], key=lambda d: (d & -d, d), default=0)
             for r in rooms
@@ -233,13 +210,13 @@ def _roundest(table, room):
 
 def _experts(c: dict, q: Question) -> dict:
     if not q.model.is_moe:
-        one = ones(len(c["tp"]), int64)
+        one = np.ones(len(c["tp"]), np.int64)
         return {**c, "ep": one, "etp": one}
     etps = q.pick("etp")  # 0 is the same as tp
     every = divisors(q.model.experts)
     c = cross(cross(c, "ep", q.pick("ep", q.space.ep or every[every <= 256])), "etp", etps)
-    c = keep(c, (c["etp"] > 0) | ~isin(c["tp"], etps))
-    return _lawful({**c, "etp": where(c["etp"] > 0, c["etp"], c["tp"])}, "experts", q)
+    c = keep(c, (c["etp"] > 0) | ~np.isin(c["tp"], etps))
+    return _lawful({**c, "etp": np.where(c["etp"] > 0, c["etp"], c["tp"])}, "experts", q)
 
 
 def _chunks(name: str, q: Question, deepest: int) -> list:
@@ -254,7 +231,7 @@ def _rules(name: str, pp, vpp, m, q: Question):
     """Where a schedule's own rules are kept, over columns that fit together."""
     kept = rules_kept(pp, vpp, m, q.model.layers, 0 if q.model.pattern else 2)
     own = [kept[rule.name] for rule in RULES if name in rule.schedules]
-    return np.all(broadcast_arrays(pp * m > 0, *own), axis=0)
+    return np.all(np.broadcast_arrays(pp * m > 0, *own), axis=0)
 
 
 def _scheduled(name: str, c: dict, m, values, q: Question) -> dict:
@@ -262,11 +239,11 @@ def _scheduled(name: str, c: dict, m, values, q: Question) -> dict:
     layers, row = q.model.layers, SCHEDULES[name]
     may = (c["under"] == ANY) | (c["under"] == row.code)
     c, m = keep(c, may), m[may]
-    c = cross({**c, "m": m, "schedule": np.full(len(m), row.code, int64)}, "vpp", values)
+    c = cross({**c, "m": m, "schedule": np.full(len(m), row.code, np.int64)}, "vpp", values)
     pp, vpp = c["pp"], c["vpp"]
     lawful = _rules(name, pp, vpp, c["m"], q)
     if row.chunks is None and q.pins.get("vpp") is None:
-        lawful &= where(layers % pp == 0, layers, layers + 2) % (pp * vpp) == 0
+        lawful &= np.where(layers % pp == 0, layers, layers + 2) % (pp * vpp) == 0
     return keep(c, lawful)
 
 
@@ -277,7 +254,7 @@ def _schedules(c: dict, q: Question) -> dict:
     parts = [
         _scheduled(name, c, m, values, q) for name in names if (values := _chunks(name, q, deepest))
     ]
-    whole = {k: concatenate([p[k] for p in parts]) for k in parts[0]} if parts else {"tp": ()}
+    whole = {k: np.concatenate([p[k] for p in parts]) for k in parts[0]} if parts else {"tp": ()}
     _some(
         whole,
         "plan.schedule",
@@ -296,7 +273,7 @@ def _splits(c: dict, q: Question) -> dict:
     better |= bool(q.pins.get("layout"))  # runs that are given are not the framework's own
     pinned = q.pins.get("layer_split")
     c = cross(c, "layer_split", q.codes("layer_split") if pinned or np.any(better) else [0])
-    c = keep(c, (c["layer_split"] == 0) | repeat(better, len(c["pp"]) // len(better)))
+    c = keep(c, (c["layer_split"] == 0) | np.repeat(better, len(c["pp"]) // len(better)))
     return _some(c, "plan.layer_split", pinned, "even: balanced stages have no less to do here")
 
 
@@ -311,16 +288,16 @@ def _sharding(c: dict, q: Question) -> dict:
         once = q.space.accumulates | (q.phase.global_batch <= c["dp"] * c["micro_batch"])
         alone = c["dp"] * c["cp"] == 1  # nothing to shard over: one way, and its name is none
         first = c["sharding"] == c["sharding"].min()
-        c = {**c, "sharding": where(alone, 0, c["sharding"])}
-        c = keep(c, where(alone, first, once | (c["sharding"] != ZERO2)))
+        c = {**c, "sharding": np.where(alone, 0, c["sharding"])}
+        c = keep(c, np.where(alone, first, once | (c["sharding"] != ZERO2)))
     return _lawful(c, "sharding", q)
 
 
 def _shard_groups(c: dict, q: Question) -> dict:
     ranks, pinned = q.cluster.beside(c["dp"]) * c["cp"], q.pins.get("shard_group")
     hybrid = c["sharding"] == HSDP
-    inside = maximum(q.cluster.scale_up_domain // c["tp"], 1)
-    group = where(hybrid, pinned or gcd(ranks, inside), ranks)
+    inside = np.maximum(q.cluster.scale_up_domain // c["tp"], 1)
+    group = np.where(hybrid, pinned or np.gcd(ranks, inside), ranks)
     legal = ~hybrid | (group > 1) & (ranks % group == 0) & (group < ranks)
     c = keep({**c, "shard_group": group}, legal)
     return _lawful(
@@ -346,17 +323,17 @@ def _recompute(c: dict, q: Question) -> dict:
         for name in q.pick("recompute")
         for s in (shares if name == "full" else (1.0,))
     ]
-    c = cross(c, "recompute", arange(len(pairs)))
-    kind, share = (array(x)[c["recompute"]] for x in zip(*pairs))
+    c = cross(c, "recompute", np.arange(len(pairs)))
+    kind, share = (np.array(x)[c["recompute"]] for x in zip(*pairs))
     held = -(-q.model.layers // c["pp"])
     if some is not None:
-        share = where(kind > 0, minimum(some / held, 1.0), 1.0)
+        share = np.where(kind > 0, np.minimum(some / held, 1.0), 1.0)
         return {**c, "recompute": kind, "recompute_share": share}
-    whole, full = ceil(share * held), kind == FULL
-    again = zeros(len(kind), bool)
+    whole, full = np.ceil(share * held), kind == FULL
+    again = np.zeros(len(kind), bool)
     for smaller in shares[:-1]:
-        again |= full & (share > smaller) & (ceil(smaller * held) == whole)
-    share = where(full, whole / held, 1.0)
+        again |= full & (share > smaller) & (np.ceil(smaller * held) == whole)
+    share = np.where(full, whole / held, 1.0)
     return keep({**c, "recompute": kind, "recompute_share": share}, ~again)
 
 
@@ -372,7 +349,7 @@ def _sequence(c: dict, q: Question) -> dict:
     able = c["tp"] > 1
     for law in of("sequence"):
         able = able & q.kept(law, c | {"sp": 1})
-    return keep({**c, "sp": where(able, c["sp"], 0)}, able | (c["sp"] == max(q.space.sp)))
+    return keep({**c, "sp": np.where(able, c["sp"], 0)}, able | (c["sp"] == max(q.space.sp)))
 
 
 def _exchange(c: dict, q: Question) -> dict:

@@ -7,32 +7,6 @@ from functools import cached_property, partial
 from time import perf_counter
 
 import numpy as np
-from numpy import (
-    arange,
-    argmin,
-    asarray,
-    bincount,
-    broadcast_to,
-    concatenate,
-    empty,
-    flatnonzero,
-    full,
-    inf,
-    int64,
-    isin,
-    isnan,
-    lexsort,
-    log,
-    maximum,
-    nan,
-    ndarray,
-    ndim,
-    shape,
-    sort,
-    uint64,
-    unique,
-    zeros,
-)
 
 from ..base.records import record, take
 from ..catalogue.published import EVERYDAY
@@ -63,11 +37,11 @@ class Found:
 
     situation: Situation
     plan: Plan  # columns of every legal plan
-    total_bytes: ndarray
-    reason: ndarray  # index into REASONS where it does not fit, -1 where it does
-    step_s: ndarray  # inf where it does not fit
-    order: ndarray  # indices of the fitting plans, best first, as `by_merit`
-    practised: ndarray  # bool: of a kind that published runs use
+    total_bytes: np.ndarray
+    reason: np.ndarray  # index into REASONS where it does not fit, -1 where it does
+    step_s: np.ndarray  # inf where it does not fit
+    order: np.ndarray  # indices of the fitting plans, best first, as `by_merit`
+    practised: np.ndarray  # bool: of a kind that published runs use
     # of all that was looked at, which may be more than the plans held: `legal` plans, those that
     # fit and were timed (`evaluated`), those that do not by the reason that comes first in REASONS
     # (`rejected`), `seconds`, and `unseen`, legal plans (parts of a streamed space) that were not
@@ -80,7 +54,7 @@ class Found:
         return self.counts["legal"]
 
     @property
-    def fits(self) -> ndarray:
+    def fits(self) -> np.ndarray:
         """True for plans that fit. bool"""
         return self.reason < 0
 
@@ -94,21 +68,21 @@ class Found:
         return replace(
             self,
             plan=take(self.plan, rows),
-            order=arange(len(rows)),
+            order=np.arange(len(rows)),
             **{n: getattr(self, n)[rows] for n in COLUMNS},
         )
 
     def fastest(self, mask) -> int | None:
         """Row of the fastest plan under a mask with the allowed chance of going out of memory, else
         of the one with the least chance; None where none fits."""
-        rows = flatnonzero(mask & self.fits)
+        rows = np.flatnonzero(mask & self.fits)
         roomy = rows[self.roomy[rows]]
         if len(roomy):
-            return int(roomy[argmin(self.step_s[roomy])])
-        return int(rows[argmin(self.total_bytes[rows])]) if len(rows) else None
+            return int(roomy[np.argmin(self.step_s[roomy])])
+        return int(rows[np.argmin(self.total_bytes[rows])]) if len(rows) else None
 
     @cached_property
-    def roomy(self) -> ndarray:
+    def roomy(self) -> np.ndarray:
         """True for plans with the allowed chance of going out of memory. bool"""
         return self.total_bytes <= roomy_bytes(self.situation, self.plan)
 
@@ -124,11 +98,11 @@ class Found:
         tied &= zones <= zones[best]
         if not self.roomy[best]:
             tied &= self.total_bytes <= self.total_bytes[best]
-        rows = flatnonzero(tied)
+        rows = np.flatnonzero(tied)
         keys = complexity(take(self.plan, rows), self.situation)
-        return int(rows[lexsort((self.step_s[rows], *reversed(keys)))[0]])
+        return int(rows[np.lexsort((self.step_s[rows], *reversed(keys)))[0]])
 
-    def column(self, name: str) -> ndarray:
+    def column(self, name: str) -> np.ndarray:
         """A field of all plans."""
         return axis(self.plan, name)
 
@@ -163,9 +137,9 @@ class Found:
         )
 
 
-def axis(plan: Plan, name: str) -> ndarray:
+def axis(plan: Plan, name: str) -> np.ndarray:
     """A field of plan columns, one number a plan."""
-    return broadcast_to(asarray(getattr(plan, name), float), shape(plan.tp))
+    return np.broadcast_to(np.asarray(getattr(plan, name), float), np.shape(plan.tp))
 
 
 def added(counts) -> dict:
@@ -180,12 +154,12 @@ def added(counts) -> dict:
 def joined(plans: list) -> Plan:
     """Plan columns one after the other; what all share stays a scalar."""
     columns = {f: [getattr(p, f) for p in plans] for f in Plan.__dataclass_fields__}
-    shapes = [shape(p.tp) for p in plans]
+    shapes = [np.shape(p.tp) for p in plans]
     for f, values in columns.items():
-        if any(ndim(v) for v in values):
-            columns[f] = concatenate([*map(broadcast_to, values, shapes)])
+        if any(np.ndim(v) for v in values):
+            columns[f] = np.concatenate([*map(np.broadcast_to, values, shapes)])
         else:
-            columns[f] = values[0] if values else empty(0)
+            columns[f] = values[0] if values else np.empty(0)
     return Plan(**columns)
 
 
@@ -196,10 +170,10 @@ def union(searches: list) -> Found:
     if len(searches) == 1:
         return first
     plan = joined([found.plan for found in searches])
-    columns = {n: concatenate([getattr(found, n) for found in searches]) for n in COLUMNS}
+    columns = {n: np.concatenate([getattr(found, n) for found in searches]) for n in COLUMNS}
     counts = added(found.counts for found in searches)
     if all(found.legal == len(found.reason) for found in searches):
-        rows = sort(unique(_keys(plan), return_index=True)[1])
+        rows = np.sort(np.unique(_keys(plan), return_index=True)[1])
         plan, columns = take(plan, rows), {n: column[rows] for n, column in columns.items()}
         counts |= _counted(columns["reason"])
     return Found(
@@ -211,19 +185,19 @@ def union(searches: list) -> Found:
     )
 
 
-def _keys(plan: Plan) -> ndarray:
+def _keys(plan: Plan) -> np.ndarray:
     """One number for each plan, the same for the same plan: its fields mixed modulo 2^64."""
-    mixed = zeros(shape(plan.tp), uint64)
+    mixed = np.zeros(np.shape(plan.tp), np.uint64)
     for value in vars(plan).values():
-        fixed = np.round(asarray(value, float) * 4096).astype(int64).astype(uint64)
-        mixed = (mixed ^ fixed) * uint64(0x9E3779B97F4A7C15)
-        mixed ^= mixed >> uint64(29)
+        fixed = np.round(np.asarray(value, float) * 4096).astype(np.int64).astype(np.uint64)
+        mixed = (mixed ^ fixed) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
     return mixed
 
 
-def _counted(reason: ndarray) -> dict:
+def _counted(reason: np.ndarray) -> dict:
     """Counts of plans by the reason that they do not fit, -1 where they do."""
-    found = bincount(reason + 1, minlength=len(REASONS) + 1).tolist()
+    found = np.bincount(reason + 1, minlength=len(REASONS) + 1).tolist()
     return {
         "legal": len(reason),
         "evaluated": found[0],
@@ -270,11 +244,11 @@ def looked_at(where: Situation, plan: Plan, progress=None, scheduler=None) -> Fo
     results = across(
         scored, ((where, take(plan, part)) for part in parts), scheduler, progress, n, size
     )
-    outcome = full((4, n), nan)
+    outcome = np.full((4, n), np.nan)
     for result, part in zip(results, parts):
         if result is not None:
             outcome[:, part] = result
-    seen = ~isnan(outcome[1])
+    seen = ~np.isnan(outcome[1])
     if not seen.all():
         plan, outcome = take(plan, seen), outcome[:, seen]
     total, reason, step_s, practised = outcome
@@ -311,12 +285,12 @@ def scored(where: Situation, plan: Plan) -> tuple:
     m = memory(c)
     practised = (plan.tp <= where.link.domain) & (streamed_weights(cluster, c, m) <= 0)
     c = through_disks(cluster, c, m)
-    reason = broadcast_to(why_not(m, host_bytes(cluster)), n)
-    step_s = full(n, inf)
-    ok = flatnonzero(reason < 0)
+    reason = np.broadcast_to(why_not(m, host_bytes(cluster)), n)
+    step_s = np.full(n, np.inf)
+    ok = np.flatnonzero(reason < 0)
     if len(ok):
         step_s[ok] = step_time(c.take(ok)).total
-    return broadcast_to(m.total, n), reason, step_s, broadcast_to(practised, n)
+    return np.broadcast_to(m.total, n), reason, step_s, np.broadcast_to(practised, n)
 
 
 def any_fits(where: Situation, space: Space) -> bool:
@@ -357,10 +331,10 @@ def by_merit(where: Situation, plan: Plan, *, total_bytes, reason, step_s, pract
     roomy, parts = total_bytes <= roomy_bytes(where, plan), []
     for kind in (practised, ~practised):
         fits = (reason < 0) & kind
-        parts.append(ranked(plan, step_s, flatnonzero(fits & roomy)))
-        tight = flatnonzero(fits & ~roomy)
-        parts.append(tight[lexsort((step_s[tight], total_bytes[tight]))])
-    return concatenate(parts)
+        parts.append(ranked(plan, step_s, np.flatnonzero(fits & roomy)))
+        tight = np.flatnonzero(fits & ~roomy)
+        parts.append(tight[np.lexsort((step_s[tight], total_bytes[tight]))])
+    return np.concatenate(parts)
 
 
 def roomy_bytes(where: Situation, plan: Plan) -> float:
@@ -383,7 +357,7 @@ def complexity(plan: Plan, where: Situation) -> tuple:
     recompute of a part of the layers, recompute at all. [n] each"""
     at = partial(axis, plan)
     axes = sum(at(name) > 1 for name in ("tp", "cp", "pp", "vpp", "ep"))
-    unusual = ~isin(at("schedule"), [SCHEDULES[name].code for name in EVERYDAY])
+    unusual = ~np.isin(at("schedule"), [SCHEDULES[name].code for name in EVERYDAY])
     own = SHARDINGS.index(where.stack.sharding)
     return (
         at("offload"),
@@ -405,8 +379,8 @@ def ranked(plan: Plan, step_s, rows):
     simplicity = at("pp") * at("vpp") * 1e3
     for name, weight in SIMPLICITY.items():
         simplicity += at(name) * weight
-    key = np.round(log(maximum(step_s[rows], 1e-12)) * 1e9)
-    return rows[lexsort((at("micro_batch"), simplicity, key))]
+    key = np.round(np.log(np.maximum(step_s[rows], 1e-12)) * 1e9)
+    return rows[np.lexsort((at("micro_batch"), simplicity, key))]
 
 
 def unpinned(where: Situation, *but) -> Situation:

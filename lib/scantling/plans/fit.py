@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-from numpy import asarray, maximum, minimum, nan_to_num, where
 
 from .. import catalogue
 from ..physics.cases import HOST_ALL, WEIGHT_BYTES, Cases
@@ -20,15 +19,15 @@ REASONS = (
 def host_bytes(cluster) -> float:
     """Host memory and NVMe that one device may take for offloaded state: an even share of its
     node's, nine tenths of it."""
-    per_node = nan_to_num(cluster.host_memory_bytes) + nan_to_num(cluster.nvme_bytes)
+    per_node = np.nan_to_num(cluster.host_memory_bytes) + np.nan_to_num(cluster.nvme_bytes)
     return 0.9 * per_node / cluster.devices_per_node
 
 
 def on_disk(cluster, m: Memory):
     """State of a device that its share of the host's memory does not hold: it goes to the node's
     NVMe. [bytes]"""
-    return maximum(
-        m.host - 0.9 * nan_to_num(cluster.host_memory_bytes) / cluster.devices_per_node, 0.0
+    return np.maximum(
+        m.host - 0.9 * np.nan_to_num(cluster.host_memory_bytes) / cluster.devices_per_node, 0.0
     )
 
 
@@ -40,7 +39,7 @@ def streamed_weights(cluster, c: Cases, m: Memory):
     holds.
     """
     over = m.host * WEIGHT_BYTES / c.job.state_bytes - (m.host - on_disk(cluster, m))
-    return where(asarray(c.plan.offload) == HOST_ALL, maximum(over, 0.0), 0.0)[()]
+    return np.where(np.asarray(c.plan.offload) == HOST_ALL, np.maximum(over, 0.0), 0.0)[()]
 
 
 def disk_bytes_per_s(cluster) -> float:
@@ -53,7 +52,10 @@ def disk_bytes_per_s(cluster) -> float:
     row = max(arrays, key=lambda row: row.capacity_bytes)
     both = 2 / (1 / row.client_read_bytes_per_s + 1 / row.client_write_bytes_per_s)
     return (
-        both / row.capacity_bytes * float(nan_to_num(cluster.nvme_bytes)) / cluster.devices_per_node
+        both
+        / row.capacity_bytes
+        * float(np.nan_to_num(cluster.nvme_bytes))
+        / cluster.devices_per_node
     )
 
 
@@ -72,9 +74,11 @@ def through_disks(cluster, c: Cases, m: Memory) -> Cases:
         c,
         chip=replace(
             c.chip,
-            host_bytes_per_s=where(
+            host_bytes_per_s=np.where(
                 disk > 0,
-                minimum(link, disk_bytes_per_s(cluster) * m.host / where(disk > 0, disk, 1.0)),
+                np.minimum(
+                    link, disk_bytes_per_s(cluster) * m.host / np.where(disk > 0, disk, 1.0)
+                ),
                 link,
             )[()],
         ),

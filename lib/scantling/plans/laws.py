@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import cache
 from inspect import getfullargspec
 
-from numpy import maximum, where
+import numpy as np
 
 from ..base.records import record
 from ..base.words import table
@@ -36,7 +36,7 @@ def _keywords(function: Callable) -> frozenset[str]:
 
 
 def _divides(a, b):
-    return (b % maximum(a, 1)) == 0
+    return (b % np.maximum(a, 1)) == 0
 
 
 KEPT = {
@@ -65,7 +65,7 @@ KEPT = {
         _divides(etp, max(m.expert_ffn_hidden, 1)) | (etp == 1)
     ),
     "chunks": lambda m, j, k, *, tp, cp, sp, **_: (
-        (sp == 0) | _divides(tp * where(cp > 1, 2 * cp, 1), j.seq_len)
+        (sp == 0) | _divides(tp * np.where(cp > 1, 2 * cp, 1), j.seq_len)
     ),
     "interleaved": lambda m, j, k, *, vpp, sharding, **_: (sharding < ZERO3) | (vpp == 1),
     "exchange": lambda m, j, k, *, tp, cp, cp_type, **_: (

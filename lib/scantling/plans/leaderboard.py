@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy import array, broadcast_to, concatenate, lexsort
 
 from ..base.records import take
 from ..design.design import Design
@@ -120,9 +119,9 @@ def _joined(tables: list, allowed: float) -> dict:
     """The rows of several tables, best first as in each: `by_merit`."""
     if len(tables) == 1:
         return tables[0]
-    whole = {k: concatenate([t[k] for t in tables]) for k in tables[0]}
+    whole = {k: np.concatenate([t[k] for t in tables]) for k in tables[0]}
     tight = whole["oom_probability"] > allowed
-    order = lexsort(
+    order = np.lexsort(
         (np.where(tight, whole["memory_bytes"], whole["step_s"]), tight, ~whole["practised"])
     )
     return {k: v[order] for k, v in whole.items()}
@@ -146,7 +145,9 @@ def listed(found: Found, rows) -> dict:
         "memory_bytes": memory,
         "practised": found.practised[rows],
         "oom_probability": oom_probability(memory, found.capacity, spread_of(found.situation)),
-        "zone": array(ZONES)[zone(memory, found.capacity)],
+        "zone": np.array(ZONES)[zone(memory, found.capacity)],
         "precision": phase.precision,
     }
-    return named(plan, n, phase.global_batch) | {k: broadcast_to(v, n) for k, v in figures.items()}
+    return named(plan, n, phase.global_batch) | {
+        k: np.broadcast_to(v, n) for k, v in figures.items()
+    }

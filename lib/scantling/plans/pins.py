@@ -10,7 +10,7 @@ from ..catalogue.words import SHARDINGS
 from .enumerate import divisors
 from .laws import LAWS
 
-_DEGREES = "tp pp cp dp".split()
+_DEGREES = ("tp", "pp", "cp", "dp")
 
 
 def check_pins(pins: dict, model, phase, cluster) -> None:

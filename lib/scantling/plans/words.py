@@ -3,7 +3,7 @@
 from dataclasses import replace
 from itertools import pairwise
 
-from numpy import array, asarray, broadcast_to, shape, where
+import numpy as np
 
 from ..catalogue.words import CP_TYPES, LAYER_SPLITS, OFFLOADS, RECOMPUTES, SHARDINGS
 from ..physics.cases import Plan, accumulated
@@ -17,19 +17,38 @@ NAMES = {
     "offload": OFFLOADS,
     "layer_split": LAYER_SPLITS,
 }
-DEGREES = "tp cp pp vpp dp ep etp".split()
+DEGREES = ("tp", "cp", "pp", "vpp", "dp", "ep", "etp")
 KEYS = (
-    "tp cp pp vpp dp ep etp sp sharding shard_group schedule micro_batch grad_accum recompute "
-    "recompute_modules recompute_layers layer_split layout cp_type offload precision"
-).split()
+    "tp",
+    "cp",
+    "pp",
+    "vpp",
+    "dp",
+    "ep",
+    "etp",
+    "sp",
+    "sharding",
+    "shard_group",
+    "schedule",
+    "micro_batch",
+    "grad_accum",
+    "recompute",
+    "recompute_modules",
+    "recompute_layers",
+    "layer_split",
+    "layout",
+    "cp_type",
+    "offload",
+    "precision",
+)
 
 
 def named(plan: Plan, n: int, global_batch: int) -> dict:
     """Plan columns of n rows, words instead of codes, with the micro-batches of a step."""
-    at = {k: broadcast_to(asarray(v), n) for k, v in vars(plan).items()}
+    at = {k: np.broadcast_to(np.asarray(v), n) for k, v in vars(plan).items()}
     out = {k: at[k].astype(int) for k in DEGREES} | {"sp": at["sp"] > 0}
-    out |= {name: array(words)[at[name].astype(int)] for name, words in NAMES.items()}
-    out["recompute_share"] = where(at["recompute"] > 0, at["recompute_share"], 0.0)
+    out |= {name: np.array(words)[at[name].astype(int)] for name, words in NAMES.items()}
+    out["recompute_share"] = np.where(at["recompute"] > 0, at["recompute_share"], 0.0)
     out |= {k: at[k].astype(int) for k in ("shard_group", "micro_batch")}
     steps = accumulated(global_batch, out["dp"], out["micro_batch"])
     out["grad_accum"] = steps.astype(int)
@@ -38,8 +57,8 @@ def named(plan: Plan, n: int, global_batch: int) -> dict:
 
 def one(plan: Plan, i: int) -> Plan:
     """Row i of plan columns as scalars."""
-    n = shape(plan.tp)
-    return replace(plan, **{k: broadcast_to(v, n)[i].item() for k, v in vars(plan).items()})
+    n = np.shape(plan.tp)
+    return replace(plan, **{k: np.broadcast_to(v, n)[i].item() for k, v in vars(plan).items()})
 
 
 def as_dict(plan: Plan, i: int, model, phase, modules=(), bounds=()) -> dict:

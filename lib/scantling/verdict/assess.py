@@ -24,7 +24,7 @@ from .refusal import arithmetic, leanest
 from .verdicts import rank
 
 # what a search looks at beside the phase
-LOOKED_AT = "model cluster stack calibration kit max_oom_probability".split()
+LOOKED_AT = ("model", "cluster", "stack", "calibration", "kit", "max_oom_probability")
 OF_FASTEST = ("plan", "step_s", "days", "cost_usd")
 
 

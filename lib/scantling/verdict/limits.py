@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from math import gcd, log2
 
-from numpy import flatnonzero, lexsort
+import numpy as np
 
 from ..base.errors import DesignError
 from ..base.words import table
@@ -121,10 +121,10 @@ def bolder(assessment: Assessment) -> Iterator:
     chosen = assessment.chosen
     found = chosen.found
     allowed = found.situation.resolved.max_oom_probability
-    rows = flatnonzero(found.fits & found.practised)
+    rows = np.flatnonzero(found.fits & found.practised)
     if not chosen.fits or chosen.oom_probability > allowed or not len(rows):
         return
-    row = rows[lexsort((found.total_bytes[rows], found.step_s[rows].round(9)))[0]]
+    row = rows[np.lexsort((found.total_bytes[rows], found.step_s[rows].round(9)))[0]]
     gain = 1 - found.step_s[row] / chosen.step.total
     if gain >= WORTH:
         yield say(

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 from math import exp, hypot, log
 
-from numpy import array, ceil, maximum
+import numpy as np
 
 from ..base.json import clean
 from ..base.records import Known
@@ -34,13 +34,23 @@ UNTRIED = (
 )
 MEASURED_SPEEDS = {"step_s", "mfu", "tokens_per_s_per_device"}
 OF_ENDURANCE = (
-    "mtbf_s checkpoint_interval_s checkpoint_bytes checkpoint_overhead spares spares_recommended"
-).split()
+    "mtbf_s",
+    "checkpoint_interval_s",
+    "checkpoint_bytes",
+    "checkpoint_overhead",
+    "spares",
+    "spares_recommended",
+)
 # columns of a search that its candidates go without
 NOT_LISTED = (
-    "devices_used tokens_per_s_per_device oom_probability practised zone precision"
-).split()
-MEMORY_PARTS = "weights gradients optimizer activations other".split()
+    "devices_used",
+    "tokens_per_s_per_device",
+    "oom_probability",
+    "practised",
+    "zone",
+    "precision",
+)
+MEMORY_PARTS = ("weights", "gradients", "optimizer", "activations", "other")
 
 
 def measured_step_s(measured: dict, case: Cases, computed: float) -> Known:
@@ -138,8 +148,8 @@ def reshaped(case: Cases, span: int, gone) -> dict:
     {dp, micro_batches, ratio, memory_bytes, fits}, a column each. ratio : its step over the whole
     one; fits : within the capacity, or no more than the plan takes whole."""
     whole = case.plan.dp
-    dp = maximum(whole - span * array([0, *gone]), 1)
-    m = ceil(micro_batches(case.job, case.plan) * whole / dp - 1e-9)
+    dp = np.maximum(whole - span * np.array([0, *gone]), 1)
+    m = np.ceil(micro_batches(case.job, case.plan) * whole / dp - 1e-9)
     less = replace(
         case.with_plan(dp=dp), job=replace(case.job, global_batch=m * dp * case.plan.micro_batch)
     )
@@ -149,7 +159,7 @@ def reshaped(case: Cases, span: int, gone) -> dict:
         "micro_batches": m,
         "ratio": step / step[0],
         "memory_bytes": held.total,
-        "fits": held.total <= maximum(held.capacity, held.total[0]),
+        "fits": held.total <= np.maximum(held.capacity, held.total[0]),
     }
     return {name: column[1:] for name, column in columns.items()}
 

@@ -9,7 +9,16 @@ from ..plans.fit import host_bytes
 from ..plans.words import short
 from .words import say
 
-PIECES = "weights gradients optimizer activations gathered buffers framework fragmentation".split()
+PIECES = (
+    "weights",
+    "gradients",
+    "optimizer",
+    "activations",
+    "gathered",
+    "buffers",
+    "framework",
+    "fragmentation",
+)
 
 
 def leanest(where) -> Found:

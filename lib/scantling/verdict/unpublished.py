@@ -3,7 +3,7 @@ that goes to NVMe; each widens the band."""
 
 from collections.abc import Iterator
 
-from numpy import array
+import numpy as np
 
 from ..catalogue.published import ROOM, best_published, beyond
 from ..catalogue.words import CP_TYPES
@@ -84,7 +84,7 @@ def exchanges(chosen) -> dict[str, float]:
         if name != p["cp_type"]
         and all(law.kept(model, None, None, **p | {"cp_type": i}) for law in laws.of("exchange"))
     ]
-    times = step_time(chosen.case.with_plan(cp_type=array(others, int))).total
+    times = step_time(chosen.case.with_plan(cp_type=np.array(others, int))).total
     return {CP_TYPES[i]: t for i, t in zip(others, times / chosen.step.total)}
 
 

@@ -139,11 +139,39 @@ FIGURES = {
     "sensitivity": tornado("days"),
 }
 # sections of the report, and the pictures that follow them; the first page ends before the plan
-ORDER = """
-    verdict sensitivity-picture brief signing
-    plan layers layers-picture cost specialist memory memory-picture step step-picture
-    communication communication-picture recovery goodput-picture ladder ladder-picture domains
-    site
-    sensitivity risks avoid measured evidence candidates
-    assumptions quantities planes fabrics stores rollout evolution
-""".split()
+ORDER = (
+    "verdict",
+    "sensitivity-picture",
+    "brief",
+    "signing",
+    "plan",
+    "layers",
+    "layers-picture",
+    "cost",
+    "specialist",
+    "memory",
+    "memory-picture",
+    "step",
+    "step-picture",
+    "communication",
+    "communication-picture",
+    "recovery",
+    "goodput-picture",
+    "ladder",
+    "ladder-picture",
+    "domains",
+    "site",
+    "sensitivity",
+    "risks",
+    "avoid",
+    "measured",
+    "evidence",
+    "candidates",
+    "assumptions",
+    "quantities",
+    "planes",
+    "fabrics",
+    "stores",
+    "rollout",
+    "evolution",
+)

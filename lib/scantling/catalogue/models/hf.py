@@ -280,9 +280,17 @@ def _build(arch: Architecture, r: _Reader, name: str, tied: bool | None):
 
 
 _FLAGS = (
-    "norm_bias qkv_bias out_bias mlp_bias head_bias expert_bias router_bias router_buffers "
-    "embedding_norm sinks"
-).split()
+    "norm_bias",
+    "qkv_bias",
+    "out_bias",
+    "mlp_bias",
+    "head_bias",
+    "expert_bias",
+    "router_bias",
+    "router_buffers",
+    "embedding_norm",
+    "sinks",
+)
 _HF_NAMES = {
     "hidden": "hidden_size",
     "heads": "num_attention_heads",

@@ -11,7 +11,7 @@ from functools import cache
 from itertools import chain, cycle
 from math import gcd
 
-from numpy import array, asarray, unique
+import numpy as np
 
 from ...base.errors import DesignError, closest
 from ...base.records import Lines
@@ -74,10 +74,10 @@ def counts(pattern) -> dict:
     """How often a model, or each of a column, has each block of its pattern."""
     if isinstance(pattern, str):
         return _counts(pattern)
-    names, rows = unique(asarray(pattern, dtype=str), return_inverse=True)
+    names, rows = np.unique(np.asarray(pattern, dtype=str), return_inverse=True)
     each = [_counts(str(name)) for name in names]
     every = dict.fromkeys(key for one in each for key in one)
-    return {key: array([one.get(key, 0) for one in each])[rows] for key in every}
+    return {key: np.array([one.get(key, 0) for one in each])[rows] for key in every}
 
 
 def _mixers(pattern: str) -> tuple:

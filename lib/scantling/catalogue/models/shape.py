@@ -16,7 +16,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from numpy import asarray, int64, isin, nan_to_num, ndarray, unique
 
 from ...base.errors import DesignError, refuse
 from ...base.records import Lines, record
@@ -292,14 +291,14 @@ def attention_kind(heads: int, kv_heads: int) -> str:
 def _flag(value: Any, among: Lines) -> Any:
     if isinstance(value, str):
         return int(value in among)
-    return isin(asarray(value), among).astype(int64)
+    return np.isin(np.asarray(value), among).astype(np.int64)
 
 
 def _number(value: Any) -> Any:
     if value is None:
         return 0
-    if isinstance(value, ndarray) and value.dtype.kind == "f":
-        return nan_to_num(value)
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        return np.nan_to_num(value)
     return value * 1  # true is 1
 
 
@@ -389,7 +388,7 @@ def other_mixers(m) -> list:
     wrong = partial(
         DesignError, "mixers", m.mixers, f"such as 10*{kinds[0]}, of {', '.join(kinds)}"
     )
-    (text,) = map(str, unique(m.mixers))  # a column of models has none
+    (text,) = map(str, np.unique(m.mixers))  # a column of models has none
     blocks = []
     rest = _MIXER.sub("", text)
     if rest.strip(", "):
@@ -524,12 +523,21 @@ def _by_part(blocks, answer=lambda b: b.parameters()) -> dict:
 _PARTS = tuple(f.name for f in fields(Params))[2:11]
 _MIXER = re.compile(r"(\d+)\*([a-z][a-z0-9-]*)(?:\(([a-z_=0-9.,]*)\))?")
 _WORDS = (
-    "mlp attention qk_norm mixers attention_gate pattern mtp_pattern name source moe_layout"
-).split()
+    "mlp",
+    "attention",
+    "qk_norm",
+    "mixers",
+    "attention_gate",
+    "pattern",
+    "mtp_pattern",
+    "name",
+    "source",
+    "moe_layout",
+)
 # fields that no count depends on
-_UNCOUNTED = "name source seq_len moe_layout rope_base norm_epsilon".split()
+_UNCOUNTED = ("name", "source", "seq_len", "moe_layout", "rope_base", "norm_epsilon")
 _DEFAULTS = {f.name: f.default for f in fields(Model) if f.name not in _UNCOUNTED}
-_REQUIRED = "layers hidden ffn_hidden heads kv_heads head_dim vocab".split()
+_REQUIRED = ("layers", "hidden", "ffn_hidden", "heads", "kv_heads", "head_dim", "vocab")
 _DEFAULTS.update(dict.fromkeys(_REQUIRED))
 _COUNTS = tuple(
     f.name for f in fields(Model) if type(f.default) is int and f.name not in ("norms_per_layer",)

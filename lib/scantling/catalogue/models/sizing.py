@@ -3,7 +3,7 @@ listed with its rule."""
 
 from typing import Any
 
-from numpy import arange, argmin, ceil, concatenate, log, log2, maximum, minimum, where
+import numpy as np
 
 from ...base.errors import DesignError
 from ...base.records import Assumed, Derived
@@ -128,7 +128,7 @@ class _Sizing(Derived):
             copies = 1 + (self.size - self.active) / (0.75 * self.active)
             if "top_k" in given or 2 * copies > 16:
                 top_k = given.get("top_k") or 8
-                experts = max(2 ** int(ceil(log2(top_k * copies))), 2 * top_k)
+                experts = max(2 ** int(np.ceil(np.log2(top_k * copies))), 2 * top_k)
                 experts = min(experts, 8192)  # the largest power of two that a design may state
                 why = f"top-{top_k} of as many experts as keep them within three quarters of the "
                 why_k = why = why + "active count"
@@ -152,10 +152,10 @@ class _Sizing(Derived):
         f = {"attention": "gqa", **self.fields, **changes}
         hidden = f["hidden"] * 1.0
         mla = f["attention"] == "mla"
-        head_dim = f.setdefault("head_dim", where(hidden < 1024, 64.0, _HEAD))
-        heads = f.setdefault("heads", maximum(hidden // (64 if mla else head_dim), 1))
+        head_dim = f.setdefault("head_dim", np.where(hidden < 1024, 64.0, _HEAD))
+        heads = f.setdefault("heads", np.maximum(hidden // (64 if mla else head_dim), 1))
         usual = {"mha": heads, "mla": heads, "mqa": 1}
-        f.setdefault("kv_heads", usual.get(f["attention"], minimum(_KV_HEADS, heads)))
+        f.setdefault("kv_heads", usual.get(f["attention"], np.minimum(_KV_HEADS, heads)))
         natural = hidden * (8 / 3 if f["mlp"] in GATED else 4.0)
         f.setdefault("ffn_hidden", natural)
         if self.moe:
@@ -197,17 +197,21 @@ class _Sizing(Derived):
 
     def _solve_hidden(self) -> int:
         # in floating point: a count of parameters in whole numbers wraps at 64 bits, or at 32
-        steps = [arange(128.0, 1025, 128), arange(1024, 4097, 512), arange(4096, 1_048_577, 1024)]
+        steps = [
+            np.arange(128.0, 1025, 128),
+            np.arange(1024, 4097, 512),
+            np.arange(4096, 1_048_577, 1024),
+        ]
         f = self.fields
-        grid = concatenate(steps)
+        grid = np.concatenate(steps)
         if not self.active:
-            return int(grid[argmin(abs(log(self._params(hidden=grid).total / self.size)))])
+            return int(grid[np.argmin(abs(np.log(self._params(hidden=grid).total / self.size)))])
         # the experts' width is free: hidden is bounded by what the active count leaves for
         # attention and embedding
         idle = (self.size - self.active) * f["top_k"] / (f["experts"] - f["top_k"])
         least = self._params(hidden=grid, expert_ffn_hidden=0, shared_ffn_hidden=0).total
         fits = grid[least <= self.active - idle]
-        wanted = grid[argmin(abs(log(grid / (ASPECT * f["layers"]))))]
+        wanted = grid[np.argmin(abs(np.log(grid / (ASPECT * f["layers"]))))]
         return int(min(wanted, fits[-1])) if len(fits) else int(grid[0])
 
     def _attention(self) -> None:

@@ -4,7 +4,7 @@ where the change cannot be made; the words stand in tables/changes.yaml."""
 from dataclasses import replace
 from functools import cached_property, partial
 
-from numpy import ceil
+import numpy as np
 
 from ... import catalogue
 from ...advise.recovery import between_sites
@@ -30,11 +30,20 @@ GROWTH = (2, 4, 10)
 CONTEXT = (4, 16)
 DIP = constant("dip")
 SHAPE = (
-    "layers hidden ffn_hidden heads kv_heads head_dim vocab mlp attention tied_embeddings"
-).split()
-MOE = "top_k expert_ffn_hidden shared_ffn_hidden moe_layers mtp_layers".split()
-MLA = "q_lora kv_lora qk_nope qk_rope v_head_dim".split()
-RESIZED = "dp grad_accum micro_batch ep etp".split()  # of the plan, where the job changes
+    "layers",
+    "hidden",
+    "ffn_hidden",
+    "heads",
+    "kv_heads",
+    "head_dim",
+    "vocab",
+    "mlp",
+    "attention",
+    "tied_embeddings",
+)
+MOE = ("top_k", "expert_ffn_hidden", "shared_ffn_hidden", "moe_layers", "mtp_layers")
+MLA = ("q_lora", "kv_lora", "qk_nope", "qk_rope", "v_head_dim")
+RESIZED = ("dp", "grad_accum", "micro_batch", "ep", "etp")  # of the plan, where the job changes
 
 
 @record
@@ -373,7 +382,7 @@ def post_training(b: Base) -> Change | None:
     n = parameters(s.model)
     weights = 2.0 * n.total
     held = chip.usable_bytes * s.per_node * constant("engine_memory")
-    devices = int(ceil(weights / held)) * s.per_node
+    devices = int(np.ceil(weights / held)) * s.per_node
     if devices * 2 > cluster.devices:
         return None
     cache = kv_bytes_per_token(s.model) * s.phase.seq_len

@@ -23,7 +23,7 @@ RATIOS = (2.0, 7.0)  # of oversubscribed pods that are tried: 7 as at Meta (arXi
 @cache
 def published() -> Rows:
     """Counts of published networks (catalogue/topologies.csv); None where a source prints none."""
-    words = "id name kind notes source date verified verified_except".split()
+    words = ("id", "name", "kind", "notes", "source", "date", "verified", "verified_except")
     return tuple(
         {k: v if k in words else int(float(v)) if v else None for k, v in row.items()}
         for row in rows("topologies")

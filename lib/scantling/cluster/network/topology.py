@@ -9,7 +9,7 @@ direction.
 from dataclasses import replace
 from math import ceil, inf, prod
 
-from numpy import array, diff
+import numpy as np
 
 from ...base.records import Record, record
 from ...catalogue.switches import leaf_ports
@@ -109,8 +109,8 @@ def switched(
 
 def mean_hops(endpoints: int, *levels: tuple[int, float]) -> float:
     """Switches passed over all pairs; levels: (cards joined, hops inside), narrow first."""
-    joined, hops = array(levels).T
-    return diff((joined - 1) / max(endpoints - 1, 1), prepend=0) @ hops
+    joined, hops = np.array(levels).T
+    return np.diff((joined - 1) / max(endpoints - 1, 1), prepend=0) @ hops
 
 
 def _even(least: int, uplinks: int) -> int:
@@ -381,7 +381,7 @@ def dragonfly_plus(endpoints: int, radix: int, rate: float) -> Topology:
 def joined(*networks: Topology) -> Topology:
     """Networks that share no link, one a site: counts add up; reach, hops, bisection remain those
     of the largest."""
-    counts = "endpoints leaf spine core copper_cables reach_endpoints circuits".split()
+    counts = ("endpoints", "leaf", "spine", "core", "copper_cables", "reach_endpoints", "circuits")
     names = dict.fromkeys(name for t in networks for name in t.cables)
     return replace(
         max(networks, key=lambda t: t.endpoints),

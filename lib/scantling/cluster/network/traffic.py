@@ -1,7 +1,7 @@
 """Traffic of one step on the network: which axis rides which tier for how long, bursts, fan-in,
 collective curves, settings that follow."""
 
-from numpy import argmax, isfinite, sqrt
+import numpy as np
 
 from ... import catalogue
 from ...base.laws import poisson_beyond
@@ -118,7 +118,7 @@ def layer_units(chosen) -> int:
 
 def inside(chosen, axis: str) -> int:
     """Members of one group of an axis that share a scale-up domain."""
-    tp, cp, dp, pp, ep, etp = (chosen.plan[a] for a in "tp cp dp pp ep etp".split())
+    tp, cp, dp, pp, ep, etp = (chosen.plan[a] for a in ("tp", "cp", "dp", "pp", "ep", "etp"))
     size, packed = {
         "tp": (tp, 1),
         "cp": (cp, tp),
@@ -294,8 +294,8 @@ def fullest_uplink(flows_per_uplink: float, uplinks: int) -> float:
     What static ECMP does to few large flows; packet spraying and adaptive routing have none of it.
     """
     mean = flows_per_uplink
-    beyond = poisson_beyond(int(mean + 12 * sqrt(mean) + 11), mean)
-    return argmax(uplinks * beyond < 0.5) / mean
+    beyond = poisson_beyond(int(mean + 12 * np.sqrt(mean) + 11), mean)
+    return np.argmax(uplinks * beyond < 0.5) / mean
 
 
 def _saving(s: Site, id: str, seconds: float, yes: str, no: str, **values) -> Setting:
@@ -409,6 +409,6 @@ def _reduction(s: Site, dp: Axis):
     by = curves.times("all_reduce", dp.message_bytes, curves.reducing(wires))
     ring = by["ring"]
     sharp = by["sharp"]
-    if isfinite(sharp):
+    if np.isfinite(sharp):
         saved = max(0.0, ring - sharp) * dp.calls * (dp.exposed_s / max(dp.time_s, 1e-12))
         yield _saving(s, "reduction", saved, "on", "off", dp=dp, ring=ring, sharp=sharp)

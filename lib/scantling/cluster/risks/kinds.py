@@ -4,7 +4,7 @@ returns what it found, None where it cannot occur; the words stand in tables/ris
 from dataclasses import field, replace
 from math import erf, erfc, exp, log, sqrt
 
-from numpy import isfinite, mean
+import numpy as np
 
 from ... import catalogue
 from ...advise.diagnose import MEMORY_SD
@@ -178,7 +178,7 @@ def worse_fleet(s: Site):
         for kept in (1.0, 1 - LEMONS)
     )
     chance = (len(worse) + 1) / (len(fleets) + 2)
-    days, left = (mean([days_at(s, g) for g in many]) for many in (found, mended))
+    days, left = (np.mean([days_at(s, g) for g in many]) for many in (found, mended))
     soak = number("R167")
     return Found(
         id="failures",
@@ -376,7 +376,7 @@ def beyond_spares(s: Site):
 def low_precision(s: Site):
     c = s.case
     name = PRECISIONS[c.job.precision]
-    if name in ("bf16", "fp16", "fp32") or not isfinite(c.chip.bf16_flops):
+    if name in ("bf16", "fp16", "fp32") or not np.isfinite(c.chip.bf16_flops):
         return None
     ratio = s.step_ratio(
         job=replace(c.job, precision=PRECISIONS.index("bf16")),

@@ -4,22 +4,7 @@ straggler screen, the numerical smoke test. Words stand in tables/burn_in.yaml."
 from dataclasses import replace
 from functools import cache, lru_cache
 
-from numpy import (
-    argmin,
-    array,
-    ceil,
-    clip,
-    concatenate,
-    exp,
-    expm1,
-    geomspace,
-    linspace,
-    log,
-    log2,
-    maximum,
-    minimum,
-    sqrt,
-)
+import numpy as np
 from numpy.polynomial.legendre import leggauss
 
 from ... import catalogue
@@ -37,11 +22,11 @@ from ..texts import columns, constant, fill, number, rows, source, texts
 
 # standard deviations between the whiskers of a normal box plot (quartiles +- 1.5 ranges)
 WHISKERS = 2 * 2.698
-CUTS = concatenate([[0.0], geomspace(1e-5, 0.2, 120)])
-RATIOS = linspace(0.2, 1.0, 81)
+CUTS = np.concatenate([[0.0], np.geomspace(1e-5, 0.2, 120)])
+RATIOS = np.linspace(0.2, 1.0, 81)
 GROUPS = 32  # groups of nodes under one leaf that are tested every pair of; beyond that neighbours
 ROUNDS = 25  # iterations of one nccl-tests point: 5 to warm up, 20 counted
-SIZES = array([1e6, 64e6, 1e9, 16e9])
+SIZES = np.array([1e6, 64e6, 1e9, 16e9])
 LARGE = 16e9
 START_S = 10.0  # processes and communicators of one small test
 SMOKE_STEPS = 300
@@ -284,7 +269,7 @@ def scale_out_tests(s: Site):
             why,
             # all pairs of many groups would take longer than they tell: neighbours at distances
             # 1, 2, 4, ... cross every spine
-            rounds=groups - 1 if few else 2 * int(ceil(log2(groups))),
+            rounds=groups - 1 if few else 2 * int(np.ceil(np.log2(groups))),
             share=1 / cluster.oversubscription if across else 1.0,
             which=table["all pairs" if few else "neighbours"],
             groups=groups,
@@ -312,7 +297,7 @@ def slow_tier(case, nodes: int, field: str, limits: tuple) -> tuple:
     node = 1 / nodes
     own = (RATIOS * (slowed - 1 > node)).max()
     low, high = limits
-    ratio = clip(own, low, high)
+    ratio = np.clip(own, low, high)
     words = texts("burn_in", "slow link")
     why = fill(words["costs" if own > 0 else "hides"], own=own, node=node)
     bound = "" if own == ratio else words["loosest" if ratio == low else "tightest"]
@@ -393,18 +378,18 @@ NODES, WEIGHTS = leggauss(120)
 def truncated_max(n, keep):
     """Expected maximum of n standard normal values below their `keep` quantile [standard
     deviations]: integral of Phi^-1(keep u^(1/n)) du."""
-    low, high = log([1e-10, 50.0])
+    low, high = np.log([1e-10, 50.0])
     half = (high - low) / 2
-    y = exp(low + (NODES + 1) * half)  # u = exp(-y), so u^(1/n) = exp(-y / n)
-    weight = WEIGHTS * half * y * exp(-y)
-    beyond = -expm1(log(keep)[..., None] - y / n)  # 1 - keep u^(1/n)
+    y = np.exp(low + (NODES + 1) * half)  # u = exp(-y), so u^(1/n) = exp(-y / n)
+    weight = WEIGHTS * half * y * np.exp(-y)
+    beyond = -np.expm1(np.log(keep)[..., None] - y / n)  # 1 - keep u^(1/n)
     return (-quantile(beyond) * weight).sum(axis=-1)
 
 
 @lru_cache(maxsize=256)
 def slowest_kept(n: int, per_node: int) -> tuple:
     """(quantile below which devices are kept, `truncated_max` of n of them) at each of CUTS."""
-    keep = minimum((1 - CUTS) ** (1 / per_node), 1 - 1e-15)
+    keep = np.minimum((1 - CUTS) ** (1 / per_node), 1 - 1e-15)
     return keep, truncated_max(n, keep)
 
 
@@ -424,9 +409,9 @@ def screen(s: Site) -> Screen:
     slow_share = number("R155") / 100
     slow_by = number("R156") / 100
     keep, slowest = slowest_kept(used, s.per_node)
-    waits = maximum(sd * slowest, 0)
+    waits = np.maximum(sd * slowest, 0)
     cost = (1 + waits) / (1 - CUTS)
-    best = argmin(cost)
+    best = np.argmin(cost)
     hit = 1 - (1 - slow_share) ** nodes  # chance that one of the slow machines is among them
     alone = truncated_max(max(used, 2), 1.0)
     base = hit * max(slow_by, alone * sd) + (1 - hit) * alone * sd
@@ -444,7 +429,7 @@ def screen(s: Site) -> Screen:
         cut=cut,
         percentile=100 * (1 - cut),
         evict_slower_than=min(quantile(keep[best]) * sd, (left + slow_by) / 2),
-        nodes_cut=int(ceil(expected)),
+        nodes_cut=int(np.ceil(expected)),
         waits_screened=left,
         gain=base - left,
         usd_cost=s.run.usd(s.run.days * expected / nodes),
@@ -472,7 +457,7 @@ def smoke(s: Site) -> dict:
     bf16 rounds to 2^-9, and errors of 2 L residual additions add as a random walk, 2^-9 sqrt(2 L).
     A resume from a save must repeat the losses bit for bit.
     """
-    first = log(s.model.vocab)
+    first = np.log(s.model.vocab)
     seconds = SMOKE_STEPS * s.step_s
     devices = s.replica * s.tied_replicas
     return {
@@ -482,6 +467,6 @@ def smoke(s: Site) -> dict:
         "usd": s.run.usd(seconds / DAY_S * devices / s.used),
         "first_loss": first,
         "first_loss_tolerance": 0.05 * first,
-        "layouts_agree_within": 2.0**-9 * sqrt(2 * s.model.layers),
+        "layouts_agree_within": 2.0**-9 * np.sqrt(2 * s.model.layers),
         "checks": fill(texts("burn_in", "smoke"), steps=SMOKE_STEPS),
     }

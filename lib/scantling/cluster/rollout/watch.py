@@ -3,7 +3,7 @@ drills, who is called how often."""
 
 import math
 
-from numpy import ceil, clip, prod, sqrt
+import numpy as np
 
 from ...advise.recovery import recovery
 from ...base.laws import poisson_quantile
@@ -60,7 +60,7 @@ def alerts(s: Site, screen) -> tuple:
     held = memory["total"] / memory["capacity"]
     copy_age = s.period_s + e.checkpoint_durable_s
     # of one day's goodput: failures are Poisson, what one loses is uniform between two saves
-    spread = sqrt(s.failures_per_day * (s.failure_s**2 + s.period_s**2 / 12)) / DAY_S
+    spread = np.sqrt(s.failures_per_day * (s.failure_s**2 + s.period_s**2 / 12)) / DAY_S
     return records(
         Alert,
         rows("alerts"),
@@ -73,7 +73,7 @@ def alerts(s: Site, screen) -> tuple:
         held=held,
         fuller=0.5 * (1 + held),
         many=max(float(poisson_quantile(0.99, s.failures_per_day)), 1.0),
-        few_spares=max(s.spares - ceil(s.in_repair) - 1, 0.0),
+        few_spares=max(s.spares - np.ceil(s.in_repair) - 1, 0.0),
         copy_age_s=copy_age,
         missed_s=copy_age + s.period_s,
         many_nodes=s.nodes > 1,
@@ -210,7 +210,7 @@ def playbooks(s: Site, screen) -> tuple:
         back_s=back * step,
         checked=math.ceil(every / period) + 1,
         checked_kept="" if keep > every / period else f", {keep} are kept now",
-        spikes_per_run=prod(spikes(s.useful_s / step)),
+        spikes_per_run=np.prod(spikes(s.useful_s / step)),
         corruptions_per_run=e.corruptions_per_s * s.useful_s,
         swing=1 + constant("fleet_pace"),
         slowest=1 + screen.evict_slower_than,
@@ -250,7 +250,7 @@ def on_call(s: Site) -> dict:
         "pages_per_week_low": per_week * number("R025") / number("R021"),
         "pages_per_week_high": per_week * (1 - constant("auto_repair")),
         "pages_per_week_bearable": bear,
-        "automation_needed": clip(1 - bear / per_week, 0.0, 1.0) if per_week > 0 else 0.0,
+        "automation_needed": np.clip(1 - bear / per_week, 0.0, 1.0) if per_week > 0 else 0.0,
         "people": int(number("R163")) if large else 2,
         "roles": fill(rows("roles"), large=large),
         "hour_of_silence_usd": s.run.usd(HOUR_S / DAY_S),

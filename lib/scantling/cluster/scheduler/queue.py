@@ -1,7 +1,7 @@
 """Utilisation and queueing: how long a job waits for its share of a busy cluster, what blocks of
 nodes cost, where the paid time goes."""
 
-from numpy import arange, cumprod
+import numpy as np
 
 from ...base.laws import binomial_share
 from ...base.records import Lines, Record, Rows, record
@@ -38,7 +38,7 @@ def gather(nodes: int, wanted: int) -> tuple:
     backfill makes the idle time useful but not the wait shorter. A whole cluster takes ln(n) mean
     run times.
     """
-    held = arange(wanted)
+    held = np.arange(wanted)
     gaps = 1 / (nodes - held)
     return gaps.sum(), (gaps * held).sum()
 
@@ -85,7 +85,7 @@ def queue(s: Site, topology: dict) -> Queue:
         "not waiting for nodes": held,
         "useful (saves, failures, restarts out)": s.e.goodput / held,
     }
-    *_, left = running = cumprod([*stages.values()]).tolist()
+    *_, left = running = np.cumprod([*stages.values()]).tolist()
     worst = min(fragments, key=lambda b: b["usable"])
     return Queue(
         waits=waits,

@@ -183,5 +183,5 @@ def health_checks(s: Site) -> Rows:
         card_rate=card["value"] / card["rated"] * port,
         silent_s=hang_timeout_s(s.step_s, 0.0),
     )
-    keys = "check when_checked threshold unit on_fail source".split()
+    keys = ("check", "when_checked", "threshold", "unit", "on_fail", "source")
     return tuple({k.removesuffix("_checked"): row[k] for k in keys} for row in table)

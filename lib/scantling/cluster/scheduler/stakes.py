@@ -2,7 +2,6 @@
 the run's useful time."""
 
 import numpy as np
-from numpy import array, log2
 
 from ...base.units import DAY_S
 from ...endure import elastic
@@ -61,9 +60,9 @@ def scattered(s: Site) -> float:
 def requeue_s(nodes, devices_per_node) -> float:
     """Seconds of a requeue at this size: a straight line in log2(machines of 16 devices) through
     ByteRobust's four sizes, none below the first's half. [s]"""
-    counted, seconds = array(REQUEUE).T
-    line = np.polynomial.Polynomial.fit(log2(counted), seconds, 1)
-    return max(line(log2(max(nodes * devices_per_node / 16, 1.0))), seconds[0] / 2)
+    counted, seconds = np.array(REQUEUE).T
+    line = np.polynomial.Polynomial.fit(np.log2(counted), seconds, 1)
+    return max(line(np.log2(max(nodes * devices_per_node / 16, 1.0))), seconds[0] / 2)
 
 
 def in_place_gain(s: Site) -> tuple:

@@ -205,9 +205,20 @@ class Read:
 
 # what fields are worked out from when all has been read
 FACTS = (
-    "accelerator nodes racks nvlink rdma fabric rate rate_of "
-    "examples epochs tokens_per_param device_hours hours_of"
-).split()
+    "accelerator",
+    "nodes",
+    "racks",
+    "nvlink",
+    "rdma",
+    "fabric",
+    "rate",
+    "rate_of",
+    "examples",
+    "epochs",
+    "tokens_per_param",
+    "device_hours",
+    "hours_of",
+)
 
 
 @dataclass

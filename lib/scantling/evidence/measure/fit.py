@@ -10,7 +10,6 @@ from dataclasses import replace
 from operator import itemgetter
 
 import numpy as np
-from numpy import array, exp, log, mean, median, sqrt
 
 from ... import catalogue
 from ...catalogue.families import family
@@ -36,22 +35,22 @@ def gemm_law(points, bytes_per_s: float, passes: float):
     from scipy.optimize import least_squares
 
     m, n, k, seconds = (
-        array([p[name] for p in points], float) for name in ("m", "n", "k", "seconds")
+        np.array([p[name] for p in points], float) for name in ("m", "n", "k", "seconds")
     )
     flops = 2 * m * n * k
     extra = passes * 2 * (m * k + k * n + m * n) / bytes_per_s
     best = np.max(flops / seconds)
     least = max(np.min(seconds), 4e-8)
-    low, first, high = log(
+    low, first, high = np.log(
         [[best * 0.2, 1e-8], [best * 1.05, least / 2], [best * 3, np.max(seconds) + least]]
     )
 
     def error(logs):
-        rate, start = exp(logs)
-        return log((flops / rate + start + extra) / seconds)
+        rate, start = np.exp(logs)
+        return np.log((flops / rate + start + extra) / seconds)
 
     found = least_squares(error, first, bounds=(low, high), xtol=1e-10)
-    return *exp(found.x).tolist(), float(sqrt(mean(found.fun**2)))
+    return *np.exp(found.x).tolist(), float(np.sqrt(np.mean(found.fun**2)))
 
 
 def saturation(points) -> dict:
@@ -81,7 +80,7 @@ def attention_share(points, chip, launch_s: float) -> float:
         tiles = 1 + tiles_half / (heads * tokens / 128)
         return flops / (peak * law) / forward * tiles / max(p["seconds"] - launch_s, 1e-9)
 
-    return float(median([share(p) for p in points]))
+    return float(np.median([share(p) for p in points]))
 
 
 def constants_of(curves: dict, chip, scale_out_bytes_per_s: float | None = None):

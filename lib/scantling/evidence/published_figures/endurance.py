@@ -1,7 +1,7 @@
 """Published figures about failures, saves and goodput, from the closed forms of failures, goodput
 and elastic."""
 
-from numpy import geomspace
+import numpy as np
 
 from ... import catalogue
 from ...base.units import HOUR_S, MINUTE_S
@@ -67,7 +67,7 @@ def _step_s() -> float:
 
 
 def _save_stall_curves():
-    stall_s = geomspace(0.01, 20, 40)
+    stall_s = np.geomspace(0.01, 20, 40)
     return {"step / (step + stall)": (stall_s, OURS["save-stall"]({"x": stall_s}))}
 
 

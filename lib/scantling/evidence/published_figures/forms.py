@@ -3,7 +3,7 @@ sizes."""
 
 from dataclasses import replace
 
-from numpy import arange
+import numpy as np
 
 from ... import catalogue
 from ...catalogue import scaling_laws as convergence
@@ -37,7 +37,7 @@ SCHEDULES = {"1f1b": "1f1b", "zb-h1": "zb-1p", "zb-h2": "zb-2p"}
 def _bubble(r) -> float:
     """Idle share of a step [1]: 1 - m (F + B + W) / span, from the schedule laid out with its
     transfers (schedule.lay_out)."""
-    p, m, *passes, comm = (r["given"][k] for k in "p m f b w comm".split())
+    p, m, *passes, comm = (r["given"][k] for k in ("p", "m", "f", "b", "w", "comm"))
     span = lay_out(SCHEDULES[r["series"]], int(p), 1, int(m), *passes, t_p2p=comm).span_s.max()
     return float(1 - m * sum(passes) / span)
 
@@ -46,7 +46,7 @@ def _bubble_curves():
     """(p - 1)(F + B + W) and its zero-bubble forms without transfers, F = B = W, 8 stages, over
     micro-batches per stage."""
     p = 8
-    m = arange(8, 73)
+    m = np.arange(8, 73)
     idle = {s: bubble_time(name, p, 1, m, 1.0, 2.0, 1.0) for s, name in SCHEDULES.items()}
     return {series: (m / p, waits / (3 * m + waits)) for series, waits in idle.items()}
 
@@ -109,7 +109,7 @@ def layer_activations(layers, hidden, heads, micro_batch, seq_len, tp, sp, recom
 
 def _saved(r) -> float:
     g = r["given"]
-    args = [g[k] for k in "layers hidden heads micro_batch seq_len tp".split()]
+    args = [g[k] for k in ("layers", "hidden", "heads", "micro_batch", "seq_len", "tp")]
     was, now = (layer_activations(*args, g[f"sp_{at}"], g[at]) for at in ("was", "now"))
     return 1 - now / was
 
@@ -137,9 +137,18 @@ def _hybrid_flops(r) -> float:
 
 
 PUBLISHED = (
-    "gpt-3-175b llama-2-7b llama-2-70b llama-3.1-8b llama-3.1-70b llama-3.1-405b mixtral-8x7b "
-    "mixtral-8x22b qwen3-235b-a22b deepseek-v2 deepseek-v3"
-).split()
+    "gpt-3-175b",
+    "llama-2-7b",
+    "llama-2-70b",
+    "llama-3.1-8b",
+    "llama-3.1-70b",
+    "llama-3.1-405b",
+    "mixtral-8x7b",
+    "mixtral-8x22b",
+    "qwen3-235b-a22b",
+    "deepseek-v2",
+    "deepseek-v3",
+)
 
 
 def _parameter_points():

@@ -3,7 +3,7 @@ times them with."""
 
 from dataclasses import replace
 
-from numpy import asarray, geomspace, maximum, zeros
+import numpy as np
 
 from ... import catalogue
 from ...base.records import take
@@ -80,9 +80,9 @@ def alone_bytes_per_s(id: str, message_bytes):
     (physics.collectives), for the wires of a published series [bytes/s]."""
     p = points()
     p = p.take(p.series == id)
-    sizes = asarray(message_bytes, float)
+    sizes = np.asarray(message_bytes, float)
     kind = str(p.collective[0])
-    one = take(p.wires, zeros(len(sizes), int))
+    one = take(p.wires, np.zeros(len(sizes), int))
     return collectives.volume(kind, one.ranks) * sizes / collectives.fastest(kind, sizes, one)
 
 
@@ -99,7 +99,7 @@ def collectives_by_size():
 
 
 def _size_curves():
-    axis = geomspace(SMALLEST_BYTES, 16e9, 60)
+    axis = np.geomspace(SMALLEST_BYTES, 16e9, 60)
     return {name: (axis, alone_bytes_per_s(id, axis) / 1e9) for name, id in SIZES.items()}
 
 
@@ -131,7 +131,7 @@ def dispatch_bytes_per_s(ranks: int, value_bytes: float):
     near = near_s(
         one * copies * (inside - 1) / inside, w, gather(chip.family, chip.id, None).ep_up_share
     )
-    seconds = exchange_s(nodes + inside - 2, maximum(near, far_s(one * leaving, w)), w)
+    seconds = exchange_s(nodes + inside - 2, np.maximum(near, far_s(one * leaving, w)), w)
     return float(one * counted / seconds)
 
 
@@ -177,7 +177,7 @@ def gemm_share(accelerator: str, precision: str, size):
         constants=gather(chip.family, chip.id, None),
         precision=code(PRECISIONS, "bf16" if precision == "fp16" else precision),
     )
-    size = asarray(size, float)
+    size = np.asarray(size, float)
     flops = 2 * size**3
     seconds = device(case).gemm_s(Gemm("product", flops, 3 * size**2, 1))
     return flops / seconds / case.chip.linear_flops
@@ -205,7 +205,7 @@ def gemm_by_size():
 
 
 def _gemm_curves():
-    axis = geomspace(1024, 32768, 40)
+    axis = np.geomspace(1024, 32768, 40)
     return {
         name: (axis, gemm_share(chip, precision, axis)) for name, (chip, precision) in GEMMS.items()
     }

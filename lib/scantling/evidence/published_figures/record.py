@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from functools import cache
 
 import numpy as np
-from numpy import array, ndarray
 
 from ...base.records import Rows, fields_of, record
 from ...catalogue import HERE, read
@@ -94,15 +93,15 @@ class Recreation:
     curves: Mapping
 
     @property
-    def errors(self) -> ndarray:
+    def errors(self) -> np.ndarray:
         """Signed error of every point, in the figure's way."""
         published, ours = (
-            array([getattr(p, k) for p in self.points], float) for k in ("published", "ours")
+            np.array([getattr(p, k) for p in self.points], float) for k in ("published", "ours")
         )
         return ours - published if self.figure.absolute else ours / published - 1
 
     @property
-    def counted(self) -> ndarray:
+    def counted(self) -> np.ndarray:
         """The errors that the bounds hold for."""
         return np.abs(self.errors[[p.counted for p in self.points]])
 
@@ -133,7 +132,9 @@ class Recreation:
         import pandas as pd
 
         rows = [vars(p) | {"error": e} for p, e in zip(self.points, self.errors)]
-        return pd.DataFrame(rows)["series x published ours error counted read locator why".split()]
+        return pd.DataFrame(rows)[
+            ["series", "x", "published", "ours", "error", "counted", "read", "locator", "why"]
+        ]
 
 
 @cache
@@ -175,7 +176,7 @@ def drawn(figure: str, ours: Callable[[dict], float], axis) -> dict:
     out = {}
     for row in printed(figure):
         if row["series"] not in out:
-            y = array([ours(row | {"x": x}) for x in axis])
+            y = np.array([ours(row | {"x": x}) for x in axis])
             out[row["series"]] = axis[y > 0], y[y > 0]
     return out
 

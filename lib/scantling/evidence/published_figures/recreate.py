@@ -10,7 +10,7 @@ was read; nothing is digitised by eye.
 from functools import cache, partial
 from pathlib import Path
 
-from numpy import geomspace
+import numpy as np
 
 from ...base.words import yaml_of
 from . import endurance, forms, kernels, runs
@@ -27,7 +27,7 @@ def figures() -> dict:
     about = yaml_of(Path(__file__).with_suffix(".yaml"))
     for id, said in about.items():
         if axis := said.pop("axis", None):
-            curves[id] = partial(drawn, id, formulas[id], geomspace(*axis))
+            curves[id] = partial(drawn, id, formulas[id], np.geomspace(*axis))
         if which := said.pop("runs", None):
             points[id] = partial(runs.points, said["unit"], **which)
             curves[id] = partial(runs.lines, said["unit"], **which)

@@ -4,7 +4,7 @@ published runs, predicted with its own plan."""
 import re
 from functools import cache
 
-from numpy import array
+import numpy as np
 
 from ...catalogue import HERE
 from ...design.design import Design
@@ -83,7 +83,7 @@ def lines(unit: str, **which):
     for p in points(unit, **which):
         if not isinstance(p.x, str):
             out.setdefault(p.series, []).append((p.x, p.ours))
-    return {name: tuple(array(sorted(rows), float).T) for name, rows in out.items()}
+    return {name: tuple(np.array(sorted(rows), float).T) for name, rows in out.items()}
 
 
 def _fsdp_rate(g, devices: int) -> float:

@@ -7,8 +7,14 @@ from ..render import render, source
 
 OWN = ("model.py", "trainer.py", "handover.py")
 LEFT_OUT = (
-    "relative_positions embedding_norm sinks shared_gate parallel_block expert_bias router_bias"
-).split()
+    "relative_positions",
+    "embedding_norm",
+    "sinks",
+    "shared_gate",
+    "parallel_block",
+    "expert_bias",
+    "router_bias",
+)
 
 
 def lacks(launch, m, **plan) -> dict:

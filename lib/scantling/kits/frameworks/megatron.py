@@ -10,9 +10,20 @@ from ..schedule import schedule
 CP = {"ring": "p2p", "all-gather": "all_gather", "ulysses": "a2a"}
 BIASES = ("norm_bias", "qkv_bias", "out_bias", "mlp_bias", "head_bias")
 UNFLAGGED = (
-    "relative_positions embedding_norm head_bias expert_bias router_bias parallel_block shared_kv "
-    "latent_norm zero_experts router_scales hyper_connections proj_bias chunks"
-).split()
+    "relative_positions",
+    "embedding_norm",
+    "head_bias",
+    "expert_bias",
+    "router_bias",
+    "parallel_block",
+    "shared_kv",
+    "latent_norm",
+    "zero_experts",
+    "router_scales",
+    "hyper_connections",
+    "proj_bias",
+    "chunks",
+)
 SCAN = {  # what its Mamba-2 mixer has no flags for
     "conv": 4,
     "conv_bias": True,

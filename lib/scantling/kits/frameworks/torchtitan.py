@@ -8,7 +8,7 @@ from ..schedule import schedule
 from .fsdp import LEFT_OUT
 from .megatron import BIASES
 
-FORM = (*BIASES, *LEFT_OUT, *"mlp ffn_hidden position_rows norms_per_layer qk_norm".split())
+FORM = (*BIASES, *LEFT_OUT, *("mlp", "ffn_hidden", "position_rows", "norms_per_layer", "qk_norm"))
 
 
 def lacks(launch, m, *, tp, pp, cp, ep, sharding, shard_group, recompute, **plan) -> dict:

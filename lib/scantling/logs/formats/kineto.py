@@ -7,7 +7,6 @@ from array import array
 from functools import cache
 
 import numpy as np
-from numpy import argsort, concatenate, maximum, zeros
 
 from ...physics.step import AXES
 from ..found import Found, number
@@ -79,7 +78,7 @@ def alone(spans: dict) -> dict:
 
 def covered(several: list) -> float:
     """Seconds in which any of some spans lasts: starts and ends in turn [us]."""
-    spans = concatenate([zeros(2), *several]).reshape(-1, 2)
-    start, end = spans[argsort(spans[:, 0])].T
-    reached = maximum.accumulate(end)
-    return float(np.sum(maximum(end[1:] - maximum(start[1:], reached[:-1]), 0))) / 1e6
+    spans = np.concatenate([np.zeros(2), *several]).reshape(-1, 2)
+    start, end = spans[np.argsort(spans[:, 0])].T
+    reached = np.maximum.accumulate(end)
+    return float(np.sum(np.maximum(end[1:] - np.maximum(start[1:], reached[:-1]), 0))) / 1e6

@@ -5,7 +5,7 @@ have lain from what was measured."""
 from math import exp
 from statistics import NormalDist
 
-from numpy import log, maximum, vectorize
+import numpy as np
 
 from ...catalogue.stacks import stack as stack_of
 from .constants import calibration
@@ -41,8 +41,8 @@ def oom_probability(total_bytes, capacity_bytes, spread):
     Formula: Phi(ln(total / capacity) / spread), a log-normal peak with the estimate as its median;
     0.5 where the estimate is the capacity. Of one estimate: it knows no correlation between plans.
     """
-    z = log(maximum(total_bytes, 1.0) / capacity_bytes) / spread
-    return vectorize(NORMAL.cdf, otypes=[float])(z)[()]
+    z = np.log(np.maximum(total_bytes, 1.0) / capacity_bytes) / spread
+    return np.vectorize(NORMAL.cdf, otypes=[float])(z)[()]
 
 
 def most_bytes(capacity_bytes: float, probability: float, spread: float) -> float:

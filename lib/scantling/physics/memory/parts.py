@@ -9,7 +9,6 @@ from dataclasses import replace
 from functools import reduce
 
 import numpy as np
-from numpy import array, broadcast, empty, maximum, minimum, reshape, where
 
 from ...base.records import record
 from ...blocks.saving import Keeping
@@ -36,15 +35,15 @@ from ..layout import kept_for_weights, sorts_of
 from ..pipeline import SCHEDULES, in_flight, weight_copies
 from .constants import GENERIC
 
-VEE = array([row.placement == "vee" for row in SCHEDULES.values()], dtype=float)
-MIRROR = array([row.placement == "mirror" for row in SCHEDULES.values()], dtype=float)
+VEE = np.array([row.placement == "vee" for row in SCHEDULES.values()], dtype=float)
+MIRROR = np.array([row.placement == "mirror" for row in SCHEDULES.values()], dtype=float)
 _SCALED = {"mxfp8": 33 / 32, "mxfp4": 17 / 32, "nvfp4": 9 / 16}
-LOW_BYTES = array([_SCALED.get(name, 1.0 * name.startswith("fp8")) for name in PRECISIONS])
-SPLIT = array([row.split_backward for row in SCHEDULES.values()])
+LOW_BYTES = np.array([_SCALED.get(name, 1.0 * name.startswith("fp8")) for name in PRECISIONS])
+SPLIT = np.array([row.split_backward for row in SCHEDULES.values()])
 
 # One large block, freed at once: the C library then keeps what temporaries free, and column
 # arithmetic runs at twice the speed
-empty(3_900_000)
+np.empty(3_900_000)
 
 
 @record
@@ -130,7 +129,7 @@ def constants_of(c: Cases):
     kept = c.software.reshard <= 0
     if not np.any(kept):
         return k
-    return replace(k, layers_gathered=where(kept, c.shape.layers, k.layers_gathered))
+    return replace(k, layers_gathered=np.where(kept, c.shape.layers, k.layers_gathered))
 
 
 def low_bytes(job):
@@ -148,8 +147,8 @@ def keeping(c: Cases) -> Keeping:
     """
     k, software = constants_of(c), c.software
     low, eager = low_bytes(c.job), 1.0 - software.fused_norm
-    linear = where(low > 0, low, 2.0)
-    act = maximum(software.selective_act, k.per_op)
+    linear = np.where(low > 0, low, 2.0)
+    act = np.maximum(software.selective_act, k.per_op)
     # an eager norm keeps its input in fp32 and the normalised value in 16 bit (transformers,
     # LlamaRMSNorm): 6 bytes
     return Keeping(
@@ -164,7 +163,7 @@ def keeping(c: Cases) -> Keeping:
         gemm=1.0 - software.selective_gemm,
         scores=1.0 - software.selective_attention,
         up=1.0 - software.selective_up,
-        norm=1.0 - maximum(software.selective_norm, k.per_op),
+        norm=1.0 - np.maximum(software.selective_norm, k.per_op),
         act=1.0 - act,
         moe=1.0 - software.selective_moe,
         core=1.0 - k.per_op * software.selective_attention,
@@ -172,7 +171,7 @@ def keeping(c: Cases) -> Keeping:
         imbalance=k.imbalance,
         expert_bytes=2.0 * (1.0 - k.weighted_inside),
         chunked_loss=software.chunked_loss,
-        logit_bytes=where(software.logit_bytes > 0, software.logit_bytes, k.logit_bytes),
+        logit_bytes=np.where(software.logit_bytes > 0, software.logit_bytes, k.logit_bytes),
     )
 
 
@@ -183,7 +182,7 @@ def layer_sorts(c: Cases) -> tuple[LayerSort, ...]:
     on_device = constants_of(c).activation * (1.0 - c.software.activation_offload)
     some_share, all_share = recompute_shares(p)
     # whether the last layers, or the MTP modules, have experts
-    routed = where(s.mtp_layers > 0, s.mtp_experts > 0, s.moe_layers > 0) * 1.0
+    routed = np.where(s.mtp_layers > 0, s.mtp_experts > 0, s.moe_layers > 0) * 1.0
     sorts = []
     for feed, beside in _layers(s):
         mixers = fold(Saved, [(n, b.saved_bytes(keep)) for n, b in beside])
@@ -193,12 +192,12 @@ def layer_sorts(c: Cases) -> tuple[LayerSort, ...]:
         own.pop("unused", 0)
         whole, selective, kept = kept_of(c, x)
         # of a repeated layer a compiler holds what its backward reads, and fuses the rest into it
-        again = where(c.software.lazy_recompute > 0, selective, whole)
+        again = np.where(c.software.lazy_recompute > 0, selective, whole)
         sorts.append(
             LayerSort(
                 feed=feed,
                 kept=on_device * (kept + all_share * boundary),
-                dropped=where(
+                dropped=np.where(
                     all_share > 0, again - boundary, (some_share > 0) * (whole - selective)
                 ),
                 whole=whole,
@@ -209,7 +208,7 @@ def layer_sorts(c: Cases) -> tuple[LayerSort, ...]:
             )
         )
     if s.order:  # an MTP module is shared out among the sorts like it
-        alike = maximum(sum(x.last for x in sorts), 1)
+        alike = np.maximum(sum(x.last for x in sorts), 1)
         sorts = [replace(x, last=x.last / alike) for x in sorts]
     return tuple(sorts)
 
@@ -249,35 +248,35 @@ def parameter_bytes(c: Cases, group) -> ParameterBytes:
     # and the low-precision copies, both ways round
     cached = weight + 2.0 * low - weight * k.low_weights * (low > 0)
     states = job.optimizer_bytes + job.master_bytes * (1.0 - wide)
-    gradient = maximum(job.grad_bytes, (job.precision == BF16) * k.bf16_gradients)
+    gradient = np.maximum(job.grad_bytes, (job.precision == BF16) * k.bf16_gradients)
     away, gone = p.offload >= HOST_STATES, p.offload >= HOST_ALL
     whole = p.sharding >= ZERO3
     share = 1.0 / group
     of_weight, of_gradient, owned = (
-        where(p.sharding >= kind, share, 1.0) for kind in (ZERO3, ZERO2, ZERO1)
+        np.where(p.sharding >= kind, share, 1.0) for kind in (ZERO3, ZERO2, ZERO1)
     )
-    of_gradient = maximum(of_gradient, k.whole_gradients * (micro_batches(job, p) > 1))
+    of_gradient = np.maximum(of_gradient, k.whole_gradients * (micro_batches(job, p) > 1))
     # the fp32 shard is the weight: no 16-bit one beside it
     plain = weight * (1.0 - k.fp32_shards * (job.master_bytes > 0))
-    stored = minimum(plain, cached)  # a shard is never more than its part of the whole weight
+    stored = np.minimum(plain, cached)  # a shard is never more than its part of the whole weight
     within = c.software.optimizer_group
-    owned = where(
-        (p.sharding == ZERO1) & (within > 0), maximum(share, 1.0 / maximum(within, 1)), owned
+    owned = np.where(
+        (p.sharding == ZERO1) & (within > 0), np.maximum(share, 1.0 / np.maximum(within, 1)), owned
     )
     copies = weight_copies(p.schedule)
     states, host = states * owned, 0.0 * share
-    resident = of_weight * where(whole, stored, cached) * copies
-    cache = where(whole, share * (stored - plain), cached - weight)
-    gathered = where(whole, 1.0 - share * (stored > 0), 0.0) * cached
+    resident = of_weight * np.where(whole, stored, cached) * copies
+    cache = np.where(whole, share * (stored - plain), cached - weight)
+    gathered = np.where(whole, 1.0 - share * (stored > 0), 0.0) * cached
     step = (job.grad_bytes <= 2) * (job.master_bytes > 0) * (1.0 - wide) * k.step_bytes
     step = step + k.foreach * job.optimizer_bytes / 2
     if np.any(p.offload):
         # ZeRO-Infinity and FSDP's CPU offload: weights come and gradients go a layer at a time
         # (Rajbhandari et al. 2021, section 5)
         host = away * states + gone * (weight * of_weight + gradient * of_gradient)
-        states, step = (where(away, 0.0, x) for x in (states, step))
-        resident, gradient, cache = (where(gone, 0.0, x) for x in (resident, gradient, cache))
-        gathered = where(gone, cached + weight, gathered)
+        states, step = (np.where(away, 0.0, x) for x in (states, step))
+        resident, gradient, cache = (np.where(gone, 0.0, x) for x in (resident, gradient, cache))
+        gathered = np.where(gone, cached + weight, gathered)
     kept = gradient * of_gradient * copies
     return ParameterBytes(
         weight=resident,
@@ -310,8 +309,8 @@ def frame(c: Cases) -> Frame:
     s, p, k = c.shape, c.plan, constants_of(c)
     n, sorts = as_floats(parameters(s)), layer_sorts(c)
     ranks = site_ranks(c)
-    group = where(p.sharding == HSDP, minimum(p.shard_group, ranks), ranks)
-    replicas = maximum(group * p.tp / (p.ep * p.etp), 1.0)
+    group = np.where(p.sharding == HSDP, np.minimum(p.shard_group, ranks), ranks)
+    replicas = np.maximum(group * p.tp / (p.ep * p.etp), 1.0)
     of_dense = parameter_bytes(c, group)
     largest, repeats = _largest(sorts, lambda x: x.whole), bool(np.any(p.recompute > 0))
     dropped = _largest(sorts, lambda x: x.dropped) if repeats else 0.0
@@ -325,9 +324,9 @@ def frame(c: Cases) -> Frame:
         bytes=of_dense,
         expert_bytes=parameter_bytes(c, replicas) if s.of("moe") else of_dense,
         embedding=n.embedding,
-        head=sum(where(b.tied > 0, n.embedding, n.lm_head) for b in s.of("head")),
+        head=sum(np.where(b.tied > 0, n.embedding, n.lm_head) for b in s.of("head")),
         mtp=n.mtp - s.mtp_experts,
-        logits=tokens(c) * maximum(per_tp, k.whole_logits) * logits,
+        logits=tokens(c) * np.maximum(per_tp, k.whole_logits) * logits,
         per_tp=per_tp,
         repeats=repeats,
         transient=k.activation * (largest * k.working + dropped),
@@ -341,14 +340,14 @@ def _largest(sorts, value):
     """The most of any sort of layer that a model has."""
     if len(sorts) == 1:
         return value(sorts[0])
-    return reduce(maximum, (where(x.feed.count > 0, value(x), 0.0) for x in sorts))
+    return reduce(np.maximum, (np.where(x.feed.count > 0, value(x), 0.0) for x in sorts))
 
 
 def device(c: Cases, f: Frame, at: Place) -> Held:
     """What one pipeline device holds: dense and expert parameters, activations with logits, and
     what is gathered for a moment."""
     s, k, per_tp, modules = c.shape, f.constants, f.per_tp, c.shape.mtp_layers
-    ends = at.embeds * f.embedding + at.heads * where(
+    ends = at.embeds * f.embedding + at.heads * np.where(
         at.embeds * sum(b.tied for b in s.of("head")) > 0, 0, f.head
     )
     trunk = weighted((n, x.trunk) for n, x in zip(at.counts, f.sorts)) + ends + at.heads * f.mtp
@@ -358,16 +357,16 @@ def device(c: Cases, f: Frame, at: Place) -> Held:
     logits = at.tail * f.logits
     # the loss is over when the last layer's backward begins
     kept = weighted((n, x.kept) for n, x in zip(run, f.sorts))
-    activations = kept + maximum(f.transient, logits)
+    activations = kept + np.maximum(f.transient, logits)
     if f.repeats:
         # never more than with nothing repeated, however few layers a device has
         most = weighted((n, x.whole) for n, x in zip(run, f.sorts))
-        activations = minimum(activations, k.activation * most + maximum(f.most, logits))
+        activations = np.minimum(activations, k.activation * most + np.maximum(f.most, logits))
     # gradients that are not there before the backward take the place of activations that it frees
     grown = trunk * f.bytes.gradient + experts * f.expert_bytes.gradient
-    fresh = maximum(kept + logits, maximum(kept, grown) + f.transient) - grown
-    activations = where(
-        k.fresh_gradients * (f.micro_batches <= 1) > 0, minimum(fresh, activations), activations
+    fresh = np.maximum(kept + logits, np.maximum(kept, grown) + f.transient) - grown
+    activations = np.where(
+        k.fresh_gradients * (f.micro_batches <= 1) > 0, np.minimum(fresh, activations), activations
     )
     # the head's weight gradient, before it is accumulated
     gathered = 2.0 * at.heads * f.head * per_tp + _gathered(f, at, trunk, experts, ends)
@@ -379,25 +378,25 @@ def device(c: Cases, f: Frame, at: Place) -> Held:
         ends=ends,
         activations=activations,
         logits=logits,
-        gathered=maximum(gathered, step - activations),
+        gathered=np.maximum(gathered, step - activations),
     )
 
 
 def _gathered(f: Frame, at: Place, trunk, experts, ends):
     """Bytes of sharded weights that are whole while in use: some layers, and what lies outside."""
     widest = f.constants.layers_gathered * _largest(f.sorts, lambda x: x.trunk) * f.per_tp
-    outside = minimum(maximum(at.embeds, at.heads) * f.embedding * f.per_tp, ends)
-    gathered = minimum(widest, trunk - ends) * f.bytes.gathered
+    outside = np.minimum(np.maximum(at.embeds, at.heads) * f.embedding * f.per_tp, ends)
+    gathered = np.minimum(widest, trunk - ends) * f.bytes.gathered
     gathered = gathered + outside * f.bytes.gathered_ends
     most = f.constants.layers_gathered * _largest(f.sorts, lambda x: x.experts)
-    return gathered + minimum(most, experts) * f.expert_bytes.gathered
+    return gathered + np.minimum(most, experts) * f.expert_bytes.gathered
 
 
 def in_flight_of(c: Cases, f: Frame, stages):
     """Micro-batches in flight on the devices `stages` of each case, one entry per device."""
     p, m, kept = c.plan, f.micro_batches, f.split_kept
-    ndim = broadcast(p.schedule, p.pp, p.vpp, m, kept).ndim
-    stages = reshape(stages, (len(stages),) + (1,) * ndim)
+    ndim = np.broadcast(p.schedule, p.pp, p.vpp, m, kept).ndim
+    stages = np.reshape(stages, (len(stages),) + (1,) * ndim)
     return in_flight(p.schedule, p.pp, p.vpp, m, stages, kept)
 
 

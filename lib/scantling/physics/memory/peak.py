@@ -9,7 +9,6 @@ Each is one evaluation of the same column arithmetic.
 from typing import Any
 
 import numpy as np
-from numpy import arange, array, broadcast_arrays, cumsum, maximum, ndarray, ravel, where, zeros
 
 from ...base.records import Rows, pick, record
 from ...blocks.table import dense_before, plain_share
@@ -139,8 +138,10 @@ def memory(c: Cases) -> Memory:
             more = exists & (size > total)
             held = pick(more, other, held)
             total, stage = (
-                where(more, size, total),
-                where(more, STAGES.index("last" if code == len(places) - 1 else "middle"), stage),
+                np.where(more, size, total),
+                np.where(
+                    more, STAGES.index("last" if code == len(places) - 1 else "middle"), stage
+                ),
             )
     return _memory_of(c, f, held, total, stage)
 
@@ -161,7 +162,7 @@ def _memory_of(c: Cases, f: Frame, held: Held, total, stage) -> Memory:
         framework=framework,
         fragmentation=fragmentation,
     )
-    return Memory(**{n: x[()] if isinstance(x, ndarray) else x for n, x in columns.items()})
+    return Memory(**{n: x[()] if isinstance(x, np.ndarray) else x for n, x in columns.items()})
 
 
 def _three_places(c: Cases, f: Frame):
@@ -173,14 +174,14 @@ def _three_places(c: Cases, f: Frame):
     vee, mirror = VEE[p.schedule], MIRROR[p.schedule]
     if np.any(mirror):
         # of a pair in the middle both are full where the left-over layers reach the second half
-        reach = s.layers - first - last - (middle - 1) * maximum(pp - 2, 0)
+        reach = s.layers - first - last - (middle - 1) * np.maximum(pp - 2, 0)
         middle = middle - 0.5 * ((mirror > 0) & (pp > 2) & (reach < pp / 2))
     layers, ahead = (first, middle, last), (0, first, s.layers - last)
     counts = [_counts(c, f, before, of) for before, of in zip(ahead, layers)]
     if np.any(mirror):  # the outer devices share their layers
         pairs = [(x, y, (x + y) / 2) for x, y in zip(counts[0], counts[2])]
-        counts[0] = [where(mirror > 0, half, x) for x, _, half in pairs]
-        counts[2] = [where(mirror > 0, half, y) for _, y, half in pairs]
+        counts[0] = [np.where(mirror > 0, half, x) for x, _, half in pairs]
+        counts[2] = [np.where(mirror > 0, half, y) for _, y, half in pairs]
     ends = (True, 1.0, 1.0 * (pp == 1)), (pp > 2, 0.0, 0.0), (pp > 1, 0.0, 1.0)
     return [
         (exists, _place(here, n, *at, vee, mirror))
@@ -194,7 +195,7 @@ def _places(c: Cases, f: Frame):
     micro-batches, so one that has no more layers of any sort is left out."""
     p, found = c.plan, []
     vee, mirror = VEE[p.schedule], MIRROR[p.schedule]
-    mirrored = ravel(mirror + 0 * (p.pp + p.vpp + p.layer_split))
+    mirrored = np.ravel(mirror + 0 * (p.pp + p.vpp + p.layer_split))
     for rows, counts in splits(c, mirror):
         held = _by_sort(c, f, counts)
         held = (held + held[::-1]) / 2 if mirrored[rows[0]] else held
@@ -204,10 +205,10 @@ def _places(c: Cases, f: Frame):
                 at.append(i)
         found.append((rows, held, at))
     shape = max(len(at) for *_, at in found), sum(len(rows) for rows, *_ in found)
-    stage, counts = zeros(shape, int), zeros((len(f.sorts), *shape))
+    stage, counts = np.zeros(shape, int), np.zeros((len(f.sorts), *shape))
     for rows, held, at in found:  # those with fewer devices have their first one several times
         at = [0] * (shape[0] - len(at)) + at
-        stage[:, rows], counts[:, :, rows] = array(at)[:, None], held[at].T[:, :, None]
+        stage[:, rows], counts[:, :, rows] = np.array(at)[:, None], held[at].T[:, :, None]
     if shape[1] == 1:
         stage, counts = stage[:, 0], counts[..., 0]
     out = []
@@ -218,14 +219,14 @@ def _places(c: Cases, f: Frame):
     return out
 
 
-def _by_sort(c: Cases, f: Frame, counts) -> ndarray:
+def _by_sort(c: Cases, f: Frame, counts) -> np.ndarray:
     """Layers of each of the frame's sorts on each stage, [stages, sorts], from those of the
     layout's sorts: the same where layers have an order."""
     if c.shape.order:
         return counts
     held = counts[:, 0]
-    found = _counts(c, f, cumsum(held) - held, held)
-    return np.stack([ravel(x) for x in broadcast_arrays(*found)], axis=1)
+    found = _counts(c, f, np.cumsum(held) - held, held)
+    return np.stack([np.ravel(x) for x in np.broadcast_arrays(*found)], axis=1)
 
 
 def _place(held, counts, at_first, at_last, vee, mirror) -> Place:
@@ -233,9 +234,9 @@ def _place(held, counts, at_first, at_last, vee, mirror) -> Place:
     pipeline both ends once each."""
     embeds, heads, tail = at_first, at_last, at_last
     if np.any(vee) or np.any(mirror):
-        tail = maximum(at_last * (1.0 - vee), at_first * maximum(vee, mirror))
+        tail = np.maximum(at_last * (1.0 - vee), at_first * np.maximum(vee, mirror))
         copies = 1.0 - mirror / 2
-        embeds = copies * maximum(at_first, at_last * mirror)
+        embeds = copies * np.maximum(at_first, at_last * mirror)
         heads = copies * tail
     return Place(held=held, counts=tuple(counts), embeds=embeds, heads=heads, tail=tail)
 
@@ -279,13 +280,13 @@ def memory_by_stage(c: Cases) -> Rows:
         raise ValueError(f"memory_by_stage takes one case, got {len(c)}")
     p, f = c.plan, frame(c)
     ((_, placed),) = splits(c)
-    layers, index = placed.sum(axis=1), arange(len(placed))
+    layers, index = placed.sum(axis=1), np.arange(len(placed))
     counts = list(_by_sort(c, f, placed).T)
-    vee, mirror = (ravel(of[p.schedule])[0] for of in (VEE, MIRROR))
+    vee, mirror = (np.ravel(of[p.schedule])[0] for of in (VEE, MIRROR))
     if mirror > 0:
         counts = [(n + n[::-1]) / 2 for n in counts]
     place = _place(
-        ravel(in_flight_of(c, f, index)),
+        np.ravel(in_flight_of(c, f, index)),
         counts,
         1.0 * (index == 0),
         1.0 * (index == index[-1]),
@@ -294,7 +295,7 @@ def memory_by_stage(c: Cases) -> Rows:
     )
     on = device(c, f, place)
     m = _memory_of(c, f, on, _held_total(f, on), index)
-    columns = broadcast_arrays(*(getattr(m, part) for part in PARTS), m.total)
+    columns = np.broadcast_arrays(*(getattr(m, part) for part in PARTS), m.total)
     return tuple(
         {"stage": i, "layers": int(n), **dict(zip((*PARTS, "total"), map(float, row)))}
         for i, (n, *row) in enumerate(zip(layers, *columns))
