@@ -214,7 +214,7 @@ def _fill_shapes(frame, folder: Path) -> DataFrame:
     said_of = frame.reindex(columns=[*SAME, "vocab"]).apply(pd.to_numeric, errors="coerce")
     for model in (m for m in models().values() if m.windowed_layers):
         of = _of_model(model)
-        alike = (said_of[SAME].fillna(0) == [of[n] for n in SAME]).all(axis=1) & ~blank
+        alike = (said_of[list(SAME)].fillna(0) == [of[n] for n in SAME]).all(axis=1) & ~blank
         alike &= (said_of.vocab / model.vocab - 1).abs() < PADDED
         found |= dict.fromkeys(np.flatnonzero(alike), {n: of[n] for n in WINDOWS})
     given = pd.DataFrame.from_dict(found, "index", object)
