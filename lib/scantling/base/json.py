@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from json import dumps
 from math import isfinite
+from typing import Any
 
 
-def clean(value):
+def clean(value: Any) -> Any:
     """Plain JSON data: records, numpy and tuples become mappings, numbers and lists; what is not
     finite becomes None."""
     if hasattr(value, "as_dict"):
@@ -21,6 +22,6 @@ def clean(value):
     return value
 
 
-def text(value, indent: int | None = 1) -> str:
+def text(value: Any, indent: int | None = 1) -> str:
     """`value` as strict JSON text: nan and infinity are null."""
     return dumps(clean(value), indent=indent, allow_nan=False, ensure_ascii=False)

@@ -1,37 +1,47 @@
 """Small frozen records that every part of the kit shares."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from operator import attrgetter
-from typing import dataclass_transform
+from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
 
 import numpy as np
 
 from .json import clean
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 Lines = tuple[str, ...]
-Rows = tuple[dict, ...]
+Rows = tuple[dict[str, Any], ...]
 Known = float | None  # None: not published, not priced, not asked for
+Of = TypeVar("Of")
+Made = TypeVar("Made", bound="DataclassInstance")
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
-def record(cls):
+def record(cls: type[Of]) -> type[Of]:
     """The class as a frozen dataclass that is made by keywords. A record equals its copy even where
     a figure is unknown (NaN); from Python 3.13 on a plain dataclass would not."""
     cls.__doc__ = cls.__doc__ or cls.__name__  # else dataclass works a signature out to say there
     made = dataclass(frozen=True, kw_only=True)(cls)
-    values = attrgetter("__class__", *made.__dataclass_fields__)
-    made.__eq__ = lambda self, other: type(other) is made and values(self) == values(other)
+    values = attrgetter("__class__", *made.__dataclass_fields__)  # type: ignore[attr-defined]  # a dataclass has them
+
+    def equal(self: object, other: object) -> bool:
+        return type(other) is made and values(self) == values(other)
+
+    made.__eq__ = equal  # type: ignore[method-assign]  # in the place of dataclass's own
     return made
 
 
 class Record:
     """A frozen record that turns itself into plain JSON data."""
 
-    def as_dict(self) -> dict:
+    def as_dict(self) -> dict[str, Any]:
         """Plain numbers, lists and texts of the fields that are shown (repr); what is not finite is
         None."""
-        return {f.name: clean(getattr(self, f.name)) for f in fields(self) if f.repr}
+        shown = fields(self)  # type: ignore[arg-type]  # every subclass is a dataclass
+        return {f.name: clean(vars(self)[f.name]) for f in shown if f.repr}
 
 
 @dataclass(frozen=True)
@@ -39,56 +49,56 @@ class Assumed(Record):
     """One input that was not given: the field, what it became, and the rule that chose it."""
 
     field: str
-    value: object
+    value: Any
     why: str
 
 
 class Derived:
     """The fields of a section: those given, and those derived with the rule that chose each."""
 
-    def __init__(self, given: Mapping, section: str):
+    def __init__(self, given: Mapping[str, Any], section: str) -> None:
         self.given = given
         self.section = section
-        self.fields: dict = dict(given)
+        self.fields: dict[str, Any] = dict(given)
         self.assumed: list[Assumed] = []
 
-    def take(self, field: str, value, why: str):
+    def take(self, field: str, value: Any, why: str) -> Any:
         """The field as it is, or the derived value with its rule."""
         if field not in self.fields:
             self.note(field, value, why)
         return self.fields[field]
 
-    def take_all(self, values: Mapping, why: str) -> None:
+    def take_all(self, values: Mapping[str, Any], why: str) -> None:
         """`take` of several fields by one rule."""
         for field, value in values.items():
             self.take(field, value, why)
 
-    def take_usual(self, values: Mapping) -> None:
+    def take_usual(self, values: Mapping[str, tuple[Any, str]]) -> None:
         """`take` of several fields: field -> (value, rule)."""
         for field, (value, why) in values.items():
             self.take(field, value, why)
 
-    def note(self, field: str, value, why: str):
+    def note(self, field: str, value: Any, why: str) -> Any:
         """The derived value, whatever was given."""
         self.fields[field] = value
         self.assumed.append(Assumed(f"{self.section}.{field}".lstrip("."), value, why))
         return value
 
 
-def get(record, field: str):
+def get(record: Any, field: str) -> Any:
     """A field of a mapping or of a record, None where it is missing or there is no record."""
     return record.get(field) if isinstance(record, Mapping) else getattr(record, field, None)
 
 
-def fields_of(record, names) -> dict:
+def fields_of(record: Any, names: Iterable[str]) -> dict[str, Any]:
     """{name: value} of some fields of a mapping or of a record, each as `get` has it."""
     return {name: get(record, name) for name in names}
 
 
-def at(given: Mapping, key: str):
+def at(given: Mapping[str, Any], key: str) -> Any:
     """The value at a dotted key of nested mappings and lists (a position); None where they have
     none."""
-    here = given
+    here: Any = given
     for step in key.split("."):
         if isinstance(here, list):
             here = {str(place): value for place, value in enumerate(here)}
@@ -96,7 +106,7 @@ def at(given: Mapping, key: str):
     return here
 
 
-def given(record, path: str, default, why: str, say: list):
+def given(record: Any, path: str, default: Any, why: str, say: list[Assumed]) -> Any:
     """The last field of `path` where `record` has it, else `default`, noted in `say` with the rule
     that chose it."""
     value = get(record, path.rpartition(".")[2])
@@ -106,10 +116,10 @@ def given(record, path: str, default, why: str, say: list):
     return value
 
 
-def take(record, index):
+def take(record: Made, index: Any) -> Made:
     """The same record with every column (array of one or more elements) indexed; scalars stay
     shared, tuples of records are taken one by one."""
-    columns = {}
+    columns: dict[str, Any] = {}
     for name, value in vars(record).items():
         if isinstance(value, np.ndarray) and value.ndim:
             columns[name] = value[index]
@@ -120,7 +130,7 @@ def take(record, index):
     return replace(record, **columns) if columns else record
 
 
-def length(record) -> int:
+def length(record: Any) -> int:
     """Number of rows that a columnar record holds; 1 when all its fields are scalars."""
     for value in vars(record).values():
         if isinstance(value, np.ndarray) and value.ndim:
@@ -133,7 +143,7 @@ def length(record) -> int:
     return 1
 
 
-def pick(condition, one, other):
+def pick(condition: Any, one: Made, other: Made) -> Made:
     """A record of the same kind: fields of `one` where `condition` holds, else of `other`."""
     others = vars(other)
     return replace(

@@ -1,36 +1,154 @@
-"""The words that a design file may use where it must choose one of a few."""
+"""The words of plans, steps and memory, each list once and in one order: enums where the program
+decides by them, tuples where a design file may choose."""
 
-PRECISIONS = (
-    "bf16",
-    "fp16",
-    "fp8",
-    "fp8-row",
-    "fp8-current",
-    "fp8-block",
-    "int8",
-    "mxfp8",
-    "mxfp4",
-    "nvfp4",
-    "fp32",
-)
-SHARDINGS = ("none", "zero1", "zero2", "zero3", "hsdp")
-SCHEDULES = (
-    "gpipe",
-    "1f1b",
-    "interleaved",
-    "zb-1p",
-    "zb-2p",
-    "zb-v",
-    "v-half",
-    "v-min",
-    "dualpipe",
-    "dualpipe-v",
-)
-RECOMPUTES = ("none", "selective", "full")
-# what `selective` may repeat, and whole layers
-MODULES = ("core_attn", "mla_up_proj", "norm", "mlp_act", "moe", "layers")
-CP_TYPES = ("ring", "all-gather", "ulysses")
-OFFLOADS = ("none", "optimizer", "optimizer+params")
+from enum import StrEnum
+
+
+class Precision(StrEnum):
+    """Recipes of the matrix products."""
+
+    BF16 = "bf16"
+    FP16 = "fp16"
+    FP8 = "fp8"
+    FP8_ROW = "fp8-row"
+    FP8_CURRENT = "fp8-current"
+    FP8_BLOCK = "fp8-block"
+    INT8 = "int8"
+    MXFP8 = "mxfp8"
+    MXFP4 = "mxfp4"
+    NVFP4 = "nvfp4"
+    FP32 = "fp32"
+
+
+class Sharding(StrEnum):
+    """What data parallelism shares: nothing, optimizer states, + gradients, + weights, the same
+    inside groups."""
+
+    NONE = "none"
+    ZERO1 = "zero1"
+    ZERO2 = "zero2"
+    ZERO3 = "zero3"
+    HSDP = "hsdp"
+
+
+class Schedule(StrEnum):
+    """Pipeline schedules."""
+
+    GPIPE = "gpipe"
+    ONE_F_ONE_B = "1f1b"
+    INTERLEAVED = "interleaved"
+    ZB_1P = "zb-1p"
+    ZB_2P = "zb-2p"
+    ZB_V = "zb-v"
+    V_HALF = "v-half"
+    V_MIN = "v-min"
+    DUALPIPE = "dualpipe"
+    DUALPIPE_V = "dualpipe-v"
+
+
+class Recompute(StrEnum):
+    """What the backward computes again."""
+
+    NONE = "none"
+    SELECTIVE = "selective"
+    FULL = "full"
+
+
+class RecomputeModule(StrEnum):
+    """What `selective` may repeat, and whole layers."""
+
+    CORE_ATTN = "core_attn"
+    MLA_UP_PROJ = "mla_up_proj"
+    NORM = "norm"
+    MLP_ACT = "mlp_act"
+    MOE = "moe"
+    LAYERS = "layers"
+
+
+class CpType(StrEnum):
+    """How context parallelism exchanges keys and values."""
+
+    RING = "ring"
+    ALL_GATHER = "all-gather"
+    ULYSSES = "ulysses"
+
+
+class Offload(StrEnum):
+    """What lives in host memory."""
+
+    NONE = "none"
+    OPTIMIZER = "optimizer"
+    OPTIMIZER_PARAMS = "optimizer+params"
+
+
+class Dispatcher(StrEnum):
+    """How tokens travel to experts."""
+
+    ALLGATHER = "allgather"
+    ALLTOALL = "alltoall"
+    DEEPEP = "deepep"
+    HYBRIDEP = "hybridep"
+
+
+class Axis(StrEnum):
+    """Degrees of a parallel plan."""
+
+    TP = "tp"
+    CP = "cp"
+    PP = "pp"
+    VPP = "vpp"
+    DP = "dp"
+    EP = "ep"
+    ETP = "etp"
+
+
+class MemoryPart(StrEnum):
+    """What a device's memory holds; the parts sum to the total."""
+
+    WEIGHTS = "weights"
+    GRADIENTS = "gradients"
+    OPTIMIZER = "optimizer"
+    ACTIVATIONS = "activations"
+    OTHER = "other"
+
+
+class StepPart(StrEnum):
+    """Where the exposed seconds of a step go; the parts sum to the step."""
+
+    GEMM = "gemm"
+    ATTENTION = "attention"
+    ELEMENTWISE = "elementwise"
+    LOGITS = "logits"
+    RECOMPUTE = "recompute"
+    TP = "tp"
+    CP = "cp"
+    EP = "ep"
+    DP = "dp"
+    PP = "pp"
+    BUBBLE = "bubble"
+    OPTIMIZER = "optimizer"
+    HOST = "host"
+    STRAGGLER = "straggler"
+    DATA = "data"
+
+
+def values(words: type[StrEnum]) -> tuple[str, ...]:
+    """The words of an enum as plain text, in order."""
+    return tuple(word.value for word in words)
+
+
+PRECISIONS = values(Precision)
+SHARDINGS = values(Sharding)
+SCHEDULES = values(Schedule)
+RECOMPUTES = values(Recompute)
+MODULES = values(RecomputeModule)
+CP_TYPES = values(CpType)
+OFFLOADS = values(Offload)
+DISPATCHERS = values(Dispatcher)
+DEGREES = values(Axis)
+MEMORY_PARTS = values(MemoryPart)
+STEP_PARTS = values(StepPart)
+
 MLPS = ("gelu", "squared-relu", "relu", "swiglu", "geglu")
 ATTENTIONS = ("mha", "gqa", "mqa", "mla")
 GATES = ("", "head", "width")  # output gates of attention
@@ -48,4 +166,3 @@ ROUTINGS = ("natural", "forced")
 CUDA_GRAPHS = ("none", "layer", "full")
 TP_OVERLAPS = ("none", "async", "userbuffer")
 GRADIENTS = ("bf16", "fp32")
-DISPATCHERS = ("allgather", "alltoall", "deepep", "hybridep")

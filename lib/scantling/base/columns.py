@@ -1,0 +1,8 @@
+"""The types of numbers in formulas: one number, or a column with a row a plan."""
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+Array = NDArray[Any]  # shape (n,) unless said otherwise; numbers, codes or truth values
+Column = float | Array  # scalars broadcast
