@@ -12,9 +12,9 @@ from functools import cache
 from pathlib import Path
 from re import sub
 
-from ...base.records import Lines, at, record
 from ..errors import closest
 from ..files import csv_rows
+from ..records import Lines, at, record
 from ..show import shown
 
 
