@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..base.records import fields_of, record
-from ..blocks.table import weighted
+from ..blocks.answers import weighted
 from . import compute
 from .cases import Cases, Column, attended, recomputed, tokens
 from .communication import communication

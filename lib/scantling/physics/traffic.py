@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..base.records import record
-from ..blocks.table import Exchange as BlockExchange, fold
+from ..blocks.answers import Exchange as BlockExchange, fold
 from .cases import (
     HSDP,
     ULYSSES,

@@ -7,7 +7,7 @@ import numpy as np
 
 from ... import catalogue
 from ...base.records import take
-from ...blocks.table import Gemm
+from ...blocks.answers import Gemm
 from ...physics import collectives, traffic
 from ...physics.cases import PRECISIONS, Link, code
 from ...physics.collectives import Wires, exchange_s, far_s, near_s, ring_s

@@ -10,9 +10,12 @@ from functools import reduce
 
 import numpy as np
 
+from ...base.columns import Column
 from ...base.records import record
+from ...blocks.answers import Saved, fold, weighted
+from ...blocks.block import Block
 from ...blocks.saving import Keeping
-from ...blocks.table import Block, Column, Saved, Shape, fold, plain_share, weighted
+from ...blocks.table import Shape, plain_share
 from ...catalogue.models.shape import as_floats, parameters
 from ..cases import (
     BF16,
