@@ -19,10 +19,10 @@ from scantling.cluster.site import site_of
 from scantling.kits import kits
 from scantling.kits.expressible import Inexpressible
 from scantling.physics import bands
-from scantling.physics.cases import Software
 from scantling.physics.constants import PRIORS, calibration
 from scantling.physics.memory.constants import FRAGMENTATION, MemoryConstants
 from scantling.physics.pipeline import SCHEDULE_NAMES
+from scantling.physics.software import Software
 from scantling.plans.space import Space
 
 MODEL = "llama-3.1-8b"

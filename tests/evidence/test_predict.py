@@ -16,7 +16,7 @@ from scantling.evidence.normalise import OWN, TEXT, WORDS, normalise, rules, set
 from scantling.evidence.predict import COLUMNS, predict_frame
 from scantling.evidence.runs import columns, read_runs, runs_of_text, template, to_runs
 from scantling.physics import bands
-from scantling.physics.gather import SWITCHES
+from scantling.physics.software import SWITCHES
 from scantling.physics.step import PARTS, step_time
 from validation import memory_fit as memory
 

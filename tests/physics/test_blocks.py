@@ -12,9 +12,10 @@ from scantling.blocks import KINDS, Block, Gemm, Saved, Time
 from scantling.catalogue.models.entries import models
 from scantling.catalogue.models.shape import flops_per_token, make_shape, parameters, shape_of
 from scantling.physics import compute
-from scantling.physics.cases import Cases, Chip, Job, Link, Plan, Software, recomputed
+from scantling.physics.cases import Cases, Chip, Job, Link, Plan, recomputed
 from scantling.physics.constants import gather
 from scantling.physics.memory.peak import memory, saved_bytes
+from scantling.physics.software import USUAL
 from scantling.physics.step import step_time
 
 ANSWERS = ("parameters", "flops", "kernel_s", "saved_bytes", "exchanges")
@@ -44,7 +45,7 @@ def case(shape, **plan):
             oversubscription=1.0,
         ),
         plan=Plan(**plan),
-        software=Software(),
+        software=USUAL,
         constants=gather("hopper", "h100-sxm", "megatron-core"),
     )
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..base.columns import Column
 from ..base.records import record
 from ..blocks.answers import Exchange as BlockExchange, fold
 from .cases import (
@@ -22,7 +23,6 @@ from .cases import (
     ULYSSES,
     ZERO3,
     Cases,
-    Column,
     low_precision_bytes,
     micro_batches,
     moe_share,

@@ -16,12 +16,13 @@ from ...catalogue.models.shape import (
     parameters,
 )
 from ...catalogue.words import SHARDINGS
-from ...physics.cases import Cases, Chip, Job, Link, Plan, Software, code
+from ...physics.cases import Cases, Chip, Job, Link, Plan, code
 from ...physics.constants import gather
 from ...physics.memory import constants as memory_constants
 from ...physics.memory.peak import memory, saved_bytes
 from ...physics.pipeline import bubble_time
 from ...physics.schedule import lay_out
+from ...physics.software import USUAL
 from .record import Point
 
 GENERIC = Chip(
@@ -64,7 +65,7 @@ def bare(shape, plan, flash=0.0, *, chip=GENERIC, constants=None, **job) -> Case
         chip=chip,
         link=Link(domain=8, up_bytes_per_s=450e9, out_bytes_per_s=50e9),
         plan=Plan(**plan),
-        software=Software(flash=flash),
+        software=replace(USUAL, flash=flash),
         constants=constants,
     )
 

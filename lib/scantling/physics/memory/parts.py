@@ -36,7 +36,6 @@ from ..cases import (
 )
 from ..layout import kept_for_weights, sorts_of
 from ..pipeline import SCHEDULES, in_flight, weight_copies
-from .constants import GENERIC
 
 VEE = np.array([row.placement == "vee" for row in SCHEDULES.values()], dtype=float)
 MIRROR = np.array([row.placement == "mirror" for row in SCHEDULES.values()], dtype=float)
@@ -128,7 +127,7 @@ class Held:
 def constants_of(c: Cases):
     """The memory constants gathered beside the case, the generic ones where none were; weights that
     are not given back after the forward are gathered in every layer."""
-    k = getattr(c.constants, "memory", None) or GENERIC
+    k = c.constants.memory
     kept = c.software.reshard <= 0
     if not np.any(kept):
         return k
