@@ -13,10 +13,10 @@ from scantling.catalogue.families import constants_of, families, family
 from scantling.catalogue.stacks import stack, stacks
 from scantling.catalogue.words import CP_TYPES, RECOMPUTES, SHARDINGS
 from scantling.physics import bands
-from scantling.physics.cases import Software
 from scantling.physics.constants import PRIORS, calibration
 from scantling.physics.memory.constants import FRAGMENTATION, MemoryConstants
 from scantling.physics.pipeline import SCHEDULE_NAMES
+from scantling.physics.software import Software
 from scantling.plans.space import Space
 from scantling_kits import kits
 from scantling_kits.expressible import Inexpressible

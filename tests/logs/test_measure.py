@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from scantling import catalogue
 from scantling.base.errors import DesignError
+from scantling.blocks.answers import Gemm
 from scantling.blocks.kernels import Device
-from scantling.blocks.table import Gemm
 from scantling.cli.app import main
 from scantling.design.design import Design
 from scantling.design.file import dump, load

@@ -12,7 +12,7 @@ from scantling.catalogue.models import entries as catalogue_models
 from scantling.catalogue.models.shape import parameters
 from scantling.catalogue.words import RECOMPUTES
 from scantling.physics import bands
-from scantling.physics.gather import SWITCHES
+from scantling.physics.software import SWITCHES
 from scantling.physics.step import PARTS, step_time
 from scantling.runs.compare import validate_frame
 from scantling.runs.normalise import OWN, TEXT, WORDS, normalise, rules, settled

@@ -32,9 +32,10 @@ from ..catalogue.words import CP_TYPES, OFFLOADS, RECOMPUTES, SHARDINGS
 from ..physics.cases import Cases, Link, Plan
 from ..physics.collectives import fabric_facts
 from ..physics.constants import gather
-from ..physics.gather import SWITCHES, chip_of, job_of, precision_code, software_of
+from ..physics.gather import chip_of, job_of, precision_code, software_of
 from ..physics.memory.peak import memory
 from ..physics.pipeline import SCHEDULE_NAMES, schedule_code
+from ..physics.software import SWITCHES
 from .normalise import normalise
 
 if TYPE_CHECKING:

@@ -15,12 +15,13 @@ from scantling.catalogue.models.shape import (
     parameters,
 )
 from scantling.catalogue.words import SHARDINGS
-from scantling.physics.cases import Cases, Chip, Job, Link, Plan, Software, code
+from scantling.physics.cases import Cases, Chip, Job, Link, Plan, code
 from scantling.physics.constants import gather
 from scantling.physics.memory import constants as memory_constants
 from scantling.physics.memory.peak import memory, saved_bytes
 from scantling.physics.pipeline import bubble_time
 from scantling.physics.schedule import lay_out
+from scantling.physics.software import USUAL
 
 from .record import Point
 
@@ -64,7 +65,7 @@ def bare(shape, plan, flash=0.0, *, chip=GENERIC, constants=None, **job) -> Case
         chip=chip,
         link=Link(domain=8, up_bytes_per_s=450e9, out_bytes_per_s=50e9),
         plan=Plan(**plan),
-        software=Software(flash=flash),
+        software=replace(USUAL, flash=flash),
         constants=constants,
     )
 

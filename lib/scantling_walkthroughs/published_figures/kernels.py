@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from scantling import catalogue
 from scantling.base.records import take
-from scantling.blocks.table import Gemm
+from scantling.blocks.answers import Gemm
 from scantling.physics import collectives, traffic
 from scantling.physics.cases import PRECISIONS, Link, code
 from scantling.physics.collectives import Wires, exchange_s, far_s, near_s, ring_s

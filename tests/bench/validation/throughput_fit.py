@@ -24,6 +24,7 @@ from scantling.catalogue import HERE
 from scantling.physics.bands import conditions, wider
 from scantling.physics.cases import devices
 from scantling.physics.constants import PRIORS, Constants, efforts, gather
+from scantling.physics.memory import constants as memory_constants
 from scantling.physics.step import rates, step_time
 from scantling.runs import scores
 from scantling.runs.predict import known_of
@@ -137,7 +138,9 @@ class Model:
         return {k: v + sum(theta[i] for i in columns.get(k, [])) for k, v in self.base.items()}
 
     def _log_rate(self, values):
-        constants = Constants(**{k: np.exp(v) for k, v in values.items()})
+        constants = Constants(
+            **{k: np.exp(v) for k, v in values.items()}, memory=memory_constants.GENERIC
+        )
         cases = replace(self.table.cases, constants=constants)
         return np.log(rates(cases, step_time(cases).total)[0])
 

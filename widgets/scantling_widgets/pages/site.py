@@ -8,7 +8,7 @@ import subprocess
 import zipfile
 from collections.abc import Iterator
 from hashlib import sha256
-from importlib.metadata import files as files_of
+from importlib.metadata import files as files_of, version
 from json import dumps, loads
 from pathlib import Path
 from tempfile import TemporaryDirectory

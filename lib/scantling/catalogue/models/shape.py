@@ -21,8 +21,9 @@ from ...base.errors import DesignError, refuse
 from ...base.records import Lines, record
 from ...base.words import table
 from ...blocks import KINDS
+from ...blocks.block import Block
 from ...blocks.mtp import Mtp
-from ...blocks.table import Block, Shape
+from ...blocks.table import Shape
 from ..words import ATTENTIONS, GATES, MLPS
 from .kinds import attending, block_of, words, words_that
 from .patterns import MOST_LAYERS, attention_every, counted, counts, layers_of
