@@ -1,6 +1,6 @@
 """Texts with computed numbers in them: `fill_text("lasts {mtbf:seconds}", facts)`."""
 
-from scantling.base.show import _MANNERS, number, shown
+from scantling.base.show import MANNERS, number, shown
 from scantling.base.words import Filler
 
 
@@ -15,7 +15,7 @@ class _TextFiller(Filler):
         if spec == "bytes" and 1e3 <= abs(value) < 0.9995e9:
             size, unit = (1e6, "MB") if abs(value) >= 0.9995e6 else (1e3, "KB")
             return f"{number(value / size)} {unit}"
-        if spec in _MANNERS:
+        if spec in MANNERS:
             return shown(value, spec)
         if not spec and isinstance(value, float):
             return number(value)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from lookups import one
 from scantling import assess
-from scantling.base.laws import binomial_share
+from scantling.base.stats import binomial_share
 from scantling.cluster import part
 from scantling.cluster.scheduler.queue import gather, whole_blocks
 from scantling.cluster.scheduler.scheduler import TIE

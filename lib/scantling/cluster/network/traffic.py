@@ -4,8 +4,8 @@ collective curves, settings that follow."""
 import numpy as np
 
 from ... import catalogue
-from ...base.laws import poisson_beyond
 from ...base.records import Record, Rows, record
+from ...base.stats import poisson_beyond
 from ...catalogue.words import SHARDINGS
 from ...physics import collectives as curves
 from ...physics.collectives import members_inside

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.polynomial.legendre import leggauss
 
 from ... import catalogue
-from ...base.normal import quantile
 from ...base.records import Known, Lines, Record, Rows, record
+from ...base.stats import quantile
 from ...base.units import DAY_S, HOUR_S
 from ...physics import collectives as curves
 from ...physics.pipeline import SCHEDULE_NAMES

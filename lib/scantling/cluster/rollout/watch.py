@@ -6,9 +6,8 @@ import math
 import numpy as np
 
 from ...advise.recovery import recovery
-from ...base.laws import poisson_quantile
-from ...base.normal import quantile
 from ...base.records import Known, Lines, Record, Rows, record
+from ...base.stats import poisson_quantile, quantile
 from ...base.units import DAY_S, HOUR_S
 from ...endure import elastic, failures
 from ...endure.first_step import communicator_init_s

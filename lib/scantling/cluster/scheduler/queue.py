@@ -3,8 +3,8 @@ nodes cost, where the paid time goes."""
 
 import numpy as np
 
-from ...base.laws import binomial_share
 from ...base.records import Lines, Record, Rows, record
+from ...base.stats import binomial_share
 from ..placement import leaf_nodes
 from ..site import Site
 from ..texts import columns, constant, fill, texts
