@@ -7,7 +7,7 @@ that works it out alone. Every part has `as_dict()`.
 
 from collections.abc import Iterable
 
-from scantling.base.displayed import Displayed, told
+from scantling.base.displayed import Displayed, cell
 from scantling.base.errors import DesignError
 from scantling.base.records import record
 from scantling.verdict.record import Assessment
@@ -62,7 +62,7 @@ class Blueprint(Displayed):
     def cells(self) -> list:
         """Part, name and value of the figures that stand alone."""
         return [
-            [name, key, told(value)]
+            [name, key, cell(value)]
             for name, part in self.as_dict().items()
             for key, value in (part or {}).items()
             if isinstance(value, (int, float, str)) and value != ""

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from lookups import one
 from scantling import assess
-from scantling.base.laws import binomial_share
+from scantling.base.stats import binomial_share
 from scantling_site import part
 from scantling_site.scheduler.queue import gather, whole_blocks
 from scantling_site.scheduler.scheduler import TIE

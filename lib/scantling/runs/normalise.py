@@ -2,7 +2,7 @@
 
 What a word means stands in catalogue/run_words.csv: a pattern, the text that it is sought in, the
 column that it settles, its value and whose word it is. Rows hold in order, the last one that
-matches wins. `python -m scantling.evidence.normalise TABLE.csv` adds the columns to a table; the
+matches wins. `python -m scantling.runs.normalise TABLE.csv` adds the columns to a table; the
 shipped tables are made so, and `predict` does the same to every table that it is given.
 """
 

@@ -3,8 +3,8 @@ collective curves, settings that follow."""
 
 import numpy as np
 from scantling import catalogue
-from scantling.base.laws import poisson_beyond
 from scantling.base.records import Record, Rows, record
+from scantling.base.stats import poisson_beyond
 from scantling.catalogue.words import SHARDINGS
 from scantling.physics import collectives as curves
 from scantling.physics.collectives import members_inside

@@ -7,8 +7,8 @@ from functools import cache, lru_cache
 import numpy as np
 from numpy.polynomial.legendre import leggauss
 from scantling import catalogue
-from scantling.base.normal import quantile
 from scantling.base.records import Known, Lines, Record, Rows, record
+from scantling.base.stats import quantile
 from scantling.base.units import DAY_S, HOUR_S
 from scantling.physics import collectives as curves
 from scantling.physics.pipeline import SCHEDULE_NAMES

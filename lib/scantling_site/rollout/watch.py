@@ -5,9 +5,8 @@ import math
 
 import numpy as np
 from scantling.advise.recovery import recovery
-from scantling.base.laws import poisson_quantile
-from scantling.base.normal import quantile
 from scantling.base.records import Known, Lines, Record, Rows, record
+from scantling.base.stats import poisson_quantile, quantile
 from scantling.base.units import DAY_S, HOUR_S
 from scantling.endure import elastic, failures
 from scantling.endure.first_step import communicator_init_s

@@ -2,8 +2,8 @@
 nodes cost, where the paid time goes."""
 
 import numpy as np
-from scantling.base.laws import binomial_share
 from scantling.base.records import Lines, Record, Rows, record
+from scantling.base.stats import binomial_share
 
 from ..placement import leaf_nodes
 from ..site import Site

@@ -3,8 +3,8 @@ memory.
 
 `python -m tests.bench.validation.memory_fit [MEMORY.csv]` writes catalogue/memory_calibration.json:
 the offsets, the date, the rows and the residuals, with the same figures over folds and with each
-stack left out. A row that ran pulls the estimate below the capacity, one that ran out of memory above
-it; a measured peak pulls it to its value. Nothing depends on a row's id, source or model.
+stack left out. A row that ran pulls the estimate below the capacity, one that ran out of memory
+above it; a measured peak pulls it to its value. Nothing depends on a row's id, source or model.
 """
 
 from __future__ import annotations
