@@ -9,7 +9,7 @@ from ... import catalogue
 from ...base.errors import DesignError
 from ...base.records import Known, Record, Rows, record
 from ...catalogue.load import rows
-from ...catalogue.switches import leaf_ports, radix_of, switch_of
+from ...catalogue.packet_switches import leaf_ports, radix_of, switch_of
 from ...design.cluster import Cluster
 from ..site import HORIZON_DAYS, Site, is_torus
 from ..texts import constant, fill, texts

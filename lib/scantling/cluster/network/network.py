@@ -6,7 +6,7 @@ from math import ceil, isnan, nan
 
 from ... import catalogue
 from ...base.records import Known, Lines, Record, Rows, record
-from ...catalogue.switches import Switch, radix_of, switch_for, switch_of
+from ...catalogue.packet_switches import Switch, radix_of, switch_for, switch_of
 from ...endure.failures import rack_devices
 from ...physics.collectives import Curve
 from ..placement import Placement, blocks, placement

@@ -12,7 +12,7 @@ from math import ceil, inf, prod
 import numpy as np
 
 from ...base.records import Record, record
-from ...catalogue.switches import leaf_ports
+from ...catalogue.packet_switches import leaf_ports
 
 KINDS = (
     "one switch",
