@@ -25,7 +25,8 @@ from scantling.base.files import csv_rows
 from scantling.base.records import Lines, take
 from scantling.design.cluster_rules import build_cluster
 from scantling.evidence.collective_points import Points, fabric_of, points
-from scantling.physics.collectives import CurveConstants, calibration, fastest, volume, wires
+from scantling.physics.collectives import fastest, volume, wires
+from scantling.physics.wires import CurveConstants, calibration
 
 from .robust import robust
 

@@ -14,7 +14,7 @@ from ..design.resolve import Phase
 from ..endure import goodput
 from ..endure.cost import Cost, price
 from ..endure.reliability import Endurance
-from ..physics.cases import Cases, micro_batches
+from ..physics.cases import Cases
 from ..physics.communication import communication
 from ..physics.step import step_time
 from ..verdict.numbers import tied
@@ -207,7 +207,7 @@ class Site:
     @property
     def micro_batches(self) -> int:
         """Of one replica in one step."""
-        return round(micro_batches(self.case.job, self.case.plan))
+        return round(self.case.micro_batches)
 
     @property
     def tied_replicas(self) -> int:

@@ -7,7 +7,8 @@ import numpy as np
 
 from .. import catalogue
 from ..base.records import take
-from ..physics.collectives import COLLECTIVES, Wires, volume
+from ..physics.collectives import COLLECTIVES, volume
+from ..physics.wires import Wires
 from .runs import link_facts, links_of
 
 NAMES = {"alltoall": "all_to_all"}

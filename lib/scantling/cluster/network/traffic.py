@@ -8,7 +8,7 @@ from ...base.laws import poisson_beyond
 from ...base.records import Record, Rows, record
 from ...catalogue.words import SHARDINGS
 from ...physics import collectives as curves
-from ...physics.collectives import members_inside
+from ...physics.wires import members_inside
 from ..placement import Placement, expert_share_out
 from ..site import Site
 from ..texts import columns, constant, fill, texts

@@ -5,9 +5,9 @@ from ...base.records import Record, record
 from ...catalogue.words import SHARDINGS
 from ...endure import storage
 from ...physics import collectives as curves, compute
-from ...physics.collectives import members_inside
 from ...physics.step import COMPUTE, device_params, exchange_passes
 from ...physics.traffic import data_parallel
+from ...physics.wires import members_inside
 from ..network.traffic import inside, layer_units
 from ..site import Site
 from ..texts import constant, fill, rows, texts

@@ -14,9 +14,9 @@ import numpy as np
 from ... import catalogue
 from ...catalogue.families import family
 from ...physics.calibration_file import implausible, prior_of
-from ...physics.cases import Link
-from ...physics.collectives import Wires, fastest
+from ...physics.collectives import fastest
 from ...physics.constants import PRIORS
+from ...physics.wires import Link, Wires
 from ..runs import link_facts
 
 LARGE_BYTES = 32e6  # copies and collectives from here on show a rate

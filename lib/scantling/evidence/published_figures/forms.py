@@ -16,13 +16,14 @@ from ...catalogue.models.shape import (
     parameters,
 )
 from ...catalogue.words import SHARDINGS
-from ...physics.cases import Cases, Chip, Job, Link, Plan, code
+from ...physics.cases import Cases, Chip, Job, Plan, code
 from ...physics.constants import gather
 from ...physics.memory import constants as memory_constants
 from ...physics.memory.peak import memory, saved_bytes
 from ...physics.pipeline import bubble_time
 from ...physics.schedule import lay_out
 from ...physics.software import USUAL
+from ...physics.wires import Link
 from .record import Point
 
 GENERIC = Chip(

@@ -9,11 +9,12 @@ from ... import catalogue
 from ...base.records import take
 from ...blocks.answers import Gemm
 from ...physics import collectives, traffic
-from ...physics.cases import PRECISIONS, Link, code
-from ...physics.collectives import Wires, exchange_s, far_s, near_s, ring_s
+from ...physics.cases import PRECISIONS, code
+from ...physics.collectives import exchange_s, far_s, near_s, ring_s
 from ...physics.compute import device
 from ...physics.constants import gather
 from ...physics.gather import chip_of
+from ...physics.wires import Link, Wires
 from ..collective_points import points
 from ..runs import link_facts
 from .forms import bare, gpt
