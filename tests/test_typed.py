@@ -7,7 +7,7 @@ import pytest
 from scantling.base.errors import DesignError
 from scantling.base.typed import number, with_points
 from scantling.design.brief.read import read_brief
-from scantling.design.fields import as_number
+from scantling.design.checks import as_number
 from scantling_learn.typed import read_number
 from scantling_widgets import inputs
 
