@@ -6,8 +6,9 @@ from __future__ import annotations
 import pytest
 from scantling.base.records import at
 from scantling.design.design import Design
-from scantling_widgets import inputs, resources
-from scantling_widgets.desk import Desk
+from scantling_widgets import resources
+from scantling_widgets.desk import inputs
+from scantling_widgets.desk.desk import Desk
 
 GALLERY = resources.example().parent
 FILE_ONLY = {field: why for why, fields in inputs.IN_THE_FILE.items() for field in fields}

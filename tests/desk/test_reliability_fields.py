@@ -7,8 +7,9 @@ import pytest
 import scantling as sc
 from scantling.cli.app import main
 from scantling.design.design import Design
-from scantling_widgets import inputs, resources
-from scantling_widgets.desk import Desk
+from scantling_widgets import resources
+from scantling_widgets.desk import inputs
+from scantling_widgets.desk.desk import Desk
 
 BASE = {
     "model": "llama-3.1-405b",

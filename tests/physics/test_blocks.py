@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scantling import blocks
-from scantling.blocks import KINDS
-from scantling.blocks.table import Block, Gemm, Saved, Time
+from scantling.blocks import KINDS, Block, Gemm, Saved, Time
 from scantling.catalogue.models.entries import models
 from scantling.catalogue.models.shape import flops_per_token, make_shape, parameters, shape_of
 from scantling.physics import compute
-from scantling.physics.cases import Cases, Chip, Job, Link, Plan, Software, recomputed
+from scantling.physics.cases import Cases, Chip, Job, Link, Plan, recomputed
 from scantling.physics.constants import gather
 from scantling.physics.memory.peak import memory, saved_bytes
+from scantling.physics.software import USUAL
 from scantling.physics.step import step_time
 
 ANSWERS = ("parameters", "flops", "kernel_s", "saved_bytes", "exchanges")
@@ -45,7 +45,7 @@ def case(shape, **plan):
             oversubscription=1.0,
         ),
         plan=Plan(**plan),
-        software=Software(),
+        software=USUAL,
         constants=gather("hopper", "h100-sxm", "megatron-core"),
     )
 
@@ -53,7 +53,8 @@ def case(shape, **plan):
 def test_every_kind_is_one_file_and_answers_all_questions():
     files = {kind.__module__.rpartition(".")[2] for kind in KINDS.values()}
     here = {path.stem for path in Path(blocks.__file__).parent.glob("*.py")}
-    assert files == here - {"__init__", "table", "kernels", "saving", "mixer", "recurrent"}
+    shared = {"__init__", "answers", "block", "table", "kernels", "saving", "mixer", "recurrent"}
+    assert files == here - shared
     for name, kind in KINDS.items():
         assert kind.kind == name and issubclass(kind, Block)
         assert all(callable(getattr(kind, answer)) for answer in ANSWERS)
@@ -167,7 +168,7 @@ def test_a_core_that_gathers_its_keys_is_slower_than_one_over_all():
         gathered = False
 
     sizes = dict(count=1, hidden=7168, heads=128, norms=0, q_lora=1536, kv_lora=512)
-    sizes |= dict(qk_nope=128, qk_rope=64, v_head=128)
+    sizes |= dict(qk_nope=128, qk_rope=64, v_head_dim=128)
     sizes |= dict(index_heads=64, index_dim=128, index_topk=2048)
     on = replace(compute.device(case(make_shape(**GPT), micro_batch=64)), seq_len=32768)
     sparse, dense = (kind(**sizes).core_s(on) for kind in (KINDS["mla_dsa"], Whole))

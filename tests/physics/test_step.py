@@ -19,7 +19,6 @@ from scantling.physics.cases import (
     Job,
     Link,
     Plan,
-    Software,
     code,
     devices,
     micro_batches,
@@ -27,6 +26,7 @@ from scantling.physics.cases import (
 )
 from scantling.physics.constants import PRIORS, gather
 from scantling.physics.pipeline import schedule_code
+from scantling.physics.software import USUAL
 from scantling.physics.step import (
     PARTS,
     cards_held_s,
@@ -93,7 +93,7 @@ def case(shape=GPT3, job=None, link=NODE, chip=H100, software=None, **plan):
         chip=chip,
         link=link,
         plan=Plan(**plan),
-        software=Software(**(software or {})),
+        software=replace(USUAL, **(software or {})),
         constants=gather("hopper", "h100-sxm", "megatron-core"),
     )
 

@@ -12,12 +12,15 @@ The room stands below the catalogue, whose models count their parameters here; w
 stack do comes as records of columns (`kernels.Device`, `saving.Keeping`), which physics makes.
 """
 
+from .answers import Exchange, Gemm, Saved, Time
 from .attention import Attention
+from .block import Block
 from .compressed import Compressed
 from .delta import GatedDelta, KimiDelta
 from .embedding import Embedding
 from .head import Head
 from .indexed import IndexedMla
+from .kernels import Device
 from .lightning import Lightning
 from .mamba1 import Mamba1
 from .mamba2 import Mamba2
@@ -26,12 +29,44 @@ from .mlp import Bare, BesideMlp, Mlp, Still
 from .moe import Moe
 from .mtp import Mtp
 from .rglru import RgLru
+from .saving import Keeping
 from .shared import SharedUse, SharedWeights
 from .shortconv import ShortConv
 from .stream import Stream
 from .window import Chunk, IndexedWindow, Window, WindowMla
 
-_ATTENTION = (Attention, Mla, Window, WindowMla, Chunk, IndexedWindow, IndexedMla, Compressed)
-_STATE = (Mamba1, Mamba2, GatedDelta, KimiDelta, Lightning, RgLru, ShortConv)
-_OTHERS = (SharedUse, SharedWeights, Stream, BesideMlp, Mlp, Bare, Still, Moe, Mtp, Head, Embedding)
-KINDS = {kind.kind: kind for kind in (*_ATTENTION, *_STATE, *_OTHERS)}
+__all__ = ["KINDS", "Block", "Device", "Exchange", "Gemm", "Keeping", "Saved", "Time"]
+
+_ATTENTION: tuple[type[Block], ...] = (
+    Attention,
+    Mla,
+    Window,
+    WindowMla,
+    Chunk,
+    IndexedWindow,
+    IndexedMla,
+    Compressed,
+)
+_STATE: tuple[type[Block], ...] = (
+    Mamba1,
+    Mamba2,
+    GatedDelta,
+    KimiDelta,
+    Lightning,
+    RgLru,
+    ShortConv,
+)
+_OTHERS: tuple[type[Block], ...] = (
+    SharedUse,
+    SharedWeights,
+    Stream,
+    BesideMlp,
+    Mlp,
+    Bare,
+    Still,
+    Moe,
+    Mtp,
+    Head,
+    Embedding,
+)
+KINDS: dict[str, type[Block]] = {kind.kind: kind for kind in _ATTENTION + _STATE + _OTHERS}

@@ -4,13 +4,16 @@ attention.
 h hidden, q = heads x head_dim, kv = kv_heads x head_dim.
 """
 
+from typing import ClassVar
+
 import numpy as np
 
+from ..base.columns import Column
 from ..base.records import record
-from .kernels import Device, attention_core_s
+from .answers import Exchange, Gemm, Saved
+from .kernels import Core, Device, attention_core_s
 from .mixer import Mixer
 from .saving import Keeping
-from .table import Column, Exchange, Gemm, Saved
 
 
 @record
@@ -18,7 +21,8 @@ class Softmax(Mixer):
     """What every attention does around its projections; `norms` are the layer's. Flags 0 or 1."""
 
     family = "softmax"
-    gathered = False  # whether each query reads keys of its own
+    gathered: ClassVar[bool] = False  # whether each query reads keys of its own
+    latent: ClassVar[bool] = False  # whether queries, keys and values come back from latents
 
     heads: Column
     norms: Column  # weights of the layer's norms
@@ -31,29 +35,66 @@ class Softmax(Mixer):
     width_gate: Column = 0  # an output gate as wide as the heads' outputs
     relative_positions: Column = 0  # one more hidden x q projection (Transformer-XL)
 
-    latent = False  # whether queries, keys and values come back from latents
-    up_weights = 0.0  # of the projections that bring them back
+    @property
+    def q_head(self) -> Column:
+        """Width of a head's queries and keys."""
+        raise NotImplementedError
 
     @property
-    def score_width(self):
+    def v_head(self) -> Column:
+        """Width of a head's values."""
+        raise NotImplementedError
+
+    @property
+    def kv_width(self) -> Column:
+        """Of all keys, and again of all values; the mean where they differ."""
+        raise NotImplementedError
+
+    @property
+    def kept_heads(self) -> Column:
+        """Heads of keys and values that the core reads."""
+        raise NotImplementedError
+
+    @property
+    def qkv_outputs(self) -> Column:
+        """Outputs of the projections of queries, keys and values, each of which may have a bias."""
+        raise NotImplementedError
+
+    @property
+    def latent_norms(self) -> Column:
+        """Weights of norms of latents."""
+        return 0
+
+    @property
+    def latent_bytes(self) -> Column:
+        """Saved beside q, k and v, per token."""
+        return 0.0
+
+    @property
+    def up_weights(self) -> Column:
+        """Of the projections that bring queries, keys and values back from latents."""
+        return 0.0
+
+    @property
+    def score_width(self) -> Column:
         """Query-key plus value width of one head."""
         return self.q_head + self.v_head
 
     @property
-    def q_width(self):
+    def q_width(self) -> Column:
         return self.heads * self.q_head
 
     @property
-    def out_width(self):
+    def out_width(self) -> Column:
         """Input width of the output projection."""
         return self.heads * self.v_head
 
     @property
-    def gate_width(self):
+    def gate_width(self) -> Column:
         """Outputs of the projection of the output gate."""
         return self.heads * (self.head_gate + self.width_gate * self.v_head)
 
-    def parameters(self):
+    def parameters(self) -> dict[str, Column]:
         return {
             "attention": self.weights()
             + self.qkv_bias * self.qkv_outputs
@@ -67,31 +108,34 @@ class Softmax(Mixer):
             + self.latent_norms,
         }
 
-    def beside(self):
+    def beside(self) -> Column:
         """Parameters beside the projections: an indexer's. [count]"""
         return 0
 
-    def flops(self, seq_len):
+    def flops(self, seq_len: Column) -> dict[str, Column]:
         return {
             "attention_linear": 6 * self.weights(),
             "attention_scores": 6 * seq_len * (self.q_width + self.out_width),
         }
 
-    def keys_seen(self, seq_len):
+    def keys_seen(self, seq_len: Column) -> Column:
         """Mean keys that a query attends to under the causal mask."""
         return seq_len / 2
 
-    def causal_share(self, seq_len):
+    def causal_share(self, seq_len: Column) -> Column:
         """Of the scores of all pairs, those of keys that are attended to."""
         return self.keys_seen(seq_len) / seq_len
 
-    core_s = attention_core_s
+    def core_s(self, on: Device) -> tuple[Column, Column]:
+        keys = self.keys_seen(on.seq_len)
+        core = Core(self.heads, self.score_width, self.v_head, keys, self.gathered)
+        return attention_core_s(core, on)
 
     @property
-    def cast_width(self):
+    def cast_width(self) -> Column:
         return self.q_width + self.kv_width
 
-    def core_bytes(self, keep: Keeping):
+    def core_bytes(self, keep: Keeping) -> Saved:
         """q, k, v; the output, with its log-sum-exps; materialised scores 2 seq heads, 5 with
         dropout; latents."""
         wide, flash = keep.wide, keep.flash > 0
@@ -115,7 +159,7 @@ class Softmax(Mixer):
             latent=self.latent_bytes * wide,
         )
 
-    def exchanges(self):
+    def exchanges(self) -> Exchange:
         kv, head = self.kv_width, np.minimum(self.v_head, self.kv_width)
         return Exchange(tensor=1.0, kv=2 * kv, kv_head=2 * head, relaid=2 * (self.q_width + kv))
 
@@ -125,8 +169,6 @@ class Attention(Softmax):
     """Projections h x q, h x kv twice and q x h."""
 
     kind = "attention"
-    latent_norms = 0
-    latent_bytes = 0.0  # saved beside q, k and v, per token
 
     kv_heads: Column
     head_dim: Column
@@ -134,35 +176,35 @@ class Attention(Softmax):
     shared_kv: Column = 0  # 1: keys are the values
 
     @property
-    def q_head(self):
+    def q_head(self) -> Column:
         return self.head_dim
 
     @property
-    def v_head(self):
+    def v_head(self) -> Column:
         return self.head_dim + (self.v_dim > 0) * (self.v_dim - self.head_dim)
 
     @property
-    def kept_heads(self):
-        """Heads of keys and values that the core reads."""
+    def kept_heads(self) -> Column:
         return self.kv_heads
 
     @property
-    def kv_width(self):
-        """Of the keys, and again of the values; the mean where they differ."""
+    def kv_width(self) -> Column:
         return self.kv_heads * (self.head_dim + self.v_head) // 2
 
     @property
-    def qkv_outputs(self):
+    def qkv_outputs(self) -> Column:
         return self.q_width + 2 * self.kv_width
 
-    chain_width = Softmax.cast_width
+    @property
+    def chain_width(self) -> Column:
+        return self.cast_width
 
-    def weights(self):
+    def weights(self) -> Column:
         """h q + 2 h kv + q h, and h x the gate. [count]"""
         kv = (2 - self.shared_kv) * self.kv_width
         return self.hidden * (self.q_width + kv + self.out_width + self.gate_width)
 
-    def gemms(self, on: Device):
+    def gemms(self, on: Device) -> tuple[Gemm, ...]:
         t, h, tp = on.tokens, self.hidden, on.plan.tp
         q = self.q_width / tp
         kv = np.maximum(self.kv_width / tp, np.minimum(self.head_dim, self.kv_width))

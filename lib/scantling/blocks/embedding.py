@@ -1,7 +1,8 @@
 """The token embedding, with learned positions and its norm."""
 
+from ..base.columns import Column
 from ..base.records import record
-from .table import Block, Column
+from .block import Block
 
 
 @record
@@ -14,7 +15,7 @@ class Embedding(Block):
     positions: Column = 0
     norms: Column = 0
 
-    def parameters(self):
+    def parameters(self) -> dict[str, Column]:
         return {
             "embedding": self.vocab * self.hidden + self.positions * self.hidden,
             "norms": self.norms,

@@ -4,10 +4,13 @@ The backward of a GEMM is two GEMMs of the same volume, of flash attention 2.5 t
 (FlashAttention-2, section 3.1), of element-wise chains twice the bytes.
 """
 
+from typing import NamedTuple, Protocol
+
 import numpy as np
 
+from ..base.columns import Array, Column
 from ..base.records import record
-from .table import Column, Gemm, weighted
+from .answers import Gemm, weighted
 
 # heads of 64 over 128: FlashAttention-3, Figure 5; the first FlashAttention was no slower at 64
 # (FlashAttention-2, Figure 4)
@@ -18,16 +21,139 @@ QUERIES = 128  # of one tile of flash attention
 STREAM_BYTES = 11
 
 
+class Degrees(Protocol):
+    """Of a plan, what kernels ask for."""
+
+    @property
+    def tp(self) -> Column: ...
+    @property
+    def cp(self) -> Column: ...
+    @property
+    def cp_type(self) -> Column: ...  # 0: ring
+    @property
+    def ep(self) -> Column: ...
+    @property
+    def etp(self) -> Column: ...
+
+
+class Switches(Protocol):
+    """Of what a stack does, what kernels ask for; 0 or 1 unless said otherwise."""
+
+    @property
+    def flash(self) -> Column: ...  # generation of flash attention; 0: scores are materialised
+    @property
+    def fp8_attention(self) -> Column: ...
+    @property
+    def unfused_scores(self) -> Column: ...
+    @property
+    def fused_norm(self) -> Column: ...
+    @property
+    def lazy_recompute(self) -> Column: ...
+    @property
+    def expert_skew(
+        self,
+    ) -> Column: ...  # rows of the fullest expert rank over the mean; 0: the constant
+    @property
+    def capacity_factor(self) -> Column: ...  # most rows of an expert over the mean; 0: none
+    @property
+    def even_routing(self) -> Column: ...
+    @property
+    def fused_experts(self) -> Column: ...
+    @property
+    def looped_experts(self) -> Column: ...
+
+
+class Rates(Protocol):
+    """Of the calibrated constants, what kernels ask for; catalogue/priors.csv has their units."""
+
+    @property
+    def gemm(self) -> Column: ...
+    @property
+    def gemm_bytes(self) -> Column: ...
+    @property
+    def gemm_launch_s(self) -> Column: ...
+    @property
+    def unaligned(self) -> Column: ...
+    @property
+    def wave(self) -> Column: ...
+    @property
+    def attention(self) -> Column: ...
+    @property
+    def attention_half(self) -> Column: ...
+    @property
+    def attention_forward(self) -> Column: ...
+    @property
+    def attention_backward(self) -> Column: ...
+    @property
+    def attention_fa1(self) -> Column: ...
+    @property
+    def attention_fa2(self) -> Column: ...
+    @property
+    def attention_fa4(self) -> Column: ...
+    @property
+    def attention_fp8(self) -> Column: ...
+    @property
+    def attention_odd_head(self) -> Column: ...
+    @property
+    def attention_tiles(self) -> Column: ...
+    @property
+    def attention_tiles_backward(self) -> Column: ...
+    @property
+    def attention_gathered(self) -> Column: ...
+    @property
+    def attention_gathered_backward(self) -> Column: ...
+    @property
+    def attention_full(self) -> Column: ...
+    @property
+    def scores_passes(self) -> Column: ...
+    @property
+    def scores_unfused(self) -> Column: ...
+    @property
+    def ring_loss(self) -> Column: ...
+    @property
+    def ring_merge(self) -> Column: ...
+    @property
+    def scan(self) -> Column: ...
+    @property
+    def scan_gemm(self) -> Column: ...
+    @property
+    def scan_vector(self) -> Column: ...
+    @property
+    def scan_backward(self) -> Column: ...
+    @property
+    def grouped_gemm(self) -> Column: ...
+    @property
+    def grouped_half(self) -> Column: ...
+    @property
+    def router(self) -> Column: ...
+    @property
+    def permute(self) -> Column: ...
+    @property
+    def ep_imbalance(self) -> Column: ...
+    @property
+    def expert_loop_s(self) -> Column: ...
+    @property
+    def moe_host_s(self) -> Column: ...
+    @property
+    def static_host(self) -> Column: ...
+    @property
+    def layer_host_s(self) -> Column: ...
+    @property
+    def logit_bytes(self) -> Column: ...
+    @property
+    def logit_eager(self) -> Column: ...
+
+
 @record
 class Device:
     """What one device gives the kernels of one micro-batch; numbers or columns over plans.
 
-    plan, software and constants are records of columns (`physics.cases`, `physics.constants`).
+    plan, software and constants are records of physics (`physics.cases`, `physics.constants`).
     """
 
-    plan: object
-    software: object
-    constants: object
+    plan: Degrees
+    software: Switches
+    constants: Rates
     tokens: Column  # of one tensor-parallel group
     seq_len: Column
     shards: Column  # by how much sequence parallelism divides the stream
@@ -43,7 +169,7 @@ class Device:
     stream_idle: Column  # `part_filled` of a product as wide as the stream
     newer_flash: Column  # 1 where FlashAttention-3 or its like exists
 
-    def gemm_s(self, product: Gemm, idle: bool = True):
+    def gemm_s(self, product: Gemm, idle: bool = True) -> Column:
         """Seconds of a block's products: FLOPs / rate + c x 2 bytes per operand element / HBM +
         launches; without `idle` as if all waves were full.
 
@@ -55,7 +181,7 @@ class Device:
         moved = product.elements * (k.gemm_bytes * 2 / self.bytes_per_s)
         return flops / rate + moved + product.kernels * k.gemm_launch_s
 
-    def idle_flops(self, hidden, *products):
+    def idle_flops(self, hidden: Column, *products: tuple[Column, Column]) -> Column:
         """FLOPs of a forward that the device's units could have done while last waves of tiles were
         part-filled, summed over `products` (m, n) of one dense product's two widths.
 
@@ -72,31 +198,42 @@ class Device:
         return lost * (t * (self.constants.wave * 2 / 3 * (wave > 0) * hidden))
 
 
-def part_filled(outputs, wave):
+def part_filled(outputs: Column, wave: Column) -> Array:
     """Share by which a product of so many outputs takes longer than full waves would."""
     waves = np.maximum(outputs, 1.0) / np.maximum(wave, 1.0)
     return np.minimum(np.ceil(waves) / waves - 1, 1.0)
 
 
-def attention_core_s(block, on: Device):
-    """(forward, backward) seconds of the core of an attention block on one rank: its `heads`,
-    `score_width` of queries and values together, the mean keys that a query attends to."""
+class Core(NamedTuple):
+    """What an attention core works on: its heads over all ranks of a tensor-parallel group, the
+    width of a query and a value together, that of a value, the mean keys that a query attends to,
+    and whether each query reads keys of its own."""
+
+    heads: Column
+    score_width: Column
+    v_head: Column
+    keys: Column
+    gathered: bool
+
+
+def attention_core_s(core: Core, on: Device) -> tuple[Column, Column]:
+    """(forward, backward) seconds of an attention core on one rank."""
     ring = (on.plan.cp > 1) & (on.plan.cp_type == 0)
-    heads, width = block.heads / on.plan.tp, block.score_width
-    seconds = _flash_s(block, on, heads, ring)
+    heads, width = core.heads / on.plan.tp, core.score_width
+    forward, backward = _flash_s(core, on, heads, ring)
     if np.any(ring):
-        seconds = _ring_s(on, ring, heads * width, *seconds)
+        forward, backward = _ring_s(on, ring, heads * width, forward, backward)
     none = on.software.flash == 0
     if np.any(none):
         full = _materialised_s(on, heads, width)
-        seconds = (np.where(none, n * full, x) for n, x in enumerate(seconds, 1))
-    return tuple(seconds)
+        return np.where(none, full, forward), np.where(none, 2 * full, backward)
+    return forward, backward
 
 
-def _flash_s(block, on: Device, heads, ring):
+def _flash_s(core: Core, on: Device, heads: Column, ring: bool | Array) -> tuple[Column, Column]:
     """Causal FLOPs / (peak x share x s'/(s' + half)), s' = the chunk that a kernel sees; backward
     2.5 x. Few tiles of queries and heads leave units idle, less so in the backward."""
-    k, flash, width = on.constants, on.software.flash, block.score_width
+    k, flash, width = on.constants, on.software.flash, core.score_width
     # balanced rings hold two chunks a rank and work on half a rank's tokens at a time
     chunk = np.where(ring, on.seq_len / (2 * on.plan.cp), on.seq_len)
     tiles = heads * on.tokens / np.where(ring, 2 * QUERIES, QUERIES)
@@ -105,14 +242,14 @@ def _flash_s(block, on: Device, heads, ring):
         * np.where(flash == 1, k.attention_fa1, 1.0)
         * np.where((flash < 3) & (on.newer_flash > 0), k.attention_fa2, 1.0)
         * np.where(flash > 3, k.attention_fa4, 1.0)
-        * np.where(block.v_head % 8 == 0, 1.0, k.attention_odd_head)
+        * np.where(core.v_head % 8 == 0, 1.0, k.attention_odd_head)
         * np.where(on.software.fp8_attention > 0, k.attention_fp8, 1.0)
     )
     rate = on.bf16_flops * k.attention * kernel * (chunk / (chunk + k.attention_half))
-    seconds = 2 * on.tokens * block.keys_seen(on.seq_len) * heads * width / rate
+    seconds = 2 * on.tokens * core.keys * heads * width / rate
     idle = k.attention_tiles / tiles
     forward, backward = k.attention_forward, k.attention_backward
-    if block.gathered:
+    if core.gathered:
         forward = forward * k.attention_gathered
         backward = backward * k.attention_gathered_backward
     return (
@@ -121,7 +258,9 @@ def _flash_s(block, on: Device, heads, ring):
     )
 
 
-def _ring_s(on: Device, ring, width, forward, backward):
+def _ring_s(
+    on: Device, ring: bool | Array, width: Column, forward: Column, backward: Column
+) -> tuple[Column, Column]:
     """The core's times where keys and values go round a ring: steps that wait, and partial outputs
     merged in fp32."""
     k, cp = on.constants, on.plan.cp
@@ -133,7 +272,7 @@ def _ring_s(on: Device, ring, width, forward, backward):
     )
 
 
-def _materialised_s(on: Device, heads, width):
+def _materialised_s(on: Device, heads: Column, width: Column) -> Column:
     """Forward seconds where the scores are written out: all their FLOPs as batched GEMMs, and
     passes over the scores."""
     k = on.constants

@@ -3,9 +3,9 @@
 p = heads x d; C tokens of a chunk.
 """
 
+from ..base.columns import Column
 from ..base.records import record
 from .recurrent import Recurrent
-from .table import Column
 
 
 @record
@@ -14,31 +14,34 @@ class Lightning(Recurrent):
 
     kind = "lightning"
     step_flops = 4  # 4 p d: the state is written and read
-    conv_width = 0
 
     heads: Column
     head_dim: Column
 
     @property
-    def inner(self):
+    def inner(self) -> Column:
         return self.heads * self.head_dim
 
     @property
-    def inputs(self):
+    def conv_width(self) -> Column:
+        return 0
+
+    @property
+    def inputs(self) -> Column:
         return 4 * self.inner
 
     @property
-    def own_norms(self):
+    def own_norms(self) -> Column:
         return self.inner
 
     @property
-    def state(self):
+    def state(self) -> Column:
         return self.inner * self.head_dim
 
-    def scan_flops(self):
+    def scan_flops(self) -> Column:
         """4 C p of the pairs in a chunk, and the state."""
         return 4 * self.chunk * self.inner + self.recurrence()
 
     @property
-    def kept_width(self):
+    def kept_width(self) -> Column:
         return 6 * self.inner

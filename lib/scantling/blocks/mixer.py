@@ -3,23 +3,44 @@ chain of the sub-layer, what is kept of the stream."""
 
 from dataclasses import replace
 
+from ..base.columns import Column
 from ..base.records import record
+from .answers import Gemm, Saved, Time
+from .block import Block
 from .kernels import STREAM_BYTES, Device
 from .saving import Keeping, stream_bytes
-from .table import Block, Gemm, Saved, Time
 
 
 @record
 class Mixer(Block):
-    """A kind says `weights()` (parameters of its projections), `core_s(on)` ((forward, backward)
-    seconds of the core), `chain_width` and `cast_width` (values a token beside the stream's that
-    its chain moves twice in 16 bit, and that are cast), `core_bytes(keep)` (`Saved` of the core).
-    """
+    """A block that mixes tokens: what a kind says of itself, and what follows from it."""
 
     place = "mixer"
 
+    def weights(self) -> Column:
+        """Parameters of its projections. [count]"""
+        raise NotImplementedError
+
+    def core_s(self, on: Device) -> tuple[Column, Column]:
+        """(forward, backward) seconds of the core."""
+        raise NotImplementedError
+
+    @property
+    def chain_width(self) -> Column:
+        """Values a token beside the stream's that its chain moves twice in 16 bit."""
+        raise NotImplementedError
+
+    @property
+    def cast_width(self) -> Column:
+        """Values a token beside the stream's that are cast."""
+        raise NotImplementedError
+
+    def core_bytes(self, keep: Keeping) -> Saved:
+        """What the core keeps."""
+        raise NotImplementedError
+
     def products(
-        self, on: Device, moved, name: str = "projections", kernels: float = 4.0
+        self, on: Device, moved: Column, name: str = "projections", kernels: float = 4.0
     ) -> tuple[Gemm, ...]:
         """All weights as one kind of products that reads and writes `moved` values a token."""
         weights = self.weights() / on.plan.tp
@@ -49,7 +70,7 @@ class Mixer(Block):
 
     def saved_bytes(self, keep: Keeping) -> Saved:
         """Norm input and output, and what the core keeps."""
-        stream = stream_bytes(self, keep)
+        stream = stream_bytes(self.hidden, keep)
         return replace(
             self.core_bytes(keep), outer=stream.outer, outer_selective=stream.outer_selective
         )

@@ -4,10 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..base.columns import Column
 from ..base.records import record
+from .answers import Exchange, Gemm, Saved, Time
+from .block import Block
 from .kernels import STREAM_BYTES, Device
 from .saving import Keeping, stream_bytes
-from .table import Block, Column, Exchange, Gemm, Time
 
 
 @record
@@ -23,38 +25,41 @@ class Mlp(Block):
     parallel: Column = 0
 
     @property
-    def active_bytes(self):
-        return chain_bytes(self) * self.width
+    def active_bytes(self) -> Column:
+        return chain_bytes(self.matrices) * self.width
 
-    def parameters(self):
+    def parameters(self) -> dict[str, Column]:
         return {"mlp_dense": mlp_parameters(self.matrices, self.hidden, self.width, self.bias)}
 
-    def flops(self, seq_len):
+    def flops(self, seq_len: Column) -> dict[str, Column]:
         return {"mlp_dense": 6 * self.matrices * self.hidden * self.width}
 
-    def gemms(self, on: Device):
+    def gemms(self, on: Device) -> tuple[Gemm, ...]:
         h, f = self.hidden, self.width / on.plan.tp
         up = f * (self.matrices - 1)
-        return (mlp_gemm("mlp", self, on, f, on.idle_flops(h, (up, up), (f, f))),)
+        idle = on.idle_flops(h, (up, up), (f, f))
+        return (mlp_gemm("mlp", self.matrices, h, f, on, idle),)
 
-    def kernel_s(self, on: Device):
+    def kernel_s(self, on: Device) -> Time:
         t, h, f = on.tokens, self.hidden, self.width / on.plan.tp
         (product,) = self.gemms(on)
-        tail = 0.0
+        tail: Column = 0.0
         if np.any(on.software.lazy_recompute):
             tail = on.gemm_s(Gemm("down", 2 * t * h * f, t * (h + f) + h * f, 1.0))
         return Time(
             gemm=on.gemm_s(product),
-            elementwise=on.chain_s * t * (STREAM_BYTES * h / on.shards + chain_bytes(self) * f),
+            elementwise=on.chain_s
+            * t
+            * (STREAM_BYTES * h / on.shards + chain_bytes(self.matrices) * f),
             cast=on.cast_s * t * (2 * h / on.cast_shards + 3 * f),
             accumulate=on.gradient_s * self.matrices * h * f,
             tail=tail,
         )
 
-    def saved_bytes(self, keep: Keeping):
+    def saved_bytes(self, keep: Keeping) -> Saved:
         """Norm input, attention's where both read one, and output; gate and up, or up; the input of
         the down-projection."""
-        stream, wide = stream_bytes(self, keep, 2.0 - 2.0 * self.parallel), keep.wide
+        stream, wide = stream_bytes(self.hidden, keep, 2.0 - 2.0 * self.parallel), keep.wide
         up = 2.0 * (self.matrices - 1) * wide
         first = (up + 2 * wide * keep.eager * (self.matrices - 2)) * self.width
         second = keep.linear_bytes * wide * self.width
@@ -64,7 +69,7 @@ class Mlp(Block):
             inner_selective=keep.gemm * first * keep.narrow + keep.act * second,
         )
 
-    def exchanges(self):
+    def exchanges(self) -> Exchange:
         return Exchange(tensor=1.0)
 
 
@@ -91,19 +96,21 @@ class Still(Bare):
     place = "mixer"
 
 
-def mlp_parameters(matrices, hidden, width, bias):
+def mlp_parameters(matrices: Column, hidden: Column, width: Column, bias: Column) -> Column:
     """Weights and biases of one MLP of a width. [count]"""
     return matrices * hidden * width + bias * ((matrices - 1) * width + hidden)
 
 
-def mlp_gemm(name: str, block, on: Device, f, idle=0.0):
+def mlp_gemm(
+    name: str, matrices: Column, hidden: Column, f: Column, on: Device, idle: Column = 0.0
+) -> Gemm:
     """The products of an MLP that is `f` wide on one rank, for all its tokens."""
-    t, h, n = on.tokens, block.hidden, block.matrices
+    t, h, n = on.tokens, hidden, matrices
     stream = 2 * h * t
     return Gemm(name, stream * (n * f), stream + n * f * (t + h), 2.0, None, idle)
 
 
-def chain_bytes(block):
+def chain_bytes(matrices: Column) -> Column:
     """Bytes that the activation moves for a value of the MLP's width: Korthikanti et al. 2022,
     section 4; gate and up are read."""
-    return 4.0 + 2.0 * (block.matrices > 2)
+    return 4.0 + 2.0 * (matrices > 2)

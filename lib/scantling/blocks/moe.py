@@ -2,11 +2,13 @@
 
 import numpy as np
 
+from ..base.columns import Column
 from ..base.records import record
+from .answers import Exchange, Gemm, Saved, Time
+from .block import Block
 from .kernels import STREAM_BYTES, Device
 from .mlp import chain_bytes, mlp_gemm, mlp_parameters
 from .saving import Keeping, stream_bytes
-from .table import Block, Column, Exchange, Gemm, Saved, Time
 
 
 @record
@@ -32,23 +34,23 @@ class Moe(Block):
     parallel: Column = 0
 
     @property
-    def outer(self):
+    def outer(self) -> Column:
         """Width of what an expert reads and writes."""
         return self.hidden + (self.latent > 0) * (self.latent - self.hidden)
 
     @property
-    def active_bytes(self):
-        return chain_bytes(self) * (self.top_k * self.width + self.shared_width)
+    def active_bytes(self) -> Column:
+        return chain_bytes(self.matrices) * (self.top_k * self.width + self.shared_width)
 
-    def to_latent(self):
+    def to_latent(self) -> Column:
         """Weights of the projections into the latent width and back. [count]"""
         return 2 * self.hidden * self.latent
 
-    def expert(self):
+    def expert(self) -> Column:
         """Parameters of one routed expert: n l i, l the width it reads. [count]"""
         return mlp_parameters(self.matrices, self.outer, self.width, self.expert_bias)
 
-    def parameters(self):
+    def parameters(self) -> dict[str, Column]:
         expert = self.expert()
         return {
             "shared_experts": mlp_parameters(
@@ -67,7 +69,7 @@ class Moe(Block):
             "unused": (self.experts - self.top_k) * expert,
         }
 
-    def flops(self, seq_len):
+    def flops(self, seq_len: Column) -> dict[str, Column]:
         per_width = 6 * self.matrices
         return {
             "shared_experts": per_width * self.hidden * self.shared_width,
@@ -77,11 +79,11 @@ class Moe(Block):
             + 6 * self.to_latent(),
         }
 
-    def expert_rows(self, on: Device):
+    def expert_rows(self, on: Device) -> Column:
         """Token copies that one rank's experts process at even routing: t x top_k x etp / tp."""
         return on.tokens * self.top_k * on.plan.etp / on.plan.tp
 
-    def busiest_rows(self, on: Device):
+    def busiest_rows(self, on: Device) -> Column:
         """Token copies of the fullest expert rank: it sets the pace, unless each rank has all
         experts, routing is forced even or what is over an even share dropped."""
         of = on.software
@@ -91,13 +93,13 @@ class Moe(Block):
             (of.even_routing > 0) | (on.plan.ep <= 1), room, skew
         )
 
-    def on_rank(self, on: Device):
+    def on_rank(self, on: Device) -> tuple[Column, Column, Column, Column]:
         """(token copies, experts, their width, the shared ones' width) of the fullest rank."""
         p = on.plan
-        share = self.experts / p.ep, self.width / p.etp, self.shared_width / p.tp
-        return self.busiest_rows(on), *share
+        experts, width, shared = self.experts / p.ep, self.width / p.etp, self.shared_width / p.tp
+        return self.busiest_rows(on), experts, width, shared
 
-    def gemms(self, on: Device):
+    def gemms(self, on: Device) -> tuple[Gemm, ...]:
         k, h, n = on.constants, self.outer, self.matrices
         rows, local, f, shared = self.on_rank(on)
         each = np.maximum(rows / np.maximum(local, 1), 1.0)
@@ -109,7 +111,7 @@ class Moe(Block):
             rate=on.linear_flops * k.grouped_gemm * each / (each + k.grouped_half),
         )
         # the stream is read and written beside the experts, whether or not there are shared ones
-        beside = mlp_gemm("shared_experts", self, on, shared)
+        beside = mlp_gemm("shared_experts", self.matrices, self.hidden, shared, on)
         beside = beside._replace(kernels=2.0 * (self.shared_width > 0))
         if not np.any(self.latent):
             return grouped, beside
@@ -122,17 +124,17 @@ class Moe(Block):
         )
         return grouped, beside, around
 
-    def router_s(self, on: Device):
+    def router_s(self, on: Device) -> Column:
         """Seconds of the product of tokens and router in 16 bit."""
         flops = 2 * on.tokens / on.shards * self.hidden * self.experts
         return flops / (on.bf16_flops * on.constants.router)
 
-    def kernel_s(self, on: Device):
+    def kernel_s(self, on: Device) -> Time:
         k, t, h = on.constants, on.tokens, self.hidden
         rows, local, f, shared = self.on_rank(on)
         # of the experts' inner tensors, what the products do not apply and cast themselves
         apart = rows * f * (1 - on.software.fused_experts)
-        chain = chain_bytes(self) * (apart + t * shared) + t * STREAM_BYTES * h / on.shards
+        chain = chain_bytes(self.matrices) * (apart + t * shared) + t * STREAM_BYTES * h / on.shards
         cast = rows * 2 * self.outer + 3 * (apart + t * shared)
         static = np.where(on.software.even_routing > 1, k.static_host, 1.0)
         looped = on.software.looped_experts * local * k.expert_loop_s
@@ -144,10 +146,10 @@ class Moe(Block):
             accumulate=on.gradient_s * self.matrices * (local * f * self.outer + shared * h),
         )
 
-    def saved_bytes(self, keep: Keeping):
+    def saved_bytes(self, keep: Keeping) -> Saved:
         """Norm input and output; router 8 E; rows of the rank as they come and go; the experts'
         inner tensors, split over etp, and the shared ones'."""
-        stream, wide = stream_bytes(self, keep, 2.0 - 2.0 * self.parallel), keep.wide
+        stream, wide = stream_bytes(self.hidden, keep, 2.0 - 2.0 * self.parallel), keep.wide
         copies = self.top_k * keep.imbalance
         width = copies * self.width + self.shared_width
         up = 2.0 * (self.matrices - 1) * wide
@@ -166,7 +168,7 @@ class Moe(Block):
             copies=copies,
         )
 
-    def exchanges(self):
+    def exchanges(self) -> Exchange:
         # experts that are not tensor-parallel need no collectives of the stream
         return Exchange(
             tensor=1.0 * (self.shared_width > 0),

@@ -2,11 +2,13 @@
 last kind, a 2h x h projection and three norms; embedding and head are the model's. Nemotron 3 runs
 one module for two depths: its weights once, its work twice."""
 
+from ..base.columns import Column
 from ..base.records import record
+from .answers import Saved, Time, fold
+from .block import Block
 from .head import Head
 from .kernels import Device
 from .saving import Keeping
-from .table import Block, Column, Saved, Time, fold
 
 
 @record
@@ -24,12 +26,12 @@ class Mtp(Block):
     norms: Column
     repeats: Column = 1
 
-    def parameters(self):
-        inside = sum(weighted_sum(b, b.parameters(), "unused") for b in self.layer)
+    def parameters(self) -> dict[str, Column]:
+        inside = sum(b.count * total(b.parameters(), leaving="unused") for b in self.layer)
         return {"mtp": inside + 2 * self.hidden * self.hidden + 3 * self.norms}
 
-    def flops(self, seq_len):
-        inside = sum(weighted_sum(b, b.flops(seq_len)) for b in (*self.layer, self.head))
+    def flops(self, seq_len: Column) -> dict[str, Column]:
+        inside = sum(b.count * total(b.flops(seq_len)) for b in (*self.layer, self.head))
         return {"mtp": self.repeats * (inside + 12 * self.hidden * self.hidden)}
 
     def kernel_s(self, on: Device) -> Time:
@@ -39,6 +41,6 @@ class Mtp(Block):
         return fold(Saved, [(self.repeats, self.head.saved_bytes(keep))])
 
 
-def weighted_sum(block: Block, parts: dict, but: str = ""):
-    """Count x the sum of the parts."""
-    return block.count * sum(value for name, value in parts.items() if name != but)
+def total(parts: dict[str, Column], leaving: str = "") -> Column:
+    """The sum of the parts but one."""
+    return sum(value for name, value in parts.items() if name != leaving)

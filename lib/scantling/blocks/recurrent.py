@@ -5,13 +5,16 @@ Model FLOPs count the scan as a recurrence, as the published counters do; kernel
 (`scan_flops`), which costs more products and fewer steps (Dao & Gu 2024, arXiv 2405.21060).
 """
 
+from typing import ClassVar
+
 import numpy as np
 
+from ..base.columns import Column
 from ..base.records import record
+from .answers import Exchange, Gemm, Saved
 from .kernels import Device
 from .mixer import Mixer
 from .saving import Keeping
-from .table import Column, Exchange, Saved
 
 LONG_CHUNK = 2048  # tokens between states that an element-wise scan keeps (mamba_ssm)
 
@@ -20,11 +23,12 @@ LONG_CHUNK = 2048  # tokens between states that an element-wise scan keeps (mamb
 class Recurrent(Mixer):
     """`conv` taps of the depthwise convolution, `chunk` tokens of a scan's chunk.
 
-    A kind says: `inputs` (outputs of the projections into the scan), `inner` (input of the output
-    projection), `conv_width`, `extras` (parameters beside matrices), `state` (numbers a sequence).
+    A kind says its widths and its state, and what it has beside its projections.
     """
 
     family = "recurrent"
+    # forward FLOPs of a token's scan, step by step, a number of the state
+    step_flops: ClassVar[float] = 0
 
     norms: Column = 0
     conv: Column = 0
@@ -32,18 +36,46 @@ class Recurrent(Mixer):
     proj_bias: Column = 0
     chunk: Column = 0
 
-    extras = 0
-    own_norms = 0  # weights of norms inside the mixer
-    low_rank = 0  # weights and widths of projections between the scan's inputs
-    low_rank_width = 0
-    state = 0
-    step_flops = 0  # forward FLOPs of a token's scan, step by step, a number of the state
+    @property
+    def inputs(self) -> Column:
+        """Outputs of the projections into the scan."""
+        raise NotImplementedError
 
-    def weights(self):
+    @property
+    def inner(self) -> Column:
+        """Inputs of the output projection."""
+        raise NotImplementedError
+
+    @property
+    def extras(self) -> Column:
+        """Parameters beside matrices."""
+        return 0
+
+    @property
+    def own_norms(self) -> Column:
+        """Weights of norms inside the mixer."""
+        return 0
+
+    @property
+    def low_rank(self) -> Column:
+        """Weights of projections between the scan's inputs."""
+        return 0
+
+    @property
+    def low_rank_width(self) -> Column:
+        """Widths of those projections."""
+        return 0
+
+    @property
+    def state(self) -> Column:
+        """Numbers a sequence carries."""
+        return 0
+
+    def weights(self) -> Column:
         """h x inputs + d x h, and what a kind projects between. [count]"""
         return self.hidden * (self.inputs + self.inner) + self.low_rank
 
-    def parameters(self):
+    def parameters(self) -> dict[str, Column]:
         convolution = self.conv_width * (self.conv + self.conv_bias)
         return {
             "attention": self.weights()
@@ -53,45 +85,45 @@ class Recurrent(Mixer):
             "norms": self.norms + self.own_norms,
         }
 
-    def recurrence(self):
+    def recurrence(self) -> Column:
         """Forward FLOPs of a token's scan, step by step."""
         return self.step_flops * self.state
 
-    def scan_flops(self):
+    def scan_flops(self) -> Column:
         """Forward FLOPs of a token's scan as kernels run it."""
         return self.recurrence()
 
-    def scan_bytes(self):
+    def scan_bytes(self) -> Column:
         """Bytes a token's scan moves forward: five inputs and outputs of 16 bit, the convolution's
         channels, and fp32 states of chunks written, passed on and read."""
         chunk = np.where(self.chunk > 0, self.chunk, LONG_CHUNK)
         return 2 * (5 * self.inner + self.conv_width) + 16 * self.state / chunk
 
-    def flops(self, seq_len):
+    def flops(self, seq_len: Column) -> dict[str, Column]:
         return {
             "attention_linear": 6 * self.weights()
             + 3 * (2 * self.conv * self.conv_width + self.recurrence())
         }
 
-    def gemms(self, on: Device):
+    def gemms(self, on: Device) -> tuple[Gemm, ...]:
         wide = (self.inputs + self.inner + self.low_rank_width) / on.plan.tp
         return self.products(on, 2 * self.hidden + wide, kernels=2.0)
 
     @property
-    def conv_width(self):
+    def conv_width(self) -> Column:
         """Channels of the convolution."""
         return self.inner
 
     @property
-    def chain_width(self):
+    def chain_width(self) -> Column:
         """16-bit values a token that convolution, scan and gate read, and again write."""
         return self.conv_width + self.inputs + 2 * self.inner
 
     @property
-    def cast_width(self):
+    def cast_width(self) -> Column:
         return self.inner
 
-    def core_s(self, on: Device):
+    def core_s(self, on: Device) -> tuple[Column, Column]:
         """(forward, backward) seconds of the scan at its share of the peak."""
         k = on.constants
         products = self.scan_flops() / (on.bf16_flops * k.scan_gemm)
@@ -100,15 +132,15 @@ class Recurrent(Mixer):
         return scan + k.gemm_launch_s, k.scan_backward * scan + k.gemm_launch_s
 
     @property
-    def kept_width(self):
+    def kept_width(self) -> Column:
         """16-bit values a token inside the mixer that its kernels keep for the backward pass."""
         return self.inputs + 2 * self.inner
 
-    def core_bytes(self, keep: Keeping):
+    def core_bytes(self, keep: Keeping) -> Saved:
         """What projections and scan keep; `selective` repeats none of it."""
         inner = 2.0 * self.kept_width * keep.wide
         return Saved(inner=inner, inner_selective=inner)
 
-    def exchanges(self):
+    def exchanges(self) -> Exchange:
         """Over cp all-to-alls from sequence to heads and back: the whole sequence passes a scan."""
         return Exchange(tensor=1.0, swapped=self.inputs + self.inner)

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from ..base.columns import Column
 from ..base.records import record
 from .recurrent import Recurrent
-from .table import Column
 
 
 @record
@@ -14,27 +14,31 @@ class RgLru(Recurrent):
     kind = "rglru"
     step_flops = 10  # 10 w, element by element
 
-    inner: Column
+    lru_width: Column
     heads: Column
 
     @property
-    def inputs(self):
+    def inner(self) -> Column:
+        return self.lru_width
+
+    @property
+    def inputs(self) -> Column:
         return 2 * self.inner
 
     @property
-    def low_rank(self):
+    def low_rank(self) -> Column:
         """Two gates of w^2 / heads."""
         return 2 * self.inner * (self.inner // np.maximum(self.heads, 1))
 
     @property
-    def low_rank_width(self):
+    def low_rank_width(self) -> Column:
         return 2 * self.inner
 
     @property
-    def extras(self):
+    def extras(self) -> Column:
         """Biases of the branches, the output and the gates; one decay a channel."""
         return 2 * self.inner + self.hidden + 3 * self.inner
 
     @property
-    def state(self):
+    def state(self) -> Column:
         return self.inner

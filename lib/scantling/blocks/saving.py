@@ -1,7 +1,8 @@
 """What a stack's recompute and number formats leave of the tensors that a block saves."""
 
+from ..base.columns import Column
 from ..base.records import record
-from .table import Block, Column, Saved
+from .answers import Saved
 
 
 @record
@@ -35,10 +36,10 @@ class Keeping:
     logit_bytes: Column
 
 
-def stream_bytes(block: Block, keep: Keeping, own=2.0) -> Saved:
+def stream_bytes(hidden: Column, keep: Keeping, own: Column = 2.0) -> Saved:
     """What a sub-layer keeps of the stream: its input, `own` bytes a value, and its norm's
     output."""
-    stream = block.hidden * keep.wide
+    stream = hidden * keep.wide
     return Saved(
         outer=(own + keep.norm_bytes) * stream,
         outer_selective=(own + keep.norm * keep.norm_bytes) * stream,

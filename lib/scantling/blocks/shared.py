@@ -4,10 +4,12 @@ It reads the stream and the embedding side by side, a = 2 h wide; every place ha
 layer and, beside the MLP and where asked the projections, a low-rank adapter.
 """
 
+from ..base.columns import Column
 from ..base.records import record
+from .answers import Gemm
 from .attention import Attention
+from .block import Block
 from .kernels import Device
-from .table import Block, Column
 
 
 @record
@@ -19,7 +21,7 @@ class SharedWeights(Block):
     width: Column
     matrices: Column
 
-    def parameters(self):
+    def parameters(self) -> dict[str, Column]:
         h, a = self.hidden, 2 * self.hidden
         return {
             "attention": 3 * a * a + a * h,
@@ -39,19 +41,19 @@ class SharedUse(Attention):
     rank: Column = 0
     attention_adapter: Column = 0
 
-    def own(self):
+    def own(self) -> Column:
         """h h, r (h + 2 i), and 6 a r of adapters at the projections. [count]"""
         h, r = self.hidden, self.rank
         return h * h + r * (h + 2 * self.width) + self.attention_adapter * 12 * h * r
 
-    def parameters(self):
+    def parameters(self) -> dict[str, Column]:
         return {"attention": self.own(), "norms": self.norms}
 
-    def weights(self):
+    def weights(self) -> Column:
         """All that runs there. [count]"""
         h, a = self.hidden, 2 * self.hidden
         return 3 * a * a + a * h + self.matrices * h * self.width + self.own()
 
-    def gemms(self, on: Device):
+    def gemms(self, on: Device) -> tuple[Gemm, ...]:
         wide = (8 * self.hidden + self.matrices * self.width) / on.plan.tp
         return self.products(on, 4 * self.hidden + wide, "shared layer")

@@ -3,10 +3,12 @@ residual stream `copies` times as wide (DeepSeek-V4; Zhu et al. 2024, arXiv 2409
 
 import numpy as np
 
+from ..base.columns import Column
 from ..base.records import record
+from .answers import Saved, Time
+from .block import Block
 from .kernels import Device
 from .saving import Keeping
-from .table import Block, Column, Saved, Time
 
 
 @record
@@ -19,17 +21,17 @@ class Stream(Block):
     copies: Column = 0
     ends: Column = 0  # 1: what gathers the copies before the head
 
-    def mixing(self):
+    def mixing(self) -> Column:
         """Weights of the two mixings of a layer: m n h, m = n (2 + n); of the end n n h. [count]"""
         n = self.copies
         return n * self.hidden * (self.ends * n + (1 - self.ends) * 2 * n * (2 + n))
 
-    def parameters(self):
+    def parameters(self) -> dict[str, Column]:
         n = self.copies
         scales = self.ends * (n + 1) + (1 - self.ends) * 2 * (n * (2 + n) + 3)
         return {"norms": self.norms, "other": (n > 0) * (self.mixing() + scales)}
 
-    def flops(self, seq_len):
+    def flops(self, seq_len: Column) -> dict[str, Column]:
         return {"attention_linear": 6 * self.mixing()}
 
     def saved_bytes(self, keep: Keeping) -> Saved:

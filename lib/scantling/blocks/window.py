@@ -2,36 +2,41 @@
 
 import numpy as np
 
+from ..base.columns import Column
 from ..base.records import record
 from .attention import Attention
 from .mla import Mla
-from .table import Column
+
+
+def sliding_keys(window: Column, seq_len: Column) -> Column:
+    """w - w^2 / 2s of s tokens: the window slides over all but its first w; 0 or more than a
+    sequence: all of it."""
+    w = np.where(window > 0, np.minimum(window, seq_len), seq_len)
+    return w - w * w / (2 * seq_len)
 
 
 @record
-class Sliding:
-    """`window` tokens are attended to; 0 or more than a sequence: all of it."""
-
-    window: Column
-
-    def keys_seen(self, seq_len):
-        """w - w^2 / 2s of s tokens: the window slides over all but its first w."""
-        w = np.where(self.window > 0, np.minimum(self.window, seq_len), seq_len)
-        return w - w * w / (2 * seq_len)
-
-
-@record
-class Window(Sliding, Attention):
-    """Grouped-query attention over a window."""
+class Window(Attention):
+    """Grouped-query attention over a window: `window` tokens are attended to."""
 
     kind = "window"
 
+    window: Column
+
+    def keys_seen(self, seq_len: Column) -> Column:
+        return sliding_keys(self.window, seq_len)
+
 
 @record
-class WindowMla(Sliding, Mla):
+class WindowMla(Mla):
     """Multi-head latent attention over a window."""
 
     kind = "window-mla"
+
+    window: Column
+
+    def keys_seen(self, seq_len: Column) -> Column:
+        return sliding_keys(self.window, seq_len)
 
 
 @record
@@ -40,7 +45,7 @@ class Chunk(Window):
 
     kind = "chunk"
 
-    def keys_seen(self, seq_len):
+    def keys_seen(self, seq_len: Column) -> Column:
         """(a + 1) / 2 of a chunk of a tokens."""
         return (np.minimum(self.window, seq_len) + 1) / 2
 
@@ -57,14 +62,14 @@ class IndexedWindow(Window):
     index_heads: Column
     index_dim: Column
 
-    def indexer(self):
+    def indexer(self) -> Column:
         """h Hi di + h di. [count]"""
         return self.hidden * self.index_dim * (self.index_heads + 1)
 
-    def beside(self):
+    def beside(self) -> Column:
         return self.indexer() + 2 * self.index_dim
 
-    def flops(self, seq_len):
+    def flops(self, seq_len: Column) -> dict[str, Column]:
         parts = super().flops(seq_len)
         parts["attention_linear"] = parts["attention_linear"] + 6 * self.indexer()
         return parts

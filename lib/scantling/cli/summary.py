@@ -13,7 +13,8 @@ from ..base.records import at
 from ..base.show import value_text
 from ..base.words import Words, table
 from ..plans.words import short
-from ..verdict.verdicts import TONE, VERDICTS, beside_name, met
+from ..verdict.texts import verdict_sentence
+from ..verdict.verdicts import VERDICTS, met
 from .tables import TABLES, bare, figures, print_rows
 
 say = Words(table(__file__, "summary"))
@@ -157,11 +158,9 @@ def _decides(result: dict, width: int) -> list:
     """The first ten lines."""
     verdict = result["verdict"]
     memory = result["memory_bytes"]
-    idle = result["devices"] - result["devices_used"]
-    first = say("idle", idle=idle) if idle else ""
-    first = Text(f"{VERDICTS[verdict].name}{first}: ", style=_COLOURS[TONE[verdict]])
-    reason = beside_name(result["limits"][0]) if _leading(result) else say("verdict")
-    first.append(plain(reason, 600), style="default")
+    sentence = verdict_sentence(result)
+    first = Text(f"{sentence.name}: ", style=_COLOURS[sentence.tone])
+    first.append(plain(sentence.reason, 600), style="default")
     unchecked = "not-checked" if verdict == "not-checked" else "none-found"
     most = -(-_WIDE // width)  # of a line on a terminal narrower than usual
     changes = [fix_line(fix, width * most - 2 * _NAME) for fix in result["nearest_fixes"][:1]]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import catalogue
-from ..base.errors import DesignError, refuse
+from ..base.errors import DesignError, Rule, refuse
 from ..base.records import Assumed, Derived, get, record
 from ..base.show import named_size
 from ..catalogue.families import family
@@ -246,8 +246,8 @@ def _not_beyond_peak(measured, model, phases, cluster):
     at_least = f"at least {least:.4g} s: {of} {cluster.devices:,} {chip.name}"
     beyond = "is beyond the hardware"
     rules = (
-        ("tokens_per_s_per_device", not rate or rate <= most, at_most, beyond),
-        ("step_s", not step or step >= least, at_least, beyond),
+        Rule("tokens_per_s_per_device", not rate or rate <= most, at_most, beyond),
+        Rule("step_s", not step or step >= least, at_least, beyond),
     )
     within("measured", refuse, rules, measured)
 

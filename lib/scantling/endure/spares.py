@@ -4,8 +4,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..base.laws import binomial_quantile
 from ..base.records import record
+from ..base.stats import binomial_quantile
 from ..catalogue.families import family
 
 

@@ -7,15 +7,15 @@ recompute and attention kernels are small integer codes, listed here.
 """
 
 from collections.abc import Sequence
-from dataclasses import make_dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
+from ..base.columns import Column
 from ..base.records import Lines, length, record, take
 from ..blocks.kernels import STREAM_BYTES
 from ..blocks.table import Shape, few_dense
-from ..catalogue.stacks import switches
 from ..catalogue.words import (
     CP_TYPES,
     MODULES,
@@ -24,8 +24,8 @@ from ..catalogue.words import (
     RECOMPUTES,
     SHARDINGS,
 )
-
-Column = Any  # float, int or numpy array of shape (n,)
+from .constants import Constants
+from .software import Software
 
 SAME_RATE = {"fp8-block": "fp8-current"}  # recipes that the models time alike
 PRECISIONS = tuple(name for name in RECIPES if name not in SAME_RATE)
@@ -146,22 +146,6 @@ class Plan:
     layer_split: Column = 0  # code in LAYER_SPLITS
 
 
-SWITCHES = {name: each.default for name, each in switches().items()}
-Software = make_dataclass(
-    "Software",
-    [(name, object, default) for name, default in SWITCHES.items()],
-    frozen=True,
-    kw_only=True,
-    namespace={
-        "__module__": __name__,  # where it is found again: it can be pickled
-        "__doc__": (
-            "What the stack's kernels and runtime do, by the switches of "
-            "catalogue/software.csv: columns or numbers, 0 or 1 unless said otherwise there."
-        ),
-    },
-)
-
-
 @record
 class Cases:
     """Columns of shape, job, chip, link, plan and software, with the calibrated constants gathered
@@ -173,7 +157,7 @@ class Cases:
     link: Link
     plan: Plan
     software: Software
-    constants: Any  # constants.Constants
+    constants: Constants
     layout: tuple[int, ...] = ()  # bounds of the runs of layers, where a design gives them
 
     def __len__(self) -> int:

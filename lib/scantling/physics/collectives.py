@@ -15,15 +15,18 @@ scale-up link, N that of a device's share of the network cards.
 Every argument is a number or a column; columns of plans pass through unchanged.
 """
 
-from dataclasses import dataclass, field, make_dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, reduce, wraps
 
 import numpy as np
 
 from .. import catalogue
+from ..base.columns import Column
+from ..base.files import csv_rows
 from ..base.records import Lines, Record, record, take
 from ..catalogue.load import fitted
-from .cases import Column, Link
+from .cases import Link
+from .named import same_names
 
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
 PROTOCOLS = ("LL", "LL128", "Simple")
@@ -52,17 +55,45 @@ def calibration() -> dict:
     return fitted("collective_calibration")
 
 
-CurveConstants = make_dataclass(
-    "CurveConstants",
-    calibration()["constants"],
-    frozen=True,
-    namespace={
-        "__module__": __name__,  # where it is found again: it can be pickled
-        "__doc__": (
-            "Fitted factors; what each is, its sourced prior and how far the series may move it "
-            "stand in catalogue/collective_priors.csv."
-        ),
-    },
+@record
+class CurveConstants:
+    """Fitted factors; the sourced prior of each, and how far the series may move it, is its row of
+    catalogue/collective_priors.csv."""
+
+    ring_share: Column  # of the NVLink rate, ring, bus bandwidth
+    ring_share_a100: Column  # log factor of the generation
+    ring_share_b200: Column  # log factor of the generation
+    nvls_share: Column  # of the NVLink rate, multicast reduction
+    nvls_share_b200: Column  # log factor of the generation
+    nvls_share_rack: Column  # domains wider than a node, on top
+    nvls_share_across: Column  # two domains joined by a tree, on top
+    out_share: Column  # of the cards' rate, ring across domains
+    out_share_efa: Column  # log factor of EFA
+    tree_share: Column  # Simple tree over ring
+    sharp_gain: Column  # reduction in the network over ring
+    direct_share: Column  # of the card's rate, all-to-all
+    start: Column  # factor on NCCL's start-up
+    hop_ll: Column  # factor on NCCL's hop inside the domain, LL
+    hop: Column  # the same, LL128 and Simple
+    hop_out: Column  # between domains on InfiniBand and RoCE
+    hop_efa: Column  # the same on EFA
+    hop_tree: Column  # Simple tree: waiting for whole chunks
+    nvls_start: Column  # factor on the start-up of multicast
+    nvls_start_rack: Column  # per 8 devices of a wider domain
+    direct_start: Column  # all-to-all start-up in Simple hops between domains
+    direct_peer_s: Column  # seconds per peer
+    fill: Column  # g inside a domain
+    fill_out: Column  # g across
+    fill_direct: Column  # g of an all-to-all across: a peer's piece passes its own buffers
+    ring_share_wide: Column  # rings across domains wider than a node, on top: rate
+    hop_wide: Column  # the same: hop inside
+
+
+same_names(CurveConstants, calibration()["constants"], "collective_calibration.json")
+same_names(
+    CurveConstants,
+    (row["name"] for row in csv_rows(catalogue.HERE / "collective_priors.csv")),
+    "collective_priors.csv",
 )
 
 

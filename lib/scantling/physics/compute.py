@@ -11,8 +11,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..blocks.answers import Time, fold, weighted
+from ..blocks.block import Block
 from ..blocks.kernels import Device, part_filled
-from ..blocks.table import Block, Time, fold, plain_share, weighted
+from ..blocks.table import plain_share
 from .cases import (
     FP4,
     FP8,

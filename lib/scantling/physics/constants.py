@@ -4,21 +4,25 @@ value. The priors are the rows of catalogue/priors.csv.
 A value is prior x exp(global + family + chip + effort offset), and of a stack where two unrelated
 families of runs earn one. Offsets live in
 catalogue/calibration.json, made by
-`python -m tests.validation.throughput_fit`; a family, chip or stack that is not there has
+`python -m tests.bench.validation.throughput_fit`; a family, chip or stack that is not there has
 offset 0:
 the sourced prior and a wider band.
 """
 
-from dataclasses import field, make_dataclass
+from collections.abc import Mapping
+from dataclasses import field
 from functools import cache
+from typing import Any
 
 import numpy as np
 
+from ..base.columns import Column
 from ..base.files import csv_rows
 from ..base.records import record
 from ..catalogue.families import constants_of
 from ..catalogue.load import HERE, fitted
 from .memory import constants as memory_constants
+from .named import Names, Offsets, same_names
 
 
 @record
@@ -76,54 +80,159 @@ def _priors() -> dict[str, Prior]:
 
 PRIORS: dict[str, Prior] = _priors()
 
-Constants = make_dataclass(
-    "Constants",
-    [*((name, object) for name in PRIORS), ("memory", object, memory_constants.GENERIC)],
-    frozen=True,
-    namespace={
-        "__module__": __name__,  # where it is found again: it can be pickled
-        "__doc__": (
-            "One value or column per constant of PRIORS, in its unit; `memory` holds those of the "
-            "memory model."
-        ),
-    },
-)
+
+@record
+class Constants:
+    """One value or column a constant; what a run can move it, and its source, is its row of
+    catalogue/priors.csv."""
+
+    gemm: Column  # share of bf16 dense peak
+    gemm_fp8: Column  # share of fp8 dense peak
+    gemm_fp4: Column  # share of fp4 dense peak
+    gemm_bytes: Column  # of one read or write of each operand
+    wave: Column  # of the units that a last wave of 128 x 256 tiles leaves idle
+    scan: Column  # share of the HBM rate that chunked scans reach
+    scan_gemm: Column  # share of bf16 dense peak in products of a chunk
+    scan_vector: Column  # rate of a scan without matrix products over one with
+    scan_backward: Column  # times of the forward
+    gemm_launch_s: Column  # s per kernel
+    fp8_row: Column  # rate of row-wise over tensor-wise fp8 GEMMs
+    mxfp8: Column  # rate of block-scaled over tensor-wise fp8 GEMMs
+    unaligned: Column  # rate where hidden % 128 != 0
+    hbm_share: Column  # of the HBM rate
+    attention: Column  # share of bf16 peak, causal half counted, FlashAttention-2 or later
+    attention_half: Column  # tokens at half rate
+    attention_tiles: Column  # tiles of 128 queries and a head at half rate
+    # rate of FlashAttention-2 over -3 and cuDNN where those exist (Hopper on)
+    attention_fa2: Column
+    attention_fa4: Column  # rate of FlashAttention-4 over cuDNN on Blackwell
+    attention_fa1: Column  # rate of FlashAttention-1 over -2
+    attention_forward: Column  # rate of the forward over both passes
+    attention_backward: Column  # rate of the backward over both passes
+    attention_tiles_backward: Column  # of the forward's loss to few tiles
+    attention_odd_head: Column  # rate where head size % 8 != 0
+    attention_gathered: Column  # rate where each query gathers keys of its own, forward
+    attention_gathered_backward: Column  # rate where each query gathers keys of its own, backward
+    attention_fp8: Column  # rate of 8-bit over 16-bit attention
+    attention_full: Column  # of the share of plain GEMMs, materialised scores
+    scores_passes: Column  # passes over the score matrix
+    scores_unfused: Column  # passes of unfused over fused mask and softmax
+    ring_loss: Column  # of the attention time, rings of many steps: x (1 - 2/cp)
+    ring_merge: Column  # bytes per value of the attention output and ring step
+    eager: Column  # element-wise bytes of eager over fused kernels
+    elementwise: Column  # of the counted bytes
+    norm_kernel: Column  # of the eager element-wise bytes once the norm is one kernel
+    logit_eager: Column  # bytes of an eager over a fused fp32 cross entropy
+    logit_bytes: Column  # bytes per logit
+    cast_fp8: Column  # bytes per GEMM element
+    cast_mxfp8: Column  # bytes per GEMM element
+    cast_fp4: Column  # bytes per GEMM element
+    grouped_gemm: Column  # rate of grouped over plain GEMM
+    grouped_half: Column  # tokens per expert at half rate, beyond the operands' traffic
+    router: Column  # of bf16 peak, tokens x experts
+    permute: Column  # passes over a routed token
+    layer_host_s: Column  # s per layer and micro-batch, forward
+    moe_host_s: Column  # s per MoE layer and micro-batch, forward
+    static_host: Column  # of that left where experts take a fixed number of rows
+    expert_loop_s: Column  # s per expert of a rank and pass, experts run one by one
+    # s per layer and micro-batch, at least, where DTensor dispatches tensor parallelism
+    eager_tp_s: Column
+    step_host_s: Column  # s per step
+    graphs_part: Column  # of host time left
+    graphs_full: Column  # of host time left
+    scale_up_share: Column  # of the rate that a ring alone reaches inside a domain
+    scale_out_share: Column  # of the rate that a ring alone reaches across domains
+    tp_exposed: Column  # of tensor-parallel time
+    tp_overlapped: Column  # of tensor-parallel time with overlap
+    pp_exposed: Column  # of point-to-point time
+    cp_window: Column  # of attention time hides the ring
+    # of the passes that an exchange runs beside: backward for gradients, forward for weights
+    dp_window: Column
+    # of the rate that a ring alone reaches across nodes, gradient rings; bounded by the line
+    dp_rate: Column
+    dp_alone: Column  # of that rate where nothing runs beside gradient rings
+    fsdp_contention: Column  # of the smaller of compute and traffic is lost
+    ep_up_share: Column  # of the scale-up rate of an all-to-all alone
+    ep_out_share: Column  # of the network rate of an all-to-all alone
+    ep_overlapped: Column  # of all-to-all time with overlap
+    ep_imbalance: Column  # fullest expert rank over the mean
+    fsdp_power: Column  # exponent of max-like sum of compute and gathers
+    broadcast_s: Column  # s per rank, parameters gathered by one broadcast a rank
+    optimizer_bytes: Column  # bytes per locally updated parameter
+    straggler: Column  # per doubling of nodes
+    engine: Column  # of the step under DeepSpeed's pipeline engine
+    overall: Column  # of the step
+    # of the forward's tensor-parallel time that sequence parallelism adds to the backward
+    tp_sequence: Column
+    # of tp_exposed where part of the collectives is cut for overlap or nothing runs beside any
+    tp_alone: Column
+    host_passes: Column  # launches of forward and backward over those of the forward
+    host_rank_bytes_per_s: Column  # bytes/s that one of eight ranks gets of its host's memory
+    step_host_least: Column  # of step_host_s on a stage of few layers
+    step_host_layers: Column  # layers on a stage from which step_host_s is paid in full
+    step_host_graphs: Column  # of step_host_s left where the whole iteration is captured
+    straggler_devices: Column  # devices that slow down as one node
+    dp_bucket_bytes: Column  # bytes of gradients reduced in one call
+    memory: memory_constants.MemoryConstants  # those of the memory model
 
 
-def calibration() -> dict:
+same_names(Constants, PRIORS, "priors.csv", elsewhere=("memory",))
+
+
+def calibration() -> Mapping[str, Any]:
     """The fit that ships with the kit: offsets, their support, and the bands of its errors."""
     return fitted("calibration")
 
 
-def gather(families, chips, stacks, offsets: dict | None = None, tuned=0.0) -> Constants:
+def gather(
+    families: Names | None,
+    chips: Names | None,
+    stacks: Names | None,
+    offsets: Offsets | None = None,
+    tuned: Column = 0.0,
+) -> Constants:
     """Constants for each case, from the names of its chip family, chip and stack (str or arrays of
     str), and whether its recipe is tuned (0 or 1).
 
     Unknown names have offset 0. Scalars give scalars; arrays of shape (n,) give columns where a
     constant differs.
     """
-    names = families, chips, stacks, efforts(tuned)
-    if offsets is None and all(isinstance(each, str) for each in names):
-        return _shipped(*names)
-    return _gather(*names, calibration()["offsets"] if offsets is None else offsets)
+    effort = efforts(tuned)
+    if (
+        offsets is None
+        and isinstance(families, str)
+        and isinstance(chips, str)
+        and isinstance(stacks, str)
+        and isinstance(effort, str)
+    ):
+        return _shipped(families, chips, stacks, effort)
+    if offsets is None:
+        offsets = calibration()["offsets"]
+    return _gather(families, chips, stacks, effort, offsets)
 
 
-def efforts(tuned):
+def efforts(tuned: Column) -> Names:
     """ "tuned" or "typical", one name or a column."""
     names = np.where(np.asarray(tuned) > 0, "tuned", "typical")
     return names if names.ndim else str(names)
 
 
 @cache
-def _shipped(*names: str) -> Constants:
+def _shipped(family: str, chip: str, stack: str, effort: str) -> Constants:
     """The constants that ship with the kit for one chip and stack: every chunk of a search asks."""
-    return _gather(*names, calibration()["offsets"])
+    return _gather(family, chip, stack, effort, calibration()["offsets"])
 
 
-def _gather(families, chips, stacks, effort, offsets: dict) -> Constants:
+def _gather(
+    families: Names | None,
+    chips: Names | None,
+    stacks: Names | None,
+    effort: Names,
+    offsets: Offsets,
+) -> Constants:
     families = constants_of(families)
     levels = {"effort": effort, "family": families, "chip": chips, "stack": stacks}
-    columns = {}
+    columns: dict[str, Column] = {}
     for name, prior in PRIORS.items():
         moved = offsets.get(name, {})
         value = _lookup(families, prior.families, prior.value)
@@ -134,11 +243,11 @@ def _gather(families, chips, stacks, effort, offsets: dict) -> Constants:
     return Constants(**columns, memory=memory_constants.gather(stacks))
 
 
-def _lookup(names, table: dict, default: float):
+def _lookup(names: Names | None, table: Mapping[str, float], default: float) -> Column:
     """The table's value of each name; one number where the table is empty or the name is one."""
-    if not table:
+    if not table or names is None:
         return default
-    if isinstance(names, str) or names is None:
+    if isinstance(names, str):
         return table.get(names, default)
     unique, inverse = np.unique(np.asarray(names, dtype=str), return_inverse=True)
     return np.array([table.get(u, default) for u in unique])[inverse]

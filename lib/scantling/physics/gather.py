@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import catalogue
+from ..base.columns import Column
 from ..base.records import record
 from ..catalogue.families import Family, family
 from ..catalogue.hardware import Accelerator, known_link
@@ -24,21 +25,19 @@ from .cases import (
     MXFP8,
     PRECISIONS,
     SAME_RATE,
-    SWITCHES,
     TILE,
     Cases,
     Chip,
-    Column,
     Job,
     Link,
     Plan,
-    Software,
     code,
     switches_of,
 )
 from .collectives import link_of
 from .constants import gather
 from .pipeline import DUALPIPES
+from .software import SWITCHES, Software
 
 FLASH_SINCE = 2022.8  # year of the first FlashAttention in training frameworks
 NODE_LIMIT = 4.0  # nodes that a token may visit under latent attention (DeepSeek-V3, section 2.1.2)

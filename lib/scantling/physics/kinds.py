@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..blocks.table import Saved, Time, fold
+from ..blocks.answers import Saved, Time, fold
 from .compute import device
 from .layout import both_ways
 from .memory.parts import frame, in_flight_of, keeping, kept_of

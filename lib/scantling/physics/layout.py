@@ -16,7 +16,9 @@ from itertools import accumulate, chain, pairwise, product
 
 import numpy as np
 
-from ..blocks.table import Column, Shape, Time, mean_heads
+from ..base.columns import Column
+from ..blocks.answers import Time
+from ..blocks.table import Shape, mean_heads
 from ..catalogue import accelerator
 from ..catalogue.hardware import USUAL_ACCELERATOR
 from ..catalogue.words import LAYER_SPLITS

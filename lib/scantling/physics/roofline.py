@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..base.columns import Column
 from ..base.records import fields_of, record
-from ..blocks.table import weighted
+from ..blocks.answers import weighted
 from . import compute
-from .cases import Cases, Column, attended, recomputed, tokens
+from .cases import Cases, attended, recomputed, tokens
 from .communication import communication
 from .step import COMPUTE, optimizer_rate, overall
 

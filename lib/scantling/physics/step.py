@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..base.columns import Column
 from ..base.records import record
 from ..catalogue.models.shape import as_floats, flops_per_token, parameters
 from . import compute, ingest, sites, traffic
@@ -24,7 +25,6 @@ from .cases import (
     ULYSSES,
     ZERO3,
     Cases,
-    Column,
     attended,
     devices,
     host_rate,

@@ -15,14 +15,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..base.columns import Column
 from ..base.records import record
-from ..blocks.table import Exchange as BlockExchange, fold
+from ..blocks.answers import Exchange as BlockExchange, fold
 from .cases import (
     HSDP,
     ULYSSES,
     ZERO3,
     Cases,
-    Column,
     low_precision_bytes,
     micro_batches,
     moe_share,

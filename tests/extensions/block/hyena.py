@@ -2,8 +2,7 @@
 `taps` a channel; its long filters are Fourier transforms, no matrix products, not counted here."""
 
 from scantling.base.records import record
-from scantling.blocks import KINDS
-from scantling.blocks.table import Block, Exchange, Gemm, Saved, Time
+from scantling.blocks import KINDS, Block, Exchange, Gemm, Saved, Time
 
 
 @record

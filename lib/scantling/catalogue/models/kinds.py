@@ -4,7 +4,7 @@ from dataclasses import fields
 
 from ... import blocks
 from ...base.words import table
-from ...blocks.table import Block
+from ...blocks.block import Block
 
 
 def words() -> dict:

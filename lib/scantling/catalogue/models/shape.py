@@ -17,12 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from ...base.errors import DesignError, refuse
+from ...base.errors import DesignError, Rule, refuse
 from ...base.records import Lines, record
 from ...base.words import table
 from ...blocks import KINDS
+from ...blocks.block import Block
 from ...blocks.mtp import Mtp
-from ...blocks.table import Block, Shape
+from ...blocks.table import Shape
 from ..words import ATTENTIONS, GATES, MLPS
 from .kinds import attending, block_of, words, words_that
 from .patterns import MOST_LAYERS, attention_every, counted, counts, layers_of
@@ -232,13 +233,14 @@ def part(field: str, whole: str, divides: bool, given, names: Mapping, besides="
     if value and of is not None:
         said = f"{names.get(whole, whole)} {of:g}"
         if not divides:
-            yield field, value <= of, f"at most {said}", f"is more than {said}"
+            yield Rule(field, value <= of, f"at most {said}", f"is more than {said}")
         elif of % value:
             near = min(
                 (d for d in range(1, min(of, 10**5) + 1) if of % d == 0),
                 key=lambda d: abs(d - value),
             )
-            yield field, False, f"a divisor of {said}{besides}", f"does not divide {said}", near
+            divisor = f"a divisor of {said}{besides}"
+            yield Rule(field, False, divisor, f"does not divide {said}", near)
 
 
 def parts_of(given, names: Mapping):
@@ -249,12 +251,12 @@ def parts_of(given, names: Mapping):
 def _rules(m: Model, names: dict):
     """(field, whether it holds, what is allowed, and what is wrong) of each rule in turn."""
     for field, choices in _CHOICES.items():
-        yield field, getattr(m, field) in choices, choices
-    yield "layers", m.layers <= MOST_LAYERS, f"at most {MOST_LAYERS:,}"
+        yield Rule(field, getattr(m, field) in choices, choices)
+    yield Rule("layers", m.layers <= MOST_LAYERS, f"at most {MOST_LAYERS:,}")
     experts = f"{names.get('experts', 'experts')} {m.experts}"
     alike = bool(m.experts) == bool(m.moe_layers)
     many = "as many as there are layers with experts"
-    yield "moe_layers", alike, many, f"does not go with {experts}"
+    yield Rule("moe_layers", alike, many, f"does not go with {experts}")
     found = counts(m.pattern)
     attends = not found or bool(attending() & found.keys())
     many = found.get("mlp", 0) + found.get("beside", 0) if found else m.dense_layers
@@ -267,15 +269,17 @@ def _rules(m: Model, names: dict):
     needed += [(field, "") for field in _SIZES + _HEADS * attends]
     needed += [("ffn_hidden", f"in the {many} dense layers")] * (many > 0)
     for field, where in needed:
-        yield field, getattr(m, field) >= 1, f"a whole number of at least 1 {where}".strip(), "", 1
+        allowed = f"a whole number of at least 1 {where}".strip()
+        yield Rule(field, getattr(m, field) >= 1, allowed, "", 1)
     for field in _COUNTS:
-        yield field, getattr(m, field) >= 0, "a whole number of at least 0"
+        yield Rule(field, getattr(m, field) >= 0, "a whole number of at least 0")
     yield from parts_of(vars(m), names)
     slides = found or bool(m.window) == bool(m.windowed_layers)
-    yield "window", slides, f"a width where windowed_layers ({m.windowed_layers}) says how many"
+    many = f"a width where windowed_layers ({m.windowed_layers}) says how many"
+    yield Rule("window", slides, many)
     for field, word in (("layers", "layers"), ("moe_layers", "moe")) if found else ():
         holds = found.get(word, 0)
-        yield field, getattr(m, field) == holds, f"{holds}, as the pattern has them"
+        yield Rule(field, getattr(m, field) == holds, f"{holds}, as the pattern has them")
     try:
         layers_of(m.mtp_pattern)
     except DesignError as e:

@@ -5,15 +5,19 @@ A fitted value is prior x exp(offset); offsets by stack live in catalogue/memory
 made by `make calibrate`. A stack that is not there has its priors.
 """
 
-from dataclasses import fields, make_dataclass
+from collections.abc import Mapping
+from dataclasses import replace
 from math import exp
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...base.columns import Column
 from ...base.files import csv_rows
+from ...base.records import record
 from ...catalogue.load import HERE, fitted
 from ...catalogue.stacks import stack as stack_of
+from ..named import Names, Offsets, same_names
 
 
 class Prior(NamedTuple):
@@ -31,8 +35,14 @@ def _priors() -> dict[str, Prior]:
     """The rows of catalogue/memory_priors.csv by name."""
     rows = csv_rows(HERE / "memory_priors.csv")
     return {
-        name: Prior(*map(float, numbers), unit, source)
-        for name, *numbers, unit, source in map(dict.values, rows)
+        row["name"]: Prior(
+            value=float(row["value"]),
+            sd=float(row["sd"]),
+            stack_sd=float(row["stack_sd"]),
+            unit=row["unit"],
+            source=row["source"],
+        )
+        for row in rows
     }
 
 
@@ -64,30 +74,61 @@ FACTS = {row["name"]: float(row["default"]) for row in csv_rows(HERE / "memory_f
     # fragmentation, where the figures leave it out; and what an unknown stack may take
     "unseen_share": UNKNOWN_SHARE,
 }
-MemoryConstants = make_dataclass(
-    "MemoryConstants",
-    [
-        *((name, object, prior.value) for name, prior in PRIORS.items()),
-        *((name, object, value) for name, value in FACTS.items()),
-    ],
-    frozen=True,
-    namespace={
-        "__module__": __name__,  # where it is found again: it can be pickled
-        "__doc__": (
-            "One value or column per constant of PRIORS, then the facts of the stack (0 or 1, "
-            "bytes, shares)."
-        ),
-    },
-)
-GENERIC = MemoryConstants()
 
 
-def calibration() -> dict:
+@record
+class MemoryConstants:
+    """One value or column a constant (catalogue/memory_priors.csv), then the facts of the stack: 0
+    or 1, bytes, shares (catalogue/memory_facts.csv)."""
+
+    activation: Column  # of the listed tensors
+    logit_bytes: Column  # bytes per logit of one micro-batch
+    working: Column  # of one layer's saved activations
+    framework_bytes: Column  # bytes
+    step_bytes: Column  # bytes per locally updated parameter
+    imbalance: Column  # rows of the fullest expert rank over the mean
+    pair_bytes: Column  # bytes per pair of tokens of a sequence, stacks with dense masks
+    dropout: Column  # 1: masks of dropout are kept
+    fp32_shards: Column  # 1: the sharded fp32 weight is the only copy
+    # bytes of a gradient under bf16: the 16-bit one and the fp32 one that it is added to
+    bf16_gradients: Column
+    # 1: gradients are None between steps; with one micro-batch a step they take the place of
+    # the activations that the backward frees
+    fresh_gradients: Column
+    # 1: sharded gradients are summed whole over the micro-batches of a step and reduced once
+    # (no_sync)
+    whole_gradients: Column
+    # 1: the optimizer steps over all tensors at once, with a copy of the second moments for
+    # their roots (torch.optim's foreach)
+    foreach: Column
+    dense_masks: Column  # 1: masks are built in full, pair by pair
+    # 1: experts weight a row before their second product, whose output nothing keeps
+    weighted_inside: Column
+    whole_logits: Column  # 1: the head's result is gathered over tp before the loss
+    # 1: no 16-bit weight beside the 8-bit ones and the fp32 master (DeepSeek-V3, section 3.3;
+    # fp8_param_gather of NeMo and Megatron-Bridge)
+    low_weights: Column
+    # 1: `selective` keeps listed matrix products and attention alone, every other output is
+    # repeated
+    per_op: Column
+    # layers in full at once under ZeRO-3; a compiler that plans the gathers needs one
+    layers_gathered: Column
+    fragmentation: Column  # of what the program allocates
+    unseen_bytes: Column  # context, where the figures leave it out
+    # fragmentation, where the figures leave it out; and what an unknown stack may take
+    unseen_share: Column
+
+
+same_names(MemoryConstants, (*PRIORS, *FACTS), "memory_priors.csv and memory_facts.csv")
+GENERIC = MemoryConstants(**{name: prior.value for name, prior in PRIORS.items()}, **FACTS)
+
+
+def calibration() -> Mapping[str, Any]:
     """The fitted offsets that ship with the kit."""
     return fitted("memory_calibration")
 
 
-def gather(stacks, offsets: dict | None = None) -> MemoryConstants:
+def gather(stacks: Names | None, offsets: Offsets | None = None) -> MemoryConstants:
     """Constants of each case from the name of its stack (str, None or array of str); scalars give
     scalars."""
     offsets = calibration()["offsets"] if offsets is None else offsets
@@ -95,31 +136,36 @@ def gather(stacks, offsets: dict | None = None) -> MemoryConstants:
         return _of(stacks or "", offsets)
     unique, inverse = np.unique(np.asarray(stacks, dtype=str), return_inverse=True)
     rows = [_of(name, offsets) for name in unique]
-    columns = (
-        np.array([getattr(r, f.name) for r in rows], dtype=float) for f in fields(MemoryConstants)
+    columns = {name: np.array([vars(row)[name] for row in rows], float) for name in vars(GENERIC)}
+    return MemoryConstants(
+        **{
+            name: float(values[0]) if np.all(values == values[0]) else values[inverse]
+            for name, values in columns.items()
+        }
     )
-    return MemoryConstants(*(float(v[0]) if np.all(v == v[0]) else v[inverse] for v in columns))
 
 
-def _of(stack: str, offsets: dict) -> MemoryConstants:
+def _of(stack: str, offsets: Offsets) -> MemoryConstants:
     by_stack = {name: offsets.get(name, {}).get("stack", {}) for name in PRIORS}
     values = {
         name: prior.value
         * exp(offsets.get(name, {}).get("global", 0.0) + by_stack[name].get(stack, 0.0))
         for name, prior in PRIORS.items()
     }
-    facts = dict(stack_of(stack).memory)
+    stated = dict(stack_of(stack).memory)
     # a stack that is named but unmeasured may take more than the pooled constants say; where none
     # is named the estimate is the pooled one
     known = not stack or any(stack in fitted for fitted in by_stack.values())
-    known |= bool(facts.pop("ran", 0.0))
+    known |= bool(stated.pop("ran", 0.0))
+    figures = str(stated.pop("figures", "device"))
+    facts = {name: float(value) for name, value in stated.items()}
     for name in facts.keys() & PRIORS.keys():
         values[name] *= facts.pop(name) / PRIORS[name].value
-    figures = facts.pop("figures", "device")
     unseen = CONTEXT_BYTES if figures in ("allocated", "reserved") else 0.0
     values["framework_bytes"] -= unseen  # the figures leave the context out
     held_back = 0.0 if known or figures == "planned" else UNKNOWN_SHARE
-    return MemoryConstants(
+    return replace(
+        GENERIC,
         **values,
         **facts,
         fragmentation=FRAGMENTATION[figures],

@@ -10,9 +10,12 @@ from functools import reduce
 
 import numpy as np
 
+from ...base.columns import Column
 from ...base.records import record
+from ...blocks.answers import Saved, fold, weighted
+from ...blocks.block import Block
 from ...blocks.saving import Keeping
-from ...blocks.table import Block, Column, Saved, Shape, fold, plain_share, weighted
+from ...blocks.table import Shape, plain_share
 from ...catalogue.models.shape import as_floats, parameters
 from ..cases import (
     BF16,
@@ -33,7 +36,6 @@ from ..cases import (
 )
 from ..layout import kept_for_weights, sorts_of
 from ..pipeline import SCHEDULES, in_flight, weight_copies
-from .constants import GENERIC
 
 VEE = np.array([row.placement == "vee" for row in SCHEDULES.values()], dtype=float)
 MIRROR = np.array([row.placement == "mirror" for row in SCHEDULES.values()], dtype=float)
@@ -125,7 +127,7 @@ class Held:
 def constants_of(c: Cases):
     """The memory constants gathered beside the case, the generic ones where none were; weights that
     are not given back after the forward are gathered in every layer."""
-    k = getattr(c.constants, "memory", None) or GENERIC
+    k = c.constants.memory
     kept = c.software.reshard <= 0
     if not np.any(kept):
         return k

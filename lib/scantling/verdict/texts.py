@@ -1,0 +1,46 @@
+"""The verdict of an assessment in one sentence, and the phrases that several of its lines share."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from .verdicts import VERDICTS, beside_name
+
+
+class VerdictSentence(NamedTuple):
+    """The verdict in words: what is printed first of every design, wherever it is printed."""
+
+    tone: str  # good, warn or bad, for whoever colours it
+    name: str  # "Feasible", "Constraint violated, 8 devices idle": for whoever sets it in bold
+    reason: str  # the gravest line of the limits, or that there is none
+
+    @property
+    def text(self) -> str:
+        """The whole sentence."""
+        return f"{self.name}: {self.reason}"
+
+
+def verdict_sentence(figures: Mapping[str, Any]) -> VerdictSentence:
+    """The verdict of a design in one sentence: its name, how many devices stand idle, and why.
+
+    figures : what `design --json` says of the design (`advise.design_json.as_dict`); of it
+    `verdict`, `limits`, `devices` and `devices_used`, and of an impossible design `error`, are
+    read. A caller prints `.text`, or `.name` in bold in the colour of `.tone` and `.reason` after
+    it.
+
+    >>> figures = {"verdict": "feasible", "limits": [], "devices": 8, "devices_used": 8}
+    >>> verdict_sentence(figures).text
+    'Feasible: a plan fits, and no stated constraint is violated'
+    """
+    verdict = VERDICTS[figures["verdict"]]
+    limits = figures["limits"]
+    if verdict.id == "impossible":
+        return VerdictSentence(
+            verdict.tone, verdict.name, "; ".join([figures["error"], *limits[:2]])
+        )
+    idle = figures["devices"] - figures["devices_used"]
+    name = f"{verdict.name}, {idle:,} devices idle" if idle else verdict.name
+    if verdict.id == "feasible" or not limits:
+        return VerdictSentence(
+            verdict.tone, name, "a plan fits, and no stated constraint is violated"
+        )
+    return VerdictSentence(verdict.tone, name, beside_name(limits[0]))

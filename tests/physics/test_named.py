@@ -1,0 +1,41 @@
+"""Records whose values stand in a table: names and rows go together, and records are plain."""
+
+import pickle
+from dataclasses import dataclass
+
+import pytest
+from scantling.catalogue.load import CatalogueError
+from scantling.physics.collectives import constants
+from scantling.physics.constants import gather
+from scantling.physics.memory.constants import GENERIC
+from scantling.physics.named import same_names
+from scantling.physics.software import USUAL
+
+
+@dataclass
+class Spring:
+    """Of a clock."""
+
+    stiffness: float
+    length: float
+
+
+def test_a_row_without_a_field_is_named():
+    with pytest.raises(CatalogueError, match="springs.csv: Spring has no field colour$"):
+        same_names(Spring, ["stiffness", "length", "colour"], "springs.csv")
+
+
+def test_a_field_without_a_row_is_named():
+    with pytest.raises(CatalogueError, match="springs.csv: no row for length of Spring$"):
+        same_names(Spring, ["stiffness"], "springs.csv")
+
+
+def test_a_field_with_a_value_from_elsewhere_needs_no_row():
+    same_names(Spring, ["stiffness"], "springs.csv", elsewhere=["length"])
+
+
+@pytest.mark.parametrize(
+    "record", [gather("hopper", "h100-sxm", "megatron-core"), constants(), GENERIC, USUAL]
+)
+def test_records_can_be_pickled(record):
+    assert pickle.loads(pickle.dumps(record)) == record
