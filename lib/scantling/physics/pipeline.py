@@ -241,8 +241,8 @@ _ROWS = (
         name=words.Schedule.INTERLEAVED.value,
         bubble=lambda x: bubble_interleaved(x.p, x.v, x.F, x.B, x.W),
         in_flight=lambda x: in_flight_interleaved(x.p, x.v, x.s),
-        source=f"{SC21}; in flight: Megatron-LM's warm-up count, on stage 0 that of Korthikanti et al."
-        " 2022, arXiv:2205.05198, section 4.2.3",
+        source=f"{SC21}; in flight: Megatron-LM's warm-up count, on stage 0 that of Korthikanti et"
+        " al. 2022, arXiv:2205.05198, section 4.2.3",
         aliases=("interleaved-1f1b", "virtual-pipeline", "1f1b-i"),
         chunks=None,
     ),
