@@ -14,13 +14,13 @@ import pytest
 from lookups import one
 from scantling import assess, catalogue
 from scantling.base.errors import DesignError
-from scantling.cluster import part
 from scantling.design.cluster_rules import build_cluster
 from scantling.design.schema import Constraints
 from scantling.endure import cost, elastic, failures, goodput, spares
 from scantling.endure.reliability import BADPUT, endure, finish, tiered
 from scantling.endure.simulate import Fault, Level, Scenario, Shrink, of_life, simulate
 from scantling.verdict.constraints import missed
+from scantling_site import part
 
 HOUR = 3600.0
 GALLERY = Path(__file__).parents[2] / "gallery" / "designs"

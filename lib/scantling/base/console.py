@@ -3,9 +3,10 @@
 import sys
 from typing import TYPE_CHECKING, Any
 
+from .errors import plain
 from .json import text
 
-if TYPE_CHECKING:  # loaded where something is printed
+if TYPE_CHECKING:
     from rich.console import Console
 
 
@@ -27,3 +28,8 @@ def console(stderr: bool = False) -> "Console":
 def print_json(data: Any) -> None:
     """Strict JSON on stdout: nan and infinity become null, arrays lists."""
     print(text(data))
+
+
+def tell(line: str) -> None:
+    """A line of the program itself on stderr."""
+    print(f"scantling: {plain(line, 1150)}", file=sys.stderr)

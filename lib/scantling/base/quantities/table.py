@@ -13,9 +13,9 @@ from pathlib import Path
 from re import sub
 from typing import Any
 
-from ...base.records import Lines, at, record
 from ..errors import closest
 from ..files import csv_rows
+from ..records import Lines, at, record
 from ..show import shown
 
 
