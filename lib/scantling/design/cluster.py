@@ -15,7 +15,7 @@ from ..base.records import record
 from ..catalogue.hardware import SITE_RTT_S, Accelerator, Fabric
 from ..catalogue.load import field_of
 from ..catalogue.words import OUTERS
-from .fields import as_number
+from .checks import as_number
 
 
 @record

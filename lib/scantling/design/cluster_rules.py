@@ -16,9 +16,10 @@ from ..catalogue.hardware import (
     Fabric,
     Node,
 )
-from ..catalogue.switches import leaf_ports, radix_of, switch_of
+from ..catalogue.packet_switches import leaf_ports, radix_of, switch_of
 from .cluster import Cluster, resolve_accelerator, resolve_fabric
-from .schema import defaults
+from .fields import defaults
+from .schema import ClusterSpec
 
 # where no node row fits: 8 devices, one NIC each, and what such hosts usually hold
 _PLAIN = {"host_memory_gb": 1024.0, "nvme_gb": 7600.0}
@@ -226,7 +227,7 @@ def _reduces(new: Derived, network: Fabric) -> bool:
     return (
         new.note(field, False, f"switches of {network.id} do not reduce")
         if asked
-        else new.take(field, *defaults("cluster")[field])
+        else new.take(field, *defaults(ClusterSpec)[field])
     )
 
 

@@ -7,27 +7,29 @@ from json import dumps
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, PrivateAttr, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, PrivateAttr, ValidationError
 
 from ..base.errors import DesignError, closest
 from ..base.files import write_text
 from ..base.show import is_number, named_size
 from . import file as design_yaml
-from .fields import Section, about, text
+from .checks import text_up_to, validator
+from .fields import FieldFacts, Kind, Section, field, fields, listed, other, text
 from .schema import (
+    BY_TEXT,
+    COMPOUND,
+    SINGLE,
     TAGS,
     Checkpoint,
     ClusterSpec,
     Constraints,
     Job,
     Measured,
+    ModelRef,
     PlanSpec,
     Prices,
     Reliability,
     StackRef,
-    either,
-    model_field,
-    several,
 )
 
 VERSION = 1
@@ -56,10 +58,24 @@ def _known(path: str) -> str:
     return path
 
 
-def _part(section, what: str):
+def _empty(value: Any) -> Any:
+    """What stands in a section that says nothing."""
+    return {} if value is None else value
+
+
+EMPTY = BeforeValidator(_empty)
+
+
+def _part(section: type[Section], description: str) -> Any:
     """A section, empty where nothing stands in it."""
-    empty = BeforeValidator(lambda value: {} if value is None else value)
-    return Annotated[section, empty, Field(default_factory=section, description=what)]
+    return field(FieldFacts(kind=Kind.OTHER, description=description), empty=section)
+
+
+FileOrContent = Annotated[
+    Annotated[str, validator(text_up_to(1000)), SINGLE] | Annotated[dict[str, Any], COMPOUND],
+    BY_TEXT,
+]
+FieldPath = Annotated[str, validator(text_up_to()), AfterValidator(_known)]
 
 
 class Design(Section):
@@ -69,41 +85,53 @@ class Design(Section):
     line, for anything wrong.
     """
 
-    scantling: Annotated[int, BeforeValidator(_version)] = Field(
-        default=VERSION, description="version of this format", json_schema_extra={"const": VERSION}
+    scantling: Annotated[int, BeforeValidator(_version)] = field(
+        FieldFacts(kind=Kind.OTHER, description="version of this format", constant=VERSION),
+        default=VERSION,
     )
-    name: Annotated[str | None, text()] = about(
-        "name to show", example="Llama 3.1 405B, 15.6T tokens"
+    name: str | None = text("name to show", example="Llama 3.1 405B, 15.6T tokens")
+    notes: str | None = text("free text, shown as it stands", high=20_000, lines=True)
+    model: ModelRef = other(
+        "catalogue id (scantling catalogue models) or a mapping",
+        example="llama-3.1-405b",
+        second={"size": 175e9, "layers": 96, "moe": True},
+        required=True,
     )
-    notes: Annotated[str | None, text(20_000, lines=True)] = about("free text, shown as it stands")
-    model: model_field() = Field(
-        description="catalogue id (scantling catalogue models) or a mapping",
-        examples=["llama-3.1-405b", {"size": 175e9, "layers": 96, "moe": True}],
+    cluster: ClusterSpec = other(
+        "the machine", example={"accelerator": "h100-sxm", "devices": 16384}, required=True
     )
-    cluster: ClusterSpec = Field(
-        description="the machine", examples=[{"accelerator": "h100-sxm", "devices": 16384}]
+    job: Annotated[Job, EMPTY] = other(
+        "what is trained",
+        example={"tokens": 15.6e12, "seq_len": 8192, "global_batch": 2048},
+        required=True,
     )
-    job: Annotated[Job, BeforeValidator(lambda value: {} if value is None else value)] = Field(
-        description="what is trained",
-        examples=[{"tokens": 15.6e12, "seq_len": 8192, "global_batch": 2048}],
+    constraints: Annotated[Constraints, EMPTY] = _part(Constraints, "what the run must keep to")
+    plan: Annotated[PlanSpec, EMPTY] = _part(
+        PlanSpec, "pins of the parallel plan; what is left out is searched"
     )
-    constraints: _part(Constraints, "what the run must keep to")
-    plan: _part(PlanSpec, "pins of the parallel plan; what is left out is searched")
-    stack: StackRef | None = about(
+    stack: StackRef | None = other(
         "training software (scantling catalogue stacks)", example="megatron-core"
     )
-    reliability: _part(Reliability, "failures, saves, restarts")
-    checkpoint: _part(Checkpoint, "copies of the state: how often, where, how many")
-    prices: _part(Prices, "money and energy")
-    measured: _part(Measured, "measured values that replace computed ones")
-    calibration: either(dict[str, Any], 1000) | None = about(
+    reliability: Annotated[Reliability, EMPTY] = _part(Reliability, "failures, saves, restarts")
+    checkpoint: Annotated[Checkpoint, EMPTY] = _part(
+        Checkpoint, "copies of the state: how often, where, how many"
+    )
+    prices: Annotated[Prices, EMPTY] = _part(Prices, "money and energy")
+    measured: Annotated[Measured, EMPTY] = _part(
+        Measured, "measured values that replace computed ones"
+    )
+    calibration: FileOrContent | None = other(
         "file that scantling measure or learn wrote of these devices, relative to this file, or "
         "what stands in it",
         example="calibration.yaml",
     )
 
-    confirm: several(Annotated[str, text(), AfterValidator(_known)], "fields", 100, 0) = about(
-        "fields whose unusual values are meant as they stand", example=["job.tokens"]
+    confirm: list[FieldPath] | None = listed(
+        "fields",
+        100,
+        "fields whose unusual values are meant as they stand",
+        least=0,
+        example=["job.tokens"],
     )
 
     _folder: Path = PrivateAttr(default_factory=Path)
@@ -204,11 +232,11 @@ class Design(Section):
         return model
 
     @classmethod
-    def section_fields(cls, *path: str) -> dict:
-        """The pydantic fields of the section at `path`, with description, unit and examples; {}
-        where there is none."""
-        found = cls.section(*path)
-        return found.model_fields if found else {}
+    def section_fields(cls, *path: str) -> Mapping[str, FieldFacts]:
+        """The fields of the section at `path`, with description, unit, bounds and example; {} where
+        there is none."""
+        section = cls.section(*path)
+        return fields(section) if section else {}
 
     @property
     def folder(self) -> Path:
@@ -317,9 +345,9 @@ def first_error(error: ValidationError) -> DesignError:
             nearest=_near(path, around),
         )
     elif kind == "missing":
-        info = around[path[-1]]
-        example = f", such as {_example(info.examples[0])}" if info.examples else ""
-        allowed = (info.description or "a value") + example
+        facts = around[path[-1]]
+        example = f", such as {_example(facts.examples[0])}" if facts.examples else ""
+        allowed = facts.text + example
         found = DesignError(field, problem="is missing", allowed=allowed)
     elif kind in ("model_type", "model_attributes_type", "dict_type"):
         names = ", ".join(list(Design.section_fields(*path))[:12])
@@ -341,11 +369,11 @@ def _example(value):
 def _near(path, around):
     """A good name in the wrong place, or the one spelt most like the last of the path."""
     *above, name = path
-    for section in sorted(Design.model_fields, key="model".__eq__):
+    for section in sorted(Design.section_fields(), key="model".__eq__):
         if name in Design.section_fields(section):
             return f"{section}.{name}"
     near = closest(name, around)
-    return ".".join([*above, near]) if near else name if name in Design.model_fields else None
+    return ".".join([*above, near]) if near else name if name in Design.section_fields() else None
 
 
 def _section_of(annotation):
