@@ -149,6 +149,7 @@ PRIMUS_MEGATRON = replace(
     ),
     opens=(pattern(r"\[Primus:\w+\]"),),
     memory=(
+        *MEGATRON_LM.memory,
         memory("max mem usage/usage_ratio: ", rf"max mem usage/usage_ratio:{VALUE}GB", GIB),
         memory(
             "hip mem usage/free/total/usage_ratio: ",

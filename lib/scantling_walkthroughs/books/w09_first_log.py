@@ -2,7 +2,8 @@
 
 from scantling import assess
 from scantling_logs.reading import Reading
-from scantling_logs.site import calibration, of_design
+from scantling_logs.point import of_design
+from scantling_logs.site import calibration
 
 
 def site(pilot_design, step_s):
