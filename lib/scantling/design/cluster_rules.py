@@ -16,7 +16,7 @@ from ..catalogue.hardware import (
     Fabric,
     Node,
 )
-from ..catalogue.switches import leaf_ports, radix_of, switch_of
+from ..catalogue.packet_switches import leaf_ports, radix_of, switch_of
 from .cluster import Cluster, resolve_accelerator, resolve_fabric
 from .fields import defaults
 from .schema import ClusterSpec

@@ -12,9 +12,11 @@ from ...base.files import json_object, read_text
 from ...base.records import Assumed, Lines, at
 from ...base.show import is_number
 from .architectures import Architecture, Flag, Sizes, following, tables, usual_of
+from .check import check_model
 from .hf_layers import OF_LETTERS, pattern_fields
-from .patterns import SLIDING, counts
-from .shape import Model, attention_kind, check_model
+from .kinds import SLIDING
+from .patterns import counts_of
+from .shape import Model, attention_kind
 
 _SIZE_LIMIT = 4_000_000  # a config is a few kB; anything larger is another file
 _CLASS = re.compile("(ForCausalLM|LMHeadModel|ForConditionalGeneration|Model)+$")
@@ -240,7 +242,7 @@ def _build(arch: Architecture, r: _Reader, name: str, tied: bool | None):
     moe = _moe_layers(r, arch, layers) if arch.moe else ()
     pattern = pattern_fields(r, arch, layers, hidden, moe)
     width, sliding = _window(r, arch, layers) if arch.window else (0, 0)
-    found = counts(pattern.get("pattern", "")) or {
+    found = counts_of(pattern.get("pattern", "")) or {
         "moe": len(moe),
         "mlp": layers - len(moe),
         "local": sliding,

@@ -4,10 +4,10 @@ by the entries of architectures.yaml."""
 from math import ceil
 
 from .architectures import Architecture
-from .kinds import words_that
-from .patterns import LETTERS, written
+from .kinds import LETTERS, WORDS
+from .patterns import written
 
-OF_LETTERS = {name: word for word, names in words_that("said").items() for name in names}
+OF_LETTERS = {name: key for key, word in WORDS.items() for name in word.names}
 
 
 def pattern_fields(r, arch: Architecture, layers: int, hidden: int, moe) -> dict:

@@ -7,7 +7,9 @@ import numpy as np
 
 from ...base.errors import DesignError
 from ...base.records import Assumed, Derived
-from .shape import GATED, Model, attention_kind, check_fields, check_model, make_shape, parameters
+from .check import check_fields, check_model
+from .dimensions import GATED
+from .shape import Model, attention_kind, make_shape, parameters
 
 Made = tuple[Model, tuple[Assumed, ...]]  # a model, and what was assumed of it
 SMALLEST = 2e7  # parameters: below, a vocabulary alone is the model
