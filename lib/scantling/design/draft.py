@@ -15,7 +15,8 @@ from ..catalogue.hardware import USUAL_ACCELERATOR
 from ..catalogue.models.entries import build_model, entries, entry
 from ..catalogue.models.shape import parameters
 from . import file as design_yaml
-from .design import Design, put
+from .design import Design
+from .paths import put
 from .resolve import SEQ_LEN, resolve, within
 
 _STATE_BYTES = 18.0  # bf16 weights, fp32 gradients, fp32 master copy and two moments
