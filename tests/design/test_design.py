@@ -143,15 +143,6 @@ def test_every_field_of_the_schema_is_described_and_every_number_has_a_unit():
     assert seen
 
 
-def test_words_of_the_file_are_those_of_the_models():
-    from scantling.catalogue.models.shape import ATTENTIONS, MLPS
-    from scantling.physics.pipeline import SCHEDULE_NAMES
-
-    assert words.SCHEDULES == SCHEDULE_NAMES
-    assert set(words.MLPS) == set(MLPS)
-    assert set(words.ATTENTIONS) == set(ATTENTIONS)
-
-
 # changes
 
 
