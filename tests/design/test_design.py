@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import yaml
 from hypothesis import given, settings, strategies as st
+from scantling.catalogue import words
 from scantling.design.design import Design, DesignError, json_schema
 from scantling.design.file import dump, load, number_text
 from scantling.design.phases import default_batch
@@ -140,6 +141,15 @@ def test_every_field_of_the_schema_is_described_and_every_number_has_a_unit():
                 seen += 1
                 assert spec.get("unit"), f"{name}.{field}"
     assert seen
+
+
+def test_words_of_the_file_are_those_of_the_models():
+    from scantling.catalogue.models.check import CHOICES
+    from scantling.physics.pipeline import SCHEDULE_NAMES
+
+    assert words.SCHEDULES == SCHEDULE_NAMES
+    assert set(words.MLPS) == set(CHOICES["mlp"])
+    assert set(words.ATTENTIONS) == set(CHOICES["attention"])
 
 
 # changes
