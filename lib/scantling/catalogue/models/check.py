@@ -11,7 +11,7 @@ from .kinds import ATTENDING, WORDS
 from .patterns import MOST_LAYERS, counts_of, layers_of
 from .shape import Model, mixers_of
 
-_CHOICES = {
+CHOICES = {
     "mlp": MLPS,
     "attention": ATTENTIONS,
     "qk_norm": ("", "head", "width"),
@@ -92,7 +92,7 @@ def _rules(m: Model, names: Mapping[str, str]) -> Iterator[Rule]:
     """The rules of a model, in turn."""
     values = vars(m)
     counts = counts_of(m.pattern)
-    for field, choices in _CHOICES.items():
+    for field, choices in CHOICES.items():
         yield Rule(field, values[field] in choices, choices)
     yield Rule("layers", m.layers <= MOST_LAYERS, f"at most {MOST_LAYERS:,}")
     experts = f"{names.get('experts', 'experts')} {m.experts}"
