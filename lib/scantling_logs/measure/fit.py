@@ -19,7 +19,7 @@ from scantling.physics.calibration_file import implausible, prior_of
 from scantling.physics.collectives import fastest
 from scantling.physics.constants import PRIORS
 from scantling.physics.wires import Link, Wires
-from scantling.runs.read import link_facts
+from scantling.runs.links import link_of_chip
 
 from .points import (
     AttentionPoint,
@@ -207,7 +207,7 @@ def _collectives(
 ) -> dict[str, Estimate]:
     """Shares of the rates that the model of collectives gives this chip's links, each the best that
     any large message reached."""
-    link = Link(**link_facts(chip))
+    link = link_of_chip(chip)
     if scale_out_bytes_per_s:
         link = replace(link, out_bytes_per_s=scale_out_bytes_per_s)
     rings: list[CollectivePoint] = []
