@@ -62,11 +62,12 @@ class Derived:
         self.fields: dict[str, Any] = dict(given)
         self.assumed: list[Assumed] = []
 
-    def take(self, field: str, value: Any, why: str) -> Any:
-        """The field as it is, or the derived value with its rule."""
+    def take(self, field: str, value: Of, why: str) -> Of:
+        """The field as it is, which its section has checked, or the derived value with its rule."""
         if field not in self.fields:
             self.note(field, value, why)
-        return self.fields[field]
+        result: Of = self.fields[field]
+        return result
 
     def take_all(self, values: Mapping[str, Any], why: str) -> None:
         """`take` of several fields by one rule."""
@@ -78,7 +79,7 @@ class Derived:
         for field, (value, why) in values.items():
             self.take(field, value, why)
 
-    def note(self, field: str, value: Any, why: str) -> Any:
+    def note(self, field: str, value: Of, why: str) -> Of:
         """The derived value, whatever was given."""
         self.fields[field] = value
         self.assumed.append(Assumed(f"{self.section}.{field}".lstrip("."), value, why))

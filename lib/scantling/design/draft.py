@@ -15,8 +15,10 @@ from ..catalogue.hardware import USUAL_ACCELERATOR
 from ..catalogue.models.entries import build_model, entries, entry
 from ..catalogue.models.shape import parameters
 from . import file as design_yaml
-from .design import Design, put
-from .resolve import SEQ_LEN, resolve, within
+from .design import Design
+from .paths import put
+from .phases import SEQ_LEN
+from .resolve import resolve, within
 
 _STATE_BYTES = 18.0  # bf16 weights, fp32 gradients, fp32 master copy and two moments
 _ROOM = 4.0

@@ -295,7 +295,7 @@ def _sharding(c: dict, q: Question) -> dict:
 
 
 def _shard_groups(c: dict, q: Question) -> dict:
-    ranks, pinned = q.cluster.beside(c["dp"]) * c["cp"], q.pins.get("shard_group")
+    ranks, pinned = q.cluster.in_smallest_site(c["dp"]) * c["cp"], q.pins.get("shard_group")
     hybrid = c["sharding"] == HSDP
     inside = np.maximum(q.cluster.scale_up_domain // c["tp"], 1)
     group = np.where(hybrid, pinned or np.gcd(ranks, inside), ranks)

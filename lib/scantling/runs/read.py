@@ -24,11 +24,12 @@ from ..base.files import csv_rows, read_text
 from ..base.records import fields_of, record
 from ..base.words import table
 from ..catalogue.families import family
+from ..catalogue.models.dimensions import GATED
 from ..catalogue.models.entries import build_model, models
-from ..catalogue.models.shape import ATTENTIONS, GATED, MLPS, Model, make_shape, parameters
+from ..catalogue.models.shape import Model, make_shape, parameters
 from ..catalogue.models.sizing import MLA
 from ..catalogue.stacks import canonical, stack, stacks, switches
-from ..catalogue.words import CP_TYPES, OFFLOADS, RECOMPUTES, SHARDINGS
+from ..catalogue.words import ATTENTIONS, CP_TYPES, MLPS, OFFLOADS, RECOMPUTES, SHARDINGS
 from ..physics.cases import Cases, Plan
 from ..physics.constants import gather
 from ..physics.gather import chip_of, job_of, precision_code, software_of
