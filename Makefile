@@ -94,9 +94,10 @@ sbom: $(READY) $(AUDIT)/ready        ## build/sbom.cdx.json: the packages of the
 licences: $(READY)        ## the licence of every package that scantling needs
 	@$(BIN)/python .ci/licences
 
-lint: $(READY)        ## ruff over the tree: rules, and the format at 100 columns; what a user's type checker sees
+lint: $(READY)        ## ruff over the tree: rules, and the format at 100 columns; contracts between packages; types
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check -q .
+	@$(BIN)/lint-imports --no-cache
 	@$(BIN)/mypy tests/typed_use.py
 
 validation: $(READY)        ## predicted beside published: tables in gallery/validation/ and the README, the page in build/site/
