@@ -6,7 +6,8 @@ from math import prod
 from .. import catalogue
 from ..base.records import Derived
 from ..catalogue.words import DEDUPS
-from .schema import defaults
+from .fields import defaults
+from .schema import CorpusSpec
 
 # stage -> share of its bytes that it leaves; a core's rate in it is STAGE_mbytes_per_s_per_core
 STAGES = {
@@ -34,7 +35,7 @@ def build_corpus(spec, tokens: float | None, cluster) -> Derived:
     """
     new = Derived(spec.given() if spec else {}, "job.corpus")
     new.take("dedup", list(DEDUPS), "exact duplicates are taken out, then near ones")
-    new.take_usual(defaults("corpus"))
+    new.take_usual(defaults(CorpusSpec))
     kept = prod(stages(new.fields).values()) * new.fields["tokens_per_byte"]
     if "raw_bytes" not in new.given:  # what is used is not rounded (cluster.corpus)
         raw = tokens and float(f"{tokens / kept:.3g}")

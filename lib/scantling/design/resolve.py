@@ -26,7 +26,8 @@ from .cluster import Sync
 from .cluster_rules import build_cluster
 from .corpus import build_corpus
 from .design import Design
-from .schema import Checkpoint, Constraints, Prices, Reliability, defaults
+from .fields import defaults
+from .schema import Checkpoint, Constraints, PhaseSpec, Prices, Reliability, SyncSpec
 
 SEQ_LEN = 4096
 OWN = ("tokens", "seq_len", "global_batch", "global_batch_tokens")  # of each phase by itself
@@ -215,7 +216,7 @@ def _sync(spec, assumed) -> Sync:
     else:
         why = "the fewest whose exchange takes 2 % of the time, from 24 to 500, "
         new.take("local_steps", 0, f"0: searched with the plan, {why}the published numbers")
-        new.take_usual(defaults("sync"))
+        new.take_usual(defaults(SyncSpec))
     assumed += new.assumed
     return Sync(exchange_bytes=new.fields.pop("compress_bits") / 8, **new.fields)
 
@@ -316,7 +317,7 @@ def _phases(design, model, params, cluster, software, assumed):
             software=_software(new, pins, software, holds) | _released(design.stack),
             optimizer=new.take("optimizer", OPTIMIZER, why),
             pins=pins,
-            evaluation_hours=new.take("evaluation_hours", *defaults("phase")["evaluation_hours"]),
+            evaluation_hours=new.take("evaluation_hours", *defaults(PhaseSpec)["evaluation_hours"]),
             from_checkpoint=bool(new.given.get("from_checkpoint")),
             name=spec.get("name") or (f"phase {i + 1}" if len(specs) > 1 else ""),
         )
