@@ -13,6 +13,7 @@ from .advise.sensitivity import tornado
 from .advise.sweeps import sweep as _sweep
 from .base.displayed import Displayed, Table, tabled
 from .base.errors import DesignError
+from .base.extensions import run_modules
 from .base.plugins import function
 from .base.quantities.table import quantity, show
 from .base.records import at
@@ -26,26 +27,6 @@ from .runs.read import taken
 from .verdict.assess import assess as _assess
 from .verdict.record import Assessment as _Assessment
 from .verdict.verdicts import VERDICTS
-
-__all__ = [
-    "Assessment",
-    "Design",
-    "DesignError",
-    "assess",
-    "avoid",
-    "blueprint",
-    "compare",
-    "explain",
-    "fixes",
-    "goodput",
-    "launch",
-    "learn",
-    "predict",
-    "report",
-    "search",
-    "sensitivity",
-    "sweep",
-]
 
 
 class Design(Displayed, _Design):
@@ -268,3 +249,6 @@ def report(
         files, out, workers=workers, scheduler=scheduler, pdf=pdf, force=force
     )
     return pages
+
+
+run_modules()
