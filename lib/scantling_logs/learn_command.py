@@ -6,7 +6,7 @@ from scantling.base.errors import plain
 from scantling.base.show import number
 from scantling.cli.options import PATH
 from scantling.cli.summary import largest
-from scantling.cli.tables import TABLES, print_rows, say
+from scantling.cli.tables import TABLES, print_filled, say
 from scantling.design.design import Design
 
 from .diagnosis import diagnosed
@@ -73,7 +73,7 @@ def row_of(r) -> dict:
 
 def show(readings) -> None:
     """The table of readings, and once what no log says."""
-    print_rows(console(), TABLES["learn"], map(row_of, readings))
+    print_filled(console(), TABLES["learn"], map(row_of, readings))
     for r in (r for r in readings if r.believed):
         parts = largest(r.believed["parts_s"])[:4]
         said = ", ".join(say("part", name=name, s=seconds) for name, seconds in parts)

@@ -11,7 +11,7 @@ from scantling.base.console import console
 from scantling.base.errors import DesignError, plain
 from scantling.base.files import write_text
 from scantling.cli.common import check_new
-from scantling.cli.tables import TABLES, print_rows, say
+from scantling.cli.tables import TABLES, print_filled, say
 from scantling.design.file import dump
 
 from .measure import bench as benches
@@ -97,7 +97,7 @@ def _tell(data, output, stopped):
     out = console()
     rows = [c | {"constant": name} for name, c in data["constants"].items()]
     if rows:
-        print_rows(out, TABLES["measured"], rows)
+        print_filled(out, TABLES["measured"], rows)
     for row in data.get("left_out", []):
         out.print(say("left-out", **row))
     if data["device"]["accelerator"] is None:
