@@ -10,7 +10,7 @@ from scantling.base.units import DAY_S
 from scantling.catalogue.families import family
 from scantling.catalogue.models.shape import Model
 from scantling.design.cluster import Cluster
-from scantling.design.resolve import Phase
+from scantling.design.resolved import Phase
 from scantling.endure import goodput
 from scantling.endure.cost import Cost, price
 from scantling.endure.reliability import Endurance

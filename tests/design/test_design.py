@@ -19,7 +19,7 @@ from hypothesis import given, settings, strategies as st
 from scantling.catalogue import words
 from scantling.design.design import Design, DesignError, json_schema
 from scantling.design.file import dump, load, number_text
-from scantling.design.resolve import default_batch
+from scantling.design.phases import default_batch
 from scantling.plans.prepare import prepare
 
 ROOT = Path(__file__).parents[2]

@@ -17,7 +17,8 @@ from ..catalogue.models.shape import parameters
 from . import file as design_yaml
 from .design import Design
 from .paths import put
-from .resolve import SEQ_LEN, resolve, within
+from .phases import SEQ_LEN
+from .resolve import resolve, within
 
 _STATE_BYTES = 18.0  # bf16 weights, fp32 gradients, fp32 master copy and two moments
 _ROOM = 4.0

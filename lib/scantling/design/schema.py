@@ -66,6 +66,9 @@ def _one_or_list(value: Any) -> str:
     return TAGS[1] if isinstance(value, (list, tuple)) else TAGS[0]
 
 
+# a measured model FLOP utilisation beyond it is a slip of a unit: no published run comes near
+CREDIBLE_MFU = 0.95
+
 BY_TEXT = Discriminator(_text_or_mapping)
 BY_LIST = Discriminator(_one_or_list)
 ID = validator(text_up_to())  # of the catalogue
@@ -1022,7 +1025,7 @@ class Measured(Section):
     """What was measured; it replaces what the kit computes and is marked wherever it shows."""
 
     step_s: float | None = amount(1e-6, 1e9, "s", "time of one step", example=40.1)
-    mfu: float | None = fraction(0.0001, 0.95, "model FLOP utilisation", example=0.41)
+    mfu: float | None = fraction(0.0001, CREDIBLE_MFU, "model FLOP utilisation", example=0.41)
     tokens_per_s_per_device: float | None = amount(
         1e-6, 1e12, "tokens/s", "throughput of one device", example=430.0
     )
