@@ -1,9 +1,8 @@
 """A ceiling on device-years, as grants of computing time state it."""
 
-from scantling.design.constraints import CONSTRAINTS, Constraint
-from scantling.verdict.constraints import FORMULAS
+from scantling.design.constraints import Constraint
 
-CONSTRAINTS["max_device_years"] = Constraint(
+CONSTRAINT = Constraint(
     field="max_device_years",
     figure="device_years",
     ceiling=True,
@@ -18,6 +17,3 @@ def device_years(assessment) -> float | None:
     """Devices that work x days / 365.25. [device-years]"""
     days = assessment.days
     return None if days is None else assessment.resolved.cluster.devices * days / 365.25
-
-
-FORMULAS["max_device_years"] = device_years

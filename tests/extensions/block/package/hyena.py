@@ -2,7 +2,7 @@
 `taps` a channel; its long filters are Fourier transforms, no matrix products, not counted here."""
 
 from scantling.base.records import record
-from scantling.blocks import KINDS, Block, Exchange, Gemm, Saved, Time
+from scantling.blocks import Block, Exchange, Gemm, Saved, Time
 
 
 @record
@@ -31,6 +31,3 @@ class Hyena(Block):
 
     def exchanges(self):
         return Exchange(tensor=1.0)
-
-
-KINDS["hyena"] = Hyena

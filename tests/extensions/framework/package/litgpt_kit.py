@@ -1,6 +1,5 @@
 """LitGPT's pretrain command: one YAML file, FSDP with hybrid sharding, no recompute."""
 
-from scantling_kits import FRAMEWORKS
 from scantling_kits.framework import framework
 from scantling_kits.frameworks.fsdp import lacks
 from scantling_kits.render import render
@@ -13,4 +12,4 @@ def files(launch, kit):
     return {"litgpt.yaml": render("litgpt.yaml.j2", **values)}
 
 
-FRAMEWORKS["litgpt"] = framework("litgpt", files=files, lacks=lacks)
+LITGPT = framework("litgpt", files=files, lacks=lacks)
