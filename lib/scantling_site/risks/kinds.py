@@ -10,8 +10,10 @@ from scantling.advise.diagnose import MEMORY_SD
 from scantling.base.records import Known, record
 from scantling.base.show import several
 from scantling.base.units import DAY_S, HOUR_S
-from scantling.endure import elastic, goodput, reliability, spares, storage
+from scantling.endure import elastic, goodput, spares, storage
 from scantling.endure.cost import power_w
+from scantling.endure.interval import chosen_interval
+from scantling.endure.life import lived, otherwise
 from scantling.physics.cases import PRECISIONS
 from scantling.verdict.constraints import Z80, chance_below
 
@@ -53,9 +55,9 @@ class Found:
 
 
 def goodput_at(s: Site, more_failures=1.0, spares=None, **times) -> float:
-    """Goodput with parts of the run's life changed (`reliability.otherwise`, `reliability.lived`);
+    """Goodput with parts of the run's life changed (`otherwise`, `lived`);
     the interval moves with the failures."""
-    life = reliability.otherwise(s.e.life, **times)
+    life = otherwise(s.e.life, **times)
     life = replace(
         life,
         spares=s.e.segments.covered(s.standbys if spares is None else spares),
@@ -64,7 +66,7 @@ def goodput_at(s: Site, more_failures=1.0, spares=None, **times) -> float:
     near = life.levels[0]
     interval = life.interval_s
     if more_failures != 1 and len(life.levels) == 1:
-        interval, _ = reliability.chosen_interval(
+        interval, _ = chosen_interval(
             goodput.optimum_interval(life.mtbf_s, near.stall_s),
             near.stall_s,
             near.durable_s,
@@ -73,7 +75,7 @@ def goodput_at(s: Site, more_failures=1.0, spares=None, **times) -> float:
             s.step_s,
         )
     interval = max(interval, near.durable_s - near.stall_s)
-    return reliability.lived(replace(life, interval_s=interval))[0].item()
+    return lived(replace(life, interval_s=interval))[0].item()
 
 
 def days_at(s: Site, goodput: float) -> float:
@@ -219,7 +221,7 @@ def slow_repairs(s: Site):
     if s.e.repair_s >= DAY_S:
         return None
     load = s.evictions_per_s * DAY_S
-    held = s.e.segments.held
+    held = s.e.segments.nodes
     need = held(spares.cheapest(load, s.nodes / held(1), limit=min(s.nodes + 2, 4096)))
     slow, fixed = (
         goodput_at(s, spares=kept, repair_s=DAY_S) for kept in (None, max(need, s.spares))
