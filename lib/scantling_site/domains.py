@@ -9,10 +9,11 @@ from scantling.endure import elastic
 from scantling.endure.cost import power_w
 from scantling.physics.step import COMPUTE
 
-from .network.build import built, slices_of
+from .fabric.build import built, slices_of
+from .facts import number, source
 from .placement import blocks
 from .site import Run, Site
-from .texts import constant, fill, lines, number, source, texts
+from .texts import constant, fill, lines, texts
 
 BUSY = (*COMPUTE, "logits", "recompute", "optimizer")  # parts of a step that compute
 LLAMA3_DAYS = 54.0
@@ -104,7 +105,7 @@ def domains(s: Site) -> Domains:
     work (first-order sums overstate it at short times between failures). Waiting for nodes beyond
     the spares is the smaller of one repair and shrinking.
     """
-    s = s.most("stalled_share")
+    s = s.most(lambda one: one.stalled_share)
     table = known_domains(s)
     # a stop that is planned saves first; others are detected and lose half a period
     planned = s.save_s + s.e.restart_s
@@ -144,7 +145,7 @@ def known_domains(s: Site) -> Rows:
     leaf = unit // s.per_node
     rack = min(domain if s.racks_join else rack, used)
     slices, of_one, sharing = slices_of(cluster)
-    circuits = built(cluster)[0].circuits // -(-slices // sharing)
+    circuits = built(cluster).topology.circuits // -(-slices // sharing)
     chips = int(constant("cube"))
     slice_ = min(of_one * sharing, used)
     leaves = used > leaf * s.per_node and switched
