@@ -11,14 +11,15 @@ from scantling.catalogue.families import family
 from scantling.catalogue.models.shape import Model
 from scantling.catalogue.words import Sharding
 from scantling.design.cluster import Cluster
-from scantling.design.resolve import Phase, Resolved
+from scantling.design.resolved import Phase, Resolved
 from scantling.endure import goodput
 from scantling.endure.cost import Cost, price
 from scantling.endure.reliability import Endurance, Life
 from scantling.endure.spares import Segments
-from scantling.physics.cases import Cases, Link, micro_batches
+from scantling.physics.cases import Cases
 from scantling.physics.communication import communication
 from scantling.physics.step import step_time
+from scantling.physics.wires import Link
 from scantling.verdict.numbers import tied
 from scantling.verdict.record import Assessment, Chosen
 
@@ -263,7 +264,7 @@ class Site:
     @property
     def micro_batches(self) -> int:
         """Of one replica in one step."""
-        return round(float(micro_batches(self.case.job, self.case.plan)))
+        return round(float(self.case.micro_batches))
 
     @property
     def tied_replicas(self) -> int:

@@ -9,7 +9,7 @@ from scantling import catalogue
 from scantling.base.errors import DesignError
 from scantling.base.records import record
 from scantling.catalogue.hardware import Fabric
-from scantling.catalogue.switches import radix_of, switch_of
+from scantling.catalogue.packet_switches import radix_of, switch_of
 from scantling.design.cluster import Cluster
 
 from ..site import is_torus

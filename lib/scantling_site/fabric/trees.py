@@ -4,7 +4,7 @@ from dataclasses import replace
 from math import ceil, inf
 
 from scantling.base.records import record
-from scantling.catalogue.switches import leaf_ports
+from scantling.catalogue.packet_switches import leaf_ports
 
 from .topology import Level, Ports, Topology, copies, switched, used_ports
 

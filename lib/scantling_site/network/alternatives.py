@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from scantling.base.records import Known, Record, record
-from scantling.catalogue.switches import leaf_ports
+from scantling.catalogue.packet_switches import leaf_ports
 from scantling.design.cluster import Cluster
-from scantling.physics.cases import Link
+from scantling.physics.wires import Link
 
 from ..constants import CONSTANTS
 from ..fabric.build import Wiring, wiring

@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 
 from scantling import catalogue
 from scantling.base.records import Known, Lines, Record, record
-from scantling.catalogue.switches import Switch, radix_of, switch_for, switch_of
+from scantling.catalogue.packet_switches import Switch, radix_of, switch_for, switch_of
 from scantling.design.cluster import Cluster
 from scantling.endure.failures import rack_devices
 from scantling.physics.collectives import Curve

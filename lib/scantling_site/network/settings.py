@@ -8,7 +8,7 @@ from scantling import catalogue
 from scantling.base.records import Record, record
 from scantling.base.stats import poisson_beyond
 from scantling.catalogue.hardware import Fabric
-from scantling.catalogue.switches import Switch
+from scantling.catalogue.packet_switches import Switch
 from scantling.physics import collectives as curves
 
 from ..constants import CONSTANTS

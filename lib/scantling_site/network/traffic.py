@@ -10,7 +10,8 @@ from scantling.catalogue.words import SHARDINGS, Sharding
 from scantling.design.cluster import Cluster
 from scantling.physics import collectives as curves
 from scantling.physics.cases import Cases
-from scantling.physics.collectives import Curve, members_inside
+from scantling.physics.collectives import Curve
+from scantling.physics.wires import calibration, members_inside
 from scantling.verdict.record import Chosen
 
 from ..placement import Placement, expert_share_out
@@ -205,7 +206,7 @@ def trust(cluster: Cluster) -> tuple[CurveError, CurveError]:
 
 
 def _curve_error(tier: str, fabric: str, judged_on: str) -> CurveError:
-    errors = {row["fabric"]: row for row in curves.calibration()["errors"]}
+    errors = {row["fabric"]: row for row in calibration()["errors"]}
     row = errors.get(judged_on, {})
     return CurveError(
         tier=tier,

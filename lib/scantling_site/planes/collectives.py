@@ -4,9 +4,9 @@ and time."""
 from scantling.base.records import Record, record
 from scantling.catalogue.words import CpType, Sharding
 from scantling.physics import collectives as curves
-from scantling.physics.collectives import members_inside
 from scantling.physics.step import device_params, exchange_passes
 from scantling.physics.traffic import data_parallel
+from scantling.physics.wires import members_inside
 from scantling.verdict.record import Chosen
 
 from ..constants import CONSTANTS

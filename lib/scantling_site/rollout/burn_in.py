@@ -14,9 +14,10 @@ from scantling.base.records import Known, Record, record
 from scantling.base.units import DAY_S, HOUR_S
 from scantling.design.cluster import Cluster
 from scantling.physics import collectives as curves
-from scantling.physics.cases import Cases, Link
+from scantling.physics.cases import Cases
 from scantling.physics.pipeline import SCHEDULE_NAMES
 from scantling.physics.step import step_time
+from scantling.physics.wires import Link
 
 from ..constants import CONSTANTS, TABLES
 from ..fabric.build import cards
