@@ -14,7 +14,8 @@ from scantling.design.cluster import Cluster
 from scantling.design.resolved import Phase, Resolved
 from scantling.endure import goodput
 from scantling.endure.cost import Cost, price
-from scantling.endure.reliability import Endurance, Life
+from scantling.endure.life import Life
+from scantling.endure.reliability import Endurance
 from scantling.endure.spares import Segments
 from scantling.physics.cases import Cases
 from scantling.physics.communication import communication
@@ -37,6 +38,10 @@ class Run(Record):
     usd_per_day: Known
     devices_paid: int
     nodes: int
+
+    @property
+    def seconds(self) -> float:
+        return self.days * DAY_S
 
     def usd(self, days: Known) -> Known:
         """Dollars of so many days of the whole allocation; None without a price."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..catalogue.words import PRECISIONS
-from ..endure.reliability import lived
+from ..endure.life import lived
 from ..physics.cases import ZERO3, accumulated
 from ..physics.collectives import ring_s
 from ..physics.step import device_params, step_time

@@ -13,7 +13,8 @@ from ..base.units import DAY_S
 from ..catalogue.models.shape import flops_per_token
 from ..endure.checkpoint import contents
 from ..endure.cost import Cost, expected, price
-from ..endure.reliability import Endurance, Gang, as_logged, endure
+from ..endure.life import Gang
+from ..endure.reliability import Endurance, as_logged, endure
 from ..physics import bands, layout
 from ..physics.cases import Cases, devices
 from ..physics.communication import communication

@@ -143,7 +143,7 @@ def slow_repairs(s: Site) -> Trouble | None:
     load = s.evictions_per_s * DAY_S
     segments = e.segments
     most = min(s.nodes + 2, 4096)
-    need = int(segments.held(spares.cheapest(load, s.nodes / segments.held(1), limit=most)))
+    need = int(segments.nodes(spares.cheapest(load, s.nodes / segments.nodes(1), limit=most)))
     slow = goodput_at(s, repair_s=DAY_S)
     with_parts = goodput_at(s, repair_s=DAY_S, spares=max(need, s.spares))
     days = days_at(s, slow)

@@ -6,7 +6,9 @@ from math import erf, exp, sqrt
 
 from scantling.base.records import Known, record
 from scantling.base.show import several
-from scantling.endure import goodput, reliability
+from scantling.endure import goodput
+from scantling.endure.interval import chosen_interval
+from scantling.endure.life import lived, otherwise
 
 from ..site import Site
 
@@ -55,17 +57,15 @@ def goodput_at(
     restart_s: float | None = None,
     repair_s: float | None = None,
 ) -> float:
-    """Goodput with so many times the failures, other spares or other times (`reliability.lived`);
+    """Goodput with so many times the failures, other spares or other times (`endure.life.lived`);
     the interval moves with the failures."""
-    times = {"restart_s": restart_s, "repair_s": repair_s}
-    changed = {name: value for name, value in times.items() if value is not None}
-    life = reliability.otherwise(s.e.life, durable_s, **changed)
+    life = otherwise(s.e.life, durable_s=durable_s, restart_s=restart_s, repair_s=repair_s)
     covered = s.e.segments.covered(s.standbys if spares is None else spares)
     life = replace(life, spares=covered, slower=life.slower * more_failures)
     near = life.levels[0]
     interval = life.interval_s
     if more_failures != 1 and len(life.levels) == 1:
-        interval, _ = reliability.chosen_interval(
+        interval, _ = chosen_interval(
             goodput.optimum_interval(life.mtbf_s, near.stall_s),
             near.stall_s,
             near.durable_s,
@@ -74,7 +74,7 @@ def goodput_at(
             s.step_s,
         )
     interval = max(interval, near.durable_s - near.stall_s)
-    return float(reliability.lived(replace(life, interval_s=interval))[0])
+    return float(lived(replace(life, interval_s=interval))[0])
 
 
 def days_at(s: Site, goodput: float) -> float:

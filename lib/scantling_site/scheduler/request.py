@@ -77,7 +77,7 @@ def request(s: Site, choice: str) -> dict:
         minutes=limit and ceil(min(limit, LONGEST_JOB_S) / 60),
         **{name: unit == name for name in ("block", "slice", "leaf")},
         joint=unit != "slice",
-        quota=s.used_nodes + int(stands.held(covered)),
+        quota=s.used_nodes + int(stands.nodes(covered)),
         held=int(stands.group(covered)),
         loose=unit != "block",
     )
