@@ -14,7 +14,7 @@ from scantling.base.units import DAY_S
 from scantling.base.words import table as read_yaml
 from scantling.catalogue.models.entries import entries
 from scantling.catalogue.stacks import stacks
-from scantling.design.draft import Read
+from scantling.design.reading import Read
 
 _GAP = re.compile(r"[\s,.;:()\[\]\"'“”’/&+|*@•·–—~≈?!-]+")
 _CLAUSE = re.compile(r"[,;:?!\n]|\.\s")  # where the reach of a negation ends

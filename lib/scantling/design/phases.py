@@ -212,7 +212,7 @@ def default_batch(params: float, seq_len: int, nodes: int) -> int:
     # factors of two, or those that a batch shares with the nodes
     common = counts & -counts if unit == nodes else np.gcd(counts * unit, nodes)
     batches = unit * counts[common == common.max()]
-    return int(batches[abs(batches - aim).argmin()])
+    return int(batches[np.abs(batches - aim).argmin()])
 
 
 def _batch(new: Derived, seq_len: int, params: Params, cluster: Cluster) -> int:
