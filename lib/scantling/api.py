@@ -13,7 +13,6 @@ from .advise.sensitivity import tornado
 from .advise.sweeps import sweep as _sweep
 from .base.displayed import Displayed, Table, tabled
 from .base.errors import DesignError
-from .base.extensions import run_modules
 from .base.plugins import function
 from .base.quantities.table import quantity, show
 from .base.records import at
@@ -249,6 +248,3 @@ def report(
         files, out, workers=workers, scheduler=scheduler, pdf=pdf, force=force
     )
     return pages
-
-
-run_modules()

@@ -8,7 +8,7 @@ from rich.measure import Measurement
 from rich.style import StyleType
 from rich.table import Table
 
-from ..base.words import Filler, Words, table
+from ..base.words import Words, table
 
 # heads of columns of words: they are set left and wrap
 WORDS = (
@@ -95,15 +95,5 @@ def print_rows(out: Console, rows: Iterable[Mapping[str, str]], heads: Sequence[
     print_table(out, heads, [list(row.values()) for row in rows])
 
 
-# what commands of other packages print from until their own functions say it
-TABLES = table(__file__, "tables")
-say = Words(TABLES["lines"])
-
-
-def print_filled(
-    out: Console, columns: Mapping[str, str], rows: Iterable[Mapping[str, object]]
-) -> None:
-    """`print_table` of columns as tables.yaml has them."""
-    fill = Filler()
-    cells = ([fill.vformat(text, (), row) for text in columns.values()] for row in rows)
-    print_table(out, list(columns), cells)
+# what the site prints from until its own functions say it
+say = Words(table(__file__, "tables")["lines"])
