@@ -201,7 +201,7 @@ class LaunchPlan:
     @property
     def spares(self) -> int:
         """Nodes held beside those that train: trays of the same racks, or whole segments."""
-        return int(self.stands.held(self.covered))
+        return int(self.stands.nodes(self.covered))
 
     @property
     def chip(self) -> str:

@@ -58,8 +58,8 @@ def calendar(s: Site) -> Calendar:
 
     ready, have = {}, 0  # day -> devices that are ready from then on
     for i, part in enumerate(s.cluster.delivery, 1):
-        have += part["devices"]
-        ready[enter(f"bring-up of part {i}", part["day"], up, part["devices"], "burn-in")] = have
+        have += part.devices
+        ready[enter(f"bring-up of part {i}", part.day, up, part.devices, "burn-in")] = have
     paces = [_pace(s, devices) for devices in ready.values()]
     tokens = s.tokens
     day = enter(
@@ -104,8 +104,8 @@ def calendar(s: Site) -> Calendar:
             first=started,
             last=last,
             several=len(s.phases) > 1,
-            network=s.most("network_share"),
-            store=s.most("read_bytes_per_s"),
+            network=s.most(lambda one: one.network_share),
+            store=s.most(lambda one: one.read_bytes_per_s),
             slow=not paces[0][0][1] and list(ready.values())[0],
         ),
     )

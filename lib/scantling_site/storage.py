@@ -124,8 +124,8 @@ def stores(s: Site) -> Stores:
         **{axis: plan[axis] for axis in ("tp", "pp", "cp", "dp")},
         parallel=plan["sharding"] != "none",
     )
-    volume = size * s.most("copies_read").copies_read
-    reads = s.most("read_bytes_per_s")
+    volume = size * s.most(lambda one: one.copies_read).copies_read
+    reads = s.most(lambda one: one.read_bytes_per_s)
     text = corpus(reads)
     made = pipeline(s, text.tokens)
     keep = copies_kept(e)
@@ -178,7 +178,7 @@ def stores(s: Site) -> Stores:
             priced=twice["usd_per_month"] is not None,
             corpus=made,
             reads=reads,
-            cores=s.a.resolved.corpus["cores"],
+            cores=s.a.resolved.corpus.cores,
             each=reads.phase.global_batch / reads.plan["dp"],
             repeats=made.epochs > constant("epochs_worth"),
             shuffle_h=made.shuffle_bytes

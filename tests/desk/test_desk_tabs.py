@@ -396,7 +396,7 @@ def test_a_design_without_tokens_or_stages_says_so_in_place_of_empty_pictures():
 # ---------------------------------------------------------------- pictures as functions of a
 # result, for a report
 def pictures():
-    from scantling.endure.spares import waiting
+    from scantling.endure.reliability import waiting
     from scantling_widgets.charts import endurance as charts_endurance, evidence as charts_evidence
 
     result = scantling.assess(Design.read(example()))

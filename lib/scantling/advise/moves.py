@@ -364,7 +364,7 @@ def _spares(endurance, missed, late: bool) -> Iterator:
         rack = max(map(int, endurance.domain_nodes.values()), default=1)
         wanted += [("spares-of-a-domain", nodes) for nodes in sorted({1, need, rack})]
     for id, asked in wanted:
-        nodes = int(endurance.segments.held(endurance.segments.covered(asked)))
+        nodes = int(endurance.segments.nodes(endurance.segments.covered(asked)))
         if nodes > now:
             yield move(id, {"reliability.spares": nodes}, nodes=nodes)
 

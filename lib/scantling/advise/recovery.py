@@ -13,6 +13,7 @@ from ..base.json import clean
 from ..endure import elastic, reliability, scale, storage
 from ..endure.checkpoint import COMMIT_S
 from ..endure.first_step import first_step
+from ..endure.life import lived
 from ..endure.simulate import TooLong
 from ..physics import sites
 from ..physics.step import step_time
@@ -62,8 +63,8 @@ def spares_table(assessment) -> list:
     top = max(now, cheapest) + 4
     rows = []
     for losses in sorted({*range(min(top, MOST_ROWS)), now, cheapest, top}):
-        n = int(e.segments.held(losses))
-        good = float(reliability.lived(replace(e.life, spares=losses))[0])
+        n = int(e.segments.nodes(losses))
+        good = float(lived(replace(e.life, spares=losses))[0])
         took = days(assessment.phases, max(good, 1e-12)) if assessment.phases else None
         money = cost(assessment.resolved, replace(e, spares=n), took, good)
         rows.append(
@@ -108,7 +109,7 @@ def interval_why(e) -> str:
         low=low,
         high=high,
         end="" if high > stall else " at this stall",
-        habit=float(reliability.lived(replace(e.life, interval_s=HABIT_S[1]))[0]),
+        habit=float(lived(replace(e.life, interval_s=HABIT_S[1]))[0]),
         good=float(e.goodput),
         written=written,
         commit=min(COMMIT_S, written),

@@ -8,12 +8,13 @@ from scantling import catalogue
 from scantling.base.records import take
 from scantling.blocks.answers import Gemm
 from scantling.physics import collectives, traffic
-from scantling.physics.cases import PRECISIONS, Link, code
-from scantling.physics.collectives import Wires, exchange_s, far_s, near_s, ring_s
+from scantling.physics.cases import PRECISIONS, code
+from scantling.physics.collectives import exchange_s, far_s, near_s, ring_s
 from scantling.physics.compute import device
 from scantling.physics.constants import gather
 from scantling.physics.gather import chip_of
-from scantling.runs.read import link_facts
+from scantling.physics.wires import Link, Wires
+from scantling.runs.links import link_of_chip
 from scantling_logs.collective_points import points
 
 from .forms import bare, gpt
@@ -24,10 +25,8 @@ SMALLEST_BYTES = 65_536  # from here on; below, start-up is all there is
 
 def _link(accelerator: str, domain, out_bytes_per_s=50e9) -> Link:
     """Links of one chip of the catalogue, `domain` of them together, InfiniBand between."""
-    return Link(
-        **link_facts(catalogue.accelerator(accelerator), "ib-ndr")
-        | {"domain": domain, "out_bytes_per_s": out_bytes_per_s}
-    )
+    link = link_of_chip(catalogue.accelerator(accelerator), "ib-ndr")
+    return replace(link, domain=domain, out_bytes_per_s=out_bytes_per_s)
 
 
 def bus_bytes_per_s(series, message_bytes):

@@ -3,7 +3,7 @@ each loss takes out, and the risks."""
 
 from collections.abc import Mapping
 
-from scantling.endure.spares import waiting
+from scantling.endure.reliability import waiting
 from scantling_site import part
 
 from ...charts.endurance import badput, goodput, ladder, spares
