@@ -7,7 +7,7 @@ from functools import cache
 from scantling.base.typed import with_points
 from scantling.base.words import table
 from scantling.catalogue.models.entries import entries
-from scantling.catalogue.stacks import stacks
+from scantling.catalogue.stacks import Stack, stacks
 
 from .match import Match
 from .notes import Notes
@@ -80,10 +80,17 @@ def rules() -> tuple[Rule, ...]:
             named += sets({"model": always(entry.id)}, pattern)
     stated: list[Rule] = []
     for stack in stacks().values():
-        if stack.brief:
-            pattern = rf"(?:{stack.brief})(?:\s+(?:framework|stack))?"
+        if stack.names:
+            pattern = rf"{_of_stack(stack)}(?:\s+(?:framework|stack))?"
             stated += sets({"stack": always(stack.name)}, pattern)
     return (*named, *MACHINE, *MODEL, *LIMITS, *stated)
+
+
+def _of_stack(stack: Stack) -> str:
+    """The pattern of a stack's names, the longest first."""
+    names = sorted(stack.names, key=len, reverse=True)
+    words = (r"[\s-]".join(re.escape(part) for part in name.split()) for name in names)
+    return f"(?:{'|'.join(words)})"
 
 
 def in_digits(text: str) -> str:
