@@ -15,6 +15,7 @@ from ..base.show import is_number, shown
 from ..base.words import Filler, table
 from ..physics.constants import PRIORS
 from ..verdict.record import Assessment
+from .computed_by import computed_by
 from .design_json import as_dict
 from .why import why
 
@@ -161,7 +162,7 @@ def opened(key: str, given: Mapping, resolved: Mapping, facts: Mapping | None = 
         "Band": spread and f"{spread}: {band_of(base.key)}",
         "Convention": q.convention or base.convention,
         "Source": q.source or base.source,
-        "Computed by": base.function and f"scantling.{base.function}",
+        "Computed by": computed_by(base.key),
     }
     return {
         "title": q.label,
