@@ -68,7 +68,7 @@ def candidates(file, output, top, measured):
 
     a = possible(file)
     out = console()
-    search = a.chosen.found
+    search = a.chosen.search
     if measured:
         _swept(a.design, measured, output, out)
         return EXIT[a.verdict]

@@ -6,8 +6,8 @@ from math import inf
 from ..base.errors import DesignError
 from ..base.records import Known, Lines, Record, Rows, record
 from ..base.units import DAY_S
+from ..catalogue.words import DEGREES
 from ..endure.first_step import BY_RECOVERY
-from ..plans.words import DEGREES
 from ..verdict.assess import assess
 from ..verdict.numbers import useful_s
 from .corpus import pipeline

@@ -21,7 +21,7 @@ from ...plans import space as planning
 from ...plans.prepare import prepare
 from ...plans.words import short
 from ...verdict.assess import assess
-from ...verdict.limits import LOSSES
+from ...verdict.texts import loss_name
 from ..network.build import built
 from ..site import STANDSTILL, Site, site_of
 from ..texts import constant, fill, texts
@@ -151,7 +151,7 @@ def growth_losses(now: Site, then: Site, devices: int) -> dict:
     return {
         "failures and saves": 1 - then.e.goodput / now.e.goodput,
         "devices that the batch cannot fill": 1 - then.used / devices,
-    } | {LOSSES.get(p, p): after[p] - before[p] for p in PARTS if p not in COMPUTE}
+    } | {loss_name(p): after[p] - before[p] for p in PARTS if p not in COMPUTE}
 
 
 def grown(b: Base, k: int) -> Change:

@@ -12,9 +12,9 @@ from ...base.records import Known, record
 from ...base.show import several
 from ...base.units import DAY_S, HOUR_S
 from ...endure import elastic, goodput, reliability, spares, storage
-from ...endure.cost import power_w
+from ...endure.cost import Z80, power_w
 from ...physics.cases import PRECISIONS
-from ...verdict.constraints import Z80, chance_below
+from ...verdict.constraints import chance_below
 from ..domains import domains
 from ..rollout.burn_in import screen
 from ..rollout.watch import playbooks, spikes
@@ -331,10 +331,10 @@ def divergence(s: Site):
 def memory_over(s: Site):
     chosen = s.chosen
     share = chosen.memory.total / chosen.memory.capacity
-    safe = chosen.found.best_safe()
+    safe = chosen.search.best_safe()
     if not chosen.fits or share <= 0.5 or safe is None:
         return None
-    ratio = chosen.found.step_s[safe] / chosen.found.step_s[chosen.row]
+    ratio = chosen.search.step_s[safe] / chosen.search.step_s[chosen.row]
     if ratio <= 1:
         return None
     return Found(
