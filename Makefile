@@ -56,30 +56,30 @@ test-all: test test-slow test-long test-launch        ## everything: the tests, 
 
 RANDOM_KITS ?= 0-0
 test-launch: $(READY)        ## launch kits before the frameworks' own parsers, and trained on CPU: one to two hours on two cores; RANDOM_KITS=100-140 adds designs drawn at random
-	@PYTHON=$(PYTHON) sh tests/launch/install
+	@PYTHON=$(PYTHON) sh tests/kits/install
 	@mkdir -p build; touch build/launch.jsonl; code=0; \
-	LAUNCH_JUDGES=1 LAUNCH_RANDOM=$(RANDOM_KITS) LAUNCH_RESULTS=$(CURDIR)/build/launch.jsonl $(BIN)/python -m pytest -v -o faulthandler_timeout=3600 -m launch tests/decide/test_plan_rules.py tests/launch/test_launch_judges.py tests/launch/test_launch_train.py $(PYTEST) || code=$$?; \
-	$(BIN)/python tests/launch/record.py build/launch.jsonl; exit $$code
+	LAUNCH_JUDGES=1 LAUNCH_RANDOM=$(RANDOM_KITS) LAUNCH_RESULTS=$(CURDIR)/build/launch.jsonl $(BIN)/python -m pytest -v -o faulthandler_timeout=3600 -m launch tests/plans/test_plan_rules.py tests/kits/test_launch_judges.py tests/kits/test_launch_train.py $(PYTEST) || code=$$?; \
+	$(BIN)/python tests/kits/record.py build/launch.jsonl; exit $$code
 
 DESIGNS ?= 10000
 properties: $(READY)        ## 10,000 designs drawn at random, and what must hold for each: about 30 minutes
-	@$(BIN)/python tests/random_designs.py $(DESIGNS)
+	@$(BIN)/python tests/bench/random_designs.py $(DESIGNS)
 
 ACCEPT ?=
-gate: $(READY)        ## what a change of the models moved since the accepted state (tests/gate.csv), and rules that it broke; ACCEPT=1 accepts
-	@$(BIN)/python tests/gate.py $(if $(ACCEPT),--accept)
+gate: $(READY)        ## what a change of the models moved since the accepted state (tests/bench/gate.csv), and rules that it broke; ACCEPT=1 accepts
+	@$(BIN)/python tests/bench/gate.py $(if $(ACCEPT),--accept)
 
 LOGS ?=
 learn-bench: $(READY)        ## what learn reaches: figures read (LOGS=folder with truth.csv), steps after one row, pairs, 1 GB
-	@$(BIN)/python tests/logs/bench.py $(LOGS)
+	@$(BIN)/python tests/bench/learn.py $(LOGS)
 
 PART ?=
 mutants: $(READY)        ## each constant and each formula x 1.1 against its tests (PART=physics.pipeline): survivors
-	@$(BIN)/python tests/mutants.py $(PART)
+	@$(BIN)/python tests/bench/mutants.py $(PART)
 
 HOSTILE ?=
 hostile: $(READY)        ## 20,000 hostile files and arguments, 20,000 designs, 300 of them through every command: hours; HOSTILE="--seed 2 --files 500"
-	@$(BIN)/python tests/hostile.py $(HOSTILE)
+	@$(BIN)/python tests/bench/hostile.py $(HOSTILE)
 
 $(AUDIT)/ready: .ci/audit.txt
 	@$(PYTHON) -m venv --clear $(AUDIT) && $(AUDIT)/bin/python -m pip install -q --require-hashes -r .ci/audit.txt && touch $@
@@ -100,33 +100,33 @@ lint: $(READY)        ## ruff over the tree: rules, and the format at 100 column
 	@$(BIN)/mypy tests/typed_use.py
 
 validation: $(READY)        ## predicted beside published: tables in gallery/validation/ and the README, the page in build/site/
-	@$(BIN)/python -m tests.validation.page
+	@$(BIN)/python -m tests.bench.validation.page
 	@$(BIN)/scantling site -o build/site validation
 
 calibrate: $(READY)        ## fit the few constants on published runs again
-	@$(BIN)/python -m tests.validation.throughput_fit
-	@$(BIN)/python -m tests.validation.memory_fit
+	@$(BIN)/python -m tests.bench.validation.throughput_fit
+	@$(BIN)/python -m tests.bench.validation.memory_fit
 
 published: $(READY)        ## the tables of the best published MFU and the furthest reach, from the published runs
-	@$(BIN)/python tests/best_published.py
+	@$(BIN)/python tests/bench/best_published.py
 
 CALCULON ?=
 SIMUMAX ?=
 LLM_ANALYSIS ?=
 leaderboard: $(READY)        ## this kit, other planners and one line on the same published runs (CALCULON=DIR SIMUMAX=DIR LLM_ANALYSIS=DIR PEER_PYTHON=python)
-	@CALCULON=$(CALCULON) SIMUMAX=$(SIMUMAX) LLM_ANALYSIS=$(LLM_ANALYSIS) $(BIN)/python tests/leaderboard.py
+	@CALCULON=$(CALCULON) SIMUMAX=$(SIMUMAX) LLM_ANALYSIS=$(LLM_ANALYSIS) $(BIN)/python tests/bench/leaderboard.py
 
 predictions: $(READY)        ## what announced machines will do, frozen under today's date in gallery/predictions/
-	@$(BIN)/python tests/predictions.py
+	@$(BIN)/python tests/bench/predictions.py
 
 bench: $(READY)        ## how fast an assessment and a search are
-	@$(BIN)/python tests/bench.py
+	@$(BIN)/python tests/bench/speed.py
 
 bench-desk: $(READY)        ## how fast the desk follows a slider
-	@CHROMIUM="$$(sh .ci/chromium --find)" $(BIN)/python -m tests.browser.bench
+	@CHROMIUM="$$(sh .ci/chromium --find)" $(BIN)/python tests/bench/desk.py
 
 gallery: $(READY)        ## every design of gallery/ assessed and rendered again, beside what was published
-	@$(BIN)/python -m scantling_widgets.gallery
+	@$(BIN)/python -m scantling_widgets.pages.gallery
 
 walkthroughs: $(READY)        ## the walkthroughs and reference notebooks executed and rendered, into build/site/
 	@$(BIN)/scantling site -o build/site walkthroughs reference
@@ -153,7 +153,7 @@ test-site: $(READY)        ## the desk and the notebooks in a browser: numbers, 
 	$(BIN)/python -m pytest -rs -o addopts= $(if $(ALL),,-m "not long") tests/browser/test_site_browser.py tests/browser/test_notebooks_browser.py
 
 pictures: $(READY)        ## what README and CONTRIBUTING show: the desk, an example, the map of the house
-	@$(BIN)/python tests/documents.py
+	@$(BIN)/python tests/bench/documents.py
 	@CHROMIUM="$$(sh .ci/chromium --find)" SCANTLING_PICTURES=gallery/pictures $(BIN)/python -m pytest -q tests/browser -k pictures_of
 
 clean:        ## remove what was built, the environment too

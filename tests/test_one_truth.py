@@ -19,23 +19,23 @@ from scantling import Assessment, Design, DesignError, assess, catalogue, search
 from scantling.advise import design_json
 from scantling.advise.design_json import as_dict
 from scantling.cli import main as command
-from scantling.cluster import part
 from scantling.endure.checkpoint import contents
-from scantling.evidence.predict import predict_frame
-from scantling.evidence.runs import read_runs
-from scantling.kits import FRAMEWORKS, Inexpressible, framework, kits
-from scantling.kits.expressible import hard_gaps
-from scantling.kits.guide import bus_rates
-from scantling.kits.record import launch_plan
-from scantling.kits.state import state_bytes
 from scantling.physics import collectives
-from scantling.physics.cases import accumulated, micro_batches
+from scantling.physics.cases import accumulated
 from scantling.physics.memory.peak import ZONES, zone
 from scantling.physics.step import hardware_share
-from scantling_widgets.headline import cards
+from scantling.runs.predict import predict_frame
+from scantling.runs.read import read_runs
+from scantling_kits import FRAMEWORKS, Inexpressible, framework, kits
+from scantling_kits.expressible import hard_gaps
+from scantling_kits.guide import bus_rates
+from scantling_kits.record import launch_plan
+from scantling_kits.state import state_bytes
+from scantling_site import part
+from scantling_widgets.desk.headline import cards
+from scantling_widgets.desk.state import Session
 from scantling_widgets.report import Report
 from scantling_widgets.report.text import WORDS, headline
-from scantling_widgets.state import Session
 from scantling_widgets.words import at, show, withheld
 
 ROOT = Path(__file__).parents[1]
@@ -171,11 +171,7 @@ def test_micro_batches_are_counted_in_one_way():
     for a in assessments():
         p, phase = a.plan, a.chosen.phase
         counted = accumulated(phase.global_batch, p["dp"], p["micro_batch"])
-        assert (
-            p["grad_accum"]
-            == counted
-            == float(micro_batches(a.chosen.case.job, a.chosen.case.plan))
-        )
+        assert p["grad_accum"] == counted == float(a.chosen.case.micro_batches)
     for a, plan in launched():
         assert plan["plan"]["grad_accum"] == plan["train"]["grad_accum"] == a.plan["grad_accum"]
 

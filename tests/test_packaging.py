@@ -193,7 +193,7 @@ def test_wheel_holds_code_data_notebooks_and_designs(wheel):
     assert {f"scantling_widgets/{name}" for name in shipped} <= inside
     assert {n.split("/")[0] for n in inside if ".dist-info" not in n} == {
         "scantling",
-        "scantling_learn",
+        "scantling_walkthroughs",
         "scantling_widgets",
     }
 

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
-from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
 from .advise.avoid import avoid as _avoid
 from .advise.comparison import AXES, LEADING, Comparison, compare as _compare
@@ -12,22 +11,18 @@ from .advise.explanation import explain as _explain
 from .advise.fixes import fixes as _fixes
 from .advise.sensitivity import tornado
 from .advise.sweeps import sweep as _sweep
-from .base.displayed import Displayed, tabled
+from .base.displayed import Displayed, Table, tabled
 from .base.errors import DesignError
+from .base.plugins import function
 from .base.quantities.table import quantity, show
 from .base.records import at
-from .cluster import blueprint as _blueprint
-from .cluster.promise import goodput as _goodput, said
-from .design.brief.read import read_brief
 from .design.design import Design as _Design
 from .design.draft import draft
-from .evidence.predict import predict_frame as _predict
-from .evidence.runs import taken
-from .kits import kits as _launch
-from .logs.learning import learn as _learn
 from .plans.leaderboard import search as _search
 from .plans.prepare import prepare
 from .plans.space import Space
+from .runs.predict import predict_frame as _predict
+from .runs.read import taken
 from .verdict.assess import assess as _assess
 from .verdict.record import Assessment as _Assessment
 from .verdict.verdicts import VERDICTS
@@ -74,7 +69,7 @@ class Design(Displayed, _Design):
         """
         if "\n" in text or text.lstrip().startswith("{"):
             return cls.from_yaml(text, folder)
-        made, _, _ = draft(read_brief(text), None, prepare)
+        made, _, _ = draft(function("read_brief")(text), None, prepare)
         return cls.from_data(made.data(), folder)
 
 
@@ -83,7 +78,8 @@ class Assessment(Displayed, _Assessment):
 
     def as_dict(self, advice: bool = True) -> dict:
         """The JSON of `design --json`; `advice=False` leaves out what takes more searches."""
-        return said(self, advice)
+        figures: dict[str, Any] = function("assessment_json")(self, advice)
+        return figures
 
     @property
     def heading(self) -> str:
@@ -100,6 +96,13 @@ class Assessment(Displayed, _Assessment):
             *([label, text] for label, text in said if text != "—"),
             ["Plan", " · ".join(axes) or "none fits"],
         ]
+
+
+class Described(Protocol):
+    """A record that turns into plain data."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain numbers, lists and texts by name."""
 
 
 Asked = _Design | str | Path | Mapping  # what a design is given as
@@ -169,16 +172,60 @@ def _taking(
 
 
 avoid = tabled(_taking(_assessed, _avoid))
-blueprint = _taking(_assessed, _blueprint)
 explain = _taking(_assessed, _explain)
 fixes = tabled(_taking(_assessed, _fixes))
-goodput = _taking(_planned, _goodput)
-launch = _taking(_planned, _launch)
-learn = tabled(_learn)
 predict = _taking(taken, _predict)
 search = _taking(_designed, _search)
 sensitivity = tabled(_taking(_assessed, tornado))
 sweep = tabled(_taking(_designed, _sweep))
+
+
+def blueprint(design: Judged, parts: Iterable[str] | None = None) -> Described:
+    """The site around a design: network, placement, planes, scheduler, stores, domains, recovery,
+    risks, roll-out, evolution, calendar; a record with `as_dict`.
+
+    parts : the names of some of them; all where it is left out.
+    Raises DesignError for a wrong design and for a part that there is not.
+
+    >>> site = blueprint(Design.from_text("8B on 64 H100, 1T tokens"), ["network"])
+    >>> list(site.as_dict(["network"]))
+    ['network']
+    """
+    assessment = _assessed(design)
+    site: Described = function("blueprint")(assessment, *([] if parts is None else [parts]))
+    return site
+
+
+def goodput(design: Judged) -> dict[str, Any]:
+    """Failures, checkpoint interval, goodput, spares and the promise of a design: the keys of
+    `goodput --json`.
+
+    Raises DesignError for a wrong design and for one that no plan holds.
+    """
+    figures: dict[str, Any] = function("goodput")(_planned(design))
+    return figures
+
+
+def launch(design: Judged, to: str, on: str = "torchrun") -> dict[str, str]:
+    """The files of a launch kit, relative path to text.
+
+    to : the framework: megatron, megatron-bridge, torchtitan, fsdp, deepspeed, accelerate, maxtext,
+    ddp. on : what starts the processes: torchrun, slurm, kubernetes.
+    Raises DesignError for a wrong design, for one that no plan holds, for a framework or a
+    scheduler that there is not, and where the framework has no plan that fits and keeps the
+    constraints.
+    """
+    files: dict[str, str] = function("launch")(_planned(design), to, on)
+    return files
+
+
+def learn(paths: str | Path | Iterable[str | Path]) -> list[dict[str, Any]]:
+    """What training logs say: one mapping a log, as `learn --json` prints it.
+
+    paths : a log, a folder of logs, or several of them. A figure that a log does not hold is None.
+    Raises DesignError for a named file that is no log of a known format.
+    """
+    return Table(function("learn")(paths))
 
 
 def compare(designs: Iterable[Judged]) -> Comparison:
@@ -211,15 +258,13 @@ def report(
     Returns the paths of the pages. Raises DesignError for a wrong design and where the view
     (scantling_widgets) is not installed.
     """
-    made = entry_points(group="scantling.python", name="report")
-    if not made:
-        raise DesignError("report", problem="needs the view, scantling_widgets, which is missing")
     files = list(designs) if isinstance(designs, (list, tuple)) else [designs]
     for file in files:
         if not isinstance(file, (str, Path)):
             raise DesignError(
                 "designs", type(file).__name__, "the path of a design file, or a list of them"
             )
-    return next(iter(made)).load()(
+    pages: list[Path] = function("report")(
         files, out, workers=workers, scheduler=scheduler, pdf=pdf, force=force
     )
+    return pages

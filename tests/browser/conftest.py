@@ -49,7 +49,7 @@ def isolated(folder: Path):
 
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory):
-    from scantling_widgets import servers
+    from scantling_widgets.pages import servers
 
     folder, work = tmp_path_factory.mktemp("lab"), tmp_path_factory.mktemp("work")
     with isolated(folder), servers.jupyter_lab(DESIGN, work, port=9310) as server:
@@ -121,7 +121,7 @@ scantling.assess = assess
 
 @pytest.fixture(scope="session")
 def voila(tmp_path_factory):
-    from scantling_widgets import servers
+    from scantling_widgets.pages import servers
 
     folder = tmp_path_factory.mktemp("page")
     with isolated(folder) as env:

@@ -6,8 +6,7 @@ from __future__ import annotations
 import os
 
 import pytest
-
-from .bench import MOVE
+from desk import MOVE
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 MOVES = int(os.environ.get("SCANTLING_MOVES", 160))

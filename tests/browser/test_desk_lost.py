@@ -8,7 +8,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from scantling_widgets import link
+from scantling_widgets.desk import link
 
 from .conftest import ROOT
 from .test_desk_pictures import violations

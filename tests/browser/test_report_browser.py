@@ -10,7 +10,8 @@ import pytest
 import scantling
 from markupsafe import Markup
 from scantling.design.design import Design
-from scantling_widgets import gallery, report
+from scantling_widgets import report
+from scantling_widgets.pages import gallery
 from scantling_widgets.report import compare, paper
 from scantling_widgets.report.page import document
 from scantling_widgets.resources import example

@@ -13,7 +13,8 @@ import urllib.error
 import urllib.request
 
 import pytest
-from scantling_widgets import resources, servers
+from scantling_widgets import resources
+from scantling_widgets.pages import servers
 
 from .conftest import isolated
 

@@ -14,9 +14,10 @@ import scantling
 import yaml
 from pages import Page
 from scantling.advise.comparison import flat
-from scantling.logs.learning import read_log
-from scantling.logs.site import calibration, of_design
-from scantling_widgets import link, site
+from scantling_logs.learning import read_log
+from scantling_logs.site import calibration, of_design
+from scantling_widgets.desk import link
+from scantling_widgets.pages import site
 from scantling_widgets.report import Report
 
 from . import browsing

@@ -7,8 +7,8 @@ import re
 import shutil
 
 import pytest
-import scantling_learn as learn
-from scantling_widgets import walkthroughs
+import scantling_walkthroughs as learn
+from scantling_widgets.pages import walkthroughs
 
 from .browsing import PATIENCE_MS
 from .test_report_browser import CONTRAST

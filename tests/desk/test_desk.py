@@ -11,10 +11,11 @@ from scantling.base.errors import DesignError
 from scantling.base.quantities.table import show
 from scantling.design.design import Design
 from scantling.verdict.verdicts import met
-from scantling_widgets import charts, resources
-from scantling_widgets.desk import Desk, open_desk
-from scantling_widgets.livechart import columns
-from scantling_widgets.state import Session
+from scantling_widgets import resources
+from scantling_widgets.charts import memory_step as charts
+from scantling_widgets.charts.livechart import columns
+from scantling_widgets.desk.desk import Desk, open_desk
+from scantling_widgets.desk.state import Session
 
 
 @pytest.fixture
@@ -306,7 +307,7 @@ def test_a_drag_is_one_step_of_undo(desk):
 
 def test_letting_a_control_go_is_no_step_of_its_own(desk, monkeypatch):
     clock = iter(range(0, 1000, 10))
-    monkeypatch.setattr("scantling_widgets.state.monotonic", lambda: next(clock))
+    monkeypatch.setattr("scantling_widgets.desk.state.monotonic", lambda: next(clock))
     first = desk.design
     desk.form.send_change("cluster.devices", 8192, final=False)
     desk.form.send_change("cluster.devices", 8192, final=True)

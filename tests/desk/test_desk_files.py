@@ -8,9 +8,9 @@ import time
 
 import pytest
 from scantling.design.design import Design
-from scantling.kits import FRAMEWORKS, ON
-from scantling_widgets import rendering
-from scantling_widgets.desk import Desk
+from scantling_kits import FRAMEWORKS, ON
+from scantling_widgets.desk import rendering
+from scantling_widgets.desk.desk import Desk
 from scantling_widgets.resources import example
 
 

@@ -15,8 +15,9 @@ from scantling.base.quantities.table import show
 from scantling.design.constraints import CONSTRAINTS
 from scantling.design.design import Design
 from scantling.plans.prepare import prepare
-from scantling_widgets import inputs, link, resources, story
-from scantling_widgets.desk import Desk
+from scantling_widgets import resources
+from scantling_widgets.desk import inputs, link, story
+from scantling_widgets.desk.desk import Desk
 
 OVER = (("plan.tp", 2), ("plan.pp", 1), ("plan.sharding", "none"))  # 3.8 TB on a device of 85 GB
 

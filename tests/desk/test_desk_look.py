@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 from scantling.design.design import Design
-from scantling_widgets import choices, headline, palette, resources, words
-from scantling_widgets.desk import Desk
+from scantling_widgets import resources, words
+from scantling_widgets.charts import palette
+from scantling_widgets.desk import choices, headline
+from scantling_widgets.desk.desk import Desk
 
 WIDGETS = Path(__file__).parents[2] / "widgets" / "scantling_widgets"
 

@@ -10,11 +10,12 @@ import zipfile
 import pytest
 import yaml
 from scantling.design.design import Design
-from scantling_widgets import link, resources
-from scantling_widgets.charts import step
-from scantling_widgets.charts_evidence import evidence
-from scantling_widgets.desk import Desk
-from scantling_widgets.panels.report import Report
+from scantling_widgets import resources
+from scantling_widgets.charts.evidence import evidence
+from scantling_widgets.charts.memory_step import step
+from scantling_widgets.desk import link
+from scantling_widgets.desk.desk import Desk
+from scantling_widgets.desk.panels.report import Report
 
 
 @pytest.fixture

@@ -11,23 +11,22 @@ from scantling.advise import explanation, sweeps
 from scantling.advise.design_json import as_dict
 from scantling.base.quantities import table as quantities
 from scantling.base.quantities.table import show
-from scantling.cluster import blueprint, part
 from scantling.design.design import Design
 from scantling.physics.roofline import roofline
 from scantling.verdict.assess import assess
-from scantling_widgets import (
-    charts_network,
-    charts_plans,
-    charts_roofline,
-    charts_sweeps,
-    legend,
-    studies,
-    words,
+from scantling_site import blueprint, part
+from scantling_widgets import words
+from scantling_widgets.charts import (
+    network as charts_network,
+    plans as charts_plans,
+    roofline as charts_roofline,
+    sweeps as charts_sweeps,
 )
-from scantling_widgets.desk import Desk
-from scantling_widgets.livechart import LiveChart
+from scantling_widgets.charts.livechart import LiveChart
+from scantling_widgets.desk import legend, studies
+from scantling_widgets.desk.desk import Desk
+from scantling_widgets.desk.table import Table
 from scantling_widgets.resources import example
-from scantling_widgets.table import Table
 
 
 @pytest.fixture(scope="module")
@@ -399,8 +398,8 @@ def test_a_design_without_tokens_or_stages_says_so_in_place_of_empty_pictures():
 # ---------------------------------------------------------------- pictures as functions of a
 # result, for a report
 def pictures():
-    from scantling.endure.spares import waiting
-    from scantling_widgets import charts_endurance, charts_evidence
+    from scantling.endure.reliability import waiting
+    from scantling_widgets.charts import endurance as charts_endurance, evidence as charts_evidence
 
     result = scantling.assess(Design.read(example()))
     roof, placement, network = (
@@ -445,7 +444,7 @@ def pictures():
 @pytest.mark.slow
 def test_every_picture_is_also_a_function_of_a_result_that_draws_without_a_desk():
     import vl_convert
-    from scantling_widgets.livechart import vega_version
+    from scantling_widgets.charts.livechart import vega_version
 
     result, figures = pictures()
     for name, (figure, more) in figures.items():
@@ -467,7 +466,7 @@ def test_every_picture_is_also_a_function_of_a_result_that_draws_without_a_desk(
 
 
 def test_evidence_shows_the_band_and_the_runs_that_the_library_names(desk):
-    from scantling_widgets.charts_evidence import evidence
+    from scantling_widgets.charts.evidence import evidence
 
     given = desk.session.now.given
     data = evidence.data(given)
@@ -478,7 +477,7 @@ def test_evidence_shows_the_band_and_the_runs_that_the_library_names(desk):
 
 def test_a_part_of_a_schedule_is_that_part():
     from scantling.physics import schedule
-    from scantling_widgets.charts_schedule import gantt, gantt_of, split
+    from scantling_widgets.charts.schedule import gantt, gantt_of, split
 
     layout = schedule.lay_out("1f1b", 4, 1, 8, 1.0, 1.0, 1.0)
     whole, first = (

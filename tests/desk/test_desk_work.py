@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from scantling_widgets import resources
-from scantling_widgets.background import Job
-from scantling_widgets.desk import Desk
-from scantling_widgets.livechart import kept
+from scantling_widgets.charts.livechart import kept
+from scantling_widgets.desk.background import Job
+from scantling_widgets.desk.desk import Desk
 
 
 @pytest.fixture

@@ -7,8 +7,9 @@ import pytest
 import scantling as sc
 from scantling.cli.app import main
 from scantling.design.design import Design
-from scantling_widgets import inputs, resources
-from scantling_widgets.desk import Desk
+from scantling_widgets import resources
+from scantling_widgets.desk import inputs
+from scantling_widgets.desk.desk import Desk
 
 BASE = {
     "model": "llama-3.1-405b",
@@ -94,7 +95,7 @@ def test_each_is_assumed_with_its_rule_where_it_is_left_out(plain):
 
 @pytest.mark.parametrize("path", FIELDS)
 def test_each_can_be_swept_and_is_used(path):
-    unit = (FIELDS[path].json_schema_extra or {}).get("unit")
+    unit = FIELDS[path].unit
     near = WORDS.get(path) or NEAR.get(unit, (40, 4000))
     design = Design.from_data(BASE)
     for start, more in NEEDS.items():

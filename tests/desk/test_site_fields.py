@@ -7,8 +7,8 @@ import pytest
 import scantling as sc
 from scantling.advise.sweeps import sweep
 from scantling.design.design import json_schema
-from scantling_widgets import inputs
-from scantling_widgets.state import Session
+from scantling_widgets.desk import inputs
+from scantling_widgets.desk.state import Session
 
 BASE = {
     "scantling": 1,

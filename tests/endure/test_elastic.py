@@ -7,7 +7,7 @@ import math
 import closed_forms
 import numpy as np
 import pytest
-from scantling.base.normal import quantile
+from scantling.base.stats import quantile
 from scantling.design.cluster_rules import build_cluster
 from scantling.endure import elastic, goodput
 from scantling.endure.reliability import endure

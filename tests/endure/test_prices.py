@@ -10,11 +10,11 @@ from scantling import catalogue
 from scantling.catalogue.quotes import prices_with
 from scantling.catalogue.words import RENTS
 from scantling.cli.app import main
-from scantling.cluster.promise import said
 from scantling.design.design import Design, DesignError
 from scantling.endure import cost
 from scantling.plans.prepare import prepare
 from scantling.verdict.assess import assess
+from scantling_site.promise import said
 
 DAY = 86400.0
 BASE = {

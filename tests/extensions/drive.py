@@ -6,9 +6,9 @@ import sys
 
 import scantling
 from scantling.base.json import clean
-from scantling.kits import kits
-from scantling_widgets.desk import Desk
-from scantling_widgets.headline import inputs
+from scantling_kits import kits
+from scantling_widgets.desk.desk import Desk
+from scantling_widgets.desk.headline import inputs
 from scantling_widgets.report import Report
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import scantling as sc
 from jinja2 import Template
-from scantling.logs.learning import read_log
-from scantling.logs.site import calibration, of_design
 from scantling.plans.words import short
+from scantling_logs.learning import read_log
+from scantling_logs.site import calibration, of_design
 
 HERE = Path(__file__).parent
 LEARNED = HERE.parents[1] / "gallery" / "learned"

@@ -12,8 +12,8 @@ import pytest
 import scantling as sc
 from dirt import REFUSED, VARIANTS, tried
 from scantling.cli import main
-from scantling.logs.engine import formats
-from scantling.logs.text import CHUNK, HEAD, UNPACKED, blocks
+from scantling_logs.engine import formats
+from scantling_logs.text import CHUNK, HEAD, UNPACKED, blocks
 
 DATA = Path(__file__).parent / "data"
 NOISY = {"torn lines", "times of nan", "lines missing"}

@@ -14,14 +14,14 @@ from dirt import SECRET, VARIANTS
 from scantling import catalogue
 from scantling.cli import main
 from scantling.endure.reliability import LOGGED
-from scantling.logs.learning import read_log
-from scantling.logs.peaks import moved, peak_bytes
-from scantling.logs.site import of_log, of_table
 from scantling.physics import calibration_file
 from scantling.physics.memory.constants import (
     calibration as memory_calibration,
     gather as memory_constants,
 )
+from scantling_logs.learning import read_log
+from scantling_logs.peaks import moved, peak_bytes
+from scantling_logs.site import of_log, of_table
 from validation import memory_fit
 
 HEADER = (

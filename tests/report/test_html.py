@@ -16,7 +16,8 @@ import pytest
 from markupsafe import Markup
 from scantling import assess
 from scantling.design.design import Design
-from scantling_widgets import gallery, reference, report, validation_page, walkthroughs
+from scantling_widgets import report
+from scantling_widgets.pages import gallery, reference, validation_page, walkthroughs
 from scantling_widgets.report.page import document
 from scantling_widgets.resources import example
 

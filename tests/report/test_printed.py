@@ -11,7 +11,8 @@ import pypdfium2
 import pytest
 from markupsafe import Markup
 from scantling.design.design import Design
-from scantling_widgets import gallery, report
+from scantling_widgets import report
+from scantling_widgets.pages import gallery
 from scantling_widgets.report import paper
 from scantling_widgets.report.page import document
 

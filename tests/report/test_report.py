@@ -16,12 +16,13 @@ import scantling
 from pages import Page
 from scantling.base.errors import DesignError
 from scantling.base.quantities import table as quantities
-from scantling.cluster import blueprint
 from scantling.design.design import Design
-from scantling.logs.learning import read_log
-from scantling.logs.site import calibration, of_design
 from scantling.plans.prepare import prepare
-from scantling_widgets import gallery, report
+from scantling_logs.learning import read_log
+from scantling_logs.site import calibration, of_design
+from scantling_site import blueprint
+from scantling_widgets import report
+from scantling_widgets.pages import gallery
 from scantling_widgets.report.page import document
 from scantling_widgets.resources import example, notebook
 from test_words import banned as odd_forms

@@ -1,6 +1,6 @@
 """The design desk and the design report on top of scantling."""
 
-from .desk import Desk, open_desk
-from .drawing import chart
+from .charts.drawing import chart
+from .desk.desk import Desk, open_desk
 
 __all__ = ["Desk", "chart", "open_desk"]

@@ -6,12 +6,20 @@ wheel the build has put them inside this package.
 """
 
 import sys
+from importlib.util import find_spec
 from os import environ
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
 _CHECKOUT = _PACKAGE.parents[1]
 STATIC = _PACKAGE / "static"  # style sheets and scripts
+
+
+def packages() -> list[Path]:
+    """Folders of the packages that an assessment or a report may run."""
+    names = ("scantling", "scantling_brief", "scantling_kits", "scantling_logs", "scantling_site")
+    specs = [find_spec(name) for name in (*names, _PACKAGE.name)]
+    return [Path(spec.origin).parent for spec in specs if spec and spec.origin]
 
 
 def scripts(*names: str) -> str:

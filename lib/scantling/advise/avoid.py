@@ -10,10 +10,11 @@ from ..base.columns import Array
 from ..base.show import percent, seconds, share, size
 from ..base.units import HOUR_S
 from ..catalogue.words import Precision, Recompute, Sharding
-from ..endure.reliability import lived
-from ..physics.cases import FULL, PRECISIONS as CODED_PRECISIONS, ZERO3, micro_batches
-from ..physics.collectives import Wires, members_inside, ring_s
+from ..endure.life import lived
+from ..physics.cases import FULL, PRECISIONS as CODED_PRECISIONS, ZERO3, accumulated
+from ..physics.collectives import ring_s
 from ..physics.step import device_params, step_time
+from ..physics.wires import Wires, members_inside
 from ..plans.evaluate import Search
 from ..plans.fit import REASONS
 from ..plans.words import PlanRow, short
@@ -217,7 +218,8 @@ def _sharding_alone(search: Search, assessment: Assessment) -> Iterator[Trap]:
 def _starved_pipeline(search: Search) -> Iterator[Trap]:
     """A pipeline with too few micro-batches, where it is the bubble that costs."""
     pp = search.column("pp")
-    m = micro_batches(search.situation.job, search.plan)
+    batch = search.situation.job.global_batch
+    m = accumulated(batch, search.plan.dp, search.plan.micro_batch)
     mask = (pp > 1) & (m < 4 * pp) & (search.column("vpp") == 1)
     row = best_where(search, mask)
     if row is None:

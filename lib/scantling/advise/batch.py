@@ -14,7 +14,7 @@ from ..catalogue.scaling_laws import (
     learning_rate_advice,
     learning_rate_factor,
 )
-from ..design.resolve import Phase
+from ..design.resolved import Phase
 from ..physics.cases import devices
 from ..verdict.limits import guessed_batch
 from ..verdict.record import Assessment

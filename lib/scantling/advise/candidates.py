@@ -498,7 +498,7 @@ def _spares(endurance: Endurance, missed: Misses, late: bool) -> Iterator[Change
         # after the number that the run itself asks for
         wanted += [(2.1, nodes) for nodes in sorted({1, need, rack})]
     for effort, asked in wanted:
-        nodes = int(endurance.segments.held(endurance.segments.covered(asked)))
+        nodes = int(endurance.segments.nodes(endurance.segments.covered(asked)))
         if nodes > now:
             yield Change(
                 effort=effort, text=several(nodes, "spare node"), set={"reliability.spares": nodes}

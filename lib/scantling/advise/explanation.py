@@ -13,7 +13,7 @@ from ..base.quantities import table as quantities
 from ..base.records import at, record
 from ..base.show import flops, is_number, ratio, size
 from ..design.design import Design
-from ..design.resolve import Resolved
+from ..design.resolved import Resolved
 from ..physics.constants import PRIORS
 from ..verdict.record import Assessment
 from .design_json import as_dict

@@ -15,6 +15,7 @@ from ..base.json import clean
 from ..endure import elastic, reliability, scale, storage
 from ..endure.checkpoint import COMMIT_S
 from ..endure.first_step import first_step
+from ..endure.life import lived
 from ..endure.reliability import Endurance
 from ..endure.simulate import TooLong
 from ..physics import sites
@@ -81,7 +82,7 @@ def spares_table(assessment: Assessment) -> list[Row]:
     cheapest = int(segments.covered(endurance.spares_recommended))
     top = max(now, cheapest) + 4
     return [
-        _with_spares(assessment, losses, int(segments.held(losses)))
+        _with_spares(assessment, losses, int(segments.nodes(losses)))
         for losses in sorted({*range(min(top, MOST_ROWS)), now, cheapest, top})
     ]
 
@@ -89,7 +90,7 @@ def spares_table(assessment: Assessment) -> list[Row]:
 def _with_spares(assessment: Assessment, losses: int, nodes: int) -> Row:
     """What the run comes to with spare nodes that cover so many losses at a time."""
     endurance = assessment.endurance
-    share = float(reliability.lived(replace(endurance.life, spares=losses))[0])
+    share = float(lived(replace(endurance.life, spares=losses))[0])
     took = days(assessment.phases, max(share, 1e-12)) if assessment.phases else None
     money = cost(assessment.resolved, replace(endurance, spares=nodes), took, share)
     return {
@@ -125,7 +126,7 @@ def interval_why(endurance: Endurance) -> str:
         return f"set by {endurance.interval_set_by}"
     low, high = (habit * habit / 2 / mtbf_s for habit in HABIT_S)
     end = "" if high > stall else " at this stall"
-    habit = float(reliability.lived(replace(endurance.life, interval_s=HABIT_S[1]))[0])
+    habit = float(lived(replace(endurance.life, interval_s=HABIT_S[1]))[0])
     durable = float(endurance.checkpoint_durable_s)
     return (
         f"{tau:,.0f} s is set by {endurance.interval_set_by}: a save stalls training {stall:.2g} s "

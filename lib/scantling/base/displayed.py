@@ -3,14 +3,15 @@
 from collections.abc import Callable, Mapping
 from functools import wraps
 from html import escape
-from typing import ParamSpec
+from typing import Any, ParamSpec
 
 from .errors import plain
 from .records import record
 
 MOST = 1500  # characters at a prompt
 CELL = 60
-Given = ParamSpec("Given")
+Arguments = ParamSpec("Arguments")
+Cells = list[list[Any]]  # of a table: lines of as many cells each
 
 
 def clipped(text: str) -> str:
@@ -18,12 +19,12 @@ def clipped(text: str) -> str:
     return text if len(text) < MOST else text[: MOST - 3] + "…"
 
 
-def is_many(value) -> bool:
+def is_many(value: Any) -> bool:
     """Whether a value is a collection, which no cell holds."""
     return isinstance(value, (Mapping, list, tuple))
 
 
-def told(value) -> str:
+def cell(value: Any) -> str:
     """A value in one cell: numbers with six digits, how many entries a collection has."""
     if isinstance(value, float):
         return f"{value:.6g}"
@@ -37,12 +38,12 @@ class Displayed:
 
     heading = ""
 
-    def cells(self) -> list:
+    def cells(self) -> Cells:
         """Lines of the table; all have as many cells."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        cut = [[plain(cell, CELL) for cell in line] for line in self.cells()]
+        cut = [[plain(text, CELL) for text in line] for line in self.cells()]
         widths = [max(map(len, column)) for column in zip(*cut)]
         lines = ("  ".join(map(str.ljust, line, widths)).rstrip() for line in cut)
         return clipped("\n".join(filter(None, (self.heading, *lines))))
@@ -50,35 +51,35 @@ class Displayed:
     __str__ = __repr__
 
     def _repr_html_(self) -> str:
-        lines = ("".join(f"<td>{escape(cell)}</td>" for cell in line) for line in self.cells())
+        lines = ("".join(f"<td>{escape(text)}</td>" for text in line) for line in self.cells())
         body = "".join(f"<tr>{line}</tr>" for line in lines)
         return f"<p><b>{escape(self.heading)}</b></p><table>{body}</table>"
 
 
-class Table(Displayed, list):
+class Table(Displayed, list[Any]):
     """Rows, mappings or records of one kind, shown by their columns of single values."""
 
-    def cells(self) -> list:
+    def cells(self) -> Cells:
         rows = [row if isinstance(row, Mapping) else vars(row) for row in self]
         names = [n for n, value in rows[0].items() if not is_many(value)] if rows else []
-        return [names, *([told(row.get(name)) for name in names] for row in rows)]
+        return [names, *([cell(row.get(name)) for name in names] for row in rows)]
 
 
-class Figures(Displayed, dict):
+class Figures(Displayed, dict[str, Any]):
     """Figures by name, one a line."""
 
-    def cells(self) -> list:
-        return [[str(name), told(value)] for name, value in self.items()]
+    def cells(self) -> Cells:
+        return [[str(name), cell(value)] for name, value in self.items()]
 
 
-def tabled(function: Callable[Given, list]) -> Callable[Given, Table]:
+def tabled(function: Callable[Arguments, list[Any]]) -> Callable[Arguments, Table]:
     """The function, its list as a Table."""
 
     @wraps(function)
-    def shown(*args: Given.args, **kwargs: Given.kwargs) -> Table:
+    def table(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Table:
         return Table(function(*args, **kwargs))
 
-    return shown
+    return table
 
 
 @record
@@ -99,4 +100,4 @@ def markdown(text: str) -> str:
     """Markdown as HTML, foreign markup escaped."""
     import mistune
 
-    return mistune.create_markdown(plugins=["table"])(text).strip()
+    return str(mistune.create_markdown(plugins=["table"])(text)).strip()

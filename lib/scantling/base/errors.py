@@ -5,6 +5,7 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 from copy import copy
+from typing import Any, NamedTuple
 
 _SHOWN = 8  # choices printed before the list is cut
 _WIDTH = 60  # characters of a foreign value that are repeated back
@@ -28,22 +29,31 @@ class DesignError(ValueError):
     under a longer path.
     """
 
-    MISSING = ...  # the value of a field that is not there; the same object in every process
+    MISSING: Any = ...  # the value of a field that is not there; the same object everywhere
 
-    def __init__(self, field="", value=MISSING, allowed="", nearest=None, *, problem=""):
-        choices = None
-        if not isinstance(allowed, str) and isinstance(allowed, Iterable):
-            choices = [str(a) for a in allowed]
+    def __init__(
+        self,
+        field: str = "",
+        value: Any = MISSING,
+        allowed: str | Iterable[Any] = "",
+        nearest: Any = None,
+        *,
+        problem: str = "",
+    ) -> None:
+        self.allowed: str | tuple[str, ...] = ""
+        if isinstance(allowed, str):
+            self.allowed = allowed
+        else:
+            self.allowed = tuple(str(choice) for choice in allowed)
             if nearest is None and isinstance(value, str):
-                nearest = closest(value, choices)
+                nearest = closest(value, self.allowed)
         self.field = str(field)
         self.value = value
         self.problem = problem
-        self.allowed = allowed if choices is None else tuple(choices)
         self.nearest = nearest
         super().__init__(field, value, allowed, nearest)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.line()
 
     def line(self) -> str:
@@ -69,15 +79,26 @@ class DesignError(ValueError):
         return moved
 
 
-def refuse(rules, given: Mapping, names: Mapping[str, str] | None = None) -> None:
-    """One DesignError for the first of `rules` (field, whether it holds, what is allowed, and if
-    it has them what is wrong and the nearest) that does not hold."""
-    for field, holds, allowed, *more in rules:
-        if not holds:
-            problem, nearest = (*more, "", None)[:2]
-            raise DesignError(
-                (names or {}).get(field, field), given[field], allowed, nearest, problem=problem
-            )
+class Rule(NamedTuple):
+    """What has to be true of one field, and what to say where it is not."""
+
+    field: str
+    holds: bool
+    allowed: str | Iterable[str]
+    problem: str = ""
+    nearest: Any = None
+
+
+def refuse(
+    rules: Iterable[Rule], values: Mapping[str, Any], names: Mapping[str, str] | None = None
+) -> None:
+    """One DesignError for the first of `rules` that does not hold, with the field's value and the
+    name that it has in `names`."""
+    for rule in rules:
+        if not rule.holds:
+            name = (names or {}).get(rule.field, rule.field)
+            value = values[rule.field]
+            raise DesignError(name, value, rule.allowed, rule.nearest, problem=rule.problem)
 
 
 _OTHER_WORDS = re.compile(r"(?<![a-z])[gt]pu(?![a-z])")
@@ -87,18 +108,21 @@ def closest(word: str, choices: Iterable[str]) -> str | None:
     """The choice spelt most like `word` (case ignored), or None when nothing is close."""
     by_lower = {c.lower(): c for c in choices}
     word = _OTHER_WORDS.sub("device", str(word).lower()[:200])
-    found = difflib.get_close_matches(word, by_lower, 1)
-    if found:
-        return by_lower[found[0]]
-    inside = [
-        c
-        for c in by_lower
-        if len(word) >= 3 and (c.startswith(word) or word.startswith(c) and len(c) >= 3)
-    ]
+    matches = difflib.get_close_matches(word, by_lower, 1)
+    if matches:
+        return by_lower[matches[0]]
+    inside = [c for c in by_lower if _begins(c, word)]
     return by_lower[min(inside, key=len)] if inside else None
 
 
-def plain(text: object, width: int = _WIDTH) -> str:
+def _begins(choice: str, word: str) -> bool:
+    """Whether one of two words of at least three letters begins with the other."""
+    if len(word) < 3:
+        return False
+    return choice.startswith(word) or (len(choice) >= 3 and word.startswith(choice))
+
+
+def plain(text: Any, width: int = _WIDTH) -> str:
     """`text` on one line: control, bidirectional and other unprintable characters escaped, cut to
     `width` characters."""
     out = "".join(
@@ -108,7 +132,7 @@ def plain(text: object, width: int = _WIDTH) -> str:
     return out if len(out) <= width else out[: width - 1] + "…"
 
 
-def show_value(value) -> str:
+def show_value(value: Any) -> str:
     """A foreign value as one short printable word or phrase."""
     if value is None:
         return "nothing"
@@ -127,7 +151,7 @@ def show_value(value) -> str:
     return plain(repr(value))
 
 
-def _choices(choices, value, nearest) -> str:
+def _choices(choices: tuple[str, ...], value: Any, nearest: Any) -> str:
     if len(choices) <= _SHOWN + 4:
         return ", ".join(plain(c) for c in choices)
     near = [nearest] if nearest in choices else []

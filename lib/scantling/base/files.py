@@ -5,11 +5,12 @@ import io
 import os
 import secrets
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from json import JSONDecodeError, loads
 from math import inf
 from pathlib import Path
+from typing import Any, TextIO
 
 from .errors import DesignError, closest, plain
 from .extensions import added
@@ -18,17 +19,20 @@ from .records import Rows
 MAX_BYTES = 1_000_000  # a file that people write; what programs write names its own limit
 MAX_DIGITS = 400
 MAX_DEPTH = 24
+Refusal = Callable[..., DesignError]  # makes the error, a partial that names the field
 
 
-def csv_rows(path) -> Rows:
+def csv_rows(path: Path) -> Rows:
     """The rows of a CSV file that ships with the package, each by the names of its columns; then
     those of the user's extensions."""
     with path.open(newline="", encoding="utf-8") as file:
         reader = csv.DictReader(file)
-        return (*reader, *added(path.name, reader.fieldnames))
+        return (*reader, *added(path.name, reader.fieldnames or ()))
 
 
-def read_bytes(path, allowed: str = "a file", limit: int = MAX_BYTES, wrong=None) -> bytes:
+def read_bytes(
+    path: str | Path, allowed: str = "a file", limit: int = MAX_BYTES, wrong: Refusal | None = None
+) -> bytes:
     """The bytes of a regular file of at most `limit` bytes.
 
     Never waits, and never reads a device, a pipe, a socket or a link to one. `wrong` makes the
@@ -46,13 +50,15 @@ def read_bytes(path, allowed: str = "a file", limit: int = MAX_BYTES, wrong=None
     return raw
 
 
-def _regular(found: os.stat_result, wrong, allowed: str) -> None:
-    if not stat.S_ISREG(found.st_mode):
-        problem = "is a directory" if stat.S_ISDIR(found.st_mode) else "is not a file"
+def _regular(about: os.stat_result, wrong: Refusal, allowed: str) -> None:
+    if not stat.S_ISREG(about.st_mode):
+        problem = "is a directory" if stat.S_ISDIR(about.st_mode) else "is not a file"
         raise wrong(problem=problem, allowed=allowed)
 
 
-def read_text(path, allowed: str = "a file", limit: int = MAX_BYTES, wrong=None) -> str:
+def read_text(
+    path: str | Path, allowed: str = "a file", limit: int = MAX_BYTES, wrong: Refusal | None = None
+) -> str:
     """The text of a regular file in UTF-8 of at most `limit` bytes, a leading byte order mark left
     out; as `read_bytes` else. Raises DesignError."""
     raw = read_bytes(path, allowed, limit, wrong)
@@ -64,7 +70,7 @@ def read_text(path, allowed: str = "a file", limit: int = MAX_BYTES, wrong=None)
         raise wrong(problem=problem, allowed=f"{allowed} in UTF-8") from None
 
 
-def read_stream(stream, name: str) -> str:
+def read_stream(stream: TextIO, name: str) -> str:
     """What a text stream (standard input) holds, at most MAX_BYTES characters. Raises
     DesignError."""
     try:
@@ -82,24 +88,28 @@ def _sibling(path: Path) -> str | None:
         {path.suffix, ".yaml", ".yml"} if path.suffix in ("", ".yaml", ".yml") else {path.suffix}
     )
     try:
-        beside = [p.name for p, _ in zip(path.parent.iterdir(), range(500)) if p.suffix in kinds]
-        return closest(path.name, beside)
+        others = [p.name for p, _ in zip(path.parent.iterdir(), range(500)) if p.suffix in kinds]
+        return closest(path.name, others)
     except OSError:
         return None
 
 
-def json_object(text: str, wrong) -> Mapping:
+def json_object(text: str, wrong: Refusal) -> Mapping[str, Any]:
     """The object that JSON text spells: at most 24 levels deep, whole numbers of at most 400
     digits. `wrong` makes the error. Raises DesignError."""
     try:
         data = loads(text, parse_int=_whole)
     except (ValueError, RecursionError) as e:
-        said = "is not JSON" if isinstance(e, JSONDecodeError) else f"is not read ({e})"
-        problem = "is nested too deeply" if isinstance(e, RecursionError) else said
+        if isinstance(e, RecursionError):
+            problem = "is nested too deeply"
+        elif isinstance(e, JSONDecodeError):
+            problem = "is not JSON"
+        else:
+            problem = f"is not read ({e})"
         raise wrong(problem=problem, allowed="a JSON file") from None
     if not isinstance(data, Mapping):
         raise wrong(problem="is not a JSON object", allowed="a JSON object")
-    level = [data]
+    level: list[Any] = [data]
     depth = 0
     while level:
         depth += 1
@@ -114,7 +124,9 @@ def _whole(digits: str) -> int | float:
     if len(digits) > MAX_DIGITS:
         raise ValueError(f"a number of {len(digits):,} digits")
     value = int(digits)
-    return value if abs(value) < 10**300 else inf if value > 0 else -inf
+    if abs(value) < 10**300:
+        return value
+    return inf if value > 0 else -inf
 
 
 def write_whole(path: Path, content: bytes, force: bool = True) -> None:
@@ -126,13 +138,15 @@ def write_whole(path: Path, content: bytes, force: bool = True) -> None:
             f.write(content)
             f.flush()
             os.fsync(f.fileno())  # the content is on the disk before the name is
-        # a link fails when the file exists, without a moment in between
-        (os.replace if force else os.link)(temporary, path)
+        if force:
+            os.replace(temporary, path)
+        else:  # a link fails when the file exists, without a moment in between
+            os.link(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def write_text(path, text: str, force: bool = False) -> None:
+def write_text(path: str | Path, text: str, force: bool = False) -> None:
     """Write `text` to `path` in one step (temporary file, then rename; a link keeps pointing where
     it did); refuses to replace a file unless `force`."""
     path = Path(os.path.realpath(path))
@@ -152,14 +166,16 @@ def write_text(path, text: str, force: bool = False) -> None:
         raise wrong(problem=f"cannot be written ({plain(e.strerror or str(e))})") from None
 
 
-def open_stream(path, allowed: str = "a file", wrong=None):
+def open_stream(
+    path: str | Path, allowed: str = "a file", wrong: Refusal | None = None
+) -> io.BufferedReader:
     """A regular file opened for reading in pieces, of any size; as careful as `read_bytes`. Raises
     DesignError."""
     wrong = wrong or partial(DesignError, plain(path, 200))
     try:
-        found = os.stat(path)
-        _regular(found, wrong, allowed)  # before it is opened: opening a device may act
-        if not found.st_size:  # some files of /proc wait for their first byte
+        about = os.stat(path)
+        _regular(about, wrong, allowed)  # before it is opened: opening a device may act
+        if not about.st_size:  # some files of /proc wait for their first byte
             return io.BufferedReader(io.BytesIO())
         file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
         try:
@@ -169,9 +185,9 @@ def open_stream(path, allowed: str = "a file", wrong=None):
             raise
         return file
     except FileNotFoundError:
-        beside = _sibling(Path(path))
+        nearest = _sibling(Path(path))
         raise wrong(
-            problem="there is no such file", nearest=beside, allowed="" if beside else allowed
+            problem="there is no such file", nearest=nearest, allowed="" if nearest else allowed
         ) from None
     except DesignError:
         raise
@@ -179,7 +195,7 @@ def open_stream(path, allowed: str = "a file", wrong=None):
         raise _unread(e, wrong, allowed) from None
 
 
-def _unread(error, wrong, allowed: str) -> DesignError:
+def _unread(error: OSError | ValueError, wrong: Refusal, allowed: str) -> DesignError:
     return wrong(
         problem=f"cannot be read ({plain(getattr(error, 'strerror', None) or str(error))})",
         allowed=allowed,

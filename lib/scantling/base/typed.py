@@ -60,20 +60,30 @@ def digits(text: str) -> str | None:
 def number(text: str) -> tuple[float, bool] | None:
     """(value, whether it was typed in per cent) of a number with or without a scale: 7,5, 1,024,
     50M, 1.5 trillion, 40% (0.4); None for what is no number."""
-    found = _WHOLE.fullmatch(text) if len(text) <= 500 else None
-    if not found:
+    match = _WHOLE.fullmatch(text) if len(text) <= 500 else None
+    if not match:
         return None
-    plain = digits(found["digits"])
-    scale = SCALES.get(found["scale"].lower())
-    share = bool(found["share"])
-    if plain is None or scale is None or share and found["scale"]:
+    plain = digits(match["digits"])
+    scale = SCALES.get(match["scale"].lower())
+    share = bool(match["share"])
+    if plain is None or scale is None or (share and match["scale"]):
         return None
-    value = float(plain + (found["power"] or "")) * scale
-    value = float(f"{value / 100:.15g}") if share else value
-    return (-value if found["sign"] in ("-", "\u2212") else value), share
+    value = float(plain + (match["power"] or "")) * scale
+    if share:
+        value = float(f"{value / 100:.15g}")
+    if match["sign"] in ("-", "\u2212"):
+        value = -value
+    return value, share
 
 
 def with_points(text: str) -> str:
     """A sentence whose numbers have a decimal point; English thousands, and what is no number by
     the rule, such as a version, stay."""
-    return _IN_TEXT.sub(lambda m: _ENGLISH.fullmatch(m[0]) and m[0] or digits(m[0]) or m[0], text)
+    return _IN_TEXT.sub(_with_point, text)
+
+
+def _with_point(match: re.Match[str]) -> str:
+    text = match[0]
+    if _ENGLISH.fullmatch(text):
+        return text
+    return digits(text) or text

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from json import loads
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -16,7 +17,7 @@ from .records import Rows
 from .show import number, percent, scalar, several, shown
 
 
-def yaml_of(path: Path):
+def yaml_of(path: Path) -> Any:
     """What a YAML file of the kit holds; one that is written as JSON is read as such, 50 times as
     fast where YAML has no compiled reader."""
     text = path.read_text(encoding="utf-8")
@@ -26,7 +27,7 @@ def yaml_of(path: Path):
 
 
 @cache
-def table(beside: str | Path, name: str) -> dict:
+def table(beside: str | Path, name: str) -> Any:
     """What NAME.yaml in the folder of the module `beside` (its __file__) holds; not to be changed
     in place."""
     return yaml_of(Path(beside).with_name(f"{name}.yaml"))
@@ -39,7 +40,7 @@ def table_rows(beside: str | Path, name: str) -> Rows:
 
 
 @cache
-def _pieces(text: str) -> tuple:
+def _pieces(text: str) -> tuple[tuple[str, str | None, str | None, str | None], ...]:
     """(text, name, format, conversion) of each piece of a text with {names}."""
     return tuple(string.Formatter().parse(text))
 
@@ -53,30 +54,30 @@ class Filler(string.Formatter):
     foreign text on one line, and `{x:1e9|.2f}` is divided by 1e9.
     """
 
-    def __init__(self, *sources):
+    def __init__(self, *sources: Any) -> None:
         self.sources = sources
 
-    def vformat(self, format_string, args, kwargs) -> str:
+    def vformat(self, format_string: str, args: Any, kwargs: Any) -> str:
         """As Python's own, the pieces of each text kept; a text of a part may hold no other."""
         out = []
         for said, name, spec, conversion in _pieces(format_string):
             out.append(said)
             if name is not None:
                 value, _ = self.get_field(name, args, kwargs)
-                out.append(self.format_field(self.convert_field(value, conversion), spec))
+                out.append(self.format_field(self.convert_field(value, conversion), spec or ""))
         return "".join(out)
 
-    def get_value(self, key, args, kwargs):
+    def get_value(self, key: int | str, args: Any, kwargs: Any) -> Any:
         if key in kwargs:
             return kwargs[key]
         for source in self.sources:
             if isinstance(source, Mapping) and key in source:
                 return source[key]
-            if hasattr(source, key):
+            if isinstance(key, str) and hasattr(source, key):
                 return getattr(source, key)
         raise KeyError(key)
 
-    def format_field(self, value, format_spec: str) -> str:
+    def format_field(self, value: Any, format_spec: str) -> str:
         value = scalar(value)
         if format_spec in quantities.table():
             return quantities.show(format_spec, value)
@@ -101,9 +102,9 @@ class Filler(string.Formatter):
 class Words(Filler):
     """Texts by id: `say("late", ratio=1.2)`."""
 
-    def __init__(self, texts: dict[str, str]):
+    def __init__(self, texts: dict[str, str]) -> None:
         super().__init__()
         self.texts = texts
 
-    def __call__(self, id: str, /, **facts) -> str:
+    def __call__(self, id: str, /, **facts: Any) -> str:
         return self.vformat(self.texts[id], (), facts)

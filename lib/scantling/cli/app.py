@@ -7,81 +7,88 @@ call is wrong, with one line on stderr;
 
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
-from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint
+from typing import Any
 
 import click
 
+from ..base import plugins
+from ..base.console import tell
 from ..base.errors import DesignError, closest, plain
-from . import blueprint, decide, design, files, launch, learn, measure, runs, search
-from .common import WRONG, tell
 
-ROOMS = (design, search, decide, blueprint, files, runs, learn, measure, launch)
-COMMANDS = {
-    found.name: found
-    for room in ROOMS
-    for found in vars(room).values()
-    if isinstance(found, click.Command)
+WRONG = 2
+# commands of the core by name: the module of this package that has each, imported when it is called
+CORE = {
+    "design": "design",
+    "goodput": "design",
+    "compare": "design",
+    "search": "search",
+    "spaces": "search",
+    "candidates": "decide",
+    "diagnose": "decide",
+    "sweep": "decide",
+    "answer": "decide",
+    "scaling": "decide",
+    "sensitivity": "decide",
+    "front": "decide",
+    "schema": "files",
+    "catalogue": "files",
+    "prices": "files",
+    "params": "files",
+    "init": "files",
+    "predict": "runs",
+    "validate": "runs",
 }
-GROUP = "scantling.commands"
 
 
-@cache
-def _plugins() -> dict:
-    """Commands of other distributions, by name: a click command, or a function of the remaining
-    arguments that returns an exit code."""
-    return {e.name: e for e in entry_points(group=GROUP) if e.name not in COMMANDS}
+def _commands() -> dict[str, EntryPoint]:
+    """Every command by name, those of the core first, then those that packages beside it bring."""
+    package = __name__.rpartition(".")[0]
+    core = {
+        name: EntryPoint(name, f"{package}.{module}:{name}", plugins.COMMANDS)
+        for name, module in CORE.items()
+    }
+    return core | {n: e for n, e in plugins.entries(plugins.COMMANDS).items() if n not in core}
 
 
 class Commands(click.Group):
-    """The commands of the library and those that other distributions plug in."""
+    """The commands of the library and those that other packages plug in, each imported when it is
+    called."""
 
-    def list_commands(self, ctx):
-        return [*COMMANDS, *sorted(_plugins())]
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_commands())
 
-    def get_command(self, ctx, name):
-        if name not in _plugins():
-            return COMMANDS.get(name)
-        found = _plugins()[name].load()
-        return found if isinstance(found, click.Command) else _foreign(name, found)
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        entry = _commands().get(name)
+        if entry is None:
+            return None
+        command = plugins.load(entry)
+        return command if isinstance(command, click.Command) else _foreign(name, command)
 
-    def resolve_command(self, ctx, args):
-        if args and self.get_command(ctx, args[0]) is None:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        names = self.list_commands(ctx)
+        if args and args[0] not in names:
             raise DesignError(
                 args[0],
                 problem="there is no such command",
-                allowed=self.list_commands(ctx),
-                nearest=closest(args[0], self.list_commands(ctx)),
+                allowed=names,
+                nearest=closest(args[0], names),
             )
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx, formatter):
-        rows = [
-            (n, _first(COMMANDS[n].help) if n in COMMANDS else _summary(_plugins()[n]))
-            for n in self.list_commands(ctx)
-        ]
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows = [(name, plugins.summary(entry)) for name, entry in _commands().items()]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 
 
-def _first(text: str) -> str:
-    """The first sentence of a command's help."""
-    return " ".join(text.partition("\n\n")[0].split())
+def _foreign(name: str, function: Any) -> click.Command:
+    """A function of the remaining arguments that returns an exit code, as a command."""
 
-
-def _summary(entry) -> str:
-    """One line about a plugged-in command, without importing it."""
-    return {
-        "report": "Render designs as offline HTML reports.",
-        "walkthrough": "Copy a design interview, to be worked on, taught from or practised.",
-        "lab": "Open JupyterLab on the design desk.",
-        "page": "Serve the design desk as a page.",
-        "site": "Write every page, and the desk in a browser, for a web server.",
-    }.get(entry.name, f"From {entry.value.partition(':')[0]}.")
-
-
-def _foreign(name, function):
     @click.command(
         name,
         context_settings={
@@ -89,10 +96,10 @@ def _foreign(name, function):
             "allow_interspersed_args": False,
             "help_option_names": [],
         },
-        help=(function.__doc__ or "").strip().partition("\n")[0],
+        help=plugins.first_sentence(function.__doc__ or ""),
     )
     @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-    def run(arguments):
+    def run(arguments: Sequence[str]) -> Any:
         return function(list(arguments))
 
     return run
@@ -102,25 +109,26 @@ def _foreign(name, function):
     cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
 )
 @click.version_option(package_name="scantling", message="%(prog)s %(version)s")
-def cli():
+def cli() -> None:
     """Plan large LLM training runs: will it fit, how fast, how long, at what cost, and what breaks
     it."""
 
 
 @cli.result_callback()
 @click.pass_context
-def _ended(ctx, code):
+def _ended(ctx: click.Context, code: Any) -> None:
     """A command that ends well has returned its exit code, or nothing."""
     ctx.exit(code if isinstance(code, int) else 0)
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by the caller
-            setattr(sys, name, open(os.devnull, "w"))
+    if sys.stdout is None:  # closed by the caller
+        sys.stdout = open(os.devnull, "w")
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")
     try:
-        code = cli.main(args=argv, prog_name="scantling", standalone_mode=False)
+        code: int | None = cli.main(args=argv, prog_name="scantling", standalone_mode=False)
         sys.stdout.flush()
         return code or 0
     except DesignError as e:
@@ -143,7 +151,7 @@ def main(argv: list[str] | None = None) -> int:
         return _fail(f"{plain(e.filename or 'output', 200)}: {e.strerror or e}")
 
 
-def _silence():
+def _silence() -> None:
     """Drop what stdout still holds, so that ending the program does not try to write it."""
     with suppress(OSError):  # a stdout that is no file holds nothing back
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -12,7 +12,6 @@ from ..advise.design_json import as_dict
 from ..base.console import print_json
 from ..base.errors import DesignError, plain
 from ..base.files import read_stream
-from ..base.words import table
 from ..design.design import Design
 from ..plans.prepare import prepare
 from ..verdict.assess import assess
@@ -20,27 +19,6 @@ from ..verdict.record import Assessment
 from ..verdict.verdicts import EXIT as EXIT
 from .bar import Bar
 from .summary import fix_line
-
-WRONG = 2
-TYPES = {
-    "count": click.IntRange(1),
-    "workers": click.IntRange(1, 512),
-    "tokens": click.IntRange(1, 10**8),
-    "number": float,
-    "file": click.Path(dir_okay=False),
-    "folder": click.Path(file_okay=False),
-}
-
-
-def command(function):
-    """The function as a command, with the arguments and options that options.yaml states."""
-    for row in reversed(table(__file__, "options").get(function.__name__, ())):
-        of = row.get("type")
-        facts = row | {"type": click.Choice(of) if isinstance(of, list) else TYPES.get(of)}
-        name, *others = facts.pop("flags")
-        kind = click.option if name.startswith("-") else click.argument
-        function = kind(name, *others, **facts)(function)
-    return click.command()(function)
 
 
 def check_new(output: str, force: bool) -> None:
@@ -102,11 +80,6 @@ def refuse(assessment: Assessment, as_json: bool) -> None:
         for fix in result["nearest_fixes"]:
             print("nearest: " + plain(fix_line(fix), 1000), file=sys.stderr)
     raise click.exceptions.Exit(EXIT["impossible"])
-
-
-def tell(line: str) -> None:
-    """A line of the program itself on stderr."""
-    print(f"scantling: {plain(line, 1150)}", file=sys.stderr)
 
 
 def count_on_stderr(done: int, of: int) -> None:

@@ -23,7 +23,8 @@ from ..plans.prepare import prepare
 from ..plans.words import short
 from ..verdict.assess import assess
 from ..verdict.verdicts import VERDICTS
-from .common import EXIT, command, count_on_stderr, on_scheduler, possible, read
+from .common import EXIT, count_on_stderr, on_scheduler, possible, read
+from .options import FILE, JSON, PATH
 from .summary import fix_line
 from .tables import TABLES, print_rows, say
 
@@ -61,7 +62,25 @@ def axes_of(words) -> dict:
     return axes
 
 
-@command
+@click.command()
+@FILE
+@click.option(
+    "-o",
+    "--output",
+    type=PATH,
+    help=(
+        "Write the candidates here, with empty columns for what is measured; with --measured, "
+        "the design with the fastest plan pinned and its step."
+    ),
+)
+@click.option(
+    "--top",
+    type=click.IntRange(1),
+    default=8,
+    show_default=True,
+    help="Candidates, each of another kind.",
+)
+@click.option("--measured", type=PATH, help="Read a filled-in file back and say which plan won.")
 def candidates(file, output, top, measured):
     """Plans of FILE that differ in kind, for a short measured sweep; with --measured, what the
     sweep says."""
@@ -100,7 +119,9 @@ def _swept(design, measured, output, out):
         out.print(f"{output}: the design with that plan pinned and its measured step")
 
 
-@command
+@click.command()
+@FILE
+@JSON
 def diagnose(file, as_json):
     """The likely losses of the run that FILE's `measured` describes, most likely first, and what to
     measure next."""
@@ -115,7 +136,11 @@ def diagnose(file, as_json):
     return EXIT[a.verdict]
 
 
-@command
+@click.command()
+@FILE
+@click.argument("over", nargs=-1, required=True, metavar="FIELD=V1,V2,…")
+@click.option("--scheduler", help="Address of a Dask scheduler; without it everything runs here.")
+@JSON
 def sweep(file, over, scheduler, as_json):
     """Every combination of values of one or more fields of FILE: cluster.devices=4096,8192
     job.global_batch=1024,2048."""
@@ -170,8 +195,15 @@ NAMED = {"mfu_shown": "MFU ", "params": "parameters "}
 BESIDE = ("value", "mfu", "plan", "memory_share", "law", "source", "bound", "verdict")
 
 
-@command
+@click.command()
+@FILE
 @click.argument("question", type=click.Choice([*QUESTIONS]), metavar="QUESTION")
+@click.option(
+    "--most-devices",
+    type=click.IntRange(1),
+    help="earliest-finish: no more devices than these; without it, until more bring nothing.",
+)
+@JSON
 def answer(file, question, most_devices, as_json):
     """A direct answer about FILE: longest-sequence, biggest-micro-batch, fewest-devices,
     earliest-finish, largest-model, compute-budget, cheaper."""
@@ -237,7 +269,23 @@ def _cheaper(design, as_json):
         out.print("none: no change tried costs less in the same time")
 
 
-@command
+@click.command()
+@FILE
+@click.option(
+    "--loss",
+    "target",
+    type=float,
+    help="Loss to reach, in nats a token: the days of the model in FILE to it.",
+)
+@click.option(
+    "--flops",
+    type=float,
+    help=(
+        "Training compute; without it, what the machine of FILE does by its deadline, else "
+        "what FILE itself spends."
+    ),
+)
+@JSON
 def scaling(file, flops, target, as_json):
     """A budget of compute as model size and tokens by published scaling laws, and the days each
     takes on FILE's machine; with --loss, the days of FILE's model to a loss."""
@@ -293,7 +341,15 @@ def _to_loss(design, target: float, as_json: bool) -> None:
     )
 
 
-@command
+@click.command()
+@FILE
+@click.option(
+    "--key",
+    default="days",
+    show_default=True,
+    help="Quantity of `design --json` to look at: days, cost_usd, mfu, step_s, goodput …",
+)
+@JSON
 def sensitivity(file, key, as_json):
     """What a result hangs on: each input a realistic step down and up, the plan searched again for
     each, the largest swing first."""
@@ -323,7 +379,25 @@ def sensitivity(file, key, as_json):
         out.print(f"· {r['what']}: {r['why']}")
 
 
-@command
+@click.command()
+@FILE
+@click.option(
+    "--devices",
+    "counts",
+    help=(
+        "Device counts to compare, such as 4096,8192,16384; without it half to twice FILE's own."
+    ),
+)
+@click.option(
+    "--all",
+    "every",
+    is_flag=True,
+    help=(
+        "Every point; without it, for each count the fastest, the fastest safe one and the "
+        "roomiest that takes at most a quarter longer."
+    ),
+)
+@JSON
 def front(file, counts, every, as_json):
     """The choices that no other beats in days, dollars, devices and memory headroom at once, over
     device counts and plans."""

@@ -9,13 +9,26 @@ from ..advise.answers import largest_active
 from ..advise.comparison import compare as side_by_side
 from ..base.console import console, print_json
 from ..base.files import write_text
-from ..cluster.promise import goodput as lived_through, said
-from .common import EXIT, assessment_of, command, named, possible
+from ..base.plugins import function
+from .common import EXIT, assessment_of, named, possible
+from .options import FILE, JSON, PATH
 from .summary import endurance, full, summary
 from .tables import print_table
 
 
-@command
+@click.command()
+@FILE
+@click.option("--json", "as_json", is_flag=True, help="Print the whole assessment as JSON.")
+@click.option(
+    "--full", "everything", is_flag=True, help="Print everything, not the forty lines that decide."
+)
+@click.option(
+    "--wide",
+    is_flag=True,
+    help=(
+        "Search the wide space, minutes for a mixture of experts: Ctrl-C ends it with what it has."
+    ),
+)
 def design(file, as_json, everything, wide):
     """Assess the design in FILE (- for stdin).
 
@@ -23,7 +36,7 @@ def design(file, as_json, everything, wide):
     run makes no sense; 4 impossible; 2 the file is wrong.
     """
     a = possible(file, as_json, "wide" if wide else "default")
-    result = said(a)
+    result = function("assessment_json")(a)
     if as_json or everything:
         result["largest_active"] = largest_active(a)
     if as_json:
@@ -33,11 +46,13 @@ def design(file, as_json, everything, wide):
     return EXIT[a.verdict]
 
 
-@command
+@click.command()
+@FILE
+@JSON
 def goodput(file, as_json):
     """Failures, checkpoint interval, goodput and spares of the design in FILE."""
     a = possible(file, as_json)
-    result = named(a) | lived_through(a)
+    result = named(a) | function("goodput")(a)
     if as_json:
         print_json(result)
     else:
@@ -56,7 +71,13 @@ td:first-child{{text-align:left;position:sticky;left:0;background:Canvas}}</styl
 """
 
 
-@command
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print as JSON: names, and rows with values and texts."
+)
+@click.option("--markdown", is_flag=True, help="Print a Markdown table.")
+@click.option("-o", "--output", type=PATH, metavar="PAGE.html", help="Write one HTML page instead.")
 def compare(files, as_json, markdown, output):
     """Set designs side by side: what was asked where it differs, the plans, the figures.
 

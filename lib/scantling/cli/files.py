@@ -4,11 +4,13 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+import click
 from rich.text import Text
 
 from ..base.console import console, print_json
 from ..base.errors import DesignError, plain
 from ..base.files import write_text
+from ..base.plugins import function
 from ..base.records import fields_of
 from ..base.show import is_number
 from ..catalogue import price as price_of
@@ -22,11 +24,11 @@ from ..catalogue.models.shape import (
 )
 from ..catalogue.quotes import prices_with
 from ..catalogue.words import RENTS
-from ..design.brief.read import read_brief
 from ..design.design import json_schema
 from ..design.draft import commented, draft
 from ..plans.prepare import prepare
-from .common import check_new, command, read
+from .common import check_new, read
+from .options import FILE, JSON
 from .summary import assumed_rows, section, value_text
 from .tables import TABLES, bare, print_rows, say
 
@@ -47,14 +49,16 @@ COUNTED = (
 )
 
 
-@command
+@click.command()
 def schema():
     """Print the JSON Schema of the design file."""
 
     print_json(json_schema())
 
 
-@command
+@click.command()
+@click.argument("kind", metavar="KIND")
+@click.option("--json", "as_json", is_flag=True, help="Print all columns as JSON.")
 def catalogue(kind, as_json):
     """List what the catalogue holds of KIND: models, accelerators, fabrics, stacks, nodes, storage,
     prices."""
@@ -83,7 +87,9 @@ def _cell(column, value) -> str:
     return f"{value:,}" if is_number(value) and column != "year" else plain(value, 60)
 
 
-@command
+@click.command()
+@FILE
+@JSON
 def prices(file, as_json):
     """Prices of a device-hour by kind of rent: of the chip of the design in FILE, or of those in
     your own table FILE.csv (columns item, value; kind, date, provider, source if you like), whose
@@ -118,7 +124,12 @@ def prices(file, as_json):
         )
 
 
-@command
+@click.command()
+@click.argument("config")
+@click.option(
+    "--seq-len", type=click.IntRange(1, 10**8), default=4096, help="Tokens of a sequence."
+)
+@JSON
 def params(config, seq_len, as_json):
     """Count the parameters of the Hugging Face config.json CONFIG, by block."""
 
@@ -169,7 +180,17 @@ def _hybrid_counts(model, seq_len, read) -> dict:
     }
 
 
-@command
+@click.command()
+@click.option("--like", help="Catalogue model to start from.")
+@click.option(
+    "--text",
+    help=(
+        'What is planned, in words: "175B MoE, 96 layers, 1024x A100 80GB, 200Gb/s IB, 1T '
+        'tokens in 30 days".'
+    ),
+)
+@click.option("-o", "--output", required=True, help="Design file to write (- for stdout).")
+@click.option("--force", is_flag=True, help="Replace the file if it exists.")
 def init(like, text, output, force):
     """Write a commented design file; list what was read and what was assumed."""
 
@@ -183,7 +204,7 @@ def init(like, text, output, force):
         )
     if output != "-":
         check_new(output, force)
-    brief = read_brief(text) if text is not None else None
+    brief = function("read_brief")(text) if text is not None else None
     design, assumed, ignored = draft(brief, like, prepare)
     resolved = prepare(design)
     content = commented(design, text, [*assumed, *resolved.assumed], ignored)

@@ -1,17 +1,33 @@
 """Commands on tables of runs: predict, validate."""
 
+import click
+
 from ..base.console import console
 from ..base.errors import DesignError, plain
 from ..base.files import write_text
 from ..base.json import text
-from ..evidence.compare import validate_frame
-from ..evidence.predict import predict_frame
-from ..evidence.runs import read_named, template
-from .common import command
+from ..runs.compare import validate_frame
+from ..runs.predict import predict_frame
+from ..runs.read import read_named, template
+from .options import PATH
 from .tables import TABLES, print_rows, say
 
 
-@command
+@click.command()
+@click.argument("runs_csv", required=False)
+@click.option("-o", "--output", required=True, help="CSV to write.")
+@click.option(
+    "--template",
+    "as_template",
+    is_flag=True,
+    help="Write an empty table instead: every column explained, one worked row.",
+)
+@click.option(
+    "--calibration",
+    type=PATH,
+    metavar="SITE.yaml",
+    help="Constants that scantling learn or measure wrote.",
+)
 def predict(runs_csv, output, as_template, calibration):
     """Predict the pinned plan of every row of RUNS_CSV; none of its measured columns is read."""
     if as_template:
@@ -26,7 +42,9 @@ def predict(runs_csv, output, as_template, calibration):
     )
 
 
-@command
+@click.command()
+@click.argument("runs_csv")
+@click.option("--json", "as_json", metavar="FILE", help="Also write all figures as JSON to FILE.")
 def validate(runs_csv, as_json):
     """Predict RUNS_CSV and compare with what was measured, by source, accelerator and stack."""
 

@@ -1,6 +1,8 @@
 """The search from a terminal: one design's plans or those of many variants of it, here or on a
 cluster, with progress that can be stopped."""
 
+import click
+
 from ..advise.sweeps import variant_designs, variants
 from ..base.console import console, print_json
 from ..base.errors import DesignError, plain
@@ -12,12 +14,51 @@ from ..plans.leaderboard import search as plan_table
 from ..plans.prepare import prepare
 from ..plans.space import SPACES
 from .bar import Bar
-from .common import EXIT, assessment_of, command, named, on_scheduler, possible, read
+from .common import EXIT, assessment_of, named, on_scheduler, possible, read
 from .decide import axes_of
+from .options import FILE, JSON, PATH
 from .tables import print_table, say
 
 
-@command
+@click.command()
+@FILE
+@click.option(
+    "--top", type=click.IntRange(1), default=10, show_default=True, help="Plans to print."
+)
+@click.option(
+    "--csv",
+    "csv_file",
+    type=PATH,
+    help="Write all fitting plans here (of a wide search the 50,000 fastest).",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the top plans as JSON.")
+@click.option(
+    "--wide",
+    is_flag=True,
+    help=(
+        "The wide space: offload, uneven stages, expert tensor parallelism, zero-bubble "
+        "schedules, precision where it is left open."
+    ),
+)
+@click.option(
+    "--space",
+    type=click.Choice(["coarse", "default", "wide"]),
+    help="Another space; `scantling spaces` lists their axes.",
+)
+@click.option(
+    "--over",
+    multiple=True,
+    metavar="FIELD=V1,V2,…",
+    help="Search every plan of every variant: may be given more than once.",
+)
+@click.option(
+    "--scheduler", help="Address of a Dask scheduler (tcp://…); without it everything runs here."
+)
+@click.option(
+    "--progress/--no-progress",
+    default=None,
+    help="A bar on stderr; on where the search is wide, has variants or runs on a cluster.",
+)
 def search(file, top, csv_file, as_json, wide, space, over, scheduler, progress):
     """The plans that fit the design in FILE, best first, and how many were rejected for which
     reason.
@@ -155,7 +196,9 @@ def _untried(plans) -> list:
     return [f"untried: {line}" for line in dict.fromkeys(out)]
 
 
-@command
+@click.command()
+@click.argument("file", required=False)
+@JSON
 def spaces(file, as_json):
     """The axes and values that a search tries: coarse (while dragging), default, wide; with FILE,
     how many legal plans each has for it."""

@@ -2,21 +2,23 @@
 each line is."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from math import ceil, log2
 from statistics import median
+from typing import Any
 
 from .. import catalogue
 from ..base.errors import DesignError, plain
-from ..base.records import Derived
+from ..base.records import Assumed, Derived, record
 from ..base.units import DAY_S
 from ..catalogue.hardware import USUAL_ACCELERATOR
 from ..catalogue.models.entries import build_model, entries, entry
 from ..catalogue.models.shape import parameters
 from . import file as design_yaml
-from .brief.grammar import Read
-from .brief.read import Brief
-from .design import Design, put
-from .resolve import SEQ_LEN, resolve, within
+from .design import Design
+from .paths import put
+from .phases import SEQ_LEN
+from .resolve import resolve, within
 
 _STATE_BYTES = 18.0  # bf16 weights, fp32 gradients, fp32 master copy and two moments
 _ROOM = 4.0
@@ -25,6 +27,29 @@ _MFU = (
 )
 _MODEL = "llama-3.1-8b"  # when only a machine is named
 _SIZE = 70e9
+
+
+@dataclass(frozen=True)
+class Read:
+    """What was made of some words: the field it set and the value, or why there was nothing to
+    set."""
+
+    said: str
+    field: str
+    value: Any = None
+    why: str = ""
+
+
+@record
+class Brief:
+    """Fields by dotted path, the words each came from, the words that set nothing, and the readings
+    that were a choice. `amounts`: what tokens follow from when the model is known."""
+
+    fields: dict[str, Any] = field(default_factory=dict)
+    read: tuple[Read, ...] = ()
+    ignored: tuple[Read, ...] = ()
+    assumed: tuple[Assumed, ...] = ()
+    amounts: dict[str, float] = field(default_factory=dict)
 
 
 def draft(brief: Brief | None, like: str | None, check: Callable = resolve) -> tuple:
@@ -148,9 +173,9 @@ def commented(design: Design, text: str | None, assumed, ignored=()) -> str:
     gaps = {}
     for a in assumed:
         gaps.setdefault(a.field.partition(".")[0], []).append(a)
-    for key, info in type(design).model_fields.items():
+    for key, facts in Design.section_fields().items():
         if key in data or key in gaps and key in _SECTIONS:
-            lines += ["", *_section(key, data.get(key, {}), info.description, gaps.pop(key, ()))]
+            lines += ["", *_section(key, data.get(key, {}), facts.text, gaps.pop(key, ()))]
     for rest in gaps.values():
         lines += ["", *(f"# {_said(a)}" for a in rest)]
     return "\n".join(lines) + "\n"
@@ -164,7 +189,7 @@ def _section(key: str, value, what: str, assumed):
     if not isinstance(value, dict):
         head = _line(f"{key}: {design_yaml.inline(value)}", what)
         return [head, *(f"# {_said(a)}" for a in assumed)]
-    known = {name: info.description for name, info in Design.section_fields(key).items()}
+    known = {name: facts.text for name, facts in Design.section_fields(key).items()}
     lines = [_line(f"{key}:", what)]
     chosen = {a.field.partition(".")[2]: f"assumed: {plain(a.why, 200)}" for a in assumed}
     for k, v in value.items():

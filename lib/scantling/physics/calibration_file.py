@@ -35,7 +35,7 @@ RELATIVE, RELATIVE_MOST = ("scale_up_share", "scale_out_share", "ep_up_share"), 
 UNLIKE = 4.0
 # what a measured step tells of the same model, chip and precision under another stack: over 85
 # published rows beside one of another stack a half gives a median of 5.7 % and a 90th percentile of
-# 19 %; nothing 6.2 and 23, the whole 6.5 and 19 (tests.validation.strangers)
+# 19 %; nothing 6.2 and 23, the whole 6.5 and 19 (tests.bench.validation.strangers)
 OTHER_STACK = 0.5
 OTHER_MODEL = 0.05  # difference of ln active parameters of two models; judgement
 Number = Annotated[float, AllowInfNan(False)]

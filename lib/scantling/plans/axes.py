@@ -7,7 +7,7 @@ import numpy as np
 
 from ..base.records import record
 from ..catalogue.words import Sharding
-from ..design.resolve import Phase, Resolved
+from ..design.resolved import Phase, Resolved
 from ..physics.cases import Plan
 from .enumerate import enumerate_plans
 from .space import SPACES, Space, offered

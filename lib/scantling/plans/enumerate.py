@@ -17,10 +17,10 @@ from ..base.records import record
 from ..catalogue.models.shape import Model, shape_of
 from ..catalogue.words import Recompute
 from ..design.cluster import Cluster
-from ..design.resolve import Phase
+from ..design.resolved import Phase
 from ..physics.cases import FULL, HSDP, ZERO2, Plan, accumulated, code
 from ..physics.layout import gains
-from ..physics.pipeline import RULES, SCHEDULES, rules_kept
+from ..physics.pipeline import RULES, SCHEDULES, Division
 from .laws import Law, Setting, Stage, laws_of
 from .space import DEFAULT, Space
 from .words import CODED
@@ -263,11 +263,12 @@ def _chunks(name: str, q: Question, deepest: int) -> list[int]:
 
 def _rules(name: str, pp: Array, vpp: Array | int, m: Array, q: Question) -> Array:
     """Where a schedule's own rules are kept, over columns that fit together."""
-    kept = rules_kept(pp, vpp, m, q.model.layers, 0 if q.model.pattern else 2)
+    ends = 0 if q.model.pattern else 2
+    division = Division(pp=pp, vpp=vpp, m=m, layers=q.model.layers, ends=ends)
     lawful = pp * m > 0
     for rule in RULES:
         if name in rule.schedules:
-            lawful = lawful & kept[rule.name]
+            lawful = lawful & rule.kept(division)
     return np.asarray(lawful)
 
 
@@ -329,7 +330,7 @@ def _sharding(c: Columns, q: Question) -> Columns:
 
 
 def _shard_groups(c: Columns, q: Question) -> Columns:
-    ranks, pinned = q.cluster.beside(c["dp"]) * c["cp"], q.pins.get("shard_group")
+    ranks, pinned = q.cluster.in_smallest_site(c["dp"]) * c["cp"], q.pins.get("shard_group")
     hybrid = c["sharding"] == HSDP
     inside = np.maximum(q.cluster.scale_up_domain // c["tp"], 1)
     group = np.where(hybrid, pinned or np.gcd(ranks, inside), ranks)

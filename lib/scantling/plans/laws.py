@@ -13,7 +13,7 @@ from ..base.records import Lines, record
 from ..catalogue.models.patterns import widths
 from ..catalogue.models.shape import Model
 from ..design.cluster import Cluster
-from ..design.resolve import Phase
+from ..design.resolved import Phase
 from ..physics.cases import HSDP, ULYSSES, ZERO3
 
 Columns = Mapping[str, Array]  # fields of plans by name
@@ -235,7 +235,7 @@ def expert_ranks(c: Columns, s: Setting) -> Array:
     "no token waits for the way between sites",
 )
 def expert_site(c: Columns, s: Setting) -> Array:
-    return _divides(c["ep"] * c["etp"], s.cluster.beside(c["dp"]) * c["cp"] * c["tp"])
+    return _divides(c["ep"] * c["etp"], s.cluster.in_smallest_site(c["dp"]) * c["cp"] * c["tp"])
 
 
 @_law(Stage.EXPERTS, "etp", ("etp",), "etp divides the expert width", "column-parallel experts")

@@ -11,7 +11,7 @@ import numpy as np
 from ..base.columns import Array
 from ..base.records import take
 from ..design.design import Design
-from ..design.resolve import Phase, Resolved
+from ..design.resolved import Phase, Resolved
 from ..physics.cases import devices
 from ..physics.gather import situation
 from ..physics.memory.chance import oom_probability

@@ -12,7 +12,7 @@ from ..base.errors import DesignError
 from ..catalogue.models.shape import Model
 from ..catalogue.words import SHARDINGS, Recompute, RecomputeModule
 from ..design.cluster import Cluster
-from ..design.resolve import Phase
+from ..design.resolved import Phase
 from .enumerate import divisors
 from .laws import LAWS, Law, Setting, all_kept
 

@@ -20,7 +20,7 @@ from ..catalogue.words import (
     Schedule,
     Sharding,
 )
-from ..design.resolve import Resolved
+from ..design.resolved import Resolved
 from ..physics.pipeline import DUALPIPES, SCHEDULES as SCHEDULES_BY_NAME
 
 # tokens of a sequence that a context-parallel rank keeps, at least: the shortest that published

@@ -23,7 +23,7 @@ from ..catalogue.words import (
     Recompute,
     Sharding,
 )
-from ..design.resolve import Phase
+from ..design.resolved import Phase
 from ..physics.cases import Plan, accumulated
 
 # a plan as plain values, in the keys of `design --json` (KEYS)

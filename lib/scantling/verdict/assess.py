@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ..base.errors import DesignError
 from ..catalogue.models.shape import Model, parameters
 from ..design.design import Design
-from ..design.resolve import Resolved
+from ..design.resolved import Resolved
 from ..physics.gather import Situation, situation
 from ..physics.memory.chance import oom_probability
 from ..physics.memory.peak import memory

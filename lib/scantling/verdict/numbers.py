@@ -15,12 +15,13 @@ from ..base.records import Known
 from ..base.units import DAY_S, GB, TERA
 from ..catalogue.models.shape import flops_per_token
 from ..catalogue.words import MEMORY_PARTS, STEP_PARTS
-from ..design.resolve import Resolved
+from ..design.resolved import Resolved
 from ..endure.checkpoint import contents
 from ..endure.cost import Cost, expected, price
-from ..endure.reliability import Endurance, Gang, as_logged, endure
+from ..endure.life import Gang
+from ..endure.reliability import Endurance, as_logged, endure
 from ..physics import bands, layout
-from ..physics.cases import Cases, attended, devices, micro_batches
+from ..physics.cases import Cases, devices
 from ..physics.communication import communication
 from ..physics.compute import keys_seen
 from ..physics.kinds import by_kind
@@ -184,7 +185,7 @@ def reshaped(case: Cases, span: int, gone: Sequence[int] | Array) -> dict[str, A
     one; fits : within the capacity, or no more than the plan takes whole."""
     whole = case.plan.dp
     dp = np.maximum(whole - span * np.array([0, *gone]), 1)
-    m = np.ceil(micro_batches(case.job, case.plan) * whole / dp - 1e-9)
+    m = np.ceil(case.micro_batches * whole / dp - 1e-9)
     less = replace(
         case.with_plan(dp=dp), job=replace(case.job, global_batch=m * dp * case.plan.micro_batch)
     )
@@ -250,9 +251,8 @@ def utilisation(chosen: Chosen, step_s: float) -> Utilisation:
     step."""
     case = chosen.case
     tokens, flops, mfu = rates(case, step_s)
-    keys = attended(case)
-    per_token = flops_per_token(case.shape, keys)
-    masked = per_token.attention_scores * (1 - keys_seen(case) / keys)
+    per_token = flops_per_token(case.shape, case.attended)
+    masked = per_token.attention_scores * (1 - keys_seen(case) / case.attended)
     chip = chosen.search.situation.resolved.cluster.accelerator
     total = per_token.total + per_token.mtp
     return Utilisation(

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from ..base.records import Assumed, Known, Lines
 from ..catalogue.stacks import Switch, switches
 from ..design.design import Design
-from ..design.resolve import Phase, Resolved
+from ..design.resolved import Phase, Resolved
 from ..endure.cost import Cost
 from ..endure.reliability import Endurance
 from ..physics.cases import Cases

@@ -1,9 +1,9 @@
 """LitGPT's pretrain command: one YAML file, FSDP with hybrid sharding, no recompute."""
 
-from scantling.kits import FRAMEWORKS
-from scantling.kits.framework import framework
-from scantling.kits.frameworks.fsdp import lacks
-from scantling.kits.render import render
+from scantling_kits import FRAMEWORKS
+from scantling_kits.framework import framework
+from scantling_kits.frameworks.fsdp import lacks
+from scantling_kits.render import render
 
 
 def files(launch, kit):

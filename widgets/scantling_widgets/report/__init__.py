@@ -12,9 +12,10 @@ from scantling.base.displayed import Html
 from scantling.base.errors import DesignError
 from scantling.design.design import Design
 
+from ..charts import pictures
+from ..charts.pictures import RESULT
 from ..words import label
-from . import charts, pictures, text
-from .pictures import RESULT
+from . import charts, text
 from .run import run as make_all
 
 _PLAIN = (str, int, float, list, tuple, dict)

@@ -1,12 +1,12 @@
 """Pictures that only the report has: goodput over the checkpoint interval, communication hidden and
 exposed, share of wall time lost."""
 
-from ..assessment_charts import Figure, figure, laid, shown_on, table, text, worded
-from ..charts import memory, step
-from ..charts_endurance import ladder
-from ..charts_plans import tornado_of
-from ..charts_schedule import laid as layers
-from ..palette import MEMORY, STEP
+from ..charts.chart import Figure, figure, laid, shown_on, table, text, worded
+from ..charts.endurance import ladder
+from ..charts.memory_step import memory, step
+from ..charts.palette import MEMORY, STEP
+from ..charts.plans import tornado_of
+from ..charts.schedule import laid as layers
 from ..words import at, label, show
 
 AXES = ("tp", "cp", "ep", "dp", "pp")

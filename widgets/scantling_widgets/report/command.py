@@ -5,14 +5,38 @@ from pathlib import Path
 
 import click
 from scantling.base.quantities import table as quantities
-from scantling.cli.common import command
+from scantling.cli.options import FOLDER
 from scantling.verdict.verdicts import VERDICTS
 
 from .compare import write_comparison
 from .run import run
 
 
-@command
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.option(
+    "-o",
+    "--out",
+    type=FOLDER,
+    required=True,
+    metavar="DIR",
+    help="folder for the reports; made where it is missing",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 512),
+    metavar="N",
+    help="local processes; as many as cores when left out",
+)
+@click.option(
+    "--scheduler", metavar="ADDRESS", help="run on a Dask cluster instead, such as tcp://host:8786"
+)
+@click.option("--pdf", is_flag=True, help="a PDF as well, printed by Chromium")
+@click.option("--compare", is_flag=True, help="one more page with the designs side by side")
+@click.option("--force", is_flag=True, help="make finished reports again")
+@click.option(
+    "--wide", is_flag=True, help="search the wide space of plans, minutes for a mixture of experts"
+)
 def report(files, out, compare, wide, **options):
     """Render designs as offline HTML reports.
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from scantling.advise import comparison as side_by_side
 
-from . import charts, pictures
+from ..charts import pictures
+from . import charts
 from .jobs import assessment_in, today
 from .page import templated
 from .run import write

@@ -12,7 +12,6 @@ from json import dumps
 from os import environ
 from pathlib import Path
 
-import scantling
 from scantling.base.errors import DesignError
 from scantling.base.files import read_text
 from scantling.base.records import record
@@ -20,10 +19,10 @@ from scantling.design.design import Design
 from scantling.plans.prepare import prepare
 from scantling.verdict.verdicts import EXIT
 
-from ..resources import notebook
+from ..charts.pictures import RESULT
+from ..resources import notebook, packages
 from ..words import at
 from .page import page
-from .pictures import RESULT
 
 LONGEST_S = {"default": 600, "wide": 7200}  # of one cell of a report, by the space that is searched
 REFERENCES = ("model.hf_config", "calibration")
@@ -105,7 +104,7 @@ def code_digest() -> str:
     """A digest of the installed kit: when a formula, a catalogue row or a template changes, a
     report is made again."""
     total = hashlib.sha256(metadata.version("vl-convert-python").encode())
-    for root in (Path(scantling.__file__).parent, Path(__file__).parents[1]):
+    for root in packages():
         for path in sorted(
             p for p in root.rglob("*") if p.suffix in _CODE and "__pycache__" not in p.parts
         ):

@@ -6,7 +6,7 @@ from importlib import resources
 from markupsafe import Markup, escape
 from scantling.base.displayed import markdown
 
-from . import pictures
+from ..charts import pictures
 from .text import environment
 
 # letters: a first page that has more to say is set smaller on paper, so that it stays one page;

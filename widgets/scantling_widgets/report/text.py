@@ -6,7 +6,8 @@ from json import dumps, loads
 from re import sub
 
 import jinja2
-from scantling import catalogue, cluster as site
+import scantling_site as site
+from scantling import catalogue
 from scantling.advise.comparison import flat
 from scantling.base.quantities import table as quantities
 from scantling.base.quantities.table import band, band_in
@@ -14,7 +15,7 @@ from scantling.base.show import is_number, shown
 from scantling.base.words import Words
 from scantling.verdict.verdicts import VERDICTS
 
-from ..charts_endurance import shares
+from ..charts.endurance import shares
 from ..words import at, withheld
 from .charts import AXES, by_axis
 from .phrases import FILTERS, WORDS, in_unit, show, value_text

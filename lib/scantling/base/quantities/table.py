@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from re import sub
+from typing import Any
 
-from ...base.records import Lines, at, record
 from ..errors import closest
 from ..files import csv_rows
+from ..records import Lines, at, record
 from ..show import shown
 
 
@@ -76,13 +77,13 @@ def quantity(key: str) -> Quantity:
         raise KeyError(f"no quantity {key!r}" + (f"; nearest: {near}" if near else "")) from None
 
 
-def show(key: str, value) -> str:
+def show(key: str, value: Any) -> str:
     """`value` of quantity `key` as people read it, unit included: show("mfu", 0.413) is "41.3 %". A
     dash where there is none."""
     return shown(value, quantity(key).kind, quantity(key).unit)
 
 
-def told(row: Mapping, names: Mapping[str, str]) -> list[str]:
+def told(row: Mapping[str, Any], names: Mapping[str, str]) -> list[str]:
     """The quantities of a row that it has, each behind what `names` puts before it:
     told({"days": 3.0, "mfu": 0.41}, {"mfu": "MFU ", "days": ""}) is ["MFU 41.0 %", "3.00 days"]."""
     return [
@@ -92,7 +93,7 @@ def told(row: Mapping, names: Mapping[str, str]) -> list[str]:
     ]
 
 
-def band(key: str, low, high) -> str:
+def band(key: str, low: Any, high: Any) -> str:
     """A band as people read it: band("mfu", 0.38, 0.43) is "38.0 to 43.0 %"; the unit once where
     both ends share it."""
     a = show(key, low)
@@ -101,8 +102,8 @@ def band(key: str, low, high) -> str:
     return f"{head} to {b}" if head and b.endswith(" " + unit) else f"{a} to {b}"
 
 
-def band_in(given: Mapping, key: str) -> str:
+def band_in(values: Mapping[str, Any], key: str) -> str:
     """The band of a quantity whose two ends, KEY_low and KEY_high, stand in nested mappings;
     nothing where they do not, and where both are one."""
-    ends = [at(given, key + end) for end in ("_low", "_high")]
+    ends = [at(values, key + end) for end in ("_low", "_high")]
     return "" if None in ends or len({*ends}) < 2 else band(key, *ends)

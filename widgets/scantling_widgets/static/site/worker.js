@@ -53,10 +53,10 @@ async function start(again) {
     say("Unpacking the models");
     await fill();
     say("Assessing the first design");
-    python.runPython("import gc, sys; gc.disable(); sys.path.insert(0, '/scantling'); import scantling_widgets.page_worker; gc.freeze(); gc.enable()");
+    python.runPython("import gc, sys; gc.disable(); sys.path.insert(0, '/scantling'); import scantling_widgets.desk.page_worker; gc.freeze(); gc.enable()");
   }
   let held = memory || !separate.length ? null : python.makeMemorySnapshot();
-  const page = python.pyimport("scantling_widgets.page_worker");
+  const page = python.pyimport("scantling_widgets.desk.page_worker");
   const waiting = new Map();                     // pictures of reports that the page draws
   const draw = html => new Promise((done, failed) => { waiting.set(waiting.size, { done, failed }); postMessage({ html, serial: waiting.size - 1 }); });
   const hear = page.begin(message => postMessage({ message }), draw);

@@ -1,0 +1,76 @@
+"""What packages beside the core bring: functions of the public face and commands, found by the
+entry points of their distributions and loaded when first used."""
+
+import ast
+from collections.abc import Iterable
+from functools import cache
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any
+
+from .errors import DesignError
+
+FUNCTIONS = "scantling.python"
+COMMANDS = "scantling.commands"
+
+
+@cache
+def entries(group: str) -> dict[str, EntryPoint]:
+    """The entry points of a group by name, sorted."""
+    return {entry.name: entry for entry in sorted(entry_points(group=group))}
+
+
+def load(entry: EntryPoint) -> Any:
+    """What an entry point names. Raises DesignError with the line that installs what it needs."""
+    try:
+        return entry.load()
+    except ModuleNotFoundError as error:
+        extra = ",".join(entry.extras) or "all"
+        raise DesignError(
+            entry.name,
+            problem=f"needs {error.name}, which is not installed",
+            allowed=f"pip install 'scantling[{extra}]'",
+        ) from None
+
+
+def function(name: str) -> Any:
+    """The function of the public face that a package beside the core brings under this name."""
+    if name not in entries(FUNCTIONS):
+        raise DesignError(
+            name,
+            problem="is in no package that is installed",
+            allowed="pip install 'scantling[all]'",
+        )
+    return load(entries(FUNCTIONS)[name])
+
+
+def summary(entry: EntryPoint) -> str:
+    """The first sentence of the docstring of what an entry point names, read from the source: no
+    module is imported."""
+    spec = _spec(entry.module)
+    if spec is None or spec.origin is None:
+        return f"From {entry.module}."
+    tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name == entry.attr:
+            return first_sentence(ast.get_docstring(node) or "")
+    return f"From {entry.module}."
+
+
+def first_sentence(text: str) -> str:
+    """The first paragraph of a docstring on one line."""
+    return " ".join(text.partition("\n\n")[0].split())
+
+
+def _spec(module: str) -> ModuleSpec | None:
+    """Where a module stands, its packages not imported."""
+    spec: ModuleSpec | None = None
+    path: Iterable[str] | None = None
+    parts = module.split(".")
+    for end in range(1, len(parts) + 1):
+        spec = PathFinder.find_spec(".".join(parts[:end]), None if path is None else list(path))
+        if spec is None:
+            return None
+        path = spec.submodule_search_locations
+    return spec

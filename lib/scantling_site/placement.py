@@ -1,0 +1,338 @@
+"""Which device, node, rack and pod every rank of tp, cp, ep, dp and pp stands on.
+
+Order of the kit, innermost first: tp, cp, dp, pp (Megatron's tp-cp-ep-dp-pp): rank = tp + TP (cp +
+CP (dp + DP pp)). Experts fold into the ranks of one stage: etp innermost, then ep, then the
+experts' own data parallelism. Llama 3 puts pp inside dp instead (arXiv 2407.21783, section 3.3.2);
+`orders` compares what both send over each tier.
+"""
+
+from dataclasses import field, replace
+from math import ceil, prod
+
+import numpy as np
+from scantling.base.records import Lines, Record, Rows, record
+from scantling.endure.failures import rack_devices
+from scantling.physics.traffic import expert_copies
+
+from .network.build import built
+from .site import Site
+
+AXES = KIT = ("tp", "cp", "dp", "pp")
+LLAMA3 = ("tp", "cp", "pp", "dp")
+EXPERT_AXES = ("etp", "ep", "edp", "pp")
+TIERS = ("device", "scale-up domain", "node", "leaf unit", "pod", "site", "sites")
+BLOCKS = ("domain", "node", "rack", "unit", "pod", "site")  # of devices, see Layout
+
+
+@record
+class Group(Record):
+    """The groups of one axis: how many, of how many ranks, how far apart these stand and what they
+    span (the worst group)."""
+
+    axis: str
+    size: int
+    groups: int
+    stride: int  # ranks between neighbours
+    per_domain: int  # members that share a scale-up domain
+    domains: int
+    nodes: int
+    racks: int
+    units: int  # sets of nodes one switch apart
+    pods: int
+    widest: str  # of TIERS
+    first: tuple[int, ...]  # ranks of the first group, at most 64
+
+
+@record
+class Layout:
+    """Sizes of the axes and of the blocks of devices that they stand on."""
+
+    sizes: dict
+    order: Lines = KIT
+    per_node: int
+    per_domain: int
+    per_rack: int
+    per_unit: int
+    per_pod: int
+    per_site: int
+
+    @property
+    def devices(self) -> int:
+        return prod(self.sizes[a] for a in self.order)
+
+    def per(self, block: str) -> int:
+        """Devices of a block: domain, node, rack, unit, pod or site."""
+        return getattr(self, f"per_{block}")
+
+    def strides(self) -> dict:
+        """Ranks between neighbours of each axis."""
+        out = {}
+        step = 1
+        for axis in self.order:
+            out[axis] = step
+            step = step * self.sizes[axis]
+        return out
+
+    def coordinates(self, rank) -> dict:
+        """Position of a rank on every axis. [ranks or an array of them]"""
+        return {
+            axis: np.asarray(rank) // step % self.sizes[axis]
+            for axis, step in self.strides().items()
+        }
+
+    def rank(self, **at) -> np.ndarray:
+        """Rank at a position; axes left out are 0. The inverse of `coordinates`."""
+        return sum(np.asarray(at.get(axis, 0)) * step for axis, step in self.strides().items())
+
+    def groups(self, axis: str) -> np.ndarray:
+        """All groups of an axis, one a row. [shape (devices / size, size)]"""
+        sizes = [self.sizes[a] for a in reversed(self.order)]
+        grid = np.arange(self.devices, dtype=np.int32).reshape(sizes)
+        last = np.moveaxis(grid, len(sizes) - 1 - self.order.index(axis), -1)
+        return last.reshape(-1, self.sizes[axis])
+
+    def crossings(self, axis: str, per: int) -> np.ndarray:
+        """Of every group's ring of neighbours, how many pairs do not share a block of `per`
+        devices. [shape (groups,)]"""
+        pairs, ends = self.edges(axis, per)
+        return pairs + ends if self.sizes[axis] > 2 else pairs
+
+    def edges(self, axis: str, per: int) -> tuple:
+        """(pairs of neighbours of every group in different blocks, whether first and last are)."""
+        block = self.groups(axis) // per
+        return np.count_nonzero(block[:, 1:] != block[:, :-1], axis=1), block[:, 0] != block[:, -1]
+
+
+@record
+class Placement(Record):
+    """Where the ranks stand; `nodes` holds one column per fact, a row per node, for charts."""
+
+    order: Lines
+    sizes: dict
+    devices: int
+    idle_devices: int
+    per_node: int
+    per_domain: int
+    per_rack: int
+    per_unit: int
+    per_pod: int
+    node_count: int
+    rack_count: int
+    unit_count: int
+    pod_count: int
+    groups: tuple[Group, ...]
+    nodes: dict  # node, rack, unit, pod, first and last coordinate of its ranks by axis
+    first_replica: dict  # ranks of dp 0: rank, node, rack, tp, cp, pp
+    # the kit's and Llama 3's: bytes a step over the edges of domains, units and pods, by axis
+    orders: Rows
+    notes: Lines
+    layout: Layout = field(repr=False)
+    experts: Layout | None = field(default=None, repr=False)
+
+
+def layouts(plan: dict, *, order=KIT, **blocks: int) -> tuple:
+    """(layout of the dense axes, of the experts or None) of a plan on blocks of those sizes
+    [devices]: per_node, per_domain, per_rack, per_unit, per_pod, per_site."""
+    dense = Layout(sizes={axis: plan[axis] for axis in AXES}, order=order, **blocks)
+    own = {axis: plan.get(axis) or 1 for axis in ("etp", "ep")}
+    packed = prod(own.values())
+    stage = dense.devices // plan["pp"]
+    if packed == 1 or stage % packed:
+        return dense, None
+    own |= {"edp": stage // packed, "pp": plan["pp"]}
+    return dense, replace(dense, sizes=own, order=EXPERT_AXES)
+
+
+def describe(layout: Layout, axis: str) -> Group:
+    """The groups of one axis and what the widest of them spans."""
+    members = layout.groups(axis)
+    size = layout.sizes[axis]
+    few = _few(members)  # ranks of a group ascend, so each change of block is a new one
+    spans = {
+        block: 1 + int(np.count_nonzero(np.diff(few // layout.per(block), axis=1), axis=1).max())
+        for block in BLOCKS
+    }
+    named = zip(("scale-up domain", "node", "leaf unit", "pod", "site"), BLOCKS[:2] + BLOCKS[3:])
+    widest = next((tier for tier, block in named if spans[block] == 1), "sites")
+    first = members[0] // layout.per_domain
+    return Group(
+        axis=axis,
+        size=size,
+        groups=len(members),
+        stride=layout.strides()[axis],
+        per_domain=int(np.bincount(first - first[0]).max()),
+        **{f"{block}s": spans[block] for block in BLOCKS[:-1]},
+        widest="device" if size == 1 else widest,
+        first=tuple(int(r) for r in members[0][:64]),
+    )
+
+
+def _few(rows: np.ndarray) -> np.ndarray:
+    """At most 256 rows, evenly chosen: groups of an axis repeat with the blocks they stand
+    on."""
+    return rows if len(rows) <= 256 else rows[np.linspace(0, len(rows) - 1, 256).astype(int)]
+
+
+def placement(s: Site) -> Placement:
+    """Placement of the main phase's plan on its cluster, with the leaf units and pods of the
+    network blueprint."""
+    cluster = s.cluster
+    unit, pod, rack = blocks(cluster)
+    sizes = {
+        "per_node": s.per_node,
+        "per_domain": cluster.scale_up_domain,
+        "per_rack": rack,
+        "per_unit": unit,
+        "per_pod": pod,
+    }
+    dense, experts = layouts(s.plan, **sizes, per_site=cluster.devices // s.sites)
+    n = dense.devices
+    found = [describe(dense, a) for a in AXES]
+    if experts is not None:
+        found[2:2] = [describe(experts, a) for a in EXPERT_AXES[:3] if experts.sizes[a] > 1]
+    orders = _orders(s, dense)
+    return Placement(
+        order=KIT,
+        sizes={a: s.plan[a] for a in ("tp", "cp", "dp", "pp", "ep", "etp")},
+        devices=n,
+        idle_devices=cluster.devices - n,
+        **sizes,
+        **{f"{block}_count": ceil(n / dense.per(block)) for block in BLOCKS[1:5]},
+        groups=tuple(found),
+        nodes=_nodes(dense),
+        first_replica=_first_replica(dense),
+        orders=orders,
+        notes=_notes(found, orders, dense, cluster),
+        layout=dense,
+        experts=experts,
+    )
+
+
+def _nodes(layout: Layout) -> dict:
+    """Columns of the nodes: where each stands, first and last coordinate of its ranks by axis."""
+    first = np.arange(0, layout.devices, layout.per_node)
+    low = layout.coordinates(first)
+    high = layout.coordinates(np.minimum(first + layout.per_node, layout.devices) - 1)
+    nodes = {block: first // layout.per(block) for block in BLOCKS[1:5]}
+    for axis in AXES:
+        nodes[f"{axis}_first"] = np.minimum(low[axis], high[axis])
+        nodes[f"{axis}_last"] = np.maximum(low[axis], high[axis])
+    return nodes
+
+
+def _first_replica(layout: Layout) -> dict:
+    """Ranks of the first data-parallel replica, with their nodes, racks and coordinates."""
+    every = np.arange(layout.devices)
+    ranks = every[layout.coordinates(every)["dp"] == 0]
+    at = layout.coordinates(ranks)
+    del at["dp"]
+    return {"rank": ranks, **{b: ranks // layout.per(b) for b in ("node", "rack")}, **at}
+
+
+def blocks(cluster) -> tuple:
+    """(devices one switch apart, devices under full bisection, devices of a rack) of the design's
+    network."""
+    fabric = built(cluster)[0]
+    rack = rack_devices(cluster)
+    if fabric.kind == "torus":
+        slice_ = min(cluster.scale_up_domain, cluster.devices)
+        return slice_, slice_, rack
+    per_card = cluster.devices / fabric.endpoints
+    return (
+        max(cluster.devices_per_node, round(fabric.unit_endpoints * per_card)),
+        min(cluster.pod_devices or cluster.devices, cluster.devices),
+        rack,
+    )
+
+
+def leaf_nodes(cluster) -> int:
+    """Nodes under one leaf switch (of each rail) of the design's network."""
+    return max(1, blocks(cluster)[0] // cluster.devices_per_node)
+
+
+def expert_groups(layout: Layout, ep: int, etp: int) -> np.ndarray:
+    """Expert-parallel groups of stage 0 under any order: experts fold into (tp, cp, dp) of the
+    stage, etp innermost. [shape (groups, ep)]"""
+    tp, cp, dp = (layout.sizes[a] for a in ("tp", "cp", "dp"))
+    stage = np.arange(tp * cp * dp)
+    ranks = layout.rank(tp=stage % tp, cp=stage // tp % cp, dp=stage // (tp * cp))
+    return np.moveaxis(ranks.reshape(-1, ep, etp), 1, 2).reshape(-1, ep)
+
+
+def bytes_over(
+    layout: Layout, per: int, sent: dict, ep: int = 1, etp: int = 1, vpp: int = 1
+) -> dict:
+    """Bytes of one step that leave blocks of `per` devices, one direction, all devices together, by
+    axis.
+
+    sent: bytes of a device by axis; `ep` those that leave its scale-up domain. Rings (tp, cp, dp):
+    every pair of neighbours in different blocks passes a device's bytes. Pipelines: half of them
+    forward, half back; from last to first all but one of vpp times. Experts: evenly to all ranks
+    outside the sender's domain.
+    """
+    out = {}
+    if per >= layout.devices:
+        return out
+    for axis in AXES:
+        if layout.sizes[axis] < 2 or not sent.get(axis):
+            continue
+        if axis == "pp":
+            pairs, ends = (int(x.sum()) for x in layout.edges(axis, per))
+            out[axis] = (pairs + ends * (1 - 1 / vpp)) * sent[axis] / 2
+        else:
+            out[axis] = int(layout.crossings(axis, per).sum()) * sent[axis]
+    if ep > 1 and sent.get("ep"):
+        groups = _few(expert_groups(layout, ep, etp))
+        leaving, beyond = (
+            (groups[:, :, None] // size != groups[:, None, :] // size).sum()
+            for size in (per, layout.per_domain)
+        )
+        out["ep"] = layout.devices * sent["ep"] * (leaving / beyond) if beyond else 0.0
+    return out
+
+
+def _orders(s: Site, kit: Layout) -> Rows:
+    """Both orders: bytes a step over the edges of scale-up domains, leaf units and pods, by axis
+    and in all (`bytes_over`)."""
+    sent = {row["axis"]: row["bytes"] for row in s.traffic}
+    ep, etp, vpp = (s.plan[x] for x in ("ep", "etp", "vpp"))
+    if "ep" in sent:
+        sent["ep"] *= expert_share_out(s.case)
+    rows = []
+    for order in (KIT, LLAMA3):
+        layout = replace(kit, order=order)
+        row = {"order": "-".join(order)}
+        for name in ("domain", "unit", "pod"):
+            by = bytes_over(layout, layout.per(name), sent, ep, etp, vpp)
+            row |= {f"over_{name}": by, f"bytes_over_{name}": sum(by.values())}
+        rows.append(row)
+    return tuple(rows)
+
+
+def expert_share_out(case) -> float:
+    """Share of the bytes of the experts' exchange that leave the scale-up domain: copies over the
+    card over those over link and card (`physics.traffic.expert_copies`)."""
+    copies = expert_copies(case)
+    return copies.card / np.maximum(copies.link + copies.card, 1e-30)
+
+
+def _notes(groups, orders, layout: Layout, cluster) -> Lines:
+    out = []
+    idle = cluster.devices - layout.devices
+    for g in groups:
+        if g.axis == "tp" and g.size > 1 and g.domains > 1:
+            out.append(f"tp {g.size} spans {g.domains} scale-up domains of {layout.per_domain}")
+        if g.axis in ("ep", "dp") and g.size > 1 and g.pods > 1:
+            out.append(f"{g.axis} {g.size} spans {g.pods} pods")
+    less, more = sorted(orders, key=lambda o: o["bytes_over_pod"])
+    if more["bytes_over_pod"] > 0:
+        out.append(
+            f"order {less['order']} sends least over pods: "
+            f"{less['bytes_over_pod'] / 1e9:,.0f} GB a step against "
+            f"{more['bytes_over_pod'] / 1e9:,.0f}"
+        )
+    if layout.devices % cluster.devices_per_node:
+        out.append("the last node is partly used")
+    if idle > 0:
+        out.append(f"{idle:,} devices stand by or are free")
+    return tuple(out)

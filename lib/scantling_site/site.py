@@ -1,0 +1,302 @@
+"""One design at its site: what every part reads of it, as plain numbers; the run's length and
+price."""
+
+from dataclasses import fields, replace
+from operator import attrgetter
+
+from scantling.base.records import Known, Record, record
+from scantling.base.show import scalar
+from scantling.base.units import DAY_S
+from scantling.catalogue.families import family
+from scantling.catalogue.models.shape import Model
+from scantling.design.cluster import Cluster
+from scantling.design.resolved import Phase
+from scantling.endure import goodput
+from scantling.endure.cost import Cost, price
+from scantling.endure.reliability import Endurance
+from scantling.physics.cases import Cases
+from scantling.physics.communication import communication
+from scantling.physics.step import step_time
+from scantling.verdict.numbers import tied
+from scantling.verdict.record import Assessment, Chosen
+
+# stands for the run where the design names no tokens, and where the run hardly advances:
+HORIZON_DAYS = 30.0
+STANDSTILL = 0.05  # goodput below which it does not
+
+
+@record
+class Run(Record):
+    """Length and price of the run that shares and losses are counted on."""
+
+    days: float  # of the run, else HORIZON_DAYS
+    of_the_run: bool  # False where the design names no tokens
+    usd_per_day: Known
+    devices_paid: int
+    nodes: int
+
+    def usd(self, days) -> Known:
+        """Dollars of so many days of the whole allocation; None without a price."""
+        return None if self.usd_per_day is None or days is None else self.usd_per_day * days
+
+
+@record
+class Site:
+    """One phase of an assessed design on its cluster: the main one unless `in_phase` says."""
+
+    a: Assessment
+    e: Endurance  # numbers as plain floats
+    figures: dict
+    cost: Cost | None
+    run: Run
+
+    phases: tuple[Chosen, ...]
+    cluster: Cluster
+    model: Model
+    chosen: Chosen
+
+    @property
+    def case(self) -> Cases:
+        return self.chosen.case
+
+    @property
+    def plan(self) -> dict:
+        return self.chosen.plan
+
+    @property
+    def phase(self) -> Phase:
+        return self.chosen.phase
+
+    @property
+    def by_phase(self) -> tuple:
+        """The site in each phase of the run."""
+        return tuple(replace(self, chosen=one) for one in self.phases)
+
+    def most(self, asks: str) -> "Site":
+        """The site in the phase that asks most of it, by a property; the main one of equals."""
+        return max((self, *self.by_phase), key=attrgetter(asks))
+
+    @property
+    def step_s(self) -> float:
+        """Seconds of a step, the measured one where the design has it."""
+        return float(self.chosen.step_s)
+
+    @property
+    def model_step_s(self) -> float:
+        """Seconds of a step by the step model."""
+        return self.chosen.step.total
+
+    @property
+    def used(self) -> int:
+        """Devices that the plan uses."""
+        return self.replica * self.plan["dp"]
+
+    @property
+    def per_node(self) -> int:
+        return self.cluster.devices_per_node
+
+    @property
+    def nodes(self) -> int:
+        return self.cluster.nodes
+
+    @property
+    def used_nodes(self) -> int:
+        return -(-self.used // self.per_node)
+
+    @property
+    def sites(self) -> int:
+        return self.cluster.sites
+
+    @property
+    def torus(self) -> bool:
+        return is_torus(self.cluster)
+
+    @property
+    def wired(self) -> bool:
+        """Whether cards and switches join its nodes."""
+        return self.nodes > 1 and not self.torus
+
+    @property
+    def racks_join(self) -> bool:
+        """Whether a scale-up domain joins several nodes behind switches."""
+        return self.cluster.scale_up_domain > self.per_node and not self.torus
+
+    @property
+    def pods(self) -> int:
+        return pods_of(self.cluster, self.cluster.devices)
+
+    @property
+    def replica(self) -> int:
+        """Devices of one data-parallel replica."""
+        return self.plan["tp"] * self.plan["cp"] * self.plan["pp"]
+
+    @property
+    def batch_tokens(self) -> float:
+        """Of one step."""
+        return self.phase.global_batch * self.phase.seq_len
+
+    @property
+    def read_bytes_per_s(self) -> float:
+        """Tokens that a step reads."""
+        return self.batch_tokens * self.case.job.token_bytes / self.step_s
+
+    @property
+    def copies_read(self) -> int:
+        """Copies of the state that a restart reads: one a replica where nothing is sharded."""
+        return self.plan["dp"] if self.plan["sharding"] == "none" else 1
+
+    @property
+    def network_share(self) -> float:
+        """Share of the step that waits for traffic between scale-up domains."""
+        rows = (row for row in self.traffic if row["tier"] == "scale-out")
+        return sum(row["exposed_s"] for row in rows) / self.model_step_s
+
+    @property
+    def useful_s(self) -> float:
+        """Seconds of the run that train."""
+        return self.run.days * DAY_S * self.e.goodput
+
+    @property
+    def evictions_per_s(self) -> float:
+        """Failures that take a node out of the job."""
+        return self.e.evictions_per_s
+
+    @property
+    def in_repair(self) -> float:
+        """Nodes in repair on average."""
+        return self.evictions_per_s * self.e.repair_s
+
+    @property
+    def failure_s(self) -> float:
+        """What one failure costs: detection, restart, the work since the last durable copy."""
+        return self.e.recovery_s + self.e.checkpoint_durable_s + self.period_s / 2
+
+    @property
+    def tokens(self) -> float:
+        """Of all phases, as far as they name any."""
+        return sum(c.phase.tokens or 0.0 for c in self.phases)
+
+    @property
+    def save_s(self) -> float:
+        """From the start of a save until it is durable."""
+        return self.e.checkpoint_stall_s + self.e.checkpoint_durable_s
+
+    @property
+    def idle_nodes(self) -> int:
+        """Whole nodes of the cluster that the plan does not use: they stand in for spares."""
+        return (self.cluster.devices - self.used) // self.per_node
+
+    @property
+    def spares(self) -> int:
+        return self.e.spares
+
+    @property
+    def standbys(self) -> int:
+        """Nodes that can take the place of a lost one: spares and those left idle."""
+        return self.spares + self.idle_nodes
+
+    @property
+    def period_s(self) -> float:
+        """From one save to the next."""
+        return self.e.checkpoint_interval_s + self.e.checkpoint_stall_s
+
+    @property
+    def failures_per_day(self) -> float:
+        return sum(self.e.failures_per_day.values())
+
+    @property
+    def micro_batches(self) -> int:
+        """Of one replica in one step."""
+        return round(self.case.micro_batches)
+
+    @property
+    def tied_replicas(self) -> int:
+        """Those that a replica's loss stops, itself among them."""
+        return tied(self.plan)
+
+    @property
+    def stalled_share(self) -> float:
+        """Share of the replicas that the loss of a node stops."""
+        apart = max(self.per_node // (self.plan["tp"] * self.plan["cp"]), 1)
+        return min(apart * self.tied_replicas / self.plan["dp"], 1.0)
+
+    @property
+    def shared_step(self) -> float:
+        """Share of a save that one step carries: a step over the checkpoint interval."""
+        return self.step_s / max(self.e.checkpoint_interval_s, self.step_s)
+
+    @property
+    def traffic(self) -> list:
+        """Traffic of one step by axis."""
+        return communication(self.case, self.chosen.step)
+
+    def step_ratio(self, **parts) -> float:
+        """Step with parts of the case replaced over the step as it is."""
+        return step_time(replace(self.case, **parts)).total / step_time(self.case).total
+
+    def link(self, **fields):
+        """The case's link with some fields replaced."""
+        return replace(self.case.link, **fields)
+
+
+def site_of(a: Assessment | Site) -> Site:
+    """The site of an assessment that has a plan."""
+    if isinstance(a, Site):
+        return a
+    held = a.endurance  # arrays of one element, plain numbers below
+    e = replace(held, **{f.name: _number(getattr(held, f.name)) for f in fields(held)})
+    figures = a.headline()
+    return Site(
+        a=a,
+        e=e,
+        figures=figures,
+        cost=a.cost,
+        run=_run(a.resolved, e, figures["days"]),
+        phases=a.phases,
+        cluster=a.resolved.cluster,
+        model=a.resolved.model,
+        chosen=a.chosen,
+    )
+
+
+def _number(value):
+    if isinstance(value, dict):
+        return {k: _number(v) for k, v in value.items()}
+    return scalar(value)
+
+
+def ettr(e: Endurance, interval_s: Known = None) -> float:
+    """Useful share of the time by the closed form of `goodput.ettr`, with saves that often."""
+    return goodput.ettr(
+        e.mtbf_s,
+        e.checkpoint_stall_s,
+        e.checkpoint_interval_s if interval_s is None else interval_s,
+        durable_s=e.checkpoint_durable_s,
+        restart_s=e.restart_s,
+        down_s=e.detect_s,
+    )
+
+
+def _run(resolved, e: Endurance, days: Known) -> Run:
+    """Its days, or 30 where no tokens are named or hardly a step is kept; dollars a day of all
+    devices that are paid."""
+    cluster = resolved.cluster
+    paid = cluster.devices + e.spares * cluster.devices_per_node
+    known = days is not None and e.goodput > STANDSTILL
+    return Run(
+        days=days if known else HORIZON_DAYS,
+        of_the_run=known,
+        usd_per_day=price(cluster, resolved.prices, wall_s=DAY_S, devices_paid=paid).cost_usd,
+        devices_paid=paid,
+        nodes=cluster.nodes,
+    )
+
+
+def pods_of(cluster, devices: int) -> int:
+    """Pods that so many devices of a cluster fill."""
+    return -(-devices // (cluster.pod_devices or devices))
+
+
+def is_torus(cluster) -> bool:
+    """True where the scale-up network is a torus of chips rather than a switch (TPU)."""
+    return family(cluster.accelerator.family).torus and cluster.scale_up_domain > 1

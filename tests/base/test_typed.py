@@ -1,0 +1,84 @@
+"""Numbers as people type them: one rule in the form, the walkthroughs, `init` and the refusals of
+the design file. Signs as in the Unicode CLDR's number formats of en, de, fr and de-CH."""
+
+from __future__ import annotations
+
+import pytest
+from scantling.base.errors import DesignError
+from scantling.base.typed import number, with_points
+from scantling.design.checks import as_number
+from scantling_brief.brief import read_brief
+from scantling_walkthroughs.typed import read_number
+from scantling_widgets.desk import inputs
+
+TYPED = {
+    "7.5": 7.5,
+    "7,5": 7.5,
+    "0,125": 0.125,
+    "1,024": 1024,
+    "1.024": 1.024,
+    "1,234,567": 1234567,
+    "1.234.567": 1234567,
+    "1,234,567.5": 1234567.5,  # en
+    "1.234.567,5": 1234567.5,  # de
+    "1\u202f234\u202f567,5": 1234567.5,  # fr
+    "1’234’567.5": 1234567.5,  # de-CH
+    "12_000": 12000,
+    "50M": 50e6,
+    "1.5 trillion": 1.5e12,
+    "6,5e3": 6500,
+    "−3": -3,
+}
+NONE = [
+    "",
+    "x",
+    "1.2.3",
+    "12,34,567",
+    "1,23,4",
+    "1 2",
+    "7,5,5",
+    "1.5.5,5",
+    "5 apples",
+    "40%%",
+    "８",
+]
+
+
+@pytest.mark.parametrize("text", TYPED)
+def test_a_number_is_read_alike_wherever_it_is_typed(text):
+    value = TYPED[text]
+    assert number(text) == (pytest.approx(value, rel=1e-12), False)
+    assert inputs.number("constraints.budget_usd", text) == pytest.approx(value)
+    assert read_number(text) == pytest.approx(value)
+    if text == "50M":  # a design file takes a scale, and no other text for a number
+        assert as_number(text, "a number") == value
+    else:
+        with pytest.raises(DesignError, match="is text, not a number") as refused:
+            as_number(text, "a number")
+        assert float(refused.value.nearest) == pytest.approx(value)
+    if value > 0 and "e" not in text:
+        read = read_brief(f"70B on 64 H100, {text} tokens").fields
+        assert read["job.tokens"] == pytest.approx(value)
+
+
+@pytest.mark.parametrize("text", NONE)
+def test_what_is_no_number_is_refused_everywhere(text):
+    assert number(text) is None
+    with pytest.raises(DesignError, match="is not a number"):
+        inputs.number("constraints.budget_usd", text)
+    with pytest.raises(ValueError):
+        read_number(text)
+
+
+def test_per_cent_is_a_share_and_nothing_else():
+    assert inputs.number("constraints.min_mfu", "40%") == 0.4
+    assert inputs.number("constraints.min_mfu", "37,5 %") == 0.375
+    with pytest.raises(DesignError, match="is not a number"):
+        inputs.number("constraints.budget_usd", "40%")
+
+
+def test_names_and_versions_in_a_sentence_stay():
+    text = "llama-3.1-8b, Llama 3.1 405B on 1,024 H100, torch 2.4.1, tp 8, pp 16"
+    assert with_points(text) == text
+    assert with_points("7,5B on 1.024.000 tokens") == "7.5B on 1024000 tokens"
+    assert "model.layers" not in read_brief("70B with 7,5 layers on 64 H100").fields

@@ -1,0 +1,179 @@
+"""Sentences that nobody wrote: parts of known meaning in any order, and words of none."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings, strategies as st
+from scantling.design.design import DesignError
+from scantling.design.draft import draft
+from scantling_brief.brief import read_brief
+from test_init import MOE, PARAGRAPH, fields
+
+# sentences put together from parts whose meaning is known
+SIZES = st.integers(1, 900).flatmap(
+    lambda n: st.tuples(
+        st.just(("model.size", n * 1e9)),
+        st.sampled_from(
+            [
+                f"{n}B parameters",
+                f"{n}B params",
+                f"a {n} billion parameter model",
+                f"{n}B-parameter LLM",
+                f"{n}B model",
+                f"parameters: {n}B",
+            ]
+        ),
+    )
+)
+MACHINES = st.tuples(
+    st.integers(1, 20_000),
+    st.sampled_from(
+        [
+            ("H100", "h100-sxm"),
+            ("A100 80GB", "a100-80-sxm"),
+            ("A100-40GB", "a100-40-sxm"),
+            ("H200", "h200-sxm"),
+            ("MI300X", "mi300x"),
+            ("B200", "b200-sxm"),
+        ]
+    ),
+).flatmap(
+    lambda m: st.tuples(
+        st.just((("cluster.devices", m[0]), ("cluster.accelerator", m[1][1]))),
+        st.sampled_from(
+            [
+                f"{m[0]}x {m[1][0]}",
+                f"{m[0]:,} {m[1][0]} GPUs",
+                f"on {m[0]} {m[1][0]}s" if m[1][0][-1].isdigit() else f"on {m[0]} {m[1][0]}",
+                f"a cluster of {m[0]} {m[1][0]} GPUs",
+            ]
+        ),
+    )
+)
+TOKENS = st.integers(1, 30_000).flatmap(
+    lambda n: st.tuples(
+        st.just(("job.tokens", n * 1e9)),
+        st.sampled_from(
+            [
+                f"{n}B tokens",
+                f"{n / 1000:g}T tokens",
+                f"{n} billion tokens",
+                f"{n / 1000:g} trillion tokens",
+                f"{n}e9 tokens",
+            ]
+        ),
+    )
+)
+DAYS = st.integers(1, 300).flatmap(
+    lambda n: st.tuples(
+        st.just(("constraints.deadline_days", n)),
+        st.sampled_from(
+            [
+                f"in {n} days",
+                f"within {n} days",
+                f"deadline {n} days",
+                f"{n}-day deadline",
+                f"in under {n} days",
+            ]
+        ),
+    )
+)
+MFU = st.integers(1, 90).flatmap(
+    lambda n: st.tuples(
+        st.just(("constraints.min_mfu", n / 100)),
+        st.sampled_from(
+            [
+                f"at least {n}% MFU",
+                f"MFU >= {n}%",
+                f"minimum MFU of {n}%",
+                f"MFU at least {n} percent",
+            ]
+        ),
+    )
+)
+SAVES = st.integers(1, 50).flatmap(
+    lambda n: st.tuples(
+        st.just(("constraints.max_checkpoint_overhead", n / 100)),
+        st.sampled_from(
+            [
+                f"at most {n}% checkpoint overhead",
+                f"checkpointing overhead below {n}%",
+                f"maximum {n}% overhead for checkpointing",
+            ]
+        ),
+    )
+)
+BUDGET = st.integers(1, 900).flatmap(
+    lambda n: st.tuples(
+        st.just(("constraints.budget_usd", n * 1e6)),
+        st.sampled_from(
+            [f"budget ${n}M", f"for at most ${n} million", f"budget of {n} million dollars"]
+        ),
+    )
+)
+NETWORK = st.sampled_from(
+    [(100, "ib-edr"), (200, "ib-hdr"), (400, "ib-ndr"), (800, "ib-xdr")]
+).flatmap(
+    lambda n: st.tuples(
+        st.just(("cluster.scale_out", n[1])),
+        st.sampled_from(
+            [
+                f"{n[0]}Gbps InfiniBand",
+                f"{n[0]} Gb/s IB",
+                f"{n[0] / 8:g} GB/s InfiniBand",
+                f"InfiniBand at {n[0]} Gbit/s",
+                f"{n[0]}G InfiniBand RDMA",
+            ]
+        ),
+    )
+)
+
+
+@given(
+    st.tuples(SIZES, MACHINES),
+    st.lists(
+        st.sampled_from([TOKENS, DAYS, MFU, SAVES, BUDGET, NETWORK]), max_size=5, unique_by=id
+    ).flatmap(lambda parts: st.tuples(*parts)),
+    st.randoms(use_true_random=False),
+    st.sampled_from([". ", ", ", "; ", "\n", ", and "]),
+)
+@settings(max_examples=400, deadline=None)
+def test_sentences_mean_their_parts_in_any_order(needed, more, shuffle, joint):
+    (size, size_words), (machine, machine_words) = needed
+    expected = dict([size, *machine, *(m[0] for m in more)])
+    words = [size_words, machine_words, *(m[1] for m in more)]
+    shuffle.shuffle(words)
+    got = fields(joint.join(words))
+    assert got.keys() == expected.keys(), joint.join(words)
+    for path, value in expected.items():
+        assert got[path] == (
+            value if isinstance(value, str) else pytest.approx(value, rel=1e-12)
+        ), joint.join(words)
+
+
+@given(
+    st.text(max_size=80)
+    | st.lists(st.sampled_from(MOE.split() + PARAGRAPH.split()), max_size=30).map(" ".join)
+)
+@settings(max_examples=300, deadline=None)
+def test_any_words_are_read_or_refused_in_one_line(text):
+    try:
+        brief = read_brief(text)
+    except DesignError as e:
+        assert str(e).isprintable()
+        return
+    assert all(r.said and (r.field or r.why) for r in (*brief.read, *brief.ignored))
+    design, _, _ = draft(brief, None)
+    assert design.cluster.devices >= 1
+
+
+@given(st.sampled_from(["zebra", "unless", "blockchain", "quantum", "17"]), st.integers(0, 20))
+def test_no_word_is_dropped(word, at):
+    parts = MOE.split()
+    at = min(at, len(parts))
+    try:
+        brief = read_brief(" ".join(parts[:at] + [word] + parts[at:]))
+    except DesignError as e:
+        assert word in str(e)
+        return
+    assert any(word in r.said for r in (*brief.ignored, *brief.read))

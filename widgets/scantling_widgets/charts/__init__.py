@@ -1,0 +1,1 @@
+"""Charts of assessments, plans, sweeps, networks and published runs."""

@@ -1,0 +1,1 @@
+"""The desk: controls, headline, panels and what connects them."""

@@ -1,0 +1,94 @@
+"""What opens to its formula: the strip of headline numbers, and the key of a picture with colour,
+name and amount. The key is also how the picture reads without eyes."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from ..charts.palette import MEMORY, STEP
+from ..charts.parts import Part
+from ..words import share, show
+
+
+class Opens(Part):
+    """A part whose numbers open; `explain(key, facts)` is what one opens to.
+
+    asked   {key, index, serial}: the number that the user opened last
+    detail  {title, value, lines: [(term, text)], serial} of that number
+    """
+
+    HEARS = ("asked",)
+    ASKS: Mapping = {"asked": {}, "detail": {}}
+
+    def __init__(self, explain: Callable | None, **state):
+        super().__init__(**self.ASKS, **state)
+        self._explain, self._facts = explain, ()
+        self.on("asked", self._answer)
+
+    def ask(self, key: str, index: int) -> None:
+        """What the browser does when the user opens a number; for scripts and tests."""
+        self.nudge("asked", key=key, index=index)
+
+    def _answer(self, asked) -> None:
+        index = asked["index"]
+        facts = self._facts[index] if 0 <= index < len(self._facts) else {}
+        if self._explain is not None:
+            self.detail = {**self._explain(asked["key"], facts), "serial": asked["serial"]}
+
+
+class Strip(Part):
+    """Cards in a row.
+
+    items   [{key, label, value, unit, note, delta, sense, state, hint}]
+    opened  key of the number whose explanation is open, or ""
+    detail  {title, value, lines: [(term, text)]} of that number
+    """
+
+    KIND, HEARS = "strip", ("opened",)
+    STATE = {"cls": "sd-stick", "items": (), "revision": 0, "opened": "", "detail": {}}
+
+    def __init__(self, explain: Callable[[str], Mapping]):
+        super().__init__()
+        self._explain = explain
+        self.on("opened", self._open)
+
+    def _open(self, key: str) -> None:
+        self.detail = self._explain(key) if key else {}
+
+    def show(self, items: list[dict]) -> None:
+        """Put these numbers on the cards."""
+        self.items = items
+        self.revision += 1
+        if self.opened:
+            self._open(self.opened)
+
+
+class Key(Opens):
+    """Entries [{colour, name, text, nil, key}] of a picture."""
+
+    KIND, STATE = "parts", {"entries": ()}
+
+    def show(self, entries: list[dict], facts: Mapping = {}) -> None:
+        """Put these entries on the page, with the facts that the amounts are explained by."""
+        self._facts: Sequence = [facts] * len(entries)
+        self.entries = entries
+
+
+def entry(colour: str, name: str, text: str, key: str = "", nil: bool = False) -> dict:
+    return {"colour": colour, "name": name, "text": text, "key": key, "nil": nil}
+
+
+def memory(row: Mapping) -> list[dict]:
+    """The parts of one stage's memory."""
+    return _entries(MEMORY, row, "memory_by_stage", lambda n: show("memory_bytes.total", n))
+
+
+def step(given: Mapping) -> list[dict]:
+    """The exposed parts of the step with their shares."""
+    total, parts = given["step_s"], given["step_breakdown_s"]
+    return _entries(STEP, parts, "step_breakdown_s", lambda s: share(s / total) if s else "none")
+
+
+def _entries(parts: Mapping, amounts: Mapping, table: str, say: Callable) -> list[dict]:
+    return [
+        entry(hue, name, say(amounts.get(part) or 0), f"{table}.{part}", not amounts.get(part))
+        for part, (name, hue) in parts.items()
+    ]

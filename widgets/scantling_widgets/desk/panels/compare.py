@@ -1,0 +1,114 @@
+"""Designs side by side: those that were kept, and the one on the desk beside the reference, field
+by field and number by number."""
+
+from collections.abc import Mapping
+
+from scantling.advise.comparison import changed
+from scantling.base.quantities import table as quantities
+from scantling.base.quantities.table import band_in
+from scantling.design.design import Design
+
+from ...words import at, plain, show, withheld
+from .. import headline, theme
+from ..table import cell
+from .base import Panel
+
+_MARKS = {"": "", "better": "good", "worse": "bad"}
+
+
+class Compare(Panel):
+    title = "Compare"
+    always = True
+
+    def begin(self):
+        self.notes.on("value", self._noted)
+
+    def _noted(self, text: str) -> None:
+        if text != (self.now.design.notes or ""):
+            self.choose({"notes": text or None})
+
+    def _keep(self) -> None:
+        self.session.keep()
+        self._show_kept()
+
+    def _forget(self) -> None:
+        self.session.kept.clear()
+        self._show_kept()
+
+    def _show_kept(self) -> None:
+        moments = self.session.kept
+        rows = [
+            [
+                cell(f"{i + 1}", i),
+                cell(_differs(moments[0].design, moment.design)),
+                *self._figures(moment),
+            ]
+            for i, moment in enumerate(moments)
+        ]
+        self.kept.fill(rows, [moment.given for moment in moments])
+
+    def _figures(self, moment) -> list[dict]:
+        """Figures with their bands; of a plan that does not fit, those that it has."""
+        given, out = moment.given, []
+        for key in self.kept.names[2:-1]:
+            value, spread = at(given, key), band_in(given, key)
+            if withheld(given, key):
+                value, spread = None, ""
+            out.append(cell(show(key, value) + (f" ({spread})" if spread else ""), value))
+        return [*out, cell(moment.design.notes or "")]
+
+    def _pick(self, index: int) -> None:
+        self.session.put(self.session.kept[index].design)
+
+    def draw(self):
+        session = self.session
+        self.notes.value = session.now.design.notes or ""
+        self._show_kept()
+        if session.reference is None:
+            self.hint.value = (
+                "<p>Press <b>Set reference</b> at the top, then change the design: what differs "
+                "is listed here and marked in every picture.</p>"
+            )
+            self.fields.rows = self.numbers.rows = []
+            return
+        title = theme.escape(session.reference.design.title)
+        self.hint.value = f"<p>Reference: <b>{title}</b></p>"
+        moved = changed(session.reference.design, session.now.design)
+        self.fields.rows = [[field, *map(say, ends)] for field, ends in moved.items()]
+        self.numbers.rows = differing(session.reference.given, session.now.given)
+
+
+def _differs(first: Design, own: Design) -> str:
+    """The fields in which a design differs from the first that was kept."""
+    moved = changed(first, own).items()
+    told = (p for p in moved if p[0] not in ("name", "notes"))
+    said = (f"{path.rpartition('.')[2]} {say(now)}" for path, (_, now) in told)
+    return ", ".join(said) or "the first kept"
+
+
+def say(value) -> str:
+    return "—" if value is None else plain(value)
+
+
+def differing(before: Mapping, now: Mapping) -> list[list]:
+    """Rows of every quantity that the two assessments give differently."""
+    better = {key: sense for key, _, sense in headline.CARDS}
+    rows = []
+    for key, quantity in quantities.table().items():
+        a, b = at(before, key), at(now, key)
+        if a == b or key in ("name", "error"):
+            continue
+        if any(isinstance(value, (Mapping, list, tuple)) for value in (a, b)):
+            continue
+        text = sense = ""
+        if bool not in (type(a), type(b)):
+            text, sense = headline.difference(key, b, a, better.get(key))
+        rows.append(
+            [
+                cell(quantity.label, hint=key),
+                show(key, a),
+                cell(show(key, b), key=key),
+                cell(text, mark=_MARKS[sense]),
+            ]
+        )
+    return rows

@@ -1,0 +1,46 @@
+"""The leaderboard: the best plans that fit, why others were refused, and one click to take one."""
+
+from scantling.design.schema import PlanSpec
+
+from ...charts.plans import candidates
+from ...words import in_text, show
+from ..table import cell
+from .base import Panel
+
+_LISTED = 50  # the picture beside the table shows them all
+_SELDOM = ("cp", "vpp", "ep", "etp", "devices_used")  # left out where all plans have the same
+# these follow from the rest of a plan, or are no pin of it
+_FREE = {"dp", "grad_accum", "shard_group", "precision", "sp"}
+_PINS = set(PlanSpec.model_fields) - _FREE
+
+
+class Plans(Panel):
+    title = "Plans"
+
+    figures = {"chart": candidates}
+
+    def begin(self):
+        self.chart.on_pick(self._pick)
+
+    def draw(self):
+        given = self.given
+        self._plans, plan = given["candidates"], given["plan"]
+        listed = self._plans[:_LISTED]
+        table = self.table
+        shown = [c for c in table.names if c not in _SELDOM or len({p.get(c) for p in listed}) > 1]
+        pins = [c for c in table.names if c not in table.about["opens"]]
+        table.columns = table.headed(["rank", *shown])
+        rows = [[cell(f"{i + 1}", i), *table.cells(p, shown)] for i, p in enumerate(listed)]
+        table.fill(rows, listed)
+        own = (i for i, p in enumerate(listed) if all(p.get(c) == plan.get(c) for c in pins))
+        table.chosen = next(own, -1)
+        timed, legal = (in_text(given, key) for key in ("evaluated", "legal"))
+        table.note = f"The best of {timed} timed, {legal} legal."
+        rejected = sorted(given["rejected"].items(), key=lambda item: -item[1])
+        self.rejected.rows = [[reason, cell(show("rejected", n), n)] for reason, n in rejected]
+        self.picture("chart")
+
+    def _pick(self, index: int) -> None:
+        if 0 <= index < len(self._plans):
+            pins = {k: v for k, v in self._plans[index].items() if k in _PINS and v is not None}
+            self.choose({f"plan.{name}": value for name, value in pins.items()})

@@ -1,0 +1,134 @@
+"""The report and the launch kit of a design, made in the background: steps that are told as they
+are done, and that can be stopped."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from re import sub
+from time import sleep
+
+from markupsafe import Markup
+from scantling.verdict.limits import limits
+from scantling.verdict.verdicts import VERDICTS
+from scantling_kits import kits, write
+
+from ..report import Report
+from ..report.jobs import files_of, today
+from ..report.page import document
+from ..resources import in_a_page
+
+_TICK_S, _USUAL_TICKS = 0.25, 60  # a report takes some ten to twenty seconds
+
+
+drawing = None  # in a page: an async function of a report's HTML that gives it with its pictures
+
+
+class Stopped(Exception):
+    """The child that made the report ended without one."""
+
+
+def slug(name: str) -> str:
+    """A name as a file is called."""
+    return sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.")[:60] or "design"
+
+
+def report(design, folder: Path) -> tuple[int, Iterator]:
+    """(steps, ticks): renders in a process of its own; yields None while it works and the path of
+    the page at the end.
+
+    Closing the iterator ends the process, its kernel with it; a report that was not finished leaves
+    no file.
+    """
+    if in_a_page():
+        return 1, _told(design, folder)
+    return _USUAL_TICKS, _report(design, Path(os.path.abspath(folder)))
+
+
+def _told(design, folder: Path) -> Iterator:
+    """Where there are no processes: the report without its notebook, drawn by the page."""
+    html, title = Report(design).html(), design.title
+    drawn = asyncio.ensure_future(drawing(html))
+    while not drawn.done():
+        yield None
+    page = folder / f"{slug(title)}.html"
+    page.write_text(document(Markup(drawn.result()), title=title, date=today()), "utf-8")
+    yield page
+
+
+def _report(design, folder: Path) -> Iterator:
+    name = slug(design.title)
+    with tempfile.TemporaryDirectory(prefix="scantling-desk-") as scratch:
+        file = Path(scratch) / f"{name}.yaml"
+        named = {k: os.path.abspath(design.folder / v) for k, v in files_of(design).items()}
+        design = design.change(named)
+        design.write(file)
+        argv = [
+            sys.executable,
+            "-m",
+            "scantling",
+            "report",
+            str(file),
+            "-o",
+            str(folder),
+            "--workers",
+            "1",
+        ]
+        child = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            while child.poll() is None:
+                sleep(_TICK_S)
+                yield None
+            said, complaint = child.communicate()
+        finally:
+            _end(child)
+        page = folder / f"{name}.html"
+        if child.returncode in (1, 2) or not page.is_file():
+            lines = (complaint or said).strip().splitlines()
+            raise Stopped(lines[-1] if lines else f"the report ended with {child.returncode}")
+        yield page
+
+
+def _end(child: subprocess.Popen) -> None:
+    if child.poll() is None:
+        for how in (signal.SIGTERM, signal.SIGKILL):
+            try:
+                os.killpg(child.pid, how)
+                child.wait(5)
+                break
+            except subprocess.TimeoutExpired:
+                continue
+            except ProcessLookupError:
+                break
+    for stream in (child.stdout, child.stderr):
+        stream.close()
+
+
+def launch_kit(assessment, to: str, on: str, folder: Path) -> tuple[int, Iterator]:
+    """(steps, results): the files of a kit as text, then the folder they were written to. Stopped
+    after the first, nothing is written."""
+
+    def run():
+        if not VERDICTS[assessment.verdict].launch:
+            raise Stopped(
+                "nothing is written: "
+                + next(iter(limits(assessment, advice=False)), assessment.verdict)
+            )
+        files = kits(assessment, to, on)
+        yield files
+        path = Path(os.path.abspath(folder))
+        write(files, path)
+        yield path
+
+    return 2, run()

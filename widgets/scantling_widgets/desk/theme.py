@@ -1,0 +1,32 @@
+"""Words and boxes of the desk as parts of the page; how they look stands in static/desk.css."""
+
+import html
+
+from ..charts.parts import Box, Part
+
+escape = html.escape
+
+
+def text(value: str = "", cls: str = "sd-text") -> Part:
+    """A block of markup with a class of the style sheet."""
+    return Part(value=value, cls=cls)
+
+
+def box(cls: str, *children: Part, **more) -> Box:
+    """Parts in a box with a class of the style sheet."""
+    return Box(cls=cls, children=children, **more)
+
+
+def card(title: str, *children: Part) -> Box:
+    """A framed panel with a title; its `note` stands at the right of it."""
+    return box("sd-card", *children, title=title)
+
+
+def dim(words: str) -> str:
+    """Markup of a remark."""
+    return f"<span class='sd-dim'>{words}</span>"
+
+
+def lines(items) -> str:
+    """A list of texts as markup, escaped."""
+    return "<ul>" + "".join(f"<li>{escape(str(item))}</li>" for item in items) + "</ul>"

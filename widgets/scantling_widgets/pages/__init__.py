@@ -1,0 +1,1 @@
+"""Servers and pages: JupyterLab and Voilà, walkthroughs, gallery, the static site."""

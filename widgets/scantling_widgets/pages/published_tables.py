@@ -1,0 +1,143 @@
+"""Published figures as tables and texts for notebooks: what was printed beside what the kit
+computes, the error of each; their pictures beside them."""
+
+from html import escape
+
+from markupsafe import Markup
+from scantling.base.displayed import Html, markdown
+from scantling.base.show import is_number, shown
+from scantling.verdict.limits import limits
+from scantling_walkthroughs.published_figures import recreate as published_figures
+from scantling_walkthroughs.texts import fill_text
+
+from ..charts.published import bars, error, is_share, lines, picture, said, size
+from ..report.text import macros
+
+__all__ = ["bars", "error", "lines", "picture", "said", "size"]
+
+LONG = 32  # letters from which on a cell is wrapped
+
+
+def value(x, unit: str = "", digits: int | None = None) -> str:
+    """A published or computed value as text: shares in per cent, large counts in K, M, B, T, else
+    four digits; `digits` after the point where they are given."""
+    if isinstance(x, str):
+        return x
+    if unit == "1":
+        return f"{100 * x:.4g} %" if digits is None else f"{100 * x:.{digits}f} %"
+    if abs(x) >= 1e17:
+        return f"{x:.3g}".replace("e+", "e")
+    for scale, letter in ((1e12, "T"), (1e9, "B"), (1e6, "M")):
+        if abs(x) >= scale:
+            return f"{x / scale:.4g}{letter}"
+    if digits is not None and abs(x) < 1e4:
+        return f"{x:,.{digits}f}"
+    return f"{x:,.0f}" if float(x).is_integer() or abs(x) >= 1e3 else f"{x:.4g}"
+
+
+def table(id: str, only: str = "", most: int = 14) -> Html:
+    """Printed values, ours and the error of each; more than `most` fold away. Above the verdict,
+    below what misses and the sources."""
+    r = published_figures.recreate(id)
+    f = r.figure
+    unit = f.unit if is_share(f) else ""
+    several, places = (
+        len({getattr(p, name) for p in r.points}) > 1 for name in ("series", "locator")
+    )
+    points = [(p, e) for p, e in zip(r.points, r.errors) if p.series.startswith(only)]
+    digits = _digits([p.published for p, _ in points], unit)
+    ours = digits if digits is None or unit != "1" else max(1, digits)
+    printed = f"printed, {f.unit}" if f.unit not in ("1", f.quantity) else "printed"
+    texts = [
+        {
+            "series": p.series,
+            f.x: value(p.x),
+            printed: value(p.published, unit, digits),
+            "ours": value(p.ours, unit, ours),
+            "error": _error(p, e, f),
+            "where": p.locator,
+        }
+        for p, e in points
+    ]
+    words = {"series", "where"} | {f.x for p, _ in points if isinstance(p.x, str)}
+    shown = ["series"] * several + [f.x, printed, "ours", "error"] + ["where"] * places
+    table_ = macros().published(
+        said=said(r),
+        fitted=f.fitted,
+        validated=f.basis == "runs",
+        head=[(name, name in words, False) for name in shown],
+        rows=[
+            [
+                (row[name], name in words, name != "where" and len(row[name]) < LONG)
+                for name in shown
+            ]
+            for row in texts
+        ],
+        most=most,
+        misses=f.misses,
+        sources=r.sources[:5],
+    )
+    return Html(html=str(table_), words=said(r))
+
+
+def _error(p, e: float, f) -> str:
+    text = error(e, f.absolute, f.unit)
+    return (
+        text if p.counted else Markup("{} <span title='{}'>shown only</span>").format(text, p.why)
+    )
+
+
+def _digits(values, unit: str) -> int | None:
+    """Digits after the point that the printed values have, at most two; None where they span too
+    far for one number of digits."""
+    sizes = [abs(v) * (100 if unit == "1" else 1) for v in values if v]
+    if not sizes or max(sizes) > 1e3 * min(sizes) or max(sizes) >= 1e3:
+        return None
+    return min(2, max(len(f"{s:.6g}".partition(".")[2]) for s in sizes))
+
+
+def grid(head: tuple, rows) -> Html:
+    """A table of texts, every column left, cells wrapped."""
+    rows = [[str(c) for c in row] for row in rows]
+    return Html(html=str(macros().grid(head, rows)), words="; ".join(map(" ".join, rows)))
+
+
+def text(words: str) -> Html:
+    """A text as it stands, such as a design file."""
+    return Html(html=f"<pre>{escape(words)}</pre>", words=words)
+
+
+def short(x) -> str:
+    """Any value of a design as a short text."""
+    return value(float(x)) if is_number(x) else str(x)[:60]
+
+
+def verdict(result) -> Html:
+    """An assessment in three lines, whichever way it went: the verdict and its numbers, the plan,
+    and what binds."""
+    text, more = "**{status}**", {}
+    if result.phases:
+        named = ("tp", "pp", "dp", "micro_batch")
+        more["plan"] = " · ".join(f"{name} {result.plan[name]}" for name in named)
+        more["money"] = ", without tokens no days"
+        if result.days is not None:
+            price = shown(result.cost_usd, "usd") if result.cost_usd else "no price"
+            more["money"] = f": {shown(result.days, 'days')} and {price}"
+        text += (
+            "{money} on {r.devices_used:,} devices, MFU {r.mfu:share} (80 % band {r.mfu_low:share} "
+            "to {r.mfu_high:share}). The plan: {plan}."
+        )
+    return say(
+        text + "\n\n{lines}",
+        r=result,
+        status=result.verdict.replace("-", " "),
+        lines="\n".join(f"- {line}" for line in limits(result)[:3]),
+        **more,
+    )
+
+
+def say(text: str, **facts) -> Html:
+    """A sentence with computed numbers in it: `{name:share}` in the manners of the table of
+    quantities, or any format of Python's."""
+    words = fill_text(text, None, **facts)
+    return Html(html=markdown(words), words=words)

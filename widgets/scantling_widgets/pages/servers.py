@@ -1,0 +1,260 @@
+"""`scantling lab` and `scantling page`: the design desk in JupyterLab, and as a page through Voilà.
+
+Both listen on loopback only, keep Jupyter's token, need no network, and end with the child they
+started.
+"""
+
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import webbrowser
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from json import dumps, loads
+from pathlib import Path
+from time import monotonic, sleep
+
+import click
+from scantling.base.errors import DesignError
+from scantling.base.records import record
+from scantling.design.design import Design
+from scantling.plans.prepare import prepare
+
+from .. import resources
+
+LOOPBACK = "127.0.0.1"
+BOOK = "design_desk.ipynb"
+_LABEXTENSIONS = Path(__file__).parents[1] / "labextensions"
+_CONFIG = (
+    Path(__file__).parents[1] / "jupyter"
+)  # what JupyterLab must not ask or fetch; below `data`, the page's template
+_START_S = 90
+# what Jupyter's server, and Voilà, tell the kernels behind their pages
+PAGE_SIGNS = ("JPY_SESSION_NAME", "SERVER_SOFTWARE")
+
+
+@record
+class Server:
+    """A server that runs: its process, and the address with its token that a browser opens."""
+
+    process: subprocess.Popen
+    url: str
+    base: str
+    token: str
+
+
+def free_port(preferred: int) -> int:
+    """The preferred port, or the next free one."""
+    for port in range(preferred, preferred + 200):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((LOOPBACK, port))
+            except OSError:
+                continue
+            return port
+    raise DesignError("--port", preferred, "a port that is free; none is within the next 200")
+
+
+def design_path(file: str | None) -> Path:
+    """The design file to open, read once so that a wrong one is refused before a server starts."""
+    path = Path(file).resolve() if file else resources.example()
+    prepare(Design.read(path))
+    return path
+
+
+def _environment(design: Path, token: str) -> dict:
+    """The child's environment; its own folders stand before those that are there already."""
+    paths = {
+        "JUPYTER_CONFIG_PATH": _CONFIG,
+        "JUPYTER_PATH": _CONFIG / "data",
+        "PATH": Path(sys.executable).parent,
+    }
+    joined = {
+        name: os.pathsep.join(filter(None, (str(own), os.environ.get(name))))
+        for name, own in paths.items()
+    }
+    return {
+        "PYTHONWARNINGS": "ignore::DeprecationWarning",
+        **os.environ,
+        **joined,
+        "JUPYTER_TOKEN": token,
+        "SCANTLING_DESIGN": str(design),
+        "JUPYTER_PLATFORM_DIRS": "1",
+    }
+
+
+@contextmanager
+def _running(
+    module: str, flags: Iterable, design: Path, port: int, path: str = "/", **env: str
+) -> Iterator:
+    """The child, once it answers; ended by a clean Jupyter shutdown (which ends its kernels), by
+    force after 15 s."""
+    token = secrets.token_urlsafe(24)
+    process = subprocess.Popen(
+        [sys.executable, "-m", module, "--no-browser", *flags],
+        env=_environment(design, token) | env,
+        stdin=subprocess.DEVNULL,
+        stdout=2,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    try:
+        _wait(process, port)
+        base = f"http://{LOOPBACK}:{port}"
+        yield Server(process=process, url=f"{base}{path}?token={token}", base=base, token=token)
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(15)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait(5)
+
+
+def _wait(process: subprocess.Popen, port: int) -> None:
+    until = monotonic() + _START_S
+    while monotonic() < until:
+        if process.poll() is not None:
+            ended = f"the server ended with status {process.returncode}; its messages are above"
+            raise DesignError(problem=ended)
+        try:
+            with socket.create_connection((LOOPBACK, port), timeout=1):
+                return
+        except OSError:
+            sleep(0.1)
+    raise DesignError(problem=f"the server does not answer on port {port} after {_START_S} s")
+
+
+def book_folder(folder: Path) -> tuple:
+    """(root of the file browser, notebook to open) for a desk that is started in `folder`.
+
+    The notebook is a copy in that folder, so that it can be kept and edited; in a checkout of the
+    kit it goes to `build/`,
+    and where nothing can be written, to a folder of its own.
+    """
+    place = folder / "build" if (folder / "notebooks" / BOOK).is_file() else folder
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        if not (place / BOOK).is_file():
+            shutil.copyfile(resources.notebook("design_desk"), place / BOOK)
+    except OSError:
+        folder = place = Path(tempfile.mkdtemp(prefix="scantling-lab-"))
+        shutil.copyfile(resources.notebook("design_desk"), place / BOOK)
+    return folder, place / BOOK
+
+
+@contextmanager
+def jupyter_lab(design: Path, folder: Path, *, port: int = 8888) -> Iterator:
+    """JupyterLab on the design desk, file browser at `folder`, for as long as the context is
+    open."""
+    (root, book), port = book_folder(folder), free_port(port)
+    state = book.parent / ".scantling" / f"{design.stem}-desk.yaml"
+    flags = (
+        f"--ServerApp.ip={LOOPBACK}",
+        f"--ServerApp.port={port}",
+        "--ServerApp.port_retries=0",
+        f"--ServerApp.root_dir={root}",
+        "--LabApp.news_url=None",
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+        "--LabApp.extension_manager=readonly",
+        f"--LabApp.extra_labextensions_path={_LABEXTENSIONS}",
+        f"--ServerApp.allow_root={getattr(os, 'geteuid', lambda: 1)() == 0}",
+    )
+    with _running(
+        "jupyterlab",
+        flags,
+        design,
+        port,
+        f"/doc/tree/{book.relative_to(root).as_posix()}",
+        SCANTLING_AUTOSAVE=str(state),
+    ) as server:
+        yield server
+
+
+@contextmanager
+def voila_page(design: Path, *, port: int = 8866, theme: str = "light") -> Iterator:
+    """The desk as a page without code; every visitor gets a desk of his own."""
+    port = free_port(port)
+    with tempfile.TemporaryDirectory(prefix="scantling-page-") as folder:
+        book = Path(folder) / BOOK
+        book.write_text(_code_only(resources.notebook("design_desk")), encoding="utf-8")
+        flags = (
+            str(book),
+            f"--Voila.ip={LOOPBACK}",
+            f"--port={port}",
+            "--token",
+            "--strip_sources=True",
+            f"--theme={theme}",
+            "--template=scantling",
+            "--preheat_kernel=True",
+            "--pool_size=1",
+            "--VoilaConfiguration.show_tracebacks=False",
+        )
+        with _running("scantling_widgets.pages.kernels", flags, design, port) as server:
+            yield server
+
+
+def _code_only(book: Path) -> str:
+    """The notebook without its words for people who see code."""
+    data = loads(book.read_text(encoding="utf-8"))
+    data["cells"] = [cell for cell in data["cells"] if cell["cell_type"] == "code"]
+    return dumps(data)
+
+
+def _serve(starting, what: str, browser: bool) -> None:
+    """Say where the server is, and stay until it ends or is told to."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    status = 0
+    try:
+        with starting as server:
+            click.echo(f"{what}: {server.url}")
+            click.echo("Stop it with Ctrl-C.")
+            if browser and sys.stdout.isatty():
+                webbrowser.open(server.url)
+            status = server.process.wait()
+    except KeyboardInterrupt:
+        pass
+    click.get_current_context().exit(status)
+
+
+@click.command()
+@click.argument("file", required=False)
+@click.option(
+    "--port",
+    default=8888,
+    show_default=True,
+    help="port on loopback; the next free one where it is taken",
+)
+@click.option(
+    "--browser/--no-browser", default=True, help="open a browser, when started from a terminal"
+)
+def lab(file, port, browser):
+    """Open JupyterLab on the design desk, on FILE or on the example design. The notebook is put in
+    the current folder."""
+    starting = jupyter_lab(design_path(file), Path.cwd(), port=port)
+    _serve(starting, "The design desk in JupyterLab", browser)
+
+
+@click.command()
+@click.argument("file", required=False)
+@click.option(
+    "--port",
+    default=8866,
+    show_default=True,
+    help="port on loopback; the next free one where it is taken",
+)
+@click.option("--theme", type=click.Choice(["light", "dark"]), default="light", show_default=True)
+@click.option(
+    "--browser/--no-browser", default=True, help="open a browser, when started from a terminal"
+)
+def page(file, port, theme, browser):
+    """Serve the design desk as a page, without code, on FILE or on the example design."""
+    starting = voila_page(design_path(file), port=port, theme=theme)
+    _serve(starting, "The design desk as a page", browser)

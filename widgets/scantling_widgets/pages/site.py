@@ -1,0 +1,147 @@
+"""`scantling site`: the pages of the kit as a folder that any web server can hold. Where there is a
+Pyodide distribution the desk is among them, its front end that of `view`, computing in the reader's
+own browser."""
+
+import gzip
+import shutil
+import subprocess
+import zipfile
+from collections.abc import Iterator
+from hashlib import sha256
+from importlib.metadata import files as files_of, version
+from json import dumps, loads
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+from scantling.base.errors import DesignError
+from scantling.base.words import table
+from scantling.cli.options import FOLDER
+
+from ..charts.livechart import vega_bundle
+from ..desk import view
+from ..report.jobs import today
+from ..report.page import templated
+from ..report.run import write
+from ..resources import STATIC, packages
+from . import gallery, reference, validation_page, walkthroughs
+
+ABOUT = table(__file__, "site")
+OURS = "scantling.zip"
+PAGES = {
+    "gallery": gallery.pages,
+    "walkthroughs": walkthroughs.pages,
+    "reference": reference.pages,
+    "validation": validation_page.build,
+}
+
+
+def distributed(distribution: Path) -> dict[str, bytes]:
+    """Pyodide's own files and the wheels that the models need, by name; Pyodide itself holds each
+    wheel to its hash in the lock file. Raises DesignError naming what a distribution lacks."""
+    try:
+        lock = loads((distribution / ABOUT["lock"]).read_bytes())
+        lock["packages"] = {name: lock["packages"][name] for name in ABOUT["packages"]}
+        wheels = [each["file_name"] for each in lock["packages"].values()]
+        files = {name: (distribution / name).read_bytes() for name in ABOUT["files"] + wheels}
+    except (OSError, KeyError, ValueError) as error:
+        lacking = Path(str(error).strip("'")).name
+        raise DesignError("--pyodide", str(distribution), problem=f"has no {lacking}") from None
+    packed = gzip.compress(files.pop(ABOUT["wasm"]), mtime=0)
+    return files | {f"{ABOUT['wasm']}.z": packed, ABOUT["lock"]: dumps(lock).encode()}
+
+
+def sources() -> Iterator[tuple[str, Path]]:
+    """(name in the archive, file) of the Python that the page runs, and of the tables it reads."""
+    left_out = set(ABOUT["left_out"])
+    for package in packages():
+        for path in package.rglob("*"):
+            inside = path.relative_to(package.parent)
+            if path.is_file() and not left_out & set(inside.parts):
+                yield inside.as_posix(), path
+    # what joins the packages is found by its entry points
+    for file in files_of("scantling") or ():
+        if file.name in ("METADATA", "entry_points.txt"):
+            yield f"scantling-{version('scantling')}.dist-info/{file.name}", Path(file.locate())
+    for path in gallery.designs().values():
+        yield f"scantling_widgets/designs/{path.name}", path
+    for name in ABOUT["pure"]:
+        for file in files_of(name):
+            if file.suffix == ".py":
+                yield file.as_posix(), Path(file.locate())
+
+
+def compiled(distribution: Path) -> dict[str, bytes]:
+    """The sources as one archive. Where there is node, all that the page loads in its place, made
+    to start at once (`compile.mjs`); without, the page compiles at every visit, seconds longer."""
+    with TemporaryDirectory() as folder:
+        with zipfile.ZipFile(Path(folder) / OURS, "w") as packed:
+            for name, path in sorted(sources()):
+                packed.writestr(zipfile.ZipInfo(name), path.read_bytes(), zipfile.ZIP_DEFLATED, 9)
+        if node := shutil.which("node"):
+            subprocess.run(
+                [node, STATIC / "compile.mjs", distribution.resolve(), folder, *ABOUT["packages"]]
+            )
+        return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+
+
+def desk(out: Path, distribution: Path) -> None:
+    """Write the desk as a page into the folder `out`; `distribution` is a folder with Pyodide's
+    files and wheels. Raises DesignError before anything is written."""
+    files, made = distributed(distribution), compiled(distribution)
+    files = files | made if OURS in made else made
+    page = {path.name: path.read_bytes() for path in (STATIC / "site").iterdir()} | {
+        "desk.css": (STATIC / "desk.css").read_bytes(),
+        "desk.js": f"{view.script()}export {{ open }};\n".encode(),
+        "vega.js": vega_bundle().encode(),
+    }
+    files = page | {f"pyodide/{name}": data for name, data in files.items()}
+    digest = sha256(b"".join(data for _, data in sorted(files.items()))).hexdigest()
+    # the service worker keeps files under another name when any of them is another one
+    files["sw.js"] = files["sw.js"].replace(b"VERSION", digest[:12].encode())
+    (out / "pyodide").mkdir(parents=True, exist_ok=True)
+    for name, data in files.items():
+        write(out / name, data)
+
+
+@click.command()
+@click.option(
+    "-o",
+    "--out",
+    type=FOLDER,
+    required=True,
+    metavar="DIR",
+    help="folder for the pages; made where it is missing",
+)
+@click.argument(
+    "parts",
+    type=click.Choice(["desk", "gallery", "walkthroughs", "reference", "validation"]),
+    nargs=-1,
+    metavar="[PART]...",
+)
+@click.option(
+    "--pyodide",
+    type=FOLDER,
+    envvar="PYODIDE",
+    metavar="FOLDER",
+    help="distribution of Pyodide that the desk in a browser runs on",
+)
+def site(out, parts, pyodide):
+    """Write the pages of the kit, and the desk in a browser, into a folder for a web server.
+
+    PARTS are desk, gallery, walkthroughs, reference, validation; all where none is named. The
+    reports, walkthroughs and notebooks are computed: some minutes on two cores.
+    """
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in parts or ABOUT["parts"]:
+        if name in PAGES:
+            PAGES[name](folder / name)
+        elif name == "desk" and pyodide:
+            desk(folder / name, Path(pyodide))
+        elif name == "desk":
+            click.echo(ABOUT["lacks"], err=True)
+    there = {k: v for k, v in ABOUT["parts"].items() if (folder / k / "index.html").is_file()}
+    front = templated("contents", title="scantling", date=today(), parts=there)
+    write(folder / "index.html", front)
+    click.echo(folder / "index.html")
