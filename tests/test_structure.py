@@ -203,8 +203,8 @@ def test_the_library_knows_no_widget_and_no_chart():
 
 # words of English that also name a row; what people and drivers say: "with NVLink", "H100 PCIe"
 COMMON = {"other", "generic", "nvlink", "pcie"}
-# rooms that say on which machine somebody measured or asks a question
-QUOTES = {"scantling.runs", "scantling_walkthroughs"}
+# rooms that say on which machine somebody measured or asks a question, and which framework writes
+QUOTES = {"scantling.runs", "scantling_logs", "scantling_walkthroughs"}
 
 
 def names_of_the_catalogue(of_machines: bool) -> set[str]:

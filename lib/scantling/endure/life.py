@@ -197,7 +197,7 @@ def lived(life: Life) -> tuple[Column, dict[str, Column]]:
     short = shortage(life)
     up = (1 - short) / (1 + sum(paused.values()))
     late = np.maximum(life.latency_s - life.levels[-1].durable_s, 0.0)
-    replayed = life.corruptions_per_s / life.alone * run * up * late
+    replayed = goodput.sdc_loss(life.corruptions_per_s / life.alone * run * up, late)
     left = (1 - life.cut_off) / (1 + replayed)
     bad: dict[str, Column] = dict.fromkeys(BADPUT, 0.0)
     bad["saves"] = part.saves * up * left

@@ -1,9 +1,10 @@
 """Which of a design's constraints the estimate misses, by how much, and with what chance."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import erf, inf, isnan, log, sqrt
 from typing import TypedDict
 
+from ..base.plugins import Table
 from ..base.records import Known, get
 from ..base.show import chance as chance_text, share
 from ..design.constraints import CONSTRAINTS, Constraint
@@ -71,7 +72,9 @@ def _power_w(assessment: Assessment) -> float:
 
 # field of a constraint -> what answers it, where that is no number of the assessment itself; a
 # constraint from outside enters its formula here
-FORMULAS: dict[str, Callable[[Assessment], Known]] = {"max_power_mw": _power_w}
+FORMULAS: Mapping[str, Callable[[Assessment], Known]] = Table(
+    {"max_power_mw": _power_w}, group="scantling.constraint_figures"
+)
 
 
 def asked(assessment: Assessment) -> list[Asked]:

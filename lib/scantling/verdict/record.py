@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 from ..base.records import Assumed, Known, Lines
-from ..catalogue.stacks import Switch, switches
+from ..catalogue.stacks import Switch, software_switches
 from ..design.design import Design
 from ..design.resolved import Phase, Resolved
 from ..endure.cost import Cost
@@ -171,7 +171,7 @@ class Assessment(Numbers):
     def assumed(self) -> tuple[Assumed, ...]:
         """All that was filled in; of a switch what the step of the chosen plan counts on, by its
         release too, or the number of the fit that it goes by."""
-        by_field = {switch.field: switch for switch in switches().values()}
+        by_field = {switch.field: switch for switch in software_switches().values()}
         sources = (self.resolved, self.endurance, self.cost)
         out = []
         for assumed in (a for source in sources if source is not None for a in source.assumed):
