@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..base.show import bytes_per_s, share, size
+from ..base.show import bytes_per_s, percent, size
 from ..catalogue.published import ROOM, Best, best_published, beyond
 from ..catalogue.words import CP_TYPES
 from ..physics.cases import devices
@@ -75,7 +75,7 @@ def unpublished(assessment: Assessment) -> Iterator[str]:
     if better is not None:
         row, ratio = better
         yield (
-            f"untried: {short(search.row(row))} is {share(1 - ratio)} faster on paper; no large "
+            f"untried: {short(search.row(row))} is {percent(1 - ratio)} faster on paper; no large "
             "run has been published with tp above the scale-up domain, so it is not chosen"
         )
 
@@ -85,8 +85,8 @@ def _beyond_record(chosen: Chosen, record: Best) -> Iterator[str]:
     times = _over_record(chosen, record)
     if times > 1:
         line = (
-            f"untried: {share(times * record.mfu)} of the peak would be more than anybody has "
-            f"published for this device, precision and kind of model: {share(record.mfu)} "
+            f"untried: {percent(times * record.mfu)} of the peak would be more than anybody has "
+            f"published for this device, precision and kind of model: {percent(record.mfu)} "
             f"({record.run}; {record.source})"
         )
         yield line + WIDER if times > ROOM else line
@@ -118,7 +118,7 @@ def exchanged(chosen: Chosen) -> Iterator[str]:
     name, ratio = min(ways.items(), key=lambda way: way[1])
     if ratio <= 1 - WORTH:
         yield (
-            f"untried: cp_type {name} instead of {chosen.plan['cp_type']} is {share(1 - ratio)} "
+            f"untried: cp_type {name} instead of {chosen.plan['cp_type']} is {percent(1 - ratio)} "
             "faster on paper; little is published of it, so it is taken only where it is pinned"
         )
 
@@ -164,5 +164,5 @@ def _all_on_device(chosen: Chosen) -> str:
     other = chosen.alternative(row)
     return (
         f"; {other.plan}, with all of it on the device, has as much headroom and a step "
-        f"{share(other.longer)} longer (plan.offload none takes it)"
+        f"{percent(other.longer)} longer (plan.offload none takes it)"
     )
