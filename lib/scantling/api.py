@@ -27,26 +27,6 @@ from .verdict.assess import assess as _assess
 from .verdict.record import Assessment as _Assessment
 from .verdict.verdicts import VERDICTS
 
-__all__ = [
-    "Assessment",
-    "Design",
-    "DesignError",
-    "assess",
-    "avoid",
-    "blueprint",
-    "compare",
-    "explain",
-    "fixes",
-    "goodput",
-    "launch",
-    "learn",
-    "predict",
-    "report",
-    "search",
-    "sensitivity",
-    "sweep",
-]
-
 
 class Design(Displayed, _Design):
     """A design: model, cluster, job, and what is asked of them. See `read`, `from_yaml`,
