@@ -90,7 +90,7 @@ def candidates(file: str, output: str | None, top: int, measured: str | None) ->
 
     a = possible(file)
     out = console()
-    search = a.chosen.found
+    search = a.chosen.search
     if measured:
         _swept(a.design, measured, output, out)
         return EXIT[a.verdict]
