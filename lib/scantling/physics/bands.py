@@ -22,6 +22,8 @@ from .cases import Cases, devices
 from .constants import calibration, gather
 from .step import rates, step_time
 
+# model FLOP utilisation that the upper end of a band may reach: it lies below the peak
+HIGHEST_MFU = 0.999
 # seconds below which a step is small: what the host does shows
 SMALL_STEP_S = 0.5
 # what widens a band, in words; the factors are fitted (calibration.json, `bands`)

@@ -52,7 +52,6 @@ DECISIVE = (
     "global_batch_seqs",
     "precision",
 )
-MOST_MFU = 0.999  # of the upper end of a band
 
 
 def predict_frame(frame: DataFrame, calibration: str | Path | None = None) -> DataFrame:
@@ -107,7 +106,7 @@ def _predicted(runs: Runs, n: int) -> dict:
         model_tflops_per_device=flops / 1e12,
         mfu=mfu,
         mfu_low=mfu / high,
-        mfu_high=np.minimum(mfu / low, np.maximum(MOST_MFU, mfu)),
+        mfu_high=np.minimum(mfu / low, np.maximum(bands.HIGHEST_MFU, mfu)),
         hfu=mfu * hardware_share(c),
         memory_bytes=used,
         fits=np.where(np.broadcast_to(held.fits, n), "true", "false").astype(object),

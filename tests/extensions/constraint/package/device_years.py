@@ -2,15 +2,21 @@
 
 from scantling.design.constraints import Constraint
 
-CONSTRAINT = Constraint(
-    field="max_device_years",
-    figure="device_years",
-    ceiling=True,
-    name="device-years",
-    missed="device-years: {value} predicted, {limit} granted",
-    relaxed="a grant of {limit}",
-    band="days",
-)
+
+class MaxDeviceYears(Constraint):
+    field = "max_device_years"
+    figure = "device_years"
+    name = "device-years"
+    band = "days"
+
+    def missed_text(self, value: str, limit: str) -> str:
+        return f"device-years: {value} predicted, {limit} granted"
+
+    def relaxed_text(self, limit: str) -> str:
+        return f"a grant of {limit}"
+
+
+CONSTRAINT = MaxDeviceYears()
 
 
 def device_years(assessment) -> float | None:
