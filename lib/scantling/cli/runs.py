@@ -8,7 +8,8 @@ from ..base.files import write_text
 from ..base.json import text
 from ..runs.compare import validate_frame
 from ..runs.predict import predict_frame
-from ..runs.read import read_named, template
+from ..runs.read import read_named
+from ..runs.run_columns import template
 from .options import PATH
 from .tables import TABLES, print_rows, say
 

@@ -15,7 +15,7 @@ from ..physics.constants import gather
 from ..physics.memory.chance import oom_probability, spread
 from ..physics.memory.peak import memory
 from ..physics.step import hardware_share, rates, step_time
-from .read import Runs, to_runs
+from .to_cases import Runs, to_runs
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -28,7 +28,8 @@ from scantling.physics.memory import constants as memory_constants
 from scantling.physics.step import rates, step_time
 from scantling.runs import scores
 from scantling.runs.predict import known_of
-from scantling.runs.read import read_runs, to_runs
+from scantling.runs.read import read_runs
+from scantling.runs.to_cases import to_runs
 
 SCALE = 0.1
 STEP = 1e-3  # of an offset, for the derivatives
