@@ -2,9 +2,6 @@
 
 from .api import *  # noqa: F403
 from .api import __all__
-from .base.extensions import run_modules
-
-run_modules()
 
 
 def __dir__() -> list[str]:

@@ -104,8 +104,8 @@ def calendar(s: Site) -> Calendar:
             first=started,
             last=last,
             several=len(s.phases) > 1,
-            network=s.most("network_share"),
-            store=s.most("read_bytes_per_s"),
+            network=s.most(lambda one: one.network_share),
+            store=s.most(lambda one: one.read_bytes_per_s),
             slow=not paces[0][0][1] and list(ready.values())[0],
         ),
     )

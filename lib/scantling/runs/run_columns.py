@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..base.files import csv_rows
 from ..base.records import record
 from ..catalogue import HERE
-from ..catalogue.stacks import switches
+from ..catalogue.stacks import software_switches
 
 LEADING = "#"  # a line of explanation above the header
 NUMBERS = ("count", "number")  # kinds of columns
@@ -65,7 +65,7 @@ def bounds() -> dict[str, Bounds]:
 
 def switch_bounds() -> dict[str, Bounds]:
     """The bounds of switches of the software, which a table may have as columns."""
-    return {name: Bounds(switch.low, switch.high) for name, switch in switches().items()}
+    return {name: Bounds(switch.low, switch.high) for name, switch in software_switches().items()}
 
 
 def template() -> str:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..catalogue.models.shape import Model, Shape, make_shape
+from ..blocks.table import Shape
+from ..catalogue.models.shape import Model, make_shape
 from ..catalogue.models.sizing import MLA
 
 if TYPE_CHECKING:

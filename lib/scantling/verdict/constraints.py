@@ -3,6 +3,7 @@
 from math import erf, inf, isnan, log, sqrt
 from operator import attrgetter
 
+from ..base.plugins import Table
 from ..base.records import Known
 from ..design.constraints import CONSTRAINTS, Constraint
 from ..endure.cost import PUE, power_w
@@ -55,7 +56,7 @@ def _power_w(assessment) -> float:
 
 
 # field of a constraint -> what answers it, where that is no number of the assessment itself
-FORMULAS = {"max_power_mw": _power_w}
+FORMULAS = Table({"max_power_mw": _power_w}, group="scantling.constraint_figures")
 
 
 def asked(assessment: Assessment) -> list[dict]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, fields, replace
 
 from ..base.records import Assumed, Lines
-from ..catalogue.stacks import switches
+from ..catalogue.stacks import software_switches
 from ..design.design import Design
 from ..design.resolved import Phase, Resolved
 from ..endure.cost import Cost
@@ -161,7 +161,7 @@ class Assessment(Numbers):
     def assumed(self) -> tuple[Assumed, ...]:
         """All that was filled in; of a switch what the step of the chosen plan counts on, by its
         release too, or the number of the fit that it goes by."""
-        by_field = {s.field: s for s in switches().values()}
+        by_field = {s.field: s for s in software_switches().values()}
         case = self.chosen.case
 
         def counted(a):
