@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import catalogue
-from ..base.columns import Array
+from ..base.columns import Array, Column
 from ..catalogue.families import Family, family
 from ..catalogue.hardware import Accelerator
 from ..catalogue.models.dimensions import GATED
@@ -150,7 +150,7 @@ def infer_layout(
     f["vpp"] = f.vpp.fillna(1)
 
 
-def least_stages(count: Array, usable_bytes: Array) -> Array:
+def least_stages(count: Column, usable_bytes: Array) -> Array:
     """The smallest power of two of pipeline stages of 8 devices each that hold a model of `count`
     parameters at 18 bytes a parameter in 60 % of their memory."""
     stages = count * BYTES_A_PARAMETER / (8 * FILLED * usable_bytes)

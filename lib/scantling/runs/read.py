@@ -113,7 +113,7 @@ def with_shapes(frame: DataFrame, folder: Path) -> DataFrame:
         config, model = (str(cell) for cell in named.loc[i])
         try:
             built, _ = build_model({"hf_config": config} if config else model, folder)
-            shapes[i] = columns_of(built)
+            shapes[int(i)] = columns_of(built)
         except DesignError as e:
             shapeless[i] = f"{plain(e, 200)}; " if config else ""
     shapes |= windows_of(frame, blank)
@@ -139,5 +139,5 @@ def windows_of(frame: DataFrame, blank: Series) -> dict[int, dict[str, Any]]:
         same = (dimensions == [row[name] for name in SAME]).all(axis=1)
         padded = (printed.vocab / model.vocab - 1).abs() < PADDED
         for i in np.flatnonzero(same & padded & ~blank):
-            windows[i] = {name: row[name] for name in WINDOWS}
+            windows[int(i)] = {name: row[name] for name in WINDOWS}
     return windows

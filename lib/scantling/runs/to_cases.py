@@ -211,7 +211,8 @@ def domains(f: DataFrame, chips: Sequence[Accelerator]) -> Array:
     """Devices of one scale-up domain: the product's, or those of a slice where the row says over
     how many slices it ran."""
     products = np.array([float(chip.scale_up_domain) for chip in chips])
-    return np.minimum(np.where(f.slices > 1, f.n_devices / f.slices, np.inf), products)
+    slices = np.where(f.slices > 1, f.n_devices / f.slices, np.inf)
+    return np.asarray(np.minimum(slices, products))
 
 
 def links(f: DataFrame, chips: Sequence[Accelerator], domain: Array) -> Link:

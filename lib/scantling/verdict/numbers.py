@@ -28,7 +28,6 @@ from .record import Chosen
 from .unpublished import untried
 
 CANDIDATES = 200
-MOST_MFU = 0.999  # the upper end of a band lies below the peak
 CAUSAL_FROM = 0.1  # share of the full count by which the causal one differs where it leads
 UNTRIED = (
     1.5  # factor on both half widths of the band for a plan of a kind that nobody has published
@@ -302,7 +301,7 @@ def shown_mfu(chosen: Chosen, use: dict, slow: float, fast: float) -> dict:
 
 def _mfu_band(name: str, mfu: float, slow: float, fast: float) -> dict:
     """Both ends of the band of an MFU, the upper one below the peak."""
-    return {f"{name}_low": mfu * slow, f"{name}_high": min(mfu * fast, max(mfu, MOST_MFU))}
+    return {f"{name}_low": mfu * slow, f"{name}_high": min(mfu * fast, max(mfu, bands.MOST_MFU))}
 
 
 def oom_chance(resolved, phases) -> float:
