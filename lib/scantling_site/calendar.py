@@ -6,8 +6,8 @@ from math import inf
 from scantling.base.errors import DesignError
 from scantling.base.records import Known, Lines, Record, Rows, record
 from scantling.base.units import DAY_S
+from scantling.catalogue.words import DEGREES
 from scantling.endure.first_step import BY_RECOVERY
-from scantling.plans.words import DEGREES
 from scantling.verdict.assess import assess
 from scantling.verdict.numbers import useful_s
 

@@ -20,7 +20,7 @@ from scantling.plans import space as planning
 from scantling.plans.prepare import prepare
 from scantling.plans.words import short
 from scantling.verdict.assess import assess
-from scantling.verdict.limits import LOSSES
+from scantling.verdict.texts import loss_name
 
 from ..fabric.build import built
 from ..site import STANDSTILL, Site, site_of
@@ -151,7 +151,7 @@ def growth_losses(now: Site, then: Site, devices: int) -> dict:
     return {
         "failures and saves": 1 - then.e.goodput / now.e.goodput,
         "devices that the batch cannot fill": 1 - then.used / devices,
-    } | {LOSSES.get(p, p): after[p] - before[p] for p in PARTS if p not in COMPUTE}
+    } | {loss_name(p): after[p] - before[p] for p in PARTS if p not in COMPUTE}
 
 
 def grown(b: Base, k: int) -> Change:
