@@ -31,7 +31,6 @@ QUOTED = {"published_runs.csv", "published_memory.csv", "reliability.csv", "pric
 # files that still hold code; none comes to them
 NOT_YET: frozenset[str] = frozenset(
     (
-        "lib/scantling/catalogue/run_words.csv",
         "lib/scantling/cli/tables.yaml",
         "lib/scantling/design/constraints.csv",
         "lib/scantling_brief/phrases.yaml",
@@ -60,7 +59,6 @@ NOT_YET: frozenset[str] = frozenset(
         "lib/scantling_walkthroughs/books/w09_first_log.yaml",
         "lib/scantling_walkthroughs/books/w10_hybrid.yaml",
         "lib/scantling_walkthroughs/grade.yaml",
-        "lib/scantling_walkthroughs/published_figures/recreate.yaml",
         "lib/scantling_walkthroughs/rubric.yaml",
         "lib/scantling_walkthroughs/typed.yaml",
         "widgets/scantling_widgets/desk/controls.yaml",
