@@ -1,11 +1,6 @@
-"""The frameworks that kits are written for: one module and one YAML file each."""
+"""The frameworks that kits are written for, one module each."""
 
-from ..framework import FUNCTIONS, framework
 from . import accelerate, bridge, ddp, deepspeed, fsdp, maxtext, megatron, torchtitan
 
 _MODULES = (megatron, bridge, torchtitan, fsdp, deepspeed, accelerate, maxtext, ddp)
-_MADE = (
-    framework(m.__name__.rpartition(".")[2], **{k: v for k, v in vars(m).items() if k in FUNCTIONS})
-    for m in _MODULES
-)
-FRAMEWORKS = {made.id: made for made in _MADE}
+FRAMEWORKS = {module.FRAMEWORK.id: module.FRAMEWORK for module in _MODULES}
