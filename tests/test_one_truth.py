@@ -21,7 +21,7 @@ from scantling.advise.design_json import as_dict
 from scantling.cli import main as command
 from scantling.endure.checkpoint import contents
 from scantling.physics import collectives
-from scantling.physics.cases import accumulated, micro_batches
+from scantling.physics.cases import accumulated
 from scantling.physics.memory.peak import ZONES, zone
 from scantling.physics.step import hardware_share
 from scantling.runs.predict import predict_frame
@@ -171,11 +171,7 @@ def test_micro_batches_are_counted_in_one_way():
     for a in assessments():
         p, phase = a.plan, a.chosen.phase
         counted = accumulated(phase.global_batch, p["dp"], p["micro_batch"])
-        assert (
-            p["grad_accum"]
-            == counted
-            == float(micro_batches(a.chosen.case.job, a.chosen.case.plan))
-        )
+        assert p["grad_accum"] == counted == float(a.chosen.case.micro_batches)
     for a, plan in launched():
         assert plan["plan"]["grad_accum"] == plan["train"]["grad_accum"] == a.plan["grad_accum"]
 

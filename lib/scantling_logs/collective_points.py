@@ -6,7 +6,8 @@ from functools import cache
 import numpy as np
 from scantling import catalogue
 from scantling.base.records import take
-from scantling.physics.collectives import COLLECTIVES, Wires, volume
+from scantling.physics.collectives import COLLECTIVES, volume
+from scantling.physics.wires import Wires
 from scantling.runs.read import link_facts, links_of
 
 NAMES = {"alltoall": "all_to_all"}

@@ -58,8 +58,8 @@ def calendar(s: Site) -> Calendar:
 
     ready, have = {}, 0  # day -> devices that are ready from then on
     for i, part in enumerate(s.cluster.delivery, 1):
-        have += part["devices"]
-        ready[enter(f"bring-up of part {i}", part["day"], up, part["devices"], "burn-in")] = have
+        have += part.devices
+        ready[enter(f"bring-up of part {i}", part.day, up, part.devices, "burn-in")] = have
     paces = [_pace(s, devices) for devices in ready.values()]
     tokens = s.tokens
     day = enter(

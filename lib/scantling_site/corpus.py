@@ -4,7 +4,6 @@ much."""
 import numpy as np
 from scantling.base.records import Record, record
 from scantling.base.units import DAY_S, HOUR_S
-from scantling.design.corpus import stages
 
 from .site import Site
 
@@ -42,26 +41,26 @@ def pipeline(s: Site, tokens: float) -> Pipeline:
     share of its bytes, a core takes its bytes at a rate of its own (design.corpus). Stages run one
     after the other on all cores; fetching runs beside them.
     """
-    take = s.a.resolved.corpus
-    run = stages(take)
-    shares = np.cumprod([1.0, *run.values()])
-    kept = shares[-1] * take["tokens_per_byte"]
-    raw = take["raw_bytes"] or tokens / kept
+    corpus = s.a.resolved.corpus
+    stages = corpus.stages
+    shares = np.cumprod([1.0, *(stage.share for stage in stages)])
+    kept = shares[-1] * corpus.tokens_per_byte
+    raw = corpus.raw_bytes or tokens / kept
     made = raw * kept
     sizes = [*(raw * shares[:-1]).tolist(), made * s.case.job.token_bytes]
     steps = tuple(
         Stage(
-            stage=name,
+            stage=stage.name,
             bytes_in=before,
             bytes_out=after,
             core_hours=spent,
-            days=spent * HOUR_S / DAY_S / take["cores"],
-            usd=spent * take["usd_per_core_hour"],
+            days=spent * HOUR_S / DAY_S / corpus.cores,
+            usd=spent * corpus.usd_per_core_hour,
         )
-        for name, before, after in zip(run, sizes, sizes[1:])
-        for spent in [before / (take[f"{name}_mbytes_per_s_per_core"] * 1e6) / HOUR_S]
+        for stage, before, after in zip(stages, sizes, sizes[1:])
+        for spent in [before / (stage.mbytes_per_s_per_core * 1e6) / HOUR_S]
     )
-    fetch = raw / (take["fetch_gbytes_per_s"] * 1e9) / DAY_S
+    fetch = raw / (corpus.fetch_gbytes_per_s * 1e9) / DAY_S
     return Pipeline(
         stages=steps,
         tokens=made,

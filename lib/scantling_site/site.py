@@ -10,11 +10,11 @@ from scantling.base.units import DAY_S
 from scantling.catalogue.families import family
 from scantling.catalogue.models.shape import Model
 from scantling.design.cluster import Cluster
-from scantling.design.resolve import Phase
+from scantling.design.resolved import Phase
 from scantling.endure import goodput
 from scantling.endure.cost import Cost, price
 from scantling.endure.reliability import Endurance
-from scantling.physics.cases import Cases, micro_batches
+from scantling.physics.cases import Cases
 from scantling.physics.communication import communication
 from scantling.physics.step import step_time
 from scantling.verdict.numbers import tied
@@ -207,7 +207,7 @@ class Site:
     @property
     def micro_batches(self) -> int:
         """Of one replica in one step."""
-        return round(micro_batches(self.case.job, self.case.plan))
+        return round(self.case.micro_batches)
 
     @property
     def tied_replicas(self) -> int:

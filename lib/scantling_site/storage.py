@@ -178,7 +178,7 @@ def stores(s: Site) -> Stores:
             priced=twice["usd_per_month"] is not None,
             corpus=made,
             reads=reads,
-            cores=s.a.resolved.corpus["cores"],
+            cores=s.a.resolved.corpus.cores,
             each=reads.phase.global_batch / reads.plan["dp"],
             repeats=made.epochs > constant("epochs_worth"),
             shuffle_h=made.shuffle_bytes

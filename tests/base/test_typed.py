@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from scantling.base.errors import DesignError
 from scantling.base.typed import number, with_points
-from scantling.design.fields import as_number
+from scantling.design.checks import as_number
 from scantling_brief.brief import read_brief
 from scantling_walkthroughs.typed import read_number
 from scantling_widgets.desk import inputs

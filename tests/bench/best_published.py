@@ -7,7 +7,7 @@ import numpy as np
 from scantling.base.errors import DesignError
 from scantling.catalogue import HERE, accelerator
 from scantling.catalogue.published import AXES, LONGEST, group_of
-from scantling.physics.cases import ZERO2, micro_batches
+from scantling.physics.cases import ZERO2
 from scantling.physics.pipeline import SCHEDULE_NAMES
 from scantling.runs.predict import predict_frame
 from scantling.runs.read import read_runs, to_runs
@@ -62,7 +62,7 @@ def _reach(frame):
         if (schedule == code).any():
             columns[f"schedule {name}"] = frame.n_devices.where(schedule == code)
     again = np.zeros(len(frame), bool)
-    again[runs.ready] = (plan.sharding == ZERO2) & (micro_batches(runs.cases.job, plan) > 1)
+    again[runs.ready] = (plan.sharding == ZERO2) & (runs.cases.micro_batches > 1)
     columns["zero2 over micro-batches"] = frame.n_devices.where(again)
     at = [column.astype(float).idxmax() for column in columns.values()]
     rows = (

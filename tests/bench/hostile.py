@@ -38,9 +38,9 @@ from scantling.base.errors import DesignError
 from scantling.base.files import MAX_BYTES
 from scantling.catalogue import accelerators, fabrics
 from scantling.cli.app import main as scantling
-from scantling.design.cluster import ACCELERATOR_OVERRIDES, FABRIC_OVERRIDES, REPLACES
 from scantling.design.design import Design, json_schema
 from scantling.design.plausible import usual
+from scantling.design.replaced_rows import ACCELERATOR_OVERRIDES, FABRIC_OVERRIDES, REPLACES
 from scantling.verdict.assess import assess
 from scantling.verdict.verdicts import EXIT
 from scantling_kits import FRAMEWORKS, ON

@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 from scantling.base.errors import DesignError
-from scantling.catalogue.models.architectures import tables
+from scantling.catalogue.models.architectures_table import ARCHITECTURES, COMPOSITES, REFUSED
 from scantling.catalogue.models.hf import from_hf
 from scantling.catalogue.models.shape import parameters
 
-ARCHITECTURES, COMPOSITES, REFUSED, _ = tables()
 HF = Path(__file__).parents[1] / "published" / "hf"
 
 

@@ -8,9 +8,13 @@ import math
 import pytest
 from scantling import catalogue
 from scantling.base.errors import DesignError
-from scantling.design.cluster import ACCELERATOR_OVERRIDES, resolve_accelerator, resolve_fabric
 from scantling.design.cluster_rules import build_cluster
 from scantling.design.design import Design
+from scantling.design.replaced_rows import (
+    ACCELERATOR_OVERRIDES,
+    resolve_accelerator,
+    resolve_fabric,
+)
 from scantling.design.resolve import resolve
 from scantling.design.schema import ClusterSpec
 

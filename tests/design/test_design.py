@@ -19,7 +19,7 @@ from hypothesis import given, settings, strategies as st
 from scantling.catalogue import words
 from scantling.design.design import Design, DesignError, json_schema
 from scantling.design.file import dump, load, number_text
-from scantling.design.resolve import default_batch
+from scantling.design.phases import default_batch
 from scantling.plans.prepare import prepare
 
 ROOT = Path(__file__).parents[2]
@@ -144,12 +144,12 @@ def test_every_field_of_the_schema_is_described_and_every_number_has_a_unit():
 
 
 def test_words_of_the_file_are_those_of_the_models():
-    from scantling.catalogue.models.shape import ATTENTIONS, MLPS
+    from scantling.catalogue.models.check import CHOICES
     from scantling.physics.pipeline import SCHEDULE_NAMES
 
     assert words.SCHEDULES == SCHEDULE_NAMES
-    assert set(words.MLPS) == set(MLPS)
-    assert set(words.ATTENTIONS) == set(ATTENTIONS)
+    assert set(words.MLPS) == set(CHOICES["mlp"])
+    assert set(words.ATTENTIONS) == set(CHOICES["attention"])
 
 
 # changes

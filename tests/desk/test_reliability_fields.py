@@ -95,7 +95,7 @@ def test_each_is_assumed_with_its_rule_where_it_is_left_out(plain):
 
 @pytest.mark.parametrize("path", FIELDS)
 def test_each_can_be_swept_and_is_used(path):
-    unit = (FIELDS[path].json_schema_extra or {}).get("unit")
+    unit = FIELDS[path].unit
     near = WORDS.get(path) or NEAR.get(unit, (40, 4000))
     design = Design.from_data(BASE)
     for start, more in NEEDS.items():

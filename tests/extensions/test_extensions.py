@@ -28,7 +28,11 @@ def run(extension: str, *words: str, code: int = 0, **design) -> subprocess.Comp
     """A Python with one of the extensions, on a design that stands on stdin."""
     done = subprocess.run(
         [sys.executable, *words],
-        env=os.environ | {"SCANTLING_EXTENSIONS": str(HERE / extension)},
+        env=os.environ
+        | {
+            "SCANTLING_EXTENSIONS": str(HERE / extension),
+            "PYTHONPATH": str(HERE / extension / "package"),
+        },
         input=json.dumps(DESIGN | design),
         capture_output=True,
         text=True,
@@ -89,7 +93,7 @@ def test_a_stack_is_one_file(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_constraint_is_a_row_and_its_formula(tmp_path):
+def test_a_constraint_is_a_field_a_row_and_its_formula(tmp_path):
     """A grant of 2 device-years, and a run of 64 devices for some 17 days."""
     got = driven("constraint", tmp_path, constraints={"max_device_years": 2})
     out = got["json"]

@@ -21,10 +21,10 @@ from scantling.cli.app import main
 from scantling.design.design import Design
 from scantling.design.file import dump, load
 from scantling.physics import calibration_file
-from scantling.physics.cases import Link
-from scantling.physics.collectives import Wires, exchange_s, fabric_facts, near_s, ring_s
+from scantling.physics.collectives import exchange_s, near_s, ring_s
 from scantling.physics.compute import device
 from scantling.physics.gather import situation
+from scantling.physics.wires import Link, Wires, fabric_facts
 from scantling.plans.evaluate import find
 from scantling.plans.prepare import prepare
 from scantling_logs import measure_command as measure

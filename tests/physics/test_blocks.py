@@ -12,11 +12,12 @@ from scantling.blocks import KINDS, Block, Gemm, Saved, Time
 from scantling.catalogue.models.entries import models
 from scantling.catalogue.models.shape import flops_per_token, make_shape, parameters, shape_of
 from scantling.physics import compute
-from scantling.physics.cases import Cases, Chip, Job, Link, Plan, recomputed
+from scantling.physics.cases import Cases, Chip, Job, Plan
 from scantling.physics.constants import gather
 from scantling.physics.memory.peak import memory, saved_bytes
 from scantling.physics.software import USUAL
 from scantling.physics.step import step_time
+from scantling.physics.wires import Link
 
 ANSWERS = ("parameters", "flops", "kernel_s", "saved_bytes", "exchanges")
 SIZES = dict(
@@ -208,7 +209,7 @@ def test_what_deepseek_v3_repeats_is_a_share_of_its_layer():
 
     def repeated(**switches):
         one = case(shape, recompute=1)
-        return recomputed(replace(one, software=replace(one.software, **switches)))
+        return replace(one, software=replace(one.software, **switches)).recomputed
 
     none = dict(selective_attention=0.0, selective_norm=0.0)
     assert repeated(**none, selective_up=1.0).gemm == pytest.approx(ups / layer, rel=0.005)

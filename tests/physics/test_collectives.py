@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 from scantling import catalogue
-from scantling.physics.cases import Link
 from scantling.physics.collectives import (
-    Wires,
     below_line,
     curve,
     direct_s,
@@ -13,7 +11,6 @@ from scantling.physics.collectives import (
     far_s,
     hierarchical_s,
     link_rate,
-    members_inside,
     near_s,
     out_rate,
     relayed_s,
@@ -21,6 +18,7 @@ from scantling.physics.collectives import (
     ring_s,
     up_rate,
 )
+from scantling.physics.wires import Link, Wires, members_inside
 
 H100 = Link(domain=8, up_bytes_per_s=450e9, out_bytes_per_s=50e9)
 

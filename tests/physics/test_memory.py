@@ -15,7 +15,7 @@ from closed_forms import saved_bytes_per_layer
 from hypothesis import given, settings, strategies as st
 from scantling.catalogue.models.shape import make_shape, parameters
 from scantling.catalogue.words import OFFLOADS, RECOMPUTES, SHARDINGS
-from scantling.physics.cases import PRECISIONS, Cases, Chip, Job, Link, Plan, code
+from scantling.physics.cases import PRECISIONS, Cases, Chip, Job, Plan, code
 from scantling.physics.constants import gather
 from scantling.physics.memory import constants as memory_constants
 from scantling.physics.memory.peak import (
@@ -29,6 +29,7 @@ from scantling.physics.memory.peak import (
 )
 from scantling.physics.pipeline import SCHEDULE_NAMES, schedule_code
 from scantling.physics.software import USUAL
+from scantling.physics.wires import Link
 from scantling.runs.read import read_runs, to_runs
 from validation.memory_fit import fit, predict, read, score
 

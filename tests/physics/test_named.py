@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import pytest
 from scantling.catalogue.load import CatalogueError
-from scantling.physics.collectives import constants
 from scantling.physics.constants import gather
 from scantling.physics.memory.constants import GENERIC
 from scantling.physics.named import same_names
 from scantling.physics.software import USUAL
+from scantling.physics.wires import constants
 
 
 @dataclass

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from scantling.physics import pipeline
 from scantling.physics.pipeline import (
     RULES,
     SCHEDULE_NAMES,
     SCHEDULES,
+    Passes,
     bubble_time,
     in_flight,
     schedule_code,
@@ -260,8 +262,8 @@ def test_stages_are_as_even_as_whole_layers_allow(layers, pp, first, last):
 
 def test_each_formula_stands_under_its_own_name():
     """p = 8, m = 24, F = 3, B = 4, W = 2: (p - 1)(F + B + W) and what each paper takes off it."""
-    times = dict(p=8, v=2, m=24, F=3.0, B=4.0, W=2.0, k=1.0, barrier=False)
-    bubbles = {name: float(row.bubble(**times)) for name, row in SCHEDULES.items()}
+    passes = Passes(p=8, v=2, m=24, F=3.0, B=4.0, W=2.0, k=1.0, barrier=False)
+    bubbles = {name: float(row.bubble(passes)) for name, row in SCHEDULES.items()}
     assert bubbles == {
         "gpipe": 63,
         "1f1b": 63,
@@ -274,4 +276,5 @@ def test_each_formula_stands_under_its_own_name():
         "dualpipe": 27,
         "dualpipe-v": 31.5,
     }
-    assert all(row.bubble.__doc__ and row.held.__doc__ for row in SCHEDULES.values())
+    formulas = [f for n, f in vars(pipeline).items() if n.startswith(("bubble_", "in_flight_"))]
+    assert len(formulas) > 15 and all(formula.__doc__ for formula in formulas)

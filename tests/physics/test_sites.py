@@ -8,7 +8,7 @@ from scantling.advise.moves import site_changes
 from scantling.advise.recovery import between_sites
 from scantling.catalogue.load import rows
 from scantling.physics import sites
-from scantling.physics.cases import Plan, site_ranks
+from scantling.physics.cases import Plan
 from scantling.physics.gather import situation
 from scantling.plans.prepare import prepare
 
@@ -189,7 +189,7 @@ def test_the_smallest_site_sets_memory_and_the_worst_way_the_exchange():
     c = case(sites=far, plan={"dp": 32, "tp": 4, "pp": 8})
     assert c.link.smallest_site == 0.25 and c.link.site_rtt_s == 0.03
     assert c.link.site_bytes_per_s == 100e9
-    assert float(site_ranks(c)) == 8
+    assert float(c.site_ranks) == 8
 
 
 def test_more_bandwidth_fewer_bits_and_overlap_never_slow():

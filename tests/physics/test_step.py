@@ -11,19 +11,7 @@ from scantling import assess
 from scantling.catalogue.models.shape import flops_per_token, make_shape
 from scantling.catalogue.words import RECOMPUTES, SHARDINGS
 from scantling.physics import compute, traffic
-from scantling.physics.cases import (
-    PRECISIONS,
-    TILE,
-    Cases,
-    Chip,
-    Job,
-    Link,
-    Plan,
-    code,
-    devices,
-    micro_batches,
-    moe_share,
-)
+from scantling.physics.cases import PRECISIONS, TILE, Cases, Chip, Job, Plan, code, devices
 from scantling.physics.constants import PRIORS, gather
 from scantling.physics.pipeline import schedule_code
 from scantling.physics.software import USUAL
@@ -37,6 +25,7 @@ from scantling.physics.step import (
     rates,
     step_time,
 )
+from scantling.physics.wires import Link
 from scantling.verdict.numbers import tables
 
 H100 = Chip(
@@ -170,7 +159,7 @@ def test_bytes_shown_are_those_that_were_timed(sp, recompute, passes):
     c = case(tp=8, sp=sp, recompute=code(RECOMPUTES, recompute))
     shown, once = step_time(c).axes["tp"], traffic.tensor_parallel(c)
     rounds = float(shown.bytes) / float(once.bytes)
-    assert rounds == pytest.approx(passes * 96 * float(micro_batches(c.job, c.plan)))
+    assert rounds == pytest.approx(passes * 96 * float(c.micro_batches))
     timed = float((shown.exposed_s + shown.hidden_s) / (once.wire_s * overall(c)))
     assert timed == pytest.approx(rounds)
 
@@ -281,9 +270,9 @@ def test_stages_of_deepseek_v3_are_those_of_nvidias_recipes():
         stages = np.add.reduceat(layout, np.arange(0, 16, 16 // pp))
         c = case(deepseek, software=dict(balanced_layout=1.0), pp=pp, dp=16)
         assert [int(x) for x in layers_per_stage(c)] == [stages[0], max(stages[1:-1]), stages[-1]]
-        assert float(moe_share(c)) == 1.0
-    assert float(moe_share(case(deepseek))) == pytest.approx(58 / 61)
-    assert float(moe_share(case(make_shape(**{**MIXTRAL, "moe_layers": 16}), pp=4, dp=8))) == 0.5
+        assert float(c.moe_share) == 1.0
+    assert float(case(deepseek).moe_share) == pytest.approx(58 / 61)
+    assert float(case(make_shape(**{**MIXTRAL, "moe_layers": 16}), pp=4, dp=8).moe_share) == 0.5
 
 
 def test_a_dropped_or_forced_token_waits_for_no_other():

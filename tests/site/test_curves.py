@@ -8,18 +8,8 @@ import pytest
 from scantling import catalogue
 from scantling.catalogue.load import rows
 from scantling.design.cluster_rules import build_cluster
-from scantling.physics.cases import Link
-from scantling.physics.collectives import (
-    CurveConstants,
-    Wires,
-    calibration,
-    constants,
-    curve,
-    fastest,
-    times,
-    volume,
-    wires,
-)
+from scantling.physics.collectives import curve, fastest, times, volume, wires
+from scantling.physics.wires import CurveConstants, Link, Wires, calibration, constants
 from validation import collectives_fit as calibrate
 
 # median error allowed to a series with its own points left out, of large and small messages

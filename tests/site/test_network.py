@@ -6,7 +6,7 @@ from math import comb, exp, factorial
 import numpy as np
 import pytest
 from scantling import Design, DesignError, assess, catalogue
-from scantling.catalogue.switches import switches
+from scantling.catalogue.packet_switches import packet_switches
 from scantling.catalogue.words import TOPOLOGIES
 from scantling.design.cluster_rules import build_cluster
 from scantling_site import blueprint, part
@@ -234,7 +234,7 @@ def test_tpu_v4_pod():
     transceivers a chip (96 fibres a cube)."""
     t = topology.torus((16, 16, 16), 45e9)
     assert t.circuits == ROWS["tpu-v4-pod"]["switches"] == 48 and t.endpoints == 4096
-    assert t.ports["circuit switch"]["down"] == 128 <= switches()["palomar"].ports
+    assert t.ports["circuit switch"]["down"] == 128 <= packet_switches()["palomar"].ports
     assert t.transceivers / 4096 == 1.5 and t.cables["cube to circuit switch"] == 64 * 96
     assert t.all_cables - t.cables["cube to circuit switch"] // 2 == 3 * 4096, (
         "three links a chip, each with two ends"

@@ -5,7 +5,6 @@ import json
 
 import pytest
 from scantling import Design, assess
-from scantling.physics.cases import recomputed
 from scantling.physics.communication import communication
 from scantling_site import part
 
@@ -116,7 +115,7 @@ def test_sequence_parallel_layers_gather_and_scatter_twice_each_way():
     a = assessment("dense")
     rows = [r for r in part(a, "planes").collectives if r.axis == "tp"]
     layers = 8 * a.plan["grad_accum"]  # the fullest of 16 stages with 126 layers
-    ahead = round(2 * layers * (1 + float(recomputed(a.chosen.case).layer)))
+    ahead = round(2 * layers * (1 + float(a.chosen.case.recomputed.layer)))
     assert [(r.operation, r.times) for r in rows] == [
         ("all_gather", ahead),
         ("reduce_scatter", ahead),
@@ -132,7 +131,7 @@ def test_experts_exchange_tokens_twice_a_layer_each_way():
     a = assessment("experts")
     rows = [r for r in part(a, "planes").collectives if r.axis == "ep"]
     assert len(rows) == 4 and all(r.operation == "all_to_all" for r in rows)
-    layers, again = 4 * a.plan["grad_accum"], float(recomputed(a.chosen.case).layer)
+    layers, again = 4 * a.plan["grad_accum"], float(a.chosen.case.recomputed.layer)
     assert [r.times for r in rows] == [round(layers * (1 + again))] * 2 + [layers] * 2
 
 

@@ -8,9 +8,10 @@ import numpy as np
 
 from ..catalogue.words import PRECISIONS
 from ..endure.reliability import lived
-from ..physics.cases import ZERO3, micro_batches
-from ..physics.collectives import Wires, members_inside, ring_s
+from ..physics.cases import ZERO3, accumulated
+from ..physics.collectives import ring_s
 from ..physics.step import device_params, step_time
+from ..physics.wires import Wires, members_inside
 from ..plans.evaluate import Found
 from ..plans.fit import REASONS
 from ..plans.words import short
@@ -182,7 +183,7 @@ def _sharding_alone(found: Found, assessment: Assessment) -> Iterator:
 def _starved_pipeline(found: Found) -> Iterator:
     """A pipeline with too few micro-batches, where it is the bubble that costs."""
     pp = found.column("pp")
-    m = micro_batches(found.situation.job, found.plan)
+    m = accumulated(found.situation.job.global_batch, found.plan.dp, found.plan.micro_batch)
     mask = (pp > 1) & (m < 4 * pp) & (found.column("vpp") == 1)
     row = best_where(found, mask)
     if row is None:

@@ -1,6 +1,6 @@
 """Small frozen records that every part of the kit shares."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
@@ -62,11 +62,12 @@ class Derived:
         self.fields: dict[str, Any] = dict(given)
         self.assumed: list[Assumed] = []
 
-    def take(self, field: str, value: Any, why: str) -> Any:
-        """The field as it is, or the derived value with its rule."""
+    def take(self, field: str, value: Of, why: str) -> Of:
+        """The field as it is, which its section has checked, or the derived value with its rule."""
         if field not in self.fields:
             self.note(field, value, why)
-        return self.fields[field]
+        result: Of = self.fields[field]
+        return result
 
     def take_all(self, values: Mapping[str, Any], why: str) -> None:
         """`take` of several fields by one rule."""
@@ -78,7 +79,7 @@ class Derived:
         for field, (value, why) in values.items():
             self.take(field, value, why)
 
-    def note(self, field: str, value: Any, why: str) -> Any:
+    def note(self, field: str, value: Of, why: str) -> Of:
         """The derived value, whatever was given."""
         self.fields[field] = value
         self.assumed.append(Assumed(f"{self.section}.{field}".lstrip("."), value, why))
@@ -116,11 +117,17 @@ def given(record: Any, path: str, default: Any, why: str, say: list[Assumed]) ->
     return value
 
 
+def _values(record: Any) -> Iterator[tuple[str, Any]]:
+    """(field, value) of a record, without the properties that it has worked out and keeps."""
+    known = record.__dataclass_fields__
+    return ((name, value) for name, value in vars(record).items() if name in known)
+
+
 def take(record: Made, index: Any) -> Made:
     """The same record with every column (array of one or more elements) indexed; scalars stay
     shared, tuples of records are taken one by one."""
     columns: dict[str, Any] = {}
-    for name, value in vars(record).items():
+    for name, value in _values(record):
         if isinstance(value, np.ndarray) and value.ndim:
             columns[name] = value[index]
         elif hasattr(value, "__dataclass_fields__"):
@@ -132,7 +139,7 @@ def take(record: Made, index: Any) -> Made:
 
 def length(record: Any) -> int:
     """Number of rows that a columnar record holds; 1 when all its fields are scalars."""
-    for value in vars(record).values():
+    for _, value in _values(record):
         if isinstance(value, np.ndarray) and value.ndim:
             return len(value)
         for part in value if isinstance(value, tuple) else (value,):
@@ -145,7 +152,5 @@ def length(record: Any) -> int:
 
 def pick(condition: Any, one: Made, other: Made) -> Made:
     """A record of the same kind: fields of `one` where `condition` holds, else of `other`."""
-    others = vars(other)
-    return replace(
-        one, **{k: np.where(condition, value, others[k]) for k, value in vars(one).items()}
-    )
+    others = dict(_values(other))
+    return replace(one, **{k: np.where(condition, value, others[k]) for k, value in _values(one)})

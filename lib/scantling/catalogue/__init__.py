@@ -2,15 +2,14 @@
 prices, rates, failures.
 
 The data are the CSV files beside this module; `columns.csv` says for every column what it holds, in
-which unit, and in which
-range a value is plausible. A row without source, date or `verified` does not load. `verified` says
-how the row was had: text
-(read in the source), secondary (read in a text that quotes it), memory (from recall), derived
-(computed or assumed);
-`verified_except` lists the columns where it differs.
+which unit, and in which range a value is plausible. A row without source, date or `verified` does
+not load, nor does a column that its record has not. `verified` says how the row was had: text (read
+in the source), secondary (read in a text that quotes it), memory (from recall), derived (computed
+or assumed); `verified_except` lists the columns where it differs.
 """
 
 from functools import cache
+from typing import Any
 
 from ..base.files import csv_rows
 from ..base.records import Rows
@@ -20,96 +19,118 @@ from .load import HERE as HERE, by_id, filled, find, indexed, read as read, rows
 from .pricing import newest
 from .records import CollectiveSeries, Fact, FailurePreset, GemmPoint, Optimizer, Price, Storage
 
-# file -> its records, and what one of them is called
-_KINDS = {
-    "accelerators": (Accelerator, "an accelerator"),
-    "fabrics": (Fabric, "a fabric"),
-    "nodes": (Node, "a node"),
-    "storage": (Storage, "a storage system"),
-    "failure_presets": (FailurePreset, "a failure preset"),
-    "optimizers": (Optimizer, "an optimizer"),
-}
+# columns that are for readers and tests
+_OF_ACCELERATORS = ("verified_except", "hbm_usable_basis")
+_OF_FABRICS = (
+    "verified_except",
+    "latency_basis",
+    "efficiency_basis",
+    "allgather_efficiency",
+    "alltoall_efficiency",
+    "p2p_efficiency",
+    "allreduce_busbw_max_gbytes_per_s",
+    "allreduce_half_size_bytes",
+    "switch_latency_us",
+)
 
 
 @cache
-def _table(file: str) -> dict:
-    """Records of a file by id and by alias."""
-    return indexed(filled(_KINDS[file][0], rows(file)))
+def _accelerators() -> dict[str, Accelerator]:
+    """By id and by alias, as those below."""
+    return indexed(filled(Accelerator, rows("accelerators"), _OF_ACCELERATORS))
 
 
-def _find(file: str, word, field: str):
-    return find(_table(file), word, field, _KINDS[file][1])
+@cache
+def _fabrics() -> dict[str, Fabric]:
+    return indexed(filled(Fabric, rows("fabrics"), _OF_FABRICS))
+
+
+@cache
+def _nodes() -> dict[str, Node]:
+    besides = ("verified_except", "frontend_gbits_per_s")
+    return indexed(filled(Node, rows("nodes"), besides))
+
+
+@cache
+def _storages() -> dict[str, Storage]:
+    return indexed(filled(Storage, rows("storage"), ("verified_except", "unit_rate")))
+
+
+@cache
+def _optimizers() -> dict[str, Optimizer]:
+    return indexed(filled(Optimizer, rows("optimizers"), ("date", "verified")))
 
 
 def accelerator(id: str, field: str = "cluster.accelerator") -> Accelerator:
     """The accelerator of this id or alias; DesignError (with the nearest id) where there is
     none."""
-    return _find("accelerators", id, field)
+    return find(_accelerators(), id, field, "an accelerator")
 
 
 def accelerators() -> dict[str, Accelerator]:
     """All accelerators by id, in the order of the file."""
-    return by_id(_table("accelerators"))
+    return by_id(_accelerators())
 
 
 def fabric(id: str, field: str = "cluster.scale_out") -> Fabric:
     """The fabric of this id or alias."""
-    return _find("fabrics", id, field)
+    return find(_fabrics(), id, field, "a fabric")
 
 
 def fabrics(kind: str | None = None) -> dict[str, Fabric]:
     """All fabrics by id, or those of one kind: scale-up, scale-out, host, wan."""
-    return {id: f for id, f in by_id(_table("fabrics")).items() if kind in (None, f.kind)}
+    return {id: f for id, f in by_id(_fabrics()).items() if kind in (None, f.kind)}
 
 
 def node(id: str, field: str = "cluster.node") -> Node:
     """The node product of this id."""
-    return _find("nodes", id, field)
+    return find(_nodes(), id, field, "a node")
 
 
 def nodes() -> dict[str, Node]:
     """All node products by id."""
-    return by_id(_table("nodes"))
+    return by_id(_nodes())
 
 
 def node_for(accelerator_id: str, scale_out: str | None = None) -> Node | None:
     """The node that usually holds this accelerator; with `scale_out`, one that has this fabric if
     there is any."""
     chip = accelerator(accelerator_id)
-    usual = [_table("nodes")[chip.node]] if chip.node else []
+    usual = [_nodes()[chip.node]] if chip.node else []
     holding = usual + [n for n in nodes().values() if n.accelerator == chip.id]
-    return next(iter([n for n in holding if scale_out in (None, n.scale_out)] + holding), None)
+    asked = [n for n in holding if scale_out in (None, n.scale_out)]
+    return next(iter(asked + holding), None)
 
 
 def devices_per_node(accelerator_id: str) -> int:
     """Devices that the usual node of this accelerator holds; 8 where the catalogue has no such
     node."""
-    found = node_for(accelerator_id)
-    return found.devices if found else 8
+    usual = node_for(accelerator_id)
+    return usual.devices if usual else 8
 
 
 def default_scale_out_bytes_per_s(accelerator_id: str) -> float:
     """Scale-out bytes/s per device, one direction, of the accelerator's usual node; 400 Gb/s where
     the catalogue has no such node."""
-    found = node_for(accelerator_id)
-    return found.nics * found.nic_bytes_per_s / found.devices if found else 50 * GB
+    usual = node_for(accelerator_id)
+    return usual.nics * usual.nic_bytes_per_s / usual.devices if usual else 50 * GB
 
 
 def storage(id: str, field: str = "cluster.storage") -> Storage:
     """The storage system of this id or alias."""
-    return _find("storage", id, field)
+    return find(_storages(), id, field, "a storage system")
 
 
 def storages() -> dict[str, Storage]:
     """All storage systems, services and guidance tiers by id."""
-    return by_id(_table("storage"))
+    return by_id(_storages())
 
 
 @cache
 def prices(category: str | None = None) -> tuple[Price, ...]:
     """Dated price observations; those of one category (rent, capex, power, factor)."""
-    found = filled(Price, rows("prices", None))
-    return tuple(p for p in found if category in (None, p.category))
+    observed = filled(Price, rows("prices", None))
+    return tuple(p for p in observed if category in (None, p.category))
 
 
 @cache
@@ -119,25 +140,26 @@ def price(accelerator_id: str, kind: str = "on-demand") -> Price | None:
     return newest(accelerator(accelerator_id).id, prices(category="rent"), kind)
 
 
+@cache
 def failure_presets() -> dict[str, FailurePreset]:
     """Failure rates of published fleets, by the name that a design gives as
     `reliability.preset`."""
-    return _table("failure_presets")
+    return indexed(filled(FailurePreset, rows("failure_presets"), ("worked_out",)))
 
 
 def failure_preset(name: str) -> FailurePreset:
     """The published fleet of that name. Raises DesignError naming the known ones."""
-    return _find("failure_presets", name, "reliability.preset")
+    return find(failure_presets(), name, "reliability.preset", "a failure preset")
 
 
 def optimizers() -> dict[str, Optimizer]:
     """All optimizers by id."""
-    return by_id(_table("optimizers"))
+    return by_id(_optimizers())
 
 
 def optimizer(id: str) -> Optimizer:
     """What the optimizer of this id or alias keeps for each parameter."""
-    return _find("optimizers", id, "job.optimizer")
+    return find(_optimizers(), id, "job.optimizer", "an optimizer")
 
 
 @cache
@@ -157,15 +179,20 @@ def gemm_points() -> tuple[GemmPoint, ...]:
 @cache
 def collective_series() -> dict[str, CollectiveSeries]:
     """Published message size to bus bandwidth curves (nccl-tests convention), by series id."""
-    points = {}
+    points: dict[str, list[dict[str, Any]]] = {}
     for point in rows("collective_bench", None):
         points.setdefault(point["series"], []).append(point)
-    measured = ("message_bytes", "busbw_gbytes_per_s")
-    curves = (
-        of[0] | {"id": id} | {k: " ".join(p[k] or "nan" for p in of) for k in measured}
-        for id, of in points.items()
-    )
-    return indexed(filled(CollectiveSeries, curves))
+    curves = [_curve(id, measured) for id, measured in points.items()]
+    return indexed(filled(CollectiveSeries, curves, ("series", "algorithm", "software")))
+
+
+def _curve(id: str, points: list[dict[str, Any]]) -> dict[str, str]:
+    """The rows of one series as one, its sizes and rates side by side."""
+    return points[0] | {
+        "id": id,
+        "message_bytes": " ".join(p["message_bytes"] or "nan" for p in points),
+        "busbw_gbytes_per_s": " ".join(p["busbw_gbytes_per_s"] or "nan" for p in points),
+    }
 
 
 def columns(file: str | None = None) -> Rows:

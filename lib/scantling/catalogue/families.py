@@ -4,17 +4,18 @@ A family without a published run has the constants of its most careful measured 
 (`constants_of`); a name without a row is the family `other`.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
 
+from ..base.columns import Array
 from ..base.records import Lines, record
 from .load import filled, rows
 
 OTHER = "other"
+Names = str | Sequence[str] | Array  # one name, or a column of them
 
 
 @record
@@ -53,8 +54,8 @@ class Family:
 @cache
 def families() -> dict[str, Family]:
     """All families by name, `other` among them."""
-    found = filled(Family, rows("families"))
-    return {f.id: replace(f, constants_of=f.constants_of or f.id) for f in found}
+    records = filled(Family, rows("families"), ("source", "date", "verified"))
+    return {f.id: replace(f, constants_of=f.constants_of or f.id) for f in records}
 
 
 def family(name: str) -> Family:
@@ -62,9 +63,9 @@ def family(name: str) -> Family:
     return families().get(name) or families()[OTHER]
 
 
-def constants_of(names):
+def constants_of(names: Names) -> Names:
     """The family whose constants hold, of one name or a column of them; a blank name (all families
     pooled) stays blank."""
-    if names is None or isinstance(names, str):
+    if isinstance(names, str):
         return family(names).constants_of if names else names
     return np.array([family(n).constants_of for n in np.asarray(names, dtype=str)])

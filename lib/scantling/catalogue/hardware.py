@@ -1,7 +1,5 @@
 """What a job runs on: accelerator, fabric, node, and rates that stand in where none is known."""
 
-from __future__ import annotations
-
 from math import isnan, nan as NAN
 
 from ..base.errors import DesignError
@@ -14,23 +12,6 @@ HOST_LINK = 31.5e9  # of a chip whose host link nobody has published: PCIe 4, si
 # round trip between sites about 1,000 km apart (NVIDIA, NeMo over two data centres, 2025-03)
 SITE_RTT_S = 0.021
 SITE_BYTES_PER_S = 12.5e9  # between one site and the others, one direction: a 100 Gbit/s wave
-
-# precision of the job -> the peak that it is counted against
-_PEAK_OF = {
-    "bf16": "bf16_flops",
-    "fp16": "fp16_flops",
-    "fp32": "fp32_flops",
-    "tf32": "tf32_flops",
-    "fp8": "fp8_flops",
-    "fp8-row": "fp8_flops",
-    "fp8-current": "fp8_flops",
-    "fp8-block": "fp8_flops",
-    "int8": "int8_flops",
-    "mxfp8": "fp8_flops",
-    "nvfp4": "fp4_flops",
-    "mxfp4": "fp4_flops",
-    "fp4": "fp4_flops",
-}
 
 
 @record
@@ -102,16 +83,34 @@ class Accelerator(Sourced):
         Raises DesignError where the name is unknown or the device has no such unit; the message
         lists what it has.
         """
-        column = _PEAK_OF.get(precision)
-        peak = getattr(self, column) if column else NAN
+        peaks = self._peaks()
+        peak = peaks.get(precision, NAN)
         if isnan(peak):
-            why = "is unknown" if column is None else f"is not a unit that {self.name} has"
+            why = f"is not a unit that {self.name} has" if precision in peaks else "is unknown"
             raise DesignError("job.precision", precision, self.precisions(), problem=why)
         return peak
 
+    def _peaks(self) -> dict[str, float]:
+        """Precision of the job -> the peak that it is counted against [FLOP/s]."""
+        return {
+            "bf16": self.bf16_flops,
+            "fp16": self.fp16_flops,
+            "fp32": self.fp32_flops,
+            "tf32": self.tf32_flops,
+            "fp8": self.fp8_flops,
+            "fp8-row": self.fp8_flops,
+            "fp8-current": self.fp8_flops,
+            "fp8-block": self.fp8_flops,
+            "int8": self.int8_flops,
+            "mxfp8": self.fp8_flops,
+            "nvfp4": self.fp4_flops,
+            "mxfp4": self.fp4_flops,
+            "fp4": self.fp4_flops,
+        }
+
     def precisions(self) -> Lines:
         """Names that `peak_flops` takes for this device."""
-        return tuple(p for p, column in _PEAK_OF.items() if not isnan(getattr(self, column)))
+        return tuple(name for name, peak in self._peaks().items() if not isnan(peak))
 
 
 @record
@@ -184,4 +183,4 @@ class Node(Sourced):
 
 def known_link(rate: float) -> float:
     """A host link's rate, HOST_LINK where the catalogue has none. [bytes/s]"""
-    return rate if rate == rate else HOST_LINK
+    return HOST_LINK if isnan(rate) else rate

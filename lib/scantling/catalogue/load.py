@@ -4,16 +4,21 @@ A column that names a unit of the trade becomes the field in the unit inside: hb
 hbm_bytes, latency_us latency_s.
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields
 from functools import cache
 from json import loads
 from math import nan
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, get_type_hints
 
 from ..base.errors import DesignError, closest
 from ..base.files import csv_rows
-from ..base.records import Rows
+from ..base.records import Lines, Rows
 from ..base.units import GB, GBIT, MB, TERA
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 HERE = Path(__file__).parent
 VERIFIED = ("text", "secondary", "memory", "derived")
@@ -29,7 +34,17 @@ UNITS = {
     "_ms": ("_s", 1e-3),
     "_kw": ("_w", 1e3),
 }
-BLANK = {"float": nan, "int": 0, "bool": False, "str": "", "Lines": ()}
+Kind = TypeVar("Kind", bound="DataclassInstance")
+
+
+class Identified(Protocol):
+    """A record with an id."""
+
+    @property
+    def id(self) -> str: ...
+
+
+Named = TypeVar("Named", bound=Identified)
 
 
 @cache
@@ -42,20 +57,21 @@ def field_of(column: str) -> tuple[str, float]:
 
 
 @cache
-def fitted(name: str) -> dict:
+def fitted(name: str) -> dict[str, Any]:
     """The constants fitted on published runs that ship in NAME.json."""
-    return loads((HERE / f"{name}.json").read_text())
+    values: dict[str, Any] = loads((HERE / f"{name}.json").read_text())
+    return values
 
 
 class CatalogueError(ValueError):
     """A data file that breaks the rules of the catalogue."""
 
 
-def read(path, key: str | None = "id") -> list[dict]:
+def read(path: str | Path, key: str | None = "id") -> list[dict[str, Any]]:
     """Rows of one data file, checked: source, date and a known `verified` in each, `key` unique."""
     path = Path(path)
     rows = list(csv_rows(path))
-    seen = set()
+    seen: set[str] = set()
     for line, row in enumerate(rows, 2):
         where = f"{path.name} line {line}" + (f" ({row[key]})" if key and row.get(key) else "")
         if None in row or None in row.values():
@@ -80,63 +96,109 @@ def rows(name: str, key: str | None = "id") -> Rows:
     return tuple(read(HERE / f"{name}.csv", key))
 
 
-def filled(kind: type, of) -> list:
+def filled(
+    kind: type[Kind], rows: Iterable[Mapping[str, str]], besides: Iterable[str] = ()
+) -> list[Kind]:
     """A record of `kind` for each row: every field from the column of its name, or of its name in
-    a unit of the trade; a blank cell is the field's default, else BLANK."""
-    of = list(of)
-    sources = {}
-    for column in of[0] if of else ():
+    a unit of the trade; a blank cell is the field's default, else that of its type.
+
+    Raises CatalogueError for a column that is no field of the record and not among `besides`, which
+    are for readers, and for a field without a default that has no column.
+    """
+    rows = list(rows)
+    if not rows:
+        return []
+    columns = _columns(kind, rows[0], besides)
+    hints = get_type_hints(kind)
+    made = []
+    for row in rows:
+        values = {}
+        for name, (column, factor) in columns.items():
+            if row.get(column):
+                values[name] = _value(hints[name], row[column], factor)
+            elif name not in _defaults(kind):
+                values[name] = _blank(hints[name])
+        made.append(kind(**values))
+    return made
+
+
+def _columns(
+    kind: type[Kind], row: Mapping[str, str], besides: Iterable[str]
+) -> dict[str, tuple[str, float]]:
+    """{field: (its column, factor)}."""
+    names = {f.name for f in fields(kind)}
+    columns = {}
+    for column in row:
         field, factor = field_of(column)
-        sources |= {field: (column, factor), column: (column, 1.0)}
-    return [
-        kind(**{f.name: _value(f, row, *sources.get(f.name, ("", 1.0))) for f in fields(kind)})
-        for row in of
-    ]
+        if column in names:
+            columns[column] = (column, 1.0)
+        elif field in names:
+            columns[field] = (column, factor)
+        elif column not in besides:
+            raise CatalogueError(f"{kind.__name__} has no field for the column {column}")
+    missing = names - columns.keys() - _defaults(kind)
+    if missing:
+        raise CatalogueError(f"{kind.__name__}: no column for {', '.join(sorted(missing))}")
+    return columns
 
 
-def _value(field, row: dict, column: str, factor: float):
-    text = row.get(column, "")
-    if not text:
-        return BLANK[field.type] if field.default is MISSING else field.default
-    if field.type.startswith("float"):
+@cache
+def _defaults(kind: type[Kind]) -> frozenset[str]:
+    """The fields of a record that have a default."""
+    return frozenset(
+        f.name for f in fields(kind) if f.default is not MISSING or f.default_factory is not MISSING
+    )
+
+
+def _value(hint: Any, text: str, factor: float) -> Any:
+    """What a cell says, by the type of its field."""
+    if hint in (float, float | None):
         return float(text) * factor
-    if field.type.startswith("int"):
+    if hint in (int, int | None):
         return int(float(text))
-    if field.type == "tuple[float, ...]":
-        return tuple(float(x) * factor for x in text.split())
-    if field.type == "bool":
+    if hint is bool:
         return text not in ("0", "none")
-    return tuple(text.split()) if field.type == "Lines" else text
+    if hint == Lines:
+        return tuple(text.split())
+    if hint == tuple[float, ...]:
+        return tuple(float(x) * factor for x in text.split())
+    return text
 
 
-def indexed(of: list) -> dict:
+def _blank(hint: Any) -> Any:
+    """What a blank cell says."""
+    if hint in (str, bool, int):
+        return hint()
+    if hint is float:
+        return nan
+    return None if hint in (float | None, int | None) else ()
+
+
+def indexed(records: Iterable[Named]) -> dict[str, Named]:
     """Records by id and by alias."""
-    table = {r.id: r for r in of}
-    for r in of:
-        for alias in getattr(r, "aliases", ()):
+    records = list(records)
+    table = {r.id: r for r in records}
+    for r in records:
+        for alias in vars(r).get("aliases", ()):
             if alias in table:
                 raise CatalogueError(f"alias {alias} of {r.id} is taken by {table[alias].id}")
             table[alias] = r
     return table
 
 
-def by_id(table: dict) -> dict:
+def by_id(table: Mapping[str, Named]) -> dict[str, Named]:
     """The records of `indexed` by id alone."""
     return {word: r for word, r in table.items() if word == r.id}
 
 
-def find(table: dict, word, field: str, kind: str):
+def find(table: Mapping[str, Named], word: Any, field: str, kind: str) -> Named:
     """The record of an id or alias, case ignored. Raises DesignError with the nearest id."""
     if not isinstance(word, str):
         raise DesignError(field, word, f"the id of {kind}")
-    found = table.get(word) or table.get(word.strip().lower())
-    if found is None:
+    record = table.get(word) or table.get(word.strip().lower())
+    if record is None:
         near = closest(word, table)
-        raise DesignError(
-            field,
-            word,
-            by_id(table),
-            near and table[near].id,
-            problem=f"is not {kind} of the catalogue",
-        )
-    return found
+        nearest = table[near].id if near else None
+        problem = f"is not {kind} of the catalogue"
+        raise DesignError(field, word, by_id(table), nearest, problem=problem)
+    return record

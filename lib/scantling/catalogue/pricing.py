@@ -4,7 +4,7 @@ one kind of rent across all chips."""
 import statistics
 from collections.abc import Callable
 from dataclasses import replace
-from math import sqrt
+from math import isnan, sqrt
 
 from ..base.records import Known
 from ..base.show import several
@@ -42,7 +42,7 @@ def _median(found: list[Price]) -> float:
     return statistics.median(p.middle for p in found)
 
 
-def _over_chips(rents: Rents, value: Callable) -> Known:
+def _over_chips(rents: Rents, value: Callable[[str], Known]) -> Known:
     """Median of a value over the chips that have one."""
     known = [x for item in {p.item for p in rents} if (x := value(item)) is not None]
     return statistics.median(known) if known else None
@@ -52,7 +52,7 @@ def kind_ratio(kind: str, other: str, rents: Rents) -> Known:
     """How prices of `kind` stand to those of `other`: the median over chips with several of the one
     and any of the other; None where no chip has both."""
 
-    def of_chip(item):
+    def of_chip(item: str) -> Known:
         these, those = (recent(item, k, rents) for k in (kind, other))
         return _median(these) / _median(those) if len(these) >= COMPARED and those else None
 
@@ -63,7 +63,7 @@ def usual_spread(kind: str, rents: Rents) -> float:
     """Factor from the median to either end of a kind's observations: the median over chips with
     enough of them. One observation is no spread of its own."""
 
-    def of_chip(item):
+    def of_chip(item: str) -> Known:
         found = recent(item, kind, rents)
         if len(found) < ENOUGH:
             return None
@@ -75,7 +75,7 @@ def usual_spread(kind: str, rents: Rents) -> float:
 
 
 def _ends(found: list[Price]) -> list[float]:
-    return [x for p in found for x in (p.value, p.low, p.high) if x == x]
+    return [x for p in found for x in (p.value, p.low, p.high) if not isnan(x)]
 
 
 def newest(item: str, rents: Rents, kind: str = "on-demand") -> Price | None:

@@ -15,14 +15,15 @@ others, while a single small run of one says nothing of what it can do.
 `make published` works both tables out from the published runs.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
 from ..base.records import Lines, record
 from . import accelerator
 from .load import filled, indexed, rows
 
+_BESIDES = ("run", "date", "verified")  # columns for readers and tests
 LONGEST = 16_384  # tokens
 ROOM = 1.10  # above this many times the best published, the band is wider
 ENOUGH = 64  # devices of a run from which a device is held to its own record
@@ -81,19 +82,20 @@ def group_of(precision: str) -> str:
 @cache
 def records() -> dict[tuple[str, str, bool], Best]:
     """{(device, precision group, mixture of experts): Best}."""
-    return {(b.chip, b.precision, b.moe): b for b in filled(Best, rows("published_best"))}
+    best = filled(Best, rows("published_best"), _BESIDES)
+    return {(b.chip, b.precision, b.moe): b for b in best}
 
 
 @cache
 def reaches() -> dict[str, Reach]:
-    """{field: Reach}: devices, pp, cp, ep, vpp, and `schedule NAME` for the most devices that a
+    """By id: devices, pp, cp, ep, vpp, and `schedule NAME` for the most devices that a
     schedule was published on."""
-    return indexed(filled(Reach, rows("published_reach")))
+    return indexed(filled(Reach, rows("published_reach"), (*_BESIDES, "field")))
 
 
 def _die(chip: str) -> str:
-    found = accelerator(chip)
-    return found.die or found.id
+    record = accelerator(chip)
+    return record.die or record.id
 
 
 def best_published(chip: str, precision: str, moe: bool, seq_len: float) -> Best | None:
@@ -129,10 +131,12 @@ def published_accumulation(devices: int) -> bool:
     run with it, within a factor of BEYOND_SCHEDULE either way. Below, DeepSpeed's is published,
     which sends the gradients every time."""
     reach = reaches().get("zero2 over micro-batches")
-    return bool(reach) and 1 / BEYOND_SCHEDULE <= devices / reach.value <= BEYOND_SCHEDULE
+    if reach is None:
+        return False
+    return 1 / BEYOND_SCHEDULE <= devices / reach.value <= BEYOND_SCHEDULE
 
 
-def beyond(plan: dict, devices: int) -> list[str]:
+def beyond(plan: Mapping[str, Any], devices: int) -> list[str]:
     """Where a plan (plain values) on so many devices goes further than any published run, in
     words."""
     out = []

@@ -2,10 +2,12 @@
 
 import csv
 import io
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import fields
 from datetime import date
 from itertools import chain
+from pathlib import Path
 
 from ..base.errors import DesignError, plain
 from ..base.files import read_text
@@ -18,7 +20,7 @@ from .words import RENTS
 NUMBERS = ("value", "low", "high")
 
 
-def prices_with(path) -> dict[str, dict[str, Price | None]]:
+def prices_with(path: str | Path) -> dict[str, dict[str, Price | None]]:
     """Prices by chip and kind of rent with the rows of a user's own table: `item` and `value` in
     each; `kind` (quote where left out), `date`, `provider`, `source` and other columns of the
     catalogue's table if they like. Raises DesignError for a row that is no price of a chip."""
@@ -41,21 +43,22 @@ OWN = {
 }
 
 
-def _price(row: dict, where: str) -> Price:
-    given = {k: v for k, v in row.items() if v}
-    if None in row or given.keys() - {f.name for f in fields(Price)}:
+def _price(row: Mapping[str, str], where: str) -> Price:
+    stated = {k: v for k, v in row.items() if v}
+    names = [f.name for f in fields(Price)]
+    if None in row or stated.keys() - {*names}:
         raise DesignError(
             where,
             allowed="item, value and if you like kind, date, provider, source, low, high",
             problem="has other columns",
         )
-    full = OWN | {"item": "", "date": date.today().isoformat()} | given
+    full = dict.fromkeys(names, "") | OWN | {"date": date.today().isoformat()} | stated
     kinds = (QUOTE, *chain(*KINDS.values()))
     if full["kind"] not in kinds:
         raise DesignError(f"{where}, kind", full["kind"], kinds)
     full["item"] = accelerator(full["item"], f"{where}, item").id
-    for name in [n for n in NUMBERS if n == "value" or n in given]:
-        text = given.get(name, "")
+    for name in [n for n in NUMBERS if n == "value" or n in stated]:
+        text = stated.get(name, "")
         with suppress(ValueError):
             if 0 < float(text) <= 1e6:
                 continue

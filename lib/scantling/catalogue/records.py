@@ -1,8 +1,6 @@
 """Records of the data files that are not chips, fabrics or nodes. Bytes, seconds, FLOP, dollars;
 nan where a source gives nothing."""
 
-from __future__ import annotations
-
 from math import isnan, nan
 
 from ..base.records import Lines, record
@@ -39,7 +37,7 @@ class Storage(Sourced):
     # AWS, GCP, Azure, CoreWeave; makers (to anyone); empty where an operator built it for itself
     sold_by: str = ""
 
-    def write_bytes_per_s(self, nodes: int) -> float:
+    def write_bytes_per_s(self, nodes: float) -> float:
         """Write rate [bytes/s] that a job on this many hosts can have: the smaller of hosts x
         client and the total; nan if neither is known.
 
@@ -48,11 +46,11 @@ class Storage(Sourced):
         """
         return self._rate(nodes, self.client_write_bytes_per_s, self.total_write_bytes_per_s)
 
-    def read_bytes_per_s(self, nodes: int) -> float:
+    def read_bytes_per_s(self, nodes: float) -> float:
         """Read rate [bytes/s] that a job on this many hosts can have; as `write_bytes_per_s`."""
         return self._rate(nodes, self.client_read_bytes_per_s, self.total_read_bytes_per_s)
 
-    def _rate(self, nodes, client, total):
+    def _rate(self, nodes: float, client: float, total: float) -> float:
         if self.scope == "32 nodes":
             total *= max(1.0, nodes / 32)
         known = [x for x in (client * nodes, total) if not isnan(x)]

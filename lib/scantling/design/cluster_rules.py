@@ -1,12 +1,13 @@
 """How the fields that a design leaves out of `cluster` are filled in, each with the rule that did
 it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import ceil, inf, isnan, nan, prod
+from typing import Any, NamedTuple
 
 from .. import catalogue
 from ..base.errors import DesignError
-from ..base.records import Derived
+from ..base.records import Assumed, Derived
 from ..base.units import GB
 from ..catalogue.hardware import (
     SITE_BYTES_PER_S,
@@ -16,19 +17,50 @@ from ..catalogue.hardware import (
     Fabric,
     Node,
 )
-from ..catalogue.switches import leaf_ports, radix_of, switch_of
-from .cluster import Cluster, resolve_accelerator, resolve_fabric
-from .schema import defaults
+from ..catalogue.packet_switches import leaf_ports, radix_of, switch_of
+from .cluster import Cluster, Delivery
+from .fields import defaults
+from .replaced_rows import resolve_accelerator, resolve_fabric
+from .schema import ClusterSpec
 
 # where no node row fits: 8 devices, one NIC each, and what such hosts usually hold
-_PLAIN = {"host_memory_gb": 1024.0, "nvme_gb": 7600.0}
+_PLAIN_HOST_MEMORY_GB = 1024.0
+_PLAIN_NVME_GB = 7600.0
 _PLAIN_DEVICES = 8
 _POWER_FACTOR = 1.8  # watts of a node over those of its devices
-USUAL_WAY = {"gbits_per_s": SITE_BYTES_PER_S / GB, "rtt_ms": SITE_RTT_S * 1e3}
 DEFAULT_STORAGE = "superpod-better"
 
 
-def build_cluster(spec: Mapping) -> tuple:
+class _Network(NamedTuple):
+    """How the network is joined, and where it narrows."""
+
+    bytes_per_s: float  # of one device, one way
+    oversubscription: float
+    pod_devices: int
+    topology: str
+    rails: int  # 0: one a card
+    leaf_devices: int  # 0: as many as its ports allow
+    ratios: tuple[float, ...]  # card to leaf, leaf to spine, spine to core, where listed
+
+
+class _Pod(NamedTuple):
+    """Devices at full bandwidth, and by how much the tiers above narrow."""
+
+    devices: int
+    oversubscription: float
+    why: str
+
+
+class _Sites(NamedTuple):
+    """How many sites, and the way between one and the others."""
+
+    number: int
+    bytes_per_s: float
+    rtt_s: float
+    uneven: tuple[int, ...]  # devices of each, where they differ
+
+
+def build_cluster(spec: Mapping[str, Any]) -> tuple[Cluster, tuple[Assumed, ...]]:
     """The Cluster that a design file's `cluster` mapping describes, and what had to be assumed.
 
     Parameters
@@ -50,34 +82,26 @@ def build_cluster(spec: Mapping) -> tuple:
     Raises DesignError for an unknown id and for numbers that do not fit one another.
     """
     new = Derived(spec, "cluster")
-    given = new.given
-    absent = "no node of this accelerator in the catalogue"
-    chip = resolve_accelerator(given["accelerator"])
-    devices = given["devices"]
-    network = resolve_fabric(given["scale_out"]) if "scale_out" in given else None
-    if network is not None and network.kind not in ("scale-out", "wan"):
-        raise DesignError(
-            "cluster.scale_out",
-            network.id,
-            list(catalogue.fabrics("scale-out")),
-            problem=f"is a {network.kind} fabric, it does not join nodes",
-        )
-    node = _node(given, chip, network)
-    if network is None:
-        network = catalogue.fabric(node.scale_out if node else USUAL_FABRIC)
-        new.note("scale_out", network.id, f"that of node {node.id}" if node else absent)
-    usual, why = (node.devices, f"node {node.id}") if node else (_PLAIN_DEVICES, absent)
-    per_node = new.take("devices_per_node", usual, why)
-    share = per_node / node.devices if node else 1.0
-
-    domain = new.take("scale_up_domain", *_domain(chip, node, per_node, devices))
+    devices: int = spec["devices"]
+    chip = resolve_accelerator(spec["accelerator"])
+    named = _named_fabric(spec)
+    node = _node(spec, chip, named)
+    network = named or _usual_fabric(new, node)
+    per_node = _devices_per_node(new, node)
+    node_share = per_node / node.devices if node else 1.0
+    domain, why = _domain(chip, node, per_node, devices)
+    domain = new.take("scale_up_domain", domain, why)
     up = catalogue.fabric(chip.scale_up)
     up_rate = chip.link_bytes_per_s
-    if "link_gbytes_per_s" not in _changed(given, "accelerator"):
+    if "link_gbytes_per_s" not in _changed(spec, "accelerator"):
         up_rate = min(up_rate, up.device_bytes_per_s)
     nics, rate = _scale_out(new, node, network, per_node)
-    memory, disks = (_of_node(new, field, node, share) for field in _PLAIN)
-    return Cluster(
+    host_memory = _host_memory_bytes(new, node, node_share)
+    nvme = _nvme_bytes(new, node, node_share)
+    reduces = _reduces(new, network)
+    joined = _network(new, network, per_node, nics, rate)
+    sites = _sites(new, devices)
+    cluster = Cluster(
         accelerator=chip,
         devices=devices,
         devices_per_node=per_node,
@@ -87,76 +111,157 @@ def build_cluster(spec: Mapping) -> tuple:
         scale_up=up.id,
         scale_up_efficiency=up.efficiency,
         scale_out=network.id,
+        scale_out_bytes_per_s=joined.bytes_per_s,
         scale_out_latency_s=network.latency_s,
         scale_out_efficiency=network.efficiency,
-        in_network_reduction=_reduces(new, network),
+        in_network_reduction=reduces,
         nics_per_node=nics,
-        **_shape(new, network, per_node, nics, rate),
-        **_sites(new, devices),
+        oversubscription=joined.oversubscription,
+        pod_devices=joined.pod_devices,
+        topology=joined.topology,
+        rails=joined.rails,
+        leaf_devices=joined.leaf_devices,
+        ratios=joined.ratios,
+        sites=sites.number,
+        site_bytes_per_s=sites.bytes_per_s,
+        site_rtt_s=sites.rtt_s,
+        uneven=sites.uneven,
         delivery=_delivery(new, devices),
-        host_memory_bytes=memory,
-        nvme_bytes=disks,
+        host_memory_bytes=host_memory,
+        nvme_bytes=nvme,
         storage=_storage(new),
-        node_power_w=_power(new, chip, node, per_node, share),
+        node_power_w=_power(new, chip, node, per_node, node_share),
         node=node.id if node else "",
-    ), tuple(new.assumed)
+    )
+    return cluster, tuple(new.assumed)
 
 
-def _shape(new: Derived, network: Fabric, per_node: int, nics: int, rate: float) -> dict:
-    """How the network is joined, and where it narrows: {oversubscription, pod_devices, …}.
+_NO_NODE = "no node of this accelerator in the catalogue"
+
+
+def _named_fabric(spec: Mapping[str, Any]) -> Fabric | None:
+    """The fabric between nodes that the design names."""
+    if "scale_out" not in spec:
+        return None
+    network = resolve_fabric(spec["scale_out"])
+    if network.kind not in ("scale-out", "wan"):
+        raise DesignError(
+            "cluster.scale_out",
+            network.id,
+            list(catalogue.fabrics("scale-out")),
+            problem=f"is a {network.kind} fabric, it does not join nodes",
+        )
+    return network
+
+
+def _usual_fabric(new: Derived, node: Node | None) -> Fabric:
+    """The fabric of the node, where the design names none."""
+    network = catalogue.fabric(node.scale_out if node else USUAL_FABRIC)
+    new.note("scale_out", network.id, f"that of node {node.id}" if node else _NO_NODE)
+    return network
+
+
+def _devices_per_node(new: Derived, node: Node | None) -> int:
+    if node is None:
+        return new.take("devices_per_node", _PLAIN_DEVICES, _NO_NODE)
+    return new.take("devices_per_node", node.devices, f"node {node.id}")
+
+
+def _network(new: Derived, network: Fabric, per_node: int, nics: int, rate: float) -> _Network:
+    """How the network is joined, and where it narrows.
 
     A list of ratios narrows from the first tier above 1 on: a leaf's devices or, above, those of
     the k/2 leaves that share spines. A dragonfly of g groups sends g / (2 (g - 1)) of what its
     halves send each other (Kim et al. 2008; Shpiner et al. 2017).
     """
-    devices = new.given["devices"]
-    given = new.given
-    ratios = given.get("oversubscription")
-    listed = tuple(ratios) if isinstance(ratios, list) else ()
-    card, *above = listed or (1.0,)
-    topology = given.get("topology") or ""
-    why = "one a card of a node"
-    rails = given["rails"] if "rails" in given else new.note("rails", nics, why)
-    if nics % rails:
-        raise DesignError("cluster.rails", rails, f"a divisor of the {nics} cards of a node", nics)
-    k = radix_of(switch_of(network.id), rate * per_node / nics)
-    each = per_node / nics  # devices of a card
-    half = k // 2
-    pod = devices
-    why = "one pod holds the whole job"
-    wide = prod(above)
+    stated = new.given.get("oversubscription")
+    ratios = tuple(stated) if isinstance(stated, list) else ()
+    topology: str = new.given.get("topology") or ""
+    rails = _rails(new, nics)
+    devices_per_card = per_node / nics
+    radix = radix_of(switch_of(network.id), rate * devices_per_card)
     if topology.startswith("dragonfly"):
-        size = half * (half if topology.endswith("+") else half // 2) * each
-        groups = ceil(devices / size)
-        if groups > 1:
-            pod = int(size)
-            wide = 2 * (groups - 1) / groups
-            why = f"a group of a {topology}"
-    elif wide > 1:
-        ports, _ = leaf_ports(k, above[0], given.get("leaf_devices", inf) / each / rails)
-        pod, why = (ports * rails, "a leaf of each rail") if above[0] > 1 else (half * half, "k²/4")
-        pod = max(per_node, int(pod * each))
-        why = f"{why}, of {k} ports each"
-    if "topology" not in given:
+        pod = _dragonfly(new.given["devices"], topology, radix, devices_per_card, ratios)
+    else:
+        leaf_devices = new.given.get("leaf_devices", inf)
+        ports = leaf_devices / devices_per_card / rails
+        pod = _tree(new.given["devices"], radix, ratios, ports, rails, per_node, devices_per_card)
+    if "topology" not in new.given:
         new.note("topology", None, "by the fabric, its size and what is said of pods and ratios")
-    if listed or wide > 1:
-        total = new.note("oversubscription", wide, f"over the tiers that narrow, of a {topology}")
+    total = pod.oversubscription
+    if ratios or total > 1:
+        new.note("oversubscription", total, f"over the tiers that narrow, of a {topology}")
     else:
         total = new.take("oversubscription", 1.0, "non-blocking")
-    return {
-        "scale_out_bytes_per_s": rate / card,
-        "oversubscription": total,
-        "pod_devices": new.take("pod_devices", min(pod, devices), why),
-        "topology": topology,
-        "rails": rails if rails != nics else 0,
-        "leaf_devices": new.take("leaf_devices", 0, "0: as many as the ports of a leaf allow"),
-        "ratios": listed,
-    }
+    pod_devices = new.take("pod_devices", min(pod.devices, new.given["devices"]), pod.why)
+    leaf = new.take("leaf_devices", 0, "0: as many as the ports of a leaf allow")
+    return _Network(
+        bytes_per_s=rate / ratios[0] if ratios else rate,
+        oversubscription=total,
+        pod_devices=pod_devices,
+        topology=topology,
+        rails=rails if rails != nics else 0,
+        leaf_devices=leaf,
+        ratios=ratios,
+    )
 
 
-def _adds_up(field: str, listed, devices: int) -> None:
+def _rails(new: Derived, nics: int) -> int:
+    """Leaf switches that the cards of a node are spread over."""
+    if "rails" not in new.given:
+        return new.note("rails", nics, "one a card of a node")
+    rails: int = new.given["rails"]
+    if nics % rails:
+        raise DesignError("cluster.rails", rails, f"a divisor of the {nics} cards of a node", nics)
+    return rails
+
+
+def _whole_job(devices: int, oversubscription: float) -> _Pod:
+    return _Pod(devices, oversubscription, "one pod holds the whole job")
+
+
+def _dragonfly(
+    devices: int, topology: str, radix: int, devices_per_card: float, ratios: tuple[float, ...]
+) -> _Pod:
+    """A group of a dragonfly: radix / 2 routers of a quarter of the ports in cards, or of half of
+    them below the leaves of a dragonfly+."""
+    half = radix // 2
+    cards = half * (half if topology.endswith("+") else half // 2)
+    group = cards * devices_per_card
+    groups = ceil(devices / group)
+    if groups == 1:
+        return _whole_job(devices, prod(ratios[1:]))
+    return _Pod(int(group), 2 * (groups - 1) / groups, f"a group of a {topology}")
+
+
+def _tree(
+    devices: int,
+    radix: int,
+    ratios: tuple[float, ...],
+    leaf_cards: float,
+    rails: int,
+    per_node: int,
+    devices_per_card: float,
+) -> _Pod:
+    """A leaf of each rail where the leaves narrow, else the radix² / 4 cards below common spines;
+    `leaf_cards` : cards that may stand below one leaf."""
+    narrowing = prod(ratios[1:])
+    if narrowing <= 1:
+        return _whole_job(devices, narrowing)
+    if ratios[1] > 1:
+        down, _ = leaf_ports(radix, ratios[1], leaf_cards)
+        cards = down * rails
+        why = "a leaf of each rail"
+    else:
+        cards = (radix // 2) ** 2
+        why = "k²/4"
+    pod = max(per_node, int(cards * devices_per_card))
+    return _Pod(pod, narrowing, f"{why}, of {radix} ports each")
+
+
+def _adds_up(field: str, parts: Sequence[Mapping[str, Any]], devices: int) -> None:
     """Raises DesignError where the devices of a list are not those of the cluster."""
-    total = sum(one["devices"] for one in listed)
+    total = sum(part["devices"] for part in parts)
     if total != devices:
         raise DesignError(
             f"cluster.{field}",
@@ -166,74 +271,77 @@ def _adds_up(field: str, listed, devices: int) -> None:
         )
 
 
-def _delivery(new: Derived, devices: int) -> tuple:
+def _delivery(new: Derived, devices: int) -> tuple[Delivery, ...]:
     """The parts of the machine by the day of their delivery."""
     parts = new.take("delivery", [{"day": 0.0, "devices": devices}], "all of it on day 0")
     _adds_up("delivery", parts, devices)
-    return tuple(sorted(parts, key=lambda part: part["day"]))
+    by_day = sorted(parts, key=lambda part: part["day"])
+    return tuple(Delivery(day=part["day"], devices=int(part["devices"])) for part in by_day)
 
 
-def _sites(new: Derived, devices: int) -> dict:
+def _sites(new: Derived, devices: int) -> _Sites:
     """How many sites, how far apart; the narrowest and the longest way of a list of them."""
-    listed = new.given.get("sites")
-    if isinstance(listed, list):
-        sites = len(listed)
+    stated = new.given.get("sites")
+    listed: list[Mapping[str, Any]] = stated if isinstance(stated, list) else []
+    if listed:
+        count = len(listed)
         _adds_up("sites", listed, devices)
     else:
-        sites = new.take("sites", 1, "one site")
-        listed = ()
-    out = {"sites": sites, "site_bytes_per_s": SITE_BYTES_PER_S}
-    if any(site["devices"] != listed[0]["devices"] for site in listed):
-        out["uneven"] = tuple(site["devices"] for site in listed)
-    ways = (
-        ("site_bytes_per_s", "site_gbytes_per_s", GB, "a 100 Gbit/s wave", min, "gbits_per_s", 8),
-        ("site_rtt_s", "site_rtt_ms", 1e-3, "about 1,000 km", max, "rtt_ms", 1),
+        count = new.take("sites", 1, "one site")
+    if count == 1:
+        return _Sites(1, SITE_BYTES_PER_S, SITE_RTT_S, ())
+    sizes = tuple(site["devices"] for site in listed)
+    narrowest = min(
+        (site["gbits_per_s"] / 8 for site in listed if "gbits_per_s" in site), default=0
     )
-    for name, field, unit, why, worst, own, parts in ways if sites > 1 else ():
-        said = worst((site[own] / parts for site in listed if site.get(own)), default=None)
-        if said is None:
-            why += " between one site and the others"
-            said = new.take(field, USUAL_WAY[own], why)
-        out[name] = said * unit
-    return out
+    if not narrowest:
+        why = "a 100 Gbit/s wave between one site and the others"
+        narrowest = new.take("site_gbytes_per_s", SITE_BYTES_PER_S / GB, why)
+    round_trips = [site["rtt_ms"] for site in listed if "rtt_ms" in site]
+    if round_trips:
+        longest = max(round_trips)
+    else:
+        why = "about 1,000 km between one site and the others"
+        longest = new.take("site_rtt_ms", SITE_RTT_S * 1e3, why)
+    uneven = sizes if len(set(sizes)) > 1 else ()
+    return _Sites(count, narrowest * GB, longest * 1e-3, uneven)
 
 
 def _storage(new: Derived) -> str:
     why = "the middle tier of the DGX SuperPOD storage guidance, per node"
-    named = new.take("storage", DEFAULT_STORAGE, why)
-    catalogue.storage(named, "cluster.storage")
-    return named.strip().lower()
+    name = new.take("storage", DEFAULT_STORAGE, why)
+    catalogue.storage(name, "cluster.storage")
+    return name.strip().lower()
 
 
-def _changed(given, field: str) -> Mapping:
+def _changed(spec: Mapping[str, Any], field: str) -> Mapping[str, Any]:
     """The figures that a design replaces in a row of the catalogue."""
-    return given[field] if isinstance(given.get(field), Mapping) else {}
+    value = spec.get(field)
+    return value if isinstance(value, Mapping) else {}
 
 
 def _reduces(new: Derived, network: Fabric) -> bool:
     """Whether the switches reduce: only where the design says so, of a fabric that can or of one of
     its own."""
     field = "in_network_reduction"
-    own = _changed(new.given, "scale_out")
     asked = new.given.get(field) is True
-    if own.get(field) or network.in_network_reduction and asked:
+    if _changed(new.given, "scale_out").get(field) or network.in_network_reduction and asked:
         return new.note(
             field,
             True,
             "the launch kit turns it on; an all-reduce of unsharded gradients goes through the "
             "switches, what is sharded in rings",
         )
-    return (
-        new.note(field, False, f"switches of {network.id} do not reduce")
-        if asked
-        else new.take(field, *defaults("cluster")[field])
-    )
+    if asked:
+        return new.note(field, False, f"switches of {network.id} do not reduce")
+    usual, rule = defaults(ClusterSpec)[field]
+    return bool(new.take(field, usual, rule))
 
 
-def _node(given, chip: Accelerator, network: Fabric | None) -> Node | None:
-    if "node" not in given:
+def _node(spec: Mapping[str, Any], chip: Accelerator, network: Fabric | None) -> Node | None:
+    if "node" not in spec:
         return catalogue.node_for(chip.id, network.id if network else None)
-    node = catalogue.node(given["node"], "cluster.node")
+    node = catalogue.node(spec["node"], "cluster.node")
     if node.accelerator != chip.id:
         fitting = [n.id for n in catalogue.nodes().values() if n.accelerator == chip.id]
         raise DesignError(
@@ -245,15 +353,14 @@ def _node(given, chip: Accelerator, network: Fabric | None) -> Node | None:
     return node
 
 
-def _domain(chip: Accelerator, node: Node | None, per_node: int, devices: int) -> tuple:
+def _domain(chip: Accelerator, node: Node | None, per_node: int, devices: int) -> tuple[int, str]:
     """Devices of one scale-up domain, and why."""
     domain = chip.scale_up_domain
     link = chip.scale_up
     why = f"{link} joins {domain} {chip.id}"
     if node and node.scale_up_domain == node.devices == domain:
         domain = min(per_node, chip.scale_up_domain_max)
-        why = f"{link} joins the devices of "
-        why += "one node"
+        why = f"{link} joins the devices of one node"
     if catalogue.fabric(link).kind == "host":
         domain = per_node
         why = f"no NVLink: the cards of one node talk over {link}"
@@ -263,27 +370,35 @@ def _domain(chip: Accelerator, node: Node | None, per_node: int, devices: int) -
     return domain, why
 
 
-def _nics(node, network: Fabric, per_node: int, own: bool) -> tuple:
+def _nics(
+    node: Node | None, network: Fabric, per_node: int, own_network: bool
+) -> tuple[float, str]:
     """Ports per node, and why: those of the node's own network, else the fabric's, else as many as
     the node has."""
-    a_device = network.nics_per_device
-    if not own and not isnan(network.nics_per_node):
+    if not own_network and not isnan(network.nics_per_node):
         return network.nics_per_node, f"{network.id} is a host network"
-    if not own and not isnan(a_device):
-        return a_device * per_node, f"{network.id} has {a_device:g} a device"
+    if not own_network and not isnan(network.nics_per_device):
+        per_device = network.nics_per_device
+        return per_device * per_node, f"{network.id} has {per_device:g} a device"
     if node is None:
         return per_node, "one a device"
-    why = f"node {node.id}" if own else f"as many as node {node.id} has ports"
+    why = f"node {node.id}" if own_network else f"as many as node {node.id} has ports"
     return node.nics * per_node / node.devices, f"{why}: {node.nics} for {node.devices} devices"
 
 
-def _scale_out(new: Derived, node, network: Fabric, per_node: int) -> tuple:
+def _scale_out(
+    new: Derived, node: Node | None, network: Fabric, per_node: int
+) -> tuple[int, float]:
     """Ports per node and bytes/s per device, one way."""
     changed = _changed(new.given, "scale_out")
     field = "scale_out_gbytes_per_s_per_device"
-    own = node is not None and node.scale_out == network.id and not changed
-    port = node.nic_bytes_per_s if own else network.port_bytes_per_s
-    count, why = _nics(node, network, per_node, own)
+    if node is not None and node.scale_out == network.id and not changed:
+        own_network = True
+        port = node.nic_bytes_per_s
+    else:
+        own_network = False
+        port = network.port_bytes_per_s
+    count, why = _nics(node, network, per_node, own_network)
     nics = new.take("nics_per_node", max(1, ceil(count)), why)
     if "device_gbytes_per_s" in changed and field not in new.given:
         return nics, network.device_bytes_per_s
@@ -291,26 +406,41 @@ def _scale_out(new: Derived, node, network: Fabric, per_node: int) -> tuple:
     return nics, new.take(field, nics * port / per_node / GB, why) * GB
 
 
-def _of_node(new: Derived, field: str, node: Node | None, share: float) -> float:
-    """Bytes of memory or disks of one node: the row's, by the node's share of its devices."""
-    size = getattr(node, field.removesuffix("_gb") + "_bytes", nan) / GB
-    if isnan(size):
-        size = _PLAIN[field]
+def _host_memory_bytes(new: Derived, node: Node | None, node_share: float) -> float:
+    size_gb = node.host_memory_bytes / GB if node else nan
+    return _of_node(new, "host_memory_gb", node, size_gb, _PLAIN_HOST_MEMORY_GB, node_share)
+
+
+def _nvme_bytes(new: Derived, node: Node | None, node_share: float) -> float:
+    size_gb = node.nvme_bytes / GB if node else nan
+    return _of_node(new, "nvme_gb", node, size_gb, _PLAIN_NVME_GB, node_share)
+
+
+def _of_node(
+    new: Derived, field: str, node: Node | None, size_gb: float, usual_gb: float, node_share: float
+) -> float:
+    """Bytes of memory or disks of one node: the row's, by the share of its devices that stand in
+    a node of the design; else what such nodes usually hold."""
+    if node is None or isnan(size_gb):
         why = "not in the catalogue for this node: a common size"
-        share = max(1.0, share)
-    else:
-        why = f"node {node.id}" + ("" if share == 1 else ", by its share of the devices")
-    return new.take(field, size * share, why) * GB
+        return new.take(field, usual_gb * max(1.0, node_share), why) * GB
+    why = f"node {node.id}"
+    if node_share != 1:
+        why += ", by its share of the devices"
+    return new.take(field, size_gb * node_share, why) * GB
 
 
-def _power(new: Derived, chip: Accelerator, node: Node | None, per_node: int, share) -> float:
+def _power(
+    new: Derived, chip: Accelerator, node: Node | None, per_node: int, node_share: float
+) -> float:
     """Watts of a full node at the wall; nan where neither the node nor the device has a published
     figure."""
     devices_w = per_node * chip.tdp_w
-    watts = devices_w * _POWER_FACTOR
-    why = "1.8 x device power, as on DGX H100 and DGX B200"
-    if node is not None and not isnan(node.power_w):
-        watts = node.power_w * share
+    if node is None or isnan(node.power_w):
+        watts = devices_w * _POWER_FACTOR
+        why = "1.8 x device power, as on DGX H100 and DGX B200"
+    else:
+        watts = node.power_w * node_share
         why = f"maximum of node {node.id}"
         if node.accelerator != chip.id:
             watts += devices_w - per_node * catalogue.accelerator(node.accelerator).tdp_w

@@ -7,34 +7,37 @@ from json import dumps
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, PrivateAttr, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, PrivateAttr, ValidationError
 
-from ..base.errors import DesignError, closest
+from ..base.errors import DesignError
 from ..base.files import write_text
 from ..base.show import is_number, named_size
 from . import file as design_yaml
-from .fields import Section, about, text
+from .checks import text_up_to, validator
+from .fields import FieldFacts, Kind, Section, field, listed, other, text
+from .paths import fields_at, put, section_at
+from .refusals import first_error
 from .schema import (
-    TAGS,
+    BY_TEXT,
+    COMPOUND,
+    SINGLE,
     Checkpoint,
     ClusterSpec,
     Constraints,
     Job,
     Measured,
+    ModelRef,
     PlanSpec,
     Prices,
     Reliability,
     StackRef,
-    either,
-    model_field,
-    several,
 )
 
 VERSION = 1
 _OF_A_STEP = ("model", "cluster", "job", "plan", "stack", "calibration")
 
 
-def _version(value):
+def _version(value: Any) -> int:
     if not is_number(value) or value != VERSION:
         raise DesignError(
             "",
@@ -47,19 +50,38 @@ def _version(value):
 
 
 def _known(path: str) -> str:
+    """The path of a field that there is."""
     section, *steps = path.split(".")
-    *above, name = (step for step in steps if not step.isdigit()) if steps else (section,)
-    if name not in Design.section_fields(*([section] if steps else []), *above):
+    names = [step for step in steps if not step.isdigit()]
+    if steps:
+        known = bool(names) and names[-1] in Design.section_fields(section, *names[:-1])
+    else:
+        known = section in Design.section_fields()
+    if not known:
         raise DesignError(
             "", path, "a list of fields, such as [job.tokens]", problem="there is no such field"
         )
     return path
 
 
-def _part(section, what: str):
+def _empty(value: Any) -> Any:
+    """What stands in a section that says nothing."""
+    return {} if value is None else value
+
+
+EMPTY = BeforeValidator(_empty)
+
+
+def _part(section: type[Section], description: str) -> Any:
     """A section, empty where nothing stands in it."""
-    empty = BeforeValidator(lambda value: {} if value is None else value)
-    return Annotated[section, empty, Field(default_factory=section, description=what)]
+    return field(FieldFacts(kind=Kind.OTHER, description=description), empty=section)
+
+
+FileOrContent = Annotated[
+    Annotated[str, validator(text_up_to(1000)), SINGLE] | Annotated[dict[str, Any], COMPOUND],
+    BY_TEXT,
+]
+FieldPath = Annotated[str, validator(text_up_to()), AfterValidator(_known)]
 
 
 class Design(Section):
@@ -69,41 +91,53 @@ class Design(Section):
     line, for anything wrong.
     """
 
-    scantling: Annotated[int, BeforeValidator(_version)] = Field(
-        default=VERSION, description="version of this format", json_schema_extra={"const": VERSION}
+    scantling: Annotated[int, BeforeValidator(_version)] = field(
+        FieldFacts(kind=Kind.OTHER, description="version of this format", constant=VERSION),
+        default=VERSION,
     )
-    name: Annotated[str | None, text()] = about(
-        "name to show", example="Llama 3.1 405B, 15.6T tokens"
+    name: str | None = text("name to show", example="Llama 3.1 405B, 15.6T tokens")
+    notes: str | None = text("free text, shown as it stands", high=20_000, lines=True)
+    model: ModelRef = other(
+        "catalogue id (scantling catalogue models) or a mapping",
+        example="llama-3.1-405b",
+        second={"size": 175e9, "layers": 96, "moe": True},
+        required=True,
     )
-    notes: Annotated[str | None, text(20_000, lines=True)] = about("free text, shown as it stands")
-    model: model_field() = Field(
-        description="catalogue id (scantling catalogue models) or a mapping",
-        examples=["llama-3.1-405b", {"size": 175e9, "layers": 96, "moe": True}],
+    cluster: ClusterSpec = other(
+        "the machine", example={"accelerator": "h100-sxm", "devices": 16384}, required=True
     )
-    cluster: ClusterSpec = Field(
-        description="the machine", examples=[{"accelerator": "h100-sxm", "devices": 16384}]
+    job: Annotated[Job, EMPTY] = other(
+        "what is trained",
+        example={"tokens": 15.6e12, "seq_len": 8192, "global_batch": 2048},
+        required=True,
     )
-    job: Annotated[Job, BeforeValidator(lambda value: {} if value is None else value)] = Field(
-        description="what is trained",
-        examples=[{"tokens": 15.6e12, "seq_len": 8192, "global_batch": 2048}],
+    constraints: Annotated[Constraints, EMPTY] = _part(Constraints, "what the run must keep to")
+    plan: Annotated[PlanSpec, EMPTY] = _part(
+        PlanSpec, "pins of the parallel plan; what is left out is searched"
     )
-    constraints: _part(Constraints, "what the run must keep to")
-    plan: _part(PlanSpec, "pins of the parallel plan; what is left out is searched")
-    stack: StackRef | None = about(
+    stack: StackRef | None = other(
         "training software (scantling catalogue stacks)", example="megatron-core"
     )
-    reliability: _part(Reliability, "failures, saves, restarts")
-    checkpoint: _part(Checkpoint, "copies of the state: how often, where, how many")
-    prices: _part(Prices, "money and energy")
-    measured: _part(Measured, "measured values that replace computed ones")
-    calibration: either(dict[str, Any], 1000) | None = about(
+    reliability: Annotated[Reliability, EMPTY] = _part(Reliability, "failures, saves, restarts")
+    checkpoint: Annotated[Checkpoint, EMPTY] = _part(
+        Checkpoint, "copies of the state: how often, where, how many"
+    )
+    prices: Annotated[Prices, EMPTY] = _part(Prices, "money and energy")
+    measured: Annotated[Measured, EMPTY] = _part(
+        Measured, "measured values that replace computed ones"
+    )
+    calibration: FileOrContent | None = other(
         "file that scantling measure or learn wrote of these devices, relative to this file, or "
         "what stands in it",
         example="calibration.yaml",
     )
 
-    confirm: several(Annotated[str, text(), AfterValidator(_known)], "fields", 100, 0) = about(
-        "fields whose unusual values are meant as they stand", example=["job.tokens"]
+    confirm: list[FieldPath] | None = listed(
+        "fields",
+        100,
+        "fields whose unusual values are meant as they stand",
+        least=0,
+        example=["job.tokens"],
     )
 
     _folder: Path = PrivateAttr(default_factory=Path)
@@ -114,11 +148,11 @@ class Design(Section):
         """The design in the YAML file at `path`; paths inside it are relative to its folder."""
         return cls.from_yaml(design_yaml.read_text(path), folder=Path(path).parent)
 
-    def __init__(self, /, **fields):
+    def __init__(self, /, **fields: Any) -> None:
         try:
             super().__init__(**fields)
         except ValidationError as e:
-            raise first_error(e) from None
+            raise first_error(e, Design) from None
 
     @classmethod
     def from_yaml(cls, yaml_text: str, folder: str | Path = ".") -> Self:
@@ -126,7 +160,7 @@ class Design(Section):
         return cls.from_data(design_yaml.load(yaml_text), folder)
 
     @classmethod
-    def from_data(cls, data: Mapping, folder: str | Path = ".") -> Self:
+    def from_data(cls, data: Mapping[str, Any], folder: str | Path = ".") -> Self:
         """The design that plain dicts, lists, numbers and text spell, laid out as in the file."""
         if not isinstance(data, Mapping):
             raise DesignError(
@@ -139,12 +173,12 @@ class Design(Section):
         design._folder = Path(folder)
         return design
 
-    def data(self) -> dict:
+    def data(self) -> dict[str, Any]:
         """The given fields as plain data, in the order of the format; do not change it in place."""
         return self._data
 
     @cached_property
-    def _data(self) -> dict:
+    def _data(self) -> dict[str, Any]:
         dumped = {"scantling": VERSION, **self.given()}
         return {k: v for k, v in dumped.items() if v or k == "job"}
 
@@ -157,7 +191,7 @@ class Design(Section):
         `force`."""
         write_text(path, self.to_yaml(), force)
 
-    def change(self, paths: Mapping | None = None, **sections: Mapping) -> Self:
+    def change(self, paths: Mapping[str, Any] | None = None, **sections: Any) -> Self:
         """A changed copy.
 
         `change({"cluster.devices": 8192, "plan.tp": None})` sets fields by dotted path, None takes
@@ -171,8 +205,8 @@ class Design(Section):
         for path in sorted(changes, key=lambda path: "." in str(path)):
             value = changes[path]
             old = data.get(path)
-            whole = path not in sections or path == "model" or not isinstance(old, dict)
-            if isinstance(value, Mapping) and not whole:
+            updated = path in sections and path != "model"
+            if updated and isinstance(old, dict) and isinstance(value, Mapping):
                 value = {k: v for k, v in {**old, **value}.items() if v is not None}
             put(data, str(path), value)
         out = type(self).from_data(data, self._folder)
@@ -181,7 +215,7 @@ class Design(Section):
             out._measured_at = None if origin._run() == out._run() else origin
         return out
 
-    def _run(self) -> dict:
+    def _run(self) -> dict[str, Any]:
         """What a measurement holds for: everything that a step depends on."""
         run = {k: v for k, v in self.data().items() if k in _OF_A_STEP}
         return {**run, "job": {k: v for k, v in run["job"].items() if k != "tokens"}}
@@ -193,22 +227,16 @@ class Design(Section):
         return self._measured_at
 
     @classmethod
-    def section(cls, *path: str) -> type[Section] | None:
+    def section(cls, *path: str) -> type[BaseModel] | None:
         """The class of the section at `path` ("cluster"; "job", "phases"); None where there is
         none."""
-        model = cls
-        for step in path:
-            if not step.isdigit():
-                info = model and model.model_fields.get(step)
-                model = info and _section_of(info.annotation)
-        return model
+        return section_at(cls, path)
 
     @classmethod
-    def section_fields(cls, *path: str) -> dict:
-        """The pydantic fields of the section at `path`, with description, unit and examples; {}
-        where there is none."""
-        found = cls.section(*path)
-        return found.model_fields if found else {}
+    def section_fields(cls, *path: str) -> Mapping[str, FieldFacts]:
+        """The fields of the section at `path`, with description, unit, bounds and example; {} where
+        there is none."""
+        return fields_at(cls, path)
 
     @property
     def folder(self) -> Path:
@@ -229,7 +257,7 @@ class Design(Section):
         return f"{model} on {self.cluster.devices:,} {chip if isinstance(chip, str) else chip.like}"
 
     @property
-    def freed(self) -> dict:
+    def freed(self) -> dict[str, None]:
         """The changes that let go of every pin of the plan."""
         return {f"plan.{field}": None for field in self.plan.given()}
 
@@ -249,129 +277,27 @@ class Design(Section):
             + origin
         )
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, Design) and self.key() == other.key()
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self.key())
 
 
-def put(data: dict, path: str, value) -> None:
-    """Set (or with None take away) the value at `path`, copying the containers on the way; a
-    section that holds nothing any more goes too."""
-    here = data
-    steps = path.split(".")
-    for i, step in enumerate(steps[:-1], 1):
-        key = _position(here, step, path)
-        child = here[key] if isinstance(here, list) else here.get(key)
-        if child is None:
-            child = {}
-        elif isinstance(child, str) and step in ("model", "accelerator", "scale_out", "stack"):
-            child = {"like": child}  # a figure changed below an id: start from that catalogue row
-        elif not isinstance(child, (dict, list, tuple)):
-            raise DesignError(
-                path,
-                allowed=f"{'.'.join(steps[:i])} is a single value",
-                problem="there is no such field",
-            )
-        child = here[key] = dict(child) if isinstance(child, dict) else list(child)
-        here = child
-    key = _position(here, steps[-1], path)
-    if value is not None:
-        here[key] = value.given() if isinstance(value, BaseModel) else value
-    elif isinstance(here, list) or key in here:
-        del here[key]
-        if not here and len(steps) > 2 and not steps[-2].isdigit():
-            put(data, ".".join(steps[:-1]), None)
-
-
-def _position(here, step: str, path: str):
-    """The key of a step of a path, in a list a number."""
-    if not isinstance(here, list):
-        return step
-    if not step.isdigit() or int(step) >= len(here):
-        raise DesignError(
-            path, allowed=f"a position from 0 to {len(here) - 1}", problem="there is no such phase"
-        )
-    return int(step)
-
-
-def first_error(error: ValidationError) -> DesignError:
-    """The first fault of a pydantic error as a DesignError with a dotted path; misspelt fields come
-    before missing ones."""
-    faults = sorted(error.errors(include_url=False), key=lambda e: e["type"] == "missing")
-    e = faults[0]
-    path = [str(p) for p in e["loc"] if p not in TAGS]
-    field = ".".join(path)
-    kind = e["type"]
-    value = e.get("input")
-    inner = e.get("ctx", {}).get("error")
-    around = Design.section_fields(*path[:-1])
-    if isinstance(inner, DesignError):
-        found = inner.at(field) if field else inner
-    elif kind == "extra_forbidden":
-        found = DesignError(
-            field,
-            problem="there is no such field",
-            allowed=list(around),
-            nearest=_near(path, around),
-        )
-    elif kind == "missing":
-        info = around[path[-1]]
-        example = f", such as {_example(info.examples[0])}" if info.examples else ""
-        allowed = (info.description or "a value") + example
-        found = DesignError(field, problem="is missing", allowed=allowed)
-    elif kind in ("model_type", "model_attributes_type", "dict_type"):
-        names = ", ".join(list(Design.section_fields(*path))[:12])
-        allowed = f"a mapping of {names}" if names else "a text or a mapping"
-        found = DesignError(field, value, allowed, problem="is not a mapping")
-    else:
-        found = DesignError(field, value, problem=e["msg"].rstrip(".").lower())
-    if len(faults) > 1:
-        found.more = len(faults) - 1
-    return found
-
-
-def _example(value):
-    if isinstance(value, float):
-        return design_yaml.number_text(value)
-    return dumps(value).replace('"', "")
-
-
-def _near(path, around):
-    """A good name in the wrong place, or the one spelt most like the last of the path."""
-    *above, name = path
-    for section in sorted(Design.model_fields, key="model".__eq__):
-        if name in Design.section_fields(section):
-            return f"{section}.{name}"
-    near = closest(name, around)
-    return ".".join([*above, near]) if near else name if name in Design.model_fields else None
-
-
-def _section_of(annotation):
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    for inner in getattr(annotation, "__args__", ()):
-        found = _section_of(inner)
-        if found is not None:
-            return found
-    return None
-
-
-def json_schema() -> dict:
+def json_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of the design file, with descriptions, units and examples."""
-    about = "A large training run to plan: model, cluster, job, and what was decided, "
-    return _tidy(
-        {
-            "$schema": "https://json-schema.org/draft/2020-12/schema",
-            **Design.model_json_schema(),
-            "title": "scantling design file",
-            "description": about + "required or measured.",
-        }
-    )
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **Design.model_json_schema(),
+        "title": "scantling design file",
+        "description": "A large training run to plan: model, cluster, job, and what was decided, "
+        "required or measured.",
+    }
+    return {key: _tidy(part) for key, part in schema.items()}
 
 
-def _tidy(node):
+def _tidy(node: Any) -> Any:
+    """A part of the schema without the defaults that say nothing."""
     if isinstance(node, dict):
         return {k: _tidy(v) for k, v in node.items() if k != "default" or v is not None}
     return [_tidy(v) for v in node] if isinstance(node, list) else node

@@ -15,8 +15,10 @@ from ..catalogue.hardware import USUAL_ACCELERATOR
 from ..catalogue.models.entries import build_model, entries, entry
 from ..catalogue.models.shape import parameters
 from . import file as design_yaml
-from .design import Design, put
-from .resolve import SEQ_LEN, resolve, within
+from .design import Design
+from .paths import put
+from .phases import SEQ_LEN
+from .resolve import resolve, within
 
 _STATE_BYTES = 18.0  # bf16 weights, fp32 gradients, fp32 master copy and two moments
 _ROOM = 4.0
@@ -171,9 +173,9 @@ def commented(design: Design, text: str | None, assumed, ignored=()) -> str:
     gaps = {}
     for a in assumed:
         gaps.setdefault(a.field.partition(".")[0], []).append(a)
-    for key, info in type(design).model_fields.items():
+    for key, facts in Design.section_fields().items():
         if key in data or key in gaps and key in _SECTIONS:
-            lines += ["", *_section(key, data.get(key, {}), info.description, gaps.pop(key, ()))]
+            lines += ["", *_section(key, data.get(key, {}), facts.text, gaps.pop(key, ()))]
     for rest in gaps.values():
         lines += ["", *(f"# {_said(a)}" for a in rest)]
     return "\n".join(lines) + "\n"
@@ -187,7 +189,7 @@ def _section(key: str, value, what: str, assumed):
     if not isinstance(value, dict):
         head = _line(f"{key}: {design_yaml.inline(value)}", what)
         return [head, *(f"# {_said(a)}" for a in assumed)]
-    known = {name: info.description for name, info in Design.section_fields(key).items()}
+    known = {name: facts.text for name, facts in Design.section_fields(key).items()}
     lines = [_line(f"{key}:", what)]
     chosen = {a.field.partition(".")[2]: f"assumed: {plain(a.why, 200)}" for a in assumed}
     for k, v in value.items():

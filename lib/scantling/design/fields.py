@@ -1,21 +1,285 @@
-"""The kinds of value a design file holds: counts, amounts, shares, words, text; each refuses what
-it is not, in one line."""
+"""How a field of a design file is written: `tp: int | None = count(1, 64, "ways", "...")`. One line
+says what may stand in it, in which unit and within which bounds; the checks, the published schema,
+the comments of `init` and the desk read that line."""
 
-import sys
-from collections.abc import Mapping
-from functools import partial
-from math import isfinite
-from typing import Annotated, Any, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from functools import cache
+from typing import Any, ClassVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic.fields import FieldInfo
 
 from ..base.errors import DesignError
-from ..base.records import Lines
-from ..base.show import is_number, scalar
-from ..base.typed import number
+from ..base.records import Lines, record
+from .checks import (
+    Check,
+    list_of,
+    number_from,
+    runs_from,
+    share_from,
+    text_up_to,
+    true_or_false,
+    validator,
+    whole_from,
+    word_of,
+    words_of,
+)
 
-_SCALES = tuple("kKMGBT")
-_BINARY = [2.0**i for i in range(10)]
+
+class Kind(StrEnum):
+    """What a field holds."""
+
+    COUNT = "count"
+    AMOUNT = "amount"
+    SHARE = "share"
+    FLAG = "flag"
+    WORD = "word"
+    WORDS = "words"
+    TEXT = "text"
+    RUNS = "runs"
+    LIST = "list"
+    OTHER = "other"  # a section, or one of several of these
+
+
+@record
+class FieldFacts:
+    """What is known of one field of a section."""
+
+    kind: Kind
+    description: str
+    unit: str = ""
+    low: float | None = None
+    high: float | None = None
+    choices: Lines = ()
+    examples: tuple[Any, ...] = ()  # as they stand in a file
+    usual: Any = None  # what it is wherever a design leaves it out
+    rule: str = ""  # why, or whose value it is
+    constant: Any = None  # the one value that is allowed
+
+    @property
+    def several(self) -> bool:
+        """Whether it holds a list and nothing else."""
+        return self.kind in (Kind.WORDS, Kind.RUNS, Kind.LIST)
+
+    @property
+    def text(self) -> str:
+        """The description with its unit."""
+        return f"{self.description} [{self.unit}]" if self.unit else self.description
+
+    def schema(self) -> dict[str, Any] | None:
+        """What the published schema says beside type, description and example."""
+        extra: dict[str, Any] = {}
+        if self.constant is not None:
+            extra["const"] = self.constant
+        if self.unit:
+            extra["unit"] = self.unit
+        if self.choices:
+            extra["enum"] = [*self.choices, None]
+        if self.usual is not None:
+            extra["default"] = self.usual
+        if self.low is not None:
+            extra |= {"minimum": self.low, "maximum": self.high}
+        return extra or None
+
+
+def field(
+    facts: FieldFacts,
+    check: Check | None = None,
+    required: bool = False,
+    default: Any = None,
+    empty: Callable[[], Any] | None = None,
+) -> Any:
+    """A pydantic field of these facts, whose value `check` takes. Where the file says nothing,
+    `default` stands in it, or what `empty` returns; `required` : the file has to say it."""
+    examples = list(facts.examples) or None
+    extra = facts.schema()
+    info: FieldInfo
+    if empty is not None:
+        info = Field(
+            default_factory=empty,
+            description=facts.text,
+            examples=examples,
+            json_schema_extra=extra,
+        )
+    else:
+        info = Field(
+            default=... if required else default,
+            description=facts.text,
+            examples=examples,
+            json_schema_extra=extra,
+        )
+    info.metadata.append(facts)
+    if check is not None:
+        info.metadata.append(validator(check))
+    return info
+
+
+def _example(value: Any) -> tuple[Any, ...]:
+    return () if value is None else (value,)
+
+
+def count(
+    low: int,
+    high: int,
+    unit: str,
+    description: str,
+    *,
+    example: int | None = None,
+    usual: int | None = None,
+    rule: str = "",
+    required: bool = False,
+) -> Any:
+    """A whole number."""
+    facts = FieldFacts(
+        kind=Kind.COUNT,
+        description=description,
+        unit=unit,
+        low=low,
+        high=high,
+        examples=_example(example),
+        usual=usual,
+        rule=rule,
+    )
+    return field(facts, whole_from(low, high), required)
+
+
+def amount(
+    low: float,
+    high: float,
+    unit: str,
+    description: str,
+    *,
+    example: float | None = None,
+    usual: float | None = None,
+    rule: str = "",
+    required: bool = False,
+) -> Any:
+    """A number."""
+    facts = FieldFacts(
+        kind=Kind.AMOUNT,
+        description=description,
+        unit=unit,
+        low=low,
+        high=high,
+        examples=_example(example),
+        usual=usual,
+        rule=rule,
+    )
+    return field(facts, number_from(low, high), required)
+
+
+def fraction(
+    low: float,
+    high: float,
+    description: str,
+    *,
+    example: float | None = None,
+    usual: float | None = None,
+    rule: str = "",
+) -> Any:
+    """A share of one."""
+    facts = FieldFacts(
+        kind=Kind.SHARE,
+        description=description,
+        unit="share",
+        low=low,
+        high=high,
+        examples=_example(example),
+        usual=usual,
+        rule=rule,
+    )
+    return field(facts, share_from(low, high))
+
+
+def flag(
+    description: str, *, example: bool | None = None, usual: bool | None = None, rule: str = ""
+) -> Any:
+    """True or false."""
+    facts = FieldFacts(
+        kind=Kind.FLAG, description=description, examples=_example(example), usual=usual, rule=rule
+    )
+    return field(facts, true_or_false)
+
+
+def word(
+    choices: Sequence[str],
+    description: str,
+    *,
+    example: str | None = None,
+    usual: str | None = None,
+    rule: str = "",
+) -> Any:
+    """One of a few words."""
+    facts = FieldFacts(
+        kind=Kind.WORD,
+        description=description,
+        choices=tuple(choices),
+        examples=_example(example),
+        usual=usual,
+        rule=rule,
+    )
+    return field(facts, word_of(tuple(choices)))
+
+
+def words(choices: Sequence[str], description: str, *, example: list[str] | None = None) -> Any:
+    """A list of some of a few words."""
+    facts = FieldFacts(
+        kind=Kind.WORDS, description=description, choices=tuple(choices), examples=_example(example)
+    )
+    return field(facts, words_of(tuple(choices)))
+
+
+def text(
+    description: str,
+    *,
+    example: str | None = None,
+    high: int = 200,
+    lines: bool = False,
+    required: bool = False,
+) -> Any:
+    """Text of at most `high` characters, on one line unless `lines`."""
+    facts = FieldFacts(kind=Kind.TEXT, description=description, examples=_example(example))
+    return field(facts, text_up_to(high, lines), required)
+
+
+def runs(low: int, high: int, description: str, *, example: list[list[int]] | None = None) -> Any:
+    """Runs of layers, one behind the other."""
+    facts = FieldFacts(
+        kind=Kind.RUNS, description=description, low=low, high=high, examples=_example(example)
+    )
+    return field(facts, runs_from(low, high))
+
+
+def listed(
+    what: str, most: int, description: str, *, least: int = 1, example: list[Any] | None = None
+) -> Any:
+    """A list of `least` to `most` of `what`; the type says what each is."""
+    facts = FieldFacts(kind=Kind.LIST, description=description, examples=_example(example))
+    return field(facts, list_of(what, most, least))
+
+
+def other(
+    description: str,
+    *,
+    unit: str = "",
+    low: float | None = None,
+    high: float | None = None,
+    example: Any = None,
+    second: Any = None,
+    required: bool = False,
+) -> Any:
+    """What the type of the field describes: a section, or one of several kinds. `second` : another
+    example."""
+    facts = FieldFacts(
+        kind=Kind.OTHER,
+        description=description,
+        unit=unit,
+        low=low,
+        high=high,
+        examples=_example(example) + _example(second),
+    )
+    return field(facts, required=required)
 
 
 class Section(BaseModel):
@@ -28,212 +292,48 @@ class Section(BaseModel):
     alone: ClassVar[Mapping[Lines, str]] = {}  # fields of which one may be given: what to write
 
     @model_validator(mode="after")
-    def _one_of_each(self):
-        for fields, allowed in self.alone.items():
-            first, *more = [f for f in fields if getattr(self, f) is not None] or [""]
-            if more:
-                raise DesignError(
-                    more[0], getattr(self, more[0]), allowed, problem=f"is given beside {first}"
-                )
+    def _one_of_each(self) -> "Section":
+        values = dict(self) if self.alone else {}
+        for names, allowed in self.alone.items():
+            stated = [name for name in names if values[name] is not None]
+            if len(stated) > 1:
+                first, second, *_ = stated
+                problem = f"is given beside {first}"
+                raise DesignError(second, values[second], allowed, problem=problem)
         return self
 
-    def given(self) -> dict:
+    def given(self) -> dict[str, Any]:
         """The fields that were given, as plain data."""
         return self.model_dump(exclude_unset=True, exclude_none=True)
 
 
-def as_number(value, allowed: str, whole: bool = False):
-    """A Python int or float from `value`, 15T with its scale read; DesignError for other text,
-    truth values, lists, nan and infinity. whole : K after a power of two is 1,024, as the field
-    says it: 8k tokens of a sequence are 8,192."""
-    value = scalar(value)
-    if isinstance(value, str) and value.endswith(_SCALES) and (found := number(value)):
-        value = found[0]
-        if whole and value / 1000 in _BINARY:
-            value *= 1.024
-    if not is_number(value):
-        nearest = None
-        problem = "is not a number"
-        if isinstance(value, str):
-            problem = "is text, not a number"
-            if found := number(value):
-                nearest = f"{found[0]:.12g}".replace("e+", "e")
-        raise DesignError("", value, allowed, nearest, problem=problem)
-    if isinstance(value, float) and not isfinite(value) or abs(value) > sys.float_info.max:
-        raise DesignError("", value, allowed, problem="is not a finite number")
-    return value
+@cache
+def fields(section: type[BaseModel]) -> Mapping[str, FieldFacts]:
+    """Field -> what is known of it, in the order of the section."""
+    return {
+        name: facts
+        for name, info in section.model_fields.items()
+        for facts in info.metadata
+        if isinstance(facts, FieldFacts)
+    }
 
 
-def _short(number) -> str:
-    return (
-        f"{number:,}"
-        if isinstance(number, int) and number < 10**7
-        else f"{number:g}".replace("e+0", "e").replace("e+", "e")
-    )
-
-
-def checked(allowed, check):
-    """A validator that takes nothing as nothing; `check` gives (value, what is wrong with it, the
-    nearest)."""
-
-    def validated(value):
-        if value is None:
-            return None
-        found, problem, *nearest = check(value)
-        if problem:
-            raise DesignError("", found, allowed, *nearest, problem=problem)
-        return found
-
-    return BeforeValidator(validated)
-
-
-def amount(low: float, high: float, of: type = float, what: str = "a number"):
-    """Validator of a finite number from `low` to `high`."""
-    allowed = f"{what} from {_short(low)} to {_short(high)}"
-
-    def check(value):
-        value = as_number(value, allowed, of is int)
-        if of is int and value % 1:
-            return value, "is not a whole number", _short(max(low, round(value)))
-        if value < low:
-            return value, "is too small", _short(low)
-        return (value, "is too large", _short(high)) if value > high else (of(value), "")
-
-    return checked(allowed, check)
-
-
-# 1.6e4 is one, 1.5 is not
-count = partial(amount, of=int, what="a whole number")
-
-
-def share(low: float, high: float):
-    """Validator of a share between 0 and 1; 35 gets 0.35 as the nearest."""
-    allowed = f"a share from {low:g} to {high:g} (0.35 for 35 %)"
-
-    def check(value):
-        value = as_number(value, allowed)
-        if low <= value <= high:
-            return float(value), ""
-        percent = 1 < value <= 100 and low <= value / 100 <= high
-        nearest = value / 100 if percent else min(max(value, low), high)
-        return value, "is not a share", f"{nearest:g}"
-
-    return checked(allowed, check)
-
-
-def word(*choices: str):
-    """Validator of one of a few words."""
-
-    def check(value):
-        if not isinstance(value, str):
-            return value, "is not a word"
-        return value, "" if value in choices else "is not one of the choices"
-
-    return checked(choices, check)
-
-
-def listed(*choices: str):
-    """Validator of a list of some of a few words, each once; an empty one, as a plan prints where
-    there are none, leaves the field open."""
-
-    def check(value):
-        if not isinstance(value, (list, tuple)):
-            return value, "is not a list of words"
-        if not value:
-            return None, ""
-        odd = [v for v in value if v not in choices]
-        return (odd[0], "is not one of the choices") if odd else (list(dict.fromkeys(value)), "")
-
-    return checked(choices, check)
-
-
-def runs(low: int = 0, high: int = 10_000):
-    """Validator of runs of layers that follow one another: pairs of the first layer and the one
-    after the last, from layer `low`, `high` at most. Equal ends are a run without a layer; an empty
-    list leaves the field open."""
-
-    def check(value):
-        if not isinstance(value, (list, tuple)):
-            return value, "is not a list of pairs"
-        at = low
-        for pair in value:
-            if not isinstance(pair, list) or [*map(type, pair)] != [int, int]:
-                return pair, "is not a pair of whole numbers"
-            first, end = pair
-            if first != at or not at <= end <= high:
-                return (
-                    pair,
-                    f"does not begin at layer {at} and end after it",
-                    [at, min(max(at, end), high)],
-                )
-            at = end
-        return value or None, ""
-
-    return checked("runs of layers in order, such as [[0, 7], [7, 16], [16, 24]]", check)
-
-
-def text(high: int = 200, lines: bool = False):
-    """Validator of text: one printable line, or several where `lines`."""
-    allowed = f"text of at most {high:,} printable characters" + ("" if lines else " on one line")
-
-    def check(value):
-        if not isinstance(value, str):
-            return value, "is not text (in quotes where it looks like a number)"
-        problem = "" if value.strip() else "is empty"
-        if not all(c.isprintable() or lines and c in "\n\t" for c in value):
-            problem = "holds a control character"
-        return value, f"has {len(value):,} characters" if len(value) > high else problem
-
-    return checked(allowed, check)
-
-
-_MEANT = {"yes": "true", "on": "true", "1": "true", "no": "false", "off": "false", "0": "false"}
-
-
-def flag():
-    """Validator of true or false."""
-
-    def check(value):
-        value = scalar(value)
-        if isinstance(value, bool):
-            return value, ""
-        return value, "is not true or false", _MEANT.get(str(value).lower())
-
-    return checked(("true", "false"), check)
-
-
-def about(
-    description: str,
-    unit: str = "",
-    example: Any = None,
-    choices: tuple = (),
-    default=None,
-    bounds: Mapping | None = None,
-    usual=None,
-):
-    """What the published schema, the comments of `init` and the desk say about a field."""
-    extra = {"unit": unit} if unit else {}
-    if choices:
-        extra["enum"] = [*choices, None]
-    if usual is not None:
-        extra["default"] = usual
-    if bounds:
-        extra |= {"minimum": bounds["low"], "maximum": bounds["high"]}
-    return Field(
-        default=default,
-        description=description + (f" [{unit}]" if unit else ""),
-        examples=None if example is None else [example],
-        json_schema_extra=extra or None,
-    )
+@cache
+def defaults(section: type[BaseModel]) -> Mapping[str, tuple[Any, str]]:
+    """Fields that have one value wherever a design leaves them out: field -> (value, the rule or
+    source that chose it)."""
+    return {
+        name: (facts.usual, facts.rule)
+        for name, facts in fields(section).items()
+        if facts.usual is not None
+    }
 
 
 class Like(BaseModel):
     """A catalogue row with some of its figures replaced: `{like: h100-sxm, hbm_gb: 96}`."""
 
     model_config = ConfigDict(frozen=True, extra="allow", protected_namespaces=())
-    like: Annotated[str, text()] = Field(
-        description="the catalogue id to start from", examples=["h100-sxm"]
-    )
+    like: str = text("the catalogue id to start from", example="h100-sxm", required=True)
 
-    def given(self) -> dict:
+    def given(self) -> dict[str, Any]:
         return self.model_dump()

@@ -1,11 +1,14 @@
 """Reading and writing the YAML of a design file: plain data only, bounded in size, depth and
-expansion."""
+expansion. PyYAML parses and writes; a plain word is what YAML 1.2 takes it for."""
 
 import re
 from decimal import Decimal
 from math import inf, isfinite, isnan, nan
+from pathlib import Path
+from typing import Any
 
 import yaml
+from yaml.reader import ReaderError
 
 from ..base import files
 from ..base.errors import DesignError, plain
@@ -13,70 +16,26 @@ from ..base.files import MAX_BYTES, MAX_DEPTH, MAX_DIGITS
 
 MAX_ITEMS = 20_000  # values in the file, aliases expanded
 
-_INT = re.compile(r"[-+]?[0-9][0-9_]*$")
-_FLOAT = re.compile(
-    r"[-+]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)(?:[eE][-+]?[0-9]+)?$"
-    r"|[-+]?\.(?:inf|Inf|INF)$|\.(?:nan|NaN|NAN)$"
+# the core schema of YAML 1.2: 1e12 is a number, `no` and 2026-11-21 are text, 017 is seventeen
+_NOTHING = ("", "~", "null", "Null", "NULL")
+_TRUE = ("true", "True", "TRUE")
+_FALSE = ("false", "False", "FALSE")
+_WHOLE = re.compile(r"[-+]?[0-9][0-9_]*")
+_FLOAT = re.compile(r"[-+]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)(?:[eE][-+]?[0-9]+)?")
+_INFINITE = re.compile(r"([-+]?)\.(?:inf|Inf|INF)")
+_NAN = (".nan", ".NaN", ".NAN")
+_LOADER: type[yaml.CSafeLoader] | type[yaml.SafeLoader] = getattr(
+    yaml, "CSafeLoader", yaml.SafeLoader
 )
-_Parser = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class _Loader(_Parser):
-    """YAML 1.2 core scalars: 1e12 is a number, `no` and 2026-11-21 are text, 017 is seventeen, 1:30
-    is text."""
-
-
-_Loader.yaml_implicit_resolvers = {}
-for _tag, _pattern, _first in (
-    ("null", re.compile(r"(?:~|null|Null|NULL|)$"), ["~", "n", "N", ""]),
-    ("bool", re.compile(r"(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF")),
-    ("int", _INT, list("-+0123456789")),
-    ("float", _FLOAT, list("-+0123456789.")),
-    ("merge", re.compile(r"<<$"), ["<"]),
-):
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", _pattern, _first)
-
-
-def _number(loader, node):
-    text = node.value.replace("_", "")
-    if node.tag.endswith(":int") and _INT.match(node.value):
-        if len(text) > MAX_DIGITS:
-            raise _wrong(f"a number of {len(text)} digits", node)
-        return int(text)
-    low = text.lower().lstrip("+-")
-    value = nan if low == ".nan" else inf if low == ".inf" else float(text)
-    return -value if text.startswith("-") and low == ".inf" else value
-
-
-def _mapping(loader, node, deep=True):
-    seen = set()
-    for key, _ in node.value:
-        if not isinstance(key, yaml.ScalarNode) or key.tag.endswith(":merge"):
-            raise _wrong(
-                "a merge key (<<) or a mapping used as a key", key, "one word, then a colon"
-            )
-        if key.value in seen:
-            raise _wrong(f"'{plain(key.value)}' is given twice", key, "each field once")
-        seen.add(key.value)
-    return {key.value: loader.construct_object(value, deep=True) for key, value in node.value}
-
-
-_Loader.add_constructor("tag:yaml.org,2002:int", _number)
-_Loader.add_constructor("tag:yaml.org,2002:float", _number)
-_Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
-
-
-def _wrong(what, node, allowed=""):
-    return DesignError(f"line {node.start_mark.line + 1}", allowed=allowed, problem=what)
-
-
-def read_text(path) -> str:
+def read_text(path: str | Path) -> str:
     """The text of the design file at `path`; DesignError for a missing, unreadable, oversized or
     binary one."""
     return files.read_text(path, "a YAML file of a few kilobytes, such as design.yaml")
 
 
-def load(text: str):
+def load(text: str) -> Any:
     """YAML text to plain dicts, lists, numbers and text.
 
     Refuses, with one line: text that is not YAML, tags (`!!python/object` and any other), duplicate
@@ -92,121 +51,179 @@ def load(text: str):
         )
     try:
         _check_events(text)
-        loader = _Loader(text)
-        try:
-            node = loader.get_single_node()
-            if node is None:
-                raise DesignError(
-                    problem="the file is empty",
-                    allowed="at least scantling, model, cluster and job",
-                )
-            _expanded(node, {}, set())
-            return loader.construct_document(node)
-        finally:
-            loader.dispose()
-    except yaml.reader.ReaderError as e:
+        node = yaml.compose(text, Loader=_LOADER)
+    except (yaml.YAMLError, UnicodeEncodeError) as error:
+        raise _not_yaml(error) from None
+    if node is None:
         raise DesignError(
-            problem=(
-                f"is not text: character "
-                f"{plain(chr(e.character) if isinstance(e.character, int) else str(e.character))} "
-                f"at position {e.position}"
-            ),
-            allowed="a YAML file in UTF-8",
-        ) from None
-    except yaml.MarkedYAMLError as e:
-        where = f"line {e.problem_mark.line + 1}" if e.problem_mark else "the file"
-        raise DesignError(
-            where,
-            problem=f"is not YAML: {plain(e.problem or 'cannot be parsed', 100)}",
+            problem="the file is empty", allowed="at least scantling, model, cluster and job"
+        )
+    _expanded(node, {}, set())
+    return _value(node)
+
+
+def _not_yaml(error: yaml.YAMLError | UnicodeEncodeError) -> DesignError:
+    if isinstance(error, UnicodeEncodeError):
+        problem = f"is not text (character {error.start} is half of one)"
+        return DesignError(problem=problem, allowed="a YAML file in UTF-8")
+    if isinstance(error, ReaderError):
+        code = error.character  # PyYAML alone gives its number, libyaml the character
+        character = plain(chr(code) if isinstance(code, int) else str(code))
+        problem = f"is not text: character {character} at position {error.position}"
+        return DesignError(problem=problem, allowed="a YAML file in UTF-8")
+    if isinstance(error, yaml.MarkedYAMLError):
+        mark = error.problem_mark
+        return DesignError(
+            f"line {mark.line + 1}" if mark else "the file",
+            problem=f"is not YAML: {plain(error.problem or 'cannot be parsed', 100)}",
             allowed="YAML, `field: value` on each line",
-        ) from None
-    except UnicodeEncodeError as e:
-        raise DesignError(
-            problem=f"is not text (character {e.start} is half of one)",
-            allowed="a YAML file in UTF-8",
-        ) from None
-    except yaml.YAMLError as e:
-        raise DesignError(problem=f"is not YAML: {plain(str(e), 100)}") from None
+        )
+    return DesignError(problem=f"is not YAML: {plain(str(error), 100)}")
 
 
-def _check_events(text):
+def _wrong(problem: str, node: yaml.Node | yaml.Event, allowed: str = "") -> DesignError:
+    line = node.start_mark.line + 1 if node.start_mark else 0
+    return DesignError(f"line {line}", allowed=allowed, problem=problem)
+
+
+def _check_events(text: str) -> None:
+    """Refuses what nests too deeply, holds too many values, tags or a second document, before a
+    node of it exists."""
     depth = documents = 0
-    for items, e in enumerate(yaml.parse(text, Loader=_Parser)):
-        if isinstance(e, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
+    for items, event in enumerate(yaml.parse(text, Loader=_LOADER)):
+        if isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
             depth += 1
-        elif isinstance(e, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
+        elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
             depth -= 1
-        elif isinstance(e, yaml.DocumentStartEvent):
+        elif isinstance(event, yaml.DocumentStartEvent):
             documents += 1
-        if getattr(e, "tag", None) not in (None, "!"):
-            raise _wrong(f"carries a tag ({plain(str(e.tag))})", e, "plain values without tags")
+        tag = getattr(event, "tag", None)
+        if tag not in (None, "!"):
+            raise _wrong(f"carries a tag ({plain(str(tag))})", event, "plain values without tags")
         if depth > MAX_DEPTH:
-            raise _wrong(f"nests deeper than {MAX_DEPTH} levels", e)
+            raise _wrong(f"nests deeper than {MAX_DEPTH} levels", event)
         if items > 2 * MAX_ITEMS:
-            raise _wrong(f"holds more than {MAX_ITEMS:,} values", e)
+            raise _wrong(f"holds more than {MAX_ITEMS:,} values", event)
         if documents > 1:
-            raise _wrong("a second document (---) begins", e, "one design in one file")
+            raise _wrong("a second document (---) begins", event, "one design in one file")
 
 
-def _expanded(node, done, open_):
+def _expanded(node: yaml.Node, counts: dict[int, int], open_nodes: set[int]) -> int:
     """Number of values below `node`, aliases counted each time they are used."""
     if isinstance(node, yaml.ScalarNode):
         return 1
-    if id(node) in open_:
+    if id(node) in open_nodes:
         raise _wrong("an alias contains itself", node)
-    if id(node) not in done:
-        open_.add(id(node))
-        children = (
-            [c for pair in node.value for c in pair]
-            if isinstance(node, yaml.MappingNode)
-            else node.value
-        )
-        done[id(node)] = 1 + sum(_expanded(c, done, open_) for c in children)
-        open_.discard(id(node))
-    if done[id(node)] > MAX_ITEMS:
+    if id(node) not in counts:
+        open_nodes.add(id(node))
+        if isinstance(node, yaml.MappingNode):
+            children = [child for pair in node.value for child in pair]
+        else:
+            children = node.value
+        counts[id(node)] = 1 + sum(_expanded(child, counts, open_nodes) for child in children)
+        open_nodes.discard(id(node))
+    if counts[id(node)] > MAX_ITEMS:
         raise _wrong(f"aliases expand to more than {MAX_ITEMS:,} values", node)
-    return done[id(node)]
+    return counts[id(node)]
 
 
-class _Dumper(yaml.SafeDumper):
-    def ignore_aliases(self, data):
-        return True
+def _value(node: yaml.Node) -> Any:
+    """The plain data that a node spells."""
+    if isinstance(node, yaml.MappingNode):
+        return _mapping(node)
+    if isinstance(node, yaml.SequenceNode):
+        return [_value(item) for item in node.value]
+    return _plain_word(node) if _is_plain(node) else node.value
+
+
+def _mapping(node: yaml.MappingNode) -> dict[str, Any]:
+    names: set[str] = set()
+    for key, _ in node.value:
+        if not isinstance(key, yaml.ScalarNode) or _is_plain(key) and key.value == "<<":
+            problem = "a merge key (<<) or a mapping used as a key"
+            raise _wrong(problem, key, "one word, then a colon")
+        if key.value in names:
+            raise _wrong(f"'{plain(key.value)}' is given twice", key, "each field once")
+        names.add(key.value)
+    return {key.value: _value(value) for key, value in node.value}
+
+
+def _is_plain(node: yaml.Node) -> bool:
+    """Whether a word stands without quotes, on one line."""
+    return isinstance(node, yaml.ScalarNode) and not node.style
+
+
+def _plain_word(node: yaml.Node) -> Any:
+    """What a word without quotes stands for."""
+    word: str = node.value
+    if word in _NOTHING:
+        return None
+    if word in _TRUE + _FALSE:
+        return word in _TRUE
+    digits = word.replace("_", "")
+    if _WHOLE.fullmatch(word):
+        if len(digits) > MAX_DIGITS:
+            raise _wrong(f"a number of {len(digits)} digits", node)
+        return int(digits)
+    if _FLOAT.fullmatch(word):
+        return float(digits)
+    infinite = _INFINITE.fullmatch(word)
+    if infinite:
+        return -inf if infinite[1] == "-" else inf
+    return nan if word in _NAN else word
 
 
 def number_text(value: float) -> str:
     """A float in a short exact form that readers of YAML 1.1 and 1.2 both take for a number:
     15.6e+12, 0.05, 1.0e-6."""
+    if isnan(value):
+        return ".nan"
     if not isfinite(value):
-        return ".nan" if isnan(value) else ".inf" if value > 0 else "-.inf"
+        return ".inf" if value > 0 else "-.inf"
     if value == 0 or 1e-3 <= abs(value) < 1e6:
         return repr(value)
-    digits, sign, exponent = Decimal(repr(value)).normalize().to_eng_string().partition("E")
-    return digits + ".0" * ("." not in digits) + f"e{exponent}" * bool(sign)
+    digits, _, exponent = Decimal(repr(value)).normalize().to_eng_string().partition("E")
+    if "." not in digits:
+        digits += ".0"
+    return f"{digits}e{exponent}" if exponent else digits
 
 
-_Dumper.add_representer(
-    float,
-    lambda dumper, value: dumper.represent_scalar("tag:yaml.org,2002:float", number_text(value)),
-)
+class _Dumper(yaml.SafeDumper):
+    """Floats in a short form, no aliases, and quotes around text that YAML 1.1 or 1.2 would read as
+    something else."""
 
-# text that this or an older YAML would read as something else is quoted
-_Dumper.yaml_implicit_resolvers = {
-    k: _Loader.yaml_implicit_resolvers.get(k, [])
-    + yaml.SafeDumper.yaml_implicit_resolvers.get(k, [])
-    for k in {*_Loader.yaml_implicit_resolvers, *yaml.SafeDumper.yaml_implicit_resolvers}
-}
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+    def represent_float(self, data: float) -> yaml.ScalarNode:
+        return self.represent_scalar("tag:yaml.org,2002:float", number_text(data))
 
 
-_PLAIN = {"Dumper": _Dumper, "sort_keys": False, "allow_unicode": True}
+_Dumper.add_representer(float, _Dumper.represent_float)
+for _of, _pattern in (("int", _WHOLE), ("float", _FLOAT)):
+    _whole = re.compile(f"(?:{_pattern.pattern})$")
+    _Dumper.add_implicit_resolver(f"tag:yaml.org,2002:{_of}", _whole, list("-+.0123456789"))
 
 
-def dump(data) -> str:
+def dump(data: Any) -> str:
     """Plain data as YAML text that `load` reads back to equal data; innermost mappings and lists on
     one line."""
-    return yaml.dump(data, width=150, default_flow_style=None, **_PLAIN)
+    return _dumped(data, width=150, flow=None)
 
 
-def inline(value) -> str:
+def inline(value: Any) -> str:
     """A value as YAML on one line."""
-    text = yaml.dump(value, width=10**9, default_flow_style=True, **_PLAIN)
+    text = _dumped(value, width=10**9, flow=True)
     return text.removesuffix("\n").removesuffix("\n...")
+
+
+def _dumped(data: Any, width: int, flow: bool | None) -> str:
+    text: str = yaml.dump(
+        data,
+        Dumper=_Dumper,
+        sort_keys=False,
+        allow_unicode=True,
+        width=width,
+        default_flow_style=flow,
+    )
+    return text

@@ -3,11 +3,14 @@ judged before it is answered or the field stands under `confirm`."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from functools import cache
+from typing import Any
 
 from ..base.records import record
 from ..base.words import table_rows
 from ..catalogue.load import filled
+from .resolved import Resolved
 
 
 @record
@@ -33,45 +36,53 @@ class Question:
 
 
 @cache
-def usual() -> tuple:
+def usual() -> tuple[Usual, ...]:
     """The rows of plausible.csv."""
     return tuple(filled(Usual, table_rows(__file__, "plausible")))
 
 
-def questions(resolved) -> tuple:
+def questions(resolved: Resolved) -> tuple[Question, ...]:
     """A question for each given value outside its range that the design does not confirm."""
     data = resolved.design.data()
-    found = []
-    job = data.get("job", {})
-    stretches = {f"job.phases.{i}": one for i, one in enumerate(job.get("phases", ()))}
-    contexts = [phase.seq_len for phase in resolved.phases]
+    confirmed = resolved.design.confirm or ()
+    asked: list[Question] = []
     for row in usual():
         section, _, name = row.field.rpartition(".")
-        given = {section: data.get(section, {})} if section else stretches or {"job": job}
-        for (at, fields), seq_len in zip(given.items(), contexts):
-            if name in fields:
-                found += _question(
-                    row,
-                    f"{at}.{name}",
-                    fields[name],
-                    fields[name] * (seq_len if name == "global_batch" else 1),
-                )
-    return tuple(q for q in found if q.field not in (resolved.design.confirm or ()))
+        if section:
+            asked += _question(row, f"{section}.{name}", data.get(section, {}).get(name), 1)
+            continue
+        for path, stretch, seq_len in _stretches(resolved):
+            sequences = seq_len if name == "global_batch" else 1
+            asked += _question(row, f"{path}.{name}", stretch.get(name), sequences)
+    return tuple(question for question in asked if question.field not in confirmed)
 
 
-def _question(row: Usual, field: str, value: float, size: float) -> list:
-    """What is asked of a value whose `size`, in the unit of the row, is out of range; nothing of
-    one inside it, nor of a zero."""
-    if row.low <= size <= row.high or value == 0:
+def _stretches(resolved: Resolved) -> Iterator[tuple[str, Mapping[str, Any], int]]:
+    """The job or each of its phases: path, fields as the file has them, context [tokens]."""
+    job = resolved.design.data().get("job", {})
+    if "phases" not in job:
+        yield "job", job, resolved.phases[0].seq_len
+    for i, stretch in enumerate(job.get("phases", ())):
+        yield f"job.phases.{i}", stretch, resolved.phases[i].seq_len
+
+
+def _question(row: Usual, field: str, value: float | None, times: float) -> list[Question]:
+    """What is asked of a value whose size, `times` as much in the unit of the row, is out of range;
+    nothing of one inside it, nor of a zero."""
+    if not value or row.low <= value * times <= row.high:
         return []
     guess = "is that meant?"
     if row.other and row.low <= value <= row.high:
         guess = f"did you mean {row.other}: {_short(value)}?"
-    meant = [value * times for times in row.guesses if row.low <= value * times <= row.high / 10]
-    if meant:
-        guess = f"did you mean {_short(meant[0])}?"
-    text = f"{field}: {_short(size)} {row.unit}: {guess} If it is meant, write confirm: [{field}]; "
-    return [Question(field=field, value=value, text=text + row.why)]
+    meant = [value * factor for factor in row.guesses]
+    likely = [each for each in meant if row.low <= each <= row.high / 10]
+    if likely:
+        guess = f"did you mean {_short(likely[0])}?"
+    text = (
+        f"{field}: {_short(value * times)} {row.unit}: {guess} If it is meant, "
+        f"write confirm: [{field}]; {row.why}"
+    )
+    return [Question(field=field, value=value, text=text)]
 
 
 def _short(value: float) -> str:

@@ -6,26 +6,20 @@ precision, sharding, schedule,
 recompute and attention kernels are small integer codes, listed here.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from ..base.columns import Column
 from ..base.records import Lines, length, record, take
-from ..blocks.kernels import STREAM_BYTES
 from ..blocks.table import Shape, few_dense
-from ..catalogue.words import (
-    CP_TYPES,
-    MODULES,
-    OFFLOADS,
-    PRECISIONS as RECIPES,
-    RECOMPUTES,
-    SHARDINGS,
-)
+from ..catalogue.words import CP_TYPES, OFFLOADS, PRECISIONS as RECIPES, RECOMPUTES, SHARDINGS
 from .constants import Constants
+from .recompute import Recomputed, repeated
 from .software import Software
+from .wires import Link, Wires, members_inside
 
 SAME_RATE = {"fp8-block": "fp8-current"}  # recipes that the models time alike
 PRECISIONS = tuple(name for name in RECIPES if name not in SAME_RATE)
@@ -69,36 +63,6 @@ class Chip:
 
 
 @record
-class Link:
-    """The network's tiers as seen from one device; bytes/s one direction, seconds."""
-
-    domain: Column  # devices in one scale-up domain
-    up_bytes_per_s: Column
-    out_bytes_per_s: Column  # scale-out, per device
-    pod_devices: Column = 1e9  # devices under one full-bisection pod
-    oversubscription: Column = 1.0  # down : up at the top of the pod
-    # 1 where no switch joins a domain: each pair of devices has a link of its own, (domain - 1)
-    # make up the rate
-    mesh: Column = 0.0
-    generation: Column = 1  # NVLink generation less 3, 0 to 2; 0 also for what is not NVLink
-    # share of the link a ring reaches and seconds of a step, where no series is published of the
-    # scale-up fabric; nan: those fitted on NVLink's
-    up_share: Column = np.nan
-    up_hop_s: Column = np.nan
-    # share of the cards' rate and time of a step between domains, over those of InfiniBand NDR
-    out_share: Column = 1.0
-    out_hop: Column = 1.0
-    srd: Column = 0  # 1 where cards deliver packets in any order (EFA)
-    nvls: Column = 0  # 1 where the switches of the domain reduce
-    sharp: Column = 0  # 1 where those of the network do
-    rail_only: Column = 0.0  # 1 where no switch joins the rails
-    sites: Column = 1.0
-    smallest_site: Column = 1.0  # its share of the devices
-    site_bytes_per_s: Column = np.inf  # of one site to the others, one direction
-    site_rtt_s: Column = 0.0
-
-
-@record
 class Job:
     """What one optimizer step must do."""
 
@@ -117,7 +81,7 @@ class Job:
     newton_schulz: Column = 0.0  # iterations that make a matrix orthogonal in the update (Muon)
 
     @property
-    def state_bytes(self):
+    def state_bytes(self) -> Column:
         """Bytes of state a parameter: weight in 16 bit, gradient, moments, master weight."""
         return WEIGHT_BYTES + self.grad_bytes + self.optimizer_bytes + self.master_bytes
 
@@ -146,10 +110,20 @@ class Plan:
     layer_split: Column = 0  # code in LAYER_SPLITS
 
 
+def accumulated(global_batch: Column, dp: Column, micro_batch: Column) -> Column:
+    """Micro-batches per replica and step: global_batch / (dp x micro_batch), at least one."""
+    return np.maximum(global_batch / (dp * micro_batch), 1.0)
+
+
+def devices(plan: Plan) -> Column:
+    """tp x cp x pp x dp."""
+    return plan.tp * plan.cp * plan.pp * plan.dp
+
+
 @record
 class Cases:
     """Columns of shape, job, chip, link, plan and software, with the calibrated constants gathered
-    beside them."""
+    beside them; what follows from those alone and several formulas ask for is worked out once."""
 
     shape: Shape
     job: Job
@@ -163,156 +137,124 @@ class Cases:
     def __len__(self) -> int:
         return length(self)
 
-    def take(self, index) -> "Cases":
+    def take(self, index: Any) -> "Cases":
         """The rows at `index`, a slice or an integer or boolean array."""
         return take(self, index)
 
-    def with_plan(self, **columns) -> "Cases":
+    def with_plan(self, **columns: Column) -> "Cases":
         """The same cases under another plan."""
         return replace(self, plan=replace(self.plan, **columns))
 
+    # Sizes
 
-def accumulated(global_batch, dp, micro_batch):
-    """Micro-batches per replica and step: global_batch / (dp x micro_batch), at least one."""
-    return np.maximum(global_batch / (dp * micro_batch), 1.0)
+    @cached_property
+    def devices(self) -> Column:
+        """tp x cp x pp x dp."""
+        return devices(self.plan)
 
+    @cached_property
+    def micro_batches(self) -> Column:
+        """Micro-batches per replica and step."""
+        return accumulated(self.job.global_batch, self.plan.dp, self.plan.micro_batch)
 
-def micro_batches(job: Job, plan: Plan):
-    """Micro-batches per replica and step of columns of plans: `accumulated`."""
-    return accumulated(job.global_batch, plan.dp, plan.micro_batch)
+    @cached_property
+    def tokens(self) -> Column:
+        """Tokens that one tensor-parallel group holds of a micro-batch: micro_batch x seq_len /
+        cp."""
+        return self.plan.micro_batch * self.job.seq_len / self.plan.cp
 
+    @cached_property
+    def attended(self) -> Column:
+        """Tokens of one sequence for attention: all, or those of a document where several are
+        packed into it and scores stay within each."""
+        document, seq_len = self.software.document_tokens, self.job.seq_len
+        return np.where(document > 0, np.minimum(document, seq_len), seq_len)[()]
 
-def devices(plan: Plan):
-    """tp x cp x pp x dp."""
-    return plan.tp * plan.cp * plan.pp * plan.dp
+    @cached_property
+    def sequence_shards(self) -> Column:
+        """By how much sequence parallelism divides what lies outside the tensor-parallel blocks: tp
+        when sp is on, else 1."""
+        return np.where(self.plan.sp > 0, self.plan.tp, 1)
 
+    # Groups of ranks
 
-class Recomputed(NamedTuple):
-    """Forwards that the backward repeats: of whole layers, and of a layer's kernels by kind."""
+    @cached_property
+    def site_ranks(self) -> Column:
+        """Data-parallel ranks, cp among them, of the smallest site: what is sharded stays
+        inside."""
+        replicas = np.floor(self.plan.dp * self.link.smallest_site + 1e-9)
+        return np.maximum(replicas, 1.0) * self.plan.cp
 
-    layer: Column
-    gemm: Column
-    attention: Column
-    elementwise: Column
-    expert: Column  # of the exchanges between experts
+    @cached_property
+    def beside_compute(self) -> Link:
+        """The links at the share of a ring's own rate that is left beside compute."""
+        link, k = self.link, self.constants
+        return replace(
+            link,
+            up_bytes_per_s=link.up_bytes_per_s * k.scale_up_share,
+            out_bytes_per_s=link.out_bytes_per_s * k.scale_out_share,
+        )
 
+    def group(self, ranks: Column, packed: Column) -> Wires:
+        """The wires of a group of ranks, `packed` others placed before its next member."""
+        inside = members_inside(ranks, packed, self.link.domain)
+        return Wires(ranks, inside, self.beside_compute)
 
-SWITCH_OF = dict(  # module of a layer: the switch of Software that says that it is repeated
-    zip(MODULES, (f"selective_{name}" for name in ("attention", "up", "norm", "act", "moe")))
-)
+    @cached_property
+    def tp_group(self) -> Wires:
+        """The wires of a tensor-parallel group."""
+        return self.group(self.plan.tp, 1)
 
+    @cached_property
+    def cp_group(self) -> Wires:
+        """The wires of a context-parallel group."""
+        return self.group(self.plan.cp, self.plan.tp)
 
-def switches_of(modules: Sequence[str]) -> dict[str, float]:
-    """The switches of Software under which `selective` repeats these modules and nothing else."""
-    return {switch: 1.0 * (m in modules) for m, switch in SWITCH_OF.items()} | {
-        "selective_gemm": 0.0
-    }
+    @cached_property
+    def ep_group(self) -> Wires:
+        """The wires of an expert-parallel group."""
+        return self.group(self.plan.ep, self.plan.etp)
 
+    # Layers
 
-def modules_of(recompute: str, software: Software, shape: Shape) -> list[str]:
-    """The modules that a plan repeats: those of the switches that this model has, whole layers
-    under `full`. A stack that keeps listed operations instead (`selective_gemm`) names none."""
-    lacks = {"mla_up_proj": _share_of_ups(shape), "moe": shape.moe_layers}
-    if recompute != "selective":
-        return ["layers"] * (recompute == "full")
-    return [
-        m for m, s in SWITCH_OF.items() if np.all(getattr(software, s) >= 1) and lacks.get(m, 1) > 0
-    ]
+    @cached_property
+    def selective_share(self) -> Column:
+        """Share of the layers that repeat what `selective` drops."""
+        return (self.plan.recompute == SELECTIVE) * self.plan.recompute_share
 
+    @cached_property
+    def full_share(self) -> Column:
+        """Share of the layers that repeat everything."""
+        return (self.plan.recompute == FULL) * self.plan.recompute_share
 
-def _share_of_ups(shape: Shape):
-    """Of the FLOPs of a layer's weights, those of up-projections of latent attention."""
-    return 6 * shape.mean("softmax", lambda b: b.up_weights) / _linear_flops(shape)
+    @cached_property
+    def recomputed(self) -> Recomputed:
+        """What recompute repeats, by kind of kernel."""
+        return repeated(self.shape, self.software, self.selective_share, self.full_share)
 
+    @cached_property
+    def moe_share(self) -> Column:
+        """MoE layers over all layers on the pipeline stages that set the pace: a few dense layers
+        all stand on the first stage (DeepSeek-V3, section 4.2), more of them are spread evenly."""
+        s, pp = self.shape, np.maximum(self.plan.pp, 1)
+        share = s.moe_layers / s.layers
+        if s.order or not np.any(share):
+            return share
+        leading = (s.moe_layers > 0) & (pp > 1) & few_dense(s)
+        return np.where(leading, np.minimum(share / np.maximum(1 - 1 / pp, 0.5), 1.0), share)
 
-def _linear_flops(shape: Shape):
-    """Training FLOPs a token of an average layer's weights."""
-    return sum(shape.mean(place, _weight_flops) for place in ("mixer", "stream", "feed"))
+    # Rates and widths
 
+    @cached_property
+    def host_rate(self) -> Column:
+        """Bytes/s at which one rank reaches its host's memory: its link, or its share of that
+        memory's rate."""
+        return np.minimum(self.chip.host_bytes_per_s, self.constants.host_rank_bytes_per_s)
 
-def _weight_flops(block):
-    return sum(v for k, v in block.flops(1.0).items() if k != "attention_scores")
-
-
-def _chains(shape: Shape):
-    """(of activations of feed-forwards, of those in MoE blocks) in the bytes that a layer's
-    element-wise chains move, tensor parallelism aside."""
-    acts = [(b.count / shape.layers * b.active_bytes, b.kind == "moe") for b in shape.of("feed")]
-    whole = sum(x for x, _ in acts) + 2 * STREAM_BYTES * shape.hidden
-    return sum(x for x, _ in acts) / whole, sum(x for x, moe in acts if moe) / whole
-
-
-def site_ranks(c: Cases):
-    """Data-parallel ranks, cp among them, of the smallest site: what is sharded stays inside."""
-    return np.maximum(np.floor(c.plan.dp * c.link.smallest_site + 1e-9), 1.0) * c.plan.cp
-
-
-def recompute_shares(plan: Plan):
-    """Shares of the layers that repeat what `selective` drops, and everything."""
-    return tuple((plan.recompute == kind) * plan.recompute_share for kind in (SELECTIVE, FULL))
-
-
-def recomputed(c: Cases) -> Recomputed:
-    """What recompute repeats: under `full` everything in that share of the layers, under
-    `selective` the modules of SWITCH_OF that are switched on (Korthikanti et al. 2022, section 5;
-    DeepSeek-V3, section 3.2.3). A module's share of the layer goes by FLOPs and bytes."""
-    p, on = c.plan, c.software
-    some, full = recompute_shares(p)
-    gemm, moe, chain = on.selective_gemm, on.selective_moe, on.selective_norm
-    gemm = gemm + on.selective_up * _share_of_ups(c.shape)
-    if np.any(on.selective_act != on.selective_norm) or np.any(moe):
-        acts, of_experts = _chains(c.shape)
-        chain = (1 - acts) * on.selective_norm + acts * on.selective_act
-        chain = chain + of_experts * moe * (1 - on.selective_act)
-    within = c.shape.mean("moe", _weight_flops) / _linear_flops(c.shape)
-    gemm = gemm + moe * within * (1 - on.selective_gemm)
-    return Recomputed(
-        layer=full,
-        gemm=full + some * gemm,
-        attention=full + some * on.selective_attention,
-        elementwise=full + some * chain,
-        expert=full + some * moe,
-    )
-
-
-def host_rate(c: Cases):
-    """Bytes/s at which one rank reaches its host's memory: its link, or its share of that memory's
-    rate."""
-    return np.minimum(c.chip.host_bytes_per_s, c.constants.host_rank_bytes_per_s)
-
-
-def sequence_shards(plan: Plan):
-    """By how much sequence parallelism divides what lies outside the tensor-parallel blocks: tp
-    when sp is on, else 1."""
-    return np.where(plan.sp > 0, plan.tp, 1)
-
-
-def tokens(c: Cases):
-    """Tokens that one tensor-parallel group holds of a micro-batch: micro_batch x seq_len / cp."""
-    return c.plan.micro_batch * c.job.seq_len / c.plan.cp
-
-
-def attended(c: Cases):
-    """Tokens of one sequence for attention: all, or those of a document where several are packed
-    into it and scores stay within each."""
-    document, seq_len = c.software.document_tokens, c.job.seq_len
-    return np.where(document > 0, np.minimum(document, seq_len), seq_len)[()]
-
-
-def moe_share(c: Cases):
-    """MoE layers over all layers on the pipeline stages that set the pace: a few dense layers all
-    stand on the first stage (DeepSeek-V3,
-    section 4.2), more of them are spread evenly."""
-    s, pp = c.shape, np.maximum(c.plan.pp, 1)
-    share = s.moe_layers / s.layers
-    if s.order or not np.any(share):
-        return share
-    leading = (s.moe_layers > 0) & (pp > 1) & few_dense(s)
-    return np.where(leading, np.minimum(share / np.maximum(1 - 1 / pp, 0.5), 1.0), share)
-
-
-def low_precision_bytes(c: Cases):
-    """Bytes per value of activations sent to experts: 1 under the fp8 recipes' dispatch, 2 in 16
-    bit and fp4."""
-    narrow = (c.job.precision >= 2) & (c.job.precision <= 4) & (c.software.dedup_dispatch > 0)
-    return 2.0 - narrow
+    @cached_property
+    def dispatch_bytes(self) -> Column:
+        """Bytes per value of activations sent to experts: 1 under the fp8 recipes' dispatch, 2 in
+        16 bit and fp4."""
+        precision = self.job.precision
+        narrow = (precision >= 2) & (precision <= 4) & (self.software.dedup_dispatch > 0)
+        return 2.0 - narrow

@@ -15,18 +15,13 @@ scale-up link, N that of a device's share of the network cards.
 Every argument is a number or a column; columns of plans pass through unchanged.
 """
 
-from dataclasses import dataclass, field, replace
-from functools import cache, reduce, wraps
+from dataclasses import replace
+from functools import reduce, wraps
 
 import numpy as np
 
-from .. import catalogue
-from ..base.columns import Column
-from ..base.files import csv_rows
 from ..base.records import Lines, Record, record, take
-from ..catalogue.load import fitted
-from .cases import Link
-from .named import same_names
+from .wires import Wires, link_of
 
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
 PROTOCOLS = ("LL", "LL128", "Simple")
@@ -43,153 +38,7 @@ NVLS_START_S, SHARP_HOP_S = 25e-6, 10e-6
 TREE_SHARE = 0.9  # LL and LL128 trees over rings (tuning.cc)
 EXCHANGE_UP = 0.75  # of the scale-up rate in an all-to-all (DeepEP, nccl-tests)
 NODE = 8  # devices of the widest domain that trees and plain rings were measured on
-# InfiniBand NDR in the catalogue: the fabric of the fitted series, others stand relative to it
-REFERENCE_SHARE, REFERENCE_HOP_S = 0.83, 5e-6
 FEW = 64  # rows below which runs are not looked for
-WHOLE_POD = 1e9  # devices: no boundary
-
-
-def calibration() -> dict:
-    """catalogue/collective_calibration.json: constants, and for each series those of the fit
-    without it."""
-    return fitted("collective_calibration")
-
-
-@record
-class CurveConstants:
-    """Fitted factors; the sourced prior of each, and how far the series may move it, is its row of
-    catalogue/collective_priors.csv."""
-
-    ring_share: Column  # of the NVLink rate, ring, bus bandwidth
-    ring_share_a100: Column  # log factor of the generation
-    ring_share_b200: Column  # log factor of the generation
-    nvls_share: Column  # of the NVLink rate, multicast reduction
-    nvls_share_b200: Column  # log factor of the generation
-    nvls_share_rack: Column  # domains wider than a node, on top
-    nvls_share_across: Column  # two domains joined by a tree, on top
-    out_share: Column  # of the cards' rate, ring across domains
-    out_share_efa: Column  # log factor of EFA
-    tree_share: Column  # Simple tree over ring
-    sharp_gain: Column  # reduction in the network over ring
-    direct_share: Column  # of the card's rate, all-to-all
-    start: Column  # factor on NCCL's start-up
-    hop_ll: Column  # factor on NCCL's hop inside the domain, LL
-    hop: Column  # the same, LL128 and Simple
-    hop_out: Column  # between domains on InfiniBand and RoCE
-    hop_efa: Column  # the same on EFA
-    hop_tree: Column  # Simple tree: waiting for whole chunks
-    nvls_start: Column  # factor on the start-up of multicast
-    nvls_start_rack: Column  # per 8 devices of a wider domain
-    direct_start: Column  # all-to-all start-up in Simple hops between domains
-    direct_peer_s: Column  # seconds per peer
-    fill: Column  # g inside a domain
-    fill_out: Column  # g across
-    fill_direct: Column  # g of an all-to-all across: a peer's piece passes its own buffers
-    ring_share_wide: Column  # rings across domains wider than a node, on top: rate
-    hop_wide: Column  # the same: hop inside
-
-
-same_names(CurveConstants, calibration()["constants"], "collective_calibration.json")
-same_names(
-    CurveConstants,
-    (row["name"] for row in csv_rows(catalogue.HERE / "collective_priors.csv")),
-    "collective_priors.csv",
-)
-
-
-@cache
-def constants() -> CurveConstants:
-    """The factors that ship with the kit, fitted on all series."""
-    return CurveConstants(**calibration()["constants"])
-
-
-@dataclass(frozen=True)
-class Wires:
-    """A group of ranks on a machine's links: members, how many of them share a domain, and the
-    factors that the links are timed with."""
-
-    ranks: Column
-    inside: Column
-    link: Link
-    k: CurveConstants = field(default_factory=constants)
-
-    @property
-    def domains(self):
-        """Scale-up domains that a group sits in: n / m."""
-        return self.ranks / self.inside
-
-    @property
-    def across(self):
-        """True where the group leaves a domain."""
-        return self.ranks > self.inside
-
-
-def fabric_facts(up, out, up_reach=(), out_reach=()) -> dict:
-    """What two fabrics of the catalogue, scale-up and scale-out, do in a collective: fields of
-    `Link`.
-
-    Fabrics without a published series keep the fitted constants, scaled by the catalogue's
-    efficiency and step time against ib-ndr's; scale-up links other than NVLink use the catalogue's
-    efficiency and step time as they are, and none comes out more than 5 % better than InfiniBand
-    NDR (judgement: no such series is published). `up_reach` and `out_reach`, (efficiency, step
-    time), replace the catalogue's.
-    """
-    share, hop = (np.nan, np.nan) if up.fitted_curves else up_reach or (up.efficiency, up.latency_s)
-    out_share, out_hop = out_reach or (out.efficiency, out.latency_s)
-    return {
-        "generation": min(max(up.generation - 3, 0), 2),
-        "up_share": share,
-        "up_hop_s": hop,
-        "out_share": 1.0 if out.fitted_curves else min(out_share / REFERENCE_SHARE, 1.05),
-        "out_hop": 1.0 if out.fitted_curves else out_hop / REFERENCE_HOP_S,
-        "srd": int(out.transport == "srd"),
-        "nvls": int(up.fitted_curves and up.in_network_reduction),
-    }
-
-
-def link_of(cluster) -> Link:
-    """The links of a cluster as collectives see them."""
-    chip, whole = cluster.accelerator, cluster.accelerator.scale_up_domain
-    return Link(
-        domain=float(cluster.scale_up_domain),
-        up_bytes_per_s=cluster.scale_up_bytes_per_s,
-        out_bytes_per_s=cluster.scale_out_bytes_per_s,
-        pod_devices=float(cluster.pod_devices or WHOLE_POD),
-        oversubscription=cluster.oversubscription,
-        mesh=float(chip.mesh and cluster.scale_up_domain == whole),
-        sharp=int(cluster.in_network_reduction),
-        rail_only=float(cluster.topology == "rail-only"),
-        sites=float(cluster.sites),
-        smallest_site=min(cluster.by_site) / cluster.devices if cluster.sites > 1 else 1.0,
-        site_bytes_per_s=cluster.site_bytes_per_s,
-        site_rtt_s=cluster.site_rtt_s,
-        **fabric_facts(
-            catalogue.fabric(cluster.scale_up),
-            catalogue.fabric(cluster.scale_out),
-            (cluster.scale_up_efficiency, cluster.scale_up_latency_s),
-            (cluster.scale_out_efficiency, cluster.scale_out_latency_s),
-        ),
-    )
-
-
-def reach(c) -> Link:
-    """The links of cases at the share of a ring's own rate that is left beside compute."""
-    link, k = c.link, c.constants
-    return replace(
-        link,
-        up_bytes_per_s=link.up_bytes_per_s * k.scale_up_share,
-        out_bytes_per_s=link.out_bytes_per_s * k.scale_out_share,
-    )
-
-
-def members_inside(group, packed, domain):
-    """Ranks of one group that share a scale-up domain when `packed` other ranks are placed before
-    the group's next member.
-
-    Megatron's order places tp first, then cp, then dp, then pp: the dp group of a plan has packed =
-    tp x cp.
-    """
-    return np.clip(np.floor(domain / packed), 1, group)
 
 
 def volume(collective, ranks):

@@ -15,18 +15,7 @@ from ..blocks.answers import Time, fold, weighted
 from ..blocks.block import Block
 from ..blocks.kernels import Device, part_filled
 from ..blocks.table import plain_share
-from .cases import (
-    FP4,
-    FP8,
-    FP8_ROW,
-    MXFP8,
-    ZERO3,
-    Cases,
-    attended,
-    moe_share,
-    sequence_shards,
-    tokens,
-)
+from .cases import FP4, FP8, FP8_ROW, MXFP8, ZERO3, Cases
 
 
 def expected_places(places, draws, limit=0):
@@ -95,8 +84,8 @@ def permute_share(c: Cases):
 
 def device(c: Cases, t=None) -> Device:
     """What one device gives the kernels of a micro-batch of `t` tokens; left out, the case's."""
-    t = tokens(c) if t is None else t
-    shards = sequence_shards(c.plan)
+    t = c.tokens if t is None else t
+    shards = c.sequence_shards
     bytes_per_s = hbm_rate(c)
     wave = c.chip.wave_outputs
     # gradients of whole weights are added to a buffer; sharded ones leave at once
@@ -108,7 +97,7 @@ def device(c: Cases, t=None) -> Device:
         if np.any(c.software.dedup_dispatch > 0)
         else c.constants,
         tokens=t,
-        seq_len=attended(c),
+        seq_len=c.attended,
         shards=shards,
         bf16_flops=c.chip.bf16_flops,
         linear_flops=linear_rate(c),
@@ -130,7 +119,7 @@ def layer_mix(c: Cases) -> list[tuple[object, Block]]:
     the model's own proportion, feed-forwards by `moe_share`."""
     s = c.shape
     mix = [(b.count / s.layers, b) for b in s.of("mixer")]
-    routed = moe_share(c) if s.of("moe") else 0.0
+    routed = c.moe_share if s.of("moe") else 0.0
     for b in s.of("feed"):
         mix.append((routed if b.kind == "moe" else (1.0 - routed) * plain_share(s, b), b))
     return mix + [(b.count / s.layers, b) for b in s.of("stream")]
@@ -153,4 +142,4 @@ def logits_s(c: Cases, on: Device | None = None):
 def keys_seen(c: Cases):
     """Mean keys that a query attends to, over the layers of a model that attend."""
     blocks, attending = c.shape.of("softmax"), c.shape.count("softmax")
-    return weighted((b.count / attending, b.keys_seen(attended(c))) for b in blocks)
+    return weighted((b.count / attending, b.keys_seen(c.attended)) for b in blocks)

@@ -20,24 +20,12 @@ from ..catalogue.hardware import Accelerator, known_link
 from ..catalogue.models.shape import shape_of
 from ..catalogue.stacks import GENERIC, Stack, canonical, stack
 from . import ingest
-from .cases import (
-    FULL,
-    MXFP8,
-    PRECISIONS,
-    SAME_RATE,
-    TILE,
-    Cases,
-    Chip,
-    Job,
-    Link,
-    Plan,
-    code,
-    switches_of,
-)
-from .collectives import link_of
+from .cases import FULL, MXFP8, PRECISIONS, SAME_RATE, TILE, Cases, Chip, Job, Plan, code
 from .constants import gather
 from .pipeline import DUALPIPES
+from .recompute import switches_of
 from .software import SWITCHES, Software
+from .wires import Link, link_of
 
 FLASH_SINCE = 2022.8  # year of the first FlashAttention in training frameworks
 NODE_LIMIT = 4.0  # nodes that a token may visit under latent attention (DeepSeek-V3, section 2.1.2)

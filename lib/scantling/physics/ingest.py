@@ -14,7 +14,7 @@ def reads(resolved) -> dict:
     """How fast the shards of a design can be read, fields of `Job`; no limit where none is
     known."""
     corpus = resolved.corpus
-    rate, sequences = corpus["read_gbytes_per_s"], corpus["reads_per_s"]
+    rate, sequences = corpus.read_gbytes_per_s, corpus.reads_per_s
     return {
         "token_bytes": float(token_bytes(resolved.model.vocab)),
         "read_bytes_per_s": np.inf if rate is None else 1e9 * rate,

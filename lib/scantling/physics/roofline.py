@@ -17,7 +17,7 @@ from ..base.columns import Column
 from ..base.records import fields_of, record
 from ..blocks.answers import weighted
 from . import compute
-from .cases import Cases, attended, recomputed, tokens
+from .cases import Cases
 from .communication import communication
 from .step import COMPUTE, optimizer_rate, overall
 
@@ -187,7 +187,7 @@ def _gemms(c: Cases) -> list[tuple]:
 def _layer_work(c: Cases, parts) -> list[Work]:
     """What runs once a layer. The recomputed forwards' seconds go to the kernels they repeat; the
     router and the adding of weight gradients are spread over the GEMMs."""
-    layer, again, chip = compute.layer_time(c), recomputed(c), c.chip
+    layer, again, chip = compute.layer_time(c), c.recomputed, c.chip
     once = fields_of(layer, COMPUTE)
     repeated = {name: once[name] * getattr(again, name) for name in COMPUTE}
     whole = sum(repeated.values()) + layer.host * again.layer
@@ -238,7 +238,7 @@ def _layer_work(c: Cases, parts) -> list[Work]:
 
 def _scans(c: Cases):
     """Of the scans of one average layer: seconds of both passes, FLOP and bytes of a forward."""
-    on, t = compute.device(c), tokens(c) / c.plan.tp
+    on, t = compute.device(c), c.tokens / c.plan.tp
     return weighted(
         (
             b.count / c.shape.layers,
@@ -251,7 +251,7 @@ def _scans(c: Cases):
 def _attention(c: Cases) -> tuple[float, float]:
     """(FLOP, bytes) of one forward of the attention core: causal where flash skips the upper half,
     all of the scores where they are materialised."""
-    t, tp, seq_len, passes = tokens(c), c.plan.tp, attended(c), c.constants.scores_passes
+    t, tp, seq_len, passes = c.tokens, c.plan.tp, c.attended, c.constants.scores_passes
     flops = moved = 0.0
     materialised = np.any(c.software.flash == 0)
     for block in c.shape.of("softmax"):
@@ -267,7 +267,7 @@ def _attention(c: Cases) -> tuple[float, float]:
 
 def _head(c: Cases, parts) -> Work:
     """Output head and loss."""
-    s, t = c.shape, tokens(c)
+    s, t = c.shape, c.tokens
     v, h = sum(b.vocab for b in s.of("head")) / c.plan.tp, s.hidden
     return Work(
         kernel="logits",

@@ -19,19 +19,7 @@ from ..base.columns import Column
 from ..base.records import record
 from ..catalogue.models.shape import as_floats, flops_per_token, parameters
 from . import compute, ingest, sites, traffic
-from .cases import (
-    FP32,
-    HSDP,
-    ULYSSES,
-    ZERO3,
-    Cases,
-    attended,
-    devices,
-    host_rate,
-    micro_batches,
-    recomputed,
-    site_ranks,
-)
+from .cases import FP32, HSDP, ULYSSES, ZERO3, Cases
 from .layout import kept_for_weights, layers_per_stage
 from .pipeline import SCHEDULES, bubble_time
 from .traffic import Exchange
@@ -101,12 +89,12 @@ def exchange_passes(c: Cases) -> dict[str, tuple]:
     7.2 and 11.8). cp: keys and values again and their gradients, under Ulysses the same both ways;
     ep: the same both ways.
     """
-    again = recomputed(c).layer
+    again = c.recomputed.layer
     gathered = c.constants.tp_sequence * (1 + (c.software.async_reduce > 0))
     return {
         "tp": (1, again, 1 + gathered * (c.plan.sp > 0)),
         "cp": (1, again, np.where(c.plan.cp_type == ULYSSES, 1, 2)),
-        "ep": (1, recomputed(c).expert, 1),
+        "ep": (1, c.recomputed.expert, 1),
     }
 
 
@@ -118,7 +106,7 @@ def layer_exchanges(c: Cases, layer: compute.LayerTime) -> dict[str, Exchange]:
         "cp": traffic.context_parallel(c, layer.attention),
         "ep": traffic.expert_parallel(c) if np.any(c.shape.moe_layers) else traffic.NOTHING,
     }
-    calls = 2 + recomputed(c).layer
+    calls = 2 + c.recomputed.layer
     passes = exchange_passes(c)
     whole, beside = traffic.tp_shares(c)  # what the backward's products cover is one forward's
     shown = {"tp": sum(passes["tp"]) - 1 + beside / whole}
@@ -131,7 +119,7 @@ def layer_exchanges(c: Cases, layer: compute.LayerTime) -> dict[str, Exchange]:
 def layer_parts(c: Cases, layer: compute.LayerTime) -> dict:
     """Seconds that one average layer and micro-batch computes by part of the step: forward,
     backward (twice a forward's GEMMs and element-wise chains) and recompute."""
-    again = recomputed(c)
+    again = c.recomputed
     return {
         "gemm": 3 * layer.gemm + layer.accumulate,
         "attention": layer.attention + layer.attention_backward,
@@ -212,12 +200,9 @@ def cards_held_s(c: Cases, exchanges: dict[str, Exchange]):
     both leave the domain: nothing is gathered beside them."""
     p = c.plan
     shard = np.where(p.sharding == HSDP, p.shard_group, p.dp * p.cp)
-    groups = {"tp": (p.tp, 1), "cp": (p.cp, p.tp), "ep": (p.ep, p.etp)}
-    held = sum(
-        exchanges[axis].exposed_s * traffic.group(c, *ranks).across
-        for axis, ranks in groups.items()
-    )
-    return held * traffic.group(c, shard, p.tp).across
+    groups = {"tp": c.tp_group, "cp": c.cp_group, "ep": c.ep_group}
+    held = sum(exchanges[axis].exposed_s * group.across for axis, group in groups.items())
+    return held * c.group(shard, p.tp).across
 
 
 def copies_s(c: Cases, held):
@@ -244,7 +229,7 @@ def reduction_exposed_s(c: Cases, dp: traffic.DataParallel, forward_s, backward_
     window = k.dp_window * ((1 + p.pp * (p.vpp - 1)) / p.vpp) * beside
     left = traffic.exposed(dp.reduce_wire_s, window * backward_s)
     left = left + traffic.exposed(dp.gather_wire_s, window * forward_s)
-    ranks, most = site_ranks(c), software.optimizer_group
+    ranks, most = c.site_ranks, software.optimizer_group
     group = np.where(most > 0, np.minimum(most, ranks), ranks)
     return left + k.broadcast_s * group * ((software.broadcast_gather > 0) & (p.sharding > 0))
 
@@ -252,14 +237,14 @@ def reduction_exposed_s(c: Cases, dp: traffic.DataParallel, forward_s, backward_
 def shards_of(c: Cases):
     """Ranks among which a device's dense and expert parameters are divided for the update."""
     p, sharded = c.plan, c.plan.sharding > 0
-    whole = np.where(p.sharding == HSDP, p.shard_group, site_ranks(c))
+    whole = np.where(p.sharding == HSDP, p.shard_group, c.site_ranks)
     dense = np.where(sharded, whole, 1.0)
     return dense, np.where(sharded, np.maximum(dense * p.tp / (p.ep * p.etp), 1.0), 1.0)
 
 
 def optimizer_rate(c: Cases):
     """Bytes/s of the memory that holds the optimizer's states: the device's, or the host's."""
-    return np.where(c.plan.offload > 0, host_rate(c), compute.hbm_rate(c))
+    return np.where(c.plan.offload > 0, c.host_rate, compute.hbm_rate(c))
 
 
 def optimizer_s(c: Cases, dense, experts):
@@ -281,7 +266,7 @@ def streamed_s(c: Cases, dense, experts, slowest_s):
         return 0.0
     width = 2.0 + 2.0 * (c.job.precision == FP32)
     over, experts_over = (np.where(p.sharding >= ZERO3, n, 1.0) for n in shards_of(c))
-    wire = 3 * width * (dense / over + experts / experts_over) / host_rate(c)
+    wire = 3 * width * (dense / over + experts / experts_over) / c.host_rate
     return np.maximum(wire - slowest_s, 0.0) * (p.offload > 1)
 
 
@@ -305,7 +290,7 @@ def overall(c: Cases):
 def straggler_share(c: Cases):
     """Share of the step lost to the slowest node, per doubling of nodes."""
     k = c.constants
-    return k.straggler * np.log2(np.maximum(devices(c.plan) / k.straggler_devices, 1.0))
+    return k.straggler * np.log2(np.maximum(c.devices / k.straggler_devices, 1.0))
 
 
 def data_parallel_exchange(c: Cases, m, held, work_s, forward_s, backward_s, cards_s) -> Exchange:
@@ -326,7 +311,7 @@ def data_parallel_exchange(c: Cases, m, held, work_s, forward_s, backward_s, car
 def step_time(c: Cases) -> Step:
     """The step of every case. [s] Each part is exposed time; what compute covers stands in
     `axes`."""
-    m, on = micro_batches(c.job, c.plan), compute.device(c)
+    m, on = c.micro_batches, compute.device(c)
     layer = compute.layer_time(c, on)
     logits = compute.logits_s(c, on)
     exchanges = layer_exchanges(c, layer)
@@ -376,8 +361,8 @@ def step_time(c: Cases) -> Step:
 def rates(c: Cases, step_s):
     """(tokens/s per device, model FLOP/s per device, MFU): flops_per_token of the PaLM and Megatron
     count; MFU against the dense peak of the job's precision."""
-    tokens_per_s = c.job.global_batch * c.job.seq_len / (step_s * devices(c.plan))
-    f = flops_per_token(c.shape, attended(c))
+    tokens_per_s = c.job.global_batch * c.job.seq_len / (step_s * c.devices)
+    f = flops_per_token(c.shape, c.attended)
     flops = tokens_per_s * (f.total + f.mtp)
     return tokens_per_s, flops, flops / c.chip.linear_flops
 
@@ -388,8 +373,8 @@ def hardware_share(c: Cases):
     Matrix products in full, non-causal attention, as in `flops_per_token`; output head and MTP are
     not recomputed. Korthikanti et al. 2022 (arXiv 2205.05198), section 6.3, for the two rates.
     """
-    f = flops_per_token(c.shape, attended(c))
+    f = flops_per_token(c.shape, c.attended)
     linear = f.total - f.attention_scores - f.lm_head
-    again = recomputed(c)
+    again = c.recomputed
     repeated = linear * again.gemm + f.attention_scores * again.attention
     return 1 + repeated / 3 / (f.total + f.mtp)

@@ -18,34 +18,21 @@ import numpy as np
 from ..base.columns import Column
 from ..base.records import record
 from ..blocks.answers import Exchange as BlockExchange, fold
-from .cases import (
-    HSDP,
-    ULYSSES,
-    ZERO3,
-    Cases,
-    low_precision_bytes,
-    micro_batches,
-    moe_share,
-    sequence_shards,
-    site_ranks,
-    tokens,
-)
+from .cases import HSDP, ULYSSES, ZERO3, Cases
 from .collectives import (
-    Wires,
     below_line,
     direct_s,
     exchange_s,
     far_s,
-    members_inside,
     near_s,
     out_rate,
-    reach,
     ring_s,
     send_s,
     sharp_s,
 )
 from .compute import expected_places, layer_mix, low_precision
 from .sites import every_step_s
+from .wires import Wires, members_inside
 
 RAIL_ONLY = 0.112  # how much longer an all-to-all takes: 8.2 to 11.2 % (arXiv 2307.12169)
 
@@ -98,19 +85,14 @@ def visited(c: Cases):
     return sum(b.exchanges().copies for b in c.shape.of("moe"))
 
 
-def group(c: Cases, ranks, packed) -> Wires:
-    """The wires of a group of ranks, `packed` others placed before its next member."""
-    return Wires(ranks, members_inside(ranks, packed, c.link.domain), reach(c))
-
-
 def tp_shares(c: Cases):
     """Share of tensor-parallel time that shows, and of the part that a backward runs beside its
     products where the stack does so (`async_reduce`)."""
-    p, k, overlap = c.plan, c.constants, c.software.tp_overlap
+    k, overlap = c.constants, c.software.tp_overlap
     pipelined = np.maximum(overlap, 0)
     alone = k.tp_exposed * np.where((overlap == 0) | (overlap == 1), 1.0, k.tp_alone)
     share = pipelined * k.tp_overlapped + (1 - pipelined) * alone
-    inside = p.tp <= members_inside(p.tp, 1, c.link.domain)
+    inside = ~np.asarray(c.tp_group.across)
     share = np.where(inside, share, np.maximum(share, k.tp_exposed))
     return share, np.where(
         inside & (overlap >= 0) & (c.software.async_reduce > 0),
@@ -128,9 +110,9 @@ def tensor_parallel(c: Cases) -> Exchange:
     Korthikanti et al. 2022, section 4.2.2. The backward: `step.exchange_passes`.
     """
     p = c.plan
-    payload = tokens(c) * c.shape.hidden * 2
+    payload = c.tokens * c.shape.hidden * 2
     calls = 2 * np.where(c.software.parallel_block > 0, 1.0, sent(c).tensor)
-    wire = calls * ring_s(payload, group(c, p.tp, 1))
+    wire = calls * ring_s(payload, c.tp_group)
     return Exchange(
         wire_s=wire,
         exposed_s=wire * tp_shares(c)[0],
@@ -142,7 +124,7 @@ def tensor_parallel(c: Cases) -> Exchange:
 def over_cp(c: Cases, x) -> tuple:
     """Bytes of a micro-batch that attention and scans of the exchanges `x` put together over the
     cp group."""
-    p, own = c.plan, tokens(c)
+    p, own = c.plan, c.tokens
     keys = own * p.cp * (2 * np.maximum(x.kv / p.tp, x.kv_head))
     relaid = own / p.tp * (2 * x.relaid)
     scans = own / p.tp * (2 * x.swapped)
@@ -156,7 +138,7 @@ def context_parallel(c: Cases, attention_s) -> Exchange:
     Ring and all-gather: (cp-1)/cp of the keys and values of the whole sequence; Ulysses: four
     all-to-alls of t x h. A scan takes the whole sequence of some heads.
     """
-    p, w = c.plan, group(c, c.plan.cp, c.plan.tp)
+    p, w = c.plan, c.cp_group
     ring, ulysses, many = p.cp_type == 0, p.cp_type == ULYSSES, p.cp > 1
     payload, scans = over_cp(c, sent(c))
     wire = np.where(ulysses, direct_s(payload, w), ring_s(payload, w)) * many
@@ -188,7 +170,7 @@ def expert_copies(c: Cases) -> Copies:
     tokens are gathered: one for every rank.
     """
     p, top_k = c.plan, visited(c)
-    inside = members_inside(p.ep, p.etp, c.link.domain)
+    inside = c.ep_group.inside
     domains, once = p.ep / inside, c.software.dedup_dispatch > 0
     delivered = np.where(
         once, expected_places(p.ep, top_k), np.where(c.software.dedup_dispatch < 0, p.ep, top_k)
@@ -210,11 +192,11 @@ def expert_parallel(c: Cases) -> Exchange:
     """
     p, k, s = c.plan, c.constants, c.shape
     etp = p.etp
-    w = group(c, p.ep, etp)
+    w = c.ep_group
     relayed = c.software.dedup_dispatch > 0
     kept = 1 - sum(b.exchanges().narrow for b in s.of("moe"))  # of the stream's width
-    one_copy = tokens(c) / p.tp * s.hidden * kept
-    width = low_precision_bytes(c) + 2.0  # dispatch, then combine in 16 bit
+    one_copy = c.tokens / p.tp * s.hidden * kept
+    width = c.dispatch_bytes + 2.0  # dispatch, then combine in 16 bit
     copies, payload = expert_copies(c), one_copy * width
     outside = np.maximum(p.ep - members_inside(p.ep, etp, c.link.pod_devices), 0)
     pods = outside / np.maximum(p.ep - w.inside, 1)
@@ -226,8 +208,8 @@ def expert_parallel(c: Cases) -> Exchange:
     peers = np.where(relayed, w.domains + w.inside - 2, p.ep - 1)
     all_to_all = exchange_s(peers, np.maximum(near, far), w)
     gathered = one_copy * visited(c) * etp * 2
-    moe, many, wide = moe_share(c), p.ep > 1, etp > 1
-    wire = moe * (all_to_all * many + 2 * ring_s(gathered, group(c, etp, 1)) * wide)
+    moe, many, wide = c.moe_share, p.ep > 1, etp > 1
+    wire = moe * (all_to_all * many + 2 * ring_s(gathered, c.group(etp, 1)) * wide)
     # cards hide less than links
     left = np.where(w.across, np.sqrt(k.ep_overlapped), k.ep_overlapped)
     return Exchange(
@@ -244,9 +226,9 @@ def pipeline_send(c: Cases) -> Exchange:
     p = c.plan
     calls = 2 * p.vpp
     before = p.tp * p.cp * p.dp ** (1 - c.software.dp_outer)
-    each = tokens(c) * c.shape.hidden * 2 / sequence_shards(p)
+    each = c.tokens * c.shape.hidden * 2 / c.sequence_shards
     topped = np.where(before >= c.link.pod_devices, c.link.oversubscription, 1.0)
-    ends = group(c, 2, before * p.pp / 2)
+    ends = c.group(2, before * p.pp / 2)
     sent_by = calls * (p.pp > 1)
     wire = sent_by * send_s(each * topped, ends)
     return Exchange(
@@ -315,8 +297,8 @@ def data_parallel(c: Cases, dense_params, expert_params) -> DataParallel:
     inside the shard group, then an all-reduce of the shards across groups. Rajbhandari et al. 2020,
     section 7; Zhao et al. 2023 (FSDP), section 3.2.
     """
-    p, job, link, near = c.plan, c.job, reach(c), site_ranks(c)
-    m = micro_batches(c.job, c.plan)
+    p, job, link, near = c.plan, c.job, c.beside_compute, c.site_ranks
+    m = c.micro_batches
     keeps = c.software.reshard <= 0
     resharded = (c.software.reshard > 0) | (p.pp == 1)  # else gathered and reduced once a step
     hybrid = (p.sharding == HSDP) & resharded

@@ -15,7 +15,7 @@ from ..base.records import record
 from ..catalogue.models.shape import shape_of
 from ..physics.cases import FULL, HSDP, ZERO2, Plan, accumulated, code
 from ..physics.layout import gains
-from ..physics.pipeline import RULES, SCHEDULES, rules_kept
+from ..physics.pipeline import RULES, SCHEDULES, Division
 from .laws import Law, of
 from .space import DEFAULT, Space
 from .words import NAMES
@@ -229,8 +229,9 @@ def _chunks(name: str, q: Question, deepest: int) -> list:
 
 def _rules(name: str, pp, vpp, m, q: Question):
     """Where a schedule's own rules are kept, over columns that fit together."""
-    kept = rules_kept(pp, vpp, m, q.model.layers, 0 if q.model.pattern else 2)
-    own = [kept[rule.name] for rule in RULES if name in rule.schedules]
+    ends = 0 if q.model.pattern else 2
+    plan = Division(pp=pp, vpp=vpp, m=m, layers=q.model.layers, ends=ends)
+    own = [rule.kept(plan) for rule in RULES if name in rule.schedules]
     return np.all(np.broadcast_arrays(pp * m > 0, *own), axis=0)
 
 
@@ -294,7 +295,7 @@ def _sharding(c: dict, q: Question) -> dict:
 
 
 def _shard_groups(c: dict, q: Question) -> dict:
-    ranks, pinned = q.cluster.beside(c["dp"]) * c["cp"], q.pins.get("shard_group")
+    ranks, pinned = q.cluster.in_smallest_site(c["dp"]) * c["cp"], q.pins.get("shard_group")
     hybrid = c["sharding"] == HSDP
     inside = np.maximum(q.cluster.scale_up_domain // c["tp"], 1)
     group = np.where(hybrid, pinned or np.gcd(ranks, inside), ranks)

@@ -11,12 +11,13 @@ import numpy as np
 from ..base.records import record, take
 from ..catalogue.published import EVERYDAY
 from ..catalogue.words import RECOMPUTES, SHARDINGS
-from ..physics.cases import Cases, Plan, modules_of
+from ..physics.cases import Cases, Plan
 from ..physics.gather import Situation
 from ..physics.layout import runs
 from ..physics.memory.chance import most_bytes, spread
 from ..physics.memory.peak import SAFE, capacity, memory, zone
 from ..physics.pipeline import SCHEDULES
+from ..physics.recompute import modules_of
 from ..physics.step import step_time
 from .enumerate import enumerate_plans
 from .fit import REASONS, host_bytes, streamed_weights, through_disks, why_not

@@ -59,7 +59,7 @@ KEPT = {
     "experts": lambda m, j, k, *, ep, **_: _divides(ep, max(m.experts, 1)),
     "expert_ranks": lambda m, j, k, *, tp, cp, dp, ep, etp, **_: _divides(ep * etp, dp * cp * tp),
     "expert_site": lambda m, j, k, *, tp, cp, dp, ep, etp, **_: _divides(
-        ep * etp, k.beside(dp) * cp * tp
+        ep * etp, k.in_smallest_site(dp) * cp * tp
     ),
     "expert_width": lambda m, j, k, *, etp, **_: (
         _divides(etp, max(m.expert_ffn_hidden, 1)) | (etp == 1)

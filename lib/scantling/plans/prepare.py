@@ -6,7 +6,8 @@ from ..base.errors import DesignError
 from ..base.records import Assumed
 from ..catalogue.stacks import stack
 from ..design.design import Design
-from ..design.resolve import Resolved, resolve
+from ..design.resolve import resolve
+from ..design.resolved import Resolved
 from ..physics import calibration_file
 from ..physics.gather import stack_of
 from .pins import check_pins

@@ -73,9 +73,7 @@ def baseline(got: DataFrame, table: DataFrame):
         table.global_batch_seqs, table.dp.fillna(1), table.micro_batch.fillna(1)
     ).fillna(8)
     third = 1 / 3  # of a micro-batch: forward, gradient of the inputs, of the weights
-    idle = bubble_interleaved(
-        p=table.pp.fillna(1), v=table.vpp.fillna(1), F=third, B=third, W=third
-    )
+    idle = bubble_interleaved(table.pp.fillna(1), table.vpp.fillna(1), third, third, third)
     recompute = np.where(table.recompute == "full", 4 / 3, 1.0)
     return got.tokens_per_s_per_device / got.mfu * 0.5 / (1 + idle / m) / recompute
 

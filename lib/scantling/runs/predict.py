@@ -10,7 +10,7 @@ import numpy as np
 
 from ..catalogue.models.shape import flops_per_token, parameters
 from ..physics import bands, calibration_file
-from ..physics.cases import PRECISIONS, attended
+from ..physics.cases import PRECISIONS
 from ..physics.constants import gather
 from ..physics.memory.chance import oom_probability, spread
 from ..physics.memory.peak import memory
@@ -91,7 +91,7 @@ def _predicted(runs: Runs, n: int) -> dict:
     seconds = np.broadcast_to(step_time(c).total, n)
     tokens_per_s, flops, mfu = rates(c, seconds)
     count = parameters(c.shape)
-    per_token = flops_per_token(c.shape, attended(c))
+    per_token = flops_per_token(c.shape, c.attended)
     held = memory(c)
     used = np.broadcast_to(held.total, n)
     low, high = bands.band(

@@ -24,18 +24,19 @@ from ..base.files import csv_rows, read_text
 from ..base.records import fields_of, record
 from ..base.words import table
 from ..catalogue.families import family
+from ..catalogue.models.dimensions import GATED
 from ..catalogue.models.entries import build_model, models
-from ..catalogue.models.shape import ATTENTIONS, GATED, MLPS, Model, make_shape, parameters
+from ..catalogue.models.shape import Model, make_shape, parameters
 from ..catalogue.models.sizing import MLA
 from ..catalogue.stacks import canonical, stack, stacks, switches
-from ..catalogue.words import CP_TYPES, OFFLOADS, RECOMPUTES, SHARDINGS
-from ..physics.cases import Cases, Link, Plan
-from ..physics.collectives import fabric_facts
+from ..catalogue.words import ATTENTIONS, CP_TYPES, MLPS, OFFLOADS, RECOMPUTES, SHARDINGS
+from ..physics.cases import Cases, Plan
 from ..physics.constants import gather
 from ..physics.gather import chip_of, job_of, precision_code, software_of
 from ..physics.memory.peak import memory
 from ..physics.pipeline import SCHEDULE_NAMES, schedule_code
 from ..physics.software import SWITCHES
+from ..physics.wires import Link, fabric_facts
 from .normalise import normalise
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from ..endure.checkpoint import contents
 from ..endure.cost import Cost, expected, price
 from ..endure.reliability import Endurance, Gang, as_logged, endure
 from ..physics import bands, layout
-from ..physics.cases import Cases, attended, devices, micro_batches
+from ..physics.cases import Cases, devices
 from ..physics.communication import communication
 from ..physics.compute import keys_seen
 from ..physics.kinds import by_kind
@@ -149,7 +149,7 @@ def reshaped(case: Cases, span: int, gone) -> dict:
     one; fits : within the capacity, or no more than the plan takes whole."""
     whole = case.plan.dp
     dp = np.maximum(whole - span * np.array([0, *gone]), 1)
-    m = np.ceil(micro_batches(case.job, case.plan) * whole / dp - 1e-9)
+    m = np.ceil(case.micro_batches * whole / dp - 1e-9)
     less = replace(
         case.with_plan(dp=dp), job=replace(case.job, global_batch=m * dp * case.plan.micro_batch)
     )
@@ -200,8 +200,8 @@ def utilisation(chosen, seconds: float) -> dict:
     step."""
     c = chosen.case
     tokens, flops, mfu = rates(c, seconds)
-    f = flops_per_token(c.shape, attended(c))
-    masked = f.attention_scores * (1 - keys_seen(c) / attended(c))
+    f = flops_per_token(c.shape, c.attended)
+    masked = f.attention_scores * (1 - keys_seen(c) / c.attended)
     chip = chosen.found.situation.resolved.cluster.accelerator
     total = f.total + f.mtp
     return {

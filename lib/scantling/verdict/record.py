@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 from ..base.records import Assumed, Lines
 from ..catalogue.stacks import switches
 from ..design.design import Design
-from ..design.resolve import Phase, Resolved
+from ..design.resolved import Phase, Resolved
 from ..endure.cost import Cost
 from ..endure.reliability import Endurance
 from ..physics.cases import Cases

@@ -13,9 +13,9 @@ import numpy as np
 from scantling import catalogue
 from scantling.catalogue.families import family
 from scantling.physics.calibration_file import implausible, prior_of
-from scantling.physics.cases import Link
-from scantling.physics.collectives import Wires, fastest
+from scantling.physics.collectives import fastest
 from scantling.physics.constants import PRIORS
+from scantling.physics.wires import Link, Wires
 from scantling.runs.read import link_facts
 
 LARGE_BYTES = 32e6  # copies and collectives from here on show a rate

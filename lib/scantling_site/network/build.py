@@ -9,7 +9,7 @@ from scantling import catalogue
 from scantling.base.errors import DesignError
 from scantling.base.records import Known, Record, Rows, record
 from scantling.catalogue.load import rows
-from scantling.catalogue.switches import leaf_ports, radix_of, switch_of
+from scantling.catalogue.packet_switches import leaf_ports, radix_of, switch_of
 from scantling.design.cluster import Cluster
 
 from ..site import HORIZON_DAYS, Site, is_torus

@@ -6,7 +6,7 @@ from math import ceil, isnan, nan
 
 from scantling import catalogue
 from scantling.base.records import Known, Lines, Record, Rows, record
-from scantling.catalogue.switches import Switch, radix_of, switch_for, switch_of
+from scantling.catalogue.packet_switches import Switch, radix_of, switch_for, switch_of
 from scantling.endure.failures import rack_devices
 from scantling.physics.collectives import Curve
 

@@ -11,7 +11,7 @@ from math import ceil, inf, prod
 
 import numpy as np
 from scantling.base.records import Record, record
-from scantling.catalogue.switches import leaf_ports
+from scantling.catalogue.packet_switches import leaf_ports
 
 KINDS = (
     "one switch",

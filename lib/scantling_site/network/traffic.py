@@ -7,7 +7,7 @@ from scantling.base.records import Record, Rows, record
 from scantling.base.stats import poisson_beyond
 from scantling.catalogue.words import SHARDINGS
 from scantling.physics import collectives as curves
-from scantling.physics.collectives import members_inside
+from scantling.physics.wires import members_inside
 
 from ..placement import Placement, expert_share_out
 from ..site import Site

@@ -5,9 +5,9 @@ from scantling.base.records import Record, record
 from scantling.catalogue.words import SHARDINGS
 from scantling.endure import storage
 from scantling.physics import collectives as curves, compute
-from scantling.physics.collectives import members_inside
 from scantling.physics.step import COMPUTE, device_params, exchange_passes
 from scantling.physics.traffic import data_parallel
+from scantling.physics.wires import members_inside
 
 from ..network.traffic import inside, layer_units
 from ..site import Site

@@ -52,7 +52,7 @@ def tp_sent(activation, tp):
 
 def idle_share(stages, micro_batches, chunks=1) -> float:
     """Idle share of an (interleaved) 1F1B step: `i / (m + i)`, i the idle micro-batches."""
-    idle = bubble_interleaved(p=stages, v=chunks, F=1 / 3, B=1 / 3, W=1 / 3)
+    idle = bubble_interleaved(stages, chunks, 1 / 3, 1 / 3, 1 / 3)
     return idle / (micro_batches + idle)
 
 

@@ -15,13 +15,14 @@ from scantling.catalogue.models.shape import (
     parameters,
 )
 from scantling.catalogue.words import SHARDINGS
-from scantling.physics.cases import Cases, Chip, Job, Link, Plan, code
+from scantling.physics.cases import Cases, Chip, Job, Plan, code
 from scantling.physics.constants import gather
 from scantling.physics.memory import constants as memory_constants
 from scantling.physics.memory.peak import memory, saved_bytes
 from scantling.physics.pipeline import bubble_time
 from scantling.physics.schedule import lay_out
 from scantling.physics.software import USUAL
+from scantling.physics.wires import Link
 
 from .record import Point
 

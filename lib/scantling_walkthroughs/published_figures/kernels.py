@@ -8,11 +8,12 @@ from scantling import catalogue
 from scantling.base.records import take
 from scantling.blocks.answers import Gemm
 from scantling.physics import collectives, traffic
-from scantling.physics.cases import PRECISIONS, Link, code
-from scantling.physics.collectives import Wires, exchange_s, far_s, near_s, ring_s
+from scantling.physics.cases import PRECISIONS, code
+from scantling.physics.collectives import exchange_s, far_s, near_s, ring_s
 from scantling.physics.compute import device
 from scantling.physics.constants import gather
 from scantling.physics.gather import chip_of
+from scantling.physics.wires import Link, Wires
 from scantling.runs.read import link_facts
 from scantling_logs.collective_points import points
 

@@ -24,7 +24,8 @@ from scantling import catalogue
 from scantling.base.files import csv_rows
 from scantling.base.records import Lines, take
 from scantling.design.cluster_rules import build_cluster
-from scantling.physics.collectives import CurveConstants, calibration, fastest, volume, wires
+from scantling.physics.collectives import fastest, volume, wires
+from scantling.physics.wires import CurveConstants, calibration
 from scantling_logs.collective_points import Points, fabric_of, points
 
 from .robust import robust

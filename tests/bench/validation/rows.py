@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scantling.catalogue.words import SHARDINGS
 from scantling.physics import bands
-from scantling.physics.cases import PRECISIONS, Cases, devices, micro_batches, tokens
+from scantling.physics.cases import PRECISIONS, Cases, devices
 from scantling.physics.constants import calibration
 from scantling.runs.compare import baseline, configuration
 from scantling.runs.predict import decisive, predict_frame
@@ -140,8 +140,8 @@ def _seen(table) -> dict:
     p = c.plan
     shape = c.shape
     domain = c.link.domain
-    m = micro_batches(c.job, p)
-    wide = tokens(c)
+    m = c.micro_batches
+    wide = c.tokens
     columns = shape.hidden / p.tp
     sharded = np.isin(p.sharding, SHARDED) & (devices(p) > domain)
     sources = table.frame.source

@@ -20,6 +20,7 @@ from scantling.catalogue import words as legal
 from scantling.catalogue.stacks import stacks
 from scantling.design.constraints import CONSTRAINTS
 from scantling.design.design import Design
+from scantling.design.fields import FieldFacts, Kind
 from scantling.design.file import inline, load
 from scantling.plans.enumerate import enumerate_plans
 from scantling.plans.space import DEFAULT
@@ -110,7 +111,8 @@ def _control(session, field: str, reasons: Mapping) -> dict:
 def _help(session, field: str) -> str:
     said = about(field)
     if "help" not in said:
-        return _schema(field).get("description") or said["label"]
+        facts = _facts(field)
+        return facts.text if facts else said["label"]
     resolved = session.now.resolved
     phase, cluster = resolved.main_phase, resolved.cluster
     facts = {
@@ -193,7 +195,10 @@ def _words(values) -> list[dict]:
 
 def _words_of(field: str) -> list:
     """The words that the schema lets stand in a field."""
-    return [word for word in _schema(field).get("enum", ()) if word not in (None, "")]
+    facts = _facts(field)
+    if facts is None:
+        return []
+    return [True, False] if facts.kind is Kind.FLAG else [word for word in facts.choices if word]
 
 
 def _pin(session, field: str) -> dict:
@@ -269,40 +274,31 @@ def stated(session, field: str):
 
 
 @cache
-def _schema(field: str) -> Mapping:
-    """What the design's schema says of the field that a control stands for; `words` where it holds
-    some of them."""
-    of, _, name = field.rpartition(".")
-    info = Design.section_fields(*of.split(".") if of else ()).get(name)
-    if info is None:
-        return {}
-    kind = str(info.annotation)
-    return {
-        "description": info.description,
-        "words": "list[" in kind,
-        **({"enum": (True, False)} if "bool" in kind else {}),
-        **(info.json_schema_extra or {}),
-    }
+def _facts(field: str) -> FieldFacts | None:
+    """What is known of the field of the design that a control stands for."""
+    section, _, name = field.rpartition(".")
+    return Design.section_fields(*section.split(".") if section else ()).get(name)
 
 
 def unit(field: str) -> str:
     """The unit of a field as its control says it."""
-    return about(field).get("unit") or _schema(field).get("unit", "")
+    facts = _facts(field)
+    return about(field).get("unit") or (facts.unit if facts else "")
 
 
 def _plain(session, field: str) -> dict:
     """A field as the file has it: a list of its words, or a box to type in, in which what is taken
     where the design says nothing stands in grey."""
     said, value, taken = about(field), stated(session, field), computed(session, field)
-    schema, unset = _schema(field), _UNSET.get(field.partition(".")[0], "auto")
+    facts, unset = _facts(field), _UNSET.get(field.partition(".")[0], "auto")
     words = _TABLES[said["rows"]]() if "rows" in said else _words_of(field)
-    if words and not schema["words"]:
+    if words and not (facts and facts.several):
         auto = choice(None, unset if taken in (None, "") else f"auto: {_word(taken)}")
         return _offer("list", value, [auto, *_words(words)], pinned=value is not None, wide=True)
     if isinstance(taken, Real):
         taken = float(f"{taken / said.get('scale', 1):.5g}")
     return {
-        "made": "number" if "unit" in schema else "text",
+        "made": "number" if facts and facts.unit else "text",
         "value": "" if value is None else _text(value),
         "unit": unit(field),
         "placeholder": f"auto {_text(taken)}" if _brief(taken) else unset,
@@ -353,7 +349,7 @@ def _rate(session, field: str) -> dict:
         long = f"not given: {known} {of}"
     auto = choice(None, text, long=long)
     steps.insert(sum(v < place for v in ladder), auto)
-    return _offer("slider", value, steps, unit=of, help=f"{_schema(field)['description']}, {of}")
+    return _offer("slider", value, steps, unit=of, help=f"{_facts(field).text}, {of}")
 
 
 _KINDS = {
@@ -384,11 +380,12 @@ def changes(session, field: str, value) -> Mapping:
         return {field: value, "cluster.nics_per_node": None}
     if field.endswith(".tokens"):
         value = value or None
+    facts = _facts(field)
     if isinstance(value, str) and value.lstrip().startswith("["):
         value = load(value)
-    elif isinstance(value, str) and "unit" in _schema(field):
+    elif isinstance(value, str) and facts and facts.unit:
         value = number(field, value)
-    elif isinstance(value, str) and _schema(field).get("words"):
+    elif isinstance(value, str) and facts and facts.several:
         value = re.split(r"[,;\s]+", value.strip(" ,;"))
     return {**({} if value is None else _instead(field)), field: value}
 
@@ -445,7 +442,8 @@ def _accelerator(session, value) -> dict:
 def number(field: str, text: str) -> float | int:
     """A typed number (7,5, 1,024, 50M, 90 d, 2 TB; 40% of a share) in the unit of its field, or a
     DesignError that says what was typed."""
-    of = _schema(field).get("unit")
+    facts = _facts(field)
+    of = facts.unit if facts else ""
     behind = re.fullmatch(r"(.*?\d.*?)\s*([^\W\d_]{1,7})", text.strip().removeprefix("$"))
     factor = _TYPED.get(of, {}).get(behind[2].lower()) if behind else None
     found = typed.number(behind[1] if factor else text.strip().removeprefix("$" * (of == "USD")))

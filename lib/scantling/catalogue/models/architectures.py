@@ -1,34 +1,106 @@
-"""Decoder-only architectures of the transformers library: the records that architectures.yaml
-fills, one entry what the library's code builds from a config."""
+"""What the transformers library's code builds from a config, by architecture: the records of the
+tables beside this module."""
 
-from collections.abc import Mapping
-from dataclasses import field, replace
-from functools import cache
-from math import ceil
-from pathlib import Path
-from re import findall
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from enum import StrEnum
+from typing import Any, NamedTuple, TypedDict
 
 from ...base.records import Lines, record
-from ...base.words import yaml_of
+from .hf_reader import Flag, Reader
 
-# true, false, the field that switches it on, or {field: what the class has if it is left out}
-Flag = bool | str | Mapping[str, bool]
-# fields of a dimension in their order; last, where its publisher leaves it out, the class's value
-# or what it follows from (`=hidden/heads`)
-Sizes = tuple[str | int, ...]
+
+class KvHeads(StrEnum):
+    """What a file without key-value heads means."""
+
+    REQUIRED = "required"
+    AS_HEADS = "as heads"
+    MULTI_QUERY = "multi-query"  # one, unless the file says otherwise
+
+
+class FfnRule(StrEnum):
+    """What the code makes of the width of the MLP."""
+
+    PLAIN = "plain"
+    HALF = "half"
+    LFM2 = "lfm2"
+
+
+class Sliding(StrEnum):
+    """Which layers' attention slides over a window, where the file does not list them."""
+
+    NONE = "none"
+    ALL = "all"
+    QWEN = "qwen"  # those from max_window_layers on, where it is switched on
+    EVERY = "every"  # all but every n-th
+    CHUNK = "chunk"  # those with rotary positions, inside chunks
 
 
 class Refusal(NamedTuple):
     """A field whose value must be among those that are understood, and why others are not."""
 
     field: str
-    understood: tuple  # values, or names of fields that have them
+    understood: tuple[Any, ...]
     why: str
+    same_as: str = ""  # field whose value is understood too
+
+
+class Every(NamedTuple):
+    """Every so many layers have another block."""
+
+    field: str  # of the period
+    period: int  # the class's value
+    offset: str  # field of the first; "": the last of each period
+    block: str
+
+
+class BlockSizes(TypedDict, total=False):
+    """Fields of `Model` that a hybrid's blocks have."""
+
+    state_size: int
+    ssm_heads: int
+    ssm_head_dim: int
+    groups: int
+    gated_norm: bool
+    inner_norms: bool
+    conv: int
+    conv_bias: bool
+    proj_bias: bool
+    dt_rank: int
+    d_inner: int
+    chunk: int
+    lin_k_heads: int
+    lin_v_heads: int
+    lin_k_dim: int
+    lin_v_dim: int
+    full_decay: bool
+    full_gates: bool
+    lru_width: int
+    q_lora: int
+    o_lora: int
+    o_groups: int
+    index_heads: int
+    index_dim: int
+    index_topk: int
+    hyper_connections: int
+    latent: int
+    zero_experts: int
+    router_scales: bool
+    memory_blocks: int
+    adapter_rank: int
+    attention_adapter: bool
+    attention_gate: str
+    shared_kv: bool
+    v_dim: int
+    window_heads: int
+    window_kv_heads: int
+    window_head_dim: int
+    window_sinks: bool
+    mtp_repeats: int
 
 
 @record
-class Moe:
+class Experts:
     """Where the expert fields are and which layers are MoE: those `listed`, else every `step`-th
     from `first` to `last`, each the name of a field; all of them where none is named."""
 
@@ -36,7 +108,9 @@ class Moe:
     top_k: Lines = ("num_experts_per_tok",)
     width: Lines = ("moe_intermediate_size",)
     dense: Lines = ("intermediate_size",)  # the dense layers' width; () where there are none
-    shared: str = ""  # "count:FIELD" x expert width, "width:FIELD", "one" expert width, "" none
+    shared_count: Lines = ()  # shared experts, each as wide as a routed one
+    shared_width: str = ""  # of all shared experts together
+    shared_one: bool = False  # one shared expert as wide as a routed one
     shared_gate: bool = False
     listed: str = ""
     offset: str = ""  # where every `step`-th starts
@@ -51,20 +125,31 @@ class Moe:
     null_is_dense: bool = False  # experts null: no layer is MoE
 
 
+def no_blocks(r: Reader, hidden: int) -> BlockSizes:
+    """Of an architecture that has no blocks of its own."""
+    return {}
+
+
 @record
 class Architecture:
-    """One entry; names of fields are tried in their order."""
+    """One entry; names of fields are tried in their order. `..._class` is what the config class has
+    where the file says nothing; None: the file has to say it."""
 
     model_type: str
-    layers: Sizes = ("num_hidden_layers",)
-    hidden: Sizes = ("hidden_size",)
-    heads: Sizes = ("num_attention_heads",)
-    kv_heads: Sizes = ("num_key_value_heads",)
-    kv_rule: str = "required"  # where missing: required | heads; multi-query: one unless it says so
-    head_dim: Sizes = ("head_dim", "=hidden/heads")
-    ffn: Sizes = ("intermediate_size",)
-    ffn_rule: str = ""  # what its code makes of the width: half | lfm2
-    vocab: Sizes = ("vocab_size",)
+    layers: Lines = ("num_hidden_layers",)
+    hidden: Lines = ("hidden_size",)
+    heads: Lines = ("num_attention_heads",)
+    heads_class: int | None = None
+    kv_heads: Lines = ("num_key_value_heads",)
+    kv_heads_class: int | None = None
+    kv_rule: KvHeads = KvHeads.REQUIRED
+    head_dim: Lines = ("head_dim",)
+    head_dim_class: int | None = None  # None: hidden / heads
+    ffn: Lines = ("intermediate_size",)
+    ffn_of_hidden: bool = False  # 4 x hidden where the file says nothing
+    ffn_rule: FfnRule = FfnRule.PLAIN
+    vocab: Lines = ("vocab_size",)
+    vocab_class: int | None = None
     seq_len: Lines = ("max_position_embeddings",)
     tied: bool = False
     gated: bool = True
@@ -83,13 +168,14 @@ class Architecture:
     router_bias: bool = False
     head_bias: Flag = False
     sinks: bool = False
-    positions: Sizes = ()  # rows of the learned position table
+    positions: Lines = ()  # rows of the learned position table
     positions_extra: int = 0
     parallel: Flag = False  # attention and MLP side by side
     mla: bool = False
     router_buffers: bool = False
-    moe: Moe | None = None
-    window: str = ""  # all | qwen | every-N (every N-th layer attends to everything) | chunk
+    experts: Experts | None = None
+    window: Sliding = Sliding.NONE
+    whole_every: int = 0  # of `Sliding.EVERY`: every so many layers attend to everything
     window_field: str = "sliding_window"
     window_class: int = 0
     mtp: Lines = ("num_nextn_predict_layers",)
@@ -98,19 +184,13 @@ class Architecture:
     mixer: str = ""  # block of the layers that nothing below names, as in `patterns`
     feed: bool = True  # layers end with an MLP or experts; false: each block is a layer
     letters: Lines = ()  # a string of Nemotron's letters, or a list of words
-    words: Mapping[Any, str] = field(
-        default_factory=dict
-    )  # of a list of layers: the block it means
+    words: Mapping[str | int, str] = field(default_factory=dict)  # of a list of layers: the block
     word_lists: Lines = ("layer_types", "layers_block_type")
     listed: Mapping[str, str] = field(default_factory=dict)  # field with layer numbers: block
     listed_from: int = 0
-    every: tuple = ()  # field, class value, field of the offset (or number), block
+    every: Every | None = None
     mtp_letters: Lines = ()
-    sizes: Mapping[str, list] = field(
-        default_factory=dict
-    )  # field of Model: names, and last the class's value
-    fixed: Mapping = field(default_factory=dict)  # fields of Model that the class has alone
-    switches: Mapping[str, Flag] = field(default_factory=dict)
+    dimensions: Callable[[Reader, int], BlockSizes] = no_blocks  # of the blocks, from hidden
     no_q_lora: bool = False
 
 
@@ -123,48 +203,3 @@ class Composite:
     tie_read_from: str = "either"
     tied: bool = False  # where no heeded place says
     part: str = "text_config"
-
-
-class Tables(NamedTuple):
-    """What architectures.yaml holds, by model type."""
-
-    architectures: dict[str, Architecture]
-    composites: dict[str, Composite]
-    refused: dict[str, str]  # and what it is instead
-    signs: dict[str, str]  # pattern in the name or fields of others: what is missing
-
-
-@cache
-def tables() -> Tables:
-    """The rows of architectures.yaml."""
-    data = yaml_of(Path(__file__).with_suffix(".yaml"))
-    read = {}
-    for model_type, row in data["architectures"].items():
-        base = read[row.pop("like")] if "like" in row else Architecture(model_type=model_type)
-        row |= {k: row[k] and made(row[k]) for k, made in _MADE.items() if k in row}
-        read[model_type] = replace(base, **row | {"model_type": model_type})
-    return Tables(
-        read,
-        {model_type: Composite(**row) for model_type, row in data["composites"].items()},
-        {model_type: why for why, names in data["refused"].items() for model_type in names},
-        data["signs"],
-    )
-
-
-_MADE = {"moe": lambda row: Moe(**row), "refuse": lambda rows: [Refusal(**row) for row in rows]}
-
-
-def usual_of(names: Sizes) -> tuple:
-    """(names of fields, the class's value or what a dimension follows from, where it has one)."""
-    *fields, last = names
-    named = isinstance(last, str) and last[0] != "="
-    return (tuple(names), None) if named else (tuple(fields), last)
-
-
-def following(rule: str, known) -> int:
-    """`=hidden*expand/ssm_heads`: a product of numbers and fields over others, rounded up."""
-    value = 1.0
-    for sign, word in findall("([=*/])([^*/]+)", rule):
-        factor = float(word) if word[0].isdigit() else known[word]
-        value = value / max(factor, 1) if sign == "/" else value * factor
-    return ceil(value)

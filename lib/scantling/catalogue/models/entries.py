@@ -5,22 +5,23 @@ positions, windows, as fields of `Model`), and the published parameter counts th
 to by a test.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from dataclasses import replace
-from functools import cache, cached_property
+from dataclasses import fields, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ...base.errors import DesignError, refuse
 from ...base.files import csv_rows
-from ...base.records import Derived, Lines, fields_of, record
-from ..load import HERE, by_id, filled, find, indexed
+from ...base.records import Assumed, Derived, Lines, fields_of, record
+from ..load import HERE, CatalogueError, by_id, filled, find, indexed
 from ..records import Sourced
+from .check import Part, check_fields, check_model, rules_of_part, rules_of_parts
+from .dimensions import GATED
 from .hf import from_hf
-from .patterns import SLIDING, attending_every, counts, layers_of
-from .shape import GATED, Model, attention_kind, check_fields, check_model, part, parts_of
+from .kinds import SLIDING
+from .patterns import attending_every, counts_of, layers_of
+from .shape import Model, attention_kind
 from .sizing import MLA, Made, from_size
 
 SAME = {"layers", "hidden", "heads", "ffn_hidden"}  # of two models of one shape
@@ -30,8 +31,7 @@ PADDED = 1.01  # of a vocabulary, at most
 
 @record
 class Entry(Sourced):
-    """A catalogue row: the model, built when it is asked for, and the published counts it is held
-    to."""
+    """A catalogue row: the published counts that its model is held to, and the model."""
 
     id: str
     aliases: Lines
@@ -42,27 +42,56 @@ class Entry(Sourced):
     published_active: int | None = None
     active_tolerance: float | None = None
     counted: str  # what the published number counts
-    row: dict
 
-    @cached_property
+    @property
     def model(self) -> Model:
-        details = dict(pair.split("=") for pair in self.row["details"].split())
-        return check_model(*filled(Model, [self.row | details]))
+        """The model, built when it is first asked for."""
+        return _model(self.id)
 
 
 @cache
-def _table() -> dict:
+def _rows() -> dict[str, dict[str, str]]:
+    """The rows of models.csv by id, `details` as columns of their own."""
+    return {row["id"]: row | _details(row["details"]) for row in csv_rows(HERE / "models.csv")}
+
+
+def _details(cell: str) -> dict[str, str]:
+    """`qkv_bias=1 window=4096` as columns."""
+    details = {}
+    for pair in cell.split():
+        field, _, value = pair.partition("=")
+        details[field] = value
+    return details
+
+
+def _of(kind: type[Entry] | type[Model], row: dict[str, str]) -> dict[str, str]:
+    """The cells of a row that are fields of a record."""
+    names = {f.name for f in fields(kind)}
+    return {column: cell for column, cell in row.items() if column in names}
+
+
+@cache
+def _model(id: str) -> Model:
+    (model,) = filled(Model, [_of(Model, _rows()[id])])
+    return check_model(model)
+
+
+@cache
+def _table() -> dict[str, Entry]:
     """All catalogue rows by id and by alias."""
-    rows = csv_rows(HERE / "models.csv")
-    return indexed(filled(Entry, [{**row, "row": row} for row in rows]))
+    known = {f.name for kind in (Entry, Model) for f in fields(kind)} | {"details"}
+    for row in _rows().values():
+        for column in row.keys() - known:
+            raise CatalogueError(f"models.csv: no field for {column} of {row['id']}")
+    return indexed(filled(Entry, [_of(Entry, row) for row in _rows().values()]))
 
 
-def entries() -> dict:
+def entries() -> dict[str, Entry]:
     """All catalogue rows by id, in file order."""
     return by_id(_table())
 
 
-def models() -> dict:
+def models() -> dict[str, Model]:
     """All catalogue models by id."""
     return {key: entry.model for key, entry in entries().items()}
 
@@ -84,20 +113,22 @@ def id_of(name: str) -> str:
     return known.id if known else ""
 
 
-def of_shape(shape: Mapping) -> str:
+def of_shape(shape: Mapping[str, Any]) -> str:
     """The id of the first catalogue model with exactly these dimensions, "" where none has them or
     fewer than SAME (with experts, MIXED) are given; heads that no kv_heads group are not grouped,
     vocabularies are padded by up to 1 %. What `ffn_hidden` is beside experts differs by library."""
     needed = MIXED if shape.get("experts") else SAME
     exact = {"kv_heads": shape.get("heads")} | {n: v for n, v in shape.items() if n != "vocab"}
-    for key, m in models().items() if exact.keys() >= needed else ():
+    if not exact.keys() >= needed:
+        return ""
+    for key, m in models().items():
         padded = shape.get("vocab", m.vocab) / m.vocab
         if 1 <= padded < PADDED and fields_of(m, exact) == exact:
             return key
     return ""
 
 
-def check_spec(spec: Mapping) -> None:
+def check_spec(spec: Mapping[str, Any]) -> None:
     """Refuses a mapping that contradicts itself: two models to start from, none and no shape,
     dimensions that do not divide or exceed one another. Raises DesignError."""
     starts = [k for k in ("like", "hf_config", "size") if k in spec]
@@ -111,16 +142,17 @@ def check_spec(spec: Mapping) -> None:
             allowed = "a catalogue id, or a mapping with like, hf_config, size or the shape"
             raise DesignError(field, problem="is missing", allowed=allowed)
     latent = "kv_lora" in spec or spec.get("attention") == "mla"
-    refuse(parts_of(spec, {}), spec)
+    refuse(rules_of_parts(spec, {}), spec)
     if not latent and "head_dim" not in spec:
-        refuse(part("heads", "hidden", True, spec, {}, ", or give head_dim"), spec)
+        head = Part("heads", "hidden", divides=True)
+        refuse(rules_of_part(head, spec, {}, ", or give head_dim"), spec)
     if spec.get("moe") is False and spec.get("experts"):
         raise DesignError(
             "experts", spec["experts"], "0, or moe: true", 0, problem="contradicts moe: false"
         )
 
 
-def build_model(spec: str | Mapping, folder: str | Path = ".") -> Made:
+def build_model(spec: str | Mapping[str, Any], folder: str | Path = ".") -> Made:
     """The `Model` of a design file's `model` field, and what was assumed.
 
     `spec`: a catalogue id; or a mapping with `like` (an id; other fields replace the row's),
@@ -144,22 +176,24 @@ def build_model(spec: str | Mapping, folder: str | Path = ".") -> Made:
             "only with size; give experts, top_k and expert_ffn_hidden instead",
         )
     check_fields(changes)
+    assumed: tuple[Assumed, ...] = ()
     if "like" in spec:
-        made, assumed = entry(spec["like"], "like").model, ()
+        base = entry(spec["like"], "like").model
     elif "hf_config" in spec:
-        made, _, assumed = from_hf(Path(folder) / str(spec["hf_config"]))
+        base, _, assumed = from_hf(Path(folder) / str(spec["hf_config"]))
     else:
-        (made, assumed), changes = _explicit(changes), {}
-    made, more = _changed(made, changes, every)
+        base, assumed = _explicit(changes)
+        changes = {}
+    made, more = _changed(base, changes, every)
     return made, assumed + more
 
 
-def _changed(base: Model, changes: Mapping, every: int = 0) -> Made:
+def _changed(base: Model, changes: Mapping[str, Any], every: int = 0) -> Made:
     """`base` with fields replaced, and those that follow from them; where `every` is given, with
     attention to everything in one of so many layers."""
     if every:
         pattern = attending_every(changes.get("pattern", base.pattern), every)
-        changes = {"mtp_pattern": base.mtp_pattern} | changes | {"pattern": pattern}
+        changes = {"mtp_pattern": base.mtp_pattern, **changes, "pattern": pattern}
     if not changes:
         return base, ()
     new = Derived(changes, "model")
@@ -208,10 +242,10 @@ def _experts_follow(base: Model, new: Derived) -> None:
         new.take("expert_ffn_hidden", width, "an expert as wide as the row's MLP")
 
 
-def _explicit(given: Mapping) -> Made:
+def _explicit(shape: Mapping[str, Any]) -> Made:
     """A shape as written; what follows from the rest is filled in and listed."""
-    new = Derived(given, "model")
-    if given.get("pattern"):
+    new = Derived(shape, "model")
+    if shape.get("pattern"):
         _pattern_follows(new)
     if new.fields.get("heads"):
         _heads_follow(new)
@@ -227,7 +261,7 @@ def _explicit(given: Mapping) -> Made:
 
 def _pattern_follows(new: Derived) -> None:
     """What a pattern says of layers, experts and windows, and the chunk of its scans."""
-    found = counts(new.fields["pattern"])
+    found = counts_of(new.fields["pattern"])
     of_pattern = {
         "layers": found["layers"],
         "moe_layers": found.get("moe", 0),

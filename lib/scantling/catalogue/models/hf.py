@@ -1,5 +1,5 @@
 """Hugging Face config.json -> `Model`, with what was read and what was assumed; the architectures
-are those of architectures.yaml."""
+are those of `architectures_table`."""
 
 import re
 from collections.abc import Mapping
@@ -9,96 +9,67 @@ from typing import Any
 
 from ...base.errors import DesignError, show_value
 from ...base.files import json_object, read_text
-from ...base.records import Assumed, Lines, at
-from ...base.show import is_number
-from .architectures import Architecture, Flag, Sizes, following, tables, usual_of
+from ...base.records import Assumed, Lines
+from .architectures import Architecture, Experts, FfnRule, KvHeads, Sliding
+from .architectures_table import ARCHITECTURES, COMPOSITES, REFUSED
+from .check import check_model
 from .hf_layers import OF_LETTERS, pattern_fields
-from .patterns import SLIDING, counts
-from .shape import Model, attention_kind, check_model
+from .hf_reader import Reader, Switch
+from .kinds import SLIDING
+from .patterns import counts_of
+from .shape import Model, attention_kind
 
+Fields = dict[str, Any]  # of `Model`
 _SIZE_LIMIT = 4_000_000  # a config is a few kB; anything larger is another file
 _CLASS = re.compile("(ForCausalLM|LMHeadModel|ForConditionalGeneration|Model)+$")
+# what the name of an unknown architecture, or a field of its config, says of the block that is
+# missing; the first that is found
+_SIGNS = (
+    (r"rwkv|time_mix|\bwkv", "the time mixing of RWKV is not counted"),
+    ("xlstm|mlstm|slstm", "the cells of xLSTM are not counted"),
+    ("retnet|retention", "retention is not counted"),
+    ("hyena|monarch|long_conv", "the long convolution of Hyena is not counted"),
+    (
+        r"hgrn|\bgla\b|gated_linear_att",
+        "linear attention with HGRN's or GLA's gates is not counted",
+    ),
+    (r"\bttt|titans|test_time", "layers that learn at test time are not counted"),
+    ("diffusion|denois", "denoising in place of the next token is not counted"),
+    ("perceiver|cross_attention_layers|cross_attn", "layers of cross-attention are not counted"),
+    (
+        r"hierarch|patch_byte|byte_latent|\bblt",
+        "a byte model's local encoder and decoder are not counted",
+    ),
+    (
+        r"mamba|\bssm_|d_state|state_size",
+        "its state-space block, as mamba1 or mamba2, can be given in model.pattern; this file does "
+        "not say in known words where it stands",
+    ),
+    (
+        "delta_net|deltanet|linear_attn|linear_num|linear_attention",
+        "its linear attention, as gdn, kda or lightning, can be given in model.pattern; this file "
+        "does not say in known words where it stands",
+    ),
+    (
+        "kv_lora_rank",
+        "its latent attention, as mla, can be given in model.pattern; what else differs this file "
+        "does not say",
+    ),
+    (
+        "expert",
+        "its experts, as moe, can be given in model.pattern; how they are routed and which layers "
+        "have them is not known of this file",
+    ),
+)
+_NO_SIGN = (
+    "no block of its own is named in this file, and none is guessed; if it has attention and an "
+    "MLP alone, give the shape as model.layers, model.hidden ..."
+)
 
 
-class _Reader:
-    """One config's fields, with a record of what was taken from where."""
-
-    def __init__(self, config: Mapping, prefix: str = ""):
-        self.config = config
-        self.prefix = prefix
-        self.read = {}
-        self.assumed = []
-
-    def error(self, field: str, *found: Any, allowed: Any, problem: str = ""):
-        """The refusal of a field; without a value it is missing."""
-        problem = problem or ("" if found else "missing")
-        return DesignError(self.prefix + field, *found, allowed=allowed, problem=problem)
-
-    def get(self, *names: str) -> Any:
-        """The first of the fields that the file has; a dot steps inside."""
-        for name in names:
-            value = at(self.config, name)
-            if value is not None:
-                self.read[self.prefix + name] = value
-                return value
-        return None
-
-    def count(self, *names: str, least: int = 1) -> int | None:
-        """A whole number from `least` to a billion, or None where no name is in the file."""
-        for name in names:
-            value = self.get(name)
-            if value is None:
-                continue
-            if not is_number(value) or not least <= value <= 1e9 or value % 1:
-                raise self.error(name, value, allowed=f"a whole number of at least {least}")
-            return int(value)
-        return None
-
-    def size(self, arch: Architecture, names: Sizes, known=None, name="", least=1) -> int:
-        """A dimension by the names of its field, refused where the file and its class leave it
-        out; `name` of the field that follows from `known` ones."""
-        fields, usual = usual_of(names)
-        if any(self.config.get(each) == "auto" for each in fields):
-            return following(usual, known)
-        value = self.count(*fields, least=least)
-        if value is not None:
-            return value
-        if usual is None:
-            raise self.error(fields[0], allowed="this dimension of the model; it is not guessed")
-        if isinstance(usual, str):
-            return self.assume(name, following(usual, known), f"derived: {usual[1:]}")
-        return self.of_class(self.prefix + fields[0], usual, arch.model_type)
-
-    def numbers(self, name: str) -> list:
-        """A list of layer numbers or 0/1 marks; anything else in the list, or another value, is
-        refused."""
-        value = self.get(name)
-        if value is None:
-            return []
-        if isinstance(value, str) and re.fullmatch(r"\d+(,\d+)*", value):
-            return [int(number) for number in value.split(",")]
-        if not isinstance(value, list) or not all(isinstance(v, int) for v in value):
-            raise self.error(name, value, allowed="a list of whole numbers")
-        return value
-
-    def assume(self, field: str, value: Any, why: str) -> Any:
-        self.assumed.append(Assumed(field, value, why))
-        return value
-
-    def of_class(self, field: str, value: Any, model_type: str) -> Any:
-        """What the config class puts where the file says nothing."""
-        return self.assume(field, value, f"the {model_type} class's value; not in the file")
-
-    def flag(self, spec: Flag) -> bool:
-        """A switch of the file, or what the class has where it is silent."""
-        if isinstance(spec, bool):
-            return spec
-        ((field, usual),) = spec.items() if isinstance(spec, Mapping) else ((spec, False),)
-        value = self.get(field)
-        return usual if value is None else bool(value)
-
-
-def from_hf(config: Mapping | str | Path) -> tuple:
+def from_hf(
+    config: Mapping[str, Any] | str | Path,
+) -> tuple[Model, dict[str, Any], tuple[Assumed, ...]]:
     """The `Model` of a Hugging Face config.json (a mapping, or its path), the fields read and what
     was assumed.
 
@@ -115,66 +86,73 @@ def from_hf(config: Mapping | str | Path) -> tuple:
         path = Path(config)
         name = path.stem
         config = _load(path)
-    reader = _Reader(config)
-    known = tables()
+    reader = Reader(config)
     model_type = _named_type(reader)
     kind = _not_refused(model_type, config)
     tied = None
-    if kind in known.composites:
+    if kind in COMPOSITES:
         reader, kind, tied = _language_part(kind, reader)
     name = name or str(config.get("_name_or_path") or model_type)
-    return _build(known.architectures[kind], reader, name, tied)
+    reader.model_type = kind
+    model = _build(ARCHITECTURES[kind], reader, name, tied)
+    return model, reader.read, tuple(reader.assumed)
 
 
-def _language_part(model_type: str, whole: _Reader) -> tuple:
+def _language_part(model_type: str, whole: Reader) -> tuple[Reader, str, bool]:
     """The reader of a multimodal config's language part, its architecture, and whether it is
     tied."""
-    composite = tables().composites[model_type]
-    known = tables().architectures
+    composite = COMPOSITES[model_type]
     wrong = partial(DesignError, problem=f"missing in this {model_type} config")
     whole.get("vision_config.model_type")
     part = whole.config.get(composite.part)
     text = composite.text
     if isinstance(part, Mapping):
-        reader = _Reader(part, composite.part + ".")
+        reader = Reader(part, composite.part + ".")
         reader.read = whole.read
         reader.assumed = whole.assumed
         kind = str(part.get("model_type") or text)
-    elif text and any(whole.config.get(f) is not None for f in known[text].layers):
+    elif text and any(whole.config.get(f) is not None for f in ARCHITECTURES[text].layers):
         reader = whole  # older files keep the text fields at the top
         kind = text
     else:
         raise wrong(composite.part, allowed="the language part")
     if not kind:
         raise wrong(composite.part + ".model_type", allowed="the architecture of the language part")
-    places = ((whole, "part"), (reader, "whole"))
-    heeded = [r for r, place in places if composite.tie_read_from != place]
-    said = [bool(v) for r in heeded if (v := r.get("tie_word_embeddings")) is not None]
-    tied = any(said) if said else whole.of_class("tied_embeddings", composite.tied, model_type)
+    stated = []
+    if composite.tie_read_from != "part":
+        stated.append(whole.get("tie_word_embeddings"))
+    if composite.tie_read_from != "whole":
+        stated.append(reader.get("tie_word_embeddings"))
+    stated = [value for value in stated if value is not None]
+    if stated:
+        tied = any(stated)
+    else:
+        tied = whole.of_class("tied_embeddings", composite.tied, model_type)
     return reader, _not_refused(kind, reader.config), tied
 
 
-def _load(path: Path) -> Mapping:
-    shown = str(path) if len(str(path)) < 60 else f"…{str(path)[-55:]}"  # its end tells most
-    wrong = partial(DesignError, "hf_config", shown)
+def _load(path: Path) -> Mapping[str, Any]:
+    name = str(path) if len(str(path)) < 60 else f"…{str(path)[-55:]}"  # its end tells most
+    wrong = partial(DesignError, "hf_config", name)
     path = path / "config.json" if path.is_dir() else path
     return json_object(read_text(path, "the path of a config.json", _SIZE_LIMIT, wrong), wrong)
 
 
-def _named_type(reader: _Reader) -> str:
+def _named_type(reader: Reader) -> str:
     model_type = reader.config.get("model_type")
     if isinstance(model_type, str) and model_type:
         reader.read["model_type"] = model_type
         return model_type
-    names = {re.sub("[_-]", "", known): known for t in tables()[2::-1] for known in t}
+    known_types = (*REFUSED, *COMPOSITES, *ARCHITECTURES)
+    names = {re.sub("[_-]", "", known): known for known in known_types}
     classes = reader.config.get("architectures")
     for cls in classes if isinstance(classes, (list, tuple)) else [classes]:
         known = names.get(_CLASS.sub("", str(cls)).lower())
         if known:
             reader.read["architectures"] = cls
-            return reader.assume(
-                "model_type", known, f"from architectures: {cls}; the file has no model_type"
-            )
+            why = f"from architectures: {cls}; the file has no model_type"
+            reader.assume("model_type", known, why)
+            return known
     raise DesignError(
         "model_type",
         problem="missing, and no architectures that name it",
@@ -182,115 +160,129 @@ def _named_type(reader: _Reader) -> str:
     )
 
 
-def _not_refused(model_type: str, config: Mapping) -> str:
-    known = tables()
-    allowed = "decoder-only transformers"
-    problem = ""
-    if model_type in known.refused:
-        problem = f"is {known.refused[model_type]}"
+def _not_refused(model_type: str, config: Mapping[str, Any]) -> str:
+    """The type, where it is one that is read. Raises DesignError."""
+    allowed: str | list[str] = "decoder-only transformers"
+    if model_type in REFUSED:
+        problem = f"is {REFUSED[model_type]}"
     elif config.get("is_encoder_decoder") is True:
         problem = "is an encoder-decoder (is_encoder_decoder true)"
-    elif model_type not in (allowed := sorted((*known.architectures, *known.composites))):
+    elif model_type not in ARCHITECTURES and model_type not in COMPOSITES:
+        allowed = sorted((*ARCHITECTURES, *COMPOSITES))
         problem = f"is not among the architectures that are read: {_missing(model_type, config)}"
-    if problem:
-        raise DesignError("model_type", model_type, allowed, problem=problem)
-    return model_type
+    else:
+        return model_type
+    raise DesignError("model_type", model_type, allowed, problem=problem)
 
 
-def _missing(model_type: str, config: Mapping) -> str:
+def _missing(model_type: str, config: Mapping[str, Any]) -> str:
     """What an unknown architecture has that no block counts: a word of its lists of layers that no
     other config has, else what its name and its fields give away."""
-    known = tables()
-    heard = {*OF_LETTERS} | {str(w) for other in known.architectures.values() for w in other.words}
+    known = {*OF_LETTERS} | {str(word) for arch in ARCHITECTURES.values() for word in arch.words}
     for field in ("layer_types", "layers_block_type", "block_types"):
         listed = config.get(field)
         for word in listed if isinstance(listed, list) else ():
-            if str(word) not in heard:
+            if str(word) not in known:
                 return f"{field} has {show_value(word)}, a block that is not counted"
     text = " ".join((model_type, *map(str, config)))
-    return next(what for sign, what in known.signs.items() if re.search(sign, text, re.I))
+    return next((what for sign, what in _SIGNS if re.search(sign, text, re.I)), _NO_SIGN)
 
 
-def _build(arch: Architecture, r: _Reader, name: str, tied: bool | None):
-    sizes = {
-        k: r.size(arch, names) if (names := getattr(arch, k)) else 0
-        for k in ("layers", "hidden", "heads", "vocab")
-    }
+def _build(arch: Architecture, r: Reader, name: str, tied: bool | None) -> Model:
+    layers = r.size(arch.layers)
+    hidden = r.size(arch.hidden)
+    heads = r.size(arch.heads, arch.heads_class) if arch.heads else 0
+    vocab = r.size(arch.vocab, arch.vocab_class)
     if "num_hidden_layers" not in r.config and arch.letters:
-        sizes["layers"] = len(r.get(*arch.letters) or ())
-    for field, understood, why in arch.refuse:
-        value = r.get(field)
-        understood = [r.config.get(u, u) if isinstance(u, str) else u for u in understood]
-        if value not in understood:
-            raise r.error(
-                field,
-                value,
-                allowed=f"{understood[0]} for {arch.model_type}",
-                problem=f"is not read: {why}",
-            )
-    layers, hidden, heads, _ = sizes.values()
+        layers = len(r.get(*arch.letters) or ())
+    _check_refusals(r, arch)
     if layers > 100_000:
-        raise r.error(arch.layers[0], layers, allowed="at most 100,000")
+        raise r.wrong(arch.layers[0], layers, "at most 100,000")
     kv_heads = _kv_heads(r, arch, heads) if heads else 0
-    attention = {"attention": attention_kind(heads, kv_heads), "head_dim": 0}
+    attention: Fields = {"attention": attention_kind(heads, kv_heads), "head_dim": 0}
     if arch.mla:
         attention |= _mla(r, arch)
     elif heads:
         attention["head_dim"] = _head_dim(r, arch, hidden, heads)
-    moe = _moe_layers(r, arch, layers) if arch.moe else ()
+    moe = _moe_layers(r, arch.experts, layers) if arch.experts else frozenset()
     pattern = pattern_fields(r, arch, layers, hidden, moe)
-    width, sliding = _window(r, arch, layers) if arch.window else (0, 0)
-    found = counts(pattern.get("pattern", "")) or {
-        "moe": len(moe),
-        "mlp": layers - len(moe),
-        "local": sliding,
-    }
-    feeds = _ffn(r, arch, hidden, found)
-    feeds["windowed_layers"] = sum(found.get(word, 0) for word in SLIDING)
+    width, sliding = _window(r, arch, layers)
+    counts = counts_of(pattern.get("pattern", ""))
+    if not counts:
+        counts = {"moe": len(moe), "mlp": layers - len(moe), "local": sliding}
+    feeds = _ffn(r, arch, hidden, counts)
+    feeds["windowed_layers"] = sum(counts.get(word, 0) for word in SLIDING)
     feeds["window"] = width
     if tied is None:
         tied = r.get("tie_word_embeddings")
     if tied is None:
         tied = r.of_class("tied_embeddings", arch.tied, arch.model_type)
-    fields = {k: r.flag(getattr(arch, k)) for k in _FLAGS}
-    norms = _falcon_norms(r) if arch.model_type == "falcon" else arch.norms
-    if arch.model_type == "gemma4_text" and not feeds.get("moe_layers"):
-        norms = 4  # three more are the experts'
-    switched = not arch.qk_norm_flag or r.flag(arch.qk_norm_flag)
-    model = Model(
-        name=name,
-        kv_heads=kv_heads,
-        tied_embeddings=bool(tied),
-        position_rows=r.size(arch, arch.positions) + arch.positions_extra if arch.positions else 0,
-        qk_norm=arch.qk_norm * switched,
-        seq_len=r.count(*arch.seq_len),
-        rope_base=_positive(r, ROPE_BASE),
-        norm_epsilon=_positive(r, NORM_EPSILON),
-        mtp_layers=r.count(*arch.mtp, least=0) or 0,
-        norms_per_layer=norms,
-        final_norm=arch.final_norm,
-        parallel_block=r.flag(arch.parallel),
-        chunks=arch.window == "chunk",
-        source=f"Hugging Face config, {arch.model_type}",
-        **sizes | attention | feeds | fields | pattern,
-    )
-    named = {k: n for k, names in arch.sizes.items() for n in names[-2::-1] if n in r.config}
-    check_model(model, read_as=_HF_NAMES | named)
-    return model, r.read, tuple(r.assumed)
+    flags = _flags(r, arch)
+    norms = _norms(r, arch, feeds.get("moe_layers", 0))
+    switched = not arch.qk_norm_flag or r.flag(Switch(arch.qk_norm_flag))
+    positions = 0
+    if arch.positions:
+        positions = r.size(arch.positions) + arch.positions_extra
+    values: Fields = {
+        "name": name,
+        "layers": layers,
+        "hidden": hidden,
+        "heads": heads,
+        "vocab": vocab,
+        "kv_heads": kv_heads,
+        "tied_embeddings": bool(tied),
+        "position_rows": positions,
+        "qk_norm": arch.qk_norm if switched else "",
+        "seq_len": r.count(*arch.seq_len),
+        "rope_base": _positive(r, ROPE_BASE),
+        "norm_epsilon": _positive(r, NORM_EPSILON),
+        "mtp_layers": r.count(*arch.mtp, least=0) or 0,
+        "norms_per_layer": norms,
+        "final_norm": arch.final_norm,
+        "parallel_block": r.flag(arch.parallel),
+        "chunks": arch.window == Sliding.CHUNK,
+        "source": f"Hugging Face config, {arch.model_type}",
+    }
+    model = Model(**values | attention | feeds | flags | pattern)
+    return check_model(model, read_as=_HF_NAMES | r.names)
 
 
-_FLAGS = (
-    "norm_bias",
-    "qkv_bias",
-    "out_bias",
-    "mlp_bias",
-    "head_bias",
-    "expert_bias",
-    "router_bias",
-    "router_buffers",
-    "embedding_norm",
-    "sinks",
-)
+def _check_refusals(r: Reader, arch: Architecture) -> None:
+    """Refuses a value of a field that is not understood."""
+    for field, values, why, same_as in arch.refuse:
+        value = r.get(field)
+        understood = values
+        if same_as:
+            understood = (r.config.get(same_as, same_as), *values)
+        if value not in understood:
+            allowed = f"{understood[0]} for {arch.model_type}"
+            raise r.wrong(field, value, allowed, f"is not read: {why}")
+
+
+def _flags(r: Reader, arch: Architecture) -> Fields:
+    return {
+        "norm_bias": r.flag(arch.norm_bias),
+        "qkv_bias": r.flag(arch.qkv_bias),
+        "out_bias": r.flag(arch.out_bias),
+        "mlp_bias": r.flag(arch.mlp_bias),
+        "head_bias": r.flag(arch.head_bias),
+        "expert_bias": arch.expert_bias,
+        "router_bias": arch.router_bias,
+        "router_buffers": arch.router_buffers,
+        "embedding_norm": arch.embedding_norm,
+        "sinks": arch.sinks,
+    }
+
+
+def _norms(r: Reader, arch: Architecture, moe_layers: int) -> int:
+    """Norms of a layer."""
+    if arch.model_type == "falcon":
+        return _falcon_norms(r)
+    if arch.model_type == "gemma4_text" and not moe_layers:
+        return 4  # three more are the experts'
+    return arch.norms
+
+
 _HF_NAMES = {
     "hidden": "hidden_size",
     "heads": "num_attention_heads",
@@ -309,91 +301,106 @@ ROPE_BASE = (
 NORM_EPSILON = ("rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_epsilon", "norm_eps")
 
 
-def _positive(r: _Reader, names: Lines) -> float:
+def _positive(r: Reader, names: Lines) -> float:
     """The first of these numbers that the file has; 0 where it has none above 0."""
     value = r.get(*names)
     return float(value) if isinstance(value, (int, float)) and 0 < value < 1e12 else 0.0
 
 
-def _kv_heads(r, arch, heads) -> int:
-    once = arch.kv_rule == "multi-query" and not r.flag("new_decoder_architecture")
-    if once and r.flag({"multi_query": True}):
+def _kv_heads(r: Reader, arch: Architecture, heads: int) -> int:
+    once = arch.kv_rule == KvHeads.MULTI_QUERY and not r.flag(Switch("new_decoder_architecture"))
+    if once and r.flag(Switch("multi_query", usual=True)):
         return 1
     if arch.mla or not arch.kv_heads:
         return heads
-    names, _ = usual_of(arch.kv_heads)
-    optional = arch.kv_rule != "required" or any(r.config.get(n, 0) is None for n in names)  # null
-    if optional and r.get(*names) is None:
-        return r.assume(
-            "kv_heads", heads, f"no {names[0]} in the file: one per head, as the class does"
-        )
-    return r.size(arch, arch.kv_heads)
+    names = arch.kv_heads
+    null = any(r.config.get(name, 0) is None for name in names)
+    if (null or arch.kv_rule != KvHeads.REQUIRED) and r.get(*names) is None:
+        why = f"no {names[0]} in the file: one per head, as the class does"
+        r.assume("kv_heads", heads, why)
+        return heads
+    return r.size(names, arch.kv_heads_class)
 
 
-def _head_dim(r, arch, hidden, heads) -> int:
-    names, usual = usual_of(arch.head_dim)
-    if hidden % heads and isinstance(usual, str) and r.get(*names) is None:
-        wide = f"{arch.hidden[0]} {hidden}"
-        raise r.error(
+def _head_dim(r: Reader, arch: Architecture, hidden: int, heads: int) -> int:
+    if arch.head_dim_class is not None:
+        return r.size(arch.head_dim, arch.head_dim_class)
+    if hidden % heads and r.get(*arch.head_dim) is None:
+        width = f"{arch.hidden[0]} {hidden}"
+        raise r.wrong(
             arch.heads[0],
             heads,
-            allowed=f"a divisor of {wide}, or head_dim given",
-            problem=f"does not divide {wide} and head_dim is not given",
+            f"a divisor of {width}, or head_dim given",
+            f"does not divide {width} and head_dim is not given",
         )
-    return r.size(arch, arch.head_dim, {"hidden": hidden, "heads": heads}, "head_dim")
+    return r.derived("head_dim", arch.head_dim, hidden / max(heads, 1), "hidden/heads")
 
 
-_RANKS = {
-    "v_head_dim": "v_head_dim",
-    "kv_lora": "kv_lora_rank",
-    "qk_nope": "qk_nope_head_dim",
-    "qk_rope": "qk_rope_head_dim",
-}
-
-
-def _mla(r, arch) -> dict:
+def _mla(r: Reader, arch: Architecture) -> Fields:
     if "q_lora_rank" not in r.config and not arch.no_q_lora:
-        raise r.error("q_lora_rank", allowed="a rank, or null for one full projection")
-    sizes = {field: r.size(arch, (name,)) for field, name in _RANKS.items()}
-    return dict(
-        attention="mla", q_lora=r.count("q_lora_rank") or 0, head_dim=sizes["v_head_dim"], **sizes
-    )
+        raise r.missing("q_lora_rank", "a rank, or null for one full projection")
+    v_head_dim = r.size(("v_head_dim",))
+    return {
+        "v_head_dim": v_head_dim,
+        "kv_lora": r.size(("kv_lora_rank",)),
+        "qk_nope": r.size(("qk_nope_head_dim",)),
+        "qk_rope": r.size(("qk_rope_head_dim",)),
+        "attention": "mla",
+        "q_lora": r.count("q_lora_rank") or 0,
+        "head_dim": v_head_dim,
+    }
 
 
-def _ffn(r, arch, hidden, found) -> dict:
+def _ffn(r: Reader, arch: Architecture, hidden: int, counts: Mapping[str, int]) -> Fields:
     """The MLP and the experts of a model with so many blocks of each kind."""
-    moe = arch.moe
+    moe = arch.experts
     activation = str(r.get(*arch.activation) or arch.activation_class)
-    fields = {"mlp": _PLAIN_MLPS.get(activation, "gelu"), "ffn_hidden": 0}
+    fields: Fields = {"mlp": _PLAIN_MLPS.get(activation, "gelu"), "ffn_hidden": 0}
     if arch.gated:
         fields["mlp"] = "geglu" if "gelu" in activation else "swiglu"
-    if found.get("moe"):
-        width, experts, top_k = (
-            r.size(arch, names) for names in (moe.width, moe.experts, moe.top_k)
-        )
-        shared = _shared(r, moe.shared, width)
-        fields |= {
-            "expert_ffn_hidden": width,
-            "experts": experts,
-            "top_k": top_k,
-            "moe_layers": found["moe"],
-            "shared_ffn_hidden": shared,
-            "shared_gate": moe.shared_gate and shared > 0,
-            "moe_layout": "interleaved" if (r.count(moe.step) or 1) > 1 else "dense-first",
-        }
-    dense = found.get("mlp") or found.get("beside")
-    if dense or not moe and found.get("shared"):
-        names = moe.dense if moe else arch.ffn
-        width = r.size(arch, names, {"hidden": hidden}, "ffn_hidden")
-        if arch.ffn_rule:
-            width = width // 2 if arch.ffn_rule == "half" else _lfm2_width(r, width)
-        fields["ffn_hidden"] = width
+    if moe and counts.get("moe"):
+        fields |= _experts(r, moe, counts["moe"])
+    dense = counts.get("mlp") or counts.get("beside")
+    if dense and moe:
+        if not moe.dense:
+            raise r.wrong("mlp_layer_types", r.get("mlp_layer_types"), "experts in every layer")
+        fields["ffn_hidden"] = _ffn_width(r, arch, r.size(moe.dense))
+    elif dense or (not moe and counts.get("shared")):
+        if arch.ffn_of_hidden:
+            width = r.derived("ffn_hidden", arch.ffn, 4 * hidden, "hidden*4")
+        else:
+            width = r.size(arch.ffn)
+        fields["ffn_hidden"] = _ffn_width(r, arch, width)
     return fields
 
 
-def _lfm2_width(r, width) -> int:
+def _experts(r: Reader, moe: Experts, layers: int) -> Fields:
+    """The experts of so many layers."""
+    width = r.size(moe.width)
+    experts = r.size(moe.experts)
+    top_k = r.size(moe.top_k)
+    shared = _shared(r, moe, width)
+    return {
+        "expert_ffn_hidden": width,
+        "experts": experts,
+        "top_k": top_k,
+        "moe_layers": layers,
+        "shared_ffn_hidden": shared,
+        "shared_gate": moe.shared_gate and shared > 0,
+        "moe_layout": "interleaved" if (r.count(moe.step) or 1) > 1 else "dense-first",
+    }
+
+
+def _ffn_width(r: Reader, arch: Architecture, width: int) -> int:
+    """What the code makes of the width that the file has."""
+    if arch.ffn_rule == FfnRule.HALF:
+        return width // 2
+    return _lfm2_width(r, width) if arch.ffn_rule == FfnRule.LFM2 else width
+
+
+def _lfm2_width(r: Reader, width: int) -> int:
     """Two thirds, times a factor, rounded up, where the file says so."""
-    if not r.flag({"block_auto_adjust_ff_dim": True}):
+    if not r.flag(Switch("block_auto_adjust_ff_dim", usual=True)):
         return width
     scaled = int((r.get("block_ffn_dim_multiplier") or 1) * int(2 * width / 3))
     unit = r.count("block_multiple_of") or 256
@@ -403,24 +410,22 @@ def _lfm2_width(r, width) -> int:
 _PLAIN_MLPS = {"relu2": "squared-relu", "relu": "relu"}
 
 
-def _shared(r, rule, width) -> int:
+def _shared(r: Reader, moe: Experts, width: int) -> int:
     """Summed width of a layer's shared experts."""
-    if rule == "one":
+    if moe.shared_one:
         return width
-    kind, _, field = rule.partition(":")
-    names = field.split(",")
-    if field and not any(name in r.config for name in names):
-        raise r.error(names[0], allowed="0 or more; it is not guessed")
+    names = moe.shared_count or ((moe.shared_width,) if moe.shared_width else ())
+    if names and not any(name in r.config for name in names):
+        raise r.missing(names[0], "0 or more; it is not guessed")
     value = r.count(*names, least=0) or 0  # written as null: none
-    return value * width if kind == "count" else value
+    return value * width if moe.shared_count else value
 
 
-def _moe_layers(r, arch, layers) -> frozenset[int]:
+def _moe_layers(r: Reader, moe: Experts, layers: int) -> frozenset[int]:
     """Numbers of the layers with experts: as the file lists them, else every `step`-th from the
     first to the last."""
-    moe = arch.moe
     kinds = r.get("mlp_layer_types", "moe_layer_freq")
-    if moe.switch and not r.flag(moe.switch):
+    if moe.switch and not r.flag(Switch(moe.switch)):
         return frozenset()
     if isinstance(kinds, list):
         return frozenset(i for i, k in enumerate(kinds[:layers]) if k in SPARSE)
@@ -433,50 +438,55 @@ def _moe_layers(r, arch, layers) -> frozenset[int]:
     first = r.count(moe.first, least=0)
     last = r.count(moe.last, least=-1)
     if moe.first and first is None:
-        first = r.of_class(moe.first, moe.first_class, arch.model_type)
+        first = int(r.of_class(moe.first, moe.first_class, r.model_type))
     step = r.count(moe.step) or moe.step_class
     offset = r.count(moe.offset, least=0)
     offset = -1 if offset is None else offset  # the last of every `step`, as the class has it
-    numbers = range(first or 0, layers if last in (None, -1) else min(last + 1, layers))
-    return frozenset(i for i in numbers if (i - offset) % step == 0 and i not in dense)
+    end = layers if last is None or last == -1 else min(last + 1, layers)
+    return frozenset(
+        i for i in range(first or 0, end) if (i - offset) % step == 0 and i not in dense
+    )
 
 
 SPARSE = ("sparse", "moe", "hash_moe", 1)
 
 
-def _window(r, arch, layers) -> tuple:
+def _window(r: Reader, arch: Architecture, layers: int) -> tuple[int, int]:
     """The width of the attention that slides, and its layers; 0 where none does."""
+    if arch.window == Sliding.NONE:
+        return 0, 0
     width = r.count(arch.window_field)
     if arch.window_field not in r.config:
         width = arch.window_class
-    sliding = _sliding(r, arch.window, layers) if width else 0
-    return (width, sliding) if sliding else (0, 0)
+    sliding = _sliding(r, arch, layers) if width else 0
+    return (width, sliding) if width and sliding else (0, 0)
 
 
-def _sliding(r, rule, layers) -> int:
+def _sliding(r: Reader, arch: Architecture, layers: int) -> int:
     """Layers whose attention slides."""
-    if rule == "all":
+    if arch.window == Sliding.ALL:
         return layers
     kinds = r.config.get("layer_types")
     if isinstance(kinds, list):
         return sum(str(k).startswith(("sliding", "chunked")) for k in kinds[:layers])
-    if rule == "qwen":
+    if arch.window == Sliding.QWEN:
         first = r.count("max_window_layers", least=0) or 0
-        return layers - min(first, layers) if r.flag("use_sliding_window") else 0
-    if rule == "chunk":
+        return layers - min(first, layers) if r.flag(Switch("use_sliding_window")) else 0
+    if arch.window == Sliding.CHUNK:
         listed = r.numbers("no_rope_layers")
-        every = r.count("no_rope_layer_interval") or 4
-        return layers - (sum(not used for used in listed[:layers]) if listed else layers // every)
+        if listed:
+            return layers - sum(not used for used in listed[:layers])
+        return layers - layers // (r.count("no_rope_layer_interval") or 4)
     every = r.config.get("sliding_window_pattern", r.config.get("_sliding_window_pattern"))
     if isinstance(every, str):  # "LLLG": every fourth layer attends to everything
         every = len(every)
-    every = every if isinstance(every, int) and every > 0 else int(rule.split("-")[1])
+    every = every if isinstance(every, int) and every > 0 else arch.whole_every
     return layers if every == 1 else layers - layers // every
 
 
-def _falcon_norms(r) -> int:
-    if not r.flag({"parallel_attn": True}):
+def _falcon_norms(r: Reader) -> int:
+    if not r.flag(Switch("parallel_attn", usual=True)):
         return 2
-    if not r.flag("new_decoder_architecture"):
+    if not r.flag(Switch("new_decoder_architecture")):
         return 1
     return r.count("num_ln_in_parallel_attn") or 2

@@ -1,85 +1,94 @@
-"""The layers of hybrids in a Hugging Face config: which block each has, and the blocks' dimensions,
-by the entries of architectures.yaml."""
+"""The layers of hybrids in a Hugging Face config: which block each has, and the
+blocks' dimensions."""
 
+from collections.abc import Mapping, Sequence
 from math import ceil
+from typing import Any
 
 from .architectures import Architecture
-from .kinds import words_that
-from .patterns import LETTERS, written
+from .hf_reader import Reader
+from .kinds import LETTERS, WORDS
+from .patterns import written
 
-OF_LETTERS = {name: word for word, names in words_that("said").items() for name in names}
+OF_LETTERS = {name: key for key, word in WORDS.items() for name in word.names}
 
 
-def pattern_fields(r, arch: Architecture, layers: int, hidden: int, moe) -> dict:
+def pattern_fields(
+    r: Reader, arch: Architecture, layers: int, hidden: int, moe: frozenset[int]
+) -> dict[str, Any]:
     """Fields of `Model` of a hybrid: its pattern, and the dimensions of its blocks. Empty for what
     is no hybrid."""
     if not arch.mixer:
         return {}
-    pattern = _pattern(r, arch, layers, moe)
-    fields = {**arch.fixed, **{name: r.flag(flag) for name, flag in arch.switches.items()}}
-    known = {"hidden": hidden}
-    for name, names in arch.sizes.items():
-        known[name] = r.size(arch, names, known, name, least=0)
-    fields |= {k: v for k, v in known.items() if k in arch.sizes and not k.startswith("_")}
-    return fields | pattern
+    pattern, mtp = _patterns(r, arch, layers, moe)
+    return {**arch.dimensions(r, hidden), "pattern": pattern, "mtp_pattern": mtp}
 
 
-def _pattern(r, arch, layers, moe) -> dict:
-    mixers = _mixers(r, arch, layers)
-    both = "mlp+moe" if arch.moe and arch.moe.beside else "moe"
-    feeds = [f"+{both if i in moe else 'mlp'}" * arch.feed for i in range(len(mixers))]
-    whole = [mixer + feed for mixer, feed in zip(mixers, feeds)]
+def _patterns(r: Reader, arch: Architecture, layers: int, moe: frozenset[int]) -> tuple[str, str]:
+    """The pattern of the layers, and of an MTP module."""
+    whole = _mixers(r, arch, layers)
+    if arch.feed:
+        both = "mlp+moe" if arch.experts and arch.experts.beside else "moe"
+        feeds = (both if i in moe else "mlp" for i in range(len(whole)))
+        whole = [f"{mixer}+{feed}" for mixer, feed in zip(whole, feeds)]
     letters = r.get(*arch.mtp_letters)
     mtp = [whole[layers] if layers < len(whole) and arch.feed else whole[layers - 1]]
     if letters:
         mtp = _of_words(r, arch.mtp_letters[0], letters, LETTERS)
-    return {"pattern": written(whole[:layers]), "mtp_pattern": ",".join(mtp)}
+    return written(whole[:layers]), ",".join(mtp)
 
 
-def _mixers(r, arch, layers) -> list:
+def _mixers(r: Reader, arch: Architecture, layers: int) -> list[str]:
     """The mixer of each layer, and of those that the file lists behind them, its MTP layers."""
     letters = r.get(*arch.letters)
-    field = arch.word_lists[0]
     if letters:
-        return _of_words(
-            r, arch.letters[0], letters, LETTERS if isinstance(letters, str) else OF_LETTERS, layers
-        )
+        known = LETTERS if isinstance(letters, str) else OF_LETTERS
+        return _of_words(r, arch.letters[0], letters, known, layers)
+    field = arch.word_lists[0]
     words = r.get(*arch.word_lists) if arch.words else None
     again = r.count("index_topk_freq") or 1  # layers that share a choice of keys
     if field == "indexer_types" and not words and again > 1:
         skipped = r.count("index_skip_topk_offset", least=0)
         ahead = (2 if skipped is None else skipped) - 1
-        words = ["FS"[max(i - ahead, 0) % again > 0] for i in range(layers)]
+        words = ["S" if max(i - ahead, 0) % again > 0 else "F" for i in range(layers)]
     if words:
-        words = words * (ceil(layers / len(words)) if field == "block_types" else 1)
+        if field == "block_types":
+            words = words * ceil(layers / len(words))
         return _of_words(r, field, words, arch.words, layers)
-    listed = [
-        (name, i - arch.listed_from, b) for name, b in arch.listed.items() for i in r.numbers(name)
-    ]
-    if arch.words and not listed and not arch.every:
-        raise r.error(field, allowed="the block of each layer; it is not guessed")
-    found = [arch.mixer] * layers
-    for name, i, block in listed:
-        if not 0 <= i < layers:
-            raise r.error(name, i + arch.listed_from, allowed=f"layers up to {layers}")
-        found[i] = block
-    if arch.every and not listed:
-        field, usual, start, block = arch.every
-        period = r.count(field) or usual
-        offset = r.count(start, least=0) if isinstance(start, str) else None
-        first = period - 1 if offset is None else offset
-        found[first::period] = [block] * len(found[first::period])
-    return found
+    return _listed(r, arch, layers)
 
 
-def _of_words(r, field, words, known, layers=0) -> list:
+def _listed(r: Reader, arch: Architecture, layers: int) -> list[str]:
+    """The mixer of each layer by the lists of layer numbers, else by the architecture's period."""
+    blocks = [arch.mixer] * layers
+    listed = [(name, i, b) for name, b in arch.listed.items() for i in r.numbers(name)]
+    for name, number, block in listed:
+        if not 0 <= number - arch.listed_from < layers:
+            raise r.wrong(name, number, f"layers up to {layers}")
+        blocks[number - arch.listed_from] = block
+    if listed:
+        return blocks
+    if arch.every:
+        period = r.count(arch.every.field) or arch.every.period
+        first = r.count(arch.every.offset, least=0)
+        if first is None:
+            first = period - 1
+        for i in range(first, layers, period):
+            blocks[i] = arch.every.block
+    elif arch.words:
+        allowed = "the block of each layer; it is not guessed"
+        raise r.missing(arch.word_lists[0], allowed)
+    return blocks
+
+
+def _of_words(
+    r: Reader, field: str, words: Sequence[Any], known: Mapping[Any, str], layers: int = 0
+) -> list[str]:
     """The blocks that a list of words, or a text of letters, names: for `layers` layers or more;
     letters for as many."""
     if len(words) < layers or (len(words) > layers > 0 and isinstance(words, str)):
-        raise r.error(field, f"{len(words)} layers", allowed=f"{layers} layers")
+        raise r.wrong(field, f"{len(words)} layers", f"{layers} layers")
     for word in words:
         if word not in known:
-            raise r.error(
-                field, word, allowed=list(known), problem="is a block that is not counted"
-            )
+            raise r.wrong(field, word, list(known), "is a block that is not counted")
     return [known[word] for word in words]

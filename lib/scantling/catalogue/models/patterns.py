@@ -7,95 +7,188 @@ layer each, are read too: M Mamba-2, * attention, - MLP, E experts.
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from functools import cache
 from itertools import chain, cycle
 from math import gcd
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from ...base.columns import Column
 from ...base.errors import DesignError, closest
 from ...base.records import Lines
-from .kinds import attending, words, words_that
+from .dimensions import Names
+from .kinds import ATTENDING, COUNTED_AS, LETTERS, SLIDING, WORDS
 
 MOST_LAYERS = 10_000
-WORDS = {w: row.get("as", w) for w, row in words().items() if "inside" not in row}
-SLIDING = tuple(words_that("slides"))
-LETTERS = {letter: word for word, letter in words_that("letter").items()}
-_SHARED = re.compile(r"shared\([^()]*\)")
+MOST_NESTED = 100
+Layers = tuple[Lines, ...]  # in order, each the blocks in it
+
+# a repeat, weights that run at several places, a bracket, a comma, what joins blocks, or a block
+_TOKEN = re.compile(r"\d+\*|shared\([^()]*\)|[(),+|>]|[^(),+|>]+")
+_JOINS = ("+", "|", ">")
 
 
-_GROUP = re.compile(r"(?<![^,(])(?:(\d+)\*)?\(([^()]*)\)(?![^,)])")
-
-
-def wrong(pattern, problem: str, allowed, nearest=None):
+def wrong(
+    pattern: str, problem: str, allowed: str | Sequence[str], nearest: Any = None
+) -> DesignError:
     """The refusal of a pattern."""
     return DesignError("model.pattern", pattern, allowed, nearest, problem=problem)
 
 
+class _Parser:
+    """Layers of one pattern, by recursive descent:
+
+    layers = repeat {"," repeat} [","]; repeat = [n "*"] layer;
+    layer = part {("+" | "|" | ">") part}; part = block | "(" layers ")".
+    """
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+        self.tokens: list[str] = _TOKEN.findall(re.sub(r"\s", "", pattern))
+        self.depth = 0
+
+    def parse(self) -> Layers:
+        layers = self.layers()
+        if self.tokens:
+            raise self.unbalanced()
+        return tuple(layers)
+
+    def peek(self) -> str:
+        """The next token; nothing at the end."""
+        return self.tokens[0] if self.tokens else ""
+
+    def next(self) -> str:
+        return self.tokens.pop(0) if self.tokens else ""
+
+    def unbalanced(self) -> DesignError:
+        return wrong(self.pattern, "has brackets that do not match", "n*(a,b) groups")
+
+    def layers(self) -> list[Lines]:
+        """Layers up to a closing bracket or the end; a comma may stand behind the last."""
+        layers = self.repeat(MOST_LAYERS)
+        while self.peek() == ",":
+            self.next()
+            if not self.tokens:
+                break
+            layers += self.repeat(MOST_LAYERS - len(layers))
+        return layers
+
+    def repeat(self, room: int) -> list[Lines]:
+        """A layer or a group, as often as its number says; for as many layers as there is room."""
+        times = 1
+        if self.peek().endswith("*"):
+            times = int(self.next().removesuffix("*"))
+            if times < 1:
+                raise wrong(self.pattern, "repeats a layer 0 times", "n of at least 1 in n*", 1)
+        layers = self.layer()
+        if times * len(layers) > room:
+            raise wrong(self.pattern, "has too many layers", f"at most {MOST_LAYERS:,}")
+        return layers * times
+
+    def layer(self) -> list[Lines]:
+        """One layer of several parts, or a group of layers in brackets."""
+        first = self.part()
+        if self.peek() not in _JOINS:
+            return first
+        parts = [first]
+        while self.peek() in _JOINS:
+            self.next()
+            parts.append(self.part())
+        if any(len(layers) != 1 for layers in parts):
+            raise self.unbalanced()
+        return [tuple(chain.from_iterable(layer for (layer,) in parts))]
+
+    def part(self) -> list[Lines]:
+        """A block as a layer, or the layers in brackets."""
+        if self.peek() == "(":
+            self.next()
+            self.depth += 1
+            if self.depth > MOST_NESTED:
+                raise self.unbalanced()
+            layers = self.layers()
+            if self.next() != ")":
+                raise self.unbalanced()
+            self.depth -= 1
+            return layers
+        return [(self.block(),)]
+
+    def block(self) -> str:
+        """The word of a block."""
+        word = ""
+        while self.peek() not in ("", ",", "(", ")", *_JOINS):
+            word += self.next()
+        if word.startswith("shared("):
+            return "shared"
+        if word in COUNTED_AS:
+            return word
+        if self.peek() in ("(", ")") and not word:
+            raise self.unbalanced()
+        problem = f"has no block named {word!r}" if word else "has an empty layer"
+        raise wrong(self.pattern, problem, list(COUNTED_AS), closest(word, COUNTED_AS))
+
+
 @cache
-def layers_of(pattern: str) -> tuple:
+def layers_of(pattern: str) -> Layers:
     """The layers of a pattern in order, each the blocks in it. Raises DesignError."""
-    if not re.search("[a-z0-9(,]", pattern):
-        for letter in sorted({*pattern} - {*LETTERS}):
-            raise wrong(pattern, f"has no block with the letter {letter}", list(LETTERS))
-        return tuple((LETTERS[letter],) for letter in pattern)
-    text = _SHARED.sub("shared", re.sub(r"\s", "", pattern))
-    text = re.sub(r"\(([^(),]*)\)", r"\1", text)
-
-    def repeated(times, of, room=MOST_LAYERS):
-        if times and int(times) < 1:
-            raise wrong(pattern, "repeats a layer 0 times", "n of at least 1 in n*", 1)
-        if int(times or 1) * len(of) > room:
-            raise wrong(pattern, "has too many layers", f"at most {MOST_LAYERS:,}")
-        return of * int(times or 1)
-
-    groups = 1
-    while groups:
-        text, groups = _GROUP.subn(lambda m: ",".join(repeated(m[1], m[2].split(","))), text)
-    if set(text) & set("()"):
-        raise wrong(pattern, "has brackets that do not match", "n*(a,b) groups")
-    found = []
-    for layer in text.removesuffix(",").split(","):
-        times, word = re.match(r"(?:(\d+)\*)?(.*)", layer).groups()
-        found += repeated(times, [_layer(word, pattern)], MOST_LAYERS - len(found))
-    return tuple(found)
+    if re.search("[a-z0-9(,]", pattern):
+        return _Parser(pattern).parse()
+    for letter in sorted({*pattern} - {*LETTERS}):
+        raise wrong(pattern, f"has no block with the letter {letter}", list(LETTERS))
+    return tuple((LETTERS[letter],) for letter in pattern)
 
 
-def _layer(word: str, pattern: str) -> Lines:
-    blocks = tuple(re.split(r"[+|>]", word))
-    for block in blocks:
-        if block not in WORDS:
-            problem = f"has no block named {block!r}" if block else "has an empty layer"
-            raise wrong(pattern, problem, list(WORDS), closest(block, WORDS))
-    return blocks
-
-
-def counts(pattern) -> dict:
+def counts(pattern: Names) -> dict[str, Column]:
     """How often a model, or each of a column, has each block of its pattern."""
     if isinstance(pattern, str):
-        return _counts(pattern)
+        return {word: n for word, n in counts_of(pattern).items()}
     names, rows = np.unique(np.asarray(pattern, dtype=str), return_inverse=True)
-    each = [_counts(str(name)) for name in names]
+    each = [counts_of(str(name)) for name in names]
     every = dict.fromkeys(key for one in each for key in one)
     return {key: np.array([one.get(key, 0) for one in each])[rows] for key in every}
 
 
-def _mixers(pattern: str) -> tuple:
+@cache
+def counts_of(pattern: str) -> dict[str, int]:
+    """Blocks of one pattern by what they are counted as; `beside` is an MLP in a layer with
+    experts, `bare` a layer without a feed-forward, `still` one without a mixer, `layers` all of
+    them."""
+    if not pattern:
+        return {}
+    number: Counter[str] = Counter()
+    for layer in layers_of(pattern):
+        words = counted(layer)
+        number["bare"] += not {"moe", "mlp"} & {*words}
+        number["still"] += not {*words} - {"mlp", "beside", "moe"}
+        number.update([*words, "layers"])
+    return {word: n for word, n in number.items() if n}
+
+
+def counted(layer: Lines) -> list[str]:
+    """What the words of a layer are counted as; an MLP beside experts is one of its own."""
+    words = [COUNTED_AS[block] for block in layer]
+    return ["beside" if word == "mlp" and "moe" in words else word for word in words]
+
+
+def _mixers(pattern: str) -> tuple[Counter[str], Counter[str]]:
     """How many layers have each word that mixes tokens: those that attend to everything, and the
     others, each in the order in which they stand."""
-    whole = Counter()
-    others = Counter()
-    everything = attending() - {*SLIDING}
+    whole: Counter[str] = Counter()
+    others: Counter[str] = Counter()
+    everything = ATTENDING - {*SLIDING}
     for word in chain(*layers_of(pattern)):
-        if WORDS[word] not in ("mlp", "moe"):
-            (whole if WORDS[word] in everything else others)[word] += 1
+        if COUNTED_AS[word] in everything:
+            whole[word] += 1
+        elif COUNTED_AS[word] not in ("mlp", "moe"):
+            others[word] += 1
     return whole, others
 
 
 def attention_every(pattern: str) -> int:
     """Of so many layers that mix tokens one attends to everything; 0 where all do, none does, or a
     layer mixes twice."""
-    whole, others = (found.total() for found in _mixers(pattern))
+    whole, others = (words.total() for words in _mixers(pattern))
     once = whole + others <= len(layers_of(pattern))
     return round(1 + others / whole) if whole and others and once else 0
 
@@ -107,43 +200,33 @@ def attending_every(pattern: str, every: int) -> str:
         allowed = "a model some of whose layers have another mixer than attention"
         raise DesignError("attention_every", every, allowed)
     whole, others = _mixers(pattern)
-    (full, _), (usual, _) = (found.most_common(1)[0] for found in (whole, others))
-    laid = cycle([usual] * (every - 1) + [full])
-    text = ",".join("+".join(layer) for layer in layers_of(pattern))
-    mixing = "|".join(whole + others)
-    relaid = re.sub(rf"\b({mixing})\b", lambda _: next(laid), text)
-    return written(relaid.split(","))
+    (full, _), (usual, _) = (words.most_common(1)[0] for words in (whole, others))
+    mixer = cycle([usual] * (every - 1) + [full])
+    return written(
+        [
+            "+".join(next(mixer) if word in whole or word in others else word for word in layer)
+            for layer in layers_of(pattern)
+        ]
+    )
 
 
-def widths(model, key: str) -> int:
-    """The largest number that divides all widths and heads that the rows of kinds.yaml list under
-    `key` for the blocks of a model's pattern; 0 where they list none."""
-    asked = words_that(key)
-    return gcd(*(getattr(model, f) for word in counts(model.pattern) for f in asked.get(word, ())))
+class Patterned(Protocol):
+    """A model: its fields, among them a pattern."""
+
+    @property
+    def pattern(self) -> str: ...
 
 
-def counted(layer: Lines) -> list:
-    """What the words of a layer are counted as; an MLP beside experts is one of its own."""
-    found = [WORDS[block] for block in layer]
-    return ["beside" if word == "mlp" and "moe" in found else word for word in found]
+def widths(model: Patterned, which: Literal["split", "swapped"]) -> int:
+    """The largest number that divides all widths and heads of a model's blocks that tp has to
+    divide (split), or tp x cp (swapped); 0 where there are none."""
+    fields = vars(model)
+    words = [WORDS[name] for name in counts_of(model.pattern) if name in WORDS]
+    asked = (word.split if which == "split" else word.swapped for word in words)
+    return gcd(*(fields[field] for field in chain.from_iterable(asked)))
 
 
-@cache
-def _counts(pattern: str) -> dict:
-    """Blocks by what they are counted as; `beside` is an MLP in a layer with experts, `bare` a
-    layer without a feed-forward, `still` one without a mixer, `layers` all of them."""
-    if not pattern:
-        return {}
-    found = Counter()
-    for layer in layers_of(pattern):
-        words = counted(layer)
-        found["bare"] += not {"moe", "mlp"} & {*words}
-        found["still"] += not {*words} - {"mlp", "beside", "moe"}
-        found.update([*words, "layers"])
-    return {k: n for k, n in found.items() if n}
-
-
-def written(layers) -> str:
+def written(layers: Sequence[str]) -> str:
     """The pattern of layers, each as text, with repeats folded."""
     out = []
     i = 0

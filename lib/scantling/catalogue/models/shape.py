@@ -5,42 +5,26 @@ table of blocks that all arithmetic reads, so that one design and a thousand pub
 same way. Integers in, exact integers out.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
-from functools import lru_cache, partial
-from itertools import chain
-from types import SimpleNamespace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from ...base.errors import DesignError, Rule, refuse
-from ...base.records import Lines, record
-from ...base.words import table
+from ...base.columns import Column
+from ...base.errors import DesignError
+from ...base.records import record
 from ...blocks import KINDS
 from ...blocks.block import Block
+from ...blocks.head import Head
+from ...blocks.moe import Moe
 from ...blocks.mtp import Mtp
 from ...blocks.table import Shape
-from ..words import ATTENTIONS, GATES, MLPS
-from .kinds import attending, block_of, words, words_that
-from .patterns import MOST_LAYERS, attention_every, counted, counts, layers_of
-
-GATED = ("swiglu", "geglu")  # three matrices: gate, up, down
-_CHOICES = {
-    "mlp": MLPS,
-    "attention": ATTENTIONS,
-    "qk_norm": ("", "head", "width"),
-    "moe_layout": ("dense-first", "interleaved"),
-    "attention_gate": GATES,
-}
-_SIZES = ("layers", "hidden", "vocab")
-_HEADS = ("heads", "kv_heads", "head_dim")
-_OF_MOE = ("top_k", "expert_ffn_hidden")
-_LATENT = ("kv_lora", "qk_nope", "qk_rope", "v_head_dim")
-PARTS = table(__file__, "parts")
+from . import kinds
+from .dimensions import Dimensions, Names, number
+from .patterns import attention_every, counted, counts, counts_of, layers_of
 
 
 @record
@@ -172,22 +156,22 @@ class Params:
     """Parameters by part [count]; `mtp` stands apart, the parts from embedding to other sum to
     `total`."""
 
-    total: Any
-    active: Any
-    embedding: Any
-    lm_head: Any
-    attention: Any
-    mlp_dense: Any
-    shared_experts: Any
-    router: Any
-    routed_experts: Any
-    norms: Any
-    other: Any
-    mtp: Any
-    expert: Any
+    total: Column
+    active: Column
+    embedding: Column
+    lm_head: Column
+    attention: Column
+    mlp_dense: Column
+    shared_experts: Column
+    router: Column
+    routed_experts: Column
+    norms: Column
+    other: Column
+    mtp: Column
+    expert: Column
 
     @property
-    def non_embedding(self) -> Any:
+    def non_embedding(self) -> Column:
         return self.total - self.embedding - self.lm_head
 
 
@@ -196,114 +180,21 @@ class Flops:
     """Training FLOP per token by part (3 x forward, matrix products); `mtp` apart, the others sum
     to `total`."""
 
-    total: Any
-    attention_linear: Any
-    attention_scores: Any
-    mlp_dense: Any
-    shared_experts: Any
-    shared_gate: Any
-    router: Any
-    routed_experts: Any
-    lm_head: Any
-    mtp: Any
-
-
-def check_fields(given) -> None:
-    """Refuses fields that `Model` does not have."""
-    known = sorted(f.name for f in fields(Model))
-    for field in given:
-        if field not in known:
-            raise DesignError(field, given[field], known, problem="is unknown")
-
-
-def check_model(model: Model, read_as: dict | None = None) -> Model:
-    """The same model, or one DesignError naming the dimension that cannot be, by the name in
-    `read_as` where it has one."""
-    names = read_as or {}
-    refuse(_rules(model, names), vars(model), names)
-    other_mixers(model)
-    return model
-
-
-def part(field: str, whole: str, divides: bool, given, names: Mapping, besides=""):
-    """The rule of a part that has to divide a whole, or to be no more than it, where `given` has
-    both."""
-    value = given.get(field)
-    of = given.get(whole)
-    if value and of is not None:
-        said = f"{names.get(whole, whole)} {of:g}"
-        if not divides:
-            yield Rule(field, value <= of, f"at most {said}", f"is more than {said}")
-        elif of % value:
-            near = min(
-                (d for d in range(1, min(of, 10**5) + 1) if of % d == 0),
-                key=lambda d: abs(d - value),
-            )
-            divisor = f"a divisor of {said}{besides}"
-            yield Rule(field, False, divisor, f"does not divide {said}", near)
-
-
-def parts_of(given, names: Mapping):
-    """The rules of all PARTS."""
-    return chain.from_iterable(part(*each, given, names) for each in PARTS)
-
-
-def _rules(m: Model, names: dict):
-    """(field, whether it holds, what is allowed, and what is wrong) of each rule in turn."""
-    for field, choices in _CHOICES.items():
-        yield Rule(field, getattr(m, field) in choices, choices)
-    yield Rule("layers", m.layers <= MOST_LAYERS, f"at most {MOST_LAYERS:,}")
-    experts = f"{names.get('experts', 'experts')} {m.experts}"
-    alike = bool(m.experts) == bool(m.moe_layers)
-    many = "as many as there are layers with experts"
-    yield Rule("moe_layers", alike, many, f"does not go with {experts}")
-    found = counts(m.pattern)
-    attends = not found or bool(attending() & found.keys())
-    many = found.get("mlp", 0) + found.get("beside", 0) if found else m.dense_layers
-    asked = words_that("needs")
-    needed = [(field, f"for {block}") for block in found for field in asked.get(block, ())]
-    needed += [(field, "in a mixture of experts") for field in _OF_MOE * (m.experts > 0)]
-    needed += [
-        (field, "in multi-head latent attention") for field in _LATENT * (m.attention == "mla")
-    ]
-    needed += [(field, "") for field in _SIZES + _HEADS * attends]
-    needed += [("ffn_hidden", f"in the {many} dense layers")] * (many > 0)
-    for field, where in needed:
-        allowed = f"a whole number of at least 1 {where}".strip()
-        yield Rule(field, getattr(m, field) >= 1, allowed, "", 1)
-    for field in _COUNTS:
-        yield Rule(field, getattr(m, field) >= 0, "a whole number of at least 0")
-    yield from parts_of(vars(m), names)
-    slides = found or bool(m.window) == bool(m.windowed_layers)
-    many = f"a width where windowed_layers ({m.windowed_layers}) says how many"
-    yield Rule("window", slides, many)
-    for field, word in (("layers", "layers"), ("moe_layers", "moe")) if found else ():
-        holds = found.get(word, 0)
-        yield Rule(field, getattr(m, field) == holds, f"{holds}, as the pattern has them")
-    try:
-        layers_of(m.mtp_pattern)
-    except DesignError as e:
-        e.field = "model.mtp_pattern"
-        raise
+    total: Column
+    attention_linear: Column
+    attention_scores: Column
+    mlp_dense: Column
+    shared_experts: Column
+    shared_gate: Column
+    router: Column
+    routed_experts: Column
+    lm_head: Column
+    mtp: Column
 
 
 def attention_kind(heads: int, kv_heads: int) -> str:
     """What attention with so many heads of queries, and of keys and values, is called."""
     return "mha" if kv_heads == heads else "mqa" if kv_heads == 1 else "gqa"
-
-
-def _flag(value: Any, among: Lines) -> Any:
-    if isinstance(value, str):
-        return int(value in among)
-    return np.isin(np.asarray(value), among).astype(np.int64)
-
-
-def _number(value: Any) -> Any:
-    if value is None:
-        return 0
-    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
-        return np.nan_to_num(value)
-    return value * 1  # true is 1
 
 
 def make_shape(**columns: Any) -> Shape:
@@ -317,41 +208,45 @@ def make_shape(**columns: Any) -> Shape:
     unknown = set(columns).difference(_DEFAULTS, _UNCOUNTED)
     if unknown:
         raise TypeError(f"make_shape got unknown fields {sorted(unknown)}")
-    raw = {**_DEFAULTS, **columns}
-    m = SimpleNamespace(**{k: v if k in _WORDS else _number(v) for k, v in raw.items()})
-    norm = m.hidden * (1 + m.norm_bias)
-    m.layer_norms = m.norms_per_layer * norm
-    m.final_norms = m.final_norm * norm
-    m.embedding_norms = m.embedding_norm * norm
-    m.matrices = 2 + _flag(m.mlp, GATED)
-    m.head_norm, m.width_norm = (_flag(m.qk_norm, (word,)) for word in ("head", "width"))
-    m.head_gate, m.width_gate = (_flag(m.attention_gate, (word,)) for word in ("head", "width"))
-    for name in ("heads", "kv_heads", "head_dim"):  # of a window, where it has its own
-        own = getattr(m, f"window_{name}")
-        usual = getattr(m, name)
-        setattr(m, f"local_{name}", usual + (own > 0) * (own - usual))
-    m.local_sinks = m.sinks + (1 - m.sinks) * m.window_sinks
-    latent = _flag(m.attention, ("mla",))
-    others = other_mixers(m)
-    plain = _plain(m, latent, sum(b.count for b in others))
-    before = [block_of("embedding", m, 1)]
-    behind = [block_of("head", m, 1)]
-    behind += [block_of("gather", m, 1)] * bool(np.any(m.hyper_connections))
-    behind += [block_of("weights", m, m.memory_blocks)] * bool(np.any(m.memory_blocks))
+    return _shape(_dimensions(columns))
+
+
+def dimensions_of(model: Model) -> Dimensions:
+    """The dimensions of one model."""
+    return _dimensions(vars(model))
+
+
+def _dimensions(columns: Mapping[str, Any]) -> Dimensions:
+    values = _DEFAULTS | {name: v for name, v in columns.items() if name not in _UNCOUNTED}
+    return Dimensions(**{k: v if k in _WORDS else number(v) for k, v in values.items()})
+
+
+def _shape(m: Dimensions) -> Shape:
+    """The table of blocks of models."""
+    (mixers,) = np.unique(m.mixers)  # a column of models has none
+    others = mixers_of(str(mixers), m.hidden, m.layers, m.windowed_layers)
+    plain = _without_pattern(m, sum(b.count for b in others))
     inside = _blocks(m, counts(m.pattern), plain)
+    head = kinds.head(m)
+    behind: list[Block] = [head]
+    if np.any(m.hyper_connections):
+        behind.append(kinds.gather(m))
+    if np.any(m.memory_blocks):
+        behind.append(kinds.shared_weights(m))
     if np.any(m.mtp_layers):
-        behind.append(_mtp(m, latent, behind[0]))
+        behind.append(_mtp(m, head))
     return Shape(
         layers=m.layers,
         hidden=m.hidden,
-        blocks=(*before, *others, *inside, *behind),
-        order=_order(m.pattern, len(before) + len(others)),
+        blocks=(kinds.embedding(m), *others, *inside, *behind),
+        order=_order(m.pattern, 1 + len(others)),
     )
 
 
-def _plain(m, latent, others=0) -> dict:
+def _without_pattern(m: Dimensions, others: Column = 0) -> dict[str, Column]:
     """Blocks of models without a pattern, by the words of patterns; `others` of the layers have
     another mixer."""
+    latent = m.latent_attention
     whole = m.layers - others - m.windowed_layers
     return {
         "attn": (1 - latent) * whole,
@@ -364,61 +259,69 @@ def _plain(m, latent, others=0) -> dict:
     }
 
 
-def _blocks(m, found: dict, plain: dict) -> list:
-    """The blocks of layers: those `found` in patterns, those of `plain` models without one."""
-    has = 1 * (found.get("layers", 0) > 0)
-    count = {k: found.get(k, 0) + (1 - has) * plain.get(k, 0) for k in {**plain, **found}}
-    dense = () if found else ("mlp",)  # whose width a layer has even where all have experts
-    made = (k for k in words() if k in dense or np.any(count.get(k, 0)))
-    blocks = [block_of(k, m, count[k], (1 - has) * m.layer_norms) for k in made]
+def _blocks(m: Dimensions, patterned: dict[str, Column], plain: dict[str, Column]) -> list[Block]:
+    """The blocks of layers: those counted in patterns, those of `plain` models without one."""
+    has = 1 * (patterned.get("layers", 0) > 0)
+    number = {k: patterned.get(k, 0) + (1 - has) * plain.get(k, 0) for k in {**plain, **patterned}}
+    norms = (1 - has) * m.layer_norms
+    blocks = []
+    for name, word in kinds.WORDS.items():
+        # the width of a dense MLP is there even where all layers have experts
+        if np.any(number.get(name, 0)) or (name == "mlp" and not patterned):
+            blocks.append(word.build(m, number[name], norms))
     if np.any(has):
-        blocks.append(block_of("stream", m, has * count["layers"]))
+        blocks.append(kinds.stream(m, has * number["layers"]))
     return blocks
 
 
-def _order(pattern, ahead: int) -> tuple:
+def _order(pattern: Names, ahead: int) -> tuple[tuple[int, ...], ...]:
     """The blocks of each layer of one pattern, as numbers among the blocks of a shape."""
     if not isinstance(pattern, str) or not pattern:
         return ()
-    made = [k for k in words() if k in counts(pattern)]
-    at = {word: ahead + i for i, word in enumerate(made)}
+    present = [name for name in kinds.WORDS if name in counts_of(pattern)]
+    at = {name: ahead + i for i, name in enumerate(present)}
     return tuple(tuple(at[word] for word in counted(layer)) for layer in layers_of(pattern))
 
 
-def other_mixers(m) -> list:
-    """The blocks of `mixers`: so many layers of a kind in place of attention, its own dimensions in
-    brackets, kinds joined by commas. Raises DesignError."""
-    kinds = sorted(k for k, kind in KINDS.items() if kind.place == "mixer")
-    wrong = partial(
-        DesignError, "mixers", m.mixers, f"such as 10*{kinds[0]}, of {', '.join(kinds)}"
-    )
-    (text,) = map(str, np.unique(m.mixers))  # a column of models has none
+def mixers_of(text: str, hidden: Column, layers: Column, windowed: Column) -> list[Block]:
+    """The blocks of a model's `mixers`: so many layers of a kind in place of attention, its own
+    dimensions in brackets, kinds joined by commas. Raises DesignError."""
+    names = sorted(name for name, kind in KINDS.items() if kind.place == "mixer")
+
+    def wrong(problem: str) -> DesignError:
+        allowed = f"such as 10*{names[0]}, of {', '.join(names)}"
+        return DesignError("mixers", text, allowed, problem=problem)
+
+    rest = _MIXER.sub("", text).strip(", ")
+    if rest:
+        raise wrong(f"is not read from {rest!r} on")
     blocks = []
-    rest = _MIXER.sub("", text)
-    if rest.strip(", "):
-        raise wrong(problem=f"is not read from {rest.strip(', ')!r} on")
-    for count, name, given in _MIXER.findall(text):
-        if name not in kinds:
-            raise wrong(problem=f"names {name}, which mixes nothing")
-        pairs = (pair.partition("=")[::2] for pair in given.split(",") if pair)
+    for count, name, sizes in _MIXER.findall(text):
+        if name not in names:
+            raise wrong(f"names {name}, which mixes nothing")
         try:
-            block = KINDS[name](
-                count=int(count),
-                hidden=m.hidden,
-                **{k: float(v) if "." in v else int(v) for k, v in pairs},
-            )
+            blocks.append(KINDS[name](count=int(count), hidden=hidden, **_sizes(sizes)))
         except (TypeError, ValueError):
-            raise wrong(problem=f"does not give the dimensions of {name}") from None
-        blocks.append(block)
-    if np.any(sum(b.count for b in blocks) + m.windowed_layers > m.layers):
-        raise wrong(problem=f"holds more than {m.layers} layers")
+            raise wrong(f"does not give the dimensions of {name}") from None
+    if np.any(sum(b.count for b in blocks) + windowed > layers):
+        raise wrong(f"holds more than {layers} layers")
     return blocks
 
 
-def _mtp(m, latent, head: Block) -> Mtp:
+def _sizes(text: str) -> dict[str, float]:
+    """`taps=3,width=0.5` as numbers by name."""
+    sizes = {}
+    for pair in filter(None, text.split(",")):
+        name, _, value = pair.partition("=")
+        sizes[name] = float(value) if "." in value else int(value)
+    return sizes
+
+
+def _mtp(m: Dimensions, head: Head) -> Mtp:
     """The MTP modules: the layers of their own pattern, else one of the last kind over the whole
     sequence."""
     last = 1 * (m.moe_layers > 0)
+    latent = m.latent_attention
     plain = {"attn": 1 - latent, "mla": latent, "mlp": 1 - last, "moe": last}
     return Mtp(
         count=m.mtp_layers,
@@ -437,7 +340,7 @@ def shape_of(model: Model | Shape) -> Shape:
 
 @lru_cache
 def _shape_of(model: Model) -> Shape:
-    return make_shape(**{f.name: getattr(model, f.name) for f in fields(model)})
+    return _shape(dimensions_of(model))
 
 
 def parameters(model: Model | Shape) -> Params:
@@ -452,16 +355,24 @@ def parameters(model: Model | Shape) -> Params:
     to the last digit for the architectures that `hf.py` reads.
     """
     s = shape_of(model)
-    parts = _by_part(s.blocks)
+    parts = _by_part((b.count, b.parameters()) for b in s.blocks)
     unused = parts.pop("unused", 0)
     mtp = parts.pop("mtp", 0)
     total = sum(parts.values())
     return Params(
         total=total,
         active=total - unused,
-        **{name: parts.get(name, 0) for name in _PARTS},
+        embedding=parts.get("embedding", 0),
+        lm_head=parts.get("lm_head", 0),
+        attention=parts.get("attention", 0),
+        mlp_dense=parts.get("mlp_dense", 0),
+        shared_experts=parts.get("shared_experts", 0),
+        router=parts.get("router", 0),
+        routed_experts=parts.get("routed_experts", 0),
+        norms=parts.get("norms", 0),
+        other=parts.get("other", 0),
         mtp=mtp,
-        expert=sum((b.count > 0) * b.expert() for b in s.of("moe")),
+        expert=sum((b.count > 0) * b.expert() for b in s.of(Moe)),
     )
 
 
@@ -470,7 +381,7 @@ def as_floats(count: Params) -> Params:
     return Params(**{name: value * 1.0 for name, value in vars(count).items()})
 
 
-def flops_per_token(model: Model | Shape, seq_len: Any) -> Flops:
+def flops_per_token(model: Model | Shape, seq_len: Column) -> Flops:
     """Training FLOP per token [FLOP] at `seq_len` tokens per sequence: 3 x forward, matrix products
     only.
 
@@ -482,23 +393,30 @@ def flops_per_token(model: Model | Shape, seq_len: Any) -> Flops:
     parameters leaves the scores out. Equals torch's FlopCounterMode on the transformers library's
     models.
     """
-    parts = _by_part(shape_of(model).blocks, lambda b: b.flops(seq_len))
+    parts = _by_part((b.count, b.flops(seq_len)) for b in shape_of(model).blocks)
     mtp = parts.pop("mtp", 0)
     return Flops(
         total=sum(parts.values()),
-        **{f.name: parts.get(f.name, 0) for f in fields(Flops) if f.name not in ("total", "mtp")},
+        attention_linear=parts.get("attention_linear", 0),
+        attention_scores=parts.get("attention_scores", 0),
+        mlp_dense=parts.get("mlp_dense", 0),
+        shared_experts=parts.get("shared_experts", 0),
+        shared_gate=parts.get("shared_gate", 0),
+        router=parts.get("router", 0),
+        routed_experts=parts.get("routed_experts", 0),
+        lm_head=parts.get("lm_head", 0),
         mtp=mtp,
     )
 
 
-def causal_flops_per_token(model: Model | Shape, seq_len: Any) -> Any:
+def causal_flops_per_token(model: Model | Shape, seq_len: Column) -> Column:
     """Training FLOP per token [FLOP] as the published counters of training frameworks give it: the
     causal half of the scores, windows and chosen keys by what is attended to, no router.
 
     Megatron-LM and Megatron-Bridge, num_floating_point_operations; a scan as its recurrence, with
     the model's own inner width. MTP modules are not in it.
     """
-    total = 0
+    total: Column = 0
     for block in shape_of(model).blocks:
         parts = {k: v for k, v in block.flops(seq_len).items() if k not in ("router", "mtp")}
         if "attention_scores" in parts:
@@ -507,42 +425,33 @@ def causal_flops_per_token(model: Model | Shape, seq_len: Any) -> Any:
     return total
 
 
-def block_counts(model: Model) -> dict:
+def block_counts(model: Model) -> dict[str, int]:
     """How many blocks of each kind the layers have, by the words of patterns."""
-    found = counts(model.pattern) or _plain(model, _flag(model.attention, ("mla",)))
-    named = {k: v for k, v in found.items() if k not in ("layers", "bare", "beside", "still")}
-    named["mlp"] = named.get("mlp", 0) + found.get("beside", 0)
-    return {k: int(v) for k, v in named.items() if v}
+    number: dict[str, int] = {**counts_of(model.pattern)}
+    if not number:
+        number = {k: int(v) for k, v in _without_pattern(dimensions_of(model)).items()}
+    number["mlp"] = number.get("mlp", 0) + number.get("beside", 0)
+    apart = ("layers", "bare", "beside", "still")
+    return {k: n for k, n in number.items() if n and k not in apart}
 
 
-def _by_part(blocks, answer=lambda b: b.parameters()) -> dict:
-    """What the blocks answer, times their counts, summed by part."""
-    parts = {}
-    for block in blocks:
-        for name, value in answer(block).items():
-            parts[name] = parts.get(name, 0) + block.count * value
+def _by_part(answers: Iterable[tuple[Column, dict[str, Column]]]) -> dict[str, Column]:
+    """What blocks answer, times their counts, summed by part."""
+    parts: dict[str, Column] = {}
+    for count, answer in answers:
+        for name, value in answer.items():
+            parts[name] = parts.get(name, 0) + count * value
     return parts
 
 
-_PARTS = tuple(f.name for f in fields(Params))[2:11]
 _MIXER = re.compile(r"(\d+)\*([a-z][a-z0-9-]*)(?:\(([a-z_=0-9.,]*)\))?")
-_WORDS = (
-    "mlp",
-    "attention",
-    "qk_norm",
-    "mixers",
-    "attention_gate",
-    "pattern",
-    "mtp_pattern",
-    "name",
-    "source",
-    "moe_layout",
-)
+# fields of text
+_WORDS = ("mlp", "attention", "qk_norm", "mixers", "attention_gate", "pattern", "mtp_pattern")
 # fields that no count depends on
 _UNCOUNTED = ("name", "source", "seq_len", "moe_layout", "rope_base", "norm_epsilon")
-_DEFAULTS = {f.name: f.default for f in fields(Model) if f.name not in _UNCOUNTED}
 _REQUIRED = ("layers", "hidden", "ffn_hidden", "heads", "kv_heads", "head_dim", "vocab")
-_DEFAULTS.update(dict.fromkeys(_REQUIRED))
-_COUNTS = tuple(
-    f.name for f in fields(Model) if type(f.default) is int and f.name not in ("norms_per_layer",)
-) + ("ffn_hidden",)
+_DEFAULTS: dict[str, Any] = {
+    f.name: None if f.name in _REQUIRED else f.default
+    for f in fields(Model)
+    if f.name not in _UNCOUNTED
+}

@@ -1,13 +1,16 @@
 """A plausible shape from a size alone: "175B MoE, 96 layers" becomes a `Model`, every derived field
 listed with its rule."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ...base.errors import DesignError
 from ...base.records import Assumed, Derived
-from .shape import GATED, Model, attention_kind, check_fields, check_model, make_shape, parameters
+from .check import check_fields, check_model
+from .dimensions import GATED
+from .shape import Model, Params, attention_kind, make_shape, parameters
 
 Made = tuple[Model, tuple[Assumed, ...]]  # a model, and what was assumed of it
 SMALLEST = 2e7  # parameters: below, a vocabulary alone is the model
@@ -27,7 +30,7 @@ def from_size(
     active: float | None = None,
     moe: bool | None = None,
     name: str | None = None,
-    **given: Any,
+    **fields: Any,
 ) -> Made:
     """A plausible `Model` of `size` parameters, and every derived field with the rule that chose
     it.
@@ -45,22 +48,23 @@ def from_size(
     differ by a factor in depth and sparsity: give what is known. Raises DesignError where what is
     given contradicts the size.
     """
-    return _Sizing(
-        float(size), active, moe, {k: v for k, v in given.items() if v is not None}
-    ).model(name)
+    stated = {k: v for k, v in fields.items() if v is not None}
+    return _Sizing(float(size), active, moe, stated).model(name)
 
 
 class _Sizing(Derived):
     """The derivation in progress: what was given, what has been derived."""
 
-    def __init__(self, size, active, moe, given):
+    def __init__(
+        self, size: float, active: float | None, moe: bool | None, fields: dict[str, Any]
+    ) -> None:
         if not SMALLEST <= size <= LARGEST:
             raise DesignError(
                 "size",
                 size,
                 f"{SMALLEST:.0e} to {LARGEST:.0e} parameters; a smaller model by its shape",
             )
-        check_fields(given)
+        check_fields(fields)
         if active is not None and not 0 < active <= size:
             raise DesignError(
                 "active",
@@ -70,21 +74,21 @@ class _Sizing(Derived):
             )
         self.size = size
         self.active = active if active != size else None
-        sparse = [f for f in _SPARSE if given.get(f)]
+        sparse = [f for f in _SPARSE if fields.get(f)]
         if moe is False and (sparse or self.active):
             field = [*sparse, "active"][0]
             raise DesignError(
                 field,
-                given.get(field, self.active),
+                fields.get(field, self.active),
                 "leave it out, or moe: true",
                 problem="contradicts moe: false",
             )
         self.moe = bool(moe or sparse or self.active)
         if not self.moe:  # written as 0: none
-            given = {k: v for k, v in given.items() if k not in _SPARSE}
-        elif given.get("moe_layers") == 0:
+            fields = {k: v for k, v in fields.items() if k not in _SPARSE}
+        elif fields.get("moe_layers") == 0:
             raise DesignError("moe_layers", 0, "1 or more in a mixture of experts")
-        super().__init__(given, "model")
+        super().__init__(fields, "model")
 
     def model(self, name: str | None) -> Made:
         if self.moe:
@@ -111,12 +115,12 @@ class _Sizing(Derived):
         return check_model(Model(**fields)), tuple(self.assumed)
 
     def _experts(self) -> None:
-        given = self.fields
+        stated = self.fields
         experts = 16
         top_k = 2
         why = why_k = "a mixture of experts by size alone: 16 experts, top-2"
-        if "experts" in given:
-            experts = given["experts"]
+        if "experts" in stated:
+            experts = stated["experts"]
             top_k = min(2, experts)
             why_k = "top-2 below 64 experts"
             if experts >= 64:
@@ -126,14 +130,14 @@ class _Sizing(Derived):
             # routed experts in use take at most three quarters of the active count, the rest is
             # attention and embedding
             copies = 1 + (self.size - self.active) / (0.75 * self.active)
-            if "top_k" in given or 2 * copies > 16:
-                top_k = given.get("top_k") or 8
+            if "top_k" in stated or 2 * copies > 16:
+                top_k = stated.get("top_k") or 8
                 experts = max(2 ** int(np.ceil(np.log2(top_k * copies))), 2 * top_k)
                 experts = min(experts, 8192)  # the largest power of two that a design may state
                 why = f"top-{top_k} of as many experts as keep them within three quarters of the "
                 why_k = why = why + "active count"
-        elif "top_k" in given:
-            experts = max(16, 8 * given["top_k"])
+        elif "top_k" in stated:
+            experts = max(16, 8 * stated["top_k"])
         experts = self.take("experts", experts, why)
         top_k = self.take("top_k", top_k, why_k)
         if not 1 <= top_k <= experts:
@@ -146,7 +150,7 @@ class _Sizing(Derived):
                 problem="is less than size though every expert is used",
             )
 
-    def _shape(self, **changes: Any) -> dict:
+    def _shape(self, **changes: Any) -> dict[str, Any]:
         """The fields so far with `changes`, the rest in the usual proportions in floating point (a
         count of parameters overflows 64 bits); hidden may be a column [n]."""
         f = {"attention": "gqa", **self.fields, **changes}
@@ -163,10 +167,17 @@ class _Sizing(Derived):
             f.setdefault("expert_ffn_hidden", natural / f["top_k"])
         return MLA | f if mla else f
 
-    def _params(self, **changes: Any):
+    def _params(self, **changes: Any) -> Params:
         return parameters(make_shape(**self._shape(**changes)))
 
-    def _solve(self, field, target, why, count=lambda p: p.total, steps=(1,)) -> None:
+    def _solve(
+        self,
+        field: str,
+        target: float,
+        why: str,
+        count: Callable[[Params], Any] = lambda p: p.total,
+        steps: tuple[int, ...] = (1,),
+    ) -> None:
         """Takes the value at which a count of parameters, linear in the field, meets the target: in
         the largest step that keeps the count within 0.3 %."""
         one, two = (count(self._params(**{field: n})) for n in (1, 2))
@@ -264,26 +275,27 @@ class _Sizing(Derived):
         self._solve(field, self.size, why, steps=_WIDTH_STEPS)
 
     def _hold(self) -> None:
-        p = self._params()
+        count = self._params()
+        total, used = float(count.total), float(count.active)
         f = self.fields
         active = self.active
         width = "expert_ffn_hidden" if self.moe else "ffn_hidden"
         sparse = ("experts", "top_k", "moe_layers") if self.moe else ()
         fixed = ("layers", "hidden", "heads", "vocab", width, *sparse)
         said = ", ".join(f"{k} {f[k]}" for k in fixed if k in self.given) or "these rules"
-        if active and abs(p.active / active - 1) > 2 * TOLERANCE:
-            used = f"experts {f['experts']}, top_k {f['top_k']}; these use {_short(p.active)}"
+        if active and abs(used / active - 1) > 2 * TOLERANCE:
+            these = f"experts {f['experts']}, top_k {f['top_k']}; these use {_short(used)}"
             raise DesignError(
                 "active",
                 active,
                 "more experts, a smaller top_k, or another active count",
-                problem=f"cannot be met with {used}",
+                problem=f"cannot be met with {these}",
             )
-        if abs(p.total / self.size - 1) > TOLERANCE or f[width] < 1:
+        if abs(total / self.size - 1) > TOLERANCE or f[width] < 1:
             raise DesignError(
                 "size",
                 self.size,
-                f"about {_short(p.total)} with these",
+                f"about {_short(total)} with these",
                 problem=f"cannot be met with {said}",
             )
 

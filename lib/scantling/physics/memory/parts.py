@@ -17,23 +17,7 @@ from ...blocks.block import Block
 from ...blocks.saving import Keeping
 from ...blocks.table import Shape, plain_share
 from ...catalogue.models.shape import as_floats, parameters
-from ..cases import (
-    BF16,
-    FP32,
-    HOST_ALL,
-    HOST_STATES,
-    HSDP,
-    PRECISIONS,
-    ZERO1,
-    ZERO2,
-    ZERO3,
-    Cases,
-    micro_batches,
-    recompute_shares,
-    sequence_shards,
-    site_ranks,
-    tokens,
-)
+from ..cases import BF16, FP32, HOST_ALL, HOST_STATES, HSDP, PRECISIONS, ZERO1, ZERO2, ZERO3, Cases
 from ..layout import kept_for_weights, sorts_of
 from ..pipeline import SCHEDULES, in_flight, weight_copies
 
@@ -180,9 +164,9 @@ def keeping(c: Cases) -> Keeping:
 def layer_sorts(c: Cases) -> tuple[LayerSort, ...]:
     """What one layer of each sort keeps and has, dense ones first."""
     s, p, keep = c.shape, c.plan, keeping(c)
-    boundary = tokens(c) / sequence_shards(p) * (2.0 * s.hidden * keep.wide)
+    boundary = c.tokens / c.sequence_shards * (2.0 * s.hidden * keep.wide)
     on_device = constants_of(c).activation * (1.0 - c.software.activation_offload)
-    some_share, all_share = recompute_shares(p)
+    some_share, all_share = c.selective_share, c.full_share
     # whether the last layers, or the MTP modules, have experts
     routed = np.where(s.mtp_layers > 0, s.mtp_experts > 0, s.moe_layers > 0) * 1.0
     sorts = []
@@ -203,7 +187,7 @@ def layer_sorts(c: Cases) -> tuple[LayerSort, ...]:
                     all_share > 0, again - boundary, (some_share > 0) * (whole - selective)
                 ),
                 whole=whole,
-                rows=tokens(c) / p.tp * p.etp * x.copies,
+                rows=c.tokens / p.tp * p.etp * x.copies,
                 trunk=trunk + sum(own.values()),
                 experts=experts / (p.ep * p.etp),
                 last=routed if feed.kind == "moe" else (1.0 - routed) * plain_share(s, feed),
@@ -218,9 +202,9 @@ def layer_sorts(c: Cases) -> tuple[LayerSort, ...]:
 def kept_of(c: Cases, x: Saved) -> tuple:
     """Bytes on a device of what `x` is a token: with nothing repeated, with all `selective`, and as
     the plan repeats, without the inputs of layers that run again."""
-    p, t = c.plan, tokens(c)
-    some_share, all_share = recompute_shares(p)
-    outer, inner = t / sequence_shards(p), t / p.tp
+    p, t = c.plan, c.tokens
+    some_share, all_share = c.selective_share, c.full_share
+    outer, inner = t / c.sequence_shards, t / p.tp
     latent, rows = t * x.latent, inner * p.etp
     whole = outer * x.outer + inner * x.inner + latent + rows * x.routed
     selective = outer * x.outer_selective + inner * x.inner_selective
@@ -257,7 +241,7 @@ def parameter_bytes(c: Cases, group) -> ParameterBytes:
     of_weight, of_gradient, owned = (
         np.where(p.sharding >= kind, share, 1.0) for kind in (ZERO3, ZERO2, ZERO1)
     )
-    of_gradient = np.maximum(of_gradient, k.whole_gradients * (micro_batches(job, p) > 1))
+    of_gradient = np.maximum(of_gradient, k.whole_gradients * (c.micro_batches > 1))
     # the fp32 shard is the weight: no 16-bit one beside it
     plain = weight * (1.0 - k.fp32_shards * (job.master_bytes > 0))
     stored = np.minimum(plain, cached)  # a shard is never more than its part of the whole weight
@@ -295,10 +279,10 @@ def parameter_bytes(c: Cases, group) -> ParameterBytes:
 
 def exchange_buffers(c: Cases, sorts):
     """Bytes of the buffers of exchanges, and of masks that a stack builds pair by pair."""
-    s, p, k, t = c.shape, c.plan, constants_of(c), tokens(c)
+    s, p, k, t = c.shape, c.plan, constants_of(c), c.tokens
     wide = 1.0 + (c.job.precision == FP32)
     buffers = (p.tp > 1) * (4.0 * s.hidden) * t
-    buffers = buffers + (p.pp > 1) * (16.0 * s.hidden * wide) * (t / sequence_shards(p))
+    buffers = buffers + (p.pp > 1) * (16.0 * s.hidden * wide) * (t / c.sequence_shards)
     kv = s.mean("mixer", lambda b: b.exchanges().kv)
     buffers = buffers + (p.cp > 1) * (4.0 * kv) * t / p.tp
     buffers = buffers + k.dense_masks * k.pair_bytes * c.job.seq_len * t
@@ -310,7 +294,7 @@ def frame(c: Cases) -> Frame:
     buffers."""
     s, p, k = c.shape, c.plan, constants_of(c)
     n, sorts = as_floats(parameters(s)), layer_sorts(c)
-    ranks = site_ranks(c)
+    ranks = c.site_ranks
     group = np.where(p.sharding == HSDP, np.minimum(p.shard_group, ranks), ranks)
     replicas = np.maximum(group * p.tp / (p.ep * p.etp), 1.0)
     of_dense = parameter_bytes(c, group)
@@ -322,13 +306,13 @@ def frame(c: Cases) -> Frame:
     return Frame(
         constants=k,
         sorts=sorts,
-        micro_batches=micro_batches(c.job, p),
+        micro_batches=c.micro_batches,
         bytes=of_dense,
         expert_bytes=parameter_bytes(c, replicas) if s.of("moe") else of_dense,
         embedding=n.embedding,
         head=sum(np.where(b.tied > 0, n.embedding, n.lm_head) for b in s.of("head")),
         mtp=n.mtp - s.mtp_experts,
-        logits=tokens(c) * np.maximum(per_tp, k.whole_logits) * logits,
+        logits=c.tokens * np.maximum(per_tp, k.whole_logits) * logits,
         per_tp=per_tp,
         repeats=repeats,
         transient=k.activation * (largest * k.working + dropped),

@@ -1,6 +1,4 @@
-"""The switches that networks are built from (switches.csv)."""
-
-from __future__ import annotations
+"""The packet and optical switches that networks are built from (switches.csv)."""
 
 from functools import cache
 from math import ceil, inf
@@ -31,19 +29,21 @@ class Switch(Record):
 
 
 @cache
-def switches() -> dict[str, Switch]:
+def packet_switches() -> dict[str, Switch]:
     """All switches by id."""
-    return indexed(filled(Switch, rows("switches")))
+    return indexed(filled(Switch, rows("switches"), ("date", "verified_except", "notes")))
 
 
 def switch_for(fabric_id: str, kind: str = "packet") -> Switch | None:
     """The switch that carries a fabric; None where the catalogue has none."""
-    return next((s for s in switches().values() if fabric_id in s.fabrics and s.kind == kind), None)
+    return next(
+        (s for s in packet_switches().values() if fabric_id in s.fabrics and s.kind == kind), None
+    )
 
 
 def switch_of(fabric_id: str) -> Switch:
     """The switch that networks of a fabric are built from."""
-    return switch_for(fabric_id) or switches()[NEWEST]
+    return switch_for(fabric_id) or packet_switches()[NEWEST]
 
 
 def radix_of(switch: Switch, rate: float) -> int:

@@ -1,0 +1,250 @@
+"""Decoder-only architectures of the transformers library with a mixture of experts; as in
+`architectures_dense`."""
+
+from dataclasses import replace
+
+from .architectures import Architecture, Experts, KvHeads, Refusal, Sliding
+from .hf_reader import Switch
+
+MIXTRAL = Architecture(
+    model_type="mixtral",
+    window=Sliding.ALL,
+    experts=Experts(width=("intermediate_size",), dense=()),
+)
+PHIMOE = Architecture(
+    model_type="phimoe",
+    norm_bias=True,
+    qkv_bias=Switch("attention_bias"),
+    out_bias=Switch("attention_bias"),
+    head_bias=Switch("lm_head_bias"),
+    window=Sliding.ALL,
+    experts=Experts(width=("intermediate_size",), dense=()),
+)
+MINIMAX_M2 = Architecture(
+    model_type="minimax_m2",
+    head_dim_class=128,
+    qk_norm="width",
+    router_buffers=True,
+    mtp=("num_mtp_modules",),
+    experts=Experts(width=("intermediate_size",), dense=()),
+)
+GPT_OSS = Architecture(
+    model_type="gpt_oss",
+    head_dim_class=64,
+    qkv_bias=Switch("attention_bias", usual=True),
+    out_bias=Switch("attention_bias", usual=True),
+    expert_bias=True,
+    router_bias=True,
+    sinks=True,
+    window=Sliding.EVERY,
+    whole_every=2,
+    window_class=128,
+    experts=Experts(
+        top_k=("num_experts_per_tok", "experts_per_token"), width=("intermediate_size",), dense=()
+    ),
+)
+OLMOE = Architecture(
+    model_type="olmoe",
+    kv_rule=KvHeads.AS_HEADS,
+    head_dim=(),
+    qk_norm="width",
+    qkv_bias=Switch("attention_bias"),
+    out_bias=Switch("attention_bias"),
+    experts=Experts(width=("intermediate_size",), dense=()),
+    refuse=(Refusal("head_dim", (None,), "its q/k norm is sized by hidden / heads"),),
+)
+GRANITEMOE = Architecture(
+    model_type="granitemoe",
+    kv_rule=KvHeads.AS_HEADS,
+    qkv_bias=Switch("attention_bias"),
+    out_bias=Switch("attention_bias"),
+    experts=Experts(width=("intermediate_size",), dense=()),
+)
+GRANITEMOESHARED = replace(
+    GRANITEMOE,
+    model_type="granitemoeshared",
+    experts=Experts(
+        width=("intermediate_size",), dense=(), shared_width="shared_intermediate_size"
+    ),
+)
+QWEN2_MOE = Architecture(
+    model_type="qwen2_moe",
+    qkv_bias=Switch("qkv_bias", usual=True),
+    window=Sliding.QWEN,
+    window_class=4096,
+    experts=Experts(
+        step="decoder_sparse_step",
+        listed_dense="mlp_only_layers",
+        experts=("num_experts",),
+        shared_width="shared_expert_intermediate_size",
+        shared_gate=True,
+    ),
+)
+QWEN3_MOE = Architecture(
+    model_type="qwen3_moe",
+    qk_norm="head",
+    qkv_bias=Switch("attention_bias"),
+    out_bias=Switch("attention_bias"),
+    window=Sliding.QWEN,
+    window_class=4096,
+    experts=Experts(
+        step="decoder_sparse_step",
+        listed_dense="mlp_only_layers",
+        experts=("num_experts", "num_local_experts"),
+    ),
+)
+QWEN3_VL_MOE_TEXT = replace(QWEN3_MOE, model_type="qwen3_vl_moe_text", window=Sliding.NONE)
+DEEPSEEK_V2 = Architecture(
+    model_type="deepseek_v2",
+    kv_rule=KvHeads.AS_HEADS,
+    qkv_bias=Switch("attention_bias"),
+    out_bias=Switch("attention_bias"),
+    mlp_bias=Switch("mlp_bias"),
+    mla=True,
+    experts=Experts(
+        first="first_k_dense_replace",
+        null_is_dense=True,
+        experts=("n_routed_experts", "num_local_experts", "num_experts"),
+        shared_count=("n_shared_experts",),
+        first_class=0,
+    ),
+    refuse=(Refusal("moe_layer_freq", (1, None), "experts in every n-th layer"),),
+)
+DEEPSEEK_V3 = Architecture(
+    model_type="deepseek_v3",
+    kv_rule=KvHeads.AS_HEADS,
+    qkv_bias=Switch("attention_bias"),
+    out_bias=Switch("attention_bias"),
+    mla=True,
+    router_buffers=True,
+    mtp=("num_nextn_predict_layers", "num_mtp_layers"),
+    experts=Experts(
+        first="first_k_dense_replace",
+        null_is_dense=True,
+        experts=("n_routed_experts", "num_local_experts", "num_experts"),
+        shared_count=("n_shared_experts",),
+        first_class=3,
+    ),
+    refuse=(Refusal("moe_layer_freq", (1, None), "experts in every n-th layer"),),
+)
+KIMI_K2 = replace(DEEPSEEK_V3, model_type="kimi_k2")
+GLM4_MOE_LITE = replace(
+    DEEPSEEK_V3,
+    model_type="glm4_moe_lite",
+    experts=Experts(
+        first="first_k_dense_replace",
+        null_is_dense=True,
+        experts=("n_routed_experts", "num_local_experts", "num_experts"),
+        shared_count=("n_shared_experts",),
+        first_class=1,
+    ),
+)
+DOTS1 = Architecture(
+    model_type="dots1",
+    qk_norm="head",
+    qkv_bias=Switch("attention_bias"),
+    out_bias=Switch("attention_bias"),
+    router_buffers=True,
+    experts=Experts(
+        first="first_k_dense_replace",
+        null_is_dense=True,
+        experts=("n_routed_experts", "num_local_experts", "num_experts"),
+        shared_count=("n_shared_experts",),
+        first_class=0,
+    ),
+    refuse=(Refusal("moe_layer_freq", (1, None), "experts in every n-th layer"),),
+)
+GLM4_MOE = Architecture(
+    model_type="glm4_moe",
+    qk_norm="head",
+    qk_norm_flag="use_qk_norm",
+    qkv_bias=Switch("attention_bias"),
+    router_buffers=True,
+    mtp=("num_nextn_predict_layers", "num_mtp_layers"),
+    experts=Experts(
+        first="first_k_dense_replace",
+        null_is_dense=True,
+        experts=("n_routed_experts", "num_local_experts", "num_experts"),
+        shared_count=("n_shared_experts",),
+        first_class=1,
+    ),
+    refuse=(Refusal("moe_layer_freq", (1, None), "experts in every n-th layer"),),
+)
+ERNIE4_5_MOE = Architecture(
+    model_type="ernie4_5_moe",
+    tied=True,
+    qkv_bias=Switch("use_bias"),
+    out_bias=Switch("use_bias"),
+    mlp_bias=Switch("use_bias"),
+    router_bias=True,
+    head_bias=Switch("use_bias"),
+    experts=Experts(
+        step="moe_layer_interval",
+        first="moe_layer_start_index",
+        first_class=1,
+        last="moe_layer_end_index",
+        experts=("moe_num_experts", "num_experts"),
+        top_k=("moe_k", "num_experts_per_tok"),
+        shared_count=("moe_num_shared_experts",),
+    ),
+)
+LLAMA4_TEXT = Architecture(
+    model_type="llama4_text",
+    head_dim_class=128,
+    qkv_bias=Switch("attention_bias"),
+    out_bias=Switch("attention_bias"),
+    window=Sliding.CHUNK,
+    window_field="attention_chunk_size",
+    window_class=8192,
+    experts=Experts(
+        step="interleave_moe_layer_step",
+        listed="moe_layers",
+        width=("intermediate_size",),
+        dense=("intermediate_size_mlp",),
+        shared_one=True,
+    ),
+)
+HY_V3 = Architecture(
+    model_type="hy_v3",
+    head_dim_class=128,
+    qk_norm="head",
+    qkv_bias=Switch("attention_bias"),
+    out_bias=Switch("attention_bias"),
+    router_buffers=True,
+    experts=Experts(
+        first="first_k_dense_replace",
+        first_class=1,
+        experts=("num_experts", "num_local_experts"),
+        shared_count=("num_shared_experts",),
+    ),
+)
+EXAONE_MOE = replace(
+    HY_V3, model_type="exaone_moe", window=Sliding.EVERY, whole_every=4, window_class=4096
+)
+
+
+TABLE = {
+    each.model_type: each
+    for each in (
+        MIXTRAL,
+        PHIMOE,
+        MINIMAX_M2,
+        GPT_OSS,
+        OLMOE,
+        GRANITEMOE,
+        GRANITEMOESHARED,
+        QWEN2_MOE,
+        QWEN3_MOE,
+        QWEN3_VL_MOE_TEXT,
+        DEEPSEEK_V2,
+        DEEPSEEK_V3,
+        KIMI_K2,
+        GLM4_MOE_LITE,
+        DOTS1,
+        GLM4_MOE,
+        ERNIE4_5_MOE,
+        LLAMA4_TEXT,
+        HY_V3,
+        EXAONE_MOE,
+    )
+}

@@ -1,0 +1,85 @@
+"""The architectures of the transformers library that are read, and those that are known and
+refused."""
+
+from .architectures import Architecture, Composite
+from .architectures_dense import TABLE as DENSE
+from .architectures_experts import TABLE as EXPERTS
+from .architectures_hybrid import TABLE as HYBRIDS
+
+ARCHITECTURES: dict[str, Architecture] = {**DENSE, **EXPERTS, **HYBRIDS}
+
+# multimodal configs: their language part, and whose tie_word_embeddings the library heeds
+COMPOSITES = {
+    "gemma3": Composite(text="gemma3_text", tie_read_from="whole", tied=True),
+    "llama4": Composite(text="llama4_text", tie_read_from="part"),
+    "mistral3": Composite(tie_read_from="whole", tied=True),
+    "llava": Composite(),
+    "qwen2_vl": Composite(text="qwen2_vl_text"),
+    "qwen2_5_vl": Composite(text="qwen2_5_vl_text"),
+    "qwen3_vl": Composite(text="qwen3_vl_text", tie_read_from="whole"),
+    "qwen3_5": Composite(text="qwen3_5_text"),
+    "qwen3_5_moe": Composite(text="qwen3_5_moe_text"),
+    "gemma4": Composite(text="gemma4_text", tied=True),
+    "minimax_m3_vl": Composite(text="minimax_m3_vl_text"),
+    "qwen3_vl_moe": Composite(text="qwen3_vl_moe_text", tie_read_from="whole"),
+}
+
+# known, and not a stack of attention and MLP blocks that read left to right: what they are
+_REFUSED = {
+    "an encoder-decoder": (
+        "t5",
+        "mt5",
+        "umt5",
+        "longt5",
+        "switch_transformers",
+        "bart",
+        "mbart",
+        "pegasus",
+        "bigbird_pegasus",
+        "blenderbot",
+        "led",
+        "marian",
+        "m2m_100",
+        "nllb-moe",
+        "prophetnet",
+        "fsmt",
+        "plbart",
+        "mvp",
+        "encoder-decoder",
+        "t5gemma",
+    ),
+    "an encoder-decoder speech model": (
+        "whisper",
+        "speech_to_text",
+        "speecht5",
+        "seamless_m4t",
+        "moonshine",
+    ),
+    "encoder-only (bidirectional)": (
+        "bert",
+        "roberta",
+        "xlm-roberta",
+        "distilbert",
+        "albert",
+        "electra",
+        "deberta",
+        "deberta-v2",
+        "modernbert",
+        "mpnet",
+        "camembert",
+        "ernie",
+        "nomic_bert",
+        "esm",
+        "longformer",
+        "big_bird",
+        "roformer",
+        "rembert",
+    ),
+    "a recurrent model whose blocks (RWKV, xLSTM) are not counted": ("rwkv", "xlstm"),
+    "a hybrid whose blocks (Zamba's and PLaMo's shared layers) are not counted": (
+        "zamba",
+        "plamo2",
+    ),
+    "a vision encoder": ("vit", "clip", "siglip", "siglip_vision_model", "dinov2", "swin"),
+}
+REFUSED = {model_type: what for what, names in _REFUSED.items() for model_type in names}

@@ -1,0 +1,271 @@
+"""How the fields that a design leaves out of `job`, or of one of its phases, are filled in, each
+with the rule that did it."""
+
+from collections.abc import Mapping
+from math import ceil, exp, log, log2
+from re import fullmatch
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base.errors import DesignError
+from ..base.records import Assumed, Derived
+from ..catalogue.hardware import Accelerator
+from ..catalogue.models.shape import Model, Params
+from ..catalogue.scaling_laws import tokens_to_loss
+from ..catalogue.stacks import Stack, switches
+from ..catalogue.words import PRECISIONS, Precision, Recompute, RecomputeModule, Sharding
+from .cluster import Cluster
+from .design import Design
+from .fields import defaults
+from .resolved import Phase, Pins
+from .schema import PhaseSpec, StackSpec
+
+SEQ_LEN = 4096  # tokens, where neither the job nor the model's row has a context
+SMALL_BATCH_TOKENS = 4 * 2**20
+LARGE_BATCH_TOKENS = 16 * 2**20
+LARGE_PARAMS = 100e9
+OPTIMIZER = "adamw"
+# fields of the job that each phase has by itself
+_OF_EACH_PHASE = ("tokens", "seq_len", "global_batch", "global_batch_tokens")
+_WIDE = (Precision.BF16, Precision.FP16, Precision.FP32)
+
+
+class Machine(NamedTuple):
+    """What all phases of a design have in common."""
+
+    model: Model
+    params: Params
+    cluster: Cluster
+    software: Stack  # whose code runs on the chip
+
+
+def build_phases(design: Design, machine: Machine) -> tuple[tuple[Phase, ...], list[Assumed]]:
+    """The phases of a design, and what had to be assumed. Raises DesignError."""
+    job = design.job.given()
+    assumed: list[Assumed] = []
+    phases = []
+    stretches = job.get("phases")
+    common = {k: v for k, v in job.items() if k != "phases" and k not in _OF_EACH_PHASE}
+    for i, stretch in enumerate(stretches or [job]):
+        of_phase = {k: v for k, v in stretch.items() if k != "phases"}
+        new = Derived(common | of_phase, f"job.phases.{i}" if stretches else "job")
+        pins = _pins(design.plan.given() | stretch.get("plan", {}))
+        usual_name = f"phase {i + 1}" if stretches and len(stretches) > 1 else ""
+        phases.append(_phase(new, pins, machine, design.stack, usual_name))
+        assumed += new.assumed
+    return tuple(phases), assumed
+
+
+def _phase(
+    new: Derived, pins: Pins, machine: Machine, stack: str | StackSpec | None, usual_name: str
+) -> Phase:
+    """One phase; the switches of the software are taken out of the pins."""
+    seq_len = _seq_len(new, machine.model)
+    precision = _precision(new, pins.get("precision"), machine.cluster.accelerator)
+    tokens = new.given.get("tokens") or _to_loss(new, machine.params)
+    batch = _batch(new, seq_len, machine.params, machine.cluster)
+    shardings = (pins.get("sharding"), machine.software.sharding)
+    concerned = {
+        "moe": machine.model.is_moe,
+        "packed": False,  # nothing to say where a design does not
+        "low": precision not in _WIDE,
+        "sharded": Sharding.ZERO3 in shardings,
+    }
+    software = _software(new, pins, machine.software, concerned)
+    why = "the usual one: two fp32 moments and an fp32 copy of the weights"
+    optimizer = new.take("optimizer", OPTIMIZER, why)
+    hours, rule = defaults(PhaseSpec)["evaluation_hours"]
+    return Phase(
+        tokens=tokens,
+        seq_len=seq_len,
+        global_batch=batch,
+        precision=precision,
+        software=software | _released(stack),
+        optimizer=optimizer,
+        pins=pins,
+        evaluation_hours=new.take("evaluation_hours", hours, rule),
+        from_checkpoint=bool(new.given.get("from_checkpoint")),
+        name=new.given.get("name") or usual_name,
+    )
+
+
+def _pins(stated: Mapping[str, Any]) -> Pins:
+    """The pins of a phase, with those that others imply: modules that are recomputed, and the runs
+    of layers that make the stages."""
+    pins = dict(stated)
+    modules = pins.get("recompute_modules")
+    if modules:
+        whole = modules == [RecomputeModule.LAYERS]
+        recompute = Recompute.FULL if whole else Recompute.SELECTIVE
+        pins = {"recompute": recompute.value, **pins}
+    runs = len(pins.get("layout", ()))
+    if runs:
+        pp = pins.get("pp") or runs // pins.get("vpp", 1)
+        pins = {"pp": pp, "vpp": runs // pp or 1, **pins}
+    return pins
+
+
+def _seq_len(new: Derived, model: Model) -> int:
+    if model.seq_len:
+        return new.take("seq_len", model.seq_len, "the catalogue's context for this model")
+    return new.take("seq_len", SEQ_LEN, "not given, and the model's row has none")
+
+
+def _to_loss(new: Derived, params: Params) -> float | None:
+    """Tokens that bring the model to the loss asked for, the geometric mean of the published
+    surfaces; None where no loss is asked for. Raises DesignError for a loss that no surface reaches
+    at this size."""
+    target = new.given.get("target_loss")
+    if target is None:
+        return None
+    by_law = tokens_to_loss(float(params.active), target)
+    if not by_law:
+        raise DesignError(
+            f"{new.section}.target_loss",
+            target,
+            "a loss that the model's size reaches on enough tokens",
+            problem="is below what any published law gives this model",
+        )
+    tokens = exp(sum(log(tokens) for tokens in by_law.values()) / len(by_law))
+    each = ", ".join(f"{tokens:.3g} by {law}" for law, tokens in by_law.items())
+    why = f"to a loss of {target:g}, the middle of published laws: {each}"
+    return new.take("tokens", float(f"{tokens:.4g}"), why)
+
+
+def _precision(new: Derived, pinned: str | None, chip: Accelerator) -> str:
+    """The format of the products: the phase's, the job's, the plan's, else what the chip has."""
+    stated = new.given.get("precision")
+    if stated and pinned and stated != pinned:
+        raise DesignError(
+            "plan.precision",
+            pinned,
+            f"the precision of the job, {stated}, or leave one of the two out",
+            stated,
+            problem=f"contradicts {new.section}.precision {stated}",
+        )
+    precision = pinned
+    if not precision:
+        usual, why = _usual_precision(chip)
+        precision = new.take("precision", usual, why)
+    if precision not in chip.precisions():
+        raise DesignError(
+            f"{new.section}.precision" if stated else "plan.precision",
+            precision,
+            [p for p in PRECISIONS if p in chip.precisions()],
+            problem=f"is not a unit that {chip.name} has",
+        )
+    return precision
+
+
+def _usual_precision(chip: Accelerator) -> tuple[str, str]:
+    """The format of a chip's products where a design names none, and why."""
+    if chip.bf16_flops > 0:
+        return "bf16", "the default"
+    if chip.fp16_flops > 0:
+        return "fp16", f"{chip.name} has no bf16"
+    return "fp32", f"{chip.name} has no bf16 and no fp16"
+
+
+def _software(
+    new: Derived, pins: Pins, does: Stack, concerned: Mapping[str, bool]
+) -> dict[str, float]:
+    """Switches of the software that the design sets, taken out of the pins; the stack's own are
+    noted where they decide anything (`concerned`: what a switch is for -> whether it does)."""
+    stated: dict[str, float] = {}
+    usual = {**does.software, **does.planned}
+    for switch in switches().values():
+        section, _, field = switch.field.partition(".")
+        value = pins.pop(field, None) if section == "plan" else new.given.get(field)
+        own = usual.get(switch.name, switch.default)
+        if value is not None:
+            if switch.of(value) != own:
+                stated[switch.name] = switch.of(value)
+        elif field and concerned.get(switch.where, True):
+            why = "what the stack does: " + switch.meaning
+            new.assumed.append(Assumed(switch.field, switch.word(float(own)), why))
+    if stated.get("eager_tp"):
+        # PyTorch that is not compiled launches a kernel for each operation
+        stated["fused_norm"] = 0.0
+    return stated
+
+
+def default_batch(params: float, seq_len: int, nodes: int) -> int:
+    """Sequences in one step when the design gives none.
+
+    About 4M tokens (4 x 2^20) below 100e9 parameters, 16M from there, whatever the plan. A power of
+    two where the node count is one. Else, up
+    to 9/8 as many nodes as sequences, a multiple of the node count, and of those within an eighth
+    of the aim the one with most factors
+    of two: then data-parallel widths that use every node divide it. Beyond, within an eighth of the
+    aim, a multiple of a power of two near
+    aim / 64 that has most in common with the node count.
+    """
+    tokens = SMALL_BATCH_TOKENS if params < LARGE_PARAMS else LARGE_BATCH_TOKENS
+    aim = max(1.0, tokens / seq_len)
+    if nodes & (nodes - 1) == 0:
+        return int(2 ** round(log2(aim)))
+    unit = nodes if nodes <= 1.125 * aim else 2 ** max(0, int(log2(aim / 64)))
+    counts = np.arange(max(1, ceil(0.875 * aim / unit)), int(1.125 * aim / unit) + 1)
+    if not len(counts):
+        return unit * max(1, round(aim / unit))
+    # factors of two, or those that a batch shares with the nodes
+    common = counts & -counts if unit == nodes else np.gcd(counts * unit, nodes)
+    batches = unit * counts[common == common.max()]
+    return int(batches[abs(batches - aim).argmin()])
+
+
+def _batch(new: Derived, seq_len: int, params: Params, cluster: Cluster) -> int:
+    """Sequences in one step: as given, or so many tokens, or the usual; as many at each site of
+    sites of one size."""
+    tokens = new.given.get("global_batch_tokens")
+    if tokens is None:
+        return _batch_in_sequences(new, seq_len, params, cluster)
+    least = seq_len * cluster.shares
+    batch = max(1, round(tokens / least)) * cluster.shares
+    if abs(batch * seq_len / tokens - 1) > 0.5:
+        raise DesignError(
+            f"{new.section}.global_batch_tokens",
+            tokens,
+            f"at least {least:,}: a sequence at each site",
+            least,
+            problem="is less than a sequence",
+        )
+    if batch * seq_len != tokens:
+        why = f"{tokens:,.0f} tokens in whole sequences of {seq_len:,}"
+        new.take("global_batch", batch, why)
+    return batch
+
+
+def _batch_in_sequences(new: Derived, seq_len: int, params: Params, cluster: Cluster) -> int:
+    """Sequences in one step, where the design does not count them in tokens."""
+    total = float(params.total)
+    shares = cluster.shares
+    nodes = max(1, cluster.devices // cluster.devices_per_node)
+    size = "4M tokens in a step below" if total < LARGE_PARAMS else "16M tokens in a step from"
+    why = f"{size} 100B parameters, in sequences that divide over the nodes ({nodes:,})"
+    usual = -(-default_batch(total, seq_len, nodes) // shares) * shares
+    batch = new.take("global_batch", usual, why)
+    if batch % shares:
+        raise DesignError(
+            f"{new.section}.global_batch",
+            batch,
+            f"a multiple of the {shares} sites of one size",
+            (batch // shares + 1) * shares,
+        )
+    return batch
+
+
+def _released(spec: str | StackSpec | None) -> dict[str, float]:
+    """The year of the release that a design names, as the switch `released`; empty without one."""
+    if spec is None or isinstance(spec, str) or spec.release is None:
+        return {}
+    if not fullmatch(r"\d\d\.(0[1-9]|1[0-2])", spec.release):
+        raise DesignError(
+            "stack.release",
+            spec.release,
+            "year and month in quotes, such as 26.08",
+            problem="is no release",
+        )
+    year, month = spec.release.split(".")
+    return {"released": 2000 + int(year) + (int(month) - 0.5) / 12}

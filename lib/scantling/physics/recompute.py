@@ -1,0 +1,109 @@
+"""What the backward computes again: modules of a layer, the switches that name them, and what a
+plan repeats of each kind of kernel."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..base.columns import Column
+from ..blocks.attention import Softmax
+from ..blocks.block import Block
+from ..blocks.kernels import STREAM_BYTES
+from ..blocks.moe import Moe
+from ..blocks.table import Shape
+from ..catalogue.words import Recompute, RecomputeModule
+from .software import Software
+
+
+class Recomputed(NamedTuple):
+    """Forwards that the backward repeats: of whole layers, and of a layer's kernels by kind."""
+
+    layer: Column
+    gemm: Column
+    attention: Column
+    elementwise: Column
+    expert: Column  # of the exchanges between experts
+
+
+# module of a layer: the switch of Software that says that it is repeated
+SWITCH_OF = {
+    RecomputeModule.CORE_ATTN: "selective_attention",
+    RecomputeModule.MLA_UP_PROJ: "selective_up",
+    RecomputeModule.NORM: "selective_norm",
+    RecomputeModule.MLP_ACT: "selective_act",
+    RecomputeModule.MOE: "selective_moe",
+}
+
+
+def switches_of(modules: Sequence[str]) -> dict[str, float]:
+    """The switches of Software under which `selective` repeats these modules and nothing else."""
+    switches = {switch: float(module in modules) for module, switch in SWITCH_OF.items()}
+    return {**switches, "selective_gemm": 0.0}
+
+
+def modules_of(recompute: str, software: Software, shape: Shape) -> list[str]:
+    """The modules that a plan repeats: those of the switches that this model has, whole layers
+    under `full`. A stack that keeps listed operations instead (`selective_gemm`) names none."""
+    if recompute == Recompute.FULL:
+        return [RecomputeModule.LAYERS.value]
+    if recompute != Recompute.SELECTIVE:
+        return []
+    switches: Mapping[str, Column] = vars(software)
+    modules = [m for m, switch in SWITCH_OF.items() if np.all(switches[switch] >= 1)]
+    if not share_of_ups(shape) > 0:
+        modules = [m for m in modules if m != RecomputeModule.MLA_UP_PROJ]
+    if not shape.moe_layers > 0:
+        modules = [m for m in modules if m != RecomputeModule.MOE]
+    return [m.value for m in modules]
+
+
+def repeated(shape: Shape, software: Software, some: Column, full: Column) -> Recomputed:
+    """What recompute repeats: everything in the share `full` of the layers, in the share `some` the
+    modules of SWITCH_OF that are switched on (Korthikanti et al. 2022, section 5; DeepSeek-V3,
+    section 3.2.3). A module's share of the layer goes by FLOPs and bytes."""
+    moe = software.selective_moe
+    gemm = software.selective_gemm + software.selective_up * share_of_ups(shape)
+    chain = software.selective_norm
+    if np.any(software.selective_act != software.selective_norm) or np.any(moe):
+        activations, of_experts = activation_shares(shape)
+        chain = (1 - activations) * chain + activations * software.selective_act
+        chain = chain + of_experts * moe * (1 - software.selective_act)
+    within = shape.mean(Moe, weight_flops) / linear_flops(shape)
+    gemm = gemm + moe * within * (1 - software.selective_gemm)
+    return Recomputed(
+        layer=full,
+        gemm=full + some * gemm,
+        attention=full + some * software.selective_attention,
+        elementwise=full + some * chain,
+        expert=full + some * moe,
+    )
+
+
+def share_of_ups(shape: Shape) -> Column:
+    """Of the FLOPs of a layer's weights, those of up-projections of latent attention."""
+    return 6 * shape.mean(Softmax, lambda b: b.up_weights) / linear_flops(shape)
+
+
+def linear_flops(shape: Shape) -> Column:
+    """Training FLOPs a token of an average layer's weights."""
+    return sum(shape.mean(place, weight_flops) for place in ("mixer", "stream", "feed"))
+
+
+def weight_flops(block: Block) -> Column:
+    """Training FLOPs a token of a block's weights."""
+    return sum(flops for part, flops in block.flops(1.0).items() if part != "attention_scores")
+
+
+def activation_shares(shape: Shape) -> tuple[Column, Column]:
+    """(of activations of feed-forwards, of those in MoE blocks) in the bytes that a layer's
+    element-wise chains move, tensor parallelism aside."""
+    all_bytes: Column = 0.0
+    moe_bytes: Column = 0.0
+    for block in shape.of("feed"):
+        moved = block.count / shape.layers * block.active_bytes
+        all_bytes = all_bytes + moved
+        if isinstance(block, Moe):
+            moe_bytes = moe_bytes + moved
+    whole = all_bytes + 2 * STREAM_BYTES * shape.hidden
+    return all_bytes / whole, moe_bytes / whole
