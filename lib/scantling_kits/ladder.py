@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypedDict
 
 from scantling import catalogue
 from scantling.base.errors import DesignError
-from scantling.catalogue.models.patterns import counts, layers_of, written
+from scantling.catalogue.models.patterns import counts_of, layers_of, written
 from scantling.catalogue.models.shape import Model
 from scantling.endure.first_step import first_step
 from scantling.verdict.assess import assess
@@ -93,7 +93,7 @@ def shorter(launch: LaunchPlan, layers: int, ep: int) -> Model:
     pattern = written(["+".join(layer) for layer in layers_of(m.pattern)[:layers]])
     moe_layers = m.moe_layers and max(1, layers - min(m.dense_layers, layers // 2))
     if pattern:
-        moe_layers = counts(pattern).get("moe", 0)
+        moe_layers = counts_of(pattern).get("moe", 0)
     return replace(
         m,
         layers=layers,

@@ -88,8 +88,8 @@ def cost_of(launch: LaunchPlan, asked: LaunchPlan) -> str:
     """What a kit's model and plan cost against those that were asked for: parameters where they
     differ, step, memory."""
     parameters = ""
-    if launch.params.total != asked.params.total:
-        parameters = f"{launch.params.total:,.0f} parameters against {asked.params.total:,.0f}, "
+    if launch.parameters != asked.parameters:
+        parameters = f"{launch.parameters:,.0f} parameters against {asked.parameters:,.0f}, "
     return (
         f"{parameters}{launch.step_s / asked.step_s - 1:+.1%} step time, "
         f"{launch.memory.total / 1e9:.1f} GB a device against {asked.memory.total / 1e9:.1f} GB"
@@ -133,12 +133,13 @@ def change_of(own: LaunchPlan, hard: list[Gap]) -> Change:
     outside = {gap.field for gap in hard}
     job_fields = ("precision", "optimizer")
     job: Pins = {name: domain[name].values[0] for name in job_fields if name in outside}
-    limits: dict[str, Any] = {name: of.values for name, of in domain.items() if name in SEARCHED}
+    limits = {name: of.values for name, of in domain.items() if name in SEARCHED}
     if "offload" in limits:
         limits["offload"] = ("none",) if "none" in limits["offload"] else ()
     if framework.whole_key_heads:
         limits["tp"] = tuple(divisors(own.model.kv_heads).tolist())
-    return Change(job, replace(DEFAULT, **limits, **framework.space))
+    axes: dict[str, Any] = {**limits, **framework.space}
+    return Change(job, replace(DEFAULT, **axes))
 
 
 def nearest(own: LaunchPlan, hard: list[Gap]) -> Assessment:

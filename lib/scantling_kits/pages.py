@@ -50,7 +50,7 @@ def plan_values(launch: LaunchPlan, run: RunValues) -> dict[str, Any]:
         "steps": launch.steps,
         "precision": job.precision,
         "optimizer": job.optimizer,
-        "params": int(launch.params.total),
+        "params": launch.parameters,
         "shape": run.shape,
         "train": run.train,
         "memory_bytes": asdict(launch.memory),

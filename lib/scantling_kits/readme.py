@@ -146,7 +146,7 @@ def summary(launch: LaunchPlan) -> str:
     chip = md(launch.cluster.accelerator.name)
     steps = f", {launch.steps:,} steps" if launch.steps else ""
     return (
-        f"{int(launch.params.total) / 1e9:.4g} billion parameters ({md(launch.model.name)}), "
+        f"{launch.parameters / 1e9:.4g} billion parameters ({md(launch.model.name)}), "
         f"{launch.devices:,} {chip}, sequences of {launch.phase.seq_len:,}, "
         f"{launch.phase.global_batch:,} a step{steps}. Written for {launch.framework.package} "
         f"{launch.framework.version}. The plan, its figures and what was assumed are in "

@@ -16,7 +16,7 @@ from scantling.catalogue.hardware import Fabric
 from scantling.catalogue.models.shape import Model, Params
 from scantling.catalogue.words import MEMORY_PARTS
 from scantling.design.cluster import Cluster
-from scantling.design.resolve import Phase
+from scantling.design.resolved import Phase
 from scantling.endure.spares import Segments, segments
 from scantling.physics.software import Software
 from scantling.verdict.record import Assessment, Numbers
@@ -362,6 +362,11 @@ class LaunchPlan:
     leaf_nodes: int = 1  # nodes below one set of leaf switches of the network
     # (plan, step_s) of what the framework runs clearly faster once the design's own pins may move
     faster: tuple[dict[str, Any], float] | None = None
+
+    @property
+    def parameters(self) -> int:
+        """All parameters of the model, without modules that predict further tokens."""
+        return int(self.params.total)
 
     @property
     def to(self) -> str:

@@ -31,7 +31,7 @@ def learning_rate(launch: LaunchPlan) -> tuple[float, str]:
     """(peak learning rate, where it is from): the start that the design and the report name, at the
     run's tokens (20 a parameter where the design names none). Where they name none, a tenth of the
     lowest law, which the reader has to replace."""
-    active = launch.params.active
+    active = float(launch.params.active)
     phase = launch.phase
     tokens = launch.run_tokens or TOKENS_A_PARAMETER * active
     advice = learning_rate_advice(active, tokens, phase.optimizer, phase.from_checkpoint)
@@ -122,7 +122,7 @@ def rank_state(launch: LaunchPlan) -> dict[str, int]:
         states,
         p.sharding,
         launch.shards * p.cp,
-        launch.params.total,
+        launch.parameters,
         precision=launch.phase.precision,
         optimizer=launch.phase.optimizer,
     )

@@ -2,7 +2,7 @@
 
 The environment variable SCANTLING_EXTENSIONS names them, joined as in PATH. A folder may hold
 tables with rows of their own under the name of a shipped table (`accelerators.csv`, `models.csv`,
-`quantities.csv` ...), `stacks/ID.yaml`, `frameworks/ID.yaml`, `templates/NAME.j2`, and Python files
+`quantities.csv` ...), `stacks/ID.yaml`, `templates/NAME.j2`, and Python files
 that enter their functions into the tables of functions (`FORMULAS`, `FRAMEWORKS`, `KINDS`).
 """
 

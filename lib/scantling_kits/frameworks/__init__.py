@@ -1,6 +1,7 @@
 """The frameworks that kits are written for, one module each."""
 
+from ..record import Framework
 from . import accelerate, bridge, ddp, deepspeed, fsdp, maxtext, megatron, torchtitan
 
 _MODULES = (megatron, bridge, torchtitan, fsdp, deepspeed, accelerate, maxtext, ddp)
-FRAMEWORKS = {module.FRAMEWORK.id: module.FRAMEWORK for module in _MODULES}
+FRAMEWORKS: dict[str, Framework] = {module.FRAMEWORK.id: module.FRAMEWORK for module in _MODULES}

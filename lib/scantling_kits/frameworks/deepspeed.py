@@ -72,7 +72,7 @@ def zero(launch: LaunchPlan) -> dict[str, Any]:
     if level in (1, 2):
         out["allgather_bucket_size"] = BUCKET
     if level == 3:
-        layer = max(1, round(launch.params.total / launch.model.layers))  # parameters
+        layer = max(1, round(launch.parameters / launch.model.layers))  # parameters
         out |= {
             "stage3_prefetch_bucket_size": min(layer, BUCKET),
             "stage3_param_persistence_threshold": 0,

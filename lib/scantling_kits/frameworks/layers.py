@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from scantling.catalogue.models.shape import GATED, Model
+from scantling.catalogue.models.dimensions import GATED
+from scantling.catalogue.models.shape import Model
 
 
 def without_parts(m: Model) -> Model:
