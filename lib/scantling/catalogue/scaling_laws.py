@@ -1,76 +1,45 @@
 """What a budget of compute buys and what a global batch costs: published laws, each with its source
 and range, no model of our own."""
 
+from collections.abc import Mapping
 from math import inf, prod, sqrt
+from typing import Any, TypeVar
 
 import numpy as np
 
-from ..base.records import Known, Lines, fields_of, record
-from ..base.words import table
-
-_TABLES = table(__file__, "scaling_laws")
-_SPECIALIST = _TABLES["specialist"]
-
-
-@record
-class Law:
-    """One published law, a row of a table of scaling_laws.yaml; a table uses the fields it needs.
-
-    sizes : `surface` (E, A, alpha, B, beta) of L(N, D) = E + A/N^alpha + B/D^beta [nats per token],
-    None where the source fits none; `frontier` (k, a, k_tokens, b): N = k·C^a and, where k_tokens >
-    0, D = k_tokens·C^b, else D = C/(6N); None where the surface gives it; `unit_flops`, the unit of
-    C [FLOP]; `size`, what the law calls size: "parameters", "non-embedding parameters" or
-    "non-embedding FLOP per token" (where D = C/size).
-    batches : batch = unit_tokens·k·(x/unit_x)^exponent [tokens], x as `of` names it; `kind`
-    "critical": beyond it more data parallelism buys little, "optimal": least loss at given size and
-    tokens; `overhead`, the share of the tokens that a critical batch spends above the least, by the
-    source's own definition.
-    learning_rates : k·C^c·N^n·D^d, C compute [FLOP], N non-embedding parameters, D tokens.
-    rules : the learning rate follows the batch as (B_to/B_from)^exponent.
-    verified : "text": read in a copy of the source's text; "memory": from recall; "derived": worked
-    out here from the source's own table.
-    """
-
-    id: str
-    source: str
-    verified: str
-    title: str = ""
-    fitted: str = ""
-    caveat: str = _TABLES["dense_models"]
-    confirm: str = _SPECIALIST
-    surface: tuple[float, ...] | None = None
-    frontier: tuple[float, ...] | None = None
-    unit_flops: float = 1.0
-    size: str = ""
-    kind: str = ""
-    of: str = ""
-    k: float = 0.0
-    exponent: float = 0.0
-    unit_x: float = 1.0
-    unit_tokens: float = 1
-    overhead: float = 1.0
-    definition: str = ""
-    c: float = 0.0
-    n: float = 0.0
-    d: float = 0.0
-    optimizer: str = ""
-    condition: str = ""
-
-
-LAWS, BATCH_LAWS, LR_LAWS, LR_RULES = (
-    {id: Law(id=id, **row) for id, row in _TABLES[name].items()}
-    for name in ("sizes", "batches", "learning_rates", "rules")
+from ..base.columns import Array, Column
+from ..base.records import Known, Lines, record
+from .published_laws import (
+    BATCH_LAWS as BATCH_LAWS,
+    FLAGS,
+    LAWS as LAWS,
+    LR_LAWS as LR_LAWS,
+    LR_RULES as LR_RULES,
+    RATES_OF,
+    SPECIALIST,
+    Surface,
 )
 
-
-def _law(table, law):
-    try:
-        return table[law]
-    except KeyError:
-        raise ValueError(f"unknown law {law!r}; known: {', '.join(table)}") from None
+Law = TypeVar("Law")
 
 
-def compute_optimal(compute_flops, law="besiroglu-2024"):
+def _law(laws: Mapping[str, Law], law: str) -> Law:
+    """The law of that name. Raises ValueError, listing the known ones."""
+    if law not in laws:
+        raise ValueError(f"unknown law {law!r}; known: {', '.join(laws)}")
+    return laws[law]
+
+
+def _surface(law: str) -> Surface:
+    """The loss surface of a law. Raises ValueError for an unknown law or one without a surface."""
+    surface = _law(LAWS, law).surface
+    if surface is None:
+        known = ", ".join(name for name, each in LAWS.items() if each.surface)
+        raise ValueError(f"{law} fits no loss surface; laws with one: {known}")
+    return surface
+
+
+def compute_optimal(compute_flops: Column, law: str = "besiroglu-2024") -> tuple[Column, Column]:
     """Size and tokens of least loss for a budget of training compute. [(size, tokens), shapes of
     compute_flops]
 
@@ -94,21 +63,26 @@ def compute_optimal(compute_flops, law="besiroglu-2024"):
     ValueError
         For an unknown law.
     """
-    row = _law(LAWS, law)
+    frontier = _law(LAWS, law).frontier
     compute = np.asarray(compute_flops, dtype=float)
-    if row.frontier is not None:
-        k, a, k_tokens, b = row.frontier
-        size = k * (compute / row.unit_flops) ** a
-        if k_tokens:
-            return size[()], (k_tokens * (compute / row.unit_flops) ** b)[()]
+    if frontier is None:
+        size = _surface_optimal(_surface(law), compute)
     else:
-        _, big_a, alpha, big_b, beta = row.surface
-        power = 1 / (alpha + beta)
-        size = (alpha * big_a / (beta * big_b)) ** power * (compute / 6) ** (beta * power)
+        units = compute / frontier.unit_flops
+        size = frontier.k * units**frontier.exponent
+        if frontier.k_tokens:
+            return size[()], (frontier.k_tokens * units**frontier.tokens_exponent)[()]
     return size[()], (compute / (6 * size))[()]
 
 
-def loss(params, tokens, law="besiroglu-2024"):
+def _surface_optimal(s: Surface, compute: Array) -> Array:
+    """(alpha A / (beta B))^(1 / (alpha + beta)) (C / 6)^(beta / (alpha + beta)). [parameters]"""
+    power = 1 / (s.alpha + s.beta)
+    size: Array = (s.alpha * s.a / (s.beta * s.b)) ** power * (compute / 6) ** (s.beta * power)
+    return size
+
+
+def loss(params: Column, tokens: Column, law: str = "besiroglu-2024") -> Column:
     """Final training loss that a law's surface expects. [nats per token of the source's tokenizer
     and data; only differences carry over]
 
@@ -116,21 +90,13 @@ def loss(params, tokens, law="besiroglu-2024"):
 
     Raises ValueError for an unknown law or one without a surface.
     """
-    row = _law(LAWS, law)
-    if row.surface is None:
-        raise ValueError(
-            f"{law} fits no loss surface; laws with one: "
-            f"{', '.join(k for k, r in LAWS.items() if r.surface)}"
-        )
-    floor, big_a, alpha, big_b, beta = row.surface
-    return (
-        floor
-        + big_a / np.asarray(params, dtype=float) ** alpha
-        + big_b / np.asarray(tokens, dtype=float) ** beta
-    )
+    s = _surface(law)
+    n, d = np.asarray(params, dtype=float), np.asarray(tokens, dtype=float)
+    expected: Column = s.floor + s.a / n**s.alpha + s.b / d**s.beta
+    return expected
 
 
-def allocations(compute_flops) -> list[dict]:
+def allocations(compute_flops: float) -> list[dict[str, Any]]:
     """Every law's answer to one budget, so that their spread is seen: {law, title, params, tokens,
     caveat, source} of each, in the order of LAWS.
 
@@ -140,19 +106,20 @@ def allocations(compute_flops) -> list[dict]:
     rows = []
     for id, law in LAWS.items():
         size, tokens = map(float, compute_optimal(compute_flops, id))
-        params = size / 6 if law.size == "non-embedding FLOP per token" else size
         rows.append(
             {
                 "law": id,
-                "params": params,
+                "params": size / 6 if law.size == "non-embedding FLOP per token" else size,
                 "tokens": tokens,
-                **fields_of(law, ("title", "caveat", "source")),
+                "title": law.title,
+                "caveat": law.caveat,
+                "source": law.source,
             }
         )
     return rows
 
 
-def batch_size(x, law="zhang-2024"):
+def batch_size(x: Column, law: str = "zhang-2024") -> Column:
     """Critical or optimal global batch by a published law. [tokens per step, shape of x]
 
     Parameters
@@ -170,7 +137,9 @@ def batch_size(x, law="zhang-2024"):
     (McCandlish et al. 2018; Merrill et al. 2025, arXiv:2505.23971): a batch warm-up costs little.
     """
     row = _law(BATCH_LAWS, law)
-    return row.unit_tokens * row.k * (np.asarray(x, dtype=float) / row.unit_x) ** row.exponent
+    units: Array = np.asarray(x, dtype=float) / row.unit_x
+    batch: Column = row.unit_tokens * row.k * units**row.exponent
+    return batch
 
 
 @record
@@ -191,9 +160,10 @@ class BatchAdvice:
     flags: Lines
 
 
-def batch_advice(batch_tokens, tokens, compute_flops=None):
+def batch_advice(
+    batch_tokens: float, tokens: float, compute_flops: float | None = None
+) -> BatchAdvice:
     """Compare a global batch with every published law that the known quantities allow.
-    [BatchAdvice]
 
     Parameters
     ----------
@@ -205,26 +175,31 @@ def batch_advice(batch_tokens, tokens, compute_flops=None):
         Brings in the laws that need it.
     """
     known = {"tokens": tokens, "compute": compute_flops}
-    found = {"critical": {}, "optimal": {}}
+    critical: dict[str, float] = {}
+    optimal: dict[str, float] = {}
     for id, law in BATCH_LAWS.items():
-        if (x := known.get(law.of)) is not None:
-            found[law.kind][id] = float(batch_size(x, id))
-    critical = found["critical"]
-    low = min(critical.values())
-    high = max(critical.values())
-    standing = "small" if batch_tokens <= low else "large" if batch_tokens > high else "contested"
+        x = known.get(law.of)
+        if x is not None:
+            batches = critical if law.kind == "critical" else optimal
+            batches[id] = float(batch_size(x, id))
+    if batch_tokens <= min(critical.values()):
+        standing = "small"
+    elif batch_tokens > max(critical.values()):
+        standing = "large"
+    else:
+        standing = "contested"
     extra = [float(BATCH_LAWS[id].overhead * batch_tokens / c) for id, c in critical.items()]
     return BatchAdvice(
         batch_tokens=float(batch_tokens),
         critical_tokens=critical,
-        optimal_tokens=found["optimal"],
+        optimal_tokens=optimal,
         standing=standing,
         extra_tokens=(min(extra), max(extra)),
-        flags=(*_TABLES["flags"][standing], _SPECIALIST),
+        flags=(*FLAGS[standing], SPECIALIST),
     )
 
 
-def peak_learning_rate(params, tokens, law="deepseek-llm-2024"):
+def peak_learning_rate(params: Column, tokens: Column, law: str = "deepseek-llm-2024") -> Column:
     """Peak learning rate by a published power law, for a specialist to start from. [1, shape of
     params and tokens] C = 6·N·D.
 
@@ -234,7 +209,8 @@ def peak_learning_rate(params, tokens, law="deepseek-llm-2024"):
     row = _law(LR_LAWS, law)
     n = np.asarray(params, dtype=float)
     d = np.asarray(tokens, dtype=float)
-    return row.k * (6 * n * d) ** row.c * n**row.n * d**row.d
+    rate: Column = row.k * (6 * n * d) ** row.c * n**row.n * d**row.d
+    return rate
 
 
 DISAGREE = 10.0  # times from which laws that differ so much give no start
@@ -248,7 +224,7 @@ class RateAdvice:
     start: Known = None
     low: Known = None
     high: Known = None
-    laws: tuple[dict, ...] = ()  # {law, value, source}
+    laws: tuple[dict[str, Any], ...] = ()  # {law, value, source}
     why: str
 
 
@@ -260,37 +236,46 @@ def learning_rate_advice(
     None for weights that start from a checkpoint, for an optimizer without a published relation to
     AdamW, and where the laws differ by more than DISAGREE, far outside what they are fitted on.
     """
-    factors = _TABLES["rates_of"].get(optimizer)
-    no = _TABLES["no_rate"]
-    if from_checkpoint or factors is None:
-        why = no["checkpoint" if from_checkpoint else "optimizer"]
-        return RateAdvice(why=why.format(optimizer=optimizer))
-    middle = sqrt(factors["low"] * factors["high"])
+    if from_checkpoint:
+        return RateAdvice(
+            why="no law covers weights that start from a checkpoint: take the rate that the "
+            "checkpoint ended with, or its publisher's for fine-tuning"
+        )
+    factors = RATES_OF.get(optimizer)
+    if factors is None:
+        return RateAdvice(why=f"no published law gives a peak learning rate for {optimizer}")
+    middle = sqrt(factors.low * factors.high)
     values = {id: middle * float(peak_learning_rate(params, tokens, id)) for id in LR_LAWS}
     laws = tuple({"law": k, "value": v, "source": LR_LAWS[k].source} for k, v in values.items())
     low = min(values.values())
     high = max(values.values())
     if high / low > DISAGREE:
-        return RateAdvice(laws=laws, why=no["apart"].format(apart=high / low))
+        apart = f"the laws differ by {high / low:,.0f} times this far from their runs"
+        return RateAdvice(laws=laws, why=apart)
     return RateAdvice(
         start=float(f"{prod(values.values()) ** (1 / len(values)):.2g}"),
-        low=low * factors["low"] / middle,
-        high=high * factors["high"] / middle,
+        low=low * factors.low / middle,
+        high=high * factors.high / middle,
         laws=laws,
-        why="" if middle == 1 else factors["source"],
+        why="" if middle == 1 else factors.source,
     )
 
 
-def tokens_for_loss(params, target: float, law="besiroglu-2024") -> float:
+def tokens_for_loss(params: float, target: float, law: str = "besiroglu-2024") -> float:
     """Tokens that bring a model of `params` to a loss by a law's surface: D = (B / (L - E -
     A/N^alpha))^(1/beta). inf where the surface does not reach it at that size. Raises ValueError
     as `loss`."""
-    *_, big_b, beta = _law(LAWS, law).surface
+    s = _surface(law)
     room = target - float(loss(params, inf, law))
-    return (big_b / room) ** (1 / beta) if room > 0 else inf
+    return float((s.b / room) ** (1 / s.beta)) if room > 0 else inf
 
 
-def learning_rate_factor(batch_from, batch_to, rule="square-root", critical_tokens=None):
+def learning_rate_factor(
+    batch_from: Column,
+    batch_to: Column,
+    rule: str = "square-root",
+    critical_tokens: Column | None = None,
+) -> Column:
     """Factor on the peak learning rate when the global batch changes; a starting point for a
     specialist, never a setting. [share]
 
@@ -313,12 +298,14 @@ def learning_rate_factor(batch_from, batch_to, rule="square-root", critical_toke
     row = _law(LR_RULES, rule)
     start = np.asarray(batch_from, dtype=float)
     end = np.asarray(batch_to, dtype=float)
-    if critical_tokens is None:
-        return (end / start) ** row.exponent
-    return ((1 + critical_tokens / start) / (1 + critical_tokens / end)) ** row.exponent
+    growth: Array = end / start
+    if critical_tokens is not None:
+        growth = (1 + critical_tokens / start) / (1 + critical_tokens / end)
+    factor: Column = growth**row.exponent
+    return factor
 
 
-def tokens_to_loss(params, target: float) -> dict[str, float]:
+def tokens_to_loss(params: float, target: float) -> dict[str, float]:
     """{law: tokens} that bring a model of `params` to a loss, by every surface that reaches it."""
-    found = {id: tokens_for_loss(params, target, id) for id, law in LAWS.items() if law.surface}
-    return {id: tokens for id, tokens in found.items() if tokens < 1e18}
+    needed = {id: tokens_for_loss(params, target, id) for id, law in LAWS.items() if law.surface}
+    return {id: tokens for id, tokens in needed.items() if tokens < 1e18}
