@@ -7,7 +7,7 @@ from scantling.base.records import Record, Rows, record
 from scantling.base.stats import poisson_beyond
 from scantling.catalogue.words import SHARDINGS
 from scantling.physics import collectives as curves
-from scantling.physics.wires import members_inside
+from scantling.physics.wires import calibration, members_inside
 
 from ..placement import Placement, expert_share_out
 from ..site import Site
@@ -181,7 +181,7 @@ def trust(cluster) -> Rows:
     (catalogue/collective_calibration.json); judged_on None where nobody has published a curve of
     such a fabric.
     """
-    errors = {r["fabric"]: r for r in curves.calibration()["errors"]}
+    errors = {r["fabric"]: r for r in calibration()["errors"]}
     up = catalogue.fabric(cluster.scale_up)
     out = catalogue.fabric(cluster.scale_out)
     wide = cluster.scale_up_domain > cluster.devices_per_node
