@@ -12,7 +12,6 @@ from scantling.verdict.limits import limits
 from scantling.verdict.verdicts import VERDICTS, beside_name
 
 from . import Inexpressible, framework, kits, write
-from .framework import offers
 
 
 @click.command()
@@ -46,7 +45,7 @@ def launch(file: str, to: str, on: str, output: str, wide: bool) -> int | None:
     constraint is missed or the run makes no sense, 4 impossible: nothing is written; 2 the file or
     the call is wrong.
     """
-    assessment = possible(file, space="wide" if wide else "default", kit=offers(framework(to, on)))
+    assessment = possible(file, space="wide" if wide else "default", kit=framework(to, on).offers)
     verdict = VERDICTS[assessment.verdict]
     if not verdict.launch:
         tell(f"nothing is written: {limits(assessment, advice=False)[0]}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from math import ceil, gcd, nan
 from typing import Any, NamedTuple, TypedDict
 
@@ -19,6 +19,7 @@ from scantling.design.cluster import Cluster
 from scantling.design.resolved import Phase
 from scantling.endure.spares import Segments, segments
 from scantling.physics.software import Software
+from scantling.plans.space import Space
 from scantling.verdict.record import Assessment, Numbers
 from scantling_site.rollout.watch import hang_timeout_s
 from scantling_site.scheduler.request import stop_lead_s
@@ -292,6 +293,15 @@ class Framework:
     space: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     adjust: Callable[[Pins, LaunchPlan, set[str]], Pins] = same_pins  # pins of a nearest plan
     builds: Callable[[Model], Model] = same_model  # the model in place of one it cannot build
+
+    @property
+    def offers(self) -> dict[str, tuple[Any, ...]]:
+        """Axis of a plan -> the values that the framework has words for, of the axes that a search
+        varies."""
+        axes = {axis.name for axis in fields(Space)} - {"precision"}
+        stated = {name: domain.values for name, domain in self.domain.items()}
+        stated |= self.space
+        return {name: values for name, values in stated.items() if name in axes}
 
 
 def rotary_base(model: Model) -> int:
