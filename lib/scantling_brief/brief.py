@@ -7,7 +7,7 @@ from scantling import catalogue
 from scantling.base.errors import DesignError, plain
 from scantling.catalogue.models.entries import entry
 from scantling.catalogue.models.shape import parameters
-from scantling.design.draft import Brief
+from scantling.design.reading import Brief
 
 from .grammar import Notes, scan
 from .machine import choose_accelerator, choose_fabric

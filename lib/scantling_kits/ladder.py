@@ -171,7 +171,8 @@ def expectations(name: str, launch: LaunchPlan, tests: Mapping[str, Test]) -> Ru
     """What a rung should show. `tests`: those of the whole site's burn-in by id: a node or rack is
     held to the same."""
     # cold, with nothing to load; the scheduler's part is over
-    start_s = sum((first_step(launch.devices, 0.0) | {"scheduler": launch.step_s}).values())
+    parts = first_step(launch.devices, 0.0) | {"scheduler": launch.step_s}
+    start_s = float(sum(parts.values()))
     rate, least = bus_limits(name, launch, tests)
     memory = launch.memory
     return Rung(

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from scantling.base.errors import DesignError
 from scantling.catalogue.models.shape import Model
-from scantling.catalogue.stacks import switches
+from scantling.catalogue.stacks import software_switches
 from scantling.design.design import Design
 from scantling.plans.enumerate import divisors
 from scantling.plans.space import DEFAULT, Space
@@ -268,7 +268,7 @@ def coherent(pins: Pins, own: LaunchPlan) -> Pins:
 @cache
 def software_fields() -> frozenset[str]:
     """Fields of a plan that switch software on or off, which no nearest plan moves."""
-    return frozenset(switch.field.removeprefix("plan.") for switch in switches().values())
+    return frozenset(switch.field.removeprefix("plan.") for switch in software_switches().values())
 
 
 def single(own: LaunchPlan, pins: Pins, job: Mapping[str, Any]) -> Design:

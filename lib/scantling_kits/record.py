@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypedDict
 
 from scantling import catalogue
 from scantling.advise.recovery import between_sites
+from scantling.advise.why import Line
 from scantling.base.columns import Column
 from scantling.base.records import Lines, record
 from scantling.catalogue.families import Family, family
@@ -333,7 +334,7 @@ def no_lines() -> list[str]:
     return []
 
 
-def no_reasons() -> list[dict[str, str]]:
+def no_reasons() -> list[Line]:
     """No reasons to print."""
     return []
 
@@ -359,7 +360,7 @@ class LaunchPlan:
     step_s: float
     figures: Numbers  # of the plan that is launched
     survival: Survival
-    reasons: Callable[[], Iterable[Mapping[str, str]]] = no_reasons  # asked for where printed
+    reasons: Callable[[], list[Line]] = no_reasons  # asked for where printed
     communication: tuple[Traffic, ...] = ()
     limits: Callable[[], Iterable[str]] = no_lines
     assumed: tuple[dict[str, Any], ...] = ()
@@ -496,7 +497,7 @@ class LaunchPlan:
     @property
     def spares(self) -> int:
         """Nodes held beside those that train: trays of the same racks, or whole segments."""
-        return int(self.stands.held(self.covered))
+        return int(self.stands.nodes(self.covered))
 
     @property
     def chip(self) -> str:

@@ -113,7 +113,8 @@ def test_every_promised_key_has_a_row():
 def test_endurance_has_a_row_for_every_field():
     from dataclasses import fields
 
-    from scantling.endure.reliability import BADPUT, Endurance
+    from scantling.endure.life import BADPUT
+    from scantling.endure.reliability import Endurance
 
     assert not {f"endurance.{f.name}" for f in fields(Endurance) if f.repr} - table().keys()
     assert not {f"endurance.badput.{k}" for k in BADPUT} - table().keys()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from scantling.base.units import DAY_S
+from scantling.endure.copies import Level
 from scantling.endure.goodput import ettr
-from scantling.endure.simulate import Fault, Level, Scenario
+from scantling.endure.simulate import Fault, Scenario
 from scantling.endure.spares import cheapest, stall_share, wait_chance
 from scantling.physics.cases import accumulated
 

@@ -183,7 +183,9 @@ def test_every_input_of_every_formula_has_a_value(desk):
         row = rows[key.split(".")[1]] if key.startswith("blueprint.") else {}
         values = sites if key.startswith("sites.") else (given, resolved)
         for name in quantity.inputs:
-            assert explanation.found(name, *values, row) is not None, f"{key} speaks of {name}"
+            assert explanation.input_value(name, *values, row) is not None, (
+                f"{key} speaks of {name}"
+            )
     assert seen
 
 
@@ -396,7 +398,7 @@ def test_a_design_without_tokens_or_stages_says_so_in_place_of_empty_pictures():
 # ---------------------------------------------------------------- pictures as functions of a
 # result, for a report
 def pictures():
-    from scantling.endure.spares import waiting
+    from scantling.endure.reliability import waiting
     from scantling_widgets.charts import endurance as charts_endurance, evidence as charts_evidence
 
     result = scantling.assess(Design.read(example()))

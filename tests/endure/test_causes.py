@@ -11,7 +11,8 @@ import pytest
 from scantling import catalogue
 from scantling.design.cluster_rules import build_cluster
 from scantling.endure import failures
-from scantling.endure.reliability import Gang, endure
+from scantling.endure.life import Gang
+from scantling.endure.reliability import endure
 from scantling.endure.simulate import of_life, simulate
 
 SEED = 20_261_122

@@ -9,6 +9,7 @@ import pytest
 from scantling.base.errors import DesignError
 from scantling.design.cluster_rules import build_cluster
 from scantling.endure import checkpoint as c
+from scantling.endure.tiers import tiers
 
 
 def test_adamw_in_bf16_is_fourteen_bytes_a_parameter():
@@ -51,18 +52,18 @@ def test_unknown_optimizer_is_refused():
 
 def test_tiers_go_from_near_and_fast_to_far_and_safe():
     cluster, _ = build_cluster({"accelerator": "h100-sxm", "devices": 16_384})
-    tiers = c.tiers(
+    rows = tiers(
         cluster,
         5.67e12,
         5.67e12 / 16_384,
         SimpleNamespace(write_bytes_per_s=2e12, read_bytes_per_s=2e12, capacity_bytes=240e15),
     )
-    assert [t.id for t in tiers] == ["L0", "L1", "L2", "L3"]
-    assert [t.survives for t in tiers] == ["process", "rack", "pod", "site"]
-    assert list(np.diff([t.durable_s for t in tiers]) > 0) == [True] * 3
-    assert tiers[1].restore_s < 1 < 60 < tiers[2].restore_s
-    assert tiers[0].stall_s < 1
-    assert tiers[2].keeps() == pytest.approx(240e15 // 5.67e12)
+    assert [t.id for t in rows] == ["L0", "L1", "L2", "L3"]
+    assert [t.survives for t in rows] == ["process", "rack", "pod", "site"]
+    assert list(np.diff([t.durable_s for t in rows]) > 0) == [True] * 3
+    assert rows[1].restore_s < 1 < 60 < rows[2].restore_s
+    assert rows[0].stall_s < 1
+    assert rows[2].keeps() == pytest.approx(240e15 // 5.67e12)
 
 
 def test_every_step_in_host_memory_costs_hundredths():

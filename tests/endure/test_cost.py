@@ -31,7 +31,7 @@ def test_llama31_405b_energy_and_carbon():
     """30.84M H100-hours at 700 W: 8,930 t CO2e location-based (Llama 3.1 model card), for devices
     alone at the US grid."""
     kwh = 30.84e6 * 0.7
-    assert kwh * cost.GRIDS["united-states"][0] / 1e6 == pytest.approx(8930, rel=0.15)
+    assert kwh * cost.GRIDS["united-states"] / 1e6 == pytest.approx(8930, rel=0.15)
     c = cost.price(cluster(), {}, wall_s=30.84e6 * 3600 / 16_384)
     assert c.energy_kwh == pytest.approx(
         kwh * 1.275 / 0.7 * 0.9 * 1.1, rel=0.01

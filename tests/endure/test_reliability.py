@@ -17,8 +17,10 @@ from scantling.base.errors import DesignError
 from scantling.design.cluster_rules import build_cluster
 from scantling.design.schema import Constraints
 from scantling.endure import cost, elastic, failures, goodput, spares
-from scantling.endure.reliability import BADPUT, endure, finish, tiered
-from scantling.endure.simulate import Fault, Level, Scenario, Shrink, of_life, simulate
+from scantling.endure.copies import Level
+from scantling.endure.life import BADPUT
+from scantling.endure.reliability import endure, finish, tiered
+from scantling.endure.simulate import Fault, Scenario, Shrink, of_life, simulate
 from scantling.verdict.constraints import missed
 from scantling_site import part
 
@@ -101,8 +103,8 @@ def test_shares_sum_to_one_and_survive_extremes():
         restart_s=rng.uniform(0, 1e4, 500),
         down_s=rng.uniform(0, 1e3, 500),
     )
-    assert sum(s.values()) == pytest.approx(np.ones(500))
-    assert all(np.all((v >= 0) & (v <= 1)) for v in s.values())
+    assert sum(s) == pytest.approx(np.ones(500))
+    assert all(np.all((v >= 0) & (v <= 1)) for v in s)
 
 
 def test_finite_job_tends_to_the_long_run_rate():
@@ -404,13 +406,13 @@ def test_spares_stand_by_in_the_racks_that_nvlink_joins(chip, nodes, size, held)
     stands = spares.segments(c, nodes)
     losses = np.arange(len(held))
     assert stands.size == size
-    assert stands.held(losses).tolist() == held
-    assert stands.covered(stands.held(losses)).tolist() == losses.tolist()
+    assert stands.nodes(losses).tolist() == held
+    assert stands.covered(stands.nodes(losses)).tolist() == losses.tolist()
     stated = np.arange(200)
     covered = stands.covered(stated)
     assert np.all(np.diff(covered) >= 0)
-    assert np.all(stands.held(covered) >= stated)  # what is stated is never held short
-    assert np.all((nodes + stands.held(losses)) % stands.group(losses) == 0)
+    assert np.all(stands.nodes(covered) >= stated)  # what is stated is never held short
+    assert np.all((nodes + stands.nodes(losses)) % stands.group(losses) == 0)
 
 
 def test_the_cost_counts_the_spares_that_the_job_holds():
@@ -573,7 +575,8 @@ def test_anything_the_design_file_allows_gives_finite_figures(devices, spec):
 def test_waiting_by_spares_falls_and_is_what_the_badput_says():
     import scantling
     from scantling.design.design import Design
-    from scantling.endure.spares import erlang_b, waiting
+    from scantling.endure.reliability import waiting
+    from scantling.endure.spares import erlang_b
     from scantling_widgets.resources import example
 
     design = Design.read(example()).change({"reliability.recovery": "in-place"})

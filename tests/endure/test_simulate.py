@@ -10,8 +10,9 @@ import closed_forms
 import numpy as np
 import pytest
 from scantling.endure import elastic, goodput, spares
+from scantling.endure.copies import Level
 from scantling.endure.failures import Pause
-from scantling.endure.simulate import Fault, Level, Scenario, Shrink, _Run, simulate
+from scantling.endure.simulate import Fault, Scenario, Shrink, _Run, simulate
 
 SEED = 20_240_731
 

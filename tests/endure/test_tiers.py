@@ -7,7 +7,7 @@ import pytest
 import scantling as sc
 from scantling.advise.recovery import goodput as lived_through
 from scantling.endure.first_step import first_step
-from scantling.endure.reliability import Gang, lived
+from scantling.endure.life import Gang, lived
 from scantling.endure.simulate import of_life, simulate
 
 NEAR = {

@@ -2,13 +2,16 @@
 failures burn."""
 
 from math import erf, exp, log, sqrt
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 
 from .. import catalogue
+from ..base.columns import Column
 from ..base.records import Assumed, Known, Record, get, given, record
 from ..base.units import HOUR_S
-from ..base.words import table, table_rows
+from ..design.cluster import Cluster
+from .stated import Section
 
 PUE = 1.1  # large operators 1.08-1.2; the world's average is 1.58 (Uptime Institute 2024)
 # of a node's rated power, while training: devices near their limit, fans and host below theirs
@@ -17,8 +20,23 @@ USD_PER_KWH = 0.078  # United States, industrial, 2024 (0.05-0.12)
 
 Z80 = 1.2815515655446004  # standard normal quantile of 0.9
 
-# {grid: (g CO2e per kWh, how the number was come by)}
-GRIDS = table(__file__, "grids")
+# g CO2e per kWh of generation, 2023, life cycle; all but the United States' (recalled) read in the
+# source
+GRIDS = {
+    "world": 481,
+    "norway": 30,
+    "france": 56,
+    "finland": 79,
+    "brazil": 98,
+    "denmark": 152,
+    "canada": 170,
+    "ireland": 291,
+    "united-states": 369,
+    "germany": 381,
+    "australia": 549,
+    "china": 582,
+    "india": 713,
+}
 GRID_SOURCE = "Ember, carbon intensity of electricity generation 2023, through Our World in Data"
 
 
@@ -28,35 +46,44 @@ class Cost(Record):
     price
     is known, energy where no power is; dates stand by the price."""
 
-    device_hours: object
+    device_hours: Column
     usd_per_device_hour: Known
     usd_per_device_hour_low: Known
     usd_per_device_hour_high: Known
     price_date: str
     price_source: str
-    cost_usd: object
-    cost_usd_low: object
-    cost_usd_high: object
-    lost_usd: object
-    lost_device_hours: object
-    energy_kwh: object
-    energy_usd: object
-    power_w: object
+    cost_usd: Column | None
+    cost_usd_low: Column | None
+    cost_usd_high: Column | None
+    lost_usd: Column | None
+    lost_device_hours: Column
+    energy_kwh: Column | None
+    energy_usd: Column | None
+    power_w: Column | None
     pue: float
     usd_per_kwh: float
-    carbon_kg: dict
+    carbon_kg: dict[str, Column]
     carbon_source: str
     assumed: tuple[Assumed, ...]
 
 
-def power_w(cluster, devices=None, *, pue=1.0, share=POWER_SHARE):
+def power_w(
+    cluster: Cluster, devices: Column | None = None, *, pue: float = 1.0, share: float = POWER_SHARE
+) -> Column:
     """Power of the job [W]: devices / devices_per_node x node_power_w x share x PUE; nan where
     nobody has published the device's power."""
     n = cluster.devices if devices is None else devices
     return n * cluster.node_power_w / cluster.devices_per_node * share * pue
 
 
-def price(cluster, prices=None, *, wall_s, devices_paid=None, goodput=1.0) -> Cost:
+def price(
+    cluster: Cluster,
+    prices: Section = None,
+    *,
+    wall_s: Column,
+    devices_paid: Column | None = None,
+    goodput: Column = 1.0,
+) -> Cost:
     """Cost of a run.
 
     cluster : Cluster.  prices : the design file's `prices` mapping or record (usd_per_device_hour,
@@ -71,92 +98,101 @@ def price(cluster, prices=None, *, wall_s, devices_paid=None, goodput=1.0) -> Co
     catalogue's for the kind of rent (date and range beside it), else None. A machine that is owned
     costs its share of what was bought and its staff, and energy on top.
     """
-    say = []
-    paid = cluster.devices if devices_paid is None else devices_paid
+    assumed: list[Assumed] = []
+    paid: Column = cluster.devices if devices_paid is None else devices_paid
     seconds = paid * wall_s
     hours = seconds / HOUR_S
-    rate, low, high, date, source = _price(cluster, prices, paid, say)
+    rent = rate_of(cluster, prices, paid, assumed)
     site = "a large operator's site; 1.08-1.2, the world's average is 1.58 (Uptime Institute 2024)"
+    pue = given(prices, "prices.pue", PUE, site, assumed)
     industry = "United States, industrial, 2024; 0.05-0.12"
-    pue, tariff = (
-        given(prices, f"prices.{field}", usual, why, say)
-        for field, usual, why in (("pue", PUE, site), ("usd_per_kwh", USD_PER_KWH, industry))
-    )
-    watts, each = (power_w(cluster, n, pue=pue) for n in (paid, 1.0))
-    kwh = each * seconds / 3.6e6
-    if not np.all(np.isfinite(watts)):
-        say.append(
-            Assumed(
-                "energy_kwh",
-                None,
-                f"nobody has published the power of {cluster.accelerator.name}; energy "
-                "and carbon are not given",
-            )
+    usd_per_kwh = given(prices, "prices.usd_per_kwh", USD_PER_KWH, industry, assumed)
+    drawn_w = power_w(cluster, paid, pue=pue)
+    watts: Column | None = drawn_w
+    kwh: Column | None = power_w(cluster, 1.0, pue=pue) * seconds / 3.6e6
+    if not np.all(np.isfinite(drawn_w)):
+        why = (
+            f"nobody has published the power of {cluster.accelerator.name}; energy and carbon are"
+            " not given"
         )
+        assumed.append(Assumed("energy_kwh", None, why))
         watts = kwh = None
-
     lost = 1 - goodput
-    bill = None if kwh is None else kwh * tariff
-    beside = 0.0 if get(prices, "owned") is None or bill is None else bill
-    usd = [None if x is None else hours * x + beside for x in (rate, low, high)]
+    energy_usd = None if kwh is None else kwh * usd_per_kwh
+    on_top = 0.0 if get(prices, "owned") is None or energy_usd is None else energy_usd
+
+    def cost_at(usd_per_hour: float | None) -> Column | None:
+        return None if usd_per_hour is None else hours * usd_per_hour + on_top
+
+    cost_usd = cost_at(rent.usd)
     return Cost(
         device_hours=hours,
-        usd_per_device_hour=rate,
-        usd_per_device_hour_low=low,
-        usd_per_device_hour_high=high,
-        price_date=date,
-        price_source=source,
-        cost_usd=usd[0],
-        cost_usd_low=usd[1],
-        cost_usd_high=usd[2],
-        lost_usd=None if rate is None else usd[0] * lost,
+        usd_per_device_hour=rent.usd,
+        usd_per_device_hour_low=rent.low,
+        usd_per_device_hour_high=rent.high,
+        price_date=rent.date,
+        price_source=rent.source,
+        cost_usd=cost_usd,
+        cost_usd_low=cost_at(rent.low),
+        cost_usd_high=cost_at(rent.high),
+        lost_usd=None if cost_usd is None else cost_usd * lost,
         lost_device_hours=hours * lost,
         energy_kwh=kwh,
-        energy_usd=bill,
+        energy_usd=energy_usd,
         power_w=watts,
         pue=pue,
-        usd_per_kwh=tariff,
-        carbon_kg={} if kwh is None else {g: kwh * v[0] / 1000 for g, v in GRIDS.items()},
+        usd_per_kwh=usd_per_kwh,
+        carbon_kg={} if kwh is None else {grid: kwh * g / 1000 for grid, g in GRIDS.items()},
         carbon_source=GRID_SOURCE,
-        assumed=tuple(say),
+        assumed=tuple(assumed),
     )
 
 
-def _price(cluster, prices, paid, say):
-    """(price, low, high, date, source) of a device-hour: the design's, by device or node or of the
-    machine that it owns, else the catalogue's for its kind of rent."""
-    own, per_node = (get(prices, f"usd_per_{of}_hour") for of in ("device", "node"))
-    if own is None and per_node is not None:
-        own = per_node / cluster.devices_per_node
-    elif own is None and get(prices, "owned") is not None:
-        own = owned_usd_per_hour(get(prices, "owned"), say) / paid
-    if own is not None:
-        return own, own, own, "", "the design"
+class Rent(NamedTuple):
+    """What a device-hour costs [USD], None where nobody has priced it; its range, date and
+    source."""
+
+    usd: float | None = None
+    low: float | None = None
+    high: float | None = None
+    date: str = ""
+    source: str = ""
+
+
+def rate_of(cluster: Cluster, prices: Section, paid: Column, assumed: list[Assumed]) -> Rent:
+    """The price of a device-hour: the design's, by device or node or of the machine that it owns,
+    else the catalogue's for its kind of rent."""
+    usd = get(prices, "usd_per_device_hour")
+    per_node, owned = get(prices, "usd_per_node_hour"), get(prices, "owned")
+    if usd is None and per_node is not None:
+        usd = per_node / cluster.devices_per_node
+    elif usd is None and owned is not None:
+        usd = owned_usd_per_hour(owned, assumed) / paid
+    if usd is not None:
+        return Rent(usd, usd, usd, "", "the design")
+    field = "prices.usd_per_device_hour"
     kind = get(prices, "kind") or "on-demand"
     try:
-        found = catalogue.price(cluster.accelerator.id, kind)
+        row = catalogue.price(cluster.accelerator.id, kind)
     except ValueError:
-        found = None
-    if found is None:
-        say.append(
-            Assumed(
-                "prices.usd_per_device_hour",
-                None,
-                f"the catalogue has no dated {kind} price of {cluster.accelerator.name}; "
-                "cost is not given",
-            )
+        row = None
+    if row is None:
+        why = (
+            f"the catalogue has no dated {kind} price of {cluster.accelerator.name}; cost is not"
+            " given"
         )
-        return None, None, None, "", ""
-    why = f"{kind} in the catalogue ({found.date}, {found.notes}; {found.low:.3g}-{found.high:.3g})"
-    say.append(Assumed("prices.usd_per_device_hour", found.value, why))
-    return found.value, found.low, found.high, found.date, found.source
+        assumed.append(Assumed(field, None, why))
+        return Rent()
+    why = f"{kind} in the catalogue ({row.date}, {row.notes}; {row.low:.3g}-{row.high:.3g})"
+    assumed.append(Assumed(field, row.value, why))
+    return Rent(row.value, row.low, row.high, row.date, row.source)
 
 
 HOURS_A_YEAR = 8766.0
 YEARS = 4.0
 
 
-def owned_usd_per_hour(owned, say: list) -> float:
+def owned_usd_per_hour(owned: Section, assumed: list[Assumed]) -> float:
     """What a machine that is owned costs an hour, energy apart [USD/h]: (machine + network +
     storage) / years + staff a year."""
     years = given(
@@ -164,10 +200,11 @@ def owned_usd_per_hour(owned, say: list) -> float:
         "prices.owned.years",
         YEARS,
         "the usual time over which accelerators are written off",
-        say,
+        assumed,
     )
     bought = sum(get(owned, part) or 0 for part in ("capex_usd", "network_usd", "storage_usd"))
-    return (bought / years + (get(owned, "staff_usd_per_year") or 0)) / HOURS_A_YEAR
+    staff = get(owned, "staff_usd_per_year") or 0
+    return float((bought / years + staff) / HOURS_A_YEAR)
 
 
 def expected(low: float, mid: float, high: float) -> float:
@@ -182,21 +219,50 @@ def expected(low: float, mid: float, high: float) -> float:
     return mid * sum(halves)
 
 
-def to_plan_for(cost_usd: float, expected_usd: float) -> dict:
+class Around(TypedDict):
+    """What a budget holds beside the run."""
+
+    what: str
+    share: float  # of the run's cost
+    usd: float
+    source: str
+
+
+class Budget(TypedDict):
+    """The cost to plan for, in parts. [USD]"""
+
+    run_usd: float
+    overrun_usd: float  # expected on top of the run
+    around: list[Around]
+    total_usd: float
+
+
+# of the run's cost, for the development of its model
+DEVELOPMENT = 0.5
+DEVELOPMENT_WHAT = (
+    "ablations, failed starts, evaluation and the other runs of a model's development"
+)
+DEVELOPMENT_SOURCE = (
+    "Morrison et al. 2025, arXiv 2503.05804, abstract: model development amounted to 50 % of that"
+    " of training (OLMo series, 20M to 13B); the DeepSeek-V3 report leaves it out of its 5.576M USD"
+)
+
+
+def to_plan_for(cost_usd: float, expected_usd: float) -> Budget:
     """The cost to plan for: the run, what is expected to come on top of it, and the budget around
-    it as shares of the run (around.csv). {run_usd, overrun_usd, around: [{what, share, usd,
-    source}], total_usd}
+    it as shares of the run.
 
     expected_usd : mean cost of the run [USD], bands, failures and risks counted once.
     """
-    around = [
-        {"what": row["what"], "share": share, "usd": share * cost_usd, "source": row["source"]}
-        for row in table_rows(__file__, "around")
-        for share in [float(row["share"])]
-    ]
+    development: Around = {
+        "what": DEVELOPMENT_WHAT,
+        "share": DEVELOPMENT,
+        "usd": DEVELOPMENT * cost_usd,
+        "source": DEVELOPMENT_SOURCE,
+    }
     return {
         "run_usd": cost_usd,
         "overrun_usd": expected_usd - cost_usd,
-        "around": around,
-        "total_usd": expected_usd + sum(row["usd"] for row in around),
+        "around": [development],
+        "total_usd": expected_usd + development["usd"],
     }

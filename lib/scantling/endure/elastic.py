@@ -1,8 +1,12 @@
 """Running on with fewer devices: what a lost gang costs, when waiting is better, and recovery of
 one replica or one site at a time."""
 
+from typing import TypedDict
+
 import numpy as np
 
+from ..base.columns import Array, Column
+from ..design.cluster import Cluster
 from . import goodput as g
 from .spares import log_weights
 
@@ -13,7 +17,7 @@ RESIZE_S = (
 STANDS = 1e6  # step over step where the reshaped plan does not fit: nothing trains
 
 
-def shrink_ratio(micro_batches, replicas, lost=1):
+def shrink_ratio(micro_batches: Column, replicas: Column, lost: Column = 1) -> Column:
     """Step time while shrunk over step time before: ceil(m d / (d - f)) / m, the global batch
     unchanged.
 
@@ -24,17 +28,37 @@ def shrink_ratio(micro_batches, replicas, lost=1):
     return -(-(micro_batches * replicas) // np.maximum(replicas - lost, 1)) / micro_batches
 
 
-def slower(micro_batches, replicas, gone, ratios=None):
+def slower(
+    micro_batches: Column, replicas: Column, gone: int | Array, ratios: Array | None = None
+) -> Column:
     """Step time with `gone` gangs away over the whole one: `ratios`, a table by gangs gone of the
     plans as they are reshaped, else `shrink_ratio`."""
-    return shrink_ratio(micro_batches, replicas, gone) if ratios is None else ratios[gone]
+    if ratios is None:
+        return shrink_ratio(micro_batches, replicas, gone)
+    ratio: Column = ratios[gone]
+    return ratio
+
+
+class Choice(TypedDict):
+    """Waiting for a node against running on without its gang; losses in seconds of the full job."""
+
+    choice: Array  # "wait" or "shrink"
+    ratio: Column  # step time shrunk over the whole one
+    break_even_s: Column  # below it waiting is better
+    wait_loss_s: Column
+    shrink_loss_s: Column
 
 
 def wait_or_shrink(
-    return_s, micro_batches, replicas, *, lost=1, resize_s=RESIZE_S, ratios=None
-) -> dict:
-    """Wait for a node or run on without its gang: {choice, break_even_s, wait_loss_s,
-    shrink_loss_s}, losses in seconds of the full job.
+    return_s: Column,
+    micro_batches: Column,
+    replicas: Column,
+    *,
+    lost: int | Array = 1,
+    resize_s: Column = RESIZE_S,
+    ratios: Array | None = None,
+) -> Choice:
+    """Wait for a node or run on without its gang.
 
     return_s : expected time until a node is back (a spare to boot, a repair; exponential, so what
     is left of it does not change).
@@ -45,16 +69,24 @@ def wait_or_shrink(
     """
     ratio = slower(micro_batches, replicas, lost, ratios)
     shrink = (1 - 1 / ratio) * return_s + resize_s
-    return {
-        "choice": np.where(return_s <= shrink, "wait", "shrink"),
-        "ratio": ratio,
-        "break_even_s": resize_s * ratio,
-        "wait_loss_s": return_s,
-        "shrink_loss_s": shrink,
-    }
+    return Choice(
+        choice=np.where(return_s <= shrink, "wait", "shrink"),
+        ratio=ratio,
+        break_even_s=resize_s * ratio,
+        wait_loss_s=return_s,
+        shrink_loss_s=shrink,
+    )
 
 
-def shrink_loss(load, spares, gang_nodes, replicas, micro_batches, resize_share=0.0, ratios=None):
+def shrink_loss(
+    load: Column,
+    spares: Column,
+    gang_nodes: int,
+    replicas: int,
+    micro_batches: int,
+    resize_share: Column = 0.0,
+    ratios: Array | None = None,
+) -> float:
     """Share of the throughput lost to running short of gangs, in the long run, by a job that
     shrinks whenever spares are out.
 
@@ -66,6 +98,7 @@ def shrink_loss(load, spares, gang_nodes, replicas, micro_batches, resize_share=
     Against waiting: `spares.stall_share`. First gang lost, its other nodes stand in as spares,
     hence the ceiling.
     """
+    load, spares = float(load), int(spares)
     reach = 12 * np.sqrt(load) + 24  # on both sides of the mean; beyond it nothing is left
     n = np.arange(max(int(load - reach), 0), int(spares + load + reach + gang_nodes) + 1)
     weights = log_weights(n, load)
@@ -76,13 +109,28 @@ def shrink_loss(load, spares, gang_nodes, replicas, micro_batches, resize_share=
         ratios,
     )
     lost = 1 - 1 / ratio + (n >= spares) * resize_share
-    return np.minimum(np.average(lost, weights=np.exp(weights - weights.max())), 1.0)
+    return float(min(np.average(lost, weights=np.exp(weights - weights.max())), 1.0))
+
+
+class Restarts(TypedDict):
+    """Goodput with the gang restarted in place against the job requeued."""
+
+    in_place: Column
+    requeue: Column
+    gain: Column
+    interval_s: Column  # of both
 
 
 def in_place_or_requeue(
-    mtbf_s, stall_s, *, requeue_s=768.0, restore_s=120.0, detect_s=180.0, durable_s=30.0
-) -> dict:
-    """Goodput with the gang restarted in place against the job requeued: {in_place, requeue, gain}.
+    mtbf_s: Column,
+    stall_s: Column,
+    *,
+    requeue_s: Column = 768.0,
+    restore_s: Column = 120.0,
+    detect_s: Column = 180.0,
+    durable_s: Column = 30.0,
+) -> Restarts:
+    """Goodput with the gang restarted in place against the job requeued.
 
     Hot update 65 s against requeue 768 s at 1,024 machines of 16 (46 and 454 s at 128): ByteRobust,
     arXiv 2509.16293, Table 7. The optimum
@@ -102,10 +150,12 @@ def in_place_or_requeue(
         )
         for restart in (IN_PLACE_S, requeue_s)
     )
-    return {"in_place": a, "requeue": b, "gain": a - b, "interval_s": tau}
+    return Restarts(in_place=a, requeue=b, gain=a - b, interval_s=tau)
 
 
-def ft_hsdp(mtbf_s, replicas, *, stall_s=180.0, replica_recovery_s=600.0):
+def ft_hsdp(
+    mtbf_s: Column, replicas: Column, *, stall_s: Column = 180.0, replica_recovery_s: Column = 600.0
+) -> Column:
     """Useful share where one failure stalls all replicas shortly and takes one of them out for its
     own recovery.
 
@@ -121,7 +171,7 @@ EDGE_MTBF_S = 1710 * 3600.0
 EDGE_REPAIR_S = 10 * 3600.0
 
 
-def cut_off(cluster) -> float:
+def cut_off(cluster: Cluster) -> float:
     """Share of the time in which a synchronous run waits for a site that is cut off: sites x repair
     / time between failures of an edge; 0 for one site, and for sites that train on alone."""
     if cluster.sites < 2 or cluster.sync.apart:

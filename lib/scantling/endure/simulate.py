@@ -7,25 +7,19 @@ worked out by arithmetic, never one by one. Positions count saves: position 7.4 
 eighth interval.
 """
 
-from dataclasses import astuple, field, replace
+from dataclasses import dataclass, field, replace
 from math import ceil, sqrt
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.columns import Array, Column
 from ..base.records import record
 from ..base.units import DAY_S
 from . import elastic
-
-
-@record
-class Level:
-    """One tier of copies: written at every `every`-th save, stalls and is durable so many seconds
-    later, restarts take `restart_s` from it."""
-
-    stall_s: float = 0.0
-    durable_s: float = 0.0
-    restart_s: float = 0.0
-    every: int = 1
+from .copies import Level
+from .failures import CORRUPTION, Pause
+from .life import Life
 
 
 @record
@@ -50,7 +44,7 @@ class Shrink:
     gang_nodes: int = 1
     micro_batches: int = 1
     resize_s: float = 0.0
-    ratios: np.ndarray | None = None
+    ratios: Array | None = None
 
 
 @record
@@ -63,7 +57,7 @@ class Scenario:
     interval_s: float
     levels: tuple[Level, ...] = (Level(),)
     faults: tuple[Fault, ...] = ()
-    pauses: tuple = ()  # failures.Pause: hold the job up, lose no work, strike while it runs
+    pauses: tuple[Pause, ...] = ()  # hold the job up, lose no work, strike while it runs
     spares: int | None = None  # None: a node is always at hand
     repair_s: float = 14_400.0  # mean; exponential
     shrink: Shrink | None = None
@@ -88,27 +82,28 @@ class Simulation:
 
     scenario: Scenario
     seed: int
-    wall_s: np.ndarray
-    failures: np.ndarray
-    waited_s: np.ndarray  # for nodes
-    spent_s: dict = field(repr=False)
+    wall_s: Array
+    failures: Array
+    waited_s: Array  # for nodes
+    spent_s: dict[str, float] = field(repr=False)
 
     @property
     def goodput(self) -> float:
         """Useful time over mean wall time (a ratio of means, not the mean of ratios)."""
-        return self.scenario.work_s / self.wall_s.mean()
+        return float(self.scenario.work_s / self.wall_s.mean())
 
     @property
-    def badput(self) -> dict:
+    def badput(self) -> dict[str, float]:
         """Shares of the wall time lost, in operators' words; with goodput they sum to one."""
         mean = self.wall_s.mean()
         return {k: v / mean for k, v in self.spent_s.items()}
 
-    def days(self, quantile=0.5):
+    def days(self, quantile: float = 0.5) -> float:
         """Finishing day at these quantiles: 0.5 for P50, 0.9 for P90."""
-        return np.quantile(self.wall_s, quantile) / DAY_S
+        return float(np.quantile(self.wall_s, quantile) / DAY_S)
 
-    def as_dict(self) -> dict:
+    def as_dict(self) -> dict[str, Any]:
+        """Plain numbers: goodput, badput, finishing days, and how they were had."""
         return {
             "goodput": self.goodput,
             "badput": self.badput,
@@ -141,19 +136,56 @@ class TooLong(ValueError):
     """A job that fails so often that its simulation would not end."""
 
 
-KEPT = ("wall", "fails", "up", "detecting", "restarting", "short", "replayed", "slow")
-STATE = (*KEPT, "id", "u", "r", "saved", "pool")  # the replicas are the last axis of each
-LOST = ("detection", "restart", "spare shortage", "sdc", "shrunk")  # of KEPT
+class Ended(NamedTuple):
+    """What each replica has spent when it is done. [seconds of it]"""
+
+    wall: Array
+    fails: Array  # failures, counted
+    up: Array  # running
+    detecting: Array
+    restarting: Array
+    short: Array  # waiting for nodes
+    replayed: Array  # after corruption
+    slow: Array  # lost to running on without gangs
+
+
+@dataclass
+class State:
+    """The replicas that are still going: the last axis of each array. Times as in `Ended`."""
+
+    id: Array
+    wall: Array
+    fails: Array
+    up: Array
+    detecting: Array
+    restarting: Array
+    short: Array
+    replayed: Array
+    slow: Array
+    u: Array  # position at which each resumes
+    r: Array  # restart that is still to run [s]
+    saved: Array  # newest durable position on each level [levels, replicas]
+    pool: Array  # when each node in repair is back; -inf where nothing is [slots, replicas]
+
+    def those(self, rows: Array) -> "State":
+        """Some of the replicas."""
+        return State(**{name: values[..., rows] for name, values in vars(self).items()})
+
+
+def rows_of(value: Column, rows: Array) -> Column:
+    """Those rows of a column; a number is the same for all."""
+    return value[rows] if isinstance(value, np.ndarray) and value.ndim else value
 
 
 class _Run:
     """State of the replicas that are still going; those that are done move to `out`."""
 
-    def __init__(self, s: Scenario, n: int, seed: int):
+    def __init__(self, s: Scenario, n: int, seed: int) -> None:
         self.s = s
         self.seed = seed
         self.rng = np.random.default_rng(seed)
-        stalls, self.delay, self.restart, every = np.array([astuple(l) for l in s.levels]).T
+        levels = [(x.stall_s, x.durable_s, x.restart_s, x.every) for x in s.levels]
+        stalls, self.delay, self.restart, every = np.array(levels).T
         self.every = every
         if every[0] != 1 or np.any(every[1:] % every[:-1]) or np.any(np.diff(self.delay) < 0):
             raise ValueError(
@@ -165,31 +197,47 @@ class _Run:
         self.stall = stalls[0]
         self.tau = s.tau_s
         self.saves = s.saves
-        rows = [astuple(f) for f in s.faults]
-        rows = [(*r[:-1], self.restart[r[1]] if r[-1] is None else r[-1]) for r in rows]
+        rows = []
+        for f in s.faults:
+            restart_s = self.restart[f.level] if f.restart_s is None else f.restart_s
+            rows.append((f.rate_per_s, f.level, f.down_s, f.nodes, f.latency_s, restart_s))
         rates, *causes = np.array(rows).reshape(-1, 6).T
         self.causes = np.array(causes)
         self.paused = np.array([(p.per_s, p.seconds) for p in s.pauses]).reshape(-1, 2, 1)
         self.rate = rates.sum()
         self.cum = np.cumsum(rates)[:-1] / self.rate
-        self.id = np.arange(n)
-        self.out = np.zeros((len(KEPT), n))
-        vars(self).update({name: np.zeros(n) for name in (*KEPT, "u", "r")})
-        self.saved = np.zeros((len(every), n))  # newest durable position on each level
-        self.held = np.prod(self.paused, axis=1).sum()  # by pauses, of each second up, on average
-        self.pool = self._pool(n)
+        self.out = Ended(*np.zeros((len(Ended._fields), n)))
+        self.paused_share = np.prod(
+            self.paused, axis=1
+        ).sum()  # by pauses, of each second up, on average
+        self.now = State(
+            id=np.arange(n),
+            wall=np.zeros(n),
+            fails=np.zeros(n),
+            up=np.zeros(n),
+            detecting=np.zeros(n),
+            restarting=np.zeros(n),
+            short=np.zeros(n),
+            replayed=np.zeros(n),
+            slow=np.zeros(n),
+            u=np.zeros(n),
+            r=np.zeros(n),
+            saved=np.zeros((len(every), n)),
+            pool=self._pool(n),
+        )
 
     # the clock of saves
     # ------------------------------------------------------------
 
-    def _time(self, position, pace):
+    def _time(self, position: Column, pace: Column) -> Column:
         """Running time from position 0 to `position` [s]; `pace` is the time of one interval."""
-        return position * pace + np.floor(position) * self.stall
+        seconds: Column = position * pace + np.floor(position) * self.stall
+        return seconds
 
-    def _progress(self, elapsed, pace):
+    def _progress(self, elapsed: Array, pace: Column) -> tuple[Array, Array, Array]:
         """The last save ended, time since and share of the interval, `elapsed` seconds of running
-        after position self.u."""
-        t = self._time(self.u, pace) + elapsed
+        after position self.now.u."""
+        t = self._time(self.now.u, pace) + elapsed
         period = pace + self.stall
         ended = np.floor(t / period)
         rest = np.maximum(t - ended * period, 0.0)
@@ -198,7 +246,7 @@ class _Run:
     # nodes in repair
     # ------------------------------------------------------------
 
-    def _pool(self, n):
+    def _pool(self, n: int) -> Array:
         """When each node in repair is back; -inf where nothing is."""
         s = self.s
         load = sum(f.rate_per_s * f.nodes for f in s.faults) * s.repair_s
@@ -210,7 +258,7 @@ class _Run:
         slots = enough if s.shrink else slots
         return np.full((slots, n), -np.inf)
 
-    def _evict(self, taken, now):
+    def _evict(self, taken: Array, now: Array) -> None:
         """Send `taken` nodes of each replica to repair at `now`.
 
         Without shrinking there is one slot more than spares, so the job can run when any slot is
@@ -221,8 +269,8 @@ class _Run:
         sent = 1
         while len(rows):
             back = now[rows] + self.rng.exponential(self.s.repair_s, len(rows))
-            pool = self.pool.take(rows, axis=1)
-            self.pool[pool.argmin(axis=0), rows] = np.maximum(pool.min(axis=0), back)
+            pool = self.now.pool.take(rows, axis=1)
+            self.now.pool[pool.argmin(axis=0), rows] = np.maximum(pool.min(axis=0), back)
             rows = rows[taken[rows] > sent]
             sent += 1
 
@@ -230,162 +278,181 @@ class _Run:
     # ------------------------------------------------------------
 
     def go(self) -> Simulation:
+        """All passes, and what they come to."""
         if self.s.rate_per_s * self.s.work_s > MOST_EVENTS:
             raise TooLong(f"a failure every {1 / self.s.rate_per_s:.3g} s")
         passes = 0
-        while len(self.id):
+        while len(self.now.id):
             self._pass()
             passes += 1
             if passes > MOST_EVENTS:
                 raise TooLong(f"more than {MOST_EVENTS:,} failures a run")
-        wall, fails, up, *lost = self.out
-        held = self.rng.poisson(self.paused[:, 0] * up) * self.paused[:, 1]
-        wall = wall + held.sum(axis=0) - up * self.held
-        work = self.s.work_s
-        spent = {"saves": self._time(np.array([self.saves]), self.tau)[0] - work}
-        spent |= {k: v.mean() for k, v in zip(LOST, lost)}
-        spent |= {p.id: each for p, each in zip(self.s.pauses, held.mean(axis=1))}
+        out, work = self.out, self.s.work_s
+        paused = self.rng.poisson(self.paused[:, 0] * out.up) * self.paused[:, 1]
+        wall = out.wall + paused.sum(axis=0) - out.up * self.paused_share
+        spent = {
+            "saves": self._time(float(self.saves), self.tau) - work,
+            "detection": out.detecting.mean(),
+            "restart": out.restarting.mean(),
+            "spare shortage": out.short.mean(),
+            "sdc": out.replayed.mean(),
+            "shrunk": out.slow.mean(),
+        }
+        for pause, seconds in zip(self.s.pauses, paused.mean(axis=1)):
+            spent[pause.id] = seconds
         spent["lost work"] = max(0.0, wall.mean() - work - sum(spent.values()))
         return Simulation(
             scenario=self.s,
             seed=self.seed,
             wall_s=wall,
-            failures=fails,
-            waited_s=lost[LOST.index("spare shortage")],
+            failures=out.fails,
+            waited_s=out.short,
             spent_s=spent,
         )
 
-    def _pass(self):
+    def _pass(self) -> None:
+        """Every replica to its next event."""
         speed, alive, regrow = self._size()
-        x = self.rng.standard_exponential(len(self.id)) / np.maximum(self.rate * alive, 1e-300)
+        x = self.rng.standard_exponential(len(self.now.id)) / np.maximum(self.rate * alive, 1e-300)
         grows = regrow < x
         x = np.minimum(x, regrow)
         pace = self.tau / speed
         end = self._time(float(self.saves), pace) + self.delay[-1]
-        need = self.r + end - self._time(self.u, pace)
+        need: Array = self.now.r + end - self._time(self.now.u, pace)
         done = x >= need
         up = np.minimum(x, need)
-        self.up += up
-        self.wall += up * self.held
+        self.now.up += up
+        self.now.wall += up * self.paused_share
         if done.any():
-            self.wall[done] += need[done]
-            self.restarting[done] += self.r[done]
+            self.now.wall[done] += need[done]
+            self.now.restarting[done] += self.now.r[done]
             self._finish(done)
-            if not len(self.id):
+            if not len(self.now.id):
                 return
-            left = (x, speed, pace, grows)
-            x, speed, pace, grows = (a[~done] if np.ndim(a) else a for a in left)
-        ran = np.maximum(x - self.r, 0.0)
-        self.restarting += x - ran
-        self.wall += x
-        self.slow += ran * (1 - speed)
+            x, grows = x[~done], grows[~done]
+            speed, pace = rows_of(speed, ~done), rows_of(pace, ~done)
+        ran = np.maximum(x - self.now.r, 0.0)
+        self.now.restarting += x - ran
+        self.now.wall += x
+        self.now.slow += ran * (1 - speed)
         whole, rest, part = self._progress(ran, pace)
         self._copies(np.minimum(whole, self.saves), rest, pace + self.stall)
-        position = np.where(ran > 0, np.minimum(whole + part, self.saves), self.u)
+        position = np.where(ran > 0, np.minimum(whole + part, self.saves), self.now.u)
         self._stop(position, grows)
 
-    def _copies(self, whole, rest, period):
+    def _copies(self, whole: Array, rest: Array, period: Column) -> None:
         """Note which saves of this stretch became durable on which level before the event."""
         every = self.every[:, None]
         j = np.where(whole == self.saves, whole, np.floor(whole / every) * every)
         j = np.where(
             self.delay[:, None] > rest + (whole - j) * period, np.floor((j - 1) / every) * every, j
         )
-        self.saved = np.where(j > self.u, np.maximum(j, self.saved), self.saved)
+        self.now.saved = np.where(j > self.now.u, np.maximum(j, self.now.saved), self.now.saved)
 
-    def _stop(self, position, grows):
+    def _stop(self, position: Array, grows: Array) -> None:
         """What the event destroys, how long the job is down, and where it resumes."""
         s = self.s
-        n = len(self.id)
+        n = len(self.now.id)
         kind = np.searchsorted(self.cum, self.rng.random(n), side="right")
         level, down, nodes, late, restart = self.causes.take(kind, axis=1)
         level = level.astype(int)
-        back = self.saved[level, np.arange(n)]
+        back = self.now.saved[level, np.arange(n)]
         failed = ~grows
         rows = np.flatnonzero((late > 0) & failed)
         if len(rows):
             # corruption: nothing saved since it can be used; intervals per second so far say what
             # the wall time since had brought
             at = position[rows]
-            clean = np.floor(np.maximum(at - late[rows] * at / self.wall[rows], 0.0))
-            self.replayed[rows] += np.maximum(back[rows] - clean, 0.0) * self.tau
+            clean = np.floor(np.maximum(at - late[rows] * at / self.now.wall[rows], 0.0))
+            self.now.replayed[rows] += np.maximum(back[rows] - clean, 0.0) * self.tau
             back[rows] = np.minimum(back[rows], clean)
         back = np.where(failed, back, position)
         down = failed * down
-        self.u = back
+        self.now.u = back
         # levels below the one needed are refilled by the restore
-        self.saved = np.where(
-            failed & ((level > np.arange(len(self.saved))[:, None]) | (self.saved > back)),
+        self.now.saved = np.where(
+            failed & ((level > np.arange(len(self.now.saved))[:, None]) | (self.now.saved > back)),
             back,
-            self.saved,
+            self.now.saved,
         )
-        self.fails += failed
-        self.detecting += down
-        struck = self.wall
-        self.wall = self.wall + down
-        if len(self.pool):
+        self.now.fails += failed
+        self.now.detecting += down
+        struck = self.now.wall
+        self.now.wall = self.now.wall + down
+        if len(self.now.pool):
             self._evict(failed * nodes, struck)
-        if len(self.pool) and not s.shrink:  # wait until the job has all its nodes again
-            wait = failed * np.maximum(self.pool.min(axis=0) - self.wall, 0.0)
-            self.wall += wait
-            self.short += wait
-        self.r = np.where(grows, s.shrink.resize_s if s.shrink else 0.0, restart)
+        if len(self.now.pool) and not s.shrink:  # wait until the job has all its nodes again
+            wait = failed * np.maximum(self.now.pool.min(axis=0) - self.now.wall, 0.0)
+            self.now.wall += wait
+            self.now.short += wait
+        self.now.r = np.where(grows, s.shrink.resize_s if s.shrink else 0.0, restart)
 
-    def _size(self):
+    def _size(self) -> tuple[Column, Column, Column]:
         """Speed and share of the devices of each replica at its present size, and the time until it
         can grow (infinite at full size)."""
         spares = self.s.spares or 0
         g = self.s.shrink
         if g is None:
             return 1.0, 1.0, np.inf
-        out = (self.pool > self.wall).sum(axis=0)
+        out = (self.now.pool > self.now.wall).sum(axis=0)
         gone = np.minimum(-(-np.maximum(out - spares, 0) // g.gang_nodes), g.gangs - 1)
         speed = 1 / elastic.slower(g.micro_batches, g.gangs, gone, g.ratios)
         regrow = np.full(len(out), np.inf)
         rows = np.flatnonzero(gone)
-        due = np.sort(self.pool[:, rows], axis=0)  # those that are back, or empty, come first
+        due = np.sort(self.now.pool[:, rows], axis=0)  # those that are back, or empty, come first
         nth = len(due) - out[rows] + np.maximum(out - spares - g.gang_nodes * (gone - 1), 1)[rows]
-        regrow[rows] = np.maximum(due[nth - 1, np.arange(len(rows))] - self.wall[rows], 0.0)
+        regrow[rows] = np.maximum(due[nth - 1, np.arange(len(rows))] - self.now.wall[rows], 0.0)
         return speed, 1 - gone / g.gangs, regrow
 
-    def _finish(self, done):
-        self.out[:, self.id[done]] = [getattr(self, name)[done] for name in KEPT]
-        vars(self).update({name: getattr(self, name)[..., ~done] for name in STATE})
+    def _finish(self, done: Array) -> None:
+        """Those that are done leave what they spent, the others go on."""
+        now = self.now
+        self.out.wall[now.id[done]] = now.wall[done]
+        self.out.fails[now.id[done]] = now.fails[done]
+        self.out.up[now.id[done]] = now.up[done]
+        self.out.detecting[now.id[done]] = now.detecting[done]
+        self.out.restarting[now.id[done]] = now.restarting[done]
+        self.out.short[now.id[done]] = now.short[done]
+        self.out.replayed[now.id[done]] = now.replayed[done]
+        self.out.slow[now.id[done]] = now.slow[done]
+        self.now = now.those(~done)
 
 
-def of_life(life, work_s, **features) -> Scenario:
-    """The scenario of a `reliability.Life`: each cause with its own times and copy, pauses, spares,
+def of_life(life: Life, work_s: float, **features: Any) -> Scenario:
+    """The scenario of a `life.Life`: each cause with its own times and copy, pauses, spares,
     what the job can drop; keywords override.
 
     work_s : compute time of the whole run, failures apart [s].
     """
     gang = life.gang
-    base = Scenario(
-        work_s=work_s,
-        interval_s=life.interval_s,
-        levels=life.levels,
-        faults=tuple(
-            Fault(
-                rate_per_s=life.slower * stop.per_s,
-                level=level,
-                down_s=stop.detect_s,
-                nodes=int(stop.cause.evicts),
-                latency_s=life.latency_s if stop.cause.id == "sdc" else 0.0,
-                restart_s=stop.restart_s,
-            )
-            for stop, level in zip(life.stops, life.reach)
-            if stop.per_s > 0
-        ),
-        pauses=life.held,
-        spares=int(life.spares),
-        repair_s=life.repair_s,
-        shrink=gang
-        and Shrink(
+    shrink = None
+    if gang is not None:
+        shrink = Shrink(
             gangs=gang.replicas,
             gang_nodes=gang.nodes,
             micro_batches=gang.micro_batches,
             resize_s=elastic.RESIZE_S,
             ratios=gang.ratios,
+        )
+    base = Scenario(
+        work_s=work_s,
+        interval_s=float(life.interval_s),
+        levels=life.levels,
+        faults=tuple(
+            Fault(
+                rate_per_s=float(life.slower * stop.per_s),
+                level=level,
+                down_s=float(stop.detect_s),
+                nodes=int(stop.cause.evicts),
+                latency_s=float(life.latency_s) if stop.cause.id == CORRUPTION else 0.0,
+                restart_s=float(stop.restart_s),
+            )
+            for stop, level in zip(life.stops, life.reach)
+            if stop.per_s > 0
         ),
+        pauses=life.all_pauses,
+        spares=int(life.spares),
+        repair_s=float(life.repair_s),
+        shrink=shrink,
     )
     return replace(base, **features)

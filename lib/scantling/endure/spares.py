@@ -1,12 +1,15 @@
 """How many spare nodes, and what too few or too many cost."""
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
+from ..base.columns import Array, Column
 from ..base.records import record
 from ..base.stats import binomial_quantile
 from ..catalogue.families import family
+from ..design.cluster import Cluster
 
 
 @record
@@ -20,29 +23,29 @@ class Segments:
     domain, one node. Trays in every rack cover more than is counted: a loss in each at a time.
     """
 
-    size: object
-    count: object
-    room: object  # trays a rack that may stand by; 0 where segments that stand by take fewer nodes
+    size: Column
+    count: Column
+    room: Column  # trays a rack that may stand by; 0 where segments that stand by take fewer nodes
 
-    def group(self, losses):
+    def group(self, losses: Column) -> Column:
         """Nodes of one segment with the trays that stand by in its rack to cover so many losses."""
         return self.size + np.minimum(losses, self.room)
 
-    def held(self, losses):
+    def nodes(self, losses: Column) -> Column:
         """Spare nodes that cover so many losses of a node at a time."""
         group = self.group(losses)
         inside = group - self.size
         return inside * self.count + (losses - inside) * group
 
-    def covered(self, spares):
-        """Losses of a node at a time that so many spare nodes, rounded up to what can be held,
-        cover: the fewest whose `held` is no less."""
+    def covered(self, spares: Column) -> Array:
+        """Losses of a node at a time that so many spare nodes, rounded up to what can stand by,
+        cover: the fewest whose `nodes` is no less."""
         inside = np.minimum(np.ceil(np.asarray(spares) / self.count), self.room)
         more = np.ceil(np.maximum(spares - inside * self.count, 0) / (self.size + inside))
-        return (inside + more).astype(int)
+        return np.asarray(inside + more).astype(int)
 
 
-def segments(cluster, nodes) -> Segments:
+def segments(cluster: Cluster, nodes: Column) -> Segments:
     """The segments in which a job of so many nodes stands: the most nodes of a scale-up domain
     that divide the job's, as Slurm's --segment and Kueue's podset-slice-size have to; of one node
     where a node is the domain, and on a torus. Broadcasts."""
@@ -56,7 +59,7 @@ def segments(cluster, nodes) -> Segments:
     return Segments(size=size, count=count, room=np.where(count <= size, whole - size, 0))
 
 
-def log_weights(k, load):
+def log_weights(k: Array, load: Column) -> Array:
     """log(a^k / k!), less the first, for whole numbers k that follow each other, on a new last
     axis: a Poisson law but for a factor."""
     with np.errstate(divide="ignore"):
@@ -64,22 +67,22 @@ def log_weights(k, load):
     return np.insert(np.cumsum(steps, axis=-1), 0, 0.0, axis=-1)
 
 
-def erlang_table(most: int, load):
+def erlang_table(most: int, load: Column) -> Array:
     """Erlang's loss probability B(k, load) for k from 0 to `most` on a new last axis:
     (a^k / k!) / sum over j <= k of a^j / j!; a = arrival rate x mean holding time.  Erlang 1917."""
     weights = log_weights(np.arange(most + 1), load)
-    return np.exp(weights - np.logaddexp.accumulate(weights, axis=-1))
+    table: Array = np.exp(weights - np.logaddexp.accumulate(weights, axis=-1))
+    return table
 
 
-def erlang_b(servers, load):
+def erlang_b(servers: Column, load: Column) -> Array:
     """`erlang_table` at so many servers, whole numbers >= 0; broadcasts."""
-    servers, load = np.broadcast_arrays(np.asarray(servers, int), load)
-    return np.take_along_axis(erlang_table(int(servers.max()), load), servers[..., None], axis=-1)[
-        ..., 0
-    ]
+    count, offered = np.broadcast_arrays(np.asarray(servers, int), load)
+    table = erlang_table(int(count.max()), offered)
+    return np.take_along_axis(table, count[..., None], axis=-1)[..., 0]
 
 
-def stall_share(spares, load):
+def stall_share(spares: Column, load: Column) -> Array:
     """Share of the time a job stands still for want of a node: ErlangB(S + 1, a), a = evictions per
     second x mean repair time.
 
@@ -92,7 +95,9 @@ def stall_share(spares, load):
     return erlang_b(np.add(spares, 1), load)
 
 
-def shortage(spares, evictions_per_s, repair_s, down_s=0.0):
+def shortage(
+    spares: Column, evictions_per_s: Column, repair_s: Column, down_s: Column = 0.0
+) -> Any:
     """Share of the time a job stands still for want of a node where each eviction also takes
     `down_s` anyway, exactly, for exponential
     repairs and up to 150 spares (beyond, Erlang-B thinned by the downtime).
@@ -107,12 +112,14 @@ def shortage(spares, evictions_per_s, repair_s, down_s=0.0):
 
 
 @lru_cache(maxsize=4096)
-def _shortage(s, lam, repair, down):
+def _shortage(s: float, lam: float, repair: float, down: float) -> float:
+    """`shortage` of one job."""
     load = lam * repair
     if s > load + 12 * np.sqrt(load) + 24:  # below 1e-15
         return 0.0
     if s > 150:  # the wait left after the downtime, the pool as without it
-        return erlang_b(s + 1, load / (1 + lam * down)) * np.exp(-(s + 1) * down / repair)
+        busy = erlang_b(s + 1, load / (1 + lam * down))
+        return float(busy * np.exp(-(s + 1) * down / repair))
     s = int(s)
     stay = np.exp(-down / repair)
     up = lam / (lam + np.arange(s + 2) / repair)  # chance that an eviction comes before a repair
@@ -129,44 +136,24 @@ def _shortage(s, lam, repair, down):
     balance = step.T - np.eye(s + 1)
     balance[-1] = 1.0
     before = np.linalg.solve(balance, np.eye(s + 1)[-1])
-    lost = max(before @ wait, 0.0) * repair / (s + 1)  # rounding of the solve
-    return lost / (1 / lam + down + lost)
+    lost = max(float(before @ wait), 0.0) * repair / (s + 1)  # rounding of the solve
+    return float(lost / (1 / lam + down + lost))
 
 
-def wait_chance(spares, load):
+def wait_chance(spares: Column, load: Column) -> Array:
     """Chance that one eviction finds no spare and has to wait for a repair: ErlangB(S, a), the
     weight of S nodes in repair among 0..S."""
     return erlang_b(spares, load)
 
 
-def waiting(endurance) -> dict:
-    """What each number of spare nodes, from none to 12 or a few beyond those it has, leaves of
-    waiting for a repair.
-
-    endurance : reliability.Endurance of one design.  Returns {spares, shortage, wait_chance}: share
-    of the wall time that the job stands still
-    (`shortage`, as in badput), and chance that one eviction finds no spare (`wait_chance`).
-    """
-    e = endurance
-    s = np.arange(
-        min(max(12, e.life.spares + 2, e.segments.covered(e.spares_recommended) + 4), 60) + 1
-    )
-    return {
-        "spares": e.segments.held(s).tolist(),
-        "shortage": shortage(s, e.evictions_per_s, e.repair_s, e.detect_s).tolist(),
-        "wait_chance": wait_chance(
-            s, e.evictions_per_s * e.repair_s / (1 + e.detect_s / e.mtbf_s)
-        ).tolist(),
-    }
-
-
-def spares_for(load, chance=0.99, limit=4096):
+def spares_for(load: Column, chance: float = 0.99, limit: int = 4096) -> Array:
     """Fewest spare nodes such that an eviction finds one with probability `chance`: smallest S with
     ErlangB(S, a) <= 1 - chance, `limit` where more would be needed; broadcasts."""
-    return (erlang_table(limit - 1, load) > 1 - chance).sum(axis=-1)
+    count: Array = (erlang_table(limit - 1, load) > 1 - chance).sum(axis=-1)
+    return count
 
 
-def cheapest(load, nodes, limit=4096):
+def cheapest(load: Column, nodes: Column, limit: int = 4096) -> Array:
     """Spare nodes that make a useful hour cheapest: S that maximises (1 - ErlangB(S + 1, a)) N / (N
     + S); broadcasts.
 
@@ -174,10 +161,11 @@ def cheapest(load, nodes, limit=4096):
     idle.
     """
     paid = 1 + np.arange(limit) / np.asarray(nodes)[..., None]
-    return np.argmax((1 - erlang_table(limit, load)[..., 1:]) / paid, axis=-1)
+    best: Array = np.argmax((1 - erlang_table(limit, load)[..., 1:]) / paid, axis=-1)
+    return best
 
 
-def standbys(machines, per_window):
+def standbys(machines: int, per_window: float) -> int:
     """Warm standbys as ByteRobust sizes them: the 99th percentile of how many of `machines`
     fail in one window, Binomial(machines, p).
 

@@ -2,11 +2,14 @@
 them, bytes read, written and kept."""
 
 from dataclasses import replace
+from typing import TypedDict
 
 import numpy as np
 
 from .. import catalogue
+from ..base.columns import Column
 from ..base.records import Record, record
+from ..design.cluster import Cluster
 from .checkpoint import COMMIT_S, write_rate_needed
 
 _GUIDANCE = "superpod-better"  # 20 GB/s written and 40 read per 32 nodes, each node 4 and 8
@@ -24,12 +27,12 @@ class Rates:
 
     what: str
     kind: str
-    write_bytes_per_s: object
-    read_bytes_per_s: object
+    write_bytes_per_s: Column
+    read_bytes_per_s: Column
     node_write_bytes_per_s: float
     node_read_bytes_per_s: float
-    capacity_bytes: float
-    units: object
+    capacity_bytes: Column
+    units: Column
     unit: str
     # the largest domain whose loss the copies outlive: process for disks of the nodes themselves,
     # pod for a shared store
@@ -37,7 +40,7 @@ class Rates:
     source: str
 
 
-def rates(cluster, nodes=None) -> Rates:
+def rates(cluster: Cluster, nodes: Column | None = None) -> Rates:
     """Rates of the cluster's store for a job of `nodes` nodes (scalar or array).
 
     A published system counts with its own total. One that grows with the cluster (guidance per 32
@@ -49,38 +52,38 @@ def rates(cluster, nodes=None) -> Rates:
     """
     store = catalogue.storage(cluster.storage or _GUIDANCE)
     guide = catalogue.storage(_GUIDANCE)
-    n = cluster.nodes if nodes is None else nodes
-    units = np.ones_like(n, float)
-    say = store.name
+    n: Column = cluster.nodes if nodes is None else nodes
+    units: Column = np.ones_like(n, float)
+    what = store.name
     wanted = np.maximum(n / 32, 1.0)
-    write, read = _both(store, "total")
-    wrote, fetched = _both(
-        store, "client", guide.client_write_bytes_per_s, guide.client_read_bytes_per_s
-    )
+    own_write, own_read = store.client_write_bytes_per_s, store.client_read_bytes_per_s
+    write = first_known(store.total_write_bytes_per_s, store.total_read_bytes_per_s)
+    read = first_known(store.total_read_bytes_per_s, store.total_write_bytes_per_s)
     if store.kind == "local":  # lost with its node, so a copy there has to be kept on a peer too
-        write, read = _both(store, "client", write, read)
+        write = first_known(own_write, own_read, write)
+        read = first_known(own_read, own_write, read)
         units = n
-        say = say + " in every node"
+        what += " in every node"
     elif store.scope in _GROWS:
         units = np.maximum(n / _GROWS[store.scope], 1.0)
-    elif write != write and store.kind == "object":
+    elif np.isnan(write) and store.kind == "object":
         write = read = catalogue.storage(_OBJECTS).total_read_bytes_per_s
-        say += f", whose total nobody has published: {write / 1e9:g} GB/s, that of {_OBJECTS}"
-    elif write != write:
+        what += f", whose total nobody has published: {write / 1e9:g} GB/s, that of {_OBJECTS}"
+    elif np.isnan(write):
         write = guide.total_write_bytes_per_s
         read = guide.total_read_bytes_per_s
         units = wanted
-        say += f", sized as {guide.name}"
+        what += f", sized as {guide.name}"
     elif store.scope in ("appliance", "TiB"):
         units = np.ceil(wanted * guide.total_write_bytes_per_s / write)
-        say += ", as many as the guidance asks for"
+        what += ", as many as the guidance asks for"
     return Rates(
-        what=say,
+        what=what,
         kind=store.kind,
         write_bytes_per_s=units * write,
         read_bytes_per_s=units * read,
-        node_write_bytes_per_s=wrote,
-        node_read_bytes_per_s=fetched,
+        node_write_bytes_per_s=first_known(own_write, own_read, guide.client_write_bytes_per_s),
+        node_read_bytes_per_s=first_known(own_read, own_write, guide.client_read_bytes_per_s),
         capacity_bytes=store.capacity_bytes * (1 if store.scope == "cluster" else units),
         units=units,
         unit=store.scope,
@@ -89,14 +92,9 @@ def rates(cluster, nodes=None) -> Rates:
     )
 
 
-def _both(store, whose: str, write=np.nan, read=np.nan):
-    """(write, read) rate of the whole store ("total") or of a node ("client"): its own, that of the
-    other way, else as given [bytes/s]."""
-    own = [getattr(store, f"{whose}_{way}_bytes_per_s") for way in ("write", "read")]
-    return tuple(
-        next((x for x in (a, b, c) if x == x), np.nan)
-        for a, b, c in zip(own, own[::-1], (write, read))
-    )
+def first_known(*rates_per_s: float) -> float:
+    """The first rate that somebody has published; nan where nobody has. [bytes/s]"""
+    return next((rate for rate in rates_per_s if not np.isnan(rate)), np.nan)
 
 
 @record
@@ -106,16 +104,18 @@ class Carrier(Record):
 
     id: str
     name: str
-    write_bytes_per_s: float
-    needed_bytes_per_s: float
-    durable_s: float
-    copies: float
+    write_bytes_per_s: Column
+    needed_bytes_per_s: Column
+    durable_s: Column
+    copies: Column
     carries: bool
     usd_per_month: float
     source: str
 
 
-def carriers(cluster, checkpoint_bytes, interval_s, *, stall_s=0.0) -> tuple:
+def carriers(
+    cluster: Cluster, checkpoint_bytes: float, interval_s: float, *, stall_s: float = 0.0
+) -> tuple[Carrier, ...]:
     """Which published stores can take one checkpoint per interval, best first.
 
     Needs B / (interval + stall) written, i.e. a copy durable (20 s to commit included) before the
@@ -141,7 +141,7 @@ def carriers(cluster, checkpoint_bytes, interval_s, *, stall_s=0.0) -> tuple:
                 needed_bytes_per_s=write_rate_needed(checkpoint_bytes, interval_s, stall_s),
                 durable_s=durable,
                 copies=room,
-                carries=durable <= interval_s + stall_s and not room < 3,
+                carries=bool(durable <= interval_s + stall_s and not room < 3),
                 usd_per_month=store.usd_per_gb_month * checkpoint_bytes * 3 / 1e9,
                 source=store.source,
             )
@@ -162,7 +162,9 @@ class Corpus(Record):
     read_bytes_per_s_per_reader: float
 
 
-def corpus(tokens, token_bytes, *, tokens_per_s=0.0, readers=1) -> Corpus:
+def corpus(
+    tokens: float, token_bytes: float, *, tokens_per_s: float = 0.0, readers: int = 1
+) -> Corpus:
     """What the tokens of a run weigh and how fast they are read.
 
     Shards are whole files of about SHARD_BYTES, at least one per reader so that readers do not
@@ -183,17 +185,31 @@ def corpus(tokens, token_bytes, *, tokens_per_s=0.0, readers=1) -> Corpus:
     )
 
 
-def capacity(checkpoint_bytes, corpus_bytes, *, recent=3, milestones=0) -> dict:
-    """Room to provision [bytes] on the shared file system: {checkpoints, corpus, logs, total,
-    provisioned}; milestones go to the object
-    store.
+class Room(TypedDict):
+    """Room to provision [bytes]."""
+
+    checkpoints: float
+    corpus: float
+    logs: float
+    total: float
+    provisioned: float  # of the shared file system
+    object_store: float
+
+
+def capacity(
+    checkpoint_bytes: float, corpus_bytes: float, *, recent: int = 3, milestones: int = 0
+) -> Room:
+    """Room to provision on the shared file system; milestones go to the object store.
 
     provisioned = total / USABLE_SHARE: shared file systems are well usable to about 80 %
     (ml-engineering, storage).
     """
-    shared = {"checkpoints": checkpoint_bytes * recent, "corpus": corpus_bytes, "logs": LOG_BYTES}
-    total = sum(shared.values())
-    return shared | {
+    copies = checkpoint_bytes * recent
+    total = copies + corpus_bytes + LOG_BYTES
+    return {
+        "checkpoints": copies,
+        "corpus": corpus_bytes,
+        "logs": LOG_BYTES,
         "total": total,
         "provisioned": total / USABLE_SHARE,
         "object_store": checkpoint_bytes * milestones,

@@ -287,8 +287,9 @@ def overall(c: Cases):
     return c.constants.overall * np.where(c.software.step_engine > 0, c.constants.engine, 1.0)
 
 
-def straggler_share(c: Cases):
-    """Share of the step lost to the slowest node, per doubling of nodes."""
+def straggler_share(c: Cases) -> Column:
+    """Share of the step lost to the slowest node: `straggler` a doubling of nodes, a law with a
+    fitted constant. What the spread of equal devices alone would cost: `stragglers.slowest_of`."""
     k = c.constants
     return k.straggler * np.log2(np.maximum(c.devices / k.straggler_devices, 1.0))
 

@@ -28,7 +28,7 @@ from ..catalogue.models.dimensions import GATED
 from ..catalogue.models.entries import build_model, models
 from ..catalogue.models.shape import Model, make_shape, parameters
 from ..catalogue.models.sizing import MLA
-from ..catalogue.stacks import canonical, stack, stacks, switches
+from ..catalogue.stacks import canonical, software_switches, stack, stacks
 from ..catalogue.words import ATTENTIONS, CP_TYPES, MLPS, OFFLOADS, RECOMPUTES, SHARDINGS
 from ..physics.cases import Cases, Plan
 from ..physics.constants import gather
@@ -36,7 +36,8 @@ from ..physics.gather import chip_of, job_of, precision_code, software_of
 from ..physics.memory.peak import memory
 from ..physics.pipeline import SCHEDULE_NAMES, schedule_code
 from ..physics.software import SWITCHES
-from ..physics.wires import Link, fabric_facts
+from ..physics.wires import Link
+from .links import link_of_chip, links_of
 from .normalise import normalise
 
 if TYPE_CHECKING:
@@ -88,7 +89,6 @@ _DETAILS = {  # field of a model: its default
     if f.name not in {*SHAPE, *_SAID} and isinstance(f.default, (int, str))
 }
 LESS = table(__file__, "less")  # what gives way where a run would not fit
-USUAL = "ib-ndr"  # network of a chip that no node of the catalogue holds
 TWO_PARTS = ("zb-v", "v-half", "v-min")  # schedules that place two parts of a model on each stage
 
 
@@ -180,7 +180,7 @@ def checked(frame: DataFrame, folder: Path) -> DataFrame:
     unreadable = pd.Series("", index=frame.index)
     numbers = {name: column for name, column in columns().items() if column["kind"] in NUMBERS}
     frame = frame.reindex(columns=[*dict.fromkeys([*frame, *numbers])])
-    said = {n: {"kind": "number", **vars(s)} for n, s in switches().items() if n in frame}
+    said = {n: {"kind": "number", **vars(s)} for n, s in software_switches().items() if n in frame}
     for name, column in (numbers | said).items():
         number = pd.to_numeric(frame[name], errors="coerce").astype(float)
         low = float(column["low"])
@@ -526,29 +526,9 @@ def _domain(f, chips):
     )
 
 
-def link_facts(chip, scale_out: str = "") -> dict:
-    """Fields of Link for a chip of the catalogue and a network, else that of its usual node."""
-    node = catalogue.node_for(chip.id)
-    return dict(
-        domain=float(chip.scale_up_domain),
-        up_bytes_per_s=chip.link_bytes_per_s,
-        out_bytes_per_s=catalogue.default_scale_out_bytes_per_s(chip.id),
-        mesh=float(chip.mesh),
-        **fabric_facts(
-            catalogue.fabric(chip.scale_up),
-            catalogue.fabric(scale_out or (node.scale_out if node else USUAL)),
-        ),
-    )
-
-
-def links_of(facts: list) -> Link:
-    """Many links in columns."""
-    return Link(**{name: np.array([row[name] for row in facts], float) for name in facts[0]})
-
-
 def _link(f, chips, domain) -> Link:
     """The network of each row: what it prints, else that of the accelerator's usual node."""
-    usual = links_of([link_facts(c, said) for c, said in zip(chips, f.scale_out)])
+    usual = links_of([link_of_chip(c, said) for c, said in zip(chips, f.scale_out)])
     printed = f.scale_out_gbytes_per_s_per_device
     return replace(
         usual,

@@ -1,7 +1,11 @@
 """The frameworks that kits are written for, one module each."""
 
+from scantling.base.plugins import Table
+
 from ..record import Framework
 from . import accelerate, bridge, ddp, deepspeed, fsdp, maxtext, megatron, torchtitan
 
 _MODULES = (megatron, bridge, torchtitan, fsdp, deepspeed, accelerate, maxtext, ddp)
-FRAMEWORKS: dict[str, Framework] = {module.FRAMEWORK.id: module.FRAMEWORK for module in _MODULES}
+FRAMEWORKS: Table[Framework] = Table(
+    {module.FRAMEWORK.id: module.FRAMEWORK for module in _MODULES}, group="scantling.frameworks"
+)

@@ -13,9 +13,9 @@ from scantling.endure import elastic, goodput, spares as spare_nodes
 def async_largest(async_split):
     """Key of the option that names the largest loss."""
     lost = {
-        "a": async_split["saves"],
-        "b": async_split["lost work"],
-        "c": async_split["restart"] + async_split["detection"],
+        "a": async_split.saves,
+        "b": async_split.lost_work,
+        "c": async_split.restart + async_split.detection,
     }
     return max(lost, key=lost.get)
 

@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 from scantling import catalogue
 from scantling.endure import checkpoint, elastic, failures, goodput, scale, spares, storage
-from scantling.physics import stragglers
 
 SDC_SHARE = next(c.share for c in failures.CAUSES if c.id == "sdc")
 
@@ -399,7 +398,7 @@ TARGETS = (
         "llama3-sdc-8h",
         "R010",
         0.037,
-        lambda: float(stragglers.sdc_loss(6 / (54 * DAY), 8 * HOUR)),
+        lambda: float(goodput.sdc_loss(6 / (54 * DAY), 8 * HOUR)),
         0.01,
     ),
     Target(
