@@ -13,7 +13,7 @@ from scantling.base.typed import with_points
 from scantling.base.units import DAY_S
 from scantling.base.words import table as read_yaml
 from scantling.catalogue.models.entries import entries
-from scantling.catalogue.stacks import stacks
+from scantling.catalogue.stacks import Stack, stacks
 from scantling.design.reading import Read
 
 _GAP = re.compile(r"[\s,.;:()\[\]\"'“”’/&+|*@•·–—~≈?!-]+")
@@ -186,11 +186,18 @@ def rules() -> tuple:
         for pattern in row["say"]
     ]
     named = [
-        _rule(rf"(?:{stack.brief})(?:\s+(?:framework|stack))?", field="stack", value=stack.name)
+        _rule(rf"{_of_stack(stack)}(?:\s+(?:framework|stack))?", field="stack", value=stack.name)
         for stack in stacks().values()
-        if stack.brief
+        if stack.names
     ]
     return (*models, *written, *named)
+
+
+def _of_stack(stack: Stack) -> str:
+    """The pattern of a stack's names, the longest first."""
+    names = sorted(stack.names, key=len, reverse=True)
+    words = (r"[\s-]".join(map(re.escape, name.split())) for name in names)
+    return f"(?:{'|'.join(words)})"
 
 
 # what fields are worked out from when all has been read

@@ -6,7 +6,6 @@ from numbers import Number
 from typing import Any
 
 from rich.console import Console, RenderableType
-from rich.table import Table
 from rich.text import Text
 from scantling.base.errors import plain
 from scantling.base.show import (
@@ -22,6 +21,7 @@ from scantling.base.show import (
     usd,
     watts,
 )
+from scantling.cli.tables import Look, bare
 
 ROWS = 24
 COLUMNS = 9
@@ -402,14 +402,16 @@ def table(title: str, rows: Sequence[Data], heads: Mapping[str, str]) -> Iterato
     """Rows by the columns that have a head; nothing where there are no rows."""
     if not rows:
         return
-    grid = _grid(title, show_header=any(heads.values()))
-    for key, head in heads.items():
-        numbers = all(_is_number_or_none(row.get(key)) for row in rows)
-        grid.add_column(head, overflow="fold", justify="right" if numbers else "left")
-    for row in rows[:ROWS]:
-        grid.add_row(*(cell(key, row.get(key), row.get("unit")) for key in heads))
-    yield ""
-    yield grid
+    looks = [
+        Look(
+            head,
+            justify="right" if all(_is_number_or_none(row.get(key)) for row in rows) else "left",
+            overflow="fold",
+        )
+        for key, head in heads.items()
+    ]
+    cells = [[cell(key, row.get(key), row.get("unit")) for key in heads] for row in rows[:ROWS]]
+    yield from titled(title, cells, *looks)
     if len(rows) > ROWS:
         yield Text(f"and {len(rows) - ROWS} more: --json has them", style="dim")
 
@@ -420,32 +422,26 @@ def _is_number_or_none(value: Any) -> bool:
 
 def pairs(title: str, data: Data) -> Iterator[RenderableType]:
     """Names and values, a text a line; what is empty or a table is left out."""
-    grid = _grid(title, show_header=False)
-    grid.add_column()
-    grid.add_column(overflow="fold")
+    rows = []
     for key, value in data.items():
         first = _first(value)
         name = _spoken(key)
         if isinstance(first, str):
             for i, text in enumerate(value):
-                grid.add_row("" if i else name, plain(text, 300))
+                rows.append(["" if i else name, plain(text, 300)])
         elif value not in (None, "") and not isinstance(first, dict):
-            grid.add_row(name, cell(key, value))
+            rows.append([name, cell(key, value)])
+    yield from titled(title, rows, Look(), Look(overflow="fold"))
+
+
+def titled(title: str, rows: Sequence[Sequence[str]], *looks: Look) -> Iterator[RenderableType]:
+    """A table under a bold title, an empty line above."""
+    grid = bare(rows, *looks)
+    grid.title = title
+    grid.title_justify = "left"
+    grid.title_style = "bold"
     yield ""
     yield grid
-
-
-def _grid(title: str, show_header: bool) -> Table:
-    """A table without rules under a bold title."""
-    return Table(
-        box=None,
-        pad_edge=False,
-        header_style="dim",
-        show_header=show_header,
-        title=title,
-        title_justify="left",
-        title_style="bold",
-    )
 
 
 def _spoken(key: str) -> str:

@@ -13,7 +13,7 @@ from ..base.records import Assumed, Derived
 from ..catalogue.hardware import Accelerator
 from ..catalogue.models.shape import Model, Params
 from ..catalogue.scaling_laws import tokens_to_loss
-from ..catalogue.stacks import Stack, switches
+from ..catalogue.stacks import Stack, software_switches
 from ..catalogue.words import PRECISIONS, Precision, Recompute, RecomputeModule, Sharding
 from .cluster import Cluster
 from .design import Design
@@ -174,7 +174,7 @@ def _software(
     noted where they decide anything (`concerned`: what a switch is for -> whether it does)."""
     stated: dict[str, float] = {}
     usual = {**does.software, **does.planned}
-    for switch in switches().values():
+    for switch in software_switches().values():
         section, _, field = switch.field.partition(".")
         value = pins.pop(field, None) if section == "plan" else new.given.get(field)
         own = usual.get(switch.name, switch.default)

@@ -28,7 +28,7 @@ from ..catalogue.models.dimensions import GATED
 from ..catalogue.models.entries import build_model, models
 from ..catalogue.models.shape import Model, make_shape, parameters
 from ..catalogue.models.sizing import MLA
-from ..catalogue.stacks import canonical, stack, stacks, switches
+from ..catalogue.stacks import canonical, software_switches, stack, stacks
 from ..catalogue.words import ATTENTIONS, CP_TYPES, MLPS, OFFLOADS, RECOMPUTES, SHARDINGS
 from ..physics.cases import Cases, Plan
 from ..physics.constants import gather
@@ -180,7 +180,7 @@ def checked(frame: DataFrame, folder: Path) -> DataFrame:
     unreadable = pd.Series("", index=frame.index)
     numbers = {name: column for name, column in columns().items() if column["kind"] in NUMBERS}
     frame = frame.reindex(columns=[*dict.fromkeys([*frame, *numbers])])
-    said = {n: {"kind": "number", **vars(s)} for n, s in switches().items() if n in frame}
+    said = {n: {"kind": "number", **vars(s)} for n, s in software_switches().items() if n in frame}
     for name, column in (numbers | said).items():
         number = pd.to_numeric(frame[name], errors="coerce").astype(float)
         low = float(column["low"])

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from scantling.catalogue import scaling_laws as convergence
 from scantling.endure.cost import power_w
 from scantling.physics.step import COMPUTE, PARTS
-from scantling.verdict.limits import LOSSES
+from scantling.verdict.texts import loss_name
 
 from ..fabric.build import built
 from ..site import STANDSTILL, Site
@@ -33,7 +33,7 @@ def growth_losses(now: Site, then: Site, devices: int) -> dict[str, float]:
     losses = {FAILURES: 1 - then.e.goodput / now.e.goodput, UNFILLED: 1 - then.used / devices}
     for part in PARTS:
         if part not in COMPUTE:
-            losses[LOSSES.get(part, part)] = share_of_step(then, part) - share_of_step(now, part)
+            losses[loss_name(part)] = share_of_step(then, part) - share_of_step(now, part)
     return losses
 
 
