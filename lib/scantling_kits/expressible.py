@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from scantling.base.errors import DesignError
 from scantling.catalogue.families import families
 from scantling.catalogue.models.patterns import layers_of
-from scantling.catalogue.stacks import switches
+from scantling.catalogue.stacks import software_switches
 from scantling.plans import space as planning
 from scantling.plans.enumerate import divisors
 from scantling.verdict.assess import assess
@@ -426,7 +426,7 @@ def coherent(pins, own):
 @cache
 def software_fields() -> frozenset[str]:
     """Fields of a plan that switch software on or off, which no nearest plan moves."""
-    return frozenset(s.field.removeprefix("plan.") for s in switches().values())
+    return frozenset(s.field.removeprefix("plan.") for s in software_switches().values())
 
 
 def single(own: LaunchPlan, pins, job):

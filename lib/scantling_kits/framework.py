@@ -6,7 +6,7 @@ from dataclasses import field, fields
 from functools import cache
 from pathlib import Path
 
-from scantling.base.extensions import found
+from scantling.base.extensions import files
 from scantling.base.records import Lines, record
 from scantling.base.words import yaml_of
 from scantling.plans.space import Space
@@ -135,7 +135,7 @@ def offers(framework: Framework) -> dict:
 def stated(name: str) -> dict:
     """The facts of frameworks/NAME.yaml; `like` names the file whose facts stand where it says
     nothing, and a null takes one of them away."""
-    *_, path = found(FOLDER, f"frameworks/{name}.yaml")
+    *_, path = files(FOLDER, f"frameworks/{name}.yaml")
     own = yaml_of(path)
     if "like" not in own:
         return own

@@ -10,89 +10,192 @@ from one run to the other, the mean of one order of taking them over and the rev
 that of what is left unexplained among them, multiply to the measured ratio.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 from scantling import catalogue
-from scantling.base.records import fields_of
+from scantling.base.columns import Array
 from scantling.physics.bands import nearest_runs
 from scantling.physics.cases import Cases
 from scantling.physics.step import PARTS, rates, step_time
-from scantling.runs.read import read_runs, to_runs
+from scantling.runs.read import read_runs
+from scantling.runs.to_cases import to_runs
 
-from .reading import Reading
-from .rows import spoken
-from .site import Point, one, seconds_of
+from .point import Point
+from .reading import Believed, Nearby, Reading
+from .site import BETWEEN, WITHIN, Z80
+from .step_parts import one, seconds_of
 
 NEAREST = 3
 LEAST = 0.01  # shares of a step that are told
 SAME = 1e-3  # of a factor: no difference
 
 
-def parts_of(case: Cases) -> tuple:
-    """(seconds of each part over those of the arithmetic at the peak, MFU) of one case."""
+class Parts(NamedTuple):
+    """Seconds of each part of a step over those of the arithmetic at the peak, and its MFU."""
+
+    shares: Array
+    mfu: float
+
+
+def parts_of(case: Cases) -> Parts:
+    """The parts of the step of one case."""
     step = step_time(case)
     mfu = one(rates(case, step.total)[2])
-    return np.array([*seconds_of(step).values()]) / one(step.total) / mfu, mfu
+    seconds = np.array([*seconds_of(step).values()])
+    return Parts(seconds / one(step.total) / mfu, mfu)
 
 
-def with_settings(case: Cases, other: Cases, paths: list) -> Cases:
-    """A case with the settings at paths ("plan.tp", "shape") of another."""
-    for path in paths:
-        name, _, field = path.partition(".")
-        own = getattr(other, name)
-        if field:
-            own = replace(getattr(case, name), **{field: getattr(own, field)})
-        case = replace(case, **{name: own})
-    return case
+# What may differ between two runs: each function gives a case with the settings of another.
 
 
-def factors(here: Cases, there: Cases, ratio: float) -> dict:
+def with_model(case: Cases, other: Cases) -> Cases:
+    """With the model of another."""
+    return replace(case, shape=other.shape)
+
+
+def with_machine(case: Cases, other: Cases) -> Cases:
+    """With the accelerator, the links, the precision and the software of another."""
+    job = replace(
+        case.job,
+        precision=other.job.precision,
+        optimizer_bytes=other.job.optimizer_bytes,
+        master_bytes=other.job.master_bytes,
+        grad_bytes=other.job.grad_bytes,
+    )
+    return replace(
+        case,
+        chip=other.chip,
+        link=other.link,
+        software=other.software,
+        constants=other.constants,
+        job=job,
+    )
+
+
+def with_seq_len(case: Cases, other: Cases) -> Cases:
+    """With the sequence length of another."""
+    return replace(case, job=replace(case.job, seq_len=other.job.seq_len))
+
+
+def with_devices(case: Cases, other: Cases) -> Cases:
+    """With the replicas and the batch of another."""
+    case = replace(case, job=replace(case.job, global_batch=other.job.global_batch))
+    return case.with_plan(dp=other.plan.dp)
+
+
+def with_tp(case: Cases, other: Cases) -> Cases:
+    """With the tensor parallelism of another."""
+    return case.with_plan(tp=other.plan.tp, sp=other.plan.sp)
+
+
+def with_pp(case: Cases, other: Cases) -> Cases:
+    """With the pipeline of another."""
+    plan = other.plan
+    case = replace(case, layout=other.layout)
+    return case.with_plan(
+        pp=plan.pp, vpp=plan.vpp, schedule=plan.schedule, layer_split=plan.layer_split
+    )
+
+
+def with_cp(case: Cases, other: Cases) -> Cases:
+    """With the context parallelism of another."""
+    return case.with_plan(cp=other.plan.cp, cp_type=other.plan.cp_type)
+
+
+def with_ep(case: Cases, other: Cases) -> Cases:
+    """With the expert parallelism of another."""
+    return case.with_plan(ep=other.plan.ep, etp=other.plan.etp)
+
+
+def with_micro_batch(case: Cases, other: Cases) -> Cases:
+    """With the micro-batch of another."""
+    return case.with_plan(micro_batch=other.plan.micro_batch)
+
+
+def with_recompute(case: Cases, other: Cases) -> Cases:
+    """With the recompute and offloading of another."""
+    plan = other.plan
+    return case.with_plan(
+        recompute=plan.recompute, recompute_share=plan.recompute_share, offload=plan.offload
+    )
+
+
+def with_sharding(case: Cases, other: Cases) -> Cases:
+    """With the sharding of another."""
+    return case.with_plan(sharding=other.plan.sharding, shard_group=other.plan.shard_group)
+
+
+SETTINGS: Mapping[str, Callable[[Cases, Cases], Cases]] = {
+    "model": with_model,
+    "accelerator, precision, software": with_machine,
+    "sequence length": with_seq_len,
+    "devices and batch": with_devices,
+    "tp": with_tp,
+    "pp": with_pp,
+    "cp": with_cp,
+    "ep": with_ep,
+    "micro-batch": with_micro_batch,
+    "recompute": with_recompute,
+    "sharding": with_sharding,
+}
+
+
+def factors(here: Cases, there: Cases, ratio: float) -> dict[str, float]:
     """{setting: factor on the foretold MFU} of what differs between two runs, "unexplained" among
     them: together they are the `ratio` of the MFU here to that there."""
-    settings = spoken("site")["settings"]
-    told = dict.fromkeys(settings, 1.0)
-    for order in (settings, reversed(settings)):
+    by_setting = dict.fromkeys(SETTINGS, 1.0)
+    names = list(SETTINGS)
+    for order in (names, names[::-1]):
         case = there
-        last = parts_of(case)[1]
+        last = parts_of(case).mfu
         for name in order:
-            case = with_settings(case, here, settings[name])
-            mfu = parts_of(case)[1]
-            told[name] *= float(mfu / last) ** 0.5
+            case = SETTINGS[name](case, here)
+            mfu = parts_of(case).mfu
+            by_setting[name] *= float(mfu / last) ** 0.5
             last = mfu
-    told = {name: factor for name, factor in told.items() if abs(factor - 1) > SAME}
-    return told | {"unexplained": ratio / prod(told.values())}
+    different = {name: f for name, f in by_setting.items() if abs(f - 1) > SAME}
+    return different | {"unexplained": ratio / prod(different.values())}
 
 
-def nearest(point: Point) -> list:
+def nearest(point: Point) -> list[Nearby]:
     """The published runs nearest to a measured step: my MFU over theirs, measured and as foretold,
     what differs, and the share of the foretold ratio that each part explains."""
-    own, mfu = parts_of(point.case)
+    if point.measured_s is None:
+        return []
+    here = parts_of(point.case)
     chip = catalogue.accelerator(point.accelerator)
-    near = {r["id"]: r for r in nearest_runs(point.case, NEAREST, chip=chip.id, family=chip.family)}
+    rows = {r["id"]: r for r in nearest_runs(point.case, NEAREST, chip=chip.id, family=chip.family)}
     frame = read_runs(catalogue.HERE / "published_runs.csv")
-    runs = to_runs(frame[frame.id.isin(list(near))].reset_index(drop=True))
-    out = []
+    runs = to_runs(frame[frame.id.isin(list(rows))].reset_index(drop=True))
+    near: list[Nearby] = []
+    if runs.cases is None:
+        return near
     for i, run in enumerate(runs.ids[runs.ready]):
+        row = rows[run]
         case = runs.cases.take(slice(i, i + 1))
-        parts, there = parts_of(case)
-        gap = own - parts
-        ratio = mfu * point.foretold_s / point.measured_s / near[run]["mfu"]
-        out.append(
-            fields_of(near[run], ("id", "source", "differs", "distance"))
-            | {
-                "ratio": ratio,
-                "factors": factors(point.case, case, ratio),
-                "ratio_foretold": mfu / there,
-                "explains": {
-                    name: round(float(g / gap.sum()), 3)
-                    for name, g in zip(PARTS, gap)
-                    if abs(g) > LEAST * own.sum()
-                },
-            }
+        there = parts_of(case)
+        gap = here.shares - there.shares
+        ratio = here.mfu * point.foretold_s / point.measured_s / row["mfu"]
+        nearby = Nearby(
+            id=row["id"],
+            source=row["source"],
+            differs=row["differs"],
+            distance=row["distance"],
+            ratio=ratio,
+            factors=factors(point.case, case, ratio),
+            ratio_foretold=here.mfu / there.mfu,
+            explains={
+                part: round(float(g / gap.sum()), 3)
+                for part, g in zip(PARTS, gap)
+                if abs(g) > LEAST * here.shares.sum()
+            },
         )
-    return sorted(out, key=lambda run: run["distance"])
+        near.append(nearby)
+    return sorted(near, key=lambda run: run["distance"])
 
 
 def diagnosed(reading: Reading, point: Point) -> Reading:
@@ -101,17 +204,17 @@ def diagnosed(reading: Reading, point: Point) -> Reading:
     reading = replace(reading, planned=point.planned)
     if not point.measured_s:
         return reading
-    step = step_time(point.case)
-    spread = spoken("site")
-    wide = np.exp(spread["z80"] * np.hypot(spread["between"], spread["within"]))
+    foretold_s = point.foretold_s
+    spread = float(np.exp(Z80 * np.hypot(BETWEEN, WITHIN)))
+    parts_s = seconds_of(step_time(point.case))
     return replace(
         reading,
-        believed={
-            "step_s": point.foretold_s,
-            "low_s": point.foretold_s / wide,
-            "high_s": point.foretold_s * wide,
-            "unexplained_s": point.measured_s - point.foretold_s,
-            "parts_s": {n: s for n, s in seconds_of(step).items() if s > LEAST * point.foretold_s},
-        },
-        published=nearest(point),
+        believed=Believed(
+            step_s=foretold_s,
+            low_s=foretold_s / spread,
+            high_s=foretold_s * spread,
+            unexplained_s=point.measured_s - foretold_s,
+            parts_s={part: s for part, s in parts_s.items() if s > LEAST * foretold_s},
+        ),
+        published=tuple(nearest(point)),
     )

@@ -1,181 +1,44 @@
-"""Line formats: a YAML file of patterns says what a step line looks like; one loop reads all."""
+"""Logs whose steps are lines: one loop over the lines of a file reads every such format."""
 
 import re
-from dataclasses import dataclass, field
-from functools import cache
+from collections.abc import Iterable
+from math import nan
 from pathlib import Path
 
-from scantling.base.records import record
-from scantling.base.words import yaml_of
-
-from .formats import csv_metrics, json_series, kineto, mlperf_mllog, nccl_tests, tensorboard
-from .found import NAN, Found, clock_of, number, seconds_of_elapsed
-from .rows import spoken
+from .contents import Column, Contents, Event, clock_of, number, seconds_of_elapsed
+from .line_format import BAR, LineFormat, Place, StepLine, Value
+from .settings import SETTING_OF, TEXTS
 from .text import texts
 
-FOLDER = Path(__file__).parent / "formats"
-NUMBER = r"(?<!\d)(?<!\d,)([-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?)"
-HUMAN = r"([-+]?[\d,]*\.?\d+(?:[eE][-+]?\d+)?[kKMGBT]?)"
-AHEAD = r"""\\s*(?:np\\.float\\d+\\(|['"])?"""
-TRIED = 5_000  # steps after which patterns that never matched are no longer tried
+STEPS_TRIED = 5_000  # step lines after which patterns that never matched are no longer tried
 SETTING_LINES = 60_000  # lines that are read for settings, at most
 LONGEST = 8_000  # characters of a line that are read for settings
+MOST_BARS = 64
 SETTING = re.compile(
     r"""(?<![A-Za-z\d])([A-Za-z][\w-]{1,60})["']?\]?\s*(?:\s\.{2,}|[:=](?!=))"""
     r"""\s*(?=(["']?[\w.+/~-]+))"""
 )
 OPTION = re.compile(r"--([A-Za-z][\w-]{1,60})(?:=|\s+)([\w.+/~-]+)")
-BAR = re.compile(r"(?<!\d)\d{1,3}%\|[^|\n]{0,400}\|\s{0,9}(\d+)/(\d+)\s\[((?:\d+ days?, )?[\d:]+)<")
-# formats with a structure of their own, by the name of their files
-OWN = {
-    "csv_metrics": csv_metrics,
-    "json_series": json_series,
-    "kineto": kineto,
-    "mlperf_mllog": mlperf_mllog,
-    "nccl_tests": nccl_tests,
-    "tensorboard": tensorboard,
-}
 NO_TRAINING = re.compile(r"test|eval|valid|sanity|loading|load|map|download|tokeniz|predict", re.I)
-
-
-@record
-class Line:
-    """One kind of line: a word that it holds, and the patterns of its values."""
-
-    has: str
-    needs: str = ""
-    without: str = ""  # a word that it does not hold
-    split: str = "\n"  # where one line holds several records: what ends each
-    clock: bool = False
-    follows: bool = False  # its values belong to the step line before it
-    ahead: bool = False  # its values belong to the step line after it
-    values: dict = field(default_factory=dict)
-
-    def fits(self, line: str) -> bool:
-        """Whether a line has the words that it must have, and not the one that it must not."""
-        unfit = self.without and self.without in line
-        return self.has in line and self.needs in line and not unfit
-
-    def tells(self, line: str) -> bool:
-        """Whether a line says which step it is of."""
-        return "step" in self.values and self.fits(line) and self.values["step"].search(line)
-
-
-@record
-class Format:
-    """A line format, as its file states it, with patterns compiled."""
-
-    name: str
-    framework: str
-    order: int
-    marks: tuple
-    own: object  # the module that reads it, where one does
-    opens: tuple = ()  # patterns of what only its framework writes, besides step lines
-    lines: tuple = ()
-    memory: tuple = ()
-    facts: dict = field(default_factory=dict)
-    counts: dict = field(default_factory=dict)
-    launch: tuple = ()  # words that are written once a launch
-    headers: tuple = ()  # words that every rank writes at a launch
-    ignore: tuple = ()
-    bars: bool = False
-    data_parallel_only: bool = False
-
-    @property
-    def words(self) -> tuple:
-        """Words without which a text has nothing of this format, settings apart."""
-        bars = ("%|",) if self.bars else ()
-        return (*(line.has for line in self.lines), *bars, *(word for word, _, _ in self.memory))
-
-    def knows(self, head: str) -> bool:
-        """Whether the head of a file is of this format: it holds all words of a mark, and a line
-        that its framework writes, not prose or code with the same words."""
-        if hasattr(self.own, "knows"):
-            return self.own.knows(head)
-        if not any(all(word in head for word in words) for words in self.marks):
-            return False
-        told = (kind.tells(line) for line in head.split("\n") for kind in self.lines)
-        return any(pattern.search(head) for pattern in self.opens) or any(told)
-
-    def read(self, path) -> Found:
-        """What a file of this format holds, by its own module where it has one."""
-        found = Found(
-            format=self.name,
-            framework=self.framework,
-            ignored=self.ignore,
-            alone=self.data_parallel_only,
-        )
-        if self.own:
-            self.own.read(path, found)
-        else:
-            read_lines(path, found, self)
-        return found
-
-
-@dataclass(kw_only=True)
-class Rest:
-    """What is held while a file is read: progress bars, counted lines, values of the next step."""
-
-    counted: dict
-    bars: dict = field(default_factory=dict)
-    ahead: dict = field(default_factory=dict)
-    live: dict = field(default_factory=dict)  # of a kind of line: the patterns still tried
-    budget: int = SETTING_LINES
-
-
-def compiled(pattern: str) -> re.Pattern:
-    """A pattern of a format file: {n} is a number, {h} a number with K, M, G. After a colon or an
-    equals sign any blanks may stand, a quote, or the type that numpy writes."""
-    pattern = pattern.replace(r"(\d+)", r"(\d{1,15})(?!\d)")  # a longer one is no count
-    pattern = re.sub(r"([:=]) ?(?=\{[nh])", r"\1" + AHEAD, pattern)
-    return re.compile(pattern.replace("{n}", NUMBER).replace("{h}", HUMAN), re.M)
-
-
-def _memory(data: dict) -> tuple:
-    """(word that a line with it holds, pattern, factor to GiB) of each peak of memory."""
-    return tuple(
-        (re.split(r"[{(\\]", pattern)[0], compiled(pattern), factor)
-        for unit, factor in spoken()["memory"].items()
-        for pattern in data.get(unit, ())
-    )
-
-
-def _all(patterns: dict) -> dict:
-    return {name: compiled(pattern) for name, pattern in patterns.items()}
-
-
-def _settled(name: str) -> dict:
-    data = yaml_of(FOLDER / f"{name}.yaml")
-    base = _settled(data["like"]) if "like" in data else {}
-    return base | data | {"facts": base.get("facts", {}) | data.get("facts", {})}
-
-
-def _format(path: Path) -> Format:
-    data = {"name": path.stem, "lines": ()} | _settled(path.stem)
-    made = {
-        "marks": tuple(map(tuple, data.get("marks", ()))),
-        "own": OWN.get(path.stem),
-        "opens": (*map(compiled, data.get("opens", ())), *[BAR] * data.get("bars", False)),
-        "lines": tuple(Line(**row | {"values": _all(row["values"])}) for row in data["lines"]),
-        "memory": _memory(data),
-        "facts": _all(data["facts"]),
-        "counts": _all(data.get("counts", {})),
-    }
-    return Format(
-        **{k: v for k, v in data.items() if k not in ("like", *spoken()["memory"])} | made
-    )
-
-
-@cache
-def formats() -> tuple:
-    """All line formats, in the order in which they are tried."""
-    return tuple(sorted(map(_format, FOLDER.glob("*.yaml")), key=lambda f: f.order))
-
-
-@cache
-def setting_names() -> dict:
-    """{name of a setting, as logs write it: what it is}."""
-    return {name: fact for fact, names in spoken("words").items() for name in names}
+SCALES = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12}
+OUT_OF_MEMORY = (
+    "CUDA out of memory",
+    "HIP out of memory",
+    "OutOfMemoryError",
+    "RESOURCE_EXHAUSTED: Out of memory",
+    "RESOURCE_EXHAUSTED: Attempting to allocate",
+)
+# what takes wall clock beside steps, and words of lines that tell of it
+PAUSES = {
+    Event.SAVES: (
+        "saving checkpoint",
+        "saved checkpoint",
+        "Saving model checkpoint",
+        "about to be saved",
+        "aving the checkpoint",
+    ),
+    Event.EVALUATION: ("validation loss", "Running Evaluation"),
+}
 
 
 def value_of(text: str) -> float:
@@ -183,125 +46,142 @@ def value_of(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        if ":" in text:
-            return seconds_of_elapsed(text)
-        scale = spoken()["scale"].get(text[-1:], 1.0)
-        return number(text[:-1] if scale > 1 else text) * scale
+        pass
+    if ":" in text:
+        return seconds_of_elapsed(text)
+    if text[-1:] in SCALES:
+        return number(text[:-1]) * SCALES[text[-1]]
+    return number(text)
 
 
-def read_lines(path, found: Found, form: Format) -> None:
-    """Read a file of a line format as a stream."""
-    rest = Rest(counted={name: set() for name in form.counts})
-    events = spoken()["events"] | {"launch": form.launch, "restart": (*form.launch, *form.headers)}
-    known = [(cause, word) for cause, words in events.items() for word in words]
-    for text in texts(path):
-        found.oom = found.oom or any(word in text for word in spoken()["oom"])
-        told = [(cause, word) for cause, word in known if word in text]
-        if not (rest.budget or told or any(word in text for word in form.words)):
-            continue
-        for line in text.split("\n"):
-            for cause in {cause for cause, word in told if word in line}:
-                found.marks[cause][len(found.columns["step"])] += 1
-            for word, pattern, factor in form.memory:
-                for match in pattern.finditer(line) if word in line else ():
-                    found.memory(value_of(match[1]) * factor)
-            hits = [
-                step_line(found, kind, part, rest)
-                for kind in form.lines
-                if kind.fits(line)
-                for part in line.split(kind.split)
-            ]
-            if line and not any(hits):
-                other_line(found, form, line, rest)
-    for name, count in rest.counted.items():
-        found.setting(name, len(count) or "")
-    found.bar = bool(rest.bars and not found.columns["step"])
-    for done, elapsed in sorted(max(rest.bars.values(), key=len).items()) if found.bar else ():
-        found.add(step=done, bar_s=elapsed)
+class LineReader:
+    """A log of a line format while it is read as a stream."""
 
+    def __init__(self, form: LineFormat, log: Contents) -> None:
+        self.form = form
+        self.log = log
+        self.counted: dict[str, set[str]] = {name: set() for name in form.counted}
+        # by title and total of a progress bar: the seconds at which each count was reached first
+        self.bars: dict[tuple[str, int], dict[int, float]] = {}
+        self.ahead: dict[Column, float] = {}  # values of the step line that comes next
+        self.values = {id(kind): kind.values for kind in form.lines}  # those still tried
+        self.setting_lines = SETTING_LINES  # left to read
+        words = PAUSES | {
+            Event.LAUNCH: form.launches,
+            Event.RESTART: (*form.launches, *form.headers),
+        }
+        self.event_words = [(event, word) for event, known in words.items() for word in known]
 
-def other_line(found: Found, form: Format, line: str, rest: Rest) -> None:
-    """A line that is no step: a progress bar, a setting."""
-    if form.bars and "%|" in line:
-        read_bars(rest.bars, line)
-    if rest.budget:
-        rest.budget -= 1
-        if not found.columns["step"]:
-            found.seen(clock_of(line))
-        read_settings(found, form, line, rest.counted)
+    def read(self, path: Path) -> None:
+        """Read a whole file."""
+        for text in texts(path):
+            self.log.oom = self.log.oom or any(word in text for word in OUT_OF_MEMORY)
+            events = [(event, word) for event, word in self.event_words if word in text]
+            if self.setting_lines or events or any(word in text for word in self.form.words):
+                for line in text.split("\n"):
+                    self.read_line(line, events)
+        for name, matches in self.counted.items():
+            if matches:
+                self.log.add_setting(name, len(matches))
+        if self.bars and not self.log.step_lines:
+            self.log.progress_bar = True
+            for done, elapsed_s in sorted(max(self.bars.values(), key=len).items()):
+                self.log.add_step({Column.STEP: done, Column.BAR_S: elapsed_s})
 
+    def read_line(self, line: str, events: Iterable[tuple[Event, str]]) -> None:
+        """One line: events whose words it holds, memory, a step; else a bar or settings."""
+        for event in {event for event, word in events if word in line}:
+            self.log.events[event][self.log.step_lines] += 1
+        for peak in self.form.memory:
+            if peak.word in line:
+                for match in peak.pattern.finditer(line):
+                    self.log.add_peak(value_of(match[1]) * peak.factor)
+        is_step = False
+        for kind in self.form.lines:
+            if kind.fits(line):
+                for part in line.split(kind.split):
+                    is_step = self.read_step(kind, part) or is_step
+        if line and not is_step:
+            self.read_other(line)
 
-def step_line(found: Found, kind: Line, line: str, rest: Rest) -> bool:
-    """Take the values of one line of a kind; False where it is none (source code, half a line)."""
-    values = {}
-    kept = rest.ahead
-    patterns = rest.live.get(id(kind), kind.values)
-    for name, pattern in patterns.items():
-        match = pattern.search(line)
-        if match:
-            _take(values, name, match[match.lastindex])
-    if len(found.columns["step"]) == TRIED:  # what so many lines lacked later ones lack too
-        held = (n for n in patterns if unit_of(n)[0] in found.columns)
-        rest.live[id(kind)] = {n: patterns[n] for n in held}
-    if kind.ahead:
-        kept.update(values)
-    elif kind.follows and found.columns["step"]:
-        found.change(**values)
-    if kind.ahead or kind.follows:
-        return bool(values)
-    if "step" not in values:
-        return False
-    clock = clock_of(line)
-    found.seen(clock)
-    values["clock_s" if kind.clock else "stamp_s"] = clock
-    found.add(**(kept | values))
-    kept.clear()
-    return True
+    def read_step(self, kind: StepLine, line: str) -> bool:
+        """Take the values of one line of a kind; False where it is none (source code, half a
+        line)."""
+        tried = self.values[id(kind)]
+        values = values_in(line, tried)
+        if self.log.step_lines == STEPS_TRIED:  # what so many lines lacked later ones lack too
+            self.values[id(kind)] = tuple(v for v in tried if v.column in self.log.columns)
+        if kind.place is Place.BEFORE_STEP:
+            self.ahead.update(values)
+            return bool(values)
+        if kind.place is Place.AFTER_STEP:
+            if self.log.step_lines:
+                self.log.amend_step(values)
+            return bool(values)
+        if Column.STEP not in values:
+            return False
+        clock_s = clock_of(line)
+        self.log.add_moment(clock_s)
+        values[Column.CLOCK_S if kind.precise_clock else Column.STAMP_S] = clock_s
+        self.log.add_step({**self.ahead, **values})
+        self.ahead.clear()
+        return True
 
+    def read_other(self, line: str) -> None:
+        """A line that is no step: a progress bar, a setting."""
+        if self.form.progress_bars and "%|" in line:
+            self.read_bars(line)
+        if self.setting_lines:
+            self.setting_lines -= 1
+            if not self.log.step_lines:
+                self.log.add_moment(clock_of(line))
+            self.read_settings(line)
 
-@cache
-def unit_of(name: str) -> tuple:
-    """(column, factor) of a value by its name in a pattern."""
-    return spoken()["units"].get(name, (name, 1.0))
-
-
-def _take(values: dict, name: str, text: str) -> None:
-    value = value_of(text)
-    column, factor = unit_of(name)
-    if name == "batches_per_s":
-        value = 1 / value if value > 0 else NAN
-    if value == value:
-        values.setdefault(column, value * factor)
-
-
-def read_settings(found: Found, form: Format, line: str, counted: dict) -> None:
-    """Settings that a line tells: name = value, name: value, name .... value, --name value."""
-    names = setting_names()
-    for name, pattern in form.facts.items():
-        if name not in found.settings:
-            match = pattern.search(line)
+    def read_settings(self, line: str) -> None:
+        """Settings that a line states: as the format writes them, and in the general ways."""
+        settings = self.log.settings
+        for name, pattern in self.form.settings.items():
+            match = None if name in settings else pattern.search(line)
             if match:
-                found.setting(name, match[match.lastindex or 0])
-    for name, pattern in form.counts.items():
-        counted[name].update(pattern.findall(line))
-    line = line[:LONGEST]
+                self.log.add_setting(name, match[match.lastindex or 0])
+        for name, pattern in self.form.counted.items():
+            self.counted[name].update(pattern.findall(line))
+        for name, text in stated_in(line[:LONGEST]):
+            setting = SETTING_OF.get(name)
+            if setting and name not in settings:
+                if setting in TEXTS or number(text) == number(text):
+                    self.log.add_setting(name, text)
+
+    def read_bars(self, line: str) -> None:
+        """Progress bars of training in a line: when each count was reached first."""
+        for match in BAR.finditer(line):
+            done, total, elapsed = int(match[1]), int(match[2]), match[3]
+            before = re.split(r"[]|%]", line[: match.start()][-80:])[-1]
+            title = re.sub(r"\d+$", "", before.strip(" :"))[-40:]
+            bar = (title, total)
+            if done and not NO_TRAINING.search(title):
+                if bar in self.bars or len(self.bars) < MOST_BARS:
+                    self.bars.setdefault(bar, {}).setdefault(done, seconds_of_elapsed(elapsed))
+
+
+def values_in(line: str, values: Iterable[Value]) -> dict[Column, float]:
+    """The values that a line holds, in the units of their columns."""
+    row: dict[Column, float] = {}
+    for value in values:
+        match = value.pattern.search(line)
+        if not match or value.column in row:
+            continue
+        figure = value_of(match[match.lastindex or 0])
+        if value.per_second:
+            figure = 1 / figure if figure > 0 else nan
+        if figure == figure:
+            row[value.column] = figure * value.factor
+    return row
+
+
+def stated_in(line: str) -> Iterable[tuple[str, str]]:
+    """(name, text) of settings as most programs print them: name = value, name: value,
+    name .... value, --name value."""
     for pattern in (SETTING, OPTION) if "--" in line else (SETTING,):
         for match in pattern.finditer(line):
-            name = match[1].lower().replace("-", "_")
-            if name in names and name not in found.settings:
-                value = match[2].partition("..")[0]
-                if names[name] in spoken()["texts"] or number(value) == number(value):
-                    found.setting(name, value)
-
-
-def read_bars(bars: dict, line: str) -> None:
-    """Progress bars of training in a line: when each count was reached first."""
-    for match in BAR.finditer(line):
-        done, total, elapsed = match.groups()
-        ahead = re.split(r"[]|%]", line[: match.start()][-80:])[-1]
-        title = re.sub(r"\d+$", "", ahead.strip(" :"))[-40:]
-        if NO_TRAINING.search(title):
-            continue
-        key = (title, int(total))
-        if int(done) and (key in bars or len(bars) < 64):
-            bars.setdefault(key, {}).setdefault(int(done), seconds_of_elapsed(elapsed))
+            yield match[1].lower().replace("-", "_"), match[2].partition("..")[0]

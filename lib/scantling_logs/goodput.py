@@ -7,80 +7,113 @@ tells, or to steps slower than the steady ones (stragglers, drift). Steps done a
 are lost work. Useful and lost shares sum to one.
 """
 
+from collections.abc import Mapping
+from math import nan
+from typing import NamedTuple
+
 import numpy as np
+from scantling.base.columns import Array
 from scantling.base.units import DAY_S, HOUR_S
 from scantling.endure.reliability import LOGGED
 
-from .found import NAN, Found
-from .rows import spoken
+from .contents import Contents, Event
+
+# what the clock of a log is judged by
+LEAST_LINES = 10  # step lines with a clock: of fewer one pause is most of the time; judgement
+LEAST_PAUSE_S = 1.0  # clocks of whole seconds
+# steps at the steady time may fill the wall clock by so much more than it holds (whole seconds, a
+# median for a mean); beyond, the clock is another's; judgement
+MOST_FILLED = 1.02
+# a longer gap of the clock that no line explains is a restart: torch.distributed gives a collective
+# of NCCL up after 10 minutes (default_pg_nccl_timeout)
+GAP_S = 600.0
+GAP_STEPS = 10  # and longer than so many steps, where a step itself takes minutes; judgement
 
 
-def before(found: Found, at: np.ndarray, cause: str) -> np.ndarray:
-    """Which of the lines `at` are the first after a line that tells a cause."""
-    return np.isin(np.arange(at.size), np.searchsorted(at, [*found.marks[cause]]))
+class WallClock(NamedTuple):
+    """Share of the wall clock that went into steps that counted, the others by cause, and the
+    restarts that the clock alone shows; nan without a clock."""
+
+    goodput: float
+    badput: dict[str, float]
+    restarts: int
 
 
-def since_restart(again: np.ndarray) -> np.ndarray:
+UNKNOWN = WallClock(nan, {}, 0)
+
+
+def before(log: Contents, lines: Array, event: Event) -> Array:
+    """Which of some lines are the first after a line that tells of an event."""
+    return np.isin(np.arange(lines.size), np.searchsorted(lines, [*log.events[event]]))
+
+
+def since_restart(again: Array) -> Array:
     """Lines since the job began or began again, at each line."""
     at = np.arange(again.size, dtype=np.int32)
-    return at - np.maximum.accumulate(at * again)
+    return np.asarray(at - np.maximum.accumulate(at * again))
 
 
 def spent(
-    found: Found,
-    step: np.ndarray,
-    clock: np.ndarray,
-    at: np.ndarray,
-    again: np.ndarray,
+    log: Contents,
+    step: Array,
+    clock: Array,
+    lines: Array,
+    again: Array,
     *,
     step_s: float,
     warm: int,
     pause: float,
-) -> tuple:
-    """(share of the wall clock that went into steps that counted, {cause: share}, restarts that
-    the clock alone shows); nan without a clock.
+) -> WallClock:
+    """Where the wall clock went.
 
-    step, clock [s], at (which line of the log it is), again (the job began again here): of each
+    step, clock [s], lines (which line of the log it is), again (the job began again here): of each
     step line; warm: lines of warm-up; pause: a step of so many steady ones is a pause. A gap that
     no running job leaves and that no line explains is a restart, unless it is of whole hours: then
     the clock was set.
     """
-    held = np.isfinite(clock)
-    limits = spoken()["clock"]
-    if held.sum() < limits["lines"] or not step_s > 0:
-        return NAN, {}, 0
-    at = at[held]
-    step = step[held]
-    again = again[held]
+    clocked = np.isfinite(clock)
+    if clocked.sum() < LEAST_LINES or not step_s > 0:
+        return UNKNOWN
+    lines = lines[clocked]
+    step = step[clocked]
+    again = again[clocked]
+    wall_s = np.maximum(np.diff(clock[clocked], prepend=log.clock_from), 0)
+    wall_s[0] *= wall_s[0] < DAY_S  # another date that the log tells ahead
+    total_s = wall_s.sum() or nan
     interval = np.median(np.abs(np.diff(step)))
-    new = step.max() - step[0]
-    wall = np.maximum(np.diff(clock[held], prepend=found.clock_from), 0)
-    wall[0] *= wall[0] < DAY_S  # another date that the log tells ahead
-    ahead = np.diff(step, prepend=step[0] - interval)
-    ahead[ahead <= 0] = interval
-    total = wall.sum() or NAN
-    over = wall - ahead * step_s
-    told = {name: before(found, at, name) for name in spoken()["events"]}
-    gone = (over > max(limits["gap_s"], limits["gap_steps"] * step_s)) & ~again
+    new_steps = step.max() - step[0]
+    steps = np.diff(step, prepend=step[0] - interval)
+    steps[steps <= 0] = interval
+    over_s = wall_s - steps * step_s
+    saves = before(log, lines, Event.SAVES)
+    evaluation = before(log, lines, Event.EVALUATION)
+    gone = (over_s > max(GAP_S, GAP_STEPS * step_s)) & ~again
     gone[0] = False
-    gone &= ~np.any([*told.values()], axis=0)
-    gone &= (over + step_s) % HOUR_S > 2 * step_s
-    causes = {
-        "slow steps": at >= 0,
-        "pauses": over > np.maximum((pause - 1) * ahead * step_s, limits["pause_s"]),
+    gone &= ~(saves | evaluation)
+    gone &= (over_s + step_s) % HOUR_S > 2 * step_s
+    causes: dict[str, Array] = {
+        "slow steps": lines >= 0,
+        "pauses": over_s > np.maximum((pause - 1) * steps * step_s, LEAST_PAUSE_S),
         "warm-up": since_restart(again) <= max(warm, 1),
-        **told,
+        "saves": saves,
+        "evaluation": evaluation,
         "restart": again | gone,
-        "start": at == at[0],
+        "start": lines == lines[0],
     }
+    badput = lost_by_cause(causes, over_s, float(total_s))
+    badput["lost work"] = float((steps.sum() - interval - new_steps) * step_s / total_s)
+    goodput = 1 - sum(badput.values())
+    if not (goodput >= 0 and new_steps * step_s <= MOST_FILLED * total_s):
+        return UNKNOWN
+    shares = {cause: float(f"{share:.4g}") for cause, share in badput.items()}
+    return WallClock(goodput, shares, int(gone.sum()))
+
+
+def lost_by_cause(causes: Mapping[str, Array], over_s: Array, total_s: float) -> dict[str, float]:
+    """Shares of the wall clock by cause; a line that several causes explain is the last one's."""
     codes = {name: np.int8(code) for code, name in enumerate(LOGGED)}
-    cause = np.zeros(step.size, np.int8)
-    for name, here in causes.items():
-        cause[here] = codes[name]
-    lost = np.maximum(np.bincount(cause, over, len(codes)), 0) / total
-    bad = dict(zip(codes, map(float, lost)))
-    bad["lost work"] = float((ahead.sum() - interval - new) * step_s / total)
-    good = 1 - sum(bad.values())
-    if not (good >= 0 and new * step_s <= limits["over"] * total):
-        return NAN, {}, 0
-    return good, {n: float(f"{s:.4g}") for n, s in bad.items()}, int(gone.sum())
+    cause = np.zeros(over_s.size, np.int8)
+    for name, lines in causes.items():
+        cause[lines] = codes[name]
+    lost = np.maximum(np.bincount(cause, over_s, len(codes)), 0) / total_s
+    return {name: float(share) for name, share in zip(codes, lost)}

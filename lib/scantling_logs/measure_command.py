@@ -4,6 +4,7 @@ a design names as `calibration: FILE`."""
 from importlib.util import find_spec
 from os import environ
 from pathlib import Path
+from typing import Any
 
 import click
 from scantling import catalogue
@@ -11,9 +12,10 @@ from scantling.base.console import console
 from scantling.base.errors import DesignError, plain
 from scantling.base.files import write_text
 from scantling.cli.common import check_new
-from scantling.cli.tables import TABLES, print_rows, say
+from scantling.cli.tables import print_table
 from scantling.design.file import dump
 
+from . import texts
 from .measure import bench as benches
 from .measure.curves import result, run
 
@@ -39,7 +41,14 @@ from .measure.curves import result, run
     help="Network rate of one device, one direction, for runs across nodes.",
 )
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
-def measure(output, quick, accelerator, device, scale_out, force):
+def measure(
+    output: str,
+    quick: bool,
+    accelerator: str | None,
+    device: str | None,
+    scale_out: float | None,
+    force: bool,
+) -> None:
     """Time this machine's devices and write a calibration override.
 
     Matrix products, attention, memory, launches and host copies on one device; under torchrun
@@ -47,6 +56,27 @@ def measure(output, quick, accelerator, device, scale_out, force):
     torchrun --nproc-per-node 8 -m scantling measure -o calibration.yaml. Ctrl-C keeps what was
     measured so far.
     """
+    check(output, device, force)
+    chip = catalogue.accelerator(accelerator, "--accelerator") if accelerator else None
+    bench = benches.start(device, quick)
+    first = int(environ.get("RANK", "0")) == 0
+    measured = run(benches.steps(bench, quick), show=first)
+    if first:
+        rate = scale_out * 1e9 if scale_out else None
+        data = result(measured, *benches.describe(bench), chip, quick, rate)
+        name = output.rpartition("/")[2]
+        head = f"# measured by `scantling measure`; a design uses it with `calibration: {name}`\n"
+        write_text(output, head + dump(data), force)
+        show(data)
+        console().print(texts.done(output, bool(measured.stopped)))
+    if measured.stopped:
+        # without leaving the process group: the other ranks may wait in a collective
+        raise click.exceptions.Exit(130)
+    benches.finish(bench)
+
+
+def check(output: str, device: str | None, force: bool) -> None:
+    """Whether the file can be written and the device is there; raises DesignError."""
     if find_spec("torch") is None:
         raise DesignError(
             "measure",
@@ -54,13 +84,12 @@ def measure(output, quick, accelerator, device, scale_out, force):
             allowed="pip install 'scantling[measure]', or a run where PyTorch is installed",
         )
     check_new(output, force)
-    if not (Path(output).absolute().parent).is_dir():
+    if not Path(output).absolute().parent.is_dir():
         raise DesignError(
             plain(output, 200),
             problem="is in a folder that does not exist",
             allowed="a file in an existing folder",
         )
-    chip = catalogue.accelerator(accelerator, "--accelerator") if accelerator else None
     if device == "cuda":
         import torch
 
@@ -71,41 +100,17 @@ def measure(output, quick, accelerator, device, scale_out, force):
                 "cpu, or a machine with a GPU that PyTorch sees",
                 problem="is not there",
             )
-    bench = benches.start(device, quick)
-    first = int(environ.get("RANK", "0")) == 0
-    curves, skipped, stopped = run(benches.steps(bench, quick), show=first)
-    if first:
-        data = result(
-            curves,
-            *benches.describe(bench),
-            chip,
-            quick,
-            skipped,
-            stopped,
-            scale_out and scale_out * 1e9,
-        )
-        head = "# measured by `scantling measure`; a design uses it with `calibration: {}`\n"
-        write_text(output, head.format(output.rpartition("/")[2]) + dump(data), force)
-        _tell(data, output, stopped)
-    if stopped:
-        # without leaving the process group: the other ranks may wait in a collective
-        raise click.exceptions.Exit(130)
-    benches.finish(bench)
 
 
-def _tell(data, output, stopped):
+def show(data: dict[str, Any]) -> None:
+    """The measured constants, and what is none."""
     out = console()
-    rows = [c | {"constant": name} for name, c in data["constants"].items()]
+    rows = [texts.constant_row(name, entry) for name, entry in data["constants"].items()]
     if rows:
-        print_rows(out, TABLES["measured"], rows)
+        print_table(out, texts.CONSTANT_HEADS, rows)
     for row in data.get("left_out", []):
-        out.print(say("left-out", **row))
+        out.print(texts.left_out(row))
     if data["device"]["accelerator"] is None:
-        out.print(
-            f"{plain(data['device']['name'], 80)} is not in the catalogue: curves only, "
-            f"no constant. --accelerator ID says what it is."
-        )
+        out.print(texts.unknown_device(data["device"]["name"]))
     for row in data.get("skipped", []):
-        out.print(say("skipped", **row))
-    done = "Stopped; what was measured so far is in" if stopped else "Wrote"
-    out.print(f"{done} {plain(output, 200)}")
+        out.print(texts.skipped(row))

@@ -1,20 +1,73 @@
 """What a log says of its run: figures with one unit and one convention, null where it is silent."""
 
 import math
-import re
 from dataclasses import field
+from typing import TypedDict
 
-import numpy as np
 from scantling.base.errors import plain
 from scantling.base.records import Known, Record, record
-from scantling.catalogue.models.entries import id_of, of_shape
 
-from .found import NAN, Found, number
-from .rows import spoken
-from .steady import Steady, differences, steady
+from .contents import Collective, Column, Contents, number
+from .run import (
+    RunPlan,
+    batch_of,
+    median_of,
+    model_of,
+    plan_of,
+    precision_of,
+    rate_of,
+    shape_of,
+    with_totals,
+)
+from .settings import Setting
+from .steady import Steady, steady
 
 Count = int | None  # None: the log does not say
 Word = str | None
+
+# how to give what a log does not say
+HOW = {
+    "step_s": "log each step with its time, or write measured: {step_s: SECONDS} into a design",
+    "devices": "--design FILE with cluster.devices; the launcher's --nnodes and --nproc_per_node",
+    "model": "--design FILE with model: NAME",
+    "seq_len": "--design FILE with job.seq_len; the framework's sequence length",
+    "global_batch": "--design FILE with job.global_batch; the framework's global batch size",
+    "accelerator": "--design FILE with cluster.accelerator; nvidia-smi -L names the device",
+    "precision": "--design FILE with job.precision; the argument dump of the job",
+    "plan": "--design FILE with plan: {tp, pp, cp, ep, micro_batch}; the argument dump of the job",
+}
+
+
+class Planned(TypedDict, total=False):
+    """What the design behind a log plans."""
+
+    goodput: float
+    badput: dict[str, float]  # shares of the wall clock by cause
+
+
+class Believed(TypedDict, total=False):
+    """The step that published runs make possible [s], its 80 % range for a strange site, and the
+    seconds of its parts."""
+
+    step_s: float
+    low_s: float
+    high_s: float
+    unexplained_s: float
+    parts_s: dict[str, float]
+
+
+class Nearby(TypedDict):
+    """A published run near to a log's: its MFU over that, measured and foretold, what differs, and
+    the shares of the foretold ratio that the parts of the step explain."""
+
+    id: str
+    source: str
+    differs: str
+    distance: float
+    ratio: float
+    factors: dict[str, float]
+    ratio_foretold: float
+    explains: dict[str, float]
 
 
 @record
@@ -49,229 +102,109 @@ class Reading(Record):
     release: Word = None
     restarts: Count = None
     goodput: Known = None
-    badput: dict = field(default_factory=dict)  # shares of the wall clock by cause
-    planned: dict = field(default_factory=dict)  # the same of the design (`beside`)
+    badput: dict[str, float] = field(default_factory=dict)  # shares of the wall clock by cause
+    planned: Planned = field(default_factory=Planned)  # the same of the design
     oom: bool = False
-    shape: dict = field(default_factory=dict)  # dimensions of the model
-    collectives: tuple = ()
-    kernels: dict = field(default_factory=dict)  # of a trace: timed products, seconds by class
-    assumed: tuple = ()
-    missing: tuple = ()
-    how: dict = field(default_factory=dict)
-    believed: dict = field(default_factory=dict)  # of a step whose plan is known (`beside`)
-    published: tuple = ()
+    shape: dict[str, int | str] = field(default_factory=dict)  # dimensions of the model
+    collectives: tuple[Collective, ...] = ()
+    kernels: dict[str, float] = field(default_factory=dict)  # of a trace: seconds by class
+    assumed: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    how: dict[str, str] = field(default_factory=dict)
+    believed: Believed = field(default_factory=Believed)  # of a step whose plan is known
+    published: tuple[Nearby, ...] = ()
 
 
-def said(found: Found, fact: str) -> Word:
-    """The word of a log for a fact, by the best of its names; None where it is silent."""
-    return next((found.settings[n] for n in spoken("words")[fact] if n in found.settings), None)
-
-
-def whole(found: Found, fact: str) -> Count:
-    """A count that a log states, None where it states none."""
-    for name in spoken("words")[fact]:
-        value = number(found.settings.get(name))
-        if value == value and 1 <= value < 1e12 and float(value).is_integer():
-            return int(value)
-    return None
-
-
-def precision_of(found: Found) -> Word:
-    """fp8, bf16, fp16 or fp32, as the settings say."""
-    for kind in ("fp8", "bf16", "fp16"):
-        if (said(found, kind) or "").lower() not in spoken()["none"]:
-            return kind
-    word = (said(found, "precision") or "").lower()
-    known = spoken()["precisions"].items()
-    return next((kind for pattern, kind in known if re.search(pattern, word)), None)
-
-
-def mean_of(kept: Steady, name: str) -> float:
-    """Median of a printed figure over the steady steps, over all steps where none is steady."""
-    values = kept.columns[name]
-    for mask in (kept.steady, np.arange(values.size) >= min(3, values.size - 1)):
-        some = values[mask & (values > 0) & np.isfinite(values)]
-        if some.size:
-            return float(np.median(some))
-    return NAN
-
-
-def plan_of(found: Found) -> dict:
-    """Parallel degrees, batches and devices that the settings hold, and what follows from them."""
-    got = {
-        fact: None if fact in found.ignored else whole(found, fact)
-        for fact in ("tp", "pp", "vpp", "cp", "ep", "dp", "seq_len", "micro_batch", "nodes")
-    }
-    if "pipe_parallel_size" in found.settings and got["pp"] is None:
-        got["pp"] = 1
-    each = whole(found, "devices_per_node") or 1 + (whole(found, "last_local_rank") or -1)
-    mesh = said(found, "mesh")
-    total = whole(found, "devices") or (mesh and math.prod(map(int, re.findall(r"\d+", mesh))))
-    if not total and each and got["nodes"]:
-        total = each * got["nodes"]
-    shard = [number(found.settings.get(n)) for n in ("dp_replicate", "dp_shard")]
-    if all(ranks >= 1 for ranks in shard):
-        got["dp"] = int(math.prod(shard))
-    split = math.prod(got[n] or 1 for n in ("tp", "pp", "cp"))
-    if got["dp"] and got["tp"] and got["pp"] and "dp_shard" in found.settings:
-        total = got["dp"] * split
-    if each and not total and got["nodes"] is None:
-        total = each
-        found.notes.append("devices: one node, as the log names no other")
-    if total and each and total % each == 0:
-        got["nodes"] = got["nodes"] or total // each
-    if got["dp"] is None and total and (got["tp"] or found.alone):
-        got["dp"] = total // split if total % split == 0 else None
-    return got | {"devices": total}
-
-
-def per_step(kept: Steady, name: str) -> float:
-    """How much a printed total grows in a step, nan where the log has none."""
-    grown = differences(kept.columns["step"], kept.columns[name])
-    grown = grown[grown > 0]
-    return float(np.median(grown)) if grown.size else NAN
-
-
-def totals(found: Found, plan: dict, kept: Steady) -> None:
-    """Sequence length and devices that follow from totals and rates, where no setting says them."""
-    tokens, samples = (kept.columns[f"{n}_total"] for n in ("tokens", "samples"))
-    both = (samples > 0) & (tokens > 0)
-    if plan["seq_len"] is None and both.any():
-        length = np.median(tokens[both] / samples[both])
-        if length > 0 and float(length).is_integer():
-            plan["seq_len"] = int(length)
-    if plan["devices"] is None:
-        each = mean_of(kept, "tokens_per_s_per_device") * kept.step_s
-        count = per_step(kept, "tokens_total") / each if each > 0 else NAN
-        if count > 0.5 and abs(count / round(count) - 1) < 0.03:
-            plan["devices"] = round(count)
-            found.notes.append("devices: tokens of a step / (tokens/s of a device x step time)")
-
-
-def batch_of(found: Found, plan: dict, kept: Steady) -> Count:
-    """Sequences in a step, from the best source that the log has."""
-    printed = mean_of(kept, "global_batch")
-    if printed >= 1:
-        return int(printed)
-    if stated := whole(found, "global_batch"):
-        return stated
-    tokens = whole(found, "total_batch_tokens")
-    if tokens and plan["seq_len"] and tokens % plan["seq_len"] == 0:
-        return tokens // plan["seq_len"]
-    count = mean_of(kept, "samples_per_s") * kept.step_s
-    if count > 0 and abs(count - round(count)) < 0.02 * count:
-        return max(1, round(count))
-    many = whole(found, "accumulation")
-    if plan["micro_batch"] and plan["dp"] and many:
-        return plan["micro_batch"] * plan["dp"] * many
-    return None
-
-
-def rate_of(plan: dict, kept: Steady, batch: Count) -> float:
-    """Tokens/s of one device: as printed, else tokens of a step / step time / devices."""
-    if kept.steps == 1 and not kept.step_s > 0:
-        return NAN  # one step alone: its rate holds compilation
-    printed = mean_of(kept, "tokens_per_s_per_device")
-    if printed > 0:
-        return printed
-    if not plan["devices"]:
-        return NAN
-    job = mean_of(kept, "tokens_per_s")
-    if job > 0:
-        return job / plan["devices"]
-    tokens = (batch or 0) * (plan["seq_len"] or 0)
-    return tokens / kept.step_s / plan["devices"] if tokens and kept.step_s > 0 else NAN
-
-
-def shape_of(found: Found) -> dict:
-    """The dimensions of a model that a log tells. One group of heads is what Megatron prints where
-    heads are not grouped."""
-    names = spoken()["dimensions"]
-    more = names["mixed" if (whole(found, "experts") or 1) > 1 else "dense"]
-    told = {n: whole(found, n) for n in names["all"] + more}
-    mlp = spoken()["mlps"].get((said(found, "swiglu") or "").lower())
-    kept = {n: v for n, v in told.items() if v and (v > 1 or n == "top_k")}
-    return kept | ({"mlp": mlp} if mlp else {})
-
-
-def model_of(found: Found, shape: dict) -> Word:
-    """The model by name, the last part of what may be a path, as the catalogue spells it; else the
-    catalogue's of the same shape, else by its shape."""
-    word = (said(found, "model") or "").replace("\\", "/").rstrip("/")
-    named = plain(word.rpartition("/")[2], 80)
-    known = id_of(re.sub(r"[\s_]+", "-", named))
-    same = of_shape({"experts": 0} | shape)
-    if same and not named:
-        found.notes.append("model: the first of the catalogue that has the same shape")
-    size = (
-        f"{shape['layers']} layers x {shape['hidden']}"
-        if {"layers", "hidden"} <= {*shape}
-        else None
-    )
-    return known or named or same or size
-
-
-def figure(value) -> Known:
+def figure(value: float | None) -> Known:
     """A number with 7 digits, None for nan."""
     return float(f"{value:.7g}") if value is not None and math.isfinite(value) else None
 
 
-def reading(found: Found, file: str) -> Reading:
-    """What was found in a log, as figures."""
-    kept = steady(found)
-    plan = plan_of(found)
-    totals(found, plan, kept)
-    step_s = kept.step_s
-    batch = batch_of(found, plan, kept)
-    rate = rate_of(plan, kept, batch)
-    per_second = number(found.settings.get("train_steps_per_second"))
-    if not step_s > 0 and per_second > 0:
-        step_s = 1 / per_second
-        found.notes.append("step_s: mean over the whole run, evaluation included")
-    if not step_s > 0 and rate > 0 and batch and plan["seq_len"] and plan["devices"]:
-        step_s = batch * plan["seq_len"] / rate / plan["devices"]
-        found.notes.append("step_s: tokens of a step / printed tokens per second")
-    shape = shape_of(found)
-    facts = plan | {
+def reading(log: Contents, file: str) -> Reading:
+    """What a log holds, as figures."""
+    steps = steady(log)
+    plan = with_totals(plan_of(log), log, steps)
+    batch = batch_of(plan, log, steps)
+    rate = rate_of(plan, steps, batch)
+    step_s = step_of(log, steps, plan, batch, rate)
+    shape = shape_of(log)
+    model = model_of(log, shape)
+    accelerator = plain(log.word(Setting.ACCELERATOR) or "", 80) or None
+    precision = precision_of(log)
+    known = {
         "step_s": figure(step_s),
-        "model": model_of(found, shape),
-        "accelerator": plain(said(found, "accelerator") or "", 80) or None,
-        "precision": precision_of(found),
-        "release": said(found, "release"),
+        "devices": plan.devices,
+        "model": model,
+        "seq_len": plan.seq_len,
         "global_batch": batch,
+        "accelerator": accelerator,
+        "precision": precision,
+        "plan": plan.micro_batch if plan.tp else None,
     }
-    known = facts | {"plan": facts["tp"] and facts["micro_batch"]}
-    missing = {name: how for name, how in spoken()["how"].items() if known.get(name) is None}
+    how = {name: text for name, text in HOW.items() if known[name] is None}
     return Reading(
         file=plain(file, 200),
-        format=found.format,
-        framework=found.framework,
-        steps=kept.steps or None,
-        step_s_p10=figure(kept.p10_s),
-        step_s_p90=figure(kept.p90_s),
+        format=log.format,
+        framework=log.framework,
+        steps=steps.steps or None,
+        step_s=figure(step_s),
+        step_s_p10=figure(steps.p10_s),
+        step_s_p90=figure(steps.p90_s),
         tokens_per_s_per_device=figure(rate),
-        tflops_per_device=figure(mean_of(kept, "tflops_per_device")),
-        peak_memory_gb=figure(found.memory_gib or NAN),
-        restarts=kept.restarts,
-        goodput=figure(kept.goodput),
-        badput=kept.badput,
-        oom=found.oom,
-        collectives=tuple(found.collectives),
+        tflops_per_device=figure(median_of(steps, Column.TFLOPS_PER_DEVICE)),
+        peak_memory_gb=figure(log.memory_gib or None),
+        accelerator=accelerator,
+        devices=plan.devices,
+        nodes=plan.nodes,
+        model=model,
+        seq_len=plan.seq_len,
+        global_batch=batch,
+        micro_batch=plan.micro_batch,
+        tp=plan.tp,
+        pp=plan.pp,
+        vpp=plan.vpp,
+        cp=plan.cp,
+        ep=plan.ep,
+        dp=plan.dp,
+        precision=precision,
+        release=log.word(Setting.RELEASE),
+        restarts=steps.restarts,
+        goodput=figure(steps.goodput),
+        badput=steps.badput,
+        oom=log.oom,
         shape=shape,
-        kernels=found.kernels,
-        assumed=tuple(notes_of(found, kept)),
-        missing=tuple(missing),
-        how=missing,
-        **facts,
+        collectives=tuple(log.collectives),
+        kernels=log.kernels,
+        assumed=tuple(notes_of(log, steps)),
+        missing=tuple(how),
+        how=how,
     )
 
 
-def notes_of(found: Found, kept: Steady) -> list:
+def step_of(log: Contents, steps: Steady, plan: RunPlan, batch: Count, rate: float) -> float:
+    """Seconds of a step: the steady ones, else the mean of the run, else from the printed rate of
+    one device; notes which."""
+    if steps.step_s > 0:
+        return steps.step_s
+    per_second = number(log.word(Setting.STEPS_PER_SECOND))
+    if per_second > 0:
+        log.notes.append("step_s: mean over the whole run, evaluation included")
+        return 1 / per_second
+    if rate > 0 and batch and plan.seq_len and plan.devices:
+        log.notes.append("step_s: tokens of a step / printed tokens per second")
+        return batch * plan.seq_len / rate / plan.devices
+    return steps.step_s
+
+
+def notes_of(log: Contents, steps: Steady) -> list[str]:
     """What a reader has to know of how the figures came about."""
-    more = {
-        "step_s: mean from a clock of whole seconds, pauses included": found.mean,
-        f"step_s: {kept.pauses} steps longer than 3 medians are pauses, left out": kept.pauses,
-        "peak_memory_gb: GiB (2^30 bytes) of one device, as frameworks print it": found.memory_gib,
-        "oom: the log has an out-of-memory error; a step line does not show a fit": found.oom,
-    }
-    return [*dict.fromkeys(found.notes), *(note for note, holds in more.items() if holds)]
+    notes = list(dict.fromkeys(log.notes))
+    if log.coarse_mean:
+        notes.append("step_s: mean from a clock of whole seconds, pauses included")
+    if steps.pauses:
+        notes.append(f"step_s: {steps.pauses} steps longer than 3 medians are pauses, left out")
+    if log.memory_gib:
+        notes.append("peak_memory_gb: GiB (2^30 bytes) of one device, as frameworks print it")
+    if log.oom:
+        notes.append("oom: the log has an out-of-memory error; a step line does not show a fit")
+    return notes

@@ -1,9 +1,14 @@
 """The steady steps of a log, told from warm-up, pauses, restarts and repeated lines."""
 
+from collections.abc import Mapping
+from math import nan
+from typing import NamedTuple
+
 import numpy as np
+from scantling.base.columns import Array
 from scantling.base.records import record
 
-from .found import COLUMNS, NAN, Found
+from .contents import Column, Contents, Event
 from .goodput import before, since_restart, spent
 
 ODD = 0.2  # a first step that far outside the range of the others is warm-up
@@ -23,21 +28,30 @@ class Steady:
     p90_s: float
     restarts: int
     goodput: float
-    badput: dict
+    badput: dict[str, float]
     pauses: int
-    columns: dict  # what the log printed at each distinct step line
-    steady: np.ndarray  # which of those are steady: a line without a time too, after the warm-up
+    columns: dict[Column, Array]  # what the log printed at each distinct step line
+    steady: Array  # which of those are steady: a line without a time too, after the warm-up
 
 
-def went_back(step: np.ndarray) -> np.ndarray:
+class Pace(NamedTuple):
+    """Seconds of a step, and the 10th and 90th percentile."""
+
+    step_s: float
+    p10_s: float
+    p90_s: float
+
+
+def went_back(step: Array) -> Array:
     """Where the step went back by more than lines out of order."""
     if step.size < 2:
-        return step > np.inf
+        return np.zeros(step.size, bool)
     moved = np.diff(step, prepend=step[:1])
-    return (moved < 0) & (step < np.maximum.accumulate(step) - 3 * np.median(np.abs(moved[1:])))
+    earlier = step < np.maximum.accumulate(step) - 3 * np.median(np.abs(moved[1:]))
+    return np.asarray((moved < 0) & earlier)
 
 
-def warm_up(seconds: np.ndarray) -> int:
+def warm_up(seconds: Array) -> int:
     """How many of the first steps are no steady ones (compilation, first allocations, tuning): the
     first, and those after it that lie a fifth outside the range of the rest."""
     if seconds.size < 3:
@@ -51,9 +65,9 @@ def warm_up(seconds: np.ndarray) -> int:
     return count
 
 
-def differences(step: np.ndarray, clock: np.ndarray) -> np.ndarray:
+def differences(step: Array, clock: Array) -> Array:
     """Seconds a step between neighbouring lines [s], nan where the clock or the step goes back."""
-    out = np.full(step.size, NAN)
+    out = np.full(step.size, nan)
     ahead = np.diff(step)
     passed = np.diff(clock)
     good = (ahead > 0) & (passed > 0)
@@ -61,39 +75,42 @@ def differences(step: np.ndarray, clock: np.ndarray) -> np.ndarray:
     return out
 
 
-def slope(step: np.ndarray, clock: np.ndarray) -> tuple:
-    """(mean, p10, p90) seconds a step of a clock of whole seconds, after the warm-up."""
+def slope(step: Array, clock: Array) -> Pace:
+    """The pace of steps by a clock of whole seconds, after the warm-up."""
     good = np.flatnonzero(np.isfinite(clock))
     good = good[min(2, max(0, good.size - 2)) :]
     step = step[good]
     clock = clock[good]
     if good.size < 2 or clock[-1] <= clock[0] or step[-1] <= step[0]:
-        return NAN, NAN, NAN
+        return Pace(nan, nan, nan)
     long = clock[-1] - clock[0]
     mean = long / (step[-1] - step[0])
     edges = np.arange(clock[0], clock[-1] + 1, max(WINDOW_S, long / 50))
     at = np.unique(np.searchsorted(clock, edges).clip(0, good.size - 1))
     pace = differences(step[at], clock[at])
     pace = pace[np.isfinite(pace)]
-    return mean, *(np.quantile(pace, (0.1, 0.9)) if pace.size > 2 else (NAN, NAN))
+    if pace.size <= 2:
+        return Pace(float(mean), nan, nan)
+    p10, p90 = np.quantile(pace, (0.1, 0.9))
+    return Pace(float(mean), float(p10), float(p90))
 
 
-def seconds_of(columns: dict) -> np.ndarray:
+def seconds_of(columns: Mapping[Column, Array]) -> Array:
     """Seconds of a step at each distinct line, from the best source that the log has."""
-    step = columns["step"]
-    if np.isfinite(columns["s"]).any():
-        return columns["s"]
-    for name in ("total_s", "clock_s"):
-        held = np.isfinite(columns[name])
-        out = np.full(step.size, NAN)
-        out[held] = differences(step[held], columns[name][held])
-        if np.isfinite(out).any():
-            return out
-    rate = columns["samples_per_s"]
-    return columns["global_batch"] / np.where(rate > 0, rate, NAN)
+    step = columns[Column.STEP]
+    if np.isfinite(columns[Column.SECONDS]).any():
+        return columns[Column.SECONDS]
+    for name in (Column.TOTAL_S, Column.CLOCK_S):
+        known = np.isfinite(columns[name])
+        seconds = np.full(step.size, nan)
+        seconds[known] = differences(step[known], columns[name][known])
+        if np.isfinite(seconds).any():
+            return seconds
+    rate = columns[Column.SAMPLES_PER_S]
+    return np.asarray(columns[Column.GLOBAL_BATCH] / np.where(rate > 0, rate, nan))
 
 
-def without_pauses(seconds: np.ndarray, usable: np.ndarray) -> np.ndarray:
+def without_pauses(seconds: Array, usable: Array) -> Array:
     """Which usable steps are no pauses."""
     if usable.sum() < FEW:
         return usable
@@ -101,47 +118,67 @@ def without_pauses(seconds: np.ndarray, usable: np.ndarray) -> np.ndarray:
     return short if short.sum() >= (1 - MOST_PAUSES) * usable.sum() else usable
 
 
-def steady(found: Found) -> Steady:
-    """The steady steps of what was found in a log."""
+def steady(log: Contents) -> Steady:
+    """The steady steps of what a log holds; takes its columns, which are large."""
     # a line of the step before is that of another rank, or printed twice
-    once = np.diff(np.asarray(found.columns["step"]), prepend=NAN) != 0
-    columns = dict.fromkeys(COLUMNS, np.broadcast_to(NAN, once.sum()))
-    held = [*found.columns]  # one at a time: of a long log each is large
-    columns |= {name: np.asarray(found.columns.pop(name))[once] for name in held}
-    step = columns["step"]
+    distinct = np.diff(np.asarray(log.columns[Column.STEP]), prepend=nan) != 0
+    columns = columns_at(log, distinct)
+    step = columns[Column.STEP]
     seconds = seconds_of(columns)
     usable = np.isfinite(seconds) & (seconds > 0)
     warm = warm_up(seconds[usable])
-    at = np.flatnonzero(once)
-    again = went_back(step) | before(found, at, "restart")
+    lines = np.flatnonzero(distinct)
+    again = went_back(step) | before(log, lines, Event.RESTART)
     again[:1] = False
     usable[np.flatnonzero(usable)[:warm]] = False
     if again.any():
         usable[since_restart(again) <= warm] = False
     chosen = without_pauses(seconds, usable)
-    mean = p10 = p90 = NAN
+    pace = Pace(nan, nan, nan)
     if chosen.any():
-        p10, mean, p90 = np.quantile(seconds[chosen], (0.1, 0.5, 0.9))
-    elif np.isfinite(columns["bar_s"]).any():
-        mean, p10, p90 = slope(step, columns["bar_s"])
-        found.mean = True
-    stamps = columns["stamp_s"]
-    clock = np.where(np.isfinite(stamps), stamps, columns["clock_s"])
-    good, badput, gaps = spent(
-        found, step, clock, at, again, step_s=float(mean), warm=warm, pause=PAUSE
+        p10, median, p90 = np.quantile(seconds[chosen], (0.1, 0.5, 0.9))
+        pace = Pace(float(median), float(p10), float(p90))
+    elif np.isfinite(columns[Column.BAR_S]).any():
+        pace = slope(step, columns[Column.BAR_S])
+        log.coarse_mean = True
+    stamps = columns[Column.STAMP_S]
+    wall_clock = spent(
+        log,
+        step,
+        np.where(np.isfinite(stamps), stamps, columns[Column.CLOCK_S]),
+        lines,
+        again,
+        step_s=pace.step_s,
+        warm=warm,
+        pause=PAUSE,
     )
-    # launches that ended before a step line, the first ones and one after the last step line
-    early = max(0, found.marks["launch"][0] - 1)
-    late = once.size > 0 and once.size in found.marks["restart"]
     return Steady(
-        steps=int(step.max(initial=0)) if found.bar else int(np.unique(step).size),
-        step_s=float(mean),
-        p10_s=float(p10),
-        p90_s=float(p90),
-        restarts=int(again.sum()) + gaps + early + late,
-        goodput=good,
-        badput=badput,
+        steps=int(step.max(initial=0)) if log.progress_bar else int(np.unique(step).size),
+        step_s=pace.step_s,
+        p10_s=pace.p10_s,
+        p90_s=pace.p90_s,
+        restarts=int(again.sum())
+        + wall_clock.restarts
+        + restarts_without_steps(log, distinct.size),
+        goodput=wall_clock.goodput,
+        badput=wall_clock.badput,
         pauses=int(usable.sum() - chosen.sum()),
         columns=columns,
         steady=chosen | ((np.arange(step.size) >= max(warm, 1)) & ~usable),
     )
+
+
+def columns_at(log: Contents, lines: Array) -> dict[Column, Array]:
+    """Every column at some of the lines, nan where the log has none; the log's own are taken one
+    at a time: of a long log each is large."""
+    columns: dict[Column, Array] = dict.fromkeys(Column, np.broadcast_to(nan, lines.sum()))
+    for name in [*log.columns]:
+        columns[name] = np.asarray(log.columns.pop(name))[lines]
+    return columns
+
+
+def restarts_without_steps(log: Contents, step_lines: int) -> int:
+    """Launches that ended before a step line: the first ones, and one after the last step line."""
+    early = max(0, log.events[Event.LAUNCH][0] - 1)
+    late = step_lines > 0 and step_lines in log.events[Event.RESTART]
+    return early + int(late)

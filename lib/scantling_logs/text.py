@@ -5,6 +5,7 @@ import re
 import zlib
 from collections.abc import Iterator
 from functools import partial
+from io import BufferedIOBase
 from os import fstat
 from pathlib import Path
 
@@ -18,19 +19,19 @@ UNPACKED = 100  # times its size that a compressed log may grow to: words shrink
 COLOUR = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b\r\n]*\x07?|\[?)")
 
 
-def wrong_for(path) -> partial:
+def wrong_for(path: Path) -> "partial[DesignError]":
     """The error of a file that cannot be read as a log."""
-    return partial(DesignError, plain(Path(path).name, 200))
+    return partial(DesignError, plain(path.name, 200))
 
 
-def blocks(path) -> Iterator:
+def blocks(path: Path) -> Iterator[bytes]:
     """The bytes of a log in pieces of 1 MB, decompressed where it is gzip.
 
     Raises DesignError for what is no regular file and for a gzip stream that is broken from its
     start; one that is cut short gives what it holds.
     """
     with open_stream(path, "a log file", wrong_for(path)) as raw:
-        file = raw
+        file: BufferedIOBase = raw
         most = MOST
         seen = 0
         if raw.peek(2)[:2] == b"\x1f\x8b":
@@ -51,7 +52,7 @@ def blocks(path) -> Iterator:
             yield block
 
 
-def texts(path) -> Iterator:
+def texts(path: Path) -> Iterator[str]:
     """The text of a log in pieces that end with a line: carriage returns are line ends, colours
     and cursor codes are gone, bytes that are no UTF-8 are replaced."""
     rest = b""
@@ -67,7 +68,7 @@ def texts(path) -> Iterator:
         yield clean(rest)
 
 
-def lines(path) -> Iterator:
+def lines(path: Path) -> Iterator[str]:
     """The lines of a log."""
     for text in texts(path):
         yield from text.split("\n")
@@ -78,15 +79,17 @@ def clean(raw: bytes) -> str:
     text = raw.decode("utf-8-sig", "replace")
     if "\x1b" in text:
         text = COLOUR.sub("", text)
-    return text.replace("\r", "\n").replace("\0", "") if "\r" in text or "\0" in text else text
+    if "\r" in text or "\0" in text:
+        text = text.replace("\r", "\n").replace("\0", "")
+    return text
 
 
-def head(path, most: int = HEAD, of_line: int = HEAD) -> bytes:
+def head(path: Path, most: int = HEAD, of_line: int = HEAD) -> bytes:
     """The first bytes of a log, of a block no more than so many of a line."""
     long = re.compile(rb"(?<![^\r\n])([^\r\n]{%d})[^\r\n]+" % of_line)
-    got = bytearray()
+    first = bytearray()
     for block in blocks(path):
-        got += long.sub(rb"\1", block) if of_line < CHUNK else block
-        if len(got) >= most:
+        first += long.sub(rb"\1", block) if of_line < CHUNK else block
+        if len(first) >= most:
             break
-    return bytes(got[:most])
+    return bytes(first[:most])

@@ -10,7 +10,7 @@ from scantling.base.errors import plain
 from scantling.base.records import at
 from scantling.base.show import shown
 from scantling.base.words import table
-from scantling.cli.tables import bare, say
+from scantling.cli.tables import Look, bare, say
 
 ROWS = 24
 COLUMNS = 9
@@ -58,7 +58,7 @@ def _lines(lines, mark: str = "· ") -> Iterator:
 
 
 def _titled(title: str, rows, *columns: dict) -> Iterator:
-    grid = bare(rows, *columns)
+    grid = bare(rows, *(Look(**column) for column in columns))
     grid.title = title
     grid.title_justify = "left"
     grid.title_style = "bold"

@@ -6,8 +6,8 @@ from math import inf
 from scantling.base.errors import DesignError
 from scantling.base.records import Known, Lines, Record, Rows, record
 from scantling.base.units import DAY_S
+from scantling.catalogue.words import DEGREES
 from scantling.endure.first_step import BY_RECOVERY
-from scantling.plans.words import DEGREES
 from scantling.verdict.assess import assess
 from scantling.verdict.numbers import useful_s
 
@@ -104,8 +104,8 @@ def calendar(s: Site) -> Calendar:
             first=started,
             last=last,
             several=len(s.phases) > 1,
-            network=s.most("network_share"),
-            store=s.most("read_bytes_per_s"),
+            network=s.most(lambda one: one.network_share),
+            store=s.most(lambda one: one.read_bytes_per_s),
             slow=not paces[0][0][1] and list(ready.values())[0],
         ),
     )

@@ -1,26 +1,47 @@
 """What fails together: how many plan replicas each domain takes out, how often, what brings the job
-back, at what cost in goodput. The domains stand in tables/domains.yaml."""
+back, at what cost in goodput."""
+
+from collections.abc import Iterator, Sequence
 
 import numpy as np
-from scantling.base.records import Known, Lines, Record, Rows, record
+from scantling.base.records import Known, Lines, Record, record
 from scantling.base.show import several
 from scantling.base.units import DAY_S, YEAR_S
 from scantling.endure import elastic
 from scantling.endure.cost import power_w
 from scantling.physics.step import COMPUTE
 
-from .network.build import built, slices_of
+from .constants import CONSTANTS
+from .fabric.build import built, slices_of
+from .facts import number, source
 from .placement import blocks
 from .site import Run, Site
-from .texts import constant, fill, lines, number, source, texts
 
 BUSY = (*COMPUTE, "logits", "recompute", "optimizer")  # parts of a step that compute
 LLAMA3_DAYS = 54.0
 LLAMA3_DEVICES = 16_384
-SOURCES = {
-    "table5": "Llama 3 Herd of Models, arXiv 2407.21783, Table 5",
-    "silence": "no published rate; none among Llama 3's 419 interruptions in 54 days",
-}
+TABLE5 = "Llama 3 Herd of Models, arXiv 2407.21783, Table 5"
+SILENCE = "no published rate; none among Llama 3's 419 interruptions in 54 days"
+WIDE = ("rack", "leaf", "pod-maintenance", "row", "cube")  # domains of several nodes
+NEAR = ("node", "rack", "leaf")  # domains that spares are held for
+
+
+@record
+class Domain:
+    """One failure domain of a job, before its loss is worked out."""
+
+    id: str
+    what: str
+    devices: int  # that stop together
+    rate: Known  # events a day; None where nobody has published one
+    rate_source: str
+    copy: str  # nearest copy that outlives it
+    back: str = ""  # what brings the job back; else a spare, a repair or fewer nodes
+    evicts: bool = True  # whether nodes are lost
+    scattered: bool = False  # one device in each of the nodes
+    whole_nodes: bool = False  # a device takes its node along
+    planned: bool = False  # saves first
+    apart: bool = False  # not among the losses that the closed form of goodput counts
 
 
 @record
@@ -104,19 +125,16 @@ def domains(s: Site) -> Domains:
     work (first-order sums overstate it at short times between failures). Waiting for nodes beyond
     the spares is the smaller of one repair and shrinking.
     """
-    s = s.most("stalled_share")
-    table = known_domains(s)
-    # a stop that is planned saves first; others are detected and lose half a period
-    planned = s.save_s + s.e.restart_s
-    losses = {d["id"]: planned if d.get("planned") else s.failure_s for d in table}
-    counted = [d for d in table if not d.get("planned") and not d.get("apart")]
-    first = sum((d["rate"] or 0.0) / DAY_S * losses[d["id"]] for d in counted)
+    s = s.most(lambda one: one.stalled_share)
+    known = known_domains(s)
+    counted = [d for d in known if not d.planned and not d.apart]
+    first_order = sum((d.rate or 0.0) / DAY_S * s.failure_s for d in counted)
     bad = s.e.badput
     exact = bad["detection"] + bad["restart"] + bad["lost work"]
-    factor = exact / first if first > 0 else 1.0
-    rows = tuple(_row(s, d, losses[d["id"]], 1.0 if d.get("apart") else factor) for d in table)
+    factor = exact / first_order if first_order > 0 else 1.0
+    rows = tuple(_loss(s, d, 1.0 if d.apart else factor) for d in known)
     waits = {x.id: (x.events_per_run or 0.0) * x.wait_s / DAY_S / s.run.days for x in rows}
-    inside = {d["id"] for d in counted}
+    inside = {d.id for d in counted}
     costs = sum((x.goodput_cost or 0.0) - waits[x.id] for x in rows if x.id in inside)
     return Domains(
         run=s.run,
@@ -129,108 +147,253 @@ def domains(s: Site) -> Domains:
         unplanned_cost=costs - waits["pod-maintenance"],
         waits_cost=sum(waits.values()),
         planned_cost=bad["planned stops"],
-        advice=_advice(s, rows),
+        advice=tuple(_advice(s, rows)),
     )
 
 
-def known_domains(s: Site) -> Rows:
-    """Rows of tables/domains.yaml that this site has, with sizes and events a day."""
-    cluster = s.cluster
-    used = s.used
+def known_domains(s: Site) -> tuple[Domain, ...]:
+    """The failure domains that this site has, small to large."""
+    return (
+        *_device_domains(s),
+        *_node_domains(s),
+        *_circuit_domains(s),
+        *_switch_domains(s),
+        *_site_domains(s),
+    )
+
+
+def _device_domains(s: Site) -> Iterator[Domain]:
+    """A process, a device that computes wrongly, a device that fails."""
     often = s.e.failures_per_day
-    domain = cluster.scale_up_domain
-    switched = not s.torus
-    unit, _, rack = blocks(cluster)
-    leaf = unit // s.per_node
-    rack = min(domain if s.racks_join else rack, used)
-    slices, of_one, sharing = slices_of(cluster)
-    circuits = built(cluster)[0].circuits // -(-slices // sharing)
-    chips = int(constant("cube"))
-    slice_ = min(of_one * sharing, used)
-    leaves = used > leaf * s.per_node and switched
-    share = {
-        **often,
-        "host": often["node"] + often["maintenance"] + often["storage"],
-        "link": often["link"] + (0.0 if leaves else often["switch"]),
-        "switch": often["switch"] if leaves else 0.0,
-    }
-    return fill(
-        texts("domains"),
-        s,
-        **{f"of_{cause}": x for cause, x in share.items()},
-        circuits=circuits,
-        chips=chips,
-        slice=slice_,
-        optical=circuits * -(-used // slice_) * number("R096") / 100 if slice_ > chips else 0.0,
-        leaf=leaf,
-        wired=switched and used > s.per_node,
-        several_nodes=used > s.per_node,
-        rack=rack,
-        link="a card, cable or transceiver: one rail of one node"
-        if switched
-        else "a link of the torus or its cable",
-        rack_loss="NVLink rack: switch tray, busbar or leak"
-        if s.racks_join
-        else "rack: busbar, PDU or top-of-rack power",
-        leaf_devices=min(leaf, s.used_nodes),
-        pod=min(used, cluster.pod_devices or used),
-        row=min(used, int(constant("row_racks")) * rack),
-        site=-(-used // s.sites),
-        outage=-np.log1p(-number("R147") / 100) / (3 * YEAR_S / DAY_S) * s.sites,
+    yield Domain(
+        id="process",
+        what="a rank dies, its node is well",
+        devices=1,
+        rate=often["software"],
+        rate_source=TABLE5,
+        copy="L0",
+        evicts=False,
+        back="restart in place from host memory",
+    )
+    yield Domain(
+        id="corruption",
+        what="a device computes wrongly; found late, every copy since is suspect",
+        devices=1,
+        rate=often["sdc"],
+        rate_source=TABLE5,
+        copy="L2",
+        back="rewind to a copy from before it, after the device is found",
+    )
+    yield Domain(
+        id="device",
+        what="device, its memory or its links: the node is drained",
+        devices=1,
+        rate=often["gpu"],
+        rate_source=TABLE5,
+        copy="L1",
+        whole_nodes=True,
     )
 
 
-def _row(s: Site, domain: dict, loss: float, factor: float) -> DomainLoss:
+def _leaf_nodes(s: Site) -> int:
+    return blocks(s.cluster).unit // s.per_node
+
+
+def _beyond_a_leaf(s: Site) -> bool:
+    """Whether the job stands under several leaf switches, so that one can be told from a link."""
+    return s.used > _leaf_nodes(s) * s.per_node and not s.torus
+
+
+def _node_domains(s: Site) -> Iterator[Domain]:
+    """A host, its power supplies, one of its links."""
+    often = s.e.failures_per_day
+    yield Domain(
+        id="node",
+        what="host, board, disk or unplanned maintenance of one node",
+        devices=s.per_node,
+        rate=often["node"] + often["maintenance"] + often["storage"],
+        rate_source=TABLE5,
+        copy="L1",
+    )
+    yield Domain(
+        id="power-supply",
+        what="more supplies lost than are redundant (two of six ride through)",
+        devices=s.per_node,
+        rate=often["power"],
+        rate_source=TABLE5,
+        copy="L1",
+        whole_nodes=True,
+    )
+    link = "a card, cable or transceiver: one rail of one node"
+    if s.torus:
+        link = "a link of the torus or its cable"
+    yield Domain(
+        id="link",
+        what=link,
+        devices=1,
+        rate=often["link"] + (0.0 if _beyond_a_leaf(s) else often["switch"]),
+        rate_source=TABLE5,
+        copy="L1",
+        scattered=True,
+        evicts=False,
+        back="reroute or swap the node",
+    )
+
+
+def _circuit_domains(s: Site) -> Iterator[Domain]:
+    """What optical circuit switches join: cubes, and the switches themselves."""
+    slices = slices_of(s.cluster)
+    circuits = built(s.cluster).topology.circuits // -(-slices.count // slices.sharing)
+    if not circuits:
+        return
+    chips = int(CONSTANTS.cube)
+    pod = min(slices.chips * slices.sharing, s.used)
+    yield Domain(
+        id="cube",
+        what=f"{chips} chips behind one set of optical ports: a spare cube is patched in",
+        devices=chips,
+        rate=None,
+        rate_source=SILENCE,
+        copy="L1",
+        back="patch a spare cube in",
+    )
+    yield Domain(
+        id="optical-switch",
+        what=f"one of a pod's {circuits} optical switches: cubes lose a link",
+        devices=pod,
+        rate=circuits * -(-s.used // pod) * number("R096") / 100 if pod > chips else 0.0,
+        rate_source=source("R096"),
+        copy="L2",
+        evicts=False,
+        back="re-patch around it",
+    )
+
+
+def _rack_devices(s: Site) -> int:
+    """Devices of a rack under the job."""
+    rack = s.cluster.scale_up_domain if s.racks_join else blocks(s.cluster).rack
+    return min(rack, s.used)
+
+
+def _switch_domains(s: Site) -> Iterator[Domain]:
+    """A leaf switch and a rack, where switches join nodes."""
+    if s.torus or s.used <= s.per_node:
+        return
+    leaf = _leaf_nodes(s)
+    yield Domain(
+        id="leaf",
+        what=(
+            f"a leaf switch (rail or top of rack) with its {leaf} nodes; dual-homed cards ride "
+            "through"
+        ),
+        devices=min(leaf, s.used_nodes),
+        rate=s.e.failures_per_day["switch"] if _beyond_a_leaf(s) else 0.0,
+        rate_source=source("R074"),
+        copy="L1",
+        scattered=True,
+        back="reroute over the other plane, else wait for the switch",
+    )
+    rack = "rack: busbar, PDU or top-of-rack power"
+    if s.racks_join:
+        rack = "NVLink rack: switch tray, busbar or leak"
+    yield Domain(
+        id="rack", what=rack, devices=_rack_devices(s), rate=None, rate_source=SILENCE, copy="L1"
+    )
+
+
+def _site_domains(s: Site) -> Iterator[Domain]:
+    """A pod that is drained, a row, the building."""
+    yield Domain(
+        id="pod-maintenance",
+        what="planned stop: drain of a pod, firmware, configuration",
+        devices=min(s.used, s.cluster.pod_devices or s.used),
+        rate=s.e.planned_per_day,
+        rate_source=source("R020"),
+        copy="L2",
+        evicts=False,
+        planned=True,
+        back="save, drain, restart on the other nodes",
+    )
+    if s.used > s.per_node:
+        racks = CONSTANTS.row_racks
+        yield Domain(
+            id="row",
+            what=f"row: {racks:.0f} racks on one cooling loop or busway",
+            devices=min(s.used, int(racks) * _rack_devices(s)),
+            rate=None,
+            rate_source=SILENCE,
+            copy="L2",
+            apart=True,
+        )
+    in_three_years = -np.log1p(-number("R147") / 100)
+    yield Domain(
+        id="building",
+        what="building: power feed or cooling plant",
+        devices=-(-s.used // s.sites),
+        rate=float(in_three_years / (3 * YEAR_S / DAY_S) * s.sites),
+        rate_source=source("R147"),
+        copy="L3",
+        apart=True,
+        back="restore elsewhere from the object store",
+    )
+
+
+def _loss(s: Site, d: Domain, factor: float) -> DomainLoss:
+    """What one loss of a domain means; `factor` scales first-order losses to the exact ones."""
     used = s.used
     run = s.run
-    rate = domain["rate"]
-    dp = s.plan["dp"]
-    block = s.plan["tp"] * s.plan["cp"]
-    devices = min(domain["devices"], used)
-    scattered = domain.get("scattered", False)
+    dp: int = s.plan["dp"]
+    devices = min(d.devices, used)
     # a rail has one device in each of its nodes
-    nodes = devices if scattered else -(-devices // s.per_node)
-    size = min(nodes * s.per_node, used) if scattered or domain.get("whole_nodes") else devices
-    hit, compact = (replicas_hit(size, ranks, dp, used) for ranks in (block, s.replica))
+    nodes = devices if d.scattered else -(-devices // s.per_node)
+    size = min(nodes * s.per_node, used) if d.scattered or d.whole_nodes else devices
+    hit = replicas_hit(size, s.plan["tp"] * s.plan["cp"], dp, used)
     stalled = min(dp, -(-hit // s.tied_replicas) * s.tied_replicas)
-    covered = (-(-size // s.per_node) if domain.get("evicts", True) else 0) <= s.standbys
+    covered = not d.evicts or -(-size // s.per_node) <= s.standbys
+    # a stop that is planned saves first; others are detected and lose half a period
+    loss = s.save_s + s.e.restart_s if d.planned else s.failure_s
     wait = 0.0 if covered else _wait_s(s, stalled)
-    total = loss + wait
     events = cost = days = most = None
-    if rate is None:
-        most = constant("none_seen") / LLAMA3_DAYS * run.days * used / LLAMA3_DEVICES
+    if d.rate is None:
+        most = CONSTANTS.none_seen / LLAMA3_DAYS * run.days * used / LLAMA3_DEVICES
     else:
-        events = rate * run.days
-        planned = domain.get("planned") and s.e.badput["planned stops"]
-        cost = rate / DAY_S * (loss * factor + wait) if planned is None else planned
+        events = d.rate * run.days
+        cost = d.rate / DAY_S * (loss * factor + wait)
+        if d.planned:
+            cost = s.e.badput["planned stops"]
         days = cost * run.days
-    back = "wait for repair" if dp <= stalled else "shrink, or wait for repair"
-    if covered:
-        back = "a spare node, restored from its peer"
-    known = domain["from"]
     return DomainLoss(
-        **{k: domain[k] for k in ("id", "what", "copy")},
+        id=d.id,
+        what=d.what,
+        copy=d.copy,
         devices=devices,
         nodes=nodes,
-        count=-(-used // (size if scattered and nodes > 1 else devices)),
+        count=-(-used // (size if d.scattered and nodes > 1 else devices)),
         replicas=hit,
         replicas_stalled=stalled,
-        replicas_compact=compact,
+        replicas_compact=replicas_hit(size, s.replica, dp, used),
         of_replicas=dp,
         events_per_run=events,
         at_most_per_run=most,
-        days_between=1 / rate if rate else None,
-        rate_source=SOURCES.get(known) or source(known),
+        days_between=1 / d.rate if d.rate else None,
+        rate_source=d.rate_source,
         spares_cover=covered,
-        recovers=domain.get("back", back),
+        recovers=d.back or _recovery(covered, stalled < dp),
         loss_s=loss,
         wait_s=wait,
         goodput_cost=cost,
         days_lost=days,
         usd_lost=run.usd(days),
-        goodput_at_most=most and most * total / DAY_S / run.days,
-        one_percent_every_days=total / DAY_S / 0.01,
+        goodput_at_most=most and most * (loss + wait) / DAY_S / run.days,
+        one_percent_every_days=(loss + wait) / DAY_S / 0.01,
     )
+
+
+def _recovery(covered: bool, replicas_left: bool) -> str:
+    """What brings the job back where a domain has no way of its own."""
+    if covered:
+        return "a spare node, restored from its peer"
+    return "shrink, or wait for repair" if replicas_left else "wait for repair"
 
 
 def _wait_s(s: Site, stalled: int) -> float:
@@ -240,40 +403,67 @@ def _wait_s(s: Site, stalled: int) -> float:
     if dp <= stalled:
         return repair
     shrunk = elastic.wait_or_shrink(repair, s.micro_batches, dp, lost=stalled)
-    return min(repair, shrunk["shrink_loss_s"])
+    return min(repair, float(shrunk["shrink_loss_s"]))
 
 
-def _advice(s: Site, rows) -> Lines:
+def _advice(s: Site, rows: Sequence[DomainLoss]) -> Iterator[str]:
     """What the table says to do, each line only where it holds."""
     dp = s.plan["dp"]
-    spares = s.standbys
-    wide = [
-        x
-        for x in rows
-        if x.replicas >= dp > 1
-        and x.replicas_compact < dp
-        and x.id in ("rack", "leaf", "pod-maintenance", "row", "cube")
-    ]
-    short = [x for x in rows if not x.spares_cover and x.id in ("node", "rack", "leaf")]
-    least = min((x.replicas_stalled for x in short), default=dp)
-    step, clock = s.a.chosen.step, constant("power_cap") ** (1 / 3)
-    computes = sum(getattr(step, part) for part in BUSY) / step.total
-    return lines(
-        texts("advice", "domains"),
-        s,
-        swings=s.used >= constant("swing_devices") and s.cluster.node_power_w > 0,
-        watts=power_w(s.cluster, s.used),
-        waits=1 - computes,
-        clock=clock,
-        several=len(s.phases) > 1,
-        capped_days=s.run.days * computes * (1 / clock - 1),
-        span=s.tied_replicas,
-        dp=dp,
-        tied=s.tied_replicas > 1,
-        held=f"spares of {several(spares, 'node')} do not cover" if spares else "no spare covers",
-        most=several(max((x.nodes for x in short), default=0), "node"),
-        worst=wide[-1].id.split("-")[0] if wide else "",
-        compact=wide[-1].replicas_compact if wide else 0,
-        short=", ".join(x.id for x in short),
-        shrunk=" or continues with fewer nodes" if least < dp else "",
+    tied = s.tied_replicas
+    if len(s.phases) > 1:
+        yield (
+            f"judged by {s.phase.name}, in which the loss of a node stops the largest share of its "
+            f"{dp} replicas"
+        )
+    if tied > 1:
+        yield (
+            f"expert groups tie {tied} of {dp} replicas together: one lost device stalls all {tied}"
+        )
+    wide = [x for x in rows if x.id in WIDE and x.replicas >= dp > 1 and x.replicas_compact < dp]
+    if wide:
+        yield (
+            f"losing a {wide[-1].id.split('-')[0]} touches all {dp} replicas; with each replica's "
+            f"stages side by side it touches {wide[-1].replicas_compact}, at the price of longer "
+            "gradient rings"
+        )
+    yield from _beyond_spares(s, [x for x in rows if x.id in NEAR and not x.spares_cover])
+    if s.used >= CONSTANTS.swing_devices and s.cluster.node_power_w > 0:
+        yield from _swings(s)
+
+
+def _beyond_spares(s: Site, short: Sequence[DomainLoss]) -> Iterator[str]:
+    """Domains that the spares do not cover."""
+    if not short:
+        return
+    spares = "no spare covers"
+    if s.standbys:
+        spares = f"spares of {several(s.standbys, 'node')} do not cover"
+    most = several(max(x.nodes for x in short), "node")
+    shrunk = ""
+    if min(x.replicas_stalled for x in short) < s.plan["dp"]:
+        shrunk = " or continues with fewer nodes"
+    yield (
+        f"{spares} {', '.join(x.id for x in short)} ({most}): after such a loss the job waits up "
+        f"to {s.e.repair_s / 3600:.1f} h{shrunk}"
+    )
+
+
+def _swings(s: Site) -> Iterator[str]:
+    """Swings of power within a step, and what a cap of the power costs: clocks go with the cube
+    root of the power."""
+    step = s.a.chosen.step
+    computes = float(sum(vars(step)[part] for part in BUSY) / step.total)
+    clock = CONSTANTS.power_cap ** (1 / 3)
+    yield (
+        f"all {s.used:,} devices compute and wait together: their nodes' "
+        f"{power_w(s.cluster, s.used) / 1e6:.0f} MW swing within each step of {s.step_s:.3g} s, "
+        f"{1 - computes:.0%} of which waits (tens of megawatts at 16,384 H100: Llama 3, section "
+        "3.3.4); agree ramp rates with the utility, hold a floor of power while waiting, or store "
+        "energy in the power supplies (up to 30 % less peak: NVIDIA on GB300 NVL72)"
+    )
+    days = s.run.days * computes * (1 / clock - 1)
+    yield (
+        f"capped to {CONSTANTS.power_cap:.0%} of the power, clocks fall to about {clock:.0%} "
+        f"(power goes with the cube of the clock) and the run takes {days:.1f} days longer; "
+        "communication keeps its pace"
     )

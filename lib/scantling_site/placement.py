@@ -6,22 +6,37 @@ experts' own data parallelism. Llama 3 puts pp inside dp instead (arXiv 2407.217
 `orders` compares what both send over each tier.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from math import ceil, prod
+from typing import Any, Literal, NamedTuple, TypedDict
 
 import numpy as np
-from scantling.base.records import Lines, Record, Rows, record
+from numpy.typing import ArrayLike
+from scantling.base.columns import Array
+from scantling.base.records import Lines, Record, record
+from scantling.design.cluster import Cluster
 from scantling.endure.failures import rack_devices
+from scantling.physics.cases import Cases
 from scantling.physics.traffic import expert_copies
 
-from .network.build import built
+from .fabric.build import built
 from .site import Site
 
 AXES = KIT = ("tp", "cp", "dp", "pp")
 LLAMA3 = ("tp", "cp", "pp", "dp")
 EXPERT_AXES = ("etp", "ep", "edp", "pp")
 TIERS = ("device", "scale-up domain", "node", "leaf unit", "pod", "site", "sites")
-BLOCKS = ("domain", "node", "rack", "unit", "pod", "site")  # of devices, see Layout
+Block = Literal["domain", "node", "rack", "unit", "pod", "site"]  # of devices, see Layout
+BLOCKS: tuple[Block, ...] = ("domain", "node", "rack", "unit", "pod", "site")
+# the tier that a group needs which fits into a block
+TIER_OF: dict[Block, str] = {
+    "domain": "scale-up domain",
+    "node": "node",
+    "unit": "leaf unit",
+    "pod": "pod",
+    "site": "site",
+}
 
 
 @record
@@ -47,7 +62,7 @@ class Group(Record):
 class Layout:
     """Sizes of the axes and of the blocks of devices that they stand on."""
 
-    sizes: dict
+    sizes: Mapping[str, int]
     order: Lines = KIT
     per_node: int
     per_domain: int
@@ -60,11 +75,19 @@ class Layout:
     def devices(self) -> int:
         return prod(self.sizes[a] for a in self.order)
 
-    def per(self, block: str) -> int:
-        """Devices of a block: domain, node, rack, unit, pod or site."""
-        return getattr(self, f"per_{block}")
+    def per(self, block: Block) -> int:
+        """Devices of a block."""
+        devices = {
+            "domain": self.per_domain,
+            "node": self.per_node,
+            "rack": self.per_rack,
+            "unit": self.per_unit,
+            "pod": self.per_pod,
+            "site": self.per_site,
+        }
+        return devices[block]
 
-    def strides(self) -> dict:
+    def strides(self) -> dict[str, int]:
         """Ranks between neighbours of each axis."""
         out = {}
         step = 1
@@ -73,34 +96,51 @@ class Layout:
             step = step * self.sizes[axis]
         return out
 
-    def coordinates(self, rank) -> dict:
+    def coordinates(self, rank: ArrayLike) -> dict[str, Array]:
         """Position of a rank on every axis. [ranks or an array of them]"""
         return {
             axis: np.asarray(rank) // step % self.sizes[axis]
             for axis, step in self.strides().items()
         }
 
-    def rank(self, **at) -> np.ndarray:
+    def rank(self, **position: ArrayLike) -> Array:
         """Rank at a position; axes left out are 0. The inverse of `coordinates`."""
-        return sum(np.asarray(at.get(axis, 0)) * step for axis, step in self.strides().items())
+        strides = self.strides().items()
+        return sum(
+            (np.asarray(position.get(axis, 0)) * n for axis, n in strides), np.zeros((), int)
+        )
 
-    def groups(self, axis: str) -> np.ndarray:
+    def groups(self, axis: str) -> Array:
         """All groups of an axis, one a row. [shape (devices / size, size)]"""
         sizes = [self.sizes[a] for a in reversed(self.order)]
         grid = np.arange(self.devices, dtype=np.int32).reshape(sizes)
         last = np.moveaxis(grid, len(sizes) - 1 - self.order.index(axis), -1)
         return last.reshape(-1, self.sizes[axis])
 
-    def crossings(self, axis: str, per: int) -> np.ndarray:
+    def crossings(self, axis: str, per: int) -> Array:
         """Of every group's ring of neighbours, how many pairs do not share a block of `per`
         devices. [shape (groups,)]"""
         pairs, ends = self.edges(axis, per)
         return pairs + ends if self.sizes[axis] > 2 else pairs
 
-    def edges(self, axis: str, per: int) -> tuple:
+    def edges(self, axis: str, per: int) -> tuple[Array, Array]:
         """(pairs of neighbours of every group in different blocks, whether first and last are)."""
         block = self.groups(axis) // per
-        return np.count_nonzero(block[:, 1:] != block[:, :-1], axis=1), block[:, 0] != block[:, -1]
+        pairs: Array = np.count_nonzero(block[:, 1:] != block[:, :-1], axis=1)
+        return pairs, block[:, 0] != block[:, -1]
+
+
+class Order(TypedDict):
+    """One order of the axes: bytes a step that all devices send over the edges of scale-up domains,
+    leaf units and pods, by axis and in all."""
+
+    order: str
+    over_domain: dict[str, float]
+    bytes_over_domain: float
+    over_unit: dict[str, float]
+    bytes_over_unit: float
+    over_pod: dict[str, float]
+    bytes_over_pod: float
 
 
 @record
@@ -108,7 +148,7 @@ class Placement(Record):
     """Where the ranks stand; `nodes` holds one column per fact, a row per node, for charts."""
 
     order: Lines
-    sizes: dict
+    sizes: dict[str, int]
     devices: int
     idle_devices: int
     per_node: int
@@ -121,26 +161,45 @@ class Placement(Record):
     unit_count: int
     pod_count: int
     groups: tuple[Group, ...]
-    nodes: dict  # node, rack, unit, pod, first and last coordinate of its ranks by axis
-    first_replica: dict  # ranks of dp 0: rank, node, rack, tp, cp, pp
+    nodes: dict[str, Array]  # node, rack, unit, pod, first and last coordinate of its ranks by axis
+    first_replica: dict[str, Array]  # ranks of dp 0: rank, node, rack, tp, cp, pp
     # the kit's and Llama 3's: bytes a step over the edges of domains, units and pods, by axis
-    orders: Rows
+    orders: tuple[Order, ...]
     notes: Lines
     layout: Layout = field(repr=False)
     experts: Layout | None = field(default=None, repr=False)
 
 
-def layouts(plan: dict, *, order=KIT, **blocks: int) -> tuple:
+def layouts(
+    plan: Mapping[str, Any],
+    *,
+    order: Lines = KIT,
+    per_node: int,
+    per_domain: int,
+    per_rack: int,
+    per_unit: int,
+    per_pod: int,
+    per_site: int,
+) -> tuple[Layout, Layout | None]:
     """(layout of the dense axes, of the experts or None) of a plan on blocks of those sizes
-    [devices]: per_node, per_domain, per_rack, per_unit, per_pod, per_site."""
-    dense = Layout(sizes={axis: plan[axis] for axis in AXES}, order=order, **blocks)
-    own = {axis: plan.get(axis) or 1 for axis in ("etp", "ep")}
-    packed = prod(own.values())
+    [devices]."""
+    dense = Layout(
+        sizes={axis: plan[axis] for axis in AXES},
+        order=order,
+        per_node=per_node,
+        per_domain=per_domain,
+        per_rack=per_rack,
+        per_unit=per_unit,
+        per_pod=per_pod,
+        per_site=per_site,
+    )
+    etp = plan.get("etp") or 1
+    ep = plan.get("ep") or 1
     stage = dense.devices // plan["pp"]
-    if packed == 1 or stage % packed:
+    if etp * ep == 1 or stage % (etp * ep):
         return dense, None
-    own |= {"edp": stage // packed, "pp": plan["pp"]}
-    return dense, replace(dense, sizes=own, order=EXPERT_AXES)
+    sizes = {"etp": etp, "ep": ep, "edp": stage // (etp * ep), "pp": plan["pp"]}
+    return dense, replace(dense, sizes=sizes, order=EXPERT_AXES)
 
 
 def describe(layout: Layout, axis: str) -> Group:
@@ -152,8 +211,7 @@ def describe(layout: Layout, axis: str) -> Group:
         block: 1 + int(np.count_nonzero(np.diff(few // layout.per(block), axis=1), axis=1).max())
         for block in BLOCKS
     }
-    named = zip(("scale-up domain", "node", "leaf unit", "pod", "site"), BLOCKS[:2] + BLOCKS[3:])
-    widest = next((tier for tier, block in named if spans[block] == 1), "sites")
+    widest = next((tier for block, tier in TIER_OF.items() if spans[block] == 1), "sites")
     first = members[0] // layout.per_domain
     return Group(
         axis=axis,
@@ -161,13 +219,17 @@ def describe(layout: Layout, axis: str) -> Group:
         groups=len(members),
         stride=layout.strides()[axis],
         per_domain=int(np.bincount(first - first[0]).max()),
-        **{f"{block}s": spans[block] for block in BLOCKS[:-1]},
+        domains=spans["domain"],
+        nodes=spans["node"],
+        racks=spans["rack"],
+        units=spans["unit"],
+        pods=spans["pod"],
         widest="device" if size == 1 else widest,
-        first=tuple(int(r) for r in members[0][:64]),
+        first=tuple(members[0][:64].tolist()),
     )
 
 
-def _few(rows: np.ndarray) -> np.ndarray:
+def _few(rows: Array) -> Array:
     """At most 256 rows, evenly chosen: groups of an axis repeat with the blocks they stand
     on."""
     return rows if len(rows) <= 256 else rows[np.linspace(0, len(rows) - 1, 256).astype(int)]
@@ -178,79 +240,100 @@ def placement(s: Site) -> Placement:
     network blueprint."""
     cluster = s.cluster
     unit, pod, rack = blocks(cluster)
-    sizes = {
-        "per_node": s.per_node,
-        "per_domain": cluster.scale_up_domain,
-        "per_rack": rack,
-        "per_unit": unit,
-        "per_pod": pod,
-    }
-    dense, experts = layouts(s.plan, **sizes, per_site=cluster.devices // s.sites)
+    dense, experts = layouts(
+        s.plan,
+        per_node=s.per_node,
+        per_domain=cluster.scale_up_domain,
+        per_rack=rack,
+        per_unit=unit,
+        per_pod=pod,
+        per_site=cluster.devices // s.sites,
+    )
     n = dense.devices
-    found = [describe(dense, a) for a in AXES]
+    groups = [describe(dense, axis) for axis in AXES]
     if experts is not None:
-        found[2:2] = [describe(experts, a) for a in EXPERT_AXES[:3] if experts.sizes[a] > 1]
+        of_experts = [describe(experts, a) for a in EXPERT_AXES[:3] if experts.sizes[a] > 1]
+        groups[2:2] = of_experts
     orders = _orders(s, dense)
     return Placement(
         order=KIT,
-        sizes={a: s.plan[a] for a in ("tp", "cp", "dp", "pp", "ep", "etp")},
+        sizes={axis: s.plan[axis] for axis in ("tp", "cp", "dp", "pp", "ep", "etp")},
         devices=n,
         idle_devices=cluster.devices - n,
-        **sizes,
-        **{f"{block}_count": ceil(n / dense.per(block)) for block in BLOCKS[1:5]},
-        groups=tuple(found),
+        per_node=dense.per_node,
+        per_domain=dense.per_domain,
+        per_rack=dense.per_rack,
+        per_unit=dense.per_unit,
+        per_pod=dense.per_pod,
+        node_count=ceil(n / dense.per_node),
+        rack_count=ceil(n / dense.per_rack),
+        unit_count=ceil(n / dense.per_unit),
+        pod_count=ceil(n / dense.per_pod),
+        groups=tuple(groups),
         nodes=_nodes(dense),
         first_replica=_first_replica(dense),
         orders=orders,
-        notes=_notes(found, orders, dense, cluster),
+        notes=_notes(groups, orders, dense, cluster),
         layout=dense,
         experts=experts,
     )
 
 
-def _nodes(layout: Layout) -> dict:
+def _nodes(layout: Layout) -> dict[str, Array]:
     """Columns of the nodes: where each stands, first and last coordinate of its ranks by axis."""
     first = np.arange(0, layout.devices, layout.per_node)
     low = layout.coordinates(first)
     high = layout.coordinates(np.minimum(first + layout.per_node, layout.devices) - 1)
-    nodes = {block: first // layout.per(block) for block in BLOCKS[1:5]}
+    nodes: dict[str, Array] = {block: first // layout.per(block) for block in BLOCKS[1:5]}
     for axis in AXES:
         nodes[f"{axis}_first"] = np.minimum(low[axis], high[axis])
         nodes[f"{axis}_last"] = np.maximum(low[axis], high[axis])
     return nodes
 
 
-def _first_replica(layout: Layout) -> dict:
+def _first_replica(layout: Layout) -> dict[str, Array]:
     """Ranks of the first data-parallel replica, with their nodes, racks and coordinates."""
     every = np.arange(layout.devices)
     ranks = every[layout.coordinates(every)["dp"] == 0]
-    at = layout.coordinates(ranks)
-    del at["dp"]
-    return {"rank": ranks, **{b: ranks // layout.per(b) for b in ("node", "rack")}, **at}
+    coordinates = layout.coordinates(ranks)
+    del coordinates["dp"]
+    return {
+        "rank": ranks,
+        "node": ranks // layout.per_node,
+        "rack": ranks // layout.per_rack,
+        **coordinates,
+    }
 
 
-def blocks(cluster) -> tuple:
-    """(devices one switch apart, devices under full bisection, devices of a rack) of the design's
-    network."""
-    fabric = built(cluster)[0]
+class Blocks(NamedTuple):
+    """Devices of the blocks that the design's network makes."""
+
+    unit: int  # one switch apart
+    pod: int  # under full bisection
+    rack: int
+
+
+def blocks(cluster: Cluster) -> Blocks:
+    """The blocks of the design's network."""
+    fabric = built(cluster).topology
     rack = rack_devices(cluster)
     if fabric.kind == "torus":
         slice_ = min(cluster.scale_up_domain, cluster.devices)
-        return slice_, slice_, rack
+        return Blocks(unit=slice_, pod=slice_, rack=rack)
     per_card = cluster.devices / fabric.endpoints
-    return (
-        max(cluster.devices_per_node, round(fabric.unit_endpoints * per_card)),
-        min(cluster.pod_devices or cluster.devices, cluster.devices),
-        rack,
+    return Blocks(
+        unit=max(cluster.devices_per_node, round(fabric.unit_endpoints * per_card)),
+        pod=min(cluster.pod_devices or cluster.devices, cluster.devices),
+        rack=rack,
     )
 
 
-def leaf_nodes(cluster) -> int:
+def leaf_nodes(cluster: Cluster) -> int:
     """Nodes under one leaf switch (of each rail) of the design's network."""
-    return max(1, blocks(cluster)[0] // cluster.devices_per_node)
+    return max(1, blocks(cluster).unit // cluster.devices_per_node)
 
 
-def expert_groups(layout: Layout, ep: int, etp: int) -> np.ndarray:
+def expert_groups(layout: Layout, ep: int, etp: int) -> Array:
     """Expert-parallel groups of stage 0 under any order: experts fold into (tp, cp, dp) of the
     stage, etp innermost. [shape (groups, ep)]"""
     tp, cp, dp = (layout.sizes[a] for a in ("tp", "cp", "dp"))
@@ -260,8 +343,8 @@ def expert_groups(layout: Layout, ep: int, etp: int) -> np.ndarray:
 
 
 def bytes_over(
-    layout: Layout, per: int, sent: dict, ep: int = 1, etp: int = 1, vpp: int = 1
-) -> dict:
+    layout: Layout, per: int, sent: Mapping[str, float], ep: int = 1, etp: int = 1, vpp: int = 1
+) -> dict[str, float]:
     """Bytes of one step that leave blocks of `per` devices, one direction, all devices together, by
     axis.
 
@@ -270,7 +353,7 @@ def bytes_over(
     forward, half back; from last to first all but one of vpp times. Experts: evenly to all ranks
     outside the sender's domain.
     """
-    out = {}
+    out: dict[str, float] = {}
     if per >= layout.devices:
         return out
     for axis in AXES:
@@ -284,39 +367,50 @@ def bytes_over(
     if ep > 1 and sent.get("ep"):
         groups = _few(expert_groups(layout, ep, etp))
         leaving, beyond = (
-            (groups[:, :, None] // size != groups[:, None, :] // size).sum()
+            int((groups[:, :, None] // size != groups[:, None, :] // size).sum())
             for size in (per, layout.per_domain)
         )
         out["ep"] = layout.devices * sent["ep"] * (leaving / beyond) if beyond else 0.0
     return out
 
 
-def _orders(s: Site, kit: Layout) -> Rows:
-    """Both orders: bytes a step over the edges of scale-up domains, leaf units and pods, by axis
-    and in all (`bytes_over`)."""
-    sent = {row["axis"]: row["bytes"] for row in s.traffic}
-    ep, etp, vpp = (s.plan[x] for x in ("ep", "etp", "vpp"))
+def _orders(s: Site, kit: Layout) -> tuple[Order, ...]:
+    """Both orders (`bytes_over`)."""
+    sent = {row.axis: row.bytes for row in s.traffic}
+    ep, etp, vpp = s.plan["ep"], s.plan["etp"], s.plan["vpp"]
     if "ep" in sent:
         sent["ep"] *= expert_share_out(s.case)
-    rows = []
-    for order in (KIT, LLAMA3):
-        layout = replace(kit, order=order)
-        row = {"order": "-".join(order)}
-        for name in ("domain", "unit", "pod"):
-            by = bytes_over(layout, layout.per(name), sent, ep, etp, vpp)
-            row |= {f"over_{name}": by, f"bytes_over_{name}": sum(by.values())}
-        rows.append(row)
-    return tuple(rows)
+    orders = []
+    for names in (KIT, LLAMA3):
+        layout = replace(kit, order=names)
+        domain, unit, pod = (
+            bytes_over(layout, per, sent, ep, etp, vpp)
+            for per in (layout.per_domain, layout.per_unit, layout.per_pod)
+        )
+        orders.append(
+            Order(
+                order="-".join(names),
+                over_domain=domain,
+                bytes_over_domain=sum(domain.values()),
+                over_unit=unit,
+                bytes_over_unit=sum(unit.values()),
+                over_pod=pod,
+                bytes_over_pod=sum(pod.values()),
+            )
+        )
+    return tuple(orders)
 
 
-def expert_share_out(case) -> float:
+def expert_share_out(case: Cases) -> float:
     """Share of the bytes of the experts' exchange that leave the scale-up domain: copies over the
     card over those over link and card (`physics.traffic.expert_copies`)."""
     copies = expert_copies(case)
-    return copies.card / np.maximum(copies.link + copies.card, 1e-30)
+    return float(copies.card / np.maximum(copies.link + copies.card, 1e-30))
 
 
-def _notes(groups, orders, layout: Layout, cluster) -> Lines:
+def _notes(
+    groups: Sequence[Group], orders: Sequence[Order], layout: Layout, cluster: Cluster
+) -> Lines:
     out = []
     idle = cluster.devices - layout.devices
     for g in groups:

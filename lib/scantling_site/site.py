@@ -1,22 +1,26 @@
 """One design at its site: what every part reads of it, as plain numbers; the run's length and
 price."""
 
-from dataclasses import fields, replace
-from operator import attrgetter
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
 
 from scantling.base.records import Known, Record, record
-from scantling.base.show import scalar
 from scantling.base.units import DAY_S
 from scantling.catalogue.families import family
 from scantling.catalogue.models.shape import Model
+from scantling.catalogue.words import Sharding
 from scantling.design.cluster import Cluster
-from scantling.design.resolved import Phase
+from scantling.design.resolved import Phase, Resolved
 from scantling.endure import goodput
 from scantling.endure.cost import Cost, price
+from scantling.endure.life import Life
 from scantling.endure.reliability import Endurance
+from scantling.endure.spares import Segments
 from scantling.physics.cases import Cases
 from scantling.physics.communication import communication
 from scantling.physics.step import step_time
+from scantling.physics.wires import Link
 from scantling.verdict.numbers import tied
 from scantling.verdict.record import Assessment, Chosen
 
@@ -35,9 +39,60 @@ class Run(Record):
     devices_paid: int
     nodes: int
 
-    def usd(self, days) -> Known:
+    @property
+    def seconds(self) -> float:
+        return self.days * DAY_S
+
+    def usd(self, days: Known) -> Known:
         """Dollars of so many days of the whole allocation; None without a price."""
         return None if self.usd_per_day is None or days is None else self.usd_per_day * days
+
+
+@record
+class Traffic:
+    """Traffic of one axis in one step (`physics.communication`)."""
+
+    axis: str
+    what: str
+    group: int  # ranks
+    tier: str  # the slowest that a group spans: scale-up | scale-out
+    bytes: float  # that each device sends
+    calls: int
+    time_s: float  # on the wire
+    exposed_s: float
+
+
+@record
+class SiteEndurance:
+    """How the run of one design lives with failures (`endure.reliability.Endurance`), as plain
+    numbers: seconds, bytes, shares of the wall time."""
+
+    failures_per_1000_node_days: float
+    mtbf_s: float
+    failures_per_day: dict[str, float]  # by cause
+    planned_per_day: float
+    checkpoint_interval_s: float
+    checkpoint_bytes: float
+    checkpoint_stall_s: float
+    checkpoint_durable_s: float
+    restart_s: float
+    detect_s: float
+    repair_s: float
+    recovery_s: float
+    first_step_s: dict[str, float]  # by part of a start
+    lost_work_s: float
+    goodput: float
+    badput: dict[str, float]  # by cause
+    spares: int  # nodes
+    spares_recommended: int
+    spares_for: dict[str, int]  # nodes that cover so large a share of the time
+    write_bytes_per_s_needed: float
+    retention: int  # copies
+    check_every_s: float  # between two checks for silent corruption
+    evictions_per_s: float  # failures that take a node out of the job
+    corruptions_per_s: float  # of the state, that nobody sees
+    life: Life
+    segments: Segments
 
 
 @record
@@ -45,8 +100,7 @@ class Site:
     """One phase of an assessed design on its cluster: the main one unless `in_phase` says."""
 
     a: Assessment
-    e: Endurance  # numbers as plain floats
-    figures: dict
+    e: SiteEndurance
     cost: Cost | None
     run: Run
 
@@ -60,7 +114,8 @@ class Site:
         return self.chosen.case
 
     @property
-    def plan(self) -> dict:
+    def plan(self) -> Mapping[str, Any]:
+        """Degrees and switches of the plan, in the keys of `design --json`."""
         return self.chosen.plan
 
     @property
@@ -68,13 +123,17 @@ class Site:
         return self.chosen.phase
 
     @property
-    def by_phase(self) -> tuple:
+    def by_phase(self) -> "tuple[Site, ...]":
         """The site in each phase of the run."""
         return tuple(replace(self, chosen=one) for one in self.phases)
 
-    def most(self, asks: str) -> "Site":
-        """The site in the phase that asks most of it, by a property; the main one of equals."""
-        return max((self, *self.by_phase), key=attrgetter(asks))
+    def most(self, demand: "Callable[[Site], float]") -> "Site":
+        """The site in the phase that demands most of it; the main one of equals."""
+        return max((self, *self.by_phase), key=demand)
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        return self.a.headline()
 
     @property
     def step_s(self) -> float:
@@ -84,12 +143,13 @@ class Site:
     @property
     def model_step_s(self) -> float:
         """Seconds of a step by the step model."""
-        return self.chosen.step.total
+        return float(self.chosen.step.total)
 
     @property
     def used(self) -> int:
         """Devices that the plan uses."""
-        return self.replica * self.plan["dp"]
+        dp: int = self.plan["dp"]
+        return self.replica * dp
 
     @property
     def per_node(self) -> int:
@@ -128,7 +188,8 @@ class Site:
     @property
     def replica(self) -> int:
         """Devices of one data-parallel replica."""
-        return self.plan["tp"] * self.plan["cp"] * self.plan["pp"]
+        devices: int = self.plan["tp"] * self.plan["cp"] * self.plan["pp"]
+        return devices
 
     @property
     def batch_tokens(self) -> float:
@@ -138,18 +199,19 @@ class Site:
     @property
     def read_bytes_per_s(self) -> float:
         """Tokens that a step reads."""
-        return self.batch_tokens * self.case.job.token_bytes / self.step_s
+        return self.batch_tokens * float(self.case.job.token_bytes) / self.step_s
 
     @property
     def copies_read(self) -> int:
         """Copies of the state that a restart reads: one a replica where nothing is sharded."""
-        return self.plan["dp"] if self.plan["sharding"] == "none" else 1
+        dp: int = self.plan["dp"]
+        return dp if self.plan["sharding"] == Sharding.NONE else 1
 
     @property
     def network_share(self) -> float:
         """Share of the step that waits for traffic between scale-up domains."""
-        rows = (row for row in self.traffic if row["tier"] == "scale-out")
-        return sum(row["exposed_s"] for row in rows) / self.model_step_s
+        rows = (row for row in self.traffic if row.tier == "scale-out")
+        return sum(row.exposed_s for row in rows) / self.model_step_s
 
     @property
     def useful_s(self) -> float:
@@ -207,7 +269,7 @@ class Site:
     @property
     def micro_batches(self) -> int:
         """Of one replica in one step."""
-        return round(self.case.micro_batches)
+        return round(float(self.case.micro_batches))
 
     @property
     def tied_replicas(self) -> int:
@@ -217,8 +279,8 @@ class Site:
     @property
     def stalled_share(self) -> float:
         """Share of the replicas that the loss of a node stops."""
-        apart = max(self.per_node // (self.plan["tp"] * self.plan["cp"]), 1)
-        return min(apart * self.tied_replicas / self.plan["dp"], 1.0)
+        apart = max(self.per_node // int(self.plan["tp"] * self.plan["cp"]), 1)
+        return min(apart * self.tied_replicas / int(self.plan["dp"]), 1.0)
 
     @property
     def shared_step(self) -> float:
@@ -226,32 +288,29 @@ class Site:
         return self.step_s / max(self.e.checkpoint_interval_s, self.step_s)
 
     @property
-    def traffic(self) -> list:
+    def traffic(self) -> tuple[Traffic, ...]:
         """Traffic of one step by axis."""
-        return communication(self.case, self.chosen.step)
+        return tuple(Traffic(**row) for row in communication(self.case, self.chosen.step))
 
-    def step_ratio(self, **parts) -> float:
-        """Step with parts of the case replaced over the step as it is."""
-        return step_time(replace(self.case, **parts)).total / step_time(self.case).total
+    def step_ratio(self, changed: Cases) -> float:
+        """Step of the case with something changed over the step as it is."""
+        return float(step_time(changed).total / step_time(self.case).total)
 
-    def link(self, **fields):
-        """The case's link with some fields replaced."""
-        return replace(self.case.link, **fields)
+    def link_ratio(self, link: Link) -> float:
+        """Step with other links over the step as it is."""
+        return self.step_ratio(replace(self.case, link=link))
 
 
 def site_of(a: Assessment | Site) -> Site:
     """The site of an assessment that has a plan."""
     if isinstance(a, Site):
         return a
-    held = a.endurance  # arrays of one element, plain numbers below
-    e = replace(held, **{f.name: _number(getattr(held, f.name)) for f in fields(held)})
-    figures = a.headline()
+    e = plain_endurance(a.endurance)
     return Site(
         a=a,
         e=e,
-        figures=figures,
         cost=a.cost,
-        run=_run(a.resolved, e, figures["days"]),
+        run=_run(a.resolved, e, a.days),
         phases=a.phases,
         cluster=a.resolved.cluster,
         model=a.resolved.model,
@@ -259,32 +318,69 @@ def site_of(a: Assessment | Site) -> Site:
     )
 
 
-def _number(value):
-    if isinstance(value, dict):
-        return {k: _number(v) for k, v in value.items()}
-    return scalar(value)
-
-
-def ettr(e: Endurance, interval_s: Known = None) -> float:
-    """Useful share of the time by the closed form of `goodput.ettr`, with saves that often."""
-    return goodput.ettr(
-        e.mtbf_s,
-        e.checkpoint_stall_s,
-        e.checkpoint_interval_s if interval_s is None else interval_s,
-        durable_s=e.checkpoint_durable_s,
-        restart_s=e.restart_s,
-        down_s=e.detect_s,
+def plain_endurance(e: Endurance) -> SiteEndurance:
+    """The endurance of one design as plain numbers: its columns have one element."""
+    return SiteEndurance(
+        failures_per_1000_node_days=_number(e.failures_per_1000_node_days),
+        mtbf_s=_number(e.mtbf_s),
+        failures_per_day=_numbers(e.failures_per_day),
+        planned_per_day=_number(e.planned_per_day),
+        checkpoint_interval_s=_number(e.checkpoint_interval_s),
+        checkpoint_bytes=_number(e.checkpoint_bytes),
+        checkpoint_stall_s=_number(e.checkpoint_stall_s),
+        checkpoint_durable_s=_number(e.checkpoint_durable_s),
+        restart_s=_number(e.restart_s),
+        detect_s=_number(e.detect_s),
+        repair_s=_number(e.repair_s),
+        recovery_s=_number(e.recovery_s),
+        first_step_s=_numbers(e.first_step_s),
+        lost_work_s=_number(e.lost_work_s),
+        goodput=_number(e.goodput),
+        badput=_numbers(e.badput),
+        spares=_number(e.spares),
+        spares_recommended=_number(e.spares_recommended),
+        spares_for=_numbers(e.spares_for),
+        write_bytes_per_s_needed=_number(e.write_bytes_per_s_needed),
+        retention=_number(e.retention),
+        check_every_s=_number(e.check_every_s),
+        evictions_per_s=_number(e.evictions_per_s),
+        corruptions_per_s=_number(e.corruptions_per_s),
+        life=e.life,
+        segments=e.segments,
     )
 
 
-def _run(resolved, e: Endurance, days: Known) -> Run:
+def _number(value: Any) -> Any:
+    """The one element of a column as a Python number; a plain number as it is."""
+    return value.item() if hasattr(value, "item") else value
+
+
+def _numbers(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _number(value) for name, value in values.items()}
+
+
+def ettr(e: SiteEndurance) -> float:
+    """Useful share of the time by the closed form of `goodput.ettr`."""
+    return float(
+        goodput.ettr(
+            e.mtbf_s,
+            e.checkpoint_stall_s,
+            e.checkpoint_interval_s,
+            durable_s=e.checkpoint_durable_s,
+            restart_s=e.restart_s,
+            down_s=e.detect_s,
+        )
+    )
+
+
+def _run(resolved: Resolved, e: SiteEndurance, days: Known) -> Run:
     """Its days, or 30 where no tokens are named or hardly a step is kept; dollars a day of all
     devices that are paid."""
     cluster = resolved.cluster
     paid = cluster.devices + e.spares * cluster.devices_per_node
     known = days is not None and e.goodput > STANDSTILL
     return Run(
-        days=days if known else HORIZON_DAYS,
+        days=days if days is not None and known else HORIZON_DAYS,
         of_the_run=known,
         usd_per_day=price(cluster, resolved.prices, wall_s=DAY_S, devices_paid=paid).cost_usd,
         devices_paid=paid,
@@ -292,11 +388,11 @@ def _run(resolved, e: Endurance, days: Known) -> Run:
     )
 
 
-def pods_of(cluster, devices: int) -> int:
+def pods_of(cluster: Cluster, devices: int) -> int:
     """Pods that so many devices of a cluster fill."""
     return -(-devices // (cluster.pod_devices or devices))
 
 
-def is_torus(cluster) -> bool:
+def is_torus(cluster: Cluster) -> bool:
     """True where the scale-up network is a torus of chips rather than a switch (TPU)."""
     return family(cluster.accelerator.family).torus and cluster.scale_up_domain > 1

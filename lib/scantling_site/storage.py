@@ -124,8 +124,8 @@ def stores(s: Site) -> Stores:
         **{axis: plan[axis] for axis in ("tp", "pp", "cp", "dp")},
         parallel=plan["sharding"] != "none",
     )
-    volume = size * s.most("copies_read").copies_read
-    reads = s.most("read_bytes_per_s")
+    volume = size * s.most(lambda one: one.copies_read).copies_read
+    reads = s.most(lambda one: one.read_bytes_per_s)
     text = corpus(reads)
     made = pipeline(s, text.tokens)
     keep = copies_kept(e)

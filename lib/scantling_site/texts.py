@@ -4,7 +4,6 @@ from functools import cache, reduce
 from operator import getitem
 from pathlib import Path
 
-from scantling import catalogue
 from scantling.base.records import Lines, Rows
 from scantling.base.show import scalar
 from scantling.base.words import Filler, table, table_rows
@@ -25,7 +24,7 @@ def texts(name: str, *keys: str):
 @cache
 def constants() -> dict:
     """The numbers of tables/constants.csv, each with its source or marked there as judgement."""
-    return {row["id"]: float(row["value"]) for row in rows("constants")}
+    return {"nothing": 0.0} | {row["id"]: float(row["value"]) for row in rows("constants")}
 
 
 def constant(id: str) -> float:
@@ -84,22 +83,3 @@ def records(cls, table, site=None, /, **values) -> tuple:
 def columns(**of) -> Rows:
     """Rows of columns of one length: one mapping for each place in them."""
     return tuple(dict(zip(of, row)) for row in zip(*of.values()))
-
-
-def number(id: str) -> float:
-    """The figure of a published fact (catalogue/reliability.csv), in the unit printed there. Raises
-    ValueError where it is not one number."""
-    fact = _facts()[id]
-    if fact.number != fact.number:
-        raise ValueError(f"{id} is not one number: {fact.value!r}")
-    return fact.number
-
-
-def source(*ids: str) -> str:
-    """Title and place of published facts, for a reader."""
-    return "; ".join(dict.fromkeys(f"{_facts()[i].title}, {_facts()[i].locator}" for i in ids))
-
-
-@cache
-def _facts() -> dict:
-    return {f.id: f for f in catalogue.reliability_facts()}

@@ -36,13 +36,14 @@ from scantling.physics.memory.constants import (
 )
 from scantling.physics.step import rates, step_time
 from scantling.runs.predict import predict_frame
-from scantling.runs.read import read_runs, to_runs
-from scantling_logs.found import number
-from scantling_logs.peaks import moved, peak_bytes
-from scantling_logs.site import calibration, of_table
+from scantling.runs.read import read_runs
+from scantling.runs.to_cases import to_runs
+from scantling_logs.contents import number
+from scantling_logs.peaks import WITHIN, moved_by_peaks, peak_bytes
+from scantling_logs.point import of_table
+from scantling_logs.site import Z80, calibration
 
 HERE = Path(__file__).parent
-SITE = HERE.parents[1] / "lib/scantling_logs/site.yaml"
 sys.path[:0] = [str(HERE), str(HERE.parent / "logs")]
 memory_fit = importlib.import_module("validation.memory_fit")
 DRAWS = 6
@@ -228,7 +229,7 @@ def after_peaks(most: int = 12) -> None:
     names = read_runs(catalogue.HERE / "published_memory.csv").set_index("id").model
     model = names.reindex(rows.ids).to_numpy(str)
     pooled = {n: {"global": v["global"]} for n, v in memory_calibration()["offsets"].items()}
-    usual, within = spread(""), yaml.safe_load(SITE.read_text())["peaks"]["within"]
+    usual, within = spread(""), WITHIN
     cases = []
     for i, stack in enumerate(rows.stacks):
         case = rows.cases.take(slice(i, i + 1))
@@ -240,12 +241,12 @@ def after_peaks(most: int = 12) -> None:
         at = np.flatnonzero(rows.sources == source)
         for i in draw.permutation(at)[:most] if at.size > 2 else ():
             weight = usual**2 / (usual**2 + within**2)
-            times = moved(cases[i], weight * before[i], weight)
-            times = {n: c["value"] for n, c in times.items()}.items()
+            moved = moved_by_peaks(cases[i], weight * before[i], weight)
+            times = {n: c.value for n, c in moved.items()}
             for j in at[at != i]:
                 after = np.log(rows.measured[j] / peak_bytes(cases[j], times))
                 off["same" if model[i] == model[j] else "other"].append((before[j], after))
-    half = 1.2816 * within * np.sqrt(1 + weight)
+    half = Z80 * within * np.sqrt(1 + weight)
     for kind, pairs_ in off.items():
         was, now = abs(np.expm1(np.transpose(pairs_)))
         tell(

@@ -15,7 +15,8 @@ import yaml
 from pages import Page
 from scantling.advise.comparison import flat
 from scantling_logs.learning import read_log
-from scantling_logs.site import calibration, of_design
+from scantling_logs.point import of_design
+from scantling_logs.site import calibration
 from scantling_widgets.desk import link
 from scantling_widgets.pages import site
 from scantling_widgets.report import Report

@@ -22,7 +22,7 @@ from scantling_kits import kits
 from scantling_kits.expressible import Inexpressible
 from scantling_site import part
 from scantling_site.network.traffic import trust
-from scantling_site.risks.kinds import slow_network
+from scantling_site.risks.machines import slow_network
 from scantling_site.site import site_of
 
 MODEL = "llama-3.1-8b"
@@ -103,7 +103,7 @@ def test_every_network(fabric):
     assert own["judged_on"] or own["large_error"] is None
     row = slow_network(site_of(a))
     if row is not None:  # none where the step does not feel the network
-        assert (row.id == "network-ethernet") == (fabric.technology == "ethernet")
+        assert row.risk.startswith("flows collide") == (fabric.technology == "ethernet")
     readme = kits(a, "fsdp")["README.md"]  # NCCL speaks verbs, sockets and plugins, no PSM2
     assert ("this kit sets nothing for it" in readme) == (fabric.transport == "psm2")
 

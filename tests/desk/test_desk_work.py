@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from scantling_widgets import resources
-from scantling_widgets.charts.livechart import kept
+from scantling_widgets.charts.livechart import stored
 from scantling_widgets.desk.background import Job
 from scantling_widgets.desk.desk import Desk
 
@@ -60,12 +60,12 @@ def test_what_is_kept_is_made_once_and_a_locked_folder_only_costs_time(tmp_path,
         return "text"
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert [kept("a.json", make), kept("a.json", make)] == ["text", "text"]
+    assert [stored("a.json", make), stored("a.json", make)] == ["text", "text"]
     assert len(made) == 1
     assert (tmp_path / "scantling" / "a.json").is_file()
     (tmp_path / "scantling" / "a.json").write_text("cut short", encoding="utf-8")
-    assert kept("a.json", make) == "text"
+    assert stored("a.json", make) == "text"
     monkeypatch.setenv(
         "XDG_CACHE_HOME", str(tmp_path / "scantling" / "a.json")
     )  # a file where the folder should be
-    assert kept("b.json", make) == "text"
+    assert stored("b.json", make) == "text"

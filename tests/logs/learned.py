@@ -14,7 +14,8 @@ import scantling as sc
 from jinja2 import Template
 from scantling.plans.words import short
 from scantling_logs.learning import read_log
-from scantling_logs.site import calibration, of_design
+from scantling_logs.point import of_design
+from scantling_logs.site import calibration
 
 HERE = Path(__file__).parent
 LEARNED = HERE.parents[1] / "gallery" / "learned"

@@ -20,8 +20,8 @@ from scantling.physics.memory.constants import (
     gather as memory_constants,
 )
 from scantling_logs.learning import read_log
-from scantling_logs.peaks import moved, peak_bytes
-from scantling_logs.site import of_log, of_table
+from scantling_logs.peaks import moved_by_peaks, peak_bytes
+from scantling_logs.point import of_log, of_table
 from validation import memory_fit
 
 HEADER = (
@@ -353,9 +353,9 @@ def test_one_peak_of_a_strange_stack_tells_of_its_others():
     weight = 0.1255**2 / (0.1255**2 + 0.06**2)
     left = []
     for i, case in enumerate(cases):
-        times = {n: c["value"] for n, c in moved(case, weight * ratio[i], weight).items()}
+        times = {n: c.value for n, c in moved_by_peaks(case, weight * ratio[i], weight).items()}
         others = [j for j in range(len(cases)) if j != i]
-        left += [math.log(rows.measured[j] / peak_bytes(cases[j], times.items())) for j in others]
+        left += [math.log(rows.measured[j] / peak_bytes(cases[j], times)) for j in others]
     assert np.median(np.abs(left)) < 0.6 * np.median(np.abs(ratio))
 
 

@@ -19,7 +19,8 @@ from scantling.base.quantities import table as quantities
 from scantling.design.design import Design
 from scantling.plans.prepare import prepare
 from scantling_logs.learning import read_log
-from scantling_logs.site import calibration, of_design
+from scantling_logs.point import of_design
+from scantling_logs.site import calibration
 from scantling_site import blueprint
 from scantling_widgets import report
 from scantling_widgets.pages import gallery

@@ -10,9 +10,9 @@ from lookups import one
 from scantling import Design, assess
 from scantling.base.json import clean
 from scantling_site import blueprint
+from scantling_site.facts import number
 from scantling_site.risks.register import HARMLESS
 from scantling_site.site import site_of
-from scantling_site.texts import number
 
 PARTS = ("scheduler", "stores", "domains", "risks", "rollout", "evolution")
 MAY_FALL = ("gain", "days_gained")  # differences: of either sign
@@ -91,7 +91,7 @@ def test_more_failures_never_help_any_part(assessed):
     assert b.domains.unplanned_cost > a.domains.unplanned_cost
     assert b.scheduler.requeue["gain"] > a.scheduler.requeue["gain"]
     assert one(b.stores.needs, "write").needed > one(a.stores.needs, "write").needed
-    assert b.rollout.on_call["failures_per_week"] > a.rollout.on_call["failures_per_week"]
+    assert b.rollout.on_call.failures_per_week > a.rollout.on_call.failures_per_week
     fleet = {r.id: r for r in b.risks.rows}.get("failures")
     assert (
         fleet is None

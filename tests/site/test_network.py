@@ -6,12 +6,17 @@ from math import comb, exp, factorial
 import numpy as np
 import pytest
 from scantling import Design, DesignError, assess, catalogue
-from scantling.catalogue.packet_switches import packet_switches
+from scantling.catalogue.packet_switches import leaf_ports, packet_switches
 from scantling.catalogue.words import TOPOLOGIES
 from scantling.design.cluster_rules import build_cluster
 from scantling_site import blueprint, part
-from scantling_site.network import build as network_build, topology, traffic as network_traffic
-from scantling_site.network.build import built, published
+from scantling_site.fabric.build import built
+from scantling_site.fabric.dragonflies import dragonfly, dragonfly_plus
+from scantling_site.fabric.prices import usd
+from scantling_site.fabric.published import published
+from scantling_site.fabric.torus import near_cube, torus
+from scantling_site.fabric.trees import clos, pods, rail_only
+from scantling_site.network.settings import fullest_uplink
 
 ROWS = {r["id"]: r for r in published()}
 TREES = [
@@ -47,10 +52,8 @@ def llama():
 
 def build(row):
     if row["kind"] == "rail-only":
-        return topology.rail_only(
-            row["endpoints"] // row["per_node"], row["per_node"], row["radix"], NDR
-        )
-    return topology.clos(
+        return rail_only(row["endpoints"] // row["per_node"], row["per_node"], row["radix"], NDR)
+    return clos(
         row["endpoints"],
         row["radix"],
         NDR,
@@ -83,7 +86,7 @@ def test_reach_and_shares_of_a_folded_clos(radix, two, three):
     """k^2/2 in two tiers with 3N/k switches and 2N cables; k^3/4 in three with 5N/k and 3N
     (Al-Fares et al. 2008)."""
     for n, tiers, per, cables in ((two, 2, 3, 2), (three, 3, 5, 3)):
-        t = topology.clos(n, radix, NDR)
+        t = clos(n, radix, NDR)
         assert (t.tiers, t.switches, t.all_cables, t.hops) == (
             tiers,
             per * n // radix,
@@ -92,7 +95,7 @@ def test_reach_and_shares_of_a_folded_clos(radix, two, three):
         )
         assert t.bisection_bytes_per_s == n / 2 * NDR
     with pytest.raises(ValueError, match="beyond three tiers"):
-        topology.clos(three + 1, radix, NDR)
+        clos(three + 1, radix, NDR)
 
 
 def test_no_switch_has_more_cables_than_ports():
@@ -101,7 +104,7 @@ def test_no_switch_has_more_cables_than_ports():
         k = int(rng.choice([40, 64, 128, 144]))
         n = int(rng.integers(1, k**3 // 4))
         r = float(rng.choice([1, 2, 3, 7]))
-        t = topology.clos(
+        t = clos(
             n,
             k,
             NDR,
@@ -121,7 +124,7 @@ def test_no_pod_has_more_cables_than_ports_and_uplinks_share_out_evenly():
         k, r = int(rng.choice([64, 128, 144])), float(rng.choice([1, 2, 3, 7]))
         pod = int(rng.integers(2, 40)) * k // 2
         n = int(rng.integers(pod + 1, 20 * pod))
-        t = topology.pods(n, pod, k, NDR, r)
+        t = pods(n, pod, k, NDR, r)
         assert sum(t.cables.values()) * 2 <= n + t.switches * k, (n, pod, k, r, t)
         assert t.ports["core"]["down"] <= k and t.ports["leaf"]["down"] + t.ports["leaf"]["up"] <= k
         assert t.cables["spine to core"] >= n / r
@@ -131,13 +134,13 @@ def test_oversubscribed_leaves():
     """48 : 12 ports of 64 are 4 : 1, 56 : 8 are 7 : 1; an odd ratio leaves no port more down than
     up allows."""
     assert (
-        topology.leaf_ports(64, 1) == (32, 32)
-        and topology.leaf_ports(64, 4) == (48, 12)
-        and topology.leaf_ports(64, 7) == (56, 8)
+        leaf_ports(64, 1) == (32, 32)
+        and leaf_ports(64, 4) == (48, 12)
+        and leaf_ports(64, 7) == (56, 8)
     )
     for k in (40, 64, 128, 144):
         for r in (1, 1.5, 2, 3, 7, 15):
-            down, up = topology.leaf_ports(k, r)
+            down, up = leaf_ports(k, r)
             assert down + up <= k and down <= r * up
 
 
@@ -158,7 +161,7 @@ def test_metas_pods():
     """Llama 3, section 3.3.1: 16 GPUs a rack switch, 192 racks a pod of 3,072 with full bisection,
     eight pods, 1:7 above: 24K GPUs."""
     row = ROWS["meta-24k-roce"]
-    t = topology.pods(24576, 3072, 576, NDR, 7, leaf_down=16)
+    t = pods(24576, 3072, 576, NDR, 7, leaf_down=16)
     assert t.leaf == row["leaf"] == 8 * 192 and t.pod_endpoints == 3072 and t.unit_endpoints == 16
     assert t.bisection_bytes_per_s == pytest.approx(24576 / 2 * NDR / row["oversubscription"])
     assert t.bisection_bytes_per_s / (24576 / 2) == pytest.approx(50e9 / 7)
@@ -224,7 +227,7 @@ def test_a_gb200_rack_has_a_leaf_of_each_rail():
 def test_fire_flyers_zones():
     """Two zones of 800 ports in two tiers of 40-port switches, joined by a few: 122 in all (SC'24,
     from recall): 60 a zone, and two between them."""
-    zone = topology.clos(800, 40, 25e9)
+    zone = clos(800, 40, 25e9)
     assert (zone.leaf, zone.spine) == (40, 20)
     assert 0 <= ROWS["fire-flyer-2"]["switches"] - 2 * zone.switches <= 2
 
@@ -232,7 +235,7 @@ def test_fire_flyers_zones():
 def test_tpu_v4_pod():
     """Jouppi et al. 2023: 64 cubes of 64, 48 optical switches with 128 of 136 ports in use, 1.5
     transceivers a chip (96 fibres a cube)."""
-    t = topology.torus((16, 16, 16), 45e9)
+    t = torus((16, 16, 16), 45e9)
     assert t.circuits == ROWS["tpu-v4-pod"]["switches"] == 48 and t.endpoints == 4096
     assert t.ports["circuit switch"]["down"] == 128 <= packet_switches()["palomar"].ports
     assert t.transceivers / 4096 == 1.5 and t.cables["cube to circuit switch"] == 64 * 96
@@ -245,13 +248,13 @@ def test_other_tpu_pods():
     """Ironwood: 9,216 chips in 144 racks of 64, 1.5 optical transceivers a chip; v5e and v6e: 16 x
     16 chips, no optical switches
     (Google Cloud TPU documentation; nextbigfuture 2025-11; Hot Chips 2025)."""
-    t = topology.torus(topology.near_cube(9216), 100e9)
+    t = torus(near_cube(9216), 100e9)
     assert (
         t.ports["circuit switch"]["down"] / 2 == 144
         and t.unit_endpoints == 64
         and t.transceivers / 9216 == 1.5
     )
-    flat = topology.torus(topology.near_cube(256, 2), 45e9)
+    flat = torus(near_cube(256, 2), 45e9)
     assert (
         flat.circuits == 0
         and flat.all_cables == 2 * 256
@@ -263,11 +266,11 @@ def test_other_tpu_pods():
 def test_tpu_v5p_bisection():
     """16 x 20 x 28 chips at 90 GB/s one way a link: 2 x 320 x 90 GB/s cross the cut of the longest
     side."""
-    assert topology.torus((16, 20, 28), 90e9).bisection_bytes_per_s == pytest.approx(57.6e12)
+    assert torus((16, 20, 28), 90e9).bisection_bytes_per_s == pytest.approx(57.6e12)
     assert (
-        topology.near_cube(8960) == (16, 20, 28)
-        and topology.near_cube(4096) == (16, 16, 16)
-        and topology.near_cube(256, 2) == (16, 16)
+        near_cube(8960) == (16, 20, 28)
+        and near_cube(4096) == (16, 16, 16)
+        and near_cube(256, 2) == (16, 16)
     )
 
 
@@ -302,7 +305,7 @@ def test_frontier():
     """74 groups of 32 switches of 64 ports: 16 down, 31 inside, up to 16 out, 512 a group of which
     Frontier fills 292 (Lockwood)."""
     row = ROWS["frontier"]
-    t = topology.dragonfly(row["endpoints"], row["radix"], 25e9)
+    t = dragonfly(row["endpoints"], row["radix"], 25e9)
     assert (
         t.leaf == row["leaf"] == 74 * 32
         and t.pod_endpoints == 512
@@ -317,36 +320,36 @@ def test_dragonflies():
     """Balanced dragonfly of 64 ports: 262,656 cards (p = h = 16, a = 32, 513 groups); dragonfly+:
     more than a million in three hops between
     switches, as NVIDIA says of Quantum-2."""
-    t = topology.dragonfly(262656, 64, NDR)
+    t = dragonfly(262656, 64, NDR)
     assert (
         t.reach_endpoints == 262656
         and t.leaf == 513 * 32
         and t.cables["between groups"] == 513 * 32 * 16 // 2
     )
     assert t.cables["inside groups"] == 513 * comb(32, 2)
-    plus = topology.dragonfly_plus(100_000, 64, NDR)
+    plus = dragonfly_plus(100_000, 64, NDR)
     assert plus.reach_endpoints == 1_049_600 and plus.hops - 1 == 3
     assert 0.5 <= plus.bisection_bytes_per_s / (100_000 / 2 * NDR) < 0.55
     with pytest.raises(ValueError, match="beyond"):
-        topology.dragonfly(262657, 64, NDR)
+        dragonfly(262657, 64, NDR)
 
 
 def test_rails_alone_save_what_their_authors_found():
     """arXiv 2307.12169: network cost 38 to 77 % lower than a full-bisection network, 32,768 GPUs in
     domains of 256; less in domains of 8."""
-    full, rails = topology.clos(32768, 128, NDR), topology.rail_only(128, 256, 128, NDR)
-    assert 0.37 <= 1 - network_build.usd(rails) / network_build.usd(full) <= 0.78
-    full, rails = topology.clos(16384, 64, NDR), topology.rail_only(2048, 8, 64, NDR)
-    assert 0.3 <= 1 - network_build.usd(rails) / network_build.usd(full) < 0.38
+    full, rails = clos(32768, 128, NDR), rail_only(128, 256, 128, NDR)
+    assert 0.37 <= 1 - usd(rails) / usd(full) <= 0.78
+    full, rails = clos(16384, 64, NDR), rail_only(2048, 8, 64, NDR)
+    assert 0.3 <= 1 - usd(rails) / usd(full) < 0.38
 
 
 def test_network_share_of_an_h100_cluster():
     """The cost sheet's all-in price rises from 49.2 to 51.6 k$ a GPU where a third tier is needed;
     switches cost 36 to 50 k$."""
-    two, three = topology.clos(2048, 64, NDR), topology.clos(32768, 64, NDR)
-    extra = network_build.usd(three) / 32768 - network_build.usd(two) / 2048
+    two, three = clos(2048, 64, NDR), clos(32768, 64, NDR)
+    extra = usd(three) / 32768 - usd(two) / 2048
     assert extra == pytest.approx(51613 - 49248, rel=0.3)
-    assert 0.08 <= network_build.usd(two) / 2048 / 49248 <= 0.13
+    assert 0.08 <= usd(two) / 2048 / 49248 <= 0.13
 
 
 def test_link_to_card_ratio_of_the_h100(llama):
@@ -448,13 +451,9 @@ def test_hashed_flows_against_the_poisson_law():
     """One flow an uplink over 64 of them: P(some uplink has more than m) = 1 - (1 - P(X > m))^64,
     near one half at m = 4."""
     tail = lambda m: 1 - sum(exp(-1) / factorial(i) for i in range(m + 1))  # noqa: E731
-    m = network_traffic.fullest_uplink(1.0, 64)
+    m = fullest_uplink(1.0, 64)
     assert 64 * tail(int(m)) < 0.5 <= 64 * tail(int(m) - 1)
-    assert (
-        network_traffic.fullest_uplink(64, 64)
-        < network_traffic.fullest_uplink(8, 64)
-        < network_traffic.fullest_uplink(1, 64)
-    )
+    assert fullest_uplink(64, 64) < fullest_uplink(8, 64) < fullest_uplink(1, 64)
 
 
 def test_peak_over_mean(llama):
@@ -551,7 +550,7 @@ def test_sites_have_a_network_each():
         )
     )
     n = part(a, "network")
-    one = topology.clos(8192, 64, NDR, rails=8, kind="rail-optimised")
+    one = clos(8192, 64, NDR, rails=8, kind="rail-optimised")
     assert (
         n.topology.switches == 4 * one.switches == 4 * 5 * 8192 // 64
         and n.topology.all_cables == 4 * one.all_cables
@@ -719,7 +718,7 @@ def test_slices_beyond_one_are_counted_all():
     n = part(assess(d), "network")
     assert n.topology.endpoints == 2 * 8192
     assert n.topology.cables["cube to circuit switch"] == 2 * 128 * 96
-    one = topology.torus(topology.near_cube(8192), n.topology.port_bytes_per_s)
+    one = torus(near_cube(8192), n.topology.port_bytes_per_s)
     assert n.topology.circuits == 2 * one.circuits
     assert n.topology.bisection_bytes_per_s == one.bisection_bytes_per_s
 
@@ -731,7 +730,7 @@ def test_slices_of_one_pod_share_its_optical_switches(chip, pods):
     d = design("llama-3-70b", 8192, {}, {"global_batch": 4096})
     d = d.change({"cluster.accelerator": chip, "cluster.scale_up_domain": 512})
     n = part(assess(d), "network").topology
-    whole = topology.torus(topology.near_cube(8192 // pods), n.port_bytes_per_s)
+    whole = torus(near_cube(8192 // pods), n.port_bytes_per_s)
     assert n.circuits == pods * whole.circuits == 96
     assert n.ports["circuit switch"] == whole.ports["circuit switch"]
     assert n.cables["cube to circuit switch"] == 128 * 96
@@ -744,6 +743,6 @@ def test_sites_of_unequal_size_have_a_network_each():
         "llama-3-70b", 1024, {"tp": 8}, {"global_batch": 512}, scale_out="ib-ndr", sites=sites
     )
     t = part(assess(d), "network").topology
-    each = [topology.clos(n, 64, NDR, rails=8, kind="rail-optimised") for n in (768, 256)]
+    each = [clos(n, 64, NDR, rails=8, kind="rail-optimised") for n in (768, 256)]
     assert t.switches == sum(one.switches for one in each)
     assert t.all_cables == sum(one.all_cables for one in each)

@@ -5,9 +5,9 @@ import pytest
 from lookups import one
 from scantling import Design, assess, catalogue
 from scantling_site import part
-from scantling_site.risks import kinds as risks_found
-from scantling_site.risks.kinds import goodput_at
-from scantling_site.rollout.watch import spikes
+from scantling_site.constants import CONSTANTS
+from scantling_site.risks.trouble import goodput_at
+from scantling_site.rollout.playbooks import spikes
 from scantling_site.site import site_of
 
 
@@ -177,7 +177,7 @@ def test_published_repair_times_and_fabrics_that_likelihoods_rest_on():
     GB300): three of three."""
     facts = {f.id: f for f in catalogue.reliability_facts()}
     assert [facts[i].value for i in ("R169", "R170")] == ["3 to 5", "1 to 14"]
-    assert risks_found.SLOW_REPAIRS == pytest.approx(
+    assert CONSTANTS.slow_repairs == pytest.approx(
         (2 + 1) / (3 + 2)
-    ) and risks_found.UNTUNED == pytest.approx((3 + 1) / (3 + 2))
+    ) and CONSTANTS.untuned == pytest.approx((3 + 1) / (3 + 2))
     assert all(facts[i].number > 30 for i in ("R168", "R171", "R172"))

@@ -5,8 +5,11 @@ import numpy as np
 import pytest
 from scantling import assess
 from scantling_site import part
-from scantling_site.rollout.burn_in import RATIOS, burn_in, screen, slow_tier, smoke, truncated_max
-from scantling_site.rollout.watch import alerts, hang_timeout_s, timeout_gain
+from scantling_site.rollout.alerts import alerts
+from scantling_site.rollout.burn_in import RATIOS, burn_in, slow_tier
+from scantling_site.rollout.screen import screen, truncated_max
+from scantling_site.rollout.smoke import smoke
+from scantling_site.rollout.watch import hang_timeout_s, timeout_gain
 from scantling_site.site import site_of
 
 
@@ -50,7 +53,7 @@ def test_the_slow_link_threshold_is_where_it_costs_a_node(assessed):
     from scantling.physics.step import step_time
 
     c = assessed("llama-3.1-405b").chosen.case
-    ratio, why = slow_tier(c, 50, "out_bytes_per_s", (0.0, 1.0))
+    ratio, why = slow_tier(c, 50, "scale-out", (0.0, 1.0))
 
     def at(r):
         slow = replace(c, link=replace(c.link, out_bytes_per_s=c.link.out_bytes_per_s * r))
@@ -102,8 +105,8 @@ def test_the_spread_of_equal_devices_is_the_published_one(assessed):
 
 def test_the_first_loss_is_the_entropy_of_the_vocabulary(assessed):
     s, plan = smoke(site_of(assessed("llama-3.1-405b"))), assessed("llama-3.1-405b").plan
-    assert s["first_loss"] == pytest.approx(np.log(128_256))
-    assert s["devices"] == plan["tp"] * plan["cp"] * plan["pp"]  # one replica
+    assert s.first_loss == pytest.approx(np.log(128_256))
+    assert s.devices == plan["tp"] * plan["cp"] * plan["pp"]  # one replica
 
 
 def test_alerts_stand_beyond_what_a_sound_run_does(each):
@@ -134,10 +137,10 @@ def test_failures_a_day_alert_is_the_99_percent_quantile(assessed):
 def test_a_watchdog_of_a_minute_beats_one_of_half_an_hour(assessed):
     """ByteRobust, s2.3: usual timeouts are 30 or 60 min; a tenth of failures hang."""
     gain = timeout_gain(site_of(assessed("llama-3.1-405b")))
-    assert gain["timeout_s"] == 60 and gain["detect_default_s"] == pytest.approx(
+    assert gain.timeout_s == 60 and gain.detect_default_s == pytest.approx(
         0.901 * 60 + 0.099 * 1800 + 120
     )
-    assert 0.005 < gain["goodput_gain"] < 0.03
+    assert 0.005 < gain.goodput_gain < 0.03
     assert hang_timeout_s(200.0, 1.0) == 402
 
 
@@ -190,10 +193,10 @@ def test_drills_come_back_from_the_nearest_copy_that_is_left(assessed):
 def test_on_call_is_bounded_by_llama3_and_megascale(assessed):
     """Llama 3: 3 of 419 needed somebody; MegaScale: over 90 % repaired automatically."""
     c = part(assessed("llama-3.1-405b-16384-published"), "rollout").on_call
-    assert c["failures_per_week"] == pytest.approx(7 * 419 / 54)
-    assert c["pages_per_week_low"] == pytest.approx(7 * 3 / 54) and c[
-        "pages_per_week_high"
-    ] == pytest.approx(0.1 * 7 * 419 / 54)
+    assert c.failures_per_week == pytest.approx(7 * 419 / 54)
+    assert c.pages_per_week_low == pytest.approx(
+        7 * 3 / 54
+    ) and c.pages_per_week_high == pytest.approx(0.1 * 7 * 419 / 54)
 
 
 def test_a_tenth_of_the_machines_arrives_dead(assessed):
@@ -228,16 +231,16 @@ def test_the_network_alone_stops_a_job_as_often_as_alibaba_saw(assessed):
     """HPN, SIGCOMM'24, s2.3: 1 to 2 crashes a month of a job of some 3,000 devices with one switch
     per card; none where a card has two."""
     r = part(assessed("megatron-1t-3072-a100"), "rollout")
-    per_month = r.collectives["stops_one_leaf_per_card"] / r.run.days * 30
-    assert 1.0 < per_month < 2.5 and r.collectives["stops_two_leaves_per_card"] == 0
+    per_month = r.collectives.stops_one_leaf_per_card / r.run.days * 30
+    assert 1.0 < per_month < 2.5 and r.collectives.stops_two_leaves_per_card == 0
 
 
 def test_communicators_take_17_seconds_at_16384_devices(assessed):
     """FT-HSDP, arXiv 2602.00277."""
     c = part(assessed("llama-3.1-405b"), "rollout").collectives
-    assert c["init_s"] == pytest.approx(17.0) and c["one_card_less"] > 1
+    assert c.init_s == pytest.approx(17.0) and c.one_card_less > 1
     stop = float(assessed("llama-3.1-405b").endurance.recovery_s)
-    assert c["run_on_for_s"] * (c["one_card_less"] - 1) > stop
+    assert c.run_on_for_s * (c.one_card_less - 1) > stop
 
 
 @pytest.mark.parametrize(

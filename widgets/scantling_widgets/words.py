@@ -18,10 +18,6 @@ from scantling.base.records import at as at
 from scantling.base.show import is_number, scalar
 from scantling.base.words import table
 
-PERCENT = (
-    "format(datum.value * 100, '~r') + ' %'"  # the ticks of an axis of shares, in Vega's words
-)
-
 # figures of a run, which a plan that does not fit has none of
 OF_A_RUN = table(Path(__file__).parent / "desk" / "x", "headline")["of_a_run"]
 

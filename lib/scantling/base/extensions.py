@@ -1,17 +1,15 @@
-"""Folders of a user's own rows, files and functions, read after those that ship.
+"""Folders of a user's own rows and files, read after those that ship.
 
 The environment variable SCANTLING_EXTENSIONS names them, joined as in PATH. A folder may hold
 tables with rows of their own under the name of a shipped table (`accelerators.csv`, `models.csv`,
-`quantities.csv` ...), `stacks/ID.yaml`, `frameworks/ID.yaml`, `templates/NAME.j2`, and Python files
-that enter their functions into the tables of functions (`FORMULAS`, `FRAMEWORKS`, `KINDS`).
+`quantities.csv` ...), `stacks/ID.yaml`, and `templates/NAME.j2`. Code comes in packages, by entry
+points (`plugins`).
 """
 
 import csv
-import sys
 import warnings
 from collections.abc import Iterable
 from functools import cache
-from importlib.util import module_from_spec, spec_from_file_location
 from os import environ, pathsep
 from pathlib import Path
 
@@ -34,31 +32,22 @@ def added(name: str, columns: Iterable[str]) -> Rows:
     """Rows that the folders add to the shipped table of that file name; a column left out is blank.
     Raises ValueError for a column that the shipped table has not."""
     blank = dict.fromkeys(columns, "")
-    out = []
-    for path in (folder / name for folder in folders()):
-        rows = (
-            list(csv.DictReader(path.open(newline="", encoding="utf-8"))) if path.is_file() else []
-        )
+    added = []
+    for folder in folders():
+        path = folder / name
+        if not path.is_file():
+            continue
+        rows = list(csv.DictReader(path.open(newline="", encoding="utf-8")))
         unknown = {column for row in rows for column in row} - blank.keys()
         if unknown:
-            said = ", ".join(sorted(map(str, unknown)))
-            raise ValueError(f"{path}: columns that the shipped table has not: {said}")
-        out += [blank | row for row in rows]
-    return tuple(out)
+            names = ", ".join(sorted(map(str, unknown)))
+            raise ValueError(f"{path}: columns that the shipped table has not: {names}")
+        added += [blank | row for row in rows]
+    return tuple(added)
 
 
-def found(shipped: Path, pattern: str) -> Iterable[Path]:
+def files(shipped: Path, pattern: str) -> Iterable[Path]:
     """Files below the shipped folder and below each of the user's, by a pattern such as
     `stacks/*.yaml`."""
     for folder in (shipped, *folders()):
         yield from sorted(folder.glob(pattern))
-
-
-def run_modules() -> None:
-    """Run the Python files of the folders, each once, as modules of their own."""
-    for folder in folders():
-        for path in sorted(folder.glob("*.py")):
-            name = f"scantling_extension_{path.stem}"
-            spec = spec_from_file_location(name, path)
-            sys.modules[name] = module = module_from_spec(spec)
-            spec.loader.exec_module(module)

@@ -1,18 +1,19 @@
-"""What packages beside the core bring: functions of the public face and commands, found by the
-entry points of their distributions and loaded when first used."""
+"""What packages beside the core bring: functions of the public face, commands, and rows of tables
+of functions, found by the entry points of their distributions and loaded when first used."""
 
 import ast
-from collections.abc import Iterable
-from functools import cache
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache, cached_property
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from .errors import DesignError
 
 FUNCTIONS = "scantling.python"
 COMMANDS = "scantling.commands"
+Value = TypeVar("Value")
 
 
 @cache
@@ -74,3 +75,26 @@ def _spec(module: str) -> ModuleSpec | None:
             return None
         path = spec.submodule_search_locations
     return spec
+
+
+class Table(Mapping[str, Value]):
+    """What this package has by name, and behind it what installed packages add under a group of
+    entry points, loaded when the table is first asked for."""
+
+    def __init__(self, shipped: Mapping[str, Value], group: str) -> None:
+        self.shipped = shipped
+        self.group = group
+
+    @cached_property
+    def whole(self) -> dict[str, Value]:
+        added: dict[str, Value] = {name: load(e) for name, e in entries(self.group).items()}
+        return {**self.shipped, **added}
+
+    def __getitem__(self, name: str) -> Value:
+        return self.whole[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.whole)
+
+    def __len__(self) -> int:
+        return len(self.whole)

@@ -7,11 +7,13 @@ the matrix products behind it), `saved_bytes` (kept for the backward pass) and `
 cp and ep). Whoever reads a model folds the answers with the counts; nobody asks for a kind by name
 but for what only that kind has.
 
-A new kind is one file, its record in `KINDS`, and the dimensions by which `make_shape` counts it.
+A new kind is one file, its record in `KINDS`, and the word of `catalogue.models.kinds` that counts
+it; a package of its own names its record as an entry point of the group `scantling.blocks`.
 The room stands below the catalogue, whose models count their parameters here; what a device and a
 stack do comes as records of columns (`kernels.Device`, `saving.Keeping`), which physics makes.
 """
 
+from ..base.plugins import Table
 from .answers import Exchange, Gemm, Saved, Time
 from .attention import Attention
 from .block import Block
@@ -69,4 +71,6 @@ _OTHERS: tuple[type[Block], ...] = (
     Head,
     Embedding,
 )
-KINDS: dict[str, type[Block]] = {kind.kind: kind for kind in _ATTENTION + _STATE + _OTHERS}
+KINDS: Table[type[Block]] = Table(
+    {kind.kind: kind for kind in _ATTENTION + _STATE + _OTHERS}, group="scantling.blocks"
+)

@@ -3,6 +3,7 @@ shows them."""
 
 from __future__ import annotations
 
+from ..base.plugins import Table
 from ..base.quantities.table import show
 from ..base.records import record
 from ..base.words import table_rows
@@ -32,4 +33,7 @@ class Constraint:
         return self.field != "survive"
 
 
-CONSTRAINTS = {c.field: c for c in filled(Constraint, table_rows(__file__, "constraints"))}
+CONSTRAINTS: Table[Constraint] = Table(
+    {c.field: c for c in filled(Constraint, table_rows(__file__, "constraints"))},
+    group="scantling.constraint_rows",
+)

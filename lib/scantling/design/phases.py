@@ -13,7 +13,7 @@ from ..base.records import Assumed, Derived
 from ..catalogue.hardware import Accelerator
 from ..catalogue.models.shape import Model, Params
 from ..catalogue.scaling_laws import tokens_to_loss
-from ..catalogue.stacks import Stack, switches
+from ..catalogue.stacks import Stack, software_switches
 from ..catalogue.words import PRECISIONS, Precision, Recompute, RecomputeModule, Sharding
 from .cluster import Cluster
 from .design import Design
@@ -174,7 +174,7 @@ def _software(
     noted where they decide anything (`concerned`: what a switch is for -> whether it does)."""
     stated: dict[str, float] = {}
     usual = {**does.software, **does.planned}
-    for switch in switches().values():
+    for switch in software_switches().values():
         section, _, field = switch.field.partition(".")
         value = pins.pop(field, None) if section == "plan" else new.given.get(field)
         own = usual.get(switch.name, switch.default)
@@ -212,7 +212,7 @@ def default_batch(params: float, seq_len: int, nodes: int) -> int:
     # factors of two, or those that a batch shares with the nodes
     common = counts & -counts if unit == nodes else np.gcd(counts * unit, nodes)
     batches = unit * counts[common == common.max()]
-    return int(batches[abs(batches - aim).argmin()])
+    return int(batches[np.abs(batches - aim).argmin()])
 
 
 def _batch(new: Derived, seq_len: int, params: Params, cluster: Cluster) -> int:
@@ -222,7 +222,7 @@ def _batch(new: Derived, seq_len: int, params: Params, cluster: Cluster) -> int:
     if tokens is None:
         return _batch_in_sequences(new, seq_len, params, cluster)
     least = seq_len * cluster.shares
-    batch = max(1, round(tokens / least)) * cluster.shares
+    batch: int = max(1, round(tokens / least)) * cluster.shares
     if abs(batch * seq_len / tokens - 1) > 0.5:
         raise DesignError(
             f"{new.section}.global_batch_tokens",

@@ -158,7 +158,7 @@ def _title(design: Design, model: Model, params: Params) -> str:
     if design.name or not isinstance(spec, ModelSpec) or spec.name or spec.like or spec.size:
         return design.title
     kind = "MoE" if model.is_moe else "dense"
-    name = model.name if spec.hf_config else f"{named_size(params.total)} {kind}"
+    name = model.name if spec.hf_config else f"{named_size(float(params.total))} {kind}"
     return design.title.replace("model", name, 1)
 
 

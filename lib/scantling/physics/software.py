@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from ..base.columns import Column
 from ..base.records import record
-from ..catalogue.stacks import switches
+from ..catalogue.stacks import software_switches
 from .named import same_names
 
 
@@ -89,6 +89,8 @@ class Software:
     logit_bytes: Column  # bytes per logit that stay with the loss; 0: the constant's
 
 
-SWITCHES: Mapping[str, float] = {name: switch.default for name, switch in switches().items()}
+SWITCHES: Mapping[str, float] = {
+    name: switch.default for name, switch in software_switches().items()
+}
 same_names(Software, SWITCHES, "software.csv")
 USUAL = Software(**SWITCHES)  # what a stack does that does not say

@@ -1,5 +1,7 @@
 """The frameworks that kits are written for: one module and one YAML file each."""
 
+from scantling.base.plugins import Table
+
 from ..framework import FUNCTIONS, framework
 from . import accelerate, bridge, ddp, deepspeed, fsdp, maxtext, megatron, torchtitan
 
@@ -8,4 +10,4 @@ _MADE = (
     framework(m.__name__.rpartition(".")[2], **{k: v for k, v in vars(m).items() if k in FUNCTIONS})
     for m in _MODULES
 )
-FRAMEWORKS = {made.id: made for made in _MADE}
+FRAMEWORKS = Table({made.id: made for made in _MADE}, group="scantling.frameworks")

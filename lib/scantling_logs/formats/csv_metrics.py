@@ -2,15 +2,18 @@
 steps; and the readings of nvidia-smi."""
 
 import csv
+from collections.abc import Iterator
+from pathlib import Path
 
-from ..found import Found, number
-from ..rows import spoken, take
+from ..contents import Column, Contents, number
+from ..file_format import FileFormat
+from ..step_rows import NAMES, add_row
 from ..text import lines
 
-SMI = "memory.used"
+USED = "memory.used"  # of nvidia-smi, its unit behind it
 
 
-def names_of(line: str) -> list:
+def names_of(line: str) -> list[str]:
     """The names of the columns in the first line of a table."""
     return [name.strip() for name in next(csv.reader([line.strip()]), [])]
 
@@ -19,11 +22,14 @@ def knows(head: str) -> bool:
     """Whether the head of a file is of this format."""
     line = head.split("\n", 1)[0]
     names = names_of(line) if len(line) < 20_000 else []
-    steps = names[1:] and {*names} & spoken()["columns"]["step"].keys() and "{" not in names[0]
-    return bool(steps) or any(name.startswith(SMI) for name in names)
+    if any(name.startswith(USED) for name in names):
+        return True
+    return (
+        len(names) > 1 and "{" not in names[0] and not NAMES[Column.STEP].keys().isdisjoint(names)
+    )
 
 
-def _rows(path):
+def _rows(path: Path) -> Iterator[dict[str, str]]:
     csv.field_size_limit(1 << 20)
     reader = csv.reader(line for line in lines(path) if line.strip())
     names = names_of(",".join(next(reader, [])))
@@ -37,23 +43,27 @@ def _rows(path):
         yield dict(zip(names, row))
 
 
-def read(path, found: Found) -> None:
+def read(path: Path, log: Contents) -> None:
     """What the table holds."""
     devices = set()
-    row = {}
+    row: dict[str, str] = {}
     for row in _rows(path):
-        used = next((name for name in row if name.startswith(SMI)), "")
+        used = next((name for name in row if name.startswith(USED)), "")
         if not used:
-            take(found, row)
-        else:
-            found.setting("num_nodes", 1)  # it sees one machine
-            found.setting("accelerator_name", row.get("name"))
-            found.memory(number(row[used].replace("MiB", "")) / 1024)
-            devices.add(str(row.get("gpu") or row.get("uuid") or row.get("index")).strip())
+            add_row(log, row)
+            continue
+        log.add_setting("num_nodes", 1)  # it sees one machine
+        log.add_setting("accelerator_name", row.get("name"))
+        log.add_peak(number(row[used].replace("MiB", "")) / 1024)
+        devices.add(str(row.get("gpu") or row.get("uuid") or row.get("index")).strip())
     if len(devices) > 1:
-        found.setting("world_size", len(devices))
+        log.add_setting("world_size", len(devices))
     if devices:
-        found.format, found.framework = "nvidia_smi", "nvidia-smi"
-    for name, kind in spoken()["tables"].items():
-        if name in row:
-            found.format, found.framework = kind
+        log.format, log.framework = "nvidia_smi", "nvidia-smi"
+    if "_step" in row or "_runtime" in row:
+        log.format, log.framework = "wandb_history", "Weights & Biases history"
+    elif "epoch" in row:
+        log.format, log.framework = "lightning_csv", "Lightning CSVLogger"
+
+
+CSV_METRICS = FileFormat(name="csv", framework="a table of metrics", knows=knows, read=read)

@@ -1,9 +1,14 @@
 """JSON documents of a run: golden values of Megatron's tests (series by step), trainer_state.json
 of the Hugging Face Trainer (losses by step, no time)."""
 
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
 from scantling.base.files import json_object
 
-from ..found import Found, number
+from ..contents import Column, Contents, number
+from ..file_format import FileFormat
 from ..text import head as first_bytes, wrong_for
 
 LIMIT = 64 << 20
@@ -16,27 +21,37 @@ def knows(head: str) -> bool:
     return head.lstrip()[:1] == "{" and (golden or state)
 
 
-def read(path, found: Found) -> None:
+def read(path: Path, log: Contents) -> None:
     """What the file holds. Raises DesignError."""
     data = json_object(first_bytes(path, LIMIT).decode("utf-8-sig", "replace"), wrong_for(path))
     if isinstance(data.get("log_history"), list):
-        history(found, data["log_history"])
+        add_history(log, data["log_history"])
         return
-    series = {name: one.get("values") for name, one in data.items() if isinstance(one, dict)}
-    # before 2025 they are lists
-    series |= {name: dict(enumerate(v)) for name, v in series.items() if isinstance(v, list)}
-    for step, seconds in (series.get("iteration-time") or {}).items():
+    for step, seconds in _series(data.get("iteration-time")):
         if number(seconds) == number(seconds):
-            found.add(step=number(step), s=number(seconds))
-    for value in (series.get("mem-max-allocated-bytes") or {}).values():
-        found.memory(number(value) / 2**30)
+            log.add_step({Column.STEP: number(step), Column.SECONDS: number(seconds)})
+    for _, value in _series(data.get("mem-max-allocated-bytes")):
+        log.add_peak(number(value) / 2**30)
 
 
-def history(found: Found, rows: list) -> None:
+def _series(series: Any) -> Iterable[tuple[Any, Any]]:
+    """(step, value) of a series; before 2025 they are lists."""
+    values = series.get("values") if isinstance(series, dict) else None
+    if isinstance(values, list):
+        return enumerate(values)
+    return values.items() if values else ()
+
+
+def add_history(log: Contents, rows: Iterable[Any]) -> None:
     """The history of a Trainer: a line a loss. The runtime at its end is no step time: a resumed
     job has all steps and the time of the last part."""
-    found.format = "hf_trainer"
-    found.framework = "Hugging Face Trainer"
+    log.format = "hf_trainer"
+    log.framework = "Hugging Face Trainer"
     for row in rows:
         if isinstance(row, dict) and "loss" in row:
-            found.add(step=number(row.get("step")))
+            log.add_step({Column.STEP: number(row.get("step"))})
+
+
+JSON_SERIES = FileFormat(
+    name="megatron_golden_json", framework="Megatron-LM (tests)", knows=knows, read=read
+)

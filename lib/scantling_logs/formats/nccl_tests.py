@@ -1,9 +1,17 @@
 """Tables of nccl-tests and rccl-tests (GB/s), and of all_reduce_bench.py (Gbps)."""
 
 import re
+from pathlib import Path
 
-from ..found import Found, number
+from ..contents import Collective, Contents, number
+from ..file_format import FileFormat
+from ..line_format import marked
 from ..text import lines
+
+MARKS = (("busbw", "algbw"), ("busbw", "Gbps"), ("# nccl-tests",))
+OPENS = re.compile(
+    r"^.{0,40}#\s+(?:nThread|nccl-tests|Using devices|out-of-place)|busbw: [\d.]+ +Gbps", re.M
+)
 
 ROW = re.compile(
     r"^\s*(?:\d+:\s+)?(\d{1,15})\s+(\d+)\s+(\w+)\s+(\w+)\s+(-?\d+)\s+"
@@ -16,30 +24,45 @@ RANK = re.compile(
 TEST = re.compile(r"Collective test starting: (\w+)_perf|\b(\w+)_perf\b")
 MEMBERS = re.compile(r"\bnranks (\d+)\b")
 GBPS = re.compile(r"busbw: ([\d.]+)\s+Gbps")
-COLUMNS = ("test", "bytes", "busbw_gbytes_per_s")
 MOST = 100_000  # rows that are kept
 
 
-def read(path, found: Found) -> None:
+def knows(head: str) -> bool:
+    """Whether the head of a file is of this format."""
+    return marked(head, MARKS) and OPENS.search(head) is not None
+
+
+def read(path: Path, log: Contents) -> None:
     """What the tables hold: `collectives` has a row a size."""
-    ranks = set()
+    ranks: set[str] = set()
+    hosts: set[str] = set()
     test = ""
     for line in lines(path):
         if match := TEST.search(line):
             test = match[1] or match[2]
-        told = ()
-        if (match := ROW.match(line)) and int(match[1]):  # out of place, as results are quoted
-            told = test, int(match[1]), number(match[8])
-        elif match := GBPS.search(line):
-            told = "all_reduce", None, number(match[1]) / 8
-        if told and len(found.collectives) < MOST:
-            found.collectives.append(dict(zip(COLUMNS, told)))
+        row = row_of(line, test)
+        if row and len(log.collectives) < MOST:
+            log.collectives.append(row)
         if match := MEMBERS.search(line):
-            found.setting("world_size", match[1])
+            log.add_setting("world_size", match[1])
         if match := RANK.search(line):
-            ranks.add(match.group(1, 2))
-            found.setting("accelerator_name", match[3])
+            ranks.add(match[1])
+            hosts.add(match[2])
+            log.add_setting("accelerator_name", match[3])
     if ranks:
-        numbers, hosts = map(set, zip(*ranks))
-        found.setting("world_size", len(numbers))
-        found.setting("num_nodes", len(hosts))
+        log.add_setting("world_size", len(ranks))
+        log.add_setting("num_nodes", len(hosts))
+
+
+def row_of(line: str, test: str) -> Collective | None:
+    """The row that a line of a table is, out of place, as results are quoted."""
+    match = ROW.match(line)
+    if match and int(match[1]):
+        return Collective(test=test, bytes=int(match[1]), busbw_gbytes_per_s=number(match[8]))
+    match = GBPS.search(line)
+    if match is None:
+        return None
+    return Collective(test="all_reduce", bytes=None, busbw_gbytes_per_s=number(match[1]) / 8)
+
+
+NCCL_TESTS = FileFormat(name="nccl_tests", framework="nccl-tests", knows=knows, read=read)

@@ -1,16 +1,54 @@
 """TensorBoard event files: TFRecords of protocol buffers, read by hand (scalars alone)."""
 
+import re
 import struct
+from collections.abc import Iterator
+from math import nan
+from pathlib import Path
+from typing import NamedTuple
 
-from ..found import NAN, Found
-from ..rows import chosen, spoken, take
+from ..contents import Column, Contents
+from ..file_format import FileFormat
+from ..step_rows import add_row, cells
 from ..text import blocks
 
+MARK = re.compile(r"\A[\s\S]{0,60}brain\.Event:\d")
 FLOATS = {4: "<f", 8: "<d"}  # a number by its bytes
 LARGEST = 16 << 20  # bytes of one record that are read
+# scalars that come once a step, so that their clock is that of steps
+CLOCKED = (
+    "loss_metrics/global_avg_loss",
+    "lm loss",
+    "train/loss",
+    "loss",
+    "train_loss",
+    "train_loss_step",
+    "reduced_train_loss",
+    "learning/loss",
+    "train/CE loss",
+    "Loss/train",
+    "loss/train",
+    "actor/loss",
+)
 
 
-def records(path):
+class Field(NamedTuple):
+    """A field of a protocol buffer: a number, or the bytes of anything else."""
+
+    number: int
+    value: int | bytes
+
+
+class Scalar(NamedTuple):
+    """A value of an event file."""
+
+    clock_s: float
+    step: int
+    tag: str
+    value: float
+
+
+def records(path: Path) -> Iterator[bytes]:
     """The records of a TFRecord file: length, checksum, data, checksum."""
     buffer = b""
     for block in blocks(path):
@@ -24,26 +62,33 @@ def records(path):
         buffer = buffer[at:]
 
 
-def fields(raw: bytes):
-    """(number, wire type, value) of each field of a protocol buffer; stops where it is broken."""
+def fields(raw: bytes) -> Iterator[Field]:
+    """The fields of a protocol buffer; stops where it is broken."""
     at = 0
     while at < len(raw):
         key, at = _varint(raw, at)
-        kind = key & 7
-        if kind == 0:
-            value, at = _varint(raw, at)
-        elif kind in (1, 2, 5):
-            size, at = _varint(raw, at) if kind == 2 else (8 if kind == 1 else 4, at)
-            value = raw[at : at + size]
-            at = at + size
-            if len(value) < size:
+        match key & 7:
+            case 0:
+                number, at = _varint(raw, at)
+                yield Field(key >> 3, number)
+                continue
+            case 1:
+                size = 8
+            case 2:
+                size, at = _varint(raw, at)
+            case 5:
+                size = 4
+            case _:
                 return
-        else:
+        value = raw[at : at + size]
+        at += size
+        if len(value) < size:
             return
-        yield key >> 3, kind, value
+        yield Field(key >> 3, value)
 
 
-def _varint(raw: bytes, at: int) -> tuple:
+def _varint(raw: bytes, at: int) -> tuple[int, int]:
+    """(value, position behind it) of a number at a position."""
     value = shift = 0
     while at < len(raw) and shift < 70:
         byte = raw[at]
@@ -55,47 +100,64 @@ def _varint(raw: bytes, at: int) -> tuple:
     return value, at
 
 
-def last(raw: bytes, number: int, default=b""):
-    """The last value of a field of a protocol buffer, of the type of `default`."""
-    held = (v for n, _, v in reversed([*fields(raw)]) if n == number)
-    return next((v for v in held if isinstance(v, type(default))), default)
+def last_bytes(raw: bytes, number: int) -> bytes:
+    """The last value of a field that holds bytes; none where it is missing."""
+    values = [f.value for f in fields(raw) if f.number == number and isinstance(f.value, bytes)]
+    return values[-1] if values else b""
 
 
-def scalars(path):
-    """(wall clock, step, tag, value) of every scalar of an event file: Event{1 wall_time, 2 step,
-    5 summary}, Summary{1 value}, Value{1 tag, 2 simple_value, 8 tensor}."""
+def last_number(raw: bytes, number: int) -> int:
+    """The last value of a field that holds a number; 0 where it is missing."""
+    values = [f.value for f in fields(raw) if f.number == number and isinstance(f.value, int)]
+    return values[-1] if values else 0
+
+
+def scalars(path: Path) -> Iterator[Scalar]:
+    """Every scalar of an event file: Event{1 wall_time, 2 step, 5 summary}, Summary{1 value},
+    Value{1 tag, 2 simple_value, 8 tensor}."""
     for record in records(path):
-        wall = last(record, 1)
-        step = last(record, 2, 0)
-        for number, kind, value in fields(last(record, 5) or b""):
-            if number != 1 or kind != 2:
+        clock = last_bytes(record, 1)
+        step = last_number(record, 2)
+        for field in fields(last_bytes(record, 5)):
+            if field.number != 1 or isinstance(field.value, int):
                 continue
-            simple = last(value, 2) or tensor_of(last(value, 8) or b"")
-            if len(simple) in FLOATS and len(wall) == 8:
-                (got,) = struct.unpack(FLOATS[len(simple)], simple)
-                yield (
-                    struct.unpack("<d", wall)[0],
-                    step,
-                    last(value, 1).decode("utf-8", "replace"),
-                    got,
-                )
+            value = last_bytes(field.value, 2) or tensor_of(last_bytes(field.value, 8))
+            if len(value) in FLOATS and len(clock) == 8:
+                tag = last_bytes(field.value, 1).decode("utf-8", "replace")
+                (number,) = struct.unpack(FLOATS[len(value)], value)
+                (clock_s,) = struct.unpack("<d", clock)
+                yield Scalar(clock_s, step, tag, number)
 
 
 def tensor_of(raw: bytes) -> bytes:
     """The first float or double of a tensor: TensorProto{1 dtype, 4 content, 5 float_val}."""
-    return last(raw, 1, 0) in (1, 2) and last(raw, 4) or last(raw, 5)[:4]
+    content = last_bytes(raw, 4) if last_number(raw, 1) in (1, 2) else b""
+    return content or last_bytes(raw, 5)[:4]
 
 
-def read(path, found: Found) -> None:
+def knows(head: str) -> bool:
+    """Whether the head of a file is of this format."""
+    return MARK.search(head) is not None
+
+
+def read(path: Path, log: Contents) -> None:
     """What the file holds: one line a step."""
-    steps = {}
-    clocks = {}
-    for wall, step, tag, value in scalars(path):
-        found.seen(wall)
-        steps.setdefault(step, {"iter": step})[tag] = value
-        clocks.setdefault(tag, {})[step] = wall
-    timed = {s for s, row in steps.items() for column, _, _ in chosen(tuple(row)) if column == "s"}
-    walls = next((clocks[tag] for tag in spoken()["clocked"] if tag in clocks), {})
-    for step, row in sorted(steps.items()):
-        if step in (timed or walls):
-            take(found, row | {"_runtime": walls.get(step, NAN)})
+    rows: dict[int, dict[str, float]] = {}
+    clocks_s: dict[str, dict[int, float]] = {}
+    for scalar in scalars(path):
+        log.add_moment(scalar.clock_s)
+        rows.setdefault(scalar.step, {"iter": scalar.step})[scalar.tag] = scalar.value
+        clocks_s.setdefault(scalar.tag, {})[scalar.step] = scalar.clock_s
+    timed = {step for step, row in rows.items() if _is_timed(row)}
+    clock_s = next((clocks_s[tag] for tag in CLOCKED if tag in clocks_s), {})
+    for step, row in sorted(rows.items()):
+        if step in (timed or clock_s):
+            add_row(log, {**row, "_runtime": clock_s.get(step, nan)})
+
+
+def _is_timed(row: dict[str, float]) -> bool:
+    """Whether a step has its own time."""
+    return any(cell.column is Column.SECONDS for cell in cells(tuple(row)))
+
+
+TENSORBOARD = FileFormat(name="tensorboard", framework="TensorBoard", knows=knows, read=read)

@@ -10,12 +10,26 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
 from os import environ, sysconf
 from pathlib import Path
 from time import perf_counter
+from typing import TYPE_CHECKING, Any
 
-from scantling.base.words import table as read_yaml
+from .points import (
+    AttentionPoint,
+    CollectivePoint,
+    CopyPoint,
+    GemmPoint,
+    HostPoint,
+    LaunchPoint,
+    Point,
+)
+from .sizes import Attention, Product, sizes_of
+
+if TYPE_CHECKING:
+    import torch
+
+Call = Callable[[], Any]  # what is timed; its result is left alone
 
 
 @dataclass(frozen=True)
@@ -25,43 +39,43 @@ class Step:
 
     section: str
     says: str
-    run: Callable[[], dict]
+    run: Callable[[], Point]
 
 
 @dataclass(frozen=True)
 class Bench:
     """A device, how long to time one point [s], and the process group's size."""
 
-    device: object
+    device: "torch.device"
     seconds: float
     ranks: int = 1
     ranks_per_node: int = 1
 
     @property
     def cuda(self) -> bool:
-        return self.device.type == "cuda"
+        return bool(self.device.type == "cuda")
 
-    def time(self, call) -> float:
+    def time(self, call: Call) -> float:
         """Median seconds of one call, after warming up, over as many batches of calls as the time
         allows (three or more)."""
         self._seconds(call, 1)
         once = max(self._seconds(call, 1), 1e-7)
         if self.ranks > 1:
             once = self._agree(once)
-        many = max(1, min(1000, int(self.seconds / 5 / once)))
-        batches = 5 if once * many * 5 < 4 * self.seconds else 3
-        return statistics.median(self._seconds(call, many) for _ in range(batches))
+        calls = max(1, min(1000, int(self.seconds / 5 / once)))
+        batches = 5 if once * calls * 5 < 4 * self.seconds else 3
+        return statistics.median(self._seconds(call, calls) for _ in range(batches))
 
-    def _seconds(self, call, many: int) -> float:
-        """Seconds of one of `many` calls in a row."""
+    def _seconds(self, call: Call, calls: int) -> float:
+        """Seconds of one of so many calls in a row."""
         self._sync()
         start = perf_counter()
-        for _ in range(many):
+        for _ in range(calls):
             call()
         self._sync()
-        return (perf_counter() - start) / many
+        return (perf_counter() - start) / calls
 
-    def _sync(self):
+    def _sync(self) -> None:
         if self.cuda:
             import torch
 
@@ -83,16 +97,13 @@ def start(device: str | None, quick: bool) -> Bench:
 
     ranks = int(environ.get("WORLD_SIZE", "1"))
     kind = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    where = (
-        torch.device(kind, int(environ.get("LOCAL_RANK", "0")))
-        if kind == "cuda"
-        else torch.device(kind)
-    )
-    if where.type == "cuda":
-        torch.cuda.set_device(where)
+    place = torch.device(kind)
+    if kind == "cuda":
+        place = torch.device(kind, int(environ.get("LOCAL_RANK", "0")))
+        torch.cuda.set_device(place)
     if ranks > 1 and not torch.distributed.is_initialized():
-        torch.distributed.init_process_group("nccl" if where.type == "cuda" else "gloo")
-    return Bench(where, 0.1 if quick else 0.4, ranks, int(environ.get("LOCAL_WORLD_SIZE", "1")))
+        torch.distributed.init_process_group("nccl" if kind == "cuda" else "gloo")
+    return Bench(place, 0.1 if quick else 0.4, ranks, int(environ.get("LOCAL_WORLD_SIZE", "1")))
 
 
 def finish(bench: Bench) -> None:
@@ -103,7 +114,7 @@ def finish(bench: Bench) -> None:
         torch.distributed.destroy_process_group()
 
 
-def describe(bench: Bench) -> tuple:
+def describe(bench: Bench) -> tuple[dict[str, Any], dict[str, str]]:
     """(device, software): what the driver calls the device, its memory, and the versions that were
     measured with."""
     import torch
@@ -128,128 +139,145 @@ def _processor() -> str:
         about = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
         return "CPU"
-    found = re.search(r"^model name\s*:\s*(.*\S)", about, re.M)
-    return found[1] if found else "CPU"
+    name = re.search(r"^model name\s*:\s*(.*\S)", about, re.M)
+    return name[1] if name else "CPU"
 
 
 OPS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
 
 
-def steps(bench: Bench, quick: bool) -> list:
+def steps(bench: Bench, quick: bool) -> list[Step]:
     """All measurements, in the order in which they are most worth having if they are stopped
     half-way."""
-    known = read_yaml(__file__, "sizes")
-    says = known["says"]
-    known = known["cuda" if bench.cuda else "cpu"]
-    size = known["full"] | (known["quick"] if quick else {})
-    products = [[n, n, n] for n in size["cubes"]] + size["layers"]
-    copies, host, messages = ([2**k for k in size[n]] for n in ("copies", "host", "collectives"))
-    ops = OPS if bench.ranks > 1 else ()
-
-    def each(section, call, *axes):
-        for what, of in product(*axes):
-            yield Step(
-                f"{section}.{what}" if section == "gemm" else section,
-                says[section].format(
-                    what, of, mb=of / 1e6 if isinstance(of, int) else 0.0, ranks=bench.ranks
-                ),
-                partial(call, bench, what, of),
-            )
-
-    return [
-        *each("gemm", _gemm, size["dtypes"], products),
-        *each("memory", _copy, ("copy", "triad"), copies),
-        *each("attention", _attend, size["attention"], size["backends"]),
-        Step("launch", "launching a small kernel", partial(_launch, bench)),
-        *each("host", _host_copy, ("to the device", "to the host"), host),
-        *each("collectives", _collective, ops, messages),
+    sizes = sizes_of(bench.cuda, quick)
+    measurements = [
+        Step(
+            f"gemm.{precision}",
+            f"GEMM {precision} {size.m} × {size.n} × {size.k}",
+            partial(_gemm, bench, precision, size),
+        )
+        for precision in sizes.precisions
+        for size in sizes.products
     ]
+    measurements += [
+        Step("memory", f"{op} of {2**log2 / 1e6:,.0f} MB", partial(_copy, bench, op, 2**log2))
+        for op in ("copy", "triad")
+        for log2 in sizes.copies
+    ]
+    measurements += [
+        Step(
+            "attention",
+            f"attention {size.batch} × {size.seq_len} tokens, {size.heads} heads of "
+            f"{size.head_dim}, {backend}",
+            partial(_attend, bench, size, backend),
+        )
+        for size in sizes.attention
+        for backend in sizes.backends
+    ]
+    measurements.append(Step("launch", "launching a small kernel", partial(_launch, bench)))
+    measurements += [
+        Step("host", f"{2**log2 / 1e6:,.0f} MB {way}", partial(_host_copy, bench, way, 2**log2))
+        for way in ("to the device", "to the host")
+        for log2 in sizes.host
+    ]
+    measurements += [
+        Step(
+            "collectives",
+            f"{op} of {2**log2 / 1e6:,.3g} MB over {bench.ranks}",
+            partial(_collective, bench, op, 2**log2),
+        )
+        for op in (OPS if bench.ranks > 1 else ())
+        for log2 in sizes.collectives
+    ]
+    return measurements
 
 
-def _gemm(bench, dtype, mnk):
+def _gemm(bench: Bench, precision: str, size: Product) -> GemmPoint:
     import torch
 
-    m, n, k = mnk
     on = partial(torch.randn, device=bench.device)
-    if dtype == "fp8":
-        a, b = (on(rows, k).to(torch.float8_e4m3fn) for rows in (m, n))
+    call: Call
+    if precision == "fp8":
+        a, b = (on(rows, size.k).to(torch.float8_e4m3fn) for rows in (size.m, size.n))
         one = torch.ones((), device=bench.device)
         call = partial(
             torch._scaled_mm, a, b.t(), scale_a=one, scale_b=one, out_dtype=torch.bfloat16
         )
     else:
-        kind = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}[dtype]
-        a = on(m, k, dtype=kind)
-        b = on(k, n, dtype=kind)
-        call = partial(torch.mm, a, b, out=a.new_empty(m, n))
-    return {"m": m, "n": n, "k": k, "seconds": bench.time(call)}
+        kinds = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
+        a = on(size.m, size.k, dtype=kinds[precision])
+        b = on(size.k, size.n, dtype=kinds[precision])
+        call = partial(torch.mm, a, b, out=a.new_empty(size.m, size.n))
+    return GemmPoint(m=size.m, n=size.n, k=size.k, seconds=bench.time(call))
 
 
-def _copy(bench, op, size):
+def _copy(bench: Bench, op: str, size: int) -> CopyPoint:
     import torch
 
     count = size // 4
     a = torch.zeros(count, device=bench.device)
     b = torch.empty_like(a)
-    call, moved = (
-        (partial(b.copy_, a), 2)
-        if op == "copy"
-        else (partial(torch.add, a, torch.ones_like(a), alpha=2.0, out=b), 3)
-    )
-    return {"op": op, "bytes": moved * count * 4, "seconds": bench.time(call)}
+    call: Call
+    if op == "copy":
+        call = partial(b.copy_, a)
+        arrays = 2
+    else:
+        call = partial(torch.add, a, torch.ones_like(a), alpha=2.0, out=b)
+        arrays = 3
+    return CopyPoint(op=op, bytes=arrays * count * 4, seconds=bench.time(call))
 
 
-def _attend(bench, shape, backend):
+def _attend(bench: Bench, size: Attention, backend: str) -> AttentionPoint:
     import torch
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
-    kind = getattr(SDPBackend, f"{backend.upper()}_ATTENTION", None)
-    half = not bench.cuda or torch.cuda.get_device_capability(bench.device)[0] >= 8
-    batch, seq_len, heads, head_dim = shape
+    kernels = {"flash": "FLASH_ATTENTION", "cudnn": "CUDNN_ATTENTION"}
+    kernel = SDPBackend.__members__.get(kernels[backend])
+    bf16 = not bench.cuda or torch.cuda.get_device_capability(bench.device)[0] >= 8
     q, k, v = torch.randn(
         3,
-        batch,
-        heads,
-        seq_len,
-        head_dim,
+        size.batch,
+        size.heads,
+        size.seq_len,
+        size.head_dim,
         device=bench.device,
-        dtype=torch.bfloat16 if half else torch.float16,
+        dtype=torch.bfloat16 if bf16 else torch.float16,
     )
 
-    def call():
-        with sdpa_kernel(kind), torch.no_grad():
+    def call() -> None:
+        with sdpa_kernel(kernel), torch.no_grad():
             torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
 
-    return {
-        **dict(zip(("batch", "seq_len", "heads", "head_dim"), shape)),
-        "backend": backend,
-        "seconds": bench.time(call),
-    }
+    return AttentionPoint(
+        batch=size.batch,
+        seq_len=size.seq_len,
+        heads=size.heads,
+        head_dim=size.head_dim,
+        backend=backend,
+        seconds=bench.time(call),
+    )
 
 
-def _launch(bench):
+def _launch(bench: Bench) -> LaunchPoint:
     import torch
 
-    return {
-        "what": "one kernel on 8 numbers",
-        "seconds": bench.time(partial(torch.zeros(8, device=bench.device).add_, 1.0)),
-    }
+    call = partial(torch.zeros(8, device=bench.device).add_, 1.0)
+    return LaunchPoint(what="one kernel on 8 numbers", seconds=bench.time(call))
 
 
-def _host_copy(bench, way, size):
+def _host_copy(bench: Bench, way: str, size: int) -> HostPoint:
     import torch
 
-    there = torch.empty(size, dtype=torch.uint8, device=bench.device)
-    here = torch.empty(size, dtype=torch.uint8, pin_memory=True)
-    into, source = (there, here) if way == "to the device" else (here, there)
-    return {
-        "way": way,
-        "bytes": size,
-        "seconds": bench.time(partial(into.copy_, source, non_blocking=True)),
-    }
+    on_device = torch.empty(size, dtype=torch.uint8, device=bench.device)
+    on_host = torch.empty(size, dtype=torch.uint8, pin_memory=True)
+    if way == "to the device":
+        call = partial(on_device.copy_, on_host, non_blocking=True)
+    else:
+        call = partial(on_host.copy_, on_device, non_blocking=True)
+    return HostPoint(way=way, bytes=size, seconds=bench.time(call))
 
 
-def _collective(bench, op, size):
+def _collective(bench: Bench, op: str, size: int) -> CollectivePoint:
     """bytes: the whole tensor of an all-reduce, all-gather or reduce-scatter; what one rank sends
     in an all-to-all."""
     import torch
@@ -259,23 +287,21 @@ def _collective(bench, op, size):
     count = size // kind.itemsize // bench.ranks * bench.ranks
     whole = torch.zeros(count, device=bench.device, dtype=kind)
     part = whole.new_zeros(count // bench.ranks)
-    # renamed in PyTorch 2.13
-    gather = getattr(distributed, "all_gather_single", None) or distributed.all_gather_into_tensor
-    call = {
-        "all_reduce": partial(distributed.all_reduce, whole),
-        "all_gather": partial(gather, whole, part),
-        "reduce_scatter": partial(
-            getattr(distributed, "reduce_scatter_single", None)
-            or distributed.reduce_scatter_tensor,
-            part,
-            whole,
-        ),
-        "all_to_all": partial(distributed.all_to_all_single, torch.empty_like(whole), whole),
-    }[op]
-    return {
-        "op": op,
-        "ranks": bench.ranks,
-        "ranks_per_node": bench.ranks_per_node,
-        "bytes": count * kind.itemsize,
-        "seconds": bench.time(call),
-    }
+    call: Call
+    if op == "all_reduce":
+        call = partial(distributed.all_reduce, whole)
+    elif op == "all_to_all":
+        call = partial(distributed.all_to_all_single, torch.empty_like(whole), whole)
+    elif op == "all_gather":  # renamed in PyTorch 2.13
+        gather = getattr(distributed, "all_gather_single", None)
+        call = partial(gather or distributed.all_gather_into_tensor, whole, part)
+    else:
+        scatter = getattr(distributed, "reduce_scatter_single", None)
+        call = partial(scatter or distributed.reduce_scatter_tensor, part, whole)
+    return CollectivePoint(
+        op=op,
+        ranks=bench.ranks,
+        ranks_per_node=bench.ranks_per_node,
+        bytes=count * kind.itemsize,
+        seconds=bench.time(call),
+    )

@@ -20,9 +20,9 @@ from scantling.plans import space as planning
 from scantling.plans.prepare import prepare
 from scantling.plans.words import short
 from scantling.verdict.assess import assess
-from scantling.verdict.limits import LOSSES
+from scantling.verdict.texts import loss_name
 
-from ..network.build import built
+from ..fabric.build import built
 from ..site import STANDSTILL, Site, site_of
 from ..texts import constant, fill, texts
 
@@ -151,7 +151,7 @@ def growth_losses(now: Site, then: Site, devices: int) -> dict:
     return {
         "failures and saves": 1 - then.e.goodput / now.e.goodput,
         "devices that the batch cannot fill": 1 - then.used / devices,
-    } | {LOSSES.get(p, p): after[p] - before[p] for p in PARTS if p not in COMPUTE}
+    } | {loss_name(p): after[p] - before[p] for p in PARTS if p not in COMPUTE}
 
 
 def grown(b: Base, k: int) -> Change:
@@ -201,8 +201,8 @@ def grown(b: Base, k: int) -> Change:
         batch_tokens=1 + low,
         watts=power_w(cluster),
         watts_then=power_w(then.cluster),
-        network=built(now.cluster)[0],
-        network_then=built(then.cluster)[0],
+        network=built(now.cluster).topology,
+        network_then=built(then.cluster).topology,
         days=now.figures["days"],
         days_then=then.figures["days"] if then.e.goodput > 1e-3 else None,
     )
@@ -342,7 +342,7 @@ def reducing_switches(b: Base) -> Change | None:
         "in-network",
         broken="" if plain else "breaks",
         now=s.chosen.step,
-        then=step_time(replace(s.case, link=s.link(sharp=1))),
+        then=step_time(replace(s.case, link=replace(s.case.link, sharp=1))),
         sharding=sharding,
         worth="" if plain else texts("changes", "in-network", "worth"),
     )

@@ -4,9 +4,39 @@ takes to prevent; dearest first."""
 from scantling.base.records import Known, Lines, Record, record
 
 from ..site import Run, Site
-from ..texts import fill, source, texts
-from .kinds import FOUND, Found
+from .commercial import dearer, late_delivery, slower_than_estimated
+from .failures import (
+    beyond_spares,
+    lost_replica,
+    no_spares,
+    sites_apart,
+    slow_repairs,
+    standstill,
+    worse_fleet,
+)
+from .machines import corruption, slow_network, slow_store, unscreened
+from .training import divergence, low_precision, memory_over
+from .trouble import Trouble
 
+KINDS = (
+    standstill,
+    slower_than_estimated,
+    late_delivery,
+    dearer,
+    worse_fleet,
+    no_spares,
+    slow_repairs,
+    corruption,
+    slow_store,
+    slow_network,
+    unscreened,
+    divergence,
+    memory_over,
+    beyond_spares,
+    low_precision,
+    sites_apart,
+    lost_replica,
+)
 HARMLESS = 0.001  # of the run, in days and in dollars: below both a risk is not listed
 
 
@@ -56,15 +86,15 @@ def risks(s: Site) -> Risks:
     `likelihood_from`). Days late are days of the whole allocation, so dollars = days x dollars a
     day, except where the devices are not paid for while they are late.
     """
-    found = [_risk(s, x) for look in FOUND if (x := look(s)) is not None]
-    rows = [x for x in found if not _small(x, s.run)]
+    every = [_risk(s, trouble) for kind in KINDS if (trouble := kind(s)) is not None]
+    rows = [x for x in every if not _small(x, s.run)]
     rows.sort(key=lambda x: (-(x.expected_usd or 0.0), -x.expected_days))
-    extra = [*filter(adds, rows)]
+    extra = [x for x in rows if adds(x)]
     usd = sum(x.expected_usd or 0.0 for x in extra)
     return Risks(
         run=s.run,
         rows=tuple(rows),
-        harmless=tuple(x.risk for x in found if _small(x, s.run)),
+        harmless=tuple(x.risk for x in every if _small(x, s.run)),
         expected_days=sum(x.expected_days for x in extra),
         expected_usd=None if s.run.usd_per_day is None else usd,
     )
@@ -76,41 +106,38 @@ def adds(x: Risk) -> bool:
 
 
 def _small(x: Risk, run: Run) -> bool:
-    return x.expected_days < HARMLESS * run.days and (
-        x.expected_usd is None or x.expected_usd < HARMLESS * run.usd(run.days)
-    )
+    if x.expected_days >= HARMLESS * run.days:
+        return False
+    whole = run.usd(run.days)
+    return x.expected_usd is None or whole is None or x.expected_usd < HARMLESS * whole
 
 
-def _risk(s: Site, found: Found) -> Risk:
-    """One row of the register; words from tables/risks.yaml."""
-    words = texts("risks", found.id)
-    run = s.run
-    facts = source(*words["facts"].split()) if "facts" in words else ""
-
-    def text(key):
-        return found.words.get(key) or fill(words.get(key, ""), s, **found.words)
-
-    paid = run.usd(found.days) if found.usd == -1.0 else found.usd
-    usd = None if paid is None else found.likelihood * paid
-    left = found.left
-    cost = found.cost_usd
-    judged = None not in (left, cost, run.usd_per_day, usd)
+def _risk(s: Site, x: Trouble) -> Risk:
+    """One row of the register."""
+    usd = None if x.usd is None else x.likelihood * x.usd
     return Risk(
-        id=words.get("id", found.id),
-        risk=text("risk"),
-        likelihood=found.likelihood,
-        likelihood_from=text("source") + facts,
-        impact_days=found.days,
-        impact_usd=paid,
-        expected_days=found.likelihood * found.days,
+        id=x.id,
+        risk=x.risk,
+        likelihood=x.likelihood,
+        likelihood_from=x.likelihood_from,
+        impact_days=x.days,
+        impact_usd=x.usd,
+        expected_days=x.likelihood * x.days,
         expected_usd=usd,
-        in_headline=found.in_headline,
-        before_start=found.before_start,
-        evidence=text("evidence"),
-        mitigation=text("mitigation"),
-        left_after_days=left,
-        mitigation_usd=cost,
-        pays=cost < usd - run.usd(left) if judged else None,
-        owner=words["owner"],
-        by=words["by"],
+        in_headline=x.in_headline,
+        before_start=x.before_start,
+        evidence=x.evidence,
+        mitigation=x.mitigation,
+        left_after_days=x.left,
+        mitigation_usd=x.mitigation_usd,
+        pays=_pays(usd, s.run.usd(x.left), x.mitigation_usd),
+        owner=x.owner,
+        by=x.by,
     )
+
+
+def _pays(expected: Known, left: Known, mitigation: Known) -> bool | None:
+    """Whether a mitigation costs less than it saves [dollars]; None where one is not known."""
+    if expected is None or left is None or mitigation is None:
+        return None
+    return mitigation < expected - left

@@ -1,37 +1,46 @@
-"""Before the run: what each device, link and pair must show, the threshold to evict at, the
-straggler screen, the numerical smoke test. Words stand in tables/burn_in.yaml."""
+"""Burn-in: what each device, link and pair must show before the run, and the threshold to evict
+at."""
 
-from dataclasses import replace
-from functools import cache, lru_cache
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from functools import cache
+from typing import Literal, TypedDict
 
 import numpy as np
-from numpy.polynomial.legendre import leggauss
 from scantling import catalogue
-from scantling.base.records import Known, Lines, Record, Rows, record
-from scantling.base.stats import quantile
+from scantling.base.columns import Array
+from scantling.base.files import csv_rows
+from scantling.base.records import Known, Record, record
 from scantling.base.units import DAY_S, HOUR_S
+from scantling.design.cluster import Cluster
 from scantling.physics import collectives as curves
+from scantling.physics.cases import Cases
 from scantling.physics.pipeline import SCHEDULE_NAMES
 from scantling.physics.step import step_time
+from scantling.physics.wires import Link
 
-from ..network.build import cards
+from ..constants import CONSTANTS, TABLES
+from ..fabric.build import cards
 from ..network.traffic import trust
 from ..placement import blocks
 from ..site import Site, is_torus
-from ..texts import columns, constant, fill, number, rows, source, texts
+from .screen import spread
 
-# standard deviations between the whiskers of a normal box plot (quartiles +- 1.5 ranges)
-WHISKERS = 2 * 2.698
-CUTS = np.concatenate([[0.0], np.geomspace(1e-5, 0.2, 120)])
-RATIOS = np.linspace(0.2, 1.0, 81)
+RATIOS: Array = np.linspace(0.2, 1.0, 81)
 GROUPS = 32  # groups of nodes under one leaf that are tested every pair of; beyond that neighbours
 ROUNDS = 25  # iterations of one nccl-tests point: 5 to warm up, 20 counted
-SIZES = np.array([1e6, 64e6, 1e9, 16e9])
+SIZES: Array = np.array([1e6, 64e6, 1e9, 16e9])
 LARGE = 16e9
 START_S = 10.0  # processes and communicators of one small test
-SMOKE_STEPS = 300
 BY_CURVES = "the kit's curves of collectives"
 ACCEPTED = "published acceptance test"
+
+
+class Rate(TypedDict):
+    """Bus bandwidth that a collective of so many bytes should reach."""
+
+    message_bytes: float
+    busbw_bytes_per_s: float
 
 
 @record
@@ -57,38 +66,37 @@ class Test(Record):
     usd: Known
     # the median of all parts lies this near the expected, else the whole site is wrong
     fleet_within: Known = None
-    by_size: Rows = ()  # {message_bytes, busbw_bytes_per_s} expected
+    by_size: tuple[Rate, ...] = ()  # expected
 
 
 @record
-class Screen(Record):
-    """The straggler screen: where to cut, what it costs and what it brings. Shares of the step or
-    of the nodes."""
+class Tools:
+    """What a vendor's devices are tested with: a row of tables/tools.csv."""
 
-    spread: float  # standard deviation of one device's time over its mean, unscreened
-    spread_from: str
-    spread_in_the_estimate: float
-    slow_share: float  # machines that are outliers
-    slow_by: float
-    waits_unscreened: float  # step time lost to the slowest device, no screen
-    cut: float  # share of nodes to return
-    percentile: float  # 100 (1 - cut): of a node's slowest device
-    evict_slower_than: float  # its time over the mean of all devices
-    nodes_cut: int
-    waits_screened: float
-    gain: float  # of the step
-    usd_cost: Known  # of the nodes held beyond the job for as long as the run
-    usd_gain: Known
-    curve: Rows
-    lines: Lines = ()
+    vendor: str
+    products: str  # matrix products
+    copies: str  # device memory
+    host_copy: str
+    wire: str  # between two cards
+    rings: str  # collectives
 
 
-def tools(vendor: str) -> dict:
-    """Tools for a vendor's devices: a row of tables/tools.csv."""
-    return next(row for row in rows("tools") if row["vendor"] in vendor.lower())
+@cache
+def _tools() -> tuple[Tools, ...]:
+    rows = csv_rows(TABLES / "tools.csv")
+    names = {f.name for f in fields(Tools)}
+    for row in rows:
+        if row.keys() != names:
+            raise ValueError(f"columns of tables/tools.csv: {', '.join(row)}")
+    return tuple(Tools(**row) for row in rows)
 
 
-def burn_in(s: Site) -> tuple:
+def tools(vendor: str) -> Tools:
+    """Tools for a vendor's devices; those of nobody in particular stand last."""
+    return next(row for row in _tools() if row.vendor in vendor.lower())
+
+
+def burn_in(s: Site) -> tuple[Test, ...]:
     """Tests of memory, matrix products, scale-up links, host links, cards, rails, pairs and the
     whole, in the order to run them.
 
@@ -99,374 +107,412 @@ def burn_in(s: Site) -> tuple:
     (the ring goes at its slowest link: `step_time` with that tier slowed), but never laxer than the
     loosest nor stricter than the tightest published acceptance test (catalogue/acceptance.csv).
     """
-    parts = device_tests, scale_up_tests, scale_out_tests, job_test
-    return tuple(test for part in parts for test in part(s))
+    return (*device_tests(s), *scale_up_tests(s), *scale_out_tests(s), job_test(s))
 
 
-def _test(s: Site, id: str, expected: float, ratio: float, seconds: float, **values) -> Test:
-    """One test: its words of tables/burn_in.yaml filled with `values`, or taken from them."""
-    row = {
-        "unit": "bytes/s",
-        "tool": "rings",
-        "id": id,
-        "expected": expected,
-        "evict_below": expected * ratio,
-        "ratio": ratio,
-        "seconds": seconds,
-        "usd": s.run.usd(seconds / DAY_S),
-        **fill(texts("burn_in", id), s, **values),
-        **values,
-    }
-    row["tool"] = tools(s.cluster.accelerator.vendor).get(row["tool"], row["tool"])
-    return Test(**{k: row[k] for k in Test.__dataclass_fields__ if k in row})
+def _test(
+    s: Site,
+    id: str,
+    what: str,
+    *,
+    tool: str,
+    scope: str,
+    expected: float,
+    ratio: float,
+    seconds: float,
+    unit: str = "bytes/s",
+    why: str,
+    expected_from: str,
+    message_bytes: Known = None,
+    rounds: int = 1,
+    fleet_within: Known = None,
+    by_size: tuple[Rate, ...] = (),
+) -> Test:
+    """One test: the threshold and the price follow from what is expected, the ratio and the
+    time."""
+    return Test(
+        id=id,
+        what=what,
+        tool=tool,
+        scope=scope,
+        message_bytes=message_bytes,
+        expected=expected,
+        evict_below=expected * ratio,
+        ratio=ratio,
+        unit=unit,
+        why=why,
+        expected_from=expected_from,
+        rounds=rounds,
+        seconds=seconds,
+        usd=s.run.usd(seconds / DAY_S),
+        fleet_within=fleet_within,
+        by_size=by_size,
+    )
 
 
-def device_tests(s: Site):
+def device_tests(s: Site) -> Iterator[Test]:
     """Matrix products, memory and host link of each device."""
     chip = s.case.chip
     constants = s.case.constants
+    tool = tools(s.cluster.accelerator.vendor)
     ratio = 1 / (1 + 2.0 * spread())
-    yield _test(s, "matrix products", constants.gemm * chip.bf16_flops, ratio, 600.0)
-    yield _test(s, "device memory", constants.hbm_share * chip.hbm_bytes_per_s, ratio, 300.0)
+    yield _test(
+        s,
+        "matrix products",
+        "bf16 products of the plan's own shapes on every device, clocks and power watched",
+        tool=tool.products,
+        scope="each device",
+        expected=float(constants.gemm * chip.bf16_flops),
+        ratio=ratio,
+        seconds=600.0,
+        unit="FLOP/s",
+        why="two standard deviations of equal devices; the screen below cuts finer",
+        expected_from="the kit's calibrated share of the peak",
+    )
+    yield _test(
+        s,
+        "device memory",
+        "copy and triad over all of the memory, error counters read after it",
+        tool=tool.copies,
+        scope="each device",
+        expected=float(constants.hbm_share * chip.hbm_bytes_per_s),
+        ratio=ratio,
+        seconds=300.0,
+        why="as above",
+        expected_from="the kit's calibrated share of the rate",
+    )
     host = accepted(s.cluster.accelerator.id, "host copy")
     if host is not None:
         yield _test(
             s,
             "host link",
-            host["rated"] * 1e9,
-            host["value"] / host["rated"],
-            60.0,
-            expected_from=host["source"],
+            "device to host and back, pinned; checkpoints ride on it",
+            tool=tool.host_copy,
+            scope="each device",
+            expected=host.rated * 1e9,
+            ratio=host.value / host.rated,
+            seconds=60.0,
+            why=ACCEPTED,
+            expected_from=host.source,
         )
 
 
 def ring_test(
     s: Site,
     id: str,
+    what: str,
+    *,
+    scope: str,
     ranks: int,
     inside: int,
     ratio: float,
     why: str,
-    *,
-    rounds=1,
-    share=1.0,
-    shown=None,
-    floor=0.0,
-    **values,
+    rounds: int = 1,
+    share: float = 1.0,
+    published: tuple[float, str] | None = None,
+    floor: float = 0.0,
 ) -> Test:
-    """All-reduce over so many ranks, `inside` of them in a domain: the published rate where
-    `shown` has one, never below the accepted `floor`."""
+    """All-reduce over so many ranks, `inside` of them in a domain: the `published` rate (bytes/s,
+    source) where there is one, never below the accepted `floor` [bytes/s]."""
     sizes = all_reduce_rates(s.cluster, ranks, inside, share)
-    rate, where = shown or (sizes[-1]["busbw_bytes_per_s"], BY_CURVES)
-    off = {row["tier"]: row["large_error"] for row in trust(s.cluster)}
-    error = off["scale-up" if ranks <= inside else "scale-out"]
+    rate, rate_from = published or (sizes[-1]["busbw_bytes_per_s"], BY_CURVES)
+    up, out = trust(s.cluster)
+    error = up["large_error"] if ranks <= inside else out["large_error"]
     return _test(
         s,
         id,
-        rate,
-        max(ratio, floor / rate),
-        rounds * _seconds(LARGE, ranks, rate),
+        what,
+        tool=tools(s.cluster.accelerator.vendor).rings,
+        scope=scope,
+        expected=rate,
+        ratio=max(ratio, floor / rate),
+        seconds=rounds * _seconds(LARGE, ranks, rate),
         message_bytes=LARGE,
         why=why if floor < ratio * rate else ACCEPTED,
-        expected_from=where,
+        expected_from=rate_from,
         rounds=rounds,
         # of the fabrics judged, where this one is not
-        fleet_within=constant("unjudged") if error is None else error,
+        fleet_within=CONSTANTS.unjudged if error is None else error,
         by_size=sizes,
-        **values,
     )
 
 
-def scale_up_tests(s: Site):
+def scale_up_tests(s: Site) -> Iterator[Test]:
     """All-reduce over a node, the axes of a torus, an NVLink rack."""
     cluster = s.cluster
     n = s.per_node
-    ratio, why = slow_tier(s.case, s.nodes, "up_bytes_per_s", acceptance_limits("node all-reduce"))
+    ratio, why = slow_tier(s.case, s.nodes, "scale-up", acceptance_limits("node all-reduce"))
     if s.torus and s.nodes > 1:
-        rate, where = ring_of_two_links(cluster)
-        what = fill(texts("burn_in", "node all-reduce", "what torus"), devices=n)
-        for id, rounds, own in (("node all-reduce", 1, {"what": what}), ("torus axes", 3, {})):
-            yield _test(
-                s,
-                id,
-                rate,
-                ratio,
-                60.0 * rounds,
-                rounds=rounds,
-                message_bytes=1e9,
-                why=why,
-                expected_from=where,
-                devices=n,
-                **own,
-            )
+        yield from torus_tests(s, ratio, why)
     elif n > 1:
         own = accepted(cluster.accelerator.id, "node all-reduce")
         best = node_busbw(cluster)
         yield ring_test(
             s,
             "node all-reduce",
-            n,
-            n,
-            ratio,
-            why,
-            shown=best,
-            floor=min(own["value"] * 1e9, 0.98 * best[0]) if own else 0.0,
-            devices=n,
+            f"bus bandwidth of the {n} devices of a node",
+            scope="each node",
+            ranks=n,
+            inside=n,
+            ratio=ratio,
+            why=why,
+            published=best,
+            floor=0.0 if own is None else min(own.value * 1e9, 0.98 * best[0]),
         )
     unit = joined_devices(cluster)
     if unit > n:
-        yield ring_test(s, "rack all-reduce", unit, unit, ratio, why, devices=unit)
+        yield ring_test(
+            s,
+            "rack all-reduce",
+            f"bus bandwidth of the {unit} devices of an NVLink rack",
+            scope="each rack",
+            ranks=unit,
+            inside=unit,
+            ratio=ratio,
+            why=why,
+        )
 
 
-def joined_devices(cluster) -> int:
+def torus_tests(s: Site, ratio: float, why: str) -> Iterator[Test]:
+    """All-reduce over the chips of a host, and along each axis of a slice."""
+    rate, rate_from = ring_of_two_links(s.cluster)
+    for id, what, scope, rounds in (
+        (
+            "node all-reduce",
+            f"all-reduce over the {s.per_node} chips of a host, round their square",
+            "each node",
+            1,
+        ),
+        ("torus axes", "all-reduce along each axis of the slice, both ways round", "each axis", 3),
+    ):
+        yield _test(
+            s,
+            id,
+            what,
+            tool=tools(s.cluster.accelerator.vendor).rings,
+            scope=scope,
+            expected=rate,
+            ratio=ratio,
+            seconds=60.0 * rounds,
+            rounds=rounds,
+            message_bytes=1e9,
+            why=why,
+            expected_from=rate_from,
+        )
+
+
+def joined_devices(cluster: Cluster) -> int:
     """Devices that a rack or node joins."""
     return max(0 if is_torus(cluster) else cluster.scale_up_domain, cluster.devices_per_node)
 
 
-def scale_out_tests(s: Site):
+def scale_out_tests(s: Site) -> Iterator[Test]:
     """Cards, pairs of nodes or racks under the same leaves, groups of such across the spines."""
     cluster = s.cluster
     unit = joined_devices(cluster)
     units = -(-cluster.devices // unit)
     if units < 2 or s.torus:
         return
-    ratio, why = slow_tier(s.case, s.nodes, "out_bytes_per_s", acceptance_limits("card to card"))
+    ratio, why = slow_tier(s.case, s.nodes, "scale-out", acceptance_limits("card to card"))
     yield _test(
         s,
         "card to card",
-        cards(cluster)[1],
-        min(ratio, constant("node_accept_high")),
-        60.0,
+        f"RDMA write of each of {cluster.nics_per_node} cards to the same rail of the next node",
+        tool=tools(cluster.accelerator.vendor).wire,
+        scope="each card",
+        expected=cards(cluster)[1],
+        ratio=min(ratio, CONSTANTS.node_accept_high),
+        seconds=60.0,
         why=why,
+        expected_from="line rate",
         rounds=2,
     )
-    near = max(2, blocks(cluster)[0] // unit)
+    near = max(2, blocks(cluster).unit // unit)
     many = min(units, near)
-    groups = -(-units // near)
-    pair = 2 * unit
+    name = "racks" if unit > s.per_node else "nodes"
     yield ring_test(
         s,
         "pairs",
-        pair,
-        unit,
-        ratio,
-        why,
+        f"every pair of the {many} {name} under the same leaves, all leaves at once, every rail",
+        scope="each pair",
+        ranks=2 * unit,
+        inside=unit,
+        ratio=ratio,
+        why=why,
         rounds=many - 1,
-        many=many,
-        name="racks" if unit > s.per_node else "nodes",
     )
+    groups = -(-units // near)
     if groups > 1:
-        wide = groups * near * unit > (cluster.pod_devices or cluster.devices)
-        across = wide and cluster.oversubscription > 1
-        few = groups <= GROUPS
-        table = texts("burn_in", "groups")
-        yield ring_test(
-            s,
-            "groups",
-            near * pair,
-            unit,
-            ratio,
-            why,
-            # all pairs of many groups would take longer than they tell: neighbours at distances
-            # 1, 2, 4, ... cross every spine
-            rounds=groups - 1 if few else 2 * int(np.ceil(np.log2(groups))),
-            share=1 / cluster.oversubscription if across else 1.0,
-            which=table["all pairs" if few else "neighbours"],
-            groups=groups,
-            across=fill(table["across"], s) if across else "",
-        )
+        yield group_test(s, groups, near, ratio, why)
 
 
-def job_test(s: Site):
+def group_test(s: Site, groups: int, near: int, ratio: float, why: str) -> Test:
+    """All-reduce between groups of `near` nodes or racks, across the spines: every pair of few
+    groups; all pairs of many would take longer than they tell, and neighbours at distances 1, 2, 4,
+    ... cross every spine."""
+    cluster = s.cluster
+    unit = joined_devices(cluster)
+    wide = groups * near * unit > (cluster.pod_devices or cluster.devices)
+    across = wide and cluster.oversubscription > 1
+    if groups <= GROUPS:
+        which = "every pair of"
+        rounds = groups - 1
+    else:
+        which = "pairs at distances 1, 2, 4, … of"
+        rounds = 2 * int(np.ceil(np.log2(groups)))
+    what = f"{which} the {groups} groups: spines and what lies above them"
+    if across:
+        what += f"; {cluster.oversubscription:g}:1 between pods counted"
+    return ring_test(
+        s,
+        "groups",
+        what,
+        scope="each pair of groups",
+        ranks=near * 2 * unit,
+        inside=unit,
+        ratio=ratio,
+        why=why,
+        rounds=rounds,
+        share=1 / cluster.oversubscription if across else 1.0,
+    )
+
+
+def job_test(s: Site) -> Test:
     """The job itself on synthetic data."""
-    yield _test(
+    schedule = SCHEDULE_NAMES[int(s.case.plan.schedule)]
+    return _test(
         s,
         "the job itself",
-        s.figures["model_tflops_per_device"] * 1e12,
-        s.step_s / s.figures["step_s_high"],
-        max(4 * HOUR_S, 100 * s.step_s),
-        schedule=SCHEDULE_NAMES[s.case.plan.schedule],
+        f"the real configuration on synthetic data ({schedule}), 100 steps or 4 h",
+        tool="the training script",
+        scope="all nodes and spares in turn",
+        expected=s.a.model_tflops_per_device * 1e12,
+        ratio=s.step_s / s.a.step_s_high,
+        seconds=max(4 * HOUR_S, 100 * s.step_s),
+        unit="FLOP/s per device",
+        why=(
+            "the lower edge of the 80 % band: below it something is wrong with the site, not with "
+            "the estimate"
+        ),
+        expected_from="the estimate",
     )
 
 
-def slow_tier(case, nodes: int, field: str, limits: tuple) -> tuple:
+def slow_tier(
+    case: Cases, nodes: int, tier: Literal["scale-up", "scale-out"], limits: tuple[float, float]
+) -> tuple[float, str]:
     """(ratio, why): how slow the slowest link of a tier may be before it costs the job more than a
     node costs, within published limits."""
-    link = replace(case.link, **{field: getattr(case.link, field) * RATIOS})
+    link = slowed_link(case.link, tier)
     slowed = step_time(replace(case, link=link)).total / step_time(case).total
     node = 1 / nodes
-    own = (RATIOS * (slowed - 1 > node)).max()
+    own = float(np.where(slowed - 1 > node, RATIOS, 0.0).max())
     low, high = limits
-    ratio = np.clip(own, low, high)
-    words = texts("burn_in", "slow link")
-    why = fill(words["costs" if own > 0 else "hides"], own=own, node=node)
-    bound = "" if own == ratio else words["loosest" if ratio == low else "tightest"]
-    return ratio, why + fill(bound, ratio=ratio)
+    ratio = min(max(own, low), high)
+    why = "the step hides even a slow link"
+    if own > 0:
+        why = (
+            f"below {own:.2f} of its rate one slow link costs the job more than a node ({node:.2%})"
+        )
+    if own == ratio:
+        return ratio, why
+    if ratio == low:
+        return ratio, f"{why}; {ratio:.2f} is the loosest published acceptance"
+    return ratio, f"{why}; {ratio:.3f} is the tightest published acceptance"
 
 
-def all_reduce_rates(cluster, ranks: int, inside: int, share: float = 1.0) -> Rows:
+def slowed_link(link: Link, tier: Literal["scale-up", "scale-out"]) -> Link:
+    """The links with those of a tier slowed by each of RATIOS."""
+    if tier == "scale-up":
+        return replace(link, up_bytes_per_s=link.up_bytes_per_s * RATIOS)
+    return replace(link, out_bytes_per_s=link.out_bytes_per_s * RATIOS)
+
+
+def all_reduce_rates(
+    cluster: Cluster, ranks: int, inside: int, share: float = 1.0
+) -> tuple[Rate, ...]:
     """Expected bus bandwidth of an all-reduce by message size, `inside` of its ranks in a domain,
     by the kit's curves of collectives."""
     wires = curves.wires(cluster, ranks, inside, share)
     seconds = curves.fastest("all_reduce", SIZES, wires)
     bus = curves.volume("all_reduce", float(ranks)) * SIZES / seconds
-    return columns(message_bytes=SIZES, busbw_bytes_per_s=bus)
+    return tuple(
+        Rate(message_bytes=size, busbw_bytes_per_s=rate)
+        for size, rate in zip(SIZES.tolist(), bus.tolist())
+    )
+
+
+@record
+class Acceptance:
+    """A published acceptance test: the least that it accepts of a rated figure, both in the unit
+    printed there."""
+
+    accelerator: str
+    test: str
+    value: float
+    rated: float
+    source: str
 
 
 @cache
-def _acceptance() -> Rows:
-    rows = catalogue.read(catalogue.HERE / "acceptance.csv")
-    return tuple(r | {k: float(r[k]) for k in ("value", "rated")} for r in rows)
+def _acceptance() -> tuple[Acceptance, ...]:
+    return tuple(
+        Acceptance(
+            accelerator=row["accelerator"],
+            test=row["test"],
+            value=float(row["value"]),
+            rated=float(row["rated"]),
+            source=row["source"],
+        )
+        for row in catalogue.read(catalogue.HERE / "acceptance.csv")
+    )
 
 
-def accepted(accelerator: str, test: str) -> dict | None:
+def accepted(accelerator: str, test: str) -> Acceptance | None:
     """The published acceptance test of an accelerator (a row of catalogue/acceptance.csv), None
     where there is none."""
-    wanted = accelerator, test
-    return next((r for r in _acceptance() if (r["accelerator"], r["test"]) == wanted), None)
+    rows = (x for x in _acceptance() if x.accelerator == accelerator and x.test == test)
+    return next(rows, None)
 
 
-def acceptance_limits(test: str) -> tuple:
+def acceptance_limits(test: str) -> tuple[float, float]:
     """Loosest and tightest published acceptance of a test, as shares of what a sound part
     reaches."""
     if test == "node all-reduce":
-        return constant("node_accept_low"), constant("node_accept_high")
-    shares = [r["value"] / r["rated"] for r in _acceptance() if r["test"] == test]
+        return CONSTANTS.node_accept_low, CONSTANTS.node_accept_high
+    shares = [x.value / x.rated for x in _acceptance() if x.test == test]
     return min(shares), max(shares)
 
 
-def ring_of_two_links(cluster) -> tuple:
+def ring_of_two_links(cluster: Cluster) -> tuple[float, str]:
     """(bytes/s, source): bus bandwidth of a ring on a torus, which has two of a chip's links, one
     to each neighbour, whatever the chip has in all."""
+    link = catalogue.fabric(cluster.scale_up).p2p_bytes_per_s
     return (
-        2 * catalogue.fabric(cluster.scale_up).p2p_bytes_per_s * cluster.scale_up_efficiency,
+        2 * link * cluster.scale_up_efficiency,
         "two links of a chip x the catalogue's efficiency",
     )
 
 
-def node_busbw(cluster) -> tuple:
+def node_busbw(cluster: Cluster) -> tuple[float, str]:
     """(bytes/s, source): bus bandwidth of a large all-reduce in one node: the best published curve
     of the accelerator, else the kit's curve."""
-    wanted = cluster.accelerator.id, "all_reduce", 1, cluster.devices_per_node
+    n = cluster.devices_per_node
     published = [
-        (max(x.busbw_bytes_per_s), x.source)
+        (float(max(x.busbw_bytes_per_s)), x.source)
         for x in catalogue.collective_series().values()
-        if (x.accelerator, x.collective, x.nvlink_domains, x.devices) == wanted
+        if x.accelerator == cluster.accelerator.id
+        and x.collective == "all_reduce"
+        and x.nvlink_domains == 1
+        and x.devices == n
     ]
     if published:
         return max(published, key=lambda x: x[0])
     if is_torus(cluster):
         return ring_of_two_links(cluster)
-    return all_reduce_rates(cluster, cluster.devices_per_node, cluster.devices_per_node)[-1][
-        "busbw_bytes_per_s"
-    ], BY_CURVES
+    return all_reduce_rates(cluster, n, n)[-1]["busbw_bytes_per_s"], BY_CURVES
 
 
 def _seconds(message_bytes: float, ranks: int, busbw: float) -> float:
     """ROUNDS all-reduces of a message: 2 (n - 1) / n x bytes / bus bandwidth each [s]."""
     return ROUNDS * 2 * (ranks - 1) / ranks * message_bytes / busbw + START_S
-
-
-def spread() -> float:
-    """Standard deviation of the times of equal devices over their mean (SC'22)."""
-    return number("R153") / 100 / WHISKERS
-
-
-NODES, WEIGHTS = leggauss(120)
-
-
-def truncated_max(n, keep):
-    """Expected maximum of n standard normal values below their `keep` quantile [standard
-    deviations]: integral of Phi^-1(keep u^(1/n)) du."""
-    low, high = np.log([1e-10, 50.0])
-    half = (high - low) / 2
-    y = np.exp(low + (NODES + 1) * half)  # u = exp(-y), so u^(1/n) = exp(-y / n)
-    weight = WEIGHTS * half * y * np.exp(-y)
-    beyond = -np.expm1(np.log(keep)[..., None] - y / n)  # 1 - keep u^(1/n)
-    return (-quantile(beyond) * weight).sum(axis=-1)
-
-
-@lru_cache(maxsize=256)
-def slowest_kept(n: int, per_node: int) -> tuple:
-    """(quantile below which devices are kept, `truncated_max` of n of them) at each of CUTS."""
-    keep = np.minimum((1 - CUTS) ** (1 / per_node), 1 - 1e-15)
-    return keep, truncated_max(n, keep)
-
-
-def screen(s: Site) -> Screen:
-    """Where to cut slow nodes before the run, so that what is paid for a useful step is least.
-
-    Device times normal with the spread that equal devices showed (SC'22: 8 % between whiskers, 5.4
-    standard deviations), and a share of machines 10 % slower on top (MegaScale). The step waits for
-    the slowest of n devices: 1 + sd x E[max]. Returning the share q of the nodes, by each node's
-    slowest device, truncates the devices at Phi^-1((1 - q)^(1 / devices per node)) and holds q more
-    nodes; the cut minimises (1 + sd x E[max | cut]) / (1 - q). Independent and normal; heat in one
-    row is correlated and is found by position.
-    """
-    used = s.used
-    nodes = s.used_nodes
-    sd = spread()
-    slow_share = number("R155") / 100
-    slow_by = number("R156") / 100
-    keep, slowest = slowest_kept(used, s.per_node)
-    waits = np.maximum(sd * slowest, 0)
-    cost = (1 + waits) / (1 - CUTS)
-    best = np.argmin(cost)
-    hit = 1 - (1 - slow_share) ** nodes  # chance that one of the slow machines is among them
-    alone = truncated_max(max(used, 2), 1.0)
-    base = hit * max(slow_by, alone * sd) + (1 - hit) * alone * sd
-    cut = CUTS[best] + slow_share
-    left = waits[best]
-    expected = nodes * cut / (1 - cut)
-    share = s.figures["step_breakdown_s"]["straggler"] / s.step_s
-    found = Screen(
-        spread=sd,
-        spread_from=source("R153"),
-        spread_in_the_estimate=share / alone,
-        slow_share=slow_share,
-        slow_by=slow_by,
-        waits_unscreened=base,
-        cut=cut,
-        percentile=100 * (1 - cut),
-        evict_slower_than=min(quantile(keep[best]) * sd, (left + slow_by) / 2),
-        nodes_cut=int(np.ceil(expected)),
-        waits_screened=left,
-        gain=base - left,
-        usd_cost=s.run.usd(s.run.days * expected / nodes),
-        usd_gain=s.run.usd(s.run.days * (base - left) / (1 + base)),
-        curve=columns(cut=CUTS[::10], waits=waits[::10], paid_per_step=cost[::10]),
-    )
-    return replace(
-        found,
-        lines=fill(
-            texts("burn_in", "screen"),
-            found,
-            used=used,
-            nodes=nodes,
-            expected=expected,
-            share=share,
-        ),
-    )
-
-
-def smoke(s: Site) -> dict:
-    """The numerical smoke test as data: what to run, on how many devices, for how long, what must
-    hold.
-
-    First loss: ln(vocabulary), the entropy of a model that knows nothing. Agreement of layouts:
-    bf16 rounds to 2^-9, and errors of 2 L residual additions add as a random walk, 2^-9 sqrt(2 L).
-    A resume from a save must repeat the losses bit for bit.
-    """
-    first = np.log(s.model.vocab)
-    seconds = SMOKE_STEPS * s.step_s
-    devices = s.replica * s.tied_replicas
-    return {
-        "devices": devices,
-        "steps": SMOKE_STEPS,
-        "seconds": seconds,
-        "usd": s.run.usd(seconds / DAY_S * devices / s.used),
-        "first_loss": first,
-        "first_loss_tolerance": 0.05 * first,
-        "layouts_agree_within": 2.0**-9 * np.sqrt(2 * s.model.layers),
-        "checks": fill(texts("burn_in", "smoke"), steps=SMOKE_STEPS),
-    }

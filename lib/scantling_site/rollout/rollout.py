@@ -1,13 +1,26 @@
 """From delivery to the first week: burn-in, straggler screen, numerical smoke test, dashboards,
 playbooks, drills, on-call."""
 
-from scantling.base.records import Known, Record, Rows, record
+from typing import TypedDict
+
+from scantling.base.records import Known, Record, record
 from scantling.base.units import DAY_S
 
+from ..facts import number, source
 from ..site import Run, Site
-from ..texts import columns, number, source
-from .burn_in import Screen, Test, burn_in, screen, smoke
-from .watch import Alert, Playbook, alerts, collectives, drills, on_call, playbooks, timeout_gain
+from .alerts import Alert, alerts
+from .burn_in import Test, burn_in
+from .playbooks import Playbook, playbooks
+from .screen import Screen, screen
+from .smoke import Smoke, smoke
+from .watch import Drill, OnCall, Surviving, Timeout, collectives, drills, on_call, timeout_gain
+
+
+class Span(TypedDict):
+    """One stage of the roll-out."""
+
+    what: str
+    days: float
 
 
 @record
@@ -20,15 +33,15 @@ class Rollout(Record):
     burn_in_usd: Known
     dead_on_arrival: float  # nodes to expect
     screen: Screen
-    smoke: dict
+    smoke: Smoke
     alerts: tuple[Alert, ...]
-    timeout: dict
-    collectives: dict
+    timeout: Timeout
+    collectives: Surviving
     playbooks: tuple[Playbook, ...]
-    drills: Rows
+    drills: tuple[Drill, ...]
     drills_usd: Known
-    on_call: dict
-    calendar: Rows  # {what, days}
+    on_call: OnCall
+    calendar: tuple[Span, ...]
     source: str
 
 
@@ -41,13 +54,6 @@ def rollout(s: Site) -> Rollout:
     staged = drills(s)
     seconds = sum(t.seconds for t in tests)
     drilled = sum(d["expected_s"] for d in staged)
-    calendar = {
-        "burn-in tests": seconds / DAY_S,
-        "soak under the real job, repairs as it goes": number("R167"),
-        "repairs of what they find, once over": s.e.repair_s / DAY_S,
-        "numerical smoke test": first["seconds"] / DAY_S,
-        "drills": drilled / DAY_S,
-    }
     return Rollout(
         run=s.run,
         burn_in=tests,
@@ -63,6 +69,12 @@ def rollout(s: Site) -> Rollout:
         drills=staged,
         drills_usd=s.run.usd(drilled / DAY_S),
         on_call=on_call(s),
-        calendar=columns(what=calendar, days=calendar.values()),
+        calendar=(
+            Span(what="burn-in tests", days=seconds / DAY_S),
+            Span(what="soak under the real job, repairs as it goes", days=number("R167")),
+            Span(what="repairs of what they find, once over", days=s.e.repair_s / DAY_S),
+            Span(what="numerical smoke test", days=first.seconds / DAY_S),
+            Span(what="drills", days=drilled / DAY_S),
+        ),
         source=source("R128", "R167"),
     )

@@ -7,12 +7,13 @@ from scantling.base.records import Rows
 from scantling.base.units import DAY_S
 from scantling.endure.spares import segments
 
-from ..network.build import cards
+from ..fabric.build import cards
+from ..facts import source
 from ..placement import leaf_nodes
 from ..rollout.burn_in import acceptance_limits, accepted, node_busbw
 from ..rollout.watch import hang_timeout_s
 from ..site import Site, pods_of
-from ..texts import fill, rows, source, texts
+from ..texts import fill, rows, texts
 
 LONGEST_JOB_S = 7 * DAY_S  # what clusters let one job run: judgement
 
@@ -163,15 +164,24 @@ def health_checks(s: Site) -> Rows:
     ring, card, host_copy = (
         accepted(name, test) for test in ("node all-reduce", "card to card", "host copy")
     )
-    ring = ring or {
-        "value": node_busbw(cluster)[0] * acceptance_limits("node all-reduce")[0] / 1e9,
-        "source": "the burn-in's threshold",
-    }
-    card = card or {
-        "value": acceptance_limits("card to card")[0],
-        "rated": 1.0,
-        "source": "loosest published acceptance test",
-    }
+    ring = (
+        ring
+        and vars(ring)
+        or {
+            "value": node_busbw(cluster)[0] * acceptance_limits("node all-reduce")[0] / 1e9,
+            "source": "the burn-in's threshold",
+        }
+    )
+    host_copy = host_copy and vars(host_copy)
+    card = (
+        card
+        and vars(card)
+        or {
+            "value": acceptance_limits("card to card")[0],
+            "rated": 1.0,
+            "source": "loosest published acceptance test",
+        }
+    )
     table = fill(
         rows("health_checks"),
         s,

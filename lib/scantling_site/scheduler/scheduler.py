@@ -10,8 +10,9 @@ from scantling.base.records import Lines, Record, Rows, record
 from scantling.base.show import several
 from scantling.base.units import DAY_S
 
+from ..facts import number, source
 from ..site import Run, Site
-from ..texts import constant, fill, lines, number, source, texts
+from ..texts import constant, fill, lines, texts
 from .queue import Queue, queue
 from .request import (
     BAD_START_S,

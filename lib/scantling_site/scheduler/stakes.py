@@ -1,6 +1,8 @@
 """What a design would lose with no scheduler to serve a criterion: each evaluated, as a share of
 the run's useful time."""
 
+from dataclasses import replace
+
 import numpy as np
 from scantling.base.units import DAY_S
 from scantling.endure import elastic
@@ -51,10 +53,10 @@ def scattered(s: Site) -> float:
     to one node, or with every ring over the top of the fabric."""
     link = s.case.link
     if link.domain > s.per_node:
-        apart = s.link(domain=s.per_node)
+        apart = replace(s.case.link, domain=s.per_node)
     else:
-        apart = s.link(pod_devices=min(link.pod_devices, blocks(s.cluster)[0]))
-    return max(0.0, 1 - 1 / s.step_ratio(link=apart))
+        apart = replace(s.case.link, pod_devices=min(link.pod_devices, blocks(s.cluster).unit))
+    return max(0.0, 1 - 1 / s.link_ratio(apart))
 
 
 def requeue_s(nodes, devices_per_node) -> float:

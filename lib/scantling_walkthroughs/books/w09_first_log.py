@@ -1,8 +1,9 @@
 """Your first week's log: what a pilot's log says of the whole run, and how far it is believed."""
 
 from scantling import assess
+from scantling_logs.point import of_design
 from scantling_logs.reading import Reading
-from scantling_logs.site import calibration, of_design
+from scantling_logs.site import calibration
 
 
 def site(pilot_design, step_s):

@@ -14,7 +14,7 @@ from scantling.physics.compute import device
 from scantling.physics.constants import gather
 from scantling.physics.gather import chip_of
 from scantling.physics.wires import Link, Wires
-from scantling.runs.read import link_facts
+from scantling.runs.links import link_of_chip
 from scantling_logs.collective_points import points
 
 from .forms import bare, gpt
@@ -25,10 +25,8 @@ SMALLEST_BYTES = 65_536  # from here on; below, start-up is all there is
 
 def _link(accelerator: str, domain, out_bytes_per_s=50e9) -> Link:
     """Links of one chip of the catalogue, `domain` of them together, InfiniBand between."""
-    return Link(
-        **link_facts(catalogue.accelerator(accelerator), "ib-ndr")
-        | {"domain": domain, "out_bytes_per_s": out_bytes_per_s}
-    )
+    link = link_of_chip(catalogue.accelerator(accelerator), "ib-ndr")
+    return replace(link, domain=domain, out_bytes_per_s=out_bytes_per_s)
 
 
 def bus_bytes_per_s(series, message_bytes):

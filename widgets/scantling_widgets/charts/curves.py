@@ -1,55 +1,78 @@
 """Pictures of series: lines and bars over computed rows, and what tells series apart where colour
 does not: a shape, a dash, and the name at the end of each curve."""
 
-from collections.abc import Iterable, Mapping
-from functools import partial
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle, islice
 from textwrap import wrap
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
-from .chart import spec
-from .palette import ACCENT, MEMORY, STEP
+from .figure import Drawn, Row, compiled
+from .grammar import alt
+from .palette import ACCENT, MEMORY, SECOND, STEP
 from .pictures import WIDTH, Picture
+from .theme import COUNTS, INK, layered, listed
 
-HUES, SHAPES, GLYPHS, DASHES = (spec("series", n) for n in ("hues", "shapes", "glyphs", "dashes"))
+HUES = (
+    "#0072b2",
+    "#d55e00",
+    "#009e73",
+    "#cc79a7",
+    "#e69f00",
+    "#56b4e9",
+    "#5a6fb8",
+    "#9c5b2e",
+    "#8a8f98",
+    "#b4471f",
+    "#66c2a4",
+    "#a9c9e0",
+)
+SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "triangle-left")
+GLYPHS = "●■▲◆▼◀"  # the same in a text
+DASHES = ([1, 0], [7, 3], [2, 2], [9, 3, 2, 3], [4, 2], [1, 3])
 # height of a label's line and width of a letter [px], letters in a line
 LINE, LETTER, PER_LINE = 13, 6.4, 26
 GAP = 16  # from the end of the axis to a label [px]
 PLOT, HEIGHT = WIDTH - 70, 220  # of a picture without its axis, names beside it included [px]
-_looks = partial(spec, "walkthrough")
+
+Curve = tuple[Sequence[float], Sequence[float]]  # places along and up
+Curves = Mapping[str, Curve]
+Channels = list[Any]  # encodings, of whatever channel
 
 
-def field(name: str, kind: str = "quantitative", **more) -> dict:
-    """A channel over a column of numbers, or of names where `kind` is nominal."""
-    return {"field": name, "type": kind, **more}
-
-
-def layer(rows, mark: dict, **channels) -> dict:
-    """One layer of a picture over its own rows."""
-    return {"data": {"values": list(rows)}, "mark": mark, "encoding": channels}
-
-
-def marked(names: list, hues: Iterable = HUES, legend=None, dashed: bool = False) -> dict:
-    """Encodings of a nominal field that differ in colour and in shape (or, `dashed`, in dash), with
-    one legend for both; plain where one name is all there is."""
-
-    def by(values):
-        return spec(
-            "series",
-            "channel",
-            names=names,
-            range=list(islice(cycle(values), len(names))),
-            legend=legend,
-        )
-
+# ---------------------------------------------------------------- what tells series apart
+def marked(
+    names: Sequence[str],
+    hues: Sequence[str] = HUES,
+    legend: alt.Legend | None = None,
+    dashed: bool = False,
+) -> Channels:
+    """Encodings of the series that differ in colour and in shape (or, `dashed`, in dash), with one
+    legend for both; plain where one name is all there is."""
     if len(names) < 2:
-        return {"color": {"value": hues[0]}}
-    return {"color": by(hues), **({"strokeDash": by(DASHES)} if dashed else {"shape": by(SHAPES)})}
+        return [alt.ColorValue(hues[0])]
+
+    def scale(values: Iterable[Any]) -> alt.Scale:
+        return alt.Scale(domain=list(names), range=list(islice(cycle(values), len(names))))
+
+    same: dict[str, Any] = {"title": None, "sort": list(names), "legend": legend}
+    colour = alt.Color("series:N", scale=scale(hues), **same)
+    if dashed:
+        return [colour, alt.StrokeDash("series:N", scale=scale(DASHES), **same)]
+    return [colour, alt.Shape("series:N", scale=scale(SHAPES), **same)]
 
 
-def apart(places, heights, low: float, high: float) -> np.ndarray:
+def apart(
+    places: Sequence[float] | NDArray[Any],
+    heights: Sequence[float] | NDArray[Any],
+    low: float,
+    high: float,
+) -> NDArray[Any]:
     """Places [px] moved as little as keeps neighbours half their heights apart, in the order that
     they have, between low and high: least squares, an isotonic regression of what lies between."""
     order = np.argsort(places, kind="stable")
@@ -60,7 +83,7 @@ def apart(places, heights, low: float, high: float) -> np.ndarray:
     return out
 
 
-def points(drawn: Mapping[str, tuple]) -> list:
+def points(drawn: Curves) -> list[Row]:
     """Curves {name: (x, y)} as rows."""
     return [
         {"series": name, "x": float(a), "y": float(b)}
@@ -69,59 +92,102 @@ def points(drawn: Mapping[str, tuple]) -> list:
     ]
 
 
-def ends(drawn: Mapping[str, tuple], width: int, hues, log: bool, glyphs: bool = True) -> list:
+def ends(
+    drawn: Curves, width: float, hues: Sequence[str], log: bool, glyphs: bool = True
+) -> list[alt.Chart]:
     """Layers with the name of each curve {name: (x, y)} behind its last point, moved apart where
     they would touch; `glyphs`: after the shape of its points."""
-    scale, back = (np.log, np.exp) if log else (np.asarray, np.asarray)
+    rows = _end_rows(drawn, hues, log, glyphs)
+    rules = (
+        listed(rows)
+        .mark_rule(strokeWidth=1)
+        .encode(
+            alt.X("x:Q"),
+            alt.Y("y:Q"),
+            alt.Y2("label"),
+            alt.Color("hue:N", scale=None),
+            x2=alt.value(width + GAP - 4),
+        )
+    )
+    labels = (
+        listed(rows)
+        .mark_text(align="left", baseline="middle", fontSize=11, lineHeight=LINE, style="ink-text")
+        .encode(alt.Y("top:Q"), alt.Text("said:N"), x=alt.value(width + GAP))
+    )
+    return [rules, labels]
+
+
+def _end_rows(drawn: Curves, hues: Sequence[str], log: bool, glyphs: bool) -> list[Row]:
+    """The last point of each curve, and the places of its name: of the rule that leads there, and
+    of its first line."""
+
+    def scale(values: Any) -> NDArray[Any]:
+        return np.log(values) if log else np.asarray(values)
+
+    def back(values: NDArray[Any]) -> NDArray[Any]:
+        return np.exp(values) if log else values
+
     values = scale(np.concatenate([np.asarray(up, float) for _, up in drawn.values()]))
     low, high = values.min(), values.max()
     unit = (HEIGHT / 1.12) / ((high - low) or 1.0)  # pixels of one; a nice axis ends beyond them
     last = np.array([[float(along[-1]), float(up[-1])] for along, up in drawn.values()])
-    said = [wrap(f"{mark} " * glyphs + name, PER_LINE) for name, mark in zip(drawn, cycle(GLYPHS))]
-    tall = LINE * np.array([len(of) for of in said])
+    texts = [
+        wrap(f"{glyph} {name}" if glyphs else name, PER_LINE)
+        for name, glyph in zip(drawn, cycle(GLYPHS))
+    ]
+    tall = LINE * np.array([len(lines) for lines in texts])
     moved = apart(scale(last[:, 1]) * unit, tall, low * unit, high * unit)
-    keys = ("said", "hue", "x", "y", "label", "top")
-    lifted = moved + (tall - LINE) / 2  # a text of several lines hangs from its place
-    places = (*last.T, back(moved / unit), back(lifted / unit))
-    rows = [dict(zip(keys, row)) for row in zip(said, cycle(hues), *(p.tolist() for p in places))]
-    return spec("ends", "layers", rows=rows, lead=width + GAP - 4, beyond=width + GAP, line=LINE)
+    label = back(moved / unit)
+    top = back((moved + (tall - LINE) / 2) / unit)  # a text of several lines hangs from its place
+    return [
+        {
+            "said": text,
+            "hue": hue,
+            "x": float(x),
+            "y": float(y),
+            "label": float(label_y),
+            "top": float(top_y),
+        }
+        for text, hue, (x, y), label_y, top_y in zip(texts, cycle(hues), last, label, top)
+    ]
+
+
+class Named(NamedTuple):
+    """Curves that say their names."""
+
+    width: int  # that is left for the plot [px]
+    series: Channels  # encodings of points of the same series
+    layers: list[alt.Chart]
 
 
 def named(
-    drawn: Mapping[str, tuple],
-    names: list,
-    at: Mapping[str, dict],
-    mark: dict,
+    drawn: Curves,
+    names: Sequence[str],
+    axes: Channels,
+    mark: Mapping[str, Any],
     *,
-    hues=HUES,
-    legend=None,
+    log: bool,
+    hues: Sequence[str] = HUES,
+    legend: alt.Legend | None = None,
     glyphs: bool = True,
-) -> tuple:
-    """Curves {name: (x, y)} over the channels `at`; each says its name behind its last point where
-    all of `names` are curves, else in `legend`: (width, encodings of points of the same series,
-    layers)."""
+) -> Named:
+    """Curves {name: (x, y)} over `axes`, of which the one up may be `log`; each says its name
+    behind its last point where all of `names` are curves, else in `legend`."""
     beside = len(names) > 1 and set(drawn) == set(names)
     legend = None if beside else legend
     width = PLOT
-    told, dashed = (marked(names, hues, legend, dash) for dash in (False, True))
-    curve = layer(points(drawn), mark, **at, **dashed)
-    layers = [curve] if drawn else []
+    curves = listed(points(drawn)).mark_line(**mark)
+    layers = [curves.encode(*axes, *marked(names, hues, legend, dashed=True))] if drawn else []
     if beside:
-        lines = (line for name in names for line in wrap(name, PER_LINE))
-        width -= GAP + int(LETTER * max(map(len, lines)))
-        layers += ends(
-            {name: drawn[name] for name in names},
-            width,
-            hues,
-            at["y"]["scale"].get("type") == "log",
-            glyphs,
-        )
-    return width, told, layers
+        longest = max(len(line) for name in names for line in wrap(name, PER_LINE))
+        width -= GAP + int(LETTER * longest)
+        layers += ends({name: drawn[name] for name in names}, width, hues, log, glyphs)
+    return Named(width, marked(names, hues, legend), layers)
 
 
 # ---------------------------------------------------------------- plain pictures
 def lines(
-    rows,
+    rows: Sequence[Mapping[str, Any]],
     x: str,
     y: str,
     words: str,
@@ -135,46 +201,47 @@ def lines(
     x_format: str = "",
     zero: bool = True,
     rule: float | None = None,
-    ticks=None,
-    marks=None,
+    ticks: Sequence[float] | None = None,
+    marks: Curves | None = None,
     dots: bool = True,
     caption: str = "",
 ) -> Picture:
     """Lines of `y` over `x`, one for each value of `by`, with `dots` at the rows; `marks`
     {name: (x, y)} are named points on them, `rule` is a level across."""
-    across = _axis(
-        x_format, grid=False, labelOverlap="greedy", **{"values": [*ticks]} if ticks else {}
+    named_ticks = {"values": list(ticks)} if ticks else {}
+    across = _axis(x_format, grid=False, labelOverlap="greedy", **named_ticks)
+    axis_x = alt.X("x:Q", title=x_title, scale=_scale(x_log), axis=across)
+    axis_y = alt.Y(
+        "y:Q", title=y_title, scale=_scale(y_log, zero), axis=_axis(y_format, tickCount=5)
     )
-    at = {
-        "x": field("x", title=x_title, scale=_scale(x_log), axis=across),
-        "y": field(
-            "y", title=y_title, scale=_scale(y_log, zero), axis=_axis(y_format, tickCount=5)
-        ),
-    }
     names = _names(rows, by)
-    drawn = {
-        name: [[row[key] for row in rows if not by or row[by] == name] for key in (x, y)]
-        for name in names
-    }
-    width, told, layers = named(drawn, names, at, _looks("line"), hues=_hues(names), glyphs=dots)
-    layers += _looks(
-        "over",
-        dots=dots,
-        points=points(drawn),
-        told=at | told,
-        named=bool(marks),
-        spots=points(marks or {}),
-        at=at,
-        text=at | {"text": field("series", "nominal")},
-        levelled=rule is not None,
-        level=[{"y": rule}],
-        up={"y": at["y"]},
+    drawn: dict[str, Curve] = {}
+    for name in names:
+        own = [row for row in rows if not by or row[by] == name]
+        drawn[name] = ([row[x] for row in own], [row[y] for row in own])
+    line = {"clip": True, "strokeWidth": 2}
+    width, series, layers = named(
+        drawn, names, [axis_x, axis_y], line, log=y_log, hues=_hues(names), glyphs=dots
     )
-    return Picture({"layer": layers, "width": width, "height": HEIGHT}, words, caption or words)
+    if dots:
+        shapes = listed(points(drawn)).mark_point(filled=True, size=40, opacity=1)
+        layers.append(shapes.encode(axis_x, axis_y, *series))
+    if marks:
+        spots = listed(points(marks))
+        layers += [
+            spots.mark_circle(size=60, opacity=1, color=INK).encode(axis_x, axis_y),
+            spots.mark_text(
+                align="left", baseline="bottom", dx=5, dy=-4, fontSize=11, style="ink-text"
+            ).encode(axis_x, axis_y, alt.Text("series:N")),
+        ]
+    if rule is not None:
+        level = listed([{"y": rule}]).mark_rule(strokeDash=[5, 4], strokeWidth=1.4, style="soft")
+        layers.append(level.encode(axis_y))
+    return _picture(layered(*layers).properties(width=width, height=HEIGHT), words, caption)
 
 
 def bars(
-    rows,
+    rows: Iterable[Mapping[str, Any]],
     name: str,
     value: str,
     words: str,
@@ -188,44 +255,73 @@ def bars(
 ) -> Picture:
     """Horizontal bars of `value`, a row for each `name`, stacked and coloured by `by`; `label` is a
     column of texts at their ends, `rule` a level across."""
-    names = _names(rows, by)
-    chart = _looks(
-        "bars",
-        rows=[*rows],
-        name=name,
-        value=value,
+    bars = [dict(row) for row in rows]
+    y = alt.Y(
+        field=name,
+        type="nominal",
+        title=None,
+        sort=None,
+        axis=alt.Axis(domain=False, labelLimit=260, ticks=False),
+        scale=alt.Scale(paddingInner=0.25),
+    )
+    x = alt.X(
+        field=value,
+        type="quantitative",
         title=title,
         axis=_axis(format, tickCount=6),
-        colour=_looks("colour", by=by, names=names, hues=_hues(names))
-        if len(names) > 1
-        else {"value": ACCENT},
-        text=label,
-        texts=label is not None,
-        limit=[{value: rule}],
-        limits=rule is not None,
-        width=WIDTH - 240,
+        scale=alt.Scale(zero=True),
     )
-    return Picture(chart, words, caption or words)
+    layers = [listed(bars).mark_bar(stroke=None).encode(y, x, _colour_by(by, _names(bars, by)))]
+    if label is not None:
+        texts = listed(bars).mark_text(align="left", dx=5, fontSize=11, style="ink-text")
+        layers.append(texts.encode(y, x, alt.Text(field=label, type="nominal")))
+    if rule is not None:
+        level = listed([{value: rule}]).mark_rule(color=SECOND, strokeDash=[5, 4], strokeWidth=2)
+        layers.append(level.encode(x))
+    chart = layered(*layers).properties(width=WIDTH - 240, height=alt.Step(24))
+    return _picture(chart, words, caption)
 
 
-def _axis(format: str, **more) -> dict:
-    """An axis; its labels in a format, those of named ticks as they are, else as counts."""
-    plain = {} if "values" in more else _looks("counts")
-    return ({"format": format} if format else plain) | more
+def _picture(chart: Drawn, words: str, caption: str) -> Picture:
+    return Picture(compiled(chart), words, caption or words)
 
 
-def _scale(log: bool, zero: bool = False) -> dict:
-    return {"type": "log", "nice": False} if log else {"zero": zero, "nice": True}
+def _colour_by(by: str | None, names: Sequence[str]) -> Any:
+    """Parts in their colours, with a legend; one colour where there are none."""
+    if by is None or len(names) < 2:
+        return alt.ColorValue(ACCENT)
+    return alt.Color(
+        field=by,
+        type="nominal",
+        title=None,
+        sort=None,
+        scale=alt.Scale(domain=list(names), range=list(_hues(names))),
+        legend=alt.Legend(orient="top", columns=4),
+    )
 
 
-def _hues(names) -> list:
+def _axis(format: str, **more: Any) -> alt.Axis:
+    """An axis; its labels in a format, those of named ticks (`values`) as they are, else as
+    counts."""
+    if format:
+        return alt.Axis(format=format, **more)
+    if "values" in more:
+        return alt.Axis(**more)
+    return alt.Axis(labelExpr=COUNTS, labelSeparation=8, **{"tickCount": 7, **more})
+
+
+def _scale(log: bool, zero: bool = False) -> alt.Scale:
+    return alt.Scale(type="log", nice=False) if log else alt.Scale(zero=zero, nice=True)
+
+
+def _hues(names: Sequence[str]) -> Sequence[str]:
     """The fixed colours of parts of memory or of a step, else the set in its order."""
     for family in (MEMORY, STEP):
         fixed = dict(family.values())
         if set(names) <= set(fixed):
-            return [fixed[n] for n in names]
+            return [fixed[name] for name in names]
     return [ACCENT] if len(names) < 2 else HUES
 
 
-def _names(rows, by: str | None) -> list:
+def _names(rows: Iterable[Mapping[str, Any]], by: str | None) -> list[str]:
     return list(dict.fromkeys(row[by] for row in rows)) if by else [""]

@@ -1,43 +1,28 @@
 """One function that draws what the library returns of many plans or designs."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from scantling.advise.comparison import Comparison
 from scantling.advise.sweeps import Cell
 from scantling.base.errors import DesignError
-from scantling.base.show import is_number
 
 from ..words import plain
-from . import sweeps as charts_sweeps
-from .chart import figure, worded
-from .plans import candidates
+from .figure import WIDTH
+from .grammar import alt
+from .plans import candidates, compared
+from .sweeps import KEYS, heat, line, titled_axes
 
 FASTEST = 60  # plans of a search that a picture holds
 
 
-def _compared_rows(given) -> dict:
-    """A bar a design for each figure in which the designs differ; designs are numbered, since two
-    may share a name."""
-    bars = [
-        vars(row) | dict(zip(("rank", "design", "value", "cell"), one))
-        for row in given["rows"]
-        if row.group == "figure" and row.differs
-        for one in zip(range(1, 99), given["names"], row.values, row.cells)
-        if is_number(one[2])
-    ]
-    return {"bars": worded("compared", "bars", bars)}
-
-
-compared = figure("compared", _compared_rows)
-
-
 def chart(
-    result: Comparison | Sequence[Cell] | Mapping,
+    result: Comparison | Sequence[Cell] | Mapping[str, Sequence[Any]],
     key: str = "days",
     names: Sequence[str] = ("", ""),
-) -> Any:
+) -> alt.TopLevelMixin:
     """The Altair chart of what `search`, `sweep` or `compare` returned.
 
     A search : its fastest plans by memory and step time, those that no other beats on both joined.
@@ -47,22 +32,32 @@ def chart(
     Raises DesignError for another result and another key.
     """
     if isinstance(result, Comparison):
-        return compared(vars(result))
-    if hasattr(result, "attrs"):
-        columns = [list(column)[:FASTEST] for column in dict(result).values()]
-        return candidates({"candidates": [dict(zip(result, row)) for row in zip(*columns)]})
-    if key not in charts_sweeps.KEYS:
-        raise DesignError("key", key, charts_sweeps.KEYS)
+        return compared({}, result)
+    if hasattr(result, "attrs") and not isinstance(result, Sequence):
+        return _search(result)
+    if key not in KEYS:
+        raise DesignError("key", key, KEYS)
     if not result or not isinstance(result, list):
         raise DesignError("chart", type(result).__name__, "what search, sweep or compare returned")
-    ways = [[*dict.fromkeys(map(plain, values))] for values in zip(*(cell.at for cell in result))]
-    several = ways[1:]
-    titles = dict(zip(("across", "along"), names)) if several else {"along": names[0]}
-    drawn = (charts_sweeps.heat if several else charts_sweeps.line)[key]
-    return replace(drawn, given=drawn.given | titles)(
-        {},
-        cells=result,
-        key=key,
-        **dict(zip(("rows", "columns") if several else ("texts",), ways)),
-        **{"names": names} if several else {"name": names[0]},
-    )
+    return _sweep(result, key, names)
+
+
+def _search(table: Mapping[str, Sequence[Any]]) -> alt.TopLevelMixin:
+    """The fastest plans of a table of plans by column."""
+    columns = {str(name): list(table[name])[:FASTEST] for name in table}
+    plans = [dict(zip(columns, row)) for row in zip(*columns.values())]
+    return candidates({"candidates": plans})
+
+
+def _sweep(cells: Sequence[Cell], key: str, names: Sequence[str]) -> alt.TopLevelMixin:
+    """A sweep over one input, or over two."""
+    texts = [
+        list(dict.fromkeys(map(plain, values))) for values in zip(*(cell.at for cell in cells))
+    ]
+    if len(texts) == 1:
+        spec = line[key].static(WIDTH, True, {}, cells, texts[0], key, names[0])
+        return alt.Chart.from_dict(titled_axes(spec, {"x": names[0]}))
+    down, across = texts
+    named = (names[0], names[1])
+    spec = heat[key].static(WIDTH, True, {}, cells, down, across, key, named)
+    return alt.Chart.from_dict(titled_axes(spec, {"x": names[1], "y": names[0]}))

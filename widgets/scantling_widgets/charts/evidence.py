@@ -1,37 +1,130 @@
 """The prediction beside what was measured here and what was published: MFU of this design with its
 band, of the steps of its calibration, and of the runs most like it."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from scantling.base.quantities.table import band_in
+from scantling.base.show import seconds, share
 
 from ..words import at
-from .chart import figure, text, worded
+from .figure import Data, Facts, Figure, Row, saying
+from .grammar import alt
+from .palette import ACCENT, MEASURED, SECOND
+from .theme import PERCENT, layered, over, tip
 
 _HERE = "this design"
 
 
-def _evidence_rows(given) -> dict:
+def _evidence_rows(given: Facts) -> Data:
     if given.get("mfu") is None:
         return {"runs": []}
     runs = given.get("nearest_runs") or []
-    names = [text("evidence", "run", **run) for run in runs]
-    twice = [
-        text("evidence", "known", **r) if names.count(n) > 1 else n for n, r in zip(names, runs)
-    ]
-    named = [
-        run | {"name": name, "differs": run.get("differs") or "nothing that is known"}
-        for name, run in zip(twice, runs)
-    ]
-    seen = worded("evidence", "seen", at(given, "measured_here.steps.points") or ())
+    names = _names(runs)
+    measured = [_measured(p) for p in at(given, "measured_here.steps.points") or ()]
     return {
-        "seen": seen,
-        "here": worded(
-            "evidence", "here", [given | {"name": _HERE, "band": band_in(given, "mfu") or "none"}]
-        ),
-        "runs": worded("evidence", "runs", named),
+        "seen": measured,
+        "here": [
+            {
+                "run": _HERE,
+                "mfu": given["mfu"],
+                "low": given["mfu_low"],
+                "high": given["mfu_high"],
+                "text": share(given["mfu"]),
+                "says": f"predicted {share(given['mfu'])}, band {band_in(given, 'mfu') or 'none'}",
+            }
+        ],
+        "runs": [_published(run, name) for run, name in zip(runs, names)],
         "order": [
-            {"run": name} for name in (_HERE, *dict.fromkeys(r["run"] for r in seen), *twice)
+            {"run": name} for name in (_HERE, *dict.fromkeys(r["run"] for r in measured), *names)
         ],
     }
 
 
-evidence = figure("evidence", _evidence_rows)
+def _names(runs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What each published run is called; by its id where two would be called the same."""
+    names = [f"{r['model']}, {r['devices']:,} × {r['accelerator']}" for r in runs]
+    return [
+        f"{r['devices']:,} × {r['accelerator']}: {r['id']}" if names.count(name) > 1 else name
+        for name, r in zip(names, runs)
+    ]
+
+
+def _published(run: Mapping[str, Any], name: str) -> Row:
+    differs = run.get("differs") or "nothing that is known"
+    return {
+        "run": name,
+        "mfu": run["mfu"],
+        "text": share(run["mfu"]),
+        "says": f"{run['id']}: {share(run['mfu'])}; {run['plan']}; differences: {differs}; "
+        f"{run['source']}",
+    }
+
+
+def _measured(point: Mapping[str, Any]) -> Row:
+    devices, mfu = f"{point['devices']:,} devices", share(point["mfu"])
+    return {
+        "run": f"measured here, {devices}",
+        "mfu": point["mfu"],
+        "text": mfu,
+        "says": f"measured here on {devices}: MFU {mfu}, {seconds(point['step_s'])} a step",
+    }
+
+
+def _draw_evidence(legend: bool) -> alt.LayerChart:
+    y = alt.Y(
+        "run:N",
+        title=None,
+        axis=alt.Axis(domain=False, labelLimit=330, ticks=False),
+        scale=alt.Scale(padding=0.4),
+        sort=None,
+    )
+    low, high = alt.X("low:Q"), alt.X2("high")
+    x = alt.X(
+        "mfu:Q",
+        title="MFU",
+        axis=alt.Axis(labelExpr=PERCENT, tickCount=7),
+        scale=alt.Scale(nice=False, padding=44, zero=False),
+    )
+
+    def points(name: str, colour: str, shape: str, size: int) -> alt.Chart:
+        mark: alt.Chart = over(name).mark_point(
+            color=colour, filled=True, opacity=1, shape=shape, size=size
+        )
+        return mark.encode(x, y, tip())
+
+    def label(name: str) -> alt.Chart:
+        mark: alt.Chart = over(name).mark_text(
+            align="left", dx=9, dy=-8, fontSize=11, style="ink-text"
+        )
+        return mark.encode(x, y, alt.Text("text:N"))
+
+    here = over("here")
+    return layered(
+        over("order").mark_point(opacity=0).encode(y),
+        here.mark_rect(color=ACCENT, fillOpacity=0.12).encode(low, high),
+        here.mark_rule(color=ACCENT, strokeWidth=3).encode(low, high, y, tip()),
+        points("here", ACCENT, "diamond", 95),
+        points("runs", SECOND, "circle", 95),
+        points("seen", MEASURED, "triangle-up", 110),
+        label("here"),
+        label("seen"),
+        label("runs"),
+    )
+
+
+evidence = Figure(
+    name="evidence",
+    title="MFU predicted, and published by the nearest runs",
+    draw=_draw_evidence,
+    rows=_evidence_rows,
+    words=saying(
+        _evidence_rows,
+        "MFU of this design and of the nearest published runs.",
+        ["here", "seen", "runs"],
+    ),
+    height=190,
+    empty="Nothing is predicted for this design.",
+)

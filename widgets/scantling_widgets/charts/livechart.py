@@ -5,12 +5,15 @@ itself is a few kilobytes, and a change is one message that holds columns only.
 """
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
+from math import isfinite
 from os import environ
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scantling.base.files import write_whole
 
 from .parts import Part
@@ -20,13 +23,13 @@ _RUNTIME = "globalThis.__scantlingVega = vegaEmbed;\n"
 
 
 def folder() -> Path:
-    """Where the files are kept."""
+    """Where the files are stored."""
     return Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "scantling"
 
 
-def kept(name: str, make: Callable[[], str]) -> str:
-    """The text under `name`, made when it is not there; a folder that cannot be written only costs
-    the making again."""
+def stored(name: str, make: Callable[[], str]) -> str:
+    """The text that the folder has under `name`, made when it has none; a folder that cannot be
+    written only costs the making again."""
     path = folder() / name
     try:
         text = path.read_text(encoding="utf-8")
@@ -53,7 +56,7 @@ def vega_version() -> str:
 @functools.cache
 def vega_bundle() -> str:
     """The Vega runtime as one JavaScript module."""
-    return kept(f"vega-{metadata.version('vl-convert-python')}.js", _bundle)
+    return stored(f"vega-{metadata.version('vl-convert-python')}.js", _bundle)
 
 
 def _bundle() -> str:
@@ -62,14 +65,19 @@ def _bundle() -> str:
     return vl_convert.javascript_bundle(_RUNTIME, vl_version=vega_version())
 
 
-def columns(frame: Mapping) -> dict[str, list]:
+Columns: TypeAlias = Mapping[str, Sequence[Any] | NDArray[Any]]  # values by column
+Frame: TypeAlias = Sequence[dict[str, Any]] | Columns  # rows, or their columns
+
+
+def columns(frame: Columns) -> dict[str, list[Any]]:
     """Columns as plain lists that survive JSON: NaN and infinities become null."""
     out = {}
     for name, values in frame.items():
         array = np.asarray(values)
+        column = array.tolist()
         if array.dtype.kind == "f" and not np.isfinite(array).all():
-            array = np.where(np.isfinite(array), array.astype(object), None)
-        out[str(name)] = array.tolist()
+            column = [value if isfinite(value) else None for value in column]
+        out[str(name)] = column
     return out
 
 
@@ -103,7 +111,7 @@ class LiveChart(Part):
         """Call `act` with the column `pick` of the mark that is clicked on."""
         self.on("picked", lambda picked: act(int(picked["index"])))
 
-    def update(self, data, alt: str | None = None) -> None:
+    def update(self, data: Mapping[str, Columns], alt: str | None = None) -> None:
         """Put new data under the chart that is on the page; the chart stays."""
         self.data = {name: columns(frame) for name, frame in data.items()}
         if alt is not None:

@@ -1,88 +1,231 @@
 """The two pictures at the centre of a design review: memory per stage against the HBM line, and the
 step in time.
 
-Each figure here and in the `charts_…` modules is a function from an assessment to an Altair chart:
-`charts.memory(result)` for a report, `charts.memory.live()` for the desk.
+A figure is a function from an assessment to an Altair chart: `charts.memory(result)` for a report,
+`charts.memory.live()` for the desk.
 """
 
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from scantling.base.show import seconds, share, size
 from scantling.physics.memory.peak import SAFE_SHARE
 
 from ..words import at
-from .chart import figure, laid, shown_on, text, worded
-from .palette import MEMORY, STEP, ink_on
+from .figure import Data, Facts, Figure, Row, Stretch, laid, quantity_axis, saying
+from .grammar import alt
+from .palette import MEASURED, MEMORY, OVER, STEP, colours, ink_on, names
+from .theme import hatch, layered, over, tip
 
 _LINE = 0.06  # a line of text, as a share of the height of the memory picture
 
 
 # ---------------------------------------------------------------- memory
-def stages(given) -> list[dict]:
+def stages(given: Facts) -> list[Row]:
     """Memory per pipeline stage; where only the fullest stage is known, that one."""
     alone = {"stage": 0, "layers": None}
     return list(given.get("memory_by_stage") or [alone | given["memory_bytes"]])
 
 
-def fullest(given) -> dict:
-    return max(stages(given), key=lambda row: row["total"])
+def fullest(given: Facts) -> Row:
+    """The stage that holds most."""
+    return max(stages(given), key=lambda row: float(row["total"]))
 
 
-def _memory_rows(given, reference=None) -> dict:
-    table, worst = stages(given), fullest(given)
+def _memory_rows(given: Facts, reference: Facts | None = None) -> Data:
+    rows, worst = stages(given), fullest(given)
     capacity = given["memory_bytes"]["capacity"]
-    at, safe = worst["total"], SAFE_SHARE * capacity
-    top = max(capacity, at) * 1.1
+    safe = SAFE_SHARE * capacity
+    top = max(capacity, worst["total"]) * 1.1
     line = _LINE * top
+    label_at = worst["total"]
     for level in (safe, capacity):  # the label stands on its bar, or on the line
-        at = level if 0 <= level - at < line else at  # that it would cross
-    hbm, usable, words = (text("memory", t, capacity=capacity) for t in ("hbm", "usable", "safe"))
-    zones = (
-        (safe - 1.7 * line, "safe"),
-        (0.9 * capacity, "tight"),
-        (capacity + 1.25 * line, "over"),
-    )
-    here = {row["stage"] for row in table}
-    both = [row for row in stages(reference or given) if row["stage"] in here]
+        if 0 <= level - label_at < line:  # that it would cross
+            label_at = level
     return {
-        "parts": [
-            part
-            for row in table
-            for part in worded(
-                "memory",
-                "parts",
-                laid(MEMORY, row),
-                stage=row["stage"],
-                of=f" ({row['layers']} layers)" if row.get("layers") else "",
-            )
-        ],
+        "parts": [part for row in rows for part in _parts_of_stage(row)],
         "lines": [
-            {"level": safe, "kind": "safe", "says": "80 %", "long": words},
-            {"level": capacity, "kind": "full", "says": hbm, "long": usable},
+            {
+                "level": safe,
+                "kind": "safe",
+                "says": "80 %",
+                "long": "80 % of usable memory: below it, published estimates did not run out",
+            },
+            {
+                "level": capacity,
+                "kind": "full",
+                "says": f"{size(capacity)} HBM",
+                "long": f"{size(capacity)} of memory that a program can use",
+            },
         ],
-        "marks": worded("memory", "marks", [worst], at=at),
-        # a tick at the memory of the reference design, stage by stage
-        "ghost": worded("memory", "ghost", both if reference else []),
-        "zones": [{"level": level, "says": says} for level, says in zones],
-        "over": worded(
-            "memory",
-            "over",
-            [row | {"over": row["total"] - capacity} for row in table if row["total"] > capacity],
-            capacity=capacity,
-        ),
-        "frame": [{"level": top, "stage": str(table[0]["stage"])}],
+        "marks": [
+            {
+                "stage": str(worst["stage"]),
+                "level": worst["total"],
+                "at": label_at,
+                "says": f"▾ {size(worst['total'])}",
+            }
+        ],
+        "ghost": _ghost(rows, reference) if reference else [],
+        "zones": [
+            {"level": safe - 1.7 * line, "says": "safe"},
+            {"level": 0.9 * capacity, "says": "tight"},
+            {"level": capacity + 1.25 * line, "says": "over"},
+        ],
+        "over": [_excess(row, capacity) for row in rows if row["total"] > capacity],
+        "frame": [{"level": top, "stage": str(rows[0]["stage"])}],
     }
 
 
-def _memory_words(given, reference=None) -> str:
-    worst = fullest(given)
-    parts = (
-        text("memory", "part", name=part["part"].lower(), size=part["size"])
-        for part in laid(MEMORY, worst)
+def _parts_of_stage(row: Row) -> list[Row]:
+    stage = row["stage"]
+    layers = f" ({row['layers']} layers)" if row.get("layers") else ""
+    return [
+        {
+            "stage": str(stage),
+            "part": part.part,
+            "start": part.start,
+            "end": part.end,
+            "says": f"stage {stage}{layers} · {part.part}: {size(part.size)}",
+        }
+        for part in laid(MEMORY, row)
+    ]
+
+
+def _ghost(rows: list[Row], reference: Facts) -> list[Row]:
+    """A tick at the memory of the reference design, stage by stage."""
+    here = {row["stage"] for row in rows}
+    return [
+        {
+            "stage": str(row["stage"]),
+            "level": row["total"],
+            "says": f"reference design, stage {row['stage']}: {size(row['total'])}",
+        }
+        for row in stages(reference)
+        if row["stage"] in here
+    ]
+
+
+def _excess(row: Row, capacity: float) -> Row:
+    return {
+        "stage": str(row["stage"]),
+        "from": capacity,
+        "to": row["total"],
+        "says": f"stage {row['stage']}: {size(row['total'] - capacity)} over",
+    }
+
+
+def _memory_words(given: Facts, reference: Facts | None = None) -> str:
+    worst, capacity = fullest(given), given["memory_bytes"]["capacity"]
+    parts = ", ".join(f"{part.part.lower()} {size(part.size)}" for part in laid(MEMORY, worst))
+    return (
+        f"Memory per device by pipeline stage. The fullest, stage {worst['stage']}, holds "
+        f"{size(worst['total'])} of {size(capacity)} usable: {parts}."
     )
-    facts = worst | {"parts": ", ".join(parts), "capacity": given["memory_bytes"]["capacity"]}
-    return text("memory", "words", **facts)
 
 
-memory = figure(
-    "memory", _memory_rows, _memory_words, given=shown_on("memory_bytes.total", "{} per device")
+def _draw_memory(legend: bool) -> alt.LayerChart:
+    _, ticks = quantity_axis("memory_bytes.total")
+    x = alt.X(
+        "stage:O",
+        title="pipeline stage",
+        axis=alt.Axis(labelAngle=0, labelOverlap=True, ticks=False),
+        scale=alt.Scale(paddingInner=0.18, paddingOuter=0.15),
+        sort=None,
+    )
+    level, says = alt.Y("level:Q"), alt.Text("says:N")
+    right, full = alt.value("width"), "datum.kind == 'full'"
+    parts = (
+        over("parts")
+        .mark_bar(stroke=None)
+        .encode(
+            x,
+            alt.Y(
+                "start:Q",
+                title="GB per device",
+                axis=alt.Axis(labelExpr=ticks, tickCount=6),
+                scale=alt.Scale(domainMin=0, nice=False),
+            ),
+            alt.Y2("end"),
+            alt.Color(
+                "part:N",
+                legend=alt.Legend(title=None, columns=3, orient="bottom") if legend else None,
+                scale=alt.Scale(domain=names(MEMORY), range=colours(MEMORY)),
+                sort=None,
+            ),
+            tip(),
+        )
+    )
+    excess = (
+        over("over")
+        .mark_bar(color=hatch(), stroke=None)
+        .encode(x, alt.Y("from:Q"), alt.Y2("to"), tip())
+    )
+    safe_line = (
+        over("lines")
+        .transform_filter("datum.kind == 'safe'")
+        .mark_rule(strokeDash=[5, 4], strokeWidth=1.4, style="soft")
+        .encode(level)
+    )
+    full_line = (
+        over("lines").transform_filter(full).mark_rule(color=OVER, strokeWidth=2).encode(level)
+    )
+
+    def line_label(kind: str, baseline: Any) -> alt.Chart:
+        mark: alt.Chart = (
+            over("lines")
+            .transform_filter(f"datum.kind == '{kind}'")
+            .mark_text(align="left", baseline=baseline, dx=5, fontSize=10.5, style="ink-text")
+        )
+        return mark.encode(level, says, alt.Tooltip("long:N", title=" "), x=right)
+
+    zones = (
+        over("zones")
+        .mark_text(align="left", dx=5, fontSize=10.5, fontStyle="italic", style="soft-text")
+        .encode(level, says, x=right)
+    )
+    ghost = (
+        over("ghost")
+        .mark_tick(opacity=1, orient="horizontal", style="ink", thickness=2)
+        .encode(x, level, tip())
+    )
+    total = (
+        over("marks")
+        .mark_text(
+            align="left",
+            baseline="bottom",
+            dx=-5,
+            dy=-3,
+            fontSize=11,
+            fontWeight="bold",
+            style="ink-text",
+        )
+        .encode(x, alt.Y("at:Q"), says)
+    )
+    return layered(
+        over("frame").mark_point(opacity=0).encode(x, level),
+        parts,
+        excess,
+        safe_line,
+        full_line,
+        line_label("full", "bottom"),
+        line_label("safe", "top"),
+        zones,
+        ghost,
+        total,
+    )
+
+
+memory = Figure(
+    name="memory-by-stage",
+    title="Memory per device, by pipeline stage",
+    draw=_draw_memory,
+    rows=_memory_rows,
+    words=_memory_words,
+    height=250,
+    empty="No plan can hold this model on this machine.",
 )
 
 
@@ -91,51 +234,137 @@ _ON, _UNDER, _REFERENCE = "exposed", "hidden", "reference"
 _PIXELS, _LETTER = 380, 6.6  # a label is drawn where it has room
 
 
-def _segments(parts: dict, row: str, total: float, longest: float = 0.0) -> list[dict]:
+def _segments(
+    parts: Mapping[str, float | None], row: str, total: float, longest: float = 0.0
+) -> list[Row]:
     """The parts of one row of the step, laid end to end; labelled where the row of `longest` has
     room for it."""
-    out = []
-    for part in laid(STEP, parts):
-        name, time = part["part"], part["size"]
-        room = _PIXELS * time / longest if longest else 0
-        labels = (text("step", "label", **part), name, "")
-        more = {
-            "mid": (part["start"] + part["end"]) / 2,
-            "label": next(t for t in labels if len(t) * _LETTER < room or not t),
-            "ink": ink_on(part["hue"]),
-            "of_step": text("step", "share", share=time / total) if total else "",
+    return [
+        {
+            "row": row,
+            "part": part.part,
+            "start": part.start,
+            "end": part.end,
+            "mid": part.mid,
+            "label": _label(part, longest),
+            "ink": ink_on(part.colour),
+            "says": f"{part.part} ({row}): {seconds(part.size)}{_of_step(part.size, total)}",
         }
-        out.append(part | more)
-    return worded("step", "segments", out, row=row)
+        for part in laid(STEP, parts)
+    ]
 
 
-def _step_rows(given, reference=None) -> dict:
-    total, shown = given["step_s"], [_ON, _UNDER]
+def _label(part: Stretch, longest: float) -> str:
+    """The longest label that the part has room for."""
+    room = _PIXELS * part.size / longest if longest else 0.0
+    for label in (f"{part.part} {seconds(part.size)}", part.part):
+        if len(label) * _LETTER < room:
+            return label
+    return ""
+
+
+def _of_step(time: float, total: float) -> str:
+    return f", {share(time / total)} of the step" if total else ""
+
+
+def _step_rows(given: Facts, reference: Facts | None = None) -> Data:
+    total, rows = given["step_s"], [_ON, _UNDER]
     low, high = given.get("step_s_low", total), given.get("step_s_high", total)
-    band = {"low": low, "high": high, "step": total}
-    solid = _segments(
-        given["step_breakdown_s"],
-        _ON,
-        total,
-        high if reference is None else max(high, reference["step_s"]),
-    )
+    longest = high if reference is None else max(high, reference["step_s"])
+    solid = _segments(given["step_breakdown_s"], _ON, total, longest)
     pale = _segments(given.get("hidden_s") or {}, _UNDER, total)
-    seen = [
-        point
+    if reference is not None:
+        solid += _segments(reference["step_breakdown_s"], _REFERENCE, reference["step_s"])
+        rows.append(_REFERENCE)
+    measured = [
+        point["step_s"]
         for point in at(given, "measured_here.steps.points") or ()
         if point["devices"] == given["devices_used"]
     ]
-    if reference is not None:
-        solid += _segments(reference["step_breakdown_s"], _REFERENCE, reference["step_s"])
-        shown.append(_REFERENCE)
     return {
         "solid": [row for row in solid if row["end"] > row["start"]],
         # one stays in any case: an empty table upsets the scales
-        "pale": [r for r in pale if r["end"] > r["start"] or r["part"] == STEP["tp"][0]],
-        "band": worded("step", "band", [band], row=_ON),
-        "seen": worded("step", "seen", seen, row=_ON),
-        "rows": [{"row": row, "zero": 0.0} for row in shown],
+        "pale": [r for r in pale if r["end"] > r["start"] or r["part"] == STEP["tp"].name],
+        "band": [
+            {
+                "row": _ON,
+                "low": low,
+                "high": high,
+                "says": f"one step takes {seconds(total)}, 80 % band {seconds(low)} to "
+                f"{seconds(high)}",
+            }
+        ],
+        "seen": [
+            {"row": _ON, "at": time, "says": f"a step of {seconds(time)} was measured here"}
+            for time in measured
+        ],
+        "rows": [{"row": row, "zero": 0.0} for row in rows],
     }
 
 
-step = figure("step", _step_rows)
+def _draw_step(legend: bool) -> alt.LayerChart:
+    def row(**more: Any) -> alt.Y:
+        return alt.Y(
+            "row:N",
+            title=None,
+            axis=alt.Axis(domain=False, labelFontSize=11.5, ticks=False),
+            scale=alt.Scale(paddingInner=0.22, paddingOuter=0.05),
+            sort=[_ON, _UNDER, _REFERENCE],
+            **more,
+        )
+
+    x = alt.X(
+        "start:Q",
+        title="seconds of one step",
+        axis=alt.Axis(tickCount=8),
+        scale=alt.Scale(domainMin=0, nice=False),
+    )
+    hues = alt.Scale(domain=names(STEP), range=colours(STEP))
+    colour = alt.Color(
+        "part:N",
+        legend=alt.Legend(title=None, columns=3, orient="bottom") if legend else None,
+        scale=hues,
+        sort=None,
+    )
+    solid = over("solid").mark_bar(stroke=None).encode(x, alt.X2("end"), row(), colour, tip())
+    pale = (
+        over("pale")
+        .mark_bar(fillOpacity=0.38, strokeDash=[3, 2], strokeWidth=1)
+        .encode(
+            x, alt.X2("end"), row(), colour, alt.Stroke("part:N", legend=None, scale=hues), tip()
+        )
+    )
+    band = (
+        over("band")
+        .mark_rule(strokeWidth=2, style="ink", yOffset=3)
+        .encode(alt.X("low:Q"), alt.X2("high"), row(bandPosition=1), tip())
+    )
+    measured = (
+        over("seen")
+        .mark_point(color=MEASURED, filled=True, opacity=1, shape="triangle-up", size=90, yOffset=8)
+        .encode(alt.X("at:Q"), row(bandPosition=1), tip())
+    )
+    labels = (
+        over("solid")
+        .mark_text(fontSize=11)
+        .encode(alt.X("mid:Q"), row(), alt.Color("ink:N", scale=None), alt.Text("label:N"), tip())
+    )
+    return layered(
+        over("rows").mark_point(opacity=0).encode(alt.X("zero:Q"), row()),
+        solid,
+        pale,
+        band,
+        measured,
+        labels,
+    )
+
+
+step = Figure(
+    name="step-time",
+    title="One training step, in time",
+    draw=_draw_step,
+    rows=_step_rows,
+    words=saying(_step_rows, "In time:", ["band", "seen", "solid"]),
+    height=158,
+    empty="Nothing to time: no plan fits.",
+)

@@ -1,121 +1,506 @@
 """Pictures of alternatives: the best plans by memory and time, days against dollars over device
-counts, what moves the result."""
+counts, what moves the result, designs side by side."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from scantling.advise.comparison import Comparison
 from scantling.advise.frontier import undominated
+from scantling.base.show import days, is_number, seconds, share, size, usd
 from scantling.verdict.verdicts import met
 
-from ..words import MORE_IS_BETTER, label, plan_text, show
-from .chart import Figure, figure, shown_on, worded
+from ..words import MORE_IS_BETTER, at, label, plan_text, show
+from .figure import Data, Facts, Figure, Row, laid, quantity_axis, saying
+from .grammar import alt
+from .palette import ACCENT, MEMORY, MISSED, OVER, SECOND, STEP, Swatch, colours, names as names_of
+from .theme import layered, over, tip
 
 
-def plan_words(plan) -> str:
+def plan_words(plan: Mapping[str, Any]) -> str:
     """A plan on one line, its schedule named where it has stages."""
     staged = plan.get("schedule") if (plan.get("pp") or 1) > 1 else None
     return ", ".join(filter(None, (plan_text(plan), staged)))
 
 
-# ---------------------------------------------------------------- candidates
-def _undominated(rows, *keys) -> dict[int, dict]:
+def _undominated(rows: Sequence[Row], *keys: str) -> dict[int, Row]:
     """Those keys of the rows that no other row beats in both, by place."""
     places = [[row[key] for key in keys] for row in rows]
     best = undominated(places).tolist() if rows else []
     return {i: dict(zip(keys, places[i])) for i in best}
 
 
-def _candidates_rows(given) -> dict:
+# ---------------------------------------------------------------- candidates
+def _candidates_rows(given: Facts) -> Data:
     plans = given.get("candidates") or []
     if len(plans) < 2:  # one alone is no choice
-        return dict.fromkeys(("plans", "edge", "line"), [])
+        return {"plans": [], "edge": [], "line": []}
     capacity = (given.get("memory_bytes") or {}).get("capacity")
     rows = [
-        plan | {"kind": "other" if i else "best", "plan": plan_words(plan), "pick": i}
+        {
+            "memory": plan["memory_bytes"],
+            "step": plan["step_s"],
+            "kind": "other" if i else "best",
+            "says": f"{plan_words(plan)}: {seconds(plan['step_s'])}, {size(plan['memory_bytes'])}",
+            "pick": i,
+        }
         for i, plan in enumerate(plans)
     ]
     line = {"memory": capacity, "says": "usable HBM"}
-    rows = worded("candidates", "plans", rows)
     return {
         "plans": rows,
-        "edge": [*_undominated(rows, "memory", "step").values()],
+        "edge": list(_undominated(rows, "memory", "step").values()),
         "line": [line] if capacity else [],
     }
 
 
-candidates = figure(
-    "candidates",
-    _candidates_rows,
-    given=shown_on("candidates.memory_bytes", "memory of the fullest device, {}"),
+def _draw_candidates(legend: bool) -> alt.LayerChart:
+    _, ticks = quantity_axis("candidates.memory_bytes")
+    memory, kinds = alt.X("memory:Q"), ["best", "other"]
+    plans = (
+        over("plans")
+        .mark_point(cursor="pointer", filled=True, opacity=0.8, size=64)
+        .encode(
+            alt.X(
+                "memory:Q",
+                title="memory of the fullest device, GB",
+                axis=alt.Axis(labelExpr=ticks, tickCount=6),
+                scale=alt.Scale(nice=True, zero=False),
+            ),
+            alt.Y(
+                "step:Q",
+                title="step time, s",
+                axis=alt.Axis(tickCount=5),
+                scale=alt.Scale(nice=True, zero=False),
+            ),
+            alt.Color("kind:N", legend=None, scale=alt.Scale(domain=kinds, range=[SECOND, ACCENT])),
+            alt.Shape(
+                "kind:N", legend=None, scale=alt.Scale(domain=kinds, range=["diamond", "circle"])
+            ),
+            tip(),
+        )
+    )
+    edge = (
+        over("edge")
+        .mark_line(interpolate="step-after", strokeDash=[4, 3], strokeWidth=1.2, style="soft")
+        .encode(memory, alt.Y("step:Q"))
+    )
+    return layered(
+        over("line").mark_rule(color=OVER, strokeWidth=2).encode(memory, tip()), edge, plans
+    )
+
+
+candidates = Figure(
+    name="plans",
+    title="Best plans: memory and time",
+    draw=_draw_candidates,
+    rows=_candidates_rows,
+    words=saying(
+        _candidates_rows, "Best plans by memory and step time, the fastest first:", ["plans"], 5
+    ),
+    height=190,
+    empty="No other plans: the plan is pinned, or none is legal.",
 )
 
 
 # ---------------------------------------------------------------- days against dollars
-def _priced(given) -> bool:
+def _priced(given: Facts) -> bool:
     return given.get("days") is not None and given.get("cost_usd") is not None
 
 
-def _frontier_rows(given, points=()) -> dict:
+def _frontier_rows(given: Facts, points: Sequence[Mapping[str, Any]] = ()) -> Data:
     """`points`: [{devices, given}] of the same design on other device counts; the figures are those
     of their assessments."""
-    priced = [
-        point["given"]
-        | {
-            "devices": f"{point['devices']:,}",
-            "stands": "feasible" if met(point["given"]["verdict"]) else "missed",
-            "pick": i,
-        }
-        for i, point in enumerate(points)
-        if _priced(point["given"])
+    rows = [
+        _point(i, p["devices"], p["given"]) for i, p in enumerate(points) if _priced(p["given"])
     ]
-    rows = worded("frontier", "points", priced)
     edge = _undominated(rows, "days", "usd")
-    for i in {*range(len(rows))} - edge.keys():
-        rows[i]["devices"] = ""
+    for i, row in enumerate(rows):
+        if i not in edge:
+            row["devices"] = ""
+    now = {
+        "days": given.get("days"),
+        "usd": given.get("cost_usd"),
+        "says": f"on the desk: {days(given.get('days'))}, {usd(given.get('cost_usd'))}",
+    }
     return {
-        "edge": [*edge.values()],
+        "edge": list(edge.values()),
         "points": rows,
-        "now": worded("frontier", "now", [given] if rows and _priced(given) else []),
+        "now": [now] if rows and _priced(given) else [],
     }
 
 
-_LADDER = [m * 10.0**e for e in range(-2, 5) for m in (1, 2, 3, 5, 7)]
-frontier = figure(
-    "frontier", _frontier_rows, given={"ladder": _LADDER, "usd_ladder": [1e6 * v for v in _LADDER]}
+def _point(pick: int, devices: int, given: Facts) -> Row:
+    return {
+        "days": given["days"],
+        "usd": given["cost_usd"],
+        "says": f"{devices:,} devices: {days(given['days'])}, {usd(given['cost_usd'])}, MFU "
+        f"{share(given['mfu'])}, {given['verdict']}",
+        "devices": f"{devices:,}",
+        "stands": "feasible" if met(given["verdict"]) else "missed",
+        "pick": pick,
+    }
+
+
+def constraint_legend() -> alt.Legend:
+    """Says what a design in another colour misses."""
+    return alt.Legend(
+        title=None,
+        labelExpr="datum.label == 'missed' ? 'violates a constraint' : 'feasible'",
+        orient="top",
+    )
+
+
+def _draw_frontier(legend: bool) -> alt.LayerChart:
+    ladder = [m * 10.0**e for e in range(-2, 5) for m in (1, 2, 3, 5, 7)]
+    stands = ["feasible", "missed"]
+    x = alt.X(
+        "days:Q",
+        title="days of wall time",
+        axis=alt.Axis(format="~r", grid=False, labelOverlap="greedy", values=ladder),
+        scale=alt.Scale(type="log", nice=False, padding=24),
+    )
+    y = alt.Y(
+        "usd:Q",
+        title="cost, million USD",
+        axis=alt.Axis(
+            labelExpr="format(datum.value / 1e6, ',~r')", values=[1e6 * v for v in ladder]
+        ),
+        scale=alt.Scale(type="log", nice=False, padding=16),
+    )
+    edge = (
+        over("edge")
+        .mark_line(strokeDash=[4, 3], strokeWidth=1.2, style="soft")
+        .encode(x, y, alt.Order("days:Q"))
+    )
+    points = (
+        over("points")
+        .mark_point(cursor="pointer", filled=True, opacity=1, size=70)
+        .encode(
+            x,
+            y,
+            alt.Color(
+                "stands:N",
+                legend=constraint_legend(),
+                scale=alt.Scale(domain=stands, range=[ACCENT, MISSED]),
+            ),
+            alt.Shape(
+                "stands:N",
+                legend=constraint_legend(),
+                scale=alt.Scale(domain=stands, range=["circle", "triangle-up"]),
+            ),
+            tip(),
+        )
+    )
+    counts = (
+        over("points")
+        .mark_text(align="left", dx=7, dy=-6, fontSize=10.5, style="ink-text")
+        .encode(x, y, alt.Text("devices:N"), tip())
+    )
+    now = over("now").mark_point(color=SECOND, size=160, strokeWidth=2).encode(x, y, tip())
+    return layered(edge, points, counts, now)
+
+
+frontier = Figure(
+    name="days-against-dollars",
+    title="Days against dollars, over device counts",
+    draw=_draw_frontier,
+    rows=_frontier_rows,
+    words=saying(_frontier_rows, "Days against dollars over device counts.", ["points"]),
+    height=330,
+    empty="Days and dollars need tokens and a price: give both, then sweep.",
 )
 
 
 # ---------------------------------------------------------------- what moves the result
-def _tornado_rows(given, rows=(), key="days") -> dict:
+MOVED = ("days", "step_s", "mfu", "cost_usd", "goodput")
+
+
+def _tornado_rows(given: Facts, rows: Sequence[Mapping[str, Any]] = (), key: str = "days") -> Data:
     """`rows`: those of `scantling.advise.sensitivity.tornado`, largest swing first."""
-    now, bars = given.get(key), []
-    for rank, row in enumerate(rows):
-        sides = [side for side in ("low", "high") if row[side] is not None]
-        steps = {side: row[side + "_says"].split(" (")[0] for side in sides}
-        if len(sides) == 2 and (row["low"] > now) == (row["high"] > now):
-            # both to one side: said together at the end of the longer, that one first
-            near, far = sorted(sides, key=lambda side: abs(row[side] - now))
-            steps = {near: "", far: f"{steps[far]}, {steps[near]}"}
-        for side in sides:
-            value = row[side]
-            better = (value > now) == (key in MORE_IS_BETTER)
-            more = {
-                "rank": rank,
-                "value": value,
-                "shown": show(key, value),
+    now = given.get(key)
+    bars = [bar for rank, row in enumerate(rows) for bar in _bars_of_input(rank, row, key, now)]
+    return {"bars": bars, "now": [{"to": now}] if rows else []}
+
+
+def _bars_of_input(rank: int, row: Mapping[str, Any], key: str, now: Any) -> list[Row]:
+    """A bar for each side of one input."""
+    sides = [side for side in ("low", "high") if row[side] is not None]
+    steps = {side: str(row[f"{side}_says"]).split(" (")[0] for side in sides}
+    if len(sides) == 2 and (row["low"] > now) == (row["high"] > now):
+        # both to one side: said together at the end of the longer, that one first
+        near, far = sorted(sides, key=lambda side: float(abs(row[side] - now)))
+        steps = {near: "", far: f"{steps[far]}, {steps[near]}"}
+    bars = []
+    for side in sides:
+        value, changed = row[side], row[f"{side}_says"]
+        better = (value > now) == (key in MORE_IS_BETTER)
+        bars.append(
+            {
+                "what": row["what"],
+                "from": now,
+                "to": value,
                 "side": "better" if better else "worse",
-                "changed": row[side + "_says"],
+                "says": f"{row['what']}, {changed}: {show(key, value)} (now {show(key, now)}); "
+                f"{row['why']}",
+                "rank": rank,
                 "step": steps[side],
             }
-            bars.append(row | more)
-    return {
-        "bars": worded("tornado", "bars", bars, now=now, shown_now=show(key, now)),
-        "now": [{"to": now}] if rows else [],
-    }
+        )
+    return bars
 
 
-def tornado_of(key: str, looks: str = "tornado", **more) -> Figure:
-    """What moves one headline figure."""
-    what = f"What moves {label(key).lower()}"
-    called = {"name": f"sensitivity-{key}", "title": what}
-    return figure(looks, _tornado_rows, lead=f"{what}:", given=shown_on(key), **called | more)
+def _tornado_colour(orient: Any) -> alt.Color:
+    return alt.Color(
+        "side:N",
+        legend=alt.Legend(title=None, orient=orient),
+        scale=alt.Scale(domain=["better", "worse"], range=[ACCENT, SECOND]),
+    )
 
 
-tornado = {key: tornado_of(key) for key in ("days", "step_s", "mfu", "cost_usd", "goodput")}
+def _now_rule() -> alt.Chart:
+    rule: alt.Chart = over("now").mark_rule(strokeWidth=1.5, style="ink")
+    return rule.encode(alt.X("to:Q"))
+
+
+def _draw_tornado(key: str, legend: bool) -> alt.LayerChart:
+    title, ticks = quantity_axis(key)
+    y = alt.Y(
+        "what:N",
+        title=None,
+        axis=alt.Axis(domain=False, minExtent=140, ticks=False),
+        sort=alt.EncodingSortField(field="rank", op="min"),
+    )
+    x = alt.X(
+        "from:Q",
+        title=title,
+        axis=alt.Axis(labelExpr=ticks, tickCount=7),
+        scale=alt.Scale(nice=False, padding=120, zero=False),
+    )
+
+    def label(test: str, align: Any, dx: int) -> alt.Chart:
+        chart: alt.Chart = (
+            over("bars")
+            .transform_filter(test)
+            .mark_text(align=align, dx=dx, fontSize=10.5, style="soft-text")
+            .encode(alt.X("to:Q"), y, alt.Text("step:N"))
+        )
+        return chart
+
+    bars = over("bars").mark_bar(stroke=None)
+    return layered(
+        bars.encode(x, alt.X2("to"), y, _tornado_colour("top"), tip()),
+        label("datum.to < datum.from", "right", -5),
+        label("datum.to >= datum.from", "left", 5),
+        _now_rule(),
+    )
+
+
+def _draw_printed_tornado(key: str, legend: bool) -> alt.LayerChart:
+    """The same without texts in it: on paper the table beside it has them."""
+    title, ticks = quantity_axis(key)
+    bars = (
+        over("bars")
+        .mark_bar(stroke=None)
+        .encode(
+            alt.X(
+                "from:Q",
+                title=title,
+                axis=alt.Axis(labelExpr=ticks, tickCount=7),
+                scale=alt.Scale(nice=True, zero=False),
+            ),
+            alt.X2("to"),
+            alt.Y(
+                "what:N",
+                title=None,
+                axis=alt.Axis(domain=False, labelLimit=200, ticks=False),
+                sort=None,
+            ),
+            _tornado_colour("bottom"),
+        )
+    )
+    return layered(bars, _now_rule())
+
+
+tornado = {
+    key: Figure(
+        name=f"sensitivity-{key}",
+        title=f"What moves {label(key).lower()}",
+        draw=partial(_draw_tornado, key),
+        rows=_tornado_rows,
+        words=saying(_tornado_rows, f"What moves {label(key).lower()}:", ["bars"]),
+        height=260,
+        empty="Press “Vary the inputs” to draw this.",
+    )
+    for key in MOVED
+}
+# of the report: days, and throughput where a design has no tokens
+printed_tornado = {
+    key: Figure(
+        name=f"sensitivity-printed-{key}",
+        title=f"{label(key)} with one input changed at a time, the plan searched again where it is "
+        "open",
+        draw=partial(_draw_printed_tornado, key),
+        rows=_tornado_rows,
+        words=saying(_tornado_rows, f"What moves {label(key).lower()}:", ["bars"]),
+        height={"step": 19},
+    )
+    for key in ("days", "tokens_per_s_per_device")
+}
+
+
+# ---------------------------------------------------------------- designs side by side
+def _compared_rows(given: Facts, comparison: Comparison | None = None) -> Data:
+    """A bar a design for each figure in which the designs differ; designs are numbered, since two
+    may share a name."""
+    bars = []
+    for row in comparison.rows if comparison else ():
+        if row.group != "figure" or not row.differs:
+            continue
+        designs = zip(comparison.names, row.values, row.cells) if comparison else ()
+        for rank, (design, value, cell) in enumerate(designs, 1):
+            if is_number(value):
+                bars.append(
+                    {
+                        "design": f"{rank} · {design}",
+                        "figure": row.label,
+                        "value": value,
+                        "text": f"{rank} · {cell}",
+                        "says": f"{row.label}, {design}: {cell}",
+                    }
+                )
+    return {"bars": bars}
+
+
+def _draw_compared(legend: bool) -> alt.Chart:
+    chart: alt.Chart = (
+        over("bars")
+        .mark_bar(stroke=None)
+        .encode(
+            alt.Row(
+                "figure:N",
+                title=None,
+                sort=None,
+                spacing=5,
+                header=alt.Header(
+                    labelAngle=0, labelAlign="left", labelAnchor="middle", labelLimit=210
+                ),
+            ),
+            alt.X("value:Q", title=None, axis=None, scale=alt.Scale(domainMin=0, nice=False)),
+            alt.Y(
+                "text:N",
+                title=None,
+                sort=None,
+                axis=alt.Axis(domain=False, ticks=False, labelLimit=160, minExtent=110),
+            ),
+            alt.Color(
+                "design:N",
+                title=None,
+                sort=None,
+                legend=alt.Legend(orient="top", columns=1, labelLimit=400),
+            ),
+            tip(),
+        )
+        .resolve_scale(x="independent", y="independent")
+    )
+    return chart
+
+
+compared = Figure(
+    name="comparison",
+    title="Where the designs differ",
+    draw=_draw_compared,
+    rows=_compared_rows,
+    words=saying(_compared_rows, "Where the designs differ:", ["bars"]),
+    height={"step": 14},
+    empty="The designs have no figure that differs.",
+)
+
+
+def _stacked(
+    name: str,
+    title: str,
+    what: str,
+    parts: Mapping[str, Swatch],
+    mapping: str,
+    headline: str,
+    axis_title: str,
+) -> Figure[[Sequence[Facts]]]:
+    """Stacked parts of one figure, a bar a design."""
+
+    def rows(given: Facts, results: Sequence[Facts] = ()) -> Data:
+        return {
+            "parts": [
+                {
+                    "part": part.part,
+                    "hue": part.colour,
+                    "size": part.size,
+                    "start": part.start,
+                    "end": part.end,
+                    "design": f"{i}  {result['name'][:44]}",
+                }
+                for i, result in enumerate(results, 1)
+                for part in laid(parts, result[mapping])
+            ]
+        }
+
+    def words(given: Facts, results: Sequence[Facts] = ()) -> str:
+        totals = "; ".join(f"{r['name']} {show(headline, at(r, headline))}" for r in results)
+        return f"{what}: {totals}."
+
+    def draw(legend: bool) -> alt.Chart:
+        return _draw_stacked(parts, axis_title, quantity_axis(headline).ticks)
+
+    return Figure(name=name, title=title, draw=draw, rows=rows, words=words, height={"step": 30})
+
+
+def _draw_stacked(parts: Mapping[str, Swatch], title: str, ticks: str) -> alt.Chart:
+    chart: alt.Chart = (
+        over("parts")
+        .mark_bar(stroke=None)
+        .encode(
+            alt.X(
+                "start:Q",
+                title=title,
+                axis=alt.Axis(labelExpr=ticks, tickCount=7),
+                scale=alt.Scale(domainMin=0, nice=False),
+            ),
+            alt.X2("end"),
+            alt.Y(
+                "design:N",
+                title=None,
+                axis=alt.Axis(domain=False, labelLimit=330, ticks=False),
+                scale=alt.Scale(paddingInner=0.3),
+                sort=None,
+            ),
+            alt.Color(
+                "part:N",
+                legend=alt.Legend(title=None, columns=5, orient="bottom"),
+                scale=alt.Scale(domain=names_of(parts), range=colours(parts)),
+                sort=None,
+            ),
+        )
+    )
+    return chart
+
+
+memories = _stacked(
+    name="memories",
+    title="Memory of the fullest device",
+    what="Memory of the fullest device",
+    parts=MEMORY,
+    mapping="memory_bytes",
+    headline="memory_bytes.total",
+    axis_title="GB per device",
+)
+steps = _stacked(
+    name="steps",
+    title="One training step",
+    what="Time of one step",
+    parts=STEP,
+    mapping="step_breakdown_s",
+    headline="step_s",
+    axis_title="seconds of one step",
+)

@@ -1,89 +1,134 @@
 """Pictures of published figures and of computed curves for notebooks: what was printed beside what
 the kit computes, the error below."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
+from typing import Any
 
 import numpy as np
 from scantling.base.show import number, percent, several
 from scantling_walkthroughs.published_figures import recreate as published_figures
+from scantling_walkthroughs.published_figures.record import Figure as PublishedFigure, Recreation
 
 from . import curves
-from .chart import spec
-from .curves import field, layer
+from .curves import Channels, Curves
+from .figure import Row, compiled
+from .grammar import alt
 from .pictures import Picture
+from .theme import COUNTS, INK, layered, listed
 
-_looks = partial(spec, "published")
+_CROSS = "M-1,-1L1,1M-1,1L1,-1"
 
 
-def is_share(f) -> bool:
+def is_share(figure: PublishedFigure) -> bool:
     """Whether the values of a published figure are shares."""
-    return f.unit == "1" and f.quantity != "tokens"
+    return figure.unit == "1" and figure.quantity != "tokens"
 
 
+# ---------------------------------------------------------------- a recreated figure
 def picture(id: str, only: str = "") -> Picture:
     """A recreated figure: dots are printed values, lines and crosses ours, the error below. `only`:
     series that begin so."""
-    r = published_figures.recreate(id)
-    f = r.figure
-    shown = [
-        asdict(p) | {"error": e} for p, e in zip(r.points, r.errors) if p.series.startswith(only)
+    recreation = published_figures.recreate(id)
+    figure = recreation.figure
+    rows = [
+        asdict(point) | {"error": error}
+        for point, error in zip(recreation.points, recreation.errors)
+        if point.series.startswith(only)
     ]
-    drawn = {s: c for s, c in r.curves.items() if s.startswith(only)}
-    names = list(dict.fromkeys([*(p["series"] for p in shown), *drawn]))
-    unit = "" if f.unit in ("1", f.quantity) else f", {f.unit}"
-    y = field(
-        "published",
-        title=f.quantity + unit,
-        scale=_looks("log_up" if "y" in f.log else "linear_up"),
-        axis=_looks("shares" if is_share(f) else "numbers"),
-    )
-    at = {"x": _axis_x(f, shown), "y": y}
-    width, told, layers = curves.named(
-        drawn,
-        names,
-        at | {"y": y | {"field": "y"}},
-        _looks("ours"),
-        legend=_looks("legend", columns=2 if max(map(len, names)) > 26 else 4),
-    )
-    layers += [
-        layer(shown, _looks("printed"), **at, **told),
-        layer(shown, _looks("cross"), x=at["x"], y=field("ours")),
-    ]
-    below = {"x": _axis_x(f, shown, True), "y": _looks("error_up")}
+    drawn = {name: curve for name, curve in recreation.curves.items() if name.startswith(only)}
     return Picture(
-        _looks("both", above=layers, shown=shown, below=below | told, width=width),
-        f"{f.title}. {said(r)}",
+        compiled(_printed_and_ours(figure, rows, drawn)),
+        f"{figure.title}. {said(recreation)}",
         (
-            f"{f.title}. Filled: printed. {'Lines and c' if drawn else 'C'}rosses: ours. "
-            f"Below: ours {'− printed' if f.absolute else '/ printed − 1'}."
+            f"{figure.title}. Filled: printed. {'Lines and c' if drawn else 'C'}rosses: ours. "
+            f"Below: ours {'− printed' if figure.absolute else '/ printed − 1'}."
         ),
     )
 
 
-def _axis_x(f, shown, titled: bool = False) -> dict:
-    """The axis across: names as they come, few round numbers one by one, else a scale."""
-    places = list(dict.fromkeys(p["x"] for p in shown))
-    head, log = f.x if titled else None, "x" in f.log
-    axis = partial(_looks, titled=titled)
-    if any(isinstance(place, str) for place in places):
-        return field(
-            "x",
-            "nominal",
-            title=head,
-            sort=places,
-            axis=axis("names", angle=-35 if sum(map(len, places)) > 60 else 0),
-        )
-    round_ = all(float(n).is_integer() and n < 1e6 for n in places)
-    few = log and 3 <= len(places) <= 12 and round_
-    return field(
-        "x",
-        title=head,
-        axis=axis("few" if few else "bytes" if f.x == "bytes" else "many", few=sorted(places)),
-        scale=_looks("scale", kind="log" if log else "linear"),
+def _printed_and_ours(
+    figure: PublishedFigure, rows: Sequence[Row], drawn: Curves
+) -> alt.VConcatChart:
+    names = list(dict.fromkeys([*(str(row["series"]) for row in rows), *drawn]))
+    columns = 2 if max(map(len, names)) > 26 else 4
+    x = _axis_x(figure, rows)
+    width, series, layers = curves.named(
+        drawn,
+        names,
+        [x, _axis_y(figure, "y")],
+        {"clip": True, "strokeWidth": 1.6},
+        log="y" in figure.log,
+        legend=alt.Legend(orient="bottom", columns=columns, labelLimit=330),
     )
+    printed = listed(rows).mark_point(filled=True, size=60, opacity=0.95)
+    ours = listed(rows).mark_point(shape=_CROSS, size=40, strokeWidth=1.6, filled=False, color=INK)
+    above = layered(
+        *layers,
+        printed.encode(x, _axis_y(figure, "published"), *series),
+        ours.encode(x, alt.Y("ours:Q")),
+    ).properties(width=width, height=220)
+    below = _errors(_axis_x(figure, rows, titled=True), rows, series)
+    both = alt.vconcat(above, below.properties(width=width, height=74), spacing=12)
+    chart: alt.VConcatChart = both.resolve_scale(color="shared", shape="shared", x="shared")
+    return chart
 
 
+def _errors(x: alt.X, rows: Sequence[Row], series: Channels) -> alt.LayerChart:
+    """The errors of the printed values around nil."""
+    y = alt.Y("error:Q", title="error", axis=alt.Axis(format="+~%", tickCount=4))
+    errors = listed(rows).mark_point(filled=True, size=44, opacity=0.95)
+    nil = listed([{"y": 0}]).mark_rule(strokeWidth=1, style="soft")
+    return layered(nil.encode(alt.Y("y:Q")), errors.encode(x, y, *series))
+
+
+def _axis_y(figure: PublishedFigure, column: str) -> alt.Y:
+    unit = "" if figure.unit in ("1", figure.quantity) else f", {figure.unit}"
+    if is_share(figure):
+        axis = alt.Axis(format="~%", tickCount=5)
+    else:
+        axis = alt.Axis(labelExpr=COUNTS, tickCount=5)
+    if "y" in figure.log:
+        scale = alt.Scale(type="log", nice=False, padding=10)
+    else:
+        scale = alt.Scale(zero=False, nice=True)
+    return alt.Y(f"{column}:Q", title=figure.quantity + unit, scale=scale, axis=axis)
+
+
+def _axis_x(figure: PublishedFigure, rows: Sequence[Row], titled: bool = False) -> alt.X:
+    """The axis across: names as they come, few round numbers one by one, else a scale."""
+    places = list(dict.fromkeys(row["x"] for row in rows))
+    title = figure.x if titled else None
+    shown: dict[str, Any] = {"labels": titled, "ticks": titled}
+    if any(isinstance(place, str) for place in places):
+        angle = -35 if sum(map(len, places)) > 60 else 0
+        return alt.X("x:N", title=title, sort=places, axis=alt.Axis(labelAngle=angle, **shown))
+    log = "x" in figure.log
+    round_numbers = all(float(n).is_integer() and n < 1e6 for n in places)
+    if log and 3 <= len(places) <= 12 and round_numbers:
+        axis = alt.Axis(
+            labelExpr="format(datum.value, ',~r')",
+            grid=False,
+            labelOverlap="greedy",
+            values=sorted(places),
+            **shown,
+        )
+    else:
+        axis = alt.Axis(
+            labelExpr="format(datum.value, '~s') + 'B'" if figure.x == "bytes" else COUNTS,
+            grid=False,
+            tickCount=7,
+            labelOverlap="greedy",
+            labelSeparation=12,
+            **shown,
+        )
+    scale = alt.Scale(type="log" if log else "linear", nice=False, zero=False, padding=14)
+    return alt.X("x:Q", title=title, axis=axis, scale=scale)
+
+
+# ---------------------------------------------------------------- its errors in words
 def error(x: float, absolute: bool, unit: str = "1") -> str:
     """An error as text: points where it is a difference of shares (in the unit, of anything else),
     per cent where it is relative."""
@@ -94,48 +139,53 @@ def error(x: float, absolute: bool, unit: str = "1") -> str:
     return (text[1:] if nil else text).replace("-", "−")
 
 
-def size(x: float, f) -> str:
+def size(x: float, figure: PublishedFigure) -> str:
     """An error of a published figure, in size."""
-    return error(x, f.absolute, f.unit).lstrip("+")
+    return error(x, figure.absolute, figure.unit).lstrip("+")
 
 
-def of_all(r) -> tuple[float, float]:
+def of_all(recreation: Recreation) -> tuple[float, float]:
     """Median and largest error of every printed value, those that are shown only among them."""
-    errors = np.abs(np.asarray(r.errors, float))
+    errors = np.abs(np.asarray(recreation.errors, float))
     return float(np.nanmedian(errors)), float(np.nanmax(errors))
 
 
-def said(r) -> str:
+def said(recreation: Recreation) -> str:
     """Bounds and errors of a recreation in a sentence, its outliers counted."""
-    f, held = r.figure, sum(p.counted for p in r.points)
-    median, worst = (size(error, f) for error in of_all(r))
-    allowed = f"(allowed {size(f.median, f)} and {size(f.worst, f)})"
-    start = f"{several(len(r.points), 'printed value')}: median error {median}, largest {worst}"
-    if held == len(r.points):
+    figure, bounded = recreation.figure, sum(point.counted for point in recreation.points)
+    median, worst = (size(error, figure) for error in of_all(recreation))
+    allowed = f"(allowed {size(figure.median, figure)} and {size(figure.worst, figure)})"
+    start = f"{several(len(recreation.points), 'printed value')}: median error {median}, largest "
+    start += worst
+    if bounded == len(recreation.points):
         return f"{start} {allowed}."
+    outliers = several(len(recreation.points) - bounded, "value")
     return (
-        f"{start}. {several(len(r.points) - held, 'value')} shown only; of the {held} held to a "
-        f"bound, median {size(r.median_error, f)}, largest {size(r.worst_error, f)} {allowed}."
+        f"{start}. {outliers} shown only; of the {bounded} held to a "
+        f"bound, median {size(recreation.median_error, figure)}, largest "
+        f"{size(recreation.worst_error, figure)} {allowed}."
     )
 
 
+# ---------------------------------------------------------------- computed curves
 def lines(
-    drawn: dict,
+    drawn: Curves,
     *,
     x: str,
     y: str,
     log: str = "",
     share: bool = False,
-    marks: dict | None = None,
+    marks: Curves | None = None,
     title: str = "",
 ) -> Picture:
     """Computed curves {name: (x, y)} as one picture; `marks` {name: (x, y)} are named points on it.
     x, y: axis titles; log: axes that are logarithmic; share: y in per cent."""
     rows = curves.points(drawn)
-    told = {}
+    places: dict[str, list[str]] = {}
     for row in [*rows, *curves.points(marks or {})]:
-        told.setdefault(row["series"], []).append(f"{number(row['y'])} at {number(row['x'])}")
-    ends = "; ".join(f"{name}: {of[0]}, {of[-1]}" for name, of in told.items())
+        place = f"{number(row['y'])} at {number(row['x'])}"
+        places.setdefault(row["series"], []).append(place)
+    ends = "; ".join(f"{name}: {texts[0]}, {texts[-1]}" for name, texts in places.items())
     return curves.lines(
         [row for row in rows if np.isfinite(row["y"])],
         "x",
@@ -154,7 +204,9 @@ def lines(
     )
 
 
-def bars(parts: dict, *, x: str, share: bool = False, title: str = "") -> Picture:
+def bars(
+    parts: Mapping[str, Mapping[str, float]], *, x: str, share: bool = False, title: str = ""
+) -> Picture:
     """Stacked bars {bar: {part: value}}, one row a bar; share: values in per cent."""
     rows = [
         {"bar": bar, "part": part, "amount": float(amount)}

@@ -20,9 +20,9 @@ from scantling.runs.read import read_runs
 
 from .. import resources
 from ..charts import memory_step as charts
-from ..charts.chart import SCHEMA, spec
+from ..charts.figure import Spec, compiled
 from ..charts.livechart import vega_version
-from ..charts.pictures import THEME
+from ..charts.theme import SCHEMA, THEME, listed
 from ..report import run as reports
 from ..report.compare import result_of
 from ..report.jobs import today
@@ -146,7 +146,7 @@ def thumbnail(data: dict) -> bytes:
     """A PNG of the memory and the step of an assessment, or of its refusal."""
     import vl_convert
 
-    chart = _charts(data) if data.get("plan") else spec("refusal")
+    chart = _charts(data) if data.get("plan") else _refusal()
     theme = THEME | {
         "background": "#ffffff",
         "axis": THEME["axis"] | {"labelFontSize": 10},
@@ -156,10 +156,22 @@ def thumbnail(data: dict) -> bytes:
     return vl_convert.vegalite_to_png(chart, vl_version=vega_version())
 
 
+def _refusal() -> Spec:
+    """What stands in the place of pictures where there is no plan."""
+    words = listed([{}]).mark_text(
+        text=["No plan can hold this model, on this machine"],
+        fontSize=20,
+        fontWeight="bold",
+        color="#a3241b",
+        align="center",
+    )
+    return {"$schema": SCHEMA, **compiled(words.properties(width=400, height=240))}
+
+
 def _charts(data: dict) -> dict:
     parts, datasets = [], {}
     for figure in (charts.memory, charts.step):
-        part = figure.static(data, width=THUMBNAIL - 80, legend=False)
+        part = figure.static(THUMBNAIL - 80, False, data)
         datasets |= part.pop("datasets")
         del part["$schema"]
         parts.append(part)

@@ -18,6 +18,7 @@ from scantling.base.errors import DesignError
 from scantling.base.words import table
 from scantling.cli.options import FOLDER
 
+from ..charts.ahead import drawn_ahead
 from ..charts.livechart import vega_bundle
 from ..desk import view
 from ..report.jobs import today
@@ -78,6 +79,8 @@ def compiled(distribution: Path) -> dict[str, bytes]:
         with zipfile.ZipFile(Path(folder) / OURS, "w") as packed:
             for name, path in sorted(sources()):
                 packed.writestr(zipfile.ZipInfo(name), path.read_bytes(), zipfile.ZIP_DEFLATED, 9)
+            charts = zipfile.ZipInfo("scantling_widgets/charts/drawn.json")
+            packed.writestr(charts, drawn_ahead(), zipfile.ZIP_DEFLATED, 9)
         if node := shutil.which("node"):
             subprocess.run(
                 [node, STATIC / "compile.mjs", distribution.resolve(), folder, *ABOUT["packages"]]

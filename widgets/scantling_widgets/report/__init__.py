@@ -14,6 +14,7 @@ from scantling.design.design import Design
 
 from ..charts import pictures
 from ..charts.pictures import RESULT
+from ..charts.plans import printed_tornado
 from ..words import label
 from . import charts, text
 from .run import run as make_all
@@ -82,10 +83,10 @@ class Report:
         """One figure as a static picture; None for a refusal and where there is nothing to draw."""
         if self.impossible:
             return None
-        figure = charts.FIGURES[name]
         if name == "sensitivity":
-            figure = charts.tornado(self.moved_by)
-            more = {"rows": self.variations[:WIDEST], "key": self.moved_by, **more}
+            figure = printed_tornado[self.moved_by]
+            return pictures.draw(figure, self.data, self.variations[:WIDEST], self.moved_by)
+        figure = charts.FIGURES[name]
         if name in ("ladder", "layers") and not self.section(name):
             return None
         if name == "ladder":

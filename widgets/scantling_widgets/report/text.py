@@ -16,8 +16,8 @@ from scantling.base.words import Words
 from scantling.verdict.verdicts import VERDICTS
 
 from ..charts.endurance import shares
+from ..charts.network import AXES, by_axis
 from ..words import at, withheld
-from .charts import AXES, by_axis
 from .phrases import FILTERS, WORDS, in_unit, show, value_text
 
 REFUSAL = {"error": "Hardware constraints insufficient for model parameters"}

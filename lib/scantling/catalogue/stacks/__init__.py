@@ -5,19 +5,20 @@ The switches are facts about the code (its read-me, paper or defaults); the spee
 stack are fitted and live in catalogue/calibration.json.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, fields
 from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from ...base.extensions import found
+from ...base.extensions import files
 from ...base.files import csv_rows
-from ...base.records import record
+from ...base.records import Lines, record
 from ...base.words import yaml_of
-from ..load import HERE
+from ..load import HERE, CatalogueError
 
 GENERIC = "generic"  # the file of the stack that stands in where none, or an unknown one, is named
+Word = str | float | bool  # what a field of a design says
 
 
 @record
@@ -30,31 +31,52 @@ class Switch:
     high: float
     field: str  # dotted path of the field of a design that sets it
     where: str  # moe, low, sharded, packed: for which designs it decides anything; "": for all
-    words: Mapping[str, float]  # word of the field -> value of the switch; empty: a number
     fitted: str  # the constant that holds where the switch goes without a number; "": none
     meaning: str
+    # word of the field -> value of the switch (software_words.csv); empty: a number
+    words: Mapping[str, float]
 
-    def of(self, given) -> float:
+    def of(self, said: Word) -> float:
         """The switch for what a field says."""
-        return float(self.words.get(str(given).lower(), given))
+        return float(self.words.get(str(said).lower(), said))
 
-    def word(self, value: float):
+    def word(self, value: float) -> Word | None:
         """What a field would say for a value of the switch, the first word of equals; None for a
         number that the switch goes without."""
-        said = next((w for w, v in self.words.items() if v == value), value or None)
-        return {"true": True, "false": False}.get(said, said)
+        for word, own in self.words.items():
+            if own == value:
+                return {"true": True, "false": False}.get(word, word)
+        return value or None
 
 
 @cache
-def switches() -> dict[str, Switch]:
+def software_switches() -> dict[str, Switch]:
     """The rows of catalogue/software.csv by name."""
+    words: dict[str, dict[str, float]] = {}
+    for row in csv_rows(HERE / "software_words.csv"):
+        words.setdefault(row["switch"], {})[row["word"]] = float(row["value"])
+    return {
+        row["name"]: Switch(
+            name=row["name"],
+            default=float(row["default"]),
+            low=float(row["low"]),
+            high=float(row["high"]),
+            field=row["field"],
+            where=row["where"],
+            fitted=row["fitted"],
+            meaning=row["meaning"],
+            words=words.get(row["name"], {}),
+        )
+        for row in csv_rows(HERE / "software.csv")
+    }
 
-    def switch(row):
-        words = dict(each.split() for each in row["words"].split("; ") if each)
-        read = {name: float(row[name]) for name in ("default", "low", "high")}
-        return Switch(**row | read | {"words": {w: float(v) for w, v in words.items()}})
 
-    return {row["name"]: switch(row) for row in csv_rows(HERE / "software.csv")}
+class Recipe(NamedTuple):
+    """How a stack's recipes set a switch."""
+
+    since: float  # year
+    value: float  # of the switch
+    without: Lines  # kinds of block whose models' recipes do not
 
 
 @record
@@ -64,7 +86,7 @@ class Stack:
     name: str
     title: str
     source: str
-    brief: str = ""  # regular expression of its names in a line of text
+    names: Lines = ()  # by which a line of text means it, words apart by a blank or a hyphen
     flash: float = 2.0  # generation of flash attention, see cases.Software
     flash_modern: float = 2.0  # the same where the chip's family has modern attention kernels
     sequence_parallel: bool = False  # with tp > 1
@@ -80,9 +102,8 @@ class Stack:
     # year since when stages are laid out so that loss and MTP take the place of three layers,
     # virtual stages or not
     mtp_layout_since: float = 1e9
-    # switch of cases.Software -> year since when its recipes for experts in mxfp8 set it, how, and
-    # the kinds of block whose models' recipes do not
-    mxfp8_experts: Mapping[str, tuple[float, float, tuple[str, ...]]] = field(default_factory=dict)
+    # switch of cases.Software -> how its recipes for experts in mxfp8 set it
+    mxfp8_experts: Mapping[str, Recipe] = field(default_factory=dict)
     # sharded weights stay gathered from a pipeline's first forward to its last backward
     keeps_gathered: bool = False
     planned: Mapping[str, float] = field(default_factory=dict)  # switches of a run planned now
@@ -92,26 +113,44 @@ class Stack:
     memory: Mapping[str, float | str] = field(default_factory=dict)
     memory_source: str = ""
     # axis of a plan -> the values that it offers; an axis that is not there is open
-    offers: Mapping[str, tuple] = field(default_factory=dict)
+    offers: Mapping[str, tuple[str | float, ...]] = field(default_factory=dict)
     offers_source: str = ""
     chips: str = ""  # vendor stacks of families.csv on which anybody may run it, with a kit
     unmeasured: str = ""  # what stands in because no published run supports constants of its own
 
 
-def _read(path) -> Stack:
-    data = yaml_of(path)
-    offers = {axis: tuple(values) for axis, values in data.pop("offers", {}).items()}
-    return Stack(name=path.stem, offers=offers, **data)
+_FIELDS = frozenset(f.name for f in fields(Stack)) - {"name"}
+
+
+def _read(path: Path) -> Stack:
+    """The stack of a file. Raises CatalogueError for a field that no stack has."""
+    values: dict[str, Any] = yaml_of(path)
+    for name in values:
+        if name not in _FIELDS:
+            raise CatalogueError(f"{path.name}: a stack has no field {name}")
+    recipes = values.get("mxfp8_experts", {}).items()
+    return Stack(
+        name=path.stem,
+        **values
+        | {
+            "names": tuple(values.get("names", ())),
+            "offers": {axis: tuple(among) for axis, among in values.get("offers", {}).items()},
+            "mxfp8_experts": {
+                switch: Recipe(each["since"], each["value"], tuple(each["without"]))
+                for switch, each in recipes
+            },
+        },
+    )
 
 
 @cache
 def _all() -> dict[str, Stack]:
-    return {s.name: s for s in map(_read, found(HERE, "stacks/*.yaml"))}
+    return {stack.name: stack for stack in map(_read, files(HERE, "stacks/*.yaml"))}
 
 
 def stacks() -> dict[str, Stack]:
     """All named stacks, by name."""
-    return {name: s for name, s in _all().items() if name != GENERIC}
+    return {name: stack for name, stack in _all().items() if name != GENERIC}
 
 
 def stack(name: str | None) -> Stack:

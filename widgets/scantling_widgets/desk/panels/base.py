@@ -7,7 +7,7 @@ from scantling.advise.explanation import inputs
 from scantling.base.words import table
 
 from ... import words
-from ...charts.chart import Figure
+from ...charts.figure import Figure
 from ...charts.parts import Button, Drop, Field, Part
 from .. import headline, theme
 from ..table import TABLES, Table, said

@@ -4,8 +4,7 @@ the part that is not hidden."""
 from scantling.base.show import several
 from scantling_site import part
 
-from ...charts.network import VIEWS, drawn, facts, matrix, nodes, site
-from ...report.charts import AXES, traffic
+from ...charts.network import AXES, VIEWS, drawn, facts, matrix, nodes, site, traffic
 from ...words import quantities, show
 from .. import theme
 from .base import Panel

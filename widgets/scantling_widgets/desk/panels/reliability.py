@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from scantling.endure.reliability import waiting
 from scantling_site import part
 
-from ...charts.endurance import badput, ladder, spares
-from ...report.charts import goodput
+from ...charts.endurance import badput, goodput, ladder, spares
 from ...words import label_or, quantity, show, show_or
 from .. import theme
 from ..table import cell

@@ -18,7 +18,8 @@ from scantling.design.design import Design
 from scantling.design.file import dump
 from scantling_kits import FRAMEWORKS, ON
 from scantling_logs.learning import read_log
-from scantling_logs.site import calibration, of_design
+from scantling_logs.point import of_design
+from scantling_logs.site import calibration
 
 from ...charts.parts import Field, Part
 from ...report.jobs import files_of

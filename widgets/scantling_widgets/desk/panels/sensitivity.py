@@ -4,7 +4,7 @@ the edge of what is feasible."""
 from scantling.base.words import table
 
 from ...charts.plans import tornado
-from ...charts.sweeps import heat, kind, line
+from ...charts.sweeps import heat, kind, line, titled_axes
 from ...words import label, share, show, titled
 from .. import headline, studies, theme
 from ..background import Job
@@ -124,11 +124,11 @@ class Sensitivity(Panel):
             f"{old}{theme.escape(titled(key))}: {theme.escape(names)}; a click puts a cell on the "
             f"desk. {_EDGE if across else ''}"
         )
-        figure, titles = line[key], {"along": along.name}
+        figure, titles = line[key], {"x": along.name}
         if across is None:
             more = {"texts": along.texts, "name": along.name, "now": along.now}
         else:
-            figure, titles = (heat[key], {"along": along.name, "across": across.name})
+            figure, titles = heat[key], {"x": along.name, "y": across.name}
             here = across.now * len(along.values) + along.now
             more = {
                 "rows": across.texts,
@@ -136,7 +136,7 @@ class Sensitivity(Panel):
                 "now": here if min(along.now, across.now) >= 0 else -1,
                 "names": (across.name, along.name),
             }
-        self.map.spec = figure.spec(True, **titles)
+        self.map.spec = titled_axes(figure.spec(True), titles)
         figure.show(self.map, of.given, cells=self.cells, key=key, **more)
         self._fill(key)
 

@@ -1,0 +1,257 @@
+"""A measured step or peak of memory beside what the models foretell for it."""
+
+import re
+from dataclasses import field, replace
+from math import nan
+from pathlib import Path
+from typing import Any
+
+from scantling import catalogue
+from scantling.base.errors import DesignError, plain
+from scantling.base.records import record
+from scantling.base.units import GB
+from scantling.catalogue.hardware import Accelerator
+from scantling.catalogue.models.entries import models
+from scantling.catalogue.models.shape import attention_kind, parameters
+from scantling.design.design import Design
+from scantling.endure.reliability import as_logged
+from scantling.physics.cases import PRECISIONS, Cases, devices
+from scantling.physics.gather import stack_of
+from scantling.physics.step import step_time
+from scantling.runs.read import checked, read_named
+from scantling.runs.to_cases import to_runs
+from scantling.verdict.assess import assess
+
+from .constant import Moved
+from .contents import number
+from .measure.fit import match
+from .reading import Planned, Reading, figure
+from .step_parts import one
+from .text import head
+from .trace import of_trace
+
+# whose constants a format's runs have
+STACKS = {
+    "megatron_lm": "megatron-core",
+    "megatron_bridge": "megatron-core",
+    "megatron_golden_json": "megatron-core",
+    "nemo": "megatron-core",
+    "dllogger": "megatron-core",
+    "primus_megatron": "primus-rocm",
+    "megatron_deepspeed": "megatron-deepspeed",
+    "gpt_neox": "gpt-neox",
+    "deepspeed": "deepspeed",
+    "torchtitan": "torchtitan",
+    "internevo": "internevo",
+    "maxtext": "maxtext",
+}
+# dimensions of a log that a table of runs calls otherwise
+RUN_COLUMNS = {"experts": "moe_experts", "top_k": "moe_topk", "expert_ffn_hidden": "moe_ffn_hidden"}
+
+
+@record
+class Point:
+    """One measured step beside what the models foretell for it."""
+
+    case: Cases
+    accelerator: str
+    active: float  # parameters of a token
+    precision: str
+    measured_s: float | None  # of a step
+    foretold_s: float  # of a step
+    peak_bytes: float  # measured
+    stack: str
+    release: str  # of the software, where the log says it
+    traced: dict[str, Moved]  # constants that a trace of it moves
+    planned: Planned = field(default_factory=Planned)  # goodput of its design, losses by cause
+
+
+def point_of(reading: Reading, case: Cases, accelerator: str, stack: str) -> Point:
+    """The figures of a log beside what is foretold of a case, on an accelerator, with a stack."""
+    tokens = one(case.job.global_batch) * one(case.job.seq_len) / one(devices(case.plan))
+    rate = reading.tokens_per_s_per_device
+    return Point(
+        case=case,
+        accelerator=accelerator,
+        active=one(parameters(case.shape).active),
+        precision=precision_of(case),
+        measured_s=reading.step_s or (rate and tokens / rate),
+        foretold_s=one(step_time(case).total),
+        peak_bytes=(reading.peak_memory_gb or 0.0) * 2.0**30,
+        stack=stack,
+        release=reading.release or "",
+        traced=of_trace(reading, case, catalogue.accelerator(accelerator)),
+    )
+
+
+def precision_of(case: Cases) -> str:
+    """The word for the precision of a case."""
+    return PRECISIONS[int(one(case.job.precision))]
+
+
+def of_design(reading: Reading, design: Design) -> Point | None:
+    """The step of a log beside that of a design whose run it was, or a smaller run of: devices,
+    batch and plan are those that the log says."""
+    if not moves_constants(reading):
+        return None
+    free = ["measured", "calibration"]
+    if reading.devices and reading.devices != design.cluster.devices:
+        free.append("plan.dp")
+    assessment = assess(design.change({**dict.fromkeys(free), **stated_fields(reading, design)}))
+    if not assessment.phases:
+        raise DesignError("--design", problem="has no plan that fits", allowed="the run of the log")
+    point = point_of(
+        reading,
+        assessment.phases[assessment.resolved.main].case,
+        assessment.resolved.cluster.accelerator.id,
+        stack_of(assessment.resolved) or "",
+    )
+    endurance = assessment.endurance
+    if endurance is None:
+        return point
+    planned = Planned(goodput=endurance.goodput, badput=as_logged(endurance.badput))
+    return replace(point, planned=planned)
+
+
+def stated_fields(reading: Reading, design: Design) -> dict[str, int]:
+    """Fields of a design that a log states: devices, batch and plan. A design of several phases
+    keeps the batch of each."""
+    fields = {"cluster.devices": reading.devices}
+    if not design.job.phases:
+        fields |= {"job.seq_len": reading.seq_len, "job.global_batch": reading.global_batch}
+    fields |= {
+        "plan.tp": reading.tp,
+        "plan.pp": reading.pp,
+        "plan.vpp": reading.vpp,
+        "plan.cp": reading.cp,
+        "plan.ep": reading.ep,
+        "plan.micro_batch": reading.micro_batch,
+    }
+    return {name: value for name, value in fields.items() if value}
+
+
+def moves_constants(reading: Reading) -> bool:
+    """Whether a log has a figure that moves a constant: a step, a rate of tokens or a peak of
+    memory."""
+    figures = (reading.step_s, reading.tokens_per_s_per_device, reading.peak_memory_gb)
+    return any(figures)
+
+
+def chip_of(name: str | None) -> Accelerator | None:
+    """The accelerator that a log names, by id, by alias, or as drivers do ("NVIDIA H100 80GB
+    HBM3"); None where the catalogue has none."""
+    if name is None:
+        return None
+    size = re.search(r"(\d+) ?GB", name)
+    by_memory = match(name, float(size[1]) * GB) if size else None
+    for word in (by_memory, name, *name.split()):
+        try:
+            if word is not None:
+                return catalogue.accelerator(word)
+        except DesignError:
+            continue
+    return None
+
+
+def of_log(reading: Reading) -> Point | None:
+    """The step of a log beside the foretold one; None where the log does not say enough, or names
+    no model or accelerator of the catalogue."""
+    import pandas as pd
+
+    chip = chip_of(reading.accelerator)
+    if not moves_constants(reading) or chip is None or not states_run(reading):
+        return None
+    runs = to_runs(checked(pd.DataFrame([row_of(reading, chip)]), Path()))
+    if runs.cases is None:
+        return None
+    return point_of(reading, runs.cases, chip.id, str(runs.stacks[0]))
+
+
+def states_run(reading: Reading) -> bool:
+    """Whether a log says what it takes to foretell its step without a design."""
+    needed = (
+        reading.model,
+        reading.seq_len,
+        reading.global_batch,
+        reading.tp,
+        reading.micro_batch,
+        reading.devices,
+    )
+    return None not in needed
+
+
+def row_of(reading: Reading, chip: Accelerator) -> dict[str, Any]:
+    """A log as a row of a table of runs."""
+    row = {
+        "id": "log",
+        "model": reading.model,
+        "accelerator": chip.id,
+        "n_devices": reading.devices,
+        "seq_len": reading.seq_len,
+        "global_batch_seqs": reading.global_batch,
+        "precision": reading.precision or "bf16",
+        "stack": STACKS.get(reading.format, ""),
+        "tp": reading.tp,
+        "pp": reading.pp,
+        "vpp": reading.vpp,
+        "cp": reading.cp,
+        "ep": reading.ep,
+        "micro_batch": reading.micro_batch,
+    }
+    if reading.model not in models():
+        shape = reading.shape
+        heads = int(shape.get("heads", 0))
+        groups = int(shape.get("kv_heads", 0))
+        row |= {RUN_COLUMNS.get(name, name): size for name, size in shape.items()}
+        row["attention"] = attention_kind(heads, groups or heads)
+    return row
+
+
+def is_table(path: str | Path) -> bool:
+    """Whether a file is a table of runs with measured rates or peaks of memory."""
+    path = Path(path)
+    top = head(path, 1 << 16) if path.is_file() else b""
+    return b"measured_tokens_per_s_per_device" in top or b"measured_peak_memory_gb" in top
+
+
+def of_table(path: str | Path) -> tuple[list[Reading], list[Point]]:
+    """The measured rows of a table of runs, alone and beside what is foretold.
+
+    Raises DesignError."""
+    frame = read_named(path)
+    readings = []
+    points = []
+    runs = to_runs(frame)
+    for i, row in enumerate(frame[runs.ready].to_dict("records")):
+        rate = number(row.get("measured_tokens_per_s_per_device"))
+        rate = rate if rate > 0 else nan
+        peak_bytes = max(0.0, number(row.get("measured_peak_memory_gb"))) * GB
+        if runs.cases is None or not (rate > 0 or peak_bytes):
+            continue
+        case = runs.cases.take(slice(i, i + 1))
+        chip = str(runs.chips[i])
+        tokens = one(case.job.global_batch) * one(case.job.seq_len)
+        plan = case.plan
+        reading = Reading(
+            file=f"{Path(path).name}: {plain(row['id'], 80)}",
+            format="runs",
+            framework=plain(row["stack"], 80),
+            step_s=figure(tokens / one(devices(plan)) / rate),
+            tokens_per_s_per_device=figure(rate),
+            peak_memory_gb=figure(peak_bytes / 2.0**30) if peak_bytes else None,
+            accelerator=chip,
+            model=plain(row["model"], 80),
+            seq_len=int(one(case.job.seq_len)),
+            global_batch=int(one(case.job.global_batch)),
+            precision=precision_of(case),
+            tp=int(one(plan.tp)),
+            pp=int(one(plan.pp)),
+            vpp=int(one(plan.vpp)),
+            cp=int(one(plan.cp)),
+            ep=int(one(plan.ep)),
+            dp=int(one(plan.dp)),
+            micro_batch=int(one(plan.micro_batch)),
+        )
+        readings.append(reading)
+        points.append(point_of(reading, case, chip, str(runs.stacks[i])))
+    return readings, points
