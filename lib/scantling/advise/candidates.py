@@ -509,7 +509,7 @@ def relaxation(assessment: Assessment, name: str) -> Change | None:
     """One missed constraint moved to what is predicted; None for what is no number."""
     miss = misses(assessment).get(name)
     row = CONSTRAINTS.get(name)
-    if miss is None or row is None or not row.computed:
+    if miss is None or row is None or not row.relaxed:
         return None
     value, limit = float(miss.value), float(miss.limit)
     effort = 5.0  # what is asked for is given up
@@ -522,9 +522,7 @@ def relaxation(assessment: Assessment, name: str) -> Change | None:
     else:
         relaxed = float(f"{value * 1.01:.3g}")
     return Change(
-        effort=effort,
-        text=row.relaxed_text(row.shown(relaxed)),
-        set={f"constraints.{name}": relaxed},
+        effort=effort, text=row.relaxed(row.shown(relaxed)), set={f"constraints.{name}": relaxed}
     )
 
 

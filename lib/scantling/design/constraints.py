@@ -1,177 +1,199 @@
-"""The constraints that a run may keep to, for whoever judges, relaxes or shows them. Their fields,
-units and bounds stand in `schema.Constraints`."""
+"""The constraints that a run may have to keep to: one record each, for whoever judges, relaxes or
+shows them."""
 
-from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 from ..base.plugins import Table
 from ..base.quantities.table import show
+from ..base.records import record
 
 
-class Constraint(ABC):
-    """One constraint."""
+@record
+class Constraint:
+    """One constraint, and its sentences, which are given numbers as people read them."""
 
     field: str  # of `constraints` in the design file
     figure: str  # key of `design --json` that answers it, in the table of quantities
+    ceiling: bool  # the figure must not lie above the limit; else not below
     name: str
-    ceiling: bool = True  # the figure must not lie above the limit; else not below
+    missed: Callable[[str, str], str]  # what is said of a value that misses a limit
+    relaxed: Callable[[str], str] | None = None  # the constraint moved to another limit
     band: str = ""  # days, cost_usd or step_s: the band of the estimate that the figure moves with
     scale: float = 1.0  # units of the figure in one unit of the field
-    computed: bool = True  # a number answers it, which may be missing
-
-    @abstractmethod
-    def missed_text(self, value: str, limit: str) -> str:
-        """What is said where it is not met."""
-
-    @abstractmethod
-    def relaxed_text(self, limit: str) -> str:
-        """The constraint moved to a limit, as a change is named; empty where none can be."""
 
     def shown(self, value: Any) -> str:
         """A value in the unit of the field as people read it."""
         return show(self.figure, value * self.scale if isinstance(value, (int, float)) else value)
 
-
-class Deadline(Constraint):
-    field = "deadline_days"
-    figure = "days"
-    name = "deadline"
-    band = "days"
-
-    def missed_text(self, value: str, limit: str) -> str:
-        return f"deadline: {value} predicted, {limit} allowed"
-
-    def relaxed_text(self, limit: str) -> str:
-        return f"a deadline of {limit}"
+    @property
+    def computed(self) -> bool:
+        """Whether a number answers it, which may be missing."""
+        return self.field != "survive"
 
 
-class Budget(Constraint):
-    field = "budget_usd"
-    figure = "cost_usd"
-    name = "budget"
-    band = "cost_usd"
-
-    def missed_text(self, value: str, limit: str) -> str:
-        return f"budget: {value} predicted, {limit} allowed"
-
-    def relaxed_text(self, limit: str) -> str:
-        return f"a budget of {limit}"
+def _late(value: str, limit: str) -> str:
+    return f"deadline: {value} predicted, {limit} allowed"
 
 
-class LeastMfu(Constraint):
-    field = "min_mfu"
-    figure = "mfu_shown"
-    name = "MFU, at least"
-    ceiling = False
-    band = "step_s"
-
-    def missed_text(self, value: str, limit: str) -> str:
-        return f"MFU: {value} predicted"
-
-    def relaxed_text(self, limit: str) -> str:
-        return f"an MFU floor of {limit}"
+def _later(limit: str) -> str:
+    return f"a deadline of {limit}"
 
 
-class LeastGoodput(Constraint):
-    field = "min_goodput"
-    figure = "goodput"
-    name = "goodput, at least"
-    ceiling = False
-
-    def missed_text(self, value: str, limit: str) -> str:
-        return f"goodput: {value} predicted, {limit} asked for"
-
-    def relaxed_text(self, limit: str) -> str:
-        return f"a goodput floor of {limit}"
+def _dear(value: str, limit: str) -> str:
+    return f"budget: {value} predicted, {limit} allowed"
 
 
-class CheckpointOverhead(Constraint):
-    field = "max_checkpoint_overhead"
-    figure = "checkpoint_overhead"
-    name = "checkpoint overhead"
-
-    def missed_text(self, value: str, limit: str) -> str:
-        return f"checkpoint overhead: {value} predicted, {limit} allowed"
-
-    def relaxed_text(self, limit: str) -> str:
-        return f"{limit} of the time for saves"
+def _dearer(limit: str) -> str:
+    return f"a budget of {limit}"
 
 
-class CheckpointStall(Constraint):
-    field = "max_checkpoint_stall_s"
-    figure = "endurance.checkpoint_stall_s"
-    name = "stall of a save"
-
-    def missed_text(self, value: str, limit: str) -> str:
-        return f"stall: a save stalls training for {value}, {limit} allowed"
-
-    def relaxed_text(self, limit: str) -> str:
-        return f"a stall of {limit} a save"
+def _slow(value: str, limit: str) -> str:
+    return f"MFU: {value} predicted"
 
 
-class LostWork(Constraint):
-    field = "max_lost_work_s"
-    figure = "endurance.lost_work_s"
-    name = "lost work"
-
-    def missed_text(self, value: str, limit: str) -> str:
-        return f"lost work: a failure can lose {value}, {limit} allowed"
-
-    def relaxed_text(self, limit: str) -> str:
-        return f"{limit} of work lost to a failure"
+def _slower(limit: str) -> str:
+    return f"an MFU floor of {limit}"
 
 
-class Recovery(Constraint):
-    field = "max_recovery_s"
-    figure = "endurance.recovery_s"
-    name = "recovery"
-
-    def missed_text(self, value: str, limit: str) -> str:
-        return f"recovery: {value} for detection and restart, {limit} allowed"
-
-    def relaxed_text(self, limit: str) -> str:
-        return f"{limit} to recover"
+def _wasteful(value: str, limit: str) -> str:
+    return f"goodput: {value} predicted, {limit} asked for"
 
 
-class Power(Constraint):
-    field = "max_power_mw"
-    figure = "cost.power_w"
-    name = "facility power"
-    scale = 1e6  # W of a MW
-
-    def missed_text(self, value: str, limit: str) -> str:
-        return f"power: {value} with the site's overhead, {limit} allowed"
-
-    def relaxed_text(self, limit: str) -> str:
-        return f"{limit} of power"
+def _more_wasteful(limit: str) -> str:
+    return f"a goodput floor of {limit}"
 
 
-class Survive(Constraint):
-    field = "survive"
-    figure = "endurance.copies_survive"
-    name = "survive the loss of a"
-    computed = False
-
-    def missed_text(self, value: str, limit: str) -> str:
-        return f"losing a {limit} loses the copies too: they are only on the nodes' own disks"
-
-    def relaxed_text(self, limit: str) -> str:
-        return ""
+def _overhead(value: str, limit: str) -> str:
+    return f"checkpoint overhead: {value} predicted, {limit} allowed"
 
 
-_SHIPPED: tuple[Constraint, ...] = (
-    Deadline(),
-    Budget(),
-    LeastMfu(),
-    LeastGoodput(),
-    CheckpointOverhead(),
-    CheckpointStall(),
-    LostWork(),
-    Recovery(),
-    Power(),
-    Survive(),
+def _more_overhead(limit: str) -> str:
+    return f"{limit} of the time for saves"
+
+
+def _stall(value: str, limit: str) -> str:
+    return f"stall: a save stalls training for {value}, {limit} allowed"
+
+
+def _longer_stall(limit: str) -> str:
+    return f"a stall of {limit} a save"
+
+
+def _lost_work(value: str, limit: str) -> str:
+    return f"lost work: a failure can lose {value}, {limit} allowed"
+
+
+def _more_lost_work(limit: str) -> str:
+    return f"{limit} of work lost to a failure"
+
+
+def _recovery(value: str, limit: str) -> str:
+    return f"recovery: {value} for detection and restart, {limit} allowed"
+
+
+def _longer_recovery(limit: str) -> str:
+    return f"{limit} to recover"
+
+
+def _power(value: str, limit: str) -> str:
+    return f"power: {value} with the site's overhead, {limit} allowed"
+
+
+def _more_power(limit: str) -> str:
+    return f"{limit} of power"
+
+
+def copies_lost(value: str, domain: str) -> str:
+    """What the loss of a domain takes with it where copies stand on the nodes alone."""
+    return f"losing a {domain} loses the copies too: they are only on the nodes' own disks"
+
+
+_SHIPPED = (
+    Constraint(
+        field="deadline_days",
+        figure="days",
+        ceiling=True,
+        name="deadline",
+        missed=_late,
+        relaxed=_later,
+        band="days",
+    ),
+    Constraint(
+        field="budget_usd",
+        figure="cost_usd",
+        ceiling=True,
+        name="budget",
+        missed=_dear,
+        relaxed=_dearer,
+        band="cost_usd",
+    ),
+    Constraint(
+        field="min_mfu",
+        figure="mfu_shown",
+        ceiling=False,
+        name="MFU, at least",
+        missed=_slow,
+        relaxed=_slower,
+        band="step_s",
+    ),
+    Constraint(
+        field="min_goodput",
+        figure="goodput",
+        ceiling=False,
+        name="goodput, at least",
+        missed=_wasteful,
+        relaxed=_more_wasteful,
+    ),
+    Constraint(
+        field="max_checkpoint_overhead",
+        figure="checkpoint_overhead",
+        ceiling=True,
+        name="checkpoint overhead",
+        missed=_overhead,
+        relaxed=_more_overhead,
+    ),
+    Constraint(
+        field="max_checkpoint_stall_s",
+        figure="endurance.checkpoint_stall_s",
+        ceiling=True,
+        name="stall of a save",
+        missed=_stall,
+        relaxed=_longer_stall,
+    ),
+    Constraint(
+        field="max_lost_work_s",
+        figure="endurance.lost_work_s",
+        ceiling=True,
+        name="lost work",
+        missed=_lost_work,
+        relaxed=_more_lost_work,
+    ),
+    Constraint(
+        field="max_recovery_s",
+        figure="endurance.recovery_s",
+        ceiling=True,
+        name="recovery",
+        missed=_recovery,
+        relaxed=_longer_recovery,
+    ),
+    Constraint(
+        field="max_power_mw",
+        figure="cost.power_w",
+        ceiling=True,
+        name="facility power",
+        missed=_power,
+        relaxed=_more_power,
+        scale=1e6,
+    ),
+    Constraint(
+        field="survive",
+        figure="endurance.copies_survive",
+        ceiling=False,
+        name="survive the loss of a",
+        missed=copies_lost,
+    ),
 )
-# by field, those of installed packages behind them
 CONSTRAINTS: Table[Constraint] = Table(
-    {row.field: row for row in _SHIPPED}, "scantling.constraint_rows"
+    {constraint.field: constraint for constraint in _SHIPPED}, group="scantling.constraint_rows"
 )

@@ -379,7 +379,7 @@ def shown_mfu(chosen: Chosen, use: Utilisation, slow: float, fast: float) -> Sho
 
 def _upper_end(mfu: float, fast: float) -> float:
     """The upper end of the band of an MFU, below the peak."""
-    return min(mfu * fast, max(mfu, bands.HIGHEST_MFU))
+    return min(mfu * fast, max(mfu, bands.MOST_MFU))
 
 
 def oom_chance(resolved: Resolved, phases: Sequence[Chosen]) -> float:

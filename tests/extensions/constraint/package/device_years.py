@@ -3,20 +3,23 @@
 from scantling.design.constraints import Constraint
 
 
-class MaxDeviceYears(Constraint):
-    field = "max_device_years"
-    figure = "device_years"
-    name = "device-years"
-    band = "days"
-
-    def missed_text(self, value: str, limit: str) -> str:
-        return f"device-years: {value} predicted, {limit} granted"
-
-    def relaxed_text(self, limit: str) -> str:
-        return f"a grant of {limit}"
+def _missed(value: str, limit: str) -> str:
+    return f"device-years: {value} predicted, {limit} granted"
 
 
-CONSTRAINT = MaxDeviceYears()
+def _relaxed(limit: str) -> str:
+    return f"a grant of {limit}"
+
+
+CONSTRAINT = Constraint(
+    field="max_device_years",
+    figure="device_years",
+    ceiling=True,
+    name="device-years",
+    missed=_missed,
+    relaxed=_relaxed,
+    band="days",
+)
 
 
 def device_years(assessment) -> float | None:
