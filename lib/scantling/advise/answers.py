@@ -245,7 +245,7 @@ def within_budget_of_compute(design: Design) -> Answer:
     @few
     def at(parts: int) -> Assessment | None:
         size, tokens = compute_optimal(parts * part, LAW)
-        return _dense(now, size, tokens, {"deadline_days": deadline})
+        return _dense(now, float(size), float(tokens), {"deadline_days": deadline})
 
     best = _most(at, 1, 9999)
     if not best:
@@ -283,7 +283,7 @@ def by_scaling_laws(design: Design, compute_flops: float | None = None) -> Answe
     elif compute_flops is None:
         raise ValueError("a budget in FLOP, constraints.deadline_days or job.tokens is needed")
     rows = [
-        {**row, **_trained(_dense(now, row["params"], row["tokens"]))}
+        {**row, **_trained(_dense(now, float(row["params"]), float(row["tokens"])))}
         for row in allocations(compute_flops)
     ]
     if d and now.phases:

@@ -289,7 +289,7 @@ def _hourly_saves(assessment: Assessment) -> Iterator[Entry]:
     if endurance.checkpoint_interval_s >= HOUR_S:
         return
     hourly = float(lived(replace(endurance.life, interval_s=HOUR_S))[0])
-    loss = endurance.goodput - hourly
+    loss = float(endurance.goodput - hourly)
     if loss < WORTH_GOODPUT:
         return
     lost = "comes before the hour is over"

@@ -159,7 +159,7 @@ def degrees(q: Question) -> dict[str, Sequence[Any] | Array]:
 
 def _data_parallel(c: Columns, q: Question) -> Columns:
     pinned = q.pins.get("dp")
-    room = q.cluster.replicas(c["tp"] * c["cp"] * c["pp"])
+    room = np.asarray(q.cluster.replicas(c["tp"] * c["cp"] * c["pp"]))
     if pinned is not None:
         c = keep(_with(c, pinned), room >= pinned)
         return _some(c, "plan.dp", pinned, "at most devices / (tp x cp x pp)", int(room.max()))
@@ -288,7 +288,7 @@ def _scheduled(name: str, c: Columns, m: Array, values: list[int], q: Question) 
 
 def _schedules(c: Columns, q: Question) -> Columns:
     names = q.pick("schedule")
-    m = accumulated(q.phase.global_batch, c["dp"], c["micro_batch"])
+    m = np.asarray(accumulated(q.phase.global_batch, c["dp"], c["micro_batch"]))
     deepest = max(1, -(-q.model.layers // int(c["pp"].min())))
     parts = []
     for name in names:

@@ -135,7 +135,7 @@ def listed(search: Search, rows: Array) -> dict[str, Array]:
     phase = situation.phase
     tokens, _, mfu = rates(situation.cases(plan), step_s)
     figures = {
-        "devices_used": devices(plan).astype(int),
+        "devices_used": np.asarray(devices(plan)).astype(int),
         "step_s": step_s,
         "tokens_per_s_per_device": tokens,
         "mfu": mfu,

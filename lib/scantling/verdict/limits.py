@@ -211,7 +211,7 @@ def idle(assessment: Assessment, advice: bool = True) -> Iterator[str]:
     )
     if advice:
         line += rounder(chosen)
-    by_plan = devices(search.plan)
+    by_plan = np.asarray(devices(search.plan))
     row = search.fastest(search.practised & (by_plan > used))
     if row is None:
         yield f"{line}; no plan that fits uses more{under_pins(chosen)}"

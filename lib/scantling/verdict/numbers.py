@@ -18,7 +18,7 @@ from ..catalogue.words import MEMORY_PARTS, STEP_PARTS
 from ..design.resolved import Resolved
 from ..endure.checkpoint import contents
 from ..endure.cost import Cost, expected, price
-from ..endure.life import Gang
+from ..endure.life import Gang, Reshaped
 from ..endure.reliability import Endurance, as_logged, endure
 from ..physics import bands, layout
 from ..physics.cases import Cases, devices
@@ -141,7 +141,7 @@ def endurance(resolved: Resolved, chosen: Chosen) -> Endurance:
     ranks = int(devices(chosen.case.plan))
     sync = resolved.cluster.sync
     size = contents(
-        resolved.params.total + resolved.params.mtp,
+        float(resolved.params.total + resolved.params.mtp),
         optimizer=chosen.phase.optimizer,
         ranks=ranks,
         readers=chosen.plan["dp"],
@@ -179,10 +179,10 @@ def gang_of(chosen: Chosen, per_node: int) -> Gang:
     )
 
 
-def reshaped(case: Cases, span: int, gone: Sequence[int] | Array) -> dict[str, Array]:
-    """A plan without `gone` of its gangs of `span` replicas, the global batch kept by accumulation:
-    {dp, micro_batches, ratio, memory_bytes, fits}, a column each. ratio : its step over the whole
-    one; fits : within the capacity, or no more than the plan takes whole."""
+def reshaped(case: Cases, span: int, gone: Array) -> Reshaped:
+    """A plan without `gone` of its gangs of `span` replicas, the global batch kept by
+    accumulation; it fits within the capacity, or where it takes no more than the plan does
+    whole."""
     whole = case.plan.dp
     dp = np.maximum(whole - span * np.array([0, *gone]), 1)
     m = np.ceil(case.micro_batches * whole / dp - 1e-9)
@@ -190,14 +190,14 @@ def reshaped(case: Cases, span: int, gone: Sequence[int] | Array) -> dict[str, A
         case.with_plan(dp=dp), job=replace(case.job, global_batch=m * dp * case.plan.micro_batch)
     )
     held, step = memory(less), step_time(less).total
-    columns = {
-        "dp": dp,
-        "micro_batches": m,
-        "ratio": step / step[0],
-        "memory_bytes": held.total,
-        "fits": held.total <= np.maximum(held.capacity, held.total[0]),
-    }
-    return {name: column[1:] for name, column in columns.items()}
+    used, times = np.asarray(held.total), np.asarray(step)
+    return Reshaped(
+        dp=dp[1:],
+        micro_batches=m[1:],
+        ratio=times[1:] / times[0],
+        memory_bytes=used[1:],
+        fits=used[1:] <= np.maximum(held.capacity, used[0]),
+    )
 
 
 def useful_s(
@@ -262,7 +262,7 @@ def utilisation(chosen: Chosen, step_s: float) -> Utilisation:
         mfu_causal=mfu * (total - masked) / total,
         mfu_bf16_peak=flops / chip.half_flops,
         hfu=mfu * hardware_share(case),
-        flops_per_token=total,
+        flops_per_token=float(total),
     )
 
 
@@ -291,7 +291,7 @@ def numbers(resolved: Resolved, phases: tuple[Chosen, ...]) -> Assessment:
     shown = shown_mfu(chosen, use, slow, fast)
     lived = endurance(resolved, chosen)
     lost = (1 - lived.goodput) * measured.get("lost_ratio", 1.0)
-    goodput = measured.get("goodput", max(1 - lost, 1e-3))
+    goodput = float(measured.get("goodput", max(1 - lost, 1e-3)))
     run = days_band(phases, goodput)
     money = cost(resolved, lived, run.days, goodput)
     ends = cost_band(money, run)
