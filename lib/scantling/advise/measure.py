@@ -105,7 +105,9 @@ def _narrowed(assessment: Assessment, unknown: Unknown, widens: dict[str, Any]) 
     now_cost = (assessment.cost_usd_low, assessment.cost_usd_high)
     return Narrowed(
         what=unknown.what,
-        narrows=max(_taken(now_days, (run.days_low, run.days_high)), _taken(now_cost, money)),
+        narrows=max(
+            _narrowing(now_days, (run.days_low, run.days_high)), _narrowing(now_cost, money)
+        ),
         days_low=run.days_low,
         days_high=run.days_high,
         cost_usd_low=money.cost_usd_low,
@@ -113,7 +115,7 @@ def _narrowed(assessment: Assessment, unknown: Unknown, widens: dict[str, Any]) 
     )
 
 
-def _taken(now: Sequence[Known], then: Sequence[Known] | CostBand) -> float:
+def _narrowing(now: Sequence[Known], then: Sequence[Known] | CostBand) -> float:
     """Share of the width of a band that another leaves out; 0 where there is none."""
     (low_now, high_now), (low, high) = now, then
     if low is None or high is None or low_now is None or high_now is None:

@@ -94,12 +94,12 @@ def plan_columns(
     allowed = offered(space, resolved)
     searches = []
     for precision in precisions(resolved, phase, allowed):
-        where = situation(resolved, replace(phase, precision=precision))
-        search = search_space(where, allowed, progress=progress, scheduler=scheduler)
+        one_phase = situation(resolved, replace(phase, precision=precision))
+        search = search_space(one_phase, allowed, progress=progress, scheduler=scheduler)
         if search.counts["unseen"]:
             searches.append(search)
             break
-        searches.append(searched(where, space, search))
+        searches.append(searched(one_phase, space, search))
     tables = [listed(one, one.order) for one in searches]
     table = Columns(_joined(tables, resolved.max_oom_probability))
     table.attrs = added(one.counts for one in searches)

@@ -46,9 +46,9 @@ def _check(resolved: Resolved, i: int, phase: Phase) -> None:
     except DesignError as e:
         phases = resolved.design.job.phases
         stated = phases[i].plan if phases else None
-        own = stated.given() if stated else {}
+        pins = stated.given() if stated else {}
         name = e.field.rpartition(".")[2]
-        if name not in own:
+        if name not in pins:
             raise
         raise DesignError(
             f"job.phases.{i}.plan.{name}", e.value, e.allowed, e.nearest, problem=e.problem

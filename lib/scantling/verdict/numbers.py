@@ -189,14 +189,14 @@ def reshaped(case: Cases, span: int, gone: Array) -> Reshaped:
     less = replace(
         case.with_plan(dp=dp), job=replace(case.job, global_batch=m * dp * case.plan.micro_batch)
     )
-    held, step = memory(less), step_time(less).total
-    used, times = np.asarray(held.total), np.asarray(step)
+    device = memory(less)
+    used, times = np.asarray(device.total), np.asarray(step_time(less).total)
     return Reshaped(
         dp=dp[1:],
         micro_batches=m[1:],
         ratio=times[1:] / times[0],
         memory_bytes=used[1:],
-        fits=used[1:] <= np.maximum(held.capacity, used[0]),
+        fits=used[1:] <= np.maximum(device.capacity, used[0]),
     )
 
 
@@ -288,7 +288,7 @@ def numbers(resolved: Resolved, phases: tuple[Chosen, ...]) -> Assessment:
     scale = step_s / chosen.step.total
     parts = {part: vars(chosen.step)[part] * scale for part in STEP_PARTS}
     use = utilisation(chosen, step_s)
-    shown = shown_mfu(chosen, use, slow, fast)
+    leading = shown_mfu(chosen, use, slow, fast)
     lived = endurance(resolved, chosen)
     lost = (1 - lived.goodput) * measured.get("lost_ratio", 1.0)
     goodput = float(measured.get("goodput", max(1 - lost, 1e-3)))
@@ -319,11 +319,11 @@ def numbers(resolved: Resolved, phases: tuple[Chosen, ...]) -> Assessment:
         hfu=clean(use.hfu),
         mfu_low=clean(use.mfu * slow),
         mfu_high=clean(_upper_end(use.mfu, fast)),
-        mfu_shown=clean(shown.mfu_shown),
-        mfu_shown_low=clean(shown.mfu_shown_low),
-        mfu_shown_high=clean(shown.mfu_shown_high),
-        mfu_basis=shown.mfu_basis,
-        mfu_denominator=shown.mfu_denominator,
+        mfu_shown=clean(leading.mfu_shown),
+        mfu_shown_low=clean(leading.mfu_shown_low),
+        mfu_shown_high=clean(leading.mfu_shown_high),
+        mfu_basis=leading.mfu_basis,
+        mfu_denominator=leading.mfu_denominator,
         band_tier=band_tier(resolved),
         bubble_fraction=clean(parts["bubble"] / step_s),
         memory_bytes=clean(memory_bytes(resolved, phases)),
