@@ -3,7 +3,7 @@ it is. What a pipeline schedule asks for stands in physics.pipeline.RULES."""
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
-from functools import reduce
+from functools import cache, reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -300,6 +300,7 @@ def expert_groups(c: Columns, s: Setting) -> Array:
 LAWS = tuple(_LAWS)
 
 
+@cache
 def laws_of(stage: Stage) -> tuple[Law, ...]:
     """The laws that can be told once an axis is laid out."""
     return tuple(law for law in LAWS if law.stage == stage)
