@@ -21,7 +21,8 @@ from scantling.base.columns import Array
 from scantling.physics.bands import nearest_runs
 from scantling.physics.cases import Cases
 from scantling.physics.step import PARTS, rates, step_time
-from scantling.runs.read import read_runs, to_runs
+from scantling.runs.read import read_runs
+from scantling.runs.to_cases import to_runs
 
 from .point import Point
 from .reading import Believed, Nearby, Reading

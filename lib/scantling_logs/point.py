@@ -18,7 +18,8 @@ from scantling.endure.reliability import as_logged
 from scantling.physics.cases import PRECISIONS, Cases, devices
 from scantling.physics.gather import stack_of
 from scantling.physics.step import step_time
-from scantling.runs.read import checked, read_named, to_runs
+from scantling.runs.read import checked, read_named
+from scantling.runs.to_cases import to_runs
 from scantling.verdict.assess import assess
 
 from .constant import Moved

@@ -243,7 +243,7 @@ def _node_domains(s: Site) -> Iterator[Domain]:
 def _circuit_domains(s: Site) -> Iterator[Domain]:
     """What optical circuit switches join: cubes, and the switches themselves."""
     slices = slices_of(s.cluster)
-    circuits = built(s.cluster).topology.circuits // -(-slices.count // slices.sharing)
+    circuits = built(s.cluster).topology.circuits // -(-slices.number // slices.sharing)
     if not circuits:
         return
     chips = int(CONSTANTS.cube)

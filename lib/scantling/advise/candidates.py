@@ -522,9 +522,7 @@ def relaxation(assessment: Assessment, name: str) -> Change | None:
     else:
         relaxed = float(f"{value * 1.01:.3g}")
     return Change(
-        effort=effort,
-        text=row.relaxed.format(limit=row.shown(relaxed)),
-        set={f"constraints.{name}": relaxed},
+        effort=effort, text=row.relaxed(row.shown(relaxed)), set={f"constraints.{name}": relaxed}
     )
 
 

@@ -16,6 +16,7 @@ from ..design.design import Design
 from ..design.resolved import Resolved
 from ..physics.constants import PRIORS
 from ..verdict.record import Assessment
+from .computed_by import computed_by
 from .design_json import as_dict
 from .why import Line, why
 
@@ -204,7 +205,7 @@ def opened(
         "Band": spread and f"{spread}: {band_of(base.key)}",
         "Convention": quantity.convention or base.convention,
         "Source": quantity.source or base.source,
-        "Computed by": base.function and f"scantling.{base.function}",
+        "Computed by": computed_by(base.key),
     }
     return Opened(
         title=quantity.label,

@@ -12,7 +12,8 @@ from ..base.json import text
 from ..base.show import percent
 from ..runs.compare import validate_frame
 from ..runs.predict import predict_frame
-from ..runs.read import read_named, template
+from ..runs.read import read_named
+from ..runs.run_columns import template
 from .options import PATH
 from .tables import print_rows
 

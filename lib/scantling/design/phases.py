@@ -222,7 +222,7 @@ def _batch(new: Derived, seq_len: int, params: Params, cluster: Cluster) -> int:
     if tokens is None:
         return _batch_in_sequences(new, seq_len, params, cluster)
     least = seq_len * cluster.shares
-    batch = max(1, round(tokens / least)) * cluster.shares
+    batch: int = max(1, round(tokens / least)) * cluster.shares
     if abs(batch * seq_len / tokens - 1) > 0.5:
         raise DesignError(
             f"{new.section}.global_batch_tokens",

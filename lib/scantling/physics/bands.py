@@ -36,6 +36,7 @@ WIDER = {
 }
 # a prior of another family stands in: as far again as an unseen chip of a seen family; judgement
 UNSEEN_FAMILY = 1.5
+MOST_MFU = 0.999  # the upper end of a band lies below the peak
 
 
 def _support(level: str, name) -> dict:

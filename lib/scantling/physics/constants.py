@@ -230,7 +230,8 @@ def _gather(
     effort: Names,
     offsets: Offsets,
 ) -> Constants:
-    families = constants_of(families)
+    if families is not None:
+        families = constants_of(families)
     levels = {"effort": effort, "family": families, "chip": chips, "stack": stacks}
     columns: dict[str, Column] = {}
     for name, prior in PRIORS.items():

@@ -8,12 +8,13 @@ link's rate) says whether an axis of the plan could be hidden at all. Times are 
 and `step`; nothing is timed twice.
 """
 
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.columns import Column
+from ..base.columns import Array, Column
 from ..base.records import fields_of, record
 from ..blocks.answers import weighted
 from . import compute
@@ -95,7 +96,7 @@ class Work(NamedTuple):
     peak: Column  # dense, of its number format [FLOP/s]
 
 
-def roofline(assessment) -> Roofline | None:
+def roofline(assessment: Any) -> Roofline | None:
     """The roofline of the plan that an assessment chose; None where no plan fits.
 
     flops = what the device executes: matrix products three times the forward (plus recompute),
@@ -184,7 +185,7 @@ def _gemms(c: Cases) -> list[tuple]:
     return [(name, LABELS.get(name, name), *figures) for name, figures in rows.items()]
 
 
-def _layer_work(c: Cases, parts) -> list[Work]:
+def _layer_work(c: Cases, parts: Mapping[str, float]) -> list[Work]:
     """What runs once a layer. The recomputed forwards' seconds go to the kernels they repeat; the
     router and the adding of weight gradients are spread over the GEMMs."""
     layer, again, chip = compute.layer_time(c), c.recomputed, c.chip
@@ -236,7 +237,7 @@ def _layer_work(c: Cases, parts) -> list[Work]:
     ]
 
 
-def _scans(c: Cases):
+def _scans(c: Cases) -> Array:
     """Of the scans of one average layer: seconds of both passes, FLOP and bytes of a forward."""
     on, t = compute.device(c), c.tokens / c.plan.tp
     return weighted(
@@ -265,7 +266,7 @@ def _attention(c: Cases) -> tuple[float, float]:
     return flops, moved
 
 
-def _head(c: Cases, parts) -> Work:
+def _head(c: Cases, parts: Mapping[str, float]) -> Work:
     """Output head and loss."""
     s, t = c.shape, c.tokens
     v, h = sum(b.vocab for b in s.of("head")) / c.plan.tp, s.hidden
@@ -280,7 +281,7 @@ def _head(c: Cases, parts) -> Work:
     )
 
 
-def _update(c: Cases, parts) -> Work:
+def _update(c: Cases, parts: Mapping[str, float]) -> Work:
     """The optimizer, per parameter."""
     moved = c.constants.optimizer_bytes
     return Work(

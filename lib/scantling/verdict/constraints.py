@@ -7,7 +7,7 @@ from typing import TypedDict
 from ..base.plugins import Table
 from ..base.records import Known, get
 from ..base.show import chance as chance_text, share
-from ..design.constraints import CONSTRAINTS, Constraint
+from ..design.constraints import CONSTRAINTS, Constraint, copies_lost
 from ..endure.cost import PUE, Z80, power_w
 from ..endure.reliability import Endurance
 from .record import Assessment, Missed
@@ -109,7 +109,7 @@ def _missed(assessment: Assessment, row: Constraint, stated: float | str) -> Mis
     if value is None or _keeps(value, limit, row):
         return None
     chance = chance_of(assessment, row, value, limit)
-    text = row.missed.format(value=row.shown(value), limit=row.shown(limit))
+    text = row.missed(row.shown(value), row.shown(limit))
     return Missed(
         row.field, limit, value, chance, text + _details(assessment, row, limit, value, chance)
     )
@@ -182,7 +182,7 @@ def _not_survived(endurance: Endurance, domain: str) -> Missed | None:
     """The loss of a domain needs copies outside it and, for a node or a rack, as many spare
     nodes."""
     if endurance.copies_survive == "process":
-        text = CONSTRAINTS["survive"].missed.format(limit=domain)
+        text = copies_lost("process", domain)
         return Missed("survive", domain, "process", None, text)
     spares = int(endurance.spares)
     needed = endurance.domain_nodes.get(domain, 0)

@@ -35,7 +35,6 @@ from .record import Assessment, Chosen
 from .unpublished import untried
 
 CANDIDATES = 200
-MOST_MFU = 0.999  # the upper end of a band lies below the peak
 CAUSAL_FROM = 0.1  # share of the full count by which the causal one differs where it leads
 # factor on both half widths of the band for a plan of a kind that nobody has published
 UNTRIED = 1.5
@@ -380,7 +379,7 @@ def shown_mfu(chosen: Chosen, use: Utilisation, slow: float, fast: float) -> Sho
 
 def _upper_end(mfu: float, fast: float) -> float:
     """The upper end of the band of an MFU, below the peak."""
-    return min(mfu * fast, max(mfu, MOST_MFU))
+    return min(mfu * fast, max(mfu, bands.MOST_MFU))
 
 
 def oom_chance(resolved: Resolved, phases: Sequence[Chosen]) -> float:

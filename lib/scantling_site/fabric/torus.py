@@ -26,7 +26,8 @@ def _sides(n: int, dimensions: int) -> tuple[int, ...]:
         for a in range(1, n + 1)
         if n % a == 0 and a**dimensions <= n
     ]
-    return tuple(min(options, key=lambda sides: (sides[-1], sides)))
+    compact = min(options, key=lambda sides: (sides[-1], sides))
+    return tuple(compact)
 
 
 def torus(sides: Sequence[int], link_bytes_per_s: float, sharing: int = 1) -> Topology:

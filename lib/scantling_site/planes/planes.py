@@ -89,7 +89,7 @@ def contents(s: Site) -> checkpoint.Contents:
     """Bytes of one whole copy, the same that the checkpoint figures count."""
     n = s.a.resolved.params
     return checkpoint.contents(
-        n.total + n.mtp, optimizer=s.phase.optimizer, ranks=s.used, readers=s.plan["dp"]
+        float(n.total + n.mtp), optimizer=s.phase.optimizer, ranks=s.used, readers=s.plan["dp"]
     )
 
 
@@ -245,7 +245,7 @@ def control_plane(s: Site) -> Plane:
             "nodes": s.nodes,
             "ranks": s.used,
             "communicators": sum(s.used // size for size in sizes if size > 1),
-            "start_of_communicators_s": communicator_init_s(s.used),
+            "start_of_communicators_s": float(communicator_init_s(s.used)),
             "spare_nodes": s.spares,
             "interruptions_per_day": DAY_S / s.e.mtbf_s,
             "detect_s": s.e.detect_s,

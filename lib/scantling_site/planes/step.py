@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from scantling.base.records import Record, record
-from scantling.catalogue.words import SHARDINGS, Sharding
+from scantling.catalogue.words import Sharding
 from scantling.endure import storage
 from scantling.physics import collectives as curves, compute
 from scantling.physics.step import COMPUTE, exchange_passes
 from scantling.verdict.record import Chosen
 
 from ..constants import CONSTANTS
-from ..network.traffic import inside
+from ..network.traffic import gathers_layers, inside
 from ..site import Site
 
 Shares = dict[str, dict[str, float]]  # part of the step -> pass -> share
@@ -77,11 +77,6 @@ def dp_shares(chosen: Chosen) -> dict[str, float]:
     }
     total = sum(parts.values())
     return {part: n / total for part, n in parts.items()}
-
-
-def gathers_layers(sharding: str) -> bool:
-    """True where weights are gathered layer by layer."""
-    return SHARDINGS.index(sharding) >= SHARDINGS.index(Sharding.ZERO3)
 
 
 @record

@@ -75,7 +75,7 @@ def slowest_kept(n: int, per_node: int) -> tuple[Array, Array]:
 
 def straggler_share(s: Site) -> float:
     """Share of the step that the estimate counts for the slowest device."""
-    return s.a.step_breakdown_s["straggler"] / s.step_s
+    return float(s.a.step_breakdown_s["straggler"]) / s.step_s
 
 
 def screen(s: Site) -> Screen:
