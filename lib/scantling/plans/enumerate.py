@@ -133,7 +133,8 @@ def enumerate_plans(
         _exchange,
     ):
         c = lay_out(c, q)
-    return Plan(**{name: _field(name, column) for name, column in c.items()})
+    fields: dict[str, Any] = {name: _field(name, column) for name, column in c.items()}
+    return Plan(**fields)
 
 
 def _field(name: str, column: Array) -> Column:

@@ -120,7 +120,7 @@ class Search:
             return None
         tied = self.fits & (self.step_s <= (1 + TIE) * self.step_s[best])
         tied &= (self.practised == self.practised[best]) & (self.roomy == self.roomy[best])
-        zones = zone(self.total_bytes, self.capacity)
+        zones = np.asarray(zone(self.total_bytes, self.capacity))
         tied &= zones <= zones[best]
         if not self.roomy[best]:
             tied &= self.total_bytes <= self.total_bytes[best]

@@ -142,7 +142,7 @@ def listed(search: Search, rows: Array) -> dict[str, Array]:
         "memory_bytes": memory,
         "practised": search.practised[rows],
         "oom_probability": oom_probability(memory, search.capacity, spread_of(situation)),
-        "zone": np.array(ZONES)[zone(memory, search.capacity)],
+        "zone": np.array(ZONES)[np.asarray(zone(memory, search.capacity))],
         "precision": phase.precision,
     }
     table = named(plan, n, phase.global_batch)

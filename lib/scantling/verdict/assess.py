@@ -122,11 +122,11 @@ def calibrated(design: Design) -> dict[str, float]:
         return {}
     measured = design.measured.given()
     chosen = assessment.chosen
-    ratios = {"step_ratio": assessment.step_s / chosen.step.total}
+    ratios = {"step_ratio": assessment.step_s / float(chosen.step.total)}
     if "memory_gb" in measured:
-        ratios["memory_ratio"] = measured["memory_gb"] * 1e9 / chosen.memory.total
+        ratios["memory_ratio"] = measured["memory_gb"] * 1e9 / float(chosen.memory.total)
     if "goodput" in measured and assessment.endurance.goodput < 1:
-        lost = 1 - assessment.endurance.goodput
+        lost = 1 - float(assessment.endurance.goodput)
         ratios["lost_ratio"] = (1 - measured["goodput"]) / lost
     return ratios
 

@@ -142,7 +142,7 @@ def tight(assessment: Assessment) -> Iterator[str]:
     """A line on a fit above SAFE_SHARE of the memory: of the fullest phase, with what its fastest
     safe plan costs."""
     total = assessment.memory_bytes["total"]
-    if ZONES[zone(total, assessment.memory_bytes["capacity"])] != "tight":
+    if ZONES[int(zone(total, assessment.memory_bytes["capacity"]))] != "tight":
         return
     fullest = max(assessment.phases, key=lambda one: one.memory.total)
     phase = f" in {fullest.phase.name}" if fullest.phase.name else ""

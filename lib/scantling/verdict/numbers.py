@@ -255,12 +255,12 @@ def utilisation(chosen: Chosen, step_s: float) -> Utilisation:
     chip = chosen.search.situation.resolved.cluster.accelerator
     total = per_token.total + per_token.mtp
     return Utilisation(
-        tokens_per_s_per_device=tokens,
-        model_tflops_per_device=flops / TERA,
-        mfu=mfu,
-        mfu_causal=mfu * (total - masked) / total,
-        mfu_bf16_peak=flops / chip.half_flops,
-        hfu=mfu * hardware_share(case),
+        tokens_per_s_per_device=float(tokens),
+        model_tflops_per_device=float(flops / TERA),
+        mfu=float(mfu),
+        mfu_causal=float(mfu * (total - masked) / total),
+        mfu_bf16_peak=float(flops / chip.half_flops),
+        hfu=float(mfu * hardware_share(case)),
         flops_per_token=float(total),
     )
 
