@@ -1,12 +1,11 @@
-"""How likely each trouble is: what holds of the judgement whatever its numbers, and which troubles a
-design can have."""
+"""How likely each trouble is: what holds of the judgement whatever its numbers, and which troubles
+a design can have."""
 
 from dataclasses import replace
 
 import pytest
 from corpus import DENSE, MOE, SMALL, spec
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scantling import Design, assess
 from scantling_kits import framework
 from scantling_kits.launched import launch_plan
@@ -79,7 +78,7 @@ def test_a_design_has_the_troubles_that_it_can_have(dense):
 
 
 def test_what_makes_room_is_named_the_cheapest_first(dense):
-    """Offload costs time in every step, so it stands last; what a plan has already is not advised."""
+    """Offload costs time in every step, so it stands last; what a plan has is not advised."""
     text = next(t.text for t in troubles(dense) if t.name == "Out of memory")
     steps = text.partition("In this order: ")[2]
     places = [steps.index(word) for word in ("split further", "offload last")]
