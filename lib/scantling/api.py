@@ -153,7 +153,7 @@ def _taking(
 avoid = tabled(_taking(_assessed, _avoid))
 explain = _taking(_assessed, _explain)
 fixes = tabled(_taking(_assessed, _fixes))
-predict = _taking(taken, _predict)
+predict = _taking(frame_of, _predict)
 search = _taking(_designed, _search)
 sensitivity = tabled(_taking(_assessed, tornado))
 sweep = tabled(_taking(_designed, _sweep))
