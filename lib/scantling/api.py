@@ -22,6 +22,7 @@ from .plans.leaderboard import search as _search
 from .plans.prepare import prepare
 from .plans.space import Space
 from .runs.predict import predict_frame as _predict
+from .runs.read import frame_of
 from .verdict.assess import assess as _assess
 from .verdict.record import Assessment as _Assessment
 from .verdict.verdicts import VERDICTS
