@@ -294,7 +294,7 @@ def of_megatron(launch: LaunchPlan) -> list[Var]:
                 "issued before the products they hide under",
             )
         )
-    elif core.exchange_beside(launch):
+    elif core.overlaps_exchange(launch):
         out.append(
             Var(
                 "CUDA_DEVICE_MAX_CONNECTIONS",

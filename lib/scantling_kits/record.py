@@ -204,7 +204,7 @@ class Saves:
     """A framework's checkpoints in words."""
 
     format: str
-    where: str
+    place: str
     resume: str
     hand_over: str
 
@@ -225,7 +225,7 @@ def same_model(model: Model) -> Model:
     return model
 
 
-def same_pins(pins: Pins, own: LaunchPlan, outside: set[str]) -> Pins:
+def same_pins(pins: Pins, launch: LaunchPlan, outside: set[str]) -> Pins:
     """No pin stands in the way of another."""
     return pins
 
@@ -246,7 +246,7 @@ class Framework:
     chips: Lines  # vendor stacks that it runs on
     launcher: str  # what starts the processes: torchrun, accelerate or python
     runtime: str  # torch or jax
-    own_trainer: bool  # the kit writes the training loop
+    has_trainer: bool  # the kit writes the training loop
     transformer_engine: bool  # it is built on Transformer Engine
     reads_by_position: bool  # data are token ids, read by position
     saves_in_background: bool  # training goes on while a checkpoint is written
@@ -264,7 +264,7 @@ class Framework:
     skip: str  # how to leave out batches
     rehearse: str  # how to end after 100 steps
     knobs: Knobs
-    made_up: str  # the run without DATA
+    mock_data: str  # the run without DATA
     stragglers: str  # how slow ranks are found
     network_limit: str  # what to do where gradients are exposed
     command: str  # what the launcher starts
@@ -365,8 +365,8 @@ class LaunchPlan:
     limits: Callable[[], Iterable[str]] = no_lines
     assumed: tuple[dict[str, Any], ...] = ()
     gaps: tuple[Gap, ...] = ()
-    asked: Plan  # the assessment's own
-    asked_step_s: float = nan
+    assessed: Plan  # the assessment's own
+    assessed_step_s: float = nan
     stack: str | None = None
     keep: int = 3  # checkpoints that stay beside the one being written
     run_tokens: float = 0.0  # of all phases; 0 where a design names none

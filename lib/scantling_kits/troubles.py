@@ -108,7 +108,7 @@ def memory_steps(launch: LaunchPlan) -> Iterator[str]:
     knobs = framework.knobs
     if p.micro_batch > 1:
         yield f"halve the micro-batch of {p.micro_batch} ({knobs.micro_batch})"
-    if framework.own_trainer and launch.does.eager_tp > 0:
+    if framework.has_trainer and launch.does.eager_tp > 0:
         yield "COMPILE=1"
     if p.recompute != "full":
         yield f"recompute more ({knobs.recompute}, {p.recompute} now)"

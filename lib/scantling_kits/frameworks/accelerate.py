@@ -38,7 +38,7 @@ def files(launch: LaunchPlan, run: RunValues) -> dict[str, str]:
     return {
         "accelerate.yaml": configuration,
         "train_accelerate.py": source("train_accelerate.py"),
-        **fsdp.own_files(),
+        **fsdp.trainer_files(),
     }
 
 

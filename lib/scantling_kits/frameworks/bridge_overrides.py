@@ -198,7 +198,7 @@ def dispatch(launch: LaunchPlan) -> list[str]:
             out.append("model.moe_pad_expert_input_to_capacity=true")
     if does.even_routing == 1:
         out.append("model.moe_router_force_load_balancing=true")
-    if core.exchange_beside(launch):
+    if core.overlaps_exchange(launch):
         out += [
             "model.overlap_moe_expert_parallel_comm=true",
             f"model.delay_wgrad_compute={hydra(captured != 'layers')}",

@@ -20,7 +20,7 @@ def files(launch: LaunchPlan, run: RunValues) -> dict[str, str]:
         narrow=narrow,
         why=why,
     )
-    return {"train_ddp.py": program, **fsdp.own_files()}
+    return {"train_ddp.py": program, **fsdp.trainer_files()}
 
 
 FRAMEWORK = replace(

@@ -119,7 +119,7 @@ def files(launch: LaunchPlan, run: RunValues) -> dict[str, str]:
     return {
         "ds_config.json": dumps(config(launch), indent=1) + "\n",
         "train_deepspeed.py": source("train_deepspeed.py"),
-        **fsdp.own_files(),
+        **fsdp.trainer_files(),
     }
 
 
@@ -149,7 +149,7 @@ FRAMEWORK = replace(
     },
     saves=Saves(
         format="DeepSpeed's own files, one set a rank",
-        where="checkpoints/deepspeed/step-N, `latest` written last",
+        place="checkpoints/deepspeed/step-N, `latest` written last",
         resume=(
             "start the same command again: the tag in `latest` is loaded, then the random state; "
             "step and data position are in it"

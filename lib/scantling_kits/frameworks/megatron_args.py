@@ -207,7 +207,7 @@ def dispatch(launch: LaunchPlan) -> list[str]:
             out.append("--moe-pad-expert-input-to-capacity")
     if does.even_routing == 1:
         out.append("--moe-router-force-load-balancing")
-    if core.exchange_beside(launch):
+    if core.overlaps_exchange(launch):
         out.append("--overlap-moe-expert-parallel-comm")
         if captured != "layers":
             out.append("--delay-wgrad-compute")

@@ -26,7 +26,7 @@ LITGPT = replace(
     package="litgpt",
     version="0.5.12",
     file="litgpt.yaml",
-    own_trainer=False,
+    has_trainer=False,
     reads_by_position=False,
     saves_in_background=False,
     stop="",
@@ -42,7 +42,7 @@ LITGPT = replace(
     },
     saves=Saves(
         format="a state dict of Lightning Fabric, whole",
-        where="step-NNNNNNNN/lit_model.pth",
+        place="step-NNNNNNNN/lit_model.pth",
         resume="resume: auto in litgpt.yaml finds the newest",
         hand_over="litgpt convert_from_litgpt CHECKPOINT OUT",
     ),
