@@ -71,7 +71,7 @@ def length(launch: LaunchPlan, wall_s: float | None) -> Iterator[Row]:
     f = launch.figures
     if not wall_s:
         own = "the configuration runs a million steps, set your own"
-        if launch.framework.own_trainer:
+        if launch.framework.has_trainer:
             own = "set STEPS"
         yield Row("length", f"the design names no tokens: {own}")
         return
@@ -131,7 +131,7 @@ def checkpoints(launch: LaunchPlan) -> list[Row]:
     saves = launch.framework.saves
     return [
         Row("format", saves.format),
-        Row("where", f"`RUN_DIR`: {saves.where}"),
+        Row("where", f"`RUN_DIR`: {saves.place}"),
         Row("frequency", frequency(launch)),
         *tiers(launch),
         Row("recovery", RECOVERIES[launch.survival.recovery]),

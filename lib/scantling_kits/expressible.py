@@ -29,20 +29,20 @@ def express(assessment: Assessment, which: int, framework: Framework, on: str) -
 
     Raises Inexpressible where no plan that fits and keeps the constraints can be expressed.
     """
-    own = launch_plan(assessment, framework, on, which)
-    refuse_chip(own)
-    refuse_blocks(own)
-    refuse_packing(own)
-    refuse_sites(own)
-    asked, waits = without_shrinking(own, which)
-    own, swaps = with_built_model(asked)
-    hard = hard_gaps(own)
+    wanted = launch_plan(assessment, framework, on, which)
+    refuse_chip(wanted)
+    refuse_blocks(wanted)
+    refuse_packing(wanted)
+    refuse_sites(wanted)
+    wanted, waits = without_shrinking(wanted, which)
+    launch, swaps = with_built_model(wanted)
+    hard = hard_gaps(launch)
     if not hard:
-        return replace(own, gaps=(*swaps, *misfits(own), *waits))
-    launch = rehoused(asked, nearest(own, hard))
-    moved = instead_of(hard, launch, cost_of(launch, asked))
+        return replace(launch, gaps=(*swaps, *misfits(launch), *waits))
+    near = rehoused(wanted, nearest(launch, hard))
+    moved = instead_of(hard, near, cost_of(near, wanted))
     return replace(
-        launch, faster=faster(own, hard, launch), gaps=(*swaps, *moved, *misfits(launch), *waits)
+        near, faster=faster(launch, hard, near), gaps=(*swaps, *moved, *misfits(near), *waits)
     )
 
 
@@ -52,17 +52,17 @@ def instead_of(hard: list[Gap], launch: LaunchPlan, cost: str) -> list[Gap]:
     return [replace(gap, instead=now.get(gap.field, "see the note"), cost=cost) for gap in hard]
 
 
-def with_built_model(asked: LaunchPlan) -> tuple[LaunchPlan, list[Gap]]:
+def with_built_model(wanted: LaunchPlan) -> tuple[LaunchPlan, list[Gap]]:
     """The same phase with the model that the framework builds, and what of the design's is left
     out, with its cost."""
-    built = asked.framework.builds(asked.model)
-    if built == asked.model:
-        return asked, []
-    swaps = [gap for gap in misfits(asked) if gap.field.startswith("model")]
-    own = rehoused(asked, rebuilt(asked, built, swaps))
-    cost = cost_of(own, asked)
-    still = misfits(own)
-    return own, [replace(gap, cost=cost) for gap in swaps if gap not in still]
+    built = wanted.framework.builds(wanted.model)
+    if built == wanted.model:
+        return wanted, []
+    swaps = [gap for gap in misfits(wanted) if gap.field.startswith("model")]
+    launch = rehoused(wanted, rebuilt(wanted, built, swaps))
+    cost = cost_of(launch, wanted)
+    still = misfits(launch)
+    return launch, [replace(gap, cost=cost) for gap in swaps if gap not in still]
 
 
 @lru_cache(maxsize=1)
@@ -75,19 +75,19 @@ def in_place(before: Assessment) -> Assessment:
     )
 
 
-def without_shrinking(own: LaunchPlan, which: int) -> tuple[LaunchPlan, list[Gap]]:
+def without_shrinking(wanted: LaunchPlan, which: int) -> tuple[LaunchPlan, list[Gap]]:
     """The launch plan of the same run where a lost node is waited for, with what that costs, where
     the design counts on going on with fewer and the framework does not.
 
     Raises Inexpressible where that does not meet what the design asks for.
     """
-    gaps = [gap for gap in lacking(own) if gap.field == "reliability.recovery"]
+    gaps = [gap for gap in lacking(wanted) if gap.field == "reliability.recovery"]
     if not gaps:
-        return own, []
-    before = own.assessment
+        return wanted, []
+    before = wanted.assessment
     trial = in_place(before)
     if VERDICTS[before.verdict].launch and not VERDICTS[trial.verdict].launch:
-        raise Inexpressible(own.to, gaps, trial.missed[0].text)
+        raise Inexpressible(wanted.to, gaps, trial.missed[0].text)
     cost = f"goodput {trial.goodput:.2%} against {before.goodput:.2%}"
-    launch = launch_plan(trial, own.framework, own.on, which)
+    launch = launch_plan(trial, wanted.framework, wanted.on, which)
     return launch, [replace(gaps[0], cost=cost)]

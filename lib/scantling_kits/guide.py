@@ -49,7 +49,7 @@ def first(launch: LaunchPlan) -> list[str]:
     return [*to_install(launch), *to_measure(launch), *to_rehearse(launch)]
 
 
-def where_installed(launch: LaunchPlan) -> str:
+def install_place(launch: LaunchPlan) -> str:
     """Where shell lines that install are run."""
     if launch.on == "kubernetes":
         return "In the image: "
@@ -61,7 +61,7 @@ def where_installed(launch: LaunchPlan) -> str:
 def to_install(launch: LaunchPlan) -> list[str]:
     """Packages, the weights to start from, and the folder of the run."""
     framework = launch.framework
-    where = where_installed(launch)
+    where = install_place(launch)
     out = []
     for command, remark in framework.install:
         out.append(f"{where}`{command}`" + (f" ({remark})" if remark else ""))
@@ -72,7 +72,7 @@ def to_install(launch: LaunchPlan) -> list[str]:
         out.append(f"torch{builds}, from AMD's image or index; the plain packages are for CUDA.")
     if framework.without_transformer_engine and not launch.kin.transformer_engine:
         out.append(framework.without_transformer_engine)
-    if framework.own_trainer:
+    if framework.has_trainer:
         out.append(
             "To fine-tune: INIT=the folder of the weights (config.json and safetensors, as Hugging "
             "Face writes them), and a learning rate of your own (LR); without it weights start "
@@ -130,7 +130,7 @@ def data(launch: LaunchPlan) -> list[str]:
         )
     if job.tokens:
         out.append(data_store(launch, job.tokens))
-    return [*out, framework.made_up]
+    return [*out, framework.mock_data]
 
 
 def data_store(launch: LaunchPlan, tokens: float) -> str:
@@ -159,8 +159,8 @@ def watch(launch: LaunchPlan) -> list[str]:
         f"whole, not halved for the causal mask); below {f.mfu_low:.1%}, the low end of the band, "
         "look for the cause before going on.",
     ]
-    if framework.own_trainer:
-        out += own_logs(launch)
+    if framework.has_trainer:
+        out += trainer_logs(launch)
     out.append(f"Profiler: {framework.profile}.")
     if launch.devices > 1 and torch:
         out.append(
@@ -175,7 +175,7 @@ def watch(launch: LaunchPlan) -> list[str]:
     return out
 
 
-def own_logs(launch: LaunchPlan) -> list[str]:
+def trainer_logs(launch: LaunchPlan) -> list[str]:
     """What the kit's own trainers write beside their log, and how they run blocks."""
     blocks = (
         "Every block is compiled (torch.compile, which wants a C compiler on every node), as the "

@@ -16,7 +16,8 @@ from scantling_site.placement import leaf_nodes
 from scantling_site.storage import copies_kept
 
 from .quote import slug
-from .record import DeviceMemory, Framework, LaunchPlan, Plan, Survival, Traffic, no_reasons
+from .record import Framework, LaunchPlan, no_reasons
+from .values import DeviceMemory, Plan, Survival, Traffic
 
 
 def launch_plan(assessment: Assessment, framework: Framework, on: str, which: int) -> LaunchPlan:
@@ -50,8 +51,8 @@ def launch_plan(assessment: Assessment, framework: Framework, on: str, which: in
         communication=_traffic(chosen),
         limits=partial(limits, assessment),
         assumed=tuple(map(asdict, assessment.assumed)),
-        asked=plan,
-        asked_step_s=chosen.step_s,
+        assessed=plan,
+        assessed_step_s=chosen.step_s,
         stack=r.stack,
         leaf_nodes=leaf_nodes(r.cluster),
         keep=copies_kept(endurance),

@@ -80,59 +80,59 @@ def unbuilt(framework: Framework, model: Model) -> list[str]:
     return out
 
 
-def refuse_chip(own: LaunchPlan) -> None:
+def refuse_chip(launch: LaunchPlan) -> None:
     """Raises Inexpressible where the framework does not run on the accelerator."""
-    framework = own.framework
-    if own.chip in framework.chips:
+    framework = launch.framework
+    if launch.chip in framework.chips:
         return
-    chip = own.cluster.accelerator.name
+    chip = launch.cluster.accelerator.name
     stacks = families().values()
     devices = dict.fromkeys(f.devices for f in stacks if f.vendor_stack in framework.chips)
     why = f"{framework.package} as written here runs on {' and '.join(devices)}"
-    able = [f.id for f in FRAMEWORKS.values() if own.chip in f.chips]
+    able = [f.id for f in FRAMEWORKS.values() if launch.chip in f.chips]
     other = f"; --to {able[0]} is for it" if able else ", for which no kit is written"
     gap = Gap("cluster.accelerator", chip, why)
     raise Inexpressible(framework.id, [gap], f"the plan is for {chip}{other}")
 
 
-def refuse_blocks(own: LaunchPlan) -> None:
+def refuse_blocks(launch: LaunchPlan) -> None:
     """Raises Inexpressible where the framework's kit does not build the model's blocks."""
-    lacks = unbuilt(own.framework, own.model)
+    lacks = unbuilt(launch.framework, launch.model)
     if not lacks:
         return
-    able = {f.id: unbuilt(f, own.model) for f in FRAMEWORKS.values() if own.chip in f.chips}
+    able = {f.id: unbuilt(f, launch.model) for f in FRAMEWORKS.values() if launch.chip in f.chips}
     near = min(able, key=lambda to: len(able[to]))
     gap = Gap("model.pattern", ", ".join(lacks), "its kit builds no such layers")
     advice = f"--to {near} does"
     if able[near]:
         advice = f"no kit does, --to {near} all but {', '.join(able[near])}"
-    raise Inexpressible(own.to, [gap], advice)
+    raise Inexpressible(launch.to, [gap], advice)
 
 
-def refuse_packing(own: LaunchPlan) -> None:
+def refuse_packing(launch: LaunchPlan) -> None:
     """Raises Inexpressible where attention would cross the documents packed into a sequence."""
-    packed = own.phase.software.get("document_tokens")
-    if packed and own.chip not in own.framework.packs:
+    packed = launch.phase.software.get("document_tokens")
+    if packed and launch.chip not in launch.framework.packs:
         gap = Gap("job.document_tokens", int(packed), "its attention runs over the whole sequence")
-        raise Inexpressible(own.to, [gap], "leave it out; --to maxtext has it on TPUs")
+        raise Inexpressible(launch.to, [gap], "leave it out; --to maxtext has it on TPUs")
 
 
-def refuse_sites(own: LaunchPlan) -> None:
+def refuse_sites(launch: LaunchPlan) -> None:
     """Raises Inexpressible where a kit cannot run on the sites of the design as it says: no word
     for local steps, sites of several sizes, one scheduler for all."""
-    kind = own.sync
+    kind = launch.sync
     if not kind:
         return
-    if kind not in own.framework.syncs:
-        able = [f.id for f in FRAMEWORKS.values() if kind in f.syncs and own.chip in f.chips]
+    if kind not in launch.framework.syncs:
+        able = [f.id for f in FRAMEWORKS.values() if kind in f.syncs and launch.chip in f.chips]
         others = f"--to {' or '.join(able)} does, or " if able else ""
-        gap = Gap("job.sync.kind", kind, own.framework.no_local_steps)
-        raise Inexpressible(own.to, [gap], f"{others}set job.sync.kind to synchronous")
-    sizes = own.cluster.by_site
-    if len(set(sizes)) > 1 or sizes[0] % own.per_node:
+        gap = Gap("job.sync.kind", kind, launch.framework.no_local_steps)
+        raise Inexpressible(launch.to, [gap], f"{others}set job.sync.kind to synchronous")
+    sizes = launch.cluster.by_site
+    if len(set(sizes)) > 1 or sizes[0] % launch.per_node:
         gap = Gap("cluster.sites", sizes, "ranks are shared out evenly")
-        raise Inexpressible(own.to, [gap], "give every site as many whole nodes")
-    if own.on != "torchrun":
-        gap = Gap("--on", own.on, "each site has a scheduler of its own")
+        raise Inexpressible(launch.to, [gap], "give every site as many whole nodes")
+    if launch.on != "torchrun":
+        gap = Gap("--on", launch.on, "each site has a scheduler of its own")
         advice = "write it --on torchrun, which each of them starts with its own NODE_RANKs"
-        raise Inexpressible(own.to, [gap], advice)
+        raise Inexpressible(launch.to, [gap], advice)

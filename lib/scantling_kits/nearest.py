@@ -15,6 +15,7 @@ from scantling.catalogue.stacks import software_switches
 from scantling.design.design import Design
 from scantling.plans.enumerate import divisors
 from scantling.plans.space import DEFAULT, Space
+from scantling.plans.words import KEYS
 from scantling.verdict.assess import assess
 from scantling.verdict.record import Assessment
 from scantling.verdict.verdicts import VERDICTS
@@ -23,25 +24,8 @@ from .launched import launch_plan
 from .misfits import Inexpressible, hard_gaps, in_words
 from .record import Gap, LaunchPlan, Pins
 
-PINNED = (
-    "tp",
-    "cp",
-    "pp",
-    "vpp",
-    "ep",
-    "etp",
-    "sp",
-    "sharding",
-    "shard_group",
-    "schedule",
-    "micro_batch",
-    "recompute",
-    "recompute_modules",
-    "recompute_layers",
-    "layout",
-    "cp_type",
-    "offload",
-)
+# fields that a design pins: what follows from devices, batch, layout and job is left out
+PINNED = tuple(key for key in KEYS if key not in ("dp", "grad_accum", "layer_split", "precision"))
 # what of the search's own choices a nearest plan keeps: less and less
 STEADY = (PINNED, ("tp", "cp", "pp", "ep", "etp", "sharding", "cp_type"), ("tp", "cp"), ())
 SEARCHED = ("tp", "cp", "pp", "vpp", "ep", "etp", "sharding", "recompute", "schedule", "offload")
@@ -77,48 +61,50 @@ class Change(NamedTuple):
     space: Space
 
 
-def rehoused(asked: LaunchPlan, assessment: Assessment) -> LaunchPlan:
+def rehoused(wanted: LaunchPlan, assessment: Assessment) -> LaunchPlan:
     """The launch plan of another assessment of the phase, under the name of the one that was asked
     for and with its plan to compare."""
-    launch = launch_plan(assessment, asked.framework, asked.on, 0)
-    return replace(launch, slug=asked.slug, asked=asked.plan, asked_step_s=asked.step_s)
+    launch = launch_plan(assessment, wanted.framework, wanted.on, 0)
+    return replace(launch, slug=wanted.slug, assessed=wanted.plan, assessed_step_s=wanted.step_s)
 
 
-def cost_of(launch: LaunchPlan, asked: LaunchPlan) -> str:
+def cost_of(launch: LaunchPlan, wanted: LaunchPlan) -> str:
     """What a kit's model and plan cost against those that were asked for: parameters where they
     differ, step, memory."""
     parameters = ""
-    if launch.parameters != asked.parameters:
-        parameters = f"{launch.parameters:,.0f} parameters against {asked.parameters:,.0f}, "
+    if launch.parameters != wanted.parameters:
+        parameters = f"{launch.parameters:,.0f} parameters against {wanted.parameters:,.0f}, "
     return (
-        f"{parameters}{launch.step_s / asked.step_s - 1:+.1%} step time, "
-        f"{launch.memory.total / 1e9:.1f} GB a device against {asked.memory.total / 1e9:.1f} GB"
+        f"{parameters}{launch.step_s / wanted.step_s - 1:+.1%} step time, "
+        f"{launch.memory.total / 1e9:.1f} GB a device against {wanted.memory.total / 1e9:.1f} GB"
     )
 
 
-def rebuilt(own: LaunchPlan, model: Model, swaps: list[Gap]) -> Assessment:
+def rebuilt(wanted: LaunchPlan, model: Model, swaps: list[Gap]) -> Assessment:
     """The assessment of a phase with the model that the framework builds in place of the design's,
     under the same plan where it fits, else under the design's own pins.
 
     Raises Inexpressible where that does not meet what the design asks for.
     """
-    same = _assessed(single(own, coherent(pins_of(own.plan.as_dict()), own), {}), model=model)
+    same = _assessed(
+        single(wanted, coherent(pins_of(wanted.plan.as_dict()), wanted), {}), model=model
+    )
     if same.assessment:
         return same.assessment
-    free = _assessed(single(own, dict(own.phase.pins), {}), model=model)
+    free = _assessed(single(wanted, dict(wanted.phase.pins), {}), model=model)
     if free.assessment:
         return free.assessment
-    raise Inexpressible(own.to, swaps, free.why)
+    raise Inexpressible(wanted.to, swaps, free.why)
 
 
 def faster(
-    own: LaunchPlan, hard: list[Gap], launch: LaunchPlan
+    wanted: LaunchPlan, hard: list[Gap], launch: LaunchPlan
 ) -> tuple[dict[str, Any], float] | None:
     """(plan, step_s) of the search among all that the framework can express, where that is at least
     5 % faster than the nearest plan; else None."""
-    if not own.phase.pins:
+    if not wanted.phase.pins:
         return None
-    trial = _try(own, {}, change_of(own, hard)).assessment
+    trial = _try(wanted, {}, change_of(wanted, hard)).assessment
     if trial is None or trial.plan is None or trial.step_s is None:
         return None
     if trial.step_s >= FASTER * launch.step_s:
@@ -126,9 +112,9 @@ def faster(
     return dict(trial.plan), trial.step_s
 
 
-def change_of(own: LaunchPlan, hard: list[Gap]) -> Change:
+def change_of(wanted: LaunchPlan, hard: list[Gap]) -> Change:
     """What the framework asks of the design, whose gaps are these."""
-    framework = own.framework
+    framework = wanted.framework
     domain = framework.domain
     outside = {gap.field for gap in hard}
     job_fields = ("precision", "optimizer")
@@ -137,12 +123,12 @@ def change_of(own: LaunchPlan, hard: list[Gap]) -> Change:
     if "offload" in limits:
         limits["offload"] = ("none",) if "none" in limits["offload"] else ()
     if framework.whole_key_heads:
-        limits["tp"] = tuple(divisors(own.model.kv_heads).tolist())
+        limits["tp"] = tuple(divisors(wanted.model.kv_heads).tolist())
     axes: dict[str, Any] = {**limits, **framework.space}
     return Change(job, replace(DEFAULT, **axes))
 
 
-def nearest(own: LaunchPlan, hard: list[Gap]) -> Assessment:
+def nearest(wanted: LaunchPlan, hard: list[Gap]) -> Assessment:
     """The assessment of a plan that the framework can express: of those that keep less and less,
     the first within 3 % of the fastest. What the design itself states stays wherever the framework
     has words for it and something fits so; what the search chose may move.
@@ -150,75 +136,75 @@ def nearest(own: LaunchPlan, hard: list[Gap]) -> Assessment:
     Raises Inexpressible where none fits and keeps the constraints.
     """
     reasons: list[str] = []
-    found: list[Assessment] = []
-    for stated in (set(own.phase.pins), set[str]()):
+    assessments: list[Assessment] = []
+    for stated in (set(wanted.phase.pins), set[str]()):
         for steady in STEADY:
-            trials = _trials(own, hard, steady_pins(own, hard, stated | set(steady)))
+            trials = _trials(wanted, hard, steady_pins(wanted, hard, stated | set(steady)))
             fits = [trial.assessment for trial in trials if trial.assessment]
-            found += sorted(fits, key=lambda a: (_tight(a, own), _step_s(a)))[:1]
+            assessments += sorted(fits, key=lambda a: (_tight(a, wanted), _step_s(a)))[:1]
             reasons += [trial.why for trial in trials if trial.why]
-        if found:
+        if assessments:
             break
-    if found:
-        return _nearer(found, own)
+    if assessments:
+        return _nearer(assessments, wanted)
     common = max(reasons, key=reasons.count, default="none fits")
-    raise Inexpressible(own.to, hard, MEMORY if MEMORY in reasons else common)
+    raise Inexpressible(wanted.to, hard, MEMORY if MEMORY in reasons else common)
 
 
-def _nearer(found: list[Assessment], own: LaunchPlan) -> Assessment:
+def _nearer(assessments: list[Assessment], wanted: LaunchPlan) -> Assessment:
     """The nearest of assessments, which keep less and less, unless another is clearly faster."""
-    roomy = [a for a in found if not _tight(a, own)] or found
+    roomy = [a for a in assessments if not _tight(a, wanted)] or assessments
     fastest = min(_step_s(a) for a in roomy)
     return next(a for a in roomy if _step_s(a) <= NEAR * fastest)
 
 
-def steady_pins(own: LaunchPlan, hard: list[Gap], fields: set[str]) -> Pins:
-    """Pins of those fields of the own plan that the framework has words for."""
-    framework = own.framework
+def steady_pins(wanted: LaunchPlan, hard: list[Gap], fields: set[str]) -> Pins:
+    """Pins of those fields of the wanted plan that the framework has words for."""
+    framework = wanted.framework
     outside = {gap.field for gap in hard}
-    plan = own.plan.as_dict()
+    plan = wanted.plan.as_dict()
     pins = {
         name: plan[name]
         for name in PINNED
-        if name in fields and name not in outside and _has_words(own, name, plan[name])
+        if name in fields and name not in outside and _has_words(wanted, name, plan[name])
     }
-    return framework.adjust(coherent(pins, own), own, outside)
+    return framework.adjust(coherent(pins, wanted), wanted, outside)
 
 
-def _has_words(own: LaunchPlan, name: str, value: Any) -> bool:
-    domain = own.framework.domain.get(name)
+def _has_words(wanted: LaunchPlan, name: str, value: Any) -> bool:
+    domain = wanted.framework.domain.get(name)
     return value is not None and (domain is None or value in domain.values)
 
 
-def _trials(own: LaunchPlan, hard: list[Gap], pins: Pins) -> list[Trial]:
+def _trials(wanted: LaunchPlan, hard: list[Gap], pins: Pins) -> list[Trial]:
     """Trials of these pins: with the search's own sharding, else with each that the framework
     has."""
-    change = change_of(own, hard)
-    trial = _try(own, pins, change)
-    if trial.assessment and not _tight(trial.assessment, own):
+    change = change_of(wanted, hard)
+    trial = _try(wanted, pins, change)
+    if trial.assessment and not _tight(trial.assessment, wanted):
         return [trial]
-    domain = own.framework.domain.get("sharding")
+    domain = wanted.framework.domain.get("sharding")
     if domain is None or "sharding" in pins:
         return [trial]
-    return [trial, *(_try(own, pins | {"sharding": s}, change) for s in domain.values)]
+    return [trial, *(_try(wanted, pins | {"sharding": s}, change) for s in domain.values)]
 
 
 def _step_s(assessment: Assessment) -> float:
     return assessment.phases[0].step_s
 
 
-def _tight(assessment: Assessment, own: LaunchPlan) -> bool:
+def _tight(assessment: Assessment, wanted: LaunchPlan) -> bool:
     """Whether a plan fills more of the memory than TIGHT, and than the design's own does."""
     memory = assessment.phases[0].memory
-    return bool(memory.total / memory.capacity > max(TIGHT, own.memory.fill))
+    return bool(memory.total / memory.capacity > max(TIGHT, wanted.memory.fill))
 
 
-def _try(own: LaunchPlan, pins: Pins, change: Change) -> Trial:
+def _try(wanted: LaunchPlan, pins: Pins, change: Change) -> Trial:
     """The trial of a plan of these pins that fits, can be expressed and keeps the constraints."""
-    trial = _assessed(single(own, pins, change.job), space=change.space, model=own.model)
+    trial = _assessed(single(wanted, pins, change.job), space=change.space, model=wanted.model)
     if trial.assessment is None:
         return trial
-    gaps = hard_gaps(rehoused(own, trial.assessment))
+    gaps = hard_gaps(rehoused(wanted, trial.assessment))
     return Trial(None, in_words(gaps)) if gaps else trial
 
 
@@ -242,14 +228,14 @@ def pins_of(plan: Mapping[str, Any]) -> Pins:
     return {name: plan[name] for name in PINNED if plan[name] is not None}
 
 
-def coherent(pins: Pins, own: LaunchPlan) -> Pins:
+def coherent(pins: Pins, wanted: LaunchPlan) -> Pins:
     """Pins without those that only make sense with a field that is free now."""
     split = {name for name in ("tp", "cp", "pp") if pins.get(name, 1) not in (None, 1)}
-    staged = "pp" in split and own.plan.vpp != 1
-    experts = pins.get("ep") is not None and own.model.is_moe
+    staged = "pp" in split and wanted.plan.vpp != 1
+    experts = pins.get("ep") is not None and wanted.model.is_moe
     repeats = bool(pins.get("recompute_layers")) and pins.get("recompute", "none") != "none"
     chunks = pins.get("pp", 0) * pins.get("vpp", 1)
-    stated_modules = "recompute_modules" in own.phase.pins
+    stated_modules = "recompute_modules" in wanted.phase.pins
     sensible = {
         "shard_group": pins.get("sharding") == "hsdp",
         "sp": "tp" in split,
@@ -271,37 +257,37 @@ def software_fields() -> frozenset[str]:
     return frozenset(switch.field.removeprefix("plan.") for switch in software_switches().values())
 
 
-def single(own: LaunchPlan, pins: Pins, job: Mapping[str, Any]) -> Design:
+def single(wanted: LaunchPlan, pins: Pins, job: Mapping[str, Any]) -> Design:
     """The design of one phase alone, with these pins; constraints on the whole run only where there
     is one phase."""
-    design = own.assessment.design
+    design = wanted.assessment.design
     data = dict(design.data())
-    stated_job = _job_of_phase(own, data["job"])
+    stated_job = _job_of_phase(wanted, data["job"])
     stated_plan = data.get("plan", {}) | stated_job.get("plan", {})
     software = {name: stated_plan[name] for name in stated_plan if name in software_fields()}
     data |= {
         "reliability": {"recovery": "in-place"} | data.get("reliability", {}),  # no kit shrinks
-        "job": _phase_fields(own)
+        "job": _phase_fields(wanted)
         | {name: stated_job[name] for name in JOB_FIELDS if name in stated_job}
         | dict(job),
         "plan": software | pins,
     }
-    if len(own.assessment.phases) > 1:
+    if len(wanted.assessment.phases) > 1:
         data.pop("constraints", None)
     return type(design).from_data(data, design.folder)
 
 
-def _job_of_phase(own: LaunchPlan, job: Mapping[str, Any]) -> dict[str, Any]:
+def _job_of_phase(wanted: LaunchPlan, job: Mapping[str, Any]) -> dict[str, Any]:
     """What the design states of the job of a phase."""
     if "phases" not in job:
         return dict(job)
-    phases = [chosen.phase for chosen in own.assessment.phases]
-    return {**job, **job["phases"][phases.index(own.phase)]}
+    phases = [chosen.phase for chosen in wanted.assessment.phases]
+    return {**job, **job["phases"][phases.index(wanted.phase)]}
 
 
-def _phase_fields(own: LaunchPlan) -> dict[str, Any]:
+def _phase_fields(wanted: LaunchPlan) -> dict[str, Any]:
     """Size, tokens and formats of a phase."""
-    phase = own.phase
+    phase = wanted.phase
     fields = {
         "seq_len": phase.seq_len,
         "global_batch": phase.global_batch,

@@ -12,10 +12,11 @@ from scantling_site.site import site_of
 from .budget import checkpoints
 from .ladder import expectations
 from .readme import readme
-from .record import LaunchPlan, RunValues
+from .record import LaunchPlan
 from .render import render, source
 from .run_values import run_values
 from .scripts import scripts
+from .values import RunValues
 
 
 def _json(value: Any) -> str:
@@ -33,7 +34,7 @@ def plan_values(launch: LaunchPlan, run: RunValues) -> dict[str, Any]:
         "version": launch.framework.version,
         "on": launch.on,
         "plan": launch.plan,
-        "assessed": launch.asked,
+        "assessed": launch.assessed,
         "not_expressed": [asdict(gap) for gap in launch.gaps],
         "devices": launch.devices,
         "nodes": launch.nodes,
@@ -55,7 +56,7 @@ def plan_values(launch: LaunchPlan, run: RunValues) -> dict[str, Any]:
         "train": run.train,
         "memory_bytes": asdict(launch.memory),
         "step_s": launch.step_s,
-        "assessed_step_s": launch.asked_step_s,
+        "assessed_step_s": launch.assessed_step_s,
         "figures": {
             name: value
             for name, value in figures.headline().items()
@@ -99,11 +100,13 @@ def kit(launch: LaunchPlan, rungs: Sequence[tuple[str, LaunchPlan]] = ()) -> dic
         ladder = [expectations(name, rung, tests) for name, rung in rungs]
         out["ladder.json"] = _json(ladder)
         out["check_ladder.py"] = source("check_ladder.py")
-    own = sorted(launch.framework.files(launch, run))
+    framework_files = sorted(launch.framework.files(launch, run))
     saves = launch.framework.saves
     rows = checkpoints(launch)
     return {
         **out,
-        "README.md": render("README.md.j2", r=readme(launch, run, own, sorted(out), ladder)),
+        "README.md": render(
+            "README.md.j2", r=readme(launch, run, framework_files, sorted(out), ladder)
+        ),
         "checkpoint.md": render("checkpoint.md.j2", name=launch.name, rows=rows, saves=saves),
     }

@@ -13,9 +13,10 @@ from .guide import data, first, network, sites, watch
 from .ladder import Rung
 from .quote import line, md
 from .reasons import Reason, justification
-from .record import Gap, LaunchPlan, RunValues, Train, Var
+from .record import Gap, LaunchPlan
 from .tools import tools
 from .troubles import Trouble, troubles
+from .values import RunValues, Train, Var
 
 FILES = {  # of the framework, beside its own configuration
     "model.py": "the model, in plain PyTorch",
@@ -99,7 +100,11 @@ class Readme:
 
 
 def readme(
-    launch: LaunchPlan, run: RunValues, own: Iterable[str], names: Iterable[str], rungs: list[Rung]
+    launch: LaunchPlan,
+    run: RunValues,
+    framework_files: Iterable[str],
+    names: Iterable[str],
+    rungs: list[Rung],
 ) -> Readme:
     """README.md of a launch plan; `own`: files of the framework, `names`: all of the kit's."""
     files = [*names]
@@ -117,7 +122,7 @@ def readme(
         ladder_head=LADDER_HEAD,
         folders=folders(launch),
         equivalent=launch.framework.equivalent(launch),
-        files=file_rows(launch, own, files, bool(rungs)),
+        files=file_rows(launch, framework_files, files, bool(rungs)),
         gaps=[gap_text(gap) for gap in launch.gaps],
         compared=compared(launch),
         faster=faster(launch),
@@ -218,10 +223,14 @@ def folders(launch: LaunchPlan) -> str:
     )
 
 
-def file_rows(launch: LaunchPlan, own: Iterable[str], files: list[str], ladder: bool) -> list[Row]:
+def file_rows(
+    launch: LaunchPlan, framework_files: Iterable[str], files: list[str], ladder: bool
+) -> list[Row]:
     """Every file, and what it holds."""
     kinds = {launch.framework.file: f"the configuration of {launch.to}"} | FILES
-    out = [Row(f"`{name}`", kinds.get(name, "what the launcher starts")) for name in own]
+    out = [
+        Row(f"`{name}`", kinds.get(name, "what the launcher starts")) for name in framework_files
+    ]
     out += [
         Row("`env.sh`", "environment, each variable with its reason"),
         Row("`launch.sh`", "one node's share"),
@@ -249,10 +258,10 @@ def compared(launch: LaunchPlan) -> str:
     plan = short(launch.plan.as_dict())
     if not launch.gaps:
         return f"Nothing of this plan: {plan}."
-    longer = (launch.step_s / launch.asked_step_s - 1) * 100
+    longer = (launch.step_s / launch.assessed_step_s - 1) * 100
     return (
-        f"Assessed: {short(launch.asked.as_dict())}, {launch.asked_step_s:.3g} s a step. This kit: "
-        f"{plan}, {launch.step_s:.3g} s a step ({longer:+.1f} %)."
+        f"Assessed: {short(launch.assessed.as_dict())}, {launch.assessed_step_s:.3g} s a step. "
+        f"This kit: {plan}, {launch.step_s:.3g} s a step ({longer:+.1f} %)."
     )
 
 

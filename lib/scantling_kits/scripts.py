@@ -16,8 +16,9 @@ from scantling_site.scheduler.request import (
 from scantling_site.site import HORIZON_DAYS
 
 from .kubernetes import pod, remarks
-from .record import LaunchPlan, RunValues, Var, known
+from .record import LaunchPlan, known
 from .render import render
+from .values import RunValues, Var
 
 LATE = 1.1  # times the late end of the run that wall time is asked for: judgement
 ALWAYS = 1000  # requeues of a run without an end
@@ -58,7 +59,7 @@ class SlurmJob:
     name: str
     slug: str
     nodes: int  # that train
-    asked_nodes: int  # those that stand by included
+    nodes_requested: int  # those that stand by included
     summary: str  # of nodes, in a comment
     wall: str  # D-HH:MM:SS
     rest: str  # of the sentence on the wall time
@@ -160,7 +161,7 @@ def slurm_job(launch: LaunchPlan, restarts: int, whole_s: float) -> SlurmJob:
         name=launch.name,
         slug=launch.slug,
         nodes=launch.nodes,
-        asked_nodes=launch.nodes + launch.spares,
+        nodes_requested=launch.nodes + launch.spares,
         summary=summary,
         wall=wall_text(min(run_s or LONGEST_JOB_S, LONGEST_JOB_S)),
         rest=rest,
@@ -198,7 +199,7 @@ def manifests(launch: LaunchPlan, restarts: int, grace_s: int) -> dict[str, str]
         names.insert(0, "computedomain.yaml")
     if launch.framework.launcher != "python":
         names.append("pytorchjob.yaml")
-    asked = pod(launch, grace_s)
+    pod_values = pod(launch, grace_s)
     values = {
         "name": launch.name,
         "slug": launch.slug,
@@ -206,11 +207,11 @@ def manifests(launch: LaunchPlan, restarts: int, grace_s: int) -> dict[str, str]
         "slices": launch.slices,
         "nodes_of_slice": launch.nodes // launch.slices,
         "restarts": restarts,
-        "pod": asked,
+        "pod": pod_values,
         "remarks": remarks(launch),
         "runtime": launch.framework.runtime,
         "per_node": str(launch.per_node),
-        "master": "" if asked.slice else f"{launch.slug}-node-0-0.{launch.slug}",
+        "master": "" if pod_values.slice else f"{launch.slug}-node-0-0.{launch.slug}",
         "kinds": pytorch_kinds(launch.nodes),
     }
     return {name: render(f"{name}.j2", **values) for name in names}

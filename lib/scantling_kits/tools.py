@@ -98,15 +98,16 @@ def hanging_collectives(launch: LaunchPlan) -> Iterator[str]:
     if not launch.gpu or launch.devices == 1:
         return
     torch = launch.framework.runtime == "torch"
-    own_limit = ""
-    if not torch or launch.framework.own_trainer:
-        own_limit = "; the library's own limit is ten minutes"
+    library_limit = ""
+    if not torch or launch.framework.has_trainer:
+        library_limit = "; the library's own limit is ten minutes"
     recorder = "; then the flight recorder (Watch)" if torch else ""
     yield (
         f"NCCL that hangs: a collective is given up after {launch.hang_s} s of silence (twice a "
-        f"step and a save's stall){own_limit}; raise it where saves stall longer. NCCL_DEBUG=INFO "
-        "with NCCL_DEBUG_SUBSYS=INIT,NET and NCCL_DEBUG_FILE=RUN_DIR/nccl-%h-%p for one start: "
-        f"rings, NICs, GPUDirect{recorder}."
+        f"step and a save's stall){library_limit}; raise it where saves stall longer. "
+        "NCCL_DEBUG=INFO with NCCL_DEBUG_SUBSYS=INIT,NET and "
+        "NCCL_DEBUG_FILE=RUN_DIR/nccl-%h-%p for one start: rings, NICs, GPUDirect"
+        f"{recorder}."
     )
 
 

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from scantling.base.records import record
 from scantling.base.show import gigabytes, span
 
-from .record import LaunchPlan, Traffic, known
+from .record import LaunchPlan, known
+from .values import Traffic
 
 STATES = ("weights", "gradients", "optimizer", "activations")
 LOW_PRECISION = ("fp8", "mxfp", "nvfp4")  # how the names of such recipes begin
@@ -108,7 +109,7 @@ def memory_steps(launch: LaunchPlan) -> Iterator[str]:
     knobs = framework.knobs
     if p.micro_batch > 1:
         yield f"halve the micro-batch of {p.micro_batch} ({knobs.micro_batch})"
-    if framework.own_trainer and launch.does.eager_tp > 0:
+    if framework.has_trainer and launch.does.eager_tp > 0:
         yield "COMPILE=1"
     if p.recompute != "full":
         yield f"recompute more ({knobs.recompute}, {p.recompute} now)"

@@ -198,8 +198,8 @@ def earliest_finish(design: Design, most_devices: int | None = None) -> Answer |
     else:
         bound = f"{more:,} devices take {days(more):,.3g} days: the batch is shared out"
     stated = [name for name in now.resolved.constraints.given() if name != "deadline_days"]
-    kept = ", ".join(stated) or "no other constraint"
-    bound += f"; searched up to {searched:,} devices, keeping {kept}"
+    constraints = ", ".join(stated) or "no other constraint"
+    bound += f"; searched up to {searched:,} devices, keeping {constraints}"
     return _answer(at(best), "days", days(best), bound)
 
 
@@ -245,7 +245,7 @@ def within_budget_of_compute(design: Design) -> Answer:
     @few
     def at(parts: int) -> Assessment | None:
         size, tokens = compute_optimal(parts * part, LAW)
-        return _dense(now, size, tokens, {"deadline_days": deadline})
+        return _dense(now, float(size), float(tokens), {"deadline_days": deadline})
 
     best = _most(at, 1, 9999)
     if not best:
@@ -283,11 +283,11 @@ def by_scaling_laws(design: Design, compute_flops: float | None = None) -> Answe
     elif compute_flops is None:
         raise ValueError("a budget in FLOP, constraints.deadline_days or job.tokens is needed")
     rows = [
-        {**row, **_trained(_dense(now, row["params"], row["tokens"]))}
+        {**row, **_trained(_dense(now, float(row["params"]), float(row["tokens"])))}
         for row in allocations(compute_flops)
     ]
     if d and now.phases:
-        own = {
+        today = {
             "law": None,
             "title": "this design",
             "params": n,
@@ -295,7 +295,7 @@ def by_scaling_laws(design: Design, compute_flops: float | None = None) -> Answe
             "caveat": "",
             "source": "",
         }
-        rows = [{**own, **_trained(now)}, *rows]
+        rows = [{**today, **_trained(now)}, *rows]
     for row in rows:
         params = row["params"]
         tokens = row["tokens"]

@@ -248,7 +248,7 @@ def _small_buckets(assessment: Assessment) -> Iterator[Entry]:
     ring = float(ring_s(0.0, wires))  # latency of all hops
     buckets = grads / SMALL_BUCKET
     extra = ring * (buckets - max(grads / LARGE_BUCKET, 1.0))
-    loss = extra / assessment.chosen.step.total
+    loss = float(extra / assessment.chosen.step.total)
     if loss < WORTH:
         return
     hops = ranks - 1
@@ -289,7 +289,7 @@ def _hourly_saves(assessment: Assessment) -> Iterator[Entry]:
     if endurance.checkpoint_interval_s >= HOUR_S:
         return
     hourly = float(lived(replace(endurance.life, interval_s=HOUR_S))[0])
-    loss = endurance.goodput - hourly
+    loss = float(endurance.goodput - hourly)
     if loss < WORTH_GOODPUT:
         return
     lost = "comes before the hour is over"

@@ -123,7 +123,7 @@ def reshapes_of(assessment: Assessment, most: int = SHAPES) -> list[Row]:
     rows = search.order[search.practised[search.order]]
     shapes = search.column("dp")[rows] * 1e6 + search.column("micro_batch")[rows]
     _, first = np.unique(shapes, return_index=True)
-    used = devices(search.plan)
+    used = np.asarray(devices(search.plan))
     now = assessment.chosen
     reshapes: list[Row] = []
     for i in rows[np.sort(first)].tolist():

@@ -497,8 +497,8 @@ def _spares(endurance: Endurance, missed: Misses, late: bool) -> Iterator[Change
         rack = max((int(nodes) for nodes in endurance.domain_nodes.values()), default=1)
         # after the number that the run itself asks for
         wanted += [(2.1, nodes) for nodes in sorted({1, need, rack})]
-    for effort, asked in wanted:
-        nodes = int(endurance.segments.nodes(endurance.segments.covered(asked)))
+    for effort, losses in wanted:
+        nodes = int(endurance.segments.nodes(endurance.segments.covered(losses)))
         if nodes > now:
             yield Change(
                 effort=effort, text=several(nodes, "spare node"), set={"reliability.spares": nodes}

@@ -121,9 +121,9 @@ def compare(assessments: Iterable[Assessment]) -> Comparison:
     from_all = list(assessments)
     if len(from_all) < 2:
         raise DesignError(problem="one design has nothing to be compared with; name two or more")
-    asked = [flat(one.design.data()) for one in from_all]
-    fields = dict.fromkeys(field for one in asked for field in one if field != "name")
-    rows = [_row("asked", field, field, [one.get(field) for one in asked]) for field in fields]
+    stated = [flat(one.design.data()) for one in from_all]
+    fields = dict.fromkeys(field for one in stated for field in one if field != "name")
+    rows = [_row("asked", field, field, [one.get(field) for one in stated]) for field in fields]
     results = [{"verdict": one.verdict, **one.headline()} for one in from_all]
     return Comparison(
         names=tuple(one.resolved.name for one in from_all),

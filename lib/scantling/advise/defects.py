@@ -89,11 +89,13 @@ def _sends_exposed(case: Cases, size: float) -> Cases:
 
 
 def _recomputed(case: Cases, size: float) -> Cases:
-    return case.with_plan(recompute=RECOMPUTES.index(Recompute.FULL), recompute_share=1.0)
+    full = RECOMPUTES.index(Recompute.FULL)
+    return replace(case, plan=replace(case.plan, recompute=full, recompute_share=1.0))
 
 
 def _not_interleaved(case: Cases, size: float) -> Cases:
-    return case.with_plan(vpp=1.0, schedule=SCHEDULES["1f1b"].code)
+    plain = SCHEDULES["1f1b"].code
+    return replace(case, plan=replace(case.plan, vpp=1.0, schedule=plain))
 
 
 def _crowded_experts(case: Cases, size: float) -> Cases:

@@ -165,8 +165,8 @@ def diagnose(design: Design) -> Diagnosis:
 def _suspects(run: Measurement) -> list[Suspect]:
     """The causes that may explain a measurement, the likeliest first, their weights summing to
     one."""
-    found = [_suspect(cause, run) for cause in (SLOWER if run.slower else FASTER)]
-    suspects = [s for s in found if s is not None and s.row["weight"] > LEAST_WEIGHT]
+    candidates = [_suspect(cause, run) for cause in (SLOWER if run.slower else FASTER)]
+    suspects = [s for s in candidates if s is not None and s.row["weight"] > LEAST_WEIGHT]
     total = sum(suspect.row["weight"] for suspect in suspects)
     for suspect in suspects:
         suspect.row["weight"] /= total

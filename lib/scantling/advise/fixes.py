@@ -354,8 +354,8 @@ def _one_each(tried: Sequence[Tried]) -> list[Tried]:
     for t in sorted(tried, key=lambda t: not t.safe):
         kind = t.change.kind or ("devices" if t.change.counts_devices else t.change.key)
         first.setdefault(kind, t)
-    shown = {id(t) for t in first.values()}
-    return [t for t in tried if id(t) in shown]
+    leading = {id(t) for t in first.values()}
+    return [t for t in tried if id(t) in leading]
 
 
 def _worth(tried: Iterable[Tried], have: int) -> list[Tried]:

@@ -62,7 +62,7 @@ def plan_front(search: Search) -> Array:
     allowed = search.practised & (search.roomy | tight)
     rows = search.order[allowed[search.order]]
     rows = rows[np.argsort(search.step_s[rows], kind="stable")]
-    figures = (search.step_s, search.total_bytes, devices(search.plan))
+    figures = (search.step_s, search.total_bytes, np.asarray(devices(search.plan)))
     front: Array = rows[undominated(np.stack([column[rows] for column in figures], axis=1))]
     return front
 

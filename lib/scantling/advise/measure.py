@@ -57,11 +57,10 @@ def measure_first(assessment: Assessment) -> list[Narrowed]:
 def _unknowns(assessment: Assessment, widens: dict[str, Any]) -> Iterator[Unknown]:
     """What is still open of a design, in the order in which it is cheap to find out."""
     resolved = assessment.resolved
-    money = assessment.cost
     untimed = not MEASURED_SPEEDS & resolved.measured.keys()
     if resolved.stack is None:
         yield Unknown(what="name the software (stack:), and its release", settles=("unseen stack",))
-    if assessment.cost_usd is not None and money and money.cost_usd_low < money.cost_usd_high:
+    if _price_open(assessment):
         yield Unknown(
             what="take an offer for these devices: prices.usd_per_device_hour", prices=True
         )
@@ -78,6 +77,15 @@ def _unknowns(assessment: Assessment, widens: dict[str, Any]) -> Iterator[Unknow
             settles=tuple(widens),
             left=LEFT_BY_A_STEP,
         )
+
+
+def _price_open(assessment: Assessment) -> bool:
+    """Whether the price of a device-hour is known as a range alone."""
+    money = assessment.cost
+    if assessment.cost_usd is None or money is None:
+        return False
+    low, high = money.cost_usd_low, money.cost_usd_high
+    return low is not None and high is not None and bool(low < high)
 
 
 def _narrowed(assessment: Assessment, unknown: Unknown, widens: dict[str, Any]) -> Narrowed:
@@ -97,7 +105,9 @@ def _narrowed(assessment: Assessment, unknown: Unknown, widens: dict[str, Any]) 
     now_cost = (assessment.cost_usd_low, assessment.cost_usd_high)
     return Narrowed(
         what=unknown.what,
-        narrows=max(_taken(now_days, (run.days_low, run.days_high)), _taken(now_cost, money)),
+        narrows=max(
+            _narrowing(now_days, (run.days_low, run.days_high)), _narrowing(now_cost, money)
+        ),
         days_low=run.days_low,
         days_high=run.days_high,
         cost_usd_low=money.cost_usd_low,
@@ -105,7 +115,7 @@ def _narrowed(assessment: Assessment, unknown: Unknown, widens: dict[str, Any]) 
     )
 
 
-def _taken(now: Sequence[Known], then: Sequence[Known] | CostBand) -> float:
+def _narrowing(now: Sequence[Known], then: Sequence[Known] | CostBand) -> float:
     """Share of the width of a band that another leaves out; 0 where there is none."""
     (low_now, high_now), (low, high) = now, then
     if low is None or high is None or low_now is None or high_now is None:

@@ -5,7 +5,6 @@ Joins the models of failures, storage and elasticity for one assessment; each pa
 function whose docstring has formula and source.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -187,7 +186,7 @@ def recovery(assessment: Assessment) -> Row:
     return result
 
 
-def _tiers(near: Mapping[str, Any]) -> Row:
+def _tiers(near: reliability.Tiered) -> Row:
     """The copies of a run that saves to every tier, and the goodput that they give."""
     return {
         "copies": [vars(tier) for tier in near["tiers"]],
@@ -198,13 +197,12 @@ def _tiers(near: Mapping[str, Any]) -> Row:
     }
 
 
-def near_copies(assessment: Assessment) -> Row:
+def near_copies(assessment: Assessment) -> reliability.Tiered:
     """The design's run with copies at every tier, saved as often as pays (`reliability.tiered`)."""
     endurance = assessment.endurance
     per_device = float(endurance.checkpoint_bytes) / assessment.devices_used
     cluster = assessment.resolved.cluster
-    copies: Row = reliability.tiered(cluster, endurance, state_bytes_per_device=per_device)
-    return copies
+    return reliability.tiered(cluster, endurance, state_bytes_per_device=per_device)
 
 
 def fewer(endurance: Endurance) -> list[Row]:
@@ -225,7 +223,7 @@ def fewer(endurance: Endurance) -> list[Row]:
         ratios=gang.ratios,
     )
     covered = losses <= int(endurance.life.spares)
-    columns = {
+    columns: dict[str, Any] = {
         **waits,
         **gang.reshape(losses),
         "lost": losses,
@@ -239,7 +237,7 @@ def corpus_of(chosen: Chosen, tokens: float) -> storage.Corpus:
     phase = chosen.phase
     return storage.corpus(
         tokens,
-        chosen.case.job.token_bytes,
+        float(chosen.case.job.token_bytes),
         tokens_per_s=phase.global_batch * phase.seq_len / chosen.step_s,
         readers=chosen.plan["dp"],
     )

@@ -180,7 +180,7 @@ def _of_recovery(assessment: Assessment) -> Iterator[Input | None]:
         yield _scaled(
             "Failure rate",
             "reliability.failures_per_1000_node_days",
-            endurance.failures_per_1000_node_days,
+            float(endurance.failures_per_1000_node_days),
             (0.5, 2),
             "per 1,000 node-days",
             "published fleets differ by more than twice either way",
@@ -188,7 +188,7 @@ def _of_recovery(assessment: Assessment) -> Iterator[Input | None]:
         yield _scaled(
             "Restart",
             "reliability.restart_s",
-            endurance.restart_s,
+            float(endurance.restart_s),
             (0.5, 2),
             "s",
             "from warm processes to a cold start of the job",
@@ -196,7 +196,7 @@ def _of_recovery(assessment: Assessment) -> Iterator[Input | None]:
         yield _scaled(
             "Stall of a save",
             "reliability.checkpoint_stall_s",
-            endurance.checkpoint_stall_s,
+            float(endurance.checkpoint_stall_s),
             (0.2, 3),
             "s",
             "asynchronous against blocking saves",

@@ -5,6 +5,8 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any, TypedDict
 
+import numpy as np
+
 from ..base.errors import DesignError
 from ..base.show import percent, seconds, size
 from ..catalogue.words import SHARDINGS, STEP_PARTS, Axis, StepPart
@@ -88,7 +90,7 @@ def _neighbour(search: Search, chosen: Chosen, axis: Axis, above: bool) -> str:
     side = values > today if above else values < today
     if not side.any() or not chosen.fits:
         return ""
-    by_plan = devices(search.plan)
+    by_plan = np.asarray(devices(search.plan))
     now = devices(chosen.case.plan)
     busy = side & search.fits & (by_plan >= NEARLY_ALL * now)
     side = busy if busy.any() else side

@@ -100,9 +100,9 @@ class Question:
         """The codes of an axis whose values are words."""
         return [code(CODED[name], value) for value in self.pick(name)]
 
-    def kept(self, law: Law, columns: Columns) -> Array:
+    def keeps(self, law: Law, columns: Columns) -> Array:
         """Where a law is kept."""
-        return law.kept(columns, self.setting)
+        return law.holds(columns, self.setting)
 
 
 def enumerate_plans(
@@ -133,7 +133,8 @@ def enumerate_plans(
         _exchange,
     ):
         c = lay_out(c, q)
-    return Plan(**{name: _field(name, column) for name, column in c.items()})
+    fields: dict[str, Any] = {name: _field(name, column) for name, column in c.items()}
+    return Plan(**fields)
 
 
 def _field(name: str, column: Array) -> Column:
@@ -159,7 +160,7 @@ def degrees(q: Question) -> dict[str, Sequence[Any] | Array]:
 
 def _data_parallel(c: Columns, q: Question) -> Columns:
     pinned = q.pins.get("dp")
-    room = q.cluster.replicas(c["tp"] * c["cp"] * c["pp"])
+    room = np.asarray(q.cluster.replicas(c["tp"] * c["cp"] * c["pp"]))
     if pinned is not None:
         c = keep(_with(c, pinned), room >= pinned)
         return _some(c, "plan.dp", pinned, "at most devices / (tp x cp x pp)", int(room.max()))
@@ -211,8 +212,8 @@ def _accumulating(q: Question, table: Array, at: Array, pp: Array) -> Iterator[t
     m = q.phase.global_batch // (table * min(q.pick("micro_batch")))
     for name in q.pick("schedule"):
         schedule = SCHEDULES[name]
-        kept = _rules(name, stages[:, None], schedule.chunks or 2, m, q)
-        most = np.maximum.accumulate(np.where(kept, table, 0), axis=1)
+        lawful = _rules(name, stages[:, None], schedule.chunks or 2, m, q)
+        most = np.maximum.accumulate(np.where(lawful, table, 0), axis=1)
         yield schedule.code, np.where(at < 0, 0, most[stage, at])
 
 
@@ -288,7 +289,7 @@ def _scheduled(name: str, c: Columns, m: Array, values: list[int], q: Question) 
 
 def _schedules(c: Columns, q: Question) -> Columns:
     names = q.pick("schedule")
-    m = accumulated(q.phase.global_batch, c["dp"], c["micro_batch"])
+    m = np.asarray(accumulated(q.phase.global_batch, c["dp"], c["micro_batch"]))
     deepest = max(1, -(-q.model.layers // int(c["pp"].min())))
     parts = []
     for name in names:
@@ -376,7 +377,7 @@ def _sequence(c: Columns, q: Question) -> Columns:
         return _lawful(c, Stage.SEQUENCE, q)
     able = c["tp"] > 1
     for law in laws_of(Stage.SEQUENCE):
-        able = able & q.kept(law, c | {"sp": np.ones_like(c["sp"])})
+        able = able & q.keeps(law, c | {"sp": np.ones_like(c["sp"])})
     return keep({**c, "sp": np.where(able, c["sp"], 0)}, able | (c["sp"] == max(q.space.sp)))
 
 
@@ -391,7 +392,7 @@ def _exchange(c: Columns, q: Question) -> Columns:
 def _lawful(c: Columns, stage: Stage, q: Question) -> Columns:
     """The rows that keep the laws of one stage."""
     for law in laws_of(stage):
-        c = keep(c, q.kept(law, c))
+        c = keep(c, q.keeps(law, c))
         if not len(c["tp"]):
             fields = (law.field, "tp", "cp", "pp", "dp", "micro_batch", "ep")
             field = next((f for f in fields if q.pins.get(f) is not None), law.field)

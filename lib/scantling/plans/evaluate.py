@@ -120,7 +120,7 @@ class Search:
             return None
         tied = self.fits & (self.step_s <= (1 + TIE) * self.step_s[best])
         tied &= (self.practised == self.practised[best]) & (self.roomy == self.roomy[best])
-        zones = zone(self.total_bytes, self.capacity)
+        zones = np.asarray(zone(self.total_bytes, self.capacity))
         tied &= zones <= zones[best]
         if not self.roomy[best]:
             tied &= self.total_bytes <= self.total_bytes[best]
@@ -251,13 +251,13 @@ def _counted(reason: Array, seconds: float, unseen: int) -> Counts:
 def legal(situation: Situation, space: Space, pins: Pins | None = None) -> Plan:
     """Columns of every legal plan of a space under the pins. Raises DesignError, naming the rule,
     where they leave none."""
-    own = situation.phase.pins if pins is None else pins
+    fixed = situation.phase.pins if pins is None else pins
     return enumerate_plans(
         situation.resolved.model,
         situation.phase,
         situation.resolved.cluster,
         space,
-        {"cp_type": situation.stack.cp_type or None, **own},
+        {"cp_type": situation.stack.cp_type or None, **fixed},
     )
 
 
@@ -317,17 +317,17 @@ def scored(situation: Situation, plan: Plan) -> Outcome:
     """
     cases, cluster = situation.cases(plan), situation.resolved.cluster
     n = np.size(plan.tp)
-    held = memory(cases)
-    streamed = streamed_weights(cluster, cases, held)
+    used = memory(cases)
+    streamed = streamed_weights(cluster, cases, used)
     practised = (plan.tp <= situation.link.domain) & (streamed <= 0)
-    cases = through_disks(cluster, cases, held)
-    reason = np.broadcast_to(why_not(held, host_bytes(cluster)), n)
+    cases = through_disks(cluster, cases, used)
+    reason = np.broadcast_to(why_not(used, host_bytes(cluster)), n)
     step_s = np.full(n, np.inf)
     fitting = np.flatnonzero(reason < 0)
     if len(fitting):
         step_s[fitting] = step_time(cases.take(fitting)).total
     return Outcome(
-        total_bytes=np.broadcast_to(held.total, n),
+        total_bytes=np.broadcast_to(used.total, n),
         reason=reason,
         step_s=step_s,
         practised=np.broadcast_to(practised, n),
@@ -339,8 +339,8 @@ def any_fits(situation: Situation, space: Space) -> bool:
     another. Raises DesignError, as `legal`."""
     plan, host = legal(situation, space), host_bytes(situation.resolved.cluster)
     for i in range(0, np.size(plan.tp), CHUNK):
-        held = memory(situation.cases(take(plan, slice(i, i + CHUNK))))
-        if np.any(why_not(held, host) < 0):
+        used = memory(situation.cases(take(plan, slice(i, i + CHUNK))))
+        if np.any(why_not(used, host) < 0):
             return True
     return False
 
@@ -409,12 +409,12 @@ def complexity(plan: Plan, situation: Situation) -> tuple[Array, ...]:
 
     axes = sum(at(name) > 1 for name in ("tp", "cp", "pp", "vpp", "ep"))
     unusual = ~np.isin(at("schedule"), [SCHEDULES[name].code for name in EVERYDAY])
-    own = SHARDINGS.index(situation.stack.sharding)
+    usual = SHARDINGS.index(situation.stack.sharding)
     return (
         at("offload"),
         unusual & (at("pp") > 1),
         np.asarray(axes),
-        (at("sharding") != own) & (at("dp") * at("cp") > 1),
+        (at("sharding") != usual) & (at("dp") * at("cp") > 1),
         (at("recompute") > 0) & (at("recompute_share") < 1),
         at("recompute"),
     )

@@ -3,7 +3,7 @@ it is. What a pipeline schedule asks for stands in physics.pipeline.RULES."""
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
-from functools import reduce
+from functools import cache, reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -52,7 +52,7 @@ class Law:
     reads: frozenset[str]
     text: str
     source: str
-    kept: Test
+    holds: Test
 
 
 _LAWS: list[Law] = []  # in the order in which they are told
@@ -61,7 +61,7 @@ _LAWS: list[Law] = []  # in the order in which they are told
 def _law(stage: Stage, field: str, reads: Lines, text: str, source: str) -> Callable[[Test], Test]:
     """Enter a function as the law that says `text`."""
 
-    def enter(kept: Test) -> Test:
+    def enter(holds: Test) -> Test:
         _LAWS.append(
             Law(
                 stage=stage,
@@ -69,10 +69,10 @@ def _law(stage: Stage, field: str, reads: Lines, text: str, source: str) -> Call
                 reads=frozenset(reads),
                 text=text,
                 source=source,
-                kept=kept,
+                holds=holds,
             )
         )
-        return kept
+        return holds
 
     return enter
 
@@ -300,11 +300,12 @@ def expert_groups(c: Columns, s: Setting) -> Array:
 LAWS = tuple(_LAWS)
 
 
+@cache
 def laws_of(stage: Stage) -> tuple[Law, ...]:
     """The laws that can be told once an axis is laid out."""
     return tuple(law for law in LAWS if law.stage == stage)
 
 
-def all_kept(laws: Iterable[Law], columns: Columns, setting: Setting) -> Array:
+def all_hold(laws: Iterable[Law], columns: Columns, setting: Setting) -> Array:
     """Where plans keep every one of some laws."""
-    return _both(*(law.kept(columns, setting) for law in laws))
+    return _both(*(law.holds(columns, setting) for law in laws))

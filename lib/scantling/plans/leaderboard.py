@@ -94,12 +94,12 @@ def plan_columns(
     allowed = offered(space, resolved)
     searches = []
     for precision in precisions(resolved, phase, allowed):
-        where = situation(resolved, replace(phase, precision=precision))
-        search = search_space(where, allowed, progress=progress, scheduler=scheduler)
+        one_phase = situation(resolved, replace(phase, precision=precision))
+        search = search_space(one_phase, allowed, progress=progress, scheduler=scheduler)
         if search.counts["unseen"]:
             searches.append(search)
             break
-        searches.append(searched(where, space, search))
+        searches.append(searched(one_phase, space, search))
     tables = [listed(one, one.order) for one in searches]
     table = Columns(_joined(tables, resolved.max_oom_probability))
     table.attrs = added(one.counts for one in searches)
@@ -135,14 +135,14 @@ def listed(search: Search, rows: Array) -> dict[str, Array]:
     phase = situation.phase
     tokens, _, mfu = rates(situation.cases(plan), step_s)
     figures = {
-        "devices_used": devices(plan).astype(int),
+        "devices_used": np.asarray(devices(plan)).astype(int),
         "step_s": step_s,
         "tokens_per_s_per_device": tokens,
         "mfu": mfu,
         "memory_bytes": memory,
         "practised": search.practised[rows],
         "oom_probability": oom_probability(memory, search.capacity, spread_of(situation)),
-        "zone": np.array(ZONES)[zone(memory, search.capacity)],
+        "zone": np.array(ZONES)[np.asarray(zone(memory, search.capacity))],
         "precision": phase.precision,
     }
     table = named(plan, n, phase.global_batch)

@@ -14,7 +14,7 @@ from ..catalogue.words import SHARDINGS, Recompute, RecomputeModule
 from ..design.cluster import Cluster
 from ..design.resolved import Phase
 from .enumerate import divisors
-from .laws import LAWS, Law, Setting, all_kept
+from .laws import LAWS, Law, Setting, all_hold
 
 Pins = Mapping[str, Any]  # field of the plan -> the value that it is pinned to
 
@@ -186,7 +186,7 @@ def _check_laws(pins: Pins, setting: Setting) -> None:
     broken = [
         law
         for law in LAWS
-        if law.reads <= columns.keys() and not np.all(law.kept(columns, setting))
+        if law.reads <= columns.keys() and not np.all(law.holds(columns, setting))
     ]
     if not broken:
         return
@@ -207,7 +207,7 @@ def _nearest_legal(
     if not isinstance(value, int):
         return None
     tried = np.arange(1, min(2 * value, value + 4096) + 1)
-    good = tried[np.broadcast_to(all_kept(broken, columns | {field: tried}, setting), tried.shape)]
+    good = tried[np.broadcast_to(all_hold(broken, columns | {field: tried}, setting), tried.shape)]
     legal: list[int] = good.tolist()
     return min(legal, key=lambda x: abs(x - value), default=None)
 

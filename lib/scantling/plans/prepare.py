@@ -45,9 +45,10 @@ def _check(resolved: Resolved, i: int, phase: Phase) -> None:
         check_pins(phase.pins, resolved.model, phase, resolved.cluster)
     except DesignError as e:
         phases = resolved.design.job.phases
-        own = phases[i].plan.given() if phases and phases[i].plan else {}
+        stated = phases[i].plan if phases else None
+        pins = stated.given() if stated else {}
         name = e.field.rpartition(".")[2]
-        if name not in own:
+        if name not in pins:
             raise
         raise DesignError(
             f"job.phases.{i}.plan.{name}", e.value, e.allowed, e.nearest, problem=e.problem

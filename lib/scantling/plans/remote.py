@@ -1,6 +1,7 @@
 """One function of many tasks, here or spread over the processes of a Dask cluster."""
 
 from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from typing import Any, TypeVar
 
 PATIENCE_S = 10  # for a scheduler to answer
@@ -35,12 +36,13 @@ def across(
 
     if scheduler is None:
         return _here(function, tasks, stopped)
-    from distributed import Client, as_completed
-
-    client = scheduler if hasattr(scheduler, "submit") else Client(scheduler, timeout=PATIENCE_S)
+    distributed: Any = import_module("distributed")  # optional, and without types
+    client = scheduler
+    if not hasattr(scheduler, "submit"):
+        client = distributed.Client(scheduler, timeout=PATIENCE_S)
     try:
         futures = [client.submit(function, *task, pure=False) for task in tasks]
-        for done, _ in enumerate(as_completed(futures), 1):
+        for done, _ in enumerate(distributed.as_completed(futures), 1):
             if stopped(done):
                 client.cancel([f for f in futures if not f.done()])
                 return [f.result() if f.status == "finished" else None for f in futures]

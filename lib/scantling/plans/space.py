@@ -154,17 +154,18 @@ def space_of(space: Space | str | None) -> Space:
     return SPACES[space]
 
 
-def offered(space: Space, resolved: Resolved, own: bool = True) -> Space:
+def offered(space: Space, resolved: Resolved, own_stack: bool = True) -> Space:
     """The space without what the named stack, or the framework of a kit, does not offer, and with
     the schedules that are its own; where nothing of an axis would be left, the stack's values.
     What is not offered is not searched; a pin may still ask for it. Where neither names
     schedules, those of published runs of at least half the devices are tried besides; DualPipe,
     which hides the exchange of experts (DeepSeek-V3, section 3.2.1), with experts alone. zero2
     over several micro-batches is tried under a stack whose own sharding it is (Llama 3, section
-    3.3.2), and where no software is named on about as many devices as it was published on. own :
-    False leaves out the stack and the framework."""
-    offers: dict[str, tuple[Any, ...]] = resolved.offers if own else {}
-    named = resolved.stack if own else None
+    3.3.2), and where no software is named on about as many devices as it was published on.
+
+    own_stack : False leaves out the stack and the framework."""
+    offers: dict[str, tuple[Any, ...]] = resolved.offers if own_stack else {}
+    named = resolved.stack if own_stack else None
     if "schedule" not in offers and not named:
         schedules = (*space.schedule, *_published_besides(space, resolved))
         space = replace(space, schedule=schedules)

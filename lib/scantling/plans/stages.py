@@ -47,13 +47,13 @@ def searched(
     if first is None:
         allowed = offered(space, situation.resolved, own_stack)
         first = search_space(situation, allowed, progress=progress)
-    beside: tuple[Space, ...] = ()
+    further: tuple[Space, ...] = ()
     short_of: tuple[Space, ...] = (OFFLOADED, LAST_RESORT)
     if space == DEFAULT and first.legal < SMALL:
-        beside, short_of = (OFFLOADED, LAST_RESORT, FINE), ()
+        further, short_of = (OFFLOADED, LAST_RESORT, FINE), ()
     elif space == DEFAULT:
-        beside = (OFFLOADS_COARSE, LEAN, FINE)
-    searches = [first, *_further(situation, beside, own_stack)]
+        further = (OFFLOADS_COARSE, LEAN, FINE)
+    searches = [first, *_further(situation, further, own_stack)]
     if all(search.best() is None for search in searches):
         searches += _further(situation, short_of, own_stack)
     return union(searches)

@@ -52,8 +52,8 @@ def stream(
     Raises DesignError as `find`.
     """
     start = perf_counter()
-    own = dict(situation.phase.pins if pins is None else pins)
-    parts = [*_parts(situation, space, own)]
+    fixed = dict(situation.phase.pins if pins is None else pins)
+    parts = [*_parts(situation, space, fixed)]
     results: Sequence[list[Search] | None]
     if scheduler is None:
         results = _here(situation, space, parts, keep, progress)
@@ -64,7 +64,7 @@ def stream(
     done = [searches for searches in results if searches is not None]
     searches = [search for part in done for search in part]
     if not searches:
-        return find(situation, space, own)  # says which rule leaves none
+        return find(situation, space, fixed)  # says which rule leaves none
     best = _fastest(searches, keep)
     counts = best.counts.copy()
     counts["seconds"] = perf_counter() - start

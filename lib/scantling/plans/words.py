@@ -67,7 +67,8 @@ def named(plan: Plan, n: int, global_batch: int) -> dict[str, Array]:
     out["recompute_share"] = np.where(at["recompute"] > 0, at["recompute_share"], 0.0)
     out["shard_group"] = at["shard_group"].astype(int)
     out["micro_batch"] = at["micro_batch"].astype(int)
-    out["grad_accum"] = accumulated(global_batch, out["dp"], out["micro_batch"]).astype(int)
+    steps = accumulated(global_batch, out["dp"], out["micro_batch"])
+    out["grad_accum"] = np.asarray(steps).astype(int)
     return out
 
 

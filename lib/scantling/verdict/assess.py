@@ -10,7 +10,7 @@ from ..base.errors import DesignError
 from ..catalogue.models.shape import Model, parameters
 from ..design.design import Design
 from ..design.resolved import Resolved
-from ..physics.gather import Situation, situation
+from ..physics.gather import Situation, situation as situation_of
 from ..physics.memory.chance import oom_probability
 from ..physics.memory.peak import memory
 from ..physics.step import step_time
@@ -66,13 +66,16 @@ def assess(
         resolved = replace(resolved, model=model, params=parameters(model))
     searches = []
     for i, phase in enumerate(resolved.phases):
-        where = situation(resolved, phase)
-        phase_search = searched_before(like, where, i)
+        situation = situation_of(resolved, phase)
+        phase_search = searched_before(like, situation, i)
         if phase_search is None:
-            phase_search = choose(where, space, progress)
+            phase_search = choose(situation, space, progress)
         if phase_search is None:
             return Assessment(
-                design=design, resolved=resolved, verdict="impossible", refusal=arithmetic(where)
+                design=design,
+                resolved=resolved,
+                verdict="impossible",
+                refusal=arithmetic(situation),
             )
         searches.append(phase_search)
     assessment = simplest_of_fast(resolved, searches)
@@ -85,17 +88,17 @@ def assess(
     return assessment
 
 
-def searched_before(like: Assessment | None, where: Situation, i: int) -> PhaseSearch | None:
+def searched_before(like: Assessment | None, situation: Situation, i: int) -> PhaseSearch | None:
     """The search of phase i in another assessment, where all that a search looks at is the same:
     model, cluster, software, the phase but for its tokens, the headroom; else None."""
     if like is None or i >= len(like.phases):
         return None
     one = like.phases[i]
-    if _looked_at(where.resolved) != _looked_at(like.resolved):
+    if _looked_at(situation.resolved) != _looked_at(like.resolved):
         return None
-    if replace(one.phase, tokens=where.phase.tokens) != where.phase:
+    if replace(one.phase, tokens=situation.phase.tokens) != situation.phase:
         return None
-    return PhaseSearch(replace(one.search, situation=where), one.fits)
+    return PhaseSearch(replace(one.search, situation=situation), one.fits)
 
 
 def _looked_at(resolved: Resolved) -> tuple[Any, ...]:
@@ -119,11 +122,11 @@ def calibrated(design: Design) -> dict[str, float]:
         return {}
     measured = design.measured.given()
     chosen = assessment.chosen
-    ratios = {"step_ratio": assessment.step_s / chosen.step.total}
+    ratios = {"step_ratio": assessment.step_s / float(chosen.step.total)}
     if "memory_gb" in measured:
-        ratios["memory_ratio"] = measured["memory_gb"] * 1e9 / chosen.memory.total
+        ratios["memory_ratio"] = measured["memory_gb"] * 1e9 / float(chosen.memory.total)
     if "goodput" in measured and assessment.endurance.goodput < 1:
-        lost = 1 - assessment.endurance.goodput
+        lost = 1 - float(assessment.endurance.goodput)
         ratios["lost_ratio"] = (1 - measured["goodput"]) / lost
     return ratios
 
@@ -173,26 +176,26 @@ def changed(
 
 
 def choose(
-    where: Situation, space: planning.Space, progress: Progress | None = None
+    situation: Situation, space: planning.Space, progress: Progress | None = None
 ) -> PhaseSearch | None:
     """The search of a phase under the pins and what the stack offers; the same as it is where only
     these stop it; None where nothing can fit, at once where the lean end of every axis does
     not. State leaves the device for a pinned plan's sake only where no other plan fits with all of
     it on the device."""
-    pinned = where.phase.pins
+    pinned = situation.phase.pins
     first = None
     if space.offload == ON_DEVICE:
-        offered = planning.offered(space, where.resolved)
-        first = find(where, offered, progress=progress)
+        offered = planning.offered(space, situation.resolved)
+        first = find(situation, offered, progress=progress)
         if first.best() is None:
-            if leanest(where).best() is None:
+            if leanest(situation).best() is None:
                 return None
-            if pinned and "offload" not in pinned and any_fits(unpinned(where), offered):
+            if pinned and "offload" not in pinned and any_fits(unpinned(situation), offered):
                 return PhaseSearch(first, fits=False)
-    search = searched(where, space, first, progress=progress)
+    search = searched(situation, space, first, progress=progress)
     if search.best() is not None:
         return PhaseSearch(search, fits=True)
-    if not (pinned or where.resolved.offers) or leanest(where).best() is None:
+    if not (pinned or situation.resolved.offers) or leanest(situation).best() is None:
         return None
     return PhaseSearch(search, fits=False)
 
@@ -200,18 +203,18 @@ def choose(
 def settle(search: Search, row: int, fits: bool) -> Chosen:
     """One plan of a search laid out alone."""
     case = search.case(row)
-    where = search.situation
+    situation = search.situation
     step = step_time(case)
-    held = memory(case)
+    used = memory(case)
     step_s = float(step.total)
-    chance = oom_probability(held.total, held.capacity, spread_of(where))
+    chance = oom_probability(used.total, used.capacity, spread_of(situation))
     return Chosen(
-        phase=where.phase,
+        phase=situation.phase,
         search=search,
         row=row,
         plan=search.row(row),
         case=case,
-        memory=held,
+        memory=used,
         step=step,
         fits=fits,
         oom_probability=float(chance),

@@ -139,11 +139,11 @@ def risks(assessment: Assessment) -> list[Reason]:
 def _at_risk(assessment: Assessment, row: Constraint, limit: float) -> list[Reason]:
     """The reason of a constraint that is missed with too large a chance; none where it is not."""
     value = value_of(assessment, row)
-    kept = None if value is None else chance_of(assessment, row, value, limit)
-    if kept is None or 1 - kept <= SENSE["miss"].most:
+    chance = None if value is None else chance_of(assessment, row, value, limit)
+    if chance is None or 1 - chance <= SENSE["miss"].most:
         return []
     text = (
         f"at risk: {row.name} {row.shown(limit)}, {row.shown(value)} predicted; "
-        f"chance {percent(1 - kept, 0)} of missing it"
+        f"chance {percent(1 - chance, 0)} of missing it"
     )
     return [Reason("feasible-at-risk", row.field, text)]

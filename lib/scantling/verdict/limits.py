@@ -142,7 +142,7 @@ def tight(assessment: Assessment) -> Iterator[str]:
     """A line on a fit above SAFE_SHARE of the memory: of the fullest phase, with what its fastest
     safe plan costs."""
     total = assessment.memory_bytes["total"]
-    if ZONES[zone(total, assessment.memory_bytes["capacity"])] != "tight":
+    if ZONES[int(zone(total, assessment.memory_bytes["capacity"]))] != "tight":
         return
     fullest = max(assessment.phases, key=lambda one: one.memory.total)
     phase = f" in {fullest.phase.name}" if fullest.phase.name else ""
@@ -211,7 +211,7 @@ def idle(assessment: Assessment, advice: bool = True) -> Iterator[str]:
     )
     if advice:
         line += rounder(chosen)
-    by_plan = devices(search.plan)
+    by_plan = np.asarray(devices(search.plan))
     row = search.fastest(search.practised & (by_plan > used))
     if row is None:
         yield f"{line}; no plan that fits uses more{under_pins(chosen)}"

@@ -18,7 +18,7 @@ from ..catalogue.words import MEMORY_PARTS, STEP_PARTS
 from ..design.resolved import Resolved
 from ..endure.checkpoint import contents
 from ..endure.cost import Cost, expected, price
-from ..endure.life import Gang
+from ..endure.life import Gang, Reshaped
 from ..endure.reliability import Endurance, as_logged, endure
 from ..physics import bands, layout
 from ..physics.cases import Cases, devices
@@ -140,7 +140,7 @@ def endurance(resolved: Resolved, chosen: Chosen) -> Endurance:
     ranks = int(devices(chosen.case.plan))
     sync = resolved.cluster.sync
     size = contents(
-        resolved.params.total + resolved.params.mtp,
+        float(resolved.params.total + resolved.params.mtp),
         optimizer=chosen.phase.optimizer,
         ranks=ranks,
         readers=chosen.plan["dp"],
@@ -178,25 +178,25 @@ def gang_of(chosen: Chosen, per_node: int) -> Gang:
     )
 
 
-def reshaped(case: Cases, span: int, gone: Sequence[int] | Array) -> dict[str, Array]:
-    """A plan without `gone` of its gangs of `span` replicas, the global batch kept by accumulation:
-    {dp, micro_batches, ratio, memory_bytes, fits}, a column each. ratio : its step over the whole
-    one; fits : within the capacity, or no more than the plan takes whole."""
+def reshaped(case: Cases, span: int, gone: Array) -> Reshaped:
+    """A plan without `gone` of its gangs of `span` replicas, the global batch kept by
+    accumulation; it fits within the capacity, or where it takes no more than the plan does
+    whole."""
     whole = case.plan.dp
     dp = np.maximum(whole - span * np.array([0, *gone]), 1)
     m = np.ceil(case.micro_batches * whole / dp - 1e-9)
     less = replace(
         case.with_plan(dp=dp), job=replace(case.job, global_batch=m * dp * case.plan.micro_batch)
     )
-    held, step = memory(less), step_time(less).total
-    columns = {
-        "dp": dp,
-        "micro_batches": m,
-        "ratio": step / step[0],
-        "memory_bytes": held.total,
-        "fits": held.total <= np.maximum(held.capacity, held.total[0]),
-    }
-    return {name: column[1:] for name, column in columns.items()}
+    device = memory(less)
+    used, times = np.asarray(device.total), np.asarray(step_time(less).total)
+    return Reshaped(
+        dp=dp[1:],
+        micro_batches=m[1:],
+        ratio=times[1:] / times[0],
+        memory_bytes=used[1:],
+        fits=used[1:] <= np.maximum(device.capacity, used[0]),
+    )
 
 
 def useful_s(
@@ -255,13 +255,13 @@ def utilisation(chosen: Chosen, step_s: float) -> Utilisation:
     chip = chosen.search.situation.resolved.cluster.accelerator
     total = per_token.total + per_token.mtp
     return Utilisation(
-        tokens_per_s_per_device=tokens,
-        model_tflops_per_device=flops / TERA,
-        mfu=mfu,
-        mfu_causal=mfu * (total - masked) / total,
-        mfu_bf16_peak=flops / chip.half_flops,
-        hfu=mfu * hardware_share(case),
-        flops_per_token=total,
+        tokens_per_s_per_device=float(tokens),
+        model_tflops_per_device=float(flops / TERA),
+        mfu=float(mfu),
+        mfu_causal=float(mfu * (total - masked) / total),
+        mfu_bf16_peak=float(flops / chip.half_flops),
+        hfu=float(mfu * hardware_share(case)),
+        flops_per_token=float(total),
     )
 
 
@@ -287,10 +287,10 @@ def numbers(resolved: Resolved, phases: tuple[Chosen, ...]) -> Assessment:
     scale = step_s / chosen.step.total
     parts = {part: vars(chosen.step)[part] * scale for part in STEP_PARTS}
     use = utilisation(chosen, step_s)
-    shown = shown_mfu(chosen, use, slow, fast)
+    leading = shown_mfu(chosen, use, slow, fast)
     lived = endurance(resolved, chosen)
     lost = (1 - lived.goodput) * measured.get("lost_ratio", 1.0)
-    goodput = measured.get("goodput", max(1 - lost, 1e-3))
+    goodput = float(measured.get("goodput", max(1 - lost, 1e-3)))
     run = days_band(phases, goodput)
     money = cost(resolved, lived, run.days, goodput)
     ends = cost_band(money, run)
@@ -318,11 +318,11 @@ def numbers(resolved: Resolved, phases: tuple[Chosen, ...]) -> Assessment:
         hfu=clean(use.hfu),
         mfu_low=clean(use.mfu * slow),
         mfu_high=clean(_upper_end(use.mfu, fast)),
-        mfu_shown=clean(shown.mfu_shown),
-        mfu_shown_low=clean(shown.mfu_shown_low),
-        mfu_shown_high=clean(shown.mfu_shown_high),
-        mfu_basis=shown.mfu_basis,
-        mfu_denominator=shown.mfu_denominator,
+        mfu_shown=clean(leading.mfu_shown),
+        mfu_shown_low=clean(leading.mfu_shown_low),
+        mfu_shown_high=clean(leading.mfu_shown_high),
+        mfu_basis=leading.mfu_basis,
+        mfu_denominator=leading.mfu_denominator,
         band_tier=band_tier(resolved),
         bubble_fraction=clean(parts["bubble"] / step_s),
         memory_bytes=clean(memory_bytes(resolved, phases)),

@@ -27,8 +27,8 @@ def arithmetic(situation: Situation) -> Lines:
     host = host_bytes(resolved.cluster)
     search = leanest(situation)
     row = int(search.total_bytes.argmin())
-    held = memory(search.case(row))
-    on_devices = devices * held.capacity
+    used = memory(search.case(row))
+    on_devices = devices * used.capacity
     on_hosts = devices * host
     everything = on_devices + on_hosts
     if state > everything:
@@ -42,38 +42,38 @@ def arithmetic(situation: Situation) -> Lines:
         f"state: {params(parameters)} parameters x {job.state_bytes:g} bytes (weights 2, "
         f"gradients {job.grad_bytes:g}, moments {job.optimizer_bytes:g}, "
         f"master weights {job.master_bytes:g}) = {size(state)}",
-        f"devices: {devices:,} x {size(held.capacity)} usable = {size(on_devices)}; "
+        f"devices: {devices:,} x {size(used.capacity)} usable = {size(on_devices)}; "
         f"host memory and NVMe that may be used: {size(on_hosts)}",
         f"sum: {size(state)} of state {verdict}",
-        _leanest_line(search, row, held, host),
+        _leanest_line(search, row, used, host),
         "what it cannot split further, of one sequence (gathered: weights of a layer): "
-        + _pieces(held),
+        + _pieces(used),
     )
 
 
-def _leanest_line(search: Search, row: int, held: Memory, host: float) -> str:
+def _leanest_line(search: Search, row: int, used: Memory, host: float) -> str:
     """What the leanest plan needs of a device and of its share of the host."""
     line = (
         "leanest: memory falls with every further way of splitting, recomputing and offloading, so "
         f"the far end of each bounds all plans; of its {search.legal:,} plans the leanest "
-        f"({short(search.row(row))}) needs {size(held.total)} per device; "
-        f"{size(held.capacity)} are available"
+        f"({short(search.row(row))}) needs {size(used.total)} per device; "
+        f"{size(used.capacity)} are available"
     )
-    if held.host > 0:
-        line += f", and offloads {size(held.host)} per device; {size(host)} are available"
+    if used.host > 0:
+        line += f", and offloads {size(used.host)} per device; {size(host)} are available"
     return line
 
 
-def _pieces(held: Memory) -> str:
+def _pieces(used: Memory) -> str:
     """The parts of a device's memory with their sizes, the last of them taken apart."""
     parts = {
-        "weights": held.weights,
-        "gradients": held.gradients,
-        "optimizer": held.optimizer,
-        "activations": held.activations,
-        "gathered": held.gathered,
-        "buffers": held.buffers,
-        "framework": held.framework,
-        "fragmentation": held.fragmentation,
+        "weights": used.weights,
+        "gradients": used.gradients,
+        "optimizer": used.optimizer,
+        "activations": used.activations,
+        "gathered": used.gathered,
+        "buffers": used.buffers,
+        "framework": used.framework,
+        "fragmentation": used.fragmentation,
     }
     return ", ".join(f"{name} {size(value)}" for name, value in parts.items() if value > 0)

@@ -106,7 +106,8 @@ def exchanges(chosen: Chosen) -> dict[str, float]:
         and exchange_splits_heads(model, tp=plan["tp"], cp=plan["cp"], cp_type=code)
     ]
     times = step_time(chosen.case.with_plan(cp_type=np.array(others, int))).total
-    return {CP_TYPES[code]: ratio for code, ratio in zip(others, times / chosen.step.total)}
+    ratios = np.asarray(times / chosen.step.total).tolist()
+    return {CP_TYPES[code]: ratio for code, ratio in zip(others, ratios)}
 
 
 def exchanged(chosen: Chosen) -> Iterator[str]:

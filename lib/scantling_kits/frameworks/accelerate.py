@@ -4,8 +4,9 @@ short trainer."""
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ..record import Domain, Gap, Install, LaunchPlan, RunValues
+from ..record import Domain, Gap, Install, LaunchPlan
 from ..render import render, source
+from ..values import RunValues
 from . import fsdp
 
 
@@ -38,7 +39,7 @@ def files(launch: LaunchPlan, run: RunValues) -> dict[str, str]:
     return {
         "accelerate.yaml": configuration,
         "train_accelerate.py": source("train_accelerate.py"),
-        **fsdp.own_files(),
+        **fsdp.trainer_files(),
     }
 
 

@@ -6,8 +6,9 @@ What a release of Megatron-Bridge calls its options stands here alone.
 from scantling.catalogue.models.patterns import layers_of
 
 from ..quote import hydra
-from ..record import SEED, LaunchPlan, RunValues, norm_epsilon, rotary_base
+from ..record import SEED, LaunchPlan, norm_epsilon, rotary_base
 from ..schedule import Schedule, schedule
+from ..values import RunValues
 from . import megatron_core as core
 
 RECIPES = {
@@ -198,7 +199,7 @@ def dispatch(launch: LaunchPlan) -> list[str]:
             out.append("model.moe_pad_expert_input_to_capacity=true")
     if does.even_routing == 1:
         out.append("model.moe_router_force_load_balancing=true")
-    if core.exchange_beside(launch):
+    if core.overlaps_exchange(launch):
         out += [
             "model.overlap_moe_expert_parallel_comm=true",
             f"model.delay_wgrad_compute={hydra(captured != 'layers')}",

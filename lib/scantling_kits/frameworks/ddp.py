@@ -3,8 +3,9 @@ network is the limit."""
 
 from dataclasses import replace
 
-from ..record import Domain, LaunchPlan, RunValues
+from ..record import Domain, LaunchPlan
 from ..render import render
+from ..values import RunValues
 from . import fsdp
 from .torch_gradients import gradients
 
@@ -20,7 +21,7 @@ def files(launch: LaunchPlan, run: RunValues) -> dict[str, str]:
         narrow=narrow,
         why=why,
     )
-    return {"train_ddp.py": program, **fsdp.own_files()}
+    return {"train_ddp.py": program, **fsdp.trainer_files()}
 
 
 FRAMEWORK = replace(

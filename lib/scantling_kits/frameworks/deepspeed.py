@@ -8,8 +8,9 @@ from typing import Any
 
 from scantling.catalogue.words import SHARDINGS
 
-from ..record import Domain, Gap, Install, LaunchPlan, RunValues, Saves
+from ..record import Domain, Gap, Install, LaunchPlan, Saves
 from ..render import source
+from ..values import RunValues
 from . import fsdp
 
 # the stage from which on state is on the hosts; one rank, which shares nothing, takes it
@@ -119,7 +120,7 @@ def files(launch: LaunchPlan, run: RunValues) -> dict[str, str]:
     return {
         "ds_config.json": dumps(config(launch), indent=1) + "\n",
         "train_deepspeed.py": source("train_deepspeed.py"),
-        **fsdp.own_files(),
+        **fsdp.trainer_files(),
     }
 
 
@@ -149,7 +150,7 @@ FRAMEWORK = replace(
     },
     saves=Saves(
         format="DeepSpeed's own files, one set a rank",
-        where="checkpoints/deepspeed/step-N, `latest` written last",
+        place="checkpoints/deepspeed/step-N, `latest` written last",
         resume=(
             "start the same command again: the tag in `latest` is loaded, then the random state; "
             "step and data position are in it"

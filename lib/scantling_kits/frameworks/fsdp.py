@@ -6,13 +6,14 @@ from dataclasses import replace
 
 from scantling.catalogue.models.shape import Model
 
-from ..record import Domain, Framework, Gap, Install, Knobs, LaunchPlan, RunValues, Saves
+from ..record import Domain, Framework, Gap, Install, Knobs, LaunchPlan, Saves
 from ..render import render, source
+from ..values import RunValues
 from .layers import without_parts
-from .shared import MADE_UP, STEPS_TOGETHER, constants_note, near_copies, recovery_gaps
+from .shared import MOCK_DATA, STEPS_TOGETHER, constants_note, near_copies, recovery_gaps
 from .torch_gradients import gradients
 
-OWN = ("model.py", "trainer.py", "handover.py")
+TRAINER = ("model.py", "trainer.py", "handover.py")
 GATHERED = {
     "zero3": "weights gathered again in the backward pass",
     "zero2": "weights stay gathered between forward and backward",
@@ -93,9 +94,9 @@ def sites(launch: LaunchPlan) -> str:
     )
 
 
-def own_files() -> dict[str, str]:
+def trainer_files() -> dict[str, str]:
     """The files that every kit with its own trainer takes as they are."""
-    return {name: source(name) for name in OWN}
+    return {name: source(name) for name in TRAINER}
 
 
 def files(launch: LaunchPlan, run: RunValues) -> dict[str, str]:
@@ -113,7 +114,7 @@ def files(launch: LaunchPlan, run: RunValues) -> dict[str, str]:
         reduce="torch.bfloat16" if narrow else "torch.float32",
         why=why,
     )
-    return {"train_fsdp.py": program, **own_files()}
+    return {"train_fsdp.py": program, **trainer_files()}
 
 
 FRAMEWORK = Framework(
@@ -125,7 +126,7 @@ FRAMEWORK = Framework(
     chips=("nvidia", "amd"),
     runtime="torch",
     states="fp32 shards",
-    own_trainer=True,
+    has_trainer=True,
     transformer_engine=False,
     reads_by_position=True,
     saves_in_background=True,
@@ -170,7 +171,7 @@ FRAMEWORK = Framework(
             "torch.distributed.checkpoint, sharded, one writer a rank; reads back on another "
             "number of ranks"
         ),
-        where="checkpoints/step-NNNNNNNNN, whole once `.metadata` is there",
+        place="checkpoints/step-NNNNNNNNN, whole once `.metadata` is there",
         resume=(
             "start the same command again: the newest whole checkpoint is loaded, then the random "
             "state, then step and data position follow"
@@ -209,7 +210,7 @@ FRAMEWORK = Framework(
         sharding="sharding in PLAN",
         spill="tensor parallelism, with the torchtitan kit",
     ),
-    made_up=MADE_UP,
+    mock_data=MOCK_DATA,
     stragglers="Compare the ranks' own seconds (heartbeat-N)",
     network_limit=(
         "The network is a limit: with plan.gradients bf16, train_fsdp.py reduces gradients in "

@@ -7,10 +7,11 @@ from dataclasses import replace
 from scantling.catalogue.models.shape import Model
 
 from ..quote import comment, js
-from ..record import Domain, Framework, Gap, Install, Knobs, LaunchPlan, Pins, RunValues, Saves
+from ..record import Domain, Framework, Gap, Install, Knobs, LaunchPlan, Pins, Saves
+from ..values import RunValues
 from .layers import gated, without_biases, without_parts
 from .maxtext_settings import settings
-from .shared import MADE_UP, all_layers, constants_note, near_copies, recovery_gaps
+from .shared import MOCK_DATA, all_layers, constants_note, near_copies, recovery_gaps
 
 
 def builds(m: Model) -> Model:
@@ -165,11 +166,11 @@ def mixed_layout(m: Model) -> bool:
     return m.attention != "mla" and (m.shared_ffn_hidden > 0 or m.moe_layers < m.layers)
 
 
-def adjust(pins: Pins, own: LaunchPlan, outside: set[str]) -> Pins:
+def adjust(pins: Pins, launch: LaunchPlan, outside: set[str]) -> Pins:
     """Pins of a nearest plan: experts without tensor parallelism, or no stages, where that is what
     stands in the way."""
     out = dict(pins)
-    if "etp" in outside or ("ep" in outside and own.model.is_moe):
+    if "etp" in outside or ("ep" in outside and launch.model.is_moe):
         for field in ("sp", "ep"):
             out.pop(field, None)
         out |= {"tp": 1, "etp": 1}
@@ -243,7 +244,7 @@ FRAMEWORK = Framework(
     chips=("nvidia", "amd", "tpu"),
     space={"recompute_share": (1.0,), "layer_split": ("even",)},
     runtime="jax",
-    own_trainer=False,
+    has_trainer=False,
     transformer_engine=False,
     reads_by_position=False,
     saves_in_background=True,
@@ -282,7 +283,7 @@ FRAMEWORK = Framework(
     },
     saves=Saves(
         format="Orbax, sharded, one writer a host",
-        where=(
+        place=(
             "run_name/checkpoints/N below base_output_directory; Orbax renames a step when it is "
             "whole"
         ),
@@ -324,7 +325,7 @@ FRAMEWORK = Framework(
         sharding="ici_fsdp_parallelism",
         spill="ici_tensor_parallelism",
     ),
-    made_up=MADE_UP,
+    mock_data=MOCK_DATA,
     stragglers="Compare the hosts' step times in a trace",
     network_limit=(
         "The network is a limit. Not set, since it changes the sums: grad_dtype bfloat16 sends "

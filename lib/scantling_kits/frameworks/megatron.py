@@ -7,10 +7,18 @@ from dataclasses import replace
 from scantling.catalogue.models.patterns import layers_of
 from scantling.catalogue.models.shape import Model
 
-from ..record import Domain, Framework, Gap, Install, Knobs, LaunchPlan, Pins, RunValues, Saves
+from ..record import Domain, Framework, Gap, Install, Knobs, LaunchPlan, Pins, Saves
+from ..values import RunValues
 from . import megatron_core as core
 from .megatron_args import arguments
-from .shared import MADE_UP, STEPS_TOGETHER, all_layers, constants_note, near_copies, recovery_gaps
+from .shared import (
+    MOCK_DATA,
+    STEPS_TOGETHER,
+    all_layers,
+    constants_note,
+    near_copies,
+    recovery_gaps,
+)
 
 
 def builds(m: Model) -> Model:
@@ -188,13 +196,13 @@ def model_gaps(launch: LaunchPlan) -> Iterator[Gap]:
     yield Gap("model", launch.model.name, why, "the layers that the flags describe")
 
 
-def adjust(pins: Pins, own: LaunchPlan, outside: set[str]) -> Pins:
+def adjust(pins: Pins, launch: LaunchPlan, outside: set[str]) -> Pins:
     """Pins of a nearest plan: no interleaving where that is what Megatron cannot run."""
     out = dict(pins)
     if outside & {"vpp", "schedule"}:
         out |= {"vpp": 1, "schedule": "1f1b"}
     if "sp" in outside and pins.get("tp", 1) > 1:
-        out["sp"] = not own.plan.sp
+        out["sp"] = not launch.plan.sp
     if "cp_type" in outside and "cp" in pins:
         out["cp_type"] = "all-gather"
     return out
@@ -313,7 +321,7 @@ FRAMEWORK = Framework(
     launcher="torchrun",
     chips=("nvidia", "amd"),
     runtime="torch",
-    own_trainer=False,
+    has_trainer=False,
     transformer_engine=True,
     without_transformer_engine=(
         "Transformer Engine is left out: it begins with Ampere (--transformer-impl local)."
@@ -351,7 +359,7 @@ FRAMEWORK = Framework(
     },
     saves=Saves(
         format="torch_dist (sharded, one writer a rank, read back under other layouts)",
-        where="checkpoints/iter_NNNNNNN, `latest_checkpointed_iteration.txt` written last",
+        place="checkpoints/iter_NNNNNNN, `latest_checkpointed_iteration.txt` written last",
         resume="start the same command again: `--load` reads the newest whole iteration",
         hand_over=(
             "Megatron-Bridge 0.6.2 writes safetensors with the names of the Hugging Face "
@@ -408,7 +416,7 @@ FRAMEWORK = Framework(
         sharding="--use-distributed-optimizer",
         spill="--pipeline-model-parallel-size",
     ),
-    made_up=MADE_UP,
+    mock_data=MOCK_DATA,
     stragglers="Compare the ranks' TFLOP/s (--log-straggler)",
     network_limit=(
         "The network is a limit: plan.gradients bf16 sets --grad-reduce-in-bf16, which changes "

@@ -6,8 +6,9 @@ What a release of Megatron-LM calls its options stands here alone.
 from scantling.catalogue.models.patterns import layers_of
 
 from ..quote import sh
-from ..record import SEED, LaunchPlan, RunValues, norm_epsilon, rotary_base
+from ..record import SEED, LaunchPlan, norm_epsilon, rotary_base
 from ..schedule import Schedule, schedule
+from ..values import RunValues
 from . import megatron_core as core
 
 FP8_RECIPES = {
@@ -207,7 +208,7 @@ def dispatch(launch: LaunchPlan) -> list[str]:
             out.append("--moe-pad-expert-input-to-capacity")
     if does.even_routing == 1:
         out.append("--moe-router-force-load-balancing")
-    if core.exchange_beside(launch):
+    if core.overlaps_exchange(launch):
         out.append("--overlap-moe-expert-parallel-comm")
         if captured != "layers":
             out.append("--delay-wgrad-compute")

@@ -155,7 +155,7 @@ def narrow(launch: LaunchPlan) -> bool:
     return bool(launch.does.grad_bytes <= 2) and launch.phase.precision != "fp16"
 
 
-def exchange_beside(launch: LaunchPlan) -> bool:
+def overlaps_exchange(launch: LaunchPlan) -> bool:
     """Whether an all-to-all runs beside another micro-batch: where the step counts on it and
     Megatron-Core lays it so (transformer_config.py, overlap_moe_expert_parallel_comm; GPTModel
     alone)."""
@@ -232,7 +232,7 @@ def unset_options(launch: LaunchPlan, attention: str) -> list[str]:
     if does.graphs == 1 and not captured:
         out.append("graphs of attention and router")
     experts = launch.model.is_moe and p.ep > 1
-    if does.ep_overlap > 0 and experts and not exchange_beside(launch):
+    if does.ep_overlap > 0 and experts and not overlaps_exchange(launch):
         out.append("the all-to-all beside another micro-batch")
     if does.fp8_attention > 0 and attention:
         out.append(attention)

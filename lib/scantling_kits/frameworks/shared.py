@@ -2,7 +2,7 @@
 
 from ..record import Gap, LaunchPlan, constants_source, norm_epsilon, rotary_base
 
-MADE_UP = (
+MOCK_DATA = (
     "MOCK_DATA=1 makes tokens up: good for the first hour on the machine, which is about speed "
     "and memory, not about loss."
 )

@@ -7,20 +7,10 @@ from scantling.base.records import Lines, record
 from scantling.catalogue.models.shape import Model
 from scantling.catalogue.stacks import stack
 
-from ..record import (
-    SEED,
-    Domain,
-    Framework,
-    Gap,
-    Install,
-    Knobs,
-    LaunchPlan,
-    Pins,
-    RunValues,
-    Saves,
-)
+from ..record import SEED, Domain, Framework, Gap, Install, Knobs, LaunchPlan, Pins, Saves
 from ..render import render
 from ..schedule import schedule
+from ..values import RunValues
 from .layers import gated, without_biases, without_parts
 from .megatron_core import dispatcher
 from .shared import all_layers, constants_note, near_copies, recovery_gaps
@@ -127,13 +117,13 @@ def per_operation(launch: LaunchPlan) -> bool:
     return bool(launch.stack and stack(launch.stack).memory.get("per_op"))
 
 
-def adjust(pins: Pins, own: LaunchPlan, outside: set[str]) -> Pins:
+def adjust(pins: Pins, launch: LaunchPlan, outside: set[str]) -> Pins:
     """Pins of a nearest plan: pipelines of sharded state do not interleave, and context parallelism
     gathers."""
     out = dict(pins)
     if "sharding" in outside and pins.get("pp", 1) > 1:
         out |= {"vpp": 1, "schedule": "1f1b"}
-    if "cp_type" in outside and own.plan.cp > 1 and "cp" in pins:
+    if "cp_type" in outside and launch.plan.cp > 1 and "cp" in pins:
         out["cp_type"] = "all-gather"
     return out
 
@@ -338,7 +328,7 @@ FRAMEWORK = Framework(
     space={"recompute_share": (1.0,)},
     runtime="torch",
     states="fp32 shards",
-    own_trainer=False,
+    has_trainer=False,
     transformer_engine=False,
     reads_by_position=False,
     saves_in_background=True,
@@ -382,7 +372,7 @@ FRAMEWORK = Framework(
             "torch.distributed.checkpoint, sharded, one writer a rank; reads back on another "
             "number of ranks"
         ),
-        where="checkpoint/step-N below the dump folder",
+        place="checkpoint/step-N below the dump folder",
         resume="start the same command again: checkpoint.enable loads the newest",
         hand_over=(
             "checkpoint.last_save_in_hf = True writes safetensors at the end, for architectures "
@@ -419,7 +409,7 @@ FRAMEWORK = Framework(
         sharding="parallelism.data_parallel_shard_degree",
         spill="parallelism.tensor_parallel_degree",
     ),
-    made_up=(
+    mock_data=(
         "MOCK_DATA=1 trains on a few made-up lines of text, which launch.sh writes: good for the "
         "first hour on the machine, which is about speed and memory, not about loss."
     ),

@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 from scantling_kits.frameworks import fsdp
-from scantling_kits.record import Domain, Install, LaunchPlan, RunValues, Saves
+from scantling_kits.record import Domain, Install, LaunchPlan, Saves
 from scantling_kits.render import render
+from scantling_kits.values import RunValues
 
 
 def keep(copies: int, days: float) -> str:
@@ -26,7 +27,7 @@ LITGPT = replace(
     package="litgpt",
     version="0.5.12",
     file="litgpt.yaml",
-    own_trainer=False,
+    has_trainer=False,
     reads_by_position=False,
     saves_in_background=False,
     stop="",
@@ -42,7 +43,7 @@ LITGPT = replace(
     },
     saves=Saves(
         format="a state dict of Lightning Fabric, whole",
-        where="step-NNNNNNNN/lit_model.pth",
+        place="step-NNNNNNNN/lit_model.pth",
         resume="resume: auto in litgpt.yaml finds the newest",
         hand_over="litgpt convert_from_litgpt CHECKPOINT OUT",
     ),
