@@ -17,8 +17,8 @@ from pydantic import AllowInfNan, BaseModel, Field, ValidationError
 
 from .. import catalogue
 from ..base.errors import DesignError
+from ..base.files import table
 from ..base.records import fields_of, record
-from ..base.words import table
 from ..design import file as design_yaml
 from .cases import Cases
 from .constants import PRIORS, calibration, gather
