@@ -287,6 +287,6 @@ def site_delay(between: SiteExchange) -> str:
     return (
         f"Way: {between.rtt_ms:.3g} ms there and back at this rate hold "
         f"{gigabytes(between.bytes_in_flight)} in flight: socket buffers "
-        "(net.core.rmem_max, net.ipv4.tcp_rmem and tcp_wmem) times connections (NCCL_SOCKET_NTHREADS x NCCL_NSOCKS_PERTHREAD) have to "
-        "hold as much."
+        "(net.core.rmem_max, net.ipv4.tcp_rmem and tcp_wmem) times connections "
+        "(NCCL_SOCKET_NTHREADS x NCCL_NSOCKS_PERTHREAD) have to hold as much."
     )
