@@ -15,6 +15,7 @@ from scantling.catalogue.stacks import software_switches
 from scantling.design.design import Design
 from scantling.plans.enumerate import divisors
 from scantling.plans.space import DEFAULT, Space
+from scantling.plans.words import KEYS
 from scantling.verdict.assess import assess
 from scantling.verdict.record import Assessment
 from scantling.verdict.verdicts import VERDICTS
@@ -23,25 +24,8 @@ from .launched import launch_plan
 from .misfits import Inexpressible, hard_gaps, in_words
 from .record import Gap, LaunchPlan, Pins
 
-PINNED = (
-    "tp",
-    "cp",
-    "pp",
-    "vpp",
-    "ep",
-    "etp",
-    "sp",
-    "sharding",
-    "shard_group",
-    "schedule",
-    "micro_batch",
-    "recompute",
-    "recompute_modules",
-    "recompute_layers",
-    "layout",
-    "cp_type",
-    "offload",
-)
+# fields that a design pins: what follows from devices, batch, layout and job is left out
+PINNED = tuple(key for key in KEYS if key not in ("dp", "grad_accum", "layer_split", "precision"))
 # what of the search's own choices a nearest plan keeps: less and less
 STEADY = (PINNED, ("tp", "cp", "pp", "ep", "etp", "sharding", "cp_type"), ("tp", "cp"), ())
 SEARCHED = ("tp", "cp", "pp", "vpp", "ep", "etp", "sharding", "recompute", "schedule", "offload")

@@ -46,8 +46,8 @@ def pipeline(s: Site, tokens: float) -> Pipeline:
         shares.append(shares[-1] * stage.share)
     yielded = shares[-1] * corpus.tokens_per_byte
     raw = corpus.raw_bytes or tokens / yielded
-    made = raw * yielded
-    token_bytes = made * float(s.case.job.token_bytes)
+    tokens_out = raw * yielded
+    token_bytes = tokens_out * float(s.case.job.token_bytes)
     sizes = [*(raw * share for share in shares[:-1]), token_bytes]
     stages = []
     for stage, before, after in zip(corpus.stages, sizes, sizes[1:]):
@@ -65,8 +65,8 @@ def pipeline(s: Site, tokens: float) -> Pipeline:
     fetch = raw / (corpus.fetch_gbytes_per_s * 1e9) / DAY_S
     return Pipeline(
         stages=tuple(stages),
-        tokens=made,
-        epochs=tokens / made,
+        tokens=tokens_out,
+        epochs=tokens / tokens_out,
         fetch_days=fetch,
         days=max(fetch, sum(stage.days for stage in stages)),
         core_hours=sum(stage.core_hours for stage in stages),

@@ -43,7 +43,7 @@ def endured(s: Site) -> Endured:
     devices and more (`endure.scale.measures`), what keeps goodput above one half there, the time to
     the first step (`endure.first_step`), and swap, shrink or wait."""
     e = s.a.endurance
-    own, at_100k, at_300k, at_1m = rungs = [
+    at_own, at_100k, at_300k, at_1m = rungs = [
         ladder(e, s.plan, n) for n in (s.used, 100_000, 300_000, 1_000_000)
     ]
     return Endured(
@@ -57,7 +57,7 @@ def endured(s: Site) -> Endured:
                 at_300k=float(of_300k.goodput),
                 at_1m=float(of_1m.goodput),
             )
-            for of_own, of_100k, of_300k, of_1m in zip(own, at_100k, at_300k, at_1m)
+            for of_own, of_100k, of_300k, of_1m in zip(at_own, at_100k, at_300k, at_1m)
         ),
         starts=tuple(_start(n, s.e.first_step_s["load"]) for n in sorted({*STARTS, s.used})),
         elastic=tuple(fewer(e)),

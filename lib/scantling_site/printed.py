@@ -149,8 +149,8 @@ def scheduler(data: Data) -> Iterator[RenderableType]:
     yield from table(
         "From paid to useful", queue["chain"], {"stage": "", "share": "share", "running": "left"}
     )
-    asks = data["request"]
-    yield from pairs("Request", {**asks["gang"], **asks["topology"], **asks["fields"]})
+    request = data["request"]
+    yield from pairs("Request", {**request["gang"], **request["topology"], **request["fields"]})
     yield from pairs("Spares", data["spares"])
     yield from pairs("Requeue", data["requeue"])
 

@@ -78,7 +78,7 @@ def promise(assessment: Assessment) -> Promise | None:
         late = late + hit * risk.impact_days
     total = run + late
     cost = _cost(s, rng, run, struck, drawn)
-    asked = a.resolved.constraints
+    constraints = a.resolved.constraints
     days_mean, days_p10, days_p50, days_p90 = _spread(total)
     cost_mean, cost_p10, cost_p50, cost_p90 = _spread(cost)
     band = Contribution(
@@ -97,8 +97,8 @@ def promise(assessment: Assessment) -> Promise | None:
         cost_p10=cost_p10,
         cost_p50=cost_p50,
         cost_p90=cost_p90,
-        deadline_kept=_chance(total, asked.deadline_days),
-        budget_kept=_chance(cost, asked.budget_usd),
+        deadline_kept=_chance(total, constraints.deadline_days),
+        budget_kept=_chance(cost, constraints.budget_usd),
         by=sorted([band, first, *of_risks], key=lambda row: -row["days"]),
         draws=DRAWS,
         seed=SEED,

@@ -88,10 +88,10 @@ class Stores(Record):
 
 def copies_kept(e: Endurance) -> int:
     """Copies on the file system: those that a corruption found late needs, at least three."""
-    return kept(e.retention)
+    return copies_on_file_system(e.retention)
 
 
-def kept(retention: Column) -> int:
+def copies_on_file_system(retention: Column) -> int:
     """Copies on the file system, of so many that a corruption found late needs."""
     return max(int(np.max(retention)), int(CONSTANTS.copies_kept))
 
@@ -116,8 +116,8 @@ def stores(s: Site) -> Stores:
     nodes = s.used_nodes
     reads = s.most(lambda one: one.read_bytes_per_s)
     tokens = corpus(reads)
-    made = pipeline(s, tokens.tokens)
-    needs = needed(s, tokens, made)
+    preparation = pipeline(s, tokens.tokens)
+    needs = needed(s, tokens, preparation)
     worst = max((n for n in needs if n.load is not None), key=lambda n: n.load or 0.0)
     offered = candidates(s, demands(needs))
     disk = known(s.cluster.nvme_bytes)
@@ -143,8 +143,8 @@ def stores(s: Site) -> Stores:
         burst_drive_writes_per_day=disk and 2 * size / nodes * DAY_S / s.period_s / disk,
         ingest_bytes_per_s=tokens.read_bytes_per_s,
         corpus_bytes=tokens.bytes,
-        corpus=made,
-        retention=kept(e.retention),
+        corpus=preparation,
+        retention=copies_on_file_system(e.retention),
         milestones=milestones(s),
         needs=needs,
         bottleneck=f"{worst.tier}: {worst.what}",
@@ -156,7 +156,7 @@ def stores(s: Site) -> Stores:
             _binds_first(worst),
             *offers(offered, provider_of(s.cluster)),
             *_worth(twice_the_rate(s)),
-            *_corpus_lines(s, reads, made),
+            *_corpus_lines(s, reads, preparation),
         ),
     )
 
@@ -183,9 +183,13 @@ def need(tier: str, what: str, needed: float, has: Known, unit: str, why: str) -
     return Need(tier=tier, what=what, needed=needed, has=has, unit=unit, load=load, why=why)
 
 
-def needed(s: Site, tokens: storage.Corpus, made: Pipeline) -> tuple[Need, ...]:
+def needed(s: Site, tokens: storage.Corpus, preparation: Pipeline) -> tuple[Need, ...]:
     """What each tier must carry."""
-    return (*burst_needs(s), *file_system_needs(s, tokens), *object_store_needs(s, tokens, made))
+    return (
+        *burst_needs(s),
+        *file_system_needs(s, tokens),
+        *object_store_needs(s, tokens, preparation),
+    )
 
 
 def burst_needs(s: Site) -> Iterator[Need]:
@@ -263,18 +267,21 @@ def file_system_needs(s: Site, tokens: storage.Corpus) -> Iterator[Need]:
         room(s, tokens)["provisioned"],
         float(has.capacity_bytes),
         "bytes",
-        f"{kept(s.e.retention)} copies, tokenised corpus and logs, 80 % full",
+        f"{copies_on_file_system(s.e.retention)} copies, tokenised corpus and logs, 80 % full",
     )
 
 
 def room(s: Site, tokens: storage.Corpus) -> storage.Room:
     """Room to provision [bytes] (`storage.capacity`)."""
     return storage.capacity(
-        s.e.checkpoint_bytes, tokens.bytes, recent=kept(s.e.retention), milestones=milestones(s)
+        s.e.checkpoint_bytes,
+        tokens.bytes,
+        recent=copies_on_file_system(s.e.retention),
+        milestones=milestones(s),
     )
 
 
-def object_store_needs(s: Site, tokens: storage.Corpus, made: Pipeline) -> Iterator[Need]:
+def object_store_needs(s: Site, tokens: storage.Corpus, preparation: Pipeline) -> Iterator[Need]:
     """One copy a day, the raw and the tokenised corpus; nobody has published what a design's object
     store has."""
     size = s.e.checkpoint_bytes
@@ -282,7 +289,7 @@ def object_store_needs(s: Site, tokens: storage.Corpus, made: Pipeline) -> Itera
     yield need(
         OBJECT_STORE,
         "capacity",
-        room(s, tokens)["object_store"] + made.stages[0].bytes_in + tokens.bytes,
+        room(s, tokens)["object_store"] + preparation.stages[0].bytes_in + tokens.bytes,
         None,
         "bytes",
         f"{milestones(s)} daily copies, raw and tokenised corpus",
@@ -366,24 +373,25 @@ def _worth(twice: TwiceTheRate) -> Iterator[str]:
         )
 
 
-def _corpus_lines(s: Site, reads: Site, made: Pipeline) -> Iterator[str]:
+def _corpus_lines(s: Site, reads: Site, preparation: Pipeline) -> Iterator[str]:
     """The corpus: what making it takes, how often it is seen, how it is shuffled and dealt."""
     yield (
-        f"corpus: {params(made.core_hours)} core-hours, {usd(made.usd)}, {made.days:.1f} days on "
-        f"{s.a.resolved.corpus.cores:,} cores beside {made.fetch_days:.1f} days of fetching; "
-        f"{made.tokens / 1e12:.3g} T tokens, seen {made.epochs:.2g} times"
+        f"corpus: {params(preparation.core_hours)} core-hours, {usd(preparation.usd)}, "
+        f"{preparation.days:.1f} days on {s.a.resolved.corpus.cores:,} cores beside "
+        f"{preparation.fetch_days:.1f} days of fetching; {preparation.tokens / 1e12:.3g} T tokens, "
+        f"seen {preparation.epochs:.2g} times"
     )
-    if made.epochs > CONSTANTS.epochs_worth:
+    if preparation.epochs > CONSTANTS.epochs_worth:
         yield (
             "tokens seen more than four times teach little more than four do (Muennighoff et al. "
             "2023, arXiv 2305.16264): fetch more, or train on fewer"
         )
     has = storage.rates(s.cluster, s.used_nodes)
     inverse = 1 / float(has.write_bytes_per_s) + 1 / float(has.read_bytes_per_s)
-    hours = made.shuffle_bytes / 2 / HOUR_S * inverse
+    hours = preparation.shuffle_bytes / 2 / HOUR_S * inverse
     yield (
-        f"shuffled once over all shards: {made.shuffle_bytes / 1e12:.2f} TB read and written, "
-        f"{hours:.2g} h at the rates of the store"
+        f"shuffled once over all shards: {preparation.shuffle_bytes / 1e12:.2f} TB read and "
+        f"written, {hours:.2g} h at the rates of the store"
     )
     batch = reads.phase.global_batch
     dp = reads.plan["dp"]

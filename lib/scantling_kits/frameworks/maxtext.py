@@ -7,7 +7,8 @@ from dataclasses import replace
 from scantling.catalogue.models.shape import Model
 
 from ..quote import comment, js
-from ..record import Domain, Framework, Gap, Install, Knobs, LaunchPlan, Pins, RunValues, Saves
+from ..record import Domain, Framework, Gap, Install, Knobs, LaunchPlan, Pins, Saves
+from ..values import RunValues
 from .layers import gated, without_biases, without_parts
 from .maxtext_settings import settings
 from .shared import MOCK_DATA, all_layers, constants_note, near_copies, recovery_gaps

@@ -8,8 +8,9 @@ from typing import Any
 from scantling.base.records import record
 from scantling.catalogue.models.shape import Model
 
-from ..record import SEED, LaunchPlan, RunValues, norm_epsilon, rotary_base
+from ..record import SEED, LaunchPlan, norm_epsilon, rotary_base
 from ..schedule import Schedule, schedule
+from ..values import RunValues
 
 Settings = dict[str, Any]  # key of maxtext.yml -> a YAML value
 HARDWARE = {"tpu": "tpu", "nvidia": "gpu", "amd": "gpu"}

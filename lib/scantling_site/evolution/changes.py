@@ -43,14 +43,14 @@ def reducing_switches(b: Base) -> Change | None:
     if not s.wired or cluster.in_network_reduction:
         return None
     what = "switches that reduce (SHARP and its like)"
-    own = catalogue.fabrics("scale-out").get(cluster.scale_out)
-    if own is not None and not own.in_network_reduction:
+    fabric = catalogue.fabrics("scale-out").get(cluster.scale_out)
+    if fabric is not None and not fabric.in_network_reduction:
         return Change(
             id="in-network",
             what=what,
             figure=figure("step", "s", s.model_step_s, None),
             works=False,
-            breaks=f"the switches of {own.name} do not reduce",
+            breaks=f"the switches of {fabric.name} do not reduce",
             mend="another fabric",
         )
     now = s.chosen.step
@@ -145,9 +145,9 @@ def post_training(b: Base) -> Change | None:
     seqs = max(1.0, min(free / cache, CONSTANTS.engine_sequences * devices))
     all_run = seqs * max(s.model.top_k, 1) >= max(s.model.experts, 1)
     read = 2.0 * float(n.total if all_run else n.active) + seqs * cache
-    made = seqs * float(chip.hbm_bytes_per_s) * float(s.case.constants.hbm_share) / read
+    generated = seqs * float(chip.hbm_bytes_per_s) * float(s.case.constants.hbm_share) / read
     trained = s.a.tokens_per_s_per_device
-    share = trained / (trained + made)
+    share = trained / (trained + generated)
     out_bytes_per_s = devices * (cluster.scale_out_bytes_per_s * cluster.scale_out_efficiency)
     breaks = ""
     if share > 0.5:
@@ -161,7 +161,7 @@ def post_training(b: Base) -> Change | None:
         figure=figure("share of devices that generate", "share", 0.0, share),
         more=(
             figure("tokens/s per device, training", "tokens/s", trained, trained),
-            figure("tokens/s per device, generating", "tokens/s", None, made),
+            figure("tokens/s per device, generating", "tokens/s", None, generated),
             figure("sequences in flight per engine", "count", None, seqs),
             figure("new weights to an engine", "s", None, weights / out_bytes_per_s),
             figure("devices of an engine", "count", None, devices),

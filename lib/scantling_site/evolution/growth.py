@@ -3,8 +3,9 @@
 from typing import NamedTuple
 
 from scantling.catalogue import scaling_laws as convergence
+from scantling.catalogue.words import STEP_PARTS
 from scantling.endure.cost import power_w
-from scantling.physics.step import COMPUTE, PARTS
+from scantling.physics.step import COMPUTE
 from scantling.verdict.texts import loss_name
 
 from ..fabric.build import built
@@ -31,7 +32,7 @@ def growth_losses(now: Site, then: Site, devices: int) -> dict[str, float]:
     """What more devices lose, by cause: failures, idle devices, parts of the step that take more of
     it."""
     losses = {FAILURES: 1 - then.e.goodput / now.e.goodput, UNFILLED: 1 - then.used / devices}
-    for part in PARTS:
+    for part in STEP_PARTS:
         if part not in COMPUTE:
             losses[loss_name(part)] = share_of_step(then, part) - share_of_step(now, part)
     return losses

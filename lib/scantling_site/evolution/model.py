@@ -26,9 +26,9 @@ from .change import (
 def other_precision(b: Base, name: str) -> Change | None:
     """The same plan in another precision of the matrix products."""
     s = b.s
-    own = s.phase.precision
+    precision = s.phase.precision
     offered = name in s.cluster.accelerator.precisions()
-    if not offered or name in own or own.endswith(name[-3:]):
+    if not offered or name in precision or precision.endswith(name[-3:]):
         return None
     try:
         resolved = prepare(b.design.change({f"{b.job}.precision": None, "job.precision": name}))

@@ -54,11 +54,11 @@ def torus(sides: Sequence[int], link_bytes_per_s: float, sharing: int = 1) -> To
     circuits = 0
     if cubes > 1:
         fibres = FIBRES * cubes
-        taken = 2 * cubes * sharing
-        wide = ceil(taken / CIRCUIT_PORTS)
+        used = 2 * cubes * sharing
+        wide = ceil(used / CIRCUIT_PORTS)
         copper = links - fibres // 2
         cables = {"inside cubes": copper, "cube to circuit switch": fibres}
-        ports = {"circuit switch": used_ports(CIRCUIT_PORTS * wide, taken)}
+        ports = {"circuit switch": used_ports(CIRCUIT_PORTS * wide, used)}
         circuits = CIRCUITS * wide
     return Topology(
         kind="torus",

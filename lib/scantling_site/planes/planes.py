@@ -103,13 +103,13 @@ def _training_states(s: Site) -> tuple[State, ...]:
     parts = contents(s)
     shards = sharded(s)
 
-    def state(item: str, size: float, held: str, without: str) -> State:
+    def state(item: str, size: float, holder: str, without: str) -> State:
         return State(
             item=item,
             plane="training",
             bytes=size,
             bytes_per_device=size / s.used,
-            held=held,
+            held=holder,
             saved=True,
             without=without,
         )
@@ -138,13 +138,13 @@ def _training_states(s: Site) -> tuple[State, ...]:
 
 
 def _job_states(s: Site) -> tuple[State, ...]:
-    def state(item: str, size: float, held: str, saved: bool, without: str) -> State:
+    def state(item: str, size: float, holder: str, saved: bool, without: str) -> State:
         return State(
             item=item,
             plane="job",
             bytes=size,
             bytes_per_device=0.0,
-            held=held,
+            held=holder,
             saved=saved,
             without=without,
         )
@@ -184,13 +184,13 @@ def _job_states(s: Site) -> tuple[State, ...]:
 def _working_states(s: Site) -> tuple[State, ...]:
     memory = s.a.memory_bytes
 
-    def state(item: str, bytes_per_device: float, held: str) -> State:
+    def state(item: str, bytes_per_device: float, holder: str) -> State:
         return State(
             item=item,
             plane="training",
             bytes=bytes_per_device * s.used,
             bytes_per_device=bytes_per_device * s.used / s.used,
-            held=held,
+            held=holder,
             saved=False,
             without="none: a save lies between steps",
         )

@@ -68,10 +68,10 @@ def schedulers() -> dict[str, dict[str, Reading]]:
 
 def most_nodes(id: str, cluster: Cluster) -> int:
     """Nodes that a scheduler has been shown to hold; Google's clusters hold more of Kubernetes."""
-    own = int(schedulers()[id]["nodes"].fit)
+    stated = int(schedulers()[id]["nodes"].fit)
     node = catalogue.nodes().get(cluster.node)
     google = node is not None and "google" in node.provider.lower()
-    return int(number("R160")) if google and own == number("R159") else own
+    return int(number("R160")) if google and stated == number("R159") else stated
 
 
 def lacks_torus(s: Site, id: str) -> bool:

@@ -276,7 +276,7 @@ def _leaves(s: Site) -> Adjacency:
     )
 
 
-class SparesAsked(TypedDict):
+class SparesRequest(TypedDict):
     """How spares are kept."""
 
     nodes: int
@@ -289,10 +289,10 @@ class SparesAsked(TypedDict):
     used_by: str
 
 
-def spares_asked(s: Site) -> SparesAsked:
+def spares_request(s: Site) -> SparesRequest:
     """How the spares are kept: where, how warm, how they are used, what they cost."""
     n = s.spares
-    return SparesAsked(
+    return SparesRequest(
         nodes=n,
         recommended=s.e.spares_recommended,
         where=spare_places(s),

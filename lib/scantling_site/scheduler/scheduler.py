@@ -18,10 +18,10 @@ from .queue import Queue, queue
 from .request import (
     BAD_START_S,
     Request,
-    SparesAsked,
+    SparesRequest,
     early_failures,
     kill_after_s,
-    spares_asked,
+    spares_request,
     stop_lead_s,
 )
 from .stakes import Criterion, in_place_gain, requeue_s, stakes
@@ -66,7 +66,7 @@ class Scheduler(Record):
     criteria: tuple[Criterion, ...]
     options: tuple[Option, ...]  # best first
     request: Request
-    spares: SparesAsked
+    spares: SparesRequest
     preemption: Preemption
     requeue: Requeue
     health_checks: tuple[HealthCheck, ...]
@@ -89,9 +89,9 @@ def scheduler(s: Site) -> Scheduler:
     judged = [judge(s, id, criteria, nodes) for id in schedulers()]
     options = best_first(s, judged, nodes)
     best = options[0]
-    spares = spares_asked(s)
+    spares = spares_request(s)
     again = requeue(s)
-    asks = request(s, best.id)
+    job = request(s, best.id)
     return Scheduler(
         run=s.run,
         choice=best.id,
@@ -99,13 +99,13 @@ def scheduler(s: Site) -> Scheduler:
         why=tuple(_why(s, options, criteria, nodes, steady(judged, best))),
         criteria=criteria,
         options=tuple(options),
-        request=asks,
+        request=job,
         spares=spares,
         preemption=preemption(s),
         requeue=again,
         health_checks=health_checks(s),
-        queue=queue(s, asks["topology"]),
-        lines=tuple(_lines(options, asks, spares, again, nodes)),
+        queue=queue(s, job["topology"]),
+        lines=tuple(_lines(options, job, spares, again, nodes)),
     )
 
 
@@ -170,7 +170,7 @@ def preemption(s: Site) -> Preemption:
 
 def requeue(s: Site) -> Requeue:
     """Restart in place against a requeue at this size; see `stakes.requeue_s`."""
-    kept, gone = in_place_gain(s)
+    in_place, requeued = in_place_gain(s)
     tries = early_failures(s.e.mtbf_s, s.run.days * DAY_S)
     return Requeue(
         first=(
@@ -178,9 +178,9 @@ def requeue(s: Site) -> Requeue:
             "ranks on a spare"
         ),
         requeue_s=requeue_s(s.cluster.nodes, s.per_node),
-        goodput_in_place=kept,
-        goodput_requeued=gone,
-        gain=kept - gone,
+        goodput_in_place=in_place,
+        goodput_requeued=requeued,
+        gain=in_place - requeued,
         automatic=True,
         from_copy="newest durable",
         most_in_a_row=tries,
@@ -194,12 +194,12 @@ def requeue(s: Site) -> Requeue:
 
 
 def _lines(
-    options: Sequence[Option], asks: Request, spares: SparesAsked, again: Requeue, nodes: int
+    options: Sequence[Option], job: Request, spares: SparesRequest, again: Requeue, nodes: int
 ) -> Iterator[str]:
     """The choice and the request, a line each."""
     best, second = options[:2]
-    topology = asks["topology"]
-    gang = asks["gang"]
+    topology = job["topology"]
+    gang = job["gang"]
     yield f"{best.name} for {several(nodes, 'node')}"
     yield f"instead of {second.name}: {_loses(best, second)}"
     block = topology["block_nodes"]

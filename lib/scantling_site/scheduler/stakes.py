@@ -46,7 +46,7 @@ def criterion(id: str, stake: float, why: str) -> Criterion:
 
 def stakes(s: Site) -> tuple[Criterion, ...]:
     """The criteria that apply to this design."""
-    kept, gone = in_place_gain(s)
+    in_place, requeued = in_place_gain(s)
     waits = unshrunk(s)
     idle = 1 - s.used / s.run.devices_paid
     return (
@@ -55,8 +55,9 @@ def stakes(s: Site) -> tuple[Criterion, ...]:
         *_nearness(s),
         criterion(
             "swap",
-            max(kept - gone, 0.0),
-            f"a requeue instead of a restart in place: goodput {gone:.1%} instead of {kept:.1%}",
+            max(in_place - requeued, 0.0),
+            f"a requeue instead of a restart in place: goodput {requeued:.1%} instead of "
+            f"{in_place:.1%}",
         ),
         criterion(
             "shrink",
