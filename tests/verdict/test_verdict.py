@@ -343,7 +343,7 @@ def test_the_verdict_is_one_sentence_that_says_why_and_what_is_idle():
     assert verdict_sentence(plain).text == (
         "Feasible: a plan fits, and no stated constraint is violated"
     )
-    risk = plain | {"verdict": "feasible-at-risk", "limits": ["at risk: deadline"], "devices": 9}
-    assert verdict_sentence(risk) == ("warn", "Feasible at risk, 1 devices idle", "deadline")
+    risk = plain | {"verdict": "feasible-at-risk", "limits": ["at risk: deadline"], "devices": 10}
+    assert verdict_sentence(risk) == ("warn", "Feasible at risk, 2 devices idle", "deadline")
     none = {"verdict": "impossible", "error": "no", "limits": ["state: 1", "sum: 2", "leanest: 3"]}
     assert verdict_sentence(none).text == "Impossible: no; state: 1; sum: 2"
