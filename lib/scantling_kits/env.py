@@ -12,7 +12,8 @@ from typing import NamedTuple
 from scantling.catalogue.hardware import Fabric
 
 from .frameworks import megatron_core as core
-from .record import LaunchPlan, Var
+from .record import LaunchPlan
+from .values import Var
 
 JAX_MEMORY = 0.92  # share of the device memory that JAX takes at the start
 CLOUD_PLUGINS = {"tcpx": "GPUDirectTCPX_v7", "tcpxo": "FasTrak"}  # transport -> NCCL_NET

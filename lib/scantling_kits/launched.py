@@ -16,7 +16,8 @@ from scantling_site.placement import leaf_nodes
 from scantling_site.storage import copies_kept
 
 from .quote import slug
-from .record import DeviceMemory, Framework, LaunchPlan, Plan, Survival, Traffic, no_reasons
+from .record import Framework, LaunchPlan, no_reasons
+from .values import DeviceMemory, Plan, Survival, Traffic
 
 
 def launch_plan(assessment: Assessment, framework: Framework, on: str, which: int) -> LaunchPlan:

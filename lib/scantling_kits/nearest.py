@@ -15,6 +15,7 @@ from scantling.catalogue.stacks import software_switches
 from scantling.design.design import Design
 from scantling.plans.enumerate import divisors
 from scantling.plans.space import DEFAULT, Space
+from scantling.plans.words import KEYS
 from scantling.verdict.assess import assess
 from scantling.verdict.record import Assessment
 from scantling.verdict.verdicts import VERDICTS
@@ -23,25 +24,8 @@ from .launched import launch_plan
 from .misfits import Inexpressible, hard_gaps, in_words
 from .record import Gap, LaunchPlan, Pins
 
-PINNED = (
-    "tp",
-    "cp",
-    "pp",
-    "vpp",
-    "ep",
-    "etp",
-    "sp",
-    "sharding",
-    "shard_group",
-    "schedule",
-    "micro_batch",
-    "recompute",
-    "recompute_modules",
-    "recompute_layers",
-    "layout",
-    "cp_type",
-    "offload",
-)
+# fields that a design pins: what follows from devices, batch, layout and job is left out
+PINNED = tuple(key for key in KEYS if key not in ("dp", "grad_accum", "layer_split", "precision"))
 # what of the search's own choices a nearest plan keeps: less and less
 STEADY = (PINNED, ("tp", "cp", "pp", "ep", "etp", "sharding", "cp_type"), ("tp", "cp"), ())
 SEARCHED = ("tp", "cp", "pp", "vpp", "ep", "etp", "sharding", "recompute", "schedule", "offload")
@@ -77,7 +61,7 @@ class Change(NamedTuple):
     space: Space
 
 
-def rehoused(wanted: LaunchPlan, assessment: Assessment) -> LaunchPlan:
+def launched_as(wanted: LaunchPlan, assessment: Assessment) -> LaunchPlan:
     """The launch plan of another assessment of the phase, under the name of the one that was asked
     for and with its plan to compare."""
     launch = launch_plan(assessment, wanted.framework, wanted.on, 0)
@@ -96,7 +80,7 @@ def cost_of(launch: LaunchPlan, wanted: LaunchPlan) -> str:
     )
 
 
-def rebuilt(wanted: LaunchPlan, model: Model, swaps: list[Gap]) -> Assessment:
+def rebuilt(wanted: LaunchPlan, model: Model, model_gaps: list[Gap]) -> Assessment:
     """The assessment of a phase with the model that the framework builds in place of the design's,
     under the same plan where it fits, else under the design's own pins.
 
@@ -110,7 +94,7 @@ def rebuilt(wanted: LaunchPlan, model: Model, swaps: list[Gap]) -> Assessment:
     free = _assessed(single(wanted, dict(wanted.phase.pins), {}), model=model)
     if free.assessment:
         return free.assessment
-    raise Inexpressible(wanted.to, swaps, free.why)
+    raise Inexpressible(wanted.to, model_gaps, free.why)
 
 
 def faster(
@@ -220,7 +204,7 @@ def _try(wanted: LaunchPlan, pins: Pins, change: Change) -> Trial:
     trial = _assessed(single(wanted, pins, change.job), space=change.space, model=wanted.model)
     if trial.assessment is None:
         return trial
-    gaps = hard_gaps(rehoused(wanted, trial.assessment))
+    gaps = hard_gaps(launched_as(wanted, trial.assessment))
     return Trial(None, in_words(gaps)) if gaps else trial
 
 

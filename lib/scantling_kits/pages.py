@@ -12,10 +12,11 @@ from scantling_site.site import site_of
 from .budget import checkpoints
 from .ladder import expectations
 from .readme import readme
-from .record import LaunchPlan, RunValues
+from .record import LaunchPlan
 from .render import render, source
 from .run_values import run_values
 from .scripts import scripts
+from .values import RunValues
 
 
 def _json(value: Any) -> str:

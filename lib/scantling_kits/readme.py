@@ -13,9 +13,10 @@ from .guide import data, first, network, sites, watch
 from .ladder import Rung
 from .quote import line, md
 from .reasons import Reason, justification
-from .record import Gap, LaunchPlan, RunValues, Train, Var
+from .record import Gap, LaunchPlan
 from .tools import tools
 from .troubles import Trouble, troubles
+from .values import RunValues, Train, Var
 
 FILES = {  # of the framework, beside its own configuration
     "model.py": "the model, in plain PyTorch",

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from math import ceil, gcd, nan
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 from scantling import catalogue
 from scantling.advise.recovery import between_sites
 from scantling.advise.why import Line
-from scantling.base.columns import Column
 from scantling.base.records import Lines, record
 from scantling.catalogue.families import Family, family
 from scantling.catalogue.hardware import Fabric
 from scantling.catalogue.models.shape import Model, Params
-from scantling.catalogue.words import MEMORY_PARTS
 from scantling.design.cluster import Cluster
 from scantling.design.resolved import Phase
 from scantling.endure.spares import Segments, segments
@@ -24,6 +22,8 @@ from scantling.plans.space import Space
 from scantling.verdict.record import Assessment, Numbers
 from scantling_site.rollout.watch import hang_timeout_s
 from scantling_site.scheduler.request import stop_lead_s
+
+from .values import DeviceMemory, Plan, RunValues, SiteExchange, Survival, Tier, Traffic
 
 LAYOUTS = ("torchrun", "slurm", "kubernetes")
 SEED = 1234
@@ -40,147 +40,6 @@ class Gap:
     why: str
     instead: Any = None  # a value of the field, or words
     cost: str = ""
-
-
-@record
-class Plan:
-    """The plan of a phase as plain values, in the keys and the order of `design --json`."""
-
-    tp: int  # ranks
-    cp: int  # ranks
-    pp: int  # stages
-    vpp: int  # chunks of a stage
-    dp: int  # ranks
-    ep: int  # ranks
-    etp: int  # ranks
-    sp: bool
-    sharding: str
-    shard_group: int  # ranks, those of cp included
-    schedule: str
-    micro_batch: int  # sequences
-    grad_accum: int  # micro-batches of a replica in a step
-    recompute: str
-    recompute_modules: list[str]
-    recompute_layers: int  # of a stage
-    layer_split: str
-    layout: list[list[int]]  # first layer and end of each virtual stage; [] where even
-    cp_type: str
-    offload: str
-    precision: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """The plan by its keys."""
-        return asdict(self)
-
-
-@record
-class DeviceMemory:
-    """Memory of the fullest device [bytes]; the five parts sum to the total."""
-
-    weights: float
-    gradients: float
-    optimizer: float
-    activations: float
-    other: float
-    total: float
-    capacity: float
-
-    @property
-    def parts(self) -> dict[str, float]:
-        """Part -> bytes, in the order of `catalogue.words`."""
-        values = asdict(self)
-        return {part: values[part] for part in MEMORY_PARTS}
-
-    @property
-    def state(self) -> float:
-        """Weights, gradients and optimizer states [bytes]."""
-        return self.weights + self.gradients + self.optimizer
-
-    @property
-    def fill(self) -> float:
-        """Share of the capacity."""
-        return self.total / self.capacity
-
-
-class Tier(TypedDict):
-    """A place where copies live."""
-
-    tier: str  # L0, L1, L2
-    every_s: float
-    write_s: float
-    restores: list[str]  # causes of failures after which it is read
-
-
-class Traffic(TypedDict):
-    """Traffic of one axis in a step (`physics.communication`)."""
-
-    axis: str
-    what: str
-    group: int  # devices
-    tier: str  # scale-up, scale-out
-    bytes: float  # of a device
-    calls: int
-    time_s: float
-    exposed_s: float
-
-
-@record
-class Survival:
-    """How the run lives through failures."""
-
-    recovery: str  # restart, in-place, elastic
-    restart_s: float
-    stall_s: float  # that a save holds up training; 0 where not known
-    durable_s: float  # from a save's start until the copy is whole; 0 where not known
-    keep_days: float  # of the daily copies
-    tiers: tuple[Tier, ...]  # nearest first; the last is the store that RUN_DIR is on
-
-
-class Var(NamedTuple):
-    """One environment variable: name, value, why. A value that starts with $ is left for the shell
-    to expand."""
-
-    name: str
-    value: str
-    why: str
-
-
-class Train(TypedDict):
-    """What the kit's own trainers read: the plan, the job, and the arithmetic that they hold
-    themselves against."""
-
-    dp: int
-    sharding: str
-    shards: int
-    micro_batch: int
-    grad_accum: int
-    recompute: str
-    recompute_layers: int
-    eager: Column  # 1 where blocks run uncompiled
-    precision: str
-    global_batch: int
-    seq_len: int
-    vocab: int
-    steps: int | None
-    save_steps: int
-    keep: int
-    async_save: bool
-    seed: int
-    lr: float
-    flops_per_token: float | None
-    peak_flops: float
-    state_bytes: dict[str, int]
-
-
-@record
-class RunValues:
-    """What is worked out once for all files of a kit."""
-
-    environment: tuple[Var, ...]
-    train: Train
-    shape: dict[str, Any]  # the model's dimensions, as plan.json and the trainers have them
-    wall_s: float | None  # None where the design names no tokens
-    lr_source: str  # where the learning rate is from
 
 
 @record
@@ -484,9 +343,21 @@ class LaunchPlan:
         return "local-steps" if self.cluster.sync.apart else "synchronous"
 
     @property
-    def between(self) -> dict[str, Any] | None:
-        """What several sites exchange (`recovery.between_sites`); None on one site."""
-        return between_sites(self.assessment)
+    def between(self) -> SiteExchange | None:
+        """What several sites exchange; None on one site."""
+        row = between_sites(self.assessment)
+        if row is None:
+            return None
+        return SiteExchange(
+            sites=row["sites"],
+            kind=row["kind"],
+            local_steps=row["local_steps"],
+            exchange_bytes=row["exchange_bytes"],
+            exchange_s=row["exchange_s"],
+            share=row["share"],
+            gbits_per_s=row["gbits_per_s"],
+            rtt_ms=row["rtt_ms"],
+        )
 
     @property
     def shards(self) -> int:
@@ -533,7 +404,7 @@ class LaunchPlan:
     def hang_s(self) -> int:
         """Seconds of silence in a collective after which the run is given up."""
         between = self.between if self.sync else None
-        exchange_s = between["exchange_s"] if between else 0.0
+        exchange_s = between.exchange_s if between else 0.0
         return ceil(hang_timeout_s(self.step_s, max(self.survival.stall_s, exchange_s)))
 
     @property

@@ -2,7 +2,8 @@
 
 from scantling.base.records import record
 
-from .record import LaunchPlan, RunValues
+from .record import LaunchPlan
+from .values import RunValues
 
 ENDLESS = 1_000_000  # steps of a run whose design names no tokens
 WARM_UP = 2000  # steps at most, and a twentieth of the run

@@ -16,8 +16,9 @@ from scantling_site.scheduler.request import (
 from scantling_site.site import HORIZON_DAYS
 
 from .kubernetes import pod, remarks
-from .record import LaunchPlan, RunValues, Var, known
+from .record import LaunchPlan, known
 from .render import render
+from .values import RunValues, Var
 
 LATE = 1.1  # times the late end of the run that wall time is asked for: judgement
 ALWAYS = 1000  # requeues of a run without an end

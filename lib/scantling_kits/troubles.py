@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from scantling.base.records import record
 from scantling.base.show import gigabytes, span
 
-from .record import LaunchPlan, Traffic, known
+from .record import LaunchPlan, known
+from .values import Traffic
 
 STATES = ("weights", "gradients", "optimizer", "activations")
 LOW_PRECISION = ("fp8", "mxfp", "nvfp4")  # how the names of such recipes begin

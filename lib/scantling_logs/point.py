@@ -109,7 +109,7 @@ def of_design(reading: Reading, design: Design) -> Point | None:
     endurance = assessment.endurance
     if endurance is None:
         return point
-    planned = Planned(goodput=endurance.goodput, badput=as_logged(endurance.badput))
+    planned = Planned(goodput=one(endurance.goodput), badput=as_logged(endurance.badput))
     return replace(point, planned=planned)
 
 

@@ -192,7 +192,7 @@ def test_every_word_names_a_column_that_something_reads():
 
 
 def test_the_kinds_of_recompute_are_called_what_plans_call_them():
-    assert bands.KINDS["recompute"] == [f"recompute {name}" for name in RECOMPUTES]
+    assert bands.KINDS["recompute"] == tuple(f"recompute {name}" for name in RECOMPUTES)
 
 
 def test_no_word_settles_a_number_that_tables_print():

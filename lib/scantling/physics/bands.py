@@ -21,6 +21,7 @@ from ..base.records import Rows
 from ..catalogue.families import family as family_of
 from ..catalogue.load import HERE
 from ..catalogue.stacks import canonical
+from ..catalogue.words import RECOMPUTES
 from .cases import Cases
 from .constants import calibration, gather
 from .named import Offsets
@@ -216,7 +217,7 @@ KINDS = {
     "low": ("16 bit", "fp8 or fp4"),
     "sharded": ("whole weights", "sharded weights"),
     "tuned": ("typical effort", "tuned recipe"),
-    "recompute": ("recompute none", "recompute selective", "recompute full"),
+    "recompute": tuple(f"recompute {name}" for name in RECOMPUTES),
 }
 OTHER_CHIP, OTHER_FAMILY, OTHER_STACK = 2.0, 3.0, 1.5  # judgement, no published figure
 SIZES = list(FAR)[:9]

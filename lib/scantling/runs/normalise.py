@@ -104,9 +104,9 @@ def main(paths: Iterable[str]) -> None:
     for path in paths:
         table = pd.read_csv(path, low_memory=False, dtype=str, keep_default_na=False)
         table = table.drop(columns=[*settled()], errors="ignore")
-        made = normalise(table)
+        columns = normalise(table)
         for name in settled():
-            column = made[name]
+            column = columns[name]
             if name not in WORDS:
                 column = [f"{number:.10g}" if number == number else "" for number in column]
             table[name] = column

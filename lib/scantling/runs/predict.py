@@ -120,6 +120,7 @@ def predicted_of(runs: Runs, cases: Cases) -> Predicted:
     peak = memory(cases)
     peak_bytes = np.broadcast_to(peak.total, n)
     capacity = np.broadcast_to(peak.capacity, n)
+    spreads = np.array([spread(stack) for stack in runs.stacks])
     assumed = [text for text, ready in zip(runs.assumed, runs.ready) if ready]
     low, high = bands.band(
         cases,
@@ -133,15 +134,13 @@ def predicted_of(runs: Runs, cases: Cases) -> Predicted:
         step_time_s=seconds,
         tokens_per_s_per_device=column(tokens_per_s, n),
         model_tflops_per_device=column(flops / 1e12, n),
-        mfu=mfu,
+        mfu=column(mfu, n),
         mfu_low=mfu / high,
         mfu_high=np.minimum(mfu / low, np.maximum(bands.MOST_MFU, mfu)),
-        hfu=mfu * hardware_share(cases),
+        hfu=column(mfu * hardware_share(cases), n),
         memory_bytes=peak_bytes,
         fits=np.where(np.broadcast_to(peak.fits, n), "true", "false").astype(object),
-        oom_probability=oom_probability(
-            peak_bytes, capacity, [spread(stack) for stack in runs.stacks]
-        ),
+        oom_probability=column(oom_probability(peak_bytes, capacity, spreads), n),
         params=column(count.total, n),
         active_params=column(count.active, n),
         flops_per_token=column(per_token.total + per_token.mtp, n),

@@ -44,7 +44,7 @@ def read_named(path: str | Path) -> DataFrame:
         raise DesignError(plain(path, 200), problem=problem) from None
 
 
-def taken(runs: str | Path | DataFrame) -> DataFrame:
+def frame_of(runs: str | Path | DataFrame) -> DataFrame:
     """The rows of a table of runs that a user gives as its path or as a frame; raises DesignError
     for anything else."""
     import pandas as pd

@@ -4,8 +4,9 @@ short trainer."""
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ..record import Domain, Gap, Install, LaunchPlan, RunValues
+from ..record import Domain, Gap, Install, LaunchPlan
 from ..render import render, source
+from ..values import RunValues
 from . import fsdp
 
 

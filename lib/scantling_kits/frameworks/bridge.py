@@ -7,8 +7,9 @@ from dataclasses import replace
 from scantling.catalogue.models.patterns import layers_of
 from scantling.catalogue.models.shape import Model
 
-from ..record import Domain, Gap, Install, Knobs, LaunchPlan, RunValues
+from ..record import Domain, Gap, Install, Knobs, LaunchPlan
 from ..render import source
+from ..values import RunValues
 from . import megatron, megatron_core as core
 from .bridge_overrides import overrides
 from .shared import constants_note

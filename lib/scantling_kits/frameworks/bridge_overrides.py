@@ -6,8 +6,9 @@ What a release of Megatron-Bridge calls its options stands here alone.
 from scantling.catalogue.models.patterns import layers_of
 
 from ..quote import hydra
-from ..record import SEED, LaunchPlan, RunValues, norm_epsilon, rotary_base
+from ..record import SEED, LaunchPlan, norm_epsilon, rotary_base
 from ..schedule import Schedule, schedule
+from ..values import RunValues
 from . import megatron_core as core
 
 RECIPES = {

@@ -3,8 +3,9 @@ network is the limit."""
 
 from dataclasses import replace
 
-from ..record import Domain, LaunchPlan, RunValues
+from ..record import Domain, LaunchPlan
 from ..render import render
+from ..values import RunValues
 from . import fsdp
 from .torch_gradients import gradients
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from scantling.catalogue.words import SHARDINGS
 
-from ..record import Domain, Gap, Install, LaunchPlan, RunValues, Saves
+from ..record import Domain, Gap, Install, LaunchPlan, Saves
 from ..render import source
+from ..values import RunValues
 from . import fsdp
 
 # the stage from which on state is on the hosts; one rank, which shares nothing, takes it

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from scantling.catalogue.models.shape import Model
 
-from ..record import Domain, Framework, Gap, Install, Knobs, LaunchPlan, RunValues, Saves
+from ..record import Domain, Framework, Gap, Install, Knobs, LaunchPlan, Saves
 from ..render import render, source
+from ..values import RunValues
 from .layers import without_parts
 from .shared import MOCK_DATA, STEPS_TOGETHER, constants_note, near_copies, recovery_gaps
 from .torch_gradients import gradients

@@ -8,8 +8,9 @@ from typing import Any
 from scantling.base.records import record
 from scantling.catalogue.models.shape import Model
 
-from ..record import SEED, LaunchPlan, RunValues, norm_epsilon, rotary_base
+from ..record import SEED, LaunchPlan, norm_epsilon, rotary_base
 from ..schedule import Schedule, schedule
+from ..values import RunValues
 
 Settings = dict[str, Any]  # key of maxtext.yml -> a YAML value
 HARDWARE = {"tpu": "tpu", "nvidia": "gpu", "amd": "gpu"}
@@ -149,7 +150,7 @@ def axes(launch: LaunchPlan) -> Settings:
         out |= {
             "enable_diloco": True,
             f"{diloco}_diloco_parallelism": at.alone,
-            "diloco_sync_period": between["local_steps"],
+            "diloco_sync_period": between.local_steps,
             "diloco_outer_lr": 0.7,
             "diloco_outer_momentum": 0.9 if nesterov else 0.0,
         }

@@ -7,7 +7,8 @@ from dataclasses import replace
 from scantling.catalogue.models.patterns import layers_of
 from scantling.catalogue.models.shape import Model
 
-from ..record import Domain, Framework, Gap, Install, Knobs, LaunchPlan, Pins, RunValues, Saves
+from ..record import Domain, Framework, Gap, Install, Knobs, LaunchPlan, Pins, Saves
+from ..values import RunValues
 from . import megatron_core as core
 from .megatron_args import arguments
 from .shared import (

@@ -7,20 +7,10 @@ from scantling.base.records import Lines, record
 from scantling.catalogue.models.shape import Model
 from scantling.catalogue.stacks import stack
 
-from ..record import (
-    SEED,
-    Domain,
-    Framework,
-    Gap,
-    Install,
-    Knobs,
-    LaunchPlan,
-    Pins,
-    RunValues,
-    Saves,
-)
+from ..record import SEED, Domain, Framework, Gap, Install, Knobs, LaunchPlan, Pins, Saves
 from ..render import render
 from ..schedule import schedule
+from ..values import RunValues
 from .layers import gated, without_biases, without_parts
 from .megatron_core import dispatcher
 from .shared import all_layers, constants_note, near_copies, recovery_gaps

@@ -25,7 +25,7 @@ def implied_restart_min() -> dict[str, float]:
     two points that need different ones cannot both lie on a curve of one.
     """
     interval_min = {
-        row.given["preset"]: row.at
+        row.settings["preset"]: row.at
         for row in printed("ettr-interval")
         if row.count("devices") == 100_000 and row.value == 0.5
     }
@@ -36,11 +36,11 @@ def implied_restart_min() -> dict[str, float]:
 
 
 def _mtbf_h(row: Printed) -> float:
-    return mtbf_s(row.given["preset"], row.at) / HOUR_S
+    return mtbf_s(row.settings["preset"], row.at) / HOUR_S
 
 
 def _ettr_by_interval(row: Printed) -> float:
-    m = mtbf_s(row.given["preset"], row.number("devices")) / MINUTE_S
+    m = mtbf_s(row.settings["preset"], row.number("devices")) / MINUTE_S
     return float(
         goodput.ettr_meta(1 / m, row.at, row.number("stall_min"), row.number("restart_min"))
     )
@@ -52,8 +52,8 @@ def _ettr_by_scale(row: Printed) -> float:
     if "rate" in row:
         m = float(failures.job_mtbf_s(row.number("rate"), row.at)) / MINUTE_S
     else:
-        m = mtbf_s(row.given["preset"], row.at) / MINUTE_S
-    match row.given["kind"]:
+        m = mtbf_s(row.settings["preset"], row.at) / MINUTE_S
+    match row.settings["kind"]:
         case "linear":
             ettr = goodput.ettr_linear(m, row.number("loss_min"))
         case "ft-hsdp":

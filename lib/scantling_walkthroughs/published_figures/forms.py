@@ -144,8 +144,8 @@ def _saved(row: Printed) -> float:
         row.count("seq_len"),
         row.count("tp"),
     )
-    before = layer(bool(row.count("sp_was")), row.given["was"])
-    after = layer(bool(row.count("sp_now")), row.given["now"])
+    before = layer(bool(row.count("sp_was")), row.settings["was"])
+    after = layer(bool(row.count("sp_now")), row.settings["now"])
     return 1 - after / before
 
 
@@ -160,16 +160,16 @@ def state_bytes(params: float, dp: float, sharding: str) -> float:
 
 
 def _zero(row: Printed) -> float:
-    return state_bytes(row.number("params"), row.at, row.given["sharding"]) / 1e9
+    return state_bytes(row.number("params"), row.at, row.settings["sharding"]) / 1e9
 
 
 def _optimal(row: Printed) -> float:
-    return float(convergence.compute_optimal(row.at, row.given["law"])[1])
+    return float(convergence.compute_optimal(row.at, row.settings["law"])[1])
 
 
 def _hybrid_flops(row: Printed) -> float:
     """FLOP a token as Megatron-Bridge counts them, and every depth of multi-token prediction."""
-    model = entries()[row.given["model"]].model
+    model = entries()[row.settings["model"]].model
     seq_len = row.number("seq_len")
     return float(causal_flops_per_token(model, seq_len) + flops_per_token(model, seq_len).mtp)
 
@@ -208,7 +208,7 @@ PARAMETERS = Figure(
     id="parameters",
     title="Parameters of published models",
     basis="closed form",
-    formula=("attention h (q + 2 kv + out), MLP 2 or 3 h f, experts, router, norms, embeddings"),
+    formula="attention h (q + 2 kv + out), MLP 2 or 3 h f, experts, router, norms, embeddings",
     x="model",
     quantity="parameters",
     unit="parameters",
@@ -260,14 +260,14 @@ ACTIVATION_MEMORY = Figure(
     id="activation-memory",
     title="Activation memory that recompute and sequence parallelism save",
     basis="closed form",
-    formula=("sbh (34 + 5as/h) / tp with sequence parallelism; selective leaves 34sbh / tp"),
+    formula="sbh (34 + 5as/h) / tp with sequence parallelism; selective leaves 34sbh / tp",
     x="model",
     quantity="share saved",
     unit="1",
     absolute=True,
     median=0.03,
     worst=0.06,
-    misses=("the abstract says five times for all four models together; the smallest saves more"),
+    misses="the abstract says five times for all four models together; the smallest saves more",
     points=partial(points_of, "activation-memory", _saved),
 )
 ZERO_MEMORY = Figure(

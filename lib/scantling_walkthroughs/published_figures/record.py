@@ -44,20 +44,20 @@ Curves = Mapping[str, tuple[Array, Array]]  # by series: x, y
 
 @record
 class Printed:
-    """A row of published_figures.csv: a printed value and what it was given."""
+    """A row of published_figures.csv: a printed value and its settings."""
 
     figure: str
     series: str
     x: float | str
     value: float
-    given: Mapping[str, str]  # settings behind it, as numbers or words
+    settings: Mapping[str, str]  # what it was taken at: numbers and words
     title: str
     locator: str
     source: str
     read: str
 
     def __contains__(self, name: str) -> bool:
-        return name in self.given
+        return name in self.settings
 
     @property
     def at(self) -> float:
@@ -65,11 +65,11 @@ class Printed:
         return float(self.x)
 
     def number(self, name: str) -> float:
-        """A number that it was given."""
-        return float(self.given[name])
+        """A setting that is a number."""
+        return float(self.settings[name])
 
     def count(self, name: str) -> int:
-        """A whole number that it was given."""
+        """A setting that is a whole number."""
         return int(self.number(name))
 
 
@@ -189,7 +189,7 @@ def printed(figure: str) -> tuple[Printed, ...]:
             series=row["series"],
             x=_number(row["x"]),
             value=float(row["value"]),
-            given=dict(pair.split("=") for pair in row["given"].split()),
+            settings=dict(pair.split("=") for pair in row["given"].split()),
             title=row["title"],
             locator=row["locator"],
             source=row["source"],
@@ -212,7 +212,7 @@ def point(row: Printed, ours: float) -> Point:
         url=row.source,
         read=row.read,
         counted="left_out" not in row,
-        why=row.given.get("why", "").replace("_", " "),
+        why=row.settings.get("why", "").replace("_", " "),
     )
 
 

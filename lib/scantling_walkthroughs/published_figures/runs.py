@@ -156,7 +156,7 @@ def _fsdp_rate(row: Printed, devices: int) -> float:
     """Tokens/s per device of the design behind the figure, on so many devices."""
     micro_batch = row.count("micro_batch")
     data = {
-        "model": row.given["model"],
+        "model": row.settings["model"],
         "cluster": {"accelerator": "h100-sxm", "devices": devices, "scale_out": "ib-ndr"},
         "stack": "pytorch-fsdp",
         "job": {
@@ -217,7 +217,7 @@ WEAK_SCALING = Figure(
     id="weak-scaling",
     title="Weak scaling of Megatron-LM, 32 to 3,072 A100",
     basis="runs",
-    formula=("step = micro-batches x slowest stage + bubble + exposed communication + optimizer"),
+    formula="step = micro-batches x slowest stage + bubble + exposed communication + optimizer",
     x="devices",
     quantity="achieved TFLOP/s per device",
     unit="TFLOP/s",
@@ -234,7 +234,7 @@ ZERO3_LIMIT = Figure(
         "Where sharding everything stops scaling: ZeRO-3 against tensor and pipeline parallelism"
     ),
     basis="runs",
-    formula=("ZeRO-3 gathers every weight twice and reduces every gradient for each micro-batch"),
+    formula="ZeRO-3 gathers every weight twice and reduces every gradient for each micro-batch",
     x="devices",
     quantity="achieved TFLOP/s per device",
     unit="TFLOP/s",
@@ -268,7 +268,7 @@ RECOMPUTE_TIME = Figure(
     id="recompute-time",
     title="Step time under full and under selective recompute",
     basis="runs",
-    formula=("full recompute adds a forward pass; selective adds the attention scores"),
+    formula="full recompute adds a forward pass; selective adds the attention scores",
     x="model",
     quantity="step",
     unit="s",
@@ -316,7 +316,7 @@ STRONG_SCALING = Figure(
     id="strong-scaling",
     title="Strong scaling of a 175B model to 12,288 A100",
     basis="runs",
-    formula=("at a fixed batch more replicas mean fewer micro-batches each, and a larger bubble"),
+    formula="at a fixed batch more replicas mean fewer micro-batches each, and a larger bubble",
     x="devices",
     quantity="tokens/s per device",
     unit="tokens/s",
@@ -345,7 +345,7 @@ FSDP_DROP = Figure(
     absolute=True,
     median=0.1,
     worst=0.1,
-    misses=("one figure of one model, its settings from a text that quotes the paper"),
+    misses="one figure of one model, its settings from a text that quotes the paper",
     log="x",
     points=partial(points_of, "fsdp-drop", _fsdp_drop),
     curves=partial(drawn, "fsdp-drop", _fsdp_drop, np.geomspace(128, 2048, 5)),

@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 from scantling_kits.frameworks import fsdp
-from scantling_kits.record import Domain, Install, LaunchPlan, RunValues, Saves
+from scantling_kits.record import Domain, Install, LaunchPlan, Saves
 from scantling_kits.render import render
+from scantling_kits.values import RunValues
 
 
 def keep(copies: int, days: float) -> str:
