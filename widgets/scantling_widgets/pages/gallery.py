@@ -27,7 +27,7 @@ from ..report import run as reports
 from ..report.compare import result_of
 from ..report.jobs import today
 from ..report.page import templated
-from ..report.text import environment, render
+from ..report.rendering import environment, render
 from ..words import at
 
 KEPT = read_yaml(__file__, "gallery")
@@ -131,7 +131,7 @@ def _off(predicted, published: float) -> str:
 
 def linked(page: str, e: dict) -> str:
     """A report with the way back to the index, and with what was published of its run."""
-    more = render("published", {"e": e})
+    more = render("published", e=e)
     return re.sub(
         r'(<nav class="gallery">.*)?</main>', lambda _: f"{more}</main>", page, flags=re.S
     )

@@ -11,7 +11,7 @@ from scantling_walkthroughs.published_figures import recreate as published_figur
 from scantling_walkthroughs.texts import fill_text
 
 from ..charts.published import bars, error, is_share, lines, picture, said, size
-from ..report.text import macros
+from ..report.rendering import macros
 
 __all__ = ["bars", "error", "lines", "picture", "said", "size"]
 

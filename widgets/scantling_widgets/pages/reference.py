@@ -11,7 +11,7 @@ from scantling_walkthroughs.published_figures.recreate import recreate_all
 
 from .. import resources
 from ..charts.published import of_all, size
-from ..report.text import macros
+from ..report.rendering import macros
 from . import walkthroughs
 
 

@@ -27,7 +27,7 @@ from scantling_walkthroughs.session import MODES
 
 from .. import resources
 from ..report.page import output_html
-from ..report.text import environment, macros
+from ..report.rendering import environment, macros
 from .servers import PAGE_SIGNS
 
 FOLDER = "walkthroughs"
