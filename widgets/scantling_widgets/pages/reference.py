@@ -1,12 +1,13 @@
 """The reference notebooks and the first design as pages, with an index of every published figure
 that they recreate and its error."""
 
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from textwrap import shorten
 
-import nbformat
 from scantling.base.records import Lines
+from scantling_walkthroughs.published_figures.record import Recreation
 from scantling_walkthroughs.published_figures.recreate import recreate_all
 
 from .. import resources
@@ -22,12 +23,13 @@ def sources() -> list[Path]:
     return [folder / "first_design.ipynb", *reference]
 
 
-def index(paths) -> str:
+def index(paths: Iterable[Path]) -> str:
     """One page: the notebooks, and each recreated figure beside its source, its bounds and its
     errors."""
-    notebooks, where = [], {}
+    notebooks = []
+    where: dict[str, str] = {}  # figure -> notebook
     for path in paths:
-        about = nbformat.read(path, as_version=4).metadata.get("scantling", {})
+        about = walkthroughs.read(path).metadata.get("scantling", {})
         notebooks.append((path.stem, about.get("title", path.stem)))
         where |= dict.fromkeys(about.get("figures", ()), path.stem)
     recreated = recreate_all()
@@ -43,7 +45,7 @@ def index(paths) -> str:
     return walkthroughs.document("Reference notebooks", body, wide=True)
 
 
-def _texts(r) -> Lines:
+def _texts(r: Recreation) -> Lines:
     """Source, number of values, errors, bound and standing of one recreated figure."""
     f, source = r.figure, r.sources[0]
     basis = f.basis if f.basis == "closed form" else "constants of the kit, not fitted on it"

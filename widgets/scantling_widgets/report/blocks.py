@@ -120,7 +120,15 @@ class Signature:
     kind: ClassVar[str] = "signature"
 
 
-Block = Heading | Bullets | Paragraph | Table | Pre | Tiles | Signature
+@record
+class Raw:
+    """Markup of its own, such as a picture."""
+
+    kind: ClassVar[str] = "raw"
+    html: Markup
+
+
+Block = Heading | Bullets | Paragraph | Table | Pre | Tiles | Signature | Raw
 
 
 @record

@@ -4,15 +4,18 @@ import functools
 from typing import Any
 
 import jinja2
-from scantling.base.quantities.table import show
 
-from ..words import plan_text
 from .phrases import lead, upfirst, verdict_name
+
+
+def _cell(text: str) -> str:
+    """Text of a cell of a Markdown table."""
+    return text.replace("|", "\\|")
 
 
 @functools.cache
 def environment() -> jinja2.Environment:
-    """Templates of this package. In them `n` shows a quantity with its unit."""
+    """Templates of this package."""
     env = jinja2.Environment(
         loader=jinja2.PackageLoader(__package__ or "", "templates"),
         autoescape=True,
@@ -20,8 +23,7 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    env.globals.update(n=show)
-    env.filters.update(lead=lead, plan_text=plan_text, upfirst=upfirst, verdict_name=verdict_name)
+    env.filters.update(cell=_cell, lead=lead, upfirst=upfirst, verdict_name=verdict_name)
     return env
 
 

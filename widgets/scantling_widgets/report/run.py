@@ -21,8 +21,10 @@ from typing import Any
 from scantling.base.errors import DesignError
 from scantling.base.files import write_whole
 from scantling.base.records import record
+from scantling.base.show import count, days, seconds, share, size, usd
+from scantling.verdict.verdicts import VERDICTS
 
-from ..words import at
+from ..words import at, plan_text
 from .jobs import Done, Job, code_digest, job, make, today
 from .page import templated
 from .paper import chromium, print_pdf
@@ -323,11 +325,46 @@ def as_csv(rows: Iterable[Mapping[str, Any]]) -> str:
     return str(table.to_csv(index=False, lineterminator="\n", float_format="%.7g"))
 
 
+@record
+class IndexRow:
+    """A report in the index: its figures, or the fault where it could not be made."""
+
+    name: str
+    status: str
+    fault: str = ""
+    plan: str = ""
+    figures: tuple[str, ...] = ()  # devices, MFU, step, days, cost, memory, goodput
+
+
+def _index_row(record: Record) -> IndexRow:
+    h = record.headline
+    if record.status != "done":
+        return IndexRow(name=record.name, status=record.status, fault=record.error)
+    verdict = VERDICTS[h["verdict"]].name
+    if h["mfu"] is None:
+        return IndexRow(name=record.name, status=verdict)
+    return IndexRow(
+        name=record.name,
+        status=verdict,
+        plan=plan_text(record.plan),
+        figures=(
+            count(h["devices_used"], ""),
+            share(h["mfu"]),
+            seconds(h["step_s"]),
+            "" if h["days"] is None else days(h["days"]),
+            "" if h["cost_usd"] is None else usd(h["cost_usd"]),
+            size(h["memory_bytes.total"]),
+            share(h["goodput"]),
+        ),
+    )
+
+
 def _index(out: Path) -> None:
     """The figures of all reports of a folder as a table and as a page: every design with its
     headline figures, what failed and why, with links to the reports beside it."""
     records = read_records(out)
     if len(records) > 1:
         write(out / "summary.csv", table(records))
-        page = templated("overview", title="Design reports", date=today(), records=records)
+        rows = [_index_row(record) for record in records]
+        page = templated("overview", title="Design reports", date=today(), rows=rows)
         write(out / "index.html", page)
