@@ -69,11 +69,7 @@ def words_only(design: Design) -> Page:
         for name in (
             "header",
             "refusal",
-            *(
-                n
-                for n in ORDER
-                if n not in ("brief", "sensitivity") and not n.endswith("-picture")
-            ),
+            *(n for n in ORDER if n not in ("brief", "sensitivity") and not n.endswith("-picture")),
         )
     ]
     return Page(

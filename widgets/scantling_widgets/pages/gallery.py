@@ -26,11 +26,11 @@ from ..charts import memory_step as charts
 from ..charts.figure import Facts, Spec, compiled
 from ..charts.livechart import vega_version
 from ..charts.theme import SCHEMA, THEME, listed
+from ..report.batch import Record, as_csv, run, write
 from ..report.compare import result_of
 from ..report.jobs import today
 from ..report.page import templated
 from ..report.rendering import environment, render
-from ..report.run import Record, as_csv, run, write
 from ..words import at, plan_text
 
 # figures of the assessment in the table of headline figures

@@ -3,7 +3,7 @@ computes, the error of each; their pictures beside them."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 from scantling.base.displayed import Html, markdown
@@ -39,52 +39,94 @@ def value(x: float | str, unit: str = "", digits: int | None = None) -> str:
     return f"{x:,.0f}" if float(x).is_integer() or abs(x) >= 1e3 else f"{x:.4g}"
 
 
+class Cell(NamedTuple):
+    """A cell of a table: its text, whether of words, and whether it stays on one line."""
+
+    text: str
+    words: bool
+    whole: bool
+
+
+class Source(NamedTuple):
+    """Where a figure was read: behind `url`, which names it only where there is none."""
+
+    title: str
+    place: str
+    url: str
+
+
 def table(id: str, only: str = "", most: int = 14) -> Html:
     """Printed values, ours and the error of each; more than `most` fold away. Above the verdict,
     below what misses and the sources."""
-    r = published_figures.recreate(id)
-    f = r.figure
-    unit = f.unit if is_share(f) else ""
-    several = len({p.series for p in r.points}) > 1
-    places = len({p.locator for p in r.points}) > 1
-    points = [(p, e) for p, e in zip(r.points, r.errors) if p.series.startswith(only)]
-    digits = _digits([p.published for p, _ in points], unit)
-    ours = digits if digits is None or unit != "1" else max(1, digits)
-    printed = f"printed, {f.unit}" if f.unit not in ("1", f.quantity) else "printed"
-    texts = [
-        {
-            "series": p.series,
-            f.x: value(p.x),
-            printed: value(p.published, unit, digits),
-            "ours": value(p.ours, unit, ours),
-            "error": _error(p, e, f),
-            "where": p.locator,
-        }
-        for p, e in points
+    recreation = published_figures.recreate(id)
+    figure = recreation.figure
+    points = [
+        (point, error)
+        for point, error in zip(recreation.points, recreation.errors)
+        if point.series.startswith(only)
     ]
-    words = {"series", "where"} | {f.x for p, _ in points if isinstance(p.x, str)}
-    names = [f.x, printed, "ours", "error"]
-    if several:
-        names.insert(0, "series")
-    if places:
-        names.append("where")
-    table_ = macros().published(
-        said=said(r),
-        fitted=f.fitted,
-        validated=f.basis == "runs",
-        head=[(name, name in words, False) for name in names],
-        rows=[
-            [
-                (row[name], name in words, name != "where" and len(row[name]) < LONG)
-                for name in names
-            ]
-            for row in texts
-        ],
-        most=most,
-        misses=f.misses,
-        sources=r.sources[:5],
+    columns = _columns(figure, points)
+    names = list(columns)
+    if len({point.series for point in recreation.points}) < 2:
+        names.remove("series")
+    if len({point.locator for point in recreation.points}) < 2:
+        names.remove("where")
+    words = {"series", "where"}
+    if any(isinstance(point.x, str) for point, _ in points):
+        words.add(figure.x)
+    rows = [
+        [
+            Cell(text, name in words, name != "where" and len(text) < LONG)
+            for name, text in zip(names, texts)
+        ]
+        for texts in zip(*(columns[name] for name in names))
+    ]
+    html = macros().published(
+        said=said(recreation),
+        fitted=_fitted(figure),
+        head=[Cell(name, name in words, False) for name in names],
+        rows=rows[:most],
+        folded=rows[most:],
+        misses=figure.misses,
+        sources=[_source(*source) for source in recreation.sources[:5]],
     )
-    return Html(html=str(table_), words=said(r))
+    return Html(html=str(html), words=said(recreation))
+
+
+def _columns(figure: Figure, points: Sequence[tuple[Point, float]]) -> dict[str, list[str]]:
+    """The columns of the table of a figure, as texts."""
+    unit = figure.unit if is_share(figure) else ""
+    digits = _digits([point.published for point, _ in points], unit)
+    ours = digits if digits is None or unit != "1" else max(1, digits)
+    printed = "printed"
+    if figure.unit not in ("1", figure.quantity):
+        printed += f", {figure.unit}"
+    return {
+        "series": [point.series for point, _ in points],
+        figure.x: [value(point.x) for point, _ in points],
+        printed: [value(point.published, unit, digits) for point, _ in points],
+        "ours": [value(point.ours, unit, ours) for point, _ in points],
+        "error": [_error(point, error, figure) for point, error in points],
+        "where": [point.locator for point, _ in points],
+    }
+
+
+def _fitted(figure: Figure) -> str:
+    """That the constants of the kit were fitted on these values, where they were."""
+    if not figure.fitted:
+        return ""
+    if figure.basis == "runs":
+        shown = "runs among others; the validation page shows them with their source left out"
+    else:
+        shown = "series among others"
+    return f" The constants were fitted on these {shown}."
+
+
+def _source(title: str, place: str, url: str) -> Source:
+    """A source with its link; its place where that is short."""
+    if not url.startswith("http"):
+        return Source(title, "", "")
+    return Source(title, f", {place}" if len(place) < 120 else "", url)
 
 
 def _error(p: Point, e: float, f: Figure) -> str:

@@ -21,9 +21,9 @@ from scantling.cli.options import FOLDER
 from ..charts.ahead import drawn_ahead
 from ..charts.livechart import vega_bundle
 from ..desk import view
+from ..report.batch import write
 from ..report.jobs import today
 from ..report.page import templated
-from ..report.run import write
 from ..resources import STATIC, packages
 from . import gallery, reference, validation_page, walkthroughs
 

@@ -11,6 +11,7 @@ from scantling.base.show import percent
 
 from .. import resources
 from ..charts import validation as charts
+from ..report.batch import write
 from ..report.blocks import (
     Block,
     Bullets,
@@ -28,7 +29,6 @@ from ..report.blocks import (
 )
 from ..report.page import templated
 from ..report.phrases import upfirst
-from ..report.run import write
 
 KINDS = {
     "family left out": "families of sources left out of the fit",

@@ -1,5 +1,5 @@
 """The design report: read-only, static, from one Assessment. The notebook `design_report` shows it
-section by section; `run` makes batches."""
+section by section; `batch` makes several."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -21,8 +21,8 @@ from ..charts.pictures import RESULT, Picture
 from ..charts.plans import printed_tornado
 from ..charts.schedule import laid as layers
 from ..words import label
+from .batch import run
 from .order import ORDER
-from .run import run
 from .sections import SECTIONS
 from .sections.step import sensitivity
 from .sections.summary import header
@@ -163,7 +163,7 @@ def render(
     space: str = "default",
 ) -> list[Path]:
     """The reports of design files, into `folder`; returns the paths of the pages. The options are
-    those of `run.run`.
+    those of `batch.run`.
 
     Raises DesignError where a file is wrong and RuntimeError where a report could not be made.
     """

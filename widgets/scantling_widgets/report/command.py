@@ -8,8 +8,8 @@ from scantling.base.quantities import table as quantities
 from scantling.cli.options import FOLDER
 from scantling.verdict.verdicts import VERDICTS
 
+from .batch import Record, run
 from .compare import write_comparison
-from .run import Record, run
 
 
 @click.command()
