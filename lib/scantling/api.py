@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
 from .advise.avoid import avoid as _avoid
-from .advise.comparison import SHOWN, Comparison, compare as _compare
+from .advise.comparison import AXES, LEADING, Comparison, compare as _compare
 from .advise.explanation import explain as _explain
 from .advise.fixes import fixes as _fixes
 from .advise.sensitivity import tornado
@@ -22,30 +22,10 @@ from .plans.leaderboard import search as _search
 from .plans.prepare import prepare
 from .plans.space import Space
 from .runs.predict import predict_frame as _predict
-from .runs.read import taken
+from .runs.read import frame_of
 from .verdict.assess import assess as _assess
 from .verdict.record import Assessment as _Assessment
 from .verdict.verdicts import VERDICTS
-
-__all__ = [
-    "Assessment",
-    "Design",
-    "DesignError",
-    "assess",
-    "avoid",
-    "blueprint",
-    "compare",
-    "explain",
-    "fixes",
-    "goodput",
-    "launch",
-    "learn",
-    "predict",
-    "report",
-    "search",
-    "sensitivity",
-    "sweep",
-]
 
 
 class Design(Displayed, _Design):
@@ -89,8 +69,8 @@ class Assessment(Displayed, _Assessment):
     def cells(self) -> list[list[str]]:
         """Label and value of the figures that lead, and the plan."""
         given = {"verdict": self.verdict, **self.headline()}
-        said = [(quantity(key).label, show(key, at(given, key))) for key in SHOWN["leading"]]
-        axes = (f"{k} {v}" for k, v in (self.plan or {}).items() if k in SHOWN["axes"] and v != 1)
+        said = [(quantity(key).label, show(key, at(given, key))) for key in LEADING]
+        axes = (f"{k} {v}" for k, v in (self.plan or {}).items() if k in AXES and v != 1)
         return [
             ["Verdict", VERDICTS[self.verdict].name],
             *([label, text] for label, text in said if text != "—"),
@@ -174,7 +154,7 @@ def _taking(
 avoid = tabled(_taking(_assessed, _avoid))
 explain = _taking(_assessed, _explain)
 fixes = tabled(_taking(_assessed, _fixes))
-predict = _taking(taken, _predict)
+predict = _taking(frame_of, _predict)
 search = _taking(_designed, _search)
 sensitivity = tabled(_taking(_assessed, tornado))
 sweep = tabled(_taking(_designed, _sweep))

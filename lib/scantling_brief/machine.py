@@ -1,93 +1,116 @@
 """What words about a machine come to: the accelerator and the network of the catalogue."""
 
 import re
+from typing import Any, NamedTuple
 
 from scantling import catalogue
 from scantling.base.errors import DesignError
 from scantling.base.units import GB, GBIT
+from scantling.catalogue.hardware import Accelerator
+
+from .readers import Chip
+
+_FIELD = "cluster.accelerator"
+
+
+class Choice(NamedTuple):
+    """A row of the catalogue, why it, and what the catalogue lacks of what was said."""
+
+    id: str | None
+    why: str
+    lacking: list[DesignError]
 
 
 def _flat(text: str) -> str:
     return re.sub(r"[^a-z0-9]", "", text.lower())
 
 
-def _is_of(row, family: str) -> bool:
+def _is_of(row: Accelerator, family: str) -> bool:
     """Whether an accelerator belongs to a family as it is written."""
+    if re.match(rf"{family}(?:[^a-z0-9]|$)", row.id):
+        return True
     names = [_flat(name) for name in (row.id, *row.aliases)]
-    return bool(re.match(rf"{family}(?:[^a-z0-9]|$)", row.id)) or any(
-        name.startswith(family) and not name[len(family) :][:1].isalpha() for name in names
-    )
+    return any(name.startswith(family) and not name[len(family) :][:1].isalpha() for name in names)
 
 
-def choose_accelerator(
-    family: str, memory: int | None, form: str | None, nvlink: bool | None
-) -> tuple:
-    """(catalogue id, why, what the catalogue lacks) of an accelerator by family, memory and form:
-    the nearest memory stands in for one that it lacks, nothing for another family."""
+def choose_accelerator(chip: Chip, nvlink: bool | None) -> Choice:
+    """The accelerator of a family, memory and form: the nearest memory stands in for one that the
+    catalogue lacks, nothing for another family."""
     rows = catalogue.accelerators()
-    field = "cluster.accelerator"
-    of_family = fitting = [r for r in rows.values() if _is_of(r, family)]
+    of_family = [row for row in rows.values() if _is_of(row, chip.family)]
     if not of_family:
         problem = "is not an accelerator of the catalogue"
-        return (None, "", [DesignError(field, family, rows, problem=problem)])
-    lacking = []
-    sizes = {round(r.hbm_bytes / GB) for r in of_family}
-    near = memory and min(sizes, key=lambda size: abs(size - memory))
-    for asked, what, kept, instead in (
-        (memory, f"{memory} GB", lambda r: _holds(r, memory), near),
-        (form and not form.startswith(("hbm", "oam")), form, lambda r: _has_form(r, form), None),
-        (
-            nvlink is not None,
-            f"with{'' if nvlink else 'out'} NVLink",
-            lambda r: (catalogue.fabric(r.scale_up).kind != "host") == nvlink,
-            None,
-        ),
-    ):
-        found = [r for r in fitting if asked and kept(r)]
-        if asked and not found:
-            problem = "is not in the catalogue"
-            lacking.append(
-                DesignError(
-                    field,
-                    f"{family.upper()} {what}",
-                    [f"{r.id} ({r.hbm_bytes / GB:.0f} GB)" for r in of_family],
-                    instead,
-                    problem=problem,
-                )
-            )
-            found = [r for r in fitting if instead and _holds(r, instead)]
-        fitting = found or fitting
-    plain_name = [r for r in fitting if family in map(_flat, (r.id, *r.aliases))]
-    usual = "the usual one of " + ", ".join(r.id for r in fitting) if len(fitting) > 1 else ""
-    return (plain_name or fitting)[0].id, usual, lacking
+        return Choice(None, "", [DesignError(_FIELD, chip.family, rows, problem=problem)])
+    lacking: list[DesignError] = []
+    fitting = of_family
+    if chip.memory_gb:
+        memory = chip.memory_gb
+        sizes = {round(row.hbm_bytes / GB) for row in of_family}
+        nearest = min(sizes, key=lambda size: abs(size - memory))
+        matches = [row for row in fitting if _has_memory(row, memory)]
+        if not matches:
+            lacking.append(_lacking(chip.family, f"{memory} GB", of_family, nearest))
+            matches = [row for row in fitting if _has_memory(row, nearest)]
+        fitting = matches or fitting
+    if chip.form and not chip.form.startswith(("hbm", "oam")):
+        matches = [row for row in fitting if _has_form(row, chip.form)]
+        if not matches:
+            lacking.append(_lacking(chip.family, chip.form, of_family))
+        fitting = matches or fitting
+    if nvlink is not None:
+        matches = [row for row in fitting if _has_nvlink(row) == nvlink]
+        if not matches:
+            what = "with NVLink" if nvlink else "without NVLink"
+            lacking.append(_lacking(chip.family, what, of_family))
+        fitting = matches or fitting
+    plain = [row for row in fitting if chip.family in map(_flat, (row.id, *row.aliases))]
+    why = "the usual one of " + ", ".join(row.id for row in fitting) if len(fitting) > 1 else ""
+    return Choice((plain or fitting)[0].id, why, lacking)
 
 
-def _has_form(row, form: str) -> bool:
+def _lacking(
+    family: str, what: str, of_family: list[Accelerator], nearest: int | None = None
+) -> DesignError:
+    """That the catalogue has no row of a family with this."""
+    choices = [f"{row.id} ({row.hbm_bytes / GB:.0f} GB)" for row in of_family]
+    problem = "is not in the catalogue"
+    return DesignError(_FIELD, f"{family.upper()} {what}", choices, nearest, problem=problem)
+
+
+def _has_memory(row: Accelerator, memory_gb: int) -> bool:
+    in_name = re.search(rf"\b{memory_gb}\s?GB", row.name) is not None
+    return abs(row.hbm_bytes / GB - memory_gb) < 1 or in_name
+
+
+def _has_form(row: Accelerator, form: str) -> bool:
     short = form.rstrip("0123456789")
     return short in row.id.rstrip("0123456789") or form in row.id or form in _flat(row.name)
 
 
-def _holds(row, memory: int) -> bool:
-    named = re.search(rf"\b{memory}\s?GB", row.name) is not None
-    return abs(row.hbm_bytes / GB - memory) < 1 or named
+def _has_nvlink(row: Accelerator) -> bool:
+    return catalogue.fabric(row.scale_up).kind != "host"
 
 
-def choose_fabric(kind: str | None, rate: float | None, of: str, per_node: int) -> dict:
+def choose_fabric(
+    kind: str | None, rate: float | None, rate_of: str, per_node: int
+) -> dict[str, Any]:
     """Cluster fields of a network said in words: kind ("ib", "rocev2", "eth", or an id), rate
     [Gb/s] per "port", "device" or "node"."""
     if rate is None:
         return {} if kind == "ib" else {"scale_out": kind and catalogue.fabric(kind).id}
-    port = rate / per_node if of == "node" else rate
+    port = rate / per_node if rate_of == "node" else rate
     kind = kind or "ib"
-    wanted = [
-        f
-        for f in catalogue.fabrics("scale-out").values()
-        if f.id == kind or f.id.startswith(kind + "-")
+    rows = [
+        row
+        for row in catalogue.fabrics("scale-out").values()
+        if row.id == kind or row.id.startswith(kind + "-")
     ]
-    near = min(wanted, key=lambda f: abs(f.port_bytes_per_s / GBIT - port))
-    if of == "port" and abs(near.port_bytes_per_s / GBIT - port) >= 1:
-        return {"scale_out": {"like": near.id, "port_gbits_per_s": port}}
-    fields = {"scale_out": near.id}
-    if of != "port":
-        fields["scale_out_gbytes_per_s_per_device"] = float(f"{port / 8:.6g}")
-    return fields
+    nearest = min(rows, key=lambda row: abs(row.port_bytes_per_s / GBIT - port))
+    if rate_of != "port":
+        return {
+            "scale_out": nearest.id,
+            "scale_out_gbytes_per_s_per_device": float(f"{port / 8:.6g}"),
+        }
+    if abs(nearest.port_bytes_per_s / GBIT - port) >= 1:
+        return {"scale_out": {"like": nearest.id, "port_gbits_per_s": port}}
+    return {"scale_out": nearest.id}

@@ -8,18 +8,20 @@ parser.
 
 import os
 import tempfile
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
 from scantling.base.errors import DesignError
 from scantling.verdict.record import Assessment
 
-from .expressible import Inexpressible, express
-from .framework import Framework
+from .expressible import express
 from .frameworks import FRAMEWORKS
 from .ladder import climb
+from .launched import launch_plan
+from .misfits import Inexpressible
 from .pages import kit, programs
-from .record import LAYOUTS, Gap, LaunchPlan, launch_plan
+from .record import LAYOUTS, Framework, Gap, LaunchPlan
 
 ON = LAYOUTS
 __all__ = [
@@ -44,7 +46,7 @@ def framework(to: str, on: str = "torchrun") -> Framework:
     return FRAMEWORKS[to]
 
 
-def kits(assessment: Assessment, to: str, on: str = "torchrun") -> dict:
+def kits(assessment: Assessment, to: str, on: str = "torchrun") -> dict[str, str]:
     """The files of a launch kit, relative path to text, ready for `write`, an archive or a
     download.
 
@@ -67,16 +69,16 @@ def kits(assessment: Assessment, to: str, on: str = "torchrun") -> dict:
     chosen = framework(to, on)
     if not assessment.phases:
         raise ValueError("an impossible design has no plan to launch")
-    out = {}
+    out: dict[str, str] = {}
     folders = [f"phase-{i + 1}/" for i in range(len(assessment.phases))]
     folders[assessment.resolved.main] = ""
     for i, folder in enumerate(folders):
         launch = express(assessment, i, chosen, on)
-        rungs = climb(launch) if not folder and launch.nodes > 1 else ()
+        rungs = climb(launch) if not folder and launch.nodes > 1 else []
         files = kit(launch, rungs)
         out |= {folder + name: text for name, text in files.items()}
         for name, rung in rungs[:-1]:
-            out |= {f"ladder/{name}/{k}": v for k, v in programs(rung)[0].items()}
+            out |= {f"ladder/{name}/{k}": v for k, v in programs(rung).items()}
     if len(folders) > 1:
         order = ", then ".join(f"`{folder}`" if folder else "this folder" for folder in folders)
         out["README.md"] += (
@@ -86,7 +88,7 @@ def kits(assessment: Assessment, to: str, on: str = "torchrun") -> dict:
     return out
 
 
-def write(files: dict, folder) -> None:
+def write(files: Mapping[str, str], folder: str | Path) -> None:
     """Write a kit into `folder` (made where it is not there): all files or, if anything fails,
     none.
 
@@ -119,7 +121,7 @@ def write(files: dict, folder) -> None:
         ) from None
 
 
-def _replace(names, new: Path, folder: Path, before: Path) -> None:
+def _replace(names: Iterable[str], new: Path, folder: Path, before: Path) -> None:
     """Move every file of `new` to its place in `folder`; where one does not go, put back what stood
     there."""
     with ExitStack() as undo:

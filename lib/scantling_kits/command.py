@@ -12,7 +12,6 @@ from scantling.verdict.limits import limits
 from scantling.verdict.verdicts import VERDICTS, beside_name
 
 from . import Inexpressible, framework, kits, write
-from .framework import offers
 
 
 @click.command()
@@ -38,7 +37,7 @@ from .framework import offers
         "Search the wide space, minutes for a mixture of experts: Ctrl-C ends it with what it has."
     ),
 )
-def launch(file, to, on, output, wide):
+def launch(file: str, to: str, on: str, output: str, wide: bool) -> int | None:
     """Write a launch kit for the design in FILE (- for stdin): the best plan of those that the
     framework can run.
 
@@ -46,7 +45,7 @@ def launch(file, to, on, output, wide):
     constraint is missed or the run makes no sense, 4 impossible: nothing is written; 2 the file or
     the call is wrong.
     """
-    assessment = possible(file, space="wide" if wide else "default", kit=offers(framework(to, on)))
+    assessment = possible(file, space="wide" if wide else "default", kit=framework(to, on).offers)
     verdict = VERDICTS[assessment.verdict]
     if not verdict.launch:
         tell(f"nothing is written: {limits(assessment, advice=False)[0]}")
@@ -62,6 +61,7 @@ def launch(file, to, on, output, wide):
     print(f"Wrote {len(files)} files to {plain(output, 200)}")
 
     for gap in loads(files["plan.json"])["not_expressed"]:
-        said = "cannot express {field} {value} ({why}): {instead}".format(**gap)
+        lacks = f"cannot express {gap['field']} {gap['value']} ({gap['why']}): {gap['instead']}"
         cost = f"; {gap['cost']}" if gap["cost"] else ""
-        print(plain(f"{to} {said}{cost}", 400), file=sys.stderr)
+        print(plain(f"{to} {lacks}{cost}", 400), file=sys.stderr)
+    return None

@@ -1,175 +1,112 @@
 """A kit put together: plan.json, the framework's files, scripts, README.md and checkpoint.md."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from json import dumps
+from typing import Any
 
 from scantling.base.json import clean
-from scantling.base.units import DAY_S
-from scantling.catalogue.scaling_laws import LR_LAWS, learning_rate_advice, peak_learning_rate
-from scantling.plans.words import short
 from scantling_site.rollout.burn_in import scale_up_tests
 from scantling_site.site import site_of
 
-from .env import environment, flags, site
-from .guide import bus_rates, justification, smaller, troubles
+from .budget import checkpoints
 from .ladder import expectations
-from .record import SEED, norm_epsilon, picked, rotary_base
-from .render import filled, render, source
+from .readme import readme
+from .record import LaunchPlan
+from .render import render, source
+from .run_values import run_values
 from .scripts import scripts
-from .state import state_bytes
-
-SHAPE = (
-    "layers",
-    "hidden",
-    "ffn_hidden",
-    "heads",
-    "kv_heads",
-    "head_dim",
-    "vocab",
-    "mlp",
-    "attention",
-    "tied_embeddings",
-    "experts",
-    "top_k",
-    "expert_ffn_hidden",
-    "shared_ffn_hidden",
-    "moe_layers",
-    "moe_layout",
-    "mtp_layers",
-    "q_lora",
-    "kv_lora",
-    "qk_nope",
-    "qk_rope",
-    "v_head_dim",
-    "window",
-    "windowed_layers",
-    "norm_bias",
-    "final_norm",
-    "qk_norm",
-    "position_rows",
-    "qkv_bias",
-    "out_bias",
-    "mlp_bias",
-    "head_bias",
-)
+from .values import RunValues
 
 
-def learning_rate(launch) -> tuple:
-    """(peak learning rate, where it is from): the start that the design and the report name, at the
-    run's tokens (20 a parameter where the design names none). Where they name none, a tenth of the
-    lowest law, which the reader has to replace."""
-    active = launch.params.active
-    phase = launch.phase
-    tokens = launch.run_tokens or 20 * active
-    advice = learning_rate_advice(active, tokens, phase.optimizer, phase.from_checkpoint)
-    if advice.start is not None:
-        laws = ", ".join(f"{x['value']:.1e} {x['source'].split(',')[0]}" for x in advice.laws)
-        return advice.start, f"the middle of published laws: {laws}"
-    least = min(peak_learning_rate(active, tokens, law) for law in LR_LAWS)
-    return float(f"{least / 10:.2g}"), f"a placeholder to be replaced: {advice.why}"
-
-
-def constants(model) -> str:
-    """Where the rotary base and the norms' epsilon come from."""
-    known = model.norm_epsilon and (model.rope_base or model.position_rows)
-    return "the model's own" if known else "the model's own are not known here, set them"
-
-
-def shape(model) -> dict:
-    """The model's dimensions as plain values."""
-    return {k: getattr(model, k) for k in SHAPE} | {
-        "rope_base": rotary_base(model),
-        "norm_eps": norm_epsilon(model),
-    }
-
-
-def training(launch) -> dict:
-    """What the kit's own trainers read: the plan, the job, and the arithmetic that they hold
-    themselves against."""
-    p = launch.plan
-    job = launch.phase
-    framework = launch.framework
-    kept = {}
-    if framework.states and p["tp"] * p["pp"] * p["ep"] == 1:
-        kept = state_bytes(
-            framework.states,
-            p["sharding"],
-            launch.shards * p["cp"],
-            launch.params.total,
-            precision=job.precision,
-            optimizer=job.optimizer,
-        )
-    return picked(
-        "train",
-        launch=launch,
-        seed=SEED,
-        lr=learning_rate(launch)[0],
-        peak_flops=launch.cluster.accelerator.peak_flops(job.precision),
-        state_bytes={k: round(v) for k, v in kept.items()},
-    )
-
-
-def _json(value) -> str:
+def _json(value: Any) -> str:
     return dumps(clean(value), indent=1, allow_nan=False) + "\n"
 
 
-def programs(launch) -> tuple:
-    """(the files that a run reads, name to text; what the pages for people know besides)."""
-    days = launch.figures["days"]
-    about = {
-        "environment": environment(launch),
-        "train": training(launch),
-        "shape": shape(launch.model),
-        "wall_s": days and days * DAY_S,
+def plan_values(launch: LaunchPlan, run: RunValues) -> dict[str, Any]:
+    """What plan.json holds: the plan that is launched, the one that was assessed, and what of it
+    the framework has no words for."""
+    job = launch.phase
+    figures = launch.figures
+    return {
+        "name": launch.name,
+        "framework": launch.to,
+        "version": launch.framework.version,
+        "on": launch.on,
+        "plan": launch.plan,
+        "assessed": launch.assessed,
+        "not_expressed": [asdict(gap) for gap in launch.gaps],
+        "devices": launch.devices,
+        "nodes": launch.nodes,
+        "devices_per_node": launch.per_node,
+        "last_node": launch.last_node,
+        "sites": launch.cluster.sites,
+        "sync": launch.sync,
+        "accelerator": launch.cluster.accelerator.id,
+        "family": launch.cluster.accelerator.family,
+        "layers_by_stage": launch.stages,
+        "seq_len": job.seq_len,
+        "global_batch": job.global_batch,
+        "tokens": job.tokens,
+        "steps": launch.steps,
+        "precision": job.precision,
+        "optimizer": job.optimizer,
+        "params": launch.parameters,
+        "shape": run.shape,
+        "train": run.train,
+        "memory_bytes": asdict(launch.memory),
+        "step_s": launch.step_s,
+        "assessed_step_s": launch.assessed_step_s,
+        "figures": {
+            name: value
+            for name, value in figures.headline().items()
+            if value is None or isinstance(value, (int, float))
+        },
+        "checkpoint": {
+            "every_steps": launch.save_steps,
+            "interval_s": figures.checkpoint_interval_s,
+            "bytes": figures.checkpoint_bytes,
+            "keep": launch.keep,
+            "keep_days": launch.survival.keep_days,
+            "tiers": launch.tiers,
+        },
+        "recovery": launch.survival.recovery,
+        "environment": [variable._asdict() for variable in run.environment],
+        "assumed": launch.assumed,
     }
-    own = launch.framework.files(launch, about)
-    plan = picked(
-        "plan",
-        launch=launch,
-        params=int(launch.params.total),
-        gaps=[asdict(g) for g in launch.gaps],
-        variables=[v._asdict() for v in about["environment"]],
-        **about,
-    )
-    out = {**own, **scripts(launch, about), "plan.json": _json(plan)}
-    return out, about | {"plan": plan, "own": sorted(own)}
 
 
-def kit(launch, rungs=()) -> dict:
+def programs(launch: LaunchPlan) -> dict[str, str]:
+    """The files that a run reads, name to text."""
+    return _programs(launch, run_values(launch))
+
+
+def _programs(launch: LaunchPlan, run: RunValues) -> dict[str, str]:
+    return {
+        **launch.framework.files(launch, run),
+        **scripts(launch, run),
+        "plan.json": _json(plan_values(launch, run)),
+    }
+
+
+def kit(launch: LaunchPlan, rungs: Sequence[tuple[str, LaunchPlan]] = ()) -> dict[str, str]:
     """All files of one phase's kit, name to text; `rungs` are the (name, launch plan) of its
     ladder."""
-    framework = launch.framework
-    out, about = programs(launch)
-    burnt = {test.id: test for test in scale_up_tests(site_of(launch.assessment))}
-    ladder = [expectations(*rung, burnt) for rung in rungs]
-    if ladder:
+    run = run_values(launch)
+    out = _programs(launch, run)
+    ladder = []
+    if rungs:
+        tests = {test.id: test for test in scale_up_tests(site_of(launch.assessment))}
+        ladder = [expectations(name, rung, tests) for name, rung in rungs]
         out["ladder.json"] = _json(ladder)
         out["check_ladder.py"] = source("check_ladder.py")
-    known = about | {
-        "launch": launch,
-        "how": " ".join(filled([framework.sites.get(launch.sync, "")], launch=launch)),
-        "why": justification(launch),
-        "troubles": troubles(launch),
-        "rates": bus_rates(launch),
-        "shrink": smaller(launch),
-        "site": site(launch),
-        "flags": flags(launch),
-        "notes": filled(
-            framework.notes.values(),
-            launch=launch,
-            base=rotary_base(launch.model),
-            epsilon=norm_epsilon(launch.model),
-            constants=constants(launch.model),
-        ),
-        "framework": framework,
-        "equivalent": framework.equivalent.format(launch=launch),
-        "files": sorted(out),
-        "lr_source": learning_rate(launch)[1],
-        "describe": short,
-        "ladder": ladder,
-    }
+    framework_files = sorted(launch.framework.files(launch, run))
+    saves = launch.framework.saves
+    rows = checkpoints(launch)
     return {
         **out,
-        "README.md": render("README.md.j2", **known),
-        "checkpoint.md": render("checkpoint.md.j2", **known),
+        "README.md": render(
+            "README.md.j2", r=readme(launch, run, framework_files, sorted(out), ladder)
+        ),
+        "checkpoint.md": render("checkpoint.md.j2", name=launch.name, rows=rows, saves=saves),
     }

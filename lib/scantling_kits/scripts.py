@@ -1,11 +1,11 @@
 """launch.sh (what every node runs) and what a scheduler wraps around it: job.sbatch,
 jobset.yaml."""
 
-import re
-from math import ceil, prod
+from math import ceil
 
-from scantling import catalogue
-from scantling.base.units import DAY_S
+from scantling.base.records import record
+from scantling.base.show import span
+from scantling.base.units import DAY_S, MINUTE_S
 from scantling_site.scheduler.request import (
     BAD_START_S,
     LONGEST_JOB_S,
@@ -15,99 +15,208 @@ from scantling_site.scheduler.request import (
 )
 from scantling_site.site import HORIZON_DAYS
 
+from .kubernetes import pod, remarks
+from .record import LaunchPlan, known
 from .render import render
+from .values import RunValues, Var
+
+LATE = 1.1  # times the late end of the run that wall time is asked for: judgement
+ALWAYS = 1000  # requeues of a run without an end
+
+
+@record
+class Start:
+    """What launch.sh does on a node."""
+
+    name: str
+    nodes: int
+    devices: int
+    per_node: int
+    last_node: int
+    last_rank: int
+    run_id: str
+    bucket: bool  # RUN_DIR may be one, which needs no folder
+    stop_file: bool  # a file in RUN_DIR ends the run after a checkpoint
+    stops_on_term: bool
+    smi: str  # the vendor's command that asks the devices; "" without one
+    without_data: str
+    prepare: str
+    command: str
+    launcher: str
+    whole: str  # glob of what is written last of a checkpoint
+    thins: str  # glob of the checkpoints whose oldest go; "": the framework does it
+    keep: int
+    restarts: int  # of the launcher; 0: the job goes back to the queue
+    grace_s: int
+    slurm: bool
+    tpu: bool
+
+
+@record
+class SlurmJob:
+    """What job.sbatch asks Slurm for, and when it starts the run again."""
+
+    name: str
+    slug: str
+    nodes: int  # that train
+    nodes_requested: int  # those that stand by included
+    summary: str  # of nodes, in a comment
+    wall: str  # D-HH:MM:SS
+    rest: str  # of the sentence on the wall time
+    per_node: int  # devices; 0 where Slurm does not count them
+    lead_s: int
+    lead_minutes: int
+    switches: int  # sets of leaf switches; 0 or 1: not asked for
+    segment: int  # nodes of the allocation within one NVLink rack
+    segment_trains: int  # of them; 1: a node is the domain
+    standing_by: str  # of a segment, in a comment
+    whole: str
+    stop: str  # "file", "term" or ""
+    framework: str
+    bad_start_s: int
+    bad_start_minutes: int
+    mtbf: str
+    tries: int  # starts in a row that fail early
+    restart_by_queue: bool
+    requeues: int
 
 
 def wall_text(seconds: float) -> str:
     """D-HH:MM:SS."""
-    minutes = max(1, ceil(seconds / 60))
+    minutes = max(1, ceil(seconds / MINUTE_S))
     return f"{minutes // 1440}-{minutes // 60 % 24:02d}:{minutes % 60:02d}:00"
 
 
-def scripts(launch, kit) -> dict:
+def scripts(launch: LaunchPlan, run: RunValues) -> dict[str, str]:
     """env.sh and launch.sh, and the scheduler's own files."""
-    whole_s = kit["wall_s"] or HORIZON_DAYS * DAY_S
-    values = {
-        "launch": launch,
-        "environment": kit["environment"],
-        "restarts": restarts_allowed(launch.figures["mtbf_s"], whole_s),
-        "grace": kill_after_s(launch.step_s, launch.endurance["checkpoint_durable_s"]),
+    whole_s = run.wall_s or HORIZON_DAYS * DAY_S
+    restarts = restarts_allowed(known(launch.figures.mtbf_s), whole_s)
+    grace_s = kill_after_s(launch.step_s, launch.survival.durable_s)
+    out = {
+        "env.sh": render("env.sh.j2", environment=list(map(quoted, run.environment))),
+        "launch.sh": render("launch.sh.j2", at=start(launch, restarts, grace_s)),
     }
-    names = ["env.sh", "launch.sh"]
     if launch.on == "slurm":
-        names += ["job.sbatch"]
-        run_s = 1.1 * DAY_S * (launch.figures["days_high"] or launch.figures["days"] or 0.0)
-        links = ceil(run_s / LONGEST_JOB_S)
-        values |= {
-            "wall": wall_text(min(run_s or LONGEST_JOB_S, LONGEST_JOB_S)),
-            "switches": leaves(launch),
-            "links": links,
-            # the ends of the wall time, and the failures
-            "requeues": links + values["restarts"] if links else 1000,
-            "bad_start": BAD_START_S,
-            "tries": early_failures(launch.figures["mtbf_s"], whole_s),
-        }
+        out["job.sbatch"] = render("job.sbatch.j2", job=slurm_job(launch, restarts, whole_s))
     if launch.on == "kubernetes":
-        names += ["computedomain.yaml"] if launch.joined else []
-        names += ["jobset.yaml", "trainingruntime.yaml", "trainjob.yaml"]
-        names += ["pytorchjob.yaml"] if launch.framework.launcher != "python" else []
-        values["k"] = {
-            "rdma": rdma(launch),
-            "slice": tpu_slice(launch),
-            "cores": host_cores(launch),
-            "memory": host_gib(launch),
-        }
-    return {name: render(f"{name}.j2", **values) for name in names}
+        out |= manifests(launch, restarts, grace_s)
+    return out
 
 
-def leaves(launch) -> int:
-    """Sets of leaf switches that the nodes fill at least; 0 where one node or NVLink domains make
-    the question another."""
-    return (
-        0
-        if launch.nodes == 1 or launch.joined or launch.kin.torus
-        else ceil(launch.nodes / launch.leaf_nodes)
+def quoted(variable: Var) -> Var:
+    """The variable with a value that stands in double quotes."""
+    return variable._replace(value=variable.value.replace('"', ""))
+
+
+def start(launch: LaunchPlan, restarts: int, grace_s: int) -> Start:
+    """What launch.sh does."""
+    framework = launch.framework
+    smi = {"nvidia": "nvidia-smi", "amd": "rocm-smi"}
+    by_queue = launch.on == "slurm" and launch.survival.recovery == "restart"
+    return Start(
+        name=launch.name,
+        nodes=launch.nodes,
+        devices=launch.devices,
+        per_node=launch.per_node,
+        last_node=launch.last_node,
+        last_rank=launch.nodes - 1,
+        run_id=launch.slug,
+        bucket=framework.runtime == "jax",
+        stop_file=framework.stop == "file",
+        stops_on_term=framework.stop == "term",
+        smi=smi.get(launch.chip, ""),
+        without_data=framework.without_data,
+        prepare=framework.prepare,
+        command=framework.command,
+        launcher=framework.launcher,
+        whole=framework.whole,
+        thins=framework.thins,
+        keep=launch.keep,
+        restarts=0 if by_queue else restarts,
+        grace_s=grace_s,
+        slurm=launch.on == "slurm",
+        tpu=launch.chip == "tpu",
     )
 
 
-def host_cores(launch) -> int:
-    """Cores that a pod asks for: nine tenths of the node's, eight a device where its row names
-    none."""
-    known = catalogue.nodes().get(launch.cluster.node)
-    found = re.search(r"(\d+)(?:c\b| vCPU| Grace)", known.cpu if known else "")
-    return int(0.9 * int(found[1])) if found else 8 * launch.per_node
+def slurm_job(launch: LaunchPlan, restarts: int, whole_s: float) -> SlurmJob:
+    """What job.sbatch asks for: the ends of the wall time, and the failures, put the job back in
+    the queue."""
+    f = launch.figures
+    run_s = LATE * DAY_S * (f.days_high or f.days or 0.0)
+    links = ceil(run_s / LONGEST_JOB_S)
+    by_queue = launch.survival.recovery == "restart"
+    size, group = launch.segment_nodes, launch.segment_group
+    rest = ""
+    if links > 1:
+        rest = f"; the run needs about {links} of these, the job puts itself back in the queue"
+    summary = f"{launch.nodes} nodes train"
+    if launch.spares:
+        where = "from the queue" if by_queue else "in place"
+        summary += (
+            f", {launch.spares} more stand by: after a failure the run goes on {where}, on the "
+            "nodes that are up"
+        )
+    return SlurmJob(
+        name=launch.name,
+        slug=launch.slug,
+        nodes=launch.nodes,
+        nodes_requested=launch.nodes + launch.spares,
+        summary=summary,
+        wall=wall_text(min(run_s or LONGEST_JOB_S, LONGEST_JOB_S)),
+        rest=rest,
+        per_node=0 if launch.chip == "tpu" else launch.per_node,
+        lead_s=launch.lead_s,
+        lead_minutes=launch.lead_s // 60,
+        switches=leaves(launch),
+        segment=group,
+        segment_trains=size,
+        standing_by=f": {size} that train, {group - size} beside them" if group > size else "",
+        whole=launch.framework.whole,
+        stop=launch.framework.stop,
+        framework=launch.to,
+        bad_start_s=BAD_START_S,
+        bad_start_minutes=BAD_START_S // 60,
+        mtbf=span(f.mtbf_s),
+        tries=early_failures(known(f.mtbf_s), whole_s),
+        restart_by_queue=by_queue,
+        requeues=links + restarts if links else ALWAYS,
+    )
 
 
-def host_gib(launch) -> int:
-    """Host memory that a pod asks for: nine tenths of the node's [GiB]; 0 where it is not known."""
-    size = launch.cluster.host_memory_bytes
-    return int(0.9 * size / 2**30) if size > 0 else 0
+def leaves(launch: LaunchPlan) -> int:
+    """Sets of leaf switches that the nodes fill at least; 0 where one node or NVLink domains make
+    the question another."""
+    if launch.nodes == 1 or launch.joined or launch.kin.torus:
+        return 0
+    return ceil(launch.nodes / launch.leaf_nodes)
 
 
-def rdma(launch) -> list:
-    """(resource, count) of the network's device plugin: without it pods of several nodes talk over
-    TCP."""
-    if not launch.networked:
-        return []
-    fabric = launch.network
-    ports = 1 if fabric.transport == "verbs" else int(launch.cluster.nics_per_node)
-    return [(fabric.pod_resource, ports)] if fabric.pod_resource else []
+def manifests(launch: LaunchPlan, restarts: int, grace_s: int) -> dict[str, str]:
+    """JobSet, and the same as a TrainJob and a PyTorchJob of Kubeflow; the domain of NVLink."""
+    names = ["jobset.yaml", "trainingruntime.yaml", "trainjob.yaml"]
+    if launch.joined:
+        names.insert(0, "computedomain.yaml")
+    if launch.framework.launcher != "python":
+        names.append("pytorchjob.yaml")
+    pod_values = pod(launch, grace_s)
+    values = {
+        "name": launch.name,
+        "slug": launch.slug,
+        "nodes": launch.nodes,
+        "slices": launch.slices,
+        "nodes_of_slice": launch.nodes // launch.slices,
+        "restarts": restarts,
+        "pod": pod_values,
+        "remarks": remarks(launch),
+        "runtime": launch.framework.runtime,
+        "per_node": str(launch.per_node),
+        "master": "" if pod_values.slice else f"{launch.slug}-node-0-0.{launch.slug}",
+        "kinds": pytorch_kinds(launch.nodes),
+    }
+    return {name: render(f"{name}.j2", **values) for name in names}
 
 
-def tpu_slice(launch) -> tuple[str, str] | None:
-    """(accelerator label, topology) of the slice with as many chips, as even as it goes; None where
-    the accelerator is not sold in slices or none has that many."""
-    chip = launch.cluster.accelerator
-    label = chip.slice_label
-    if not label:
-        return None
-    chips = launch.devices // launch.slices
-    sides = [2] * chip.slice_axes
-    if chips == 4:
-        return label, "2x2" if len(sides) == 2 else "2x2x1"
-    while prod(sides) < chips:
-        sides.sort()
-        sides[0] *= 2
-    if prod(sides) != chips:
-        return None
-    return label, "x".join(map(str, sorted(sides)))
+def pytorch_kinds(nodes: int) -> list[tuple[str, int]]:
+    """(kind, replicas) of a PyTorchJob."""
+    return [("Master", 1), ("Worker", nodes - 1)] if nodes > 1 else [("Master", 1)]

@@ -20,7 +20,7 @@ def state_bytes(
     *,
     precision: str = "bf16",
     optimizer: str = "adamw",
-) -> dict:
+) -> dict[str, float]:
     """Bytes per rank: {parameters, gradients, master, moments, total} of `parameters` weights
     replicated over or sharded by `ranks`.
 
@@ -29,13 +29,13 @@ def state_bytes(
     Padding to the number of ranks is left out.
     """
     wide = 2.0 if states == "16-bit with master" and precision != "fp32" else 4.0
-    held = {
+    kinds = {  # bytes a parameter
         "moments": catalogue.optimizer(optimizer).moment_bytes,
         "master": 4.0 if wide == 2 else 0.0,
         "gradients": wide,
         "parameters": wide,
     }
     together = states == "fp32 shards" and sharding == "zero2"  # FSDP2 shards all or nothing
-    shared = [*held][: len(held) if together else SHARED[sharding]]
-    out = {k: v * parameters / (ranks if k in shared else 1) for k, v in held.items()}
+    shared = [*kinds][: len(kinds) if together else SHARED[sharding]]
+    out = {k: v * parameters / (ranks if k in shared else 1) for k, v in kinds.items()}
     return out | {"total": sum(out.values())}

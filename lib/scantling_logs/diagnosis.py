@@ -21,7 +21,8 @@ from scantling.base.columns import Array
 from scantling.physics.bands import nearest_runs
 from scantling.physics.cases import Cases
 from scantling.physics.step import PARTS, rates, step_time
-from scantling.runs.read import read_runs, to_runs
+from scantling.runs.read import read_runs
+from scantling.runs.to_cases import to_runs
 
 from .point import Point
 from .reading import Believed, Nearby, Reading
@@ -83,49 +84,65 @@ def with_seq_len(case: Cases, other: Cases) -> Cases:
 def with_devices(case: Cases, other: Cases) -> Cases:
     """With the replicas and the batch of another."""
     case = replace(case, job=replace(case.job, global_batch=other.job.global_batch))
-    return case.with_plan(dp=other.plan.dp)
+    return replace(case, plan=replace(case.plan, dp=other.plan.dp))
 
 
 def with_tp(case: Cases, other: Cases) -> Cases:
     """With the tensor parallelism of another."""
-    return case.with_plan(tp=other.plan.tp, sp=other.plan.sp)
+    return replace(case, plan=replace(case.plan, tp=other.plan.tp, sp=other.plan.sp))
 
 
 def with_pp(case: Cases, other: Cases) -> Cases:
     """With the pipeline of another."""
     plan = other.plan
     case = replace(case, layout=other.layout)
-    return case.with_plan(
-        pp=plan.pp, vpp=plan.vpp, schedule=plan.schedule, layer_split=plan.layer_split
+    return replace(
+        case,
+        plan=replace(
+            case.plan,
+            pp=plan.pp,
+            vpp=plan.vpp,
+            schedule=plan.schedule,
+            layer_split=plan.layer_split,
+        ),
     )
 
 
 def with_cp(case: Cases, other: Cases) -> Cases:
     """With the context parallelism of another."""
-    return case.with_plan(cp=other.plan.cp, cp_type=other.plan.cp_type)
+    return replace(case, plan=replace(case.plan, cp=other.plan.cp, cp_type=other.plan.cp_type))
 
 
 def with_ep(case: Cases, other: Cases) -> Cases:
     """With the expert parallelism of another."""
-    return case.with_plan(ep=other.plan.ep, etp=other.plan.etp)
+    return replace(case, plan=replace(case.plan, ep=other.plan.ep, etp=other.plan.etp))
 
 
 def with_micro_batch(case: Cases, other: Cases) -> Cases:
     """With the micro-batch of another."""
-    return case.with_plan(micro_batch=other.plan.micro_batch)
+    return replace(case, plan=replace(case.plan, micro_batch=other.plan.micro_batch))
 
 
 def with_recompute(case: Cases, other: Cases) -> Cases:
     """With the recompute and offloading of another."""
     plan = other.plan
-    return case.with_plan(
-        recompute=plan.recompute, recompute_share=plan.recompute_share, offload=plan.offload
+    return replace(
+        case,
+        plan=replace(
+            case.plan,
+            recompute=plan.recompute,
+            recompute_share=plan.recompute_share,
+            offload=plan.offload,
+        ),
     )
 
 
 def with_sharding(case: Cases, other: Cases) -> Cases:
     """With the sharding of another."""
-    return case.with_plan(sharding=other.plan.sharding, shard_group=other.plan.shard_group)
+    return replace(
+        case,
+        plan=replace(case.plan, sharding=other.plan.sharding, shard_group=other.plan.shard_group),
+    )
 
 
 SETTINGS: Mapping[str, Callable[[Cases, Cases], Cases]] = {

@@ -18,7 +18,8 @@ from scantling.endure.reliability import as_logged
 from scantling.physics.cases import PRECISIONS, Cases, devices
 from scantling.physics.gather import stack_of
 from scantling.physics.step import step_time
-from scantling.runs.read import checked, read_named, to_runs
+from scantling.runs.read import checked, read_named
+from scantling.runs.to_cases import to_runs
 from scantling.verdict.assess import assess
 
 from .constant import Moved
@@ -108,7 +109,7 @@ def of_design(reading: Reading, design: Design) -> Point | None:
     endurance = assessment.endurance
     if endurance is None:
         return point
-    planned = Planned(goodput=endurance.goodput, badput=as_logged(endurance.badput))
+    planned = Planned(goodput=one(endurance.goodput), badput=as_logged(endurance.badput))
     return replace(point, planned=planned)
 
 

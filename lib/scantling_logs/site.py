@@ -10,7 +10,7 @@ models.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import exp, log, sqrt
+from math import exp, log, nan, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -237,7 +237,7 @@ def of_steps(
 
 def charted(point: Point) -> dict[str, Any]:
     """A measured step as charts show it."""
-    mfu = one(rates(point.case, point.measured_s)[2])
+    mfu = one(rates(point.case, point.measured_s or nan)[2])
     count = int(one(devices(point.case.plan)))
     return {"devices": count, "step_s": figure(point.measured_s), "mfu": figure(mfu)}
 

@@ -5,11 +5,12 @@ recovery, risks, roll-out, evolution.
 that works it out alone. Every part has `as_dict()`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
-from scantling.base.displayed import Displayed, cell
+from scantling.base.displayed import Cells, Displayed, cell
 from scantling.base.errors import DesignError
-from scantling.base.records import record
+from scantling.base.records import Record, record
 from scantling.verdict.record import Assessment
 
 from .calendar import Calendar, calendar
@@ -22,10 +23,10 @@ from .planes.planes import Planes, planes
 from .risks.register import Risks, risks
 from .rollout.rollout import Rollout, rollout
 from .scheduler.scheduler import Scheduler, scheduler
-from .site import site_of
+from .site import Site, site_of
 from .storage import Stores, stores
 
-PARTS = {
+PARTS: dict[str, Callable[[Site], Record]] = {
     "network": network,
     "placement": placement,
     "planes": planes,
@@ -59,31 +60,35 @@ class Blueprint(Displayed):
 
     __repr__ = Displayed.__repr__
 
-    def cells(self) -> list:
+    def cells(self) -> Cells:
         """Part, name and value of the figures that stand alone."""
         return [
             [name, key, cell(value)]
-            for name, part in self.as_dict().items()
-            for key, value in (part or {}).items()
+            for name, data in self.as_dict().items()
+            for key, value in (data or {}).items()
             if isinstance(value, (int, float, str)) and value != ""
         ]
 
-    def as_dict(self, parts=tuple(PARTS)) -> dict:
+    def as_dict(self, parts: Iterable[str] = tuple(PARTS)) -> dict[str, Any]:
         """Plain data of the named parts."""
-        found = {name: getattr(self, name) for name in parts}
-        return {name: part and part.as_dict() for name, part in found.items()}
+        records: dict[str, Record | None] = {name: vars(self)[name] for name in parts}
+        return {name: part and part.as_dict() for name, part in records.items()}
 
 
-def part(assessment: Assessment, name: str):
-    """One part of the site around an assessed design; None where the design is impossible."""
+def part(assessment: Assessment, name: str) -> Any:
+    """One part of the site around an assessed design, a record of its own kind; None where the
+    design is impossible."""
     return PARTS[name](site_of(assessment)) if assessment.phases else None
 
 
-def blueprint(assessment: Assessment, parts: Iterable = tuple(PARTS)) -> Blueprint:
+def blueprint(assessment: Assessment, parts: Iterable[str] = tuple(PARTS)) -> Blueprint:
     """The site around an assessed design, or the named parts of it. Raises DesignError for a part
     that there is not."""
-    parts = tuple(parts)
-    for name in {*parts} - {*PARTS}:
+    names = tuple(parts)
+    for name in {*names} - {*PARTS}:
         raise DesignError("parts", name, PARTS)
-    site = site_of(assessment) if assessment.phases else assessment
-    return Blueprint(**{name: part(site, name) for name in parts})
+    if not assessment.phases:
+        return Blueprint()
+    site = site_of(assessment)
+    records: dict[str, Any] = {name: PARTS[name](site) for name in names}
+    return Blueprint(**records)

@@ -8,7 +8,7 @@ from scantling.cli.common import EXIT, named, possible
 from scantling.cli.options import FILE, JSON
 
 from . import PARTS, blueprint as site_around
-from .blueprint_tables import show_parts
+from .printed import show_parts
 
 
 @click.command()
@@ -25,7 +25,7 @@ from .blueprint_tables import show_parts
     ),
 )
 @click.option("--full", is_flag=True, help="All lines of the network, not its totals alone.")
-def blueprint(file, as_json, parts, full):
+def blueprint(file: str, as_json: bool, parts: tuple[str, ...], full: bool) -> int:
     """The site around the design in FILE (- for stdin): network, scheduler, storage, failure
     domains, risks, roll-out, what breaks next.
 
@@ -36,9 +36,9 @@ def blueprint(file, as_json, parts, full):
         if part not in PARTS:
             raise DesignError("--part", part, PARTS)
     a = possible(file, as_json)
-    found = site_around(a, parts or PARTS).as_dict(parts or PARTS)
+    data = site_around(a, parts or PARTS).as_dict(parts or PARTS)
     if as_json:
-        print_json(named(a) | found)
+        print_json(named(a) | data)
     else:
-        show_parts(a.resolved.name, found, console(), full)
+        show_parts(a.resolved.name, data, console(), full)
     return EXIT[a.verdict]

@@ -1,7 +1,6 @@
 """The corpus from raw bytes to shards: what each stage takes in and leaves, for how long and how
 much."""
 
-import numpy as np
 from scantling.base.records import Record, record
 from scantling.base.units import DAY_S, HOUR_S
 
@@ -42,32 +41,35 @@ def pipeline(s: Site, tokens: float) -> Pipeline:
     after the other on all cores; fetching runs beside them.
     """
     corpus = s.a.resolved.corpus
-    stages = corpus.stages
-    shares = np.cumprod([1.0, *(stage.share for stage in stages)])
-    kept = shares[-1] * corpus.tokens_per_byte
-    raw = corpus.raw_bytes or tokens / kept
-    made = raw * kept
-    sizes = [*(raw * shares[:-1]).tolist(), made * s.case.job.token_bytes]
-    steps = tuple(
-        Stage(
-            stage=stage.name,
-            bytes_in=before,
-            bytes_out=after,
-            core_hours=spent,
-            days=spent * HOUR_S / DAY_S / corpus.cores,
-            usd=spent * corpus.usd_per_core_hour,
+    shares = [1.0]  # of the raw bytes that each stage takes in, and of what the last leaves
+    for stage in corpus.stages:
+        shares.append(shares[-1] * stage.share)
+    yielded = shares[-1] * corpus.tokens_per_byte
+    raw = corpus.raw_bytes or tokens / yielded
+    tokens_out = raw * yielded
+    token_bytes = tokens_out * float(s.case.job.token_bytes)
+    sizes = [*(raw * share for share in shares[:-1]), token_bytes]
+    stages = []
+    for stage, before, after in zip(corpus.stages, sizes, sizes[1:]):
+        hours = before / (stage.mbytes_per_s_per_core * 1e6) / HOUR_S
+        stages.append(
+            Stage(
+                stage=stage.name,
+                bytes_in=before,
+                bytes_out=after,
+                core_hours=hours,
+                days=hours * HOUR_S / DAY_S / corpus.cores,
+                usd=hours * corpus.usd_per_core_hour,
+            )
         )
-        for stage, before, after in zip(stages, sizes, sizes[1:])
-        for spent in [before / (stage.mbytes_per_s_per_core * 1e6) / HOUR_S]
-    )
     fetch = raw / (corpus.fetch_gbytes_per_s * 1e9) / DAY_S
     return Pipeline(
-        stages=steps,
-        tokens=made,
-        epochs=tokens / made,
+        stages=tuple(stages),
+        tokens=tokens_out,
+        epochs=tokens / tokens_out,
         fetch_days=fetch,
-        days=max(fetch, sum(stage.days for stage in steps)),
-        core_hours=sum(stage.core_hours for stage in steps),
-        usd=sum(stage.usd for stage in steps),
-        shuffle_bytes=2 * sizes[-1],
+        days=max(fetch, sum(stage.days for stage in stages)),
+        core_hours=sum(stage.core_hours for stage in stages),
+        usd=sum(stage.usd for stage in stages),
+        shuffle_bytes=2 * token_bytes,
     )

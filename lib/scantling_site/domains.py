@@ -9,7 +9,6 @@ from scantling.base.show import several
 from scantling.base.units import DAY_S, YEAR_S
 from scantling.endure import elastic
 from scantling.endure.cost import power_w
-from scantling.physics.step import COMPUTE
 
 from .constants import CONSTANTS
 from .fabric.build import built, slices_of
@@ -17,7 +16,6 @@ from .facts import number, source
 from .placement import blocks
 from .site import Run, Site
 
-BUSY = (*COMPUTE, "logits", "recompute", "optimizer")  # parts of a step that compute
 LLAMA3_DAYS = 54.0
 LLAMA3_DEVICES = 16_384
 TABLE5 = "Llama 3 Herd of Models, arXiv 2407.21783, Table 5"
@@ -243,7 +241,7 @@ def _node_domains(s: Site) -> Iterator[Domain]:
 def _circuit_domains(s: Site) -> Iterator[Domain]:
     """What optical circuit switches join: cubes, and the switches themselves."""
     slices = slices_of(s.cluster)
-    circuits = built(s.cluster).topology.circuits // -(-slices.count // slices.sharing)
+    circuits = built(s.cluster).topology.circuits // -(-slices.number // slices.sharing)
     if not circuits:
         return
     chips = int(CONSTANTS.cube)
@@ -452,7 +450,8 @@ def _swings(s: Site) -> Iterator[str]:
     """Swings of power within a step, and what a cap of the power costs: clocks go with the cube
     root of the power."""
     step = s.a.chosen.step
-    computes = float(sum(vars(step)[part] for part in BUSY) / step.total)
+    layers = step.gemm + step.attention + step.elementwise + step.recompute
+    computes = float((layers + step.logits + step.optimizer) / step.total)
     clock = CONSTANTS.power_cap ** (1 / 3)
     yield (
         f"all {s.used:,} devices compute and wait together: their nodes' "

@@ -2,18 +2,20 @@
 together."""
 
 from math import log
+from typing import Any, TypedDict
 
 import numpy as np
 from scantling.advise import recovery
 from scantling.advise.design_json import as_dict
+from scantling.base.columns import Array
 from scantling.base.displayed import Figures
+from scantling.base.records import Known
 from scantling.base.units import DAY_S
 from scantling.endure.cost import Z80, to_plan_for
 from scantling.verdict.record import Assessment
 
-from .risks.register import adds, risks
+from .risks.register import Risk, adds, risks
 from .site import Site, site_of
-from .texts import columns
 
 DRAWS = 8192
 SEED = 0
@@ -21,10 +23,35 @@ SEED = 0
 DRAWN = ("slow-step", "price")
 
 
-def promise(assessment: Assessment) -> dict | None:
-    """{days_mean, days_p10, days_p50, days_p90, cost_mean, cost_p10, cost_p50, cost_p90,
-    deadline_kept, budget_kept, by, draws, seed}; dollars None without a price, the chances
-    of keeping the deadline and the budget where none is stated, all of it None without tokens.
+class Contribution(TypedDict):
+    """What adds to the run on average."""
+
+    what: str
+    days: float
+    usd: Known
+
+
+class Promise(TypedDict):
+    """Days and dollars of the drawn runs: mean, P10, median, P90; dollars None without a price, the
+    chances of keeping the deadline and the budget None where none is stated."""
+
+    days_mean: Known
+    days_p10: Known
+    days_p50: Known
+    days_p90: Known
+    cost_mean: Known
+    cost_p10: Known
+    cost_p50: Known
+    cost_p90: Known
+    deadline_kept: Known
+    budget_kept: Known
+    by: list[Contribution]
+    draws: int
+    seed: int
+
+
+def promise(assessment: Assessment) -> Promise | None:
+    """The days and dollars to promise; None without tokens.
 
     Monte-Carlo of DRAWS runs. Days = useful time x step / estimate / goodput, the step log-normal
     with its 80 % band on either side; + failures, Poisson, each losing detection, restart, the time
@@ -35,50 +62,78 @@ def promise(assessment: Assessment) -> dict | None:
     own dollars, so that no delay is paid twice. by : days and dollars that each adds on average.
     Risks are independent here; a common cause would lengthen the tail.
     """
-    if not assessment.phases or assessment.days is None:
+    a = assessment
+    if not a.phases or a.days is None or a.days_low is None or a.days_high is None:
         return None
-    s = site_of(assessment)
+    s = site_of(a)
     rng = np.random.default_rng(SEED)
-    ends = (assessment.days_low, assessment.days, assessment.days_high)
-    days = assessment.days * _between(rng, *ends)
+    days = a.days * _between(rng, a.days_low, a.days, a.days_high)
     lost = _failures(s, rng) / DAY_S
     start = sum(s.e.first_step_s.values()) / DAY_S
     run = days + lost - lost.mean() + start
-    found = [x for x in risks(s).rows if adds(x) and x.id not in DRAWN]
-    struck = [rng.random(DRAWS) < x.likelihood for x in found]
-    late = sum(hit * x.impact_days for hit, x in zip(struck, found)) + np.zeros(DRAWS)
-    own = {"the band of the step": float(days.mean()) - assessment.days, "the first start": start}
-    by = columns(
-        what=[*own, *(x.risk for x in found)],
-        days=[*own.values(), *(x.expected_days for x in found)],
-        usd=[*map(s.run.usd, own.values()), *(x.expected_usd for x in found)],
+    drawn = [x for x in risks(s).rows if adds(x) and x.id not in DRAWN]
+    struck = [rng.random(DRAWS) < x.likelihood for x in drawn]
+    late = np.zeros(DRAWS)
+    for hit, risk in zip(struck, drawn):
+        late = late + hit * risk.impact_days
+    total = run + late
+    cost = _cost(s, rng, run, struck, drawn)
+    constraints = a.resolved.constraints
+    days_mean, days_p10, days_p50, days_p90 = _spread(total)
+    cost_mean, cost_p10, cost_p50, cost_p90 = _spread(cost)
+    band = Contribution(
+        what="the band of the step",
+        days=float(days.mean()) - a.days,
+        usd=s.run.usd(float(days.mean()) - a.days),
     )
-    cost = None
-    if s.run.usd_per_day is not None and s.cost is not None:
-        price = [getattr(s.cost, f"usd_per_device_hour{end}") for end in ("_low", "", "_high")]
-        cost = run * s.run.usd_per_day * _between(rng, *price)
-        cost = cost + sum(hit * (x.impact_usd or 0.0) for hit, x in zip(struck, found))
-    asked = assessment.resolved.constraints
-    return {
-        **_said("days", run + late),
-        **_said("cost", cost),
-        "deadline_kept": _kept(run + late, asked.deadline_days),
-        "budget_kept": _kept(cost, asked.budget_usd),
-        "by": sorted(by, key=lambda row: -row["days"]),
-        "draws": DRAWS,
-        "seed": SEED,
-    }
+    first = Contribution(what="the first start", days=start, usd=s.run.usd(start))
+    of_risks = [Contribution(what=x.risk, days=x.expected_days, usd=x.expected_usd) for x in drawn]
+    return Promise(
+        days_mean=days_mean,
+        days_p10=days_p10,
+        days_p50=days_p50,
+        days_p90=days_p90,
+        cost_mean=cost_mean,
+        cost_p10=cost_p10,
+        cost_p50=cost_p50,
+        cost_p90=cost_p90,
+        deadline_kept=_chance(total, constraints.deadline_days),
+        budget_kept=_chance(cost, constraints.budget_usd),
+        by=sorted([band, first, *of_risks], key=lambda row: -row["days"]),
+        draws=DRAWS,
+        seed=SEED,
+    )
 
 
-def _said(key: str, drawn) -> dict:
+def _cost(
+    s: Site, rng: np.random.Generator, days: Array, struck: list[Array], drawn: list[Risk]
+) -> Array | None:
+    """Dollars of each drawn run: its days at a drawn price, and the dollars of the risks that
+    struck; None without a price."""
+    cost = s.cost
+    if s.run.usd_per_day is None or cost is None:
+        return None
+    low, mid, high = (
+        cost.usd_per_device_hour_low,
+        cost.usd_per_device_hour,
+        cost.usd_per_device_hour_high,
+    )
+    dollars: Array = days * s.run.usd_per_day * _between(rng, low, mid, high)
+    of_risks = np.zeros(DRAWS)
+    for hit, risk in zip(struck, drawn):
+        of_risks = of_risks + hit * (risk.impact_usd or 0.0)
+    return dollars + of_risks
+
+
+def _spread(drawn: Array | None) -> tuple[Known, Known, Known, Known]:
     """Mean, P10, median and P90 of a drawn figure; None where it is not known."""
-    names = (f"{key}_{end}" for end in ("mean", "p10", "p50", "p90"))
     if drawn is None:
-        return dict.fromkeys(names)
-    return dict(zip(names, (float(drawn.mean()), *np.quantile(drawn, (0.1, 0.5, 0.9)).tolist())))
+        return None, None, None, None
+    p10, p50, p90 = np.quantile(drawn, (0.1, 0.5, 0.9)).tolist()
+    return float(drawn.mean()), p10, p50, p90
 
 
-def _kept(drawn, most: float | None) -> float | None:
+def _chance(drawn: Array | None, most: Known) -> Known:
     """Chance of a value at most so large, (k + 1) / (n + 2) where k of n draws are (Laplace's rule
     of succession: no number of draws shows that none ever is); None where either is not known."""
     if drawn is None or most is None:
@@ -86,34 +141,40 @@ def _kept(drawn, most: float | None) -> float | None:
     return float((np.sum(drawn <= most) + 1) / (len(drawn) + 2))
 
 
-def _between(rng, low, middle, high):
+def _between(rng: np.random.Generator, low: Known, middle: Known, high: Known) -> Array:
     """Draws of value / middle, log-normal on each side, 80 % of them from low to high."""
     z = rng.standard_normal(DRAWS) / Z80
-    down, up = (log(max(a / b, 1.0)) if b else 0.0 for a, b in ((middle, low), (high, middle)))
-    side = np.where(z < 0, down, up)
-    return np.exp(z * side)
+    return np.exp(z * np.where(z < 0, _side(middle, low), _side(high, middle)))
 
 
-def _failures(s: Site, rng):
+def _side(above: Known, below: Known) -> float:
+    """Log-width of one side of a band; none where an end is not known."""
+    return log(max(above / below, 1.0)) if above and below else 0.0
+
+
+def _failures(s: Site, rng: np.random.Generator) -> Array:
     """Seconds that failures cost in each drawn run: a compound Poisson sum, what one loses uniform
     over a period (the sum of n of them normal)."""
     n = rng.poisson(min(s.failures_per_day * s.run.days, 1e9), DRAWS)
     return n * s.failure_s + rng.standard_normal(DRAWS) * np.sqrt(n / 12) * s.period_s
 
 
-def said(assessment: Assessment, advice: bool = True) -> dict:
+def assessment_json(assessment: Assessment, advice: bool = True) -> dict[str, Any]:
     """The keys of `design --json`: `advise.design_json.as_dict`, the promise, which takes the
     register of risks, and the cost to plan for; `advice=False` leaves what takes long empty, under
     the same keys."""
     out = as_dict(assessment, advice)
     if not assessment.phases:
         return out
-    held = promise(assessment) if advice else None
-    mean = held and held["cost_mean"]
+    promised = promise(assessment) if advice else None
+    mean = promised["cost_mean"] if promised else None
     planned = None if mean is None else to_plan_for(out["cost_usd"], mean)
-    return {**out, "to_plan_for": planned, "promise": held}
+    return {**out, "to_plan_for": planned, "promise": promised}
 
 
-def goodput(assessment: Assessment) -> dict:
+said = assessment_json  # the name in the entry points of installations made before
+
+
+def goodput(assessment: Assessment) -> Figures:
     """The keys of `goodput --json`: `advise.recovery.goodput` and the promise."""
     return Figures(recovery.goodput(assessment), promise=promise(assessment))

@@ -103,7 +103,6 @@ class Site:
     e: SiteEndurance
     cost: Cost | None
     run: Run
-
     phases: tuple[Chosen, ...]
     cluster: Cluster
     model: Model
@@ -114,7 +113,7 @@ class Site:
         return self.chosen.case
 
     @property
-    def plan(self) -> Mapping[str, Any]:
+    def plan(self) -> dict[str, Any]:
         """Degrees and switches of the plan, in the keys of `design --json`."""
         return self.chosen.plan
 
@@ -130,10 +129,6 @@ class Site:
     def most(self, demand: "Callable[[Site], float]") -> "Site":
         """The site in the phase that demands most of it; the main one of equals."""
         return max((self, *self.by_phase), key=demand)
-
-    @property
-    def figures(self) -> dict[str, Any]:
-        return self.a.headline()
 
     @property
     def step_s(self) -> float:
@@ -378,11 +373,12 @@ def _run(resolved: Resolved, e: SiteEndurance, days: Known) -> Run:
     devices that are paid."""
     cluster = resolved.cluster
     paid = cluster.devices + e.spares * cluster.devices_per_node
+    usd = price(cluster, resolved.prices, wall_s=DAY_S, devices_paid=paid).cost_usd
     known = days is not None and e.goodput > STANDSTILL
     return Run(
         days=days if days is not None and known else HORIZON_DAYS,
         of_the_run=known,
-        usd_per_day=price(cluster, resolved.prices, wall_s=DAY_S, devices_paid=paid).cost_usd,
+        usd_per_day=None if usd is None else float(usd),
         devices_paid=paid,
         nodes=cluster.nodes,
     )

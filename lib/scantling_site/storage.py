@@ -5,22 +5,31 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-from scantling import catalogue
 from scantling.advise.recovery import corpus_of
-from scantling.base.records import Known, Lines, Record, Rows, record
-from scantling.base.show import several
+from scantling.base.columns import Column
+from scantling.base.records import Known, Lines, Record, record
+from scantling.base.show import params, usd
 from scantling.base.units import DAY_S, HOUR_S
+from scantling.catalogue.words import Sharding
 from scantling.endure import storage
 from scantling.endure.checkpoint import COMMIT_S, LOAD_S, WIRE_SHARE, per_writer
+from scantling.endure.reliability import Endurance
 
+from .constants import CONSTANTS
 from .corpus import Pipeline, pipeline
+from .market import (
+    FILE_SYSTEM,
+    MONTH_DAYS,
+    OBJECT_STORE,
+    Candidate,
+    candidates,
+    known,
+    offers,
+    provider_of,
+)
 from .site import Run, Site, ettr
-from .texts import columns, constant, fill, lines, rows, texts
 
-TIB = 2.0**40
-MONTH_DAYS = 365.25 / 12
-SAME = ("id", "name", "kind", "sold_by", "source", "verified")  # of the catalogue's row
-CLOUDS = ("AWS", "GCP", "Azure", "OCI")
+BURST = "burst"
 
 
 @record
@@ -38,36 +47,14 @@ class Need(Record):
 
 
 @record
-class Candidate(Record):
-    """One store of the catalogue against the needs of the file system or the object store."""
+class TwiceTheRate(Record):
+    """What a store of twice the rate is worth."""
 
-    id: str
-    name: str
-    kind: str
-    tier: str
-    # a cloud (beside its own machines), makers (to anyone), empty: built by its operator, for
-    # comparison
-    sold_by: str
-    # sold to this cluster: by its own cloud where the design names one, else by anyone
-    within_reach: bool
-    pieces: Known  # to buy where it is sold by the piece, else None
-    piece: str
-    write_bytes_per_s: Known
-    read_bytes_per_s: Known
-    capacity_bytes: Known
-    meets: bool
-    misses: Rows  # {what, needed, has, short_by: needed / has}
-    unknown: Lines  # figures that nobody has published: not counted as misses
+    goodput_gain: float
+    days_gained: float
     usd_per_month: Known
-    usd_per_run: Known
-    source: str
-    verified: str  # text, secondary, derived or memory: how the catalogue had the rates
-
-    @property
-    def many(self) -> str:
-        """How many pieces have to be bought, in brackets."""
-        plural = "TiB" if self.piece == "TiB" else ""
-        return f" ({several(int(self.pieces), self.piece, plural)})" if self.piece else ""
+    durable_s: float
+    fixed_s: float  # of a save and a load, whatever the rate
 
 
 @record
@@ -95,13 +82,18 @@ class Stores(Record):
     bottleneck_load: Known
     candidates: tuple[Candidate, ...]
     chosen: str  # the store that the design names or assumes
-    worth_of_twice_the_rate: dict
+    worth_of_twice_the_rate: TwiceTheRate
     lines: Lines
 
 
-def copies_kept(e) -> int:
+def copies_kept(e: Endurance) -> int:
     """Copies on the file system: those that a corruption found late needs, at least three."""
-    return max(int(np.max(e.retention)), int(constant("copies_kept")))
+    return copies_on_file_system(e.retention)
+
+
+def copies_on_file_system(retention: Column) -> int:
+    """Copies on the file system, of so many that a corruption found late needs."""
+    return max(int(np.max(retention)), int(CONSTANTS.copies_kept))
 
 
 def stores(s: Site) -> Stores:
@@ -118,36 +110,25 @@ def stores(s: Site) -> Stores:
     month are the catalogue's; appliances have none. A figure that nobody has published is named,
     not guessed.
     """
-    e, plan, cluster, size, nodes = s.e, s.plan, s.cluster, s.e.checkpoint_bytes, s.used_nodes
+    e = s.e
+    plan = s.plan
+    size = e.checkpoint_bytes
+    nodes = s.used_nodes
+    reads = s.most(lambda one: one.read_bytes_per_s)
+    tokens = corpus(reads)
+    preparation = pipeline(s, tokens.tokens)
+    needs = needed(s, tokens, preparation)
+    worst = max((n for n in needs if n.load is not None), key=lambda n: n.load or 0.0)
+    offered = candidates(s, demands(needs))
+    disk = known(s.cluster.nvme_bytes)
     wrote = per_writer(
         size,
-        **{axis: plan[axis] for axis in ("tp", "pp", "cp", "dp")},
-        parallel=plan["sharding"] != "none",
+        tp=plan["tp"],
+        pp=plan["pp"],
+        cp=plan["cp"],
+        dp=plan["dp"],
+        parallel=plan["sharding"] != Sharding.NONE,
     )
-    volume = size * s.most(lambda one: one.copies_read).copies_read
-    reads = s.most(lambda one: one.read_bytes_per_s)
-    text = corpus(reads)
-    made = pipeline(s, text.tokens)
-    keep = copies_kept(e)
-    milestones = int(np.ceil(s.run.days * DAY_S / constant("milestone_s")))
-    room = storage.capacity(size, text.bytes, recent=keep, milestones=milestones)
-    has = storage.rates(cluster, nodes)
-    needs = needed(
-        s,
-        size=size,
-        volume=volume,
-        text=text,
-        reads=reads,
-        has=has,
-        keep=keep,
-        milestones=milestones,
-        provisioned=room["provisioned"],
-        object_bytes=room["object_store"] + made.stages[0].bytes_in + text.bytes,
-    )
-    worst = max((n for n in needs if n.load is not None), key=lambda n: n.load)
-    found = candidates(s, needs)
-    nvme = _ok(cluster.nvme_bytes)
-    twice = _twice(s, size, volume, has)
     return Stores(
         run=s.run,
         phase=reads.phase.name,
@@ -157,37 +138,37 @@ def stores(s: Site) -> Stores:
         writers=wrote["writers"],
         file_bytes=wrote["bytes_per_writer"],
         files_per_s=wrote["writers"] / max(e.checkpoint_durable_s, COMMIT_S),
-        restart_read_bytes=volume,
+        restart_read_bytes=restart_bytes(s),
         written_bytes_per_day=size * DAY_S / s.period_s,
-        burst_drive_writes_per_day=nvme and 2 * size / nodes * DAY_S / s.period_s / nvme,
-        ingest_bytes_per_s=text.read_bytes_per_s,
-        corpus_bytes=text.bytes,
-        corpus=made,
-        retention=keep,
-        milestones=milestones,
+        burst_drive_writes_per_day=disk and 2 * size / nodes * DAY_S / s.period_s / disk,
+        ingest_bytes_per_s=tokens.read_bytes_per_s,
+        corpus_bytes=tokens.bytes,
+        corpus=preparation,
+        retention=copies_on_file_system(e.retention),
+        milestones=milestones(s),
         needs=needs,
         bottleneck=f"{worst.tier}: {worst.what}",
         bottleneck_load=worst.load,
-        candidates=tuple(found),
-        chosen=has.what,
-        worth_of_twice_the_rate=twice,
-        lines=tuple(_lines(worst, found, provider_of(cluster)))
-        + lines(
-            texts("advice", "stores", "then"),
-            **twice,
-            priced=twice["usd_per_month"] is not None,
-            corpus=made,
-            reads=reads,
-            cores=s.a.resolved.corpus.cores,
-            each=reads.phase.global_batch / reads.plan["dp"],
-            repeats=made.epochs > constant("epochs_worth"),
-            shuffle_h=made.shuffle_bytes
-            / 2
-            / HOUR_S
-            * (1 / has.write_bytes_per_s + 1 / has.read_bytes_per_s),
-            waits=reads.chosen.step.data,
+        candidates=tuple(offered),
+        chosen=storage.rates(s.cluster, nodes).what,
+        worth_of_twice_the_rate=twice_the_rate(s),
+        lines=(
+            _binds_first(worst),
+            *offers(offered, provider_of(s.cluster)),
+            *_worth(twice_the_rate(s)),
+            *_corpus_lines(s, reads, preparation),
         ),
     )
+
+
+def restart_bytes(s: Site) -> float:
+    """Bytes that a restart reads, in the phase that reads most copies."""
+    return s.e.checkpoint_bytes * s.most(lambda one: one.copies_read).copies_read
+
+
+def milestones(s: Site) -> int:
+    """Copies that the object store gets over the run."""
+    return int(np.ceil(s.run.days * DAY_S / CONSTANTS.milestone_s))
 
 
 def corpus(s: Site) -> storage.Corpus:
@@ -195,162 +176,231 @@ def corpus(s: Site) -> storage.Corpus:
     return corpus_of(s.chosen, s.tokens or s.batch_tokens * s.run.days * DAY_S / s.step_s)
 
 
-def needed(s: Site, *, size: float, volume: float, **values) -> tuple:
-    """What each tier must carry: rows of tables/needs.csv."""
-    recovery = s.e.recovery_s
-    node_bytes = size / s.used_nodes
-    daily = constant("milestone_s")
-    table = fill(
-        rows("needs"),
-        s,
-        **values,
-        size=size,
-        volume=volume,
-        recovery=recovery,
-        node_bytes=node_bytes,
-        peer=node_bytes / s.period_s,
-        wire=s.cluster.scale_out_bytes_per_s * s.per_node * WIRE_SHARE,
-        wire_share=WIRE_SHARE,
-        write=size / s.period_s,
-        read=volume / (constant("read_share") * recovery) if recovery > 0 else 0.0,
-        daily_write=size / daily + size / (constant("milestone_time") * daily),
+def need(tier: str, what: str, needed: float, has: Known, unit: str, why: str) -> Need:
+    """One need with its load."""
+    has = known(has)
+    load = has and needed / has
+    return Need(tier=tier, what=what, needed=needed, has=has, unit=unit, load=load, why=why)
+
+
+def needed(s: Site, tokens: storage.Corpus, preparation: Pipeline) -> tuple[Need, ...]:
+    """What each tier must carry."""
+    return (
+        *burst_needs(s),
+        *file_system_needs(s, tokens),
+        *object_store_needs(s, tokens, preparation),
     )
-    known = [{**row, "has": _ok(row["has"])} for row in table]
-    return tuple(Need(**row, load=row["has"] and row["needed"] / row["has"]) for row in known)
 
 
-def _ok(value) -> Known:
-    return value if value is not None and value == value and value > 0 else None
+def burst_needs(s: Site) -> Iterator[Need]:
+    """A node's share of a copy, its own and a peer's, one whole and one in flight."""
+    share = s.e.checkpoint_bytes / s.used_nodes
+    yield need(
+        BURST,
+        "memory of a node",
+        4 * share,
+        0.5 * s.cluster.host_memory_bytes,
+        "bytes",
+        "own and a peer's share of a copy, one whole and one in flight, in half of the host memory",
+    )
+    yield need(
+        BURST,
+        "disks of a node",
+        4 * share,
+        s.cluster.nvme_bytes,
+        "bytes",
+        "the same on the node's own disks",
+    )
+    yield need(
+        BURST,
+        "wire to the peer",
+        share / s.period_s,
+        s.cluster.scale_out_bytes_per_s * s.per_node * WIRE_SHARE,
+        "bytes/s",
+        f"a node's share every {s.period_s:,.0f} s over {WIRE_SHARE:.0%} of its cards",
+    )
 
 
-def provider_of(cluster) -> str:
-    """The cloud whose machines or fabric a design names (AWS, GCP, Azure, OCI); empty where it
-    names none."""
-    node = catalogue.nodes().get(cluster.node)
-    if node is not None and node.provider in CLOUDS:
-        return node.provider
-    return catalogue.fabric(cluster.scale_out).provider
+def file_system_needs(s: Site, tokens: storage.Corpus) -> Iterator[Need]:
+    """Saves, restarts, ingest and room of the shared file system."""
+    size = s.e.checkpoint_bytes
+    has = storage.rates(s.cluster, s.used_nodes)
+    yield need(
+        FILE_SYSTEM,
+        "write",
+        size / s.period_s,
+        float(has.write_bytes_per_s),
+        "bytes/s",
+        f"{size / 1e12:.2f} TB durable within {s.period_s:,.0f} s, before the next save begins",
+    )
+    yield need(
+        FILE_SYSTEM,
+        "write per node",
+        size / s.used_nodes / s.period_s,
+        float(has.node_write_bytes_per_s),
+        "bytes/s",
+        "the same from each node",
+    )
+    volume = restart_bytes(s)
+    recovery = s.e.recovery_s
+    yield need(
+        FILE_SYSTEM,
+        "read at restart",
+        volume / (CONSTANTS.read_share * recovery) if recovery > 0 else 0.0,
+        float(has.read_bytes_per_s),
+        "bytes/s",
+        f"{volume / 1e12:.2f} TB adding no more than {CONSTANTS.read_share:.0%} to a recovery of "
+        f"{recovery:,.0f} s",
+    )
+    reads = s.most(lambda one: one.read_bytes_per_s)
+    yield need(
+        FILE_SYSTEM,
+        "ingest",
+        tokens.read_bytes_per_s,
+        float(has.read_bytes_per_s),
+        "bytes/s",
+        f"{reads.batch_tokens:,} tokens every {reads.step_s:.3g} s",
+    )
+    yield need(
+        FILE_SYSTEM,
+        "capacity",
+        room(s, tokens)["provisioned"],
+        float(has.capacity_bytes),
+        "bytes",
+        f"{copies_on_file_system(s.e.retention)} copies, tokenised corpus and logs, 80 % full",
+    )
 
 
-def candidates(s: Site, needs: tuple) -> list:
-    """The catalogue's stores against the needs of one site, best first."""
-    wants = {
+def room(s: Site, tokens: storage.Corpus) -> storage.Room:
+    """Room to provision [bytes] (`storage.capacity`)."""
+    return storage.capacity(
+        s.e.checkpoint_bytes,
+        tokens.bytes,
+        recent=copies_on_file_system(s.e.retention),
+        milestones=milestones(s),
+    )
+
+
+def object_store_needs(s: Site, tokens: storage.Corpus, preparation: Pipeline) -> Iterator[Need]:
+    """One copy a day, the raw and the tokenised corpus; nobody has published what a design's object
+    store has."""
+    size = s.e.checkpoint_bytes
+    day = CONSTANTS.milestone_s
+    yield need(
+        OBJECT_STORE,
+        "capacity",
+        room(s, tokens)["object_store"] + preparation.stages[0].bytes_in + tokens.bytes,
+        None,
+        "bytes",
+        f"{milestones(s)} daily copies, raw and tokenised corpus",
+    )
+    yield need(
+        OBJECT_STORE,
+        "write",
+        size / day + size / (CONSTANTS.milestone_time * day),
+        None,
+        "bytes/s",
+        "one copy a day, over in a tenth of it",
+    )
+
+
+def demands(needs: tuple[Need, ...]) -> dict[str, dict[str, float]]:
+    """What the file system and the object store have to give, by tier: write, capacity, read."""
+    of_tiers = {
         tier: {
             n.what: n.needed for n in needs if n.tier == tier and n.what in ("write", "capacity")
         }
-        for tier in ("file system", "object store")
+        for tier in (FILE_SYSTEM, OBJECT_STORE)
     }
     reads = [n.needed for n in needs if n.what in ("read at restart", "ingest")]
-    wants["file system"]["read"] = max(reads)
-    return sorted(
-        filter(None, (_candidate(s, store, wants) for store in catalogue.storages().values())),
-        key=lambda c: (
-            c.tier,
-            not c.within_reach,
-            not c.meets,
-            len(c.unknown),
-            np.inf if c.usd_per_month is None else c.usd_per_month,
-        ),
-    )
+    of_tiers[FILE_SYSTEM]["read"] = max(reads)
+    return of_tiers
 
 
-def _candidate(s: Site, store, wants: dict) -> Candidate | None:
-    """One store judged; None for what is no store of a tier, or has no published rate."""
-    if store.kind in ("local", "requirement", "block ro"):
-        return None
-    tier = "object store" if store.kind == "object" else "file system"
-    want = wants[tier]
-    published = _published(store)
-    if tier == "file system" and not (published["write"] or published["read"]):
-        return None
-    known = {k: published[k] for k in want}
-    elastic = store.kind in ("object", "cloud parallel fs")  # of a capacity that nobody states
-    missing = [k for k in known if known[k] is None and not (k == "capacity" and elastic)]
-    sold = store.scope in ("appliance", "TiB")
-    pieces = None
-    if sold:
-        pieces = np.ceil(max(want[k] / v for k, v in known.items() if v))
-        known = {k: v and v * pieces for k, v in known.items()}
-    short = [k for k, v in known.items() if v and v < want[k] * (1 - 1e-9)]
-    misses = columns(
-        what=short,
-        needed=[want[k] for k in short],
-        has=[known[k] for k in short],
-        short_by=[want[k] / known[k] for k in short],
-    )
-    held = pieces * TIB if store.scope == "TiB" else want["capacity"]
-    price = _ok(store.usd_per_gb_month)
-    month = price and held / 1e9 * price
-    provider = provider_of(s.cluster)
-    own = provider in ("AWS", "GCP", "Azure")
-    rated = tier == "object store" or not {"write", "read"} & set(missing)
-    return Candidate(
-        **{k: getattr(store, k) for k in SAME},
-        tier=tier,
-        within_reach=store.sold_by == provider if own else bool(store.sold_by),
-        pieces=pieces,
-        piece=store.scope if sold else "",
-        write_bytes_per_s=known.get("write"),
-        read_bytes_per_s=known.get("read"),
-        capacity_bytes=known.get("capacity"),
-        meets=not misses and rated,
-        misses=misses,
-        unknown=tuple(missing),
-        usd_per_month=month,
-        usd_per_run=month and month * s.run.days / MONTH_DAYS,
-    )
-
-
-def _published(store) -> dict:
-    """Rates and size of a store, or of one piece of it; None where nobody has published one."""
-    read = _ok(store.total_read_bytes_per_s)
-    sized = store.scope == "TiB"
-    return {
-        "write": _ok(store.total_write_bytes_per_s) or (read if sized else None),
-        "capacity": TIB if sized else _ok(store.capacity_bytes),
-        "read": read,
-    }
-
-
-def _twice(s: Site, size: float, volume: float, has) -> dict:
+def twice_the_rate(s: Site) -> TwiceTheRate:
     """What twice the store's rate is worth: shorter until durable, shorter loads; goodput gained,
     dollars a month. The interval stays."""
     e = s.e
-    write = min(has.write_bytes_per_s, s.used_nodes * has.node_write_bytes_per_s)
-    read = min(has.read_bytes_per_s, s.used_nodes * has.node_read_bytes_per_s)
-    durable = e.checkpoint_durable_s - size / write / 2
+    has = storage.rates(s.cluster, s.used_nodes)
+    write = float(min(has.write_bytes_per_s, s.used_nodes * has.node_write_bytes_per_s))
+    read = float(min(has.read_bytes_per_s, s.used_nodes * has.node_read_bytes_per_s))
+    durable = e.checkpoint_durable_s - e.checkpoint_bytes / write / 2
     now = ettr(e)
     faster = replace(
         e,
         checkpoint_durable_s=max(durable, 0.0),
-        restart_s=max(e.restart_s - volume / read / 2, 0.0),
+        restart_s=max(e.restart_s - restart_bytes(s) / read / 2, 0.0),
     )
     gain = e.goodput * (ettr(faster) / now - 1) if now > 0 else 0.0
-    return {
-        "goodput_gain": gain,
-        "days_gained": s.run.days * gain,
-        "usd_per_month": s.run.usd(MONTH_DAYS * gain),
-        "durable_s": durable,
-        "fixed_s": COMMIT_S + LOAD_S,
-    }
+    return TwiceTheRate(
+        goodput_gain=gain,
+        days_gained=s.run.days * gain,
+        usd_per_month=s.run.usd(MONTH_DAYS * gain),
+        durable_s=durable,
+        fixed_s=COMMIT_S + LOAD_S,
+    )
 
 
-def _lines(worst: Need, found, provider: str) -> Iterator:
-    """What binds first, and the first store to rent and to buy of each tier."""
-    words = texts("advice", "stores")
-    then = words["over"].get(worst.what, words["over else"]) if worst.load > 1 else words["first"]
-    then = fill(then, taken=constant("read_share") * worst.load)
-    yield fill(words["worst"], worst=worst, then=then)
-    for tier in ("file system", "object store"):
-        good = [c for c in found if c.tier == tier and c.meets and c.within_reach]
-        bought = [c for c in good if c.sold_by == "makers"]
-        rented = [c for c in good if c.usd_per_month is not None and c not in bought]
-        first = min(rented, key=lambda c: c.usd_per_month, default=None)
-        yield from lines(
-            words["market"],
-            rented=first,
-            bought=bought and bought[0],
-            unpriced=not (rented or bought) and good and good[0],
-            beside="" if provider or not first else fill(words["beside"], c=first),
-            recalled=bought and bought[0].verified == "memory" and words["recall"] or "",
+def _binds_first(worst: Need) -> str:
+    """The need that is nearest to what the design has, or farthest beyond it."""
+    load = worst.load or 0.0
+    then = "it binds first"
+    if load > 1:
+        then = _beyond(worst, load)
+    return f"{worst.tier}, {worst.what}: {load:.0%} of what the design has; {then}"
+
+
+def _beyond(worst: Need, load: float) -> str:
+    """What follows where a need is not met."""
+    if worst.what == "read at restart":
+        share = CONSTANTS.read_share
+        return f"a restart's transfer takes {share * load:.0%} of a recovery instead of {share:.0%}"
+    if worst.what == "memory of a node":
+        return "copies go to disks or the file system instead"
+    if worst.what == "disks of a node":
+        return "copies stay in memory or go to the file system"
+    if worst.what == "wire to the peer":
+        return "the peer's copy is late"
+    return "it does not carry the job"
+
+
+def _worth(twice: TwiceTheRate) -> Iterator[str]:
+    """What a faster store is worth, where the cluster has a price."""
+    if twice.usd_per_month is not None:
+        yield (
+            f"twice the store's rate is worth {twice.goodput_gain:.2%} of goodput, "
+            f"{usd(twice.usd_per_month)} a month of this cluster"
         )
+
+
+def _corpus_lines(s: Site, reads: Site, preparation: Pipeline) -> Iterator[str]:
+    """The corpus: what making it takes, how often it is seen, how it is shuffled and dealt."""
+    yield (
+        f"corpus: {params(preparation.core_hours)} core-hours, {usd(preparation.usd)}, "
+        f"{preparation.days:.1f} days on {s.a.resolved.corpus.cores:,} cores beside "
+        f"{preparation.fetch_days:.1f} days of fetching; {preparation.tokens / 1e12:.3g} T tokens, "
+        f"seen {preparation.epochs:.2g} times"
+    )
+    if preparation.epochs > CONSTANTS.epochs_worth:
+        yield (
+            "tokens seen more than four times teach little more than four do (Muennighoff et al. "
+            "2023, arXiv 2305.16264): fetch more, or train on fewer"
+        )
+    has = storage.rates(s.cluster, s.used_nodes)
+    inverse = 1 / float(has.write_bytes_per_s) + 1 / float(has.read_bytes_per_s)
+    hours = preparation.shuffle_bytes / 2 / HOUR_S * inverse
+    yield (
+        f"shuffled once over all shards: {preparation.shuffle_bytes / 1e12:.2f} TB read and "
+        f"written, {hours:.2g} h at the rates of the store"
+    )
+    batch = reads.phase.global_batch
+    dp = reads.plan["dp"]
+    yield (
+        f"dealt by (epoch, seed, dp rank): of the {batch:,} sequences of a step each of {dp} "
+        f"readers takes {batch / dp:,.0f}, in the order of the epoch's shuffle; a copy holds "
+        "epoch, seed and position, so that a resume reads the very next sequence, with other "
+        "readers too"
+    )
+    waits = float(reads.chosen.step.data)
+    if waits:
+        yield f"training waits {waits:.3g} s of each step for its data"

@@ -239,7 +239,7 @@ def plan_table(q: Plan, facts) -> dict:
     """Every legal choice of the named fields with the least step that fits [s], null where none
     does: what a page needs to judge a plan."""
     best = assess(value_of(q.design, facts))
-    found = best.chosen.found
+    found = best.chosen.search
     columns = [
         np.broadcast_to(getattr(found.plan, name), found.legal).astype(int) for name in q.names
     ]

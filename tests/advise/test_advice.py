@@ -45,7 +45,7 @@ def test_traps_of_a_large_dense_run():
         "fewer micro-batches",
     ):
         assert part in words
-    tried = a.chosen.found
+    tried = a.chosen.search
     unsharded = (
         tried.step_s[
             (np.broadcast_to(tried.plan.sharding, tried.fits.shape) == 0) & tried.fits & tried.roomy

@@ -10,7 +10,8 @@ from scantling.catalogue.published import AXES, LONGEST, group_of
 from scantling.physics.cases import ZERO2
 from scantling.physics.pipeline import SCHEDULE_NAMES
 from scantling.runs.predict import predict_frame
-from scantling.runs.read import read_runs, to_runs
+from scantling.runs.read import read_runs
+from scantling.runs.to_cases import to_runs
 
 
 def main() -> None:

@@ -29,7 +29,8 @@ from scantling.catalogue.stacks import stacks
 from scantling.physics.memory.peak import memory
 from scantling.physics.step import step_time
 from scantling.runs.predict import predict_frame
-from scantling.runs.read import read_runs, runs_of_text, to_runs
+from scantling.runs.read import read_runs, runs_of_text
+from scantling.runs.to_cases import to_runs
 
 HERE = Path(__file__).parent
 STATE, POINTS = HERE / "gate.csv", 5000

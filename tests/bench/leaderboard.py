@@ -26,7 +26,8 @@ import pandas as pd
 from scantling import catalogue
 from scantling.runs.compare import baseline, spread
 from scantling.runs.predict import predict_frame
-from scantling.runs.read import read_runs, to_runs
+from scantling.runs.read import read_runs
+from scantling.runs.to_cases import to_runs
 from speed import throughput
 from validation.strangers import ranking
 from validation.throughput_fit import counted

@@ -36,7 +36,8 @@ from scantling.physics.memory.constants import (
 )
 from scantling.physics.step import rates, step_time
 from scantling.runs.predict import predict_frame
-from scantling.runs.read import read_runs, to_runs
+from scantling.runs.read import read_runs
+from scantling.runs.to_cases import to_runs
 from scantling_logs.contents import number
 from scantling_logs.peaks import WITHIN, moved_by_peaks, peak_bytes
 from scantling_logs.point import of_table

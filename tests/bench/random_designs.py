@@ -266,7 +266,7 @@ def answered(a, d):
     assert all(m.chance is None or 0 <= m.chance <= 1 for m in a.missed), "chance"
     if not fits:
         assert d["limits"][0].startswith("memory:"), "first limit"
-    found = a.chosen.found
+    found = a.chosen.search
     assert (
         np.array_equal(found.reason < 0, found.fits)
         and np.all(np.isfinite(found.total_bytes))

@@ -19,8 +19,8 @@ from scantling.plans import space as plans
 from scantling.plans.enumerate import enumerate_plans
 from scantling.plans.evaluate import CHUNK, find
 from scantling.plans.prepare import prepare
-from scantling.plans.stream import looked_through
-from scantling.plans.words import one
+from scantling.plans.stream import search_space
+from scantling.plans.words import plan_at
 from scantling.verdict.assess import assess
 
 CASE = (
@@ -75,7 +75,7 @@ def throughput(rows: int = 200_000) -> tuple[float, float]:
 
     def loop(some=200):
         for i in np.linspace(0, n - 1, some).astype(int):
-            c = where.cases(one(columns, int(i)))
+            c = where.cases(plan_at(columns, int(i)))
             memory(c), step_time(c)
         return some
 
@@ -132,7 +132,7 @@ def main() -> None:
     ((_, where),) = places((16384,))
     pace = {}
     for name, space in (("default", plans.DEFAULT), ("wide", plans.WIDE)):
-        found, *took = timed(lambda space=space: looked_through(where, space))
+        found, *took = timed(lambda space=space: search_space(where, space))
         print_times(f"{name} space as search streams it, {found.legal:,} legal plans", [took])
         pace[name] = found.legal / took[1]
     print(

@@ -19,7 +19,7 @@ from scantling.physics.pipeline import SCHEDULE_NAMES
 from scantling.physics.software import Software
 from scantling.plans.space import Space
 from scantling_kits import kits
-from scantling_kits.expressible import Inexpressible
+from scantling_kits.misfits import Inexpressible
 from scantling_site import part
 from scantling_site.network.traffic import trust
 from scantling_site.risks.machines import slow_network

@@ -8,16 +8,16 @@ import os
 import subprocess
 import sys
 from functools import cache
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
-import click
 import jsonschema
 import pytest
 from scantling import assess
 from scantling.advise.design_json import as_dict
+from scantling.base import plugins
 from scantling.base.console import print_json
 from scantling.base.files import write_text
-from scantling.cli import app as cli
 from scantling.cli.app import CORE, main
 from scantling.design.design import Design
 from scantling.design.file import load
@@ -483,34 +483,37 @@ def test_goodput(run, write):
     assert "Goodput" in run("goodput", write(LLAMA)).stdout
 
 
-def test_a_plugged_in_command(monkeypatch, capsys):
-    class Entry:
-        name, value = "hello", "somewhere:hello"
+PLUGGED = """
+import click
 
-        @staticmethod
-        def load():
-            def hello(arguments):
-                """Say what was said."""
-                print(arguments)
-                return 5
 
-            return hello
+def hello(arguments):
+    \"\"\"Say what was said.\"\"\"
+    print(arguments)
+    return 5
 
-    class Native(Entry):
-        name = "native"
 
-        @staticmethod
-        def load():
-            return click.Command(
-                "native", callback=lambda: print("native"), help="A click command."
-            )
+native = click.Command("native", callback=lambda: print("native"), help="A click command.")
+"""
 
-    monkeypatch.setattr(cli, "_plugins", lambda: {"hello": Entry, "native": Native})
+
+def test_a_plugged_in_command(monkeypatch, capsys, tmp_path):
+    (tmp_path / "plugged_in.py").write_text(PLUGGED)
+    monkeypatch.syspath_prepend(tmp_path)
+    names = ("hello", "native", "lost")
+    entries = {n: EntryPoint(n, f"plugged_in:{n}", plugins.COMMANDS) for n in names[:2]}
+    entries["lost"] = EntryPoint("lost", "no_such_package:lost [desk]", plugins.COMMANDS)
+    monkeypatch.setattr(plugins, "entries", lambda group: entries)
     assert main(["hello", "--a", "b", "--help"]) == 5
     assert capsys.readouterr().out == "['--a', 'b', '--help']\n"
     assert main(["native"]) == 0
     assert main(["--help"]) == 0
-    assert "hello" in capsys.readouterr().out
+    assert "hello        Say what was said." in capsys.readouterr().out
+    assert main(["lost"]) == 2
+    assert capsys.readouterr().err == (
+        "scantling: lost: needs no_such_package, which is not installed; allowed: "
+        "pip install 'scantling[desk]'\n"
+    )
 
 
 def test_a_closed_pipe_is_no_error():

@@ -183,7 +183,9 @@ def test_every_input_of_every_formula_has_a_value(desk):
         row = rows[key.split(".")[1]] if key.startswith("blueprint.") else {}
         values = sites if key.startswith("sites.") else (given, resolved)
         for name in quantity.inputs:
-            assert explanation.found(name, *values, row) is not None, f"{key} speaks of {name}"
+            assert explanation.input_value(name, *values, row) is not None, (
+                f"{key} speaks of {name}"
+            )
     assert seen
 
 

@@ -14,7 +14,7 @@ from scantling.design.design import Design, DesignError
 from scantling.endure import cost
 from scantling.plans.prepare import prepare
 from scantling.verdict.assess import assess
-from scantling_site.promise import said
+from scantling_site.promise import assessment_json
 
 DAY = 86400.0
 BASE = {
@@ -75,7 +75,7 @@ def test_the_cost_to_plan_for_is_summed_once():
     """Bands, failures and risks are in the mean of the promise and nowhere else; it holds what the
     band alone adds, and the risks on top."""
     a = assess(Design.from_data(BASE))
-    result = said(a)
+    result = assessment_json(a)
     plan, promise = result["to_plan_for"], result["promise"]
     around = sum(row["usd"] for row in plan["around"])
     assert plan["total_usd"] == pytest.approx(promise["cost_mean"] + around)

@@ -171,7 +171,7 @@ def judge(kit: dict) -> dict:
 
 
 @pytest.mark.slow
-def test_a_launch_framework_is_one_file_its_facts_and_its_templates(tmp_path):
+def test_a_launch_framework_is_one_file_and_its_templates(tmp_path):
     got = driven("framework", tmp_path, "litgpt")
     plan = json.loads(got["kit"]["plan.json"])
     wanted = {k: plan["plan"][k] for k in ("dp", "micro_batch", "grad_accum")}

@@ -144,9 +144,7 @@ def test_memory_time_and_flags_go_by_one_list_of_modules(modules, flags):
             assert "recompute_modules" in str(e)
         else:
             kept = [] if to == "torchtitan" else ["core_attn"]
-            assert found.plan["recompute"] != "selective" or (
-                found.plan["recompute_modules"] == kept
-            )
+            assert found.plan.recompute != "selective" or (found.plan.recompute_modules == kept)
 
 
 @pytest.mark.parametrize("repeated, named", [(2, True), (4, False), (8, False)])
@@ -158,7 +156,7 @@ def test_megatron_repeats_as_many_layers_of_each_virtual_stage(repeated, named):
     for to in ("megatron", "megatron-bridge"):
         found = express(assess(design(spec(plan=plan))), 0, FRAMEWORKS[to], "torchrun")
         assert ("recompute_layers" in {g.field for g in found.gaps}) == named
-        launched = found.plan["recompute_layers"]
+        launched = found.plan.recompute_layers
         assert launched in (0, 4, 8) and (named or launched == repeated)
 
 
@@ -171,7 +169,7 @@ def test_every_rank_has_whole_key_value_heads(to, tp, kv_heads):
     data = spec(model=SMALL | dict(kv_heads=kv_heads), plan=pins)
     found = express(assess(design(data)), 0, FRAMEWORKS[to], "torchrun")
     assert ("tp" in {g.field for g in found.gaps}) == (kv_heads % tp > 0)
-    assert kv_heads % found.plan["tp"] == 0
+    assert kv_heads % found.plan.tp == 0
 
 
 def test_the_command_writes_a_kit_and_says_what_is_missing(tmp_path, capsys):
@@ -488,7 +486,7 @@ def test_the_nearest_plan_keeps_the_switches_of_the_software(said):
     for overlap in ("none", said):
         a = assess(design(PLANS["dualpipe"] | {"plan": plan | {"tp_overlap": overlap}}, name="x"))
         launch = express(a, 0, framework("megatron"), "torchrun")
-        assert launch.plan["schedule"] != "dualpipe"
+        assert launch.plan.schedule != "dualpipe"
         assert launch.assessment.design.data()["plan"]["tp_overlap"] == overlap
         steps[overlap] = launch.step_s
     assert steps[said] < steps["none"]
@@ -595,7 +593,8 @@ def test_torchtitan_compiles_where_the_step_counts_on_it(plan, said):
     table of December 2024: 5,762 tokens/s in eager mode, 6,667 compiled."""
     base = dict(tp=1, pp=1, sharding="zero3")
     a = assess(design(spec(plan=base | plan, stack="torchtitan")))
-    assert f"CompileConfig({said})" in kits(a, "torchtitan")["torchtitan_config.py"]
+    program = "".join(kits(a, "torchtitan")["torchtitan_config.py"].split())
+    assert f"CompileConfig({said},)".replace(" ", "") in program
     if "compile" in plan:
         assert a.step_s > assess(design(spec(plan=base, stack="torchtitan"))).step_s
 
@@ -794,7 +793,7 @@ def test_each_fabric_has_its_own_variables_and_no_others(small):
     alone = replace(launch, devices=8)
     assert not {v.name for v in environment(alone)} & set().union(*seen.values())
     assert site(alone) == []
-    full = replace(launch, memory=launch.memory | {"total": 0.95 * launch.memory["capacity"]})
+    full = replace(launch, memory=replace(launch.memory, total=0.95 * launch.memory.capacity))
     assert {v.value for v in environment(full) if v.name == "NCCL_NVLS_ENABLE"} == {"0"}
 
 

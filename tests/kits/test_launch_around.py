@@ -22,7 +22,7 @@ from scantling.catalogue.models.entries import model as catalogue_model
 from scantling_kits import FRAMEWORKS, Inexpressible, framework, kits, write
 from scantling_kits.expressible import express
 from scantling_kits.record import norm_epsilon, rotary_base
-from scantling_site.scheduler.request import request
+from scantling_site.scheduler.fields import request
 from scantling_site.site import site_of
 
 ROOT = Path(__file__).parents[2]
@@ -198,7 +198,7 @@ def test_manifests_ask_for_what_the_blueprint_says(file, to):
 def test_tpu_slices_are_those_on_sale():
     """Topologies of the vendor's tables: v5e and v6e are flat, v4, v5p and Ironwood have three
     axes."""
-    from scantling_kits.scripts import tpu_slice
+    from scantling_kits.kubernetes import tpu_slice
 
     a = assess(design(TPU, name="job"))
     launch = express(a, 0, framework("maxtext"), "kubernetes")
@@ -214,7 +214,7 @@ def test_tpu_slices_are_those_on_sale():
         ("tpu-v7x", 256, "4x8x8"),
     ):
         k = replace(launch.cluster, accelerator=catalogue.accelerator(chip))
-        assert tpu_slice(replace(launch, cluster=k, devices=chips))[1] == expected
+        assert tpu_slice(replace(launch, cluster=k, devices=chips)).topology == expected
     assert tpu_slice(replace(launch, devices=96)) is None
 
 
@@ -319,7 +319,7 @@ def test_what_a_design_states_stays_where_the_framework_has_words_for_it():
 def test_megatron_knows_every_field_of_a_plan():
     """What the domain leaves out is in the plan's vocabulary: a misspelt field would let everything
     through."""
-    from scantling_kits.expressible import PINNED
+    from scantling_kits.nearest import PINNED
 
     named = {*PINNED, "dp", "grad_accum", "precision", "optimizer"}
     for to, each in FRAMEWORKS.items():

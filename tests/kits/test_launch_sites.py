@@ -29,12 +29,12 @@ def two_sites(kind):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("to", FRAMEWORKS)
 def test_every_framework_keeps_sites_in_step_as_the_design_says_or_refuses(to, kind):
-    told = FRAMEWORKS[to].sites
-    if kind not in told:
+    each = FRAMEWORKS[to]
+    if kind not in each.syncs:
         with pytest.raises(Inexpressible) as e:
             kits(two_sites(kind), to)
-        able = [f for f in FRAMEWORKS if kind in FRAMEWORKS[f].sites]
-        assert told["why"] in str(e.value)
+        able = [f for f in FRAMEWORKS if kind in FRAMEWORKS[f].syncs]
+        assert each.no_local_steps in str(e.value)
         assert all(f"--to {f}" in str(e.value) for f in able)
         assert "set job.sync.kind to synchronous" in str(e.value)
         return

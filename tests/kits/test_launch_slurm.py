@@ -20,7 +20,8 @@ from scantling_kits.expressible import express
 from scantling_kits.pages import kit
 from scantling_site import part
 from scantling_site.rollout.watch import hang_timeout_s
-from scantling_site.scheduler.request import early_failures, request
+from scantling_site.scheduler.fields import request
+from scantling_site.scheduler.request import early_failures
 from scantling_site.site import site_of
 
 ROOT = Path(__file__).parents[2]
@@ -91,7 +92,7 @@ def run(tmp_path):
 def test_it_starts_at_every_size(launch, run, nodes, names):
     """Twenty times with names printed one by one, twenty with all at once: a reader that left after
     the first of them would end the job with 141."""
-    files = kit(replace(launch, devices=8 * nodes, figures=launch.figures | {"spares": 0}))
+    files = kit(replace(launch, devices=8 * nodes, figures=replace(launch.figures, spares=0)))
     for _ in range(20):
         code, calls = run(files, TRAINS, names, hosts=nodes)
         assert code == 0
@@ -100,7 +101,7 @@ def test_it_starts_at_every_size(launch, run, nodes, names):
 
 
 def test_a_node_that_is_down_or_fails_its_check_gives_its_place_to_a_spare(launch, run):
-    files = kit(replace(launch, figures=launch.figures | {"spares": 2}))
+    files = kit(replace(launch, figures=replace(launch.figures, spares=2)))
     assert "#SBATCH --nodes=4\n" in files["job.sbatch"]
     srun = (
         'if [ ! -e "$RUN_DIR/struck" ]; then touch "$RUN_DIR/struck";'
@@ -159,7 +160,7 @@ def test_a_run_that_never_began_is_a_mistake_and_one_that_has_saved_meets_faults
     """A failure within 15 minutes ends a first start; once a checkpoint is there or the job is back
     from the queue, the same failure starts again in place, until it cannot be chance."""
     files = kit(launch)
-    again = early_failures(launch.figures["mtbf_s"], launch.figures["days"] * 86400)
+    again = early_failures(launch.figures.mtbf_s, launch.figures.days * 86400)
     code, calls = run(files, "exit 3")
     assert (code, calls.count("srun ")) == (3, 1)
     code, calls = run(files, "exit 3", restarts=1)

@@ -18,7 +18,7 @@ from scantling.physics.pipeline import stage_layers
 from scantling.physics.step import step_time
 from scantling.plans.enumerate import enumerate_plans
 from scantling.plans.prepare import prepare
-from scantling.plans.words import one
+from scantling.plans.words import plan_at
 
 HYBRID = {
     "model": "nemotron-3-nano-30b-a3b",
@@ -172,7 +172,7 @@ def test_columns_of_plans_are_each_plan_alone(name):
     cases = where.cases(plan).take(rows)
     work, step, held = layout.layers_per_stage(cases), step_time(cases).total, memory(cases)
     for n, i in enumerate(rows):
-        case = where.cases(one(plan, i))
+        case = where.cases(plan_at(plan, i))
         alone = layout.layers_per_stage(case)
         assert [float(x[n]) for x in np.broadcast_arrays(*work)] == pytest.approx(
             [*map(float, alone)]
@@ -198,7 +198,7 @@ def test_a_stage_holds_what_its_own_blocks_hold():
     plan = enumerate_plans(
         resolved.model, resolved.main_phase, resolved.cluster, pins=given["plan"]
     )
-    case = where.cases(replace(one(plan, 0), layer_split=1))
+    case = where.cases(replace(plan_at(plan, 0), layer_split=1))
     stages = memory_by_stage(case)
     runs = layout.stages_of(case)
     shape = case.shape

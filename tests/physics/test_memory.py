@@ -30,7 +30,8 @@ from scantling.physics.memory.peak import (
 from scantling.physics.pipeline import SCHEDULE_NAMES, schedule_code
 from scantling.physics.software import USUAL
 from scantling.physics.wires import Link
-from scantling.runs.read import read_runs, to_runs
+from scantling.runs.read import read_runs
+from scantling.runs.to_cases import to_runs
 from validation.memory_fit import fit, predict, read, score
 
 GIB = 2.0**30

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 import scantling as sc
-from scantling.advise.moves import site_changes
+from scantling.advise.candidates import site_changes
 from scantling.advise.recovery import between_sites
 from scantling.catalogue.load import rows
 from scantling.physics import sites

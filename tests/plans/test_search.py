@@ -17,7 +17,7 @@ from scantling.plans.enumerate import enumerate_plans
 from scantling.plans.evaluate import find
 from scantling.plans.fit import REASONS, disk_bytes_per_s, on_disk
 from scantling.plans.prepare import prepare
-from scantling.plans.words import one, short
+from scantling.plans.words import plan_at, short
 from scantling.verdict.limits import limits
 
 SMALL = plans.Space(
@@ -69,7 +69,7 @@ def test_the_winner_is_that_of_a_plain_loop(name):
     columns = enumerate_plans(where.resolved.model, where.phase, where.resolved.cluster, SMALL)
     best, fitting = (np.inf, None), 0
     for i in range(columns.tp.size):
-        c = where.cases(one(columns, i))
+        c = where.cases(plan_at(columns, i))
         if float(memory(c).total) <= float(memory(c).capacity):
             fitting += 1
             best = min(best, (float(step_time(c).total), i))
@@ -155,7 +155,7 @@ cluster: {accelerator: h100-sxm, devices: 8192}
 job: {tokens: 10e12, seq_len: 8192}
 """
     a = assess(Design.from_text(text))
-    found = a.chosen.found
+    found = a.chosen.search
     share = found.total_bytes / found.capacity
     assert share[found.best()] <= SAFE_SHARE
     assert share[a.chosen.row] <= SAFE_SHARE
@@ -364,7 +364,7 @@ def test_of_equal_steps_the_leaner_plan_is_the_bolder_one():
         )
     )
     said = next(line for line in limits(a) if line.startswith("headroom:"))
-    found = a.chosen.found
+    found = a.chosen.search
     fits = np.flatnonzero(found.fits)
     equal = fits[found.step_s[fits] <= found.step_s[fits].min() * (1 + 1e-9)]
     leanest = equal[np.argmin(found.total_bytes[equal])]

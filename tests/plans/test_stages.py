@@ -13,7 +13,6 @@ from scantling.plans.prepare import prepare
 from scantling.plans.space import COARSE, DEFAULT, LAST_RESORT, LEAN
 from scantling.plans.stages import searched
 from scantling.verdict.verdicts import rank
-from scantling_kits.framework import offers
 from scantling_kits.frameworks import FRAMEWORKS
 
 # a random design whose step doubled, and whose verdict fell, with half as much memory again: the
@@ -83,7 +82,7 @@ KITS = {
 @pytest.mark.parametrize("kit", KITS)
 def test_what_a_stack_offers_its_kit_can_write(kit):
     """405B on 8 A100 under DeepSpeed: a plan with tp 4 that its own launcher refused."""
-    offered, can = stacks()[KITS[kit]].offers, offers(FRAMEWORKS[kit])
+    offered, can = stacks()[KITS[kit]].offers, FRAMEWORKS[kit].offers
     open_axes = can.keys() - offered.keys() - {"schedule", "vpp", "recompute"}
     assert not open_axes, f"{kit} limits {open_axes}, its stack does not"
     for axis in offered.keys() & can.keys():

@@ -15,9 +15,12 @@ from scantling.physics import bands
 from scantling.physics.software import SWITCHES
 from scantling.physics.step import PARTS, step_time
 from scantling.runs.compare import validate_frame
-from scantling.runs.normalise import OWN, TEXT, WORDS, normalise, rules, settled
+from scantling.runs.normalise import OWN, TEXT, WORDS, normalise, settled
 from scantling.runs.predict import COLUMNS, predict_frame
-from scantling.runs.read import columns, read_runs, runs_of_text, template, to_runs
+from scantling.runs.read import read_runs, runs_of_text
+from scantling.runs.run_columns import columns, template
+from scantling.runs.run_words import RULES
+from scantling.runs.to_cases import to_runs
 from validation import memory_fit as memory
 
 RUNS = catalogue.HERE / "published_runs.csv"
@@ -35,7 +38,7 @@ def figures(frame):
 
 def test_a_line_for_each_row_and_blank_where_a_dimension_is_missing(frame):
     got = predict_frame(frame)
-    assert list(got.columns) == COLUMNS and list(got.id) == list(frame.id)
+    assert tuple(got.columns) == COLUMNS and list(got.id) == list(frame.id)
     said = got.error.ne("")
     assert got[said].mfu.isna().all() and got[~said].mfu.notna().all()
     assert got[said].error.str.contains("never guessed|not in the catalogue").all()
@@ -184,12 +187,12 @@ def test_every_word_names_a_column_that_something_reads():
     read = set(SWITCHES) | set(OWN) | set(WORDS) | {"released_month", "options_printed"}
     read |= {"scale_out", "slices", "interleaved", "recompute_layers", "shard_group"}
     read |= {"half_states", "peak_unit"}
-    assert {r.column for r in rules()} <= read
-    assert all(r.source and r.reads in (*TEXT, "options", "when") for r in rules())
+    assert {r.column for r in RULES} <= read
+    assert all(r.source and r.text in (*TEXT, "options", "when") for r in RULES)
 
 
 def test_the_kinds_of_recompute_are_called_what_plans_call_them():
-    assert bands.KINDS["recompute"] == [f"recompute {name}" for name in RECOMPUTES]
+    assert bands.KINDS["recompute"] == tuple(f"recompute {name}" for name in RECOMPUTES)
 
 
 def test_no_word_settles_a_number_that_tables_print():

@@ -4,10 +4,11 @@ papers they come from."""
 import numpy as np
 import pytest
 from scantling import assess
+from scantling.physics.stragglers import slowest_of
 from scantling_site import part
 from scantling_site.rollout.alerts import alerts
 from scantling_site.rollout.burn_in import RATIOS, burn_in, slow_tier
-from scantling_site.rollout.screen import screen, truncated_max
+from scantling_site.rollout.screen import screen
 from scantling_site.rollout.smoke import smoke
 from scantling_site.rollout.watch import hang_timeout_s, timeout_gain
 from scantling_site.site import site_of
@@ -69,8 +70,8 @@ def test_truncated_maximum_is_what_drawing_gives():
     rng = np.random.default_rng(5)
     for n, keep in ((8, 0.95), (64, 0.9), (256, 0.999)):
         drawn = ndtri(keep * rng.random((20_000, n))).max(axis=1).mean()
-        assert float(truncated_max(n, keep)) == pytest.approx(drawn, abs=0.01)
-    assert float(truncated_max(16_384, 1.0)) == pytest.approx(
+        assert float(slowest_of(n, keep)) == pytest.approx(drawn, abs=0.01)
+    assert float(slowest_of(16_384, 1.0)) == pytest.approx(
         3.97, abs=0.01
     )  # Blom's value for the largest of 16,384
 

@@ -9,8 +9,8 @@ from lookups import one
 from scantling import assess
 from scantling.base.stats import binomial_share
 from scantling_site import part
+from scantling_site.scheduler.options import TIE
 from scantling_site.scheduler.queue import gather, whole_blocks
-from scantling_site.scheduler.scheduler import TIE
 from scantling_site.scheduler.stakes import REQUEUE, requeue_s, scattered
 from scantling_site.site import site_of
 from scipy.stats import binom

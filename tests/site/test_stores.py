@@ -56,7 +56,7 @@ def test_needs_and_loads(each):
         assert n.load is None or n.load == pytest.approx(n.needed / n.has)
     assert s.written_bytes_per_day == pytest.approx(s.checkpoint_bytes * 86400 / s.period_s)
     assert s.retention >= 3 and s.file_bytes * s.writers == pytest.approx(s.checkpoint_bytes)
-    assert s.worth_of_twice_the_rate["goodput_gain"] >= 0
+    assert s.worth_of_twice_the_rate.goodput_gain >= 0
 
 
 def test_pieces_are_as_many_as_needed_and_no_more(each):
@@ -106,7 +106,7 @@ def test_every_replica_that_keeps_its_own_states_reads_its_own_copy(assessed):
 
 def test_a_faster_store_is_worth_more_where_more_fails(assessed):
     calm, rough = (
-        part(assessed(n), "stores").worth_of_twice_the_rate["goodput_gain"]
+        part(assessed(n), "stores").worth_of_twice_the_rate.goodput_gain
         for n in ("llama-3.1-70b-128-h100", "100k-multi-pod-ft")
     )
     assert rough > calm

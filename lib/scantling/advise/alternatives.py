@@ -3,30 +3,36 @@ condition."""
 
 from functools import lru_cache
 
-from ..plans.evaluate import Found, unpinned
+from ..base.columns import Array
+from ..plans.evaluate import Search, unpinned
 from ..plans.stages import searched
-from ..verdict.record import Assessment
+from ..verdict.record import Assessment, Chosen
 
 
 @lru_cache(maxsize=2)
-def alternatives(assessment: Assessment) -> Found | None:
+def alternatives(assessment: Assessment) -> Search | None:
     """The search that alternatives come from: the design's own, or one without its pins; None where
     the plan does not fit."""
     if not assessment.phases or not assessment.chosen.fits:
         return None
-    found = assessment.chosen.found
-    if not found.situation.phase.pins:
-        return found
+    search = assessment.chosen.search
+    if not search.situation.phase.pins:
+        return search
     return unpinned_but(assessment)
 
 
-def unpinned_but(assessment: Assessment, *kept: str) -> Found:
+def unpinned_but(assessment: Assessment, *names: str) -> Search:
     """The search of the main phase with its pins let go, except those named."""
-    return searched(unpinned(assessment.chosen.found.situation, *kept))
+    return searched(unpinned(assessment.chosen.search.situation, *names))
 
 
-def best_where(found: Found, mask) -> int | None:
+def best_where(search: Search, mask: Array) -> int | None:
     """Row of the fastest fitting plan under a mask, of a kind that has been run where there is one;
     None where none fits."""
-    row = found.fastest(mask & found.practised)
-    return found.fastest(mask) if row is None else row
+    row = search.fastest(mask & search.practised)
+    return search.fastest(mask) if row is None else row
+
+
+def longer(search: Search, chosen: Chosen, row: int) -> float:
+    """Share by which the step of a plan is longer than today's."""
+    return float(search.step_s[row] / chosen.step.total - 1)

@@ -2,24 +2,33 @@
 found by evaluating it."""
 
 from bisect import bisect_left
+from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from math import inf, isinf
+from typing import Any
 
 from ..base.units import DAY_S
 from ..catalogue.scaling_laws import LAWS, allocations, compute_optimal, loss, tokens_to_loss
+from ..design.design import Design
 from ..plans.enumerate import divisors
-from ..plans.space import COARSE, DEFAULT
+from ..plans.space import COARSE, DEFAULT, Space
 from ..verdict.assess import assess, changed
 from ..verdict.record import Assessment
+from ..verdict.sensible import LARGEST
 
-LARGEST = 2_000_000  # devices
 LAW = "besiroglu-2024"  # of `within_budget_of_compute`
 few = lru_cache(maxsize=4)  # assessments that are kept: one of 100,000 plans takes 0.2 GB
 NEARBY = 15  # counts above the coarse search's answer where the whole search's is looked for first
-DEGREES = ("tp", "pp", "cp", "dp", "ep", "sharding")  # that an answer keeps
+LONGEST = 2**24  # tokens of a sequence that are tried
+LARGEST_MODEL = 100_000_000  # millions of parameters
+MODEL_STEP = 100
+KEPT = ("tp", "pp", "cp", "dp", "ep", "sharding")  # fields of the plan that an answer keeps
+Answer = dict[str, Any]  # of `answer --json`
 
 
-def _dense(now: Assessment, params: float, tokens: float, constraints=None):
+def _dense(
+    now: Assessment, params: float, tokens: float, constraints: Mapping[str, Any] | None = None
+) -> Assessment | None:
     """A dense model of that size and tokens on the design's machine, by these constraints alone."""
     changes = {
         "constraints": constraints,
@@ -29,27 +38,33 @@ def _dense(now: Assessment, params: float, tokens: float, constraints=None):
     return changed(now.design, now.design.freed | changes)
 
 
-def _fits(a) -> bool:
-    return a is not None and a.fits
+def _fits(after: Assessment | None) -> bool:
+    return after is not None and after.fits
 
 
-def _allowed(a) -> bool:
+def _allowed(after: Assessment | None) -> bool:
     """Whether a design fits and misses none of its constraints."""
-    return _fits(a) and a.met
+    return after is not None and after.fits and after.met
 
 
-def _stopped_by(a) -> str:
+def _days(after: Assessment | None) -> float:
+    """Days of a design that is allowed; inf of another, and without tokens."""
+    if after is None or not _allowed(after) or after.days is None:
+        return inf
+    return after.days
+
+
+def _stopped_by(after: Assessment | None) -> str:
     """What keeps a changed design from being an answer, in a few words."""
-    if a is None:
+    if after is None:
         return "no plan is legal"
-    if not a.fits:
+    if not after.fits:
         return "it does not fit in memory"
-    if a.missed:
-        return a.missed[0].text.partition(";")[0]
-    return a.reasons[0].text.partition(";")[0] if a.reasons else "it is no better"
+    texts = [*(missed.text for missed in after.missed), *(why.text for why in after.reasons)]
+    return texts[0].partition(";")[0] if texts else "it is no better"
 
 
-def _first(holds) -> int:
+def _first(holds: Callable[[int], bool]) -> int:
     """The least count from 1 up for which something holds, and from there on: by doubling and
     halving."""
     high = 1
@@ -58,96 +73,88 @@ def _first(holds) -> int:
     return bisect_left(range(high), True, lo=high // 2 + 1, key=holds)
 
 
-def _most(at, step: int, limit: int) -> int:
+def _most(at: Callable[[int], Assessment | None], step: int, limit: int) -> int:
     """The largest multiple of step up to limit whose design is allowed; what is allowed is assumed
     to stop once. 0 where step itself is not."""
     past = limit // step
     return step * (_first(lambda n: n > past or not _allowed(at(n * step))) - 1)
 
 
-def longest_sequence(design) -> dict | None:
+def longest_sequence(design: Design) -> Answer | None:
     """Longest sequence [tokens, a multiple of 1,024] that fits and misses no
-    constraint: {seq_len, ...} as `_said`; None where not even 1,024 is one.
+    constraint: {seq_len, ...} as `_answer`; None where not even 1,024 is one.
 
     Today's degrees (tp, pp, dp, ep, sharding) are kept; cp, recompute and micro-batch follow. The
     global batch keeps its sequences.
     """
     now = assess(design)
     job = now.resolved.job_path
-    kept = {}
+    same: dict[str, Any] = {}
     if now.phases:
-        kept = _pinned(now, DEGREES) | {
+        same = _pinned(now, *KEPT) | {
             f"{job}.global_batch": now.chosen.phase.global_batch,
             f"{job}.global_batch_tokens": None,
         }
 
     @few
-    def at(seq):
-        return changed(design, kept | {f"{job}.seq_len": seq})
+    def at(seq_len: int) -> Assessment | None:
+        return changed(design, same | {f"{job}.seq_len": seq_len})
 
-    best = _most(at, 1024, 2**24)
-    if not best:
-        return None
+    best = _most(at, 1024, LONGEST)
     more = best + 1024
-    return _said(at(best), "seq_len", best, f"at {more:,} tokens: {_stopped_by(at(more))}")
+    bound = f"at {more:,} tokens: {_stopped_by(at(more))}"
+    return _answer(at(best), "seq_len", best, bound) if best else None
 
 
-def _pinned(now: Assessment, names) -> dict:
+def _pinned(now: Assessment, *names: str) -> dict[str, Any]:
     """The changes that pin fields of the plan to what they are."""
     return {f"plan.{name}": now.plan[name] for name in names}
 
 
-def biggest_micro_batch(design) -> dict | None:
+def biggest_micro_batch(design: Design) -> Answer | None:
     """Largest micro-batch that fits with today's degrees, recompute and offload and misses
-    no constraint: {micro_batch, ...} as `_said`; None where there is none."""
+    no constraint: {micro_batch, ...} as `_answer`; None where there is none."""
     now = assess(design)
     if not now.fits:
         return None
-    pins = _pinned(now, (*DEGREES, "recompute", "offload"))
-    pins |= dict.fromkeys(("plan.vpp", "plan.schedule", "plan.grad_accum"))
-    best = None
+    same = _pinned(now, *KEPT, "recompute", "offload")
+    same |= dict.fromkeys(("plan.vpp", "plan.schedule", "plan.grad_accum"))
+    best, largest = None, 0
     bound = "all of a replica's batch"
-    for micro in divisors(now.chosen.phase.global_batch // now.plan["dp"]).tolist():
-        a = changed(design, pins | {"plan.micro_batch": micro})
-        if _allowed(a):
-            best = a, "micro_batch", micro
-        elif best is not None or not _fits(a):
-            bound = f"at {micro}: {_stopped_by(a)}"
+    for micro_batch in divisors(now.chosen.phase.global_batch // now.plan["dp"]).tolist():
+        after = changed(design, same | {"plan.micro_batch": micro_batch})
+        if _allowed(after):
+            best, largest = after, micro_batch
+        elif best is not None or not _fits(after):
+            bound = f"at {micro_batch}: {_stopped_by(after)}"
             break
-    return best and _said(*best, bound)
+    return _answer(best, "micro_batch", largest, bound)
 
 
-def fewest_devices(design) -> dict | None:
+def fewest_devices(design: Design) -> Answer | None:
     """Fewest devices, in whole nodes (or racks, where one link joins a rack): {devices, ...} as
-    `_said`; with all constraints met. None where none does."""
+    `_answer`; with all constraints met. None where none does."""
     unit = assess(design).resolved.cluster.unit
 
     @few
-    def at(units):
+    def at(units: int) -> Assessment | None:
         return changed(design, {"cluster.devices": units * unit})
 
-    def works(units):
-        return _allowed(at(units))
-
-    best = _first(lambda units: units * unit > LARGEST or works(units))
-    if not works(best):
+    best = _first(lambda units: units * unit > LARGEST or _allowed(at(units)))
+    if not _allowed(at(best)):
         return None
     # a round count below may divide where those between do not
     for step in (2**k for k in range(1, best.bit_length())):
         rounder = best // step * step
-        if rounder < best and works(rounder):
+        if rounder < best and _allowed(at(rounder)):
             best = rounder
     less = best - 1
-    return _said(
-        at(best),
-        "devices",
-        best * unit,
-        f"with {less * unit:,}: {_stopped_by(at(less))}" if less else "a single one",
-    )
+    bound = f"with {less * unit:,}: {_stopped_by(at(less))}" if less else "a single one"
+    return _answer(at(best), "devices", best * unit, bound)
 
 
-def earliest_finish(design, most_devices: int | None = None) -> dict | None:
-    """Fewest days over device counts, in whole nodes or racks: {days, devices, ...} as `_said`.
+def earliest_finish(design: Design, most_devices: int | None = None) -> Answer | None:
+    """Fewest days over device counts, in whole nodes or racks: {days, devices, ...} as `_answer`.
 
     The counts double from a quarter of today's until two doublings in a row bring nothing, or up
     to `most_devices`; then quarter octaves around the best. Past the critical batch more devices
@@ -159,45 +166,46 @@ def earliest_finish(design, most_devices: int | None = None) -> dict | None:
         return None
     cluster = now.resolved.cluster
     cap = min(most_devices or LARGEST, LARGEST) // cluster.unit * cluster.unit
-
-    @few
-    def at(count):
-        return changed(design, {"cluster.devices": count, "constraints.deadline_days": None})
-
-    def days(count):
-        return at(count).days if _allowed(at(count)) else inf
-
-    def whole(count):
-        return min(cluster.whole(count), cap)
-
     if not cap:
         return None
+
+    @few
+    def at(count: int) -> Assessment | None:
+        return changed(design, {"cluster.devices": count, "constraints.deadline_days": None})
+
+    def days(count: int) -> float:
+        return _days(at(count))
+
+    def whole(count: float) -> int:
+        devices: int = min(cluster.whole(count), cap)
+        return devices
+
     best = searched = whole(cluster.devices / 4)
     idle = 0  # doublings in a row that brought nothing
     while searched < cap and idle < 2:
         searched = whole(2 * searched)
         idle = 0 if days(searched) < days(best) or isinf(days(best)) else idle + 1
         best = min((best, searched), key=days)
-    beside = (whole(best * 2 ** (k / 4)) for k in (-3, -2, -1, 1, 2, 3))
-    best = min((best, whole(cluster.devices), *beside), key=days)
+    nearby = (whole(best * 2 ** (k / 4)) for k in (-3, -2, -1, 1, 2, 3))
+    best = min((best, whole(cluster.devices), *nearby), key=days)
     if isinf(days(best)):
         return None
     more = whole(2 * best)
-    stated = now.resolved.constraints.given()
     if best == cap:
         bound = f"the {cap:,} devices that are allowed"
     elif not _allowed(at(more)):
         bound = f"with {more:,} devices: {_stopped_by(at(more))}"
     else:
-        bound = f"{more:,} devices take {at(more).days:,.3g} days: the batch is shared out"
-    bound += f"; searched up to {searched:,} devices, keeping "
-    bound += ", ".join(n for n in stated if n != "deadline_days") or "no other constraint"
-    return _said(at(best), "days", days(best), bound)
+        bound = f"{more:,} devices take {days(more):,.3g} days: the batch is shared out"
+    stated = [name for name in now.resolved.constraints.given() if name != "deadline_days"]
+    constraints = ", ".join(stated) or "no other constraint"
+    bound += f"; searched up to {searched:,} devices, keeping {constraints}"
+    return _answer(at(best), "days", days(best), bound)
 
 
-def largest_model(design) -> dict | None:
+def largest_model(design: Design) -> Answer | None:
     """Largest model by size alone, dense or MoE as the design's own, that the design's machine can
-    train within its constraints: {params, ...} as `_said`.
+    train within its constraints: {params, ...} as `_answer`.
 
     The shape follows the kit's rule for a size (three digits are meant); everything else of the
     design is kept, pins of the plan are not. None where
@@ -206,23 +214,20 @@ def largest_model(design) -> dict | None:
     kind = {"moe": True} if assess(design).resolved.model.is_moe else {}
 
     @few
-    def at(millions):
+    def at(millions: int) -> Assessment | None:
         return changed(design, design.freed | {"model": {"size": millions * 1e6} | kind})
 
-    best = _most(at, 100, 100_000_000)
-    if not best:
+    millions = _most(at, MODEL_STEP, LARGEST_MODEL)
+    best = at(millions) if millions else None
+    if best is None:
         return None
-    return _said(
-        at(best),
-        "params",
-        at(best).params,
-        f"at {(best + 100) / 1e3:,.4g}B: {_stopped_by(at(best + 100))}",
-    )
+    more = millions + MODEL_STEP
+    return _answer(best, "params", best.params, f"at {more / 1e3:,.4g}B: {_stopped_by(at(more))}")
 
 
-def within_budget_of_compute(design) -> dict:
+def within_budget_of_compute(design: Design) -> Answer:
     """From the design's machine and deadline to the size and tokens of least loss: {compute_flops,
-    params, tokens, law, source, ...} as `_said`.
+    params, tokens, law, source, ...} as `_answer`.
 
     Compute [FLOP] is the most, in thousandths of what the machine's bf16 peak does by the deadline,
     whose dense model fits and is trained by then, failures included; formats below 16 bit may pass
@@ -233,24 +238,25 @@ def within_budget_of_compute(design) -> dict:
     deadline = design.constraints.deadline_days
     if deadline is None:
         raise ValueError("constraints.deadline_days is needed: compute is devices x time x rate")
-    a = assess(design)
-    cluster = a.resolved.cluster
+    now = assess(design)
+    cluster = now.resolved.cluster
     part = cluster.accelerator.half_flops * cluster.devices * deadline * DAY_S / 1000
 
     @few
-    def at(n):
-        return _dense(a, *compute_optimal(n * part, LAW), {"deadline_days": deadline})
+    def at(parts: int) -> Assessment | None:
+        size, tokens = compute_optimal(parts * part, LAW)
+        return _dense(now, float(size), float(tokens), {"deadline_days": deadline})
 
     best = _most(at, 1, 9999)
     if not best:
         raise ValueError(f"no model of least loss for this machine: {_stopped_by(at(1))}")
     size, tokens = compute_optimal(best * part, LAW)
-    return {"params": size, "tokens": tokens, "law": LAW, "source": LAWS[LAW].source} | _said(
-        at(best), "compute_flops", best * part, f"with more compute: {_stopped_by(at(best + 1))}"
-    )
+    bound = f"with more compute: {_stopped_by(at(best + 1))}"
+    answer = _answer(at(best), "compute_flops", best * part, bound) or {}
+    return {"params": size, "tokens": tokens, "law": LAW, "source": LAWS[LAW].source, **answer}
 
 
-def by_scaling_laws(design, compute_flops: float | None = None) -> dict:
+def by_scaling_laws(design: Design, compute_flops: float | None = None) -> Answer:
     """One budget of compute by every published law, each trained on the design's machine:
     {compute_flops, from, rows}.
 
@@ -276,10 +282,20 @@ def by_scaling_laws(design, compute_flops: float | None = None) -> dict:
         origin = "6 x parameters x tokens of the design"
     elif compute_flops is None:
         raise ValueError("a budget in FLOP, constraints.deadline_days or job.tokens is needed")
-    said = ("law", "title", "params", "tokens", "caveat", "source")
-    rows = [a | _trained(_dense(now, a["params"], a["tokens"])) for a in allocations(compute_flops)]
+    rows = [
+        {**row, **_trained(_dense(now, float(row["params"]), float(row["tokens"])))}
+        for row in allocations(compute_flops)
+    ]
     if d and now.phases:
-        rows = [dict(zip(said, (None, "this design", n, d, "", ""))) | _trained(now), *rows]
+        today = {
+            "law": None,
+            "title": "this design",
+            "params": n,
+            "tokens": d,
+            "caveat": "",
+            "source": "",
+        }
+        rows = [{**today, **_trained(now)}, *rows]
     for row in rows:
         params = row["params"]
         tokens = row["tokens"]
@@ -287,26 +303,22 @@ def by_scaling_laws(design, compute_flops: float | None = None) -> dict:
     return {"compute_flops": float(compute_flops), "from": origin, "rows": rows}
 
 
-def to_loss(now: Assessment, target: float) -> dict:
+def to_loss(now: Assessment, target: float) -> Answer:
     """Days of a design's own model to a target loss, by each published surface: {target_loss,
     rows: [{law, title, tokens, days, cost_usd, verdict, source}], days_low, days_high}; tokens and
     days are None where a surface does not reach the loss at that size."""
     rows = []
-    found = tokens_to_loss(float(now.resolved.params.active), target)
-    path = now.resolved.job_path
+    by_law = tokens_to_loss(float(now.resolved.params.active), target)
     for id, law in LAWS.items():
         if law.surface is None:
             continue
-        tokens = found.get(id)
-        a = None
-        if tokens is not None:
-            a = changed(
-                now.design,
-                {f"{path}.tokens": float(f"{tokens:.4g}"), f"{path}.target_loss": None},
-                like=now,
-            )
-        said = {"law": id, "title": law.title, "tokens": tokens, "source": law.source}
-        rows.append(said | _trained(a) | ({} if a else {"verdict": "not reached"}))
+        tokens = by_law.get(id)
+        row = {"law": id, "title": law.title, "tokens": tokens, "source": law.source}
+        after = None if tokens is None else _trained_on(now, tokens)
+        row |= _trained(after)
+        if after is None:
+            row["verdict"] = "not reached"
+        rows.append(row)
     days = [row["days"] for row in rows if row["days"] is not None]
     return {
         "target_loss": target,
@@ -316,24 +328,38 @@ def to_loss(now: Assessment, target: float) -> dict:
     }
 
 
-def _trained(a) -> dict:
-    figures = ("days", "cost_usd", "mfu", "mfu_shown", "plan")
+def _trained_on(now: Assessment, tokens: float) -> Assessment | None:
+    """A design trained on so many tokens, whatever loss it names."""
+    path = now.resolved.job_path
+    fields = {f"{path}.tokens": float(f"{tokens:.4g}"), f"{path}.target_loss": None}
+    return changed(now.design, fields, like=now)
+
+
+def _trained(after: Assessment | None) -> Answer:
+    """What training a design comes to; None where no plan holds the model."""
+    names = ("days", "cost_usd", "mfu", "mfu_shown", "plan")
+    verdict = "refused" if after is None else after.verdict
+    if after is None or not after.fits:
+        return {"verdict": verdict, **dict.fromkeys(names)}
+    return {"verdict": verdict, **after.figures(*names)}
+
+
+def _answer(after: Assessment | None, name: str, value: float, bound: str) -> Answer | None:
+    """An answer: its value under its name and as `value`, what bounds it, and the figures of the
+    design that it was read from; None where there is none."""
+    if after is None:
+        return None
+    devices = after.resolved.cluster.devices
     return {
-        "verdict": "refused" if a is None else a.verdict,
-        **(a.figures(*figures) if _fits(a) else dict.fromkeys(figures)),
+        name: value,
+        "value": value,
+        "bound": bound,
+        "devices": devices,
+        **after.figures("verdict", "days", "cost_usd", "plan", "mfu", "mfu_shown", "memory_share"),
     }
 
 
-def _said(a: Assessment, name: str, value, bound: str) -> dict:
-    """An answer: its value under its name and as `value`, what bounds it, and the figures of the
-    design that it was read from."""
-    own = {name: value, "value": value, "bound": bound, "devices": a.resolved.cluster.devices}
-    return own | a.figures(
-        "verdict", "days", "cost_usd", "plan", "mfu", "mfu_shown", "memory_share"
-    )
-
-
-def largest_active(now: Assessment) -> dict | None:
+def largest_active(now: Assessment) -> Answer | None:
     """Largest active count with which a mixture of experts counted by its size alone meets the
     deadline: {active_params, experts, top_k, days}; None where the question does not arise or none
     does.
@@ -347,30 +373,31 @@ def largest_active(now: Assessment) -> dict | None:
     """
     design = now.design
     deadline = now.resolved.constraints.deadline_days
-    spec = {} if isinstance(design.model, str) else design.model.given()
-    if None in (deadline, now.days, now.resolved.model.experts or None, spec.get("size")):
+    stated = {} if isinstance(design.model, str) else design.model.given()
+    if deadline is None or now.days is None or not now.resolved.model.experts:
         return None
-    if "active" in spec:
+    if "active" in stated or stated.get("size") is None:
         return None
-    size = float(spec["size"])
-    grid = [k * 10.0**power for power in range(5, 13) for k in range(10, 100)]
-    grid = [count for count in grid if size / 100 <= count < size]
+    size = float(stated["size"])
+    counts = (k * 10.0**power for power in range(5, 13) for k in range(10, 100))
+    grid = [count for count in counts if size / 100 <= count < size]
 
     @few
-    def at(count, space):
+    def at(count: float, space: Space) -> Assessment | None:
         return changed(design, {"model.active": count}, space=space)  # None: no such shape
 
-    def late(count, space=DEFAULT):
-        return not _fits(at(count, space)) or at(count, space).days > deadline
+    def late(count: float, space: Space = DEFAULT) -> bool:
+        after = at(count, space)
+        return after is None or not after.fits or (after.days or 0.0) > deadline
 
     near = max(bisect_left(grid, True, key=partial(late, space=COARSE)) - 1, 0)
     for end in (near + NEARBY, len(grid)):
         near = bisect_left(grid, True, near, min(end, len(grid)), key=late)
         if near < end:
             break
-    if not near:
+    best = at(grid[near - 1], DEFAULT) if near else None
+    if best is None:
         return None
-    best = at(grid[near - 1], DEFAULT)
     return {
         "active_params": float(best.active_params),
         "experts": best.resolved.model.experts,

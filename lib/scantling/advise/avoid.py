@@ -2,155 +2,162 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 
-from ..catalogue.words import PRECISIONS
+from ..base.columns import Array
+from ..base.show import percent, seconds, share, size
+from ..base.units import HOUR_S
+from ..catalogue.words import Precision, Recompute, Sharding
 from ..endure.life import lived
-from ..physics.cases import ZERO3, accumulated
+from ..physics.cases import FULL, PRECISIONS as CODED_PRECISIONS, ZERO3, accumulated
 from ..physics.collectives import ring_s
 from ..physics.step import device_params, step_time
 from ..physics.wires import Wires, members_inside
-from ..plans.evaluate import Found
+from ..plans.evaluate import Search
 from ..plans.fit import REASONS
-from ..plans.words import short
+from ..plans.words import PlanRow, short
 from ..verdict.record import Assessment, Chosen
-from .alternatives import alternatives, best_where
-from .why import longer
-from .words import say
+from .alternatives import alternatives, best_where, longer
 
 WORTH = 0.05  # a trap is listed when it costs at least this share of a step
 WORTH_GOODPUT = 0.01  # points of goodput from which hourly saves are a trap
-HOUR_S = 3600.0
 SMALL_BUCKET = 25e6  # bytes: the default of PyTorch's DistributedDataParallel
 LARGE_BUCKET = 0.5e9  # bytes, of frameworks that choose it by the latency
 FP16_LEAST = 2.0**-24  # the smallest number that fp16 can hold
-FULL = 2  # code of full recompute
+
+
+class Avoid(TypedDict):
+    """A tempting plan that loses: what it is, why, and what it costs."""
+
+    what: str
+    why: str
+    cost: str
 
 
 class Trap(NamedTuple):
     """A trait of plans that tempts, the plans that have it, and why it loses."""
 
     what: str
-    mask: Any  # of the search's plans
+    mask: Array  # of the search's plans
     why: str
     worth: float = WORTH  # share of a step from which it is listed
 
 
 class Entry(NamedTuple):
-    """A trap and what it costs, as a share to sort by and by the id of its words."""
+    """A trap and what it costs, as a share to sort by and in words."""
 
     what: str
     why: str
     loss: float
-    cost: str = "step-time"
+    cost: str
 
 
-def avoid(assessment: Assessment) -> list[dict]:
-    """Tempting plans that lose on this design, the most expensive first: [{what, why, cost}]."""
-    found = alternatives(assessment)
-    if found is None:
+def avoid(assessment: Assessment) -> list[Avoid]:
+    """Tempting plans that lose on this design, the most expensive first."""
+    search = alternatives(assessment)
+    if search is None:
         return []
-    entries = [*_pinned(found, assessment)]
-    named = {e.what for e in entries}
-    for trap in _traps(found, assessment):
+    entries = [*_pinned(search, assessment)]
+    named = {entry.what for entry in entries}
+    for trap in _traps(search, assessment):
         if trap.what not in named:
-            entries += _priced(found, assessment.chosen, trap)
+            entries += _priced(search, assessment.chosen, trap)
     for question in (_hourly_saves, _small_buckets, _fp16_range):
         entries += question(assessment)
-    kept = sorted(entries, key=lambda e: -round(100 * abs(e.loss), 1))
-    return [{"what": e.what, "why": e.why, "cost": say(e.cost, loss=e.loss)} for e in kept]
+    entries.sort(key=lambda entry: -round(100 * abs(entry.loss), 1))
+    return [Avoid(what=entry.what, why=entry.why, cost=entry.cost) for entry in entries]
 
 
-def _priced(found: Found, chosen: Chosen, trap: Trap) -> Iterator:
+def _step_time(loss: float) -> str:
+    """What a trap costs of a step."""
+    return f"{percent(loss, 0, '+')} step time"
+
+
+def _priced(search: Search, chosen: Chosen, trap: Trap) -> Iterator[Entry]:
     """The entry of a trap if the best plan with its trait is worth avoiding here: slower by WORTH,
     or no plan with it fits."""
     if not np.any(trap.mask):
         return
-    row = best_where(found, trap.mask)
+    row = best_where(search, trap.mask)
     if row is None:
-        yield _unfit(found, trap)
+        yield _unfit(search, trap)
         return
-    loss = longer(found, chosen, row)
-    if found.row(row) != chosen.plan and loss >= trap.worth:
-        yield _beside("slower", found, row, chosen, trap, loss)
+    loss = longer(search, chosen, row)
+    if search.row(row) != chosen.plan and loss >= trap.worth:
+        then, now = seconds(search.step_s[row]), seconds(chosen.step.total)
+        plan = short(search.row(row))
+        why = f"{trap.why}; its best plan ({plan}) takes {then} a step against {now}"
+        yield Entry(trap.what, why, loss, _step_time(loss))
 
 
-def _beside(id: str, found: Found, row: int, chosen: Chosen, trap: Trap, loss: float) -> Entry:
-    """The entry of a trap, with the plan and the step that it is compared by."""
-    why = say(
-        id, why=trap.why, plan=short(found.row(row)), then=found.step_s[row], now=chosen.step.total
-    )
-    return Entry(trap.what, why, loss)
-
-
-def _unfit(found: Found, trap: Trap) -> Entry:
+def _unfit(search: Search, trap: Trap) -> Entry:
     """The entry of a trap that leads to no plan that fits: by its leanest."""
-    leanest = _leanest(found, trap.mask)
-    have = found.capacity
-    need = found.total_bytes[leanest]
-    why = say(
-        "unfit",
-        why=trap.why,
-        n=trap.mask.sum(),
-        plan=short(found.row(leanest)),
-        need=need,
-        have=have,
-        reason=REASONS[found.reason[leanest]],
+    row = _leanest(search, trap.mask)
+    need = search.total_bytes[row]
+    loss = float(need / search.capacity - 1)
+    why = (
+        f"{trap.why}; none of its {trap.mask.sum():,} plans fits: the leanest "
+        f"({short(search.row(row))}) needs {size(need)} of {size(search.capacity)}: "
+        f"{REASONS[search.reason[row]]}"
     )
-    return Entry(trap.what, why, need / have - 1, "memory")
+    return Entry(trap.what, why, loss, f"{percent(loss, 0, '+')} memory")
 
 
-def _leanest(found: Found, mask) -> int:
-    return int(np.flatnonzero(mask)[np.argmin(found.total_bytes[mask])])
+def _leanest(search: Search, mask: Array) -> int:
+    return int(np.flatnonzero(mask)[np.argmin(search.total_bytes[mask])])
 
 
-def _pinned(found: Found, assessment: Assessment) -> Iterator:
+def _pinned(search: Search, assessment: Assessment) -> Iterator[Entry]:
     """The entries of traps that the pins themselves spring: the chosen plan has the trait, and the
     best plan without it is faster by what makes the trap worth naming."""
     chosen = assessment.chosen
-    if not chosen.found.situation.phase.pins:
+    if not chosen.search.situation.phase.pins:
         return
-    everywhere = {t.what: t.mask for t in _traps(found, assessment, every=True)}
-    for trap in _traps(chosen.found.only([chosen.row]), assessment, every=True):
-        row = best_where(found, ~everywhere.get(trap.what, np.zeros(len(found.fits), bool)))
-        loss = 0.0 if row is None else chosen.step.total / found.step_s[row] - 1
-        if trap.mask[0] and loss >= WORTH:
-            yield _beside("pinned", found, row, chosen, trap, loss)
+    nowhere = np.zeros(len(search.fits), bool)
+    everywhere = {t.what: t.mask for t in _traps(search, assessment, every=True)}
+    for trap in _traps(chosen.search.only([chosen.row]), assessment, every=True):
+        row = best_where(search, ~everywhere.get(trap.what, nowhere))
+        loss = 0.0 if row is None else float(chosen.step.total / search.step_s[row] - 1)
+        if row is not None and trap.mask[0] and loss >= WORTH:
+            then, now = seconds(search.step_s[row]), seconds(chosen.step.total)
+            plan = short(search.row(row))
+            why = f"{trap.why}; it is pinned: without it {plan} takes {then} instead of {now}"
+            yield Entry(trap.what, why, loss, _step_time(loss))
 
 
-def _traps(found: Found, assessment: Assessment, every: bool = False) -> Iterator:
+def _traps(search: Search, assessment: Assessment, every: bool = False) -> Iterator[Trap]:
     """Traits of plans that are asked about; `every`: also those that the chosen plan has itself."""
     chosen = assessment.chosen
     model = assessment.resolved.model
-    job = found.situation.job
+    job = search.situation.job
     link = chosen.case.link
-    plan = chosen.plan
-    tp, cp, dp, ep, etp, sharding = map(found.column, ("tp", "cp", "dp", "ep", "etp", "sharding"))
+    tp, ep, etp = search.column("tp"), search.column("ep"), search.column("etp")
+    times = link.up_bytes_per_s / link.out_bytes_per_s
     yield Trap(
-        say("tp-across", domain=link.domain),
+        f"tensor parallelism across nodes (tp above {link.domain:.0f})",
         tp > link.domain,
-        say("tp-across-why", times=link.up_bytes_per_s / link.out_bytes_per_s),
+        "every layer's collectives would leave the scale-up domain for a network "
+        f"{times:.0f} times slower per device",
         worth=0.0,  # nobody runs it: named wherever it is slower at all
     )
-    yield from _sharding_alone(found, assessment)
-    yield from _starved_pipeline(found)
+    yield from _sharding_alone(search, assessment)
+    yield from _starved_pipeline(search)
+    ranks = search.column("dp") * search.column("cp")
+    unsharded = every or chosen.plan["sharding"] != Sharding.NONE
     yield Trap(
         "unsharded optimizer states",
-        (sharding == 0) & (dp * cp > 1) & (every or plan["sharding"] != "none"),
-        say("unsharded-why", bytes=job.optimizer_bytes + job.master_bytes),
+        (search.column("sharding") == 0) & (ranks > 1) & unsharded,
+        f"each replica keeps {job.optimizer_bytes + job.master_bytes:g} bytes a parameter that its "
+        "data-parallel peers could share",
     )
-    stage = -(-model.layers // plan["pp"])
-    again = plan["recompute"] == "full" and plan["recompute_layers"] >= stage
-    if not again or (every and "recompute" in chosen.found.situation.phase.pins):
-        kept = "pinned" if again else plan["recompute"]
-        yield Trap(
-            "recomputing everything",
-            (found.column("recompute") == FULL) & (found.column("recompute_share") == 1),
-            say("recompute-why", kept=say(f"kept-{kept}", plan=plan)),
-        )
-    yield Trap(say("experts", domain=link.domain), ep * etp > link.domain, say("experts-why"))
+    yield from _full_recompute(search, assessment, every)
+    yield Trap(
+        f"experts spread across scale-up domains (ep x etp above {link.domain:.0f})",
+        ep * etp > link.domain,
+        "dispatch and combine would ride the network cards in every MoE layer",
+    )
     yield Trap(
         "expert parallelism of one",
         (ep == 1) & (model.experts > 1),
@@ -158,106 +165,138 @@ def _traps(found: Found, assessment: Assessment, every: bool = False) -> Iterato
     )
 
 
-def _sharding_alone(found: Found, assessment: Assessment) -> Iterator:
+def _full_recompute(search: Search, assessment: Assessment, every: bool) -> Iterator[Trap]:
+    """Recomputing everything, where less is enough."""
+    chosen = assessment.chosen
+    plan = chosen.plan
+    stage_layers = -(-assessment.resolved.model.layers // plan["pp"])
+    whole = plan["recompute"] == Recompute.FULL and plan["recompute_layers"] >= stage_layers
+    if whole and not (every and "recompute" in chosen.search.situation.phase.pins):
+        return
+    fits = "with less of it" if whole else _recomputed(plan)
+    yield Trap(
+        "recomputing everything",
+        (search.column("recompute") == FULL) & (search.column("recompute_share") == 1),
+        f"a second forward pass that this design does not need: it fits {fits}",
+    )
+
+
+def _recomputed(plan: PlanRow) -> str:
+    """What a plan computes again, in words that follow `it fits`."""
+    if plan["recompute"] == Recompute.NONE:
+        return "without"
+    if plan["recompute"] == Recompute.SELECTIVE:
+        return "with selective recompute"
+    return f"with {plan['recompute_layers']} layers a stage recomputed"
+
+
+def _sharding_alone(search: Search, assessment: Assessment) -> Iterator[Trap]:
     """Sharding over data-parallel ranks and nothing else: what is gathered where, and how many
     devices such a plan can use."""
-    ways = found.column("tp") * found.column("pp") * found.column("cp")
-    mask = (ways == 1) & (found.column("sharding") >= ZERO3)
+    ways = search.column("tp") * search.column("pp") * search.column("cp")
+    mask = (ways == 1) & (search.column("sharding") >= ZERO3)
     if not mask.any():
         return
-    row = best_where(found, mask)
-    plan = found.row(_leanest(found, mask) if row is None else row)
-    have = found.situation.resolved.cluster.devices
+    row = best_where(search, mask)
+    plan = search.row(_leanest(search, mask) if row is None else row)
+    have = search.situation.resolved.cluster.devices
     chosen = assessment.chosen
-    inside = plan["shard_group"] <= chosen.case.link.domain
-    why = say(
-        "gathered",
-        weights=assessment.resolved.params.total / 1e9,
-        where=say("gathered-inside" if inside else "gathered-across", plan=plan),
-    )
+    group = plan["shard_group"]
+    place = f"over {group:,} ranks across the network"
+    if group <= chosen.case.link.domain:
+        place = f"inside each scale-up domain of {group}"
+    weights = assessment.resolved.params.total / 1e9
+    why = f"all {weights:,.0f}B weights are gathered {place} every micro-batch"
     if plan["dp"] < have:
-        why += say("gathered-idle", plan=plan, have=have, phase=chosen.phase)
+        why += (
+            f", and only {plan['dp']:,} of {have:,} devices work: dp x micro-batch has to divide "
+            f"the global batch of {chosen.phase.global_batch:,}"
+        )
     yield Trap("sharded data parallelism alone (no tp, pp or cp)", mask, why)
 
 
-def _starved_pipeline(found: Found) -> Iterator:
+def _starved_pipeline(search: Search) -> Iterator[Trap]:
     """A pipeline with too few micro-batches, where it is the bubble that costs."""
-    pp = found.column("pp")
-    m = accumulated(found.situation.job.global_batch, found.plan.dp, found.plan.micro_batch)
-    mask = (pp > 1) & (m < 4 * pp) & (found.column("vpp") == 1)
-    row = best_where(found, mask)
+    pp = search.column("pp")
+    batch = search.situation.job.global_batch
+    m = accumulated(batch, search.plan.dp, search.plan.micro_batch)
+    mask = (pp > 1) & (m < 4 * pp) & (search.column("vpp") == 1)
+    row = best_where(search, mask)
     if row is None:
         return
-    step = step_time(found.case(row))
-    share = step.bubble / step.total
-    if share >= WORTH:
-        yield Trap(say("starving"), mask, say("starved", plan=found.row(row), share=share))
+    step = step_time(search.case(row))
+    bubble = float(step.bubble / step.total)
+    if bubble >= WORTH:
+        plan = search.row(row)
+        yield Trap(
+            "a pipeline with fewer micro-batches than four a stage, not interleaved",
+            mask,
+            f"with {plan['grad_accum']:,} micro-batches over {plan['pp']} stages the bubble is "
+            f"{percent(bubble, 0)} of the step",
+        )
 
 
-def _small_buckets(assessment: Assessment) -> Iterator:
+def _small_buckets(assessment: Assessment) -> Iterator[Entry]:
     """Small gradient buckets in a ring over many ranks: latency that no bandwidth hides."""
-    c = assessment.chosen.case
-    p = assessment.chosen.case.plan
-    ranks = int(p.dp * p.cp)
-    if ranks < 2 or p.sharding >= ZERO3 or c.chip.is_tpu:  # XLA has no such buckets
+    case = assessment.chosen.case
+    plan = case.plan
+    ranks = int(plan.dp * plan.cp)
+    if ranks < 2 or plan.sharding >= ZERO3 or case.chip.is_tpu:  # XLA has no such buckets
         return
-    grads = float(sum(device_params(c)) * c.job.grad_bytes)
-    wires = Wires(ranks, members_inside(ranks, p.tp, c.link.domain), c.link)
-    ring = float(ring_s(0.0, wires))
-    n = grads / SMALL_BUCKET  # latency of all hops [s]
-    extra = ring * (n - max(grads / LARGE_BUCKET, 1.0))
-    loss = extra / assessment.chosen.step.total
+    grads = float(sum(device_params(case)) * case.job.grad_bytes)
+    wires = Wires(ranks, members_inside(ranks, plan.tp, case.link.domain), case.link)
+    ring = float(ring_s(0.0, wires))  # latency of all hops
+    buckets = grads / SMALL_BUCKET
+    extra = ring * (buckets - max(grads / LARGE_BUCKET, 1.0))
+    loss = float(extra / assessment.chosen.step.total)
     if loss < WORTH:
         return
-    why = say(
-        "buckets-why",
-        grads=grads,
-        n=n,
-        hops=ranks - 1,
-        hop=ring / (ranks - 1) * 1e6,
-        extra=extra,
-        large=LARGE_BUCKET / 1e9,
+    hops = ranks - 1
+    why = (
+        f"{size(grads)} of gradients a device make {buckets:,.0f} buckets, each {hops:,} hops of "
+        f"{ring / hops * 1e6:.1f} µs: {seconds(extra)} more than in buckets of "
+        f"{LARGE_BUCKET / 1e9:g} GB; trees or larger buckets"
     )
-    yield Entry(say("buckets", small=SMALL_BUCKET / 1e6, ranks=ranks), why, loss)
+    what = f"a ring all-reduce in {SMALL_BUCKET / 1e6:.0f} MB buckets over {ranks:,} ranks"
+    yield Entry(what, why, loss, _step_time(loss))
 
 
-def _fp16_range(assessment: Assessment) -> Iterator:
+def _fp16_range(assessment: Assessment) -> Iterator[Entry]:
     """fp16 without loss scaling: what the mean over a micro-batch leaves of one logit's
     gradient."""
     chosen = assessment.chosen
     vocab = assessment.resolved.model.vocab
-    if PRECISIONS[int(chosen.case.job.precision)] != "fp16":
+    if CODED_PRECISIONS[int(chosen.case.job.precision)] != Precision.FP16:
         return
     tokens = float(chosen.case.plan.micro_batch) * chosen.phase.seq_len
-    size = 1.0 / (tokens * vocab)
-    if size >= FP16_LEAST:
+    gradient = 1.0 / (tokens * vocab)
+    if gradient >= FP16_LEAST:
         return
-    why = say(
-        "fp16-why",
-        tokens=tokens,
-        vocab=vocab,
-        size=size,
-        least=FP16_LEAST,
-        scale=2 ** int(np.ceil(np.log2(FP16_LEAST / size))),
+    scale = 2 ** int(np.ceil(np.log2(FP16_LEAST / gradient)))
+    why = (
+        f"the mean over {tokens:,.0f} tokens leaves about 1/({tokens:,.0f} x {vocab:,}) = "
+        f"{gradient:.1e} of a typical logit's gradient, below fp16's smallest number "
+        f"{FP16_LEAST:.1e}; scale the loss by {scale:,} or more, dynamically"
     )
     if not np.isnan(assessment.resolved.cluster.accelerator.bf16_flops):
-        why += say("fp16-bf16")
-    yield Entry("fp16 without loss scaling", why, 1.0, "fp16-cost")
+        why += ", or use bf16, which this chip has"
+    yield Entry("fp16 without loss scaling", why, 1.0, "+100 % of such gradients lost")
 
 
-def _hourly_saves(assessment: Assessment) -> Iterator:
+def _hourly_saves(assessment: Assessment) -> Iterator[Entry]:
     """Hourly saves, where goodput falls by more than a point against the chosen interval."""
-    e = assessment.endurance
-    if e.checkpoint_interval_s >= HOUR_S:
+    endurance = assessment.endurance
+    if endurance.checkpoint_interval_s >= HOUR_S:
         return
-    hourly = float(lived(replace(e.life, interval_s=HOUR_S))[0])
-    loss = e.goodput - hourly
+    hourly = float(lived(replace(endurance.life, interval_s=HOUR_S))[0])
+    loss = float(endurance.goodput - hourly)
     if loss < WORTH_GOODPUT:
         return
-    why = say(
-        "hourly-why",
-        e=e,
-        lost=say("hourly-half" if e.mtbf_s > HOUR_S else "hourly-none"),
-        hourly=hourly,
+    lost = "comes before the hour is over"
+    if endurance.mtbf_s > HOUR_S:
+        lost = "throws away half an hour on average"
+    why = (
+        f"a failure every {seconds(endurance.mtbf_s)} {lost}; goodput {share(hourly)} against "
+        f"{share(endurance.goodput)} at {seconds(endurance.checkpoint_interval_s)}"
     )
-    yield Entry("hourly checkpoints", why, loss, "hourly-cost")
+    yield Entry("hourly checkpoints", why, loss, f"{percent(loss)}-points less goodput")

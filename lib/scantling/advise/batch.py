@@ -1,11 +1,12 @@
 """The global batch of a design as the convergence constraint: where it stands to published critical
 batches, which plans keep it, what the learning rate does if it changes."""
 
-from itertools import islice
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from ..base.show import percent, shown
+from ..base.show import params, percent
 from ..catalogue.scaling_laws import (
     BATCH_LAWS,
     LR_RULES,
@@ -13,17 +14,19 @@ from ..catalogue.scaling_laws import (
     learning_rate_advice,
     learning_rate_factor,
 )
+from ..design.resolved import Phase
 from ..physics.cases import devices
 from ..verdict.limits import guessed_batch
+from ..verdict.record import Assessment
 from .alternatives import alternatives
-from .words import say
 
 SHAPE = ("dp", "micro_batch", "grad_accum", "tp", "cp", "pp")
-STANDS = {"small": "below", "contested": "between", "large": "above"}
 SHAPES = 6  # other shapes of the same batch that are listed
+SHAPES_SAID = 3  # of them, those that stand in the lines
+Row = dict[str, Any]  # of `design --json`
 
 
-def batch_guide(assessment) -> dict:
+def batch_guide(assessment: Assessment) -> Row:
     """Guidance on the global batch of an assessed design's main phase, as plain data; `lines` says
     it in words.
 
@@ -42,30 +45,44 @@ def batch_guide(assessment) -> dict:
     """
     if not assessment.phases:
         return {}
-    r = assessment.resolved
+    resolved = assessment.resolved
     chosen = assessment.chosen
     phase = chosen.phase
     plan = chosen.plan
     tokens = phase.global_batch * phase.seq_len
-    total = sum(p.tokens or 0.0 for p in r.phases)
-    active = float(r.params.active)
-    said = batch_advice(tokens, total, compute_flops=6 * active * total) if total else None
-    out = {
+    total = sum(p.tokens or 0.0 for p in resolved.phases)
+    active = float(resolved.params.active)
+    advice = batch_advice(tokens, total, compute_flops=6 * active * total) if total else None
+    guide: Row = {
         "sequences": int(phase.global_batch),
         "tokens": float(tokens),
         "steps": phase.tokens / tokens if phase.tokens else None,
-        **{k: plan[k] for k in ("dp", "micro_batch", "grad_accum")},
-        "standing": said and said.standing,
-        "extra_tokens": said and list(said.extra_tokens),
-        "critical": _laws(said.critical_tokens if said else {}),
-        "optimal": _laws(said.optimal_tokens if said else {}),
-        "flags": list(said.flags if said else ()),
+        "dp": plan["dp"],
+        "micro_batch": plan["micro_batch"],
+        "grad_accum": plan["grad_accum"],
+        "standing": advice and advice.standing,
+        "extra_tokens": advice and list(advice.extra_tokens),
+        "critical": _laws(advice.critical_tokens if advice else {}),
+        "optimal": _laws(advice.optimal_tokens if advice else {}),
+        "flags": list(advice.flags if advice else ()),
+        "learning_rate": _learning_rate(active, total, phase),
+        "reshapes": reshapes_of(assessment),
     }
+    guide["lines"] = _lines(guide, phase)
+    if guessed_batch(assessment):
+        guide["lines"].append(
+            "the batch itself was assumed: it is the first thing to settle with an ML specialist"
+        )
+    return guide
+
+
+def _learning_rate(active: float, total: float, phase: Phase) -> Row:
+    """Where the peak learning rate may start, and by what factors another batch moves it."""
     advice = learning_rate_advice(
         active, total or 20 * active, phase.optimizer, phase.from_checkpoint
     )
-    factors = ((times, float(learning_rate_factor(1.0, times))) for times in (0.5, 2.0))
-    out["learning_rate"] = {
+    factors = [(times, float(learning_rate_factor(1.0, times))) for times in (0.5, 2.0)]
+    return {
         "start": advice.start if total else None,
         "why": advice.why,
         "peak": list(advice.laws) if total else [],
@@ -75,21 +92,23 @@ def batch_guide(assessment) -> dict:
         ],
         "source": "; ".join(LR_RULES[rule].source for rule in ("square-root", "constant")),
     }
-    out["reshapes"] = reshapes_of(assessment)
-    out["lines"] = _lines(out, guessed_batch(assessment), phase)
-    return out
 
 
-def _laws(found: dict) -> list:
+def _laws(batches: Mapping[str, float]) -> list[Row]:
     """Batches by law, with what each law says of itself."""
-    said = ("definition", "fitted", "source")
     return [
-        {"law": k, "tokens": v} | {name: getattr(BATCH_LAWS[k], name) for name in said}
-        for k, v in found.items()
+        {
+            "law": id,
+            "tokens": tokens,
+            "definition": BATCH_LAWS[id].definition,
+            "fitted": BATCH_LAWS[id].fitted,
+            "source": BATCH_LAWS[id].source,
+        }
+        for id, tokens in batches.items()
     ]
 
 
-def reshapes_of(assessment, most: int = SHAPES) -> list:
+def reshapes_of(assessment: Assessment, most: int = SHAPES) -> list[Row]:
     """Other ways to make the same global batch, the fastest plan of each, fastest first:
     [{dp, micro_batch, grad_accum, tp, cp, pp, devices_used, step_s, memory_share, step_ratio}];
     step_ratio is the step over that of today's plan.
@@ -98,76 +117,99 @@ def reshapes_of(assessment, most: int = SHAPES) -> list:
     same up to rounding and the order of sums.
     Pins of the plan are not kept. Empty where the plan does not fit.
     """
-    found = alternatives(assessment)
-    if found is None:
+    search = alternatives(assessment)
+    if search is None:
         return []
-    rows = found.order[found.practised[found.order]]
-    _, first = np.unique(
-        found.plan.dp[rows] * 1e6 + found.plan.micro_batch[rows], return_index=True
-    )
-    used = devices(found.plan)
+    rows = search.order[search.practised[search.order]]
+    shapes = search.column("dp")[rows] * 1e6 + search.column("micro_batch")[rows]
+    _, first = np.unique(shapes, return_index=True)
+    used = np.asarray(devices(search.plan))
     now = assessment.chosen
-    plans = ((i, found.row(int(i))) for i in rows[np.sort(first)])
-    others = (
-        {k: plan[k] for k in SHAPE}
-        | {
-            "devices_used": int(used[i]),
-            "step_s": float(found.step_s[i]),
-            "memory_share": float(found.total_bytes[i] / found.capacity),
-            "step_ratio": float(found.step_s[i] / now.step.total),
-        }
-        for i, plan in plans
-        if any(plan[k] != now.plan[k] for k in ("dp", "micro_batch"))
-    )
-    return list(islice(others, most))
+    reshapes: list[Row] = []
+    for i in rows[np.sort(first)].tolist():
+        if len(reshapes) == most:
+            break
+        plan = search.row(i)
+        if plan["dp"] == now.plan["dp"] and plan["micro_batch"] == now.plan["micro_batch"]:
+            continue
+        reshapes.append(
+            {name: plan[name] for name in SHAPE}
+            | {
+                "devices_used": int(used[i]),
+                "step_s": float(search.step_s[i]),
+                "memory_share": float(search.total_bytes[i] / search.capacity),
+                "step_ratio": float(search.step_s[i] / now.step.total),
+            }
+        )
+    return reshapes
 
 
-def _lines(g, assumed, phase) -> list:
+def _lines(guide: Row, phase: Phase) -> list[str]:
     """The guidance in words, with its sources."""
-    out = [
-        say(
-            "batch",
-            tokens=shown(g["tokens"], "params"),
-            g=g,
-            phase=phase,
-            steps=say("batch-steps", steps=g["steps"]) if g["steps"] else "",
-        )
+    steps = f", {guide['steps']:,.0f} steps" if guide["steps"] else ""
+    lines = [
+        f"{params(guide['tokens'])} tokens a step ({guide['sequences']:,} sequences of "
+        f"{phase.seq_len:,}){steps}; dp {guide['dp']:,} x micro-batch {guide['micro_batch']:,} x "
+        f"{guide['grad_accum']:,} accumulated"
     ]
-    rates = g["learning_rate"]
-    shapes = g["reshapes"]
-    if g["critical"]:
-        ends = sorted(g["critical"], key=lambda x: x["tokens"])
-        laws = (f"{shown(x['tokens'], 'params')} ({_name(x)}: {x['definition']})" for x in ends)
-        line = say(
-            "critical",
-            laws=", ".join(laws),
-            stand=STANDS[g["standing"]],
-            extra=" to ".join(dict.fromkeys(percent(x, 0) for x in g["extra_tokens"])),
-        )
-        out += [
-            line + (say("critical-large") if g["standing"] == "large" else ""),
-            _peak_said(rates),
-        ]
-    if shapes:
-        said = (say("reshape", more=x["step_ratio"] - 1, **x) for x in shapes[:3])
-        out += [say("reshapes", shapes=", ".join(said), best=shapes[0])]
+    rates = guide["learning_rate"]
+    if guide["critical"]:
+        lines += [_critical_line(guide), _peak_line(rates)]
+    if guide["reshapes"]:
+        lines.append(_reshapes_line(guide["reshapes"]))
     half, twice = rates["if_batch"]
-    out += [say("learning-rate", half=half, twice=twice)]
-    return [*out, say("batch-assumed")] if assumed else out
+    lines.append(
+        f"another batch changes the learning rate: x {half['low']:.2f} to {half['high']:.0f} at "
+        f"half, x {twice['low']:.0f} to {twice['high']:.2f} at twice (Adam: square root well below "
+        "the critical batch, none above it; betas and warm-up move too), to be confirmed by an ML "
+        "specialist; laws are fitted below 4B parameters"
+    )
+    return lines
 
 
-def _peak_said(rates: dict) -> str:
+def _critical_line(guide: Row) -> str:
+    """Where the batch stands to the critical batches of published laws."""
+    laws = sorted(guide["critical"], key=lambda law: float(law["tokens"]))
+    named = ", ".join(
+        f"{params(law['tokens'])} ({_name(law)}: {law['definition']})" for law in laws
+    )
+    stand = {"small": "below", "contested": "between", "large": "above"}[guide["standing"]]
+    extra = " to ".join(dict.fromkeys(percent(x, 0) for x in guide["extra_tokens"]))
+    line = (
+        f"critical batch at these tokens: {named}; this batch is {stand} them and spends about "
+        f"{extra} more tokens than the least"
+    )
+    return f"{line}; a larger one buys little time" if guide["standing"] == "large" else line
+
+
+def _peak_line(rates: Row) -> str:
     """Where the learning rate starts, with the spread of its sources, or why nothing is said."""
-    peaks = ", ".join(f"{x['value']:.1e} ({_name(x)})" for x in rates["peak"])
+    peaks = ", ".join(f"{law['value']:.1e} ({_name(law)})" for law in rates["peak"])
     if rates["start"] is None:
-        return say("no-peak-rate", why=rates["why"], laws=f" ({peaks})" if peaks else "")
-    return say(
-        "peak-rates",
-        start=rates["start"],
-        laws=peaks,
-        why=f"; {rates['why']}" if rates["why"] else "",
+        laws = f" ({peaks})" if peaks else ""
+        return f"peak learning rate: none is given, {rates['why']}{laws}"
+    why = f"; {rates['why']}" if rates["why"] else ""
+    return (
+        f"peak learning rate: {rates['start']:.2g}, the middle of published laws ({peaks}){why}; "
+        "a start, not a setting"
     )
 
 
-def _name(law: dict) -> str:
-    return law["source"].split(",")[0]
+def _reshapes_line(reshapes: Sequence[Row]) -> str:
+    """Other shapes of the same batch, with what each does to the step."""
+    best = reshapes[0]
+    shapes = ", ".join(
+        f"dp {shape['dp']:,} x {shape['micro_batch']:,} x {shape['grad_accum']:,} "
+        f"({percent(shape['step_ratio'] - 1, 1, '+')} step)"
+        for shape in reshapes[:SHAPES_SAID]
+    )
+    return (
+        f"the same batch otherwise: {shapes}; optimizer steps and learning rate stay as they are "
+        f"(best: tp {best['tp']}, cp {best['cp']}, pp {best['pp']})"
+    )
+
+
+def _name(law: Row) -> str:
+    """The paper of a law, without its year and place."""
+    source: str = law["source"]
+    return source.split(",")[0]

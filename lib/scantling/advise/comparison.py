@@ -1,19 +1,65 @@
 """Several designs side by side: what was asked where it differs, the plans, the figures."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from ..base.displayed import Displayed
 from ..base.errors import DesignError
 from ..base.quantities.table import band_in, quantity, show
 from ..base.records import Lines, at, record
-from ..base.show import is_number, shown
-from ..base.words import table
+from ..base.show import is_number, params
 from ..design.design import Design
 from ..verdict.record import Assessment
 from ..verdict.verdicts import VERDICTS
 from .explanation import plain
 
-SHOWN = table(__file__, "comparison")
+# figures of the assessments, and fields of the plans, that are set side by side
+FIGURES = (
+    "verdict",
+    "devices_used",
+    "params",
+    "mfu_shown",
+    "step_s",
+    "tokens_per_s_per_device",
+    "bubble_fraction",
+    "memory_bytes.total",
+    "oom_probability",
+    "days",
+    "goodput",
+    "mtbf_s",
+    "checkpoint_interval_s",
+    "checkpoint_overhead",
+    "cost_usd",
+    "promise.days_p90",
+    "promise.cost_p90",
+    "energy_kwh",
+)
+PLAN = (
+    "tp",
+    "pp",
+    "vpp",
+    "cp",
+    "dp",
+    "ep",
+    "sharding",
+    "schedule",
+    "micro_batch",
+    "grad_accum",
+    "recompute",
+    "offload",
+    "precision",
+)
+# figures, and fields of the plan, that lead a result in a notebook or at the Python prompt
+LEADING = (
+    "mfu_shown",
+    "step_s",
+    "days",
+    "cost_usd",
+    "goodput",
+    "memory_bytes.total",
+    "oom_probability",
+)
+AXES = ("tp", "cp", "pp", "vpp", "dp", "ep", "sharding", "micro_batch", "recompute", "offload")
 MANY = 1e6  # from here a number is said with a suffix
 
 
@@ -25,7 +71,7 @@ class Row:
     group: str
     key: str
     label: str
-    values: tuple
+    values: tuple[Any, ...]
     cells: Lines
     bands: Lines
 
@@ -42,7 +88,7 @@ class Comparison(Displayed):
     names: Lines
     rows: tuple[Row, ...]
 
-    def as_dict(self) -> dict:
+    def as_dict(self) -> dict[str, Any]:
         """Names, and the rows as plain data."""
         return {"names": list(self.names), "rows": [vars(row) for row in self.rows]}
 
@@ -75,9 +121,9 @@ def compare(assessments: Iterable[Assessment]) -> Comparison:
     from_all = list(assessments)
     if len(from_all) < 2:
         raise DesignError(problem="one design has nothing to be compared with; name two or more")
-    asked = [flat(one.design.data()) for one in from_all]
-    fields = dict.fromkeys(field for one in asked for field in one if field != "name")
-    rows = [_row("asked", field, field, [one.get(field) for one in asked]) for field in fields]
+    stated = [flat(one.design.data()) for one in from_all]
+    fields = dict.fromkeys(field for one in stated for field in one if field != "name")
+    rows = [_row("asked", field, field, [one.get(field) for one in stated]) for field in fields]
     results = [{"verdict": one.verdict, **one.headline()} for one in from_all]
     return Comparison(
         names=tuple(one.resolved.name for one in from_all),
@@ -85,18 +131,18 @@ def compare(assessments: Iterable[Assessment]) -> Comparison:
     )
 
 
-def figures(results: list[Mapping]) -> list[Row]:
+def figures(results: Sequence[Mapping[str, Any]]) -> list[Row]:
     """A row for each headline figure that any of the results (`design --json`) has."""
-    return _rows("figure", SHOWN["figures"], results)
+    return _rows("figure", FIGURES, results)
 
 
-def plans(results: list[Mapping]) -> list[Row]:
+def plans(results: Sequence[Mapping[str, Any]]) -> list[Row]:
     """A row for each field in which the plans of the results differ."""
-    rows = _rows("plan", [f"plan.{field}" for field in SHOWN["plan"]], results)
+    rows = _rows("plan", [f"plan.{field}" for field in PLAN], results)
     return [row for row in rows if row.differs]
 
 
-def _rows(group: str, keys: Iterable[str], results: list[Mapping]) -> list[Row]:
+def _rows(group: str, keys: Iterable[str], results: Sequence[Mapping[str, Any]]) -> list[Row]:
     rows = []
     for key in keys:
         values = [at(result, key) for result in results]
@@ -106,18 +152,20 @@ def _rows(group: str, keys: Iterable[str], results: list[Mapping]) -> list[Row]:
     return rows
 
 
-def _row(group: str, key: str, label: str, values: list, bands: Lines = ()) -> Row:
+def _row(
+    group: str, key: str, label: str, values: Sequence[Any], bands: Lines | None = None
+) -> Row:
     return Row(
         group=group,
         key=key,
         label=label,
         values=tuple(values),
         cells=tuple(_cell(group, key, value) for value in values),
-        bands=bands or ("",) * len(values),
+        bands=tuple("" for _ in values) if bands is None else bands,
     )
 
 
-def _cell(group: str, key: str, value) -> str:
+def _cell(group: str, key: str, value: Any) -> str:
     """A value as text; of what was asked a long number with its suffix."""
     if key == "verdict":
         return VERDICTS[value].name
@@ -125,10 +173,10 @@ def _cell(group: str, key: str, value) -> str:
         return show(key, value)
     if value is None:
         return "not given"
-    return shown(value, "params") if is_number(value) and abs(value) >= MANY else plain(value)
+    return params(value) if is_number(value) and abs(value) >= MANY else plain(value)
 
 
-def changed(before: Design, after: Design) -> dict[str, tuple]:
+def changed(before: Design, after: Design) -> dict[str, tuple[Any, Any]]:
     """{path: (before, after)} of the fields in which two designs differ."""
     a = flat(before.data())
     b = flat(after.data())
@@ -136,9 +184,9 @@ def changed(before: Design, after: Design) -> dict[str, tuple]:
     return {p: (a.get(p), b.get(p)) for p in paths if a.get(p) != b.get(p)}
 
 
-def flat(data: Mapping, prefix: str = "") -> dict:
+def flat(data: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Nested fields by dotted path."""
-    out = {}
+    out: dict[str, Any] = {}
     for key, value in data.items():
         path = f"{prefix}{key}"
         out |= flat(value, f"{path}.") if isinstance(value, Mapping) else {path: value}

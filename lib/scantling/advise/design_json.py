@@ -1,5 +1,7 @@
 """Everything that is said of one design, as plain data: what `design --json` prints."""
 
+from typing import Any
+
 from ..verdict.constraints import asked
 from ..verdict.limits import limits
 from ..verdict.numbers import tables
@@ -13,12 +15,12 @@ from .recovery import between_sites
 from .why import why
 
 
-def as_dict(assessment: Assessment, advice: bool = True) -> dict:
+def as_dict(assessment: Assessment, advice: bool = True) -> dict[str, Any]:
     """The keys of `design --json` and the tables of the panels; `advice=False` leaves out what
     takes more searches or other plans (fixes, batch, traps, why)."""
     tried = tries(assessment) if advice else None
     near = fixes(assessment, tried) if tried else []
-    out = {"name": assessment.resolved.name, "verdict": assessment.verdict}
+    out: dict[str, Any] = {"name": assessment.resolved.name, "verdict": assessment.verdict}
     if assessment.verdict == "impossible":
         return out | {
             "error": assessment.error,

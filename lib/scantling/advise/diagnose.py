@@ -10,224 +10,284 @@ judgement.
 """
 
 from bisect import bisect_left
-from dataclasses import field, replace
-from functools import partial
+from collections.abc import Sequence
 from math import erfc, exp, log, sqrt
+from typing import NamedTuple, TypedDict
 
-import numpy as np
-
-from ..base.records import Known, Lines, record
-from ..base.words import table
-from ..catalogue.words import RECOMPUTES
+from ..base.records import record
+from ..base.show import percent, share
+from ..design.design import Design
+from ..endure.cost import Z80
 from ..physics.cases import Cases
 from ..physics.memory.peak import memory
-from ..physics.step import rates, step_time
+from ..physics.step import rates
 from ..plans.words import pins_of, short
 from ..verdict.assess import assess
-from ..verdict.constraints import Z80
 from ..verdict.numbers import MEASURED_SPEEDS, utilisation
-from .words import say
+from ..verdict.record import Assessment, Chosen
+from .defects import FASTER, SLOWER, Cause, step_s
 
 FINE = 2**24  # steps from a sound size to the worst, by ratio, among which one is solved for
 ENOUGH = 0.8  # share of the gap below which a cause does not explain it alone
-MEMORY_SD = (
-    0.10  # of ln(measured / predicted memory), the spread of the memory model over published peaks
-)
+FULL_SHARE = 0.9  # of the device's memory, above which allocator retries alone can cost
+# of ln(measured / predicted memory), the spread of the memory model over published peaks
+MEMORY_SD = 0.10
+LEAST_SPREAD = 0.02  # of ln(step): no model tells better
+LEAST_WEIGHT = 1e-6  # of a cause that is named
+NAMED = 5  # causes in the lines
 
 
-@record
-class Cause:
-    """One defect, a row of diagnose.yaml: prior weight, what it changes of a case at a size from 1
-    (sound) to `worst`, sd of ln(size); worst None: it is there or not."""
+class CauseRow(TypedDict):
+    """A cause with its weight among all, the size that explains the measurement in words, the step
+    and the memory that it makes, the share of the gap that it explains, what to measure."""
 
-    name: str
-    prior: float
-    part: str
+    cause: str
+    weight: float
+    size: str | None
+    step_s: float
+    memory_bytes: float
+    explains: float
     measure: str
-    set: dict = field(default_factory=dict, hash=False)
-    times: dict = field(default_factory=dict, hash=False)
-    added: Lines = ()
-    worst: Known = None
-    sd: float = 0.0
-    says: str = ""
 
-    def change(self, case: Cases, size: float) -> Cases:
-        """The case with the defect at a size."""
-        of = getattr(case, self.part)
-        to = self.set | {name: getattr(of, name) * size**by for name, by in self.times.items()}
-        to |= {name: getattr(of, name) + ADDED[name](case) * (size - 1) for name in self.added}
-        if self.part == "plan":
-            codes = {k: RECOMPUTES.index(v) for k, v in to.items() if k == "recompute"}
-            return case.with_plan(**to | codes)
-        return replace(case, **{self.part: replace(of, **to)})
+
+class Loss(TypedDict):
+    """A part of the step, and the MFU that is gained if it were gone."""
+
+    part: str
+    step_s: float
+    share: float
+    gain: float
 
 
 @record
 class Diagnosis:
-    """measured and predicted step [s], the band [s], whether the measurement lies in it, the chance
-    of a run as slow, and the causes in order."""
+    """What is behind a measured step."""
 
     measured_s: float
     predicted_s: float
-    low_s: float
+    low_s: float  # the band
     high_s: float
-    inside: bool
+    inside: bool  # whether the measurement lies in it
     chance: float  # that a sound run is as slow (or, where it was faster, as fast)
-    causes: list  # [{cause, weight, size, step_s, memory_bytes, explains, measure}]
-    lines: list  # for the reader
+    causes: list[CauseRow]  # the likeliest first
+    lines: list[str]  # for the reader
 
 
-def _step_s(c: Cases) -> float:
-    return float(step_time(c).total)
+@record
+class Measurement:
+    """A measured run beside what is predicted of it. Seconds a step, GB at the peak."""
+
+    sound: Chosen  # the plan that ran, as computed
+    measured_s: float
+    peak_gb: float | None
+
+    @property
+    def predicted_s(self) -> float:
+        """The step as computed."""
+        return float(self.sound.step.total)
+
+    @property
+    def slower(self) -> bool:
+        """Whether the run was slower than predicted."""
+        return self.measured_s > self.predicted_s
+
+    @property
+    def gap_s(self) -> float:
+        """Seconds of a step that are to be explained."""
+        return self.measured_s - self.predicted_s
+
+    @property
+    def inside(self) -> bool:
+        """Whether the measurement lies inside the band."""
+        return self.sound.step_s_low <= self.measured_s <= self.sound.step_s_high
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of ln(step) of a sound run, to the side of the measurement."""
+        high, low = self.sound.step_s_high, self.sound.step_s_low
+        width = high / self.predicted_s if self.slower else self.predicted_s / low
+        return max(log(width) / Z80, LEAST_SPREAD)
+
+    @property
+    def chance(self) -> float:
+        """Chance that a sound run is as slow, or as fast."""
+        return 0.5 * erfc(abs(log(self.measured_s / self.predicted_s)) / self.spread / sqrt(2))
 
 
-def _of_straggler(c: Cases) -> float:
-    """What a node once more as slow adds to the constant, which counts doublings of nodes of 8."""
-    plan = c.plan
-    return 1 / np.log2(max(float(plan.tp * plan.pp * plan.dp * plan.cp) / 8, 2.0))
+class Suspect(NamedTuple):
+    """A cause at the size that explains the measurement."""
+
+    cause: Cause
+    size: float
+    row: CauseRow
 
 
-ADDED = {"straggler": _of_straggler, "step_host_s": _step_s}
-
-
-def _causes(name: str) -> tuple:
-    return tuple(Cause(**row) for row in table(__file__, "diagnose")[name])
-
-
-SLOWER = _causes("slower")
-FASTER = _causes("faster")
-
-
-def diagnose(design) -> Diagnosis:
+def diagnose(design: Design) -> Diagnosis:
     """The likely losses of a measured run, most likely first. `design` carries `measured` (step_s,
     mfu or tokens_per_s_per_device; memory_gb too
     where known) and, best, the plan that ran, pinned.
 
     Raises ValueError where nothing that tells the step time was measured.
     """
-    a = assess(design)
-    if not a.phases:
+    assessment = assess(design)
+    if not assessment.phases:
         raise ValueError(
             "no plan of this design fits: there is nothing to compare a measurement with"
         )
-    said = a.resolved.measured
-    if not said.keys() & MEASURED_SPEEDS:
+    measured = assessment.resolved.measured
+    if not measured.keys() & MEASURED_SPEEDS:
         raise ValueError(
             "measured.step_s, measured.mfu or measured.tokens_per_s_per_device is needed"
         )
-    sound = assess(
-        design.change({"measured": None, **{f"plan.{k}": v for k, v in pins_of(a.plan).items()}})
-    ).chosen
-    measured = a.step_s
-    predicted = float(sound.step.total)
-    low = sound.step_s_low
-    high = sound.step_s_high
-    slower = measured > predicted
-    spread = max(log(high / predicted if slower else predicted / low) / Z80, 0.02)
-    chance = 0.5 * erfc(abs(log(measured / predicted)) / spread / sqrt(2))
-    peak = said.get("memory_gb")
-    rows = [
-        row
-        for cause in (SLOWER if slower else FASTER)
-        if (row := _row(cause, sound.case, measured, predicted, spread, peak))
-        and row["weight"] > 1e-6
-    ]
-    total = sum(r["weight"] for r in rows)
-    rows = [r | {"weight": r["weight"] / total} for r in rows]
-    rows.sort(key=lambda r: -r["weight"])
-    lines = _lines(sound, measured, chance, rows, peak)
+    pins = {f"plan.{name}": value for name, value in pins_of(assessment.plan).items()}
+    sound = assess(design.change({"measured": None, **pins})).chosen
+    run = Measurement(sound=sound, measured_s=assessment.step_s, peak_gb=measured.get("memory_gb"))
+    suspects = _suspects(run)
+    lines = _lines(run, suspects)
     if not design.plan.given():
-        lines.insert(1, say("not-pinned", plan=short(a.plan)))
+        lines.insert(
+            1,
+            "the plan that ran is not in the design: the prediction is of the search's own "
+            f"({short(assessment.plan)}); pin what ran before trusting the order below",
+        )
     return Diagnosis(
-        measured_s=measured,
-        predicted_s=predicted,
-        low_s=low,
-        high_s=high,
-        inside=low <= measured <= high,
-        chance=chance,
-        causes=[{k: v for k, v in r.items() if k != "_changed"} for r in rows],
+        measured_s=run.measured_s,
+        predicted_s=run.predicted_s,
+        low_s=sound.step_s_low,
+        high_s=sound.step_s_high,
+        inside=run.inside,
+        chance=run.chance,
+        causes=[suspect.row for suspect in suspects],
         lines=lines,
     )
 
 
-def _row(cause: Cause, case: Cases, measured, predicted, spread, peak):
-    def at(size):
-        return _step_s(cause.change(case, size))
+def _suspects(run: Measurement) -> list[Suspect]:
+    """The causes that may explain a measurement, the likeliest first, their weights summing to
+    one."""
+    candidates = [_suspect(cause, run) for cause in (SLOWER if run.slower else FASTER)]
+    suspects = [s for s in candidates if s is not None and s.row["weight"] > LEAST_WEIGHT]
+    total = sum(suspect.row["weight"] for suspect in suspects)
+    for suspect in suspects:
+        suspect.row["weight"] /= total
+    return sorted(suspects, key=lambda suspect: -suspect.row["weight"])
 
+
+def _suspect(cause: Cause, run: Measurement) -> Suspect | None:
+    """A cause at the size that explains the measurement best; None where it moves the step hardly
+    or the other way."""
+    case = run.sound.case
     size = 1.0
     penalty = 0.0
-    moved = at(cause.worst or size) / predicted - 1
-    if abs(moved) < 0.01 or moved * (measured - predicted) < 0:
+    moved = step_s(cause.change(case, cause.worst or size)) / run.predicted_s - 1
+    if abs(moved) < 0.01 or moved * run.gap_s < 0:
         return None
     if cause.worst:
-        k = bisect_left(range(FINE), measured, key=lambda k: at(cause.worst ** (k / FINE)))
-        size = cause.worst ** (k / FINE)
+        size = _solved(cause, cause.worst, run)
         penalty = (log(size) / cause.sd) ** 2
-    seconds = at(size)
-    used = float(memory(cause.change(case, size)).total)
-    penalty += (log(measured / seconds) / spread) ** 2
-    if peak is not None:
-        penalty += (log(peak * 1e9 / used) / MEMORY_SD) ** 2
-    more = seconds - predicted
-    return {
-        "cause": cause.name,
-        "weight": cause.prior * exp(-penalty / 2),
-        "size": cause.worst and cause.says.format(x=size, y=more),
-        "step_s": seconds,
-        "memory_bytes": used,
-        "explains": min(more / (measured - predicted), 1.0),
-        "measure": cause.measure,
-        "_changed": partial(cause.change, size=size),
-    }
+    defect = cause.change(case, size)
+    seconds = step_s(defect)
+    used = float(memory(defect).total)
+    penalty += (log(run.measured_s / seconds) / run.spread) ** 2
+    if run.peak_gb is not None:
+        penalty += (log(run.peak_gb * 1e9 / used) / MEMORY_SD) ** 2
+    more_s = seconds - run.predicted_s
+    row = CauseRow(
+        cause=cause.name,
+        weight=cause.prior * exp(-penalty / 2),
+        size=cause.says(size, more_s) if cause.says else None,
+        step_s=seconds,
+        memory_bytes=used,
+        explains=min(more_s / run.gap_s, 1.0),
+        measure=cause.measure,
+    )
+    return Suspect(cause, size, row)
 
 
-def _lines(one, measured: float, chance: float, rows: list, peak: Known):
+def _solved(cause: Cause, worst: float, run: Measurement) -> float:
+    """The size of a defect from which the step is as long as measured, at most the worst."""
+    case = run.sound.case
+    exponents = range(FINE)
+    steps = bisect_left(
+        exponents, run.measured_s, key=lambda k: step_s(cause.change(case, worst ** (k / FINE)))
+    )
+    return float(worst ** (steps / FINE))
+
+
+def _lines(run: Measurement, suspects: Sequence[Suspect]) -> list[str]:
     """What is measured and predicted, and the first causes, in words."""
-    predicted = one.step_s
-    inside = one.step_s_low <= measured <= one.step_s_high
-    word = "slower" if measured > predicted else "faster"
-    out = [
-        say(
-            "measured",
-            measured=measured,
-            mfu=utilisation(one, measured)["mfu"],
-            one=one,
-            apart=abs(measured / predicted - 1),
-            word=word,
+    lines = [_measured_line(run)]
+    if run.peak_gb is not None:
+        lines.append(_peak_line(run, run.peak_gb))
+    for i, (_, _, row) in enumerate(suspects[:NAMED], 1):
+        size = f" ({row['size']})" if row["size"] else ""
+        explained = percent(row["explains"], 0)
+        lines.append(
+            f"{i}. {row['cause']}{size}: explains {explained} of it; measure {row['measure']}"
         )
-        + say("measured-inside" if inside else "measured-outside", slow=word[:-2], chance=chance)
-    ]
-    if peak is not None:
-        used = float(one.memory.total) / 1e9
-        line = say("peak", peak=peak, used=used, more=peak / used - 1)
-        out.append(line + (say("peak-full") if peak * 1e9 > 0.9 * one.memory.capacity else ""))
-    for i, r in enumerate(rows[:5], 1):
-        out.append(say("cause", i=i, **r | {"size": f" ({r['size']})" if r["size"] else ""}))
-    if not rows:
-        return [*out, say("no-cause")]
-    if len(rows) > 1 and max(r["explains"] for r in rows) < ENOUGH:
-        out.append(_at_once(rows[:5], one.case, measured, predicted))
-    return out
+    if not suspects:
+        lines.append(
+            "no single cause that the kit knows explains it; pin the plan that ran and check the "
+            "measurement's own arithmetic (tokens, devices, peak)"
+        )
+    elif len(suspects) > 1 and max(s.row["explains"] for s in suspects) < ENOUGH:
+        lines.append(_at_once(suspects[:NAMED], run))
+    return lines
 
 
-def _at_once(rows, case, measured, predicted) -> str:
+def _measured_line(run: Measurement) -> str:
+    """The measured step against the predicted one."""
+    sound = run.sound
+    word = "slower" if run.measured_s > sound.step_s else "faster"
+    mfu = percent(utilisation(sound, run.measured_s).mfu)
+    apart = percent(abs(run.measured_s / sound.step_s - 1), 0)
+    line = (
+        f"measured {run.measured_s:.4g} s a step (MFU {mfu}), predicted {sound.step_s:.4g} s "
+        f"({sound.step_s_low:.4g} to {sound.step_s_high:.4g}): {apart} {word}; "
+    )
+    if run.inside:
+        return f"{line}inside the band, so it may be nothing but what the model cannot tell"
+    slow = word.removesuffix("er")
+    return f"{line}outside the band; a sound run is as {slow} in {share(run.chance)} of cases"
+
+
+def _peak_line(run: Measurement, peak_gb: float) -> str:
+    """The measured peak of the memory against the predicted one."""
+    used_gb = float(run.sound.memory.total) / 1e9
+    more = percent(peak_gb / used_gb - 1, 0, "+")
+    line = f"measured {peak_gb:.4g} GB at the peak, predicted {used_gb:.4g} GB: {more}"
+    if peak_gb * 1e9 > FULL_SHARE * run.sound.memory.capacity:
+        line += (
+            "; above nine tenths of the device, allocator retries alone can cost several per cent"
+        )
+    return line
+
+
+def _at_once(suspects: Sequence[Suspect], run: Measurement) -> str:
     """The first causes together, as many as it takes."""
-    for row in rows:
-        case = row["_changed"](case)
-        seconds = _step_s(case)
-        share = (seconds - predicted) / (measured - predicted)
-        if share >= ENOUGH:
+    case: Cases = run.sound.case
+    together = 0
+    seconds, explained = run.predicted_s, 0.0
+    for cause, size, _ in suspects:
+        case = cause.change(case, size)
+        together += 1
+        seconds = step_s(case)
+        explained = (seconds - run.predicted_s) / run.gap_s
+        if explained >= ENOUGH:
             break
-    return say("at-once", n=rows.index(row) + 1, seconds=seconds, share=share)
+    return (
+        f"none of these alone explains it; the first {together} at once would make "
+        f"{seconds:.4g} s, {percent(explained, 0)} of it"
+    )
 
 
-def losses(assessment) -> list:
-    """Where the step goes beside the matrix products, largest first: [{part, step_s, share, gain}];
-    gain: MFU if that part were gone."""
+def losses(assessment: Assessment) -> list[Loss]:
+    """Where the step goes beside the matrix products, largest first; gain: MFU if that part were
+    gone."""
     total = assessment.step_s
     mfu = float(rates(assessment.chosen.case, total)[2])
-    parts = [(k, v) for k, v in assessment.step_breakdown_s.items() if k != "gemm" and v > 0]
+    parts = {k: v for k, v in assessment.step_breakdown_s.items() if k != "gemm" and v > 0}
     return [
-        {"part": k, "step_s": v, "share": v / total, "gain": mfu * total / (total - v)}
-        for k, v in sorted(parts, key=lambda part: -part[1])
+        Loss(part=part, step_s=s, share=s / total, gain=mfu * total / (total - s))
+        for part, s in sorted(parts.items(), key=lambda part: -part[1])
     ]

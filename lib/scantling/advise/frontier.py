@@ -3,33 +3,41 @@ back."""
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import combinations
 from math import inf
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from ..base.columns import Array
 from ..base.errors import plain
 from ..base.files import read_text, write_text
+from ..design.design import Design
 from ..physics.cases import devices
-from ..plans.evaluate import Found
+from ..plans.evaluate import Search
 from ..plans.leaderboard import listed
+from ..plans.remote import Progress
 from ..plans.words import KEYS, pins_of
 from ..verdict.assess import assess
 from ..verdict.record import Assessment
 
-BESIDE = ("recompute_layers", "recompute_modules", "layer_split", "layout", "precision")
-FIELDS = tuple(k for k in KEYS if k not in BESIDE)
+# fields of a plan that a table of candidates does not hold as they are
+NOT_LISTED = ("recompute_layers", "recompute_modules", "layer_split", "layout", "precision")
+FIELDS = tuple(key for key in KEYS if key not in NOT_LISTED)
 NUMBERS = ("measured_step_s", "predicted_step_s", "measured_memory_gb")
 MEASURED = ("measured_step_s", "measured_memory_gb", "measured_note")
 WITHIN = 0.25  # of the fastest step, by which a candidate is longer at most
 # two candidates of one family differ in tuning only
 FAMILY = ("tp", "cp", "pp", "ep", "sharding", "recompute")
+AXES = ("days", "cost_usd", "devices", "memory_share")  # of a front of designs
+Row = dict[str, Any]
 
 
-def undominated(columns) -> np.ndarray:
+def undominated(columns: ArrayLike) -> Array:
     """Indices of the rows that no other row beats or equals in every column while beating it in
     one; smaller is better. [columns: (n, k)]
 
@@ -39,25 +47,27 @@ def undominated(columns) -> np.ndarray:
     rows = np.flatnonzero(np.isfinite(values).all(axis=1))
     # a row can only be beaten by one that comes before it, so the first of the rest stays
     rows = rows[np.lexsort(values[rows].T[::-1])]
-    kept = []
+    front = []
     while len(rows):
-        kept.append(int(rows[0]))
+        front.append(int(rows[0]))
         rows = rows[np.any(values[rows] < values[rows[0]], axis=1)]
-    return np.array(kept, int)
+    return np.array(front, int)
 
 
-def plan_front(found: Found) -> np.ndarray:
+def plan_front(search: Search) -> Array:
     """Rows of one search that no other plan beats in step time, memory and devices used, fastest
     first; with the allowed chance of going out of memory, where the best has it."""
-    best = found.best()
-    allowed = found.practised & (found.roomy | (best is None or not found.roomy[best]))
-    rows = found.order[allowed[found.order]]
-    rows = rows[np.argsort(found.step_s[rows], kind="stable")]
-    figures = (found.step_s, found.total_bytes, devices(found.plan))
-    return rows[undominated(np.stack([column[rows] for column in figures], axis=1))]
+    best = search.best()
+    tight = best is None or not search.roomy[best]
+    allowed = search.practised & (search.roomy | tight)
+    rows = search.order[allowed[search.order]]
+    rows = rows[np.argsort(search.step_s[rows], kind="stable")]
+    figures = (search.step_s, search.total_bytes, np.asarray(devices(search.plan)))
+    front: Array = rows[undominated(np.stack([column[rows] for column in figures], axis=1))]
+    return front
 
 
-def fronts(designs, *, progress=None) -> list:
+def fronts(designs: Sequence[Design], *, progress: Progress | None = None) -> list[Row]:
     """Designs on the front of (days, dollars, devices, memory used), fastest first: [{design, days,
     cost_usd, devices, memory_share, verdict, plan}].
 
@@ -66,79 +76,81 @@ def fronts(designs, *, progress=None) -> list:
     A design may bring one choice for its fastest plan and others for roomier plans: for each, the
     front of its own search is taken.
     """
-    out = []
+    choices: list[Row] = []
     for i, design in enumerate(designs, 1):
-        a = assess(design)
-        if a.fits and a.days is not None:
-            out += _choices(a)
+        assessment = assess(design)
+        if assessment.fits and assessment.days is not None:
+            choices += _choices(assessment, assessment.days)
         if progress:
             progress(i, len(designs))
-    axes = ("days", "cost_usd", "devices", "memory_share")
-    return [out[i] for i in undominated([[o[k] for k in axes] for o in out])] if out else []
+    if not choices:
+        return []
+    return [choices[i] for i in undominated([[row[k] for k in AXES] for row in choices])]
 
 
-def _choices(a: Assessment) -> Iterator:
+def _choices(assessment: Assessment, days: float) -> Iterator[Row]:
     """The front of an assessed design's own search; the chosen plan alone where only it adds up to
     the days."""
-    found = a.chosen.found
-    chosen = a.chosen
-    have = a.resolved.cluster.devices
-    alone = len(a.phases) == 1 and not a.resolved.measured
-    price = a.days * 24 * have if a.cost_usd is None else a.cost_usd
-    for row in plan_front(found).tolist() if alone else [chosen.row]:
-        ratio = float(found.step_s[row] / found.step_s[chosen.row])
+    chosen = assessment.chosen
+    search = chosen.search
+    have = assessment.resolved.cluster.devices
+    alone = len(assessment.phases) == 1 and not assessment.resolved.measured
+    cost = assessment.cost_usd
+    for row in plan_front(search).tolist() if alone else [chosen.row]:
+        ratio = float(search.step_s[row] / search.step_s[chosen.row])
         yield {
-            "design": a.design,
-            "days": a.days * ratio,
-            "cost_usd": price * ratio,
-            "priced": a.cost_usd is not None,
+            "design": assessment.design,
+            "days": days * ratio,
+            "cost_usd": (days * 24 * have if cost is None else cost) * ratio,
+            "priced": cost is not None,
             "devices": have,
-            "memory_share": float(found.total_bytes[row] / chosen.memory.capacity),
-            "verdict": a.verdict,
-            "plan": found.row(row),
+            "memory_share": float(search.total_bytes[row] / chosen.memory.capacity),
+            "verdict": assessment.verdict,
+            "plan": search.row(row),
             "step_s": chosen.step_s * ratio,
         }
 
 
-def diverse(found: Found, count: int = 8) -> np.ndarray:
+def diverse(search: Search, count: int = 8) -> Array:
     """Rows of the best plans that differ in kind: the fastest of each family (FAMILY) within a
     share WITHIN of the winner's time, fastest first.
 
     A measured sweep over these tells more than one over the leaderboard's top, whose rows differ in
     one setting that costs nothing.
     """
-    rows = found.order
+    rows = search.order
     if not len(rows):
         return rows
-    rows = rows[found.roomy[rows] == found.roomy[rows[0]]]
-    rows = rows[found.step_s[rows] <= found.step_s[rows[0]] * (1 + WITHIN)]
-    _, first = np.unique(
-        np.stack([found.column(name)[rows] for name in FAMILY]), axis=1, return_index=True
-    )
-    return rows[np.sort(first)][:count]
+    rows = rows[search.roomy[rows] == search.roomy[rows[0]]]
+    rows = rows[search.step_s[rows] <= search.step_s[rows[0]] * (1 + WITHIN)]
+    families = np.stack([search.column(name)[rows] for name in FAMILY])
+    _, first = np.unique(families, axis=1, return_index=True)
+    kinds: Array = rows[np.sort(first)][:count]
+    return kinds
 
 
-def export(found: Found, path, count: int = 8) -> Path:
+def export(search: Search, path: str | Path, count: int = 8) -> Path:
     """Write diverse candidates as CSV: rank, plan, predicted step [s], MFU and memory [GB], and
     empty columns for what is measured."""
-    rows = diverse(found, count)
-    table = listed(found, rows)
+    rows = diverse(search, count)
+    table = listed(search, rows)
     path = Path(path)
-    columns = {name: table[name] for name in FIELDS} | {
-        "recompute_layers": [found.row(int(i))["recompute_layers"] for i in rows],
+    columns: dict[str, Any] = {name: table[name] for name in FIELDS} | {
+        "recompute_layers": [search.row(int(i))["recompute_layers"] for i in rows],
         "predicted_step_s": [f"{x:.6g}" for x in table["step_s"]],
         "predicted_mfu": [f"{x:.4f}" for x in table["mfu"]],
         "predicted_memory_gb": [f"{x / 1e9:.4g}" for x in table["memory_bytes"]],
     }
     out = io.StringIO()
-    w = csv.writer(out, lineterminator="\n")
-    w.writerow(["rank", *columns, *MEASURED])
-    w.writerows((i, *row, *[""] * len(MEASURED)) for i, row in enumerate(zip(*columns.values()), 1))
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["rank", *columns, *MEASURED])
+    for rank, row in enumerate(zip(*columns.values()), 1):
+        writer.writerow((rank, *row, *("" for _ in MEASURED)))
     write_text(path, out.getvalue(), force=True)
     return path
 
 
-def read_back(path) -> dict:
+def read_back(path: str | Path) -> Row:
     """What a measured sweep says: {rows, ratio, ranked, agreement, best, calibration}.
 
     rows : the file's rows with measured_step_s, as dicts, fastest measured first; ratio : measured
@@ -149,17 +161,17 @@ def read_back(path) -> dict:
     Raises ValueError where no row has been measured or a measured value is no positive number.
     """
     text = read_text(path, "a table of candidates as CSV")
-    rows = []
+    rows: list[Row] = []
     for number, row in enumerate(csv.DictReader(io.StringIO(text, newline="")), 2):
-        said = {name: (row.get(name) or "").strip() for name in NUMBERS}
-        if said["measured_step_s"]:
-            where = f"{path}, line {number}"
-            figures = {k: _positive(v, where, k) for k, v in said.items() if v}
-            rows.append(row | {"measured_memory_gb": None} | figures)
+        cells = {name: (row.get(name) or "").strip() for name in NUMBERS}
+        if cells["measured_step_s"]:
+            place = f"{path}, line {number}"
+            figures = {k: _positive(cell, place, k) for k, cell in cells.items() if cell}
+            rows.append({**row, "measured_memory_gb": None, **figures})
     if not rows:
         raise ValueError(f"{path}: no row has a measured_step_s")
-    rows.sort(key=lambda r: r["measured_step_s"])
-    steps = [(r["measured_step_s"], r["predicted_step_s"]) for r in rows]
+    rows.sort(key=lambda row: float(row["measured_step_s"]))
+    steps = [(row["measured_step_s"], row["predicted_step_s"]) for row in rows]
     ratio = [measured / predicted for measured, predicted in steps]
     ordered = [p <= q for (m, p), (n, q) in combinations(steps, 2) if m < n]
     return {
@@ -171,10 +183,10 @@ def read_back(path) -> dict:
     }
 
 
-def _positive(text: str, where: str, column: str) -> float:
+def _positive(text: str, place: str, column: str) -> float:
     """The positive number that a cell says. Raises ValueError, saying where, for what is none."""
     with suppress(ValueError):
         if 0 < float(text) < inf:
             return float(text)
     unit = "seconds" if column.endswith("_s") else "GB"
-    raise ValueError(f"{where}: {column} is {plain(text)!r}; a positive number of {unit} is needed")
+    raise ValueError(f"{place}: {column} is {plain(text)!r}; a positive number of {unit} is needed")

@@ -1,58 +1,125 @@
 """What to find out first: the measurement, or the setting still open, that narrows days and dollars
-most. Rows stand in measure.yaml."""
+most."""
 
+from collections.abc import Iterator, Sequence
 from math import log
+from typing import Any, TypedDict
 
 import numpy as np
 
-from ..base.words import table
-from ..verdict.numbers import MEASURED_SPEEDS, cost_band, held, widened
+from ..base.records import Known, Lines, record
+from ..verdict.numbers import MEASURED_SPEEDS, CostBand, DaysBand, band_factors, cost_band, widening
 from ..verdict.record import Assessment
 
 WORTH = 0.02  # of the width of days or dollars that a row has to take away
+# of the width that stays after a step timed on a few nodes (judgement: other nodes and later weeks)
+LEFT_BY_A_STEP = 0.2
 
 
-def measure_first(assessment: Assessment) -> list:
+@record
+class Unknown:
+    """Something that is worth knowing: what to do, and what is then known. `settles`: names of what
+    widens a band (physics.bands.WIDER); `left`: share of the width that stays; `prices`: it settles
+    the price of a device-hour."""
+
+    what: str
+    settles: Lines = ()
+    left: float = 1.0
+    prices: bool = False
+
+
+class Narrowed(TypedDict):
+    """A thing to find out, what it takes away of the width, and the bands once it is known."""
+
+    what: str
+    narrows: float  # share of the width of days, or of dollars where that is more
+    days_low: Known
+    days_high: Known
+    cost_usd_low: Known
+    cost_usd_high: Known
+
+
+def measure_first(assessment: Assessment) -> list[Narrowed]:
     """What is still open, the one that narrows days or dollars most first: [{what, narrows,
     days_low, days_high, cost_usd_low, cost_usd_high}].
 
     narrows : share of the width of the band (ln high / low) of days, or of dollars where that is
     more, that knowing it takes away; the ends are those of the bands then. Empty without tokens.
     """
-    a = assessment
-    if a.days is None or not a.fits:
+    if assessment.days is None or not assessment.fits:
         return []
-    known = [_known(a, row) for row in table(__file__, "measure") if OPEN[row["when"]](a)]
-    return sorted((k for k in known if k["narrows"] >= WORTH), key=lambda k: -k["narrows"])
+    widens = widening(assessment.chosen)
+    rows = [_narrowed(assessment, unknown, widens) for unknown in _unknowns(assessment, widens)]
+    rows = [row for row in rows if row["narrows"] >= WORTH]
+    return sorted(rows, key=lambda row: -row["narrows"])
 
 
-# whether a row of measure.yaml is still open
-OPEN = {
-    "no stack": lambda a: a.resolved.stack is None,
-    "no step": lambda a: not MEASURED_SPEEDS & a.resolved.measured.keys(),
-    "no calibration": lambda a: a.resolved.calibration is None and OPEN["no step"](a),
-    "price open": lambda a: a.cost_usd is not None and a.cost.cost_usd_low < a.cost.cost_usd_high,
-}
+def _unknowns(assessment: Assessment, widens: dict[str, Any]) -> Iterator[Unknown]:
+    """What is still open of a design, in the order in which it is cheap to find out."""
+    resolved = assessment.resolved
+    untimed = not MEASURED_SPEEDS & resolved.measured.keys()
+    if resolved.stack is None:
+        yield Unknown(what="name the software (stack:), and its release", settles=("unseen stack",))
+    if _price_open(assessment):
+        yield Unknown(
+            what="take an offer for these devices: prices.usd_per_device_hour", prices=True
+        )
+    if resolved.calibration is None and untimed:
+        yield Unknown(
+            what="time matrix products, an all-reduce and an all-to-all on one node and between "
+            "two: scantling measure, calibration:",
+            settles=("unseen chip", "unseen family", "unseen stack"),
+        )
+    if untimed:
+        yield Unknown(
+            what="time twenty steps of this very model and plan, on as few replicas as hold it: "
+            "measured.step_s",
+            settles=tuple(widens),
+            left=LEFT_BY_A_STEP,
+        )
 
 
-def _known(a: Assessment, row: dict) -> dict:
-    """The bands of days and dollars once the thing of a row is known."""
-    holds = held(a.chosen)
-    settled = row.get("settles", ())
-    after = {k: v & (settled != "all" and k not in settled) for k, v in holds.items()}
-    whole, then = (np.log(widened(a.chosen, h)) for h in (holds, after))
-    left = row.get("left", 1.0) * then / np.where(whole == 0, 1.0, whole)
-    ends = a.figures("days_low", "days_high").items()
-    days = {k: a.days * (v / a.days) ** float(x) for (k, v), x in zip(ends, left)}
-    money = cost_band(a.cost, {"days": a.days, **days}, priced=row.get("price", False))
-    return {"what": row["what"], "narrows": max(_taken(a, days), _taken(a, money)), **days, **money}
+def _price_open(assessment: Assessment) -> bool:
+    """Whether the price of a device-hour is known as a range alone."""
+    money = assessment.cost
+    if assessment.cost_usd is None or money is None:
+        return False
+    low, high = money.cost_usd_low, money.cost_usd_high
+    return low is not None and high is not None and bool(low < high)
 
 
-def _taken(a: Assessment, ends: dict) -> float:
-    """Share of the width of a band of the assessment that another leaves out; 0 where there is
-    none."""
-    (low, high) = ends.values()
-    (low_now, high_now) = a.figures(*ends).values()
-    if None in (low, high, low_now, high_now) or not high_now > low_now:
+def _narrowed(assessment: Assessment, unknown: Unknown, widens: dict[str, Any]) -> Narrowed:
+    """The bands of days and dollars once a thing is known."""
+    after = {name: holds & (name not in unknown.settles) for name, holds in widens.items()}
+    whole = np.log(band_factors(assessment.chosen, widens))
+    then = np.log(band_factors(assessment.chosen, after))
+    low, high = unknown.left * then / np.where(whole == 0, 1.0, whole)
+    days = assessment.days or 0.0
+    run = DaysBand(
+        days=days,
+        days_low=days * ((assessment.days_low or 0.0) / days) ** float(low),
+        days_high=days * ((assessment.days_high or 0.0) / days) ** float(high),
+    )
+    money = cost_band(assessment.cost, run, priced=unknown.prices)
+    now_days = (assessment.days_low, assessment.days_high)
+    now_cost = (assessment.cost_usd_low, assessment.cost_usd_high)
+    return Narrowed(
+        what=unknown.what,
+        narrows=max(
+            _narrowing(now_days, (run.days_low, run.days_high)), _narrowing(now_cost, money)
+        ),
+        days_low=run.days_low,
+        days_high=run.days_high,
+        cost_usd_low=money.cost_usd_low,
+        cost_usd_high=money.cost_usd_high,
+    )
+
+
+def _narrowing(now: Sequence[Known], then: Sequence[Known] | CostBand) -> float:
+    """Share of the width of a band that another leaves out; 0 where there is none."""
+    (low_now, high_now), (low, high) = now, then
+    if low is None or high is None or low_now is None or high_now is None:
+        return 0.0
+    if not high_now > low_now:
         return 0.0
     return 1 - log(high / low) / log(high_now / low_now)

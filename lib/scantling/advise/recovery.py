@@ -6,6 +6,7 @@ function whose docstring has formula and source.
 """
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -14,11 +15,13 @@ from ..endure import elastic, reliability, scale, storage
 from ..endure.checkpoint import COMMIT_S
 from ..endure.first_step import first_step
 from ..endure.life import lived
+from ..endure.reliability import Endurance
 from ..endure.simulate import TooLong
 from ..physics import sites
 from ..physics.step import step_time
-from ..verdict.numbers import OF_ENDURANCE, cost, days, useful_s
-from .words import say
+from ..plans.words import PlanRow
+from ..verdict.numbers import cost, days, useful_s
+from ..verdict.record import Assessment, Chosen
 
 LADDER_FROM = 1024  # devices below which whole-job restarts cost next to nothing
 BEST_STORES = 5
@@ -27,96 +30,113 @@ STARTS = (8, *SIZES)  # and a first start
 MOST_ROWS = 24  # of spares
 HABIT_S = (900.0, 1800.0)  # usual interval between saves
 REPLICAS = 1000  # runs simulated for the finishing day
-LOSSES = (1, 2, 4, 8)  # gangs of replicas that lose a node at once
-GOODPUT = ("goodput", *OF_ENDURANCE)
+LOST_GANGS = (1, 2, 4, 8)  # gangs of replicas that lose a node at once
+GOODPUT = (
+    "goodput",
+    "mtbf_s",
+    "checkpoint_interval_s",
+    "checkpoint_bytes",
+    "checkpoint_overhead",
+    "spares",
+    "spares_recommended",
+)
+Row = dict[str, Any]  # of `goodput --json`
 
 
-def goodput(assessment) -> dict:
+def goodput(assessment: Assessment) -> Row:
     """How the run lives with failures, as plain data: the headline numbers of GOODPUT, `badput`,
     `tiers`, `spares_table`, `ladder`, `first_step`, `interval_why`, `endurance`, `recovery` and
     `finishing_day`."""
-    e = assessment.endurance
+    endurance = assessment.endurance
     more = recovery(assessment)
-    said = assessment.figures(*GOODPUT) | {
-        "badput": e.badput,
-        "tiers": e.tiers,
-        "spares_table": spares_table(assessment),
-        "ladder": [
-            {"recovery": r["measure"], "goodput": r["goodput"]} for r in more.get("ladder") or ()
-        ],
-        "ladder_by_size": by_size(assessment),
-        "first_step": {str(n): first_step(n, e.first_step_s["load"]) for n in STARTS},
-        "interval_why": interval_why(e),
-        "endurance": e,
-        "recovery": more,
-        "finishing_day": finishing_day(assessment),
-    }
-    return clean(said)
+    load_s = endurance.first_step_s["load"]
+    result: Row = clean(
+        assessment.figures(*GOODPUT)
+        | {
+            "badput": endurance.badput,
+            "tiers": endurance.tiers,
+            "spares_table": spares_table(assessment),
+            "ladder": [
+                {"recovery": rung["measure"], "goodput": rung["goodput"]}
+                for rung in more.get("ladder") or ()
+            ],
+            "ladder_by_size": by_size(assessment),
+            "first_step": {str(devices): first_step(devices, load_s) for devices in STARTS},
+            "interval_why": interval_why(endurance),
+            "endurance": endurance,
+            "recovery": more,
+            "finishing_day": finishing_day(assessment),
+        }
+    )
+    return result
 
 
-def spares_table(assessment) -> list:
+def spares_table(assessment: Assessment) -> list[Row]:
     """[{spares, goodput, days, cost_usd}] from none to some beyond those that the run has and is
     recommended: the same life with so many, priced with them paid for; days and dollars None
     without tokens and without a price."""
-    e = assessment.endurance
-    now, cheapest = int(e.life.spares), int(e.segments.covered(e.spares_recommended))
+    endurance = assessment.endurance
+    segments = endurance.segments
+    now = int(endurance.life.spares)
+    cheapest = int(segments.covered(endurance.spares_recommended))
     top = max(now, cheapest) + 4
-    rows = []
-    for losses in sorted({*range(min(top, MOST_ROWS)), now, cheapest, top}):
-        n = int(e.segments.nodes(losses))
-        good = float(lived(replace(e.life, spares=losses))[0])
-        took = days(assessment.phases, max(good, 1e-12)) if assessment.phases else None
-        money = cost(assessment.resolved, replace(e, spares=n), took, good)
-        rows.append(
-            {
-                "spares": n,
-                "goodput": good,
-                "days": took,
-                "cost_usd": None if money is None else money.cost_usd,
-            }
-        )
-    return rows
-
-
-def ladder(e, plan: dict, devices: int) -> tuple:
-    """The rungs of `scale.measures` at so many devices: this design's saves and times, replicas of
-    its size, the failures and the collectives of that many."""
-    return scale.measures(e, devices, max(plan["dp"] * devices // int(e.devices), 2))
-
-
-def by_size(assessment) -> list:
-    """[{devices, recovery, goodput}]: the `ladder` at SIZES."""
     return [
-        {"devices": n, "recovery": rung.measure, "goodput": rung.goodput}
-        for n in SIZES
-        for rung in ladder(assessment.endurance, assessment.plan, n)
+        _with_spares(assessment, losses, int(segments.nodes(losses)))
+        for losses in sorted({*range(min(top, MOST_ROWS)), now, cheapest, top})
     ]
 
 
-def interval_why(e) -> str:
+def _with_spares(assessment: Assessment, losses: int, nodes: int) -> Row:
+    """What the run comes to with spare nodes that cover so many losses at a time."""
+    endurance = assessment.endurance
+    share = float(lived(replace(endurance.life, spares=losses))[0])
+    took = days(assessment.phases, max(share, 1e-12)) if assessment.phases else None
+    money = cost(assessment.resolved, replace(endurance, spares=nodes), took, share)
+    return {
+        "spares": nodes,
+        "goodput": share,
+        "days": took,
+        "cost_usd": None if money is None else money.cost_usd,
+    }
+
+
+def ladder(endurance: Endurance, plan: PlanRow, devices: int) -> tuple[scale.Rung, ...]:
+    """The rungs of `scale.measures` at so many devices: this design's saves and times, replicas of
+    its size, the failures and the collectives of that many."""
+    replicas = max(plan["dp"] * devices // int(endurance.devices), 2)
+    return scale.measures(endurance, devices, replicas)
+
+
+def by_size(assessment: Assessment) -> list[Row]:
+    """[{devices, recovery, goodput}]: the `ladder` at SIZES."""
+    return [
+        {"devices": devices, "recovery": rung.measure, "goodput": rung.goodput}
+        for devices in SIZES
+        for rung in ladder(assessment.endurance, assessment.plan, devices)
+    ]
+
+
+def interval_why(endurance: Endurance) -> str:
     """Why the interval is what it is, against the habit of half an hour."""
-    tau, stall, m = (float(x) for x in (e.checkpoint_interval_s, e.checkpoint_stall_s, e.mtbf_s))
-    if tau >= HABIT_S[0] or len(e.life.levels) > 1:
-        return f"set by {e.interval_set_by}"
-    low, high = (t * t / 2 / m for t in HABIT_S)
-    written = float(e.checkpoint_durable_s)
-    return say(
-        "interval-why",
-        tau=tau,
-        by=e.interval_set_by,
-        stall=stall,
-        minutes=m / 60,
-        low=low,
-        high=high,
-        end="" if high > stall else " at this stall",
-        habit=float(lived(replace(e.life, interval_s=HABIT_S[1]))[0]),
-        good=float(e.goodput),
-        written=written,
-        commit=min(COMMIT_S, written),
+    tau = float(endurance.checkpoint_interval_s)
+    stall = float(endurance.checkpoint_stall_s)
+    mtbf_s = float(endurance.mtbf_s)
+    if tau >= HABIT_S[0] or len(endurance.life.levels) > 1:
+        return f"set by {endurance.interval_set_by}"
+    low, high = (habit * habit / 2 / mtbf_s for habit in HABIT_S)
+    end = "" if high > stall else " at this stall"
+    habit = float(lived(replace(endurance.life, interval_s=HABIT_S[1]))[0])
+    durable = float(endurance.checkpoint_durable_s)
+    return (
+        f"{tau:,.0f} s is set by {endurance.interval_set_by}: a save stalls training {stall:.2g} s "
+        f"and a failure comes every {mtbf_s / 60:,.0f} min. The habit of 15 to 30 min is right for "
+        f"stalls of {low:,.0f} to {high:,.0f} s{end}; 30 min here leaves goodput {habit:.1%} "
+        f"instead of {float(endurance.goodput):.1%}. Each save is final {durable:,.0f} s later, "
+        f"{min(COMMIT_S, durable):,.0f} s of it metadata and commit by all writers"
     )
 
 
-def recovery(assessment) -> dict:
+def recovery(assessment: Assessment) -> Row:
     """Plain data of one assessment: tiers, stores, corpus, capacity, elastic, restart, ladder,
     sites.
 
@@ -132,94 +152,108 @@ def recovery(assessment) -> dict:
     """
     if not assessment.phases:
         return {}
-    e = assessment.endurance
+    endurance = assessment.endurance
     chosen = assessment.chosen
-    cluster = assessment.resolved.cluster
-    plan = chosen.plan
-    near = near_copies(assessment)
-    tokens = sum(c.phase.tokens or 0.0 for c in assessment.phases)
-    text = corpus_of(chosen, tokens) if tokens else None
-    stall = float(e.checkpoint_stall_s)
-    size = float(e.checkpoint_bytes)
-    stores = storage.carriers(cluster, size, float(e.checkpoint_interval_s), stall_s=stall)
-    return clean(
+    tokens = sum(one.phase.tokens or 0.0 for one in assessment.phases)
+    corpus = corpus_of(chosen, tokens) if tokens else None
+    stall = float(endurance.checkpoint_stall_s)
+    size = float(endurance.checkpoint_bytes)
+    interval = float(endurance.checkpoint_interval_s)
+    stores = storage.carriers(assessment.resolved.cluster, size, interval, stall_s=stall)
+    rungs: tuple[scale.Rung, ...] = ()
+    if assessment.devices_used >= LADDER_FROM:
+        rungs = ladder(endurance, chosen.plan, assessment.devices_used)
+    result: Row = clean(
         {
-            "tiers": dict(
-                copies=[vars(t) for t in near["tiers"]],
-                **{k: near[k] for k in ("interval_s", "every", "goodput", "gain")},
-            ),
+            "tiers": _tiers(near_copies(assessment)),
             "stores": stores[:BEST_STORES],
-            "stores_that_carry": sum(s.carries for s in stores),
-            "corpus": text,
+            "stores_that_carry": sum(store.carries for store in stores),
+            "corpus": corpus,
             "capacity": storage.capacity(
-                size, text.bytes if text else 0.0, recent=int(np.max(e.retention))
+                size, corpus.bytes if corpus else 0.0, recent=int(np.max(endurance.retention))
             ),
-            "elastic": fewer(e),
+            "elastic": fewer(endurance),
             "restart": elastic.in_place_or_requeue(
-                float(e.mtbf_s),
+                float(endurance.mtbf_s),
                 stall,
-                detect_s=float(e.detect_s),
-                durable_s=float(e.checkpoint_durable_s),
+                detect_s=float(endurance.detect_s),
+                durable_s=float(endurance.checkpoint_durable_s),
             ),
-            "ladder": ladder(e, plan, assessment.devices_used)
-            if assessment.devices_used >= LADDER_FROM
-            else [],
+            "ladder": rungs,
             "sites": between_sites(assessment),
         }
     )
+    return result
 
 
-def near_copies(assessment) -> dict:
+def _tiers(near: reliability.Tiered) -> Row:
+    """The copies of a run that saves to every tier, and the goodput that they give."""
+    return {
+        "copies": [vars(tier) for tier in near["tiers"]],
+        "interval_s": near["interval_s"],
+        "every": near["every"],
+        "goodput": near["goodput"],
+        "gain": near["gain"],
+    }
+
+
+def near_copies(assessment: Assessment) -> reliability.Tiered:
     """The design's run with copies at every tier, saved as often as pays (`reliability.tiered`)."""
-    e = assessment.endurance
-    return reliability.tiered(
-        assessment.resolved.cluster,
-        e,
-        state_bytes_per_device=float(e.checkpoint_bytes) / assessment.devices_used,
-    )
+    endurance = assessment.endurance
+    per_device = float(endurance.checkpoint_bytes) / assessment.devices_used
+    cluster = assessment.resolved.cluster
+    return reliability.tiered(cluster, endurance, state_bytes_per_device=per_device)
 
 
-def fewer(e) -> list:
+def fewer(endurance: Endurance) -> list[Row]:
     """Where `lost` gangs of replicas lose a node each: wait for repairs, run on without them (the
     global batch kept by more micro-batches on the others, the plan reshaped), or swap in spares
     that are ready, whichever costs least; a row a loss."""
-    gang = e.life.gang
-    losses = np.array([n for n in LOSSES if gang and n < gang.replicas], int)
+    gang = endurance.life.gang
+    if gang is None or gang.reshape is None:
+        return []
+    losses = np.array([n for n in LOST_GANGS if n < gang.replicas], int)
     if not losses.size:
         return []
-    found = elastic.wait_or_shrink(
-        float(e.repair_s), gang.micro_batches, gang.replicas, lost=losses, ratios=gang.ratios
-    ) | gang.reshape(losses)
-    found |= {
+    waits = elastic.wait_or_shrink(
+        float(endurance.repair_s),
+        gang.micro_batches,
+        gang.replicas,
+        lost=losses,
+        ratios=gang.ratios,
+    )
+    covered = losses <= int(endurance.life.spares)
+    columns: dict[str, Any] = {
+        **waits,
+        **gang.reshape(losses),
         "lost": losses,
-        "choice": np.where(losses <= int(e.life.spares), "swap", found["choice"]),
+        "choice": np.where(covered, "swap", waits["choice"]),
     }
-    return [dict(zip(found, row)) for row in zip(*np.broadcast_arrays(*found.values()))]
+    return [dict(zip(columns, row)) for row in zip(*np.broadcast_arrays(*columns.values()))]
 
 
-def corpus_of(chosen, tokens: float) -> storage.Corpus:
+def corpus_of(chosen: Chosen, tokens: float) -> storage.Corpus:
     """The corpus of so many tokens, as a phase reads it."""
     phase = chosen.phase
     return storage.corpus(
         tokens,
-        chosen.case.job.token_bytes,
+        float(chosen.case.job.token_bytes),
         tokens_per_s=phase.global_batch * phase.seq_len / chosen.step_s,
         readers=chosen.plan["dp"],
     )
 
 
-def between_sites(assessment) -> dict | None:
+def between_sites(assessment: Assessment) -> Row | None:
     """What several sites exchange, how often and at what cost (`sites.report`), with the state
     that the outer optimizer keeps [bytes a device] and the devices of each; None for one site."""
     case = assessment.chosen.case
     cluster = assessment.resolved.cluster
     if cluster.sites < 2:
         return None
-    return sites.report(
-        case,
-        float(assessment.chosen.step.total),
-        float(step_time(replace(case, link=replace(case.link, sites=1.0))).total),
-    ) | {
+    one_site = replace(case, link=replace(case.link, sites=1.0))
+    step_s = float(assessment.chosen.step.total)
+    return {
+        **sites.report(case, step_s, float(step_time(one_site).total)),
         "devices": cluster.by_site,
         "gbits_per_s": cluster.site_bytes_per_s * 8e-9,
         "rtt_ms": cluster.site_rtt_s * 1e3,
@@ -227,7 +261,7 @@ def between_sites(assessment) -> dict | None:
     }
 
 
-def finishing_day(assessment) -> dict | None:
+def finishing_day(assessment: Assessment) -> Row | None:
     """Distribution of the finishing day over simulated runs: {days_p10, days_p50, days_p90,
     goodput, badput, replicas, seed}; None without tokens, and where failures are so many that no
     simulated run ends.
@@ -239,7 +273,8 @@ def finishing_day(assessment) -> dict | None:
     if work is None:
         return None
     try:
-        found = reliability.finish(assessment.endurance, work, replicas=REPLICAS, seed=0)
+        result = reliability.finish(assessment.endurance, work, replicas=REPLICAS, seed=0)
     except TooLong:
         return None
-    return clean(found)
+    cleaned: Row = clean(result)
+    return cleaned

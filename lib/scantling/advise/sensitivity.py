@@ -1,16 +1,30 @@
 """What a result hangs on: each input a realistic step down and up, the plan searched again for
-each; the largest swing first."""
+each; the largest swing first.
 
-from functools import reduce
+Rates: what large runs measure against the rated figure. Failure rates and repair: the spread of
+published fleets. Prices: contract against on-demand. Counts and batch: the next round number that a
+planner would consider.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple, TypedDict
 
 from ..base.errors import DesignError
-from ..base.records import get, record
-from ..base.words import table
+from ..base.records import Known, record
+from ..base.units import GB
+from ..catalogue.words import Precision
 from ..verdict.assess import changed
 from ..verdict.record import Assessment
-from .moves import scale_out_steps
+from .candidates import scale_out_steps
 
-NONE = (None, "")  # no step to this side
+MOVES = 1e-4  # share by which an input has to move a figure to be listed
+
+
+class Side(NamedTuple):
+    """A step of an input to one side: the value that its field takes, and words for it."""
+
+    value: Any
+    text: str
 
 
 @record
@@ -19,88 +33,213 @@ class Input:
     for both, and why so far."""
 
     what: str
-    low: dict | None
+    low: dict[str, Any] | None
     low_says: str
-    high: dict | None
+    high: dict[str, Any] | None
     high_says: str
     why: str
 
 
-def inputs(assessment) -> list:
-    """The inputs of a design, rows of sensitivity.yaml, and how far each may realistically lie from
-    what was said."""
-    own = _own_sides(assessment)
-    out = []
-    for row in table(__file__, "sensitivity"):
-        what = row["what"]
-        field = row["field"].format(job=assessment.resolved.job_path)
-        sides = _scaled(assessment, row) if "value" in row else own.get(what)
-        if sides:
-            (low, low_says), (high, high_says) = sides
-            out.append(
-                Input(
-                    what=what,
-                    low=None if low is None else {field: low},
-                    low_says="" if low is None else low_says,
-                    high=None if high is None else {field: high},
-                    high_says="" if high is None else high_says,
-                    why=row["why"],
-                )
-            )
-    return out
+class Swing(TypedDict):
+    """What an input does to a figure: the figure with it a step down and up, None where the design
+    does not allow the step or nothing fits; swing: the larger distance from today's value as a
+    share of it."""
+
+    what: str
+    low: Known
+    low_says: str
+    high: Known
+    high_says: str
+    why: str
+    swing: float
 
 
-def _scaled(assessment, row: dict) -> list[tuple] | None:
-    """Both sides of a number as (value, words): factors on it; None where it is not known."""
-    factors = (row["low"], row["high"])
-    unit = row["unit"]
-    value = reduce(get, row["value"].split("."), assessment)
+def _input(what: str, field: str, low: Side | None, high: Side | None, why: str) -> Input:
+    """An input that stands in one field of the design."""
+    return Input(
+        what=what,
+        low=None if low is None else {field: low.value},
+        low_says="" if low is None else low.text,
+        high=None if high is None else {field: high.value},
+        high_says="" if high is None else high.text,
+        why=why,
+    )
+
+
+def _scaled(
+    what: str, field: str, value: Known, factors: tuple[float, float], unit: str, why: str
+) -> Input | None:
+    """An input that is a number, in the unit of its field, and factors on it; None where it is not
+    known."""
     if not value:
         return None
-    if "whole" in row:
-        cluster = assessment.resolved.cluster
-        step = 1
-        if row["whole"] == "nodes" and cluster.devices >= 2 * cluster.devices_per_node:
-            step = cluster.devices_per_node
-        sides = [max(step, round(value * x / step) * step) for x in factors]
-        return [(None if side == value else side, f"{side:,} {unit}") for side in sides]
-    sides = [float(value) / row.get("scale", 1.0) * x for x in factors]
-    return [(x, f"{x:,.0f} {unit}" if x >= 1000 else f"{x:.3g} {unit}") for x in sides]
+    low, high = (_side(float(value) * factor, unit) for factor in factors)
+    return _input(what, field, low, high, why)
 
 
-def _own_sides(assessment) -> dict:
-    """Both sides, as (value, words), of what is no factor on a number."""
-    r = assessment.resolved
-    cluster = r.cluster
-    out = {
-        "Interconnect": tuple((f.id, f.name) if f else NONE for f in scale_out_steps(cluster)),
-        "Oversubscription": (NONE, (2 * max(cluster.oversubscription, 1.0), "twice")),
-    }
-    if r.main_phase.precision in ("bf16", "fp16") and cluster.accelerator.fp8_flops > 0:
-        out["Precision"] = NONE, ("fp8", "fp8")
+def _side(value: float, unit: str) -> Side:
+    return Side(value, f"{value:,.0f} {unit}" if value >= 1000 else f"{value:.3g} {unit}")
+
+
+def _halved(what: str, field: str, value: int, step: int, unit: str, why: str) -> Input:
+    """An input that is a count: half and twice of it in whole steps, neither where it is the count
+    itself."""
+    low, high = (max(step, round(value * factor / step) * step) for factor in (0.5, 2))
+    return _input(
+        what,
+        field,
+        None if low == value else Side(low, f"{low:,} {unit}"),
+        None if high == value else Side(high, f"{high:,} {unit}"),
+        why,
+    )
+
+
+def inputs(assessment: Assessment) -> list[Input]:
+    """The inputs of a design, and how far each may realistically lie from what was said."""
+    rows = [
+        *_of_the_cluster(assessment),
+        *_of_the_job(assessment),
+        *_of_recovery(assessment),
+        *_of_the_plan(assessment),
+    ]
+    return [row for row in rows if row is not None]
+
+
+def _of_the_cluster(assessment: Assessment) -> Iterator[Input | None]:
+    """Devices, rates and network, and the step that they allow."""
+    resolved = assessment.resolved
+    cluster = resolved.cluster
+    node = cluster.devices_per_node
+    yield _halved(
+        "Devices",
+        "cluster.devices",
+        cluster.devices,
+        node if cluster.devices >= 2 * node else 1,
+        "devices",
+        "half or twice the allocation",
+    )
+    if assessment.phases and not resolved.measured:
+        slow, fast = assessment.step_s_high, assessment.step_s_low
+        yield _input(
+            "Efficiency",
+            "measured.step_s",
+            Side(slow, f"step {slow:.3g} s"),
+            Side(fast, f"step {fast:.3g} s"),
+            "the 80 % band of the step: what kernels and network are known to reach",
+        )
+    yield _scaled(
+        "HBM bandwidth",
+        "cluster.accelerator.hbm_gbytes_per_s",
+        cluster.accelerator.hbm_bytes_per_s / GB,
+        (0.9, 1.1),
+        "GB/s",
+        "achieved shares of the rate differ by a tenth between chips and kernels",
+    )
+    yield _scaled(
+        "Scale-up bandwidth",
+        "cluster.accelerator.link_gbytes_per_s",
+        cluster.scale_up_bytes_per_s / GB,
+        (0.75, 1.25),
+        "GB/s",
+        "achieved shares of NVLink's rate in nccl-tests span a quarter",
+    )
+    slower, faster = scale_out_steps(cluster)
+    yield _input(
+        "Interconnect",
+        "cluster.scale_out",
+        Side(slower.id, slower.name) if slower else None,
+        Side(faster.id, faster.name) if faster else None,
+        "the next slower and faster fabric of the catalogue",
+    )
+    yield _input(
+        "Oversubscription",
+        "cluster.oversubscription",
+        None,
+        Side(2 * max(cluster.oversubscription, 1.0), "twice"),
+        "a thinner top of the fabric",
+    )
+
+
+def _of_the_job(assessment: Assessment) -> Iterator[Input | None]:
+    """The global batch."""
+    resolved = assessment.resolved
+    yield _halved(
+        "Global batch",
+        f"{resolved.job_path}.global_batch",
+        resolved.main_phase.global_batch,
+        1,
+        "sequences",
+        "the critical batch is known to a factor of two",
+    )
+
+
+def _of_recovery(assessment: Assessment) -> Iterator[Input | None]:
+    """Failures, restarts and saves, and the price."""
+    endurance = assessment.endurance
+    if assessment.phases:
+        yield _scaled(
+            "Failure rate",
+            "reliability.failures_per_1000_node_days",
+            float(endurance.failures_per_1000_node_days),
+            (0.5, 2),
+            "per 1,000 node-days",
+            "published fleets differ by more than twice either way",
+        )
+        yield _scaled(
+            "Restart",
+            "reliability.restart_s",
+            float(endurance.restart_s),
+            (0.5, 2),
+            "s",
+            "from warm processes to a cold start of the job",
+        )
+        yield _scaled(
+            "Stall of a save",
+            "reliability.checkpoint_stall_s",
+            float(endurance.checkpoint_stall_s),
+            (0.2, 3),
+            "s",
+            "asynchronous against blocking saves",
+        )
+    yield _scaled(
+        "Price",
+        "prices.usd_per_device_hour",
+        assessment.cost.usd_per_device_hour if assessment.cost else None,
+        (0.75, 1.3),
+        "USD",
+        "contract against on-demand",
+    )
+
+
+def _of_the_plan(assessment: Assessment) -> Iterator[Input | None]:
+    """Precision, and the plan's own values where they are not pinned."""
+    resolved = assessment.resolved
+    wide = resolved.main_phase.precision in (Precision.BF16, Precision.FP16)
+    if wide and resolved.cluster.accelerator.fp8_flops > 0:
+        why = "to be confirmed by an ML specialist"
+        yield _input("Precision", "job.precision", None, Side("fp8", "fp8"), why)
     if not assessment.phases:
-        return out
-    if not r.measured:
-        ends = assessment.step_s_high, assessment.step_s_low
-        out["Efficiency"] = tuple((end, f"step {end:.3g} s") for end in ends)
+        return
     pins = assessment.design.plan.given()
-    now = assessment.chosen.plan
+    plan = assessment.chosen.plan
     for field, what in (("micro_batch", "Micro-batch"), ("tp", "TP")):
         if field not in pins:
-            half = now[field] // 2
-            twice = now[field] * 2
-            out[what] = (half or None, f"{field} {half}"), (twice, f"{field} {twice}")
-    return out
+            half, twice = plan[field] // 2, plan[field] * 2
+            yield _input(
+                what,
+                f"plan.{field}",
+                Side(half, f"{field} {half}") if half else None,
+                Side(twice, f"{field} {twice}"),
+                "the plan's next value, all else searched again",
+            )
 
 
-def tornado(assessment: Assessment, key: str = "step_s", over: list[Input] | None = None) -> list:
-    """Rows {what, low, high, low_says, high_says, swing, why} of a headline quantity (a key of the
-    assessment), the largest swing first.
+def tornado(
+    assessment: Assessment, key: str = "step_s", over: Iterable[Input] | None = None
+) -> list[Swing]:
+    """What each input does to a headline quantity (a key of the assessment), the largest swing
+    first. What moves nothing is left out.
 
-    low and high are the quantity with the input a step down and up, None where the design does not
-    allow the step or nothing fits.
-    swing is the larger distance from today's value as a share of it. What moves nothing is left
-    out.
     Raises DesignError for a key that the assessment does not have.
     """
     figures = assessment.headline()
@@ -109,12 +248,29 @@ def tornado(assessment: Assessment, key: str = "step_s", over: list[Input] | Non
     now = figures[key]
     rows = []
     for one in inputs(assessment) if over is None else over:
-        ends = {}
-        for end in ("low", "high"):
-            fields = getattr(one, end)
-            a = changed(assessment.design, fields, like=assessment) if fields else None
-            ends[end] = a.headline()[key] if a and a.fits else None
-        swing = max((abs(v / now - 1) for v in ends.values() if now and v is not None), default=0)
-        if swing > 1e-4:
-            rows.append({**vars(one), **ends, "swing": swing})
+        low = _figure(assessment, one.low, key)
+        high = _figure(assessment, one.high, key)
+        ends = [end for end in (low, high) if now and end is not None]
+        swing = max((abs(end / now - 1) for end in ends), default=0)
+        if swing > MOVES:
+            rows.append(
+                Swing(
+                    what=one.what,
+                    low=low,
+                    low_says=one.low_says,
+                    high=high,
+                    high_says=one.high_says,
+                    why=one.why,
+                    swing=swing,
+                )
+            )
     return sorted(rows, key=lambda row: -row["swing"])
+
+
+def _figure(assessment: Assessment, fields: dict[str, Any] | None, key: str) -> Known:
+    """A headline quantity of the design with these fields; None where nothing fits them."""
+    after = changed(assessment.design, fields, like=assessment) if fields else None
+    if after is None or not after.fits:
+        return None
+    figure: Known = after.headline()[key]
+    return figure

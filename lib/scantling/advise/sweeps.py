@@ -6,23 +6,26 @@ out.
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
 from time import perf_counter
+from typing import Any
 
 from ..base.errors import DesignError
 from ..base.records import record
 from ..design.design import Design
 from ..physics.gather import situation
 from ..plans import space as plans
-from ..plans.evaluate import added
+from ..plans.evaluate import Counts, added
 from ..plans.prepare import prepare
-from ..plans.remote import across
-from ..plans.stream import looked_through
+from ..plans.remote import Progress, Scheduler, across
+from ..plans.stream import search_space
 from ..verdict.assess import assess
 
 KEYS = ("step_s", "mfu", "days", "cost_usd", "goodput", "devices_used", "tokens_per_s_per_device")
+Values = tuple[Any, ...]  # of the swept inputs
+Row = dict[str, Any]  # a plan of a search with its figures
 
 
 @record
@@ -30,43 +33,42 @@ class Cell:
     """One changed copy: the values of the swept inputs, verdict ("refused" where the design does
     not allow them), headline figures, why."""
 
-    at: tuple
+    at: Values
     verdict: str
-    figures: dict = field(default_factory=dict)
+    figures: dict[str, Any] = field(default_factory=dict)
     memory_share: float | None = None
     why: str = ""
 
 
-def cell(design, paths, at, space=None) -> Cell:
+def cell(
+    design: Design, paths: Iterable[str], at: Values, space: plans.Space | str | None = None
+) -> Cell:
     """Assess one changed copy. `paths` are dotted paths, `at` their values."""
     try:
-        a = assess(design.change(dict(zip(paths, at))), space=space)
+        assessment = assess(design.change(dict(zip(paths, at))), space=space)
     except DesignError as error:
         return Cell(at=at, verdict="refused", why=str(error))
-    if not a.phases:
-        return Cell(
-            at=at,
-            verdict=a.verdict,
-            why=next((line for line in a.refusal if line.startswith("sum:")), ""),
-        )
+    if not assessment.phases:
+        sums = (line for line in assessment.refusal if line.startswith("sum:"))
+        return Cell(at=at, verdict=assessment.verdict, why=next(sums, ""))
     return Cell(
         at=at,
-        verdict=a.verdict,
-        figures=a.figures(*KEYS, "plan"),
-        memory_share=a.memory_share,
-        why=a.missed[0].text if a.missed else "",
+        verdict=assessment.verdict,
+        figures=assessment.figures(*KEYS, "plan"),
+        memory_share=assessment.memory_share,
+        why=assessment.missed[0].text if assessment.missed else "",
     )
 
 
 def sweep(
     design: Design,
-    over: Mapping[str, Iterable],
+    over: Mapping[str, Iterable[Any]],
     *,
     space: plans.Space | str | None = None,
-    progress: Callable[[int, int], object] | None = None,
-    scheduler: str | None = None,
+    progress: Progress | None = None,
+    scheduler: Scheduler | None = None,
     chunk: int = 64,
-) -> list:
+) -> list[Cell]:
     """Every combination of values, in order (the last path varies fastest).
 
     over : {dotted path: values}.  progress : function(done, of), called as results come; it may
@@ -83,23 +85,18 @@ def sweep(
         raise DesignError("over", over, "a mapping of dotted paths to lists of values")
     grid = list(itertools.product(*over.values()))
     each = 1 if scheduler is None else chunk
-    starts = range(0, len(grid), each)
-    done = across(
-        _cells,
-        [(design, tuple(over), grid[i : i + each], space) for i in starts],
-        scheduler,
-        progress,
-        len(grid),
-        each,
-    )
-    return [*itertools.chain(*done)]
+    tasks = [(design, tuple(over), grid[i : i + each], space) for i in range(0, len(grid), each)]
+    parts = across(_cells, tasks, scheduler, progress, len(grid), each)
+    return [cell for part in parts if part is not None for cell in part]
 
 
-def _cells(design, paths, part, space):
+def _cells(
+    design: Design, paths: Sequence[str], part: Iterable[Values], space: plans.Space | str | None
+) -> list[Cell]:
     return [cell(design, paths, at, space) for at in part]
 
 
-def edge(cells: list) -> list:
+def edge(cells: Sequence[Cell]) -> list[tuple[Any, str, Any, str]]:
     """Neighbouring values of a one-way sweep between which the verdict changes: [(at before,
     verdict before, at after, verdict after)]."""
     return [
@@ -109,17 +106,26 @@ def edge(cells: list) -> list:
     ]
 
 
-def variant_designs(design, over: dict) -> list:
+def variant_designs(
+    design: Design, over: Mapping[str, Iterable[Any]]
+) -> list[tuple[Values, Design]]:
     """[(values, changed copy)] of every combination that the design allows, in order (the last path
     varies fastest)."""
-    out = []
+    copies = []
     for at in itertools.product(*over.values()):
         with suppress(DesignError):
-            out.append((at, design.change(dict(zip(over, at)))))
-    return out
+            copies.append((at, design.change(dict(zip(over, at)))))
+    return copies
 
 
-def variants(designs, *, space=None, progress=None, scheduler=None, top: int = 20) -> tuple:
+def variants(
+    designs: Iterable[Design],
+    *,
+    space: plans.Space | str | None = None,
+    progress: Progress | None = None,
+    scheduler: Scheduler | None = None,
+    top: int = 20,
+) -> tuple[list[Row], Counts]:
     """Searches of many designs, each streamed in chunks: the best `top` plans of each with its
     place in the list, most tokens/s first; and {legal, evaluated, seconds, rejected, unseen} over
     all searches (unseen: designs not looked at).
@@ -129,37 +135,40 @@ def variants(designs, *, space=None, progress=None, scheduler=None, top: int = 2
     progress may return False to stop.
     """
     start = perf_counter()
-    tasks = [(d, i, space, top) for i, d in enumerate(designs)]
-    done = [p for p in across(_best, tasks, scheduler, progress) if p is not None]
-    rows = sorted(
-        itertools.chain(*(p[0] for p in done)),
-        key=lambda row: (-row["tokens_per_s"], row["design"], row["rank"]),
-    )
-    return rows, added(searched for _, searched in done) | {
-        "seconds": perf_counter() - start,
-        "unseen": len(tasks) - len(done),
-    }
+    tasks = [(design, i, space, top) for i, design in enumerate(designs)]
+    results = across(_best, tasks, scheduler, progress)
+    done = [result for result in results if result is not None]
+    rows = [row for part, _ in done for row in part]
+    rows.sort(key=lambda row: (-row["tokens_per_s"], row["design"], row["rank"]))
+    counts = added(searched for _, searched in done)
+    counts["seconds"] = perf_counter() - start
+    counts["unseen"] = len(tasks) - len(done)
+    return rows, counts
 
 
-def _best(design, number, space, top):
+def _best(
+    design: Design, number: int, space: plans.Space | str | None, top: int
+) -> tuple[list[Row], Counts]:
+    """The best plans of one design, and what its search looked at."""
     try:
-        r = prepare(design)
-        phase = r.main_phase
-        found = looked_through(situation(r, phase), plans.offered(plans.space_of(space), r))
+        resolved = prepare(design)
+        phase = resolved.main_phase
+        offered = plans.offered(plans.space_of(space), resolved)
+        search = search_space(situation(resolved, phase), offered)
     except DesignError:
         return [], added(())
     tokens = phase.global_batch * phase.seq_len
     rows = [
         {
             "design": number,
-            "rank": k,
-            "devices": r.cluster.devices,
-            "step_s": float(found.step_s[i]),
-            "tokens_per_s": tokens / float(found.step_s[i]),
-            "memory_bytes": float(found.total_bytes[i]),
-            "legal": found.legal,
-            **found.row(i),
+            "rank": rank,
+            "devices": resolved.cluster.devices,
+            "step_s": float(search.step_s[i]),
+            "tokens_per_s": tokens / float(search.step_s[i]),
+            "memory_bytes": float(search.total_bytes[i]),
+            "legal": search.legal,
+            **search.row(i),
         }
-        for k, i in enumerate(found.order[:top].tolist())
+        for rank, i in enumerate(search.order[:top].tolist())
     ]
-    return rows, found.counts
+    return rows, search.counts

@@ -1,177 +1,189 @@
 """Why this plan: one line an axis, from plans that the design's own search evaluated."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from typing import Any, TypedDict
 
 import numpy as np
 
 from ..base.errors import DesignError
-from ..base.show import percent
-from ..catalogue.words import SHARDINGS
+from ..base.show import percent, seconds, size
+from ..catalogue.words import SHARDINGS, STEP_PARTS, Axis, StepPart
 from ..physics.cases import devices
 from ..physics.communication import communication
-from ..physics.step import PARTS, step_time
-from ..plans.evaluate import Found
+from ..physics.step import Step, step_time
+from ..plans.evaluate import Search
 from ..plans.words import short
-from ..verdict.limits import LOSSES
 from ..verdict.record import Assessment, Chosen
+from ..verdict.texts import loss_name
 from ..verdict.unpublished import exchanges
-from .alternatives import alternatives, best_where, unpinned_but
-from .words import say
+from .alternatives import alternatives, best_where, longer, unpinned_but
 
 WORTH_SAYING = 0.005  # share of a step
 NEARLY_ALL = 0.9  # share of today's devices that a neighbouring value has to keep at work
 # what the fullest stage does itself: which of them it is depends on where the head is
-OWN = ("gemm", "attention", "elementwise", "logits")
-AXES = ("tp", "cp", "pp", "dp", "ep")
+OWN_WORK = (StepPart.GEMM, StepPart.ATTENTION, StepPart.ELEMENTWISE, StepPart.LOGITS)
+AXES = (Axis.TP, Axis.CP, Axis.PP, Axis.DP)
 
 
-def why(assessment: Assessment) -> list:
+class Line(TypedDict):
+    """What is said of one axis."""
+
+    axis: str
+    text: str
+
+
+class Distance(TypedDict):
+    """How far a pinned plan is from the best one that the same model finds without the pins."""
+
+    plan: str
+    step_s: float
+    oom_probability: float
+    best: str  # that plan
+    best_step_s: float
+    gain: float  # share of the step that it saves
+    saves: str  # of the step, by where it goes
+    adds: str
+
+
+def why(assessment: Assessment) -> list[Line]:
     """One line per axis in use (and the next value of the others): tier, traffic, exposed time,
-    cost of the neighbouring values: [{axis, text}]."""
+    cost of the neighbouring values."""
     if not assessment.phases:
         return []
     chosen = assessment.chosen
-    found = alternatives(assessment) or chosen.found
-    rows = {r["axis"]: r for r in communication(chosen.case, chosen.step)}
-    axes = AXES if assessment.resolved.model.experts else AXES[:-1]
-    texts = {axis: _axis(found, chosen, axis, rows.get(axis)) for axis in axes} | {
-        "pins": _pins(assessment),
-        "sharding": _sharding(found, chosen),
-    }
-    return [{"axis": axis, "text": text} for axis, text in texts.items() if text]
+    search = alternatives(assessment) or chosen.search
+    traffic = {row["axis"]: row for row in communication(chosen.case, chosen.step)}
+    axes = (*AXES, Axis.EP) if assessment.resolved.model.experts else AXES
+    texts = {axis.value: _axis(search, chosen, axis, traffic.get(axis)) for axis in axes}
+    texts["pins"] = _pins(assessment)
+    texts["sharding"] = _sharding(search, chosen)
+    return [Line(axis=axis, text=text) for axis, text in texts.items() if text]
 
 
-def _axis(found: Found, chosen: Chosen, axis: str, row: dict | None) -> str:
+def _axis(search: Search, chosen: Chosen, axis: Axis, traffic: Mapping[str, Any] | None) -> str:
     """An axis: where its traffic goes, and its neighbouring values."""
     value = chosen.plan[axis]
     text = f"{axis} {value}"
-    if row:
-        text += say("traffic", row=row)
+    if traffic:
+        text += (
+            f" on the {traffic['tier']} tier: {traffic['what']}, {size(traffic['bytes'])} a device "
+            f"and step, {seconds(traffic['exposed_s'])} of {seconds(traffic['time_s'])} exposed"
+        )
     elif value == 1:
         text += ": not used"
-    ways = exchanges(chosen) if axis == "cp" else {}
+    ways = exchanges(chosen) if axis == Axis.CP else {}
     if ways:
-        said = (say("times", what=name, ratio=ratio - 1) for name, ratio in ways.items())
-        text += say("exchanges", plan=chosen.plan, ways=", ".join(said))
-    sides = (_neighbour(found, chosen, axis, side) for side in (np.greater, np.less))
-    return "; ".join([text, *filter(None, sides)])
+        times = ", ".join(f"{name} {percent(ratio - 1, 1, '+')}" for name, ratio in ways.items())
+        text += f"; by {chosen.plan['cp_type']} ({times} step time on paper)"
+    higher = _neighbour(search, chosen, axis, above=True)
+    lower = _neighbour(search, chosen, axis, above=False)
+    return "; ".join(part for part in (text, higher, lower) if part)
 
 
-def _neighbour(found: Found, chosen: Chosen, axis: str, beside) -> str:
-    """What the next value of an axis that leaves hardly a device idle would cost (else the next at
-    all), at the best setting of everything else; beside: greater or less."""
-    values = found.column(axis)
-    side = beside(values, chosen.plan[axis])
+def _neighbour(search: Search, chosen: Chosen, axis: Axis, above: bool) -> str:
+    """What the next value of an axis, above or below today's, that leaves hardly a device idle
+    would cost (else the next at all), at the best setting of everything else."""
+    values = search.column(axis)
+    today = chosen.plan[axis]
+    side = values > today if above else values < today
     if not side.any() or not chosen.fits:
         return ""
-    every = devices(found.plan)
+    by_plan = np.asarray(devices(search.plan))
     now = devices(chosen.case.plan)
-    busy = side & found.fits & (every >= NEARLY_ALL * now)
+    busy = side & search.fits & (by_plan >= NEARLY_ALL * now)
     side = busy if busy.any() else side
-    other = values[side].min() if beside is np.greater else values[side].max()
-    row = best_where(found, side & (values == other))
-    what = f"{axis} {other:.0f}"
+    other = values[side].min() if above else values[side].max()
+    row = best_where(search, side & (values == other))
     if row is None:
-        return f"{what} does not fit"
-    return (
-        say("neighbour", what=what, ratio=longer(found, chosen, row))
-        + (f" on {every[row]:,.0f} devices" if every[row] != now else "")
-        + ("" if found.practised[row] else " on paper (untried)")
-    )
+        return f"{axis} {other:.0f} does not fit"
+    text = f"{axis} {other:.0f} {percent(longer(search, chosen, row), 1, '+')} step time"
+    if by_plan[row] != now:
+        text += f" on {by_plan[row]:,.0f} devices"
+    return text if search.practised[row] else f"{text} on paper (untried)"
 
 
-def longer(found: Found, chosen: Chosen, row: int) -> float:
-    """Share by which a plan's step is longer than today's."""
-    return found.step_s[row] / chosen.step.total - 1
-
-
-def _sharding(found: Found, chosen: Chosen) -> str:
+def _sharding(search: Search, chosen: Chosen) -> str:
     """The sharding, and the step of the best plan with each other one."""
-    shared = found.column("dp") * found.column("cp") > 1
-    costs = [
-        say(
-            "times",
-            what=say("sharded", name=name, plan=found.row(row)),
-            ratio=longer(found, chosen, row),
-        )
-        for i, name in enumerate(SHARDINGS if chosen.fits else ())
-        if name != chosen.plan["sharding"]
-        and (row := best_where(found, shared & (found.column("sharding") == i))) is not None
-    ]
-    text = f"sharding {chosen.plan['sharding']}"
+    today = chosen.plan["sharding"]
+    costs = []
+    if chosen.fits:
+        shared = search.column("dp") * search.column("cp") > 1
+        for code, name in enumerate(SHARDINGS):
+            if name == today:
+                continue
+            row = best_where(search, shared & (search.column("sharding") == code))
+            if row is not None:
+                more = percent(longer(search, chosen, row), 1, "+")
+                costs.append(f"{name} (grad_accum {search.row(row)['grad_accum']:,}) {more}")
+    text = f"sharding {today}"
     return f"{text}: step time of the best plan with {', '.join(costs)}" if costs else text
 
 
-def distance(assessment: Assessment) -> dict | None:
-    """How far a pinned plan is from the best plan that the same model finds without the pins:
-    {plan, step_s, oom_probability, best (that plan), best_step_s, gain (share of the step that it
-    saves), saves, adds (of the step, by where it goes, in words)}; None where nothing is pinned or
-    the plan does not fit. Of a published plan it is what the search thinks that its authors left.
+def distance(assessment: Assessment) -> Distance | None:
+    """How far a pinned plan is from the best plan that the same model finds without the pins; None
+    where nothing is pinned or the plan does not fit. Of a published plan it is what the search
+    thinks that its authors left.
     """
     chosen = assessment.chosen
-    found = alternatives(assessment)
-    best = found and found.best()
-    if best is None or not chosen.found.situation.phase.pins:
+    search = alternatives(assessment)
+    best = None if search is None else search.best()
+    if search is None or best is None or not chosen.search.situation.phase.pins:
         return None
-    saved, spent = _moved(chosen, step_time(found.case(best)))
-    return {
-        "plan": short(chosen.plan),
-        "step_s": float(chosen.step.total),
-        "oom_probability": chosen.oom_probability,
-        "best": short(found.row(best)),
-        "best_step_s": float(found.step_s[best]),
-        "gain": -float(longer(found, chosen, best)),
-        "saves": saved,
-        "adds": spent,
-    }
+    other = step_time(search.case(best))
+    return Distance(
+        plan=short(chosen.plan),
+        step_s=float(chosen.step.total),
+        oom_probability=chosen.oom_probability,
+        best=short(search.row(best)),
+        best_step_s=float(search.step_s[best]),
+        gain=-longer(search, chosen, best),
+        saves=_moved(chosen.step, chosen.step, other),
+        adds=_moved(chosen.step, other, chosen.step),
+    )
 
 
 @lru_cache(maxsize=2)
 def _pins(assessment: Assessment) -> str:
     """What the pins cost: the open search's best plan, and what letting go of each pin alone
     gains."""
-    pins = [k for k, v in assessment.chosen.found.situation.phase.pins.items() if v is not None]
+    pinned = assessment.chosen.search.situation.phase.pins
+    pins = [name for name, value in pinned.items() if value is not None]
     far = distance(assessment) if pins and assessment.chosen.fits else None
     if far is None:
         return ""
     if far["gain"] < WORTH_SAYING:
-        return say("pins-cost-nothing", least=WORTH_SAYING)
-    alone = sorted(_alone(assessment, pins), key=lambda pair: -pair[1])
-    return say(
-        "pins-cost",
-        plan=far["best"],
-        gain=far["gain"],
-        saved=far["saves"],
-        spent=f" and adds {far['adds']}" if far["adds"] else "",
-        alone=", ".join(f"{pin} {percent(gained)}" for pin, gained in alone) or "nothing",
+        least = percent(WORTH_SAYING)
+        return f"pins: the open search finds nothing that is {least} faster than the pinned plan"
+    gains = sorted(_gains_alone(assessment, pins), key=lambda pair: -pair[1])
+    alone = ", ".join(f"{pin} {percent(gain)}" for pin, gain in gains) or "nothing"
+    spent = f" and adds {far['adds']}" if far["adds"] else ""
+    return (
+        f"pins: the open search's best ({far['best']}) takes {percent(far['gain'])} less: of "
+        f"today's step it saves {far['saves']}{spent}; letting go of one pin alone gains {alone}"
     )
 
 
-def _alone(assessment: Assessment, pins: list) -> Iterator:
+def _gains_alone(assessment: Assessment, pins: Sequence[str]) -> Iterator[tuple[str, float]]:
     """(pin, gain) of letting go of each pin alone, where that gains something."""
     for pin in pins:
         with suppress(DesignError):
-            found = unpinned_but(assessment, *(p for p in pins if p != pin))
-            best = found.best()
-            gain = 0.0 if best is None else -longer(found, assessment.chosen, best)
+            search = unpinned_but(assessment, *(other for other in pins if other != pin))
+            best = search.best()
+            gain = 0.0 if best is None else -longer(search, assessment.chosen, best)
             if gain >= WORTH_SAYING:
                 yield pin, gain
 
 
-def _moved(chosen: Chosen, other) -> tuple:
-    """(what another step saves, what it adds) of today's, in words."""
+def _moved(today: Step, longer_step: Step, shorter_step: Step) -> str:
+    """What one step spends more than another, as shares of today's, in words, the largest first."""
 
-    def saved(*parts: str):
-        moved = sum(getattr(chosen.step, part) - getattr(other, part) for part in parts)
-        return moved / chosen.step.total
+    def excess(*parts: StepPart | str) -> float:
+        more = sum(vars(longer_step)[part] - vars(shorter_step)[part] for part in parts)
+        return float(more / today.total)
 
-    shares = [(saved(*OWN), "work of the fullest stage")]
-    shares += [(saved(part), LOSSES.get(part, part)) for part in PARTS if part not in OWN]
-
-    def said(way):
-        moved = sorted(((way * x, name) for x, name in shares), reverse=True)
-        return ", ".join(f"{name} {percent(x)}" for x, name in moved if x >= WORTH_SAYING)
-
-    return said(1), said(-1)
+    shares = [(excess(*OWN_WORK), "work of the fullest stage")]
+    shares += [(excess(part), loss_name(part)) for part in STEP_PARTS if part not in OWN_WORK]
+    shares.sort(reverse=True)
+    return ", ".join(f"{name} {percent(x)}" for x, name in shares if x >= WORTH_SAYING)

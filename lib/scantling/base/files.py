@@ -12,6 +12,8 @@ from math import inf
 from pathlib import Path
 from typing import Any, TextIO
 
+import yaml
+
 from .errors import DesignError, closest, plain
 from .extensions import added
 from .records import Rows
@@ -28,6 +30,15 @@ def csv_rows(path: Path) -> Rows:
     with path.open(newline="", encoding="utf-8") as file:
         reader = csv.DictReader(file)
         return (*reader, *added(path.name, reader.fieldnames or ()))
+
+
+def yaml_of(path: Path) -> Any:
+    """What a YAML file of the kit holds; one that is written as JSON is read as such, 50 times as
+    fast where YAML has no compiled reader."""
+    text = path.read_text(encoding="utf-8")
+    if text.startswith("{"):
+        return loads(text)
+    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 def read_bytes(

@@ -2,10 +2,11 @@
 of functions, found by the entry points of their distributions and loaded when first used."""
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, cached_property
 from importlib.machinery import ModuleSpec, PathFinder
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, requires, version
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,15 +25,33 @@ def entries(group: str) -> dict[str, EntryPoint]:
 
 def load(entry: EntryPoint) -> Any:
     """What an entry point names. Raises DesignError with the line that installs what it needs."""
+    missing = [name for extra in entry.extras for name in _missing(extra)]
     try:
-        return entry.load()
+        if not missing:
+            return entry.load()
     except ModuleNotFoundError as error:
-        extra = ",".join(entry.extras) or "all"
-        raise DesignError(
-            entry.name,
-            problem=f"needs {error.name}, which is not installed",
-            allowed=f"pip install 'scantling[{extra}]'",
-        ) from None
+        missing = [error.name or ""]
+    extra = ",".join(entry.extras) or "all"
+    raise DesignError(
+        entry.name,
+        problem=f"needs {missing[0]}, which is not installed",
+        allowed=f"pip install 'scantling[{extra}]'",
+    )
+
+
+def _missing(extra: str) -> list[str]:
+    """The packages of an extra that are not installed. (A requirement of the metadata reads
+    `Jinja2>=3.1; extra == 'kits'`.)"""
+    names = []
+    for requirement in requires(__package__.partition(".")[0]) or ():
+        package, _, condition = requirement.partition(";")
+        if condition.split() == ["extra", "==", f"'{extra}'"]:
+            name = re.split(r"[^\w.-]", package, maxsplit=1)[0]
+            try:
+                version(name)
+            except PackageNotFoundError:
+                names.append(name)
+    return names
 
 
 def function(name: str) -> Any:

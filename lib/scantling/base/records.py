@@ -16,7 +16,7 @@ Lines = tuple[str, ...]
 Rows = tuple[dict[str, Any], ...]
 Known = float | None  # None: not published, not priced, not asked for
 Of = TypeVar("Of")
-Made = TypeVar("Made", bound="DataclassInstance")
+Columns = TypeVar("Columns", bound="DataclassInstance")  # a record of columns
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
@@ -24,14 +24,14 @@ def record(cls: type[Of]) -> type[Of]:
     """The class as a frozen dataclass that is made by keywords. A record equals its copy even where
     a figure is unknown (NaN); from Python 3.13 on a plain dataclass would not."""
     cls.__doc__ = cls.__doc__ or cls.__name__  # else dataclass works a signature out to say there
-    made = dataclass(frozen=True, kw_only=True)(cls)
-    values = attrgetter("__class__", *made.__dataclass_fields__)  # type: ignore[attr-defined]  # a dataclass has them
+    kind = dataclass(frozen=True, kw_only=True)(cls)
+    values = attrgetter("__class__", *kind.__dataclass_fields__)  # type: ignore[attr-defined]  # a dataclass has them
 
     def equal(self: object, other: object) -> bool:
-        return type(other) is made and values(self) == values(other)
+        return type(other) is kind and values(self) == values(other)
 
-    made.__eq__ = equal  # type: ignore[method-assign]  # in the place of dataclass's own
-    return made
+    kind.__eq__ = equal  # type: ignore[method-assign]  # in the place of dataclass's own
+    return kind
 
 
 class Record:
@@ -40,13 +40,13 @@ class Record:
     def as_dict(self) -> dict[str, Any]:
         """Plain numbers, lists and texts of the fields that are shown (repr); what is not finite is
         None."""
-        shown = fields(self)  # type: ignore[arg-type]  # every subclass is a dataclass
-        return {f.name: clean(vars(self)[f.name]) for f in shown if f.repr}
+        own = fields(self)  # type: ignore[arg-type]  # every subclass is a dataclass
+        return {f.name: clean(vars(self)[f.name]) for f in own if f.repr}
 
 
 @dataclass(frozen=True)
 class Assumed(Record):
-    """One input that was not given: the field, what it became, and the rule that chose it."""
+    """One input that was not stated: the field, what it became, and the rule that chose it."""
 
     field: str
     value: Any
@@ -54,12 +54,12 @@ class Assumed(Record):
 
 
 class Derived:
-    """The fields of a section: those given, and those derived with the rule that chose each."""
+    """The fields of a section: those stated, and those derived with the rule that chose each."""
 
-    def __init__(self, given: Mapping[str, Any], section: str) -> None:
-        self.given = given
+    def __init__(self, stated: Mapping[str, Any], section: str) -> None:
+        self.stated = stated
         self.section = section
-        self.fields: dict[str, Any] = dict(given)
+        self.fields: dict[str, Any] = dict(stated)
         self.assumed: list[Assumed] = []
 
     def take(self, field: str, value: Of, why: str) -> Of:
@@ -80,7 +80,7 @@ class Derived:
             self.take(field, value, why)
 
     def note(self, field: str, value: Of, why: str) -> Of:
-        """The derived value, whatever was given."""
+        """The derived value, whatever was stated."""
         self.fields[field] = value
         self.assumed.append(Assumed(f"{self.section}.{field}".lstrip("."), value, why))
         return value
@@ -96,23 +96,23 @@ def fields_of(record: Any, names: Iterable[str]) -> dict[str, Any]:
     return {name: get(record, name) for name in names}
 
 
-def at(given: Mapping[str, Any], key: str) -> Any:
+def at(data: Mapping[str, Any], key: str) -> Any:
     """The value at a dotted key of nested mappings and lists (a position); None where they have
     none."""
-    here: Any = given
+    node: Any = data
     for step in key.split("."):
-        if isinstance(here, list):
-            here = {str(place): value for place, value in enumerate(here)}
-        here = here.get(step) if isinstance(here, Mapping) else None
-    return here
+        if isinstance(node, list):
+            node = {str(place): value for place, value in enumerate(node)}
+        node = node.get(step) if isinstance(node, Mapping) else None
+    return node
 
 
-def given(record: Any, path: str, default: Any, why: str, say: list[Assumed]) -> Any:
-    """The last field of `path` where `record` has it, else `default`, noted in `say` with the rule
-    that chose it."""
+def value_or(record: Any, path: str, default: Any, why: str, assumed: list[Assumed]) -> Any:
+    """The last field of `path` where `record` has it, else `default`, noted in `assumed` with the
+    rule that chose it."""
     value = get(record, path.rpartition(".")[2])
     if value is None:
-        say.append(Assumed(path, default, why))
+        assumed.append(Assumed(path, default, why))
         return default
     return value
 
@@ -123,7 +123,7 @@ def _values(record: Any) -> Iterator[tuple[str, Any]]:
     return ((name, value) for name, value in vars(record).items() if name in known)
 
 
-def take(record: Made, index: Any) -> Made:
+def take(record: Columns, index: Any) -> Columns:
     """The same record with every column (array of one or more elements) indexed; scalars stay
     shared, tuples of records are taken one by one."""
     columns: dict[str, Any] = {}
@@ -150,7 +150,7 @@ def length(record: Any) -> int:
     return 1
 
 
-def pick(condition: Any, one: Made, other: Made) -> Made:
+def pick(condition: Any, one: Columns, other: Columns) -> Columns:
     """A record of the same kind: fields of `one` where `condition` holds, else of `other`."""
     others = dict(_values(other))
     return replace(one, **{k: np.where(condition, value, others[k]) for k, value in _values(one)})

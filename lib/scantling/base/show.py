@@ -88,6 +88,15 @@ def seconds(value: float) -> str:
 
 
 @_manner
+def span(value: float) -> str:
+    """A span given in seconds, to a tenth from a minute on: 0.35 s, 41.2 s, 1.5 h, 12.0 days."""
+    for size, unit in ((DAY_S, "days"), (HOUR_S, "h"), (MINUTE_S, "min")):
+        if value >= size:
+            return f"{value / size:.1f} {unit}"
+    return f"{value:.2g} s" if value < 1 else f"{value:.3g} s"
+
+
+@_manner
 def days(value: float) -> str:
     """A span given in days: 3.50 h, 54.2 days, 60.1 years."""
     if value >= 20_000:
@@ -123,6 +132,12 @@ def size(value: float) -> str:
     if 1e8 <= abs(value) < 1e12 or value == 0:
         return f"{number(value / 1e9)} GB"
     return _scaled(value, "B", _SCALES)
+
+
+@_manner
+def gigabytes(value: float) -> str:
+    """Bytes in GB whatever their number, so that rows compare: 0.5 GB, 1,234.0 GB."""
+    return f"{value / 1e9:,.1f} GB"
 
 
 @_manner

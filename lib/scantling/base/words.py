@@ -4,26 +4,14 @@ people read them."""
 import string
 from collections.abc import Mapping
 from functools import cache
-from json import loads
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from .errors import plain
-from .files import csv_rows
+from .files import csv_rows, yaml_of as yaml_of
 from .quantities import table as quantities
 from .records import Rows
 from .show import number, percent, scalar, several, shown
-
-
-def yaml_of(path: Path) -> Any:
-    """What a YAML file of the kit holds; one that is written as JSON is read as such, 50 times as
-    fast where YAML has no compiled reader."""
-    text = path.read_text(encoding="utf-8")
-    if text.startswith("{"):
-        return loads(text)
-    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 @cache

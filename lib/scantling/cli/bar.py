@@ -2,6 +2,9 @@
 
 import contextlib
 import signal
+from collections.abc import Iterator
+from types import FrameType
+from typing import Self
 
 from rich.console import Console
 from rich.progress import Progress
@@ -11,20 +14,20 @@ class Bar:
     """Progress on stderr; the first Ctrl-C ends the search with what it has, the second ends the
     program."""
 
-    def __init__(self, shown: bool):
+    def __init__(self, visible: bool) -> None:
         self.stopped, out = False, Console(stderr=True)
-        self.bar = Progress(console=out, disable=not (shown and out.is_terminal))
+        self.bar = Progress(console=out, disable=not (visible and out.is_terminal))
         self.task = self.bar.add_task("searching")
 
-    def __call__(self, done, of):
+    def __call__(self, done: int, of: int) -> bool:
         self.bar.update(self.task, completed=done, total=of)
         return not self.stopped
 
     @contextlib.contextmanager
-    def watching(self):
+    def watching(self) -> Iterator[Self]:
         """Inside, an interrupt only asks the search to end."""
 
-        def ask(number, frame):
+        def ask(number: int, frame: FrameType | None) -> None:
             if self.stopped:
                 raise KeyboardInterrupt
             self.stopped = True

@@ -1,10 +1,11 @@
 """What the commands share: exit codes, the design that is asked about, refusals."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from json import dumps
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -17,8 +18,8 @@ from ..plans.prepare import prepare
 from ..verdict.assess import assess
 from ..verdict.record import Assessment
 from ..verdict.verdicts import EXIT as EXIT
+from . import texts
 from .bar import Bar
-from .summary import fix_line
 
 
 def check_new(output: str, force: bool) -> None:
@@ -31,12 +32,14 @@ def check_new(output: str, force: bool) -> None:
         )
 
 
-def read(file: str):
+def read(file: str) -> Design:
     """The design in `file`, - for stdin; the file's name leads the message of a wrong one."""
     return Design.from_yaml(read_stream(sys.stdin, "-")) if file == "-" else Design.read(file)
 
 
-def assessment_of(file: str, space: str = "default", kit: Mapping | None = None) -> Assessment:
+def assessment_of(
+    file: str, space: str = "default", kit: Mapping[str, Any] | None = None
+) -> Assessment:
     """The assessment of FILE over one of SPACES, the wide one with progress on stderr, or over what
     `kit` has words for of it; a DesignError about a field gets the file's name in front."""
     try:
@@ -53,7 +56,7 @@ def assessment_of(file: str, space: str = "default", kit: Mapping | None = None)
 
 
 def possible(
-    file: str, as_json: bool = False, space: str = "default", kit: Mapping | None = None
+    file: str, as_json: bool = False, space: str = "default", kit: Mapping[str, Any] | None = None
 ) -> Assessment:
     """`assessment_of`; where no plan can hold the model, the refusal is printed and the command
     ends."""
@@ -63,7 +66,7 @@ def possible(
     return a
 
 
-def named(assessment: Assessment) -> dict:
+def named(assessment: Assessment) -> dict[str, Any]:
     """Name and verdict, which every answer in JSON starts with."""
     return {"name": assessment.resolved.name, "verdict": assessment.verdict}
 
@@ -78,7 +81,7 @@ def refuse(assessment: Assessment, as_json: bool) -> None:
         for line in result["limits"]:
             print(plain(line, 1000), file=sys.stderr)
         for fix in result["nearest_fixes"]:
-            print("nearest: " + plain(fix_line(fix), 1000), file=sys.stderr)
+            print("nearest: " + plain(texts.change(fix), 1000), file=sys.stderr)
     raise click.exceptions.Exit(EXIT["impossible"])
 
 
@@ -88,7 +91,7 @@ def count_on_stderr(done: int, of: int) -> None:
 
 
 @contextmanager
-def on_scheduler(address: str | None):
+def on_scheduler(address: str | None) -> Iterator[None]:
     """Inside, what goes wrong with a Dask scheduler is said as the fault of its option."""
     try:
         yield

@@ -2,10 +2,13 @@
 answers."""
 
 import csv
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from typing import Any
 
 import click
+from rich.console import Console
 
 from ..advise import answers, diagnose as diagnosing, sweeps
 from ..advise.answers import by_scaling_laws
@@ -16,21 +19,21 @@ from ..advise.sweeps import edge
 from ..base.console import console, print_json
 from ..base.errors import DesignError, plain
 from ..base.quantities.table import band, show
-from ..base.show import percent
+from ..base.show import days, params, percent, seconds, share, usd
 from ..design.design import Design
 from ..physics.memory.peak import SAFE, zone
 from ..plans.prepare import prepare
 from ..plans.words import short
 from ..verdict.assess import assess
 from ..verdict.verdicts import VERDICTS
+from . import texts
 from .common import EXIT, count_on_stderr, on_scheduler, possible, read
 from .options import FILE, JSON, PATH
-from .summary import fix_line
-from .tables import TABLES, print_rows, say
+from .tables import print_rows
 
 
 @contextmanager
-def _blamed_on(field: str):
+def _blamed_on(field: str) -> Iterator[None]:
     """Inside, what has no answer is said of this field."""
     try:
         yield
@@ -40,7 +43,7 @@ def _blamed_on(field: str):
         raise DesignError(field, problem=str(e)) from None
 
 
-def _value(word: str):
+def _value(word: str) -> Any:
     """A whole number, another number, or the word itself."""
     try:
         number = float(word)
@@ -49,7 +52,7 @@ def _value(word: str):
     return int(number) if number.is_integer() and "." not in word else number
 
 
-def axes_of(words) -> dict:
+def axes_of(words: Iterable[str]) -> dict[str, list[Any]]:
     """{field: values} of words like cluster.devices=4096,8192."""
     axes = {}
     for word in words:
@@ -81,35 +84,41 @@ def axes_of(words) -> dict:
     help="Candidates, each of another kind.",
 )
 @click.option("--measured", type=PATH, help="Read a filled-in file back and say which plan won.")
-def candidates(file, output, top, measured):
+def candidates(file: str, output: str | None, top: int, measured: str | None) -> int:
     """Plans of FILE that differ in kind, for a short measured sweep; with --measured, what the
     sweep says."""
 
     a = possible(file)
     out = console()
-    search = a.chosen.found
+    search = a.chosen.search
     if measured:
         _swept(a.design, measured, output, out)
         return EXIT[a.verdict]
     if output:
         export(search, output, top)
     for rank, row in enumerate(diverse(search, top), 1):
-        figures = {k: getattr(search, k)[row] for k in ("step_s", "total_bytes")}
-        out.print(say("candidate", rank=rank, plan=short(search.row(int(row))), **figures))
+        step_s, total_bytes = search.step_s[row], search.total_bytes[row]
+        plan = short(search.row(int(row)))
+        out.print(f"{rank:2}  {step_s:8.3f} s  {total_bytes / 1e9:6.1f} GB  {plan}")
     return EXIT[a.verdict]
 
 
-def _swept(design, measured, output, out):
+def _swept(design: Design, measured: str, output: str | None, out: Console) -> None:
     """What the measured sweep in a file says; the winner pinned in a copy of the design."""
     try:
         back = read_back(measured)
     except (ValueError, KeyError, OverflowError, csv.Error) as e:
-        said = f"no column {e}" if isinstance(e, KeyError) else plain(e, 300)
-        said = said.removeprefix(f"{measured}: ").removeprefix(f"{measured}, ")
-        raise DesignError(measured, problem=said) from None
+        problem = f"no column {e}" if isinstance(e, KeyError) else plain(e, 300)
+        problem = problem.removeprefix(f"{measured}: ").removeprefix(f"{measured}, ")
+        raise DesignError(measured, problem=problem) from None
     best = back["rows"][0]
-    pairs = say("one-row" if back["agreement"] is None else "pairs", **back)
-    out.print(say("swept", **back, n=len(back["rows"]), pairs=pairs))
+    pairs = "one row only"
+    if back["agreement"] is not None:
+        pairs = f"{percent(back['agreement'], 0)} of the pairs in the predicted order"
+    out.print(
+        f"{len(back['rows'])} measured; measured over predicted {back['calibration']:.3f} "
+        f"(median); {pairs}\npin: {back['best']}"
+    )
     if output:
         figures = {k: best[f"measured_{k}"] for k in ("step_s", "memory_gb")}
         pinned = design.change(
@@ -122,17 +131,17 @@ def _swept(design, measured, output, out):
 @click.command()
 @FILE
 @JSON
-def diagnose(file, as_json):
+def diagnose(file: str, as_json: bool) -> int:
     """The likely losses of the run that FILE's `measured` describes, most likely first, and what to
     measure next."""
 
     a = possible(file, as_json)
     with _blamed_on(file):
-        said = diagnosing.diagnose(a.design)
+        diagnosis = diagnosing.diagnose(a.design)
     if as_json:
-        print_json(asdict(said))
+        print_json(asdict(diagnosis))
     else:
-        console().print("\n".join(said.lines))
+        console().print("\n".join(diagnosis.lines))
     return EXIT[a.verdict]
 
 
@@ -141,7 +150,7 @@ def diagnose(file, as_json):
 @click.argument("over", nargs=-1, required=True, metavar="FIELD=V1,V2,…")
 @click.option("--scheduler", help="Address of a Dask scheduler; without it everything runs here.")
 @JSON
-def sweep(file, over, scheduler, as_json):
+def sweep(file: str, over: Sequence[str], scheduler: str | None, as_json: bool) -> None:
     """Every combination of values of one or more fields of FILE: cluster.devices=4096,8192
     job.global_batch=1024,2048."""
 
@@ -156,26 +165,30 @@ def sweep(file, over, scheduler, as_json):
         return
 
     out = console()
-    rows = (
-        dict.fromkeys(sweeps.KEYS)
-        | c.figures
-        | {
-            "at": c.at,
-            "verdict": (VERDICTS[c.verdict].name.lower() if c.verdict in VERDICTS else c.verdict)
-            + (f": {c.why.partition(':')[0]}" if c.verdict == "constraint-missed" else ""),
-        }
-        for c in cells
-    )
-    fields = {path.rpartition(".")[2]: f"{{at[{i}]}}" for i, path in enumerate(axes)}
-    print_rows(out, fields | TABLES["sweep"], rows)
+    print_rows(out, [_swept_row(list(axes), cell) for cell in cells])
     for c in cells:
         if c.verdict in ("refused", "impossible"):
             out.print(f"· {', '.join(map(str, c.at))}: {c.why}")
-    for a in edge(cells) if len(axes) == 1 else ():
-        out.print(say("edge", a=a))
+    for low, low_verdict, high, high_verdict in edge(cells) if len(axes) == 1 else ():
+        out.print(f"edge: {low_verdict} at {low}, {high_verdict} at {high}")
 
 
-QUESTIONS = {
+def _swept_row(axes: Sequence[str], cell: sweeps.Cell) -> dict[str, str]:
+    """A combination of values and what it comes to, as a row of a table."""
+    verdict = VERDICTS[cell.verdict].name.lower() if cell.verdict in VERDICTS else cell.verdict
+    if cell.verdict == "constraint-missed":
+        verdict += f": {cell.why.partition(':')[0]}"
+    figures = dict.fromkeys(sweeps.KEYS) | cell.figures
+    return {axis.rpartition(".")[2]: str(value) for axis, value in zip(axes, cell.at)} | {
+        "verdict": verdict,
+        "MFU": share(figures["mfu"]),
+        "step": seconds(figures["step_s"]),
+        "days": days(figures["days"]),
+        "cost": usd(figures["cost_usd"]),
+    }
+
+
+QUESTIONS: dict[str, Callable[..., Any]] = {
     "longest-sequence": answers.longest_sequence,
     "biggest-micro-batch": answers.biggest_micro_batch,
     "fewest-devices": answers.fewest_devices,
@@ -184,15 +197,16 @@ QUESTIONS = {
     "compute-budget": answers.within_budget_of_compute,
     "cheaper": cheaper,
 }
-SHOWN = {
-    "seq_len": "{:,} tokens a sequence",
-    "micro_batch": "micro-batch {:,}",
-    "devices": "{:,} devices",
-    "tokens": "{:.3g} tokens",
-    "compute_flops": "{:.3g} FLOP",
-}
-NAMED = {"mfu_shown": "MFU ", "params": "parameters "}
-BESIDE = ("value", "mfu", "plan", "memory_share", "law", "source", "bound", "verdict")
+ON_LINES_OF_THEIR_OWN = (
+    "value",
+    "mfu",
+    "plan",
+    "memory_share",
+    "law",
+    "source",
+    "bound",
+    "verdict",
+)
 
 
 @click.command()
@@ -204,7 +218,7 @@ BESIDE = ("value", "mfu", "plan", "memory_share", "law", "source", "bound", "ver
     help="earliest-finish: no more devices than these; without it, until more bring nothing.",
 )
 @JSON
-def answer(file, question, most_devices, as_json):
+def answer(file: str, question: str, most_devices: int | None, as_json: bool) -> None:
     """A direct answer about FILE: longest-sequence, biggest-micro-batch, fewest-devices,
     earliest-finish, largest-model, compute-budget, cheaper."""
 
@@ -212,38 +226,61 @@ def answer(file, question, most_devices, as_json):
     if question == "cheaper":
         _cheaper(design, as_json)
         return
-    given = {"most_devices": most_devices} if most_devices else {}
-    if given and question != "earliest-finish":
+    limits = {"most_devices": most_devices} if most_devices else {}
+    if limits and question != "earliest-finish":
         raise DesignError("--most-devices", most_devices, "the question earliest-finish")
     ask = QUESTIONS[question]
     with _blamed_on(question):
-        said = ask(design, **given)
+        reply = ask(design, **limits)
     if as_json:
         keys = ("value", "bound", "verdict", "days", "cost_usd", "devices", "plan", "mfu")
-        print_json({"question": question} | dict.fromkeys(keys) | (said or {}))
+        print_json({"question": question} | dict.fromkeys(keys) | (reply or {}))
         return
     out = console()
-    out.print(_answered(said) if said else "none: no choice tried fits and meets every constraint")
-    if said is None:
-        merely = ask(design.change({"constraints": None}), **given)
-        aside = merely and f"with the constraints left aside: {_answered(merely)}"
-        out.print(aside or "nor does any choice hold the model")
+    if reply:
+        out.print(_in_words(reply))
+        return
+    out.print("none: no choice tried fits and meets every constraint")
+    unbound = ask(design.change({"constraints": None}), **limits)
+    if unbound:
+        out.print(f"with the constraints left aside: {_in_words(unbound)}")
+    else:
+        out.print("nor does any choice hold the model")
 
 
-def _answered(said: dict) -> str:
+def _in_words(reply: Mapping[str, Any]) -> str:
     """An answer in words, what bounds it, and its plan, on a line each."""
-
     words = [
-        SHOWN[k].format(v) if k in SHOWN else NAMED.get(k, "") + show(k, v)
-        for k, v in said.items()
-        if v is not None and k not in BESIDE
+        _figure(key, value)
+        for key, value in reply.items()
+        if value is not None and key not in ON_LINES_OF_THEIR_OWN
     ]
-    words += [f"{percent(said['memory_share'], 0)} of the memory", VERDICTS[said["verdict"]].name]
-    words += [said["source"]] if "source" in said else []
-    return f"{', '.join(words)}\nbound: {said['bound']}\nplan: {short(said['plan'])}"
+    words += [f"{percent(reply['memory_share'], 0)} of the memory", VERDICTS[reply["verdict"]].name]
+    words += [reply["source"]] if "source" in reply else []
+    return f"{', '.join(words)}\nbound: {reply['bound']}\nplan: {short(reply['plan'])}"
 
 
-def _cheaper(design, as_json):
+def _figure(key: str, value: Any) -> str:
+    """A figure of an answer, with what it counts."""
+    match key:
+        case "seq_len":
+            return f"{value:,} tokens a sequence"
+        case "micro_batch":
+            return f"micro-batch {value:,}"
+        case "devices":
+            return f"{value:,} devices"
+        case "tokens":
+            return f"{value:.3g} tokens"
+        case "compute_flops":
+            return f"{value:.3g} FLOP"
+        case "mfu_shown":
+            return f"MFU {share(value)}"
+        case "params":
+            return f"parameters {params(value)}"
+    return show(key, value)
+
+
+def _cheaper(design: Design, as_json: bool) -> None:
     """Changes that cost less and take no longer, or stay within the deadline."""
 
     a = assess(design)
@@ -259,7 +296,7 @@ def _cheaper(design, as_json):
         return
     out = console()
     for row in rows:
-        out.print(fix_line(row))
+        out.print(texts.change(row))
     changed = [row["set"] for row in rows]
     if any("cluster.scale_out" in c and "cluster.accelerator" not in c for c in changed):
         out.print(
@@ -286,56 +323,76 @@ def _cheaper(design, as_json):
     ),
 )
 @JSON
-def scaling(file, flops, target, as_json):
+def scaling(file: str, flops: float | None, target: float | None, as_json: bool) -> None:
     """A budget of compute as model size and tokens by published scaling laws, and the days each
     takes on FILE's machine; with --loss, the days of FILE's model to a loss."""
 
     if target is not None:
-        return _to_loss(read(file), target, as_json)
+        _to_loss(read(file), target, as_json)
+        return
     if flops is not None and not 1e15 <= flops <= 1e32:
         raise DesignError(
             "--flops", flops, "a number from 1e15 to 1e32", problem="is no budget of a training run"
         )
     with _blamed_on("--flops"):
-        said = by_scaling_laws(read(file), flops)
+        sizes = by_scaling_laws(read(file), flops)
     if as_json:
-        print_json(said)
+        print_json(sizes)
         return
 
     out = console()
-    out.print(say("budget", **said))
-    print_rows(
-        out,
-        TABLES["scaling"],
-        (_or_verdict(r) | {"law": r["law"] or r["title"]} for r in said["rows"]),
-    )
+    out.print(f"{sizes['compute_flops']:.3g} FLOP ({sizes['from']})")
+    print_rows(out, [_size_row(row) for row in sizes["rows"]])
     out.print(
         "loss: nats a token by the refitted Chinchilla surface (Besiroglu et al. 2024), "
         "to compare rows by; fitted up to 3e21 FLOP on dense models. Ask an ML "
         "specialist before a size is settled."
     )
-    for r in said["rows"]:
+    for r in sizes["rows"]:
         if r["source"]:
             out.print(f"· {r['law']}: {r['source']}")
 
 
-def _or_verdict(row: dict) -> dict:
-    """The row with its verdict where there are no days."""
-    return row if row["days"] is not None else row | {"days": row["verdict"]}
+def _size_row(row: Mapping[str, Any]) -> dict[str, str]:
+    """A model size by one law, and what it takes, as a row of a table."""
+    return {
+        "law": row["law"] or row["title"],
+        "params": params(row["params"]),
+        "tokens": f"{row['tokens'] / 1e12:,.3g}T",
+        "tok/param": f"{row['tokens_per_param']:,.3g}",
+        "loss": f"{row['loss']:.3f}",
+        "days": _days_or_verdict(row),
+        "cost": usd(row["cost_usd"]),
+        "MFU": share(row["mfu_shown"]),
+    }
 
 
-def _to_loss(design, target: float, as_json: bool) -> None:
+def _days_or_verdict(row: Mapping[str, Any]) -> str:
+    """The days, or the verdict where there are none."""
+    return days(row["verdict"] if row["days"] is None else row["days"])
+
+
+def _to_loss(design: Design, target: float, as_json: bool) -> None:
     """Tokens, days and dollars to a loss, by each law's surface, and the spread."""
     if not 0.5 <= target <= 10:
         raise DesignError("--loss", target, "nats a token, from 0.5 to 10")
-    said = answers.to_loss(assess(design), target)
+    reach = answers.to_loss(assess(design), target)
     if as_json:
-        print_json(said)
+        print_json(reach)
         return
     out = console()
-    print_rows(out, TABLES["to loss"], map(_or_verdict, said["rows"]))
-    if said["days_low"] is not None:
-        out.print(f"to a loss of {target:g}: {band('days', said['days_low'], said['days_high'])}")
+    rows = [
+        {
+            "law": row["title"],
+            "tokens": params(row["tokens"]),
+            "days": _days_or_verdict(row),
+            "cost": usd(row["cost_usd"]),
+        }
+        for row in reach["rows"]
+    ]
+    print_rows(out, rows)
+    if reach["days_low"] is not None:
+        out.print(f"to a loss of {target:g}: {band('days', reach['days_low'], reach['days_high'])}")
     out.print(
         "loss: nats a token of each source's own tokenizer and data; only differences carry over"
     )
@@ -350,7 +407,7 @@ def _to_loss(design, target: float, as_json: bool) -> None:
     help="Quantity of `design --json` to look at: days, cost_usd, mfu, step_s, goodput …",
 )
 @JSON
-def sensitivity(file, key, as_json):
+def sensitivity(file: str, key: str, as_json: bool) -> None:
     """What a result hangs on: each input a realistic step down and up, the plan searched again for
     each, the largest swing first."""
 
@@ -365,18 +422,25 @@ def sensitivity(file, key, as_json):
 
     out = console()
     out.print(f"{key}: {show(key, numbers[key])}")
-
-    def said(row, side):
-        none = "does not fit" if row[f"{side}_says"] else ""
-        return none if row[side] is None else show(key, row[side])
-
-    print_rows(
-        out,
-        TABLES["sensitivity"],
-        (r | {side: said(r, side) for side in ("low", "high")} for r in rows),
-    )
+    print_rows(out, [_swing(key, row) for row in rows], SWING)
     for r in rows:
         out.print(f"· {r['what']}: {r['why']}")
+
+
+# "then " with a blank is the head of the second of two columns that read alike
+SWING = ("input", "a step down", "then", "a step up", "then ", "swing")
+
+
+def _swing(key: str, row: Mapping[str, Any]) -> dict[str, str]:
+    """An input, what a step of it either way comes to, and the swing, as a row of a table."""
+
+    def then(side: str) -> str:
+        if row[side] is not None:
+            return show(key, row[side])
+        return "does not fit" if row[f"{side}_says"] else ""
+
+    cells = (row["what"], row["low_says"], then("low"), row["high_says"], then("high"))
+    return dict(zip(SWING, (*map(str, cells), percent(row["swing"])), strict=True))
 
 
 @click.command()
@@ -398,7 +462,7 @@ def sensitivity(file, key, as_json):
     ),
 )
 @JSON
-def front(file, counts, every, as_json):
+def front(file: str, counts: str | None, every: bool, as_json: bool) -> None:
     """The choices that no other beats in days, dollars, devices and memory headroom at once, over
     device counts and plans."""
 
@@ -421,28 +485,32 @@ def front(file, counts, every, as_json):
     if not points:
         raise click.ClickException(f"no plan fits at {', '.join(f'{n:,}' for n in values)} devices")
 
-    shown = points
+    printed = points
     if not every:
-        shown = [p for n in values for p in _corners([p for p in points if p["devices"] == n])]
+        printed = [p for n in values for p in _corners([p for p in points if p["devices"] == n])]
     out = console()
-    rows = (
-        p
-        | {
-            "cost": show("cost_usd", p["cost_usd"]) if p["priced"] else f"{p['cost_usd']:,.0f} h",
-            "short": short(p["plan"]),
-        }
-        for p in shown
-    )
-    print_rows(out, TABLES["front"], rows)
-    if len(points) > len(shown):
-        out.print(f"{len(points) - len(shown)} more on the front; --all prints them")
+    print_rows(out, [_point(p) for p in printed])
+    if len(points) > len(printed):
+        out.print(f"{len(points) - len(printed)} more on the front; --all prints them")
 
 
-def _corners(points) -> list:
+def _point(p: Mapping[str, Any]) -> dict[str, str]:
+    """A choice of the front as a row of a table; without a price its device-hours."""
+    return {
+        "days": days(p["days"]),
+        "cost": usd(p["cost_usd"]) if p["priced"] else f"{p['cost_usd']:,.0f} h",
+        "devices": f"{p['devices']:,}",
+        "memory": percent(p["memory_share"], 0),
+        "verdict": p["verdict"],
+        "plan": short(p["plan"]),
+    }
+
+
+def _corners(points: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The fastest, the fastest that keeps a fifth of the memory free, the roomiest that takes at
     most a quarter longer; each once."""
 
     safe = [p for p in points if zone(p["memory_share"], 1.0) == SAFE]
     near = [p for p in points if p["days"] <= 1.25 * points[0]["days"]]
-    kept = [*points[:1], *safe[:1], *sorted(near, key=lambda p: p["memory_share"])[:1]]
-    return [p for i, p in enumerate(kept) if p not in kept[:i]]
+    corners = [*points[:1], *safe[:1], *sorted(near, key=lambda p: p["memory_share"])[:1]]
+    return [p for i, p in enumerate(corners) if p not in corners[:i]]

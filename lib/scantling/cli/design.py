@@ -1,5 +1,6 @@
 """Commands on designs as they are: design, goodput, compare."""
 
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
@@ -29,7 +30,7 @@ from .tables import print_table
         "Search the wide space, minutes for a mixture of experts: Ctrl-C ends it with what it has."
     ),
 )
-def design(file, as_json, everything, wide):
+def design(file: str, as_json: bool, everything: bool, wide: bool) -> int:
     """Assess the design in FILE (- for stdin).
 
     Exit 0 feasible, at risk or not; 3 a stated constraint is violated or cannot be checked, or the
@@ -49,7 +50,7 @@ def design(file, as_json, everything, wide):
 @click.command()
 @FILE
 @JSON
-def goodput(file, as_json):
+def goodput(file: str, as_json: bool) -> int:
     """Failures, checkpoint interval, goodput and spares of the design in FILE."""
     a = possible(file, as_json)
     result = named(a) | function("goodput")(a)
@@ -78,7 +79,7 @@ td:first-child{{text-align:left;position:sticky;left:0;background:Canvas}}</styl
 )
 @click.option("--markdown", is_flag=True, help="Print a Markdown table.")
 @click.option("-o", "--output", type=PATH, metavar="PAGE.html", help="Write one HTML page instead.")
-def compare(files, as_json, markdown, output):
+def compare(files: Sequence[str], as_json: bool, markdown: bool, output: str | None) -> int:
     """Set designs side by side: what was asked where it differs, the plans, the figures.
 
     Ends with the worst of the designs: 4 impossible, 3 a constraint violated, 0; 2 a wrong file.

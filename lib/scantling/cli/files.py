@@ -1,8 +1,10 @@
 """Commands on files and catalogues: init, schema, catalogue, params."""
 
 import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.text import Text
@@ -12,11 +14,12 @@ from ..base.errors import DesignError, plain
 from ..base.files import write_text
 from ..base.plugins import function
 from ..base.records import fields_of
-from ..base.show import is_number
+from ..base.show import is_number, params as parameter_count, shown, usd, value_text
 from ..catalogue import price as price_of
 from ..catalogue.listing import listing
 from ..catalogue.models.hf import from_hf
 from ..catalogue.models.shape import (
+    Model,
     block_counts,
     causal_flops_per_token,
     flops_per_token,
@@ -29,8 +32,9 @@ from ..design.draft import commented, draft
 from ..plans.prepare import prepare
 from .common import check_new, read
 from .options import FILE, JSON
-from .summary import assumed_rows, section, value_text
-from .tables import TABLES, bare, print_rows, say
+from .summary import assumed_rows, section
+from .tables import DIM, NUMBER, Look, bare, print_rows
+from .texts import assumption
 
 HIDDEN = ("source", "date", "verified", "aliases", "notes", "links")
 COUNTED = (
@@ -50,38 +54,38 @@ COUNTED = (
 
 
 @click.command()
-def schema():
+def schema() -> None:
     """Print the JSON Schema of the design file."""
-
     print_json(json_schema())
 
 
 @click.command()
 @click.argument("kind", metavar="KIND")
 @click.option("--json", "as_json", is_flag=True, help="Print all columns as JSON.")
-def catalogue(kind, as_json):
+def catalogue(kind: str, as_json: bool) -> None:
     """List what the catalogue holds of KIND: models, accelerators, fabrics, stacks, nodes, storage,
     prices."""
 
     rows = listing(kind)
     if as_json:
-        return print_json(rows)
+        print_json(rows)
+        return
     columns = [c for c in (rows[0] if rows else {}) if c not in HIDDEN][:9]
-    heads = (
-        {
-            "header": c,
-            "justify": "right" if all(isinstance(r.get(c), Figure) for r in rows) else "left",
-            "no_wrap": c == "id",
-        }
+    looks = [
+        Look(
+            header=c,
+            justify="right" if all(isinstance(r.get(c), Figure) for r in rows) else "left",
+            no_wrap=c == "id",
+        )
         for c in columns
-    )
-    console().print(bare(([_cell(c, row.get(c)) for c in columns] for row in rows), *heads))
+    ]
+    console().print(bare(([_cell(c, row.get(c)) for c in columns] for row in rows), *looks))
 
 
 Figure = int | float | None
 
 
-def _cell(column, value) -> str:
+def _cell(column: str, value: Any) -> str:
     if value is None:
         return ""
     return f"{value:,}" if is_number(value) and column != "year" else plain(value, 60)
@@ -90,38 +94,48 @@ def _cell(column, value) -> str:
 @click.command()
 @FILE
 @JSON
-def prices(file, as_json):
+def prices(file: str, as_json: bool) -> None:
     """Prices of a device-hour by kind of rent: of the chip of the design in FILE, or of those in
     your own table FILE.csv (columns item, value; kind, date, provider, source if you like), whose
     quotes stand in the place of the catalogue's."""
 
     if file.endswith(".csv"):
-        found = prices_with(file)
+        quotes = prices_with(file)
     else:
         chip = prepare(read(file)).cluster.accelerator.id
-        found = {chip: {kind: price_of(chip, kind) for kind in RENTS}}
+        quotes = {chip: {kind: price_of(chip, kind) for kind in RENTS}}
     rows = [
         {
             "accelerator": item,
             "kind": kind,
             **fields_of(p, ("value", "low", "high", "date", "notes", "source")),
         }
-        for item, kinds in found.items()
+        for item, kinds in quotes.items()
         for kind, p in kinds.items()
     ]
     if as_json:
-        return print_json(rows)
+        print_json(rows)
+        return
     out = console()
-    print_rows(
-        out,
-        TABLES["prices"],
-        (row | {"from": plain(row["notes"] or "no price is known", 200)} for row in rows),
-    )
+    print_rows(out, [_price(row) for row in rows])
     if file.endswith(".csv"):
         out.print(
             "a design uses these where the table is prices.csv in a folder that "
             "SCANTLING_EXTENSIONS names, or states one as prices.usd_per_device_hour"
         )
+
+
+def _price(row: Mapping[str, Any]) -> dict[str, str]:
+    """A price of a device-hour as a row of a table."""
+    return {
+        "accelerator": str(row["accelerator"]),
+        "kind": str(row["kind"]),
+        "USD/h": usd(row["value"]),
+        "low": usd(row["low"]),
+        "high": usd(row["high"]),
+        "dated": shown(row["date"], "text"),
+        "from": plain(row["notes"] or "no price is known", 200),
+    }
 
 
 @click.command()
@@ -130,7 +144,7 @@ def prices(file, as_json):
     "--seq-len", type=click.IntRange(1, 10**8), default=4096, help="Tokens of a sequence."
 )
 @JSON
-def params(config, seq_len, as_json):
+def params(config: str, seq_len: int, as_json: bool) -> None:
     """Count the parameters of the Hugging Face config.json CONFIG, by block."""
 
     model, read, assumed = from_hf(Path(config))
@@ -144,18 +158,22 @@ def params(config, seq_len, as_json):
     }
     counts = _hybrid_counts(model, seq_len, read)
     if as_json:
-        return print_json(result | counts)
+        print_json(result | counts)
+        return
     out = console()
-    title = say("params", **result | {"name": plain(model.name, 100)})
+    title = (
+        f"{plain(model.name, 100)}: {parameter_count(result['total'])} parameters, "
+        f"{parameter_count(result['active'])} active, {model.layers} layers"
+    )
     rows = [(key, f"{result[key]:,}") for key in COUNTED if result[key]]
     if model.pattern:
         rows.append(("pattern", model.pattern))
     rows.append(("blocks", ", ".join(f"{n} {kind}" for kind, n in counts["blocks"].items())))
     if counts["vision"] is None:
         rows.append(("vision", VISION_LEFT_OUT))
-    section(out, title, rows, {"style": "dim"}, {"justify": "right"})
+    section(out, title, rows, DIM, NUMBER)
     for a in assumed:
-        out.print(Text(say("assumed", a=a), style="dim"))
+        out.print(Text(assumption(a.field, a.value, a.why), style="dim"))
 
 
 ACTIVE = (
@@ -165,7 +183,7 @@ ACTIVE = (
 VISION_LEFT_OUT = "the tower and its projector are not counted"
 
 
-def _hybrid_counts(model, seq_len, read) -> dict:
+def _hybrid_counts(model: Model, seq_len: int, read: Iterable[str]) -> dict[str, Any]:
     """What the JSON says beside parameters: FLOPs a token, blocks by kind, what is left out."""
     has_vision = any(name.startswith("vision_config") for name in read)
     return {
@@ -191,7 +209,7 @@ def _hybrid_counts(model, seq_len, read) -> dict:
 )
 @click.option("-o", "--output", required=True, help="Design file to write (- for stdout).")
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
-def init(like, text, output, force):
+def init(like: str | None, text: str | None, output: str, force: bool) -> None:
     """Write a commented design file; list what was read and what was assumed."""
 
     if like is None and text is None:
@@ -219,9 +237,9 @@ def init(like, text, output, force):
         to = (r.field, value_text(r.value)) if r.field else ("nothing to set", r.why)
         read.append((plain(f"“{r.said}”", 80), to[0], plain(to[1], 100)))
     left = [(plain(f"“{r.said}”", 80), plain(r.why, 300), "") for r in ignored]
-    for title, said in (("Read", read), ("Ignored", left)):
-        if said:
-            section(out, title, said, {}, {"style": "dim"}, {"style": "dim"})
+    for title, lines in (("Read", read), ("Ignored", left)):
+        if lines:
+            section(out, title, lines, Look(), DIM, DIM)
     rows = assumed_rows(map(vars, (*assumed, *resolved.assumed)), 200)
-    section(out, "Assumed", rows, {}, {}, {"style": "dim"})
+    section(out, "Assumed", rows, Look(), Look(), DIM)
     out.print(Text(f"Wrote {plain(output, 200)}"))

@@ -1,16 +1,21 @@
 """Commands on tables of runs: predict, validate."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import click
 
 from ..base.console import console
 from ..base.errors import DesignError, plain
 from ..base.files import write_text
 from ..base.json import text
+from ..base.show import percent
 from ..runs.compare import validate_frame
 from ..runs.predict import predict_frame
-from ..runs.read import read_named, template
+from ..runs.read import read_named
+from ..runs.run_columns import template
 from .options import PATH
-from .tables import TABLES, print_rows, say
+from .tables import print_rows
 
 
 @click.command()
@@ -28,7 +33,7 @@ from .tables import TABLES, print_rows, say
     metavar="SITE.yaml",
     help="Constants that scantling learn or measure wrote.",
 )
-def predict(runs_csv, output, as_template, calibration):
+def predict(runs_csv: str | None, output: str, as_template: bool, calibration: str | None) -> None:
     """Predict the pinned plan of every row of RUNS_CSV; none of its measured columns is read."""
     if as_template:
         write_text(output, template(), force=True)
@@ -45,7 +50,7 @@ def predict(runs_csv, output, as_template, calibration):
 @click.command()
 @click.argument("runs_csv")
 @click.option("--json", "as_json", metavar="FILE", help="Also write all figures as JSON to FILE.")
-def validate(runs_csv, as_json):
+def validate(runs_csv: str, as_json: str | None) -> None:
     """Predict RUNS_CSV and compare with what was measured, by source, accelerator and stack."""
 
     from pandas import to_numeric
@@ -61,16 +66,31 @@ def validate(runs_csv, as_json):
     out = console()
     for name in ("stack", "accelerator", "source"):
         by = sorted(got["by"].get(name, {}).items(), key=lambda kv: kv[1]["median"])
-        print_rows(
-            out,
-            {name: "{key}"} | TABLES["validate"],
-            (f | {"key": plain(key, 90)} for key, f in by),
-        )
+        print_rows(out, [{name: plain(key, 90)} | _accuracy(f) for key, f in by], (name, *ACCURACY))
         out.print()
     f = got["overall"]
     s = got["scatter"]
-    out.print(say("validated", **{"over_sources": float("nan")} | f))
-    out.print(say("baseline", **f))
-    out.print(say("floor", **s))
+    out.print(
+        f"{f['rows']} rows, {percent(f['answered'])} answered: median error "
+        f"{percent(f['median'])}, 90th percentile {percent(f['p90'])}, median over sources "
+        f"{percent(f.get('over_sources'))}; band covers {percent(f['coverage'])} at width "
+        f"{f['width']:.2f}"
+    )
+    out.print(
+        f"baseline, half of peak with the bubble: median error {percent(f['baseline_median'])}"
+    )
+    out.print(
+        f"floor: {s['rows']} repeated measurements of {s['configurations']} configurations lie "
+        f"{percent(s['median'])} (p90 {percent(s['p90'])}) from their median"
+    )
     if as_json:
         write_text(as_json, text(got) + "\n", force=True)
+
+
+ACCURACY = ("rows", "median", "p90", "bias", "in band", "one line")
+
+
+def _accuracy(f: Mapping[str, Any]) -> dict[str, str]:
+    """How far predictions lie from measurements, as cells of a row."""
+    shares = ("median", "p90", "bias", "coverage", "baseline_median")
+    return dict(zip(ACCURACY, (str(f["rows"]), *(percent(f[key]) for key in shares)), strict=True))

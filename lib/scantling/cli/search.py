@@ -1,23 +1,32 @@
 """The search from a terminal: one design's plans or those of many variants of it, here or on a
 cluster, with progress that can be stopped."""
 
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
 import click
+from rich.console import Console
 
 from ..advise.sweeps import variant_designs, variants
 from ..base.console import console, print_json
 from ..base.errors import DesignError, plain
 from ..base.files import write_text
 from ..base.quantities.table import show
+from ..base.show import scalar
 from ..catalogue.published import beyond
+from ..design.design import Design
 from ..plans.axes import counted, described
-from ..plans.leaderboard import search as plan_table
+from ..plans.leaderboard import plan_columns
 from ..plans.prepare import prepare
 from ..plans.space import SPACES
 from .bar import Bar
 from .common import EXIT, assessment_of, named, on_scheduler, possible, read
 from .decide import axes_of
 from .options import FILE, JSON, PATH
-from .tables import print_table, say
+from .tables import print_table
+from .texts import searched
 
 
 @click.command()
@@ -59,7 +68,17 @@ from .tables import print_table, say
     default=None,
     help="A bar on stderr; on where the search is wide, has variants or runs on a cluster.",
 )
-def search(file, top, csv_file, as_json, wide, space, over, scheduler, progress):
+def search(
+    file: str,
+    top: int,
+    csv_file: str | None,
+    as_json: bool,
+    wide: bool,
+    space: str | None,
+    over: Sequence[str],
+    scheduler: str | None,
+    progress: bool | None,
+) -> int:
     """The plans that fit the design in FILE, best first, and how many were rejected for which
     reason.
 
@@ -76,16 +95,16 @@ def search(file, top, csv_file, as_json, wide, space, over, scheduler, progress)
     with on_scheduler(scheduler), bar.watching():
         plans = _plans(a.design, space, over, scheduler, bar, top)
     if csv_file:
-        write_text(csv_file, plans.to_csv(index=False), force=True)
-    best = plans.head(top)
+        write_text(csv_file, plans.csv(), force=True)
+    best = plans.rows(top)
     if as_json:
-        print_json({**named(a), "space": space, **plans.attrs, "plans": best.to_dict("records")})
+        print_json({**named(a), "space": space, **plans.counts, "plans": best})
     else:
         out = console()
-        leaderboard(a.resolved.name, plans, top, out)
+        leaderboard(a.resolved.name, best, plans.counts, out)
         for line in _untried(best):
             out.print(line)
-        if plans.attrs.get("unseen"):
+        if plans.counts.get("unseen"):
             out.print("stopped: the order above is of the plans that were looked at")
     verdict = a.verdict
     if over:  # the verdict is of the file's own machine
@@ -93,11 +112,36 @@ def search(file, top, csv_file, as_json, wide, space, over, scheduler, progress)
     return EXIT[verdict]
 
 
-def _plans(design, space, over, scheduler, bar, top):
-    if not over:
-        return plan_table(design, space, bar, scheduler)
-    from pandas import DataFrame
+class Plans(NamedTuple):
+    """Plans that fit, best first, as columns, and the counts of the search."""
 
+    columns: Mapping[str, Sequence[Any]]
+    counts: Mapping[str, Any]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), ()))
+
+    def rows(self, top: int) -> list[dict[str, Any]]:
+        """The first so many plans, each a mapping."""
+        cells = ([scalar(value) for value in column[:top]] for column in self.columns.values())
+        return [dict(zip(self.columns, row, strict=True)) for row in zip(*cells, strict=True)]
+
+    def csv(self) -> str:
+        """All plans as CSV."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(self.columns)
+        writer.writerows(zip(*self.columns.values(), strict=True))
+        return text.getvalue()
+
+
+def _plans(
+    design: Design, space: str, over: Sequence[str], scheduler: str | None, bar: Bar, top: int
+) -> Plans:
+    """The plans of a design, or of its variants."""
+    if not over:
+        columns = plan_columns(design, space, bar, scheduler)
+        return Plans(columns, columns.attrs)
     axes = axes_of(over)
     designs = variant_designs(design, axes)
     if not designs:
@@ -105,12 +149,14 @@ def _plans(design, space, over, scheduler, bar, top):
     rows, counts = variants(
         [d for _, d in designs], space=space, progress=bar, scheduler=scheduler, top=top
     )
-    table = DataFrame([dict(zip(axes, designs[row["design"]][0])) | row for row in rows])
-    table = table.drop(columns=["design", "rank", "legal"], errors="ignore")
-    table.attrs = counts | {"over": list(axes)}
-    return table
+    rows = [dict(zip(axes, designs[row["design"]][0])) | row for row in rows]
+    names = [n for n in dict.fromkeys(n for row in rows for n in row) if n not in OF_A_VARIANT]
+    return Plans(
+        {name: [row.get(name) for row in rows] for name in names}, counts | {"over": list(axes)}
+    )
 
 
+OF_A_VARIANT = ("design", "rank", "legal")  # of the search of one, not of a plan
 PLAN = (
     "tp",
     "cp",
@@ -143,63 +189,63 @@ HEADS = {
 }
 
 
-def leaderboard(name: str, plans, top: int, out) -> None:
+def leaderboard(
+    name: str, best: Sequence[dict[str, Any]], counts: Mapping[str, Any], out: Console
+) -> None:
     """The best plans as a table, what they share in a line above it, then counts of what was looked
     at and why plans were dropped."""
-
-    best = plans.head(top)
-    swept = plans.attrs.get("over") or []
     out.print(plain(name, 120), style="bold")
-    if len(best):
-        best = best.assign(recompute=_recompute(best))
-        quiet = {"1", "none"}  # values that say nothing; of schedules, what vpp says already
-        quiet_in = {"schedule": {"1f1b", "interleaved"}}
-        fields = [c for c in PLAN if c in best and set(map(str, best[c])) - quiet_in.get(c, quiet)]
-        shared = [c for c in fields if len(best) > 1 and best[c].nunique() == 1]
+    if best:
+        rows = [row | {"recompute": _recompute(row)} for row in best]
+        fields = [c for c in PLAN if c in rows[0] and _says_something(c, rows)]
+        alike = [c for c in fields if len(rows) > 1 and len({str(row[c]) for row in rows}) == 1]
         columns = [
-            *swept,
-            *(c for c in fields if c not in shared),
-            *(c for c in FIGURES if c in best),
+            *(counts.get("over") or ()),
+            *(c for c in fields if c not in alike),
+            *(c for c in FIGURES if c in rows[0]),
         ]
-        if shared:
-            said = (f"{c.replace('_', '-')} {best[c].iloc[0]}" for c in shared)
-            out.print("all: " + " · ".join(said))
-        rows = (
-            [show(FIGURES[c], v) if c in FIGURES else str(v) for c, v in row.items()]
-            for row in best[columns].to_dict("records")
-        )
-        print_table(out, [HEADS.get(c, c.rpartition(".")[2]) for c in columns], rows)
-    counts = plans.attrs
-    out.print(say("searched", **counts))
+        if alike:
+            shared = (f"{c.replace('_', '-')} {rows[0][c]}" for c in alike)
+            out.print("all: " + " · ".join(shared))
+        cells = [
+            [show(FIGURES[c], row[c]) if c in FIGURES else str(row[c]) for c in columns]
+            for row in rows
+        ]
+        print_table(out, [HEADS.get(c, c.rpartition(".")[2]) for c in columns], cells)
+    out.print(searched(counts["legal"], counts["evaluated"], counts["seconds"]))
     for reason, n in counts["rejected"].items():
         out.print(f"· {n:,} rejected: {plain(reason, 200)}")
 
 
-def _recompute(plans) -> list:
-    """The recompute column in words, with the share of a stage's layers where that is not all."""
-    if "recompute_share" not in plans:
-        return list(plans["recompute"])
-    return [
-        f"{kind} {share:.0%}" if kind == "full" and share < 1 else kind
-        for kind, share in zip(plans["recompute"], plans["recompute_share"])
-    ]
+def _says_something(field: str, rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a field of some plan is not what it is by default; of a schedule vpp says the usual
+    ones already."""
+    quiet = {"1f1b", "interleaved"} if field == "schedule" else {"1", "none"}
+    return any(str(row[field]) not in quiet for row in rows)
 
 
-def _untried(plans) -> list:
+def _recompute(plan: Mapping[str, Any]) -> str:
+    """What is recomputed, with the share of a stage's layers where that is not all."""
+    share = plan.get("recompute_share", 1)
+    if plan["recompute"] == "full" and share < 1:
+        return f"full {share:.0%}"
+    return str(plan["recompute"])
+
+
+def _untried(plans: Sequence[Mapping[str, Any]]) -> list[str]:
     """What among the plans shown nobody has published, each once."""
-
-    out = []
-    for row in plans.to_dict("records"):
-        out += beyond(row, int(row.get("devices_used") or row["devices"]))
+    lines = []
+    for row in plans:
+        lines += beyond(row, int(row.get("devices_used") or row["devices"]))
         if row.get("practised") is False:
-            out.append(f"tp {row['tp']} crosses the scale-up domain")
-    return [f"untried: {line}" for line in dict.fromkeys(out)]
+            lines.append(f"tp {row['tp']} crosses the scale-up domain")
+    return [f"untried: {line}" for line in dict.fromkeys(lines)]
 
 
 @click.command()
 @click.argument("file", required=False)
 @JSON
-def spaces(file, as_json):
+def spaces(file: str | None, as_json: bool) -> None:
     """The axes and values that a search tries: coarse (while dragging), default, wide; with FILE,
     how many legal plans each has for it."""
 
@@ -213,10 +259,10 @@ def spaces(file, as_json):
         return
     out = console()
     for rows in zip(*listed.values(), strict=True):
-        out.print(say("axis", **rows[0]))
+        out.print(f"{rows[0]['field']}: {rows[0]['what']}")
         for i, row in enumerate(rows):
             if i == 0 or row["values"] != rows[i - 1]["values"]:
                 same = [n for n, r in list(zip(listed, rows))[i:] if r["values"] == row["values"]]
                 out.print(f"    {', '.join(same)}: {row['values']}")
     for c in counts:
-        out.print(say("counted", **c))
+        out.print(f"{c['space']}: {c['legal']:,} legal plans for this design")

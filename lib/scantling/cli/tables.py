@@ -1,59 +1,99 @@
 """Tables without rules, as the commands print them."""
 
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from rich.console import Console, RenderableType
 from rich.measure import Measurement
+from rich.style import StyleType
 from rich.table import Table
 
-from ..base.words import Filler, Words, table
+from ..base.words import Words, table
 
-TABLES = table(__file__, "tables")
-say = Words(TABLES["lines"])
-_FILL = Filler()
+# heads of columns of words: they are set left and wrap
+WORDS = (
+    "law",
+    "input",
+    "a step down",
+    "a step up",
+    "verdict",
+    "plan",
+    "accelerator",
+    "kind",
+    "from",
+    "file",
+    "note",
+    "stack",
+    "source",
+    "constant",
+    "unit",
+)
 
 
-def bare(rows, *columns: dict) -> Table:
+class Look(NamedTuple):
+    """How a column of a bare table looks."""
+
+    header: str = ""
+    style: StyleType | None = None
+    justify: Literal["left", "right"] = "left"
+    no_wrap: bool = False
+    overflow: Literal["fold", "ellipsis"] = "ellipsis"
+
+
+DIM = Look(style="dim")
+NUMBER = Look(justify="right")
+LABEL = Look(style="dim", no_wrap=True)
+
+
+def bare(rows: Iterable[Sequence[RenderableType]], *looks: Look) -> Table:
     """A table without rules, with a line of heads where a column has one."""
     grid = Table(
-        box=None,
-        pad_edge=False,
-        header_style="dim",
-        show_header=any(column.get("header") for column in columns),
+        box=None, pad_edge=False, header_style="dim", show_header=any(look.header for look in looks)
     )
-    for column in columns:
-        grid.add_column(**column)
+    for look in looks:
+        grid.add_column(
+            look.header,
+            style=look.style,
+            justify=look.justify,
+            no_wrap=look.no_wrap,
+            overflow=look.overflow,
+        )
     for row in rows:
         grid.add_row(*row)
     return grid
 
 
-def figures(rows, last: str = "") -> Table:
+def figures(rows: Iterable[Sequence[RenderableType]], last: str = "") -> Table:
     """A table of a label, a number and what `last` names."""
-    return bare(
-        rows,
-        {"style": "dim", "no_wrap": True},
-        {"justify": "right", "no_wrap": True},
-        {"header": last},
-    )
+    return bare(rows, LABEL, Look(justify="right", no_wrap=True), Look(header=last))
 
 
-def print_table(out, heads, rows, words=TABLES["words"]) -> None:
+def print_table(
+    out: Console,
+    heads: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    words: Collection[str] = WORDS,
+) -> None:
     """A bare table; the columns named in `words` are set left and wrap, the others right and
     whole. It takes the console's width, or the least width that holds its numbers where that is
     more."""
-    columns = (
-        {
-            "header": head,
-            "justify": "left" if head in words else "right",
-            "no_wrap": head not in words,
-            "overflow": "fold",
-        }
+    looks = [
+        Look(header=head, overflow="fold")
+        if head in words
+        else Look(header=head, justify="right", no_wrap=True, overflow="fold")
         for head in heads
-    )
-    grid = bare(rows, *columns)
+    ]
+    grid = bare(rows, *looks)
     wide = out.options.update(max_width=1000)
     out.print(grid, width=max(out.width, Measurement.get(out, wide, grid).minimum), crop=False)
 
 
-def print_rows(out, columns: dict, rows) -> None:
-    """`print_table` of columns as tables.yaml has them."""
-    cells = ([_FILL.vformat(text, (), row) for text in columns.values()] for row in rows)
-    print_table(out, columns, cells)
+def print_rows(out: Console, rows: Iterable[Mapping[str, str]], heads: Sequence[str] = ()) -> None:
+    """`print_table` of rows of cells by head; `heads` where there may be no row."""
+    rows = list(rows)
+    heads = heads or list(rows[0] if rows else ())
+    print_table(out, heads, [list(row.values()) for row in rows])
+
+
+# what the site prints from until its own functions say it
+say = Words(table(__file__, "tables")["lines"])

@@ -174,26 +174,26 @@ def _network(new: Derived, network: Fabric, per_node: int, nics: int, rate: floa
     the k/2 leaves that share spines. A dragonfly of g groups sends g / (2 (g - 1)) of what its
     halves send each other (Kim et al. 2008; Shpiner et al. 2017).
     """
-    stated = new.given.get("oversubscription")
+    stated = new.stated.get("oversubscription")
     ratios = tuple(stated) if isinstance(stated, list) else ()
-    topology: str = new.given.get("topology") or ""
+    topology: str = new.stated.get("topology") or ""
     rails = _rails(new, nics)
     devices_per_card = per_node / nics
     radix = radix_of(switch_of(network.id), rate * devices_per_card)
     if topology.startswith("dragonfly"):
-        pod = _dragonfly(new.given["devices"], topology, radix, devices_per_card, ratios)
+        pod = _dragonfly(new.stated["devices"], topology, radix, devices_per_card, ratios)
     else:
-        leaf_devices = new.given.get("leaf_devices", inf)
+        leaf_devices = new.stated.get("leaf_devices", inf)
         ports = leaf_devices / devices_per_card / rails
-        pod = _tree(new.given["devices"], radix, ratios, ports, rails, per_node, devices_per_card)
-    if "topology" not in new.given:
+        pod = _tree(new.stated["devices"], radix, ratios, ports, rails, per_node, devices_per_card)
+    if "topology" not in new.stated:
         new.note("topology", None, "by the fabric, its size and what is said of pods and ratios")
     total = pod.oversubscription
     if ratios or total > 1:
         new.note("oversubscription", total, f"over the tiers that narrow, of a {topology}")
     else:
         total = new.take("oversubscription", 1.0, "non-blocking")
-    pod_devices = new.take("pod_devices", min(pod.devices, new.given["devices"]), pod.why)
+    pod_devices = new.take("pod_devices", min(pod.devices, new.stated["devices"]), pod.why)
     leaf = new.take("leaf_devices", 0, "0: as many as the ports of a leaf allow")
     return _Network(
         bytes_per_s=rate / ratios[0] if ratios else rate,
@@ -208,9 +208,9 @@ def _network(new: Derived, network: Fabric, per_node: int, nics: int, rate: floa
 
 def _rails(new: Derived, nics: int) -> int:
     """Leaf switches that the cards of a node are spread over."""
-    if "rails" not in new.given:
+    if "rails" not in new.stated:
         return new.note("rails", nics, "one a card of a node")
-    rails: int = new.given["rails"]
+    rails: int = new.stated["rails"]
     if nics % rails:
         raise DesignError("cluster.rails", rails, f"a divisor of the {nics} cards of a node", nics)
     return rails
@@ -281,7 +281,7 @@ def _delivery(new: Derived, devices: int) -> tuple[Delivery, ...]:
 
 def _sites(new: Derived, devices: int) -> _Sites:
     """How many sites, how far apart; the narrowest and the longest way of a list of them."""
-    stated = new.given.get("sites")
+    stated = new.stated.get("sites")
     listed: list[Mapping[str, Any]] = stated if isinstance(stated, list) else []
     if listed:
         count = len(listed)
@@ -324,8 +324,8 @@ def _reduces(new: Derived, network: Fabric) -> bool:
     """Whether the switches reduce: only where the design says so, of a fabric that can or of one of
     its own."""
     field = "in_network_reduction"
-    asked = new.given.get(field) is True
-    if _changed(new.given, "scale_out").get(field) or network.in_network_reduction and asked:
+    asked = new.stated.get(field) is True
+    if _changed(new.stated, "scale_out").get(field) or network.in_network_reduction and asked:
         return new.note(
             field,
             True,
@@ -390,7 +390,7 @@ def _scale_out(
     new: Derived, node: Node | None, network: Fabric, per_node: int
 ) -> tuple[int, float]:
     """Ports per node and bytes/s per device, one way."""
-    changed = _changed(new.given, "scale_out")
+    changed = _changed(new.stated, "scale_out")
     field = "scale_out_gbytes_per_s_per_device"
     if node is not None and node.scale_out == network.id and not changed:
         own_network = True
@@ -400,7 +400,7 @@ def _scale_out(
         port = network.port_bytes_per_s
     count, why = _nics(node, network, per_node, own_network)
     nics = new.take("nics_per_node", max(1, ceil(count)), why)
-    if "device_gbytes_per_s" in changed and field not in new.given:
+    if "device_gbytes_per_s" in changed and field not in new.stated:
         return nics, network.device_bytes_per_s
     why = f"ports x rate over devices: {nics} x {port / GB:g} GB/s / {per_node}"
     return nics, new.take(field, nics * port / per_node / GB, why) * GB

@@ -75,7 +75,7 @@ def build_corpus(
     new = Derived(spec.given() if spec else {}, "job.corpus")
     new.take("dedup", list(DEDUPS), "exact duplicates are taken out, then near ones")
     new.take_usual(defaults(CorpusSpec))
-    raw_bytes: float | None = new.given.get("raw_bytes")
+    raw_bytes: float | None = new.stated.get("raw_bytes")
     rest = {name: value for name, value in new.fields.items() if name not in ("dedup", "raw_bytes")}
     rest = {"read_gbytes_per_s": None, "reads_per_s": None} | rest
     corpus = Corpus(raw_bytes=raw_bytes, dedup=tuple(new.fields["dedup"]), **rest)

@@ -112,13 +112,13 @@ def _gaps(fields: Mapping[str, Any], amounts: Mapping[str, float]) -> Derived:
 
 def _model(gaps: Derived) -> None:
     """The model, or its size where only its kind is named."""
-    stated = {path.removeprefix("model.") for path in gaps.given if path.startswith("model.")}
-    if not _has(gaps.given, "model"):
+    stated = {path.removeprefix("model.") for path in gaps.stated if path.startswith("model.")}
+    if not _has(gaps.stated, "model"):
         gaps.note("model", _MODEL, "no model is named: a common one to start from")
     elif stated and not stated & {"size", "like"} and not {"layers", "hidden", "heads"} <= stated:
         size = _SIZE
         why = "no size is given: a common one to start from"
-        active = gaps.given.get("model.active")
+        active = gaps.stated.get("model.active")
         if active:
             times = _usual_sparsity()
             size = float(f"{times * active:.3g}")
@@ -129,7 +129,7 @@ def _model(gaps: Derived) -> None:
 def _tokens(gaps: Derived, amounts: Mapping[str, float], params: Params) -> None:
     """Tokens of a run that is stated in examples, or in tokens a parameter."""
     if "examples" in amounts:
-        seq_len = gaps.given.get("job.seq_len") or SEQ_LEN
+        seq_len = gaps.stated.get("job.seq_len") or SEQ_LEN
         epochs = amounts.get("epochs", 1)
         tokens = amounts["examples"] * epochs * float(seq_len)
         why = (

@@ -63,7 +63,7 @@ def _phase(
     """One phase; the switches of the software are taken out of the pins."""
     seq_len = _seq_len(new, machine.model)
     precision = _precision(new, pins.get("precision"), machine.cluster.accelerator)
-    tokens = new.given.get("tokens") or _to_loss(new, machine.params)
+    tokens = new.stated.get("tokens") or _to_loss(new, machine.params)
     batch = _batch(new, seq_len, machine.params, machine.cluster)
     shardings = (pins.get("sharding"), machine.software.sharding)
     concerned = {
@@ -85,8 +85,8 @@ def _phase(
         optimizer=optimizer,
         pins=pins,
         evaluation_hours=new.take("evaluation_hours", hours, rule),
-        from_checkpoint=bool(new.given.get("from_checkpoint")),
-        name=new.given.get("name") or usual_name,
+        from_checkpoint=bool(new.stated.get("from_checkpoint")),
+        name=new.stated.get("name") or usual_name,
     )
 
 
@@ -116,7 +116,7 @@ def _to_loss(new: Derived, params: Params) -> float | None:
     """Tokens that bring the model to the loss asked for, the geometric mean of the published
     surfaces; None where no loss is asked for. Raises DesignError for a loss that no surface reaches
     at this size."""
-    target = new.given.get("target_loss")
+    target = new.stated.get("target_loss")
     if target is None:
         return None
     by_law = tokens_to_loss(float(params.active), target)
@@ -135,7 +135,7 @@ def _to_loss(new: Derived, params: Params) -> float | None:
 
 def _precision(new: Derived, pinned: str | None, chip: Accelerator) -> str:
     """The format of the products: the phase's, the job's, the plan's, else what the chip has."""
-    stated = new.given.get("precision")
+    stated = new.stated.get("precision")
     if stated and pinned and stated != pinned:
         raise DesignError(
             "plan.precision",
@@ -176,7 +176,7 @@ def _software(
     usual = {**does.software, **does.planned}
     for switch in software_switches().values():
         section, _, field = switch.field.partition(".")
-        value = pins.pop(field, None) if section == "plan" else new.given.get(field)
+        value = pins.pop(field, None) if section == "plan" else new.stated.get(field)
         own = usual.get(switch.name, switch.default)
         if value is not None:
             if switch.of(value) != own:
@@ -218,11 +218,11 @@ def default_batch(params: float, seq_len: int, nodes: int) -> int:
 def _batch(new: Derived, seq_len: int, params: Params, cluster: Cluster) -> int:
     """Sequences in one step: as given, or so many tokens, or the usual; as many at each site of
     sites of one size."""
-    tokens = new.given.get("global_batch_tokens")
+    tokens = new.stated.get("global_batch_tokens")
     if tokens is None:
         return _batch_in_sequences(new, seq_len, params, cluster)
     least = seq_len * cluster.shares
-    batch = max(1, round(tokens / least)) * cluster.shares
+    batch: int = max(1, round(tokens / least)) * cluster.shares
     if abs(batch * seq_len / tokens - 1) > 0.5:
         raise DesignError(
             f"{new.section}.global_batch_tokens",

@@ -5,7 +5,7 @@ from dataclasses import field
 from typing import Any, Protocol
 
 from ..base.columns import Column
-from ..base.records import Assumed, Lines, record
+from ..base.records import Assumed, record
 from ..catalogue.models.shape import Model, Params
 from ..catalogue.stacks import stack
 from .cluster import Cluster
@@ -14,6 +14,7 @@ from .design import Design
 from .schema import Checkpoint, Constraints, Prices, Reliability
 
 MAX_OOM = 0.05  # chance of going out of memory that a search allows: one run in twenty
+Offered = tuple[str | float, ...]  # values of an axis of a plan
 Pins = dict[str, Any]  # field of PlanSpec -> the value that the design pins it to
 
 
@@ -75,7 +76,7 @@ class Resolved:
     corpus: Corpus
     calibration: Calibration | None = None  # where the design names a file
     # axis of a plan -> values of the framework that is to run it
-    kit: Mapping[str, Lines] = field(default_factory=dict)
+    kit: Mapping[str, Offered] = field(default_factory=dict)
 
     @property
     def max_oom_probability(self) -> float:
@@ -84,7 +85,7 @@ class Resolved:
         return MAX_OOM if asked is None else asked
 
     @property
-    def offers(self) -> dict[str, Lines]:
+    def offers(self) -> dict[str, Offered]:
         """Axis of a plan -> the values that the named stack, and the framework of a kit, have; what
         is not there is open. Of an axis that both state the values of both, else the kit's."""
         offers = dict(stack(self.stack).offers) if self.stack else {}

@@ -1,13 +1,13 @@
 """The sections of the design file, each a frozen pydantic model: what may stand in a field, in
 which unit and within which bounds, and how fields must agree."""
 
-from importlib.metadata import entry_points
 from types import new_class
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Discriminator, Tag, model_validator
 
 from ..base.errors import DesignError
+from ..base.plugins import entries, load
 from ..catalogue import optimizers
 from ..catalogue.models.entries import check_spec
 from ..catalogue.words import (
@@ -80,7 +80,7 @@ Ref = Annotated[Annotated[str, ID, SINGLE] | Annotated[Like, COMPOUND], BY_TEXT]
 def _added(group: str) -> type[Section]:
     """A section of the fields that installed packages add: each names a `Section` under the group
     of entry points."""
-    sections = tuple(entry.load() for entry in sorted(entry_points(group=group)))
+    sections = tuple(load(entry) for entry in entries(group).values())
     return new_class("Added", sections) if sections else Section
 
 

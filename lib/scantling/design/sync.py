@@ -11,7 +11,7 @@ def build_sync(spec: SyncSpec | None) -> tuple[Sync, list[Assumed]]:
     """How the sites keep in step, as given, else by averages of local steps; and what had to be
     assumed."""
     new = Derived(spec.given() if spec else {}, "job.sync")
-    steps = new.given.get("local_steps", 0)
+    steps = new.stated.get("local_steps", 0)
     kind = new.take(
         "kind",
         "synchronous" if steps == 1 else "local-steps",

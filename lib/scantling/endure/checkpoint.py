@@ -138,7 +138,7 @@ def retention(
     A corruption found `detection_latency_s` after it happened needs a copy from before it.
     """
     recent = np.ceil(detection_latency_s / interval_s) + 1
-    return np.asarray(recent + np.greater(durable_s, 0)).astype(int)
+    return np.asarray(recent + np.greater(durable_s, 0)).astype(int)[()]
 
 
 def write_rate_needed(

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import catalogue
 from ..base.columns import Column
-from ..base.records import Assumed, Known, Record, get, given, record
+from ..base.records import Assumed, Known, Record, get, record, value_or
 from ..base.units import HOUR_S
 from ..design.cluster import Cluster
 from .stated import Section
@@ -104,9 +104,9 @@ def price(
     hours = seconds / HOUR_S
     rent = rate_of(cluster, prices, paid, assumed)
     site = "a large operator's site; 1.08-1.2, the world's average is 1.58 (Uptime Institute 2024)"
-    pue = given(prices, "prices.pue", PUE, site, assumed)
+    pue = value_or(prices, "prices.pue", PUE, site, assumed)
     industry = "United States, industrial, 2024; 0.05-0.12"
-    usd_per_kwh = given(prices, "prices.usd_per_kwh", USD_PER_KWH, industry, assumed)
+    usd_per_kwh = value_or(prices, "prices.usd_per_kwh", USD_PER_KWH, industry, assumed)
     drawn_w = power_w(cluster, paid, pue=pue)
     watts: Column | None = drawn_w
     kwh: Column | None = power_w(cluster, 1.0, pue=pue) * seconds / 3.6e6
@@ -195,7 +195,7 @@ YEARS = 4.0
 def owned_usd_per_hour(owned: Section, assumed: list[Assumed]) -> float:
     """What a machine that is owned costs an hour, energy apart [USD/h]: (machine + network +
     storage) / years + staff a year."""
-    years = given(
+    years = value_or(
         owned,
         "prices.owned.years",
         YEARS,

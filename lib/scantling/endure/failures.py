@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import catalogue
 from ..base.columns import Column
-from ..base.records import Assumed, Record, get, given, record
+from ..base.records import Assumed, Record, get, record, value_or
 from ..base.units import DAY_S
 from ..catalogue.records import FailurePreset
 from ..design.cluster import Cluster
@@ -203,7 +203,7 @@ def stops(
             section, path = get(spec, "sdc"), "reliability.sdc"
         else:
             section, path = get(get(spec, "causes"), cause.id), f"reliability.causes.{cause.id}"
-        rate = given(
+        rate = value_or(
             section,
             f"{path}.per_1000_node_days",
             per_1000_node_days * cause.share,
@@ -227,7 +227,7 @@ def stops(
 
 def usual(section: Section, path: str, figure: Usual, assumed: list[Assumed]) -> float:
     """A field of a section of the design by its path, else the usual figure."""
-    value: float = given(section, path, figure.value, figure.why, assumed)
+    value: float = value_or(section, path, figure.value, figure.why, assumed)
     return value
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..base.columns import Column
-from ..base.records import Assumed, get, given
+from ..base.records import Assumed, get, value_or
 from ..base.units import DAY_S
 from . import checkpoint
 from .stated import Section
@@ -53,7 +53,7 @@ def check_every(
     """Seconds between two checks against corruption, each a step run twice: as given, else those
     that cost least, sqrt(2 step / rate), at least once a day."""
     cheapest = np.sqrt(2 * step_s / np.maximum(corruptions_per_s, 1e-300))
-    every: Column = given(
+    every: Column = value_or(
         get(spec, "sdc"),
         "reliability.sdc.check_every_s",
         np.clip(cheapest, step_s, max(DAY_S, step_s)),
@@ -85,7 +85,7 @@ def copies_kept(
         durable_s=durable_s,
     )
     why = "back past a corruption found late and a loss spike (160 steps), one in flight"
-    versions = given(saves, "checkpoint.keep_versions", versions, why, assumed)
+    versions = value_or(saves, "checkpoint.keep_versions", versions, why, assumed)
     why = "judgement: a fortnight of daily copies for what nobody saw"
-    days = given(saves, "checkpoint.keep_days", KEEP_DAYS, why, assumed)
+    days = value_or(saves, "checkpoint.keep_days", KEEP_DAYS, why, assumed)
     return Kept(versions=versions, days=days)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypedDict
 import numpy as np
 
 from ..base.columns import Array, Column
-from ..base.records import Assumed, Record, get, given, record
+from ..base.records import Assumed, Record, get, record, value_or
 from ..base.units import DAY_S
 from ..design.cluster import Cluster
 from . import checkpoint, elastic, failures, goodput, spares, storage
@@ -252,7 +252,7 @@ def saved_as_often_as_pays(asked: Inputs, failing: Failing) -> Saving:
         set_by = "checkpoint.tiers"
     else:
         why = f"one tier, the shared store; set by the {set_by}"
-        given(asked.saves, "checkpoint.interval_s", interval_s, why, asked.assumed)
+        value_or(asked.saves, "checkpoint.interval_s", interval_s, why, asked.assumed)
     return Saving(life=life, optimum_s=optimum_s, set_by=set_by, tiers=rows)
 
 
@@ -280,7 +280,7 @@ def provisioned(asked: Inputs, life: Life) -> StandingBy:
         segments.covered(domains.get("rack" if survive == "pod" else survive, 0)),
     )
     recommended = segments.nodes(losses)
-    stated = given(
+    stated = value_or(
         asked.spec,
         "reliability.spares",
         recommended,
@@ -289,7 +289,7 @@ def provisioned(asked: Inputs, life: Life) -> StandingBy:
     )
     life = replace(life, spares=segments.covered(stated))
     good, waits = lived(life)[0], lived(replace(life, gang=None))[0]
-    recovery = given(
+    recovery = value_or(
         asked.spec,
         "reliability.recovery",
         "elastic" if np.any(good > waits + 1e-4) else "in-place",

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..base.columns import Column
-from ..base.records import Assumed, get, given
+from ..base.records import Assumed, get, value_or
 from ..design.cluster import Cluster
 from . import checkpoint
 from .failures import StopTimes
@@ -52,7 +52,7 @@ def times(
     took = " + ".join(f"{part} {np.max(s):,.0f} s" for part, s in parts.items())
 
     def stated(field: str, usual: Column, why: str) -> Column:
-        value: Column = given(spec, f"reliability.{field}", usual, why, assumed)
+        value: Column = value_or(spec, f"reliability.{field}", usual, why, assumed)
         return value
 
     return Times(

@@ -7,21 +7,27 @@ what is not known widens them. They are not symmetric: what no model knows of mo
 """
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from math import prod
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
+from ..base.columns import Array, Column
 from ..base.files import csv_rows
-from ..base.words import table
+from ..base.records import Rows
 from ..catalogue.families import family as family_of
 from ..catalogue.load import HERE
 from ..catalogue.stacks import canonical
-from .cases import Cases, devices
+from ..catalogue.words import RECOMPUTES
+from .cases import Cases
 from .constants import calibration, gather
+from .named import Offsets
 from .step import rates, step_time
 
+Truth = bool | Array
 # seconds below which a step is small: what the host does shows
 SMALL_STEP_S = 0.5
 # what widens a band, in words; the factors are fitted (calibration.json, `bands`)
@@ -36,51 +42,58 @@ WIDER = {
 }
 # a prior of another family stands in: as far again as an unseen chip of a seen family; judgement
 UNSEEN_FAMILY = 1.5
+MOST_MFU = 0.999  # the upper end of a band lies below the peak
 
 
-def _support(level: str, name) -> dict:
-    """What stands behind a name's constants: {rows, single_source}; empty where no run does."""
-    return calibration()["support"].get(level, {}).get(name or "", {})
+class Support(NamedTuple):
+    """What stands behind the constants of a name."""
+
+    rows: int = 0
+    single_source: bool = False
 
 
-def known_chip(name) -> bool:
+def _support(level: str, name: str | None) -> Support:
+    """What stands behind a name's constants; nothing where no run does."""
+    row = calibration()["support"].get(level, {}).get(name or "", {})
+    return Support(row.get("rows", 0), row.get("single_source", False))
+
+
+def known_chip(name: str | None) -> bool:
     """True where runs on this accelerator are behind the calibration."""
-    return bool(_support("chip", name))
+    return _support("chip", name).rows > 0
 
 
-def known_family(name) -> bool:
+def known_family(name: str) -> bool:
     """True where somebody has published a run on a chip of this family."""
     return family_of(name).measured
 
 
-def known_stack(name) -> bool:
+def known_stack(name: str | None) -> bool:
     """True where runs of this stack are behind the calibration, from more than one source or many
     settings of one."""
-    return _support("stack", name).get("rows", 0) >= 5
+    return _support("stack", name).rows >= 5
 
 
-def tier(stack, chip, *, measured=False) -> str:
+def tier(stack: str | None, chip: str, *, measured: bool = False) -> str:
     """How far a band is held up by runs: "measured here" (a step or a calibration of this site),
     "known stack and chip" (several sources of published runs on each of the two), "new site" (one
     source on either; or no stack named, whose constants are pooled over all), "nothing compared"
     (no run on the chip or of the stack)."""
     if measured:
         return "measured here"
-    named = [("chip", chip), *([("stack", stack)] if stack else [])]
-    found = [_support(level, name) for level, name in named]
-    if not all(of.get("rows", 0) for of in found):
+    support = [_support("chip", chip)]
+    if stack:
+        support.append(_support("stack", stack))
+    if not all(each.rows for each in support):
         return "nothing compared"
-    return (
-        "new site"
-        if any(of.get("single_source", False) for of in found) or not stack
-        else "known stack and chip"
-    )
+    if not stack or any(each.single_source for each in support):
+        return "new site"
+    return "known stack and chip"
 
 
-def several_sources_only(offsets: dict, support: dict) -> dict:
+def several_sources_only(offsets: Offsets, support: Mapping[str, Any]) -> Offsets:
     """The offsets without those that one source alone supports; such a name falls back to what all
     runs share."""
-
     return {
         constant: {
             level: {
@@ -96,18 +109,26 @@ def several_sources_only(offsets: dict, support: dict) -> dict:
     }
 
 
+class WithoutLoneSources(TypedDict):
+    """A step without the constants that one source alone supports."""
+
+    single_source: list[str]  # the names that have such
+    step_s: float
+    mfu: float
+
+
 def without_single_source(
     c: Cases, *, chip: str = "", family: str = "", stack: str = ""
-) -> dict | None:
-    """The step of one case without the constants that one source alone supports: which names they
-    are, step_s and mfu; None where there are none.
+) -> WithoutLoneSources | None:
+    """The step of one case without the constants that one source alone supports; None where there
+    are none.
 
     The stack's (and a chip's) own offsets are replaced by what all runs share, as the validation
     page does for its headline.
     """
     stack = canonical(stack, family_of(family).modern) or ""
     names = {"stack": stack, "chip": chip}
-    alone = [name for level, name in names.items() if _support(level, name).get("single_source")]
+    alone = [name for level, name in names.items() if _support(level, name).single_source]
     if not alone:
         return None
     shared = gather(
@@ -123,8 +144,13 @@ def without_single_source(
 
 
 def wider(
-    c: Cases, known=True, seen_chip=True, inferred=False, seen_family=True, step_s=np.inf
-) -> dict:
+    c: Cases,
+    known: Truth = True,
+    seen_chip: Truth = True,
+    inferred: Truth = False,
+    seen_family: Truth = True,
+    step_s: Column = np.inf,
+) -> dict[str, Truth]:
     """What holds of WIDER, by name: columns or scalars.
 
     known: the stack has runs behind it; seen_chip: so has the accelerator; inferred: a setting that
@@ -142,40 +168,79 @@ def wider(
     }
 
 
-def band(c: Cases, **known):
+def band(
+    c: Cases,
+    *,
+    known: Truth = True,
+    seen_chip: Truth = True,
+    inferred: Truth = False,
+    seen_family: Truth = True,
+    step_s: Column = np.inf,
+) -> tuple[Column, Column]:
     """80 % band on the step time: (low, high) factors on the predicted seconds, columns or scalars;
     what is known of the run as in `wider`."""
-    return ends(wider(c, **known))
+    return ends(wider(c, known, seen_chip, inferred, seen_family, step_s))
 
 
-def ends(holds: dict, of: dict | None = None):
-    """The band where these of WIDER hold; `of` in place of the shipped quantiles and factors."""
-    of = of or calibration()["bands"]
-    factors = of["wider"] | {"unseen family": UNSEEN_FAMILY}
+def ends(holds: Mapping[str, Truth], fit: Mapping[str, Any] | None = None) -> tuple[Column, Column]:
+    """The band where these of WIDER hold; `fit` in place of the shipped quantiles and factors."""
+    fit = fit or calibration()["bands"]
+    factors = fit["wider"] | {"unseen family": UNSEEN_FAMILY}
     wide = prod(np.where(holds[name], factor, 1.0) for name, factor in factors.items())
-    low, high = of["ends"]
+    low, high = fit["ends"]
     return np.exp(-high * wide)[()], np.exp(-low * wide)[()]
 
 
-FAR, WORDS, KINDS = table(__file__, "near").values()
+# What a difference of one (a doubling, another recompute, another kind) counts: judgement, no
+# published figure; the first nine are base-2 logs of sizes, the rest codes.
+FAR = {
+    "devices": 0.5,
+    "hidden": 1.0,
+    "layers": 0.7,
+    "seq_len": 0.8,
+    "tp": 0.6,
+    "pp": 0.6,
+    "cp": 0.8,
+    "ep": 0.5,
+    "micro_batch": 0.4,
+    "recompute": 0.8,
+    "moe": 5.0,
+    "low": 1.5,
+    "sharded": 1.5,
+    "tuned": 0.8,
+}
+# what they are called, where not as here
+WORDS = {"seq_len": "sequence length", "micro_batch": "micro-batch"}
+# the kinds behind the codes
+KINDS = {
+    "moe": ("dense", "experts"),
+    "low": ("16 bit", "fp8 or fp4"),
+    "sharded": ("whole weights", "sharded weights"),
+    "tuned": ("typical effort", "tuned recipe"),
+    "recompute": tuple(f"recompute {name}" for name in RECOMPUTES),
+}
 OTHER_CHIP, OTHER_FAMILY, OTHER_STACK = 2.0, 3.0, 1.5  # judgement, no published figure
 SIZES = list(FAR)[:9]
-SHOWN = ("id", "model", "accelerator", "stack", "plan", "source", "locator")
 FROM_ONE_SOURCE = 2  # rows, so that one long table does not fill the list
 
 
-def conditions(c: Cases) -> dict:
+def conditions(c: Cases) -> dict[str, Column]:
     """Numbers by which two runs are near: base-2 logs of size, scale and layout, codes of the rest;
     one column each."""
     p, s = c.plan, c.shape
     sizes = {
-        "devices": devices(p),
+        "devices": c.devices,
         "hidden": s.hidden,
         "layers": s.layers,
         "seq_len": c.job.seq_len,
-        **{name: getattr(p, name) for name in ("tp", "pp", "cp", "ep", "micro_batch")},
+        "tp": p.tp,
+        "pp": p.pp,
+        "cp": p.cp,
+        "ep": p.ep,
+        "micro_batch": p.micro_batch,
     }
-    return {name: np.log2(np.maximum(size, 1.0)) for name, size in sizes.items()} | {
+    return {
+        **{name: np.log2(np.maximum(size, 1.0)) for name, size in sizes.items()},
         "recompute": p.recompute * 1.0,
         "moe": (s.moe_layers > 0) * 1.0,
         "low": (c.job.precision >= 2) * 1.0,
@@ -185,15 +250,32 @@ def conditions(c: Cases) -> dict:
 
 
 @cache
-def _published():
+def _published() -> tuple[Rows, dict[str, Array]]:
     """(rows as text, their conditions as columns) of the published runs that ship with the kit."""
     rows = csv_rows(HERE / "run_conditions.csv")
     return rows, {k: np.array([float(r[k]) for r in rows]) for k in FAR}
 
 
+class NearRun(TypedDict):
+    """A published run near a plan: what was printed of it, and how it differs."""
+
+    id: str
+    model: str
+    accelerator: str
+    stack: str
+    plan: str
+    source: str
+    locator: str
+    devices: int
+    mfu: float  # measured
+    mfu_predicted: float
+    distance: float
+    differs: str
+
+
 def nearest_runs(
     case: Cases, n: int = 5, *, chip: str = "", family: str = "", stack: str = ""
-) -> list:
+) -> list[NearRun]:
     """The `n` published runs nearest to one case, with how they differ.
 
     Distance: weighted base-2 logs of size, scale and layout, plus fixed amounts for another chip,
@@ -202,35 +284,58 @@ def nearest_runs(
     """
     rows, columns = _published()
     here = {k: float(np.ravel(v)[0]) for k, v in conditions(case).items()}
-    far = sum(amount * np.abs(columns[k] - here[k]) for k, amount in FAR.items())
-    far = far + [
-        OTHER_CHIP * (r["accelerator"] != chip)
-        + OTHER_STACK * (r["stack"] != stack)
-        + OTHER_FAMILY * (r["accelerator"] != chip and r["family"] != family)
-        for r in rows
-    ]
-    out, taken = [], Counter()
+    far: Array = np.zeros(len(rows))
+    for condition, amount in FAR.items():
+        far = far + amount * np.abs(columns[condition] - here[condition])
+    far = far + np.array(
+        [
+            OTHER_CHIP * (r["accelerator"] != chip)
+            + OTHER_STACK * (r["stack"] != stack)
+            + OTHER_FAMILY * (r["accelerator"] != chip and r["family"] != family)
+            for r in rows
+        ]
+    )
+    nearest: list[NearRun] = []
+    taken: Counter[str] = Counter()
     for i in np.argsort(far, kind="stable"):
         row = rows[i]
         taken[row["source"]] += 1
-        if taken[row["source"]] <= FROM_ONE_SOURCE and len(out) < n:
-            numbers = {
-                "devices": int(float(row["n_devices"])),
-                **{name: float(row[name]) for name in ("mfu", "mfu_predicted")},
-                "distance": round(float(far[i]), 2),
-                "differs": _differs({k: columns[k][i] for k in FAR}, here, row, chip, stack),
-            }
-            out.append({name: row[name] for name in SHOWN} | numbers)
-    return out
+        if taken[row["source"]] <= FROM_ONE_SOURCE and len(nearest) < n:
+            nearest.append(
+                {
+                    "id": row["id"],
+                    "model": row["model"],
+                    "accelerator": row["accelerator"],
+                    "stack": row["stack"],
+                    "plan": row["plan"],
+                    "source": row["source"],
+                    "locator": row["locator"],
+                    "devices": int(float(row["n_devices"])),
+                    "mfu": float(row["mfu"]),
+                    "mfu_predicted": float(row["mfu_predicted"]),
+                    "distance": round(float(far[i]), 2),
+                    "differs": _differs({k: columns[k][i] for k in FAR}, here, row, chip, stack),
+                }
+            )
+    return nearest
 
 
-def _differs(there, here, row, chip, stack) -> str:
-    said = [row["accelerator"]] if row["accelerator"] != chip else []
-    said += [row["stack"]] if stack and row["stack"] != stack else []
-    said += [
-        f"{WORDS.get(name, name)} {2 ** there[name]:,.0f} against {2 ** here[name]:,.0f}"
-        for name in SIZES
-        if abs(there[name] - here[name]) > 0.1
-    ]
-    said += [words[int(there[name])] for name, words in KINDS.items() if there[name] != here[name]]
-    return ", ".join(said) or "none"
+def _differs(
+    there: Mapping[str, float],
+    here: Mapping[str, float],
+    row: Mapping[str, str],
+    chip: str,
+    stack: str,
+) -> str:
+    """How a published run is not like a case, in words."""
+    differences = [row["accelerator"]] if row["accelerator"] != chip else []
+    if stack and row["stack"] != stack:
+        differences.append(row["stack"])
+    for name in SIZES:
+        if abs(there[name] - here[name]) > 0.1:
+            word = WORDS.get(name, name)
+            differences.append(f"{word} {2 ** there[name]:,.0f} against {2 ** here[name]:,.0f}")
+    for name, kinds in KINDS.items():
+        if there[name] != here[name]:
+            differences.append(kinds[int(there[name])])
+    return ", ".join(differences) or "none"

@@ -16,18 +16,42 @@ import numpy as np
 from pydantic import AllowInfNan, BaseModel, Field, ValidationError
 
 from .. import catalogue
+from ..base.columns import Column
 from ..base.errors import DesignError
-from ..base.records import fields_of, record
-from ..base.words import table
+from ..base.records import record
+from ..catalogue.hardware import Accelerator
 from ..design import file as design_yaml
 from .cases import Cases
-from .constants import PRIORS, calibration, gather
+from .constants import PRIORS, Constants, calibration, gather
 from .memory.chance import NORMAL
+from .named import Names, Offsets
 from .step import PARTS, step_time
 
 VERSION = 2  # shares of links count from what the model of collectives gives them
-SPEAKS = table(__file__, "speaks")  # constants that it may state, and how far from the kit's
 MEMORY = "memory_"
+# Constants that it may state, and how far from what the kit has (a sourced prior; of the memory
+# model what it has for the stack) a measurement may lie, either way. First those of single kernels,
+# copies and collectives; the exposed and overlapped shares are of the step, as the kernels of a
+# trace show them.
+SPEAKS = {
+    "gemm": 4,
+    "gemm_fp8": 4,
+    "gemm_launch_s": 20,
+    "hbm_share": 3,
+    "attention": 4,
+    "scale_up_share": 10,
+    "scale_out_share": 10,
+    "ep_up_share": 10,
+    "tp_exposed": 4,
+    "tp_overlapped": 4,
+    "pp_exposed": 8,
+    "ep_overlapped": 8,
+    "memory_activation": 2,
+    "memory_logit_bytes": 4,
+    "memory_framework_bytes": 10,
+    "memory_step_bytes": 4,
+    "memory_fragmentation": 10,
+}
 # shares of what a collective alone reaches, 0.75 of the line and more: no more than the line
 RELATIVE, RELATIVE_MOST = ("scale_up_share", "scale_out_share", "ep_up_share"), 1.35
 # how fast a measured step stops telling of steps made of other parts: over 160 groups of published
@@ -41,6 +65,7 @@ OTHER_MODEL = 0.05  # difference of ln active parameters of two models; judgemen
 Number = Annotated[float, AllowInfNan(False)]
 Share = Annotated[Number, Field(ge=0, le=1)]
 Name = Annotated[str, Field(max_length=60)]
+Stated = Mapping[str, Any]  # a section of the file, checked
 
 
 @record
@@ -52,12 +77,12 @@ class Override:
     made: str
     accelerator: str
     device: str
-    constants: Mapping
-    steps: Mapping = field(default_factory=dict)  # of measured steps: what they hold for, the band
-    peaks: Mapping = field(default_factory=dict)  # the same of measured peaks of memory
-    goodput: Mapping = field(default_factory=dict)  # of logs: useful and lost wall clock
-    others: Mapping = field(default_factory=dict)  # constants that hold for every model
-    tells: Any = 1.0  # of the stack that runs: 1, or OTHER_STACK
+    constants: Mapping[str, float]
+    steps: Stated = field(default_factory=dict)  # of measured steps: what they hold for, the band
+    peaks: Stated = field(default_factory=dict)  # the same of measured peaks of memory
+    goodput: Stated = field(default_factory=dict)  # of logs: useful and lost wall clock
+    others: Mapping[str, float] = field(default_factory=dict)  # that hold for every model
+    tells: Column = 1.0  # of the stack that runs: 1, or OTHER_STACK
 
     def elsewhere(self) -> "Override | None":
         """What it says of models whose steps it has not: constants of tables, traces and peaks;
@@ -65,41 +90,45 @@ class Override:
         return replace(self, constants=self.others, steps={}) if self.others else None
 
     @cached_property
-    def offsets(self) -> dict:
+    def offsets(self) -> Offsets:
         """The shipped offsets, but for what was measured."""
         chip = catalogue.accelerator(self.accelerator)
-        return calibration()["offsets"] | {
-            n: {"global": log(v / prior_of(n, chip))} for n, v in self.constants.items()
-        }
+        measured = {n: {"global": log(v / prior_of(n, chip))} for n, v in self.constants.items()}
+        return {**calibration()["offsets"], **measured}
 
     def holds(self, active: float, precision: str) -> bool:
         """Whether it holds for a model with so many active parameters in a precision: constants of
         benchmarks always do, those of measured steps for their own model alone."""
         if not self.steps:
             return True
-        return _alike(active, self.steps) and precision == self.steps["precision"]
+        return _alike(active, self.steps) and bool(precision == self.steps["precision"])
 
-    def under(self, stack) -> "Override":
+    def under(self, stack: Names | None) -> "Override":
         """What it tells of runs under a stack, a name or an array of them ("", None: unknown)."""
         own = self.steps.get("stack")
-        other = 1 - np.isin(stack, (own, "", None)) if own else 0
+        if not own:
+            return replace(self, tells=1.0)
+        alike = np.array((own, "", None), object)
+        other = 1 - np.isin(np.asarray(stack, object), alike)
         return replace(self, tells=OTHER_STACK**other)
 
-    def near(self, case: Cases):
+    def near(self, case: Cases) -> Column:
         """How far a measured step tells of the steps of a case: `tells` x exp(-UNLIKE x half the
         sum of the differences of their parts' shares), `tells` where the file has no shares."""
         shares = self.steps.get("shares")
         if not shares:
             return self.tells
         step = step_time(case)
-        apart = sum(abs(getattr(step, n) / step.total - shares.get(n, 0.0)) for n in PARTS)
-        return self.tells * np.exp(-UNLIKE * apart / 2)
+        seconds, total = vars(step), step.total
+        apart = sum(abs(seconds[n] / total - shares.get(n, 0.0)) for n in PARTS)
+        near: Column = self.tells * np.exp(-UNLIKE * apart / 2)
+        return near
 
-    def applied(self, case: Cases, own) -> Cases:
+    def applied(self, case: Cases, own: Constants) -> Cases:
         """A case with its own constants, as far as they hold for it."""
-        near, usual = self.near(case), case.constants
+        near, usual, measured = self.near(case), vars(case.constants), vars(own)
         moved = {
-            n: self.others.get(n, getattr(usual, n)) ** (1 - near) * getattr(own, n) ** near
+            n: self.others.get(n, usual[n]) ** (1 - near) * measured[n] ** near
             for n in self.constants
             if n in PRIORS
         }
@@ -111,9 +140,9 @@ class Override:
         if not self.peaks or not _alike(active, self.peaks):
             return usual
         low, high = self.peaks["band"]
-        return min(usual, log(high / low) / 2 / NORMAL.inv_cdf(0.9))
+        return float(min(usual, log(high / low) / 2 / NORMAL.inv_cdf(0.9)))
 
-    def narrowed(self, low, high, case: Cases) -> tuple:
+    def narrowed(self, low: Column, high: Column, case: Cases) -> tuple[Column, Column]:
         """A band of factors on the step where it holds: the narrower end of what published runs and
         what measured steps leave open, as far as they tell of a case; as it was where the constants
         come from benchmarks."""
@@ -126,36 +155,41 @@ class Override:
             high * np.minimum(own_high / high, 1.0) ** near,
         )
 
-    def told(self) -> dict:
+    def told(self) -> dict[str, Any]:
         """What was measured, as a report tells it: when, on what and with which release, the steps
         one by one, and each constant beside what published runs say of it."""
         chip = catalogue.accelerator(self.accelerator)
-        usual = gather(chip.family, chip.id, "")
-        constants = [
-            {"name": name, "value": value, "was": float(getattr(usual, name, 1.0))}
-            for name, value in self.constants.items()
-        ]
-        return fields_of(self, ("made", "device", "steps", "peaks", "goodput")) | {
-            "constants": constants
+        usual = vars(gather(chip.family, chip.id, ""))
+        return {
+            "made": self.made,
+            "device": self.device,
+            "steps": self.steps,
+            "peaks": self.peaks,
+            "goodput": self.goodput,
+            "constants": [
+                {"name": name, "value": value, "was": float(usual.get(name, 1.0))}
+                for name, value in self.constants.items()
+            ],
         }
 
     def says(self) -> str:
         """What was measured, against what published runs say, in one line."""
         if self.steps:
             half = "; measured under another stack, they count half" if self.tells < 1 else ""
+            low, high = self.steps["band"]
             return (
-                "{runs} measured steps of {made} on {device}: steps take {factor:.3g} times what "
-                "published runs say, the band is {band[0]:.3g} to {band[1]:.3g}{half}"
-            ).format_map({**self.steps, "made": self.made, "device": self.device, "half": half})
-        said = "; ".join(
-            "{name} {value:.3g} instead of {was:.3g}".format_map(c)
+                f"{self.steps['runs']} measured steps of {self.made} on {self.device}: steps take"
+                f" {self.steps['factor']:.3g} times what published runs say, the band is {low:.3g}"
+                f" to {high:.3g}{half}"
+            )
+        constants = "; ".join(
+            f"{c['name']} {c['value']:.3g} instead of {c['was']:.3g}"
             for c in self.told()["constants"]
         )
-        return (
-            f"measured {self.made} on {self.device}: {said or 'nothing that a constant rests on'}"
-        )
+        what = constants or "nothing that a constant rests on"
+        return f"measured {self.made} on {self.device}: {what}"
 
-    def check(self, chip, where: str = "calibration") -> None:
+    def check(self, chip: Accelerator, where: str = "calibration") -> None:
         """Raises DesignError where it was measured on another accelerator than `chip`."""
         if chip.id != self.accelerator:
             raise DesignError(
@@ -166,40 +200,48 @@ class Override:
             )
 
 
-def _alike(active: float, told: Mapping) -> bool:
+def _alike(active: float, measured: Stated) -> bool:
     """Whether a model has as many active parameters as the one that was measured."""
-    return abs(log(active / told["active_parameters"])) < OTHER_MODEL
+    return abs(log(active / measured["active_parameters"])) < OTHER_MODEL
 
 
-def times(case: Cases, factors: Mapping) -> Cases:
+def times(case: Cases, factors: Mapping[str, Column]) -> Cases:
     """A case with constants multiplied: {name: factor}, those of its memory "memory_" + name."""
     usual = case.constants
-    own = {False: {}, True: {}}
+    of_step, of_memory = vars(usual), vars(usual.memory)
+    step: dict[str, Any] = {}
+    memory: dict[str, Column] = {}
     for name, factor in factors.items():
-        of, short = (usual.memory if name.startswith(MEMORY) else usual), name.removeprefix(MEMORY)
-        own[name != short][short] = getattr(of, short) * factor
-    return replace(
-        case, constants=replace(usual, memory=replace(usual.memory, **own[True]), **own[False])
-    )
+        if name.startswith(MEMORY):
+            short = name.removeprefix(MEMORY)
+            memory[short] = of_memory[short] * factor
+        else:
+            step[name] = of_step[name] * factor
+    step = {**of_step, **step, "memory": replace(usual.memory, **memory)}
+    return replace(case, constants=Constants(**step))
 
 
-def prior_of(name: str, chip) -> float:
+def prior_of(name: str, chip: Accelerator) -> float:
     """The sourced prior of a constant on a chip, before any fit; 1 for what is told as times."""
-    return float(getattr(gather(chip.family, chip.id, "", {}), name, 1.0))
+    return float(vars(gather(chip.family, chip.id, "", {})).get(name, 1.0))
 
 
-def headed(chip, **device) -> dict:
+def headed(chip: Accelerator | None, **device: Any) -> dict[str, Any]:
     """What every calibration file begins with: version, date, accelerator (None where unknown)."""
     device = {"accelerator": chip and chip.id} | device
     return {"scantling_calibration": VERSION, "made": date.today().isoformat(), "device": device}
 
 
-def read(given, where: str = "calibration", folder=Path()) -> Override:
-    """The override in the YAML file at the path `given`, relative to a folder, or in what a file
-    holds. Raises DesignError, one line, for anything that is not one."""
-    held = isinstance(given, Mapping)
-    data = given if held else design_yaml.load(design_yaml.read_text(folder / given))
-    path = "in the design" if held else Path(given).name
+def read(
+    source: str | Path | Stated, where: str = "calibration", folder: Path = Path()
+) -> Override:
+    """The override in the YAML file at a path, relative to a folder, or in what a file holds.
+    Raises DesignError, one line, for anything that is not one."""
+    if isinstance(source, Mapping):
+        data, path = source, "in the design"
+    else:
+        data = design_yaml.load(design_yaml.read_text(folder / source))
+        path = Path(source).name
     if not isinstance(data, Mapping) or data.get("scantling_calibration") != VERSION:
         raise DesignError(
             where,
@@ -207,8 +249,9 @@ def read(given, where: str = "calibration", folder=Path()) -> Override:
             f"a file with scantling_calibration: {VERSION}, as scantling measure writes it",
             problem="is not a calibration",
         )
-    said = data.get
-    device = said("device") if isinstance(said("device"), Mapping) else {}
+    device = data.get("device")
+    if not isinstance(device, Mapping):
+        device = {}
     accelerator = device.get("accelerator")
     if not isinstance(accelerator, str):
         raise DesignError(
@@ -219,25 +262,25 @@ def read(given, where: str = "calibration", folder=Path()) -> Override:
             problem="is missing",
         )
     chip = catalogue.accelerator(accelerator, f"{where}.device.accelerator")
-    given = said("constants") or {}
-    if not isinstance(given, Mapping):
+    entries = data.get("constants") or {}
+    if not isinstance(entries, Mapping):
         raise DesignError(
-            f"{where}.constants", given, "a mapping of constants", problem="is not a mapping"
+            f"{where}.constants", entries, "a mapping of constants", problem="is not a mapping"
         )
-    values = {name: _value(name, entry, chip, where) for name, entry in given.items()}
-    rows = [(n, entry) for n, entry in given.items() if isinstance(entry, Mapping)]
-    told = {n: entry["elsewhere"] for n, entry in rows if "elsewhere" in entry}
-    steps = _steps(said("steps"), f"{where}.steps")
+    values = {name: _value(name, entry, chip, where) for name, entry in entries.items()}
+    rows = [(n, entry) for n, entry in entries.items() if isinstance(entry, Mapping)]
+    elsewhere = {n: entry["elsewhere"] for n, entry in rows if "elsewhere" in entry}
+    steps = _steps(data.get("steps"), f"{where}.steps")
     return Override(
         path=path,
-        made=str(said("made", "at an unknown date")),
+        made=str(data.get("made", "at an unknown date")),
         accelerator=chip.id,
         device=str(device.get("name", chip.name)),
         constants=values,
         steps=steps,
-        peaks=_steps(said("peaks"), f"{where}.peaks"),
-        goodput=_goodput(said("goodput"), f"{where}.goodput"),
-        others={n: _value(n, v, chip, where) for n, v in told.items()} if steps else values,
+        peaks=_steps(data.get("peaks"), f"{where}.peaks"),
+        goodput=_goodput(data.get("goodput"), f"{where}.goodput"),
+        others={n: _value(n, v, chip, where) for n, v in elsewhere.items()} if steps else values,
     )
 
 
@@ -263,12 +306,12 @@ class _Steps(BaseModel, strict=True):
     stack: Name = ""
 
 
-def _steps(given, where: str) -> dict:
+def _steps(section: Any, where: str) -> Stated:
     """What a file says of measured steps or peaks; empty where it has none."""
-    if given is None:
+    if section is None:
         return {}
     try:
-        low, high = _Steps.model_validate(given).band
+        low, high = _Steps.model_validate(section).band
     except ValidationError:
         low, high = 1, 0
     if low > high:
@@ -277,7 +320,7 @@ def _steps(given, where: str) -> dict:
             allowed="runs, factor, band: [low, high], active_parameters, precision, shares",
             problem="is not what scantling learn -o writes",
         )
-    return dict(given)
+    return dict(section)
 
 
 class _Goodput(BaseModel, strict=True):
@@ -288,10 +331,10 @@ class _Goodput(BaseModel, strict=True):
     badput: dict[Annotated[str, Field(max_length=20)], Share]
 
 
-def _goodput(given, where: str) -> dict:
+def _goodput(section: Any, where: str) -> Stated:
     """Useful and lost shares of a wall clock; empty where a file has none."""
     try:
-        return {} if given is None else _Goodput.model_validate(given).model_dump()
+        return {} if section is None else _Goodput.model_validate(section).model_dump()
     except ValidationError:
         raise DesignError(
             where,
@@ -300,26 +343,24 @@ def _goodput(given, where: str) -> dict:
         ) from None
 
 
-def _value(name, entry, chip, where):
+def _value(name: str, entry: Any, chip: Accelerator, where: str) -> float:
+    """The measured value of a constant. Raises DesignError where it cannot be one of the chip."""
     at = f"{where}.constants.{name}"
     if name not in SPEAKS:
         raise DesignError(at, name, list(SPEAKS), problem="is not a constant that can be measured")
     value = entry.get("value") if isinstance(entry, Mapping) else entry
-    allowed, problem = "a number above 0", "is not a measured value"
-    if type(value) in (int, float) and 0 < value < 1e300:
-        allowed = f"a value near {prior_of(name, chip):.3g}"
-        problem = implausible(name, value, chip)
+    unit = PRIORS[name].unit if name in PRIORS else "times"
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1e300:
+        allowed = f"a number above 0 [{unit}]"
+        raise DesignError(at, value, allowed, problem="is not a measured value")
+    problem = implausible(name, value, chip)
     if problem:
-        raise DesignError(
-            at,
-            value,
-            f"{allowed} [{PRIORS[name].unit if name in PRIORS else 'times'}]",
-            problem=problem,
-        )
+        allowed = f"a value near {prior_of(name, chip):.3g} [{unit}]"
+        raise DesignError(at, value, allowed, problem=problem)
     return float(value)
 
 
-def implausible(name: str, value: float, chip) -> str:
+def implausible(name: str, value: float, chip: Accelerator) -> str:
     """Why a measured value cannot be this chip's, "" where it can: a share above the peak, or too
     far from the sourced prior."""
     prior = prior_of(name, chip)

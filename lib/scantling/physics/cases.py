@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.columns import Column
+from ..base.columns import Array, Column
 from ..base.records import Lines, length, record, take
 from ..blocks.table import Shape, few_dense
 from ..catalogue.words import CP_TYPES, OFFLOADS, PRECISIONS as RECIPES, RECOMPUTES, SHARDINGS
@@ -31,6 +31,7 @@ ZERO1, ZERO2, ZERO3, HSDP = map(SHARDINGS.index, ("zero1", "zero2", "zero3", "hs
 SELECTIVE, FULL = map(RECOMPUTES.index, ("selective", "full"))
 HOST_STATES, HOST_ALL = map(OFFLOADS.index, ("optimizer", "optimizer+params"))
 ULYSSES = CP_TYPES.index("ulysses")
+Code = int | Array  # of a word in its table
 WEIGHT_BYTES = 2.0  # of a weight in 16 bit
 # outputs of the tile that large matrix products are cut into (CUTLASS, cuBLAS on A100 and H100)
 TILE = 128 * 256
@@ -68,7 +69,7 @@ class Job:
 
     seq_len: Column
     global_batch: Column  # sequences
-    precision: Column  # code in PRECISIONS
+    precision: Code  # in PRECISIONS
     optimizer_bytes: Column = 8.0  # moments per parameter; 8 = two fp32 moments
     master_bytes: Column = 4.0  # fp32 copy of the weights
     grad_bytes: Column = 4.0  # accumulated gradient
@@ -99,15 +100,15 @@ class Plan:
     ep: Column = 1
     etp: Column = 1
     sp: Column = 0
-    sharding: Column = 0  # code in SHARDINGS
+    sharding: Code = 0  # in SHARDINGS
     shard_group: Column = 1  # ranks that share one copy under hsdp
-    schedule: Column = 1  # code in pipeline.SCHEDULES
+    schedule: Code = 1  # in pipeline.SCHEDULES
     micro_batch: Column = 1
-    recompute: Column = 0  # code in RECOMPUTES
+    recompute: Code = 0  # in RECOMPUTES
     recompute_share: Column = 1.0  # share of the layers that recompute
-    cp_type: Column = 0
-    offload: Column = 0
-    layer_split: Column = 0  # code in LAYER_SPLITS
+    cp_type: Code = 0  # in CP_TYPES
+    offload: Code = 0  # in OFFLOADS
+    layer_split: Code = 0  # in LAYER_SPLITS
 
 
 def accumulated(global_batch: Column, dp: Column, micro_batch: Column) -> Column:
@@ -141,7 +142,7 @@ class Cases:
         """The rows at `index`, a slice or an integer or boolean array."""
         return take(self, index)
 
-    def with_plan(self, **columns: Column) -> "Cases":
+    def with_plan(self, **columns: Code) -> "Cases":
         """The same cases under another plan."""
         return replace(self, plan=replace(self.plan, **columns))
 

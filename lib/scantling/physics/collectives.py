@@ -15,12 +15,16 @@ scale-up link, N that of a device's share of the network cards.
 Every argument is a number or a column; columns of plans pass through unchanged.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce, wraps
+from typing import Protocol
 
 import numpy as np
 
+from ..base.columns import Array, Column
 from ..base.records import Lines, Record, record, take
+from ..design.cluster import Cluster
 from .wires import Wires, link_of
 
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
@@ -41,16 +45,17 @@ NODE = 8  # devices of the widest domain that trees and plain rings were measure
 FEW = 64  # rows below which runs are not looked for
 
 
-def volume(collective, ranks):
+def volume(collective: str | Array, ranks: Column) -> Column:
     """Share of the message that passes every rank: 2 (n-1)/n for all-reduce, (n-1)/n for the
     others; busbw = volume x bytes / seconds."""
-    return (1.0 + (np.asarray(collective) == "all_reduce")) * (ranks - 1) / ranks
+    share: Column = (1.0 + (np.asarray(collective) == "all_reduce")) * (ranks - 1) / ranks
+    return share
 
 
 # Rates and hops ------------------------------------------------------------------------------
 
 
-def link_rate(w: Wires):
+def link_rate(w: Wires) -> Column:
     """Bytes/s of the links that the members of a domain have among them: all of a device's behind
     a switch, one a peer on a mesh: U (m-1)/(domain-1)."""
     link, others = w.link, w.link.domain - 1
@@ -58,20 +63,20 @@ def link_rate(w: Wires):
     return link.up_bytes_per_s * np.where(link.mesh > 0, peers, 1.0)
 
 
-def up_rate(w: Wires):
+def up_rate(w: Wires) -> Column:
     """Bytes/s that a ring reaches on the links of a domain: U x share."""
     k, generation, known = w.k, w.link.generation, w.link.up_share
     factor = np.where(generation == 0, k.ring_share_a100, k.ring_share_b200 * (generation >= 2))
     return link_rate(w) * np.where(np.isnan(known), k.ring_share * np.exp(factor), known)
 
 
-def out_rate(w: Wires):
+def out_rate(w: Wires) -> Column:
     """Bytes/s that a ring reaches on one device's share of the cards: N x share, never above N."""
     share = w.k.out_share * np.exp(w.k.out_share_efa * w.link.srd) * w.link.out_share
     return w.link.out_bytes_per_s * np.minimum(share, 1.0)
 
 
-def ring_rate(w: Wires):
+def ring_rate(w: Wires) -> Column:
     """Bytes/s that pass each rank of a ring: the link where the group lies inside a domain, else
     min(U, m N): every member drives its own card.
 
@@ -84,7 +89,7 @@ def ring_rate(w: Wires):
     return np.where(w.across, np.minimum(up * wide * spare, m * out_rate(w)), up)
 
 
-def hop_in(w: Wires, protocol: int):
+def hop_in(w: Wires, protocol: int) -> Column:
     """Seconds of a ring's step inside a domain."""
     return np.where(
         np.isnan(w.link.up_hop_s),
@@ -93,31 +98,31 @@ def hop_in(w: Wires, protocol: int):
     )
 
 
-def hop_out(w: Wires):
+def hop_out(w: Wires) -> Column:
     """Factor on the protocols' hop times between domains."""
     return np.where(w.link.srd > 0, w.k.hop_efa, w.k.hop_out * w.link.out_hop)
 
 
-def start_s(w: Wires, protocol: int = SIMPLE):
+def start_s(w: Wires, protocol: int = SIMPLE) -> Column:
     """Start-up of a protocol. [s]"""
     return w.k.start * START_S[protocol]
 
 
-def usable(w: Wires, protocol: int):
+def usable(w: Wires, protocol: int) -> bool | Array:
     """True where a protocol works: LL and LL128 need NVLink, and a network that writes in order."""
     if protocol == SIMPLE:
         return True
     return np.isnan(w.link.up_hop_s) & (~np.asarray(w.across) | (w.link.srd == 0))
 
 
-def below_line(share, factor):
+def below_line(share: Column, factor: Column) -> Column:
     """A share of the line times a factor, bent so that it never exceeds the line:
     (1 + (share^-q - 1) factor^-q)^(-1/q), q = 8; `share` at factor 1, 1 at most."""
     q = 8
     return (1 + (share**-q - 1) * factor**-q) ** (-1 / q)
 
 
-def pipelined_s(start, wire, g):
+def pipelined_s(start: Column, wire: Column, g: Column) -> Column:
     """Seconds of a pipelined transfer: a + T + 2 g sqrt(a T) for start-up a and wire time T.
 
     Chunks of the best size; g = 1 would be one chain.
@@ -125,7 +130,7 @@ def pipelined_s(start, wire, g):
     return start + wire + 2 * g * np.sqrt(start * wire)
 
 
-def fastest_protocol_s(w: Wires, seconds):
+def fastest_protocol_s(w: Wires, seconds: Callable[[int], Column]) -> Column:
     """The least of `seconds(protocol)` over the protocols that work on these wires."""
     best = seconds(SIMPLE)
     for protocol in range(SIMPLE):
@@ -135,27 +140,33 @@ def fastest_protocol_s(w: Wires, seconds):
     return np.where(w.ranks > 1, best, 0.0)
 
 
-def once_per_run(formula):
+class Formula(Protocol):
+    """Seconds of a message on wires; rounds: 1 for an all-gather or reduce-scatter, 2 for an
+    all-reduce."""
+
+    def __call__(self, message_bytes: Column, w: Wires, rounds: Column = ...) -> Column: ...
+
+
+def rows_of(value: Column, rows: Array) -> Column:
+    """Those rows of a column; a number is the same for all."""
+    return value[rows] if isinstance(value, np.ndarray) and value.ndim else value
+
+
+def once_per_run(formula: Formula) -> Formula:
     """`formula(message_bytes, wires, ...)` evaluated once per run of equal rows: plans are
     enumerated so that those of one split follow each other, and thousands share a collective."""
 
     @wraps(formula)
-    def evaluated(message_bytes, w, *rest):
+    def evaluated(message_bytes: Column, w: Wires, rounds: Column = 1.0) -> Column:
         inputs = (message_bytes, w.ranks, w.inside, *vars(w.link).values())
         columns = [x for x in inputs if np.ndim(x)]
         size = max(map(len, columns), default=1)
         if size >= FEW and all(len(x) == size for x in columns):
             at = np.flatnonzero(np.r_[True, np.any([x[1:] != x[:-1] for x in columns], axis=0)])
             if 2 * len(at) <= size:
-                return np.repeat(
-                    formula(
-                        message_bytes[at] if np.ndim(message_bytes) else message_bytes,
-                        take(w, at),
-                        *rest,
-                    ),
-                    np.diff(at, append=size),
-                )
-        return formula(message_bytes, w, *rest)
+                once = formula(rows_of(message_bytes, at), take(w, at), rounds)
+                return np.repeat(once, np.diff(at, append=size))
+        return formula(message_bytes, w, rounds)
 
     return evaluated
 
@@ -165,7 +176,7 @@ def once_per_run(formula):
 
 
 @once_per_run
-def ring_s(message_bytes, w: Wires, rounds=1.0):
+def ring_s(message_bytes: Column, w: Wires, rounds: Column = 1.0) -> Column:
     """Seconds of a ring.
 
     rounds (n-1) steps, rounds (d-1) of them between domains; rounds (n-1)/n S bytes at the ring's
@@ -181,7 +192,7 @@ def ring_s(message_bytes, w: Wires, rounds=1.0):
     between = hop_out(w) * between
     fill = np.where(several, k.fill_out, k.fill)
 
-    def seconds(p):
+    def seconds(p: int) -> Column:
         return pipelined_s(
             start_s(w, p) + hop_in(w, p) * within + RING_HOP_OUT_S[p] * between,
             wire / PAYLOAD[p],
@@ -191,7 +202,7 @@ def ring_s(message_bytes, w: Wires, rounds=1.0):
     return fastest_protocol_s(w, seconds)
 
 
-def tree_s(message_bytes, w: Wires, rounds=2.0):
+def tree_s(message_bytes: Column, w: Wires, rounds: Column = 2.0) -> Column:
     """Seconds of an all-reduce by a tree across domains.
 
     2 ((m-1) hops inside + log2 d between); rate as the ring's, at most half the volume times m N.
@@ -202,7 +213,7 @@ def tree_s(message_bytes, w: Wires, rounds=2.0):
     vol = rounds * (n - 1) / n
     rate = np.minimum(up_rate(w), np.maximum(vol, 1e-9) / 2 * m * out_rate(w))
 
-    def seconds(p):
+    def seconds(p: int) -> Column:
         wait, part = (k.hop_tree, k.tree_share) if p == SIMPLE else (1.0, TREE_SHARE)
         step = hop_in(w, p) * TREE_HOP_S[p] / RING_HOP_S[p] * (m - 1)
         between = hop_out(w) * TREE_HOP_OUT_S[p] * np.log2(w.domains)
@@ -215,7 +226,7 @@ def tree_s(message_bytes, w: Wires, rounds=2.0):
     return np.where(w.across & (m <= NODE), fastest_protocol_s(w, seconds), np.inf)
 
 
-def nvls_s(message_bytes, w: Wires, rounds=2.0):
+def nvls_s(message_bytes: Column, w: Wires, rounds: Column = 2.0) -> Column:
     """Seconds of an all-reduce in the switches of the domain (multicast).
 
     Rate U 2(n-1)/(n+1): every device reads n shards reduced and writes its own to all. Five devices
@@ -234,7 +245,7 @@ def nvls_s(message_bytes, w: Wires, rounds=2.0):
     return np.where((w.link.nvls > 0) & (m > 4) & (w.domains <= 2), took, np.inf)
 
 
-def sharp_s(message_bytes, w: Wires, rounds=2.0):
+def sharp_s(message_bytes: Column, w: Wires, rounds: Column = 2.0) -> Column:
     """Seconds of an all-reduce in the switches of the network, where they reduce.
 
     The ring's rate times a gain; one hop to the switches.
@@ -249,7 +260,7 @@ def sharp_s(message_bytes, w: Wires, rounds=2.0):
     return np.where((w.link.sharp > 0) & (w.domains > 2) & (m <= NODE), took, np.inf)
 
 
-def hierarchical_s(message_bytes, w: Wires, rounds=1.0):
+def hierarchical_s(message_bytes: Column, w: Wires, rounds: Column = 1.0) -> Column:
     """Seconds by tiers, where the group is several domains of several members.
 
     All-reduce: reduce-scatter inside, all-reduce of S/m across, all-gather inside.
@@ -266,7 +277,7 @@ def hierarchical_s(message_bytes, w: Wires, rounds=1.0):
     return np.where((d > 1) & (m > 1), took, np.inf)
 
 
-def exchange_start_s(peers, w: Wires):
+def exchange_start_s(peers: Column, w: Wires) -> Column:
     """Start-up of an all-to-all: across domains some hops and a time a peer, inside one step (all
     peers are reached at once; no published curve)."""
     k = w.k
@@ -277,25 +288,25 @@ def exchange_start_s(peers, w: Wires):
     )
 
 
-def far_s(out_bytes, w: Wires):
+def far_s(out_bytes: Column, w: Wires) -> Column:
     """Seconds that the bytes of an all-to-all take over one device's share of the cards."""
     rate = w.link.out_bytes_per_s * np.minimum(w.k.direct_share * w.link.out_share, 1.0)
     return np.where(w.across, out_bytes / rate, 0.0)
 
 
-def near_s(up_bytes, w: Wires, share=1.0):
+def near_s(up_bytes: Column, w: Wires, share: Column = 1.0) -> Column:
     """Seconds that the bytes of an all-to-all take over the links of a domain."""
     return up_bytes / (link_rate(w) * EXCHANGE_UP * share)
 
 
-def exchange_s(peers, wire, w: Wires):
+def exchange_s(peers: Column, wire: Column, w: Wires) -> Column:
     """Seconds of an all-to-all from the wire time of its slower tier; 0 for one rank."""
     fill = np.where(w.across, w.k.fill_direct, w.k.fill)
     return np.where(w.ranks > 1, pipelined_s(exchange_start_s(peers, w), wire, fill), 0.0)
 
 
 @once_per_run
-def direct_s(message_bytes, w: Wires, rounds=1.0):
+def direct_s(message_bytes: Column, w: Wires, rounds: Column = 1.0) -> Column:
     """Seconds of an all-to-all in which each rank sends S bytes spread evenly over the group.
 
     max(S (n-m)/n / N, S (m-1)/n / U) + a time per peer across domains.
@@ -306,7 +317,7 @@ def direct_s(message_bytes, w: Wires, rounds=1.0):
     return exchange_s(n - 1, np.maximum(far, near), w)
 
 
-def relayed_s(message_bytes, w: Wires, rounds=1.0):
+def relayed_s(message_bytes: Column, w: Wires, rounds: Column = 1.0) -> Column:
     """Seconds of an all-to-all with one message per domain, passed on inside (DeepEP), where the
     group is several domains of several members."""
     n, m, d = w.ranks, w.inside, w.domains
@@ -324,7 +335,7 @@ ALGORITHMS = {
     "reduce_scatter": ("ring", "hierarchical"),
     "all_to_all": ("direct", "relayed"),
 }
-SECONDS = {
+SECONDS: Mapping[str, Formula] = {
     "ring": ring_s,
     "tree": tree_s,
     "nvls": nvls_s,
@@ -336,7 +347,9 @@ SECONDS = {
 LIBRARY = ("ring", "tree", "nvls", "sharp", "direct")  # what a library picks from by itself
 
 
-def times(collective: str, message_bytes, w: Wires, among=tuple(SECONDS)) -> dict:
+def times(
+    collective: str, message_bytes: Column, w: Wires, among: Sequence[str] = tuple(SECONDS)
+) -> dict[str, Array]:
     """Seconds by algorithm [shape of the arguments]; inf where an algorithm does not exist there.
 
     message_bytes : as nccl-tests counts: the whole buffer of an all-reduce or all-to-all, the
@@ -348,19 +361,20 @@ def times(collective: str, message_bytes, w: Wires, among=tuple(SECONDS)) -> dic
     return {n: np.where((w.ranks > 1) | np.isinf(s), s, 0.0) for n, s in took.items()}
 
 
-def fastest(collective: str, message_bytes, w: Wires):
+def fastest(collective: str, message_bytes: Column, w: Wires) -> Column:
     """Seconds of the algorithm that a library picks: the fastest of LIBRARY. [shape of the
     arguments]"""
-    return reduce(np.minimum, times(collective, message_bytes, w, LIBRARY).values())
+    seconds: Column = reduce(np.minimum, times(collective, message_bytes, w, LIBRARY).values())
+    return seconds
 
 
-def picked(collective: str, message_bytes, w: Wires) -> str:
+def picked(collective: str, message_bytes: Column, w: Wires) -> str:
     """Name of the algorithm that a library picks for one message."""
     by = times(collective, message_bytes, w, LIBRARY)
-    return min(by, key=by.get)
+    return min(by, key=lambda name: float(by[name]))
 
 
-def send_s(message_bytes, w: Wires):
+def send_s(message_bytes: Column, w: Wires) -> Column:
     """Seconds of one send between two ranks: S over a ring's rate, and one step."""
     rate = np.where(w.across, out_rate(w), up_rate(w))
     step = np.where(w.across, hop_out(w) * RING_HOP_OUT_S[SIMPLE], hop_in(w, SIMPLE))
@@ -382,7 +396,7 @@ class Curve(Record):
     message_bytes: tuple[float, ...]
     # algorithm -> seconds by size; `sharp` also where switches could reduce and the design does not
     # say so
-    seconds: dict
+    seconds: dict[str, tuple[float, ...]]
     picked: Lines
     busbw_bytes_per_s: tuple[float, ...]
     half_size_bytes: float  # message at half of the largest bus bandwidth
@@ -417,7 +431,7 @@ def reducing(w: Wires) -> Wires:
     return replace(w, link=replace(w.link, sharp=1))
 
 
-def wires(cluster, ranks: int, inside: int, out_share: float = 1.0) -> Wires:
+def wires(cluster: Cluster, ranks: int, inside: int, out_share: float = 1.0) -> Wires:
     """The wires of a group on a cluster: `inside` of its ranks share a scale-up domain; `out_share`
     of the NIC rate is its own."""
     link = link_of(cluster)

@@ -1,5 +1,7 @@
 """What the axes of a plan send in one step: between whom, how much, how often, how long."""
 
+from typing import TypedDict
+
 import numpy as np
 
 from ..catalogue.words import SHARDINGS
@@ -17,7 +19,20 @@ GRADIENTS = {
 }
 
 
-def communication(c: Cases, step: Step) -> list[dict]:
+class Traffic(TypedDict):
+    """What one axis of a plan sends in one step."""
+
+    axis: str
+    what: str
+    group: int  # members
+    tier: str  # the slowest that the group spans: scale-up or scale-out
+    bytes: float  # that each device sends
+    calls: int
+    time_s: float  # on the wire
+    exposed_s: float
+
+
+def communication(c: Cases, step: Step) -> list[Traffic]:
     """Traffic of one step of one case by axis in use: group, the slowest tier it spans, bytes each
     device sends, calls, time on the wire, exposed time. [bytes, s]
 

@@ -11,26 +11,29 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..base.columns import Column
 from ..blocks.answers import Time, fold, weighted
+from ..blocks.attention import Softmax
 from ..blocks.block import Block
 from ..blocks.kernels import Device, part_filled
+from ..blocks.moe import Moe
 from ..blocks.table import plain_share
 from .cases import FP4, FP8, FP8_ROW, MXFP8, ZERO3, Cases
 
 
-def expected_places(places, draws, limit=0):
+def expected_places(places: Column, draws: Column, limit: Column = 0) -> Column:
     """Mean number of distinct places that `draws` uniform picks hit: n (1 - (1 - 1/n)^k), at most
     `limit` where one is set."""
     hit = places * (1 - (1 - 1 / np.maximum(places, 1)) ** draws)
     return np.where(limit > 0, np.minimum(hit, limit), hit)
 
 
-def low_precision(c: Cases):
+def low_precision(c: Cases) -> Column:
     """1 where linear layers run below 16 bit."""
     return 1.0 * ((c.job.precision >= FP8) & (c.job.precision <= FP4))
 
 
-def linear_rate(c: Cases):
+def linear_rate(c: Cases) -> Column:
     """FLOP/s of large plain GEMMs at the job's precision: peak x measured share, less where scales
     are by row or block, and where the width is unaligned."""
     k, p = c.constants, c.job.precision
@@ -43,19 +46,19 @@ def linear_rate(c: Cases):
     )
 
 
-def hbm_rate(c: Cases):
+def hbm_rate(c: Cases) -> Column:
     """Bytes/s that kernels reach of the device's memory."""
     return c.chip.hbm_bytes_per_s * c.constants.hbm_share
 
 
-def chain_factor(c: Cases):
+def chain_factor(c: Cases) -> Column:
     """Bytes of element-wise chains over those of fused kernels."""
     k, software = c.constants, c.software
     kernel = np.where(software.norm_kernel > 0, k.norm_kernel, 1.0)
     return k.elementwise * kernel * np.where(software.fused_norm > 0, 1.0, k.eager)
 
 
-def cast_bytes(c: Cases):
+def cast_bytes(c: Cases) -> Column:
     """Bytes that casting one element to the job's low precision moves; 0 in 16 bit. 4 bit without
     the random Hadamard transform is cast as current scaling is."""
     k, p = c.constants, c.job.precision
@@ -67,22 +70,22 @@ def cast_bytes(c: Cases):
     return low_precision(c) * recipe
 
 
-def host_share(c: Cases):
+def host_share(c: Cases) -> Column:
     """Of the host's time, what captured graphs leave."""
     k, graphs = c.constants, c.software.graphs
     return np.where(graphs >= 2, k.graphs_full, 1 - (1 - k.graphs_part) * np.minimum(graphs, 1.0))
 
 
-def permute_share(c: Cases):
+def permute_share(c: Cases) -> Column:
     """Passes over a routed token that its dispatcher leaves, of the six that sort it for its ranks
     and experts and back: one that sends it once a rank writes it to its experts from what arrived,
     and back: 2 + 2 ranks / experts visited."""
-    visited = np.maximum(sum(b.top_k for b in c.shape.of("moe")), 1)
+    visited = np.maximum(sum(b.top_k for b in c.shape.of(Moe)), 1)
     left = (1 + expected_places(c.plan.ep, visited) / visited) / 3
     return np.where(c.software.dedup_dispatch > 0, left, 1.0)
 
 
-def device(c: Cases, t=None) -> Device:
+def device(c: Cases, t: Column | None = None) -> Device:
     """What one device gives the kernels of a micro-batch of `t` tokens; left out, the case's."""
     t = c.tokens if t is None else t
     shards = c.sequence_shards
@@ -114,14 +117,15 @@ def device(c: Cases, t=None) -> Device:
     )
 
 
-def layer_mix(c: Cases) -> list[tuple[object, Block]]:
+def layer_mix(c: Cases) -> list[tuple[Column, Block]]:
     """(blocks in one average layer, block) on the pipeline stages that set the pace: attention in
     the model's own proportion, feed-forwards by `moe_share`."""
     s = c.shape
-    mix = [(b.count / s.layers, b) for b in s.of("mixer")]
-    routed = c.moe_share if s.of("moe") else 0.0
+    mix: list[tuple[Column, Block]] = [(b.count / s.layers, b) for b in s.of("mixer")]
+    routed = c.moe_share if s.of(Moe) else 0.0
     for b in s.of("feed"):
-        mix.append((routed if b.kind == "moe" else (1.0 - routed) * plain_share(s, b), b))
+        share = routed if isinstance(b, Moe) else (1.0 - routed) * plain_share(s, b)
+        mix.append((share, b))
     return mix + [(b.count / s.layers, b) for b in s.of("stream")]
 
 
@@ -132,14 +136,14 @@ def layer_time(c: Cases, on: Device | None = None) -> Time:
     return fold(Time, [(weight, b.kernel_s(on)) for weight, b in layer_mix(c)])
 
 
-def logits_s(c: Cases, on: Device | None = None):
+def logits_s(c: Cases, on: Device | None = None) -> Column:
     """Forward plus backward seconds of output head and loss for one micro-batch on the last stage,
     MTP heads included."""
     on = on or device(c)
     return fold(Time, [(b.count, b.kernel_s(on)) for b in c.shape.of("end")]).logits
 
 
-def keys_seen(c: Cases):
+def keys_seen(c: Cases) -> Column:
     """Mean keys that a query attends to, over the layers of a model that attend."""
-    blocks, attending = c.shape.of("softmax"), c.shape.count("softmax")
+    blocks, attending = c.shape.of(Softmax), c.shape.count(Softmax)
     return weighted((b.count / attending, b.keys_seen(c.attended)) for b in blocks)

@@ -54,25 +54,24 @@ class Prior:
     chips: dict[str, float] = field(default_factory=dict)
 
 
-def _numbers(cell: str) -> dict[str, float]:
-    """ "hopper 0.72; tpu 0.86" as a mapping."""
-    return {
-        name: float(value)
-        for name, value in (part.rsplit(" ", 1) for part in cell.split("; ") if part)
-    }
+LEVELS = ("family", "chip", "effort")  # that a fit may move a constant by
 
 
 def _priors() -> dict[str, Prior]:
-    """The rows of catalogue/priors.csv by name."""
+    """The rows of catalogue/priors.csv by name, with those of catalogue/prior_values.csv: what
+    replaces a value on a family of chips, and the factor of a chip."""
+    values: dict[tuple[str, str], dict[str, float]] = {}
+    for row in csv_rows(HERE / "prior_values.csv"):
+        values.setdefault((row["name"], row["level"]), {})[row["of"]] = float(row["value"])
     return {
         row["name"]: Prior(
             value=float(row["value"]),
             unit=row["unit"],
             source=row["source"],
             sd=float(row["sd"]),
-            by=_numbers(row["by"]),
-            families=_numbers(row["families"]),
-            chips=_numbers(row["chips"]),
+            by={level: float(row[f"sd_{level}"]) for level in LEVELS if row[f"sd_{level}"]},
+            families=values.get((row["name"], "family"), {}),
+            chips=values.get((row["name"], "chip"), {}),
         )
         for row in csv_rows(HERE / "priors.csv")
     }
@@ -230,7 +229,8 @@ def _gather(
     effort: Names,
     offsets: Offsets,
 ) -> Constants:
-    families = constants_of(families)
+    if families is not None:
+        families = constants_of(families)
     levels = {"effort": effort, "family": families, "chip": chips, "stack": stacks}
     columns: dict[str, Column] = {}
     for name, prior in PRIORS.items():

@@ -1,27 +1,29 @@
 """From designs and from rows of run tables to cases: what chips, stacks and jobs bring, in columns.
 
 Both take the same functions here. A design has one chip and one stack and the plan varies; a row of
-a table has its own of each, and its words have been settled into columns (`said`).
+a table has its own of each, and its words have been settled into columns (`stated`).
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import chain
-from typing import Any
 
 import numpy as np
 
 from .. import catalogue
 from ..base.columns import Column
 from ..base.records import record
+from ..blocks.table import Shape
 from ..catalogue.families import Family, family
 from ..catalogue.hardware import Accelerator, known_link
 from ..catalogue.models.shape import shape_of
 from ..catalogue.stacks import GENERIC, Stack, canonical, stack
+from ..design.resolved import Phase, Resolved
 from . import ingest
-from .cases import FULL, MXFP8, PRECISIONS, SAME_RATE, TILE, Cases, Chip, Job, Plan, code
+from .cases import FULL, MXFP8, PRECISIONS, SAME_RATE, TILE, Cases, Chip, Code, Job, Plan, code
 from .constants import gather
+from .named import Offsets
 from .pipeline import DUALPIPES
 from .recompute import switches_of
 from .software import SWITCHES, Software
@@ -31,10 +33,10 @@ FLASH_SINCE = 2022.8  # year of the first FlashAttention in training frameworks
 NODE_LIMIT = 4.0  # nodes that a token may visit under latent attention (DeepSeek-V3, section 2.1.2)
 
 
-def column(values: Sequence) -> Column:
+def column(values: Iterable[float]) -> Column:
     """One number where all rows have but one, else a column of floats."""
-    values = [float(v) for v in values]
-    return values[0] if len(values) == 1 else np.array(values)
+    rows = [float(value) for value in values]
+    return rows[0] if len(rows) == 1 else np.array(rows)
 
 
 def precision_code(name: str) -> int:
@@ -48,7 +50,7 @@ def chip_of(chips: Sequence[Accelerator], precisions: Sequence[str], domain: Col
     Raises DesignError where a chip has no unit of the precision.
     """
 
-    def half(chip, precision):
+    def half(chip: Accelerator, precision: str) -> float:
         """Dense peak of what stays in 16 bit [FLOP/s]."""
         return chip.peak_flops(precision) if precision in ("fp16", "fp32") else chip.half_flops
 
@@ -95,11 +97,11 @@ def job_of(
         optimizer_bytes=kept_by.moment_bytes * (1 - half / 2),
         newton_schulz=kept_by.newton_schulz,
         master_bytes=kept_by.master_bytes * (1 - half),
-        grad_bytes=column(np.where(np.isnan(grad_bytes), own, grad_bytes)),
+        grad_bytes=column(np.ravel(np.where(np.isnan(grad_bytes), own, grad_bytes))),
     )
 
 
-def _flash(stacks, kinds: Sequence[Family], released):
+def flash_generation(stacks: Sequence[Stack], kinds: Sequence[Family], released: Column) -> Column:
     """Generation of flash attention: the stack's on such chips, none before the first."""
     best = [
         s.flash_modern if k.modern else min(s.flash, k.flash) or k.own_flash
@@ -111,89 +113,142 @@ def _flash(stacks, kinds: Sequence[Family], released):
 def software_of(
     stacks: Sequence[Stack],
     chips: Sequence[Accelerator],
-    shape: Any,
+    shape: Shape,
     plan: Plan,
-    said: Mapping[str, Column],
+    stated: Mapping[str, Column],
     *,
-    precision: Column = 0,
+    precision: Code = 0,
     planned: bool = False,
 ) -> Software:
     """What each stack's kernels and runtime do under the plan's columns.
 
-    `said` holds switches of Software that a row states, nan where it does not; `precision`: codes.
-    `planned`: the run is to come, and has what the stack offers by now.
+    `stated` holds switches of Software that a row states, nan where it does not; `precision`:
+    codes. `planned`: the run is to come, and has what the stack offers by now.
     """
-
-    def of(name):
-        return column([getattr(s, name) for s in stacks])
-
-    def told(name, otherwise):
-        value = said.get(name)
-        return otherwise if value is None else np.where(np.isnan(value), otherwise, value)
-
-    released = told("released", SWITCHES["released"])
-    own = {n: told(n, column([s.software.get(n, d) for s in stacks])) for n, d in SWITCHES.items()}
-    own |= {
-        "released": released,
-        "flash": told("flash", _flash(stacks, [family(c.family) for c in chips], released)),
-    }
+    switches = usual_switches(stacks, chips, stated)
     if np.any(shape.moe_layers):
-        own["ep_overlap"] = np.maximum(own["ep_overlap"], np.isin(plan.schedule, DUALPIPES))[()]
-        for name in {n for s in stacks for n in s.mxfp8_experts}:
-            rules = (s.mxfp8_experts.get(name, (np.inf, 0.0, ())) for s in stacks)
-            since, value, others = zip(*rules)
-            late = (precision == MXFP8) & (released >= column(since))
-            late &= sum(shape.count(kind) for kind in {*chain(*others)}) == 0
-            own[name] = told(name, np.where(late, column(value), own[name]))[()]
-        own["even_routing"] = np.maximum(own["even_routing"], 2.0 * (own["capacity_factor"] > 0))[
-            ()
-        ]
+        switches = expert_switches(stacks, shape, plan, switches, stated, precision)
         if planned and stacks[0].planned:
-            able = family(chips[0].family).modern  # DeepEP and HybridEP: Hopper and later
-            own |= {name: told(name, able * value) for name, value in stacks[0].planned.items()}
-            # beside chunks of other micro-batches alone: Megatron-Core's transformer_config.py
-            beside = np.isin(plan.schedule, DUALPIPES) | (
-                ((plan.pp == 1) | (plan.vpp > 1)) & (plan.recompute != FULL)
-            )
-            own["ep_overlap"] = np.where(beside, own["ep_overlap"], 0.0)[()]
-            own["group_limit"] = told(
-                "group_limit", np.where(shape.count("mla") > 0, NODE_LIMIT, 0.0)[()]
-            )
-    own["reshard"] = told(
-        "reshard", np.where((of("keeps_gathered") > 0) & (plan.pp > 1), 0.0, own["reshard"])[()]
+            switches |= planned_switches(stacks[0], chips[0], shape, plan, switches, stated)
+    keeps = column([s.keeps_gathered for s in stacks])
+    reshard = np.where((keeps > 0) & (plan.pp > 1), 0.0, switches["reshard"])[()]
+    switches["reshard"] = stated_or(stated, "reshard", reshard)
+    switches |= engine_switches(stacks, plan, switches)
+    switches["balanced_layout"] = balanced_layout(stacks, shape, plan, switches)
+    return Software(**switches)
+
+
+def stated_or(stated: Mapping[str, Column], switch: str, otherwise: Column) -> Column:
+    """A switch where a row states it, else as a stack has it."""
+    value = stated.get(switch)
+    return otherwise if value is None else np.where(np.isnan(value), otherwise, value)
+
+
+def usual_switches(
+    stacks: Sequence[Stack], chips: Sequence[Accelerator], stated: Mapping[str, Column]
+) -> dict[str, Column]:
+    """The switches as stated, else those of the stacks, else those of software.csv."""
+    switches = {
+        name: stated_or(stated, name, column([s.software.get(name, usual) for s in stacks]))
+        for name, usual in SWITCHES.items()
+    }
+    released = stated_or(stated, "released", SWITCHES["released"])
+    flash = flash_generation(stacks, [family(c.family) for c in chips], released)
+    return {**switches, "released": released, "flash": stated_or(stated, "flash", flash)}
+
+
+def expert_switches(
+    stacks: Sequence[Stack],
+    shape: Shape,
+    plan: Plan,
+    switches: Mapping[str, Column],
+    stated: Mapping[str, Column],
+    precision: Code,
+) -> dict[str, Column]:
+    """The switches of a stack for a model with experts: overlap under DualPipe, its recipes for
+    experts in mxfp8, and even routing where tokens are capped."""
+    switches = dict(switches)
+    overlap = np.maximum(switches["ep_overlap"], np.isin(plan.schedule, DUALPIPES))[()]
+    switches["ep_overlap"] = overlap
+    for name in {n for s in stacks for n in s.mxfp8_experts}:
+        rules = (s.mxfp8_experts.get(name, (np.inf, 0.0, ())) for s in stacks)
+        since, value, others = zip(*rules)
+        late = (precision == MXFP8) & (switches["released"] >= column(since))
+        late &= sum(shape.count(kind) for kind in {*chain(*others)}) == 0
+        recipe = np.where(late, column(value), switches[name])[()]
+        switches[name] = np.asarray(stated_or(stated, name, recipe))[()]
+    capped = 2.0 * (switches["capacity_factor"] > 0)
+    switches["even_routing"] = np.maximum(switches["even_routing"], capped)[()]
+    return switches
+
+
+def planned_switches(
+    stack: Stack,
+    chip: Accelerator,
+    shape: Shape,
+    plan: Plan,
+    switches: Mapping[str, Column],
+    stated: Mapping[str, Column],
+) -> dict[str, Column]:
+    """What a run that is to come has of what its stack offers by now."""
+    able = family(chip.family).modern  # DeepEP and HybridEP: Hopper and later
+    offered = {name: stated_or(stated, name, able * value) for name, value in stack.planned.items()}
+    # beside chunks of other micro-batches alone: Megatron-Core's transformer_config.py
+    beside = np.isin(plan.schedule, DUALPIPES) | (
+        ((plan.pp == 1) | (plan.vpp > 1)) & (plan.recompute != FULL)
     )
-    driven = of("pipeline_engine") > 0
-    if np.any(driven):  # it sends and reduces between its instructions
-        engine = 1.0 * (driven & (plan.sharding > 0) & (plan.pp > 1))
-        own |= {
-            "step_engine": engine,
-            "grad_all_reduce": np.maximum(own["grad_all_reduce"], engine),
-            "dp_overlap": own["dp_overlap"] * (1 - engine),
-            "p2p_overlap": own["p2p_overlap"] * (1 - engine),
-        }
-    if np.any(shape.mtp_layers):  # only virtual stages let loss and MTP be balanced before
-        late = released >= of("mtp_layout_since")
-        laid_out = late | (plan.vpp > 1) | (own["balanced_layout"] > 0)
-        own["balanced_layout"] = 1.0 * (laid_out & (shape.mtp_layers > 0))
-    else:
-        own["balanced_layout"] = 0.0
-    return Software(**own)
+    overlap = offered.get("ep_overlap", switches["ep_overlap"])
+    limit = np.where(shape.count("mla") > 0, NODE_LIMIT, 0.0)[()]
+    return {
+        **offered,
+        "ep_overlap": np.where(beside, overlap, 0.0)[()],
+        "group_limit": stated_or(stated, "group_limit", limit),
+    }
+
+
+def engine_switches(
+    stacks: Sequence[Stack], plan: Plan, switches: Mapping[str, Column]
+) -> dict[str, Column]:
+    """A sharded pipeline that is driven instruction by instruction sends and reduces between its
+    instructions."""
+    driven = column([s.pipeline_engine for s in stacks]) > 0
+    if not np.any(driven):
+        return {}
+    engine = 1.0 * (driven & (plan.sharding > 0) & (plan.pp > 1))
+    return {
+        "step_engine": engine,
+        "grad_all_reduce": np.maximum(switches["grad_all_reduce"], engine),
+        "dp_overlap": switches["dp_overlap"] * (1 - engine),
+        "p2p_overlap": switches["p2p_overlap"] * (1 - engine),
+    }
+
+
+def balanced_layout(
+    stacks: Sequence[Stack], shape: Shape, plan: Plan, switches: Mapping[str, Column]
+) -> Column:
+    """1 where stages are laid out so that loss and MTP share the last one with fewer layers: before
+    a stack's layout of its own, only virtual stages let them be balanced."""
+    if not np.any(shape.mtp_layers):
+        return 0.0
+    late = switches["released"] >= column([s.mtp_layout_since for s in stacks])
+    laid_out = late | (plan.vpp > 1) | (switches["balanced_layout"] > 0)
+    return 1.0 * (laid_out & (shape.mtp_layers > 0))
 
 
 @record
 class Situation:
     """One phase of a design without its plan."""
 
-    resolved: Any
-    phase: Any
-    shape: Any
+    resolved: Resolved
+    phase: Phase
+    shape: Shape
     job: Job
     chip: Chip
     link: Link
     stack: Stack  # the one whose code runs
-    said: Mapping[str, Column] = field(default_factory=dict)  # switches that are not the stack's
+    stated: Mapping[str, Column] = field(default_factory=dict)  # switches that are not the stack's
 
-    def cases(self, plan: Plan, offsets: dict | None = None) -> Cases:
+    def cases(self, plan: Plan, offsets: Offsets | None = None) -> Cases:
         """Cases of this phase under the plan columns, with the constants of its chip and stack."""
         chip = self.resolved.cluster.accelerator
         override = self.resolved.calibration if offsets is None else None
@@ -203,11 +258,12 @@ class Situation:
             [chip],
             self.shape,
             plan,
-            self.phase.software | self.said,
+            {**self.phase.software, **self.stated},
             precision=self.job.precision,
             planned=True,
         )
-        levels, given = (chip.family, chip.id, name), self.phase.pins.get("layout", ())
+        runs = self.phase.pins.get("layout", ())
+        shipped = gather(chip.family, chip.id, name, offsets, software.tuned)
         usual = Cases(
             shape=self.shape,
             job=self.job,
@@ -215,20 +271,22 @@ class Situation:
             link=self.link,
             plan=plan,
             software=software,
-            constants=gather(*levels, offsets, software.tuned),
-            layout=given and (0, *(end for _, end in given)),
+            constants=shipped,
+            layout=(0, *(end for _, end in runs)) if runs else (),
         )
         if override is None:
             return usual
-        return override.applied(usual, gather(*levels, override.offsets, software.tuned))
+        measured = gather(chip.family, chip.id, name, override.offsets, software.tuned)
+        applied: Cases = override.applied(usual, measured)
+        return applied
 
 
-def stack_of(resolved) -> str | None:
+def stack_of(resolved: Resolved) -> str | None:
     """The stack whose code a design runs on its chip."""
     return canonical(resolved.stack, family(resolved.cluster.accelerator.family).modern)
 
 
-def situation(resolved, phase) -> Situation:
+def situation(resolved: Resolved, phase: Phase) -> Situation:
     """The columns that a phase of a resolved design fixes; the plan is what remains."""
     cluster, chip = resolved.cluster, resolved.cluster.accelerator
     software = stack(stack_of(resolved))
@@ -243,9 +301,9 @@ def situation(resolved, phase) -> Situation:
     )
     job = replace(job, **ingest.reads(resolved))
     modules = phase.pins.get("recompute_modules")
-    said = switches_of(modules) if modules else {}
+    stated: dict[str, Column] = {**switches_of(modules)} if modules else {}
     if cluster.sites > 1:
-        said["dp_outer"] = 1.0  # no replica stands on two sites
+        stated["dp_outer"] = 1.0  # no replica stands on two sites
         job = replace(
             job,
             optimizer_bytes=job.optimizer_bytes + sync.outer_bytes,
@@ -261,5 +319,5 @@ def situation(resolved, phase) -> Situation:
         chip=chip_of([chip], [phase.precision], float(cluster.scale_up_domain)),
         link=link_of(cluster),
         stack=software,
-        said=said,
+        stated=stated,
     )

@@ -1,7 +1,11 @@
 """What training waits for its data: the reads of a step against the store that they come from."""
 
+from typing import TypedDict
+
 import numpy as np
 
+from ..base.columns import Column
+from ..design.resolved import Resolved
 from .cases import Cases
 
 
@@ -10,9 +14,16 @@ def token_bytes(vocab: int) -> int:
     return 2 if vocab <= 2**16 else 4
 
 
-def reads(resolved) -> dict:
-    """How fast the shards of a design can be read, fields of `Job`; no limit where none is
-    known."""
+class Reads(TypedDict):
+    """How fast the shards of a design can be read, fields of `Job`."""
+
+    token_bytes: float
+    read_bytes_per_s: float
+    reads_per_s: float  # sequences
+
+
+def reads(resolved: Resolved) -> Reads:
+    """How fast the shards of a design can be read; no limit where none is known."""
     corpus = resolved.corpus
     rate, sequences = corpus.read_gbytes_per_s, corpus.reads_per_s
     return {
@@ -22,7 +33,7 @@ def reads(resolved) -> dict:
     }
 
 
-def stall_s(c: Cases, step_s):
+def stall_s(c: Cases, step_s: Column) -> Column:
     """What reading the next step's sequences takes longer than this step, beside which it runs. [s]
 
     A step reads batch x sequence x bytes of a token at the store's rate and one piece a sequence,

@@ -1,17 +1,46 @@
 """What each kind of block of a model takes of a step, of memory, and of what goes over cp."""
 
+from typing import NamedTuple, TypedDict
+
 import numpy as np
 
+from ..base.columns import Column
 from ..blocks.answers import Saved, Time, fold
+from ..blocks.block import Block
+from ..blocks.mtp import Mtp
+from .cases import Cases
 from .compute import device
 from .layout import both_ways
 from .memory.parts import frame, in_flight_of, keeping, kept_of
 from .traffic import over_cp
 
-NAMES = ("kind", "count", "parameters", "step_share", "memory_share", "context_share")
+
+class Kind(TypedDict):
+    """A kind of block of one plan: how many there are, and what they take."""
+
+    kind: str
+    count: float
+    parameters: float
+    step_share: float  # of the kernels' time of all layers and heads
+    memory_share: float  # of weights, gradients, states and activations over all stages
+    context_share: float  # of the bytes that layers send over cp
 
 
-def by_kind(c) -> list[dict]:
+class Taken(NamedTuple):
+    """What the blocks of a kind take."""
+
+    blocks: float
+    parameters: float
+    seconds: float
+    bytes: float
+    sent: float  # over cp [bytes]
+
+    def plus(self, other: "Taken") -> "Taken":
+        """Both together."""
+        return Taken(*(a + b for a, b in zip(self, other)))
+
+
+def by_kind(c: Cases) -> list[Kind]:
     """The kinds of block of one plan: how many there are, their parameters, and their shares
 
     - of the kernels' time of all layers and heads, forward and backward, nothing repeated;
@@ -21,25 +50,44 @@ def by_kind(c) -> list[dict]:
 
     An MTP module has the blocks in it, as often as it runs.
     """
-    on, keep, f, p, found = device(c), keeping(c), frame(c), c.plan, {}
+    on, keep, f, p = device(c), keeping(c), frame(c), c.plan
     (held,) = in_flight_of(c, f, (0,))
+    kinds: dict[str, Taken] = {}
     for b in c.shape.blocks:
-        inside, parts = getattr(b, "layer", ()), b.parameters()
-        runs = [(1, b), *((b.repeats * x.count, x) for x in inside)]
+        parts = b.parameters()
+        runs: list[tuple[Column, Block]] = [(1, b)]
+        usual_experts: Column = 0
+        if isinstance(b, Mtp):
+            runs += [(b.repeats * x.count, x) for x in b.layer]
+            usual_experts = c.shape.mtp_experts / b.count
         time = fold(Time, [(n, x.kernel_s(on)) for n, x in runs])
         saved = fold(Saved, [(n, x.saved_bytes(keep)) for n, x in runs])
         params = sum(parts.values()) - parts.get("unused", 0)
-        experts = parts.get("routed_experts", len(inside) and c.shape.mtp_experts / b.count)
+        experts = parts.get("routed_experts", usual_experts)
         dense = (params - experts) * f.per_tp * f.bytes.stays
         states = dense + experts / (p.ep * p.etp) * f.expert_bytes.stays
-        kept = (1 if inside else held) * kept_of(c, saved)[2] + on.tokens * f.per_tp * saved.logits
-        sent = (p.cp > 1) * sum(over_cp(c, b.exchanges()))
-        one = 1, params, both_ways(time) + time.logits, states + kept, sent
-        row = np.array([np.max(b.count * x) for x in one])
-        found[b.kind] = found.get(b.kind, 0) + row
-    whole = np.maximum(sum(found.values()), 1e-300)
+        in_flight = 1 if isinstance(b, Mtp) else held
+        kept = in_flight * kept_of(c, saved)[2] + on.tokens * f.per_tp * saved.logits
+        taken = Taken(
+            blocks=np.max(b.count * 1),
+            parameters=np.max(b.count * params),
+            seconds=np.max(b.count * (both_ways(time) + time.logits)),
+            bytes=np.max(b.count * (states + kept)),
+            sent=np.max(b.count * ((p.cp > 1) * sum(over_cp(c, b.exchanges())))),
+        )
+        kinds[b.kind] = kinds[b.kind].plus(taken) if b.kind in kinds else taken
+    seconds = max(sum(taken.seconds for taken in kinds.values()), 1e-300)
+    memory = max(sum(taken.bytes for taken in kinds.values()), 1e-300)
+    sent = max(sum(taken.sent for taken in kinds.values()), 1e-300)
     return [
-        dict(zip(NAMES, (kind, *row[:2].tolist(), *(row / whole)[2:].tolist())))
-        for kind, row in found.items()
-        if row[1:].any()
+        {
+            "kind": kind,
+            "count": float(taken.blocks),
+            "parameters": float(taken.parameters),
+            "step_share": float(taken.seconds / seconds),
+            "memory_share": float(taken.bytes / memory),
+            "context_share": float(taken.sent / sent),
+        }
+        for kind, taken in kinds.items()
+        if any(taken[1:])
     ]

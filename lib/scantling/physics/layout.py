@@ -10,13 +10,15 @@ Frameworks take such runs: Megatron-LM (--pipeline-model-parallel-layout, and `|
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import accumulate, chain, pairwise, product
+from typing import TypedDict
 
 import numpy as np
 
-from ..base.columns import Column
+from ..base.columns import Array, Column
 from ..blocks.answers import Time
 from ..blocks.table import Shape, mean_heads
 from ..catalogue import accelerator
@@ -33,13 +35,13 @@ HALVINGS = 30  # of the interval in which the fastest slowest run lies
 SLACK = 1e-9  # relative, of the slowest run: sums of shares from either end differ by rounding
 
 
-def kept_for_weights(c: Cases):
+def kept_for_weights(c: Cases) -> Column:
     """`pipeline.weight_kept` of the layers of a case. [share]"""
     s = c.shape
     return weight_kept(s.hidden, mean_heads(s), c.job.seq_len, c.software.flash > 0)
 
 
-def sorts_of(shape: Shape) -> tuple[tuple, np.ndarray]:
+def sorts_of(shape: Shape) -> tuple[tuple[tuple[int, ...], ...], Array]:
     """(the different layers of a model with an order, each the blocks in it; which of them each
     layer is); one sort where there is no order."""
     order = shape.order or ((),) * int(shape.layers)
@@ -47,7 +49,7 @@ def sorts_of(shape: Shape) -> tuple[tuple, np.ndarray]:
     return sorts, np.array([sorts.index(layer) for layer in order])
 
 
-def sort_shares(c: Cases) -> np.ndarray:
+def sort_shares(c: Cases) -> Array:
     """Kernels' time of a layer of each sort over that of the average one, shape (sorts, plans)."""
     sorts, which = sorts_of(c.shape)
     if not c.shape.order:
@@ -56,7 +58,8 @@ def sort_shares(c: Cases) -> np.ndarray:
     times = {i: c.shape.blocks[i].kernel_s(on) for i in {*sum(sorts, ())}}
     each = [sum(both_ways(times[i]) for i in layer) + 0.0 * on.tokens for layer in sorts]
     whole = np.stack(np.broadcast_arrays(*map(np.atleast_1d, each)))
-    return whole / (np.bincount(which) @ whole) * len(which)
+    shares: Array = whole / (np.bincount(which) @ whole) * len(which)
+    return shares
 
 
 def both_ways(t: Time) -> Column:
@@ -82,7 +85,7 @@ def weights(c: Cases) -> tuple[tuple[float, ...], float]:
     return tuple(each.tolist()), np.ravel(tail)[0]
 
 
-def fewer(layers, pp, stands) -> tuple[Column, Column]:
+def fewer(layers: Column, pp: Column, stands: Column) -> tuple[Column, Column]:
     """Layers that the first and the last stage have fewer than the others: the last one as many as
     `stands` besides them, where nothing does one at both ends where layers + 2 divide (embedding
     and loss stand for a layer each: Llama 3, BLOOM)."""
@@ -90,7 +93,7 @@ def fewer(layers, pp, stands) -> tuple[Column, Column]:
     return both, np.where(both, 1, np.minimum(stands, np.ceil(layers / pp) - 1))
 
 
-def stands(c: Cases, tail=None) -> Column:
+def stands(c: Cases, tail: float | None = None) -> Column:
     """Whole layers that output head and MTP modules stand for on the last stage: their time where
     the split is balanced (`tail` of `weights`, where it is at hand), else MTP_STANDS under a
     balanced MTP layout, else 0."""
@@ -101,13 +104,13 @@ def stands(c: Cases, tail=None) -> Column:
     return np.where(balanced, np.ceil(tail or weights(c)[1]), usual)
 
 
-def totals(layers, pp, stands):
+def totals(layers: Column, pp: Column, stands: Column) -> tuple[Column, Column, Column]:
     """(first, fullest middle, last) layers of the stages of models whose layers are alike, for
     columns of plans."""
     return stage_layers(layers, pp, *fewer(layers, pp, stands))
 
 
-def layers_per_stage(c: Cases):
+def layers_per_stage(c: Cases) -> tuple[Column, Column, Column]:
     """(first, fullest middle, last) layers of the stages, for columns of plans; where they are not
     alike, in layers of the model's average time."""
     if not (c.layout or c.shape.order):
@@ -121,7 +124,7 @@ def layers_per_stage(c: Cases):
     return tuple(out if out.shape[1] > 1 else out[:, 0])
 
 
-def splits(c: Cases, kind: Column = 0):
+def splits(c: Cases, kind: Column = 0) -> Iterator[tuple[Array, Array]]:
     """(rows, layers of each sort on each stage) of every different split of columns of plans of one
     model; rows of one split are alike in `kind` too. [layers, (stages, sorts)]"""
     which = sorts_of(c.shape)[1]
@@ -132,13 +135,14 @@ def splits(c: Cases, kind: Column = 0):
         yield rows, placed
 
 
-def laid_out(c: Cases, kind: Column = 0):
+def laid_out(c: Cases, kind: Column = 0) -> Iterator[tuple[Array, int, tuple[int, ...]]]:
     """(rows, stages, bounds of the runs of layers in the order in which a token meets them) of
     every different split of columns of plans of one model: pp x vpp runs, 0 and the number of
     layers among the bounds."""
     p, seq_len, (each, tail) = c.plan, c.job.seq_len, weights(c)
-    columns = (p.pp, p.vpp, p.layer_split == BALANCED, stands(c, tail), kind)
-    columns = [np.ravel(x + 0 * seq_len) for x in np.broadcast_arrays(*columns, seq_len)]
+    balanced = p.layer_split == BALANCED
+    asked = np.broadcast_arrays(p.pp, p.vpp, balanced, stands(c, tail), kind, seq_len)
+    columns = [np.ravel(x + 0 * seq_len) for x in asked]
     key = np.array([1, 1e4, 1e8, 1e9, 1e12, 0]) @ columns
     for rows in (np.flatnonzero(key == one) for one in np.unique(key)):
         pp, vpp, cut, besides, *_ = (int(x[rows[0]]) for x in columns)
@@ -176,7 +180,7 @@ def laid(
     return min(eased(each, tail, pp, runs) for runs in cuts)[1]
 
 
-def gains(shape: Shape, seq_len: float, pp) -> Column:
+def gains(shape: Shape, seq_len: float, pp: Column) -> Column:
     """Whether balanced runs leave the slowest stage at least GAIN less to do than even ones, for
     columns of pp; always where layers are not alike, never where MTP modules have a layout."""
     if shape.order or shape.mtp_layers:
@@ -187,12 +191,12 @@ def gains(shape: Shape, seq_len: float, pp) -> Column:
     )
     tail, slowest = end * shape.layers / (mixer + feed), []
     for besides in (0, np.ceil(tail)):
-        *others, last = totals(shape.layers, pp, besides)
-        slowest.append(np.maximum(np.maximum(*others), last + tail))
+        first, middle, last = totals(shape.layers, pp, besides)
+        slowest.append(np.maximum(np.maximum(first, middle), last + tail))
     return slowest[1] < (1 - GAIN) * slowest[0]
 
 
-def spread(layers: int, pp: int, vpp: int, first_less: int, last_less: int):
+def spread(layers: int, pp: int, vpp: int, first_less: int, last_less: int) -> tuple[int, ...]:
     """`stage_layers` as bounds of runs: what is left over goes to the runs from the second on, and
     the last stage's later runs are lighter before its earlier ones."""
     if pp == 1:
@@ -206,7 +210,9 @@ def spread(layers: int, pp: int, vpp: int, first_less: int, last_less: int):
     return (0, *accumulate(held))
 
 
-def eased(each, tail: float, pp: int, bounds) -> tuple[float, tuple[int, ...]]:
+def eased(
+    each: Sequence[float], tail: float, pp: int, bounds: Sequence[int]
+) -> tuple[float, tuple[int, ...]]:
     """(most that a stage has, runs of layers) once a layer at a time has gone to the next stage or
     back while the fuller of the two then has less to do, no run left without one."""
     at, work, moved = [*bounds], [0.0] * (pp - 1) + [tail], True
@@ -223,7 +229,7 @@ def eased(each, tail: float, pp: int, bounds) -> tuple[float, tuple[int, ...]]:
     return max(work), tuple(at)
 
 
-def bounds(shares, pp: int, vpp: int, tail: float) -> tuple[int, ...]:
+def bounds(shares: Sequence[float], pp: int, vpp: int, tail: float) -> tuple[int, ...]:
     """Where the contiguous runs of layers begin and end, 0 and the number of layers among them, so
     that the slowest run is as fast as can be and the others, from the last one on, are as near to
     the mean of what is left as that allows. `tail`, which the last stage has beside its layers,
@@ -252,7 +258,7 @@ def bounds(shares, pp: int, vpp: int, tail: float) -> tuple[int, ...]:
     return (0, *cuts[::-1])
 
 
-def furthest(ends, besides, most: float) -> list[int]:
+def furthest(ends: Sequence[float], besides: Sequence[float], most: float) -> list[int]:
     """Where each run ends at the latest, one layer at least in each, if none may have more than
     `most`, up to the first that cannot be; `ends` adds up the shares of the layers, `besides` is
     what a run has beside them."""
@@ -265,16 +271,28 @@ def furthest(ends, besides, most: float) -> list[int]:
     return reach
 
 
-def stages_of(c: Cases) -> list[dict]:
+class Run(TypedDict):
+    """A run of layers on one stage; one with no layer ends before it begins."""
+
+    stage: int
+    first: int  # layer
+    last: int
+    layers: list[str]  # the blocks of each
+    blocks: dict[str, int]  # how many of a kind
+    share: float  # of the layers' time
+
+
+def stages_of(c: Cases) -> list[Run]:
     """The runs of one plan in order: their stage, their first and last layer, the blocks of each
     layer and how many of a kind, and their share of the layers' time; a run with no layer ends
     before it begins."""
     (sorts, which), each = sorts_of(c.shape), sort_shares(c)[:, 0]
     kinds = [[c.shape.blocks[i].kind for i in layer] or ["layer"] for layer in sorts]
-    out, pp = [], int(np.ravel(c.plan.pp)[0])
+    stages: list[Run] = []
+    pp = int(np.ravel(c.plan.pp)[0])
     for i, (first, end) in enumerate(pairwise(runs(c))):
         layers = [kinds[k] for k in which[first:end]]
-        out.append(
+        stages.append(
             {
                 "stage": i % pp,
                 "first": first,
@@ -284,4 +302,4 @@ def stages_of(c: Cases) -> list[dict]:
                 "share": float(each[which[first:end]].sum() / len(which)),
             }
         )
-    return out
+    return stages

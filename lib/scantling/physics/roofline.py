@@ -8,18 +8,22 @@ link's rate) says whether an axis of the plan could be hidden at all. Times are 
 and `step`; nothing is timed twice.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from ..base.columns import Column
-from ..base.records import fields_of, record
+from ..base.records import record
 from ..blocks.answers import weighted
+from ..blocks.attention import Softmax
+from ..blocks.head import Head
+from ..blocks.recurrent import Recurrent
 from . import compute
 from .cases import Cases
 from .communication import communication
-from .step import COMPUTE, optimizer_rate, overall
+from .step import COMPUTE, Step, optimizer_rate, overall
 
 # Kingma and Ba 2015 (arXiv 1412.6980), algorithm 1, with decoupled decay: operations per parameter
 ADAM_FLOP = 16.0
@@ -32,9 +36,8 @@ class Kernel:
     """One kind of kernel on the fullest stage's device, forward, backward and recompute of one step
     together."""
 
-    kernel: (
-        str  # projections, mlp, experts, shared_experts, attention, elementwise, logits, optimizer
-    )
+    # projections, mlp, experts, shared_experts, attention, elementwise, logits, optimizer
+    kernel: str
     label: str
     flops: float  # executed in one step [FLOP]
     bytes: float  # to and from HBM in one step, every operand once [bytes]
@@ -55,9 +58,8 @@ class Axis:
     tier: str  # scale-up or scale-out
     bytes: float  # sent by one device in a step [bytes]
     intensity: float  # FLOP of the step per byte sent [FLOP/byte]
-    attainable_flops: (
-        float  # min(peak, intensity x link rate): above it this axis cannot be hidden [FLOP/s]
-    )
+    # min(peak, intensity x link rate): above it this axis cannot be hidden [FLOP/s]
+    attainable_flops: float
     achieved_flops: float  # of the whole step [FLOP/s]
     time_s: float  # on the wire [s]
     exposed_s: float  # of it, what adds to the step [s]
@@ -78,7 +80,7 @@ class Roofline:
     achieved_flops: float  # executed FLOP of the step / step time [FLOP/s]
     step_s: float
 
-    def as_dict(self) -> dict:
+    def as_dict(self) -> dict[str, Any]:
         """Plain data."""
         return asdict(self)
 
@@ -95,7 +97,29 @@ class Work(NamedTuple):
     peak: Column  # dense, of its number format [FLOP/s]
 
 
-def roofline(assessment) -> Roofline | None:
+class Chosen(Protocol):
+    """A plan with its case and its step as computed."""
+
+    @property
+    def case(self) -> Cases: ...
+    @property
+    def step(self) -> Step: ...
+
+
+class Assessed(Protocol):
+    """Of an assessment, what its roofline is drawn of (`verdict.record.Assessment`)."""
+
+    @property
+    def phases(self) -> Sequence[Chosen]: ...
+    @property
+    def chosen(self) -> Chosen: ...
+    @property
+    def step_breakdown_s(self) -> Mapping[str, float]: ...
+    @property
+    def step_s(self) -> float: ...
+
+
+def roofline(assessment: Assessed) -> Roofline | None:
     """The roofline of the plan that an assessment chose; None where no plan fits.
 
     flops = what the device executes: matrix products three times the forward (plus recompute),
@@ -121,7 +145,11 @@ def roofline(assessment) -> Roofline | None:
         kernels=kernels,
         axes=tuple(
             Axis(
-                **fields_of(row, ("axis", "tier", "bytes", "time_s", "exposed_s")),
+                axis=row["axis"],
+                tier=row["tier"],
+                bytes=row["bytes"],
+                time_s=row["time_s"],
+                exposed_s=row["exposed_s"],
                 intensity=done / row["bytes"],
                 attainable_flops=min(peak, done / row["bytes"] * link[row["tier"]]),
                 achieved_flops=done / step_s,
@@ -142,13 +170,13 @@ def roofline(assessment) -> Roofline | None:
 
 def _kernel(c: Cases, work: Work, stretch: float, step_s: float) -> Kernel:
     """The kind under its roofs: min(peak, intensity x HBM rate)."""
-    kernel, label, *figures = work
-    flops, moved, once_s, seconds, peak = map(float, figures)
+    flops, moved, peak = float(work.flops), float(work.bytes), float(work.peak)
+    once_s, seconds = float(work.once_s), float(work.seconds)
     intensity, rate = flops / moved, flops / (once_s * stretch)
     roof = intensity * float(c.chip.hbm_bytes_per_s)
     return Kernel(
-        kernel=kernel,
-        label=label,
+        kernel=work.kernel,
+        label=work.label,
         flops=rate * seconds,
         bytes=rate * seconds / intensity,
         intensity=intensity,
@@ -171,90 +199,125 @@ LABELS = {
 }
 
 
-def _gemms(c: Cases) -> list[tuple]:
-    """(name, label, FLOP, bytes, seconds) of the forward GEMMs of one average layer and micro-batch
-    on one rank."""
-    on, rows = compute.device(c), {}
+class Product(NamedTuple):
+    """The forward GEMMs of one name in one average layer, of one micro-batch on one rank."""
+
+    name: str
+    flops: float
+    bytes: float
+    seconds: float
+
+
+def _gemms(c: Cases) -> list[Product]:
+    """The forward GEMMs of one average layer and micro-batch on one rank, by name."""
+    on = compute.device(c)
+    rows: dict[str, Product] = {}
     for weight, block in compute.layer_mix(c):
         for product in block.gemms(on):
             if product.flops * weight > 0:
-                figures = product.flops, 2 * product.elements, on.gemm_s(product, idle=False)
-                before = rows.get(product.name, (0.0, 0.0, 0.0))
-                rows[product.name] = tuple(x + float(y * weight) for x, y in zip(before, figures))
-    return [(name, LABELS.get(name, name), *figures) for name, figures in rows.items()]
+                before = rows.get(product.name) or Product(product.name, 0.0, 0.0, 0.0)
+                rows[product.name] = Product(
+                    product.name,
+                    before.flops + float(product.flops * weight),
+                    before.bytes + float(2 * product.elements * weight),
+                    before.seconds + float(on.gemm_s(product, idle=False) * weight),
+                )
+    return list(rows.values())
 
 
-def _layer_work(c: Cases, parts) -> list[Work]:
+def _layer_work(c: Cases, parts: Mapping[str, float]) -> list[Work]:
     """What runs once a layer. The recomputed forwards' seconds go to the kernels they repeat; the
     router and the adding of weight gradients are spread over the GEMMs."""
     layer, again, chip = compute.layer_time(c), c.recomputed, c.chip
-    once = fields_of(layer, COMPUTE)
-    repeated = {name: once[name] * getattr(again, name) for name in COMPUTE}
+    repeated = {
+        "gemm": layer.gemm * again.gemm,
+        "attention": layer.attention * again.attention,
+        "elementwise": layer.elementwise * again.elementwise,
+    }
     whole = sum(repeated.values()) + layer.host * again.layer
     spent = {
         name: parts[name] + (parts["recompute"] * repeated[name] / whole if whole else 0.0)
         for name in COMPUTE
     }
     gemms = _gemms(c)
-    timed = sum(seconds for *_, seconds in gemms)
+    timed = sum(product.seconds for product in gemms)
     passes = 3.0 if np.all(c.software.flash == 0) else FLASH_PASSES
     core_s = layer.attention + layer.attention_backward
-    scans, *scan = _scans(c)
+    scans, scan_flops, scan_bytes = _scans(c)
     scanned = float(scans / np.maximum(core_s, 1e-30))
-    moved = once["elementwise"] * compute.hbm_rate(c)
+    attention_flops, attention_bytes = _attention(c)
+    moved = layer.elementwise * compute.hbm_rate(c)
     products = (
-        Work(*gemm, seconds=spent["gemm"] * gemm[-1] / timed, peak=chip.linear_flops)
-        for gemm in gemms
+        Work(
+            kernel=product.name,
+            label=LABELS.get(product.name, product.name),
+            flops=product.flops,
+            bytes=product.bytes,
+            once_s=product.seconds,
+            seconds=spent["gemm"] * product.seconds / timed,
+            peak=chip.linear_flops,
+        )
+        for product in gemms
     )
     return [
         *products,
         Work(
-            "attention",
-            "Attention core",
-            *_attention(c),
-            (core_s - scans) / passes,
-            spent["attention"] * (1 - scanned),
-            chip.bf16_flops,
+            kernel="attention",
+            label="Attention core",
+            flops=attention_flops,
+            bytes=attention_bytes,
+            once_s=(core_s - scans) / passes,
+            seconds=spent["attention"] * (1 - scanned),
+            peak=chip.bf16_flops,
         ),
         Work(
-            "scan",
-            "Scans",
-            *scan,
-            scans / (1 + c.constants.scan_backward),
-            spent["attention"] * scanned,
-            chip.bf16_flops,
+            kernel="scan",
+            label="Scans",
+            flops=scan_flops,
+            bytes=scan_bytes,
+            once_s=scans / (1 + c.constants.scan_backward),
+            seconds=spent["attention"] * scanned,
+            peak=chip.bf16_flops,
         ),
         Work(
-            "elementwise",
-            "Element-wise chains",
-            moved / 2,
-            moved,
-            once["elementwise"],
-            spent["elementwise"],
-            chip.bf16_flops,
+            kernel="elementwise",
+            label="Element-wise chains",
+            flops=moved / 2,
+            bytes=moved,
+            once_s=layer.elementwise,
+            seconds=spent["elementwise"],
+            peak=chip.bf16_flops,
         ),
     ]
 
 
-def _scans(c: Cases):
-    """Of the scans of one average layer: seconds of both passes, FLOP and bytes of a forward."""
+class Scans(NamedTuple):
+    """The scans of one average layer."""
+
+    seconds: Column  # of both passes
+    flops: Column  # of a forward
+    bytes: Column  # of a forward
+
+
+def _scans(c: Cases) -> Scans:
+    """What the scans of one average layer take."""
     on, t = compute.device(c), c.tokens / c.plan.tp
-    return weighted(
-        (
-            b.count / c.shape.layers,
-            np.array([sum(b.core_s(on)), t * b.scan_flops(), t * b.scan_bytes()]),
-        )
-        for b in c.shape.of("recurrent")
-    ) + np.zeros(3)
+    blocks = [(b.count / c.shape.layers, b) for b in c.shape.of(Recurrent)]
+    return Scans(
+        seconds=weighted((share, sum(b.core_s(on))) for share, b in blocks),
+        flops=weighted((share, t * b.scan_flops()) for share, b in blocks),
+        bytes=weighted((share, t * b.scan_bytes()) for share, b in blocks),
+    )
 
 
-def _attention(c: Cases) -> tuple[float, float]:
+def _attention(c: Cases) -> tuple[Column, Column]:
     """(FLOP, bytes) of one forward of the attention core: causal where flash skips the upper half,
     all of the scores where they are materialised."""
     t, tp, seq_len, passes = c.tokens, c.plan.tp, c.attended, c.constants.scores_passes
-    flops = moved = 0.0
+    flops: Column = 0.0
+    moved: Column = 0.0
     materialised = np.any(c.software.flash == 0)
-    for block in c.shape.of("softmax"):
+    for block in c.shape.of(Softmax):
         weight, heads, width = block.count / c.shape.layers, block.heads / tp, block.score_width
         kept = np.maximum(block.kept_heads / tp, 1.0)
         keys = seq_len if materialised else block.keys_seen(seq_len)
@@ -265,10 +328,10 @@ def _attention(c: Cases) -> tuple[float, float]:
     return flops, moved
 
 
-def _head(c: Cases, parts) -> Work:
+def _head(c: Cases, parts: Mapping[str, float]) -> Work:
     """Output head and loss."""
     s, t = c.shape, c.tokens
-    v, h = sum(b.vocab for b in s.of("head")) / c.plan.tp, s.hidden
+    v, h = sum(b.vocab for b in s.of(Head)) / c.plan.tp, s.hidden
     return Work(
         kernel="logits",
         label="Output head and loss",
@@ -280,7 +343,7 @@ def _head(c: Cases, parts) -> Work:
     )
 
 
-def _update(c: Cases, parts) -> Work:
+def _update(c: Cases, parts: Mapping[str, float]) -> Work:
     """The optimizer, per parameter."""
     moved = c.constants.optimizer_bytes
     return Work(

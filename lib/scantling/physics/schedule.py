@@ -3,16 +3,25 @@
 
 import heapq
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from math import inf
 from operator import itemgetter
+from typing import NamedTuple
 
 import numpy as np
 
+from ..base.columns import Array
 from ..base.records import record
-from .pipeline import DUALPIPES, SCHEDULE_NAMES, SCHEDULES, in_flight, schedule_code, violations
-from .schedule_orders import BACKWARD, FORWARD, ORDERS, PAIR, WEIGHT, WHOLE
+from .pipeline import (
+    DUALPIPES,
+    SCHEDULE_NAMES,
+    SCHEDULES,
+    Schedule,
+    in_flight,
+    schedule_code,
+    violations,
+)
+from .schedule_orders import BACKWARD, FORWARD, ORDERS, WEIGHT, WHOLE, Order, Pair, Pass
 
 KINDS = ("F", "B", "W")
 _SHARES = (
@@ -48,36 +57,36 @@ class Layout:
     vpp: int
     m: int
     weight_kept: float
-    device: np.ndarray
-    start_s: np.ndarray
-    end_s: np.ndarray
-    kind: np.ndarray
-    micro_batch: np.ndarray
-    chunk: np.ndarray
-    part: np.ndarray
+    device: Array
+    start_s: Array
+    end_s: Array
+    kind: Array
+    micro_batch: Array
+    chunk: Array
+    part: Array
     makespan_s: float
-    span_s: np.ndarray
-    busy_s: np.ndarray
+    span_s: Array
+    busy_s: Array
 
     @property
-    def bubble_s(self) -> np.ndarray:
+    def bubble_s(self) -> Array:
         """Idle time of each device between its own first and last pass. [s, shape (pp,)] What
         zero-bubble papers count."""
         return self.span_s - self.busy_s
 
     @property
-    def idle_s(self) -> np.ndarray:
+    def idle_s(self) -> Array:
         """Idle time of each device over the whole makespan. [s, shape (pp,)] What a global barrier
         before the optimizer costs."""
         return self.makespan_s - self.busy_s
 
     @property
-    def peak_in_flight(self) -> np.ndarray:
+    def peak_in_flight(self) -> Array:
         """Micro-batches each device holds at its peak, in units of its whole share (see
         `pipeline.in_flight`). [shape (pp,)]"""
         return np.array([self.in_flight_over_time(d)[1].max() for d in range(self.pp)])
 
-    def in_flight_over_time(self, device: int) -> tuple[np.ndarray, np.ndarray]:
+    def in_flight_over_time(self, device: int) -> tuple[Array, Array]:
         """Steps of the number of micro-batches a device holds: times [s] and the value from each
         time on."""
         rows, kept = self.device == device, self.weight_kept
@@ -94,17 +103,17 @@ class Layout:
 
 
 def lay_out(
-    schedule,
-    pp,
-    vpp,
-    m,
-    t_forward,
-    t_backward_input,
-    t_backward_weight,
+    schedule: str | int,
+    pp: int,
+    vpp: int,
+    m: int,
+    t_forward: float,
+    t_backward_input: float,
+    t_backward_weight: float,
     *,
-    t_p2p=0.0,
-    part_scale=None,
-    weight_kept=1.0,
+    t_p2p: float = 0.0,
+    part_scale: Sequence[float] | Array | None = None,
+    weight_kept: float = 1.0,
 ) -> Layout:
     """Lay a schedule out in time, each pass starting as soon as its device is free and its input
     has arrived.
@@ -161,9 +170,9 @@ def lay_out(
     chunks = row.chunks or vpp
     parts = pp * chunks
     scale = np.ones(parts) if part_scale is None else np.asarray(part_scale, dtype=float)
-    given = [t_forward, t_backward_input, t_backward_weight, t_p2p, *scale]
-    if not all(t >= 0 and np.isfinite(t) for t in given):
-        raise ValueError(f"times and scales must be finite and not negative; got {given}")
+    stated = [t_forward, t_backward_input, t_backward_weight, t_p2p, *scale]
+    if not all(t >= 0 and np.isfinite(t) for t in stated):
+        raise ValueError(f"times and scales must be finite and not negative; got {stated}")
     if scale.shape != (parts,):
         raise ValueError(
             f"part_scale must have {parts} entries, one for each model part of "
@@ -177,31 +186,48 @@ def lay_out(
         whole,
     )
     lazy = row.split_backward and row.code not in DUALPIPES
-    job = {
-        "orders": [ORDERS[row.name](d, pp, chunks, m) for d in range(pp)],
-        "device_of": _device_of(row.placement, pp, m),
-        "times": [(t / chunks * scale).tolist() for t in by_kind],
-        "t_p2p": float(t_p2p),
-        "cap": round(float(in_flight(row.code, pp, vpp, 10**9)) * chunks) if lazy else inf,
-        "kept": weight_kept,
-    }
-    layouts = (
-        _layout(row, pp, vpp, m, weight_kept, _Run(share=share, **job).rows())
-        for share in (_SHARES if lazy else (1.0,))
-    )
-    return min(layouts, key=lambda layout: layout.span_s.max())
+    orders = [ORDERS[row.name](d, pp, chunks, m) for d in range(pp)]
+    seconds = [(t / chunks * scale).tolist() for t in by_kind]
+    cap = round(float(in_flight(row.code, pp, vpp, 10**9)) * chunks) if lazy else inf
+    layouts = []
+    for share in _SHARES if lazy else (1.0,):
+        run = _Run(
+            orders=orders,
+            device_of=_device_of(row.placement, pp, m),
+            times=seconds,
+            t_p2p=float(t_p2p),
+            cap=cap,
+            kept=weight_kept,
+            share=share,
+        )
+        layouts.append(_layout(row, pp, vpp, m, weight_kept, run.rows()))
+    return min(layouts, key=lambda layout: float(layout.span_s.max()))
 
 
-def _device_of(placement, pp, m):
+def _device_of(placement: str, pp: int, m: int) -> Callable[[int, int], int]:
     """Function of (part, micro-batch): the device that holds it."""
-    return {
-        "ring": lambda part, mb: part % pp,
-        "vee": lambda part, mb: min(part, 2 * pp - 1 - part),
-        "mirror": lambda part, mb: part if mb < m // 2 else pp - 1 - part,
-    }[placement]
+
+    def device(part: int, micro_batch: int) -> int:
+        if placement == "ring":
+            return part % pp
+        if placement == "vee":
+            return min(part, 2 * pp - 1 - part)
+        return part if micro_batch < m // 2 else pp - 1 - part
+
+    return device
 
 
-@dataclass(kw_only=True)
+class Placed(NamedTuple):
+    """A pass in time."""
+
+    start: float
+    end: float
+    device: int
+    kind: int
+    part: int
+    micro_batch: int
+
+
 class _Run:
     """Every pass as early as its device, its order and its input allow.
 
@@ -210,26 +236,30 @@ class _Run:
     the cap.
     """
 
-    orders: list
-    device_of: Callable
-    times: list  # [kind][part]
-    t_p2p: float
-    cap: float
-    kept: float
-    share: float
-
-    def __post_init__(self):
-        self.tick = 1e-9 * max(map(max, self.times)) or 1.0  # moments closer than this are one
-        self.ends = {}  # (kind, part, micro-batch) -> when its output exists
-        self.waiting = {}  # the same -> device asleep until that pass is placed
-        self.left = [deque(order) for order in self.orders]
-        self.owed = [deque() for _ in self.left]  # weight gradients, oldest first
-        self.held = [0.0 for _ in self.left]
+    def __init__(
+        self,
+        *,
+        orders: Sequence[Order],
+        device_of: Callable[[int, int], int],
+        times: Sequence[Sequence[float]],  # [kind][part]
+        t_p2p: float,
+        cap: float,
+        kept: float,
+        share: float,
+    ) -> None:
+        self.device_of, self.times, self.t_p2p = device_of, times, t_p2p
+        self.cap, self.kept, self.share = cap, kept, share
+        self.tick = 1e-9 * max(map(max, times)) or 1.0  # moments closer than this are one
+        self.ends: dict[Pass, float] = {}  # when the output of a pass exists
+        self.waiting: dict[Pass | None, int] = {}  # device asleep until that pass is placed
+        self.left = [deque(order) for order in orders]
+        self.owed: list[deque[Pass]] = [deque() for _ in orders]  # weight gradients, oldest first
+        self.in_flight = [0.0 for _ in orders]
         # (tick, whether after all others had their turn then, device, moment)
-        self.events = [(0, 0, device, 0.0) for device, _ in enumerate(self.left)]
-        self.placed = []  # (start, end, device, kind, part, micro-batch)
+        self.events = [(0, 0, device, 0.0) for device in range(len(orders))]
+        self.placed: list[Placed] = []
 
-    def rows(self) -> list[tuple]:
+    def rows(self) -> list[Placed]:
         """The passes as they were placed."""
         while self.events:
             self.turn(*heapq.heappop(self.events))
@@ -237,58 +267,60 @@ class _Run:
             raise RuntimeError("the orders of the devices wait for one another")
         return self.placed
 
-    def wake(self, moment, device):
+    def wake(self, moment: float, device: int) -> None:
         """The device looks again at a moment."""
         heapq.heappush(self.events, (round(moment / self.tick), 0, device, moment))
 
-    def ready(self, kind, part, mb, device):
+    def ready(self, what: Pass | Pair, device: int) -> tuple[float, Pass | None]:
         """When the input of a pass is on its device, infinite while that is not known; and the pass
         that it waits for."""
-        if kind == PAIR:
-            both = self.ready(FORWARD, *part, device), self.ready(WHOLE, *mb, device)
+        if isinstance(what, Pair):
+            both = self.ready(what.forward, device), self.ready(what.backward, device)
             return max(both, key=itemgetter(0))
+        kind, part, micro_batch = what
         if kind == FORWARD:
-            source = FORWARD, part - 1, mb
+            source = Pass(FORWARD, part - 1, micro_batch)
         elif part + 1 == len(self.times[0]):
-            source = FORWARD, part, mb
+            source = Pass(FORWARD, part, micro_batch)
         else:
-            source = BACKWARD, part + 1, mb
-        if source[1] < 0:
+            source = Pass(BACKWARD, part + 1, micro_batch)
+        if source.part < 0:
             return 0.0, None
-        sent = self.t_p2p if self.device_of(*source[1:]) != device else 0.0
-        return self.ends.get(source, inf) + sent, source
+        away = self.device_of(source.part, source.micro_batch) != device
+        return self.ends.get(source, inf) + (self.t_p2p if away else 0.0), source
 
-    def put(self, now, device, kind, part, mb):
+    def put(self, now: float, device: int, what: Pass | Pair) -> None:
         """Run a pass, or both of a pair, from now on; what runs together is sent together."""
-        passes = ((FORWARD, *part), (WHOLE, *mb)) if kind == PAIR else ((kind, part, mb),)
+        passes = tuple(what) if isinstance(what, Pair) else (what,)
         end = now
-        for kind, part, mb in passes:
+        for kind, part, micro_batch in passes:
             start, end = end, end + self.times[kind][part]
-            self.placed.append((start, end, device, kind, part, mb))
-        for kind, *at in passes:
+            self.placed.append(Placed(start, end, device, kind, part, micro_batch))
+        for kind, part, micro_batch in passes:
             if kind != WEIGHT:
-                key = (FORWARD if kind == FORWARD else BACKWARD, *at)
-                self.ends[key] = end
-                if key in self.waiting:
-                    self.wake(now, self.waiting.pop(key))
+                output = Pass(FORWARD if kind == FORWARD else BACKWARD, part, micro_batch)
+                self.ends[output] = end
+                if output in self.waiting:
+                    self.wake(now, self.waiting.pop(output))
         self.wake(end, device)
 
-    def put_weight(self, now, device):
+    def put_weight(self, now: float, device: int) -> None:
         """Run the oldest weight gradient that the device owes."""
-        self.held[device] -= self.kept
-        self.put(now, device, WEIGHT, *self.owed[device].popleft())
+        self.in_flight[device] -= self.kept
+        self.put(now, device, self.owed[device].popleft())
 
-    def start(self, now, device):
+    def start(self, now: float, device: int) -> None:
         """Run the next pass of the device's order."""
-        kind, *at = self.left[device].popleft()
-        if kind == FORWARD:
-            self.held[device] += 1
-        elif self.cap < inf:
-            self.owed[device].append(at)
-            self.held[device] -= 1 - self.kept
-        self.put(now, device, kind, *at)
+        what = self.left[device].popleft()
+        if isinstance(what, Pass):
+            if what.kind == FORWARD:
+                self.in_flight[device] += 1
+            elif self.cap < inf:
+                self.owed[device].append(Pass(WEIGHT, what.part, what.micro_batch))
+                self.in_flight[device] -= 1 - self.kept
+        self.put(now, device, what)
 
-    def turn(self, moment, second, device, now):
+    def turn(self, moment: int, second: int, device: int, now: float) -> None:
         """One device decides what to do. It looks again, after all others, before it gives time to
         a weight gradient while its next input is unknown."""
         owed, left, late = self.owed[device], self.left[device], self.tick / 2
@@ -296,15 +328,17 @@ class _Run:
             if owed:
                 self.put_weight(now, device)
             return
-        at, source = self.ready(*left[0], device)
-        full = left[0][0] == FORWARD and self.held[device] + 1 > self.cap + 1e-9
+        what = left[0]
+        at, source = self.ready(what, device)
+        forward = isinstance(what, Pass) and what.kind == FORWARD
+        full = forward and self.in_flight[device] + 1 > self.cap + 1e-9
         if owed and full:
             self.put_weight(now, device)
         elif at <= now + late:
             self.start(max(now, at), device)
         elif at == inf and not second:
             heapq.heappush(self.events, (moment, 1, device, now))
-        elif owed and now + self.share * self.times[WEIGHT][owed[0][0]] <= at + late:
+        elif owed and now + self.share * self.times[WEIGHT][owed[0].part] <= at + late:
             self.put_weight(now, device)
         elif at == inf:
             self.waiting[source] = device
@@ -312,9 +346,11 @@ class _Run:
             self.wake(at, device)
 
 
-def _layout(row, pp, vpp, m, kept, placed) -> Layout:
+def _layout(
+    row: Schedule, pp: int, vpp: int, m: int, kept: float, placed: Sequence[Placed]
+) -> Layout:
     """The passes as columns, and what they add up to on each device."""
-    rows = np.array(sorted(placed, key=lambda each: (each[0], each[2])))
+    rows = np.array(sorted(placed, key=lambda each: (each.start, each.device)))
     start, end = rows[:, 0], rows[:, 1]
     device, kind, part, micro_batch = rows[:, 2:].astype(int).T
     return Layout(

@@ -7,9 +7,11 @@ the gradients of every step, or what the weights moved in so many local steps (D
 """
 
 from dataclasses import replace
+from typing import TypedDict
 
 import numpy as np
 
+from ..base.columns import Column
 from ..catalogue.models.shape import as_floats, parameters
 from .cases import Cases
 
@@ -24,20 +26,20 @@ LEAST_STEPS = 24  # the fewest published (arXiv 2604.21428)
 MOST_STEPS = 500  # the most for which DiLoCo prints no loss in quality (arXiv 2311.08105, abstract)
 
 
-def exchanged_bytes(c: Cases):
+def exchanged_bytes(c: Cases) -> Column:
     """Bytes that a site sends in one exchange: a ring, 2 (s - 1) / s of a copy. [bytes]"""
     n, link, wide = as_floats(parameters(c.shape)), c.link, c.job.exchange_bytes
     values = 2 * (link.sites - 1) / link.sites * (n.total + n.mtp)
     return values * np.where(wide > 0, wide, c.job.grad_bytes)
 
 
-def exchange_s(c: Cases):
+def exchange_s(c: Cases) -> Column:
     """One exchange: its bytes over the link of a site, and 2 (s - 1) hops of half a round trip;
     the buckets of a copy follow each other, so that the way is waited for once. [s]"""
     return exchanged_bytes(c) / c.link.site_bytes_per_s + (c.link.sites - 1) * c.link.site_rtt_s
 
 
-def every_step_s(c: Cases):
+def every_step_s(c: Cases) -> Column:
     """The exchange of a synchronous step, which comes on top of the reduction inside the sites; 0
     where sites step alone. [s]"""
     if np.all(c.link.sites <= 1):
@@ -45,7 +47,7 @@ def every_step_s(c: Cases):
     return np.where(c.job.local_steps == 1, exchange_s(c), 0.0)
 
 
-def local_steps(c: Cases, step_s):
+def local_steps(c: Cases, step_s: Column) -> Column:
     """Steps between two exchanges: as given; where they are searched, the fewest whose exchange
     takes
     WAIT_SHARE of the time, or hides beside them, LEAST_STEPS to MOST_STEPS; `step_s` without it."""
@@ -54,7 +56,7 @@ def local_steps(c: Cases, step_s):
     return np.where(c.job.local_steps > 0, c.job.local_steps, fewest)
 
 
-def waited_s(c: Cases, step_s):
+def waited_s(c: Cases, step_s: Column) -> Column:
     """What an exchange after local steps adds to each of them: all of it, or what is left of it
     when the next ones run beside it; 0 where every step is synchronous. [s]
 
@@ -71,19 +73,47 @@ def waited_s(c: Cases, step_s):
     )
 
 
-def report(c: Cases, step_s: float, alone_s: float) -> dict:
+class Steps(TypedDict):
+    """A number of local steps, and the share of the time that the exchange then takes."""
+
+    local_steps: int
+    share: float
+
+
+class Tokens(TypedDict):
+    """What training apart costs in tokens, from none to nobody knows."""
+
+    low: float
+    high: float | None
+
+
+class Report(TypedDict):
+    """What the sites of one case exchange and what that costs."""
+
+    sites: int
+    kind: str
+    local_steps: int
+    searched: bool
+    exchange_bytes: float
+    exchange_s: float
+    waited_s: float  # that the exchange adds to a step
+    share: float  # of the step
+    needed_bytes_per_s: float  # of a link over which the exchange would take WAIT_SHARE of the time
+    choices: list[Steps]
+    extra_tokens: Tokens
+    confirm: str  # sources of extra_tokens, and who has to confirm
+
+
+def report(c: Cases, step_s: float, alone_s: float) -> Report:
     """What the sites of one case exchange and what that costs, as plain data. `alone_s`: a step of
     the same case without the exchange.
 
-    waited_s and share: what the exchange adds to a step. needed_bytes_per_s: of a link over which
-    it would take WAIT_SHARE of the time. choices: other numbers of local steps. extra_tokens: what
-    training apart costs in tokens, from none to nobody knows; `confirm` has the sources.
     """
     apart = c.job.local_steps != 1
     steps, took = float(local_steps(c, alone_s)), float(exchange_s(c))
     waited = step_s - alone_s
 
-    def choice(n):
+    def choice(n: int) -> Steps:
         more = float(waited_s(replace(c, job=replace(c.job, local_steps=n)), alone_s))
         return {"local_steps": n, "share": more / (alone_s + more)}
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..base.columns import Column
 from ..base.records import record
+from ..blocks.answers import Time
 from ..catalogue.models.shape import as_floats, flops_per_token, parameters
 from . import compute, ingest, sites, traffic
 from .cases import FP32, HSDP, ULYSSES, ZERO3, Cases
@@ -54,9 +55,11 @@ class Step:
     axes: dict[str, Exchange]
 
     @property
-    def total(self):
+    def total(self) -> Column:
         """Seconds of one step: the sum of the exposed parts."""
-        return sum(getattr(self, part) for part in PARTS)
+        compute = self.gemm + self.attention + self.elementwise + self.logits + self.recompute
+        sent = compute + self.tp + self.cp + self.ep + self.dp + self.pp
+        return sent + self.bubble + self.optimizer + self.host + self.straggler + self.data
 
 
 class Stages(NamedTuple):
@@ -68,7 +71,7 @@ class Stages(NamedTuple):
     heads: Column  # output heads on it
 
 
-def device_params(c: Cases):
+def device_params(c: Cases) -> tuple[Column, Column]:
     """(dense, expert) parameters that one device of the average stage holds before data-parallel
     sharding; embedding with it."""
     s, p, n = c.shape, c.plan, as_floats(parameters(c.shape))
@@ -79,7 +82,7 @@ def device_params(c: Cases):
     return (inner / p.pp + held) / p.tp, experts / (p.pp * p.ep * p.etp)
 
 
-def exchange_passes(c: Cases) -> dict[str, tuple]:
+def exchange_passes(c: Cases) -> dict[str, tuple[Column, Column, Column]]:
     """Volume of a layer's exchanges over the forward's: (forward, recomputed forward, backward).
 
     tp: the same both ways, and with sequence parallelism `tp_sequence` more, twice that under
@@ -98,7 +101,7 @@ def exchange_passes(c: Cases) -> dict[str, tuple]:
     }
 
 
-def layer_exchanges(c: Cases, layer: compute.LayerTime) -> dict[str, Exchange]:
+def layer_exchanges(c: Cases, layer: Time) -> dict[str, Exchange]:
     """tp, cp and ep of one average layer and micro-batch: forward, backward and recompute
     together."""
     forward = {
@@ -116,7 +119,7 @@ def layer_exchanges(c: Cases, layer: compute.LayerTime) -> dict[str, Exchange]:
     }
 
 
-def layer_parts(c: Cases, layer: compute.LayerTime) -> dict:
+def layer_parts(c: Cases, layer: Time) -> dict[str, Column]:
     """Seconds that one average layer and micro-batch computes by part of the step: forward,
     backward (twice a forward's GEMMs and element-wise chains) and recompute."""
     again = c.recomputed
@@ -133,14 +136,14 @@ def layer_parts(c: Cases, layer: compute.LayerTime) -> dict:
     }
 
 
-def dispatch_waits_s(c: Cases, layer_s):
+def dispatch_waits_s(c: Cases, layer_s: Column) -> Column:
     """What the device waits for a host that dispatches tensor-parallel operations one by one: a
     layer and micro-batch, both ways, takes no less than `eager_tp_s`. [s]"""
     eager = (c.software.eager_tp > 0) & (c.plan.tp > 1)
     return np.maximum(c.constants.eager_tp_s - layer_s, 0.0) * eager
 
 
-def stage_times(c: Cases, layer_s, logits_s) -> Stages:
+def stage_times(c: Cases, layer_s: Column, logits_s: Column) -> Stages:
     """The slowest stage: the fullest one, or the last with output head and MTP modules.
 
     Under a mirrored schedule the outer devices hold the first and the last stage both, and run half
@@ -164,13 +167,13 @@ def stage_times(c: Cases, layer_s, logits_s) -> Stages:
     )
 
 
-def forward_s(layer_s, recomputed_s):
+def forward_s(layer_s: Column, recomputed_s: Column) -> Column:
     """Forward of a layer and micro-batch: a pass of three, of all but what is repeated. [s] More
     arithmetic or bandwidth shortens it and its backward alike."""
     return (layer_s - recomputed_s) / 3
 
 
-def bubble_s(c: Cases, m, forward, backward, weights):
+def bubble_s(c: Cases, m: Column, forward: Column, backward: Column, weights: Column) -> Column:
     """Idle time of a device waiting for other stages, over m micro-batches whose passes on the
     average one are given. [s]
 
@@ -182,7 +185,7 @@ def bubble_s(c: Cases, m, forward, backward, weights):
     )
 
 
-def gathers_exposed_s(c: Cases, wire_s, work_s):
+def gathers_exposed_s(c: Cases, wire_s: Column, work_s: Column) -> Column:
     """What sharded weights add to one micro-batch: all of the wire without overlap, else
     (work^q + wire^q)^(1/q) − work + contention · min(wire, work). [s]"""
     k = c.constants
@@ -195,7 +198,7 @@ def gathers_exposed_s(c: Cases, wire_s, work_s):
     )
 
 
-def cards_held_s(c: Cases, exchanges: dict[str, Exchange]):
+def cards_held_s(c: Cases, exchanges: dict[str, Exchange]) -> Column:
     """What a layer's exposed exchanges hold of the cards that gathers of sharded weights take where
     both leave the domain: nothing is gathered beside them."""
     p = c.plan
@@ -205,7 +208,7 @@ def cards_held_s(c: Cases, exchanges: dict[str, Exchange]):
     return held * c.group(shard, p.tp).across
 
 
-def copies_s(c: Cases, held):
+def copies_s(c: Cases, held: Column) -> Column:
     """Time of one micro-batch to copy gathered weights out of the collective's buffer, each time,
     and their gradients into the one that is scattered, for stacks that shard parameter by parameter
     (`gather_copies`). [s]"""
@@ -214,7 +217,9 @@ def copies_s(c: Cases, held):
     return c.software.gather_copies * sharded * held * moved / compute.hbm_rate(c)
 
 
-def reduction_exposed_s(c: Cases, dp: traffic.DataParallel, forward_s, backward_s):
+def reduction_exposed_s(
+    c: Cases, dp: traffic.DataParallel, forward_s: Column, backward_s: Column
+) -> Column:
     """What the traffic of the whole step adds: the rest that a window of one micro-batch's backward
     leaves of the gradients, a window of the next one's forward of the weights, and one broadcast a
     rank where sharded states come back so. [s]
@@ -234,7 +239,7 @@ def reduction_exposed_s(c: Cases, dp: traffic.DataParallel, forward_s, backward_
     return left + k.broadcast_s * group * ((software.broadcast_gather > 0) & (p.sharding > 0))
 
 
-def shards_of(c: Cases):
+def shards_of(c: Cases) -> tuple[Column, Column]:
     """Ranks among which a device's dense and expert parameters are divided for the update."""
     p, sharded = c.plan, c.plan.sharding > 0
     whole = np.where(p.sharding == HSDP, p.shard_group, c.site_ranks)
@@ -242,12 +247,12 @@ def shards_of(c: Cases):
     return dense, np.where(sharded, np.maximum(dense * p.tp / (p.ep * p.etp), 1.0), 1.0)
 
 
-def optimizer_rate(c: Cases):
+def optimizer_rate(c: Cases) -> Column:
     """Bytes/s of the memory that holds the optimizer's states: the device's, or the host's."""
     return np.where(c.plan.offload > 0, c.host_rate, compute.hbm_rate(c))
 
 
-def optimizer_s(c: Cases, dense, experts):
+def optimizer_s(c: Cases, dense: Column, experts: Column) -> Column:
     """Update of the parameters that this rank owns: bytes touched over the memory's rate, states
     read and written once, more or less than Adam's, and Newton-Schulz iterations, each 4 n + 2 n^2
     / m FLOP a parameter of an n x m matrix (Liu et al. 2025, arXiv 2502.16982). [s]"""
@@ -258,7 +263,7 @@ def optimizer_s(c: Cases, dense, experts):
     return took + job.newton_schulz * 6 * n * updated / (c.chip.bf16_flops * c.constants.gemm)
 
 
-def streamed_s(c: Cases, dense, experts, slowest_s):
+def streamed_s(c: Cases, dense: Column, experts: Column, slowest_s: Column) -> Column:
     """What offloaded parameters add to one micro-batch: weights from the host, forward and
     backward, gradients back to it, less what compute hides. [s]"""
     p = c.plan
@@ -270,7 +275,7 @@ def streamed_s(c: Cases, dense, experts, slowest_s):
     return np.maximum(wire - slowest_s, 0.0) * (p.offload > 1)
 
 
-def step_host_s(c: Cases):
+def step_host_s(c: Cases) -> Column:
     """Host time once a step: least + (1 − least) · min(layers on a stage / enough layers, 1) of
     `step_host_s`. [s]"""
     k, least = c.constants, c.constants.step_host_least
@@ -282,7 +287,7 @@ def step_host_s(c: Cases):
     )
 
 
-def overall(c: Cases):
+def overall(c: Cases) -> Column:
     """Factor on every part of the step: what the terms leave, and DeepSpeed's pipeline engine."""
     return c.constants.overall * np.where(c.software.step_engine > 0, c.constants.engine, 1.0)
 
@@ -294,7 +299,15 @@ def straggler_share(c: Cases) -> Column:
     return k.straggler * np.log2(np.maximum(c.devices / k.straggler_devices, 1.0))
 
 
-def data_parallel_exchange(c: Cases, m, held, work_s, forward_s, backward_s, cards_s) -> Exchange:
+def data_parallel_exchange(
+    c: Cases,
+    m: Column,
+    held: tuple[Column, Column],
+    work_s: Column,
+    forward_s: Column,
+    backward_s: Column,
+    cards_s: Column,
+) -> Exchange:
     """Gathers of each of m micro-batches and the reduction of the step, for the (dense, expert)
     parameters held; a micro-batch works `work_s` on the slowest stage, forward, backward and
     transfers, and `cards_s` of it on the cards that the gathers take."""
@@ -359,7 +372,7 @@ def step_time(c: Cases) -> Step:
     return Step(**parts, data=ingest.stall_s(c, sum(parts.values())), axes=axes)
 
 
-def rates(c: Cases, step_s):
+def rates(c: Cases, step_s: Column) -> tuple[Column, Column, Column]:
     """(tokens/s per device, model FLOP/s per device, MFU): flops_per_token of the PaLM and Megatron
     count; MFU against the dense peak of the job's precision."""
     tokens_per_s = c.job.global_batch * c.job.seq_len / (step_s * c.devices)
@@ -368,7 +381,7 @@ def rates(c: Cases, step_s):
     return tokens_per_s, flops, flops / c.chip.linear_flops
 
 
-def hardware_share(c: Cases):
+def hardware_share(c: Cases) -> Column:
     """FLOPs the devices execute over model FLOPs, that is HFU / MFU: 1 + what is recomputed.
 
     Matrix products in full, non-causal attention, as in `flops_per_token`; output head and MTP are

@@ -18,6 +18,7 @@ import numpy as np
 from ..base.columns import Column
 from ..base.records import record
 from ..blocks.answers import Exchange as BlockExchange, fold
+from ..blocks.moe import Moe
 from .cases import HSDP, ULYSSES, ZERO3, Cases
 from .collectives import (
     below_line,
@@ -32,7 +33,7 @@ from .collectives import (
 )
 from .compute import expected_places, layer_mix, low_precision
 from .sites import every_step_s
-from .wires import Wires, members_inside
+from .wires import Link, Wires, members_inside
 
 RAIL_ONLY = 0.112  # how much longer an all-to-all takes: 8.2 to 11.2 % (arXiv 2307.12169)
 
@@ -48,11 +49,11 @@ class Exchange:
     calls: Column
 
     @property
-    def hidden_s(self):
+    def hidden_s(self) -> Column:
         """Seconds that run beside compute."""
         return np.maximum(self.wire_s - self.exposed_s, 0)
 
-    def times(self, volume, calls, shown=None) -> "Exchange":
+    def times(self, volume: Column, calls: Column, shown: Column | None = None) -> "Exchange":
         """So many times the volume in so many times the calls; `shown`: of what is exposed, where
         not as the volume."""
         return Exchange(
@@ -62,7 +63,7 @@ class Exchange:
             calls=self.calls * calls,
         )
 
-    def stretched(self, factor) -> "Exchange":
+    def stretched(self, factor: Column) -> "Exchange":
         """The same in so many times the time."""
         return replace(self, wire_s=factor * self.wire_s, exposed_s=factor * self.exposed_s)
 
@@ -70,7 +71,7 @@ class Exchange:
 NOTHING = Exchange(wire_s=0.0, exposed_s=0.0, bytes=0.0, calls=0.0)
 
 
-def exposed(communication, window):
+def exposed(communication: Column, window: Column) -> Column:
     """Communication left over by a window of compute: c^2 / (c + w). [s]"""
     return communication * communication / np.maximum(communication + window, 1e-30)
 
@@ -80,12 +81,12 @@ def sent(c: Cases) -> BlockExchange:
     return fold(BlockExchange, [(w, b.exchanges()) for w, b in layer_mix(c)])
 
 
-def visited(c: Cases):
+def visited(c: Cases) -> Column:
     """Experts that a token visits in a layer with experts."""
-    return sum(b.exchanges().copies for b in c.shape.of("moe"))
+    return sum(b.exchanges().copies for b in c.shape.of(Moe))
 
 
-def tp_shares(c: Cases):
+def tp_shares(c: Cases) -> tuple[Column, Column]:
     """Share of tensor-parallel time that shows, and of the part that a backward runs beside its
     products where the stack does so (`async_reduce`)."""
     k, overlap = c.constants, c.software.tp_overlap
@@ -121,7 +122,7 @@ def tensor_parallel(c: Cases) -> Exchange:
     )
 
 
-def over_cp(c: Cases, x) -> tuple:
+def over_cp(c: Cases, x: BlockExchange) -> tuple[Column, Column]:
     """Bytes of a micro-batch that attention and scans of the exchanges `x` put together over the
     cp group."""
     p, own = c.plan, c.tokens
@@ -131,7 +132,7 @@ def over_cp(c: Cases, x) -> tuple:
     return np.where(p.cp_type == ULYSSES, relaid, keys), scans
 
 
-def context_parallel(c: Cases, attention_s) -> Exchange:
+def context_parallel(c: Cases, attention_s: Column) -> Exchange:
     """Forward key-value exchange of one layer and micro-batch over the cp group, hidden behind
     attention.
 
@@ -194,7 +195,7 @@ def expert_parallel(c: Cases) -> Exchange:
     etp = p.etp
     w = c.ep_group
     relayed = c.software.dedup_dispatch > 0
-    kept = 1 - sum(b.exchanges().narrow for b in s.of("moe"))  # of the stream's width
+    kept = 1 - sum(b.exchanges().narrow for b in s.of(Moe))  # of the stream's width
     one_copy = c.tokens / p.tp * s.hidden * kept
     width = c.dispatch_bytes + 2.0  # dispatch, then combine in 16 bit
     copies, payload = expert_copies(c), one_copy * width
@@ -251,7 +252,7 @@ class DataParallel:
     calls: Column  # per step
 
 
-def uplink(c: Cases, group):
+def uplink(c: Cases, group: Column) -> Column:
     """Share of the scale-out rate left at the top of the pod when every group's ring crosses it at
     once."""
     p, link = c.plan, c.link
@@ -263,7 +264,7 @@ def uplink(c: Cases, group):
     )
 
 
-def gradient_link(c: Cases, link, ranks):
+def gradient_link(c: Cases, link: Link, ranks: Column) -> Link:
     """The links as gradient rings reach them across domains: never more than the line, less where
     nothing runs beside them, less what the top of the pod shares out."""
     reached = out_rate(Wires(1, 1, link)) / link.out_bytes_per_s
@@ -272,7 +273,7 @@ def gradient_link(c: Cases, link, ranks):
     return replace(link, out_bytes_per_s=link.out_bytes_per_s * left * uplink(c, ranks))
 
 
-def gradient_domain(c: Cases):
+def gradient_domain(c: Cases) -> Column:
     """Devices of a scale-up domain that replicas of one stage may share: all, or, with data
     parallelism outermost (Megatron-LM's tp-cp-ep-pp-dp), what the other stages leave, and the ranks
     of tp x cp or ep x etp at least."""
@@ -282,13 +283,13 @@ def gradient_domain(c: Cases):
     return np.maximum(domain / p.pp**c.software.dp_outer, together)
 
 
-def in_buckets_s(nbytes, unit_bytes, w: Wires, rounds=1.0):
+def in_buckets_s(nbytes: Column, unit_bytes: Column, w: Wires, rounds: Column = 1.0) -> Column:
     """Seconds of a ring over so many bytes in buckets of `unit_bytes`, one at least. [s]"""
     buckets = np.maximum(unit_bytes, 1.0)
     return buckets * ring_s(nbytes / buckets, w, rounds)
 
 
-def data_parallel(c: Cases, dense_params, expert_params) -> DataParallel:
+def data_parallel(c: Cases, dense_params: Column, expert_params: Column) -> DataParallel:
     """Traffic over dp x cp (experts: over their own replicas) for parameters held on one device
     before data sharding.
 
@@ -310,7 +311,10 @@ def data_parallel(c: Cases, dense_params, expert_params) -> DataParallel:
     pieces = (1 + gathers) * c.shape.layers / p.pp
     passes = 1 + ((p.sharding == 0) | (c.software.grad_all_reduce > 0))  # of the gradients
     gathered = p.sharding > 0  # the weights
-    reduce, gather, micro, sent = 0.0, 0.0, 0.0, 0.0
+    reduce: Column = 0.0
+    gather: Column = 0.0
+    micro: Column = 0.0
+    sent: Column = 0.0
     for params, ranks, packed in (
         (dense_params, near, p.tp),
         (expert_params, np.maximum(near * p.tp / (p.ep * p.etp), 1.0), p.ep * p.etp),

@@ -5,43 +5,51 @@ crossed one axis at a time and cut by the laws as soon as a law can be told, so 
 axes never exists.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
+from ..base.columns import Array, Column
 from ..base.errors import DesignError
 from ..base.records import record
-from ..catalogue.models.shape import shape_of
+from ..catalogue.models.shape import Model, shape_of
+from ..catalogue.words import Recompute
+from ..design.cluster import Cluster
+from ..design.resolved import Phase
 from ..physics.cases import FULL, HSDP, ZERO2, Plan, accumulated, code
 from ..physics.layout import gains
 from ..physics.pipeline import RULES, SCHEDULES, Division
-from .laws import Law, of
+from .laws import Law, Setting, Stage, laws_of
 from .space import DEFAULT, Space
-from .words import NAMES
+from .words import CODED
 
 ANY = -1  # of `under`: any schedule may follow
 
+Pins = Mapping[str, Any]  # fields of the plan that are fixed; None is as good as absent
+Columns = dict[str, Array]  # the axes laid out so far, a row a plan
+
 
 @lru_cache(maxsize=4096)
-def divisors(n: int) -> np.ndarray:
+def divisors(n: int) -> Array:
     """All divisors of n, ascending."""
     small = [d for d in range(1, int(n**0.5) + 1) if n % d == 0]
     return np.array(sorted({*small, *(n // d for d in small)}), np.int64)
 
 
-def cross(columns: dict, name: str, values) -> dict:
+def cross(columns: Columns, name: str, values: Sequence[Any] | Array) -> Columns:
     """Columns with every row repeated for each value of one more axis."""
-    values = np.asarray(values)
-    if values.dtype.kind == "i":  # 32 bits by default on some machines: a product would wrap
-        values = values.astype(np.int64)
+    axis = np.asarray(values)
+    if axis.dtype.kind == "i":  # 32 bits by default on some machines: a product would wrap
+        axis = axis.astype(np.int64)
     n = len(next(iter(columns.values()), (0,)))
-    if len(values) > 1:
-        columns = {k: np.repeat(v, len(values)) for k, v in columns.items()}
-    return columns | {name: np.tile(values, n)}
+    if len(axis) > 1:
+        columns = {k: np.repeat(v, len(axis)) for k, v in columns.items()}
+    return columns | {name: np.tile(axis, n)}
 
 
-def keep(columns: dict, mask) -> dict:
+def keep(columns: Columns, mask: Array) -> Columns:
     """The rows where mask holds."""
     if np.all(mask):
         return columns
@@ -66,29 +74,39 @@ def depths(layers: int, space: Space, devices: int) -> list[int]:
 class Question:
     """What plans are asked for: the space, the pins in it, and what they have to suit."""
 
-    model: object
-    phase: object
-    cluster: object
+    model: Model
+    phase: Phase
+    cluster: Cluster
     space: Space
-    pins: dict
+    pins: Pins
 
-    def pick(self, name: str, default=None):
+    @property
+    def setting(self) -> Setting:
+        """What the plans have to suit."""
+        return Setting(self.model, self.phase, self.cluster)
+
+    def pick(
+        self, name: str, default: Sequence[Any] | Array | None = None
+    ) -> Sequence[Any] | Array:
         """The pin of an axis alone, else `default`, or the values of the space."""
         if self.pins.get(name) is not None:
             return (self.pins[name],)
-        return getattr(self.space, name) if default is None else default
+        if default is not None:
+            return default
+        values: tuple[Any, ...] = vars(self.space)[name]
+        return values
 
     def codes(self, name: str) -> list[int]:
         """The codes of an axis whose values are words."""
-        return [code(NAMES[name], value) for value in self.pick(name)]
+        return [code(CODED[name], value) for value in self.pick(name)]
 
-    def kept(self, law: Law, columns: dict):
+    def keeps(self, law: Law, columns: Columns) -> Array:
         """Where a law is kept."""
-        return law.kept(self.model, self.phase, self.cluster, **columns)
+        return law.holds(columns, self.setting)
 
 
 def enumerate_plans(
-    model, phase, cluster, space: Space = DEFAULT, pins: dict | None = None
+    model: Model, phase: Phase, cluster: Cluster, space: Space = DEFAULT, pins: Pins | None = None
 ) -> Plan:
     """Every legal plan of the space under the pins, as columns.
 
@@ -97,11 +115,11 @@ def enumerate_plans(
     Raises DesignError, naming the law, where the pins leave no legal plan.
     """
     q = Question(model=model, phase=phase, cluster=cluster, space=space, pins=pins or {})
-    c = {}
+    c: Columns = {}
     for name, values in degrees(q).items():
         c = cross(c, name, values)
-    c = _lawful(c, "degrees", q)
-    for axis in (
+    c = _lawful(c, Stage.DEGREES, q)
+    for lay_out in (
         _data_parallel,
         _micro_batches,
         _experts,
@@ -114,57 +132,78 @@ def enumerate_plans(
         _sequence,
         _exchange,
     ):
-        c = axis(c, q)
-    return Plan(**{k: v if k in NAMES else v.astype(float) for k, v in c.items()})
+        c = lay_out(c, q)
+    fields: dict[str, Any] = {name: _field(name, column) for name, column in c.items()}
+    return Plan(**fields)
 
 
-def degrees(q: Question) -> dict[str, list]:
+def _field(name: str, column: Array) -> Column:
+    """A column of plans as the models take it: codes whole, numbers as floats, one value of all as
+    a scalar."""
+    if column.ndim == 0:
+        value: float = column.item()
+        return value
+    return column if name in CODED else column.astype(float)
+
+
+def degrees(q: Question) -> dict[str, Sequence[Any] | Array]:
     """The values of tensor, context and pipeline parallelism that are tried."""
     devices, space = q.cluster.devices, q.space
+    tps = space.tp or divisors(q.model.heads)
+    cps = (cp for cp in space.cp if cp == 1 or q.phase.seq_len // cp >= space.min_chunk)
     return {
-        "tp": q.pick("tp", [t for t in space.tp or divisors(q.model.heads) if t <= devices]),
-        "cp": q.pick(
-            "cp", [x for x in space.cp if x == 1 or q.phase.seq_len // x >= space.min_chunk]
-        ),
+        "tp": q.pick("tp", [tp for tp in tps if tp <= devices]),
+        "cp": q.pick("cp", [*cps]),
         "pp": q.pick("pp", depths(q.model.layers, space, devices)),
     }
 
 
-def _data_parallel(c: dict, q: Question) -> dict:
-    batch, pinned = q.phase.global_batch, q.pins.get("dp")
-    room = q.cluster.replicas(c["tp"] * c["cp"] * c["pp"])
+def _data_parallel(c: Columns, q: Question) -> Columns:
+    pinned = q.pins.get("dp")
+    room = np.asarray(q.cluster.replicas(c["tp"] * c["cp"] * c["pp"]))
     if pinned is not None:
         c = keep(_with(c, pinned), room >= pinned)
         return _some(c, "plan.dp", pinned, "at most devices / (tp x cp x pp)", int(room.max()))
-    table = divisors(batch)
+    table = _replica_counts(q)
+    at = np.searchsorted(table, room, side="right") - 1
+    largest = np.where(at < 0, 0, table[at])
+    tried = [(ANY, largest), (ANY, _roundest(table, room))]
+    tried += _accumulating(q, table, at, c["pp"])
+    parts = []
+    for i, (under, dp) in enumerate(tried):
+        new = dp > 0
+        for _, other in tried[: min(i, 2)]:  # those that any schedule may follow
+            new = new & (dp != other)
+        parts.append(keep(_with(c, dp, under), new))
+    return _stacked(parts)
+
+
+def _replica_counts(q: Question) -> Array:
+    """Numbers of replicas that share the global batch out evenly, ascending."""
+    batch = q.phase.global_batch
+    table: Array = divisors(batch)
     table = table[table % q.cluster.shares == 0]
     for name in ("micro_batch", "grad_accum"):
         if q.pins.get(name):
             table = table[batch % (table * q.pins[name]) == 0]
-    if not len(table):
-        raise DesignError(
-            "plan.micro_batch",
-            q.pins.get("micro_batch"),
-            f"a divisor of the global batch {batch:,}",
-        )
-    at = np.searchsorted(table, room, side="right") - 1
-    free = [np.where(at < 0, 0, table[at]), _roundest(table, room)]
-    tried = [(ANY, dp) for dp in free]
-    tried += _accumulating(q, table, at, c["pp"])
-    parts = []
-    for i, (under, dp) in enumerate(tried):
-        new = np.all([dp > 0, *(dp != known for known in free[:i])], axis=0)
-        parts.append(keep(_with(c, dp, under), new))
+    if not table.size:
+        allowed = f"a divisor of the global batch {batch:,}"
+        raise DesignError("plan.micro_batch", q.pins.get("micro_batch"), allowed)
+    return table
+
+
+def _stacked(parts: list[Columns]) -> Columns:
+    """The rows of several tables, one after the other."""
     return {k: np.concatenate([part[k] for part in parts]) for k in parts[0]}
 
 
-def _with(c: dict, dp, under: int = ANY) -> dict:
+def _with(c: Columns, dp: Array | int, under: int = ANY) -> Columns:
     """The rows with so many replicas; under : the code of the one schedule that may follow."""
     n = len(c["tp"])
     return c | {"dp": np.broadcast_to(np.int64(dp), n), "under": np.full(n, under)}
 
 
-def _accumulating(q: Question, table, at, pp) -> Iterator[tuple]:
+def _accumulating(q: Question, table: Array, at: Array, pp: Array) -> Iterator[tuple[int, Array]]:
     """(code, dp) of each schedule: the largest divisor, of a table up to the row `at`, whose
     micro-batches its rules allow, 0 where there is none. Interleaving and two-way schedules ask for
     as many micro-batches as there are stages, or twice that: on more devices than have so many,
@@ -173,53 +212,49 @@ def _accumulating(q: Question, table, at, pp) -> Iterator[tuple]:
     m = q.phase.global_batch // (table * min(q.pick("micro_batch")))
     for name in q.pick("schedule"):
         schedule = SCHEDULES[name]
-        kept = _rules(name, stages[:, None], schedule.chunks or 2, m, q)
-        most = np.maximum.accumulate(np.where(kept, table, 0), axis=1)
+        lawful = _rules(name, stages[:, None], schedule.chunks or 2, m, q)
+        most = np.maximum.accumulate(np.where(lawful, table, 0), axis=1)
         yield schedule.code, np.where(at < 0, 0, most[stage, at])
 
 
-def _micro_batches(c: dict, q: Question) -> dict:
+def _micro_batches(c: Columns, q: Question) -> Columns:
     batch, steps, pinned = q.phase.global_batch, q.pins.get("grad_accum"), q.pins.get("micro_batch")
     if steps is None:
-        return _lawful(cross(c, "micro_batch", q.pick("micro_batch")), "batch", q)
+        return _lawful(cross(c, "micro_batch", q.pick("micro_batch")), Stage.BATCH, q)
     size = batch // (c["dp"] * steps)
     whole = (size >= 1) & (size * c["dp"] * steps == batch)
     if pinned is not None:
         whole &= size == pinned
     c = keep({**c, "micro_batch": size}, whole)
-    return _lawful(
-        _some(
-            c, "plan.grad_accum", steps, f"dp x micro_batch x grad_accum = global_batch {batch:,}"
-        ),
-        "batch",
-        q,
-    )
+    allowed = f"dp x micro_batch x grad_accum = global_batch {batch:,}"
+    return _lawful(_some(c, "plan.grad_accum", steps, allowed), Stage.BATCH, q)
 
 
-def _roundest(table, room):
+def _roundest(table: Array, room: Array) -> Array:
     """The divisor in (room / 2, room] that has most factors of two, 0 where there is none: expert
     parallelism and interleaving may need them more than the last devices."""
-    rooms, where = np.unique(room, return_inverse=True)
-    return np.array(
-        [
-            max(table[(2 * table > r) & (table <= r)], key=lambda d: (d & -d, d), default=0)
-            for r in rooms
-        ]
-    )[where]
+    rooms, index = np.unique(room, return_inverse=True)
+    best = [
+        max(table[(2 * table > r) & (table <= r)], key=lambda d: (d & -d, d), default=0)
+        for r in rooms
+    ]
+    return np.array(best)[index]
 
 
-def _experts(c: dict, q: Question) -> dict:
+def _experts(c: Columns, q: Question) -> Columns:
     if not q.model.is_moe:
         one = np.ones(len(c["tp"]), np.int64)
         return {**c, "ep": one, "etp": one}
     etps = q.pick("etp")  # 0 is the same as tp
     every = divisors(q.model.experts)
-    c = cross(cross(c, "ep", q.pick("ep", q.space.ep or every[every <= 256])), "etp", etps)
+    c = cross(c, "ep", q.pick("ep", q.space.ep or every[every <= 256]))
+    c = cross(c, "etp", etps)
     c = keep(c, (c["etp"] > 0) | ~np.isin(c["tp"], etps))
-    return _lawful({**c, "etp": np.where(c["etp"] > 0, c["etp"], c["tp"])}, "experts", q)
+    etp = np.where(c["etp"] > 0, c["etp"], c["tp"])
+    return _lawful({**c, "etp": etp}, Stage.EXPERTS, q)
 
 
-def _chunks(name: str, q: Question, deepest: int) -> list:
+def _chunks(name: str, q: Question, deepest: int) -> list[int]:
     """Model parts a stage that a schedule is tried with."""
     fixed = SCHEDULES[name].chunks
     if fixed is not None:
@@ -227,49 +262,50 @@ def _chunks(name: str, q: Question, deepest: int) -> list:
     return [v for v in q.pick("vpp", q.space.vpp or range(2, min(deepest, 20) + 1)) if v > 1]
 
 
-def _rules(name: str, pp, vpp, m, q: Question):
+def _rules(name: str, pp: Array, vpp: Array | int, m: Array, q: Question) -> Array:
     """Where a schedule's own rules are kept, over columns that fit together."""
     ends = 0 if q.model.pattern else 2
-    plan = Division(pp=pp, vpp=vpp, m=m, layers=q.model.layers, ends=ends)
-    own = [rule.kept(plan) for rule in RULES if name in rule.schedules]
-    return np.all(np.broadcast_arrays(pp * m > 0, *own), axis=0)
+    division = Division(pp=pp, vpp=vpp, m=m, layers=q.model.layers, ends=ends)
+    lawful = pp * m > 0
+    for rule in RULES:
+        if name in rule.schedules:
+            lawful = lawful & rule.kept(division)
+    return np.asarray(lawful)
 
 
-def _scheduled(name: str, c: dict, m, values, q: Question) -> dict:
+def _scheduled(name: str, c: Columns, m: Array, values: list[int], q: Question) -> Columns:
     """Rows of one schedule: every number of model parts that its rules allow."""
-    layers, row = q.model.layers, SCHEDULES[name]
-    may = (c["under"] == ANY) | (c["under"] == row.code)
+    layers, schedule = q.model.layers, SCHEDULES[name]
+    may = (c["under"] == ANY) | (c["under"] == schedule.code)
     c, m = keep(c, may), m[may]
-    c = cross({**c, "m": m, "schedule": np.full(len(m), row.code, np.int64)}, "vpp", values)
+    codes = np.full(len(m), schedule.code, np.int64)
+    c = cross({**c, "m": m, "schedule": codes}, "vpp", values)
     pp, vpp = c["pp"], c["vpp"]
     lawful = _rules(name, pp, vpp, c["m"], q)
-    if row.chunks is None and q.pins.get("vpp") is None:
-        lawful &= np.where(layers % pp == 0, layers, layers + 2) % (pp * vpp) == 0
+    if schedule.chunks is None and q.pins.get("vpp") is None:
+        lawful = lawful & (np.where(layers % pp == 0, layers, layers + 2) % (pp * vpp) == 0)
     return keep(c, lawful)
 
 
-def _schedules(c: dict, q: Question) -> dict:
+def _schedules(c: Columns, q: Question) -> Columns:
     names = q.pick("schedule")
-    m = accumulated(q.phase.global_batch, c["dp"], c["micro_batch"])
+    m = np.asarray(accumulated(q.phase.global_batch, c["dp"], c["micro_batch"]))
     deepest = max(1, -(-q.model.layers // int(c["pp"].min())))
-    parts = [
-        _scheduled(name, c, m, values, q) for name in names if (values := _chunks(name, q, deepest))
-    ]
-    whole = {k: np.concatenate([p[k] for p in parts]) for k in parts[0]} if parts else {"tp": ()}
-    _some(
-        whole,
-        "plan.schedule",
-        names[0],
-        "; ".join(sorted({r.text for n in names for r in RULES if n in r.schedules})),
-    )
-    del whole["m"], whole["under"]
-    return whole
+    parts = []
+    for name in names:
+        chunks = _chunks(name, q, deepest)
+        if chunks:
+            parts.append(_scheduled(name, c, m, chunks, q))
+    rows = _stacked(parts) if parts else {"tp": np.empty(0)}
+    rules = {rule.text for name in names for rule in RULES if name in rule.schedules}
+    rows = _some(rows, "plan.schedule", names[0], "; ".join(sorted(rules)))
+    return {k: v for k, v in rows.items() if k not in ("m", "under")}
 
 
-def _splits(c: dict, q: Question) -> dict:
+def _splits(c: Columns, q: Question) -> Columns:
     """How layers fall on stages: as the framework lays them, and balanced where the slowest stage
     may have less to do so and no run of layers is left empty."""
-    better = gains(shape_of(q.model), q.phase.seq_len, c["pp"])
+    better: Array = np.asarray(gains(shape_of(q.model), q.phase.seq_len, c["pp"]))
     better &= c["pp"] * c["vpp"] < q.model.layers
     better |= bool(q.pins.get("layout"))  # runs that are given are not the framework's own
     pinned = q.pins.get("layer_split")
@@ -278,7 +314,7 @@ def _splits(c: dict, q: Question) -> dict:
     return _some(c, "plan.layer_split", pinned, "even: balanced stages have no less to do here")
 
 
-def _sharding(c: dict, q: Question) -> dict:
+def _sharding(c: Columns, q: Question) -> Columns:
     """What data-parallel ranks share out. zero2 with accumulation is one of two things: gradients
     reduced after every micro-batch, which sends them m times (DeepSpeed), or kept whole until the
     last one, which is zero1's memory (FSDP's no_sync, Megatron's distributed optimizer). Neither is
@@ -291,80 +327,72 @@ def _sharding(c: dict, q: Question) -> dict:
         first = c["sharding"] == c["sharding"].min()
         c = {**c, "sharding": np.where(alone, 0, c["sharding"])}
         c = keep(c, np.where(alone, first, once | (c["sharding"] != ZERO2)))
-    return _lawful(c, "sharding", q)
+    return _lawful(c, Stage.SHARDING, q)
 
 
-def _shard_groups(c: dict, q: Question) -> dict:
+def _shard_groups(c: Columns, q: Question) -> Columns:
     ranks, pinned = q.cluster.in_smallest_site(c["dp"]) * c["cp"], q.pins.get("shard_group")
     hybrid = c["sharding"] == HSDP
     inside = np.maximum(q.cluster.scale_up_domain // c["tp"], 1)
     group = np.where(hybrid, pinned or np.gcd(ranks, inside), ranks)
     legal = ~hybrid | (group > 1) & (ranks % group == 0) & (group < ranks)
     c = keep({**c, "shard_group": group}, legal)
-    return _lawful(
-        _some(
-            c,
-            "plan.shard_group",
-            pinned,
-            "a divisor of dp x cp in a site, above 1 and below it, for hsdp",
-        ),
-        "shard_group",
-        q,
-    )
+    allowed = "a divisor of dp x cp in a site, above 1 and below it, for hsdp"
+    return _lawful(_some(c, "plan.shard_group", pinned, allowed), Stage.SHARD_GROUP, q)
 
 
-def _recompute(c: dict, q: Question) -> dict:
+def _recompute(c: Columns, q: Question) -> Columns:
     """Recompute and the share of a stage's layers that it covers, in whole layers; a share that
     rounds to another one is left out."""
-    some = q.pins.get("recompute_layers")
-    pinned = some is not None or q.pins.get("recompute") is not None  # then all layers
-    shares = (1.0,) if pinned else sorted(q.space.recompute_share)
+    layers = q.pins.get("recompute_layers")
+    pinned = layers is not None or q.pins.get("recompute") is not None  # then all layers
+    shares = (1.0,) if pinned else tuple(sorted(q.space.recompute_share))
     pairs = [
-        (code(NAMES["recompute"], name), s)
+        (code(CODED["recompute"], name), share)
         for name in q.pick("recompute")
-        for s in (shares if name == "full" else (1.0,))
+        for share in (shares if name == Recompute.FULL else (1.0,))
     ]
     c = cross(c, "recompute", np.arange(len(pairs)))
-    kind, share = (np.array(x)[c["recompute"]] for x in zip(*pairs))
-    held = -(-q.model.layers // c["pp"])
-    if some is not None:
-        share = np.where(kind > 0, np.minimum(some / held, 1.0), 1.0)
+    kind, share = (np.array(column)[c["recompute"]] for column in zip(*pairs))
+    stage_layers = -(-q.model.layers // c["pp"])
+    if layers is not None:
+        share = np.where(kind > 0, np.minimum(layers / stage_layers, 1.0), 1.0)
         return {**c, "recompute": kind, "recompute_share": share}
-    whole, full = np.ceil(share * held), kind == FULL
+    whole, full = np.ceil(share * stage_layers), kind == FULL
     again = np.zeros(len(kind), bool)
     for smaller in shares[:-1]:
-        again |= full & (share > smaller) & (np.ceil(smaller * held) == whole)
-    share = np.where(full, whole / held, 1.0)
+        again |= full & (share > smaller) & (np.ceil(smaller * stage_layers) == whole)
+    share = np.where(full, whole / stage_layers, 1.0)
     return keep({**c, "recompute": kind, "recompute_share": share}, ~again)
 
 
-def _offload(c: dict, q: Question) -> dict:
+def _offload(c: Columns, q: Question) -> Columns:
     return cross(c, "offload", q.codes("offload"))
 
 
-def _sequence(c: dict, q: Question) -> dict:
+def _sequence(c: Columns, q: Question) -> Columns:
     """Sequence parallelism beside tensor parallelism; one row where only one value is left."""
     c = cross(c, "sp", [int(v) for v in q.pick("sp")])
     if q.pins.get("sp") is not None:
-        return _lawful(c, "sequence", q)
+        return _lawful(c, Stage.SEQUENCE, q)
     able = c["tp"] > 1
-    for law in of("sequence"):
-        able = able & q.kept(law, c | {"sp": 1})
+    for law in laws_of(Stage.SEQUENCE):
+        able = able & q.keeps(law, c | {"sp": np.ones_like(c["sp"])})
     return keep({**c, "sp": np.where(able, c["sp"], 0)}, able | (c["sp"] == max(q.space.sp)))
 
 
-def _exchange(c: dict, q: Question) -> dict:
+def _exchange(c: Columns, q: Question) -> Columns:
     """How context parallelism exchanges keys and values; one row where there is none."""
     types = q.codes("cp_type")
     c = cross(c, "cp_type", types)
-    c = _lawful(keep(c, (c["cp"] > 1) | (c["cp_type"] == types[0])), "exchange", q)
-    return {**c, "cp_type": types[0]} if len(types) == 1 else c
+    c = _lawful(keep(c, (c["cp"] > 1) | (c["cp_type"] == types[0])), Stage.EXCHANGE, q)
+    return {**c, "cp_type": np.array(types[0])} if len(types) == 1 else c
 
 
-def _lawful(c: dict, stage: str, q: Question) -> dict:
+def _lawful(c: Columns, stage: Stage, q: Question) -> Columns:
     """The rows that keep the laws of one stage."""
-    for law in of(stage):
-        c = keep(c, q.kept(law, c))
+    for law in laws_of(stage):
+        c = keep(c, q.keeps(law, c))
         if not len(c["tp"]):
             fields = (law.field, "tp", "cp", "pp", "dp", "micro_batch", "ep")
             field = next((f for f in fields if q.pins.get(f) is not None), law.field)
@@ -372,7 +400,7 @@ def _lawful(c: dict, stage: str, q: Question) -> dict:
     return c
 
 
-def _some(c, field, value, allowed, nearest=None):
+def _some(c: Columns, field: str, value: Any, allowed: str, nearest: int | None = None) -> Columns:
     """The rows, of which there has to be one."""
     if not len(c["tp"]):
         raise DesignError(field, value, allowed, nearest, problem="leaves no legal plan")

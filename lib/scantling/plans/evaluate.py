@@ -2,12 +2,15 @@
 the best of those that fit."""
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from time import perf_counter
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
+from ..base.columns import Array
 from ..base.records import record, take
 from ..catalogue.published import EVERYDAY
 from ..catalogue.words import RECOMPUTES, SHARDINGS
@@ -19,35 +22,53 @@ from ..physics.memory.peak import SAFE, capacity, memory, zone
 from ..physics.pipeline import SCHEDULES
 from ..physics.recompute import modules_of
 from ..physics.step import step_time
-from .enumerate import enumerate_plans
+from .enumerate import Pins, enumerate_plans
 from .fit import REASONS, host_bytes, streamed_weights, through_disks, why_not
-from .remote import across
+from .remote import Progress, Scheduler, across
 from .space import DEFAULT, Space
-from .words import as_dict, one
+from .words import PlanRow, as_dict, plan_at
 
-COLUMNS = ("total_bytes", "reason", "step_s", "practised")  # of Found, beside those of its plan
 CHUNK = 32768  # rows of one pass: with fewer, what Python adds to each pass shows
 REMOTE = 2 * CHUNK  # rows that one task of a cluster takes
 TIE = 0.01  # share of a step within which the simpler plan is taken
 
 
+class Counts(TypedDict):
+    """What a search looked at, which may be more than the plans that it holds."""
+
+    legal: int  # plans that keep the laws
+    evaluated: int  # of them those that fit and were timed
+    rejected: dict[str, int]  # those that do not, by the reason that comes first in REASONS
+    seconds: float
+    unseen: int  # legal plans (parts of a streamed space) left out as the search was stopped
+
+
+class Outcome(NamedTuple):
+    """What comes of plans, a row each."""
+
+    total_bytes: Array
+    reason: Array  # index into REASONS where a plan does not fit, -1 where it does
+    step_s: Array  # inf where it does not fit
+    practised: Array  # bool: of a kind that published runs use
+
+    def at(self, rows: Array | slice) -> "Outcome":
+        """Some of the rows."""
+        return Outcome(*(column[rows] for column in self))
+
+
 @record
-class Found:
+class Search:
     """The outcome of one search: all legal plans as columns, which fit, their memory [bytes] and
     step [s], best first in `order`."""
 
     situation: Situation
     plan: Plan  # columns of every legal plan
-    total_bytes: np.ndarray
-    reason: np.ndarray  # index into REASONS where it does not fit, -1 where it does
-    step_s: np.ndarray  # inf where it does not fit
-    order: np.ndarray  # indices of the fitting plans, best first, as `by_merit`
-    practised: np.ndarray  # bool: of a kind that published runs use
-    # of all that was looked at, which may be more than the plans held: `legal` plans, those that
-    # fit and were timed (`evaluated`), those that do not by the reason that comes first in REASONS
-    # (`rejected`), `seconds`, and `unseen`, legal plans (parts of a streamed space) that were not
-    # looked at because the search was stopped
-    counts: dict
+    total_bytes: Array
+    reason: Array  # index into REASONS where it does not fit, -1 where it does
+    step_s: Array  # inf where it does not fit
+    order: Array  # indices of the fitting plans, best first, as `by_merit`
+    practised: Array  # bool: of a kind that published runs use
+    counts: Counts
 
     @property
     def legal(self) -> int:
@@ -55,25 +76,29 @@ class Found:
         return self.counts["legal"]
 
     @property
-    def fits(self) -> np.ndarray:
+    def fits(self) -> Array:
         """True for plans that fit. bool"""
         return self.reason < 0
+
+    @property
+    def outcome(self) -> Outcome:
+        """What comes of every plan."""
+        return Outcome(self.total_bytes, self.reason, self.step_s, self.practised)
 
     def best(self) -> int | None:
         """Row of the fastest plan with the allowed chance of going out of memory, else of the one
         with the least chance; None where none fits."""
         return int(self.order[0]) if len(self.order) else None
 
-    def only(self, rows) -> "Found":
+    def only(self, rows: Sequence[int] | Array) -> "Search":
         """Some plans of the search, best first, as a search of its own, its counts kept."""
+        index = np.asarray(rows, int)
+        outcome = self.outcome.at(index)
         return replace(
-            self,
-            plan=take(self.plan, rows),
-            order=np.arange(len(rows)),
-            **{n: getattr(self, n)[rows] for n in COLUMNS},
+            self, plan=take(self.plan, index), order=np.arange(len(index)), **outcome._asdict()
         )
 
-    def fastest(self, mask) -> int | None:
+    def fastest(self, mask: Array) -> int | None:
         """Row of the fastest plan under a mask with the allowed chance of going out of memory, else
         of the one with the least chance; None where none fits."""
         rows = np.flatnonzero(mask & self.fits)
@@ -83,7 +108,7 @@ class Found:
         return int(rows[np.argmin(self.total_bytes[rows])]) if len(rows) else None
 
     @cached_property
-    def roomy(self) -> np.ndarray:
+    def roomy(self) -> Array:
         """True for plans with the allowed chance of going out of memory. bool"""
         return self.total_bytes <= roomy_bytes(self.situation, self.plan)
 
@@ -95,7 +120,7 @@ class Found:
             return None
         tied = self.fits & (self.step_s <= (1 + TIE) * self.step_s[best])
         tied &= (self.practised == self.practised[best]) & (self.roomy == self.roomy[best])
-        zones = zone(self.total_bytes, self.capacity)
+        zones = np.asarray(zone(self.total_bytes, self.capacity))
         tied &= zones <= zones[best]
         if not self.roomy[best]:
             tied &= self.total_bytes <= self.total_bytes[best]
@@ -103,9 +128,9 @@ class Found:
         keys = complexity(take(self.plan, rows), self.situation)
         return int(rows[np.lexsort((self.step_s[rows], *reversed(keys)))[0]])
 
-    def column(self, name: str) -> np.ndarray:
+    def column(self, name: str) -> Array:
         """A field of all plans."""
-        return axis(self.plan, name)
+        return column_of(self.plan, name)
 
     @cached_property
     def capacity(self) -> float:
@@ -119,74 +144,89 @@ class Found:
 
     def case(self, i: int) -> Cases:
         """The case of one plan, in scalars."""
-        case = self.situation.cases(one(self.plan, i))
+        case = self.situation.cases(plan_at(self.plan, i))
         if not case.plan.offload:
             return case
         return through_disks(self.situation.resolved.cluster, case, memory(case))
 
-    def row(self, i: int) -> dict:
+    def row(self, i: int) -> PlanRow:
         """One plan as plain values."""
-        where, plan = self.situation, one(self.plan, i)
-        case = where.cases(plan)
+        situation, plan = self.situation, plan_at(self.plan, i)
+        case = situation.cases(plan)
+        own_runs = plan.pp > 1 and (plan.layer_split or case.layout)
         return as_dict(
             self.plan,
             i,
-            where.resolved.model,
-            where.phase,
-            modules_of(RECOMPUTES[plan.recompute], case.software, where.shape),
-            runs(case) if plan.pp > 1 and (plan.layer_split or case.layout) else (),
+            situation.resolved.model,
+            situation.phase,
+            modules_of(RECOMPUTES[int(plan.recompute)], case.software, situation.shape),
+            runs(case) if own_runs else (),
         )
 
 
-def axis(plan: Plan, name: str) -> np.ndarray:
+def column_of(plan: Plan, name: str) -> Array:
     """A field of plan columns, one number a plan."""
-    return np.broadcast_to(np.asarray(getattr(plan, name), float), np.shape(plan.tp))
+    return np.broadcast_to(np.asarray(vars(plan)[name], float), np.shape(plan.tp))
 
 
-def added(counts) -> dict:
+def added(counts: Iterable[Counts]) -> Counts:
     """The counts of several searches as those of one."""
-    counts = list(counts)
-    rejected = sum((Counter(c["rejected"]) for c in counts), Counter())
-    return {k: sum(c[k] for c in counts) for k in ("legal", "evaluated", "seconds", "unseen")} | {
-        "rejected": {text: rejected[text] for text in REASONS if rejected[text]}
-    }
+    total = Counts(legal=0, evaluated=0, seconds=0, unseen=0, rejected={})
+    rejected: Counter[str] = Counter()
+    for one in counts:
+        total["legal"] += one["legal"]
+        total["evaluated"] += one["evaluated"]
+        total["seconds"] += one["seconds"]
+        total["unseen"] += one["unseen"]
+        rejected.update(one["rejected"])
+    total["rejected"] = {text: rejected[text] for text in REASONS if rejected[text]}
+    return total
 
 
-def joined(plans: list) -> Plan:
+def joined(plans: Sequence[Plan]) -> Plan:
     """Plan columns one after the other; what all share stays a scalar."""
-    columns = {f: [getattr(p, f) for p in plans] for f in Plan.__dataclass_fields__}
-    shapes = [np.shape(p.tp) for p in plans]
-    for f, values in columns.items():
-        if any(np.ndim(v) for v in values):
-            columns[f] = np.concatenate([*map(np.broadcast_to, values, shapes)])
+    shapes = [np.shape(plan.tp) for plan in plans]
+    columns: dict[str, Any] = {}
+    for name in Plan.__dataclass_fields__:
+        values = [vars(plan)[name] for plan in plans]
+        if any(np.ndim(value) for value in values):
+            columns[name] = np.concatenate([*map(np.broadcast_to, values, shapes)])
         else:
-            columns[f] = values[0] if values else np.empty(0)
+            columns[name] = values[0] if values else np.empty(0)
     return Plan(**columns)
 
 
-def union(searches: list) -> Found:
+def union(searches: Sequence[Search]) -> Search:
     """Several searches of one phase as one: their plans one after the other, each once; the counts
     are of these, or the sums where a search holds but its best."""
     first = searches[0]
     if len(searches) == 1:
         return first
-    plan = joined([found.plan for found in searches])
-    columns = {n: np.concatenate([getattr(found, n) for found in searches]) for n in COLUMNS}
-    counts = added(found.counts for found in searches)
-    if all(found.legal == len(found.reason) for found in searches):
+    plan = joined([search.plan for search in searches])
+    outcome = Outcome(*map(np.concatenate, zip(*(search.outcome for search in searches))))
+    counts = added(search.counts for search in searches)
+    if all(search.legal == len(search.reason) for search in searches):
         rows = np.sort(np.unique(_keys(plan), return_index=True)[1])
-        plan, columns = take(plan, rows), {n: column[rows] for n, column in columns.items()}
-        counts |= _counted(columns["reason"])
-    return Found(
-        situation=first.situation,
+        plan, outcome = take(plan, rows), outcome.at(rows)
+        counts |= _counted(outcome.reason, counts["seconds"], counts["unseen"])
+    return _search(first.situation, plan, outcome, counts)
+
+
+def _search(situation: Situation, plan: Plan, outcome: Outcome, counts: Counts) -> Search:
+    """Plans and what comes of them as a search, the best first."""
+    return Search(
+        situation=situation,
         plan=plan,
-        order=by_merit(first.situation, plan, **columns),
+        total_bytes=outcome.total_bytes,
+        reason=outcome.reason,
+        step_s=outcome.step_s,
+        practised=outcome.practised,
+        order=by_merit(situation, plan, outcome),
         counts=counts,
-        **columns,
     )
 
 
-def _keys(plan: Plan) -> np.ndarray:
+def _keys(plan: Plan) -> Array:
     """One number for each plan, the same for the same plan: its fields mixed modulo 2^64."""
     mixed = np.zeros(np.shape(plan.tp), np.uint64)
     for value in vars(plan).values():
@@ -196,41 +236,49 @@ def _keys(plan: Plan) -> np.ndarray:
     return mixed
 
 
-def _counted(reason: np.ndarray) -> dict:
+def _counted(reason: Array, seconds: float, unseen: int) -> Counts:
     """Counts of plans by the reason that they do not fit, -1 where they do."""
-    found = np.bincount(reason + 1, minlength=len(REASONS) + 1).tolist()
-    return {
-        "legal": len(reason),
-        "evaluated": found[0],
-        "rejected": {text: n for text, n in zip(REASONS, found[1:]) if n},
-    }
+    numbers: list[int] = np.bincount(reason + 1, minlength=len(REASONS) + 1).tolist()
+    return Counts(
+        legal=len(reason),
+        evaluated=numbers[0],
+        rejected={text: n for text, n in zip(REASONS, numbers[1:]) if n},
+        seconds=seconds,
+        unseen=unseen,
+    )
 
 
-def legal(where: Situation, space: Space, pins: dict | None = None) -> Plan:
+def legal(situation: Situation, space: Space, pins: Pins | None = None) -> Plan:
     """Columns of every legal plan of a space under the pins. Raises DesignError, naming the rule,
     where they leave none."""
+    fixed = situation.phase.pins if pins is None else pins
     return enumerate_plans(
-        where.resolved.model,
-        where.phase,
-        where.resolved.cluster,
+        situation.resolved.model,
+        situation.phase,
+        situation.resolved.cluster,
         space,
-        {"cp_type": where.stack.cp_type or None, **(where.phase.pins if pins is None else pins)},
+        {"cp_type": situation.stack.cp_type or None, **fixed},
     )
 
 
 def find(
-    where: Situation,
+    situation: Situation,
     space: Space = DEFAULT,
-    pins: dict | None = None,
-    progress=None,
-    scheduler=None,
-) -> Found:
-    """Search the space under the pins: `looked_at` of its legal plans. Raises DesignError, as
+    pins: Pins | None = None,
+    progress: Progress | None = None,
+    scheduler: Scheduler | None = None,
+) -> Search:
+    """Search the space under the pins: `evaluate` of its legal plans. Raises DesignError, as
     `legal`."""
-    return looked_at(where, legal(where, space, pins), progress, scheduler)
+    return evaluate(situation, legal(situation, space, pins), progress, scheduler)
 
 
-def looked_at(where: Situation, plan: Plan, progress=None, scheduler=None) -> Found:
+def evaluate(
+    situation: Situation,
+    plan: Plan,
+    progress: Progress | None = None,
+    scheduler: Scheduler | None = None,
+) -> Search:
     """Memory and step of plan columns, and their order.
 
     progress : function(done, of) called after each chunk; it may raise to stop, or return False to
@@ -241,80 +289,74 @@ def looked_at(where: Situation, plan: Plan, progress=None, scheduler=None) -> Fo
     start = perf_counter()
     n = np.size(plan.tp)
     size = CHUNK if scheduler is None else REMOTE
-    parts = [slice(i, i + size) for i in range(0, n, size)]
-    results = across(
-        scored, ((where, take(plan, part)) for part in parts), scheduler, progress, n, size
-    )
+    chunks = [slice(i, i + size) for i in range(0, n, size)]
+    tasks = ((situation, take(plan, chunk)) for chunk in chunks)
+    results = across(scored, tasks, scheduler, progress, n, size)
     outcome = np.full((4, n), np.nan)
-    for result, part in zip(results, parts):
+    for result, chunk in zip(results, chunks):
         if result is not None:
-            outcome[:, part] = result
+            outcome[:, chunk] = result
     seen = ~np.isnan(outcome[1])
     if not seen.all():
         plan, outcome = take(plan, seen), outcome[:, seen]
-    total, reason, step_s, practised = outcome
-    columns = dict(
-        total_bytes=total,
-        reason=reason.astype(int),
-        step_s=step_s,
-        practised=practised.astype(bool),
-    )
-    return Found(
-        situation=where,
-        plan=plan,
-        order=by_merit(where, plan, **columns),
-        counts={
-            **_counted(columns["reason"]),
-            "seconds": perf_counter() - start,
-            "unseen": n - len(total),
-        },
-        **columns,
-    )
+    total_bytes, reason, step_s, practised = outcome
+    columns = Outcome(total_bytes, reason.astype(int), step_s, practised.astype(bool))
+    search = _search(situation, plan, columns, _counted(columns.reason, 0.0, n - len(total_bytes)))
+    search.counts["seconds"] = perf_counter() - start
+    return search
 
 
-def scored(where: Situation, plan: Plan) -> tuple:
-    """(memory [bytes], index of the reason it does not fit or -1, step [s], inf where it does not
-    fit, 1 for a kind of plan that somebody has published a large run of) of plan columns.
+def scored(situation: Situation, plan: Plan) -> Outcome:
+    """Memory [bytes], index of the reason that it does not fit or -1, step [s], inf where it does
+    not fit, and whether somebody has published a large run of its kind, of plan columns.
 
     Tensor parallelism beyond the scale-up domain is of no such kind: the few measurements of it are
     far slower than any estimate, and what fails there (stragglers, jitter in every layer) is in no
     formula. Nor are weights that come from NVMe in every pass. Such plans are timed and shown, and
     win only where no other fits.
     """
-    c, cluster = where.cases(plan), where.resolved.cluster
+    cases, cluster = situation.cases(plan), situation.resolved.cluster
     n = np.size(plan.tp)
-    m = memory(c)
-    practised = (plan.tp <= where.link.domain) & (streamed_weights(cluster, c, m) <= 0)
-    c = through_disks(cluster, c, m)
-    reason = np.broadcast_to(why_not(m, host_bytes(cluster)), n)
+    used = memory(cases)
+    streamed = streamed_weights(cluster, cases, used)
+    practised = (plan.tp <= situation.link.domain) & (streamed <= 0)
+    cases = through_disks(cluster, cases, used)
+    reason = np.broadcast_to(why_not(used, host_bytes(cluster)), n)
     step_s = np.full(n, np.inf)
-    ok = np.flatnonzero(reason < 0)
-    if len(ok):
-        step_s[ok] = step_time(c.take(ok)).total
-    return np.broadcast_to(m.total, n), reason, step_s, np.broadcast_to(practised, n)
-
-
-def any_fits(where: Situation, space: Space) -> bool:
-    """Whether a plan of the space fits under the pins: by memory alone, a part of the plans after
-    another. Raises DesignError, as `legal`."""
-    plan, host = legal(where, space), host_bytes(where.resolved.cluster)
-    return any(
-        np.any(why_not(memory(where.cases(take(plan, slice(i, i + CHUNK)))), host) < 0)
-        for i in range(0, np.size(plan.tp), CHUNK)
+    fitting = np.flatnonzero(reason < 0)
+    if len(fitting):
+        step_s[fitting] = step_time(cases.take(fitting)).total
+    return Outcome(
+        total_bytes=np.broadcast_to(used.total, n),
+        reason=reason,
+        step_s=step_s,
+        practised=np.broadcast_to(practised, n),
     )
 
 
-def skipped(found: Found) -> tuple[int, float] | None:
+def any_fits(situation: Situation, space: Space) -> bool:
+    """Whether a plan of the space fits under the pins: by memory alone, a part of the plans after
+    another. Raises DesignError, as `legal`."""
+    plan, host = legal(situation, space), host_bytes(situation.resolved.cluster)
+    for i in range(0, np.size(plan.tp), CHUNK):
+        used = memory(situation.cases(take(plan, slice(i, i + CHUNK))))
+        if np.any(why_not(used, host) < 0):
+            return True
+    return False
+
+
+def skipped(search: Search) -> tuple[int, float] | None:
     """(row, step time over the winner's) of the fastest fitting plan of a kind that nobody has
     published, where it beats the winner."""
-    across = found.column("tp") > found.situation.link.domain
-    row, best = found.fastest(~found.practised & across), found.best()
-    if row is None or not found.practised[best]:
+    across_domains = search.column("tp") > search.situation.link.domain
+    row, best = search.fastest(~search.practised & across_domains), search.best()
+    if row is None or not search.practised[best]:
         return None
-    ratio = float(found.step_s[row] / found.step_s[best])
+    ratio = float(search.step_s[row] / search.step_s[best])
     return (row, ratio) if ratio < 1 else None
 
 
+# fields of a plan by how much a larger value takes away from its simplicity
 SIMPLICITY = {
     "cp": 1e2,
     "ep": 10,
@@ -326,67 +368,75 @@ SIMPLICITY = {
 }
 
 
-def by_merit(where: Situation, plan: Plan, *, total_bytes, reason, step_s, practised):
+def by_merit(situation: Situation, plan: Plan, outcome: Outcome) -> Array:
     """Rows that fit, best first: those of a kind that has been run, then the others; of each, those
     with the allowed chance of going out of memory by step time, then the rest by memory."""
-    roomy, parts = total_bytes <= roomy_bytes(where, plan), []
-    for kind in (practised, ~practised):
-        fits = (reason < 0) & kind
+    total_bytes, step_s = outcome.total_bytes, outcome.step_s
+    roomy = total_bytes <= roomy_bytes(situation, plan)
+    parts = []
+    for kind in (outcome.practised, ~outcome.practised):
+        fits = (outcome.reason < 0) & kind
         parts.append(ranked(plan, step_s, np.flatnonzero(fits & roomy)))
         tight = np.flatnonzero(fits & ~roomy)
         parts.append(tight[np.lexsort((step_s[tight], total_bytes[tight]))])
     return np.concatenate(parts)
 
 
-def roomy_bytes(where: Situation, plan: Plan) -> float:
+def roomy_bytes(situation: Situation, plan: Plan) -> float:
     """Memory up to which a plan has the allowed chance of going out of it. [bytes]"""
-    return most_bytes(
-        float(capacity(where.cases(plan))), where.resolved.max_oom_probability, spread_of(where)
-    )
+    allowed = situation.resolved.max_oom_probability
+    most: float = most_bytes(float(capacity(situation.cases(plan))), allowed, spread_of(situation))
+    return most
 
 
-def spread_of(where: Situation) -> float:
+def spread_of(situation: Situation) -> float:
     """Spread of the memory estimate for the stack of a phase, and of peaks measured here."""
-    usual = spread(where.resolved.stack and where.stack.name)
-    here = where.resolved.calibration
-    return usual if here is None else here.spread(usual, float(where.resolved.params.active))
+    usual: float = spread(situation.resolved.stack and situation.stack.name)
+    here = situation.resolved.calibration
+    if here is None:
+        return usual
+    measured: float = here.spread(usual, float(situation.resolved.params.active))
+    return measured
 
 
-def complexity(plan: Plan, where: Situation) -> tuple:
+def complexity(plan: Plan, situation: Situation) -> tuple[Array, ...]:
     """Keys by which one plan is simpler than another, the weightiest first: state that leaves the
     device, a schedule that is not everyday's, axes in use, a sharding that is not the stack's own,
     recompute of a part of the layers, recompute at all. [n] each"""
-    at = partial(axis, plan)
+
+    def at(name: str) -> Array:
+        return column_of(plan, name)
+
     axes = sum(at(name) > 1 for name in ("tp", "cp", "pp", "vpp", "ep"))
     unusual = ~np.isin(at("schedule"), [SCHEDULES[name].code for name in EVERYDAY])
-    own = SHARDINGS.index(where.stack.sharding)
+    usual = SHARDINGS.index(situation.stack.sharding)
     return (
         at("offload"),
         unusual & (at("pp") > 1),
-        axes,
-        (at("sharding") != own) & (at("dp") * at("cp") > 1),
+        np.asarray(axes),
+        (at("sharding") != usual) & (at("dp") * at("cp") > 1),
         (at("recompute") > 0) & (at("recompute_share") < 1),
         at("recompute"),
     )
 
 
-def ranked(plan: Plan, step_s, rows):
+def ranked(plan: Plan, step_s: Array, rows: Array) -> Array:
     """Rows by step time; plans within a part in 10^9 count as equal, the simpler one first (fewer
     ways split, less sharding, less recompute)."""
 
-    def at(name):
-        return axis(plan, name)[rows]
+    def at(name: str) -> Array:
+        column: Array = column_of(plan, name)[rows]
+        return column
 
     simplicity = at("pp") * at("vpp") * 1e3
     for name, weight in SIMPLICITY.items():
         simplicity += at(name) * weight
     key = np.round(np.log(np.maximum(step_s[rows], 1e-12)) * 1e9)
-    return rows[np.lexsort((at("micro_batch"), simplicity, key))]
+    order: Array = rows[np.lexsort((at("micro_batch"), simplicity, key))]
+    return order
 
 
-def unpinned(where: Situation, *but) -> Situation:
+def unpinned(situation: Situation, *but: str) -> Situation:
     """The same phase with its pins removed, except those named."""
-    return replace(
-        where,
-        phase=replace(where.phase, pins={k: v for k, v in where.phase.pins.items() if k in but}),
-    )
+    pins = {name: value for name, value in situation.phase.pins.items() if name in but}
+    return replace(situation, phase=replace(situation.phase, pins=pins))

@@ -5,6 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from .. import catalogue
+from ..base.columns import Array, Column
+from ..design.cluster import Cluster
 from ..physics.cases import HOST_ALL, WEIGHT_BYTES, Cases
 from ..physics.memory.peak import Memory
 
@@ -14,24 +16,25 @@ REASONS = (
     "framework, buffers and logits take the last of the device's memory",
     "offloaded state exceeds the host's memory and NVMe",
 )
+HOST_SHARE = 0.9  # of a node's memory and NVMe that offloaded state may take
 
 
-def host_bytes(cluster) -> float:
+def host_bytes(cluster: Cluster) -> float:
     """Host memory and NVMe that one device may take for offloaded state: an even share of its
-    node's, nine tenths of it."""
+    node's, HOST_SHARE of it. [bytes]"""
     per_node = np.nan_to_num(cluster.host_memory_bytes) + np.nan_to_num(cluster.nvme_bytes)
-    return 0.9 * per_node / cluster.devices_per_node
+    return float(HOST_SHARE * per_node / cluster.devices_per_node)
 
 
-def on_disk(cluster, m: Memory):
+def on_disk(cluster: Cluster, m: Memory) -> Column:
     """State of a device that its share of the host's memory does not hold: it goes to the node's
     NVMe. [bytes]"""
-    return np.maximum(
-        m.host - 0.9 * np.nan_to_num(cluster.host_memory_bytes) / cluster.devices_per_node, 0.0
-    )
+    per_device = HOST_SHARE * np.nan_to_num(cluster.host_memory_bytes) / cluster.devices_per_node
+    beyond: Column = np.maximum(m.host - per_device, 0.0)
+    return beyond
 
 
-def streamed_weights(cluster, c: Cases, m: Memory):
+def streamed_weights(cluster: Cluster, c: Cases, m: Memory) -> Column:
     """Weights of a device that its share of the host's memory cannot hold, where weights leave the
     device: moments and gradients go to NVMe before them. [bytes]
 
@@ -39,10 +42,12 @@ def streamed_weights(cluster, c: Cases, m: Memory):
     holds.
     """
     over = m.host * WEIGHT_BYTES / c.job.state_bytes - (m.host - on_disk(cluster, m))
-    return np.where(np.asarray(c.plan.offload) == HOST_ALL, np.maximum(over, 0.0), 0.0)[()]
+    leave = np.asarray(c.plan.offload) == HOST_ALL
+    streamed: Column = np.where(leave, np.maximum(over, 0.0), 0.0)[()]
+    return streamed
 
 
-def disk_bytes_per_s(cluster) -> float:
+def disk_bytes_per_s(cluster: Cluster) -> float:
     """What one device draws from or sends to its node's NVMe when all do. [bytes/s]
 
     A byte of capacity brings the rate that fio measured on the largest array of a node in the
@@ -51,15 +56,11 @@ def disk_bytes_per_s(cluster) -> float:
     arrays = (row for row in catalogue.storages().values() if row.scope == "node")
     row = max(arrays, key=lambda row: row.capacity_bytes)
     both = 2 / (1 / row.client_read_bytes_per_s + 1 / row.client_write_bytes_per_s)
-    return (
-        both
-        / row.capacity_bytes
-        * float(np.nan_to_num(cluster.nvme_bytes))
-        / cluster.devices_per_node
-    )
+    nvme_bytes = float(np.nan_to_num(cluster.nvme_bytes))
+    return float(both / row.capacity_bytes * nvme_bytes / cluster.devices_per_node)
 
 
-def through_disks(cluster, c: Cases, m: Memory) -> Cases:
+def through_disks(cluster: Cluster, c: Cases, m: Memory) -> Cases:
     """The same cases with the host link no faster than NVMe feeds it, where state does not stay in
     the host's memory.
 
@@ -70,23 +71,19 @@ def through_disks(cluster, c: Cases, m: Memory) -> Cases:
     if not np.any(disk):
         return c
     link = c.chip.host_bytes_per_s
-    return replace(
-        c,
-        chip=replace(
-            c.chip,
-            host_bytes_per_s=np.where(
-                disk > 0,
-                np.minimum(
-                    link, disk_bytes_per_s(cluster) * m.host / np.where(disk > 0, disk, 1.0)
-                ),
-                link,
-            )[()],
-        ),
-    )
+    spills = np.asarray(disk) > 0
+    fed = disk_bytes_per_s(cluster) * m.host / np.where(spills, disk, 1.0)
+    rate: Column = np.where(spills, np.minimum(link, fed), link)[()]
+    return replace(c, chip=replace(c.chip, host_bytes_per_s=rate))
 
 
-def why_not(m: Memory, host: float):
+def why_not(m: Memory, host: float) -> Array:
     """Index of the first reason in REASONS that a plan does not fit, -1 where it fits."""
     states = m.weights + m.gradients + m.optimizer
-    used = (states, states + m.activations, m.total)
-    return np.select([*(x > m.capacity for x in used), m.host > host], range(4), -1)
+    misses = [
+        states > m.capacity,
+        states + m.activations > m.capacity,
+        m.total > m.capacity,
+        m.host > host,
+    ]
+    return np.select(misses, range(len(REASONS)), -1)

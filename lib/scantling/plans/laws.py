@@ -1,85 +1,311 @@
-"""The laws that a plan must keep, each with its reason. What a pipeline schedule asks for stands in
-physics.pipeline.RULES."""
+"""The laws that a plan must keep: each a function of columns of plans, with what it says and whose
+it is. What a pipeline schedule asks for stands in physics.pipeline.RULES."""
 
-from collections.abc import Callable
-from functools import cache
-from inspect import getfullargspec
+from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum
+from functools import cache, reduce
+from typing import NamedTuple
 
 import numpy as np
 
-from ..base.records import record
-from ..base.words import table
+from ..base.columns import Array, Column
+from ..base.records import Lines, record
 from ..catalogue.models.patterns import widths
+from ..catalogue.models.shape import Model
+from ..design.cluster import Cluster
+from ..design.resolved import Phase
 from ..physics.cases import HSDP, ULYSSES, ZERO3
+
+Columns = Mapping[str, Array]  # fields of plans by name
+
+
+class Stage(StrEnum):
+    """The axes of an enumeration after which laws can be told."""
+
+    DEGREES = "degrees"
+    BATCH = "batch"
+    EXPERTS = "experts"
+    SHARDING = "sharding"
+    SHARD_GROUP = "shard_group"
+    SEQUENCE = "sequence"
+    EXCHANGE = "exchange"
+
+
+class Setting(NamedTuple):
+    """What a plan has to suit."""
+
+    model: Model
+    phase: Phase
+    cluster: Cluster
+
+
+Test = Callable[[Columns, Setting], Array]  # true where plans keep the law
 
 
 @record
 class Law:
-    """One law: the axis after which it can be told, the field it concerns, what it says, whose it
-    is."""
+    """One law: the axis after which it can be told, the field it concerns, the columns that it
+    reads, what it says, whose it is."""
 
-    stage: str
+    stage: Stage
     field: str
+    reads: frozenset[str]
     text: str
     source: str
-    kept: Callable  # function(model, phase, cluster, **columns) -> bool column
+    holds: Test
 
-    @property
-    def needs(self) -> frozenset[str]:
-        """The columns that it reads."""
-        return _keywords(self.kept)
+
+_LAWS: list[Law] = []  # in the order in which they are told
+
+
+def _law(stage: Stage, field: str, reads: Lines, text: str, source: str) -> Callable[[Test], Test]:
+    """Enter a function as the law that says `text`."""
+
+    def enter(holds: Test) -> Test:
+        _LAWS.append(
+            Law(
+                stage=stage,
+                field=field,
+                reads=frozenset(reads),
+                text=text,
+                source=source,
+                holds=holds,
+            )
+        )
+        return holds
+
+    return enter
+
+
+def _divides(part: Column, whole: Column) -> Array:
+    return np.asarray(whole % np.maximum(part, 1) == 0)
+
+
+def _either(*masks: Column) -> Array:
+    """Where one of several conditions holds."""
+    return np.asarray(reduce(np.logical_or, masks))
+
+
+def _both(*masks: Column) -> Array:
+    """Where all of several conditions hold."""
+    return np.asarray(reduce(np.logical_and, masks))
+
+
+@_law(
+    Stage.DEGREES,
+    "tp",
+    ("tp",),
+    "tp divides the attention heads",
+    "Megatron-LM asserts num_attention_heads % tp == 0",
+)
+def heads(c: Columns, s: Setting) -> Array:
+    return _divides(c["tp"], s.model.heads)
+
+
+@_law(
+    Stage.DEGREES,
+    "tp",
+    ("tp",),
+    "tp divides the key-value heads or is a multiple of them",
+    "Megatron-LM replicates key-value heads only by whole copies",
+)
+def kv_heads(c: Columns, s: Setting) -> Array:
+    if s.model.attention == "mla":
+        return c["tp"] > 0
+    return _either(_divides(c["tp"], s.model.kv_heads), _divides(s.model.kv_heads, c["tp"]))
+
+
+@_law(
+    Stage.DEGREES,
+    "tp",
+    ("tp",),
+    "tp divides the heads and the groups of mixers with a state",
+    "Megatron-LM asserts nheads % tp == 0 and ngroups % tp == 0 (ssm/mamba_mixer.py)",
+)
+def state(c: Columns, s: Setting) -> Array:
+    return _divides(c["tp"], widths(s.model, "split"))
+
+
+@_law(
+    Stage.DEGREES,
+    "cp",
+    ("tp", "cp"),
+    "tp x cp divides the heads of mixers with a state",
+    "a scan sees the whole sequence of its heads (Megatron-LM, ssm/mamba_context_parallel.py)",
+)
+def scan(c: Columns, s: Setting) -> Array:
+    return _either(c["cp"] == 1, _divides(c["tp"] * c["cp"], widths(s.model, "swapped")))
+
+
+@_law(
+    Stage.DEGREES,
+    "tp",
+    ("tp",),
+    "tp divides the width of the feed-forward layer",
+    "column-parallel linear layers split evenly (Megatron-LM, torchtitan)",
+)
+def width(c: Columns, s: Setting) -> Array:
+    return _both(
+        _divides(c["tp"], s.model.ffn_hidden), _divides(c["tp"], s.model.shared_ffn_hidden)
+    )
+
+
+@_law(
+    Stage.DEGREES,
+    "cp",
+    ("cp",),
+    "2 x cp divides the sequence",
+    "causal load balance gives a rank two chunks (Megatron-Core, Llama 3 section 3.3.2)",
+)
+def sequence(c: Columns, s: Setting) -> Array:
+    return _either(c["cp"] == 1, _divides(2 * c["cp"], s.phase.seq_len))
+
+
+@_law(
+    Stage.DEGREES,
+    "pp",
+    ("pp",),
+    "every stage holds a layer",
+    "Megatron-LM and torchtitan refuse empty stages",
+)
+def stage(c: Columns, s: Setting) -> Array:
+    return c["pp"] <= s.model.layers
+
+
+@_law(
+    Stage.DEGREES,
+    "tp",
+    ("tp", "cp", "pp"),
+    "tp x cp x pp is at most the devices of a site",
+    "one rank a device, and a replica stands inside one site",
+)
+def devices(c: Columns, s: Setting) -> Array:
+    return np.asarray(c["tp"] * c["cp"] * c["pp"] <= min(s.cluster.by_site))
+
+
+@_law(
+    Stage.BATCH,
+    "dp",
+    ("dp",),
+    "every site holds a replica, and sites of one size hold equally many",
+    "between sites go gradients or weights, nothing of a replica",
+)
+def sites(c: Columns, s: Setting) -> Array:
+    return _both(c["dp"] >= s.cluster.sites, _divides(s.cluster.shares, c["dp"]))
+
+
+@_law(
+    Stage.BATCH,
+    "micro_batch",
+    ("dp", "micro_batch"),
+    "dp x micro_batch divides the global batch",
+    "every step must see the whole batch (convergence)",
+)
+def batch(c: Columns, s: Setting) -> Array:
+    return _divides(c["dp"] * c["micro_batch"], s.phase.global_batch)
+
+
+@_law(
+    Stage.EXPERTS,
+    "ep",
+    ("ep",),
+    "ep divides the experts",
+    "each rank holds whole experts (Megatron-Core)",
+)
+def experts(c: Columns, s: Setting) -> Array:
+    return _divides(c["ep"], max(s.model.experts, 1))
+
+
+@_law(
+    Stage.EXPERTS,
+    "ep",
+    ("tp", "cp", "dp", "ep", "etp"),
+    "ep x etp divides dp x cp x tp",
+    "expert groups fold into the other ranks (Liu et al. 2025)",
+)
+def expert_ranks(c: Columns, s: Setting) -> Array:
+    return _divides(c["ep"] * c["etp"], c["dp"] * c["cp"] * c["tp"])
+
+
+@_law(
+    Stage.EXPERTS,
+    "ep",
+    ("tp", "cp", "dp", "ep", "etp"),
+    "ep x etp divides the dp x cp x tp ranks of one site",
+    "no token waits for the way between sites",
+)
+def expert_site(c: Columns, s: Setting) -> Array:
+    return _divides(c["ep"] * c["etp"], s.cluster.in_smallest_site(c["dp"]) * c["cp"] * c["tp"])
+
+
+@_law(Stage.EXPERTS, "etp", ("etp",), "etp divides the expert width", "column-parallel experts")
+def expert_width(c: Columns, s: Setting) -> Array:
+    return _either(_divides(c["etp"], max(s.model.expert_ffn_hidden, 1)), c["etp"] == 1)
+
+
+@_law(
+    Stage.SEQUENCE,
+    "sp",
+    ("tp", "cp", "sp"),
+    "with sequence parallelism, tp (with cp: tp x 2 cp) divides the sequence",
+    "torchtitan's trainer asks for it; Megatron-Core splits a rank's tokens over tp",
+)
+def chunks(c: Columns, s: Setting) -> Array:
+    parts = c["tp"] * np.where(c["cp"] > 1, 2 * c["cp"], 1)
+    return _either(c["sp"] == 0, _divides(parts, s.phase.seq_len))
+
+
+@_law(
+    Stage.SHARDING,
+    "sharding",
+    ("vpp", "sharding"),
+    "zero3 and hsdp do not combine with interleaved chunks",
+    "weights would be gathered once per chunk; no framework offers it",
+)
+def interleaved(c: Columns, s: Setting) -> Array:
+    return _either(c["sharding"] < ZERO3, c["vpp"] == 1)
+
+
+@_law(
+    Stage.EXCHANGE,
+    "cp",
+    ("tp", "cp", "cp_type"),
+    "with ulysses, tp x cp divides the heads and the key-value heads",
+    "Transformer Engine asks both to be multiples of cp after tp (attention by all-to-all)",
+)
+def exchange(c: Columns, s: Setting) -> Array:
+    return exchange_splits_heads(s.model, tp=c["tp"], cp=c["cp"], cp_type=c["cp_type"])
+
+
+def exchange_splits_heads(model: Model, *, tp: Column, cp: Column, cp_type: Column) -> Array:
+    """Whether an exchange of keys and values (a code of CP_TYPES) has whole heads to deal out."""
+    whole = _divides(tp * cp, model.heads)
+    if model.attention != "mla":
+        whole = _both(whole, _divides(tp * cp, model.kv_heads))
+    return _either(cp_type != ULYSSES, cp == 1, whole)
+
+
+@_law(
+    Stage.SHARD_GROUP,
+    "ep",
+    ("tp", "ep", "etp", "sharding", "shard_group"),
+    "under hsdp, ep x etp divides shard_group x tp",
+    "torchtitan folds expert ranks into one shard group's",
+)
+def expert_groups(c: Columns, s: Setting) -> Array:
+    whole = _divides(c["ep"] * c["etp"], c["shard_group"] * c["tp"])
+    return _either(c["sharding"] != HSDP, c["ep"] == 1, whole)
+
+
+LAWS = tuple(_LAWS)
 
 
 @cache
-def _keywords(function: Callable) -> frozenset[str]:
-    return frozenset(getfullargspec(function).kwonlyargs)
-
-
-def _divides(a, b):
-    return (b % np.maximum(a, 1)) == 0
-
-
-KEPT = {
-    "heads": lambda m, j, k, *, tp, **_: _divides(tp, m.heads),
-    "kv_heads": lambda m, j, k, *, tp, **_: (
-        _divides(tp, m.kv_heads) | (tp % max(m.kv_heads, 1) == 0)
-        if m.attention != "mla"
-        else tp > 0
-    ),
-    "state": lambda m, j, k, *, tp, **_: _divides(tp, widths(m, "split")),
-    "scan": lambda m, j, k, *, tp, cp, **_: (cp == 1) | _divides(tp * cp, widths(m, "swapped")),
-    "width": lambda m, j, k, *, tp, **_: (
-        _divides(tp, m.ffn_hidden) & _divides(tp, m.shared_ffn_hidden)
-    ),
-    "sequence": lambda m, j, k, *, cp, **_: (cp == 1) | _divides(2 * cp, j.seq_len),
-    "stage": lambda m, j, k, *, pp, **_: pp <= m.layers,
-    "devices": lambda m, j, k, *, tp, cp, pp, **_: tp * cp * pp <= min(k.by_site),
-    "sites": lambda m, j, k, *, dp, **_: (dp >= k.sites) & _divides(k.shares, dp),
-    "batch": lambda m, j, k, *, dp, micro_batch, **_: _divides(dp * micro_batch, j.global_batch),
-    "experts": lambda m, j, k, *, ep, **_: _divides(ep, max(m.experts, 1)),
-    "expert_ranks": lambda m, j, k, *, tp, cp, dp, ep, etp, **_: _divides(ep * etp, dp * cp * tp),
-    "expert_site": lambda m, j, k, *, tp, cp, dp, ep, etp, **_: _divides(
-        ep * etp, k.in_smallest_site(dp) * cp * tp
-    ),
-    "expert_width": lambda m, j, k, *, etp, **_: (
-        _divides(etp, max(m.expert_ffn_hidden, 1)) | (etp == 1)
-    ),
-    "chunks": lambda m, j, k, *, tp, cp, sp, **_: (
-        (sp == 0) | _divides(tp * np.where(cp > 1, 2 * cp, 1), j.seq_len)
-    ),
-    "interleaved": lambda m, j, k, *, vpp, sharding, **_: (sharding < ZERO3) | (vpp == 1),
-    "exchange": lambda m, j, k, *, tp, cp, cp_type, **_: (
-        (cp_type != ULYSSES)
-        | (cp == 1)
-        | (_divides(tp * cp, m.heads) & ((m.attention == "mla") | _divides(tp * cp, m.kv_heads)))
-    ),
-    "expert_groups": lambda m, j, k, *, tp, ep, etp, sharding, shard_group, **_: (
-        (sharding != HSDP) | (ep == 1) | _divides(ep * etp, shard_group * tp)
-    ),
-}
-LAWS = tuple(Law(**row, kept=KEPT[id]) for id, row in table(__file__, "laws").items())
-
-
-def of(stage: str) -> tuple:
+def laws_of(stage: Stage) -> tuple[Law, ...]:
     """The laws that can be told once an axis is laid out."""
     return tuple(law for law in LAWS if law.stage == stage)
+
+
+def all_hold(laws: Iterable[Law], columns: Columns, setting: Setting) -> Array:
+    """Where plans keep every one of some laws."""
+    return _both(*(law.holds(columns, setting) for law in laws))

@@ -2,41 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..base.columns import Array
 from ..base.records import take
 from ..design.design import Design
+from ..design.resolved import Phase, Resolved
 from ..physics.cases import devices
 from ..physics.gather import situation
 from ..physics.memory.chance import oom_probability
 from ..physics.memory.peak import ZONES, zone
 from ..physics.step import rates
-from .evaluate import Found, added, spread_of
+from .evaluate import Counts, Search, added, spread_of
 from .prepare import prepare
+from .remote import Progress, Scheduler
 from .space import Space, offered, space_of
 from .stages import searched
-from .stream import looked_through
+from .stream import search_space
 from .words import named
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-class Columns(dict):
+class Columns(dict[str, Array]):
     """Columns by name, all of one length; `attrs` holds the counts of the search."""
 
-    attrs: dict
+    attrs: Counts
 
 
 def search(
     design: Design,
     space: Space | str | None = None,
-    progress: Callable[[int, int], bool | None] | None = None,
-    scheduler: str | None = None,
+    progress: Progress | None = None,
+    scheduler: Scheduler | None = None,
 ) -> DataFrame | Columns:
     """All fitting plans of a design's longest phase, best first, as the winner of a design is
     chosen: kinds of plan that have been run before others; of each, those with the allowed
@@ -66,12 +69,15 @@ def search(
     except ImportError:
         return columns
     table = pd.DataFrame(columns)
-    table.attrs = columns.attrs
+    table.attrs = {**columns.attrs}
     return table
 
 
 def plan_columns(
-    design, space: Space | str | None = None, progress: Callable | None = None, scheduler=None
+    design: Design,
+    space: Space | str | None = None,
+    progress: Progress | None = None,
+    scheduler: Scheduler | None = None,
 ) -> Columns:
     """What `search` returns, as columns without pandas.
 
@@ -84,70 +90,62 @@ def plan_columns(
     """
     resolved = prepare(design)
     phase = resolved.main_phase
-    space, outcomes = space_of(space), []
-    for name in precisions(resolved, phase, offered(space, resolved)):
-        where = situation(resolved, replace(phase, precision=name))
-        found = looked_through(
-            where, offered(space, resolved), progress=progress, scheduler=scheduler
-        )
-        if found.counts["unseen"]:
-            outcomes.append(found)
+    space = space_of(space)
+    allowed = offered(space, resolved)
+    searches = []
+    for precision in precisions(resolved, phase, allowed):
+        one_phase = situation(resolved, replace(phase, precision=precision))
+        search = search_space(one_phase, allowed, progress=progress, scheduler=scheduler)
+        if search.counts["unseen"]:
+            searches.append(search)
             break
-        outcomes.append(searched(where, space, found))
-    table = Columns(_joined([listed(f, f.order) for f in outcomes], resolved.max_oom_probability))
-    table.attrs = added(found.counts for found in outcomes)
+        searches.append(searched(one_phase, space, search))
+    tables = [listed(one, one.order) for one in searches]
+    table = Columns(_joined(tables, resolved.max_oom_probability))
+    table.attrs = added(one.counts for one in searches)
     return table
 
 
-def precisions(resolved, phase, space) -> list:
+def precisions(resolved: Resolved, phase: Phase, space: Space) -> list[str]:
     """The phase's precision and, where the design leaves it open, those of the space that the chip
     has."""
     left_open = any(a.field.rpartition(".")[2] == "precision" for a in resolved.assumed)
-    return [
-        phase.precision,
-        *(
-            p
-            for p in space.precision
-            if left_open
-            and p != phase.precision
-            and getattr(resolved.cluster.accelerator, f"{p[:3]}_flops", 0) > 0
-        ),
-    ]
+    chip = resolved.cluster.accelerator
+    peaks = {"bf16": chip.bf16_flops, "fp8": chip.fp8_flops}  # FLOP/s; nan or 0: it has none
+    others = [p for p in space.precision if left_open and p != phase.precision and peaks[p] > 0]
+    return [phase.precision, *others]
 
 
-def _joined(tables: list, allowed: float) -> dict:
+def _joined(tables: Sequence[dict[str, Array]], allowed: float) -> dict[str, Array]:
     """The rows of several tables, best first as in each: `by_merit`."""
     if len(tables) == 1:
         return tables[0]
-    whole = {k: np.concatenate([t[k] for t in tables]) for k in tables[0]}
+    whole = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
     tight = whole["oom_probability"] > allowed
-    order = np.lexsort(
-        (np.where(tight, whole["memory_bytes"], whole["step_s"]), tight, ~whole["practised"])
-    )
-    return {k: v[order] for k, v in whole.items()}
+    merit = np.where(tight, whole["memory_bytes"], whole["step_s"])
+    order = np.lexsort((merit, tight, ~whole["practised"]))
+    return {name: column[order] for name, column in whole.items()}
 
 
-def listed(found: Found, rows) -> dict:
+def listed(search: Search, rows: Array) -> dict[str, Array]:
     """Plans of one search as columns: those of `plan_columns`."""
-    n, plan, step_s, memory = (
-        len(rows),
-        take(found.plan, rows),
-        found.step_s[rows],
-        found.total_bytes[rows],
-    )
-    phase = found.situation.phase
-    tokens, _, mfu = rates(found.situation.cases(plan), step_s)
+    n, plan = len(rows), take(search.plan, rows)
+    step_s, memory = search.step_s[rows], search.total_bytes[rows]
+    situation = search.situation
+    phase = situation.phase
+    tokens, _, mfu = rates(situation.cases(plan), step_s)
     figures = {
-        "devices_used": devices(plan).astype(int),
+        "devices_used": np.asarray(devices(plan)).astype(int),
         "step_s": step_s,
         "tokens_per_s_per_device": tokens,
         "mfu": mfu,
         "memory_bytes": memory,
-        "practised": found.practised[rows],
-        "oom_probability": oom_probability(memory, found.capacity, spread_of(found.situation)),
-        "zone": np.array(ZONES)[zone(memory, found.capacity)],
+        "practised": search.practised[rows],
+        "oom_probability": oom_probability(memory, search.capacity, spread_of(situation)),
+        "zone": np.array(ZONES)[np.asarray(zone(memory, search.capacity))],
         "precision": phase.precision,
     }
-    return named(plan, n, phase.global_batch) | {
-        k: np.broadcast_to(v, n) for k, v in figures.items()
-    }
+    table = named(plan, n, phase.global_batch)
+    for name, column in figures.items():
+        table[name] = np.broadcast_to(column, n)
+    return table

@@ -1,190 +1,224 @@
 """Pinned fields of a plan against the laws of plans, before any search: the field, the law it
 breaks and the nearest legal value."""
 
+from collections.abc import Mapping
 from math import prod
+from typing import Any, NoReturn
 
 import numpy as np
 
+from ..base.columns import Array
 from ..base.errors import DesignError
-from ..catalogue.words import SHARDINGS
+from ..catalogue.models.shape import Model
+from ..catalogue.words import SHARDINGS, Recompute, RecomputeModule
+from ..design.cluster import Cluster
+from ..design.resolved import Phase
 from .enumerate import divisors
-from .laws import LAWS
+from .laws import LAWS, Law, Setting, all_hold
+
+Pins = Mapping[str, Any]  # field of the plan -> the value that it is pinned to
 
 _DEGREES = ("tp", "pp", "cp", "dp")
+_BATCH = ("dp", "micro_batch", "grad_accum")
 
 
-def check_pins(pins: dict, model, phase, cluster) -> None:
+def check_pins(pins: Pins, model: Model, phase: Phase, cluster: Cluster) -> None:
     """Raise a DesignError for the first pin that no plan can hold, alone or with the other pins.
 
     A law is tried as soon as every field that it needs is pinned; the nearest value is the one
     closest to the pin that keeps all laws which the
     pin breaks. What depends on fields that are still open is left to the search.
     """
-    _devices(pins, cluster.devices)
-    _needs(pins, model)
-    _batch(pins, phase.global_batch)
-    _laws(pins, (model, phase, cluster))
+    _check_devices(pins, cluster.devices)
+    _check_experts(pins, model)
+    _check_splits(pins)
+    _check_recompute(pins, model)
+    _check_layout(pins, model)
+    _check_batch(pins, phase.global_batch)
+    _check_laws(pins, Setting(model, phase, cluster))
 
 
-def _refuse(pins, name, allowed, nearest, problem):
-    raise DesignError(f"plan.{name}", pins[name], allowed, nearest, problem=problem)
+def _refuse(pins: Pins, field: str, allowed: str, nearest: object, problem: str) -> NoReturn:
+    raise DesignError(f"plan.{field}", pins[field], allowed, nearest, problem=problem)
 
 
-def _devices(pins, devices):
-    ways = {k: pins[k] for k in _DEGREES if k in pins}
-    product, said = prod(ways.values()), " x ".join(ways)
+def _check_devices(pins: Pins, devices: int) -> None:
+    """The pinned degrees need no more devices than there are."""
+    ways = {field: pins[field] for field in _DEGREES if field in pins}
+    product, names = prod(ways.values()), " x ".join(ways)
     if product > devices:
-        name = max(ways, key=ways.get)
+        field, value = max(ways.items(), key=lambda way: way[1])
         _refuse(
             pins,
-            name,
-            f"{said} of at most cluster.devices {devices:,}",
-            max(1, devices * ways[name] // product),
-            f"makes {said} = {product:,} devices, more than there are",
+            field,
+            f"{names} of at most cluster.devices {devices:,}",
+            max(1, devices * value // product),
+            f"makes {names} = {product:,} devices, more than there are",
         )
 
 
-def _needs(pins, model):
-    """Pins that another field has to allow."""
-    pin = pins.get
-    layers = model.layers
-    some = pin("recompute_layers", 0)
-    modules, kind = pin("recompute_modules") or [], pin("recompute")
-    runs = pin("layout") or [[0, layers]]
-    stages = pin("pp", 1) * pin("vpp", 1)
-    whole, latent = "layers" in modules, model.attention == "mla"
-    dense = "1: the model has no experts", 1, "needs a mixture of experts"
-    for name, wrong, *said in (
-        ("ep", pin("ep", 1) > 1 and not model.is_moe, *dense),
-        ("etp", pin("etp", 1) > 1 and not model.is_moe, *dense),
-        (
-            "shard_group",
-            "shard_group" in pins and "sharding" not in pins,
-            "sharding: hsdp beside it",
-            None,
-            "is given without sharding",
-        ),
-        (
-            "sp",
-            pin("sp") and pin("tp") == 1,
-            "false: sequence parallelism splits over tp, which is 1",
-            "false",
-            "needs tp above 1",
-        ),
-        (
-            "recompute_layers",
-            some and pin("recompute") == "none",
-            "0, or recompute: full or selective",
-            0,
-            "contradicts recompute: none",
-        ),
-        (
-            "recompute_layers",
-            some > layers,
-            f"at most the {layers} layers",
-            layers,
-            "is more than there are",
-        ),
-        (
+def _check_experts(pins: Pins, model: Model) -> None:
+    """Only a mixture of experts has experts to spread or to split."""
+    for field in ("ep", "etp"):
+        if pins.get(field, 1) > 1 and not model.is_moe:
+            allowed = "1: the model has no experts"
+            _refuse(pins, field, allowed, 1, "needs a mixture of experts")
+
+
+def _check_splits(pins: Pins) -> None:
+    """What splits the ranks of another field needs that field."""
+    if "shard_group" in pins and "sharding" not in pins:
+        _refuse(pins, "shard_group", "sharding: hsdp beside it", None, "is given without sharding")
+    if pins.get("sp") and pins.get("tp") == 1:
+        allowed = "false: sequence parallelism splits over tp, which is 1"
+        _refuse(pins, "sp", allowed, "false", "needs tp above 1")
+
+
+def _check_recompute(pins: Pins, model: Model) -> None:
+    """Layers and modules that are computed again are there, and the kind of recompute has them."""
+    kind = pins.get("recompute")
+    layers = pins.get("recompute_layers", 0)
+    if layers and kind == Recompute.NONE:
+        allowed = "0, or recompute: full or selective"
+        _refuse(pins, "recompute_layers", allowed, 0, "contradicts recompute: none")
+    if layers > model.layers:
+        allowed = f"at most the {model.layers} layers"
+        _refuse(pins, "recompute_layers", allowed, model.layers, "is more than there are")
+    modules = pins.get("recompute_modules") or []
+    whole = RecomputeModule.LAYERS in modules
+    needed = Recompute.FULL if whole else Recompute.SELECTIVE
+    if whole and len(modules) > 1:
+        _refuse(
+            pins,
             "recompute_modules",
-            whole and len(modules) > 1,
             "layers alone, or modules of a layer",
             "[layers]",
             "names whole layers and parts of them",
-        ),
-        (
+        )
+    if modules and kind != needed:
+        _refuse(
+            pins,
             "recompute_modules",
-            modules and kind != ("full" if whole else "selective"),
-            f"recompute: {'full' if whole else 'selective'} beside it",
+            f"recompute: {needed} beside it",
             None,
             f"contradicts recompute: {kind}",
-        ),
-        (
+        )
+    if RecomputeModule.MLA_UP_PROJ in modules and model.attention != "mla":
+        _refuse(
+            pins,
             "recompute_modules",
-            "mla_up_proj" in modules and not latent,
             "core_attn, norm, mlp_act, moe or layers: the model has no latent attention",
             "[core_attn]",
             "names projections that are not there",
-        ),
-        (
+        )
+    if RecomputeModule.MOE in modules and not model.is_moe:
+        _refuse(
+            pins,
             "recompute_modules",
-            "moe" in modules and not model.is_moe,
             "core_attn, norm, mlp_act or layers: the model has no experts",
             "[mlp_act]",
             "names experts that are not there",
-        ),
-        (
-            "layout",
-            runs[-1][1] != layers,
-            f"runs that end at {layers}, the number of layers",
-            [*runs[:-1], [min(runs[-1][0], layers - 1), layers]],
-            f"ends at {runs[-1][1]}",
-        ),
-        (
-            "layout",
-            "layout" in pins and len(runs) != stages,
-            f"pp x vpp = {stages} runs",
-            None,
-            f"has {len(runs)}",
-        ),
-        (
-            "layout",
-            model.pattern and any(first == end for first, end in runs),
-            "a layer of the pattern in every run",
-            None,
-            "leaves a run empty",
-        ),
-    ):
-        if wrong:
-            _refuse(pins, name, *said)
+        )
 
 
-def _batch(pins, batch):
-    given = [k for k in ("dp", "micro_batch", "grad_accum") if k in pins]
-    product, whole = prod(pins[k] for k in given), len(given) == 3
-    if not given or batch % product == 0 and (not whole or product == batch):
+def _check_layout(pins: Pins, model: Model) -> None:
+    """Runs of layers end at the last layer, are as many as the stages have parts, and hold a layer
+    each where the layers differ."""
+    if "layout" not in pins:
         return
-    name = max(given, key=pins.get)
-    left, over = divmod(batch, product // pins[name])
-    what = " x ".join(given)
+    layers = model.layers
+    runs = pins["layout"] or [[0, layers]]
+    first, last = runs[-1]
+    if last != layers:
+        _refuse(
+            pins,
+            "layout",
+            f"runs that end at {layers}, the number of layers",
+            [*runs[:-1], [min(first, layers - 1), layers]],
+            f"ends at {last}",
+        )
+    parts = pins.get("pp", 1) * pins.get("vpp", 1)
+    if len(runs) != parts:
+        _refuse(pins, "layout", f"pp x vpp = {parts} runs", None, f"has {len(runs)}")
+    if model.pattern and any(start == end for start, end in runs):
+        allowed = "a layer of the pattern in every run"
+        _refuse(pins, "layout", allowed, None, "leaves a run empty")
+
+
+def _check_batch(pins: Pins, batch: int) -> None:
+    """The pinned parts of the global batch divide it, or make it where all three are pinned."""
+    fields = [field for field in _BATCH if field in pins]
+    product = prod(pins[field] for field in fields)
+    complete = len(fields) == len(_BATCH)
+    divides = batch % product == 0
+    if not fields or product == batch or (divides and not complete):
+        return
+    field = max(fields, key=lambda field: int(pins[field]))
+    names = " x ".join(fields)
+    allowed = "equal to" if complete else "that divides"
+    problem = f"does not divide global_batch {batch:,}"
+    if len(fields) > 1:
+        problem = f"makes {names} = {product:,}"
     _refuse(
         pins,
-        name,
-        f"{what} {'equal to' if whole else 'that divides'} global_batch {batch:,}",
-        min(
-            [] if over else [left] if whole else divisors(left).tolist(),
-            key=lambda d: abs(d - pins[name]),
-            default=None,
-        ),
-        f"makes {what} = {product:,}"
-        if len(given) > 1
-        else f"does not divide global_batch {batch:,}",
+        field,
+        f"{names} {allowed} global_batch {batch:,}",
+        _nearest_part(pins[field], batch, product // pins[field], complete),
+        problem,
     )
 
 
-def _laws(pins, where):
-    known = _columns(pins)
-    told = (law for law in LAWS if law.needs <= known.keys())
-    broken = [law for law in told if not np.all(law.kept(*where, **known))]
+def _nearest_part(value: int, batch: int, others: int, complete: bool) -> int | None:
+    """The part of a batch nearest to a pinned one, whose others make a product; None where those
+    alone do not divide it."""
+    left, over = divmod(batch, others)
+    if over:
+        return None
+    if complete:
+        return left
+    parts: list[int] = divisors(left).tolist()
+    return min(parts, key=lambda part: abs(part - value))
+
+
+def _check_laws(pins: Pins, setting: Setting) -> None:
+    """No law is broken whose columns are all pinned."""
+    columns = _columns(pins)
+    broken = [
+        law
+        for law in LAWS
+        if law.reads <= columns.keys() and not np.all(law.holds(columns, setting))
+    ]
     if not broken:
         return
     first = broken[0]
     field = first.field
     if field not in pins:
-        field = max((f for f in _DEGREES if f in pins), key=pins.get)
-    value, nearest = pins[field], None
-    if isinstance(value, int):
-        tried = np.arange(1, min(2 * value, value + 4096) + 1)
-        good = np.ones(len(tried), bool)
-        for law in broken:
-            good &= law.kept(*where, **known | {field: tried})
-        if good.any():
-            nearest = min(tried[good].tolist(), key=lambda x: abs(x - value))
-    _refuse(pins, field, f"{first.text} ({first.source})", nearest, "breaks a law of plans")
+        field = max((f for f in _DEGREES if f in pins), key=lambda f: int(pins[f]))
+    nearest = _nearest_legal(pins, field, broken, columns, setting)
+    allowed = f"{first.text} ({first.source})"
+    _refuse(pins, field, allowed, nearest, "breaks a law of plans")
 
 
-def _columns(pins):
-    columns = {k: v for k, v in pins.items() if isinstance(v, int) and not isinstance(v, bool)}
+def _nearest_legal(
+    pins: Pins, field: str, broken: list[Law], columns: dict[str, Array], setting: Setting
+) -> int | None:
+    """The value of a field nearest to its pin that keeps these laws; None where none does."""
+    value = pins[field]
+    if not isinstance(value, int):
+        return None
+    tried = np.arange(1, min(2 * value, value + 4096) + 1)
+    good = tried[np.broadcast_to(all_hold(broken, columns | {field: tried}, setting), tried.shape)]
+    legal: list[int] = good.tolist()
+    return min(legal, key=lambda x: abs(x - value), default=None)
+
+
+def _columns(pins: Pins) -> dict[str, Array]:
+    """The pins that laws read, as columns of one plan."""
+    columns = {
+        field: np.asarray(value)
+        for field, value in pins.items()
+        if isinstance(value, int) and not isinstance(value, bool)
+    }
     if "sharding" in pins:
-        columns["sharding"] = SHARDINGS.index(pins["sharding"])
+        columns["sharding"] = np.asarray(SHARDINGS.index(pins["sharding"]))
     return columns

@@ -7,7 +7,7 @@ from ..base.records import Assumed
 from ..catalogue.stacks import stack
 from ..design.design import Design
 from ..design.resolve import resolve
-from ..design.resolved import Resolved
+from ..design.resolved import Phase, Resolved
 from ..physics import calibration_file
 from ..physics.gather import stack_of
 from .pins import check_pins
@@ -24,17 +24,15 @@ def prepare(design: Design) -> Resolved:
     override = calibration_file.read(design.calibration, folder=design.folder)
     override.check(resolved.cluster.accelerator)
     holds = override.holds(float(resolved.params.active), resolved.main_phase.precision)
-    override, name = override if holds else override.elsewhere(), override.path
-    override = override and override.under(stack_of(resolved))
-    said = override.says() if override else "steps of another model or precision: not applied"
-    return replace(
-        resolved,
-        calibration=override,
-        assumed=(*resolved.assumed, Assumed("calibration", name, said)),
-    )
+    applied = override if holds else override.elsewhere()
+    if applied is not None:
+        applied = applied.under(stack_of(resolved))
+    why = applied.says() if applied else "steps of another model or precision: not applied"
+    assumed = (*resolved.assumed, Assumed("calibration", override.path, why))
+    return replace(resolved, calibration=applied, assumed=assumed)
 
 
-def _check(resolved, i, phase):
+def _check(resolved: Resolved, i: int, phase: Phase) -> None:
     """The pins of one phase; an error names the phase where the pin stands there."""
     try:
         if "recompute_modules" in phase.pins and stack(resolved.stack).memory.get("per_op"):
@@ -47,9 +45,10 @@ def _check(resolved, i, phase):
         check_pins(phase.pins, resolved.model, phase, resolved.cluster)
     except DesignError as e:
         phases = resolved.design.job.phases
-        own = phases[i].plan.given() if phases and phases[i].plan else {}
+        stated = phases[i].plan if phases else None
+        pins = stated.given() if stated else {}
         name = e.field.rpartition(".")[2]
-        if name not in own:
+        if name not in pins:
             raise
         raise DesignError(
             f"job.phases.{i}.plan.{name}", e.value, e.allowed, e.nearest, problem=e.problem

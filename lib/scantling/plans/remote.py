@@ -1,37 +1,67 @@
 """One function of many tasks, here or spread over the processes of a Dask cluster."""
 
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
+from typing import Any, TypeVar
+
 PATIENCE_S = 10  # for a scheduler to answer
 
+Result = TypeVar("Result")
+Progress = Callable[[int, int], Any]  # of (done, of); returns False to stop
+Scheduler = Any  # address of a Dask scheduler, or a distributed.Client
 
-def across(function, tasks, scheduler=None, progress=None, total=None, each: int = 1) -> list:
+
+def across(
+    function: Callable[..., Result],
+    tasks: Iterable[tuple[Any, ...]],
+    scheduler: Scheduler | None = None,
+    progress: Progress | None = None,
+    total: int | None = None,
+    each: int = 1,
+) -> list[Result | None]:
     """Results of function(*task) for each task, in the order of the tasks; on a Dask cluster where
     a scheduler is named, and there what a worker that dies had in hand goes to another.
 
-    progress : function(done, of), each task counted as `each` of `total`; may return False to stop:
-    what is not done then is None or left out. Raises ImportError where Dask is not installed.
+    progress : function(done, of), each task counted as `each` of `total` (as many as there are
+    tasks, where it is left out); may return False to stop: what is not done then is None or left
+    out. Raises ImportError where Dask is not installed.
     """
-    total = total or len(tasks)
+    if total is None:
+        tasks = [*tasks]
+        total = len(tasks)
+    of = total
 
-    def stopped(done):
-        return bool(progress) and progress(min(done * each, total), total) is False
+    def stopped(done: int) -> bool:
+        return progress is not None and progress(min(done * each, of), of) is False
 
     if scheduler is None:
-        out = []
-        for task in tasks:
-            out.append(function(*task))
-            if stopped(len(out)):
-                break
-        return out
-    from distributed import Client, as_completed
-
-    client = scheduler if hasattr(scheduler, "submit") else Client(scheduler, timeout=PATIENCE_S)
+        return _here(function, tasks, stopped)
+    distributed: Any = import_module("distributed")  # optional, and without types
+    client = scheduler
+    if not hasattr(scheduler, "submit"):
+        client = distributed.Client(scheduler, timeout=PATIENCE_S)
     try:
         futures = [client.submit(function, *task, pure=False) for task in tasks]
-        for done, _ in enumerate(as_completed(futures), 1):
+        for done, _ in enumerate(distributed.as_completed(futures), 1):
             if stopped(done):
                 client.cancel([f for f in futures if not f.done()])
                 return [f.result() if f.status == "finished" else None for f in futures]
-        return client.gather(futures)
+        results: Sequence[Result | None] = client.gather(futures)
+        return [*results]
     finally:
         if client is not scheduler:
             client.close()
+
+
+def _here(
+    function: Callable[..., Result],
+    tasks: Iterable[tuple[Any, ...]],
+    stopped: Callable[[int], bool],
+) -> list[Result | None]:
+    """The results of the tasks one after the other, as far as nothing stops them."""
+    results: list[Result | None] = []
+    for task in tasks:
+        results.append(function(*task))
+        if stopped(len(results)):
+            break
+    return results

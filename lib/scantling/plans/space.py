@@ -1,13 +1,26 @@
 """Spaces: which values of every axis a search tries where a field is not pinned."""
 
 from dataclasses import replace
+from typing import Any
 
 from ..base.errors import DesignError
 from ..base.records import record
-from ..base.words import table
 from ..catalogue.published import published_accumulation, published_schedules
 from ..catalogue.stacks import stack
-from ..catalogue.words import LAYER_SPLITS
+from ..catalogue.words import (
+    CP_TYPES,
+    LAYER_SPLITS,
+    OFFLOADS,
+    RECOMPUTES,
+    SHARDINGS,
+    CpType,
+    Offload,
+    Precision,
+    Recompute,
+    Schedule,
+    Sharding,
+)
+from ..design.resolved import Resolved
 from ..physics.pipeline import DUALPIPES, SCHEDULES as SCHEDULES_BY_NAME
 
 # tokens of a sequence that a context-parallel rank keeps, at least: the shortest that published
@@ -43,83 +56,145 @@ class Space:
     pinned, or a limit on speed would be missed without.
     """
 
-    tp: tuple = (1, 2, 4, 8, 16)  # () = every divisor of the heads
-    cp: tuple = (1, 2, 4, 8, 16, 32)
-    pp: tuple = ()  # () = every depth that divides layers, or layers + 2
-    vpp: tuple = ()  # () = every number of chunks to 20 that divides a stage
-    micro_batch: tuple = (1, 2, 4, 8, 16)
-    ep: tuple = ()  # () = divisors of the experts, to 256
-    etp: tuple = (1, 0)  # 0 = the same as tp
-    sharding: tuple = ("none", "zero1", "zero2", "zero3", "hsdp")
-    recompute: tuple = ("none", "selective", "full")
-    recompute_share: tuple = (0.25, 0.5, 0.75, 1.0)  # of a stage's layers, under full recompute
-    schedule: tuple = ("1f1b", "interleaved")
-    offload: tuple = ("none",)
-    cp_type: tuple = ("ring",)  # where cp is above 1, and the stack has no way of its own
-    sp: tuple = (0, 1)
-    layer_split: tuple = LAYER_SPLITS  # where pp is above 1
+    tp: tuple[int, ...] = (1, 2, 4, 8, 16)  # () = every divisor of the heads
+    cp: tuple[int, ...] = (1, 2, 4, 8, 16, 32)
+    pp: tuple[int, ...] = ()  # () = every depth that divides layers, or layers + 2
+    vpp: tuple[int, ...] = ()  # () = every number of chunks to 20 that divides a stage
+    micro_batch: tuple[int, ...] = (1, 2, 4, 8, 16)
+    ep: tuple[int, ...] = ()  # () = divisors of the experts, to 256
+    etp: tuple[int, ...] = (1, 0)  # 0 = the same as tp
+    sharding: tuple[str, ...] = SHARDINGS
+    recompute: tuple[str, ...] = RECOMPUTES
+    # of a stage's layers, under full recompute
+    recompute_share: tuple[float, ...] = (0.25, 0.5, 0.75, 1.0)
+    schedule: tuple[str, ...] = (Schedule.ONE_F_ONE_B, Schedule.INTERLEAVED)
+    offload: tuple[str, ...] = (Offload.NONE,)
+    # where cp is above 1, and the stack has no way of its own
+    cp_type: tuple[str, ...] = (CpType.RING,)
+    sp: tuple[int, ...] = (0, 1)
+    layer_split: tuple[str, ...] = LAYER_SPLITS  # where pp is above 1
     accumulates: bool = False  # zero2 over several micro-batches too
     uneven: bool = False  # also depths that divide neither layers nor layers + 2
-    precision: tuple = ()  # tried where the design leaves its precision open, besides its own
+    # tried where the design leaves its precision open, besides its own
+    precision: tuple[str, ...] = ()
     min_chunk: int = MIN_CHUNK  # tokens of a sequence that a context-parallel rank keeps, at least
 
 
 DEFAULT = Space()
-
-
-def _spaces() -> dict:
-    """The rows of spaces.yaml by name."""
-    made = {"default": DEFAULT}
-    for name, row in table(__file__, "spaces").items():
-        values = {k: tuple(v) if isinstance(v, list) else v for k, v in row.items()}
-        like = values.pop("like", "default")
-        made[name] = replace(made[like], **values)
-    return made
-
-
-_, COARSE, WIDE, OFFLOADS_COARSE, OFFLOADED, SCHEDULES, LAST_RESORT, LEAN, FINE = _spaces().values()
-
-
+COARSE = Space(
+    tp=(1, 2, 4, 8),
+    micro_batch=(1, 2, 4),
+    sharding=(Sharding.ZERO1, Sharding.ZERO3),
+    recompute_share=(0.5, 1.0),
+    etp=(1,),
+    sp=(1,),
+)
+_EVERY_SCHEDULE = (
+    Schedule.ONE_F_ONE_B,
+    Schedule.INTERLEAVED,
+    Schedule.ZB_1P,
+    Schedule.ZB_2P,
+    Schedule.ZB_V,
+    Schedule.DUALPIPE,
+)
+WIDE = Space(
+    tp=(1, 2, 4, 8, 16, 32, 64),
+    micro_batch=(1, 2, 3, 4, 6, 8, 12, 16, 32),
+    schedule=_EVERY_SCHEDULE,
+    offload=OFFLOADS,
+    cp_type=CP_TYPES,
+    uneven=True,
+    etp=(1, 2, 4, 8, 0),
+    precision=(Precision.BF16, Precision.FP8),
+)
+# beside the default space: what state in host memory and uneven depths make room for
+OFFLOADS_COARSE = replace(COARSE, offload=OFFLOADS, uneven=True, etp=(1, 0))
+# where little or nothing fits as it is
+OFFLOADED = Space(offload=OFFLOADS, uneven=True)
+# before a limit on speed is called missed: schedules and expert layouts of the wide space
+SCHEDULES = replace(COARSE, schedule=_EVERY_SCHEDULE, etp=(1, 2, 4, 8, 0), uneven=True)
+# the lean end of every axis that memory falls along: what does not fit here fits nowhere
+LAST_RESORT = Space(
+    tp=(),
+    cp=(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048),
+    min_chunk=1,
+    micro_batch=(1,),
+    vpp=(1,),
+    # both ends of the pipe on each device: less of embedding and head
+    schedule=(Schedule.ONE_F_ONE_B, Schedule.DUALPIPE),
+    sharding=(Sharding.ZERO1, Sharding.ZERO3),
+    recompute=(Recompute.FULL,),
+    recompute_share=(1.0,),
+    offload=OFFLOADS,
+    sp=(1,),
+    uneven=True,
+)
+# of it, what needs no host memory: beside the default space
+LEAN = replace(LAST_RESORT, schedule=(Schedule.ONE_F_ONE_B,), offload=(Offload.NONE,))
+# beside the default space: full recompute of the eighths of a stage's layers that it leaves out
+FINE = replace(
+    COARSE,
+    sharding=(Sharding.ZERO1, Sharding.ZERO2, Sharding.ZERO3),
+    etp=(1, 0),
+    recompute=(Recompute.FULL,),
+    recompute_share=(0.125, 0.375, 0.625, 0.875),
+)
 SPACES = {"coarse": COARSE, "default": DEFAULT, "wide": WIDE}
 
 
 def space_of(space: Space | str | None) -> Space:
     """The space that is given or named; the default one where it is left out. Raises DesignError
     for anything else."""
-    found = DEFAULT if space is None else SPACES.get(str(space), space)
-    if isinstance(found, Space):
-        return found
-    raise DesignError("space", space, SPACES)
+    if space is None:
+        return DEFAULT
+    if isinstance(space, Space):
+        return space
+    if space not in SPACES:
+        raise DesignError("space", space, SPACES)
+    return SPACES[space]
 
 
-def offered(space: Space, resolved, own: bool = True) -> Space:
+def offered(space: Space, resolved: Resolved, own_stack: bool = True) -> Space:
     """The space without what the named stack, or the framework of a kit, does not offer, and with
     the schedules that are its own; where nothing of an axis would be left, the stack's values.
     What is not offered is not searched; a pin may still ask for it. Where neither names
     schedules, those of published runs of at least half the devices are tried besides; DualPipe,
     which hides the exchange of experts (DeepSeek-V3, section 3.2.1), with experts alone. zero2
     over several micro-batches is tried under a stack whose own sharding it is (Llama 3, section
-    3.3.2), and where no software is named on about as many devices as it was published on. own :
-    False leaves out the stack and the framework."""
-    offers = resolved.offers if own else {}
-    named = own and resolved.stack
+    3.3.2), and where no software is named on about as many devices as it was published on.
+
+    own_stack : False leaves out the stack and the framework."""
+    offers: dict[str, tuple[Any, ...]] = resolved.offers if own_stack else {}
+    named = resolved.stack if own_stack else None
     if "schedule" not in offers and not named:
-        published = published_schedules(resolved.cluster.devices)
-        more = (
-            s
-            for s in published
-            if s not in space.schedule
-            and (resolved.model.is_moe or SCHEDULES_BY_NAME[s].code not in DUALPIPES)
-        )
-        space = replace(space, schedule=(*space.schedule, *more))
-    alone = "sharding" not in offers and published_accumulation(resolved.cluster.devices)
-    return replace(
-        space,
-        accumulates=stack(named).sharding == "zero2" if named else alone,
-        **{
-            k: values
-            if k == "schedule"
-            else tuple(v for v in values if v in getattr(space, k)) or values
-            for k, values in offers.items()
-        },
-    )
+        schedules = (*space.schedule, *_published_besides(space, resolved))
+        space = replace(space, schedule=schedules)
+    if named:
+        accumulates = stack(named).sharding == Sharding.ZERO2
+    else:
+        published = published_accumulation(resolved.cluster.devices)
+        accumulates = "sharding" not in offers and published
+    values: dict[str, Any] = {
+        axis: _offered_values(space, axis, values) for axis, values in offers.items()
+    }
+    return replace(space, **values, accumulates=accumulates)
+
+
+def _published_besides(space: Space, resolved: Resolved) -> list[str]:
+    """Schedules of published runs of at least half the devices that a space does not list; DualPipe
+    with experts alone."""
+    return [
+        name
+        for name in published_schedules(resolved.cluster.devices)
+        if name not in space.schedule
+        and (resolved.model.is_moe or SCHEDULES_BY_NAME[name].code not in DUALPIPES)
+    ]
+
+
+def _offered_values(space: Space, axis: str, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The values of an axis of a space that are offered; those that are offered where the space has
+    none of them, and of schedules always."""
+    if axis == "schedule":
+        return values
+    common = tuple(value for value in values if value in vars(space)[axis])
+    return common or values

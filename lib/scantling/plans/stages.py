@@ -1,11 +1,13 @@
 """The search in stages: a space, and beside it what decides where memory is short, so that more
 memory never leaves less to choose from."""
 
+from collections.abc import Iterable
 from contextlib import suppress
 
 from ..base.errors import DesignError
 from ..physics.gather import Situation
-from .evaluate import Found, joined, legal, looked_at, union
+from .evaluate import Search, evaluate, joined, legal, union
+from .remote import Progress
 from .space import (
     DEFAULT,
     FINE,
@@ -17,21 +19,20 @@ from .space import (
     Space,
     offered,
 )
-from .stream import looked_through
+from .stream import search_space
 
-SMALL = (
-    5000  # legal plans of the default space, below which the spaces beside it are searched whole
-)
+# legal plans of the default space, below which the spaces beside it are searched whole
+SMALL = 5000
 
 
 def searched(
-    where: Situation,
+    situation: Situation,
     space: Space = DEFAULT,
-    first: Found | None = None,
+    first: Search | None = None,
     *,
     own_stack: bool = True,
-    progress=None,
-) -> Found:
+    progress: Progress | None = None,
+) -> Search:
     """The search of a space, and beside the default one what memory decides: finer shares of
     recompute, state in host memory, uneven depths and the lean end of every axis; of a space of
     SMALL plans or more a coarse part of them, and the whole only where nothing fits. Which of these
@@ -43,32 +44,31 @@ def searched(
     progress : as `evaluate.find`; of the space alone.
     Raises DesignError where the pins leave no legal plan.
     """
-    found = [
-        first or looked_through(where, offered(space, where.resolved, own_stack), progress=progress)
-    ]
-    beside, short_of = (), (OFFLOADED, LAST_RESORT)
-    if space == DEFAULT:
-        if found[0].legal < SMALL:
-            beside, short_of = short_of, ()
-        else:
-            beside = OFFLOADS_COARSE, LEAN
-        beside += (FINE,)
-    found += _tried(where, beside, own_stack)
-    if all(one.best() is None for one in found):
-        found += _tried(where, short_of, own_stack)
-    return union(found)
+    if first is None:
+        allowed = offered(space, situation.resolved, own_stack)
+        first = search_space(situation, allowed, progress=progress)
+    further: tuple[Space, ...] = ()
+    short_of: tuple[Space, ...] = (OFFLOADED, LAST_RESORT)
+    if space == DEFAULT and first.legal < SMALL:
+        further, short_of = (OFFLOADED, LAST_RESORT, FINE), ()
+    elif space == DEFAULT:
+        further = (OFFLOADS_COARSE, LEAN, FINE)
+    searches = [first, *_further(situation, further, own_stack)]
+    if all(search.best() is None for search in searches):
+        searches += _further(situation, short_of, own_stack)
+    return union(searches)
 
 
-def with_schedules(found: Found) -> Found:
+def with_schedules(search: Search) -> Search:
     """A search together with the pipeline schedules and expert layouts that it left out: those that
     nobody has run at this scale, or that the space does not list."""
-    return union([found, *_tried(found.situation, (SCHEDULES,), True)])
+    return union([search, *_further(search.situation, (SCHEDULES,), own_stack=True)])
 
 
-def _tried(where: Situation, spaces: tuple, own_stack: bool) -> list:
+def _further(situation: Situation, spaces: Iterable[Space], own_stack: bool) -> list[Search]:
     """One search of several more spaces; nothing where the pins or the stack leave them no plan."""
     plans = []
     for space in spaces:
         with suppress(DesignError):
-            plans.append(legal(where, offered(space, where.resolved, own_stack)))
-    return [looked_at(where, joined(plans))] if plans else []
+            plans.append(legal(situation, offered(space, situation.resolved, own_stack)))
+    return [evaluate(situation, joined(plans))] if plans else []

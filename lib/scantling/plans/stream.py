@@ -1,36 +1,48 @@
 """Spaces too large to hold: the search part by part, keeping the best plans and the counts, here or
 on a cluster."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from time import perf_counter
+from typing import Any
 
 from ..base.errors import DesignError
+from ..catalogue.words import Offload
 from ..physics.gather import Situation
-from .enumerate import Question, degrees
-from .evaluate import Found, find, union
-from .remote import across
+from .enumerate import Pins, Question, degrees
+from .evaluate import Search, find, union
+from .remote import Progress, Scheduler, across
+from .space import Space
 
 KEEP = 50_000  # fitting plans that are kept, the fastest
-ON_DEVICE = ("none",)  # the offload of a space whose plans keep all state on the device
+PARTS_OF_ONE = 1000  # into which the progress of one part of a space is counted
+ON_DEVICE = (Offload.NONE,)  # the offload of a space whose plans keep all state on the device
 
 
-def looked_through(where: Situation, space, **how) -> Found:
-    """The search of a space: whole, or streamed where it also moves state off the device. how :
-    progress and scheduler, as of `find` and `stream`."""
-    return (find if space.offload == ON_DEVICE else stream)(where, space, **how)
+def search_space(
+    situation: Situation,
+    space: Space,
+    *,
+    progress: Progress | None = None,
+    scheduler: Scheduler | None = None,
+) -> Search:
+    """The search of a space: whole, or streamed where it also moves state off the device.
+    progress, scheduler : as of `find` and `stream`."""
+    search = find if space.offload == ON_DEVICE else stream
+    return search(situation, space, progress=progress, scheduler=scheduler)
 
 
 def stream(
-    where: Situation,
-    space,
-    pins: dict | None = None,
+    situation: Situation,
+    space: Space,
+    pins: Pins | None = None,
     *,
     keep: int = KEEP,
-    progress=None,
-    scheduler=None,
-) -> Found:
-    """The search of `run.find`, whose outcome holds the `keep` fastest fitting plans alone;
+    progress: Progress | None = None,
+    scheduler: Scheduler | None = None,
+) -> Search:
+    """The search of `evaluate.find`, whose outcome holds the `keep` fastest fitting plans alone;
     its counts are of all.
 
     Memory: one part of the space and what is kept, whatever the size of the space.
@@ -40,71 +52,73 @@ def stream(
     Raises DesignError as `find`.
     """
     start = perf_counter()
-    pins = dict(where.phase.pins if pins is None else pins)
-    parts = list(_parts(where, space, pins))
+    fixed = dict(situation.phase.pins if pins is None else pins)
+    parts = [*_parts(situation, space, fixed)]
+    results: Sequence[list[Search] | None]
     if scheduler is None:
-        done = _here(where, space, parts, keep, progress)
+        results = _here(situation, space, parts, keep, progress)
     else:
-        done = across(
-            _best,
-            [(where, space, part, keep) for part in parts],
-            scheduler,
-            progress,
-            1000 * len(parts),
-            1000,
-        )
-    done = [found for found in done if found is not None]
-    held = [one for found in done for one in found]
-    if not held:
-        return find(where, space, pins)  # says which rule leaves none
-    best = _fastest(held, keep)
-    return replace(
-        best,
-        counts={**best.counts, "seconds": perf_counter() - start, "unseen": len(parts) - len(done)},
-    )
+        tasks = [(situation, space, part, keep) for part in parts]
+        of = PARTS_OF_ONE * len(parts)
+        results = across(_best, tasks, scheduler, progress, of, PARTS_OF_ONE)
+    done = [searches for searches in results if searches is not None]
+    searches = [search for part in done for search in part]
+    if not searches:
+        return find(situation, space, fixed)  # says which rule leaves none
+    best = _fastest(searches, keep)
+    counts = best.counts.copy()
+    counts["seconds"] = perf_counter() - start
+    counts["unseen"] = len(parts) - len(done)
+    return replace(best, counts=counts)
 
 
-def _here(where, space, parts, keep, progress):
+def _here(
+    situation: Situation, space: Space, parts: Sequence[Pins], keep: int, progress: Progress | None
+) -> list[list[Search]]:
     """What `_best` finds in the parts one after the other, as far as progress lets them."""
-    done, going = [], True
+    done: list[list[Search]] = []
+    going = True
 
-    def inner(some, of):
+    def inner(some: int, of: int) -> bool:
         nonlocal going
-        at = int(1000 * (len(done) + some / of))
-        going = going and not (progress and progress(at, 1000 * len(parts)) is False)
+        at = int(PARTS_OF_ONE * (len(done) + some / of))
+        if going and progress is not None:
+            going = progress(at, PARTS_OF_ONE * len(parts)) is not False
         return going
 
     for part in parts:
-        done.append(_best(where, space, part, keep, inner))
-        if sum(len(one.order) for found in done for one in found) > 4 * keep:
-            held = [one for found in done for one in found]
-            done = [[_fastest(held, keep)], *[[] for _ in done[1:]]]
+        done.append(_best(situation, space, part, keep, inner))
+        searches = [search for one in done for search in one]
+        if sum(len(search.order) for search in searches) > 4 * keep:
+            done = [[_fastest(searches, keep)], *([] for _ in done[1:])]
         if not going:
             break
     return done
 
 
-def _parts(where, space, pins):
+def _parts(situation: Situation, space: Space, pins: Pins) -> Iterator[dict[str, Any]]:
     """Pins of each part: one tp; with experts, whose degrees multiply, one pp and offload too."""
-    model, cluster = where.resolved.model, where.resolved.cluster
-    q = Question(model=model, phase=where.phase, cluster=cluster, space=space, pins=pins)
-    axes = degrees(q) | {"offload": q.pick("offload")}
+    model, cluster = situation.resolved.model, situation.resolved.cluster
+    question = Question(model=model, phase=situation.phase, cluster=cluster, space=space, pins=pins)
+    axes = {**degrees(question), "offload": question.pick("offload")}
     names = ("tp", "pp", "offload") if model.is_moe else ("tp",)
     for values in product(*(axes[name] for name in names)):
-        part = pins | dict(zip(names, values))
+        part = {**pins, **dict(zip(names, values))}
         if part["tp"] * (part.get("pp") or 1) <= cluster.devices:
             yield part
 
 
-def _best(where, space, pins, keep, progress=None):
+def _best(
+    situation: Situation, space: Space, pins: Pins, keep: int, progress: Progress | None = None
+) -> list[Search]:
     """The fastest `keep` fitting plans of one part, alone in a list; [] where none is legal."""
     try:
-        return [_fastest([find(where, space, pins, progress=progress)], keep)]
+        return [_fastest([find(situation, space, pins, progress=progress)], keep)]
     except DesignError:
         return []
 
 
-def _fastest(held: list, keep: int) -> Found:
+def _fastest(searches: Sequence[Search], keep: int) -> Search:
     """The `keep` best plans of several parts, with the counts of all."""
-    whole = union(held)
+    whole = union(searches)
     return whole.only(whole.order[:keep])

@@ -1,31 +1,45 @@
 """Plans in names and in a few words, as every table and line of text shows them."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from ..catalogue.words import CP_TYPES, LAYER_SPLITS, OFFLOADS, RECOMPUTES, SHARDINGS
+from ..base.columns import Array
+from ..base.show import several
+from ..catalogue.models.shape import Model
+from ..catalogue.words import (
+    CP_TYPES,
+    DEGREES,
+    LAYER_SPLITS,
+    OFFLOADS,
+    RECOMPUTES,
+    SCHEDULES,
+    SHARDINGS,
+    Axis,
+    Offload,
+    Recompute,
+    Sharding,
+)
+from ..design.resolved import Phase
 from ..physics.cases import Plan, accumulated
-from ..physics.pipeline import SCHEDULE_NAMES
 
-NAMES = {
+# a plan as plain values, in the keys of `design --json` (KEYS)
+PlanRow = dict[str, Any]
+
+# fields of a plan whose columns are codes, and the words that these stand for
+CODED = {
     "sharding": SHARDINGS,
-    "schedule": SCHEDULE_NAMES,
+    "schedule": SCHEDULES,
     "recompute": RECOMPUTES,
     "cp_type": CP_TYPES,
     "offload": OFFLOADS,
     "layer_split": LAYER_SPLITS,
 }
-DEGREES = ("tp", "cp", "pp", "vpp", "dp", "ep", "etp")
 KEYS = (
-    "tp",
-    "cp",
-    "pp",
-    "vpp",
-    "dp",
-    "ep",
-    "etp",
+    *DEGREES,
     "sp",
     "sharding",
     "shard_group",
@@ -43,64 +57,78 @@ KEYS = (
 )
 
 
-def named(plan: Plan, n: int, global_batch: int) -> dict:
+def named(plan: Plan, n: int, global_batch: int) -> dict[str, Array]:
     """Plan columns of n rows, words instead of codes, with the micro-batches of a step."""
-    at = {k: np.broadcast_to(np.asarray(v), n) for k, v in vars(plan).items()}
-    out = {k: at[k].astype(int) for k in DEGREES} | {"sp": at["sp"] > 0}
-    out |= {name: np.array(words)[at[name].astype(int)] for name, words in NAMES.items()}
+    at = {name: np.broadcast_to(np.asarray(column), n) for name, column in vars(plan).items()}
+    out = {degree: at[degree].astype(int) for degree in DEGREES}
+    out["sp"] = at["sp"] > 0
+    for name, words in CODED.items():
+        out[name] = np.array(words)[at[name].astype(int)]
     out["recompute_share"] = np.where(at["recompute"] > 0, at["recompute_share"], 0.0)
-    out |= {k: at[k].astype(int) for k in ("shard_group", "micro_batch")}
+    out["shard_group"] = at["shard_group"].astype(int)
+    out["micro_batch"] = at["micro_batch"].astype(int)
     steps = accumulated(global_batch, out["dp"], out["micro_batch"])
-    out["grad_accum"] = steps.astype(int)
+    out["grad_accum"] = np.asarray(steps).astype(int)
     return out
 
 
-def one(plan: Plan, i: int) -> Plan:
+def plan_at(plan: Plan, i: int) -> Plan:
     """Row i of plan columns as scalars."""
     n = np.shape(plan.tp)
     return replace(plan, **{k: np.broadcast_to(v, n)[i].item() for k, v in vars(plan).items()})
 
 
-def as_dict(plan: Plan, i: int, model, phase, modules=(), bounds=()) -> dict:
+def as_dict(
+    plan: Plan,
+    i: int,
+    model: Model,
+    phase: Phase,
+    modules: Iterable[str] = (),
+    bounds: Iterable[int] = (),
+) -> PlanRow:
     """One row of plan columns as plain values, in the keys of the assessment; `bounds` of the runs
     of layers, where they are not the framework's own."""
-    row = {k: v[0].item() for k, v in named(one(plan, i), 1, phase.global_batch).items()}
-    row["recompute_layers"] = round(row["recompute_share"] * -(-model.layers // row["pp"]))
-    row["layout"] = [[*pair] for pair in pairwise(bounds)]
-    row["layer_split"] = "balanced" if bounds else "even"
-    row["precision"], row["recompute_modules"] = phase.precision, modules
-    return {k: row[k] for k in KEYS}
+    columns = named(plan_at(plan, i), 1, phase.global_batch)
+    row = {name: column[0].item() for name, column in columns.items()}
+    runs = [[*pair] for pair in pairwise(bounds)]
+    stage_layers = -(-model.layers // row["pp"])
+    row["recompute_layers"] = round(row["recompute_share"] * stage_layers)
+    row["layout"] = runs
+    row["layer_split"] = "balanced" if runs else "even"
+    row["precision"] = phase.precision
+    row["recompute_modules"] = modules
+    return {key: row[key] for key in KEYS}
 
 
-def short(plan: dict) -> str:
+def short(plan: PlanRow) -> str:
     """A plan in a few words: tp 8 · pp 16 · dp 128 · zero1 · full recompute of 2 layers a stage."""
-    words = [f"{k} {plan[k]}" for k in DEGREES if plan[k] > 1 or k in ("tp", "pp", "dp")]
+    always = (Axis.TP, Axis.PP, Axis.DP)
+    words = [f"{k} {plan[k]}" for k in DEGREES if plan[k] > 1 or k in always]
     words += [plan["sharding"], f"micro-batch {plan['micro_batch']}"]
-    if plan["recompute"] != "none":
-        n = plan["recompute_layers"]
-        words.append(
-            f"{plan['recompute']} recompute"
-            + (f" of {n} layer{'s' * (n != 1)} a stage" if plan["recompute"] == "full" else "")
-        )
-    words += [f"offload {plan['offload']}"] if plan["offload"] != "none" else []
+    if plan["recompute"] == Recompute.FULL:
+        words.append(f"full recompute of {several(plan['recompute_layers'], 'layer')} a stage")
+    elif plan["recompute"] != Recompute.NONE:
+        words.append(f"{plan['recompute']} recompute")
+    if plan["offload"] != Offload.NONE:
+        words.append(f"offload {plan['offload']}")
     return " · ".join(words)
 
 
-def pins_of(plan: dict) -> dict:
+def pins_of(plan: Mapping[str, Any]) -> PlanRow:
     """The fields of a plan, as plain values or as words of a table, that a design file takes as
     pins."""
-    pins = {k: int(float(plan[k])) for k in (*DEGREES, "micro_batch")}
-    pins |= {k: plan[k] for k in ("sharding", "schedule", "recompute", "offload")}
+    pins: PlanRow = {name: int(float(plan[name])) for name in (*DEGREES, "micro_batch")}
+    for name in ("sharding", "schedule", "recompute", "offload"):
+        pins[name] = plan[name]
     pins["sp"] = str(plan["sp"]) in ("True", "true", "1")
-    more = {"recompute_layers": "recompute", "shard_group": "sharding"}
-    pins |= {k: int(float(plan[k])) for k, of in more.items() if plan.get(k) and pins[of] != "none"}
+    if plan.get("recompute_layers") and pins["recompute"] != Recompute.NONE:
+        pins["recompute_layers"] = int(float(plan["recompute_layers"]))
+    if plan.get("shard_group") and pins["sharding"] == Sharding.HSDP:
+        pins["shard_group"] = int(float(plan["shard_group"]))
     if isinstance(plan.get("layout"), list) and plan["layout"]:
         pins["layout"] = plan["layout"]
-    dense = pins["ep"] == pins["etp"] == 1
-    idle = {
-        "sp": pins["tp"] == 1,
-        "ep": dense,
-        "etp": dense,
-        "shard_group": pins["sharding"] != "hsdp",
-    }
-    return {k: v for k, v in pins.items() if not idle.get(k)}
+    if pins["tp"] == 1:
+        del pins["sp"]
+    if pins["ep"] == pins["etp"] == 1:
+        del pins["ep"], pins["etp"]
+    return pins

@@ -1,24 +1,20 @@
 """From the words of run tables to the columns that the models read.
 
-What a word means stands in catalogue/run_words.csv: a pattern, the text that it is sought in, the
-column that it settles, its value and whose word it is. Rows hold in order, the last one that
-matches wins. `python -m scantling.runs.normalise TABLE.csv` adds the columns to a table; the
-shipped tables are made so, and `predict` does the same to every table that it is given.
+What a word means is a rule of run_words.py. `python -m scantling.runs.normalise TABLE.csv` adds the
+columns to a table; the shipped tables are made so, and `predict` does the same to every table that
+it is given.
 """
 
 from __future__ import annotations
 
-import re
 import sys
-from functools import cache, partial
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ..base.files import csv_rows
-from ..base.records import Lines, record
-from ..catalogue import HERE
+from .run_words import RULES, Text
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    from pandas import DataFrame, Series
 
 # columns of the published format whose words are read, and those that words of their own settle
 TEXT = (
@@ -42,43 +38,14 @@ TEXT = (
     "notes",
 )
 OWN = ("precision", "sharding", "recompute", "offload", "mlp", "attention")
-WORDS = (
-    "schedule",
-    "cp_type",
-    "scale_out",
-)  # settled columns that hold a word; the others hold numbers
+# settled columns that hold a word; the others hold numbers
+WORDS = ("schedule", "cp_type", "scale_out")
 
 
-@record
-class Rule:
-    """One row of run_words.csv; patterns are regular expressions over lower-case text."""
-
-    column: str
-    value: str  # \\1: what the pattern's group holds
-    reads: str  # a column of TEXT; options: other_opts and recompute_as_printed
-    pattern: str
-    also: str  # must be found as well
-    unless: str  # must not be found
-    source: str
-
-
-@cache
-def rules() -> tuple:
-    """The rows of run_words.csv, in order."""
-    return tuple(Rule(**row) for row in csv_rows(HERE / "run_words.csv"))
-
-
-def settled() -> Lines:
+def settled() -> tuple[str, ...]:
     """Columns that the words settle beside those of the published format, in order."""
-    found = dict.fromkeys(r.column for r in rules() if r.column not in OWN)
-    return tuple(c for c in found if c != "released_month")
-
-
-def _said(rule: Rule, text: str) -> str | None:
-    """The value that a rule reads in a text; None where it does not hold."""
-    found = re.search(rule.pattern, text)
-    barred = rule.unless and re.search(rule.unless, text)
-    return found.expand(rule.value) if found and re.search(rule.also, text) and not barred else None
+    columns = dict.fromkeys(rule.column for rule in RULES if rule.column not in OWN)
+    return tuple(column for column in columns if column != "released_month")
 
 
 def normalise(frame: DataFrame) -> DataFrame:
@@ -89,40 +56,60 @@ def normalise(frame: DataFrame) -> DataFrame:
     frame = frame.copy()
     for name in TEXT:
         frame[name] = frame[name].astype(object).fillna("").astype(str) if name in frame else ""
-    texts = {name: frame[name].str.strip().str.lower() for name in TEXT}
-    texts["options"] = texts["other_opts"] + " " + texts["recompute_as_printed"]
-    texts["when"] = texts["published"] + " " + texts["stack"] + " " + texts["other_opts"]
-    said = {name: texts[name] for name in OWN}
-    blank = pd.Series("", index=frame.index, dtype=object)
-    for rule in rules():
-        value = texts[rule.reads].map({t: _said(rule, t) for t in set(texts[rule.reads])})
-        said[rule.column] = value.fillna(said.get(rule.column, blank))
+    values = values_of(texts_of(frame), frame.index)
     for name in OWN:
-        frame[name] = said.pop(name)
-    number = partial(pd.to_numeric, errors="coerce")
-    month = number(said.pop("released_month")).fillna(6.5)
-    said["released"] = number(said["released"]) + (month - 0.5) / 12
-    said |= {name: number(said[name]) for name in said.keys() - {*WORDS}}
-    for name in said.keys() & {*frame}:
-        given = frame.pop(name)
-        own = given.replace("", None) if name in WORDS else number(given)
-        said[name] = own.where(own.notna(), said[name])
-    return pd.concat([frame, pd.DataFrame(said, index=frame.index)], axis=1)
+        frame[name] = values.pop(name)
+    month = _numbers(values.pop("released_month")).fillna(6.5)
+    values["released"] = _numbers(values["released"]) + (month - 0.5) / 12
+    for name in values.keys() - {*WORDS}:
+        values[name] = _numbers(values[name])
+    for name in values.keys() & {*frame}:
+        stated = frame.pop(name)
+        stated = stated.replace("", None) if name in WORDS else _numbers(stated)
+        values[name] = stated.where(stated.notna(), values[name])
+    return pd.concat([frame, pd.DataFrame(values, index=frame.index)], axis=1)
 
 
-def main(paths: list) -> None:
+def texts_of(frame: DataFrame) -> dict[str, Series]:
+    """The texts of every row in which words are sought, in lower case."""
+    texts = {name: frame[name].str.strip().str.lower() for name in TEXT}
+    texts[Text.OPTIONS] = texts["other_opts"] + " " + texts["recompute_as_printed"]
+    texts[Text.WHEN] = texts["published"] + " " + texts["stack"] + " " + texts["other_opts"]
+    return texts
+
+
+def values_of(texts: dict[str, Series], index: Series) -> dict[str, Series]:
+    """What the words of every row settle, by column, the last rule that holds first."""
+    import pandas as pd
+
+    values = {name: texts[name] for name in OWN}
+    blank = pd.Series("", index=index, dtype=object)
+    for rule in RULES:
+        text = texts[rule.text]
+        value = text.map({words: rule.value_in(words) for words in set(text)})
+        values[rule.column] = value.fillna(values.get(rule.column, blank))
+    return values
+
+
+def _numbers(column: Series) -> Series:
+    import pandas as pd
+
+    return pd.to_numeric(column, errors="coerce")
+
+
+def main(paths: Iterable[str]) -> None:
     """Add the columns to each table, in place; its own columns stay as they are printed."""
     import pandas as pd
 
     for path in paths:
         table = pd.read_csv(path, low_memory=False, dtype=str, keep_default_na=False)
         table = table.drop(columns=[*settled()], errors="ignore")
-        made = normalise(table)
+        columns = normalise(table)
         for name in settled():
-            column = made[name]
-            table[name] = (
-                column if name in WORDS else [f"{v:.10g}" if v == v else "" for v in column]
-            )
+            column = columns[name]
+            if name not in WORDS:
+                column = [f"{number:.10g}" if number == number else "" for number in column]
+            table[name] = column
         table.to_csv(path, index=False, lineterminator="\n")
 
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..base.columns import Array, Column
+from ..base.records import pick, record
 from ..catalogue.models.shape import flops_per_token, parameters
 from ..physics import bands, calibration_file
-from ..physics.cases import PRECISIONS
+from ..physics.cases import PRECISIONS, Cases
 from ..physics.constants import gather
 from ..physics.memory.chance import oom_probability, spread
 from ..physics.memory.peak import memory
 from ..physics.step import hardware_share, rates, step_time
-from .read import Runs, to_runs
+from .to_cases import Runs, to_runs
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -52,7 +55,26 @@ DECISIVE = (
     "global_batch_seqs",
     "precision",
 )
-MOST_MFU = 0.999  # of the upper end of a band
+
+
+@record
+class Predicted:
+    """Predictions of the rows that have a case, as columns of COLUMNS."""
+
+    step_time_s: Array
+    tokens_per_s_per_device: Array
+    model_tflops_per_device: Array
+    mfu: Array
+    mfu_low: Array
+    mfu_high: Array
+    hfu: Array
+    memory_bytes: Array
+    fits: Array  # "true" or "false"
+    oom_probability: Array
+    params: Array
+    active_params: Array
+    flops_per_token: Array
+    band_tier: Array
 
 
 def predict_frame(frame: DataFrame, calibration: str | Path | None = None) -> DataFrame:
@@ -68,15 +90,18 @@ def predict_frame(frame: DataFrame, calibration: str | Path | None = None) -> Da
     import pandas as pd
 
     runs = to_runs(frame)
-    at = np.flatnonzero(runs.ready)
-    rows = {} if runs.cases is None else _predicted(runs, len(at))
-    override = calibration and calibration_file.read(calibration, "--calibration")
-    for each in (override.elsewhere(), override) if override and rows else ():
-        if each is None:
-            continue
-        own = calibrated(runs, each, rows["mfu"])
-        rows = {k: np.where(own["holds"], own[k], v) for k, v in rows.items()}
-    out = pd.DataFrame(rows, index=at).reindex(index=range(len(runs.ids)), columns=COLUMNS)
+    override = None
+    if calibration:
+        override = calibration_file.read(calibration, "--calibration")
+    columns: dict[str, Array] = {}
+    if runs.cases is not None:
+        predicted = predicted_of(runs, runs.cases)
+        for each in (override.elsewhere(), override) if override else ():
+            if each is not None:
+                predicted = calibrated(runs, runs.cases, each, predicted)
+        columns = vars(predicted)
+    out = pd.DataFrame(columns, index=np.flatnonzero(runs.ready))
+    out = out.reindex(index=range(len(runs.ids)), columns=COLUMNS)
     out = out.assign(
         id=runs.ids, assumed=runs.assumed, error=runs.errors, fits=out.get("fits", pd.NA)
     )
@@ -85,66 +110,78 @@ def predict_frame(frame: DataFrame, calibration: str | Path | None = None) -> Da
     return out
 
 
-def _predicted(runs: Runs, n: int) -> dict:
-    """Columns of the `n` rows that have a case."""
-    c = runs.cases
-    seconds = np.broadcast_to(step_time(c).total, n)
-    tokens_per_s, flops, mfu = rates(c, seconds)
-    count = parameters(c.shape)
-    per_token = flops_per_token(c.shape, c.attended)
-    held = memory(c)
-    used = np.broadcast_to(held.total, n)
+def predicted_of(runs: Runs, cases: Cases) -> Predicted:
+    """Predictions of the rows that have a case."""
+    n = len(runs.stacks)
+    seconds = np.broadcast_to(step_time(cases).total, n)
+    tokens_per_s, flops, mfu = rates(cases, seconds)
+    count = parameters(cases.shape)
+    per_token = flops_per_token(cases.shape, cases.attended)
+    peak = memory(cases)
+    peak_bytes = np.broadcast_to(peak.total, n)
+    capacity = np.broadcast_to(peak.capacity, n)
+    spreads = np.array([spread(stack) for stack in runs.stacks])
+    assumed = [text for text, ready in zip(runs.assumed, runs.ready) if ready]
     low, high = bands.band(
-        c,
-        known=np.array([*map(bands.known_stack, runs.stacks)]),
-        seen_chip=np.array([*map(bands.known_chip, runs.chips)]),
-        seen_family=np.array([*map(bands.known_family, runs.families)]),
-        **known_of([a for a, ready in zip(runs.assumed, runs.ready) if ready], seconds),
+        cases,
+        known=np.array([bands.known_stack(stack) for stack in runs.stacks]),
+        seen_chip=np.array([bands.known_chip(chip) for chip in runs.chips]),
+        seen_family=np.array([bands.known_family(family) for family in runs.families]),
+        inferred=any_decisive(assumed),
+        step_s=seconds,
     )
-    return dict(
+    return Predicted(
         step_time_s=seconds,
-        tokens_per_s_per_device=tokens_per_s,
-        model_tflops_per_device=flops / 1e12,
-        mfu=mfu,
+        tokens_per_s_per_device=column(tokens_per_s, n),
+        model_tflops_per_device=column(flops / 1e12, n),
+        mfu=column(mfu, n),
         mfu_low=mfu / high,
-        mfu_high=np.minimum(mfu / low, np.maximum(MOST_MFU, mfu)),
-        hfu=mfu * hardware_share(c),
-        memory_bytes=used,
-        fits=np.where(np.broadcast_to(held.fits, n), "true", "false").astype(object),
-        oom_probability=oom_probability(
-            used, np.broadcast_to(held.capacity, n), [*map(spread, runs.stacks)]
-        ),
-        band_tier=[*map(bands.tier, runs.stacks, runs.chips)],
-        params=count.total,
-        active_params=count.active,
-        flops_per_token=per_token.total + per_token.mtp,
+        mfu_high=np.minimum(mfu / low, np.maximum(bands.MOST_MFU, mfu)),
+        hfu=column(mfu * hardware_share(cases), n),
+        memory_bytes=peak_bytes,
+        fits=np.where(np.broadcast_to(peak.fits, n), "true", "false").astype(object),
+        oom_probability=column(oom_probability(peak_bytes, capacity, spreads), n),
+        params=column(count.total, n),
+        active_params=column(count.active, n),
+        flops_per_token=column(per_token.total + per_token.mtp, n),
+        band_tier=np.array([bands.tier(s, c) for s, c in zip(runs.stacks, runs.chips)], object),
     )
 
 
-def calibrated(runs: Runs, override: calibration_file.Override, mfu) -> dict:
-    """Columns of the ready rows with the constants of a calibration file; `holds`: for which."""
-    c = runs.cases
-    active = np.broadcast_to(parameters(c.shape).active, mfu.shape)
-    names = np.broadcast_to(c.job.precision, mfu.shape)
-    alike = [override.holds(float(a), PRECISIONS[int(p)]) for a, p in zip(active, names)]
-    constants = gather(runs.families, runs.chips, runs.stacks, override.offsets, c.software.tuned)
+def column(value: Column, n: int) -> Array:
+    """A number or a column as a column of n rows."""
+    return np.broadcast_to(np.asarray(value), n)
+
+
+def calibrated(
+    runs: Runs, cases: Cases, override: calibration_file.Override, usual: Predicted
+) -> Predicted:
+    """Predictions with the constants of a calibration file for the rows that it holds for, the
+    usual ones for the others."""
+    n = len(runs.stacks)
+    active = column(parameters(cases.shape).active, n)
+    codes = column(cases.job.precision, n)
+    alike = [override.holds(float(a), PRECISIONS[int(p)]) for a, p in zip(active, codes)]
+    holds = (runs.chips == override.accelerator) & np.array(alike)
+    constants = gather(
+        runs.families, runs.chips, runs.stacks, override.offsets, cases.software.tuned
+    )
     override = override.under(runs.stacks)
-    own = _predicted(replace(runs, cases=override.applied(c, constants)), mfu.size)
-    low, high = override.narrowed(own["mfu"] / own["mfu_high"], own["mfu"] / own["mfu_low"], c)
-    own |= {
-        "mfu_low": own["mfu"] / high,
-        "mfu_high": own["mfu"] / low,
-        "band_tier": bands.tier("", "", measured=True),
-    }
-    return own | {"holds": (runs.chips == override.accelerator) & np.array(alike)}
+    here = predicted_of(runs, override.applied(cases, constants))
+    low, high = override.narrowed(here.mfu / here.mfu_high, here.mfu / here.mfu_low, cases)
+    tier = bands.tier("", "", measured=True)
+    here = replace(
+        here, mfu_low=here.mfu / high, mfu_high=here.mfu / low, band_tier=np.full(n, tier, object)
+    )
+    return pick(holds, here, usual)
 
 
-def decisive(assumed: str) -> list:
+def decisive(assumed: str) -> list[str]:
     """The settings that decide the step among those that were inferred for a row."""
     inferred = {part.split("=")[0] for part in assumed.split("; ")}
     return [name for name in DECISIVE if name in inferred]
 
 
-def known_of(assumed, step_s) -> dict:
-    """What every row says of itself, as `bands.band` takes it; `assumed`: what was inferred."""
-    return dict(inferred=np.array([bool(decisive(a)) for a in assumed]), step_s=step_s)
+def any_decisive(assumed: Sequence[str]) -> Array:
+    """Whether a setting that decides the step was inferred, a row each."""
+    return np.array([bool(decisive(text)) for text in assumed])

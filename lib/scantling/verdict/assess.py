@@ -1,39 +1,45 @@
 """The verdict on a design: search the plans of every phase, lay out the best, and judge it against
 what the design asks for."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any, NamedTuple
 
 from ..base.errors import DesignError
 from ..catalogue.models.shape import Model, parameters
 from ..design.design import Design
-from ..physics.gather import Situation, situation
+from ..design.resolved import Resolved
+from ..physics.gather import Situation, situation as situation_of
 from ..physics.memory.chance import oom_probability
 from ..physics.memory.peak import memory
 from ..physics.step import step_time
 from ..plans import space as planning
-from ..plans.evaluate import Found, any_fits, find, spread_of, unpinned
+from ..plans.evaluate import Search, any_fits, find, spread_of, unpinned
 from ..plans.prepare import prepare
+from ..plans.remote import Progress
 from ..plans.stages import searched, with_schedules
 from ..plans.stream import ON_DEVICE
-from .judge import judged
+from .judge import judge
 from .numbers import numbers, with_step
 from .record import Assessment, Chosen
 from .refusal import arithmetic, leanest
 from .verdicts import rank
 
-# what a search looks at beside the phase
-LOOKED_AT = ("model", "cluster", "stack", "calibration", "kit", "max_oom_probability")
-OF_FASTEST = ("plan", "step_s", "days", "cost_usd")
+
+class PhaseSearch(NamedTuple):
+    """The search of one phase, and whether a plan of it fits."""
+
+    search: Search
+    fits: bool
 
 
 def assess(
     design: Design,
     *,
     space: planning.Space | str | None = None,
-    progress=None,
-    kit: Mapping | None = None,
+    progress: Progress | None = None,
+    kit: Mapping[str, Any] | None = None,
     model: Model | None = None,
     like: Assessment | None = None,
 ) -> Assessment:
@@ -60,132 +66,159 @@ def assess(
         resolved = replace(resolved, model=model, params=parameters(model))
     searches = []
     for i, phase in enumerate(resolved.phases):
-        where = situation(resolved, phase)
-        found, fits = searched_before(like, where, i) or choose(where, space, progress)
-        if found is None:
+        situation = situation_of(resolved, phase)
+        phase_search = searched_before(like, situation, i)
+        if phase_search is None:
+            phase_search = choose(situation, space, progress)
+        if phase_search is None:
             return Assessment(
-                design=design, resolved=resolved, verdict="impossible", refusal=arithmetic(where)
+                design=design,
+                resolved=resolved,
+                verdict="impossible",
+                refusal=arithmetic(situation),
             )
-        searches.append((found, fits))
-    out = picked(resolved, searches)
-    slow = out.fits and any(m.banded for m in out.missed)
-    if slow and space == planning.DEFAULT:
-        wider = picked(resolved, [(with_schedules(found), fits) for found, fits in searches])
-        out = wider if rank(wider.verdict) < rank(out.verdict) else out
-    return out
+        searches.append(phase_search)
+    assessment = simplest_of_fast(resolved, searches)
+    too_slow = assessment.fits and any(m.banded for m in assessment.missed)
+    if too_slow and space == planning.DEFAULT:
+        wide = [PhaseSearch(with_schedules(search), fits) for search, fits in searches]
+        wider = simplest_of_fast(resolved, wide)
+        if rank(wider.verdict) < rank(assessment.verdict):
+            return wider
+    return assessment
 
 
-def searched_before(like: Assessment | None, where: Situation, i: int) -> tuple | None:
-    """(search, fits) of phase i in another assessment, where all that a search looks at is the
-    same: model, cluster, software, the phase but for its tokens, the headroom; else None."""
+def searched_before(like: Assessment | None, situation: Situation, i: int) -> PhaseSearch | None:
+    """The search of phase i in another assessment, where all that a search looks at is the same:
+    model, cluster, software, the phase but for its tokens, the headroom; else None."""
     if like is None or i >= len(like.phases):
         return None
     one = like.phases[i]
-    now = where.resolved
-    same = all(getattr(now, name) == getattr(like.resolved, name) for name in LOOKED_AT)
-    if not same or replace(one.phase, tokens=where.phase.tokens) != where.phase:
+    if _looked_at(situation.resolved) != _looked_at(like.resolved):
         return None
-    return replace(one.found, situation=where), one.fits
+    if replace(one.phase, tokens=situation.phase.tokens) != situation.phase:
+        return None
+    return PhaseSearch(replace(one.search, situation=situation), one.fits)
+
+
+def _looked_at(resolved: Resolved) -> tuple[Any, ...]:
+    """What a search looks at beside the phase."""
+    return (
+        resolved.model,
+        resolved.cluster,
+        resolved.stack,
+        resolved.calibration,
+        resolved.kit,
+        resolved.max_oom_probability,
+    )
 
 
 @lru_cache(maxsize=64)
-def calibrated(design: Design) -> dict:
+def calibrated(design: Design) -> dict[str, float]:
     """What the measured values of a design say of its variations: measured over computed step and
     memory, and time lost over what is computed. {step_ratio, memory_ratio, lost_ratio}"""
-    a = assess(design)
-    given = design.measured.given()
-    if not a.phases:
+    assessment = assess(design)
+    if not assessment.phases:
         return {}
-    out = {"step_ratio": a.step_s / a.chosen.step.total}
-    if "memory_gb" in given:
-        out["memory_ratio"] = given["memory_gb"] * 1e9 / a.chosen.memory.total
-    if "goodput" in given and a.endurance.goodput < 1:
-        out["lost_ratio"] = (1 - given["goodput"]) / (1 - a.endurance.goodput)
-    return out
+    measured = design.measured.given()
+    chosen = assessment.chosen
+    ratios = {"step_ratio": assessment.step_s / float(chosen.step.total)}
+    if "memory_gb" in measured:
+        ratios["memory_ratio"] = measured["memory_gb"] * 1e9 / float(chosen.memory.total)
+    if "goodput" in measured and assessment.endurance.goodput < 1:
+        lost = 1 - float(assessment.endurance.goodput)
+        ratios["lost_ratio"] = (1 - measured["goodput"]) / lost
+    return ratios
 
 
-def picked(resolved, searches) -> Assessment:
+def simplest_of_fast(resolved: Resolved, searches: Sequence[PhaseSearch]) -> Assessment:
     """The assessment of the simplest plans within 1 % of the fastest; of the fastest where the
     verdict on the simplest is worse."""
-    fastest = laid_out(resolved, searches, Found.best)
+    fastest = laid_out(resolved, searches, Search.best)
     if not fastest.fits:
         return fastest
-    same = all(found.simplest() == one.row for (found, _), one in zip(searches, fastest.phases))
-    simplest = fastest if same else laid_out(resolved, searches, Found.simplest)
-    worse = rank(simplest.verdict) > rank(fastest.verdict)
-    return replace(
-        fastest if worse else simplest, fastest={key: getattr(fastest, key) for key in OF_FASTEST}
-    )
+    assessment = fastest
+    rows = [search.simplest() for search, _ in searches]
+    if rows != [one.row for one in fastest.phases]:
+        simplest = laid_out(resolved, searches, Search.simplest)
+        if rank(simplest.verdict) <= rank(fastest.verdict):
+            assessment = simplest
+    return replace(assessment, fastest=fastest.figures("plan", "step_s", "days", "cost_usd"))
 
 
-def laid_out(resolved, searches, pick) -> Assessment:
+def laid_out(
+    resolved: Resolved, searches: Iterable[PhaseSearch], pick: Callable[[Search], int | None]
+) -> Assessment:
     """The assessment of one plan of each phase's search: the row that `pick` names, the leanest
     where none fits."""
     phases = []
-    for i, (found, fits) in enumerate(searches):
-        row = pick(found) if fits else int(found.total_bytes.argmin())
+    for i, (search, fits) in enumerate(searches):
+        row = pick(search) if fits else None
+        if row is None:
+            row = int(search.total_bytes.argmin())
         measured = resolved.measured if i == resolved.main else {}
-        phases.append(with_step(settle(found, row, fits), measured))
-    return judged(
-        Assessment(
-            design=resolved.design,
-            resolved=resolved,
-            verdict="feasible",
-            phases=tuple(phases),
-            **numbers(resolved, phases),
-        )
-    )
+        phases.append(with_step(settle(search, row, fits), measured))
+    return judge(numbers(resolved, tuple(phases)))
 
 
-def changed(design: Design, changes: dict, **searched) -> Assessment | None:
+def changed(
+    design: Design,
+    changes: Mapping[str, Any],
+    *,
+    space: planning.Space | str | None = None,
+    like: Assessment | None = None,
+) -> Assessment | None:
     """The assessment of a changed copy; None where the design does not allow the changes."""
     try:
-        return assess(design.change(changes), **searched)
+        return assess(design.change(changes), space=space, like=like)
     except DesignError:
         return None
 
 
-def choose(where: Situation, space: planning.Space, progress=None) -> tuple[Found | None, bool]:
-    """(search, fits): under the pins and what the stack offers; the same as it is where only these
-    stop it; (None, False) where nothing can fit, at once where the lean end of every axis does
+def choose(
+    situation: Situation, space: planning.Space, progress: Progress | None = None
+) -> PhaseSearch | None:
+    """The search of a phase under the pins and what the stack offers; the same as it is where only
+    these stop it; None where nothing can fit, at once where the lean end of every axis does
     not. State leaves the device for a pinned plan's sake only where no other plan fits with all of
     it on the device."""
-    pinned = where.phase.pins
+    pinned = situation.phase.pins
     first = None
     if space.offload == ON_DEVICE:
-        offered = planning.offered(space, where.resolved)
-        first = find(where, offered, progress=progress)
+        offered = planning.offered(space, situation.resolved)
+        first = find(situation, offered, progress=progress)
         if first.best() is None:
-            if leanest(where).best() is None:
-                return None, False
-            if pinned and "offload" not in pinned and any_fits(unpinned(where), offered):
-                return first, False
-    found = searched(where, space, first, progress=progress)
-    if found.best() is not None:
-        return found, True
-    if not (pinned or where.resolved.offers) or leanest(where).best() is None:
-        return None, False
-    return found, False
+            if leanest(situation).best() is None:
+                return None
+            if pinned and "offload" not in pinned and any_fits(unpinned(situation), offered):
+                return PhaseSearch(first, fits=False)
+    search = searched(situation, space, first, progress=progress)
+    if search.best() is not None:
+        return PhaseSearch(search, fits=True)
+    if not (pinned or situation.resolved.offers) or leanest(situation).best() is None:
+        return None
+    return PhaseSearch(search, fits=False)
 
 
-def settle(found: Found, row: int, fits: bool) -> Chosen:
+def settle(search: Search, row: int, fits: bool) -> Chosen:
     """One plan of a search laid out alone."""
-    case = found.case(row)
-    where = found.situation
+    case = search.case(row)
+    situation = search.situation
     step = step_time(case)
-    held = memory(case)
-    seconds = float(step.total)
+    used = memory(case)
+    step_s = float(step.total)
+    chance = oom_probability(used.total, used.capacity, spread_of(situation))
     return Chosen(
-        phase=where.phase,
-        found=found,
+        phase=situation.phase,
+        search=search,
         row=row,
-        plan=found.row(row),
+        plan=search.row(row),
         case=case,
-        memory=held,
+        memory=used,
         step=step,
         fits=fits,
-        oom_probability=float(oom_probability(held.total, held.capacity, spread_of(where))),
-        step_s=seconds,
-        step_s_low=seconds,
-        step_s_high=seconds,
+        oom_probability=float(chance),
+        step_s=step_s,
+        step_s_low=step_s,
+        step_s_high=step_s,
     )

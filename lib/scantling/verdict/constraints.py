@@ -1,19 +1,30 @@
 """Which of a design's constraints the estimate misses, by how much, and with what chance."""
 
+from collections.abc import Callable, Mapping
 from math import erf, inf, isnan, log, sqrt
-from operator import attrgetter
+from typing import TypedDict
 
 from ..base.plugins import Table
-from ..base.records import Known
-from ..design.constraints import CONSTRAINTS, Constraint
-from ..endure.cost import PUE, power_w
+from ..base.records import Known, get
+from ..base.show import chance as chance_text, share
+from ..design.constraints import CONSTRAINTS, Constraint, copies_lost
+from ..endure.cost import PUE, Z80, power_w
+from ..endure.reliability import Endurance
 from .record import Assessment, Missed
-from .words import say
 
-Z80 = 1.2815515655446004  # standard normal quantile of 0.9
 EDGE = 1e-9  # share of a limit within which a value meets it
 LEAST_CHANCE = 1e-9
 DOMAINS_OF_SPARES = ("node", "rack")  # a lost pod is waited for, or the job shrinks (`elastic`)
+
+
+class Asked(TypedDict):
+    """A constraint that a design states, with the figure that answers it, as people read them."""
+
+    field: str
+    what: str
+    limit: str
+    value: str
+    met: bool
 
 
 def chance_below(limit: float, low: float, mid: float, high: float) -> float:
@@ -30,142 +41,170 @@ def chance_below(limit: float, low: float, mid: float, high: float) -> float:
 def missed(assessment: Assessment) -> tuple[Missed, ...]:
     """Constraints of the design that the estimate does not meet, the worst first by ratio to its
     limit."""
-    out = [_missed(assessment, row) for row in CONSTRAINTS.values()]
-    out.append(_overlapping_saves(assessment.endurance))
-    return tuple(sorted(filter(None, out), key=lambda m: -m.gap))
+    stated = assessment.resolved.constraints.given()
+    misses = [
+        _missed(assessment, row, stated[field])
+        for field, row in CONSTRAINTS.items()
+        if field in stated
+    ]
+    misses.append(_overlapping_saves(assessment.endurance))
+    return tuple(sorted((m for m in misses if m is not None), key=lambda m: -m.gap))
 
 
 def value_of(assessment: Assessment, row: Constraint) -> Known:
     """The figure that answers a constraint, in the unit of its field; None where there is none."""
-    value = FORMULAS.get(row.field, attrgetter(row.figure))(assessment)
-    known = value is not None and not isnan(value)
-    return float(value) / row.scale if known else None
+    formula = FORMULAS.get(row.field)
+    if formula is not None:
+        value = formula(assessment)
+    else:
+        section, _, name = row.figure.rpartition(".")
+        value = get(vars(assessment)[section] if section else assessment, name)
+    return None if value is None or isnan(value) else float(value) / row.scale
 
 
-def _power_w(assessment) -> float:
+def _power_w(assessment: Assessment) -> float:
     """Power of all devices that are paid for, with the site's overhead. [W]"""
     cluster = assessment.resolved.cluster
     pue = assessment.resolved.prices.pue
-    return float(
-        power_w(
-            cluster,
-            cluster.devices + assessment.endurance.spares * cluster.devices_per_node,
-            pue=PUE if pue is None else pue,
-        )
-    )
+    paid = cluster.devices + assessment.endurance.spares * cluster.devices_per_node
+    return float(power_w(cluster, paid, pue=PUE if pue is None else pue))
 
 
-# field of a constraint -> what answers it, where that is no number of the assessment itself
-FORMULAS = Table({"max_power_mw": _power_w}, group="scantling.constraint_figures")
+# field of a constraint -> what answers it, where that is no number of the assessment itself; a
+# constraint from outside enters its formula here
+FORMULAS: Mapping[str, Callable[[Assessment], Known]] = Table(
+    {"max_power_mw": _power_w}, group="scantling.constraint_figures"
+)
 
 
-def asked(assessment: Assessment) -> list[dict]:
+def asked(assessment: Assessment) -> list[Asked]:
     """The constraints that a design states, each with the figure that answers it, as people read
-    them: [{field, what, limit, value, met}]."""
+    them."""
     failed = {m.field for m in assessment.missed}
     stated = assessment.resolved.constraints.given()
     return [
-        {
-            "field": field,
-            "what": row.name,
-            "limit": row.shown(stated[field]),
-            "value": _answer(assessment, row),
-            "met": field not in failed,
-        }
+        Asked(
+            field=field,
+            what=row.name,
+            limit=row.shown(stated[field]),
+            value=_answer(assessment, row),
+            met=field not in failed,
+        )
         for field, row in CONSTRAINTS.items()
         if field in stated
     ]
 
 
-def _answer(assessment, row: Constraint) -> str:
+def _answer(assessment: Assessment, row: Constraint) -> str:
     if row.field == "survive":
         return f"copies survive a {row.shown(assessment.endurance.copies_survive)}"
     return row.shown(value_of(assessment, row))
 
 
-def _missed(assessment, row: Constraint) -> Missed | None:
-    limit = getattr(assessment.resolved.constraints, row.field)
-    if limit is None:
-        return None
+def _missed(assessment: Assessment, row: Constraint, stated: float | str) -> Missed | None:
     if row.field == "survive":
-        return _not_survived(assessment.endurance, limit)
+        return _not_survived(assessment.endurance, str(stated))
     value = value_of(assessment, row)
-    limit = float(limit)
-    if value is None or (
-        value <= limit * (1 + EDGE) if row.ceiling else value >= limit * (1 - EDGE)
-    ):
+    limit = float(stated)
+    if value is None or _keeps(value, limit, row):
         return None
     chance = chance_of(assessment, row, value, limit)
-    text = row.missed.format(value=row.shown(value), limit=row.shown(limit))
-    if row.field in DETAILS:
-        text += DETAILS[row.field](
-            assessment, limit, value, say("chance", chance=max(chance, LEAST_CHANCE))
-        )
-    return Missed(row.field, limit, value, chance, text)
+    text = row.missed(row.shown(value), row.shown(limit))
+    return Missed(
+        row.field, limit, value, chance, text + _details(assessment, row, limit, value, chance)
+    )
 
 
-def chance_of(assessment, row: Constraint, value: float, limit: float) -> Known:
+def _keeps(value: float, limit: float, row: Constraint) -> bool:
+    """Whether a value meets its limit, or misses it by no more than rounding does."""
+    if row.ceiling:
+        return value <= limit * (1 + EDGE)
+    return value >= limit * (1 - EDGE)
+
+
+def chance_of(assessment: Assessment, row: Constraint, value: float, limit: float) -> Known:
     """The chance within the band that a figure meets its limit; None where no band applies."""
     if not row.band:
         return None
     have, uses = (limit, value) if row.ceiling else (value, limit)
     room = have / uses if uses else inf  # factor that is left to what the figure grows with
-    low, mid, high = (getattr(assessment, row.band + end) for end in ("_low", "", "_high"))
+    figures = assessment.headline()
+    low, mid, high = (figures[row.band + end] for end in ("_low", "", "_high"))
     # a price of nothing has no band, and keeps every budget
     return chance_below(room * mid, low, mid, high) if mid else 1.0
 
 
-def _late(assessment, limit: float, value: float, chance: str) -> str:
-    """How late a run is, the chance that it is not, and the MFU that would be needed (of one phase
-    alone)."""
-    late = value / limit
-    text = say("late", late=late) + chance
+def _details(
+    assessment: Assessment, row: Constraint, limit: float, value: float, chance: Known
+) -> str:
+    """What is said of a missed deadline, budget or MFU beside both figures."""
+    if row.field not in ("deadline_days", "budget_usd", "min_mfu"):
+        return ""
+    probability = f"; probability of meeting it {chance_text(max(chance or 0.0, LEAST_CHANCE))}"
+    if row.field == "deadline_days":
+        return _late(assessment, value / limit, probability)
+    if row.field == "budget_usd":
+        return probability + _dear(assessment, limit, value)
+    return _slow(assessment, limit) + probability
+
+
+def _late(assessment: Assessment, times: float, probability: str) -> str:
+    """How many times as long a run takes, the chance that it does not, and the MFU that would be
+    needed (of one phase alone)."""
+    text = f", {times:.2f} times as long{probability}"
     if len(assessment.phases) > 1:
         return text
-    within = assessment.mfu_causal * late < 1
-    return text + say("late-mfu" if within else "late-never", mfu=assessment.mfu_shown * late)
+    if assessment.mfu_causal * times < 1:
+        needed = share(assessment.mfu_shown * times)
+        return f"{text}; these devices would have to reach MFU {needed}"
+    return f"{text}; more than these devices can do at their peak"
 
 
-def _dear(assessment, limit: float, value: float, chance: str) -> str:
-    """The chance that a budget holds, and the price of a device-hour that meets it."""
-    price = assessment.cost.usd_per_device_hour
+def _dear(assessment: Assessment, limit: float, value: float) -> str:
+    """The price of a device-hour that meets a budget."""
+    price = assessment.cost and assessment.cost.usd_per_device_hour
     if not price:
-        return chance
-    return chance + say("price", needed=price * limit / value, price=price)
+        return ""
+    needed = price * limit / value
+    return f"; a device-hour would have to cost ${needed:.3g} instead of ${price:.3g}"
 
 
-def _slow(assessment, limit: float, value: float, chance: str) -> str:
-    """The band of the MFU, where the floor lies against it, and the chance that it is met."""
-    gap = 100 * (limit - assessment.mfu_shown_high)
-    return (
-        say("slow", a=assessment, limit=limit)
-        + say("slow-above" if gap > 0 else "slow-inside", gap=gap)
-        + chance
-    )
+def _slow(assessment: Assessment, limit: float) -> str:
+    """The band of the MFU, and where the floor lies against it."""
+    low, high = assessment.mfu_shown_low, assessment.mfu_shown_high
+    points = 100 * (limit - high)
+    place = f"{points:.3g} points above the upper end of" if points > 0 else "inside"
+    band = f"{share(low)} to {share(high)}"
+    return f" ({band}), {share(limit)} asked for; the floor lies {place} the band"
 
 
-DETAILS = {"deadline_days": _late, "budget_usd": _dear, "min_mfu": _slow}
-
-
-def _not_survived(endurance, domain: str) -> Missed | None:
+def _not_survived(endurance: Endurance, domain: str) -> Missed | None:
     """The loss of a domain needs copies outside it and, for a node or a rack, as many spare
     nodes."""
     if endurance.copies_survive == "process":
-        text = CONSTRAINTS["survive"].missed.format(limit=domain)
+        text = copies_lost("process", domain)
         return Missed("survive", domain, "process", None, text)
-    spares = endurance.spares
+    spares = int(endurance.spares)
     needed = endurance.domain_nodes.get(domain, 0)
     if spares >= needed or domain not in DOMAINS_OF_SPARES:
         return None
-    text = say("not-survived", domain=domain, spares=spares, needed=needed)
-    return Missed("survive", domain, int(spares), None, text)
+    text = (
+        f"losing a {domain} leaves the job waiting for repair: {spares} spare nodes, "
+        f"{needed} needed"
+    )
+    return Missed("survive", domain, spares, None, text)
 
 
-def _overlapping_saves(endurance) -> Missed | None:
+def _overlapping_saves(endurance: Endurance) -> Missed | None:
     """A save that is not durable when the next one begins."""
-    period = endurance.checkpoint_interval_s + endurance.checkpoint_stall_s
-    durable = endurance.checkpoint_durable_s
+    period = float(endurance.checkpoint_interval_s + endurance.checkpoint_stall_s)
+    durable = float(endurance.checkpoint_durable_s)
     if durable <= period * (1 + EDGE):
         return None
-    text = say("overlapping", e=endurance, period=period, durable=durable)
+    writes = endurance.write_bytes_per_s / 1e9
+    needed = endurance.write_bytes_per_s_needed / 1e9
+    text = (
+        f"a save takes {durable:,.0f} s to be durable, the next one begins after {period:,.0f} s; "
+        f"the store writes {writes:,.1f} GB/s, the interval needs {needed:,.1f} GB/s"
+    )
     return Missed("checkpoint.interval_s", period, durable, None, text)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..base.records import record
+from ..base.show import percent, seconds, share, size
+from ..base.units import DAY_S, YEAR_S
 from ..base.words import table_rows
 from ..catalogue.load import filled
 from ..design.constraints import CONSTRAINTS, Constraint
@@ -14,9 +16,8 @@ from .constraints import chance_of, missed, value_of
 from .record import Assessment, Chosen, Reason
 from .unpublished import record_of
 from .verdicts import rank
-from .words import say
 
-YEAR_DAYS = 365.25
+YEAR_DAYS = YEAR_S / DAY_S
 
 
 @record
@@ -33,7 +34,7 @@ class Threshold:
 SENSE = {t.id: t for t in filled(Threshold, table_rows(__file__, "sense"))}
 
 
-def judged(assessment: Assessment) -> Assessment:
+def judge(assessment: Assessment) -> Assessment:
     """The assessment with what it misses, the other reasons and the verdict: the gravest that
     holds."""
     misses = missed(assessment)
@@ -41,87 +42,108 @@ def judged(assessment: Assessment) -> Assessment:
     reasons = unchecked(known)
     if known.fits:
         reasons += [*senseless(known), *risks(known)]
-    reasons = tuple(sorted(reasons, key=lambda r: -rank(r.verdict)))
-    verdicts = ["feasible", *(r.verdict for r in reasons)]
+    reasons.sort(key=lambda reason: -rank(reason.verdict))
+    verdicts = ["feasible", *(reason.verdict for reason in reasons)]
     if misses or not known.fits:
         verdicts.append("constraint-missed")
-    return replace(known, reasons=reasons, verdict=max(verdicts, key=rank))
+    return replace(known, reasons=tuple(reasons), verdict=max(verdicts, key=rank))
 
 
 def unchecked(assessment: Assessment) -> list[Reason]:
     """Stated constraints that cannot be computed, each with the field that is missing, and inputs
     out of range that nobody confirmed."""
-    stated = assessment.resolved.constraints
-    asked = [Reason("not-checked", q.field, q.text) for q in questions(assessment.resolved)]
+    stated = assessment.resolved.constraints.given()
+    reasons = [Reason("not-checked", q.field, q.text) for q in questions(assessment.resolved)]
     for row in CONSTRAINTS.values():
-        limit = getattr(stated, row.field)
-        if row.computed and limit is not None and value_of(assessment, row) is None:
-            text = say(
-                "unchecked",
-                name=row.name,
-                limit=row.shown(limit),
-                missing=_missing(assessment, row),
+        if row.field in stated and row.computed and value_of(assessment, row) is None:
+            limit = row.shown(stated[row.field])
+            text = (
+                f"not checked: {row.name} {limit} is stated, and cannot be computed without "
+                f"{_missing(assessment, row)}"
             )
-            asked.append(Reason("not-checked", row.field, text))
-    return asked
+            reasons.append(Reason("not-checked", row.field, text))
+    return reasons
 
 
 def _missing(assessment: Assessment, row: Constraint) -> str:
     """What would have to be known for a constraint to be checked."""
+    chip = assessment.resolved.cluster.accelerator.name
     if row.field == "max_power_mw":
-        return say("missing-power", chip=assessment.resolved.cluster.accelerator.name)
+        return f"the power of {chip}, which nobody has published"
     if assessment.days is None:
-        return say("missing-tokens", job=assessment.resolved.job_path)
-    return say("missing-price", chip=assessment.resolved.cluster.accelerator.name)
+        return f"{assessment.resolved.job_path}.tokens"
+    return f"prices.usd_per_device_hour: the catalogue has no price of {chip}"
 
 
 def senseless(assessment: Assessment) -> list[Reason]:
     """Thresholds of sense that are passed: years of run, hours a step, weights through NVMe, a
     tenth of the best published MFU."""
+    reasons = []
+    years = (assessment.days or 0.0) / YEAR_DAYS
+    limit = SENSE["run"]
+    if years > limit.most:
+        text = f"a run of {years:.3g} years; more than {limit.most:g} years, {limit.why}"
+        reasons.append(_senseless("run", text))
+    step_s = max(one.step_s for one in assessment.phases)
+    limit = SENSE["step"]
+    if step_s > limit.most:
+        text = f"a step of {seconds(step_s)}; above an hour, {limit.why}"
+        reasons.append(_senseless("step", text))
+    from_nvme = max(streamed_bytes(one) for one in assessment.phases)
+    limit = SENSE["nvme"]
+    if from_nvme > limit.most:
+        text = f"{size(from_nvme)} of a device's weights come from NVMe in every pass; {limit.why}"
+        reasons.append(_senseless("nvme", text))
     best = record_of(assessment.chosen)
-    values = {
-        "run": (assessment.days or 0.0) / YEAR_DAYS,
-        "step": max(one.step_s for one in assessment.phases),
-        "nvme": max(map(streamed, assessment.phases)),
-    }
-    reasons = [
-        Reason("impractical", id, say(f"sense-{id}", value=value, row=SENSE[id]))
-        for id, value in values.items()
-        if value > SENSE[id].most
-    ]
-    row = SENSE["mfu"]
-    if best is not None and assessment.mfu < row.most * best.mfu:
-        text = say("sense-mfu", a=assessment, row=row, best=best)
-        reasons.append(Reason("impractical", "mfu", text))
+    limit = SENSE["mfu"]
+    if best is not None and assessment.mfu < limit.most * best.mfu:
+        text = (
+            f"MFU {share(assessment.mfu)} is less than a tenth of the best that is published for "
+            f"this chip, {share(best.mfu)} ({best.run}); {limit.why}"
+        )
+        reasons.append(_senseless("mfu", text))
     return reasons
 
 
-def streamed(chosen: Chosen) -> float:
+def _senseless(id: str, text: str) -> Reason:
+    return Reason("impractical", id, f"makes no sense: {text}")
+
+
+def streamed_bytes(chosen: Chosen) -> float:
     """Weights of a device that come from NVMe in every pass. [bytes]"""
-    return float(
-        streamed_weights(chosen.found.situation.resolved.cluster, chosen.case, chosen.memory)
-    )
+    cluster = chosen.search.situation.resolved.cluster
+    return float(streamed_weights(cluster, chosen.case, chosen.memory))
 
 
 def risks(assessment: Assessment) -> list[Reason]:
     """Chances that are larger than asked for: of going out of memory, and of missing a stated
     constraint inside the band."""
-    out = []
-    stated = assessment.resolved.constraints
+    reasons = []
     allowed = assessment.resolved.max_oom_probability
-    if assessment.oom_probability > allowed:
-        text = say("risk-memory", a=assessment, allowed=allowed)
-        out.append(Reason("feasible-at-risk", "max_oom_probability", text))
+    chance = assessment.oom_probability
+    if chance > allowed:
+        memory = assessment.memory_bytes
+        text = (
+            f"at risk: chance {percent(chance, 0)} of going out of memory ({size(memory['total'])} "
+            f"of {size(memory['capacity'])}), {percent(allowed, 0)} allowed"
+        )
+        reasons.append(Reason("feasible-at-risk", "max_oom_probability", text))
+    stated = assessment.resolved.constraints.given()
     lost = {m.field for m in assessment.missed}
     for row in CONSTRAINTS.values():
-        limit = None if row.field in lost else getattr(stated, row.field)
-        value = value_of(assessment, row) if row.band and limit is not None else None
-        if value is None:
-            continue
-        chance = 1 - chance_of(assessment, row, value, float(limit))
-        if chance > SENSE["miss"].most:
-            text = say(
-                "risk", name=row.name, chance=chance, value=row.shown(value), limit=row.shown(limit)
-            )
-            out.append(Reason("feasible-at-risk", row.field, text))
-    return out
+        if row.field in stated and row.field not in lost and row.band:
+            reasons += _at_risk(assessment, row, float(stated[row.field]))
+    return reasons
+
+
+def _at_risk(assessment: Assessment, row: Constraint, limit: float) -> list[Reason]:
+    """The reason of a constraint that is missed with too large a chance; none where it is not."""
+    value = value_of(assessment, row)
+    chance = None if value is None else chance_of(assessment, row, value, limit)
+    if chance is None or 1 - chance <= SENSE["miss"].most:
+        return []
+    text = (
+        f"at risk: {row.name} {row.shown(limit)}, {row.shown(value)} predicted; "
+        f"chance {percent(1 - chance, 0)} of missing it"
+    )
+    return [Reason("feasible-at-risk", row.field, text)]

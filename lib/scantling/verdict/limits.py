@@ -5,164 +5,225 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from math import gcd, log2
+from typing import NamedTuple
 
 import numpy as np
 
 from ..base.errors import DesignError
-from ..base.words import table
+from ..base.show import percent, seconds, share, size
+from ..catalogue.words import MEMORY_PARTS, Sharding, StepPart
 from ..physics.cases import devices
+from ..physics.gather import Situation
 from ..physics.memory.chance import oom_probability
 from ..physics.memory.peak import SAFE_SHARE, ZONES, zone
 from ..plans import space as planning
 from ..plans.evaluate import find, spread_of
 from ..plans.fit import host_bytes
-from .numbers import MEMORY_PARTS
-from .record import Assessment
+from .record import Assessment, Chosen
 from .sensible import smallest
+from .texts import loss_name
 from .unpublished import WORTH, offloaded, unpublished
-from .words import say
 
 LARGE_BUBBLE = 0.1  # share of the step from which more micro-batches are tried
 HALF = 0.5  # goodput below which failures are said to bind
 WORTH_A_BATCH = 0.02  # of the time of a token, from which a rounder batch is named
+USEFUL = (StepPart.GEMM, StepPart.ATTENTION, StepPart.LOGITS)
 
 
-def limits(assessment: Assessment, advice: bool = True) -> list:
+class NearbyBatch(NamedTuple):
+    """A rounder global batch near a phase's own, and what it is rounder in."""
+
+    kind: str  # nodes, replicas, powers or power
+    batch: int  # sequences
+    units: int  # nodes, devices or replicas that can share it; 0 for a power of two
+    noun: str  # what the units are
+
+
+def limits(assessment: Assessment, advice: bool = True) -> list[str]:
     """Lines on what binds, the worst first: memory, constraints, a tight fit with what the best
     safe plan costs, idle devices, the largest loss; the refusal's arithmetic where impossible.
     `advice=False` leaves out what takes searches: the devices on which a design makes sense, and
     the batch that would use idle ones."""
     if assessment.verdict == "impossible":
         return list(assessment.refusal)
-    rules = RULES if assessment.fits else (unfit, judged)
-    more = {} if advice else dict.fromkeys((smallest, idle), {"advice": False})
-    return [line for rule in rules for line in rule(assessment, **more.get(rule, {}))]
+    lines = [*unfit(assessment), *violations(assessment)]
+    if not assessment.fits:
+        return lines
+    if advice:
+        lines += smallest(assessment)
+    lines += idle(assessment, advice)
+    for rule in (
+        racks,
+        stopped,
+        tight,
+        bolder,
+        unpublished,
+        accumulated,
+        offloaded,
+        replaced,
+        largest_loss,
+    ):
+        lines += rule(assessment)
+    return lines
 
 
-def unfit(assessment: Assessment) -> Iterator:
+def unfit(assessment: Assessment) -> Iterator[str]:
     """Lines on a pinned plan that does not fit: its memory part by part; what it offloads."""
     host = host_bytes(assessment.resolved.cluster)
     for one in assessment.phases:
+        memory = one.memory
         plan = "pinned plan" if one.phase.pins else "leanest plan of the software"
-        if one.memory.host > host:
-            yield say("unfit-host", plan=plan, m=one.memory, host=host)
-        if one.memory.total > one.memory.capacity:
-            parts = (say("piece", name=k, size=getattr(one.memory, k)) for k in MEMORY_PARTS)
-            yield say("unfit", plan=plan, m=one.memory, parts=" + ".join(parts))
+        if memory.host > host:
+            yield (
+                f"memory: the {plan} offloads {size(memory.host)} per device; "
+                f"a device's share of host memory and NVMe is {size(host)}"
+            )
+        if memory.total > memory.capacity:
+            parts = (f"{part} {size(vars(memory)[part])}" for part in MEMORY_PARTS)
+            yield (
+                f"memory: the {plan} needs {size(memory.total)} per device; "
+                f"{size(memory.capacity)} are available ({' + '.join(parts)})"
+            )
 
 
-def judged(assessment: Assessment) -> Iterator:
+def violations(assessment: Assessment) -> Iterator[str]:
     """Lines on constraints that are missed, and on the other reasons of the verdict."""
-    return (found.text for found in (*assessment.missed, *assessment.reasons))
+    for missed in assessment.missed:
+        yield missed.text
+    for reason in assessment.reasons:
+        yield reason.text
 
 
-def stopped(assessment: Assessment) -> Iterator:
+def stopped(assessment: Assessment) -> Iterator[str]:
     """A line on a run that failures keep from getting on."""
     if assessment.goodput < HALF:
-        yield say("stopped", a=assessment)
+        yield (
+            f"failures: one every {seconds(assessment.mtbf_s)} and "
+            f"{seconds(assessment.endurance.recovery_s)} to recover from it leave a goodput of "
+            f"{share(assessment.goodput)}: as one job that restarts whole, the run does not get on"
+        )
 
 
-def replaced(assessment: Assessment) -> Iterator:
+def replaced(assessment: Assessment) -> Iterator[str]:
     """A line on measured figures, with what is computed in their place."""
     measured = assessment.resolved.measured
+    chosen = assessment.chosen
     if "step_ratio" in measured:
-        yield say("calibrated", ratio=measured["step_ratio"])
+        yield (
+            f"calibrated: the step is {measured['step_ratio']:.3g} times what is computed, as it "
+            "was measured on the design that this one varies; the band is that of a computed one"
+        )
     elif measured:
-        yield say(
-            "replaced",
-            said=", ".join(f"{k} {v:g}" for k, v in measured.items()),
-            chosen=assessment.chosen,
+        values = ", ".join(f"{name} {value:g}" for name, value in measured.items())
+        yield (
+            f"measured: {values} in the place of what is computed: {seconds(chosen.step.total)} "
+            f"a step, {size(chosen.memory.total)} a device"
         )
 
 
-def largest_loss(assessment: Assessment) -> Iterator:
+def largest_loss(assessment: Assessment) -> Iterator[str]:
     """A line on the part of the step that goes to anything but the model's own arithmetic."""
-    parts = assessment.step_breakdown_s
+    losses = {k: v for k, v in assessment.step_breakdown_s.items() if k not in USEFUL}
     chosen = assessment.chosen
-    loss = max(parts.keys() - USEFUL, key=parts.get)
-    line = say(
-        "loss",
-        name=LOSSES.get(f"{loss} {chosen.plan['offload']}", LOSSES[loss]),
-        share=parts[loss] / assessment.step_s,
-        step_s=assessment.step_s,
+    part, exposed_s = max(losses.items(), key=lambda loss: loss[1])
+    line = (
+        f"step: the largest overhead is {loss_name(part, chosen.plan['offload'])}, "
+        f"{percent(exposed_s / assessment.step_s)} of {seconds(assessment.step_s)}"
     )
-    if loss == "bubble" and guessed_batch(assessment):
-        line += say("loss-bubble", batch=chosen.phase.global_batch)
+    if part == StepPart.BUBBLE and guessed_batch(assessment):
+        line += (
+            f"; more micro-batches shrink it, and the global batch of "
+            f"{chosen.phase.global_batch:,} was assumed"
+        )
     yield line
 
 
-def tight(assessment: Assessment) -> Iterator:
+def tight(assessment: Assessment) -> Iterator[str]:
     """A line on a fit above SAFE_SHARE of the memory: of the fullest phase, with what its fastest
     safe plan costs."""
-    fullest = max(assessment.phases, key=lambda c: c.memory.total)
-    name = fullest.phase.name
-    held = assessment.memory_bytes
-    if ZONES[zone(held["total"], held["capacity"])] != "tight":
+    total = assessment.memory_bytes["total"]
+    if ZONES[int(zone(total, assessment.memory_bytes["capacity"]))] != "tight":
         return
-    line = say("tight", a=assessment, phase=f" in {name}" if name else "", safe=SAFE_SHARE)
+    fullest = max(assessment.phases, key=lambda one: one.memory.total)
+    phase = f" in {fullest.phase.name}" if fullest.phase.name else ""
+    safe = percent(SAFE_SHARE, 0)
+    line = (
+        f"tight: {size(total)} is {percent(assessment.memory_share, 0)} of the usable memory"
+        f"{phase}; above {safe} some runs fail"
+    )
     if fullest.fits:
-        safe = fullest.found.best_safe()
-        line += (
-            say("tight-none", pins=under_pins(fullest))
-            if safe is None
-            else say("tight-safe", safe=SAFE_SHARE, **fullest.beside(safe))
-        )
+        row = fullest.search.best_safe()
+        if row is None:
+            line += f"; no plan of the space stays below it{under_pins(fullest)}"
+        else:
+            other = fullest.alternative(row)
+            line += (
+                f"; the fastest plan below {safe} ({other.plan}) has a step "
+                f"{percent(other.longer)} longer"
+            )
     yield line
 
 
-def under_pins(chosen) -> str:
+def under_pins(chosen: Chosen) -> str:
     """Words for what holds only as long as the pinned fields stay."""
     return " under the pins" if chosen.phase.pins else ""
 
 
-def bolder(assessment: Assessment) -> Iterator:
+def bolder(assessment: Assessment) -> Iterator[str]:
     """A line on the fastest plan that fits on paper, of equals the leanest, where the headroom that
     was kept costs WORTH of a step."""
     chosen = assessment.chosen
-    found = chosen.found
-    allowed = found.situation.resolved.max_oom_probability
-    rows = np.flatnonzero(found.fits & found.practised)
+    search = chosen.search
+    allowed = search.situation.resolved.max_oom_probability
+    rows = np.flatnonzero(search.fits & search.practised)
     if not chosen.fits or chosen.oom_probability > allowed or not len(rows):
         return
-    row = rows[np.lexsort((found.total_bytes[rows], found.step_s[rows].round(9)))[0]]
-    gain = 1 - found.step_s[row] / chosen.step.total
+    row = int(rows[np.lexsort((search.total_bytes[rows], search.step_s[rows].round(9)))[0]])
+    gain = 1 - search.step_s[row] / chosen.step.total
     if gain >= WORTH:
-        yield say(
-            "bolder",
-            **chosen.beside(row),
-            gain=gain,
-            chance=oom_probability(
-                found.total_bytes[row], found.capacity, spread_of(found.situation)
-            ),
+        spread = spread_of(search.situation)
+        chance = oom_probability(search.total_bytes[row], search.capacity, spread)
+        yield (
+            f"headroom: {chosen.alternative(row).plan} takes {percent(gain, 0)} less time a step, "
+            f"with a chance of {percent(float(chance), 0)} of going out of memory; "
+            "constraints.max_oom_probability allows it"
         )
 
 
-def guessed_batch(assessment) -> bool:
+def guessed_batch(assessment: Assessment) -> bool:
     """Whether the global batch was left open and filled in by a rule."""
     return any(a.field.endswith(".global_batch") for a in assessment.resolved.assumed)
 
 
-def idle(assessment: Assessment, advice: bool = True) -> Iterator:
+def idle(assessment: Assessment, advice: bool = True) -> Iterator[str]:
     """A line on devices that stand idle: how many the plan uses, and what using the most that any
     plan can would cost."""
     chosen = assessment.chosen
-    found = chosen.found
+    search = chosen.search
     used = devices(chosen.case.plan)
     have = assessment.resolved.cluster.devices
     if used >= have or not chosen.fits:
         return
-    every = devices(found.plan)
-    row = found.fastest(found.practised & (every > used))
-    line = say("idle", used=used, have=have, phase=chosen.phase)
+    line = (
+        f"idle: the plan uses {used:,.0f} of {have:,} devices, and the others are paid for; "
+        "dp x micro-batch has to divide the global batch of "
+        f"{chosen.phase.global_batch:,}, with the micro-batches that a schedule needs"
+    )
     if advice:
         line += rounder(chosen)
+    by_plan = np.asarray(devices(search.plan))
+    row = search.fastest(search.practised & (by_plan > used))
     if row is None:
-        yield line + say("idle-none", pins=under_pins(chosen))
+        yield f"{line}; no plan that fits uses more{under_pins(chosen)}"
     else:
-        yield line + say("idle-more", **chosen.beside(row), devices=every[row])
+        other = chosen.alternative(row)
+        yield (
+            f"{line}; the fastest plan that uses more ({other.plan}: {by_plan[row]:,.0f} devices) "
+            f"has a step {percent(other.longer)} longer"
+        )
 
 
-def racks(assessment: Assessment) -> Iterator:
+def racks(assessment: Assessment) -> Iterator[str]:
     """A line where the devices are no whole racks of what is bought or rented by the rack: as 64 of
     each 72, with the trays that stay spare, or the whole racks above."""
     cluster = assessment.resolved.cluster
@@ -172,106 +233,100 @@ def racks(assessment: Assessment) -> Iterator:
     if rack <= node or have % rack == 0:
         return
     used = 2 ** int(log2(rack))
-    whole = -(-have // rack)
-    yield (
-        say("racks", cluster=cluster, share=have / rack, whole=whole, all=whole * rack)
-        if have % used
-        else say(
-            "racks-round",
-            racks=have // used,
-            used=used,
-            trays=(rack - used) // node,
-            cluster=cluster,
+    if have % used:
+        whole = -(-have // rack)
+        yield (
+            f"racks: {have:,} devices are {have / rack:.1f} racks of {rack}, which are bought and "
+            f"rented whole: {whole:,} racks are {whole * rack:,}"
         )
-    )
+    else:
+        yield (
+            f"racks: {have // used:,} racks of {rack}, {used} of each at work and "
+            f"{(rack - used) // node} trays of {node} spare"
+        )
 
 
-def bubbles(chosen) -> bool:
+def bubbles(chosen: Chosen) -> bool:
     """Whether more micro-batches would help: the bubble is a large share of the step."""
-    return chosen.step.bubble / chosen.step.total > LARGE_BUBBLE
+    return bool(chosen.step.bubble / chosen.step.total > LARGE_BUBBLE)
 
 
-def batches_nearby(chosen) -> Iterator:
-    """(units, batch, facts) of rounder batches near a phase's own, where devices stand idle for it
-    or the bubble is large: the nearest multiples of its nodes, of the replicas that today's tp, pp
-    and cp leave room for, and of a power of two."""
+def batches_nearby(chosen: Chosen) -> Iterator[NearbyBatch]:
+    """Rounder batches near a phase's own, where devices stand idle for it or the bubble is large:
+    the nearest multiples of its nodes, of the replicas that today's tp, pp and cp leave room for,
+    and of a power of two."""
     plan = chosen.plan
     batch = chosen.phase.global_batch
-    cluster = chosen.found.situation.resolved.cluster
+    cluster = chosen.search.situation.resolved.cluster
     have = cluster.devices
     replicas = have // (plan["tp"] * plan["cp"] * plan["pp"])
     if chosen.phase.pins.get("dp") or (replicas <= plan["dp"] and not bubbles(chosen)):
         return
     nodes = have // gcd(have, cluster.devices_per_node)
-    what = {"units": nodes, "what": "nodes" if nodes < have else "devices"}
-    for id, unit, facts in (
-        ("nodes", nodes, what),
-        ("replicas", replicas * plan["micro_batch"], {"units": replicas}),
-        ("powers", 2 ** max(int(log2(batch)) - 5, 0), {}),
-        ("power", 2 ** round(log2(batch)), {}),
+    for kind, multiple, units, noun in (
+        ("nodes", nodes, nodes, "nodes" if nodes < have else "devices"),
+        ("replicas", replicas * plan["micro_batch"], replicas, "replicas"),
+        ("powers", 2 ** max(int(log2(batch)) - 5, 0), 0, ""),
+        ("power", 2 ** round(log2(batch)), 0, ""),
     ):
-        near = max(round(batch / unit), 1) * unit
-        if unit <= 2 * batch and near != batch:
-            yield id, near, facts
+        near = max(round(batch / multiple), 1) * multiple
+        if multiple <= 2 * batch and near != batch:
+            yield NearbyBatch(kind, near, units, noun)
 
 
-def rounder(chosen) -> str:
+def rounder(chosen: Chosen) -> str:
     """The nearby batch that wastes least, with what it saves a token: by a coarse search."""
-    where = chosen.found.situation
+    situation = chosen.search.situation
     batch = chosen.phase.global_batch
-    coarse = planning.offered(planning.COARSE, where.resolved)
-    have = where.resolved.cluster.devices
-    options = []
+    have = situation.resolved.cluster.devices
     near_enough = 0.05 if devices(chosen.case.plan) > 0.95 * have else 0.5
-    for _, near, _ in batches_nearby(chosen):
-        if abs(near / batch - 1) > near_enough:
-            continue
-        with suppress(DesignError):  # a pin that this batch has no plan for
-            other = find(
-                replace(
-                    where,
-                    phase=replace(where.phase, global_batch=near),
-                    job=replace(where.job, global_batch=float(near)),
-                ),
-                coarse,
-            )
-            i = other.best()
-            if i is not None:
-                saved = 1 - other.step_s[i] / chosen.step.total * batch / near
-                options.append((saved, near, devices(other.case(i).plan)))
-    saved, near, used = max(options, default=(0.0, batch, 0.0))
-    if saved <= WORTH_A_BATCH:
+    best_saving, best_batch, at_work = 0.0, batch, 0.0
+    for nearby in batches_nearby(chosen):
+        if abs(nearby.batch / batch - 1) <= near_enough:
+            option = _with_batch(chosen, situation, nearby.batch)
+            if option is not None:
+                best_saving, best_batch, at_work = max((best_saving, best_batch, at_work), option)
+    if best_saving <= WORTH_A_BATCH:
         return ""
-    return say("rounder", saved=saved, batch=near, devices=used)
+    return (
+        f"; a batch of {best_batch:,} would keep {at_work:,.0f} at work and take "
+        f"{percent(best_saving, 0)} less time a token"
+    )
 
 
-def accumulated(assessment: Assessment) -> Iterator:
+def _with_batch(
+    chosen: Chosen, situation: Situation, batch: int
+) -> tuple[float, int, float] | None:
+    """(share of a token's time that it saves, batch, devices at work) of the best plan with another
+    global batch, by a coarse search; None where no plan fits."""
+    coarse = planning.offered(planning.COARSE, situation.resolved)
+    other = replace(
+        situation,
+        phase=replace(situation.phase, global_batch=batch),
+        job=replace(situation.job, global_batch=float(batch)),
+    )
+    with suppress(DesignError):  # a pin that this batch has no plan for
+        search = find(other, coarse)
+        row = search.best()
+        if row is not None:
+            longer = search.step_s[row] / chosen.step.total
+            saving = 1 - longer * chosen.phase.global_batch / batch
+            return float(saving), batch, float(devices(search.case(row).plan))
+    return None
+
+
+def accumulated(assessment: Assessment) -> Iterator[str]:
     """A line on zero2 with several micro-batches a step: how its gradients are counted, and what
     reducing them each time could add."""
     chosen = assessment.chosen
     m = chosen.plan["grad_accum"]
     step = chosen.step
-    if chosen.plan["sharding"] == "zero2" and m > 1:
+    if chosen.plan["sharding"] == Sharding.ZERO2 and m > 1:
         grads = chosen.case.job.grad_bytes
         once = (step.dp + step.axes["dp"].hidden_s) * grads / (grads + 2.0)
-        yield say("accumulated", m=m, more=once * (m - 1), step=step)
-
-
-RULES = (
-    unfit,
-    judged,
-    smallest,
-    idle,
-    racks,
-    stopped,
-    tight,
-    bolder,
-    unpublished,
-    accumulated,
-    offloaded,
-    replaced,
-    largest_loss,
-)
-
-USEFUL = ("gemm", "attention", "logits")
-LOSSES = table(__file__, "losses")
+        yield (
+            f"sharding: zero2 over {m} micro-batches is counted with sharded gradients reduced "
+            "once a step, as for Llama 3; a framework that reduces after every micro-batch adds "
+            f"up to {seconds(once * (m - 1))} of traffic to a step of {seconds(step.total)}, one "
+            "that keeps them whole until the last needs zero1's memory"
+        )

@@ -1,19 +1,24 @@
 """The numbers of an assessment: from memory and step to MFU, days, goodput and cost, and the tables
 that panels show."""
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import exp, hypot, log
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.columns import Array
 from ..base.json import clean
 from ..base.records import Known
-from ..base.units import DAY_S
+from ..base.units import DAY_S, GB, TERA
 from ..catalogue.models.shape import flops_per_token
+from ..catalogue.words import MEMORY_PARTS, STEP_PARTS
+from ..design.resolved import Resolved
 from ..endure.checkpoint import contents
 from ..endure.cost import Cost, expected, price
-from ..endure.life import Gang
+from ..endure.life import Gang, Reshaped
 from ..endure.reliability import Endurance, as_logged, endure
 from ..physics import bands, layout
 from ..physics.cases import Cases, devices
@@ -22,26 +27,18 @@ from ..physics.compute import keys_seen
 from ..physics.kinds import by_kind
 from ..physics.memory.chance import MEASURED_SPREAD, oom_probability
 from ..physics.memory.peak import memory, memory_by_stage
-from ..physics.step import PARTS, hardware_share, rates, step_time
+from ..physics.step import hardware_share, rates, step_time
+from ..plans.evaluate import Search
 from ..plans.leaderboard import listed
-from .record import Chosen
+from ..plans.words import PlanRow
+from .record import Assessment, Chosen
 from .unpublished import untried
 
 CANDIDATES = 200
-MOST_MFU = 0.999  # the upper end of a band lies below the peak
 CAUSAL_FROM = 0.1  # share of the full count by which the causal one differs where it leads
-UNTRIED = (
-    1.5  # factor on both half widths of the band for a plan of a kind that nobody has published
-)
+# factor on both half widths of the band for a plan of a kind that nobody has published
+UNTRIED = 1.5
 MEASURED_SPEEDS = {"step_s", "mfu", "tokens_per_s_per_device"}
-OF_ENDURANCE = (
-    "mtbf_s",
-    "checkpoint_interval_s",
-    "checkpoint_bytes",
-    "checkpoint_overhead",
-    "spares",
-    "spares_recommended",
-)
 # columns of a search that its candidates go without
 NOT_LISTED = (
     "devices_used",
@@ -51,36 +48,72 @@ NOT_LISTED = (
     "zone",
     "precision",
 )
-MEMORY_PARTS = ("weights", "gradients", "optimizer", "activations", "other")
+Measured = Mapping[str, float]  # measured values of a design by field of `measured`
 
 
-def measured_step_s(measured: dict, case: Cases, computed: float) -> Known:
+class Utilisation(NamedTuple):
+    """MFU under four conventions, and the rates of one device."""
+
+    tokens_per_s_per_device: float
+    model_tflops_per_device: float
+    mfu: float  # attention in full, the peak of the job's precision
+    mfu_causal: float  # attention that the mask leaves
+    mfu_bf16_peak: float  # over the dense peak of 16 bit
+    hfu: float  # with what is computed again
+    flops_per_token: float
+
+
+class ShownMfu(NamedTuple):
+    """The MFU that leads, its band, its count of attention and its denominator."""
+
+    mfu_shown: float
+    mfu_shown_low: float
+    mfu_shown_high: float
+    mfu_basis: str  # full or causal
+    mfu_denominator: str
+
+
+class CostBand(NamedTuple):
+    """The 80 % band of the cost [USD]; None without days or a price."""
+
+    cost_usd_low: Known
+    cost_usd_high: Known
+
+
+class DaysBand(NamedTuple):
+    """Days of the whole run and their 80 % band; None without tokens."""
+
+    days: Known
+    days_low: Known
+    days_high: Known
+
+
+def measured_step_s(measured: Measured, case: Cases, computed: float) -> Known:
     """Seconds of a step that a measured step, MFU or rate of tokens says; None where none is
     given."""
     if "step_s" in measured:
         return float(measured["step_s"])
     tokens, _, mfu = rates(case, computed)
     if "mfu" in measured:
-        return computed * mfu / measured["mfu"]
+        return float(computed * mfu / measured["mfu"])
     if "tokens_per_s_per_device" in measured:
-        return computed * tokens / measured["tokens_per_s_per_device"]
+        return float(computed * tokens / measured["tokens_per_s_per_device"])
     return None
 
 
-def with_step(chosen: Chosen, measured: dict) -> Chosen:
+def with_step(chosen: Chosen, measured: Measured) -> Chosen:
     """The phase with its step and 80 % band [s]: measured, without width, or computed."""
-    seconds = measured_step_s(measured, chosen.case, chosen.step_s)
-    ends = (1.0, 1.0)
-    if seconds is None:
-        seconds = chosen.step_s * measured.get("step_ratio", 1.0)
-        ends = widened(chosen, held(chosen))
-    low, high = (seconds * end for end in ends)
-    return replace(chosen, step_s=seconds, step_s_low=low, step_s_high=high)
+    step_s = measured_step_s(measured, chosen.case, chosen.step_s)
+    low, high = 1.0, 1.0
+    if step_s is None:
+        step_s = chosen.step_s * measured.get("step_ratio", 1.0)
+        low, high = band_factors(chosen, widening(chosen))
+    return replace(chosen, step_s=step_s, step_s_low=step_s * low, step_s_high=step_s * high)
 
 
-def held(chosen: Chosen) -> dict:
+def widening(chosen: Chosen) -> dict[str, Any]:
     """What widens the band of a phase, by the names of `bands.WIDER`."""
-    resolved = chosen.found.situation.resolved
+    resolved = chosen.search.situation.resolved
     return bands.wider(
         chosen.case,
         known=bands.known_stack(resolved.stack),
@@ -90,24 +123,24 @@ def held(chosen: Chosen) -> dict:
     )
 
 
-def widened(chosen: Chosen, holds: dict) -> tuple:
+def band_factors(chosen: Chosen, holds: dict[str, Any]) -> tuple[float, float]:
     """Both ends of the band as factors on a phase's step, where these of `bands.WIDER` hold."""
-    ends = bands.ends(holds)
-    calibration = chosen.found.situation.resolved.calibration
+    low, high = bands.ends(holds)
+    calibration = chosen.search.situation.resolved.calibration
     if calibration is not None:
-        ends = calibration.narrowed(*ends, chosen.case)
+        low, high = calibration.narrowed(low, high, chosen.case)
     power = UNTRIED if untried(chosen) else 1.0
-    return tuple(end**power for end in ends)
+    return low**power, high**power
 
 
-def endurance(resolved, chosen: Chosen) -> Endurance:
+def endurance(resolved: Resolved, chosen: Chosen) -> Endurance:
     """reliability.endure of the design's cluster with this plan's checkpoint and step. The
     checkpoint is one whole copy of weights, master weights, moments, random state and dataloader
     position."""
     ranks = int(devices(chosen.case.plan))
     sync = resolved.cluster.sync
     size = contents(
-        resolved.params.total + resolved.params.mtp,
+        float(resolved.params.total + resolved.params.mtp),
         optimizer=chosen.phase.optimizer,
         ranks=ranks,
         readers=chosen.plan["dp"],
@@ -126,63 +159,79 @@ def endurance(resolved, chosen: Chosen) -> Endurance:
     )
 
 
-def tied(plan: dict) -> int:
+def tied(plan: PlanRow) -> int:
     """Data-parallel replicas that share a group of experts: they go and come together."""
-    return min(plan["dp"], max(1, -(-plan["ep"] * plan["etp"] // (plan["tp"] * plan["cp"]))))
+    expert_ranks = plan["ep"] * plan["etp"]
+    return int(min(plan["dp"], max(1, -(-expert_ranks // (plan["tp"] * plan["cp"])))))
 
 
 def gang_of(chosen: Chosen, per_node: int) -> Gang:
     """What an elastic run of the plan drops at once: the replicas that share a group of experts,
     their nodes, the micro-batches of each in a step, and the plan `reshaped` without them."""
-    p = chosen.plan
-    span = tied(p)
+    plan = chosen.plan
+    span = tied(plan)
     return Gang(
-        replicas=p["dp"] // span,
-        nodes=-(-p["tp"] * p["cp"] * p["pp"] * span // per_node),
-        micro_batches=max(p["grad_accum"], 1),
+        replicas=plan["dp"] // span,
+        nodes=-(-plan["tp"] * plan["cp"] * plan["pp"] * span // per_node),
+        micro_batches=max(plan["grad_accum"], 1),
         reshape=partial(reshaped, chosen.case, span),
     )
 
 
-def reshaped(case: Cases, span: int, gone) -> dict:
-    """A plan without `gone` of its gangs of `span` replicas, the global batch kept by accumulation:
-    {dp, micro_batches, ratio, memory_bytes, fits}, a column each. ratio : its step over the whole
-    one; fits : within the capacity, or no more than the plan takes whole."""
+def reshaped(case: Cases, span: int, gone: Array) -> Reshaped:
+    """A plan without `gone` of its gangs of `span` replicas, the global batch kept by
+    accumulation; it fits within the capacity, or where it takes no more than the plan does
+    whole."""
     whole = case.plan.dp
     dp = np.maximum(whole - span * np.array([0, *gone]), 1)
     m = np.ceil(case.micro_batches * whole / dp - 1e-9)
     less = replace(
         case.with_plan(dp=dp), job=replace(case.job, global_batch=m * dp * case.plan.micro_batch)
     )
-    held, step = memory(less), step_time(less).total
-    columns = {
-        "dp": dp,
-        "micro_batches": m,
-        "ratio": step / step[0],
-        "memory_bytes": held.total,
-        "fits": held.total <= np.maximum(held.capacity, held.total[0]),
-    }
-    return {name: column[1:] for name, column in columns.items()}
-
-
-def useful_s(phases, which: str = "step_s") -> Known:
-    """Seconds of undisturbed training, tokens / (tokens a step) x step over all phases; None
-    without tokens. which: step_s, step_s_low or step_s_high."""
-    if any(one.phase.tokens is None for one in phases):
-        return None
-    return sum(
-        one.phase.tokens / (one.phase.global_batch * one.phase.seq_len) * getattr(one, which)
-        for one in phases
+    device = memory(less)
+    used, times = np.asarray(device.total), np.asarray(step_time(less).total)
+    return Reshaped(
+        dp=dp[1:],
+        micro_batches=m[1:],
+        ratio=times[1:] / times[0],
+        memory_bytes=used[1:],
+        fits=used[1:] <= np.maximum(device.capacity, used[0]),
     )
 
 
-def days(phases, goodput: float, which: str = "step_s") -> Known:
+def useful_s(
+    phases: Sequence[Chosen], step_s: Callable[[Chosen], float] = lambda one: one.step_s
+) -> Known:
+    """Seconds of undisturbed training, tokens / (tokens a step) x step over all phases; None
+    without tokens. step_s: the step of a phase [s], the estimate or an end of its band."""
+    total = 0.0
+    for one in phases:
+        if one.phase.tokens is None:
+            return None
+        total += one.phase.tokens / (one.phase.global_batch * one.phase.seq_len) * step_s(one)
+    return total
+
+
+def days(
+    phases: Sequence[Chosen],
+    goodput: float,
+    step_s: Callable[[Chosen], float] = lambda one: one.step_s,
+) -> Known:
     """Days of the whole run: useful time / goodput."""
-    seconds = useful_s(phases, which)
-    return None if seconds is None else seconds / goodput / DAY_S
+    useful = useful_s(phases, step_s)
+    return None if useful is None else useful / goodput / DAY_S
 
 
-def cost(resolved, endurance: Endurance, run_days: Known, goodput: float) -> Cost | None:
+def days_band(phases: Sequence[Chosen], goodput: float) -> DaysBand:
+    """Days of the whole run at the estimated step and at both ends of its band."""
+    return DaysBand(
+        days=days(phases, goodput),
+        days_low=days(phases, goodput, lambda one: one.step_s_low),
+        days_high=days(phases, goodput, lambda one: one.step_s_high),
+    )
+
+
+def cost(resolved: Resolved, endurance: Endurance, run_days: Known, goodput: float) -> Cost | None:
     """cost.price of the whole run, spares paid for; None without tokens."""
     if run_days is None:
         return None
@@ -196,203 +245,257 @@ def cost(resolved, endurance: Endurance, run_days: Known, goodput: float) -> Cos
     )
 
 
-def utilisation(chosen, seconds: float) -> dict:
-    """MFU under four conventions, tokens/s and FLOP/s per device of one phase at `seconds` a
+def utilisation(chosen: Chosen, step_s: float) -> Utilisation:
+    """MFU under four conventions, tokens/s and FLOP/s per device of one phase at so many seconds a
     step."""
-    c = chosen.case
-    tokens, flops, mfu = rates(c, seconds)
-    f = flops_per_token(c.shape, c.attended)
-    masked = f.attention_scores * (1 - keys_seen(c) / c.attended)
-    chip = chosen.found.situation.resolved.cluster.accelerator
-    total = f.total + f.mtp
-    return {
-        "tokens_per_s_per_device": tokens,
-        "model_tflops_per_device": flops / 1e12,
-        "mfu": mfu,
-        "mfu_causal": mfu * (total - masked) / total,
-        "mfu_bf16_peak": flops / chip.half_flops,
-        "hfu": mfu * hardware_share(c),
-        "flops_per_token": total,
-    }
+    case = chosen.case
+    tokens, flops, mfu = rates(case, step_s)
+    per_token = flops_per_token(case.shape, case.attended)
+    masked = per_token.attention_scores * (1 - keys_seen(case) / case.attended)
+    chip = chosen.search.situation.resolved.cluster.accelerator
+    total = per_token.total + per_token.mtp
+    return Utilisation(
+        tokens_per_s_per_device=float(tokens),
+        model_tflops_per_device=float(flops / TERA),
+        mfu=float(mfu),
+        mfu_causal=float(mfu * (total - masked) / total),
+        mfu_bf16_peak=float(flops / chip.half_flops),
+        hfu=float(mfu * hardware_share(case)),
+        flops_per_token=float(total),
+    )
 
 
-def memory_bytes(resolved, phases) -> dict[str, float]:
+def memory_bytes(resolved: Resolved, phases: Sequence[Chosen]) -> dict[str, float]:
     """Parts, total and capacity of the fullest phase's memory, scaled to what was measured. [bytes
     a device]"""
     fullest = max(phases, key=lambda one: one.memory.total).memory
-    parts = {k: getattr(fullest, k) for k in MEMORY_PARTS}
+    parts = {part: vars(fullest)[part] for part in MEMORY_PARTS}
     factor = resolved.measured.get("memory_ratio", 1.0)
     if "memory_gb" in resolved.measured:
-        factor = resolved.measured["memory_gb"] * 1e9 / sum(parts.values())
+        factor = resolved.measured["memory_gb"] * GB / sum(parts.values())
     if factor != 1.0:
-        parts = {k: v * factor for k, v in parts.items()}
+        parts = {part: value * factor for part, value in parts.items()}
     return parts | {"total": sum(parts.values()), "capacity": fullest.capacity}
 
 
-def numbers(resolved, phases) -> dict:
-    """Headline numbers by the names of `record.Numbers`, with `endurance` and `cost`."""
+def numbers(resolved: Resolved, phases: tuple[Chosen, ...]) -> Assessment:
+    """The assessment of one plan a phase, its headline numbers worked out, not judged yet."""
     chosen = phases[resolved.main]
-    params = resolved.params
-    seconds = chosen.step_s
-    low = chosen.step_s_low
-    high = chosen.step_s_high
-    slow = seconds / high
-    fast = seconds / low
-    scale = seconds / chosen.step.total
-    parts = {k: getattr(chosen.step, k) * scale for k in PARTS}
-    use = utilisation(chosen, seconds)
-    mfu = use["mfu"]
-    e = endurance(resolved, chosen)
-    lost = (1 - e.goodput) * resolved.measured.get("lost_ratio", 1.0)
-    good = resolved.measured.get("goodput", max(1 - lost, 1e-3))
-    run_days = {f"days{end}": days(phases, good, f"step_s{end}") for end in ("", "_low", "_high")}
-    money = cost(resolved, e, run_days["days"], good)
-    said = {
-        "plan": dict(chosen.plan),
-        "devices_used": int(devices(chosen.case.plan)),
-        "params": params.total,
-        "active_params": params.active,
-        "mtp_params": params.mtp,
-        "step_s": seconds,
-        "step_s_low": low,
-        "step_s_high": high,
-        **use,
-        **_mfu_band("mfu", mfu, slow, fast),
-        **shown_mfu(chosen, use, slow, fast),
-        "band_tier": bands.tier(
-            resolved.stack,
-            resolved.cluster.accelerator.id,
-            measured=bool(MEASURED_SPEEDS & resolved.measured.keys())
-            or resolved.calibration is not None,
-        ),
-        "bubble_fraction": parts["bubble"] / seconds,
-        "memory_bytes": memory_bytes(resolved, phases),
-        "oom_probability": oom_chance(resolved, phases),
-        "step_breakdown_s": parts,
-        **run_days,
-        "goodput": good,
-        **{name: getattr(e, name) for name in OF_ENDURANCE},
-        "cost_usd": money and money.cost_usd,
-        **(ends := cost_band(money, run_days)),
-        "cost_at_risk_usd": at_risk(money, ends),
-        "energy_kwh": money and money.energy_kwh,
-    }
-    return {"endurance": e, "cost": money} | clean(said)
+    measured = resolved.measured
+    step_s = chosen.step_s
+    slow, fast = step_s / chosen.step_s_high, step_s / chosen.step_s_low
+    scale = step_s / chosen.step.total
+    parts = {part: vars(chosen.step)[part] * scale for part in STEP_PARTS}
+    use = utilisation(chosen, step_s)
+    leading = shown_mfu(chosen, use, slow, fast)
+    lived = endurance(resolved, chosen)
+    lost = (1 - lived.goodput) * measured.get("lost_ratio", 1.0)
+    goodput = float(measured.get("goodput", max(1 - lost, 1e-3)))
+    run = days_band(phases, goodput)
+    money = cost(resolved, lived, run.days, goodput)
+    ends = cost_band(money, run)
+    return Assessment(
+        design=resolved.design,
+        resolved=resolved,
+        verdict="feasible",
+        phases=phases,
+        endurance=lived,
+        cost=money,
+        plan=clean(chosen.plan),
+        devices_used=int(devices(chosen.case.plan)),
+        params=clean(resolved.params.total),
+        active_params=clean(resolved.params.active),
+        mtp_params=clean(resolved.params.mtp),
+        flops_per_token=clean(use.flops_per_token),
+        step_s=clean(step_s),
+        step_s_low=clean(chosen.step_s_low),
+        step_s_high=clean(chosen.step_s_high),
+        tokens_per_s_per_device=clean(use.tokens_per_s_per_device),
+        model_tflops_per_device=clean(use.model_tflops_per_device),
+        mfu=clean(use.mfu),
+        mfu_causal=clean(use.mfu_causal),
+        mfu_bf16_peak=clean(use.mfu_bf16_peak),
+        hfu=clean(use.hfu),
+        mfu_low=clean(use.mfu * slow),
+        mfu_high=clean(_upper_end(use.mfu, fast)),
+        mfu_shown=clean(leading.mfu_shown),
+        mfu_shown_low=clean(leading.mfu_shown_low),
+        mfu_shown_high=clean(leading.mfu_shown_high),
+        mfu_basis=leading.mfu_basis,
+        mfu_denominator=leading.mfu_denominator,
+        band_tier=band_tier(resolved),
+        bubble_fraction=clean(parts["bubble"] / step_s),
+        memory_bytes=clean(memory_bytes(resolved, phases)),
+        oom_probability=clean(oom_chance(resolved, phases)),
+        step_breakdown_s=clean(parts),
+        days=clean(run.days),
+        days_low=clean(run.days_low),
+        days_high=clean(run.days_high),
+        goodput=clean(goodput),
+        mtbf_s=clean(lived.mtbf_s),
+        checkpoint_interval_s=clean(lived.checkpoint_interval_s),
+        checkpoint_bytes=clean(lived.checkpoint_bytes),
+        checkpoint_overhead=clean(lived.checkpoint_overhead),
+        spares=clean(lived.spares),
+        spares_recommended=clean(lived.spares_recommended),
+        cost_usd=clean(money and money.cost_usd),
+        cost_usd_low=clean(ends.cost_usd_low),
+        cost_usd_high=clean(ends.cost_usd_high),
+        cost_at_risk_usd=clean(at_risk(money, ends)),
+        energy_kwh=clean(money and money.energy_kwh),
+    )
 
 
-def shown_mfu(chosen: Chosen, use: dict, slow: float, fast: float) -> dict:
+def band_tier(resolved: Resolved) -> str:
+    """What the band of the step rests on (`bands.tier`)."""
+    measured = bool(MEASURED_SPEEDS & resolved.measured.keys())
+    return bands.tier(
+        resolved.stack,
+        resolved.cluster.accelerator.id,
+        measured=measured or resolved.calibration is not None,
+    )
+
+
+def shown_mfu(chosen: Chosen, use: Utilisation, slow: float, fast: float) -> ShownMfu:
     """The MFU that leads, its band, its count of attention ("full" or "causal") and its
     denominator; `slow` and `fast`: speed at the ends of the band over that of the estimate.
 
     Causal where the two differ by a tenth of the full count or more: under long or windowed
     contexts the full count holds work that nobody does and may pass 1.
     """
-    basis = "causal" if use["mfu_causal"] <= (1 - CAUSAL_FROM) * use["mfu"] else "full"
-    chip = chosen.found.situation.resolved.cluster.accelerator
+    causal = use.mfu_causal <= (1 - CAUSAL_FROM) * use.mfu
+    mfu = use.mfu_causal if causal else use.mfu
+    chip = chosen.search.situation.resolved.cluster.accelerator
     precision = chosen.phase.precision
-    peak = chip.peak_flops(precision) / 1e12
-    mfu = use["mfu_causal"] if basis == "causal" else use["mfu"]
-    return {
-        "mfu_shown": mfu,
-        **_mfu_band("mfu_shown", mfu, slow, fast),
-        "mfu_basis": basis,
-        "mfu_denominator": f"{peak:,.0f} TFLOP/s, the dense {precision} peak of {chip.name}",
-    }
+    peak = chip.peak_flops(precision) / TERA
+    return ShownMfu(
+        mfu_shown=mfu,
+        mfu_shown_low=mfu * slow,
+        mfu_shown_high=_upper_end(mfu, fast),
+        mfu_basis="causal" if causal else "full",
+        mfu_denominator=f"{peak:,.0f} TFLOP/s, the dense {precision} peak of {chip.name}",
+    )
 
 
-def _mfu_band(name: str, mfu: float, slow: float, fast: float) -> dict:
-    """Both ends of the band of an MFU, the upper one below the peak."""
-    return {f"{name}_low": mfu * slow, f"{name}_high": min(mfu * fast, max(mfu, MOST_MFU))}
+def _upper_end(mfu: float, fast: float) -> float:
+    """The upper end of the band of an MFU, below the peak."""
+    return min(mfu * fast, max(mfu, bands.MOST_MFU))
 
 
-def oom_chance(resolved, phases) -> float:
+def oom_chance(resolved: Resolved, phases: Sequence[Chosen]) -> float:
     """The largest chance of any phase to go out of memory; by the measured peak where there is
     one."""
     if "memory_gb" in resolved.measured:
-        return float(
-            oom_probability(
-                resolved.measured["memory_gb"] * 1e9,
-                min(one.memory.capacity for one in phases),
-                MEASURED_SPREAD,
-            )
-        )
+        capacity = min(one.memory.capacity for one in phases)
+        peak = resolved.measured["memory_gb"] * GB
+        return float(oom_probability(peak, capacity, MEASURED_SPREAD))
     return max(one.oom_probability for one in phases)
 
 
-def cost_band(money: Cost | None, run_days: dict, priced: bool = False) -> dict:
+def cost_band(money: Cost | None, run: DaysBand, priced: bool = False) -> CostBand:
     """80 % band of the cost: the band of days and the spread of prices (none where `priced`),
-    independent, their logs added in quadrature. {cost_usd_low, cost_usd_high}"""
-    cost = clean(money and money.cost_usd)
-    days = run_days["days"]
-    if not cost or days is None:  # a device-hour that costs nothing has no spread
-        return dict.fromkeys(("cost_usd_low", "cost_usd_high"), days and cost)
-    out = {}
-    for end in ("_low", "_high"):
-        price = cost if priced else getattr(money, f"cost_usd{end}")
-        width = hypot(log(run_days[f"days{end}"] / days), log(price / cost))
-        out[f"cost_usd{end}"] = cost * exp(width if end == "_high" else -width)
-    return out
+    independent, their logs added in quadrature."""
+    cost_usd = clean(money and money.cost_usd)
+    if money is None or run.days is None or run.days_low is None or run.days_high is None:
+        return CostBand(None, None)
+    if not cost_usd:  # a device-hour that costs nothing has no spread
+        nothing = cost_usd if run.days else run.days
+        return CostBand(nothing, nothing)
+    low_price, high_price = money.cost_usd_low, money.cost_usd_high
+    if priced:
+        low_price = high_price = cost_usd
+    low = hypot(log(run.days_low / run.days), log(low_price / cost_usd))
+    high = hypot(log(run.days_high / run.days), log(high_price / cost_usd))
+    return CostBand(cost_usd * exp(-low), cost_usd * exp(high))
 
 
-def at_risk(money: Cost | None, ends: dict) -> float | None:
+def at_risk(money: Cost | None, ends: CostBand) -> Known:
     """What the band of the cost, `ends`, adds to it on average; None without a cost."""
-    known = (ends["cost_usd_low"], clean(money and money.cost_usd), ends["cost_usd_high"])
-    return None if None in known else max(expected(*known) - known[1], 0.0)
+    cost_usd = clean(money and money.cost_usd)
+    low, high = ends
+    if cost_usd is None or low is None or high is None:
+        return None
+    return max(float(expected(low, cost_usd, high)) - float(cost_usd), 0.0)
 
 
-def tables(assessment) -> dict:
+def tables(assessment: Assessment) -> dict[str, Any]:
     """What panels and the report show beside the headline: stages, hidden communication, traffic,
     candidates, endurance, cost, runs, assumptions."""
     chosen = assessment.chosen
-    r = assessment.resolved
-    e = assessment.endurance
+    resolved = assessment.resolved
     money = assessment.cost
     case = chosen.case
-    step = chosen.step
-    found = chosen.found
-    missed = ("field", "limit", "value", "text", "chance")
+    search = chosen.search
     stages = [dict(row) for row in memory_by_stage(case)]
     layers = [row["layers"] for row in stages]
-    chip = r.cluster.accelerator
-    usual = [chosen.step_s * end for end in bands.ends(held(chosen))]  # its band unmeasured
-    site = {"chip": chip.id, "family": chip.family, "stack": r.stack or ""}
+    chip = resolved.cluster.accelerator
+    stack = resolved.stack or ""
     return {
         "memory_by_stage": stages,
-        "hidden_s": {k: axis.hidden_s for k, axis in step.axes.items()},
-        "communication": communication(case, step),
-        "candidates": candidates(found),
-        **{name: found.counts[name] for name in ("legal", "evaluated", "rejected")},
-        "search_seconds": found.counts["seconds"],
-        "endurance": e.as_dict(),
+        "hidden_s": {name: axis.hidden_s for name, axis in chosen.step.axes.items()},
+        "communication": communication(case, chosen.step),
+        "candidates": candidates(search),
+        "legal": search.counts["legal"],
+        "evaluated": search.counts["evaluated"],
+        "rejected": search.counts["rejected"],
+        "search_seconds": search.counts["seconds"],
+        "endurance": assessment.endurance.as_dict(),
         "cost": money and money.as_dict(),
-        "nearest_runs": bands.nearest_runs(case, **site),
-        "measured_here": r.calibration
-        and r.calibration.told() | {"usual_s": usual, "planned": as_logged(e.badput)},
-        "missed": [{k: getattr(m, k) for k in missed} for m in assessment.missed],
-        "phases": [
+        "nearest_runs": bands.nearest_runs(case, chip=chip.id, family=chip.family, stack=stack),
+        "measured_here": _measured_here(assessment),
+        "missed": [
             {
-                **{k: getattr(c.phase, k) for k in ("name", "tokens", "seq_len", "global_batch")},
-                "plan": c.plan,
-                "step_s": c.step_s,
-                "memory_bytes": c.memory.total,
-                "mfu": utilisation(c, c.step_s)["mfu"],
+                "field": m.field,
+                "limit": m.limit,
+                "value": m.value,
+                "text": m.text,
+                "chance": m.chance,
             }
-            for c in assessment.phases
+            for m in assessment.missed
         ],
+        "phases": [_phase(one) for one in assessment.phases],
         "accelerator": chip.id,
-        "devices": r.cluster.devices,
-        "stack": r.stack,
+        "devices": resolved.cluster.devices,
+        "stack": resolved.stack,
         "layers_by_stage": [layers[0], max(layers[1:-1], default=0), layers[-1]],
         "stages": layout.stages_of(case),
         "blocks": by_kind(case),
-        "measured": dict(r.measured),
-        "without_single_source": bands.without_single_source(case, **site),
+        "measured": dict(resolved.measured),
+        "without_single_source": bands.without_single_source(
+            case, chip=chip.id, family=chip.family, stack=stack
+        ),
         "assumed": [vars(a) for a in assessment.assumed],
     }
 
 
-def candidates(found) -> list[dict]:
+def _measured_here(assessment: Assessment) -> dict[str, Any] | None:
+    """What the calibration of the site says, its band without it, and what a plan loses by the
+    causes that a log tells; None without one."""
+    calibration = assessment.resolved.calibration
+    if calibration is None:
+        return None
+    chosen = assessment.chosen
+    unmeasured = [chosen.step_s * end for end in bands.ends(widening(chosen))]
+    planned = as_logged(assessment.endurance.badput)
+    return {**calibration.told(), "usual_s": unmeasured, "planned": planned}
+
+
+def _phase(one: Chosen) -> dict[str, Any]:
+    """A phase in a line of a table."""
+    return {
+        "name": one.phase.name,
+        "tokens": one.phase.tokens,
+        "seq_len": one.phase.seq_len,
+        "global_batch": one.phase.global_batch,
+        "plan": one.plan,
+        "step_s": one.step_s,
+        "memory_bytes": one.memory.total,
+        "mfu": utilisation(one, one.step_s).mfu,
+    }
+
+
+def candidates(search: Search) -> list[dict[str, Any]]:
     """The best plans of a search with step [s], MFU and memory [bytes], fastest first."""
-    table = listed(found, found.order[:CANDIDATES])
+    table = listed(search, search.order[:CANDIDATES])
     columns = {k: v.tolist() for k, v in table.items() if k not in NOT_LISTED}
     return [dict(zip(columns, row)) for row in zip(*columns.values())]

@@ -1,9 +1,10 @@
 """What an assessment is: a plain record of the verdict, the plan and the numbers."""
 
 from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple
 
-from ..base.records import Assumed, Lines
-from ..catalogue.stacks import software_switches
+from ..base.records import Assumed, Known, Lines
+from ..catalogue.stacks import Switch, software_switches
 from ..design.design import Design
 from ..design.resolved import Phase, Resolved
 from ..endure.cost import Cost
@@ -11,13 +12,20 @@ from ..endure.reliability import Endurance
 from ..physics.cases import Cases
 from ..physics.memory.peak import Memory
 from ..physics.step import Step
-from ..plans.evaluate import Found
-from ..plans.words import short
+from ..plans.evaluate import Search
+from ..plans.words import PlanRow, short
 from .verdicts import met
 
-Number = float | None
-Count = int | None
 REFUSAL = "Hardware constraints insufficient for model parameters"
+# the figures of an impossible design, which has no plan: whoever reads one asks `phases` first
+NO_PLAN: Any = None
+
+
+class Alternative(NamedTuple):
+    """Another plan of the same search in words, and the share by which its step is longer."""
+
+    plan: str
+    longer: float
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -25,9 +33,9 @@ class Chosen:
     """One phase of the run with its plan."""
 
     phase: Phase
-    found: Found  # the search that the plan comes from
+    search: Search  # the search that the plan comes from
     row: int  # of the plan in that search
-    plan: dict  # the plan as plain values, in the keys of `design --json`
+    plan: PlanRow  # the plan as plain values, in the keys of `design --json`
     case: Cases
     memory: Memory
     step: Step  # as computed
@@ -37,11 +45,11 @@ class Chosen:
     step_s_low: float  # 80 % band of the step [s]; no width where the step was measured
     step_s_high: float
 
-    def beside(self, row: int) -> dict:
-        """{plan, longer}: another plan of the same search in words, and the share by which its step
-        is longer."""
-        steps = self.found.step_s
-        return {"plan": short(self.found.row(row)), "longer": steps[row] / steps[self.row] - 1}
+    def alternative(self, row: int) -> Alternative:
+        """The plan in another row of the same search."""
+        steps = self.search.step_s
+        longer = float(steps[row] / steps[self.row] - 1)
+        return Alternative(plan=short(self.search.row(row)), longer=longer)
 
 
 @dataclass(frozen=True)
@@ -63,10 +71,11 @@ class Missed:
     @property
     def gap(self) -> float:
         """Value to limit, or limit to value, whichever is at least 1; 1 for what is no number."""
-        try:
-            return max(self.limit / self.value, self.value / self.limit)
-        except (TypeError, ZeroDivisionError):
+        if isinstance(self.limit, str) or isinstance(self.value, str):
             return 1.0
+        if self.limit == 0 or self.value == 0:
+            return 1.0
+        return max(self.limit / self.value, self.value / self.limit)
 
 
 @dataclass(frozen=True)
@@ -84,53 +93,53 @@ class Numbers:
     """Headline numbers of the main phase, days and bands of the whole run; None where the design
     is impossible. The names are the keys of `design --json`."""
 
-    plan: dict | None = None
-    devices_used: Count = None
-    params: Count = None
-    active_params: Count = None
-    mtp_params: Count = None
-    flops_per_token: Number = None
-    step_s: Number = None
-    step_s_low: Number = None
-    step_s_high: Number = None
-    tokens_per_s_per_device: Number = None
-    model_tflops_per_device: Number = None
-    mfu: Number = None
-    mfu_causal: Number = None
-    mfu_bf16_peak: Number = None
-    hfu: Number = None
-    mfu_low: Number = None
-    mfu_high: Number = None
-    mfu_shown: Number = None
-    mfu_shown_low: Number = None
-    mfu_shown_high: Number = None
-    mfu_basis: str | None = None
-    mfu_denominator: str | None = None
-    band_tier: str | None = None
-    bubble_fraction: Number = None
-    memory_bytes: dict | None = None
-    oom_probability: Number = None
-    step_breakdown_s: dict | None = None
-    days: Number = None
-    days_low: Number = None
-    days_high: Number = None
-    goodput: Number = None
-    mtbf_s: Number = None
-    checkpoint_interval_s: Number = None
-    checkpoint_bytes: Number = None
-    checkpoint_overhead: Number = None
-    spares: Count = None
-    spares_recommended: Count = None
-    cost_usd: Number = None
-    cost_usd_low: Number = None
-    cost_usd_high: Number = None
-    cost_at_risk_usd: Number = None
-    energy_kwh: Number = None
-    fastest: dict | None = None
+    plan: PlanRow = NO_PLAN
+    devices_used: int = NO_PLAN
+    params: float = NO_PLAN
+    active_params: float = NO_PLAN
+    mtp_params: float = NO_PLAN
+    flops_per_token: float = NO_PLAN
+    step_s: float = NO_PLAN
+    step_s_low: float = NO_PLAN
+    step_s_high: float = NO_PLAN
+    tokens_per_s_per_device: float = NO_PLAN
+    model_tflops_per_device: float = NO_PLAN
+    mfu: float = NO_PLAN
+    mfu_causal: float = NO_PLAN
+    mfu_bf16_peak: float = NO_PLAN
+    hfu: float = NO_PLAN
+    mfu_low: float = NO_PLAN
+    mfu_high: float = NO_PLAN
+    mfu_shown: float = NO_PLAN
+    mfu_shown_low: float = NO_PLAN
+    mfu_shown_high: float = NO_PLAN
+    mfu_basis: str = NO_PLAN
+    mfu_denominator: str = NO_PLAN
+    band_tier: str = NO_PLAN
+    bubble_fraction: float = NO_PLAN
+    memory_bytes: dict[str, float] = NO_PLAN
+    oom_probability: float = NO_PLAN
+    step_breakdown_s: dict[str, float] = NO_PLAN
+    days: Known = None  # of days and dollars: None without tokens, of dollars also without a price
+    days_low: Known = None
+    days_high: Known = None
+    goodput: float = NO_PLAN
+    mtbf_s: float = NO_PLAN
+    checkpoint_interval_s: float = NO_PLAN
+    checkpoint_bytes: float = NO_PLAN
+    checkpoint_overhead: float = NO_PLAN
+    spares: int = NO_PLAN
+    spares_recommended: int = NO_PLAN
+    cost_usd: Known = None
+    cost_usd_low: Known = None
+    cost_usd_high: Known = None
+    cost_at_risk_usd: Known = None
+    energy_kwh: Known = None
+    fastest: dict[str, Any] | None = None
 
-    def headline(self) -> dict:
+    def headline(self) -> dict[str, Any]:
         """The headline numbers by name."""
-        return {f.name: getattr(self, f.name) for f in fields(Numbers)}
+        return {f.name: vars(self)[f.name] for f in fields(Numbers)}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -142,15 +151,16 @@ class Assessment(Numbers):
     resolved: Resolved
     verdict: str
     phases: tuple[Chosen, ...] = ()  # empty where impossible
-    endurance: Endurance | None = None
+    endurance: Endurance = NO_PLAN
     cost: Cost | None = None  # None without tokens
     missed: tuple[Missed, ...] = ()  # constraints that are not met, the worst first
     reasons: tuple[Reason, ...] = ()  # beside what is missed, the gravest first
     refusal: Lines = ()  # the arithmetic, where impossible
 
-    def figures(self, *names: str) -> dict:
-        """Some of the headline numbers by name."""
-        return {name: getattr(self, name) for name in names}
+    def figures(self, *names: str) -> dict[str, Any]:
+        """The verdict, some of the headline numbers and the share of the memory, by name."""
+        values = {"verdict": self.verdict, "memory_share": self.memory_share, **self.headline()}
+        return {name: values[name] for name in names}
 
     @property
     def chosen(self) -> Chosen:
@@ -161,19 +171,15 @@ class Assessment(Numbers):
     def assumed(self) -> tuple[Assumed, ...]:
         """All that was filled in; of a switch what the step of the chosen plan counts on, by its
         release too, or the number of the fit that it goes by."""
-        by_field = {s.field: s for s in software_switches().values()}
-        case = self.chosen.case
-
-        def counted(a):
-            if not (switch := by_field.get(a.field)):
-                return a
-            value = switch.word(float(getattr(case.software, switch.name)))
-            if value is None and switch.fitted:
-                value = float(getattr(case.constants, switch.fitted))
-            return replace(a, value=value)
-
-        told = filter(None, (self.resolved, self.endurance, self.cost))
-        return tuple(counted(a) for said in told for a in said.assumed)
+        by_field = {switch.field: switch for switch in software_switches().values()}
+        sources = (self.resolved, self.endurance, self.cost)
+        out = []
+        for assumed in (a for source in sources if source is not None for a in source.assumed):
+            switch = by_field.get(assumed.field)
+            if switch is not None:
+                assumed = replace(assumed, value=_counted(switch, self.chosen.case))
+            out.append(assumed)
+        return tuple(out)
 
     @property
     def fits(self) -> bool:
@@ -194,3 +200,11 @@ class Assessment(Numbers):
     def error(self) -> str | None:
         """The refusal, word for word, where the design is impossible."""
         return REFUSAL if self.verdict == "impossible" else None
+
+
+def _counted(switch: Switch, case: Cases) -> Any:
+    """What the step of a case counts on of a switch: its word, or the number of the fit."""
+    word = switch.word(float(vars(case.software)[switch.name]))
+    if word is None and switch.fitted:
+        return float(vars(case.constants)[switch.fitted])
+    return word

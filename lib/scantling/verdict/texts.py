@@ -3,7 +3,24 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from ..catalogue.words import Offload, StepPart
 from .verdicts import VERDICTS, beside_name
+
+# what the parts of a step that go to anything but the model's own arithmetic are called
+LOSSES = {
+    StepPart.ELEMENTWISE: "element-wise traffic",
+    StepPart.RECOMPUTE: "recomputation",
+    StepPart.TP: "exposed tensor-parallel traffic",
+    StepPart.CP: "exposed context-parallel traffic",
+    StepPart.EP: "exposed expert-parallel traffic",
+    StepPart.DP: "exposed data-parallel traffic",
+    StepPart.PP: "stage-to-stage sends",
+    StepPart.BUBBLE: "the pipeline bubble",
+    StepPart.OPTIMIZER: "the optimizer",
+    StepPart.HOST: "launch and host time",
+    StepPart.STRAGGLER: "waiting for the slowest node",
+    StepPart.DATA: "data stalls",
+}
 
 
 class VerdictSentence(NamedTuple):
@@ -44,3 +61,13 @@ def verdict_sentence(figures: Mapping[str, Any]) -> VerdictSentence:
             verdict.tone, name, "a plan fits, and no stated constraint is violated"
         )
     return VerdictSentence(verdict.tone, name, beside_name(limits[0]))
+
+
+def loss_name(part: str, offload: str = Offload.NONE) -> str:
+    """What a part of the step is called in a sentence; under a plan that offloads state, what it is
+    there."""
+    if part == StepPart.HOST and offload == Offload.OPTIMIZER_PARAMS:
+        return "weights and gradients over the host link"
+    if part == StepPart.OPTIMIZER and offload != Offload.NONE:
+        return "the optimizer's states on the host"
+    return LOSSES.get(StepPart(part), part)

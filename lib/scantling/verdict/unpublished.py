@@ -5,131 +5,165 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..catalogue.published import ROOM, best_published, beyond
+from ..base.show import bytes_per_s, percent, size
+from ..catalogue.published import ROOM, Best, best_published, beyond
 from ..catalogue.words import CP_TYPES
 from ..physics.cases import devices
 from ..physics.step import rates, step_time
-from ..plans import laws
 from ..plans.evaluate import skipped
 from ..plans.fit import disk_bytes_per_s, on_disk
+from ..plans.laws import exchange_splits_heads
 from ..plans.words import short
-from .words import say
+from .record import Assessment, Chosen
 
 WORTH = 0.05  # share of a step from which an exchange that was not taken is named
+WIDER = "; the band is wider for it"
 
 
-def record_of(chosen):
+def record_of(chosen: Chosen) -> Best | None:
     """The best published MFU of the device, precision and kind of model of a phase; None where
     there is none."""
-    r = chosen.found.situation.resolved
+    resolved = chosen.search.situation.resolved
     return best_published(
-        r.cluster.accelerator.id, chosen.phase.precision, r.model.is_moe, chosen.phase.seq_len
+        resolved.cluster.accelerator.id,
+        chosen.phase.precision,
+        resolved.model.is_moe,
+        chosen.phase.seq_len,
     )
 
 
-def _of_record(chosen) -> tuple:
-    """(the best published run, how many times its MFU the plan comes to); (None, 0) where there is
-    none."""
-    record = record_of(chosen)
-    mfu = rates(chosen.case, chosen.step.total)[2]
-    return (record, mfu / record.mfu) if record else (None, 0.0)
+def _over_record(chosen: Chosen, record: Best) -> float:
+    """How many times the MFU of a record the plan comes to."""
+    return float(rates(chosen.case, chosen.step.total)[2] / record.mfu)
 
 
-def untried(chosen) -> bool:
+def untried(chosen: Chosen) -> bool:
     """True where the plan is of a kind or a size that nobody has published, or its MFU well above
     any published one: the band is wider."""
-    return chosen.fits and bool(
-        not chosen.found.practised[chosen.row]
-        or to_disk(chosen) > 0
-        or beyond(chosen.plan, int(devices(chosen.case.plan)))
-        or _of_record(chosen)[1] > ROOM
-    )
+    if not chosen.fits:
+        return False
+    if not chosen.search.practised[chosen.row] or to_disk(chosen) > 0:
+        return True
+    if beyond(chosen.plan, int(devices(chosen.case.plan))):
+        return True
+    record = record_of(chosen)
+    return record is not None and _over_record(chosen, record) > ROOM
 
 
-def unpublished(assessment) -> Iterator[str]:
+def unpublished(assessment: Assessment) -> Iterator[str]:
     """Lines on plans of a kind that nobody has published: the chosen one, or one that would beat it
     on paper."""
     chosen = assessment.chosen
     if not chosen.fits:
         return
-    found = chosen.found
+    search = chosen.search
     plan = chosen.plan
-    wider = say("wider")
-    record, times = _of_record(chosen)
-    if times > 1:
-        line = say("beyond-record", mfu=times * record.mfu, record=record)
-        yield line + wider if times > ROOM else line
+    record = record_of(chosen)
+    if record is not None:
+        yield from _beyond_record(chosen, record)
     for line in beyond(plan, int(devices(chosen.case.plan))):
-        yield say("beyond", line=line) + wider
-    domain = found.situation.link.domain
+        yield f"untried: {line}{WIDER}"
+    domain = search.situation.link.domain
     if plan["tp"] > domain:
-        yield say("tp-across", tp=plan["tp"], domain=domain)
+        yield (
+            f"untried: tp {plan['tp']} crosses the scale-up domain of {domain:.0f}; no large run "
+            "has been published with such a plan, and the band is wider for it"
+        )
         return
     yield from exchanged(chosen)
-    better = skipped(found)
+    better = skipped(search)
     if better is not None:
-        yield say("skipped", plan=short(found.row(better[0])), gain=1 - better[1])
+        row, ratio = better
+        yield (
+            f"untried: {short(search.row(row))} is {percent(1 - ratio)} faster on paper; no large "
+            "run has been published with tp above the scale-up domain, so it is not chosen"
+        )
 
 
-def exchanges(chosen) -> dict[str, float]:
+def _beyond_record(chosen: Chosen, record: Best) -> Iterator[str]:
+    """A line on a plan whose MFU would be more than anybody has published."""
+    times = _over_record(chosen, record)
+    if times > 1:
+        line = (
+            f"untried: {percent(times * record.mfu)} of the peak would be more than anybody has "
+            f"published for this device, precision and kind of model: {percent(record.mfu)} "
+            f"({record.run}; {record.source})"
+        )
+        yield line + WIDER if times > ROOM else line
+
+
+def exchanges(chosen: Chosen) -> dict[str, float]:
     """Step time over today's of the same plan with other exchanges of keys and values that its
     heads allow, by cp_type; of plans with cp above 1."""
-    model = chosen.found.situation.resolved.model
-    p = chosen.plan
-    if p["cp"] == 1:
+    model = chosen.search.situation.resolved.model
+    plan = chosen.plan
+    if plan["cp"] == 1:
         return {}
     others = [
-        i
-        for i, name in enumerate(CP_TYPES)
-        if name != p["cp_type"]
-        and all(law.kept(model, None, None, **p | {"cp_type": i}) for law in laws.of("exchange"))
+        code
+        for code, name in enumerate(CP_TYPES)
+        if name != plan["cp_type"]
+        and exchange_splits_heads(model, tp=plan["tp"], cp=plan["cp"], cp_type=code)
     ]
     times = step_time(chosen.case.with_plan(cp_type=np.array(others, int))).total
-    return {CP_TYPES[i]: t for i, t in zip(others, times / chosen.step.total)}
+    ratios = np.asarray(times / chosen.step.total).tolist()
+    return {CP_TYPES[code]: ratio for code, ratio in zip(others, ratios)}
 
 
-def exchanged(chosen) -> Iterator[str]:
+def exchanged(chosen: Chosen) -> Iterator[str]:
     """A line where another exchange of keys and values would be WORTH faster, and neither the
     design nor its stack has settled it."""
     ways = exchanges(chosen)
-    if not ways or chosen.phase.pins.get("cp_type") or chosen.found.situation.stack.cp_type:
+    if not ways or chosen.phase.pins.get("cp_type") or chosen.search.situation.stack.cp_type:
         return
-    name = min(ways, key=ways.get)
-    if ways[name] <= 1 - WORTH:
-        yield say("exchange", name=name, now=chosen.plan["cp_type"], gain=1 - ways[name])
+    name, ratio = min(ways.items(), key=lambda way: way[1])
+    if ratio <= 1 - WORTH:
+        yield (
+            f"untried: cp_type {name} instead of {chosen.plan['cp_type']} is {percent(1 - ratio)} "
+            "faster on paper; little is published of it, so it is taken only where it is pinned"
+        )
 
 
-def to_disk(chosen) -> float:
+def to_disk(chosen: Chosen) -> float:
     """State of a device that its share of the host's memory does not hold. [bytes]"""
-    return on_disk(chosen.found.situation.resolved.cluster, chosen.memory)
+    return float(on_disk(chosen.search.situation.resolved.cluster, chosen.memory))
 
 
-def gone(chosen) -> str:
+def host_state(chosen: Chosen) -> str:
     """Where the state that leaves a device goes, in words."""
-    return say("gone", size=chosen.memory.host) + (say("gone-disk") if to_disk(chosen) else "")
+    text = f"with {size(chosen.memory.host)} of state a device in host memory"
+    return f"{text} and on NVMe" if to_disk(chosen) else text
 
 
-def offloaded(assessment) -> Iterator[str]:
+def offloaded(assessment: Assessment) -> Iterator[str]:
     """A line on state that leaves the device: how much, and where it goes."""
     rate = disk_bytes_per_s(assessment.resolved.cluster)
     for one in assessment.phases:
-        size = one.memory.host
+        state = one.memory.host
+        if not one.fits or state <= 0:
+            continue
         disk = to_disk(one)
-        if one.fits and size > 0:
-            without = _kept_on_device(one)
-            why = "" if without or one.phase.pins.get("offload") else say("offload-why")
-            where = "offload-disk" if disk else "offload-host"
-            yield (
-                say("offload", size=size, why=why)
-                + say(where, kept=size - disk, disk=disk, rate=rate)
-                + without
+        without = _all_on_device(one)
+        why = ", since no plan that keeps it there has the headroom"
+        if without or one.phase.pins.get("offload"):
+            why = ""
+        place = "host memory holds all of it"
+        if disk:
+            place = (
+                f"host memory holds {size(state - disk)} of it, the other {size(disk)} go to "
+                f"NVMe, counted at {bytes_per_s(rate)} a device{WIDER}"
             )
+        yield f"offload: {size(state)} of state per device is offloaded{why}; {place}{without}"
 
 
-def _kept_on_device(one) -> str:
+def _all_on_device(chosen: Chosen) -> str:
     """What the fastest plan with as much headroom takes that keeps all state on the device."""
-    found = one.found
-    row = found.fastest((found.column("offload") == 0) & found.practised)
-    if row is None or not found.roomy[row]:
+    search = chosen.search
+    row = search.fastest((search.column("offload") == 0) & search.practised)
+    if row is None or not search.roomy[row]:
         return ""
-    return say("offload-without", **one.beside(row))
+    other = chosen.alternative(row)
+    return (
+        f"; {other.plan}, with all of it on the device, has as much headroom and a step "
+        f"{percent(other.longer)} longer (plan.offload none takes it)"
+    )

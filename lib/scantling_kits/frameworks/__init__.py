@@ -1,13 +1,11 @@
-"""The frameworks that kits are written for: one module and one YAML file each."""
+"""The frameworks that kits are written for, one module each."""
 
 from scantling.base.plugins import Table
 
-from ..framework import FUNCTIONS, framework
+from ..record import Framework
 from . import accelerate, bridge, ddp, deepspeed, fsdp, maxtext, megatron, torchtitan
 
 _MODULES = (megatron, bridge, torchtitan, fsdp, deepspeed, accelerate, maxtext, ddp)
-_MADE = (
-    framework(m.__name__.rpartition(".")[2], **{k: v for k, v in vars(m).items() if k in FUNCTIONS})
-    for m in _MODULES
+FRAMEWORKS: Table[Framework] = Table(
+    {module.FRAMEWORK.id: module.FRAMEWORK for module in _MODULES}, group="scantling.frameworks"
 )
-FRAMEWORKS = Table({made.id: made for made in _MADE}, group="scantling.frameworks")

@@ -1,24 +1,91 @@
 """Hugging Face Accelerate 1.15: accelerate.yaml (FSDP2 and parallelism_config, or MULTI_GPU) and a
 short trainer."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ..record import Domain, Gap, Install, LaunchPlan
 from ..render import render, source
-from .fsdp import builds as builds, lacks as model_lacks, own
+from ..values import RunValues
+from . import fsdp
 
 
-def lacks(launch, m, *, recompute, recompute_layers, sharding, **plan) -> dict:
-    """Partial recompute too."""
-    full = recompute == "full"
-    return model_lacks(launch, m) | {
-        "partial": full and recompute_layers < m.layers,
-        "plain": full and sharding == "none",
-    }
+def gaps(launch: LaunchPlan) -> Iterator[Gap]:
+    """What FSDP's kit lacks, and partial recompute too."""
+    yield from fsdp.gaps(launch)
+    p = launch.plan
+    if p.recompute == "full" and p.recompute_layers < launch.model.layers:
+        yield Gap("recompute_layers", p.recompute_layers, "all layers recompute or none")
+    if p.recompute == "full" and p.sharding == "none":
+        yield Gap("recompute", p.recompute, "only the FSDP plug-in recomputes")
 
 
-def files(launch, kit):
+def files(launch: LaunchPlan, run: RunValues) -> dict[str, str]:
     """accelerate.yaml, train_accelerate.py, model and trainer. How the nodes meet is on the
     launcher's line in launch.sh, since it takes no notice of the YAML's words for that."""
+    p = launch.plan
+    precision = launch.phase.precision
+    configuration = render(
+        "accelerate.yaml.j2",
+        sharded=p.sharding != "none",
+        precision="'no'" if precision == "fp32" else precision,
+        nodes=launch.nodes,
+        devices=launch.devices,
+        reshard=p.sharding != "zero2",
+        recompute=p.recompute == "full",
+        replicate=p.dp // launch.shards,
+        shard=launch.shards,
+    )
     return {
-        "accelerate.yaml": render("accelerate.yaml.j2", launch=launch),
+        "accelerate.yaml": configuration,
         "train_accelerate.py": source("train_accelerate.py"),
-        **own(),
+        **fsdp.trainer_files(),
     }
+
+
+FRAMEWORK = replace(
+    fsdp.FRAMEWORK,
+    id="accelerate",
+    package="accelerate",
+    version="1.15.0",
+    file="accelerate.yaml",
+    launcher="accelerate",
+    domain={
+        **fsdp.FRAMEWORK.domain,
+        "sharding": Domain(
+            values=("zero3", "zero2", "hsdp", "none"),
+            why=(
+                "FSDP2 shards all state together; optimizer states alone need the DeepSpeed or "
+                "Megatron plug-in"
+            ),
+        ),
+        "offload": Domain(values=("none",), why="offload is not written into this kit"),
+        "precision": Domain(
+            values=("bf16", "fp16", "fp32"),
+            why="fp8 wants a backend of its own and its own model code",
+        ),
+        "recompute": Domain(
+            values=("none", "full"), why="fsdp_activation_checkpointing is on or off"
+        ),
+    },
+    install=(
+        Install(
+            "pip install torch==2.14.1 accelerate==1.15.0 numpy safetensors",
+            "wandb or tensorboard for a tracker",
+        ),
+    ),
+    knobs=replace(
+        fsdp.FRAMEWORK.knobs,
+        recompute="fsdp_activation_checkpointing",
+        offload="fsdp_offload_params",
+        sharding="parallelism_config_dp_shard_size",
+    ),
+    network_limit=(
+        "The network is a limit; the YAML has no word for the type of the reduction: use the fsdp "
+        "kit, which sends bf16."
+    ),
+    space={"recompute_share": (1.0,)},
+    command='"$HERE/train_accelerate.py"',
+    files=files,
+    gaps=gaps,
+)

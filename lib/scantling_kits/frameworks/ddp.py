@@ -1,10 +1,45 @@
 """Plain DistributedDataParallel: train_ddp.py, whole replicas, with a compression hook where the
 network is the limit."""
 
+from dataclasses import replace
+
+from ..record import Domain, LaunchPlan
 from ..render import render
-from .fsdp import builds as builds, lacks as lacks, own
+from ..values import RunValues
+from . import fsdp
+from .torch_gradients import gradients
 
 
-def files(launch, kit):
+def files(launch: LaunchPlan, run: RunValues) -> dict[str, str]:
     """train_ddp.py with its model and trainer."""
-    return {"train_ddp.py": render("train_ddp.py.j2", launch=launch, **kit), **own()}
+    narrow, why = gradients(launch)
+    program = render(
+        "train_ddp.py.j2",
+        name=launch.name,
+        model=run.shape | {"recompute": launch.plan.recompute},
+        plan=run.train,
+        narrow=narrow,
+        why=why,
+    )
+    return {"train_ddp.py": program, **fsdp.trainer_files()}
+
+
+FRAMEWORK = replace(
+    fsdp.FRAMEWORK,
+    id="ddp",
+    file="train_ddp.py",
+    domain={
+        **fsdp.FRAMEWORK.domain,
+        "sharding": Domain(
+            values=("none",), why="every rank holds all weights, gradients and optimizer states"
+        ),
+        "offload": Domain(values=("none",), why="nothing is offloaded"),
+        "precision": Domain(values=("bf16", "fp16", "fp32"), why="autocast has 16-bit types only"),
+    },
+    network_limit=(
+        "The network is a limit: with plan.gradients bf16, train_ddp.py registers "
+        "bf16_compress_hook (COMPRESS); PowerSGD's hook sends less again and changes the loss."
+    ),
+    command='"$HERE/train_ddp.py"',
+    files=files,
+)

@@ -1,72 +1,443 @@
 """torchtitan 0.3: a Python module whose `plan()` returns the run's Trainer.Config."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
+from scantling.base.records import Lines, record
+from scantling.catalogue.models.shape import Model
 from scantling.catalogue.stacks import stack
 
+from ..record import SEED, Domain, Framework, Gap, Install, Knobs, LaunchPlan, Pins, Saves
 from ..render import render
 from ..schedule import schedule
-from .fsdp import LEFT_OUT
-from .megatron import BIASES
+from ..values import RunValues
+from .layers import gated, without_biases, without_parts
+from .megatron_core import dispatcher
+from .shared import all_layers, constants_note, near_copies, recovery_gaps
 
-FORM = (*BIASES, *LEFT_OUT, *("mlp", "ffn_hidden", "position_rows", "norms_per_layer", "qk_norm"))
-
-
-def lacks(launch, m, *, tp, pp, cp, ep, sharding, shard_group, recompute, **plan) -> dict:
-    """What the model builders lack."""
-    return {
-        "form": any(getattr(builds(m), k) != getattr(m, k) for k in FORM),
-        "further_tokens": m.mtp_layers,
-        "window": m.window and m.windowed_layers,
-        "tied": m.tied_embeddings,
-        "partial": recompute == "full" and plan["recompute_layers"] < -(-m.layers // pp),
-        "selective": recompute == "selective" and not stack(launch.stack).memory.get("per_op"),
-        "groups": sharding == "hsdp" and shard_group % cp,
-        "replicas": sharding == "none" and cp > 1,
-        "expert_ranks": ep > 1 and (dp_shard(launch) * cp * tp) % ep,
-        "few_micro_batches": 1 < pp > plan["grad_accum"],
-        "stages_first": launch.sync and pp > 1,
-    }
+SCHEDULES = {
+    "1f1b": "1F1B",
+    "interleaved": "Interleaved1F1B",
+    "zb-v": "ZBVZeroBubble",
+    "dualpipe": "DualPipeV",
+}
+RECOMPUTES = {"full": "FullAC.Config()", "selective": "SelectiveAC.Config()", "none": "None"}
 
 
-def gated(m) -> dict:
-    """SwiGLU of two thirds the width where the layers have two matrices (2 x h x f = 3 x h x 2f/3);
-    what has three stays."""
-    if m.mlp in ("swiglu", "geglu"):
-        return {}
-    widths = ("ffn_hidden", "expert_ffn_hidden", "shared_ffn_hidden")
-    return {"mlp": "swiglu"} | {k: 64 * round(getattr(m, k) / 96) for k in widths}
-
-
-def builds(m):
-    """The model of the library's builders: SwiGLU, RMSNorm, rotary positions, no biases, a head of
-    its own, whole sequences."""
+def formed(m: Model) -> Model:
+    """The model with the layers of the library's builders: SwiGLU, RMSNorm, rotary positions, no
+    biases."""
     return replace(
-        m,
-        **{"mlp": "swiglu"} | gated(m),
-        **dict.fromkeys((*LEFT_OUT, *BIASES), False),
+        without_parts(without_biases(gated(m))),
+        mlp="swiglu",
         qk_norm="" if m.qk_norm == "width" else m.qk_norm,
-        norms_per_layer=2,
-        tied_embeddings=False,
-        **dict.fromkeys(("mtp_layers", "window", "windowed_layers", "position_rows"), 0),
+        position_rows=0,
     )
 
 
-def adjust(pins, own, outside):
+def builds(m: Model) -> Model:
+    """The model of the library's builders: their layers, a head of its own, whole sequences."""
+    return replace(formed(m), tied_embeddings=False, mtp_layers=0, window=0, windowed_layers=0)
+
+
+def gaps(launch: LaunchPlan) -> Iterator[Gap]:
+    """What the model builders and the mesh lack."""
+    p = launch.plan
+    if launch.sync and p.pp > 1:
+        why = "its mesh has stages outermost, so that one replica would stand on several sites"
+        yield Gap("pp", p.pp, why)
+    if len(launch.tiers) > 1:
+        yield near_copies(launch)
+    yield from recovery_gaps(launch)
+    yield from model_gaps(launch.model)
+    yield from plan_gaps(launch)
+
+
+def model_gaps(m: Model) -> Iterator[Gap]:
+    """What the model builders lack."""
+    if not same_form(m):
+        yield Gap(
+            "model",
+            m.name,
+            "torchtitan's builders make SwiGLU layers with RMSNorm and rotary positions, without "
+            "biases",
+            "that form, at two thirds of the width where a layer has two matrices in place of "
+            "three",
+        )
+    if m.mtp_layers:
+        why = "its modules need DeepSeek-V3's own loss"
+        yield Gap("model.mtp_layers", m.mtp_layers, why, "the next token's loss alone")
+    if m.window and m.windowed_layers:
+        why = "the kit's layers attend to the whole sequence"
+        yield Gap("model.window", m.window, why, "full attention in every layer")
+    if m.tied_embeddings:
+        why = "the kit builds an output head of its own"
+        yield Gap("model.tied_embeddings", m.tied_embeddings, why, "two matrices")
+
+
+def same_form(m: Model) -> bool:
+    """Whether the builders make the layers of the model as they are, but for the widths of experts
+    and of shared ones alone."""
+    widths = replace(
+        formed(m), expert_ffn_hidden=m.expert_ffn_hidden, shared_ffn_hidden=m.shared_ffn_hidden
+    )
+    return widths == m
+
+
+def plan_gaps(launch: LaunchPlan) -> Iterator[Gap]:
+    """What of recompute, groups, experts and stages the library does not do."""
+    p = launch.plan
+    if p.recompute == "full" and p.recompute_layers < all_layers(launch):
+        yield Gap("recompute_layers", p.recompute_layers, "FullAC wraps every block")
+    if p.recompute == "selective" and not per_operation(launch):
+        yield Gap(
+            "recompute",
+            p.recompute,
+            "SelectiveAC keeps the attention core's output and every second matrix product, and "
+            "computes the rest again",
+            "selective",
+            "more compute and less memory than the assessment counts, which repeats the attention "
+            "core alone",
+        )
+    if p.sharding == "hsdp" and p.shard_group % p.cp:
+        yield Gap("shard_group", p.shard_group, "a shard group holds whole context groups")
+    if p.sharding == "none" and p.cp > 1:
+        why = "context-parallel ranks share one sharded copy"
+        yield Gap("sharding", p.sharding, why)
+    if p.ep > 1 and (dp_shard(launch) * p.cp * p.tp) % p.ep:
+        yield Gap("ep", p.ep, "ep divides the ranks of one shard group")
+    if launch.model.kv_heads % p.tp:
+        yield Gap("tp", p.tp, "every rank has whole key-value heads")
+    if p.pp > 1 and p.pp > p.grad_accum:
+        yield Gap("pp", p.pp, "as many micro-batches as stages, at least")
+
+
+def per_operation(launch: LaunchPlan) -> bool:
+    """Whether the stack keeps operations in the backward one by one."""
+    return bool(launch.stack and stack(launch.stack).memory.get("per_op"))
+
+
+def adjust(pins: Pins, launch: LaunchPlan, outside: set[str]) -> Pins:
     """Pins of a nearest plan: pipelines of sharded state do not interleave, and context parallelism
     gathers."""
-    staged = "sharding" in outside and pins.get("pp", 1) > 1
-    whole = {"vpp": 1, "schedule": "1f1b"} if staged else {}
-    shared = "cp_type" in outside and own.plan["cp"] > 1 and "cp" in pins
-    return pins | whole | ({"cp_type": "all-gather"} if shared else {})
+    out = dict(pins)
+    if "sharding" in outside and pins.get("pp", 1) > 1:
+        out |= {"vpp": 1, "schedule": "1f1b"}
+    if "cp_type" in outside and launch.plan.cp > 1 and "cp" in pins:
+        out["cp_type"] = "all-gather"
+    return out
 
 
-def dp_shard(launch) -> int:
+def notes(launch: LaunchPlan) -> list[str]:
+    """Gradients, dispatchers and constants."""
+    out = []
+    if launch.does.grad_bytes <= 2:
+        out.append(
+            "The step counts on gradients in 16 bit; torchtitan reduces them in fp32, the one "
+            "value of training.mixed_precision_reduce: twice the bytes."
+        )
+    deep = dispatcher(launch)
+    if launch.model.is_moe and deep:
+        out.append(
+            "The step counts on tokens that travel once to each rank: comm_backend "
+            f'"{deep}", which needs DeepEP 2 (github.com/deepseek-ai/DeepEP). Where it is not '
+            'installed, "standard" trains the same and takes longer: measure both in the first '
+            "hour."
+        )
+    constants = constants_note(launch, rotary=not launch.model.position_rows)
+    return [*out, f"{constants} (SHAPE)."]
+
+
+def keep(copies: int, days: float) -> str:
+    """What becomes of old checkpoints."""
+    return (
+        f"checkpoint.keep_latest_k: the last {copies}; copy one a day elsewhere, and keep it "
+        f"{days:.0f} days"
+    )
+
+
+def sites(launch: LaunchPlan) -> str:
+    """The options for several sites."""
+    if launch.plan.sharding == "none":
+        return "gradients go in one all-reduce over all ranks"
+    return (
+        f"data_parallel_replicate_degree {launch.plan.dp // launch.shards}: {launch.shards} ranks "
+        "inside a site share one copy, and only sums of shards go between sites"
+    )
+
+
+def dp_shard(launch: LaunchPlan) -> int:
     """Data-parallel ranks that share one copy."""
-    return 1 if launch.plan["sharding"] == "none" else launch.shards
+    return 1 if launch.plan.sharding == "none" else launch.shards
 
 
-def files(launch, kit):
+@record
+class Builders:
+    """The library's own names for a kind of model."""
+
+    folder: str  # below torchtitan.models
+    model: str
+    block: str  # "": made by the family's builder
+    parallelize: str
+    adapter: str  # of the state dict
+    rope: str
+    helpers: Lines  # of torchtitan.models.common.config_utils
+
+
+GQA_HELPERS = ("get_attention_config", "make_ffn_config", "make_gqa_config")
+LLAMA = Builders(
+    folder="llama3",
+    model="Llama3Model",
+    block="Llama3TransformerBlock",
+    parallelize="parallelize_llama",
+    adapter="Llama3StateDictAdapter",
+    rope="ComplexRoPE",
+    helpers=GQA_HELPERS,
+)
+QWEN = Builders(
+    folder="qwen3",
+    model="Qwen3Model",
+    block="Qwen3TransformerBlock",
+    parallelize="parallelize_qwen3",
+    adapter="Qwen3StateDictAdapter",
+    rope="CosSinRoPE",
+    helpers=(*GQA_HELPERS, "make_moe_config", "make_routed_experts_config", "make_router_config"),
+)
+DEEPSEEK = Builders(
+    folder="deepseek_v3",
+    model="DeepSeekV3Model",
+    block="",
+    parallelize="parallelize_deepseekv3",
+    adapter="DeepSeekV3StateDictAdapter",
+    rope="ComplexRoPE",
+    helpers=("decoder_vocab_size as _",),
+)
+
+
+def builders(m: Model) -> Builders:
+    """Whose builders make the layers of a model."""
+    if m.attention == "mla":
+        return DEEPSEEK
+    return QWEN if m.is_moe else LLAMA
+
+
+def layer_names(launch: LaunchPlan) -> list[list[str]]:
+    """The modules of every virtual stage."""
+    stages = []
+    first = 0
+    for count in launch.runs:
+        stages.append([f"layers.{layer}" for layer in range(first, first + count)])
+        first += count
+    stages[0].insert(0, "tok_embeddings")
+    stages[-1] += ["norm", "lm_head"]
+    return stages
+
+
+@record
+class TitanValues:
+    """The values of a Trainer.Config."""
+
+    seq_len: int
+    backend: str  # that carries tokens to experts
+    lr: float
+    warm_up: int  # steps
+    steps: int
+    local_batch: int  # sequences
+    global_batch: int  # sequences
+    dtype: str
+    plain_calls: bool  # no CUDA graphs around pipelines and experts
+    replicate: int  # ranks
+    shard: int  # ranks
+    tp: int  # ranks
+    cp: int  # ranks
+    pp: int  # stages
+    ep: int  # ranks
+    sequence_parallel: bool
+    reshard: str
+    schedule: str
+    micro_batch: int  # sequences
+    stages: list[list[str]]  # the modules of every virtual stage
+    compiled: bool
+    async_tensor_parallel: bool
+    hang_s: int
+    seed: int
+    recompute: str
+    save_steps: int
+    keep: int
+
+
+def values(launch: LaunchPlan, run: RunValues) -> TitanValues:
+    """The values of the run's Trainer.Config."""
+    p = launch.plan
+    job = launch.phase
+    times = schedule(launch, run)
+    shard = dp_shard(launch)
+    compiled = bool(launch.does.eager_tp <= 0)
+    return TitanValues(
+        seq_len=job.seq_len,
+        backend=dispatcher(launch) or "standard",
+        lr=times.lr,
+        warm_up=times.warm_up,
+        steps=times.steps,
+        local_batch=p.micro_batch * p.grad_accum if p.pp > 1 else p.micro_batch,
+        global_batch=job.global_batch,
+        dtype="float32" if job.precision == "fp32" else "bfloat16",
+        plain_calls=p.pp > 1 or p.ep > 1,
+        replicate=p.dp // shard,
+        shard=shard,
+        tp=p.tp,
+        cp=p.cp,
+        pp=p.pp,
+        ep=p.ep,
+        sequence_parallel=p.sp or p.tp == 1,
+        reshard="never" if p.sharding == "zero2" else "always",
+        schedule=SCHEDULES.get(p.schedule, ""),
+        micro_batch=p.micro_batch,
+        stages=layer_names(launch),
+        compiled=compiled,
+        async_tensor_parallel=compiled and bool(launch.does.tp_overlap > 0) and p.tp > 1,
+        hang_s=launch.hang_s,
+        seed=SEED,
+        recompute=RECOMPUTES[p.recompute],
+        save_steps=launch.save_steps,
+        keep=launch.keep,
+    )
+
+
+def files(launch: LaunchPlan, run: RunValues) -> dict[str, str]:
     """torchtitan_config.py."""
-    values = schedule(launch, kit) | {"shards": dp_shard(launch)}
-    return {"torchtitan_config.py": render("torchtitan_config.py.j2", shape=kit["shape"], **values)}
+    program = render(
+        "torchtitan_config.py.j2",
+        name=launch.name,
+        shape=run.shape,
+        moe=launch.model.is_moe,
+        mla=launch.model.attention == "mla",
+        kind=builders(launch.model),
+        v=values(launch, run),
+    )
+    return {"torchtitan_config.py": program}
+
+
+FRAMEWORK = Framework(
+    id="torchtitan",
+    package="torchtitan",
+    version="0.3.0",
+    file="torchtitan_config.py",
+    launcher="torchrun",
+    chips=("nvidia", "amd"),
+    space={"recompute_share": (1.0,)},
+    runtime="torch",
+    states="fp32 shards",
+    has_trainer=False,
+    transformer_engine=False,
+    reads_by_position=False,
+    saves_in_background=True,
+    stop="",
+    without_data="torchtitan downloads c4",
+    whole="checkpoint/step-*/.metadata",
+    domain={
+        "sharding": Domain(
+            values=("zero3", "zero2", "hsdp", "none"),
+            why=(
+                "torchtitan shards weights, gradients and optimizer states together; optimizer "
+                "states alone it does not"
+            ),
+        ),
+        "schedule": Domain(
+            values=("1f1b", "interleaved"), why="this kit writes 1F1B and interleaved 1F1B"
+        ),
+        "etp": Domain(values=(1,), why="experts are split over ranks, never inside"),
+        "cp_type": Domain(
+            values=("all-gather",),
+            why=(
+                "under FlexAttention keys and values are gathered; no ring, and heads are not "
+                "exchanged"
+            ),
+        ),
+        "offload": Domain(
+            values=("none",),
+            why="offload is all or nothing there (training.enable_cpu_offload), and not counted",
+        ),
+        "precision": Domain(
+            values=("bf16", "fp32"),
+            why=(
+                "fp8 and fp4 are converters of the model with needs of their own (torchao, shapes "
+                "in multiples of 16): add them to the module"
+            ),
+        ),
+        "optimizer": Domain(values=("adamw",), why="the kit writes AdamW"),
+    },
+    saves=Saves(
+        format=(
+            "torch.distributed.checkpoint, sharded, one writer a rank; reads back on another "
+            "number of ranks"
+        ),
+        place="checkpoint/step-N below the dump folder",
+        resume="start the same command again: checkpoint.enable loads the newest",
+        hand_over=(
+            "checkpoint.last_save_in_hf = True writes safetensors at the end, for architectures "
+            "it has an adapter for"
+        ),
+    ),
+    install=(
+        Install("pip install torch==2.14.1 torchtitan==0.3.0"),
+        Install(
+            "export TOKENIZER=/shared/tokenizer",
+            "a folder with tokenizer.json: torchtitan reads text, not token ids",
+        ),
+    ),
+    data=(
+        "a folder of text that the `datasets` library reads as c4; another layout wants an entry "
+        "of its own in torchtitan's DATASETS"
+    ),
+    log=(
+        "standard output and TensorBoard below RUN_DIR: loss, grad_norm, tps, tflops, mfu of "
+        "every logged step; enable_wandb=True beside enable_tensorboard sends them to a tracker"
+    ),
+    profile=(
+        "profiler=Profiler.Config(enable_profiling=True, profile_freq=100) in "
+        "torchtitan_config.py, for Perfetto; enable_memory_snapshot=True for "
+        "pytorch.org/memory_viz"
+    ),
+    skip="no option lists steps, so change the order of the data set",
+    keep=keep,
+    rehearse="steps=100 in torchtitan_config.py",
+    knobs=Knobs(
+        micro_batch="training.local_batch_size",
+        recompute="activation_checkpoint",
+        offload="training.enable_cpu_offload",
+        sharding="parallelism.data_parallel_shard_degree",
+        spill="parallelism.tensor_parallel_degree",
+    ),
+    mock_data=(
+        "MOCK_DATA=1 trains on a few made-up lines of text, which launch.sh writes: good for the "
+        "first hour on the machine, which is about speed and memory, not about loss."
+    ),
+    stragglers="Compare the hosts' step times in a trace",
+    network_limit=(
+        "The network is a limit; torchtitan reduces in fp32 always: use the fsdp kit, which sends "
+        "bf16, or a larger global batch."
+    ),
+    command="-m torchtitan.train --module torchtitan_config --config plan",
+    prepare=(
+        'export PYTHONPATH="$HERE${PYTHONPATH:+:$PYTHONPATH}"\n'
+        'if [ -z "${DATA:-}" ] && [ "$MOCK_DATA" = 1 ]; then\n'
+        '  export DATA="$RUN_DIR/made-up"\n'
+        '  mkdir -p -- "$DATA"\n'
+        '  [ -e "$DATA/text.json" ] || for i in {1..1000}; do echo "{\\"text\\": \\"made-up line '
+        '$i\\"}"; done > "$DATA/text.json"\n'
+        "fi"
+    ),
+    syncs=("synchronous",),
+    sites=sites,
+    no_local_steps=(
+        "its DiLoCo is an experiment (torchtitan.experiments.torchft, Llama 3 alone, under a "
+        "lighthouse of torchft), which no kit writes"
+    ),
+    whole_key_heads=True,
+    files=files,
+    gaps=gaps,
+    adjust=adjust,
+    builds=builds,
+    notes=notes,
+)

@@ -14,7 +14,9 @@ import statistics
 import sys
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
+Patterns = tuple[tuple[str, float], ...]  # pattern, what one of it is
 COLOUR = r"\x1b\[[\d;]*m"
 WARM = 3  # steps that are left out: compilation, first use of the memory
 STEP = (  # pattern, what one of it is in seconds
@@ -39,7 +41,7 @@ BEGUN = rf"launch\.sh: begun {STAMP}"
 LINE = rf"{STAMP}.*?\b(?:iteration|step:)\s+(\d+)\b"  # of Megatron-LM and torchtitan
 
 
-def numbers(text, patterns):
+def numbers(text: str, patterns: Patterns) -> list[float]:
     """Every number that one of the patterns finds, in its unit."""
     return [
         float(found) * unit
@@ -48,7 +50,7 @@ def numbers(text, patterns):
     ]
 
 
-def started(text, step_s):
+def started(text: str, step_s: float) -> list[float]:
     """[seconds from launch.sh to the end of the first step], by the stamps of the log: a line that
     stands for several steps counts back to the first."""
     begun, line = re.search(BEGUN, text), re.search(LINE, text)
@@ -58,7 +60,7 @@ def started(text, step_s):
     return [(last - first).total_seconds() - (int(line[2]) - 1) * step_s]
 
 
-def measured(text, rung):
+def measured(text: str, rung: dict[str, Any]) -> dict[str, float]:
     """{field: value} of what the logs say."""
     text = re.sub(COLOUR, "", text)
     steps = numbers(text, STEP)
@@ -79,7 +81,7 @@ def measured(text, rung):
     return out
 
 
-def main(name, *logs):
+def main(name: str, *logs: str) -> None:
     rungs = json.loads((Path(__file__).parent / "ladder.json").read_text())
     rung = next((r for r in rungs if r["rung"] == name), None)
     if rung is None:

@@ -10,11 +10,15 @@ from __future__ import annotations
 import json
 import os
 import sys
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import Any
 
 import torch
 
+Shape = dict[str, Any]  # the model's dimensions, as plan.json has them
+Tensors = Callable[[str], torch.Tensor]  # by the name in the file
 HERE = Path(__file__).parent
 PARTS = {
     "attention_norm": "input_layernorm",
@@ -33,7 +37,7 @@ PARTS = {
 EXPERT = {"gate": "w1", "down": "w2", "up": "w3"}
 
 
-def family(c):
+def family(c: Shape) -> str | None:
     """The Hugging Face class of this shape, or None."""
     plain = (
         c["mlp"] == "swiglu"
@@ -60,7 +64,7 @@ def family(c):
     )
 
 
-def outside(name, c):
+def outside(name: str, c: Shape) -> list[tuple[str, int | None]]:
     """[(name in the file, how to slice it out of this parameter)] of a parameter of model.py:
     experts are one file tensor each, turned round."""
     if family(c) is None:
@@ -86,9 +90,9 @@ def outside(name, c):
     return [(f"model.layers.{i}.{PARTS[stem]}.{kind}", None)]
 
 
-def config(c, seq_len):
+def config(c: Shape, seq_len: int) -> dict[str, Any]:
     """config.json of the family."""
-    kind = family(c)
+    kind = family(c) or ""
     rope = {"rope_theta": c.get("rope_base", 500000.0)} | (
         {"rope_scaling": c["rope_scaling"]} if c.get("rope_scaling") else {}
     )
@@ -114,7 +118,7 @@ def config(c, seq_len):
     )
 
 
-def settled(c):
+def settled(c: Shape) -> Shape:
     """The shape with rotary base, its stretching and the norms' epsilon from INIT's config.json,
     where there is one."""
     file = Path(os.environ.get("INIT", HERE / "none")) / "config.json"
@@ -145,7 +149,7 @@ def settled(c):
     return out | ({"rope_scaling": rope} if kind == "llama3" else {})
 
 
-def reader(folder):
+def reader(folder: str | Path) -> tuple[Iterable[str], Tensors]:
     """name -> tensor, over all safetensors of a folder."""
     from safetensors import safe_open
 
@@ -156,8 +160,11 @@ def reader(folder):
     return where.keys(), lambda name: where[name].get_tensor(name)
 
 
-@torch.no_grad()
-def begin(model, seed, gathered=lambda p: nullcontext()):
+def begin(
+    model: Any,
+    seed: int,
+    gathered: Callable[[torch.Tensor], AbstractContextManager[Any]] = lambda p: nullcontext(),
+) -> Any:
     """Weights from INIT where it is set, each rank its own part; else from the seed. gathered: as
     in Transformer.start."""
     if not os.environ.get("INIT"):
@@ -175,7 +182,7 @@ def begin(model, seed, gathered=lambda p: nullcontext()):
             if rows[0][1] is None
             else torch.stack([tensor(row).T for row, _ in rows])
         )
-        with gathered(p):
+        with torch.no_grad(), gathered(p):
             if whole.shape != p.shape:
                 sys.exit(
                     f"INIT has {rows[0][0]} as {tuple(whole.shape)}, the plan as {tuple(p.shape)}"
@@ -189,7 +196,7 @@ def begin(model, seed, gathered=lambda p: nullcontext()):
     return model
 
 
-def weights(source):
+def weights(source: str | Path) -> dict[str, torch.Tensor]:
     """name of model.py -> tensor, of a checkpoint folder of the trainer (weights alone are read) or
     of safetensors with model.py's names."""
     source = Path(source)
@@ -208,7 +215,7 @@ def weights(source):
     return {k.removeprefix("state.model."): v for k, v in found.items()}
 
 
-def main(source, folder):
+def main(source: str, folder: str | Path) -> None:
     from safetensors.torch import save_file
 
     spec = json.loads((HERE / "plan.json").read_text())

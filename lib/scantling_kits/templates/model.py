@@ -8,13 +8,16 @@ it with (tokens, targets) returns the loss.
 from __future__ import annotations
 
 import math
-from contextlib import nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
+Shape = dict[str, Any]  # the model's dimensions, as plan.json has them
 GATED = ("swiglu", "geglu")
 BASE, EPSILON = (
     500000.0,
@@ -23,7 +26,7 @@ BASE, EPSILON = (
 PIECE = 2048  # tokens whose logits stand at one time
 
 
-def activation(kind, x):
+def activation(kind: str, x: torch.Tensor) -> torch.Tensor:
     if kind in ("geglu", "gelu"):
         return F.gelu(x, approximate="tanh")
     return (
@@ -35,11 +38,11 @@ def activation(kind, x):
     )
 
 
-def norm(c, width):
+def norm(c: Shape, width: int) -> nn.Module:
     return (nn.LayerNorm if c["norm_bias"] else nn.RMSNorm)(width, eps=c.get("norm_eps", EPSILON))
 
 
-def frequencies(c, half, device):
+def frequencies(c: Shape, half: int, device: torch.device) -> torch.Tensor:
     """Rotary frequencies; stretched as Llama 3.1 does where `rope_scaling` says so: slow ones
     divided by the factor, fast ones kept, a ramp between."""
     f = c.get("rope_base", BASE) ** (-torch.arange(half, device=device, dtype=torch.float32) / half)
@@ -53,7 +56,7 @@ def frequencies(c, half, device):
     return f * keep + f / s["factor"] * (1 - keep)
 
 
-def rotate(x, c):
+def rotate(x: torch.Tensor, c: Shape) -> torch.Tensor:
     """Rotary positions on the last dimension of x (batch, heads, sequence, width), in fp32."""
     frequency = frequencies(c, x.shape[-1] // 2, x.device)
     angle = torch.outer(torch.arange(x.shape[-2], device=x.device, dtype=torch.float32), frequency)
@@ -63,8 +66,8 @@ def rotate(x, c):
     )
 
 
-class Attention(nn.Module):
-    def __init__(self, c):
+class Attention(nn.Module):  # type: ignore[misc, unused-ignore]  # torch may not be there
+    def __init__(self, c: Shape) -> None:
         super().__init__()
         self.c, self.latent = c, c["attention"] == "mla"
         h, n, k, d = c["hidden"], c["heads"], c["kv_heads"], c["head_dim"]
@@ -88,7 +91,7 @@ class Attention(nn.Module):
         if c["qk_norm"] == "head":
             self.q_norm, self.k_norm = norm(c, d), norm(c, d)
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         c, (b, s, _) = self.c, x.shape
         if self.latent:
             q = self.q(self.q_norm(self.q_down(x))) if c["q_lora"] else self.q(x)
@@ -111,9 +114,11 @@ class Attention(nn.Module):
                 q, k = self.q_norm(q), self.k_norm(k)
             if not c["position_rows"]:
                 q, k = rotate(q, c), rotate(k, c)
-        core = lambda q, k, v: F.scaled_dot_product_attention(
-            q, k, v, is_causal=True, enable_gqa=q.shape[1] != k.shape[1]
-        )  # noqa: E731
+
+        def core(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+            grouped = q.shape[1] != k.shape[1]
+            return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=grouped)
+
         y = (
             checkpoint(core, q, k, v, use_reentrant=False)
             if c.get("recompute") == "selective" and self.training
@@ -122,8 +127,8 @@ class Attention(nn.Module):
         return self.out(y.transpose(1, 2).reshape(b, s, -1))
 
 
-class MLP(nn.Module):
-    def __init__(self, c, width):
+class MLP(nn.Module):  # type: ignore[misc, unused-ignore]  # torch may not be there
+    def __init__(self, c: Shape, width: int) -> None:
         super().__init__()
         self.kind, h = c["mlp"], c["hidden"]
         if self.kind in GATED:
@@ -133,7 +138,7 @@ class MLP(nn.Module):
             nn.Linear(width, h, bias=c["mlp_bias"]),
         )
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.down(
             activation(self.kind, self.gate(x)) * self.up(x)
             if self.kind in GATED
@@ -141,11 +146,11 @@ class MLP(nn.Module):
         )
 
 
-class Experts(nn.Module):
+class Experts(nn.Module):  # type: ignore[misc, unused-ignore]  # torch may not be there
     """Token-choice top-k experts: tokens sorted by expert, then one grouped product for each of
     the weights. Gives its output and the load-balancing loss of Switch Transformers."""
 
-    def __init__(self, c):
+    def __init__(self, c: Shape) -> None:
         super().__init__()
         self.c, n, h, f = c, c["experts"], c["hidden"], c["expert_ffn_hidden"]
         self.router = nn.Linear(h, n, bias=False)
@@ -154,7 +159,7 @@ class Experts(nn.Module):
         self.up, self.down = nn.Parameter(torch.empty(n, h, f)), nn.Parameter(torch.empty(n, f, h))
         self.shared = MLP(c, c["shared_ffn_hidden"]) if c["shared_ffn_hidden"] else None
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         c, flat = self.c, x.reshape(-1, x.shape[-1])
         share = self.router(flat).float().softmax(-1)
         weight, chosen = share.topk(c["top_k"], -1)
@@ -166,7 +171,10 @@ class Experts(nn.Module):
         device = x.device.type  # autocast knows no grouped products
         narrow = torch.is_autocast_enabled(device)
         dtype = torch.get_autocast_dtype(device) if narrow else x.dtype
-        product = lambda y, w: F.grouped_mm(y, w.to(dtype), offs=ends)  # noqa: E731
+
+        def product(y: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+            return F.grouped_mm(y, w.to(dtype), offs=ends)
+
         y = flat.to(dtype)[row]
         up = product(y, self.up)
         y = (
@@ -179,8 +187,8 @@ class Experts(nn.Module):
         return out.index_add(0, row, y.to(out.dtype)).view_as(x), balance
 
 
-class Block(nn.Module):
-    def __init__(self, c, layer):
+class Block(nn.Module):  # type: ignore[misc, unused-ignore]  # torch may not be there
+    def __init__(self, c: Shape, layer: int) -> None:
         super().__init__()
         step = c["layers"] // max(c["moe_layers"], 1)
         routed = c["moe_layers"] and (
@@ -194,7 +202,7 @@ class Block(nn.Module):
             Experts(c) if routed else MLP(c, c["ffn_hidden"]),
         )
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
         x = x + self.attention(self.attention_norm(x))
         y, balance = self.mlp(self.mlp_norm(x)), None
         if isinstance(y, tuple):
@@ -202,8 +210,8 @@ class Block(nn.Module):
         return x + y, balance
 
 
-class Transformer(nn.Module):
-    def __init__(self, c):
+class Transformer(nn.Module):  # type: ignore[misc, unused-ignore]  # torch may not be there
+    def __init__(self, c: Shape) -> None:
         super().__init__()
         self.c = c
         self.embedding = nn.Embedding(c["vocab"], c["hidden"])
@@ -218,8 +226,11 @@ class Transformer(nn.Module):
             else nn.Linear(c["hidden"], c["vocab"], bias=c["head_bias"])
         )
 
-    @torch.no_grad()
-    def start(self, seed, gathered=lambda p: nullcontext()):
+    def start(
+        self,
+        seed: int,
+        gathered: Callable[[torch.Tensor], AbstractContextManager[Any]] = lambda p: nullcontext(),
+    ) -> Transformer:
         """Weights from the seed alone, the same on every rank: normal, 0.02, narrower where a block
         writes into the residual stream.
 
@@ -228,7 +239,7 @@ class Transformer(nn.Module):
         """
         g = torch.Generator(device=next(self.parameters()).device).manual_seed(seed)
         for name, p in self.named_parameters():
-            with gathered(p):
+            with torch.no_grad(), gathered(p):
                 if p.dim() == 1:
                     p.fill_(0.0 if name.endswith("bias") else 1.0)
                     continue
@@ -246,7 +257,7 @@ class Transformer(nn.Module):
                 p.copy_(whole)
         return self
 
-    def forward(self, tokens, targets):
+    def forward(self, tokens: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         x = self.embedding(tokens)
         if self.positions is not None:
             x = x + self.positions(torch.arange(tokens.shape[1], device=tokens.device))
@@ -257,13 +268,16 @@ class Transformer(nn.Module):
         x = self.norm(x)
         return self.loss(x.flatten(0, 1), targets.flatten()) + 0.01 * extra
 
-    def logits(self, x):
+    def logits(self, x: torch.Tensor) -> torch.Tensor:
         return F.linear(x, self.embedding.weight) if self.head is None else self.head(x)
 
-    def loss(self, x, targets):
+    def loss(self, x: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """Mean cross-entropy; in pieces, each repeated in the backward pass, where the logits of
         all tokens would be large."""
-        part = lambda x, t: F.cross_entropy(self.logits(x).float(), t, reduction="sum")  # noqa: E731
+
+        def part(x: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
+            return F.cross_entropy(self.logits(x).float(), t, reduction="sum")
+
         if len(x) <= PIECE:
             return part(x, targets) / len(x)
         return sum(

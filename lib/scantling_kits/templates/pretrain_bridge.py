@@ -8,11 +8,12 @@ import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
 
 
-def config(overrides):
+def config(overrides: list[str]) -> Any:
     """The configuration with all overrides applied; a key that does not exist is an error."""
     import torch.nn.functional as F
     from megatron.bridge.models.gpt_provider import GPTModelProvider
@@ -46,7 +47,7 @@ def config(overrides):
     return process_config_with_overrides(cfg, cli_overrides=rest)
 
 
-def lines():
+def lines() -> list[str]:
     """The overrides of the kit."""
     return [line for line in (HERE / "bridge.overrides").read_text().splitlines() if line.strip()]
 

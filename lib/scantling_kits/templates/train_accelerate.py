@@ -18,7 +18,7 @@ from model import Block, Transformer  # noqa: E402
 from trainer import prepare, start, train  # noqa: E402
 
 
-def main():
+def main() -> None:
     spec = json.loads((HERE / "plan.json").read_text())
     plan, shape = spec["train"], spec["shape"]
     rank, ranks, device = start()

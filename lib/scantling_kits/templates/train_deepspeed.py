@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -22,7 +23,7 @@ from model import Transformer  # noqa: E402
 from trainer import Checkpoints, Data, Watch, prepare, rate, seen, size, start  # noqa: E402
 
 
-def measure(engine, stage, last):
+def measure(engine: Any, stage: int, last: bool) -> tuple[int, int]:
     """(parameters, gradients) that this rank keeps after a backward pass. [bytes]"""
     optimizer, parameters = engine.optimizer, list(engine.module.parameters())
     kept = size(getattr(p, "ds_tensor", p) for p in parameters)
@@ -40,7 +41,7 @@ def measure(engine, stage, last):
     )
 
 
-def states(optimizer):
+def states(optimizer: Any) -> tuple[int, int]:
     """(fp32 master copy, moments) that this rank keeps. [bytes]"""
     inner = getattr(optimizer, "optimizer", optimizer)
     moments = size(
@@ -52,7 +53,7 @@ def states(optimizer):
     return size(groups or sum(getattr(optimizer, "fp32_groups", []), [])), moments
 
 
-def main():
+def main() -> None:
     spec, config = (
         json.loads((HERE / "plan.json").read_text()),
         json.loads((HERE / "ds_config.json").read_text()),

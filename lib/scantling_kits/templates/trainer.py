@@ -18,7 +18,10 @@ import os
 import random
 import shutil
 import time
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,8 +30,10 @@ import torch.distributed.checkpoint as dcp
 from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 
+Plan = dict[str, Any]  # the plan of plan.json
 
-def start():
+
+def start() -> tuple[int, int, torch.device]:
     """(rank, ranks, device) of this process."""
     cuda = torch.cuda.is_available()
     if cuda:
@@ -52,24 +57,24 @@ class Data:
     """Sequences by their number in the run: sequence i of the data is the same whatever the ranks,
     so the position is the step alone."""
 
-    def __init__(self, vocab, seq_len, seed):
+    def __init__(self, vocab: int, seq_len: int, seed: int) -> None:
         path = os.environ.get("DATA")
         if not path and os.environ.get("MOCK_DATA") != "1":
             raise SystemExit("no DATA: set it, or MOCK_DATA=1 for made-up tokens")
         self.vocab, self.seq_len, self.seed = vocab, seq_len, seed
         self.file = np.memmap(path, dtype=np.uint32, mode="r") if path else None
-        self.many = (len(self.file) - 1) // seq_len if path else 0
+        self.many = (len(self.file) - 1) // seq_len if self.file is not None else 0
         first, _, last = os.environ.get("SKIP", "").partition("-")
         self.skip = (
             (int(first) - 1, int(last or first)) if first else None
         )  # steps count from 1 in the log
 
-    def place(self, step):
+    def place(self, step: int) -> int:
         """The number of the step whose sequences this step reads: those that SKIP leaves out are
         passed over."""
         return step + self.skip[1] - self.skip[0] if self.skip and step >= self.skip[0] else step
 
-    def sequence(self, i):
+    def sequence(self, i: int) -> torch.Tensor:
         """seq_len + 1 token ids. A file is read in an order shuffled anew every epoch."""
         if self.file is None:
             return torch.randint(
@@ -85,7 +90,9 @@ class Data:
         begin = at * stride % self.many * self.seq_len
         return torch.from_numpy(self.file[begin : begin + self.seq_len + 1].astype(np.int64))
 
-    def micro_batch(self, first, count, device):
+    def micro_batch(
+        self, first: int, count: int, device: torch.device
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         rows = torch.stack([self.sequence(first + k) for k in range(count)]).to(device)
         return rows[:, :-1], rows[:, 1:]
 
@@ -93,14 +100,14 @@ class Data:
 class State:
     """Model and optimizer as torch.distributed.checkpoint wants them."""
 
-    def __init__(self, model, optimizer):
+    def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> None:
         self.model, self.optimizer = model, optimizer
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         model, optimizer = get_state_dict(self.model, self.optimizer)
         return {"model": model, "optimizer": optimizer}
 
-    def load_state_dict(self, state):
+    def load_state_dict(self, state: dict[str, Any]) -> None:
         set_state_dict(
             self.model,
             self.optimizer,
@@ -113,23 +120,23 @@ class Checkpoints:
     """step-N folders with the sharded state and one file of random state a rank; whole once
     `.metadata` is there, which is written last."""
 
-    def __init__(self, folder, keep):
+    def __init__(self, folder: str | Path, keep: int) -> None:
         self.folder, self.keep, self.pending = Path(folder), keep, None
         self.folder.mkdir(parents=True, exist_ok=True)
         self.group = dist.new_group(
             backend="gloo"
         )  # saves talk beside training: on the same group the two would cross
 
-    def whole(self):
+    def whole(self) -> list[Path]:
         return sorted(p for p in self.folder.glob("step-*") if (p / ".metadata").is_file())
 
-    def latest(self):
+    def latest(self) -> Path | None:
         """The newest whole checkpoint, the same on every rank."""
         found = [str(w[-1]) if (w := self.whole()) else None] if dist.get_rank() == 0 else [None]
         dist.broadcast_object_list(found)
         return Path(found[0]) if found[0] else None
 
-    def random_state(self, step):
+    def random_state(self, step: int) -> dict[str, Any]:
         return {
             "step": step,
             "torch": torch.get_rng_state(),
@@ -138,7 +145,7 @@ class Checkpoints:
             "cuda": torch.cuda.get_rng_state() if torch.cuda.is_available() else None,
         }
 
-    def restore_random(self, path):
+    def restore_random(self, path: Path) -> None:
         file = path / f"rank-{dist.get_rank()}.pt"
         if not file.exists():  # more ranks than when it was saved: they keep their own seed
             return
@@ -149,7 +156,9 @@ class Checkpoints:
         if r["cuda"] is not None and torch.cuda.is_available():
             torch.cuda.set_rng_state(r["cuda"])
 
-    def save(self, step, state, wait=False, more=None):
+    def save(
+        self, step: int, state: State, wait: bool = False, more: dict[str, Any] | None = None
+    ) -> None:
         self.finish()
         path = self.folder / f"step-{step:09d}"
         if dist.get_rank() == 0 and path.exists():
@@ -168,22 +177,22 @@ class Checkpoints:
             for old in self.whole()[: -self.keep]:
                 shutil.rmtree(old)
 
-    def finish(self):
+    def finish(self) -> None:
         if self.pending is not None:
             self.pending.result()
             self.pending = None
             dist.barrier()
 
 
-def local(t):
+def local(t: torch.Tensor) -> torch.Tensor:
     return t.to_local() if hasattr(t, "to_local") else t
 
 
-def size(tensors):
+def size(tensors: Iterable[torch.Tensor | None]) -> int:
     return int(sum(local(t).numel() * t.element_size() for t in tensors if t is not None))
 
 
-def tracker(run):
+def tracker(run: Path) -> Callable[[dict[str, Any]], object]:
     """What takes the rows of metrics.jsonl beside the file; a restart goes on under
     WANDB_RUN_ID."""
     kind = os.environ.get("TRACKER", "")
@@ -208,47 +217,42 @@ class Watch:
     """metrics.jsonl (rank 0), heartbeat-N (every rank: step, time, its own seconds and MFU),
     state-N.json (bytes that this rank keeps), profiler and memory snapshot on demand."""
 
-    def __init__(self, run, rank, plan):
+    def __init__(self, run: str | Path, rank: int, plan: Plan) -> None:
         self.run, self.rank, self.plan, self.since = Path(run), rank, plan, time.perf_counter()
         self.run.mkdir(parents=True, exist_ok=True)
         self.log = open(self.run / "metrics.jsonl", "a") if rank == 0 else None  # noqa: SIM115
         self.at = int(os.environ.get("PROFILE_STEP", -1))
-        self.profiler = None
+        self.profiler: Any = None
         self.track = tracker(self.run) if rank == 0 else None
         self.launched = float(os.environ.get("LAUNCHED", 0))  # by launch.sh, seconds since 1970
         if os.environ.get("MEMORY_SNAPSHOT") and torch.cuda.is_available():
             torch.cuda.memory._record_memory_history(max_entries=200_000)
 
-    def before(self, step):
+    def before(self, step: int) -> None:
         if step == self.at:
             self.profiler = torch.profiler.profile(record_shapes=True, profile_memory=True)
             self.profiler.start()
 
-    def after(self, step, loss, norm, ranks, own=None):
+    def mfu(self, seconds: float, ranks: int) -> float:
+        """Share of the peak of a step of so many seconds."""
+        tokens = self.plan["global_batch"] * self.plan["seq_len"] / seconds / ranks
+        return float(tokens * self.plan["flops_per_token"] / self.plan["peak_flops"])
+
+    def after(
+        self, step: int, loss: float, norm: float, ranks: int, own: float | None = None
+    ) -> None:
         """own: seconds of this rank before it waited for the others."""
         seconds = time.perf_counter() - self.since
         self.since = time.perf_counter()
-        share = lambda s: (
-            self.plan["global_batch"]
-            * self.plan["seq_len"]
-            / s
-            / ranks
-            * self.plan["flops_per_token"]
-            / self.plan["peak_flops"]
-        )  # noqa: E731
+        mfu = self.mfu(own or seconds, ranks)
         (self.run / f"heartbeat-{self.rank}").write_text(
             json.dumps(
-                dict(
-                    step=step,
-                    time=round(time.time()),
-                    seconds=round(own or seconds, 4),
-                    mfu=share(own or seconds),
-                )
+                dict(step=step, time=round(time.time()), seconds=round(own or seconds, 4), mfu=mfu)
             )
             + "\n"
         )
         tokens = self.plan["global_batch"] * self.plan["seq_len"] / seconds / ranks
-        if self.log:
+        if self.log and self.track:
             row = dict(
                 step=step,
                 loss=loss,
@@ -271,14 +275,14 @@ class Watch:
         if os.environ.get("MEMORY_SNAPSHOT") and torch.cuda.is_available() and step == 3:
             torch.cuda.memory._dump_snapshot(str(self.run / f"memory-{self.rank}.pickle"))
 
-    def state(self, **found):
+    def state(self, **found: int) -> None:
         """What this rank keeps beside what the plan counts. [bytes]"""
         (self.run / f"state-{self.rank}.json").write_text(
             json.dumps({"found": found, "planned": self.plan["state_bytes"]}, indent=1)
         )
 
 
-def prepare(blocks, plan, recompute=True):
+def prepare(blocks: Any, plan: Plan, recompute: bool = True) -> None:
     """Blocks in place: those whose forward is repeated are wrapped, then every block is compiled
     where the step counts on it; COMPILE=0 or 1 says otherwise."""
     if recompute and plan["recompute"] == "full":
@@ -289,7 +293,7 @@ def prepare(blocks, plan, recompute=True):
             block.compile()
 
 
-def rate(step, peak, steps=None):
+def rate(step: int, peak: float, steps: int | None = None) -> float:
     """Linear warm-up over a twentieth of the run, 2,000 steps at most, then a cosine to a tenth of
     the peak; no end, no cosine."""
     warm = min(1.0, (step + 1) / (max(1, min(2000, steps // 20)) if steps else 2000))
@@ -300,7 +304,7 @@ def rate(step, peak, steps=None):
     )
 
 
-def seen(total, run):
+def seen(total: float, run: str | Path) -> tuple[float, bool]:
     """(mean of a number over the ranks, whether to stop) in one reduction."""
     stop = float((Path(run) / "stop").exists()) if dist.get_rank() == 0 else 0.0
     t = torch.tensor([total / dist.get_world_size(), stop], dtype=torch.float64)
@@ -309,22 +313,22 @@ def seen(total, run):
 
 
 def train(
-    model,
-    optimizer,
-    plan,
-    rank,
-    ranks,
-    device,
+    model: Any,
+    optimizer: torch.optim.Optimizer,
+    plan: Plan,
+    rank: int,
+    ranks: int,
+    device: torch.device,
     *,
-    once=lambda last: contextlib.nullcontext(),
-    clip=None,
-    cast=contextlib.nullcontext,
-):
+    once: Callable[[bool], AbstractContextManager[Any]] = lambda last: contextlib.nullcontext(),
+    clip: Callable[[], Any] | None = None,
+    cast: Callable[[], AbstractContextManager[Any]] = contextlib.nullcontext,
+) -> None:
     """Steps until the tokens or STEPS are through. once(last): context of one micro-batch; clip:
     function that clips and returns the norm."""
     run = os.environ["RUN_DIR"]
     steps = int(os.environ.get("STEPS", 0)) or plan["steps"] or 10**9
-    every = int(os.environ.get("SAVE_STEPS", plan["save_steps"]))
+    every = int(os.environ.get("SAVE_STEPS") or plan["save_steps"])
     data = Data(plan["vocab"], plan["seq_len"], int(os.environ.get("SEED", 0)))
     saves, watch, state = (
         Checkpoints(Path(run) / "checkpoints", plan["keep"]),
@@ -347,7 +351,7 @@ def train(
         for group in optimizer.param_groups:
             group["lr"] = rate(
                 step,
-                float(os.environ.get("LR", plan["lr"])),
+                float(os.environ.get("LR") or plan["lr"]),
                 plan["steps"] or int(os.environ.get("STEPS", 0)),
             )
         total = 0.0

@@ -6,7 +6,8 @@ from time import perf_counter
 from scantling.base.records import Record, record
 
 from ..site import Site
-from .changes import CHANGES, Base, Change
+from .change import Base, Change
+from .changes import changes
 
 
 @record
@@ -29,11 +30,11 @@ def evolution(s: Site) -> Evolution:
     """
     start = perf_counter()
     base = Base(s)
-    found = tuple(change for look in CHANGES if (change := look(base)) is not None)
-    broken = (c for c in found if c.id.startswith("devices-") and c.breaks)
+    evaluated = tuple(changes(base))
+    broken = (c for c in evaluated if c.id.startswith("devices-") and c.breaks)
     first = next((f"at {c.what}: {c.breaks}" for c in broken), None)
     return Evolution(
-        changes=found,
+        changes=evaluated,
         next=first or "nothing up to ten times the devices",
         searches=base.searches,
         seconds=perf_counter() - start,

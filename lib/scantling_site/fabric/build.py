@@ -30,14 +30,14 @@ class Built(NamedTuple):
 class Cards(NamedTuple):
     """Scale-out cards of a cluster."""
 
-    count: int
+    number: int
     bytes_per_s: float  # of one
 
 
 def cards(cluster: Cluster) -> Cards:
     """The scale-out cards of a cluster and the rate of one."""
     return Cards(
-        count=cluster.nodes * cluster.nics_per_node,
+        number=cluster.nodes * cluster.nics_per_node,
         bytes_per_s=cluster.scale_out_bytes_per_s
         * cluster.devices_per_node
         / cluster.nics_per_node,
@@ -239,7 +239,7 @@ def _torus(cluster: Cluster) -> Built:
 class Slices(NamedTuple):
     """Slices of a torus that a cluster consists of."""
 
-    count: int
+    number: int
     chips: int  # of one
     sharing: int  # slices that share the optical switches of a pod
 
@@ -252,7 +252,7 @@ def slices_of(cluster: Cluster) -> Slices:
     slices = next((k for k in range(fewest, 2 * fewest) if n % k == 0), fewest)
     chips = ceil(n / slices)
     sharing = min(cluster.accelerator.scale_up_domain_max // chips, slices // cluster.sites)
-    return Slices(count=slices, chips=chips, sharing=max(sharing, 1))
+    return Slices(number=slices, chips=chips, sharing=max(sharing, 1))
 
 
 def torus_of(fabric: Fabric, chips: int, sharing: int = 1) -> Topology:

@@ -26,7 +26,8 @@ def _sides(n: int, dimensions: int) -> tuple[int, ...]:
         for a in range(1, n + 1)
         if n % a == 0 and a**dimensions <= n
     ]
-    return tuple(min(options, key=lambda sides: (sides[-1], sides)))
+    compact = min(options, key=lambda sides: (sides[-1], sides))
+    return tuple(compact)
 
 
 def torus(sides: Sequence[int], link_bytes_per_s: float, sharing: int = 1) -> Topology:
@@ -53,11 +54,11 @@ def torus(sides: Sequence[int], link_bytes_per_s: float, sharing: int = 1) -> To
     circuits = 0
     if cubes > 1:
         fibres = FIBRES * cubes
-        taken = 2 * cubes * sharing
-        wide = ceil(taken / CIRCUIT_PORTS)
+        used = 2 * cubes * sharing
+        wide = ceil(used / CIRCUIT_PORTS)
         copper = links - fibres // 2
         cables = {"inside cubes": copper, "cube to circuit switch": fibres}
-        ports = {"circuit switch": used_ports(CIRCUIT_PORTS * wide, taken)}
+        ports = {"circuit switch": used_ports(CIRCUIT_PORTS * wide, used)}
         circuits = CIRCUITS * wide
     return Topology(
         kind="torus",

@@ -60,10 +60,10 @@ class Candidate:
 def candidates(cluster: Cluster) -> list[Candidate]:
     """Every network within reach."""
     w = wiring(cluster)
-    found = [*_trees(w), *_oversubscribed(w), *_groups(w)]
+    reachable = [*_trees(w), *_oversubscribed(w), *_groups(w)]
     if cluster.sites > 1:
-        return [replace(c, topology=copies(c.topology, cluster.sites)) for c in found]
-    return found
+        return [replace(c, topology=copies(c.topology, cluster.sites)) for c in reachable]
+    return reachable
 
 
 def _reach(w: Wiring) -> int:
@@ -135,7 +135,7 @@ def leaf_devices(w: Wiring, r: float) -> int:
     return min(w.cluster.devices, max(w.cluster.devices_per_node, devices))
 
 
-def alternatives(s: Site, own: Topology) -> tuple[Alternative, ...]:
+def alternatives(s: Site, built_as: Topology) -> tuple[Alternative, ...]:
     """The design's own network first, then the others, the cheapest over the run first.
 
     step_s is the kit's step model with the fabric's pod and ratio in place of the design's.
@@ -144,8 +144,8 @@ def alternatives(s: Site, own: Topology) -> tuple[Alternative, ...]:
     """
     cluster = s.cluster
     wide = cluster.devices > cluster.scale_up_domain
-    others = candidates(cluster) if wide and own.kind != "torus" else []
-    mine = Candidate(what="the design's own", topology=own)
+    others = candidates(cluster) if wide and built_as.kind != "torus" else []
+    mine = Candidate(what="the design's own", topology=built_as)
     same = next((c for c in others if c.counts == mine.counts), mine)
     rows = [_alternative(s, same, s.model_step_s, chosen=True)]
     for c in others:

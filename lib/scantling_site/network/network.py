@@ -169,12 +169,12 @@ def network(s: Site) -> Network:
     main = s
     s = s.most(lambda one: one.network_share)
     place = placement(s)
-    own, rule, provided = built(cluster)
-    torus = own.kind == "torus"
+    topology, rule, provided = built(cluster)
+    torus = topology.kind == "torus"
     fabric = catalogue.fabric(cluster.scale_out)
     switch = None if torus else switch_of(cluster.scale_out)
     rows = axes(s, place)
-    others = alternatives(main, own)
+    others = alternatives(main, topology)
     built_as = others[0]
     priced = [a for a in others if a.run_usd is not None]
     best = min(priced, key=lambda a: a.run_usd or 0.0, default=built_as)
@@ -191,7 +191,7 @@ def network(s: Site) -> Network:
         switch=switch,
         rails=cluster.rails or cluster.nics_per_node,
         card_bytes_per_s=cards(cluster).bytes_per_s,
-        topology=own,
+        topology=topology,
         rule=rule,
         provided=provided,
         racks=ceil(cluster.devices / rack_devices(cluster)),
@@ -201,16 +201,16 @@ def network(s: Site) -> Network:
         alternatives=others,
         cheapest=best.what,
         cheapest_saves_usd=saves,
-        tiers=tuple(tiers(cluster, own, switch)),
+        tiers=tuple(tiers(cluster, topology, switch)),
         axes=rows,
-        crossings=crossings(s, own, place),
+        crossings=crossings(s, topology, place),
         bursts=bursts(s, rows),
-        settings=settings(s, own, switch, rows),
+        settings=settings(s, topology, switch, rows),
         curves=curves_of(s),
         curve_errors=trust(cluster),
         measured_curves=measured(cluster),
         published=tuple(near[: 1 if torus else 3]),
-        notes=_notes(s, own, switch, provided, rows, main),
+        notes=_notes(s, topology, switch, provided, rows, main),
     )
 
 

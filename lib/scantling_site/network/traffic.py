@@ -111,12 +111,17 @@ def axes(s: Site, place: Placement) -> tuple[Axis, ...]:
     return tuple(out)
 
 
+def gathers_layers(sharding: str) -> bool:
+    """True where weights are gathered layer by layer."""
+    return SHARDINGS.index(sharding) >= SHARDINGS.index(Sharding.ZERO3)
+
+
 def layer_units(chosen: Chosen) -> int:
     """Pieces in which sharded weights are gathered: one a layer that the device holds under zero3
     and hsdp, else 1 (buckets stream)."""
-    if SHARDINGS.index(chosen.plan["sharding"]) < SHARDINGS.index(Sharding.ZERO3):
+    if not gathers_layers(chosen.plan["sharding"]):
         return 1
-    return max(1, round(float(chosen.case.shape.layers) / chosen.plan["pp"]))
+    return max(1, round(float(chosen.case.shape.layers) / int(chosen.plan["pp"])))
 
 
 def inside(chosen: Chosen, axis: str) -> int:

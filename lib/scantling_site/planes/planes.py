@@ -89,7 +89,7 @@ def contents(s: Site) -> checkpoint.Contents:
     """Bytes of one whole copy, the same that the checkpoint figures count."""
     n = s.a.resolved.params
     return checkpoint.contents(
-        n.total + n.mtp, optimizer=s.phase.optimizer, ranks=s.used, readers=s.plan["dp"]
+        float(n.total + n.mtp), optimizer=s.phase.optimizer, ranks=s.used, readers=s.plan["dp"]
     )
 
 
@@ -103,13 +103,13 @@ def _training_states(s: Site) -> tuple[State, ...]:
     parts = contents(s)
     shards = sharded(s)
 
-    def state(item: str, size: float, held: str, without: str) -> State:
+    def state(item: str, size: float, holder: str, without: str) -> State:
         return State(
             item=item,
             plane="training",
             bytes=size,
             bytes_per_device=size / s.used,
-            held=held,
+            held=holder,
             saved=True,
             without=without,
         )
@@ -138,13 +138,13 @@ def _training_states(s: Site) -> tuple[State, ...]:
 
 
 def _job_states(s: Site) -> tuple[State, ...]:
-    def state(item: str, size: float, held: str, saved: bool, without: str) -> State:
+    def state(item: str, size: float, holder: str, saved: bool, without: str) -> State:
         return State(
             item=item,
             plane="job",
             bytes=size,
             bytes_per_device=0.0,
-            held=held,
+            held=holder,
             saved=saved,
             without=without,
         )
@@ -184,13 +184,13 @@ def _job_states(s: Site) -> tuple[State, ...]:
 def _working_states(s: Site) -> tuple[State, ...]:
     memory = s.a.memory_bytes
 
-    def state(item: str, bytes_per_device: float, held: str) -> State:
+    def state(item: str, bytes_per_device: float, holder: str) -> State:
         return State(
             item=item,
             plane="training",
             bytes=bytes_per_device * s.used,
             bytes_per_device=bytes_per_device * s.used / s.used,
-            held=held,
+            held=holder,
             saved=False,
             without="none: a save lies between steps",
         )
@@ -245,7 +245,7 @@ def control_plane(s: Site) -> Plane:
             "nodes": s.nodes,
             "ranks": s.used,
             "communicators": sum(s.used // size for size in sizes if size > 1),
-            "start_of_communicators_s": communicator_init_s(s.used),
+            "start_of_communicators_s": float(communicator_init_s(s.used)),
             "spare_nodes": s.spares,
             "interruptions_per_day": DAY_S / s.e.mtbf_s,
             "detect_s": s.e.detect_s,

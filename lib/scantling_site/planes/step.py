@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from scantling.base.records import Record, record
-from scantling.catalogue.words import SHARDINGS, Sharding
+from scantling.catalogue.words import Sharding
 from scantling.endure import storage
 from scantling.physics import collectives as curves, compute
-from scantling.physics.step import COMPUTE, exchange_passes
+from scantling.physics.step import exchange_passes
 from scantling.verdict.record import Chosen
 
 from ..constants import CONSTANTS
-from ..network.traffic import inside
+from ..network.traffic import gathers_layers, inside
 from ..site import Site
 
 Shares = dict[str, dict[str, float]]  # part of the step -> pass -> share
@@ -52,8 +52,13 @@ def passes(chosen: Chosen) -> Shares:
         **exchange_passes(chosen.case),
     }
     shares = {part: _pass_shares(*(float(t) for t in of_part)) for part, of_part in times.items()}
-    seconds = {part: float(vars(chosen.step)[part]) for part in COMPUTE}
-    forward = sum(seconds[part] * shares[part]["forward"] for part in COMPUTE)
+    step = chosen.step
+    seconds = {
+        "gemm": float(step.gemm),
+        "attention": float(step.attention),
+        "elementwise": float(step.elementwise),
+    }
+    forward = sum(seconds[part] * shares[part]["forward"] for part in PRODUCTS)
     forward /= sum(seconds.values())
     shares["bubble"] = {"forward": forward, "backward": 1 - forward}
     shares["dp"] = dp_shares(chosen)
@@ -77,11 +82,6 @@ def dp_shares(chosen: Chosen) -> dict[str, float]:
     }
     total = sum(parts.values())
     return {part: n / total for part, n in parts.items()}
-
-
-def gathers_layers(sharding: str) -> bool:
-    """True where weights are gathered layer by layer."""
-    return SHARDINGS.index(sharding) >= SHARDINGS.index(Sharding.ZERO3)
 
 
 @record

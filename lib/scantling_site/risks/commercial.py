@@ -5,8 +5,8 @@ from math import log
 
 from scantling.base.records import Known
 from scantling.base.units import DAY_S
-from scantling.endure.cost import Cost, power_w
-from scantling.verdict.constraints import Z80, chance_below
+from scantling.endure.cost import Z80, Cost, power_w
+from scantling.verdict.constraints import chance_below
 
 from ..constants import CONSTANTS
 from ..facts import number, source

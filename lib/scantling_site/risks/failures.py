@@ -65,16 +65,16 @@ def standstill(s: Site) -> Trouble | None:
 
 def worse_fleet(s: Site) -> Trouble | None:
     """The fleet fails as often as published ones that are worse than the assumed."""
-    own = s.e.failures_per_1000_node_days
+    assumed = s.e.failures_per_1000_node_days
     presets = catalogue.failure_presets()
     fleets = {name: float(presets[id].per_1000_node_days) for id, name in FLEETS.items()}
-    worse = {name: rate for name, rate in fleets.items() if rate > own * 1.05}
+    worse = {name: rate for name, rate in fleets.items() if rate > assumed * 1.05}
     if not worse:
         return None
 
     def goodputs(share: float) -> list[float]:
         """Goodput at each of the worse fleets, with so large a share of its failures."""
-        return [goodput_at(s, more_failures=max(r * share / own, 1.0)) for r in worse.values()]
+        return [goodput_at(s, more_failures=max(r * share / assumed, 1.0)) for r in worse.values()]
 
     with_all = goodputs(1.0)
     chance = (len(worse) + 1) / (len(fleets) + 2)
@@ -90,8 +90,8 @@ def worse_fleet(s: Site) -> Trouble | None:
         days=days,
         usd=s.run.usd(days),
         evidence=(
-            f"{own:.3g} failures per 1,000 node-days assumed; evaluated at {names}: goodput down "
-            f"to {min(with_all):.1%}"
+            f"{assumed:.3g} failures per 1,000 node-days assumed; evaluated at {names}: goodput "
+            f"down to {min(with_all):.1%}"
         ),
         mitigation=(
             f"soak {soak:.0f} days and return nodes that fail twice: {CONSTANTS.lemons:.0%} of the "

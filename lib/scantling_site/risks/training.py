@@ -56,10 +56,10 @@ def memory_over(s: Site) -> Trouble | None:
     """A peak beyond the memory, so that the safe plan has to run."""
     chosen = s.chosen
     share = float(chosen.memory.total / chosen.memory.capacity)
-    safe = chosen.found.best_safe()
+    safe = chosen.search.best_safe()
     if not chosen.fits or share <= 0.5 or safe is None:
         return None
-    ratio = float(chosen.found.step_s[safe] / chosen.found.step_s[chosen.row])
+    ratio = float(chosen.search.step_s[safe] / chosen.search.step_s[chosen.row])
     if ratio <= 1:
         return None
     days = days_of_step(s, ratio)

@@ -245,7 +245,7 @@ def scale_up_tests(s: Site) -> Iterator[Test]:
     if s.torus and s.nodes > 1:
         yield from torus_tests(s, ratio, why)
     elif n > 1:
-        own = accepted(cluster.accelerator.id, "node all-reduce")
+        acceptance = accepted(cluster.accelerator.id, "node all-reduce")
         best = node_busbw(cluster)
         yield ring_test(
             s,
@@ -257,7 +257,7 @@ def scale_up_tests(s: Site) -> Iterator[Test]:
             ratio=ratio,
             why=why,
             published=best,
-            floor=0.0 if own is None else min(own.value * 1e9, 0.98 * best[0]),
+            floor=0.0 if acceptance is None else min(acceptance.value * 1e9, 0.98 * best[0]),
         )
     unit = joined_devices(cluster)
     if unit > n:
@@ -406,15 +406,16 @@ def slow_tier(
     link = slowed_link(case.link, tier)
     slowed = step_time(replace(case, link=link)).total / step_time(case).total
     node = 1 / nodes
-    own = float(np.where(slowed - 1 > node, RATIOS, 0.0).max())
+    break_even = float(np.where(slowed - 1 > node, RATIOS, 0.0).max())
     low, high = limits
-    ratio = min(max(own, low), high)
+    ratio = min(max(break_even, low), high)
     why = "the step hides even a slow link"
-    if own > 0:
+    if break_even > 0:
         why = (
-            f"below {own:.2f} of its rate one slow link costs the job more than a node ({node:.2%})"
+            f"below {break_even:.2f} of its rate one slow link costs the job more than a node "
+            f"({node:.2%})"
         )
-    if own == ratio:
+    if break_even == ratio:
         return ratio, why
     if ratio == low:
         return ratio, f"{why}; {ratio:.2f} is the loosest published acceptance"

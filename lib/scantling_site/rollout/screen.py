@@ -4,10 +4,10 @@ from functools import lru_cache
 from typing import TypedDict
 
 import numpy as np
-from numpy.polynomial.legendre import leggauss
-from scantling.base.columns import Array, Column
+from scantling.base.columns import Array
 from scantling.base.records import Known, Lines, Record, record
 from scantling.base.stats import quantile
+from scantling.physics.stragglers import slowest_of
 
 from ..facts import number, source
 from ..site import Site
@@ -15,7 +15,6 @@ from ..site import Site
 # standard deviations between the whiskers of a normal box plot (quartiles +- 1.5 ranges)
 WHISKERS = 2 * 2.698
 CUTS: Array = np.concatenate([[0.0], np.geomspace(1e-5, 0.2, 120)])
-NODES, WEIGHTS = leggauss(120)
 
 
 class CutPoint(TypedDict):
@@ -54,28 +53,16 @@ def spread() -> float:
     return number("R153") / 100 / WHISKERS
 
 
-def truncated_max(n: float, keep: Column) -> Array:
-    """Expected maximum of n standard normal values below their `keep` quantile [standard
-    deviations]: integral of Phi^-1(keep u^(1/n)) du."""
-    low, high = np.log([1e-10, 50.0])
-    half = (high - low) / 2
-    y = np.exp(low + (NODES + 1) * half)  # u = exp(-y), so u^(1/n) = exp(-y / n)
-    weight = WEIGHTS * half * y * np.exp(-y)
-    beyond = -np.expm1(np.log(keep)[..., None] - y / n)  # 1 - keep u^(1/n)
-    expected: Array = (-quantile(beyond) * weight).sum(axis=-1)
-    return expected
-
-
 @lru_cache(maxsize=256)
 def slowest_kept(n: int, per_node: int) -> tuple[Array, Array]:
-    """(quantile below which devices are kept, `truncated_max` of n of them) at each of CUTS."""
+    """(quantile below which devices are kept, the slowest of n of them) at each of CUTS."""
     keep = np.minimum((1 - CUTS) ** (1 / per_node), 1 - 1e-15)
-    return keep, truncated_max(n, keep)
+    return keep, slowest_of(n, keep)
 
 
 def straggler_share(s: Site) -> float:
     """Share of the step that the estimate counts for the slowest device."""
-    return s.a.step_breakdown_s["straggler"] / s.step_s
+    return float(s.a.step_breakdown_s["straggler"]) / s.step_s
 
 
 def screen(s: Site) -> Screen:
@@ -96,7 +83,7 @@ def screen(s: Site) -> Screen:
     waits = np.maximum(sd * slowest, 0)
     paid = (1 + waits) / (1 - CUTS)
     best = int(np.argmin(paid))
-    alone = float(truncated_max(max(s.used, 2), 1.0))
+    alone = float(slowest_of(max(s.used, 2)))
     slow_among = 1 - (1 - slow_share) ** nodes  # chance that one of the slow machines is there
     unscreened = slow_among * max(slow_by, alone * sd) + (1 - slow_among) * alone * sd
     cut = float(CUTS[best]) + slow_share

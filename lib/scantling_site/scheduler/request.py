@@ -1,21 +1,18 @@
-"""What the job asks of its scheduler, as data: gang, topology, spares, health checks. Field names
-of the chosen system beside the meaning (tables/request.yaml)."""
+"""What the job asks of its scheduler, as data: gang, topology, resources, time, spares."""
 
 from math import ceil, expm1
+from typing import Any, NotRequired, TypedDict
 
-from scantling.base.records import Rows
+from scantling.base.records import Known
 from scantling.base.units import DAY_S
+from scantling.catalogue.words import Sharding
 from scantling.endure.spares import segments
 
-from ..fabric.build import cards
-from ..facts import source
 from ..placement import leaf_nodes
-from ..rollout.burn_in import acceptance_limits, accepted, node_busbw
-from ..rollout.watch import hang_timeout_s
 from ..site import Site, pods_of
-from ..texts import fill, rows, texts
 
 LONGEST_JOB_S = 7 * DAY_S  # what clusters let one job run: judgement
+BAD_START_S = 900  # a start that fails sooner has not begun to train: judgement
 
 
 def stop_lead_s(step_s: float, durable_s: float) -> int:
@@ -27,9 +24,6 @@ def stop_lead_s(step_s: float, durable_s: float) -> int:
 def kill_after_s(step_s: float, durable_s: float) -> int:
     """Seconds between SIGTERM and SIGKILL: a step and two whole saves, one to nine minutes."""
     return int(min(540, max(60, step_s + 2 * durable_s)))
-
-
-BAD_START_S = 900  # a start that fails sooner has not begun to train: judgement
 
 
 def early_failures(mtbf_s: float, run_s: float) -> int:
@@ -47,152 +41,284 @@ def restarts_allowed(mtbf_s: float, run_s: float) -> int:
     return min(1000, max(3, ceil(2 * run_s / max(mtbf_s, 1.0))))
 
 
-def request(s: Site, choice: str) -> dict:
-    """Gang, topology, resources and time of one job: {gang, topology, resources, time, licences,
-    identity, fields}.
+class Gang(TypedDict):
+    """Ranks that start together or not at all."""
+
+    nodes: int
+    tasks_per_node: int
+    ranks: int
+    all_or_nothing: bool
+    spare_nodes: int
+    least_ranks: int  # with which the job can go on
+
+
+class Adjacency(TypedDict):
+    """Which nodes have to stand together."""
+
+    unit: str  # node | leaf | block | slice
+    segment_nodes: int
+    segments: int
+    block_nodes: int | None  # of the fast domain, where segments leave trays of it
+    spare_trays: NotRequired[int]  # of a block
+    required: str
+    preferred: str
+    pods: int
+    leaves: int | None
+    why: str
+
+
+class Resources(TypedDict):
+    """What a node of the job has."""
+
+    device: str
+    devices_per_node: int
+    cards_per_node: int
+    host_memory_bytes: Known
+    exclusive: bool
+    shared_memory: str
+    locked_memory: str
+    cores: str
+
+
+class Limits(TypedDict):
+    """How long the job may run, and how it ends."""
+
+    limit_s: Known
+    signal_before_end_s: int
+    requeue: bool
+    append_output: bool
+
+
+class Licences(TypedDict):
+    """What is shared with other jobs and counted."""
+
+    file_system_write_bytes_per_s: float
+    file_system: str
+
+
+class RankOrder(TypedDict):
+    """In which order ranks are laid over the nodes."""
+
+    ranks: str
+    replica_nodes: int
+    why: str
+
+
+class Request(TypedDict):
+    """What one job asks for; `fields` has it in the words of the chosen scheduler."""
+
+    gang: Gang
+    topology: Adjacency
+    resources: Resources
+    time: Limits
+    licences: Licences
+    order: RankOrder
+    fields: dict[str, Any]
+
+
+def gang(s: Site) -> Gang:
+    """All ranks, and with how many the job can go on."""
+    return Gang(
+        nodes=s.used_nodes,
+        tasks_per_node=s.per_node,
+        ranks=s.used,
+        all_or_nothing=True,
+        spare_nodes=s.spares,
+        least_ranks=s.used if s.plan["dp"] < 2 else s.used - s.replica,
+    )
+
+
+def resources(s: Site) -> Resources:
+    """Whole nodes."""
+    memory = s.cluster.host_memory_bytes
+    return Resources(
+        device=s.cluster.accelerator.id,
+        devices_per_node=s.per_node,
+        cards_per_node=s.cluster.nics_per_node,
+        host_memory_bytes=memory if memory > 0 else None,
+        exclusive=True,
+        shared_memory="all of it",
+        locked_memory="unlimited",
+        cores="all",
+    )
+
+
+def time_limit_s(s: Site) -> Known:
+    """A tenth more than the run may take; None where the design names no tokens."""
+    days = s.a.days_high or s.a.days
+    return days * DAY_S * 1.1 if days else days
+
+
+def limits(s: Site) -> Limits:
+    """Time limit, and the signal before it."""
+    return Limits(
+        limit_s=time_limit_s(s),
+        signal_before_end_s=stop_lead_s(s.step_s, s.e.checkpoint_durable_s),
+        requeue=True,
+        append_output=True,
+    )
+
+
+def licences(s: Site) -> Licences:
+    """The share of the file system."""
+    return Licences(
+        file_system_write_bytes_per_s=s.e.write_bytes_per_s_needed,
+        file_system=s.cluster.storage or "superpod-better",
+    )
+
+
+def rank_order(s: Site) -> RankOrder:
+    """The order of the kit."""
+    return RankOrder(
+        ranks="tp, cp, dp, pp",
+        replica_nodes=-(-s.replica // s.per_node),
+        why="neighbouring ranks share a node; see the placement",
+    )
+
+
+def talking_ranks(s: Site) -> int:
+    """Ranks of the largest group that talks most: tp x cp, ep x etp, the shard group."""
+    plan = s.plan
+    shard_group = plan["shard_group"] if plan["sharding"] == Sharding.HSDP else 1
+    return max(int(plan["tp"] * plan["cp"]), int(plan["ep"] * plan["etp"]), int(shard_group))
+
+
+def adjacency(s: Site) -> Adjacency:
+    """Which nodes have to stand together, by the kind of fabric.
 
     Segment: the ranks that talk most over the fast tier stay together. On an NVLink rack that is
     the domain's nodes (of a block of all its trays); on a torus the slice; else the nodes of the
     largest group among tp x cp, ep x etp and the shard group, at most those under one leaf
     (`placement.leaf_nodes`), that divides the job.
     """
-    memory = s.cluster.host_memory_bytes
-    topology = _topology(s)
-    words = texts("request")
-    days = s.figures["days_high"] or s.figures["days"]
-    limit = days and days * DAY_S * 1.1
-    unit = topology["unit"]
-    stands = segments(s.cluster, s.used_nodes)
-    covered = s.e.life.spares
-    values = dict(
-        topology=topology,
-        cards=s.cluster.nics_per_node,
-        least_ranks=s.used if s.plan["dp"] < 2 else s.used - s.replica,
-        host_memory=memory if memory > 0 else None,
-        limit_s=limit,
-        store=s.cluster.storage or "superpod-better",
-        replica_nodes=-(-s.replica // s.per_node),
-        restarts=restarts_allowed(s.e.mtbf_s, s.run.days * DAY_S),
-        signal=stop_lead_s(s.step_s, s.e.checkpoint_durable_s),
-        minutes=limit and ceil(min(limit, LONGEST_JOB_S) / 60),
-        **{name: unit == name for name in ("block", "slice", "leaf")},
-        joint=unit != "slice",
-        quota=s.used_nodes + int(stands.nodes(covered)),
-        held=int(stands.group(covered)),
-        loose=unit != "block",
-    )
-    fields = fill(words["fields"].get(words["spoken"].get(choice), []), s, **values)
-    return {
-        **fill(words["request"], s, **values),
-        "fields": {name: value for part in fields for name, value in part.items()},
-    }
-
-
-def _topology(s: Site) -> dict:
-    """Which nodes have to stand together: a row of tables/request.yaml by the kind of fabric."""
-    plan = s.plan
-    cluster = s.cluster
-    nodes = s.used_nodes
-    per_node = s.per_node
-    group = max(
-        plan["tp"] * plan["cp"],
-        plan["ep"] * plan["etp"],
-        plan["shard_group"] if plan["sharding"] == "hsdp" else 1,
-    )
-    domain = cluster.scale_up_domain
-    ranks = nodes * per_node
-    pods = pods_of(cluster, ranks)
-    whole = max(cluster.accelerator.scale_up_domain_max, domain) // per_node
-    leaf = leaf_nodes(cluster)
-    leaves = -(-nodes // leaf)
     if s.torus:
-        unit = "slice"
-        segment = min(nodes, -(-domain // per_node))
-    elif domain > per_node:
-        unit = "block"
-        segment = int(segments(cluster, nodes).size)
-    else:
-        unit = "node" if nodes == 1 else "leaf"
-        want = min(-(-group // per_node), leaf)
-        segment = next(n for n in range(want, nodes + 1) if nodes % n == 0)
-    return fill(
-        texts("request", "topology")[unit],
-        group=group,
-        segment=segment,
+        return _slices(s)
+    if s.cluster.scale_up_domain > s.per_node:
+        return _racks(s)
+    if s.used_nodes == 1:
+        return Adjacency(
+            unit="node",
+            segment_nodes=1,
+            segments=1,
+            block_nodes=None,
+            required="node",
+            preferred="node",
+            pods=_pods(s),
+            leaves=1,
+            why="one node",
+        )
+    return _leaves(s)
+
+
+def _pods(s: Site) -> int:
+    return pods_of(s.cluster, s.used_nodes * s.per_node)
+
+
+def _slices(s: Site) -> Adjacency:
+    ranks = s.used_nodes * s.per_node
+    domain = s.cluster.scale_up_domain
+    return Adjacency(
+        unit="slice",
+        segment_nodes=min(s.used_nodes, -(-domain // s.per_node)),
+        segments=-(-ranks // domain),
+        block_nodes=None,
+        required="slice",
+        preferred="pod",
+        pods=_pods(s),
+        leaves=None,
+        why=f"a slice of {min(domain, ranks):,} chips is wired when it is handed out",
+    )
+
+
+def _racks(s: Site) -> Adjacency:
+    cluster = s.cluster
+    trays = max(cluster.accelerator.scale_up_domain_max, cluster.scale_up_domain) // s.per_node
+    segment = int(segments(cluster, s.used_nodes).size)
+    return Adjacency(
+        unit="block",
+        segment_nodes=segment,
+        segments=-(-s.used_nodes // segment),
+        block_nodes=trays,
+        spare_trays=trays - segment,
+        required="rack",
+        preferred="pod",
+        pods=_pods(s),
+        leaves=None,
+        why=(
+            f"groups of {talking_ranks(s)} ranks stay on NVLink; {segment} of {trays} trays are "
+            "used"
+        ),
+    )
+
+
+def _leaves(s: Site) -> Adjacency:
+    nodes = s.used_nodes
+    leaf = leaf_nodes(s.cluster)
+    leaves = -(-nodes // leaf)
+    pods = _pods(s)
+    group = talking_ranks(s)
+    want = min(-(-group // s.per_node), leaf)
+    segment = next(n for n in range(want, nodes + 1) if nodes % n == 0)
+    stands = f"{leaves} leaves of {leaf} nodes hold"
+    if leaves == 1:
+        stands = f"one leaf for {nodes} nodes holds"
+    pods_note = f" in {pods} pods" if pods > 1 else ""
+    return Adjacency(
+        unit="leaf",
+        segment_nodes=segment,
         segments=-(-nodes // segment),
-        slices=-(-ranks // domain),
-        chips=min(domain, ranks),
-        whole=whole,
-        spare=whole - segment,
+        block_nodes=None,
         required="pod" if pods > 1 else "leaf",
+        preferred="leaf",
         pods=pods,
         leaves=leaves,
-        held=f"one leaf for {nodes} nodes holds"
-        if leaves == 1
-        else f"{leaves} leaves of {leaf} nodes hold",
-        where=f" in {pods} pods" if pods > 1 else "",
+        why=f"groups of {group} ranks keep together; {stands} the job{pods_note}",
     )
 
 
-def spares_held(s: Site) -> dict:
+class SparesRequest(TypedDict):
+    """How spares are kept."""
+
+    nodes: int
+    recommended: int
+    where: str
+    warm: str
+    usd: Known
+    in_repair_on_average: float
+    for_99_percent: int
+    used_by: str
+
+
+def spares_request(s: Site) -> SparesRequest:
     """How the spares are kept: where, how warm, how they are used, what they cost."""
     n = s.spares
+    return SparesRequest(
+        nodes=n,
+        recommended=s.e.spares_recommended,
+        where=spare_places(s),
+        warm=(
+            "image pulled, container started, devices checked every five minutes, no communicator"
+        ),
+        usd=s.run.usd(s.run.days * n / (s.nodes + n)),
+        in_repair_on_average=s.in_repair,
+        for_99_percent=s.e.spares_for["0.99"],
+        used_by="short preemptible jobs until called",
+    )
+
+
+def spare_places(s: Site) -> str:
+    """Where the spares stand."""
+    n = s.spares
     pods = s.pods
-    where = "site" if pods < 2 else "one a pod" if n < pods else "pods"
-    where = "racks" if s.racks_join else where
-    where = where if n else "none"
-    return {
-        "nodes": n,
-        "recommended": s.e.spares_recommended,
-        "where": fill(texts("request", "spares")[where], n=n, pods=pods, each=-(-n // pods)),
-        "warm": "image pulled, container started, devices checked every five minutes, "
-        "no communicator",
-        "usd": s.run.usd(s.run.days * n / (s.nodes + n)),
-        "in_repair_on_average": s.in_repair,
-        "for_99_percent": s.e.spares_for["0.99"],
-        "used_by": "short preemptible jobs until called",
-    }
-
-
-def health_checks(s: Site) -> Rows:
-    """Checks with thresholds for this machine: [{check, when, threshold, unit, on_fail,
-    source}]."""
-    cluster = s.cluster
-    name = cluster.accelerator.id
-    port = cards(cluster)[1]
-
-    ring, card, host_copy = (
-        accepted(name, test) for test in ("node all-reduce", "card to card", "host copy")
-    )
-    ring = (
-        ring
-        and vars(ring)
-        or {
-            "value": node_busbw(cluster)[0] * acceptance_limits("node all-reduce")[0] / 1e9,
-            "source": "the burn-in's threshold",
-        }
-    )
-    host_copy = host_copy and vars(host_copy)
-    card = (
-        card
-        and vars(card)
-        or {
-            "value": acceptance_limits("card to card")[0],
-            "rated": 1.0,
-            "source": "loosest published acceptance test",
-        }
-    )
-    table = fill(
-        rows("health_checks"),
-        s,
-        **{id: source(id) for id in ("R054", "R100", "R052", "R067", "R127")},
-        gemm=s.case.constants.gemm * s.case.chip.bf16_flops,
-        host_copy=host_copy,
-        ring=ring if s.per_node > 1 else None,
-        port=port,
-        card=card,
-        card_rate=card["value"] / card["rated"] * port,
-        silent_s=hang_timeout_s(s.step_s, 0.0),
-    )
-    keys = ("check", "when_checked", "threshold", "unit", "on_fail", "source")
-    return tuple({k.removesuffix("_checked"): row[k] for k in keys} for row in table)
+    if not n:
+        return "none are held: a failure waits for its repair"
+    if s.racks_join:
+        return (
+            "as a tray of each of the job's racks where that takes fewer nodes, else as whole "
+            "segments beside them"
+        )
+    if pods < 2:
+        return "inside the allocation, under the job's own spines"
+    if n < pods:
+        return f"inside the allocation, one in each of {n} of {pods} pods"
+    return f"inside the allocation, {-(-n // pods)} in each of {pods} pods"

@@ -1,58 +1,58 @@
 """Scheduler and orchestration: the choice by stated criteria, the request for this job as data,
 spares, preemption, requeue, health checks."""
 
-from dataclasses import replace
-from functools import cache
-from math import prod
+from collections.abc import Iterator, Sequence
+from typing import TypedDict
 
-from scantling import catalogue
-from scantling.base.records import Lines, Record, Rows, record
+from scantling.base.records import Lines, Record, record
 from scantling.base.show import several
 from scantling.base.units import DAY_S
 
+from ..constants import CONSTANTS
 from ..facts import number, source
 from ..site import Run, Site
-from ..texts import constant, fill, lines, texts
+from .fields import request
+from .health import HealthCheck, health_checks
+from .options import TIE, Option, best_first, judge, schedulers, steady
 from .queue import Queue, queue
 from .request import (
     BAD_START_S,
+    Request,
+    SparesRequest,
     early_failures,
-    health_checks,
     kill_after_s,
-    request,
-    spares_held,
+    spares_request,
     stop_lead_s,
 )
-from .stakes import in_place_gain, requeue_s, stakes
-
-TIE = constant("tie")  # closer than this, the one with fewer control planes
-WORDS = texts("scheduler", "criteria")
+from .stakes import Criterion, in_place_gain, requeue_s, stakes
 
 
-@record
-class Criterion(Record):
-    """One criterion as this design puts it: what is at stake [share of the run's useful time], and
-    why it is that much."""
+class Preemption(TypedDict):
+    """Who may stop whom."""
 
-    id: str
-    what: str
-    stake: float
-    why: str
+    job: str
+    others: str
+    grace_s: int
+    eligible_after_s: float
+    stolen_nodes_per_day_without_spares: float
+    goodput_lost_where_restarts_preempt: float
+    source: str
 
 
-@record
-class Option(Record):
-    """One scheduler judged: goodput it keeps of what is at stake, whether it can be used at all,
-    and why it loses."""
+class Requeue(TypedDict):
+    """Restart in place against a requeue."""
 
-    id: str
-    name: str
-    usable: bool
-    score: float  # product over criteria of 1 - stake x (1 - fit)
-    control_planes: int
-    most_nodes: int
-    fits: Rows  # {criterion, stake, fit, costs, says, source}
-    against: Lines  # dearest first
+    first: str
+    requeue_s: float
+    goodput_in_place: float
+    goodput_requeued: float
+    gain: float
+    automatic: bool
+    from_copy: str
+    most_in_a_row: int
+    why_most: str
+    signal_before_end_s: int
+    source: str
 
 
 @record
@@ -65,11 +65,11 @@ class Scheduler(Record):
     why: Lines
     criteria: tuple[Criterion, ...]
     options: tuple[Option, ...]  # best first
-    request: dict
-    spares: dict
-    preemption: dict
-    requeue: dict
-    health_checks: Rows
+    request: Request
+    spares: SparesRequest
+    preemption: Preemption
+    requeue: Requeue
+    health_checks: tuple[HealthCheck, ...]
     queue: Queue
     lines: Lines
 
@@ -84,210 +84,147 @@ def scheduler(s: Site) -> Scheduler:
     does (catalogue/schedulers.csv). Not usable: no gang start, no torus where there is one, more
     nodes than have been run. Within TIE of each other the one with fewer control planes wins.
     """
-    asked = tuple(
-        Criterion(id=k, what=WORDS[k], stake=stake, why=why)
-        for k, (stake, why) in stakes(s).items()
-    )
+    criteria = stakes(s)
     nodes = -(-(s.nodes + s.spares) // s.sites)  # each site has a scheduler of its own
-    found = [_judge(id, asked, nodes, s) for id in _table()]
-    order = _ordered(found)
-    if not order[0].usable:  # beyond every published size: the one that is stretched least
-        order = sorted(
-            found,
-            key=lambda o: (
-                _fit(o.id, "gang") < 1 or s.torus and _fit(o.id, "torus") <= 0,
-                nodes / o.most_nodes,
-                -o.score,
-            ),
-        )
-    best = order[0]
-    held = spares_held(s)
-    again = _requeue(s)
-    asks = request(s, best.id)
+    judged = [judge(s, id, criteria, nodes) for id in schedulers()]
+    options = best_first(s, judged, nodes)
+    best = options[0]
+    spares = spares_request(s)
+    again = requeue(s)
+    job = request(s, best.id)
     return Scheduler(
         run=s.run,
         choice=best.id,
         name=best.name,
-        why=(*_why(s, order, asked, nodes), *_steady(found, best)),
-        criteria=asked,
-        options=tuple(order),
-        request=asks,
-        spares=held,
-        preemption=_preemption(s),
+        why=tuple(_why(s, options, criteria, nodes, steady(judged, best))),
+        criteria=criteria,
+        options=tuple(options),
+        request=job,
+        spares=spares,
+        preemption=preemption(s),
         requeue=again,
         health_checks=health_checks(s),
-        queue=queue(s, asks["topology"]),
-        lines=_lines(order, asks, held, again, nodes),
+        queue=queue(s, job["topology"]),
+        lines=tuple(_lines(options, job, spares, again, nodes)),
     )
 
 
-def _ordered(found) -> list:
-    """Usable ones first; among those within TIE of the best the one with fewest control planes."""
-    top = max((o.score for o in found if o.usable), default=1.0)
-
-    def rank(o):
-        level = (0, o.control_planes) if o.score >= top - TIE else (1, 0)
-        return not o.usable, *level, -o.score, o.id
-
-    return sorted(found, key=rank)
-
-
-def _steady(found, best: Option) -> Lines:
-    """Whether the choice hangs on a fit that is a reading of documents: each partial fit moved by a
-    quarter, one at a time."""
-    words = texts("scheduler", "steady")
+def _why(
+    s: Site, options: Sequence[Option], criteria: Sequence[Criterion], nodes: int, steady: str
+) -> Iterator[str]:
+    """Why the first option is chosen."""
+    best, second = options[:2]
+    cost = 1 - best.score
     if not best.usable:
-        return ()
-    partial = (
-        (o, f, step)
-        for o in found
-        for f in o.fits
-        for step in (-constant("nudge"), constant("nudge"))
-        if o.usable and f["criterion"] != "nodes" and 0 < f["fit"] < 1
-    )
-    for o, f, step in partial:
-        fit = min(max(f["fit"] + step, 0.0), 1.0)
-        score = o.score * (1 - f["stake"] * (1 - fit)) / (1 - f["costs"])
-        other = _ordered([replace(x, score=score) if x is o else x for x in found])[0]
-        if other.id != best.id:
-            turn = fill(
-                words["turn"],
-                other=other.name,
-                name=o.name,
-                better="better" if step > 0 else "worse",
-                what=WORDS[f["criterion"]],
-            )
-            return (turn,)
-    return (words["stands"],)
+        yield (
+            f"{nodes:,} nodes are more than any of these has been shown to hold; split the site "
+            f"into {-(-nodes // best.most_nodes)} cells under one launcher"
+        )
+    if abs(second.score - best.score) < TIE:
+        yield (
+            f"a tie: what it lacks costs {cost:.1%} of the run, what {second.name} lacks "
+            f"{1 - second.score:.1%}; it has {several(best.control_planes, 'control plane')}, "
+            f"{second.name} {second.control_planes}"
+        )
+    else:
+        yield (
+            f"what it lacks costs {cost:.1%} of the run; next is {second.name} with "
+            f"{1 - second.score:.1%}"
+        )
+    if s.sites > 1:
+        yield (
+            f"{s.sites} sites have one such cluster of {nodes:,} nodes each; one launcher starts a "
+            "gang in every site and joins them at each average"
+        )
+    heavy = max(criteria, key=lambda c: c.stake)
+    if heavy.stake > 0.001:
+        yield f"most at stake: {heavy.what}, {heavy.stake:.1%} of the run ({heavy.why})"
+    else:
+        yield (
+            "nothing much is at stake: the job is small or its fabric flat; take what the site "
+            "already runs"
+        )
+    if not any(c.id in ("services", "share") and c.stake > 0.05 for c in criteria):
+        yield (
+            "decide again if other teams, inference or rollouts are to share these devices: that "
+            "is what Kubernetes is for"
+        )
+    if steady:
+        yield steady
 
 
-@cache
-def _table() -> dict:
-    out = {}
-    for row in catalogue.read(catalogue.HERE / "schedulers.csv", None):
-        out.setdefault(row["id"], {})[row["criterion"]] = row
-    return out
-
-
-def _fit(id: str, criterion: str) -> float:
-    return float(_table()[id][criterion]["fit"])
-
-
-def _most_nodes(id: str, cluster) -> int:
-    own = int(_fit(id, "nodes"))
-    node = catalogue.nodes().get(cluster.node)
-    google = node is not None and "google" in node.provider.lower()
-    return int(number("R160")) if google and own == number("R159") else own
-
-
-def _judge(id: str, asked, nodes: int, s: Site) -> Option:
-    table = _table()[id]
-    most = _most_nodes(id, s.cluster)
-    words = texts("scheduler", "against")
-    fits = tuple(
-        {
-            "criterion": c.id,
-            "stake": c.stake,
-            "fit": fit,
-            "costs": c.stake * (1 - fit),
-            "says": table[c.id]["says"],
-            "source": table[c.id]["source"],
-        }
-        for c in asked
-        for fit in [min(1.0, most / nodes) if c.id == "nodes" else _fit(id, c.id)]
-    )
-    dear = sorted((f for f in fits if f["costs"] > 1e-5), key=lambda f: -f["costs"])
-    refused = {
-        "size": nodes > most and "nodes",
-        "torus": s.torus and _fit(id, "torus") <= 0 and "torus",
-        "gang": _fit(id, "gang") < 1 and "gang",
-    }
-    return Option(
-        id=id,
-        name=table["gang"]["name"],
-        usable=not any(refused.values()),
-        score=prod(1 - f["costs"] for f in fits),
-        control_planes=int(_fit(id, "parts")),
-        most_nodes=most,
-        fits=fits,
-        against=(
-            *(
-                fill(words[k], nodes=nodes, most=most, says=table[row]["says"])
-                for k, row in refused.items()
-                if row
-            ),
-            *(fill(words["cost"], what=WORDS[f["criterion"]], **f) for f in dear),
-        ),
-    )
-
-
-def _why(s: Site, order, asked, nodes: int) -> Lines:
-    best, second, words = *order[:2], texts("scheduler")
-    heavy = max(asked, key=lambda c: c.stake)
-    near = abs(second.score - best.score) < TIE
-    values = {"best": best, "second": second, "nodes": nodes, "heavy": heavy}
-    return lines(
-        words["why"],
-        s,
-        **values,
-        stretched=not best.usable,
-        cells=-(-nodes // best.most_nodes),
-        cost=1 - best.score,
-        second_cost=1 - second.score,
-        near=near,
-        behind=not near,
-        apart=s.sites > 1,
-        at_stake=heavy.stake > 0.001,
-        little=heavy.stake <= 0.001,
-        alone=not any(c.id in ("services", "share") and c.stake > 0.05 for c in asked),
-    )
-
-
-def _preemption(s: Site) -> dict:
+def preemption(s: Site) -> Preemption:
     """Who may stop whom. A restart that takes other jobs' nodes instead of spares pays for their
     lost work too."""
-    return fill(
-        texts("scheduler", "preemption"),
+    return Preemption(
+        job="never preempted; above everything else on its nodes",
+        others="may run on spares and idle nodes, killed without notice when a spare is called",
         grace_s=kill_after_s(s.step_s, s.e.checkpoint_durable_s),
-        evictions=s.failures_per_day - s.e.failures_per_day.get("software", 0.0),
-        lost=number("R053") / 100,
+        eligible_after_s=CONSTANTS.preempt_s,
+        stolen_nodes_per_day_without_spares=s.failures_per_day
+        - s.e.failures_per_day.get("software", 0.0),
+        goodput_lost_where_restarts_preempt=number("R053") / 100,
         source=source("R053"),
     )
 
 
-def _requeue(s: Site) -> dict:
+def requeue(s: Site) -> Requeue:
     """Restart in place against a requeue at this size; see `stakes.requeue_s`."""
-    kept, gone = in_place_gain(s)
-    return fill(
-        texts("scheduler", "requeue"),
+    in_place, requeued = in_place_gain(s)
+    tries = early_failures(s.e.mtbf_s, s.run.days * DAY_S)
+    return Requeue(
+        first=(
+            "in place: the launcher restarts the ranks inside the allocation, the dead node's "
+            "ranks on a spare"
+        ),
         requeue_s=requeue_s(s.cluster.nodes, s.per_node),
-        kept=kept,
-        gone=gone,
-        gain=kept - gone,
-        tries=early_failures(s.e.mtbf_s, s.run.days * DAY_S),
-        early=BAD_START_S,
-        grace_s=stop_lead_s(s.step_s, s.e.checkpoint_durable_s),
+        goodput_in_place=in_place,
+        goodput_requeued=requeued,
+        gain=in_place - requeued,
+        automatic=True,
+        from_copy="newest durable",
+        most_in_a_row=tries,
+        why_most=(
+            f"{tries} starts in a row that end within {BAD_START_S / 60:.0f} min and save nothing "
+            "are one cause: stop and call"
+        ),
+        signal_before_end_s=stop_lead_s(s.step_s, s.e.checkpoint_durable_s),
         source=source("R071", "R072"),
     )
 
 
-def _lines(order, asks, held, again, nodes: int) -> Lines:
-    best, second, words = *order[:2], texts("scheduler")
-    topology = asks["topology"]
-    spare = held["nodes"]
+def _lines(
+    options: Sequence[Option], job: Request, spares: SparesRequest, again: Requeue, nodes: int
+) -> Iterator[str]:
+    """The choice and the request, a line each."""
+    best, second = options[:2]
+    topology = job["topology"]
+    gang = job["gang"]
+    yield f"{best.name} for {several(nodes, 'node')}"
+    yield f"instead of {second.name}: {_loses(best, second)}"
+    block = topology["block_nodes"]
+    blocks = f" in blocks of {block}" if block else ""
+    yield (
+        f"gang of {several(gang['nodes'], 'node')} x {gang['tasks_per_node']}, "
+        f"{topology['unit']} by {topology['unit']}: segments of "
+        f"{several(topology['segment_nodes'], 'node')}{blocks}"
+    )
+    if spares["nodes"]:
+        yield f"{several(spares['nodes'], 'spare')} {spares['where']}"
+    else:
+        yield "no spares: a failure waits for its repair"
+    yield (
+        f"restart in place: goodput {again['goodput_in_place']:.1%} against "
+        f"{again['goodput_requeued']:.1%} requeued"
+    )
+
+
+def _loses(best: Option, second: Option) -> str:
+    """Why the second option is not the first."""
     level = second.usable and second.score >= best.score - TIE
-    block = topology.get("block_nodes")
-    equal = fill(words["loses"], best=best, second=second, less=abs(second.score - best.score))
-    kept = f"{several(spare, 'spare')} {held['where']}"
-    return fill(
-        words["lines"],
-        best=best,
-        second=second,
-        again=again,
-        topology=topology,
-        nodes=nodes,
-        loses=equal if level or not second.against else second.against[0],
-        gang=asks["gang"],
-        blocks=f" in blocks of {block}" if block else "",
-        held=kept if spare else "no spares: a failure waits for its repair",
+    if second.against and not level:
+        return second.against[0]
+    return (
+        f"{second.control_planes} control planes to keep up against {best.control_planes}, for "
+        f"{abs(second.score - best.score):.2%} of the run"
     )

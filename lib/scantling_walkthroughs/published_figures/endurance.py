@@ -1,81 +1,186 @@
 """Published figures about failures, saves and goodput, from the closed forms of failures, goodput
 and elastic."""
 
+from functools import partial
+
 import numpy as np
 from scantling import catalogue
 from scantling.base.units import HOUR_S, MINUTE_S
 from scantling.endure import elastic, failures, goodput, spares
 
-from .record import printed
+from .record import Curves, Figure, Printed, drawn, points_of, printed
 
 
-def _mtbf_s(preset: str, devices):
-    return failures.job_mtbf_s(catalogue.failure_preset(preset).per_1000_node_days, devices)
+def mtbf_s(preset: str, devices: float) -> float:
+    """Seconds between failures of a job at the rate of a fleet."""
+    rate = catalogue.failure_preset(preset).per_1000_node_days
+    return float(failures.job_mtbf_s(rate, devices))
 
 
-def _ettr(g, interval_min):
-    return goodput.ettr_meta(
-        1 / (_mtbf_s(g["preset"], g["devices"]) / MINUTE_S),
-        interval_min,
-        g["stall_min"],
-        g["restart_min"],
-    )
-
-
-def implied_restart_min() -> dict:
+def implied_restart_min() -> dict[str, float]:
     """Minutes of restart that the printed points of an ETTR of 0.5 on 100,000 devices take, by
     fleet: u = M (1 - ETTR) - dt / 2, with saves that do not block.
 
     Kokolis et al. give 5 to 20 minutes for it and do not say which of them a figure is drawn with;
     two points that need different ones cannot both lie on a curve of one.
     """
-    found = {
-        r["given"]["preset"]: r["x"]
-        for r in printed("ettr-interval")
-        if r["given"]["devices"] == 100_000 and r["value"] == 0.5
+    interval_min = {
+        row.settings["preset"]: row.at
+        for row in printed("ettr-interval")
+        if row.count("devices") == 100_000 and row.value == 0.5
     }
     return {
-        preset.upper(): float(_mtbf_s(preset, 100_000)) / MINUTE_S * 0.5 - interval_min / 2
-        for preset, interval_min in found.items()
+        preset.upper(): mtbf_s(preset, 100_000) / MINUTE_S * 0.5 - interval / 2
+        for preset, interval in interval_min.items()
     }
 
 
-def _scale(r):
-    g = r["given"]
-    n = r["x"]
-    mtbf_s = failures.job_mtbf_s(g["rate"], n) if "rate" in g else _mtbf_s(g["preset"], n)
-    m = mtbf_s / MINUTE_S
-    match g["kind"]:
+def _mtbf_h(row: Printed) -> float:
+    return mtbf_s(row.settings["preset"], row.at) / HOUR_S
+
+
+def _ettr_by_interval(row: Printed) -> float:
+    m = mtbf_s(row.settings["preset"], row.number("devices")) / MINUTE_S
+    return float(
+        goodput.ettr_meta(1 / m, row.at, row.number("stall_min"), row.number("restart_min"))
+    )
+
+
+def _ettr_by_scale(row: Printed) -> float:
+    """ETTR of a job of so many devices, in minutes, by the formula that its figure was drawn
+    with."""
+    if "rate" in row:
+        m = float(failures.job_mtbf_s(row.number("rate"), row.at)) / MINUTE_S
+    else:
+        m = mtbf_s(row.settings["preset"], row.at) / MINUTE_S
+    match row.settings["kind"]:
         case "linear":
-            return goodput.ettr_linear(m, g["loss_min"])
+            ettr = goodput.ettr_linear(m, row.number("loss_min"))
         case "ft-hsdp":
-            return elastic.ft_hsdp(
-                m, g["replicas"], stall_s=g["stall_min"], replica_recovery_s=g["loss_min"]
+            ettr = elastic.ft_hsdp(
+                m,
+                row.number("replicas"),
+                stall_s=row.number("stall_min"),
+                replica_recovery_s=row.number("loss_min"),
             )
         case "meta":
-            save = g["save_min"]
-            return goodput.ettr_meta(1 / m, goodput.young(m, save), save, g["restart_min"])
+            save = row.number("save_min")
+            interval = goodput.young(m, save)
+            ettr = goodput.ettr_meta(1 / m, interval, save, row.number("restart_min"))
         case "exact":
-            return goodput.ettr(m, 0.0, g["interval_min"], restart_s=g["restart_min"])
+            interval = row.number("interval_min")
+            ettr = goodput.ettr(m, 0.0, interval, restart_s=row.number("restart_min"))
+        case kind:
+            raise ValueError(f"no formula of an ETTR is called {kind}")
+    return float(ettr)
 
 
 def _step_s() -> float:
     """Seconds of a step behind ByteRobust's table: the row with the longest save sets it, step /
     (step + stall) = printed share."""
-    row = next(r for r in printed("save-stall") if r["given"].get("sets"))
-    return row["x"] * row["value"] / (1 - row["value"])
+    row = next(row for row in printed("save-stall") if "sets" in row)
+    return row.at * row.value / (1 - row.value)
 
 
-def _save_stall_curves():
+def _share_kept(row: Printed) -> float:
+    return _step_s() / (_step_s() + row.at)
+
+
+def _save_stall_curves() -> Curves:
     stall_s = np.geomspace(0.01, 20, 40)
-    return {"step / (step + stall)": (stall_s, OURS["save-stall"]({"x": stall_s}))}
+    return {"step / (step + stall)": (stall_s, _step_s() / (_step_s() + stall_s))}
 
 
-OURS = {  # our value for a printed row
-    "mtbf-scale": lambda r: _mtbf_s(r["given"]["preset"], r["x"]) / HOUR_S,
-    "ettr-interval": lambda r: _ettr(r["given"], r["x"]),
-    "ettr-scale": _scale,
-    "save-stall": lambda r: _step_s() / (_step_s() + r["x"]),
-    "standbys": lambda r: spares.standbys(int(r["x"]), r["given"]["per_window"]),
-}
-CURVES = {"save-stall": _save_stall_curves}  # ours between the points
+def _standbys(row: Printed) -> float:
+    return float(spares.standbys(int(row.at), row.number("per_window")))
+
+
+MTBF_SCALE = Figure(
+    id="mtbf-scale",
+    title="Time between failures against scale",
+    basis="closed form",
+    formula="M = 1 / (devices / 8 x failures per node-day)",
+    x="devices",
+    quantity="mean time between failures",
+    unit="h",
+    median=0.02,
+    worst=0.04,
+    misses=(
+        "jobs of 1,024 devices failed several times as often as the rate says: "
+        "it was fitted on larger jobs and misses what kills small ones"
+    ),
+    log="xy",
+    points=partial(points_of, "mtbf-scale", _mtbf_h),
+    curves=partial(drawn, "mtbf-scale", _mtbf_h, np.geomspace(1000, 1000000.0, 40)),
+)
+ETTR_INTERVAL = Figure(
+    id="ettr-interval",
+    title="Share of time that trains against the checkpoint interval",
+    basis="closed form",
+    formula="E[ETTR] = (1 - l (u + dt / 2)) / (1 + w / dt), l failures per second",
+    x="minutes between saves",
+    quantity="ETTR",
+    unit="1",
+    absolute=True,
+    median=0.02,
+    worst=0.05,
+    misses=(
+        "two points say what an ETTR of one half takes at 100,000 devices, 7 "
+        "minutes between saves on RSC-1 and 21 on RSC-2, and no one restart "
+        "time meets both: RSC-1's needs 5 minutes, which is drawn, RSC-2's "
+        "needs 14; the paper gives 5 to 20 and does not say which. At this size "
+        "the first-order formula itself is too low"
+    ),
+    log="x",
+    points=partial(points_of, "ettr-interval", _ettr_by_interval),
+    curves=partial(drawn, "ettr-interval", _ettr_by_interval, np.geomspace(0.5, 180, 60)),
+)
+ETTR_SCALE = Figure(
+    id="ettr-scale",
+    title="Share of time that trains against scale",
+    basis="closed form",
+    formula=(
+        "restart of the whole job: 1 - L / M; of one replica of d: 1 - S / M - "
+        "(R / M) / d; else E[ETTR] at Young's or the given interval"
+    ),
+    x="devices",
+    quantity="ETTR",
+    unit="1",
+    absolute=True,
+    median=0.025,
+    worst=0.035,
+    log="x",
+    points=partial(points_of, "ettr-scale", _ettr_by_scale),
+    curves=partial(drawn, "ettr-scale", _ettr_by_scale, np.geomspace(2000, 131072, 40)),
+)
+SAVE_STALL = Figure(
+    id="save-stall",
+    title="What a save at every step leaves of the MFU",
+    basis="closed form",
+    formula="step / (step + stall)",
+    x="seconds that a save blocks",
+    quantity="share of MFU",
+    unit="1",
+    absolute=True,
+    median=0.01,
+    worst=0.02,
+    log="x",
+    points=partial(points_of, "save-stall", _share_kept),
+    curves=_save_stall_curves,
+)
+STANDBYS = Figure(
+    id="standbys",
+    title="Warm standbys for one window of failures",
+    basis="closed form",
+    formula="the 99th percentile of Binomial(machines, p), one p for all four rows",
+    x="machines",
+    quantity="standbys",
+    unit="machines",
+    absolute=True,
+    median=0.0,
+    worst=0.0,
+    log="x",
+    points=partial(points_of, "standbys", _standbys),
+)
+
+FIGURES = (MTBF_SCALE, ETTR_INTERVAL, ETTR_SCALE, SAVE_STALL, STANDBYS)

@@ -2,9 +2,11 @@
 sizes."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from scantling import catalogue
+from scantling.blocks.table import Shape
 from scantling.catalogue import scaling_laws as convergence
 from scantling.catalogue.hardware import USUAL_ACCELERATOR
 from scantling.catalogue.models.entries import entries
@@ -16,7 +18,7 @@ from scantling.catalogue.models.shape import (
 )
 from scantling.catalogue.words import SHARDINGS
 from scantling.physics.cases import Cases, Chip, Job, Plan, code
-from scantling.physics.constants import gather
+from scantling.physics.constants import Constants, gather
 from scantling.physics.memory import constants as memory_constants
 from scantling.physics.memory.peak import memory, saved_bytes
 from scantling.physics.pipeline import bubble_time
@@ -24,7 +26,7 @@ from scantling.physics.schedule import lay_out
 from scantling.physics.software import USUAL
 from scantling.physics.wires import Link
 
-from .record import Point
+from .record import Curves, Figure, Point, Printed, drawn, points_of
 
 GENERIC = Chip(
     linear_flops=989e12,
@@ -36,15 +38,17 @@ GENERIC = Chip(
 SCHEDULES = {"1f1b": "1f1b", "zb-h1": "zb-1p", "zb-h2": "zb-2p"}
 
 
-def _bubble(r) -> float:
+def _bubble(row: Printed) -> float:
     """Idle share of a step [1]: 1 - m (F + B + W) / span, from the schedule laid out with its
     transfers (schedule.lay_out)."""
-    p, m, *passes, comm = (r["given"][k] for k in ("p", "m", "f", "b", "w", "comm"))
-    span = lay_out(SCHEDULES[r["series"]], int(p), 1, int(m), *passes, t_p2p=comm).span_s.max()
-    return float(1 - m * sum(passes) / span)
+    m = row.count("m")
+    passes = (row.number("f"), row.number("b"), row.number("w"))
+    schedule = SCHEDULES[row.series]
+    laid_out = lay_out(schedule, row.count("p"), 1, m, *passes, t_p2p=row.number("comm"))
+    return float(1 - m * sum(passes) / laid_out.span_s.max())
 
 
-def _bubble_curves():
+def _bubble_curves() -> Curves:
     """(p - 1)(F + B + W) and its zero-bubble forms without transfers, F = B = W, 8 stages, over
     micro-batches per stage."""
     p = 8
@@ -53,29 +57,41 @@ def _bubble_curves():
     return {series: (m / p, waits / (3 * m + waits)) for series, waits in idle.items()}
 
 
-def bare(shape, plan, flash=0.0, *, chip=GENERIC, constants=None, **job) -> Cases:
-    """A case in which only the formulas speak: one generic chip, no fitted constant."""
-    if constants is None:
-        constants = replace(
-            gather(catalogue.accelerator(USUAL_ACCELERATOR).family, USUAL_ACCELERATOR, None, {}),
-            memory=memory_constants.gather("megatron-lm", {}),
-        )
-    return Cases(
-        shape=shape,
-        job=Job(**{"seq_len": 2048, "global_batch": 4096, "precision": 0} | job),
-        chip=chip,
-        link=Link(domain=8, up_bytes_per_s=450e9, out_bytes_per_s=50e9),
-        plan=Plan(**plan),
-        software=replace(USUAL, flash=flash),
-        constants=constants,
+GENERIC_JOB = Job(seq_len=2048, global_batch=4096, precision=0)
+
+
+def generic_constants() -> Constants:
+    """Priors of the usual chip, without any fit."""
+    family = catalogue.accelerator(USUAL_ACCELERATOR).family
+    return replace(
+        gather(family, USUAL_ACCELERATOR, None, {}),
+        memory=memory_constants.gather("megatron-lm", {}),
     )
 
 
-def gpt(layers, hidden, heads):
+def bare(
+    shape: Shape,
+    plan: Plan,
+    *,
+    flash: float = 0.0,
+    job: Job = GENERIC_JOB,
+    chip: Chip = GENERIC,
+    constants: Constants | None = None,
+) -> Cases:
+    """A case in which only the formulas speak: one generic chip, no fitted constant."""
+    return Cases(
+        shape=shape,
+        job=job,
+        chip=chip,
+        link=Link(domain=8, up_bytes_per_s=450e9, out_bytes_per_s=50e9),
+        plan=plan,
+        software=replace(USUAL, flash=flash),
+        constants=constants or generic_constants(),
+    )
+
+
+def gpt(layers: int, hidden: int, heads: int) -> Shape:
     """A GPT shape as the Megatron papers have them."""
-    layers = int(layers)
-    hidden = int(hidden)
-    heads = int(heads)
     return make_shape(
         layers=layers,
         hidden=hidden,
@@ -90,7 +106,16 @@ def gpt(layers, hidden, heads):
     )
 
 
-def layer_activations(layers, hidden, heads, micro_batch, seq_len, tp, sp, recompute: str) -> float:
+def layer_activations(
+    layers: int,
+    hidden: int,
+    heads: int,
+    micro_batch: int,
+    seq_len: int,
+    tp: int,
+    sp: bool,
+    recompute: str,
+) -> float:
     """Bytes that one GPT layer keeps for its backward pass under a recompute policy: sbh(34 +
     5as/h) and what is left of it.
 
@@ -102,40 +127,51 @@ def layer_activations(layers, hidden, heads, micro_batch, seq_len, tp, sp, recom
         return float(2 * seq_len * micro_batch * hidden / (tp if sp else 1))
     case = bare(
         gpt(layers, hidden, heads),
-        {"micro_batch": micro_batch, "tp": tp, "sp": sp},
-        2.0 if recompute == "selective" else 0.0,
-        seq_len=seq_len,
+        Plan(micro_batch=micro_batch, tp=tp, sp=float(sp)),
+        flash=2.0 if recompute == "selective" else 0.0,
+        job=Job(seq_len=seq_len, global_batch=4096, precision=0),
     )
     return float(saved_bytes(case)[0])
 
 
-def _saved(r) -> float:
-    g = r["given"]
-    args = [g[k] for k in ("layers", "hidden", "heads", "micro_batch", "seq_len", "tp")]
-    was, now = (layer_activations(*args, g[f"sp_{at}"], g[at]) for at in ("was", "now"))
-    return 1 - now / was
+def _saved(row: Printed) -> float:
+    layer = partial(
+        layer_activations,
+        row.count("layers"),
+        row.count("hidden"),
+        row.count("heads"),
+        row.count("micro_batch"),
+        row.count("seq_len"),
+        row.count("tp"),
+    )
+    before = layer(bool(row.count("sp_was")), row.settings["was"])
+    after = layer(bool(row.count("sp_now")), row.settings["now"])
+    return 1 - after / before
 
 
-def state_bytes(params, dp, sharding: str):
+def state_bytes(params: float, dp: float, sharding: str) -> float:
     """Bytes of weights, 16-bit gradients and Adam states on one device: 2 + 2 + 12 bytes a
     parameter, each over dp where sharded."""
     shape = gpt(36, 4096, 32)
-    m = memory(bare(shape, {"dp": dp, "sharding": code(SHARDINGS, sharding)}, grad_bytes=2.0))
-    return (m.weights + m.gradients + m.optimizer) / parameters(shape).total * params
+    plan = Plan(dp=dp, sharding=code(SHARDINGS, sharding))
+    m = memory(bare(shape, plan, job=replace(GENERIC_JOB, grad_bytes=2.0)))
+    each = (m.weights + m.gradients + m.optimizer) / parameters(shape).total
+    return float(each) * params
 
 
-def _zero(r) -> float:
-    return state_bytes(r["given"]["params"], r["x"], r["given"]["sharding"]) / 1e9
+def _zero(row: Printed) -> float:
+    return state_bytes(row.number("params"), row.at, row.settings["sharding"]) / 1e9
 
 
-def _optimal(r) -> float:
-    return convergence.compute_optimal(r["x"], r["given"]["law"])[1]
+def _optimal(row: Printed) -> float:
+    return float(convergence.compute_optimal(row.at, row.settings["law"])[1])
 
 
-def _hybrid_flops(r) -> float:
+def _hybrid_flops(row: Printed) -> float:
     """FLOP a token as Megatron-Bridge counts them, and every depth of multi-token prediction."""
-    model, seq_len = entries()[r["given"]["model"]].model, r["given"]["seq_len"]
-    return causal_flops_per_token(model, seq_len) + flops_per_token(model, seq_len).mtp
+    model = entries()[row.settings["model"]].model
+    seq_len = row.number("seq_len")
+    return float(causal_flops_per_token(model, seq_len) + flops_per_token(model, seq_len).mtp)
 
 
 PUBLISHED = (
@@ -153,7 +189,7 @@ PUBLISHED = (
 )
 
 
-def _parameter_points():
+def _parameter_points() -> list[Point]:
     return [
         Point(
             series="all parameters",
@@ -164,16 +200,108 @@ def _parameter_points():
             locator=e.counted,
             url=e.source,
         )
-        for e in map(entries().get, PUBLISHED)
+        for e in (entries()[id] for id in PUBLISHED)
     ]
 
 
-OURS = {  # our value for a printed row
-    "bubble-rates": _bubble,
-    "activation-memory": _saved,
-    "zero-memory": _zero,
-    "compute-optimal": _optimal,
-    "hybrid-flops": _hybrid_flops,
-}
-POINTS = {"parameters": _parameter_points}  # all points
-CURVES = {"bubble-rates": _bubble_curves}  # ours between the points
+PARAMETERS = Figure(
+    id="parameters",
+    title="Parameters of published models",
+    basis="closed form",
+    formula="attention h (q + 2 kv + out), MLP 2 or 3 h f, experts, router, norms, embeddings",
+    x="model",
+    quantity="parameters",
+    unit="parameters",
+    median=0.001,
+    worst=0.02,
+    misses="counts that are printed rounded",
+    log="y",
+    points=_parameter_points,
+)
+HYBRID_FLOPS = Figure(
+    id="hybrid-flops",
+    title="FLOPs of a token that a trainer counts for hybrids",
+    basis="closed form",
+    formula=(
+        "3 x forward, summed over the blocks; causal half of the scores, "
+        "windows, no router, every depth of multi-token prediction"
+    ),
+    x="release",
+    quantity="FLOP a token",
+    unit="FLOP",
+    median=0.01,
+    worst=0.015,
+    misses=(
+        "the counter's inner width of a Mamba block is twice the hidden width, "
+        "and until the release of June an expert of gpt-oss had two matrices of "
+        "three"
+    ),
+    log="y",
+    points=partial(points_of, "hybrid-flops", _hybrid_flops),
+)
+BUBBLE_RATES = Figure(
+    id="bubble-rates",
+    title="Pipeline bubble against micro-batches",
+    basis="closed form",
+    formula=(
+        "idle / step; 1F1B idles (p - 1)(F + B + W), ZB-H1 (p - 1)(F + B - W), "
+        "ZB-H2 (p - 1)(F + B - 2 W), transfers on top"
+    ),
+    x="micro-batches per stage",
+    quantity="bubble",
+    unit="1",
+    absolute=True,
+    median=0.0001,
+    worst=0.00015,
+    points=partial(points_of, "bubble-rates", _bubble),
+    curves=_bubble_curves,
+)
+ACTIVATION_MEMORY = Figure(
+    id="activation-memory",
+    title="Activation memory that recompute and sequence parallelism save",
+    basis="closed form",
+    formula="sbh (34 + 5as/h) / tp with sequence parallelism; selective leaves 34sbh / tp",
+    x="model",
+    quantity="share saved",
+    unit="1",
+    absolute=True,
+    median=0.03,
+    worst=0.06,
+    misses="the abstract says five times for all four models together; the smallest saves more",
+    points=partial(points_of, "activation-memory", _saved),
+)
+ZERO_MEMORY = Figure(
+    id="zero-memory",
+    title="Model states per device under ZeRO",
+    basis="closed form",
+    formula=(
+        "(2 + 2 + 12) bytes a parameter; stage 1 divides the 12 by dp, stage 2 "
+        "the gradients too, stage 3 all"
+    ),
+    x="data-parallel ranks",
+    quantity="model states",
+    unit="GB",
+    median=0.005,
+    worst=0.03,
+    misses="the printed values are rounded",
+    log="xy",
+    points=partial(points_of, "zero-memory", _zero),
+    curves=partial(drawn, "zero-memory", _zero, np.geomspace(1, 1024, 11)),
+)
+COMPUTE_OPTIMAL = Figure(
+    id="compute-optimal",
+    title="Tokens of a compute-optimal run",
+    basis="closed form",
+    formula="D proportional to C to the power b; constants of each approach",
+    x="FLOP",
+    quantity="tokens",
+    unit="1",
+    median=0.03,
+    worst=0.11,
+    misses="approach 3 prints its own rounding of the fitted exponents",
+    log="xy",
+    points=partial(points_of, "compute-optimal", _optimal),
+    curves=partial(drawn, "compute-optimal", _optimal, np.geomspace(1e19, 1e29, 20)),
+)
+
+FIGURES = (PARAMETERS, HYBRID_FLOPS, BUBBLE_RATES, ACTIVATION_MEMORY, ZERO_MEMORY, COMPUTE_OPTIMAL)

@@ -1,11 +1,17 @@
 """Records of published figures: points that were printed beside ours, and how near they come."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scantling.base.records import Rows, fields_of, record
+from scantling.base.columns import Array
+from scantling.base.records import record
 from scantling.catalogue import HERE, read
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 READ = {"printed": "printed in the source", "quoted": "quoted by another text"}
 
@@ -31,6 +37,45 @@ class Point:
     read: str = "printed"
     counted: bool = True
     why: str = ""
+
+
+Curves = Mapping[str, tuple[Array, Array]]  # by series: x, y
+
+
+@record
+class Printed:
+    """A row of published_figures.csv: a printed value and its settings."""
+
+    figure: str
+    series: str
+    x: float | str
+    value: float
+    settings: Mapping[str, str]  # what it was taken at: numbers and words
+    title: str
+    locator: str
+    source: str
+    read: str
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.settings
+
+    @property
+    def at(self) -> float:
+        """Where it stands on an axis of numbers."""
+        return float(self.x)
+
+    def number(self, name: str) -> float:
+        """A setting that is a number."""
+        return float(self.settings[name])
+
+    def count(self, name: str) -> int:
+        """A setting that is a whole number."""
+        return int(self.number(name))
+
+
+def no_curves() -> Curves:
+    """Nothing between the points."""
+    return {}
 
 
 @record
@@ -74,8 +119,8 @@ class Figure:
     unit: str
     median: float
     worst: float
-    points: Callable[[], list]
-    curves: Callable[[], Mapping]
+    points: Callable[[], list[Point]]
+    curves: Callable[[], Curves] = no_curves
     absolute: bool = False
     fitted: bool = False
     misses: str = ""
@@ -89,20 +134,19 @@ class Recreation:
 
     figure: Figure
     points: tuple[Point, ...]
-    curves: Mapping
+    curves: Curves
 
     @property
-    def errors(self) -> np.ndarray:
+    def errors(self) -> Array:
         """Signed error of every point, in the figure's way."""
-        published, ours = (
-            np.array([getattr(p, k) for p in self.points], float) for k in ("published", "ours")
-        )
-        return ours - published if self.figure.absolute else ours / published - 1
+        published = np.array([p.published for p in self.points], float)
+        ours = np.array([p.ours for p in self.points], float)
+        return np.asarray(ours - published if self.figure.absolute else ours / published - 1)
 
     @property
-    def counted(self) -> np.ndarray:
+    def counted(self) -> Array:
         """The errors that the bounds hold for."""
-        return np.abs(self.errors[[p.counted for p in self.points]])
+        return np.asarray(np.abs(self.errors[[p.counted for p in self.points]]))
 
     @property
     def median_error(self) -> float:
@@ -118,14 +162,14 @@ class Recreation:
         return self.median_error <= self.figure.median and self.worst_error <= self.figure.worst
 
     @property
-    def sources(self) -> tuple:
+    def sources(self) -> tuple[tuple[str, str, str], ...]:
         """(paper, places, address), each once."""
-        found = {}
+        places: dict[tuple[str, str], dict[str, None]] = {}
         for p in self.points:
-            found.setdefault((p.title, p.url), {})[p.locator] = None
-        return tuple((title, ", ".join(places), url) for (title, url), places in found.items())
+            places.setdefault((p.title, p.url), {})[p.locator] = None
+        return tuple((title, ", ".join(names), url) for (title, url), names in places.items())
 
-    def table(self):
+    def table(self) -> "DataFrame":
         """The points as a pandas DataFrame: series, x, published, ours, error, counted, read,
         locator."""
         import pandas as pd
@@ -137,50 +181,58 @@ class Recreation:
 
 
 @cache
-def printed(figure: str) -> Rows:
-    """Rows of published_figures.csv for one figure; `given` as a mapping, numbers as numbers."""
-    rows = [r for r in read(HERE / "published_figures.csv", None) if r["figure"] == figure]
+def printed(figure: str) -> tuple[Printed, ...]:
+    """Rows of published_figures.csv for one figure."""
     return tuple(
-        r
-        | {
-            "x": _number(r["x"]),
-            "value": float(r["value"]),
-            "given": {k: _number(v) for k, v in (p.split("=") for p in r["given"].split())},
-        }
-        for r in rows
+        Printed(
+            figure=row["figure"],
+            series=row["series"],
+            x=_number(row["x"]),
+            value=float(row["value"]),
+            settings=dict(pair.split("=") for pair in row["given"].split()),
+            title=row["title"],
+            locator=row["locator"],
+            source=row["source"],
+            read=row["read"],
+        )
+        for row in read(HERE / "published_figures.csv", None)
+        if row["figure"] == figure
     )
 
 
-def point(row: dict, ours: float) -> Point:
-    """A row of `printed` beside ours; rows marked left_out are shown, not counted."""
-    given = row["given"]
+def point(row: Printed, ours: float) -> Point:
+    """A printed row beside ours; rows marked left_out are shown, not counted."""
     return Point(
-        published=row["value"],
+        series=row.series,
+        x=row.x,
+        published=row.value,
         ours=float(ours),
-        url=row["source"],
-        counted=not given.get("left_out"),
-        why=str(given.get("why", "")).replace("_", " "),
-        **fields_of(row, ("series", "x", "title", "locator", "read")),
+        title=row.title,
+        locator=row.locator,
+        url=row.source,
+        read=row.read,
+        counted="left_out" not in row,
+        why=row.settings.get("why", "").replace("_", " "),
     )
 
 
-def points_of(figure: str, ours: Callable[[dict], float]) -> list:
+def points_of(figure: str, ours: Callable[[Printed], float]) -> list[Point]:
     """A Point for each printed row, ours from the row."""
-    return [point(r, ours(r)) for r in printed(figure)]
+    return [point(row, ours(row)) for row in printed(figure)]
 
 
-def drawn(figure: str, ours: Callable[[dict], float], axis) -> dict:
+def drawn(figure: str, ours: Callable[[Printed], float], axis: Array) -> Curves:
     """Ours over an axis for each printed series, given what its first row was, where it is above
-    0: {series: (x, y)}."""
-    out = {}
+    0."""
+    curves = {}
     for row in printed(figure):
-        if row["series"] not in out:
-            y = np.array([ours(row | {"x": x}) for x in axis])
-            out[row["series"]] = axis[y > 0], y[y > 0]
-    return out
+        if row.series not in curves:
+            y = np.array([ours(replace(row, x=float(x))) for x in axis])
+            curves[row.series] = axis[y > 0], y[y > 0]
+    return curves
 
 
-def _number(text: str):
+def _number(text: str) -> float | str:
     try:
         return float(text)
     except ValueError:

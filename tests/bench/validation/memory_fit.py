@@ -25,7 +25,8 @@ from scantling.physics.memory.chance import oom_probability, spread
 from scantling.physics.memory.constants import PRIORS, gather
 from scantling.physics.memory.peak import memory
 from scantling.runs.predict import decisive
-from scantling.runs.read import read_runs, to_runs
+from scantling.runs.read import read_runs
+from scantling.runs.to_cases import to_runs
 
 from .robust import robust
 from .throughput_fit import load

@@ -8,7 +8,7 @@ from scantling.design.design import Design
 from scantling.plans.words import short
 from scantling.verdict.assess import assess
 from scantling.verdict.record import Assessment
-from scantling_kits.expressible import software_fields
+from scantling_kits.nearest import software_fields
 
 DESIGNS = Path("gallery/designs")
 

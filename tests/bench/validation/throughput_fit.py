@@ -27,8 +27,9 @@ from scantling.physics.constants import PRIORS, Constants, efforts, gather
 from scantling.physics.memory import constants as memory_constants
 from scantling.physics.step import rates, step_time
 from scantling.runs import scores
-from scantling.runs.predict import known_of
-from scantling.runs.read import read_runs, to_runs
+from scantling.runs.predict import any_decisive
+from scantling.runs.read import read_runs
+from scantling.runs.to_cases import to_runs
 
 SCALE = 0.1
 STEP = 1e-3  # of an offset, for the derivatives
@@ -315,7 +316,8 @@ def unknown(table, rate) -> dict:
         c,
         known=elsewhere(table, "stack") >= FEW_ROWS,
         seen_chip=elsewhere(table, "chip") > 0,
-        **known_of(table.frame.assumed, step_s),
+        inferred=any_decisive(table.frame.assumed),
+        step_s=step_s,
     )
 
 

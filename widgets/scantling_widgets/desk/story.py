@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from operator import lt
 
-from scantling.advise import comparison, moves
+from scantling.advise import candidates, comparison
 from scantling.base.quantities.table import told
 from scantling.base.words import table
 from scantling.design.design import Design
@@ -71,7 +71,7 @@ def tried(judge, moment) -> Iterator:
         for factor, text in ((0.5, "half the devices, {:,}"), (2, "twice the devices, {:,}"))
         for devices in (max(1, int(cluster.devices * factor / node)) * node,)
     ]
-    known = [(change.text, change.set) for change in moves.site_changes(moment.result)]
+    known = [(change.text, change.set) for change in candidates.site_changes(moment.result)]
     for text, fields in (*scaled, *known[: _SAID["most"]]):
         after = assessed(judge, moment.design, fields)
         if after is not None:

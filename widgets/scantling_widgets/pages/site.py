@@ -123,7 +123,7 @@ def sources() -> Iterator[tuple[str, Path]]:
                 yield inside.as_posix(), path
     # what joins the packages is found by its entry points
     for file in files_of("scantling") or ():
-        if file.name in ("METADATA", "entry_points.txt"):
+        if file.name == "entry_points.txt":
             yield f"scantling-{version('scantling')}.dist-info/{file.name}", Path(file.locate())
     for path in gallery.designs().values():
         yield f"scantling_widgets/designs/{path.name}", path

@@ -32,7 +32,6 @@ class Quantity:
     inputs: Lines = ()
     source: str = ""
     convention: str = ""
-    function: str = ""  # dotted path, under scantling, of the function that computes it
 
     @property
     def shown_unit(self) -> str:

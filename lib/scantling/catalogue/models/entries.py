@@ -1,8 +1,8 @@
 """Published models by id, and the design file's `model` field in all its forms.
 
-One row of models.csv per model: its shape, what its library code adds (`details`: biases, norms,
-positions, windows, as fields of `Model`), and the published parameter counts that the row is held
-to by a test.
+One row of models.csv per model: its shape, and the published parameter counts that the row is held
+to by a test; what its library code adds (biases, norms, positions, windows, as fields of `Model`)
+are rows of model_details.csv.
 """
 
 from collections.abc import Mapping
@@ -51,17 +51,12 @@ class Entry(Sourced):
 
 @cache
 def _rows() -> dict[str, dict[str, str]]:
-    """The rows of models.csv by id, `details` as columns of their own."""
-    return {row["id"]: row | _details(row["details"]) for row in csv_rows(HERE / "models.csv")}
-
-
-def _details(cell: str) -> dict[str, str]:
-    """`qkv_bias=1 window=4096` as columns."""
-    details = {}
-    for pair in cell.split():
-        field, _, value = pair.partition("=")
-        details[field] = value
-    return details
+    """The rows of models.csv by id, with the fields that model_details.csv gives some of them."""
+    details: dict[str, dict[str, str]] = {}
+    for row in csv_rows(HERE / "model_details.csv"):
+        details.setdefault(row["model"], {})[row["field"]] = row["value"]
+    models = csv_rows(HERE / "models.csv")
+    return {row["id"]: row | details.get(row["id"], {}) for row in models}
 
 
 def _of(kind: type[Entry] | type[Model], row: dict[str, str]) -> dict[str, str]:
@@ -79,7 +74,7 @@ def _model(id: str) -> Model:
 @cache
 def _table() -> dict[str, Entry]:
     """All catalogue rows by id and by alias."""
-    known = {f.name for kind in (Entry, Model) for f in fields(kind)} | {"details"}
+    known = {f.name for kind in (Entry, Model) for f in fields(kind)}
     for row in _rows().values():
         for column in row.keys() - known:
             raise CatalogueError(f"models.csv: no field for {column} of {row['id']}")

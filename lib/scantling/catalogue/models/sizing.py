@@ -282,7 +282,7 @@ class _Sizing(Derived):
         width = "expert_ffn_hidden" if self.moe else "ffn_hidden"
         sparse = ("experts", "top_k", "moe_layers") if self.moe else ()
         fixed = ("layers", "hidden", "heads", "vocab", width, *sparse)
-        said = ", ".join(f"{k} {f[k]}" for k in fixed if k in self.given) or "these rules"
+        said = ", ".join(f"{k} {f[k]}" for k in fixed if k in self.stated) or "these rules"
         if active and abs(used / active - 1) > 2 * TOLERANCE:
             these = f"experts {f['experts']}, top_k {f['top_k']}; these use {_short(used)}"
             raise DesignError(

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...base.extensions import files
-from ...base.files import csv_rows
+from ...base.files import csv_rows, yaml_of
 from ...base.records import Lines, record
-from ...base.words import yaml_of
 from ..load import HERE, CatalogueError
 
 GENERIC = "generic"  # the file of the stack that stands in where none, or an unknown one, is named

@@ -7,6 +7,7 @@ from statistics import NormalDist
 
 import numpy as np
 
+from ...base.columns import Column
 from ...catalogue.stacks import stack as stack_of
 from .constants import calibration
 
@@ -16,16 +17,16 @@ LEAST = 1e-12  # chance that stands for none
 MEASURED_SPREAD = 0.02  # of a peak that was measured here: batches and fragmentation; judgement
 
 
-def fitted_stack(name) -> bool:
+def fitted_stack(name: str | None) -> bool:
     """Whether peaks or failures of this stack are behind the calibration of memory, or a run of it
     that filled its devices."""
     if not name:
         return False
-    ran = stack_of(name).memory.get("ran", 0.0) > 0
+    ran = float(stack_of(name).memory.get("ran", 0.0)) > 0
     return ran or any(name in row["stack"] for row in calibration()["offsets"].values())
 
 
-def spread(stack) -> float:
+def spread(stack: str | None) -> float:
     """Standard deviation of ln(measured / estimated peak): p90 of the absolute error over Z90, of
     folds left out where the stack is fitted, of stacks left out where it is not."""
     return (
@@ -34,7 +35,7 @@ def spread(stack) -> float:
     )
 
 
-def oom_probability(total_bytes, capacity_bytes, spread):
+def oom_probability(total_bytes: Column, capacity_bytes: Column, spread: Column) -> Column:
     """Chance that the peak of the fullest device exceeds what a program can have of its memory.
 
     total_bytes, capacity_bytes : [bytes], scalars or columns.  spread : of ln(peak / estimate).
@@ -42,7 +43,8 @@ def oom_probability(total_bytes, capacity_bytes, spread):
     0.5 where the estimate is the capacity. Of one estimate: it knows no correlation between plans.
     """
     z = np.log(np.maximum(total_bytes, 1.0) / capacity_bytes) / spread
-    return np.vectorize(NORMAL.cdf, otypes=[float])(z)[()]
+    chance: Column = np.vectorize(NORMAL.cdf, otypes=[float])(z)[()]
+    return chance
 
 
 def most_bytes(capacity_bytes: float, probability: float, spread: float) -> float:

@@ -5,21 +5,37 @@ Every function takes cases and returns numbers or columns. Factors of the shape 
 before the columns of the plan, so that a search over one model works on the plan's columns alone.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import reduce
 
 import numpy as np
 
-from ...base.columns import Column
+from ...base.columns import Array, Column
 from ...base.records import record
 from ...blocks.answers import Saved, fold, weighted
 from ...blocks.block import Block
+from ...blocks.head import Head
+from ...blocks.moe import Moe
 from ...blocks.saving import Keeping
 from ...blocks.table import Shape, plain_share
 from ...catalogue.models.shape import as_floats, parameters
-from ..cases import BF16, FP32, HOST_ALL, HOST_STATES, HSDP, PRECISIONS, ZERO1, ZERO2, ZERO3, Cases
+from ..cases import (
+    BF16,
+    FP32,
+    HOST_ALL,
+    HOST_STATES,
+    HSDP,
+    PRECISIONS,
+    ZERO1,
+    ZERO2,
+    ZERO3,
+    Cases,
+    Job,
+)
 from ..layout import kept_for_weights, sorts_of
 from ..pipeline import SCHEDULES, in_flight, weight_copies
+from .constants import MemoryConstants
 
 VEE = np.array([row.placement == "vee" for row in SCHEDULES.values()], dtype=float)
 MIRROR = np.array([row.placement == "mirror" for row in SCHEDULES.values()], dtype=float)
@@ -67,7 +83,7 @@ class ParameterBytes:
 class Frame:
     """What all devices of a case share."""
 
-    constants: object  # of memory
+    constants: MemoryConstants
     sorts: tuple[LayerSort, ...]
     micro_batches: Column
     bytes: ParameterBytes
@@ -108,7 +124,7 @@ class Held:
     gathered: Column  # bytes for a moment
 
 
-def constants_of(c: Cases):
+def constants_of(c: Cases) -> MemoryConstants:
     """The memory constants gathered beside the case, the generic ones where none were; weights that
     are not given back after the forward are gathered in every layer."""
     k = c.constants.memory
@@ -118,7 +134,7 @@ def constants_of(c: Cases):
     return replace(k, layers_gathered=np.where(kept, c.shape.layers, k.layers_gathered))
 
 
-def low_bytes(job):
+def low_bytes(job: Job) -> Column:
     """Bytes of a value of the linear layers in 8 or 4 bits, block scales included (mxfp8 and
     mxfp4: 1 per 32 values, nvfp4: 1 per 16); 0 in 16 bit and fp32."""
     return LOW_BYTES[job.precision]
@@ -190,7 +206,7 @@ def layer_sorts(c: Cases) -> tuple[LayerSort, ...]:
                 rows=c.tokens / p.tp * p.etp * x.copies,
                 trunk=trunk + sum(own.values()),
                 experts=experts / (p.ep * p.etp),
-                last=routed if feed.kind == "moe" else (1.0 - routed) * plain_share(s, feed),
+                last=routed if isinstance(feed, Moe) else (1.0 - routed) * plain_share(s, feed),
             )
         )
     if s.order:  # an MTP module is shared out among the sorts like it
@@ -199,7 +215,7 @@ def layer_sorts(c: Cases) -> tuple[LayerSort, ...]:
     return tuple(sorts)
 
 
-def kept_of(c: Cases, x: Saved) -> tuple:
+def kept_of(c: Cases, x: Saved) -> tuple[Column, Column, Column]:
     """Bytes on a device of what `x` is a token: with nothing repeated, with all `selective`, and as
     the plan repeats, without the inputs of layers that run again."""
     p, t = c.plan, c.tokens
@@ -212,7 +228,7 @@ def kept_of(c: Cases, x: Saved) -> tuple:
     return whole, selective, (1.0 - some_share - all_share) * whole + some_share * selective
 
 
-def _layers(s: Shape) -> list:
+def _layers(s: Shape) -> list[tuple[Block, list[tuple[Column, Block]]]]:
     """(feed-forward, (how many, block) beside it) of each sort of layer: the mixers in the model's
     own proportion where the layers have no order."""
     beside = [(b.count / s.layers, b) for b in s.of("mixer") + s.of("stream")]
@@ -226,7 +242,7 @@ def _layers(s: Shape) -> list:
     return out
 
 
-def parameter_bytes(c: Cases, group) -> ParameterBytes:
+def parameter_bytes(c: Cases, group: Column) -> ParameterBytes:
     """Bytes of one parameter that `group` ranks share."""
     p, job, k = c.plan, c.job, constants_of(c)
     wide, low = job.precision == FP32, low_bytes(job)
@@ -277,7 +293,7 @@ def parameter_bytes(c: Cases, group) -> ParameterBytes:
     )
 
 
-def exchange_buffers(c: Cases, sorts):
+def exchange_buffers(c: Cases, sorts: Sequence[LayerSort]) -> Column:
     """Bytes of the buffers of exchanges, and of masks that a stack builds pair by pair."""
     s, p, k, t = c.shape, c.plan, constants_of(c), c.tokens
     wide = 1.0 + (c.job.precision == FP32)
@@ -310,7 +326,7 @@ def frame(c: Cases) -> Frame:
         bytes=of_dense,
         expert_bytes=parameter_bytes(c, replicas) if s.of("moe") else of_dense,
         embedding=n.embedding,
-        head=sum(np.where(b.tied > 0, n.embedding, n.lm_head) for b in s.of("head")),
+        head=weighted((1, np.where(b.tied > 0, n.embedding, n.lm_head)) for b in s.of(Head)),
         mtp=n.mtp - s.mtp_experts,
         logits=c.tokens * np.maximum(per_tp, k.whole_logits) * logits,
         per_tp=per_tp,
@@ -322,7 +338,7 @@ def frame(c: Cases) -> Frame:
     )
 
 
-def _largest(sorts, value):
+def _largest(sorts: Sequence[LayerSort], value: Callable[[LayerSort], Column]) -> Column:
     """The most of any sort of layer that a model has."""
     if len(sorts) == 1:
         return value(sorts[0])
@@ -334,7 +350,7 @@ def device(c: Cases, f: Frame, at: Place) -> Held:
     what is gathered for a moment."""
     s, k, per_tp, modules = c.shape, f.constants, f.per_tp, c.shape.mtp_layers
     ends = at.embeds * f.embedding + at.heads * np.where(
-        at.embeds * sum(b.tied for b in s.of("head")) > 0, 0, f.head
+        at.embeds * sum(b.tied for b in s.of(Head)) > 0, 0, f.head
     )
     trunk = weighted((n, x.trunk) for n, x in zip(at.counts, f.sorts)) + ends + at.heads * f.mtp
     run = [at.held * n + s.mtp_passes * at.tail * x.last for n, x in zip(at.counts, f.sorts)]
@@ -368,7 +384,7 @@ def device(c: Cases, f: Frame, at: Place) -> Held:
     )
 
 
-def _gathered(f: Frame, at: Place, trunk, experts, ends):
+def _gathered(f: Frame, at: Place, trunk: Column, experts: Column, ends: Column) -> Column:
     """Bytes of sharded weights that are whole while in use: some layers, and what lies outside."""
     widest = f.constants.layers_gathered * _largest(f.sorts, lambda x: x.trunk) * f.per_tp
     outside = np.minimum(np.maximum(at.embeds, at.heads) * f.embedding * f.per_tp, ends)
@@ -378,19 +394,22 @@ def _gathered(f: Frame, at: Place, trunk, experts, ends):
     return gathered + np.minimum(most, experts) * f.expert_bytes.gathered
 
 
-def in_flight_of(c: Cases, f: Frame, stages):
+def in_flight_of(c: Cases, f: Frame, stages: Sequence[int] | Array) -> Array:
     """Micro-batches in flight on the devices `stages` of each case, one entry per device."""
     p, m, kept = c.plan, f.micro_batches, f.split_kept
     ndim = np.broadcast(p.schedule, p.pp, p.vpp, m, kept).ndim
-    stages = np.reshape(stages, (len(stages),) + (1,) * ndim)
-    return in_flight(p.schedule, p.pp, p.vpp, m, stages, kept)
+    at = np.reshape(stages, (len(stages),) + (1,) * ndim)
+    return np.asarray(in_flight(p.schedule, p.pp, p.vpp, m, at, kept))
 
 
-def states_of(f: Frame, held: Held):
+def states_of(f: Frame, held: Held) -> tuple[Column, Column, Column, Column]:
     """(weights, gradients, optimizer, host) of the parameters that a device holds. [bytes]"""
-    b, e = f.bytes, f.expert_bytes
+    dense, experts = f.bytes, f.expert_bytes
     # embedding and head have no low-precision copies
-    names = ("weight", "gradient", "states", "host")
-    dense = [held.trunk * getattr(b, name) for name in names]
-    dense[0] = dense[0] - held.ends * b.cache
-    return tuple(x + held.experts * getattr(e, name) for x, name in zip(dense, names))
+    weights = held.trunk * dense.weight - held.ends * dense.cache
+    return (
+        weights + held.experts * experts.weight,
+        held.trunk * dense.gradient + held.experts * experts.gradient,
+        held.trunk * dense.states + held.experts * experts.states,
+        held.trunk * dense.host + held.experts * experts.host,
+    )

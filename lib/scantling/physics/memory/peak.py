@@ -6,10 +6,12 @@ the second (one layer more where layers do not divide) and the last (the output 
 Each is one evaluation of the same column arithmetic.
 """
 
-from typing import Any
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from ...base.columns import Array, Column
 from ...base.records import Rows, pick, record
 from ...blocks.table import dense_before, plain_share
 from ..cases import Cases
@@ -45,39 +47,40 @@ class Memory:
     memory.
     """
 
-    weights: Any
-    gradients: Any
-    optimizer: Any
-    activations: Any
-    other: Any
-    capacity: Any
-    stage: Any
-    host: Any
-    logits: Any
-    gathered: Any
-    buffers: Any
-    framework: Any
-    fragmentation: Any
+    weights: Column
+    gradients: Column
+    optimizer: Column
+    activations: Column
+    other: Column
+    capacity: Column
+    stage: Column
+    host: Column
+    logits: Column
+    gathered: Column
+    buffers: Column
+    framework: Column
+    fragmentation: Column
 
     @property
-    def total(self):
+    def total(self) -> Column:
         """Bytes of the fullest device: the sum of the five parts."""
-        return sum(getattr(self, part) for part in PARTS)
+        states = self.weights + self.gradients + self.optimizer
+        return states + self.activations + self.other
 
     @property
-    def fits(self):
+    def fits(self) -> bool | Array:
         """True where the total is within what a program can have."""
         return self.total <= self.capacity
 
 
-def capacity(c: Cases):
+def capacity(c: Cases) -> Column:
     """What a program can have of a device's memory: the usable memory, less the context and
     fragmentation that the figures of a stack leave out. [bytes]"""
     k = constants_of(c)
     return c.chip.usable_bytes * (1 - k.unseen_share) - k.unseen_bytes
 
 
-def zone(used_bytes, capacity_bytes):
+def zone(used_bytes: Column, capacity_bytes: Column) -> Column:
     """Code in ZONES: safe up to 80 % of the capacity, tight up to all of it, over above."""
     share = used_bytes / capacity_bytes
     return 2 - (share <= SAFE_SHARE) - (share <= 1.0)
@@ -130,7 +133,8 @@ def memory(c: Cases) -> Memory:
     f = frame(c)
     places = _places(c, f) if c.layout or c.shape.order else _three_places(c, f)
     held = device(c, f, places[0][1])
-    total, stage = _held_total(f, held), 0
+    total = _held_total(f, held)
+    stage: Column = 0
     for code, (exists, place) in enumerate(places[1:], 1):
         if np.any(exists):
             other = device(c, f, place)
@@ -146,7 +150,7 @@ def memory(c: Cases) -> Memory:
     return _memory_of(c, f, held, total, stage)
 
 
-def _memory_of(c: Cases, f: Frame, held: Held, total, stage) -> Memory:
+def _memory_of(c: Cases, f: Frame, held: Held, total: Column, stage: Column) -> Memory:
     """The parts of what devices hold, with what is the same on all."""
     k, gathered, buffers = f.constants, held.gathered, f.buffers
     framework, fragmentation = k.framework_bytes, k.fragmentation * (total + buffers)
@@ -165,7 +169,7 @@ def _memory_of(c: Cases, f: Frame, held: Held, total, stage) -> Memory:
     return Memory(**{n: x[()] if isinstance(x, np.ndarray) else x for n, x in columns.items()})
 
 
-def _three_places(c: Cases, f: Frame):
+def _three_places(c: Cases, f: Frame) -> list[tuple[bool | Array, Place]]:
     """(where it exists, Place) of the first, the second and the last device."""
     s, p = c.shape, c.plan
     pp = p.pp
@@ -182,44 +186,63 @@ def _three_places(c: Cases, f: Frame):
         pairs = [(x, y, (x + y) / 2) for x, y in zip(counts[0], counts[2])]
         counts[0] = [np.where(mirror > 0, half, x) for x, _, half in pairs]
         counts[2] = [np.where(mirror > 0, half, y) for _, y, half in pairs]
-    ends = (True, 1.0, 1.0 * (pp == 1)), (pp > 2, 0.0, 0.0), (pp > 1, 0.0, 1.0)
+    ends = 1.0 * (pp == 1)
     return [
-        (exists, _place(here, n, *at, vee, mirror))
-        for here, n, (exists, *at) in zip(held, counts, ends)
+        (True, _place(held[0], counts[0], 1.0, ends, vee, mirror)),
+        (pp > 2, _place(held[1], counts[1], 0.0, 0.0, vee, mirror)),
+        (pp > 1, _place(held[2], counts[2], 0.0, 1.0, vee, mirror)),
     ]
 
 
-def _places(c: Cases, f: Frame):
+class Split(NamedTuple):
+    """Plans whose layers are split alike."""
+
+    rows: Array  # of the plans
+    layers: Array  # of each sort on each stage [stages, sorts]
+    fullest: list[int]  # stages that may be
+
+
+def _split(rows: Array, layers: Array) -> Split:
+    """The stages that may be the fullest: the first, the last, and those between that have more
+    layers of some sort than every one of these before them."""
+    more = np.any(layers[:, None] > layers, axis=2)
+    fullest = [0]
+    for i in range(1, len(layers)):
+        if i == len(layers) - 1 or more[i, fullest[1:]].all():
+            fullest.append(i)
+    return Split(rows, layers, fullest)
+
+
+def _places(c: Cases, f: Frame) -> list[tuple[bool | Array, Place]]:
     """(True, Place) of the first device, of those between the ends that may be the fullest, and of
     the last, where layers are not alike or their runs are given. A device further on holds no more
     micro-batches, so one that has no more layers of any sort is left out."""
-    p, found = c.plan, []
+    p = c.plan
     vee, mirror = VEE[p.schedule], MIRROR[p.schedule]
     mirrored = np.ravel(mirror + 0 * (p.pp + p.vpp + p.layer_split))
-    for rows, counts in splits(c, mirror):
-        held = _by_sort(c, f, counts)
-        held = (held + held[::-1]) / 2 if mirrored[rows[0]] else held
-        at, more = [0], (held[:, None] > held).any(axis=2)
-        for i in range(1, len(held)):
-            if i == len(held) - 1 or more[i, at[1:]].all():
-                at.append(i)
-        found.append((rows, held, at))
-    shape = max(len(at) for *_, at in found), sum(len(rows) for rows, *_ in found)
-    stage, counts = np.zeros(shape, int), np.zeros((len(f.sorts), *shape))
-    for rows, held, at in found:  # those with fewer devices have their first one several times
-        at = [0] * (shape[0] - len(at)) + at
-        stage[:, rows], counts[:, :, rows] = np.array(at)[:, None], held[at].T[:, :, None]
-    if shape[1] == 1:
-        stage, counts = stage[:, 0], counts[..., 0]
-    out = []
-    for i, at in enumerate(stage):
-        held = in_flight(p.schedule, p.pp, p.vpp, f.micro_batches, at, f.split_kept)
-        ends = 1.0 * (at == 0), 1.0 * (at == p.pp - 1)
-        out.append((True, _place(held, counts[:, i], *ends, vee, mirror)))
+    alike = []
+    for rows, by_layout in splits(c, mirror):
+        layers = _by_sort(c, f, by_layout)
+        alike.append(_split(rows, (layers + layers[::-1]) / 2 if mirrored[rows[0]] else layers))
+    most = max(len(split.fullest) for split in alike)
+    plans = sum(len(split.rows) for split in alike)
+    stages: Array = np.zeros((most, plans), int)
+    counts: Array = np.zeros((len(f.sorts), most, plans))
+    for split in alike:  # those with fewer devices have their first one several times
+        at = [0] * (most - len(split.fullest)) + split.fullest
+        stages[:, split.rows] = np.array(at)[:, None]
+        counts[:, :, split.rows] = split.layers[at].T[:, :, None]
+    if plans == 1:
+        stages, counts = stages[:, 0], counts[..., 0]
+    out: list[tuple[bool | Array, Place]] = []
+    for i, stage in enumerate(stages):
+        held = in_flight(p.schedule, p.pp, p.vpp, f.micro_batches, stage, f.split_kept)
+        ends = 1.0 * (stage == 0), 1.0 * (stage == p.pp - 1)
+        out.append((True, _place(held, list(counts[:, i]), *ends, vee, mirror)))
     return out
 
 
-def _by_sort(c: Cases, f: Frame, counts) -> np.ndarray:
+def _by_sort(c: Cases, f: Frame, counts: Array) -> np.ndarray:
     """Layers of each of the frame's sorts on each stage, [stages, sorts], from those of the
     layout's sorts: the same where layers have an order."""
     if c.shape.order:
@@ -229,7 +252,14 @@ def _by_sort(c: Cases, f: Frame, counts) -> np.ndarray:
     return np.stack([np.ravel(x) for x in np.broadcast_arrays(*found)], axis=1)
 
 
-def _place(held, counts, at_first, at_last, vee, mirror) -> Place:
+def _place(
+    held: Column,
+    counts: Sequence[Column],
+    at_first: Column,
+    at_last: Column,
+    vee: Column,
+    mirror: Column,
+) -> Place:
     """What stands on a device: a V has both ends on its first device, the outer two of a mirrored
     pipeline both ends once each."""
     embeds, heads, tail = at_first, at_last, at_last
@@ -241,7 +271,7 @@ def _place(held, counts, at_first, at_last, vee, mirror) -> Place:
     return Place(held=held, counts=tuple(counts), embeds=embeds, heads=heads, tail=tail)
 
 
-def _counts(c: Cases, f: Frame, ahead, held) -> list:
+def _counts(c: Cases, f: Frame, ahead: Column, held: Column) -> list[Column]:
     """Layers of each sort among the `held` that follow `ahead` others."""
     if len(f.sorts) == 1:
         return [held]
@@ -250,14 +280,14 @@ def _counts(c: Cases, f: Frame, ahead, held) -> list:
     return [held - dense if b.kind == "moe" else dense * plain_share(c.shape, b) for b in feeds]
 
 
-def _held_total(f: Frame, held: Held):
+def _held_total(f: Frame, held: Held) -> Column:
     """Bytes of a device without what is the same on all: buffers, framework, fragmentation."""
     total = held.trunk * f.bytes.stays - held.ends * f.bytes.cache
     total = total + held.experts * f.expert_bytes.stays
     return total + held.activations + held.gathered
 
 
-def saved_bytes(c: Cases):
+def saved_bytes(c: Cases) -> tuple[Column, Column]:
     """(dense layer, MoE layer) bytes that one micro-batch leaves for the backward pass on one
     device, nothing recomputed.
 

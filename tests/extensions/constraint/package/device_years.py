@@ -2,13 +2,22 @@
 
 from scantling.design.constraints import Constraint
 
+
+def _missed(value: str, limit: str) -> str:
+    return f"device-years: {value} predicted, {limit} granted"
+
+
+def _relaxed(limit: str) -> str:
+    return f"a grant of {limit}"
+
+
 CONSTRAINT = Constraint(
     field="max_device_years",
     figure="device_years",
     ceiling=True,
     name="device-years",
-    missed="device-years: {value} predicted, {limit} granted",
-    relaxed="a grant of {limit}",
+    missed=_missed,
+    relaxed=_relaxed,
     band="days",
 )
 

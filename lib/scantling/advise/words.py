@@ -1,5 +1,0 @@
-"""The lines of advice: texts of words.yaml, filled with a design's numbers."""
-
-from ..base.words import Words, table
-
-say = Words(table(__file__, "words"))

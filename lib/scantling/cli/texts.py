@@ -1,0 +1,200 @@
+"""The lines that commands print of a design, from what `design --json` says."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..base.errors import plain
+from ..base.quantities.table import band, band_in
+from ..base.show import chance, days, params, percent, rate, seconds, several, share, size, usd
+from ..verdict.verdicts import VERDICTS
+
+Figures = Mapping[str, Any]  # what `design --json` says, or a part of it
+
+NO_RUN = "without tokens there are no days and no cost"
+NO_FIT = "none, the plan does not fit"
+NONE_NEEDED = "none is needed"
+NOT_CHECKED = "confirm or complete the file"
+NONE_FOUND = "none found"
+MORE = "--full: every part of step and memory, why this plan, batch, published runs, assumptions"
+
+
+def valued(text: str, spread: str) -> str:
+    """A figure with its band."""
+    return f"{text} ({spread})" if spread else text
+
+
+def job(result: Figures) -> str:
+    """What is trained on what: size, devices, tokens, sequence, batch, precision, stack."""
+    phases = result["phases"]
+    phase = max(phases, key=lambda p: p["tokens"] or 0)
+    model = params(result["params"])
+    if result["active_params"] < 0.95 * result["params"]:
+        model += f" ({params(result['active_params'])} active)"
+    tokens = params(phase["tokens"] or "no").replace(" ", "")
+    batch = params(phase["global_batch"] * phase["seq_len"]).replace(" ", "")
+    line = (
+        f"{model} parameters, {result['devices']:,} {result['accelerator']}, {tokens} tokens, "
+        f"seq {phase['seq_len']:,}, batch {phase['global_batch']:,} ({batch} tokens), "
+        f"{result['plan']['precision']}, {result['stack'] or 'no stack named'}"
+    )
+    more = len(phases) - 1
+    return f"{line}, and {more} more phases" if more else line
+
+
+def run(result: Figures) -> str:
+    """Days and dollars with their bands, and what holds the bands up."""
+    if result["days"] is None:
+        return NO_RUN
+    span = valued(days(result["days"]), band_in(result, "days"))
+    cost = "no price"
+    if result["cost_usd"] is not None:
+        cost = valued(usd(result["cost_usd"]), band_in(result, "cost_usd"))
+    line = f"{span}; {cost}"
+    loss = result["to_loss"]
+    if loss and loss["days_low"] is not None:
+        spread = band("days", loss["days_low"], loss["days_high"])
+        line += f"; {spread} to a loss of {loss['target_loss']:g} by {len(loss['rows'])} laws"
+    plan_for = result.get("to_plan_for") or {}
+    if plan_for.get("total_usd"):
+        line += f"; to plan for: {usd(plan_for['total_usd'])}"
+    promise = result.get("promise") or {}
+    if promise.get("days_p90"):
+        line += f"; to promise: {days(promise['days_p90'])}"
+    if promise.get("deadline_kept") is not None:
+        line += f" (deadline kept: {chance(promise['deadline_kept'])})"
+    return f"{line}; 80 % bands, {result['band_tier']}"
+
+
+def mfu(result: Figures) -> str:
+    """The MFU that leads, and that of the bf16 peak where it is another one."""
+    leading = valued(share(result["mfu_shown"]), band_in(result, "mfu_shown"))
+    peak = result["mfu_denominator"].partition(" of ")[0]
+    line = f"{leading} of {peak}, {result['mfu_basis']} attention"
+    if abs(result["mfu_bf16_peak"] / result["mfu"] - 1) > 0.1:
+        line += f"; {share(result['mfu_bf16_peak'])} of the bf16 peak in full"
+    return line
+
+
+def memory(result: Figures) -> str:
+    """Memory of the fullest device, and the chance of running out."""
+    total, capacity = result["memory_bytes"]["total"], result["memory_bytes"]["capacity"]
+    return (
+        f"{size(total)} of {size(capacity)} ({percent(total / capacity, 0)}); "
+        f"{chance(result['oom_probability'])} chance of running out"
+    )
+
+
+def goodput(result: Figures) -> str:
+    """Goodput, failures, saves, spare nodes."""
+    return (
+        f"{share(result['goodput'])}; a failure every {seconds(result['mtbf_s'])}, a checkpoint "
+        f"every {seconds(result['checkpoint_interval_s'])}, "
+        f"{several(result['spares'], 'spare node')}"
+    )
+
+
+def step(result: Figures, parts: Iterable[str]) -> str:
+    """The step, tokens a second, its largest parts."""
+    span = valued(seconds(result["step_s"]), band_in(result, "step_s"))
+    tokens = rate(result["tokens_per_s_per_device"], "tokens/s")
+    return f"{span}, {tokens} a device; {', '.join(parts)}"
+
+
+def fastest(plan: str, gain: float) -> str:
+    """The fastest plan, where another is chosen."""
+    return f"{plan}: {share(gain)} less time a step"
+
+
+def sites(row: Figures) -> str:
+    """How several sites keep in step."""
+    apart = "; what that costs in tokens is open" if row["confirm"] else ""
+    return (
+        f"{row['sites']}, {row['gbits_per_s']:,.4g} Gbit/s and {row['rtt_ms']:.3g} ms apart: "
+        f"{size(row['exchange_bytes'])} sent in {seconds(row['exchange_s'])} every "
+        f"{several(row['local_steps'], 'step')}, {percent(row['share'], 1)} of the time{apart}"
+    )
+
+
+def worth_knowing(row: Figures) -> str:
+    """An input that is worth knowing first, and the bands then."""
+    ends = [(k, row[f"{k}_low"], row[f"{k}_high"]) for k in ("days", "cost_usd")]
+    bands = " and ".join(band(*end) for end in ends if end[1] is not None)
+    return f"{row['what']}: the band narrows by {percent(row['narrows'], 0)}, to {bands}"
+
+
+def avoid_in_short(row: Figures) -> str:
+    """What to avoid, and what it costs."""
+    return f"{row['what']} — {row['cost']}"
+
+
+def avoid(row: Figures) -> str:
+    """What to avoid, why, and what it costs."""
+    return f"{row['what']} — {row['why']} — {row['cost']}"
+
+
+def assumed(n: int, names: str) -> str:
+    """How many inputs were assumed, some of them by name."""
+    return f"{several(n, 'input')} assumed" + (f", among them {names}" if names else "")
+
+
+def change(row: Figures, most: int = 1200) -> str:
+    """A change in one line: what, the verdict with it, days, dollars, MFU and what is still missed;
+    the words of the change are cut where the line has more than `most` characters."""
+    parts = [
+        days(row["days"]) if row.get("days") is not None else "",
+        usd(row["cost_usd"]) if row.get("cost_usd") is not None else "",
+        f"MFU {share(row['mfu_shown'])}" if row.get("mfu_shown") is not None else "",
+    ]
+    figures = ", ".join(part for part in parts if part)
+    after = f" → {VERDICTS[row['verdict']].name.lower()}: {figures}"
+    if row["missed"]:
+        still = [text.partition(",")[0].partition(";")[0] for text in row["missed"]]
+        after += f"; still missed: {', '.join(still)}"
+    return plain(row["change"], max(most - len(after), 24)) + after
+
+
+def tried(n: int, floor: float, best: str) -> str:
+    """That no change reaches an MFU floor, and what the best come to."""
+    return f"none of {n} changes reaches MFU {share(floor)}: {best}"
+
+
+def active(row: Figures) -> str:
+    """The largest active count that meets the deadline."""
+    return (
+        f"the active count was not given: up to {params(row['active_params'])} "
+        f"(top-{row['top_k']} of {row['experts']}) meet the deadline, in {days(row['days'])}"
+    )
+
+
+def tier(row: Figures) -> str:
+    """Copies of one tier of the checkpoint."""
+    return (
+        f"{row['tier']}: every {seconds(row['every_s'])}, written in {seconds(row['write_s'])}, "
+        f"restores {', '.join(row['restores']) or 'nothing'}"
+    )
+
+
+def spares(row: Figures) -> str:
+    """What so many spare nodes bring."""
+    return (
+        f"Spares {row['spares']}: goodput, days, cost {share(row['goodput'])}, "
+        f"{days(row['days'])}, {usd(row['cost_usd'])}"
+    )
+
+
+def promised(row: Figures) -> str:
+    """The days and dollars to promise."""
+    return (
+        f"Promise: {days(row['days_p50'])} as likely as not, {days(row['days_p90'])} in nine of "
+        f"ten; {usd(row['cost_p50'])} and {usd(row['cost_p90'])}"
+    )
+
+
+def assumption(field: str, value: Any, why: str) -> str:
+    """An assumption on one line, foreign text made plain."""
+    return f"assumed {plain(field, 60)}: {plain(value, 60)} ({plain(why, 200)})"
+
+
+def searched(legal: int, evaluated: int, span_s: float) -> str:
+    """How much a search looked at."""
+    return f"{legal:,} legal plans, {evaluated:,} timed, {span_s:.2f} s"

@@ -1,0 +1,77 @@
+"""The columns of a table of runs: run_columns.csv, and an empty table with each explained."""
+
+import csv
+import io
+from functools import cache
+from typing import NamedTuple
+
+from ..base.files import csv_rows
+from ..base.records import record
+from ..catalogue import HERE
+from ..catalogue.stacks import software_switches
+
+LEADING = "#"  # a line of explanation above the header
+NUMBERS = ("count", "number")  # kinds of columns
+
+
+@record
+class RunColumn:
+    """A column of a table of runs."""
+
+    column: str  # its name
+    unit: str
+    kind: str  # text, word, count (a whole number), number
+    low: str  # bounds of a number
+    high: str
+    example: str
+    description: str
+
+    @property
+    def explanation(self) -> str:
+        """The line that explains it."""
+        bounds = f", {self.low} to {self.high}" if self.low else ""
+        unit = f" [{self.unit}]" if self.unit else ""
+        return f"{LEADING} {self.column}{unit} ({self.kind}{bounds}): {self.description}\n"
+
+
+class Bounds(NamedTuple):
+    """What a number of a table may be."""
+
+    low: float
+    high: float
+    whole: bool = False
+
+    @property
+    def words(self) -> str:
+        """What is allowed, in words."""
+        what = "a whole number" if self.whole else "a number"
+        return f"{what} from {self.low:.15g} to {self.high:.15g}"
+
+
+@cache
+def columns() -> dict[str, RunColumn]:
+    """The columns of a table of runs by name."""
+    return {row["column"]: RunColumn(**row) for row in csv_rows(HERE / "run_columns.csv")}
+
+
+def bounds() -> dict[str, Bounds]:
+    """The bounds of every column of numbers of the format."""
+    return {
+        name: Bounds(float(c.low), float(c.high), whole=c.kind == "count")
+        for name, c in columns().items()
+        if c.kind in NUMBERS
+    }
+
+
+def switch_bounds() -> dict[str, Bounds]:
+    """The bounds of switches of the software, which a table may have as columns."""
+    return {name: Bounds(switch.low, switch.high) for name, switch in software_switches().items()}
+
+
+def template() -> str:
+    """An empty table of runs: every column explained above the header, and one worked row."""
+    table = io.StringIO()
+    writer = csv.writer(table, lineterminator="\n")
+    writer.writerow(columns())
+    writer.writerow(column.example for column in columns().values())
+    return "".join(column.explanation for column in columns().values()) + table.getvalue()

@@ -1,0 +1,265 @@
+"""Runs as cases: rows in the format of the run tables become columns, with every inferred setting
+named.
+
+None of the measured columns is read here. A missing run setting is inferred by a rule; a missing
+dimension of the model is never guessed: the row gets an error, as does one with a cell that cannot
+be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .. import catalogue
+from ..base.columns import Array
+from ..base.errors import DesignError
+from ..base.records import record
+from ..catalogue.hardware import Accelerator
+from ..catalogue.stacks import Stack, stack
+from ..catalogue.words import ATTENTIONS, CP_TYPES, MLPS, OFFLOADS, RECOMPUTES, SHARDINGS
+from ..physics.cases import Cases, Plan
+from ..physics.constants import gather
+from ..physics.gather import chip_of, job_of, precision_code, software_of
+from ..physics.memory.peak import memory
+from ..physics.pipeline import SCHEDULE_NAMES, schedule_code
+from ..physics.software import SWITCHES
+from ..physics.wires import Link
+from .infer import Gaps, infer
+from .links import link_of_chip, links_of
+from .normalise import normalise
+from .run_shapes import shape_of
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+NEEDED = ("layers", "hidden", "heads", "vocab", "seq_len")
+VOCABULARIES: Mapping[str, Sequence[str]] = {
+    "sharding": SHARDINGS,
+    "recompute": RECOMPUTES,
+    "offload": OFFLOADS,
+    "mlp": MLPS,
+    "attention": ATTENTIONS,
+    "cp_type": CP_TYPES,
+    "schedule": SCHEDULE_NAMES,
+    "scale_out": tuple(catalogue.fabrics("scale-out")),
+}
+TWO_PARTS = ("zb-v", "v-half", "v-min")  # schedules that place two parts of a model on each stage
+
+
+class Relief(NamedTuple):
+    """What takes the place of a blank setting under which a run would not fit, and the share of the
+    layers that repeat their forward; none: those that they are."""
+
+    setting: str
+    value: str | float
+    layers: float | None = None
+
+
+RELIEFS = (  # in order
+    Relief("recompute", "selective"),
+    Relief("recompute", "full", 0.125),
+    Relief("recompute", "full", 0.25),
+    Relief("recompute", "full", 0.5),
+    Relief("recompute", "full", 1.0),
+    Relief("micro_batch", 1.0),
+)
+
+
+@record
+class Runs:
+    """Rows that can be computed, as cases, with what was assumed and what stopped the others."""
+
+    ids: Array  # every row of the file, in order
+    ready: Array  # bool, shape (rows,): has a case
+    cases: Cases | None  # one column entry per ready row
+    assumed: list[str]  # per row
+    errors: list[str]  # per row, "" where ready
+    families: Array  # chip family, per ready row
+    chips: Array
+    stacks: Array
+
+
+def to_runs(frame: DataFrame) -> Runs:
+    """Cases of every row that has a shape, an accelerator and a sequence length; the rules of
+    inference are in `infer`."""
+    frame = normalise(frame)
+    errors = [error_of(row) for row in frame.to_dict("records")]
+    ready = np.array(errors, dtype=object) == ""
+    f = frame[ready].reset_index(drop=True)
+    chips = [catalogue.accelerator(name) for name in f.accelerator]
+    families = np.array([chip.family for chip in chips], dtype=str)
+    cases = None
+    notes: list[list[str]] = []
+    if len(f):
+        notes, cases = inferred(f, chips, families)
+    assumed = np.full(len(frame), "", dtype=object)
+    assumed[ready] = ["; ".join(row) for row in notes]
+    return Runs(
+        ids=frame.id.to_numpy(),
+        ready=ready,
+        cases=cases,
+        assumed=assumed.tolist(),
+        errors=errors,
+        families=families,
+        chips=f.accelerator.to_numpy(str),
+        stacks=f["stack"].to_numpy(str),
+    )
+
+
+def error_of(row: Mapping[Any, Any]) -> str:
+    """Why a row has no case; "" where it has one."""
+    if unreadable := row.get("unreadable", ""):
+        return str(unreadable).removesuffix("; ")
+    if missing := missing_in(row):
+        return "no " + ", ".join(missing) + ": a dimension is never guessed"
+    if row["moe_topk"] > row["moe_experts"] or row["moe_layers"] > row["layers"]:
+        return "more experts a token than experts, or more MoE layers than layers"
+    if row["accelerator"] not in catalogue.accelerators():
+        return f"accelerator {row['accelerator']!r} is not in the catalogue"
+    for name, words in VOCABULARIES.items():
+        word = row[name]
+        if word and word not in words:
+            return f"{name} {word!r} is none of {', '.join(words)}"
+    try:
+        if row["precision"]:
+            precision_code(row["precision"])
+            catalogue.accelerator(row["accelerator"]).peak_flops(row["precision"])
+    except (DesignError, ValueError) as e:
+        return str(e)
+    return ""
+
+
+def missing_in(row: Mapping[Any, Any]) -> list[str]:
+    """Dimensions that no rule gives."""
+    needed = [*NEEDED, "mlp", "attention"]
+    if row["mlp"] == "gelu":
+        needed.remove("vocab")
+    if row["moe_experts"] > 0:
+        needed += ["moe_topk", "moe_ffn_hidden"]
+    missing = [name for name in needed if is_missing(row[name])]
+    if not (row["n_devices"] > 0 or row["dp"] > 0):
+        missing.append("n_devices")
+    return missing
+
+
+def is_missing(cell: float | str) -> bool:
+    """Whether a dimension is not stated."""
+    return not cell if isinstance(cell, str) else not cell > 0
+
+
+def inferred(
+    f: DataFrame, chips: Sequence[Accelerator], families: Array
+) -> tuple[list[list[str]], Cases]:
+    """What was assumed of every row, and the cases. Where a run would not fit, settings that it
+    leaves blank give way as RELIEFS says: what was measured was possible."""
+    blank = {
+        "recompute": f.recompute.eq(""),
+        "micro_batch": f.micro_batch.isna() & ~(f.grad_accum > 0),
+    }
+    gaps = Gaps(f)
+    infer(gaps, chips)
+    cases = cases_of(f, chips, families)
+    for relief in RELIEFS:
+        over = ~np.broadcast_to(memory(cases).fits, len(f)) & blank[relief.setting]
+        if over.any():
+            rule = "the default does not fit"
+            gaps.fill(relief.setting, relief.value, rule, at=over)
+            if relief.layers is not None:
+                layers = relief.layers * f.layers / (f.pp * f.vpp)
+                gaps.fill("recompute_layers", layers, rule, at=over)
+            cases = cases_of(f, chips, families)
+    return gaps.notes, cases
+
+
+def cases_of(f: DataFrame, chips: Sequence[Accelerator], families: Array) -> Cases:
+    """Rows without blanks as cases."""
+    stacks = [stack(name) for name in f["stack"]]
+    domain = domains(f, chips)
+    shape = shape_of(f)
+    plan = plans(f, stacks, domain)
+    job = job_of(
+        stacks,
+        f.precision,
+        f.seq_len.to_numpy(float),
+        f.global_batch_seqs.to_numpy(float),
+        grad_bytes=f.grad_bytes.to_numpy(float),
+        half=f.half_states.fillna(0).to_numpy(float),
+    )
+    stated = {name: f[name].to_numpy(float) for name in SWITCHES if name in f}
+    software = software_of(stacks, chips, shape, plan, stated, precision=job.precision)
+    return Cases(
+        shape=shape,
+        job=job,
+        chip=chip_of(chips, f.precision, domain),
+        link=links(f, chips, domain),
+        plan=plan,
+        software=software,
+        constants=gather(
+            families,
+            f.accelerator.to_numpy(str),
+            f["stack"].to_numpy(str),
+            tuned=np.broadcast_to(software.tuned, len(f)),
+        ),
+    )
+
+
+def domains(f: DataFrame, chips: Sequence[Accelerator]) -> Array:
+    """Devices of one scale-up domain: the product's, or those of a slice where the row says over
+    how many slices it ran."""
+    products = np.array([float(chip.scale_up_domain) for chip in chips])
+    slices = np.where(f.slices > 1, f.n_devices / f.slices, np.inf)
+    return np.asarray(np.minimum(slices, products))
+
+
+def links(f: DataFrame, chips: Sequence[Accelerator], domain: Array) -> Link:
+    """The network of each row: what it prints, else that of the accelerator's usual node."""
+    usual = links_of([link_of_chip(chip, network) for chip, network in zip(chips, f.scale_out)])
+    printed = f.scale_out_gbytes_per_s_per_device
+    out_bytes_per_s = np.where(printed > 0, printed * 1e9, usual.out_bytes_per_s)
+    return replace(usual, domain=domain, out_bytes_per_s=out_bytes_per_s)
+
+
+def codes(words: Sequence[str], names: Sequence[str]) -> Array:
+    """The codes of some words of a list."""
+    return np.array([words.index(name) for name in names])
+
+
+def schedules(f: DataFrame, stacks: Sequence[Stack]) -> list[str]:
+    """The pipeline schedule of each row: as printed, the stack's, else that of its chunks."""
+    usual = np.where(f.vpp > 1, "interleaved", "1f1b")
+    return [
+        printed or of_stack.schedule or str(else_)
+        for printed, of_stack, else_ in zip(f.schedule, stacks, usual)
+    ]
+
+
+def plans(f: DataFrame, stacks: Sequence[Stack], domain: Array) -> Plan:
+    """The plan of each row."""
+    schedule = schedules(f, stacks)
+    cp_type = [printed or s.cp_type or "ring" for printed, s in zip(f.cp_type, stacks)]
+    replicas = f.dp.to_numpy(float) * f.cp.to_numpy(float)
+    usual_group = f.shard_group.fillna((domain // f.tp).clip(1))
+    group = np.where(f.sharding == "hsdp", usual_group, replicas)
+    repeated = (f.recompute_layers * f.vpp * f.pp / f.layers).to_numpy(float)
+    return Plan(
+        tp=f.tp.to_numpy(float),
+        cp=f.cp.to_numpy(float),
+        pp=f.pp.to_numpy(float),
+        vpp=np.where(np.isin(schedule, TWO_PARTS), 2.0, f.vpp.to_numpy(float)),
+        dp=f.dp.to_numpy(float),
+        ep=f.ep.to_numpy(float),
+        etp=f.etp.to_numpy(float),
+        sp=f.sp.to_numpy(float),
+        micro_batch=f.micro_batch.to_numpy(float),
+        sharding=codes(SHARDINGS, f.sharding),
+        shard_group=np.minimum(group, replicas),
+        schedule=np.array([schedule_code(name) for name in schedule]),
+        recompute=codes(RECOMPUTES, f.recompute),
+        recompute_share=np.minimum(np.nan_to_num(repeated, nan=1.0), 1.0),
+        cp_type=codes(CP_TYPES, list(np.where(f.ulysses_sp > 1, "ulysses", cp_type))),
+        offload=codes(OFFLOADS, f.offload.replace("", "none")),
+    )

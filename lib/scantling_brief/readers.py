@@ -1,0 +1,160 @@
+"""What a match says: each reader makes a value of it; None where its group said nothing. The
+groups of a field alone are `v`, the unit is `u` or `v_u`."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from scantling.base.units import DAY_S
+
+from .fragments import FORM
+from .match import Match
+from .units import GIGABYTES, MEGAWATTS, SECONDS
+
+
+class Chip(NamedTuple):
+    """An accelerator as it is written."""
+
+    family: str
+    memory_gb: int | None
+    form: str | None  # SXM, PCIe, OAM ...
+
+    def __str__(self) -> str:
+        """The parts, as a contradiction names them."""
+        return str(tuple(self))
+
+
+Value = str | float | Chip
+Reader = Callable[[Match], Value | None]
+
+
+def always(value: Value) -> Reader:
+    """A value that the words themselves say."""
+    return lambda match: value
+
+
+def number(group: str) -> Reader:
+    """A number with its scale."""
+    return lambda match: match.number(group)
+
+
+def whole(group: str, thousand: float = 1000) -> Reader:
+    """A whole number, whose K is `thousand`."""
+    return lambda match: match.whole(group, thousand)
+
+
+def devices(group: str) -> Reader:
+    """A count of devices."""
+    return lambda match: match.devices(group)
+
+
+def product(groups: str, each: str) -> Reader:
+    """So many groups of so many devices each."""
+    return lambda match: (match.whole(groups) or 0) * match.devices(each)
+
+
+def prefixed(kind: str) -> Reader:
+    """A word behind what it is a kind of: ib-ndr, zero3."""
+    return lambda match: kind + match.text("v").lower()
+
+
+def word(match: Match) -> str:
+    """The word itself."""
+    return match.text("v").lower()
+
+
+def amount(match: Match) -> float | None:
+    """A number with its scale, whole or not."""
+    value = match.number("v")
+    return None if value is None else float(value)
+
+
+def plain(match: Match) -> float:
+    """A number without a scale."""
+    return match.plain()
+
+
+def share(match: Match) -> float:
+    """A share that is written in per cent."""
+    return float(f"{match.plain() / 100:.12g}")
+
+
+def tpu_slice(match: Match) -> int:
+    """Chips of a TPU slice: generations 2 to 5p are named by their cores, two a chip; the efficient
+    ones by chips."""
+    cores = 1 if match.text("acc").lower().endswith("e") else 2
+    return max(1, (match.whole("v") or 0) // cores)
+
+
+def _in_units(match: Match, units: Mapping[str, float], group: str, per: float = 1) -> float:
+    return float(f"{match.plain() * units[match.text(group).lower()] / per:.12g}")
+
+
+def seconds(match: Match) -> float:
+    """A span in seconds."""
+    return _in_units(match, SECONDS, "v_u")
+
+
+def days(match: Match) -> float:
+    """A span in days."""
+    return _in_units(match, SECONDS, "v_u", DAY_S)
+
+
+def gigabytes(match: Match) -> float:
+    """Memory or disks in GB."""
+    return _in_units(match, GIGABYTES, "u")
+
+
+def megawatts(match: Match) -> float:
+    """Power in MW."""
+    return _in_units(match, MEGAWATTS, "u")
+
+
+def gigabits(match: Match) -> float:
+    """A rate in Gb/s."""
+    unit = match.text("u")
+    bits = 8 if "B" in unit else 1
+    return match.plain() * bits * (1000 if unit[0] in "Tt" else 1)
+
+
+_RATE_OF = {
+    "host": "node",
+    "server": "node",
+    "nic": "port",
+    "link": "port",
+    "rail": "port",
+    "gpu": "device",
+    "chip": "device",
+    "accelerator": "device",
+}
+
+
+def rate_of(match: Match) -> str | None:
+    """What a rate is that of: node, port or device."""
+    word = match.text("of").lower()
+    return _RATE_OF.get(word, word) or None
+
+
+def domain(match: Match) -> str:
+    """What must not take the run down: device, node, rack, pod."""
+    word = match.text("v").lower()
+    return "node" if word in ("machine", "host", "server") else word
+
+
+_MEMORY = re.compile(r"(\d+)(?=\s?gb)|(?<=-)\d+$")
+_FORM = re.compile(FORM, re.IGNORECASE)
+
+
+def accelerator(match: Match) -> Chip | None:
+    """An accelerator with its memory and form."""
+    if not match.text("acc"):
+        return None
+    details = (match.text("pre") + match.text("more")).lower()
+    memory = _MEMORY.search(details)
+    form = _FORM.search(details)
+    family = re.sub(r"[\s-]", "", match.text("acc").lower())
+    return Chip(
+        family="gb200" if family == "nvl72" else family,
+        memory_gb=int(memory[0]) if memory else None,
+        form=form[0].replace("-", "") if form else None,
+    )

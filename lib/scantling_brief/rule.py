@@ -1,0 +1,45 @@
+"""The rules of the grammar: a pattern, and what its words say."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import field
+
+from scantling.base.records import record
+
+from .readers import Reader
+
+
+@record
+class Rule:
+    """One way to say something: it sets fields, or facts that fields are worked out from when all
+    has been read (brief.py); or it is refused, saying what is allowed; or it is understood and sets
+    nothing, saying why."""
+
+    pattern: re.Pattern[str]
+    sets: Mapping[str, Reader] = field(default_factory=dict)
+    why: str = ""
+    refusal: str = ""
+
+
+def compiled(pattern: str, case: bool = False) -> re.Pattern[str]:
+    """A pattern that ends at a word's end; `case` : capitals count."""
+    return re.compile(rf"(?:{pattern})(?![A-Za-z0-9])", 0 if case else re.IGNORECASE)
+
+
+def sets(
+    fields: Mapping[str, Reader], *patterns: str, case: bool = False, why: str = ""
+) -> tuple[Rule, ...]:
+    """Words that set fields or facts; a reader that finds nothing sets nothing."""
+    return tuple(
+        Rule(pattern=compiled(pattern, case), sets=fields, why=why) for pattern in patterns
+    )
+
+
+def means(why: str, *patterns: str) -> tuple[Rule, ...]:
+    """Words that are understood and set nothing."""
+    return tuple(Rule(pattern=compiled(pattern), why=why) for pattern in patterns)
+
+
+def refuses(allowed: str, *patterns: str, case: bool = False) -> tuple[Rule, ...]:
+    """Words that are refused, and what is allowed instead."""
+    return tuple(Rule(pattern=compiled(pattern, case), refusal=allowed) for pattern in patterns)

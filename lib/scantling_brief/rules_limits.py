@@ -1,0 +1,356 @@
+"""What a line says of limits, prices and failures; what is understood and sets nothing; what is
+refused."""
+
+from .fragments import (
+    ACCELERATOR,
+    BE,
+    CHECKPOINT,
+    DEVICE_NOUN,
+    DOMAIN,
+    EPOCH,
+    GOODPUT,
+    GROUP,
+    LEAST,
+    MFU,
+    MOST,
+    OVERHEAD,
+    number_in,
+    percent_in,
+    time_in,
+)
+from .readers import (
+    accelerator,
+    always,
+    amount,
+    days,
+    domain,
+    megawatts,
+    number,
+    plain,
+    seconds,
+    share,
+    whole,
+)
+from .rule import means, refuses, sets
+
+LIMITS = (
+    *sets(
+        {"constraints.deadline_days": days},
+        (
+            rf"(?:in|{MOST}|deadline{BE}|over|for|takes?|lasting)\s*(?:"
+            rf"(?:{MOST}|about|around)\s+)?{time_in('v')}(?:\s+(?:deadline"
+            r"|or less|or fewer|at most|maximum|max))?"
+        ),
+        rf"{time_in('v')}[\s-]+(?:deadline|time limit|maximum|max)",
+        (
+            rf"(?:deadline|time limit|training time|duration|wall[\s-]?time){BE}\s*"
+            rf"(?:{MOST}\s*)?{time_in('v')}"
+        ),
+    ),
+    *sets(
+        {"constraints.deadline_days": days},
+        r"(?P<v>\d+(?:\.\d+)?)[\s-]?(?P<v_u>days?|weeks?|months?)",
+        r"(?P<v>\d+)(?P<v_u>d)",
+        why="a time alone is the deadline",
+    ),
+    *sets(
+        {"constraints.max_checkpoint_overhead": share},
+        (
+            rf"{MOST}\s*{percent_in('v')}\s+(?:of\s+)?(?:{OVERHEAD}\s+"
+            rf"(?:for|from|in|due to|of|spent on)\s+{CHECKPOINT}|{CHECKPOINT}\s+{OVERHEAD})"
+        ),
+        (
+            rf"{percent_in('v')}\s+(?:max(?:imum)?\s+)?(?:{CHECKPOINT}\s+{OVERHEAD}"
+            rf"|{OVERHEAD}\s+(?:for|from|in|due to|of)\s+{CHECKPOINT})"
+            r"(?:\s+(?:at most|max(?:imum)?))?"
+        ),
+        (
+            rf"{CHECKPOINT}\s+{OVERHEAD}{BE}\s*(?:{MOST})?\s*{percent_in('v')}"
+            r"(?:\s+(?:or less|at most|max(?:imum)?))?"
+        ),
+        (
+            rf"{MOST}\s*{percent_in('v')}\s+(?:of\s+(?:the\s+)?time\s+)?"
+            rf"(?:on|in|for)\s+{CHECKPOINT}"
+        ),
+    ),
+    *sets(
+        {"constraints.min_mfu": share},
+        (
+            rf"(?:{LEAST}\s*)?{percent_in('v')}\+?\s+(?:of\s+)?{MFU}(?:\s+"
+            r"(?:or (?:more|better|higher)|at least|minimum))?"
+        ),
+        (
+            rf"{MFU}{BE}\s*(?:{LEAST})?\s*{percent_in('v')}\+?(?:\s+or "
+            r"(?:more|better|higher))?"
+        ),
+        rf"(?:minimum|min|target)\s+{MFU}{BE}\s*{percent_in('v')}",
+    ),
+    *sets({"constraints.min_mfu": plain}, rf"{MFU}{BE}\s*(?:{LEAST})?\s*(?P<v>0?\.\d+)"),
+    *sets(
+        {"constraints.min_goodput": share},
+        rf"(?:{LEAST}\s*)?{percent_in('v')}\s+(?:of\s+)?{GOODPUT}",
+        rf"{GOODPUT}{BE}\s*(?:{LEAST})?\s*{percent_in('v')}",
+    ),
+    *sets(
+        {"constraints.budget_usd": amount},
+        (
+            rf"(?:budget|cost|spend|price)(?:\s+(?:cap|limit))?{BE}\s*"
+            rf"(?:{MOST})?\s*(?:us)?\$\s*{number_in('v')}(?:\s+(?:or less"
+            r"|at most|budget))?"
+        ),
+        (
+            rf"(?:{MOST}|for)\s*(?:{MOST}\s*)?(?:us)?\$\s*{number_in('v')}"
+            r"(?:\s+(?:budget|in total|total))?(?!\s*(?:/|per\b|an?\s+"
+            r"(?:gpu|device|chip|accelerator|hour|kwh)))"
+        ),
+        rf"(?:us)?\$\s*{number_in('v')}\s+(?:budget|cap|limit|max(?:imum)?)",
+        (
+            rf"budget(?:\s+(?:cap|limit))?{BE}\s*(?:{MOST}\s*)?{number_in('v')}"
+            r"(?!\s*(?:tok|fl|gpu|dev|node|acc|hour|h\b|day|week|month"
+            r"|year|%|par|seq|[mk]w))(?:\s*(?:us\s*)?dollars?|\s*usd)?"
+        ),
+        (
+            rf"{number_in('v')}\s*(?:usd|(?:us\s*)?dollars?)(?:\s+(?:budget"
+            r"|in total|total|to spend))?(?!\s*(?:/|per\b|an?\s+(?:gpu"
+            r"|device|chip|accelerator|hour|kwh)))"
+        ),
+    ),
+    *sets(
+        {"prices.usd_per_device_hour": amount},
+        (
+            rf"at\s+(?:us)?\$\s*{number_in('v')}\s*(?:/|per|an)\s*(?:hours?"
+            r"|hr|h)"
+        ),
+        (
+            rf"at\s+{number_in('v')}\s*(?:usd|(?:us\s+)?dollars)\s*(?:/"
+            r"|per|an)\s*(?:hours?|hr|h)"
+        ),
+        why="an hourly price alone is that of a device",
+    ),
+    *sets(
+        {"prices.usd_per_device_hour": amount},
+        (
+            rf"(?:at\s+)?(?:us)?\$\s*{number_in('v')}\s*(?:/|per|an?)\s*"
+            r"(?:gpu|device|chip|accelerator|tpu|[a-z]*\d+[a-z]*)(?:\s*"
+            r"(?:/|per|an?)\s*|[\s-]*)(?:hours?|hr|h)"
+        ),
+    ),
+    *sets(
+        {"prices.usd_per_kwh": amount},
+        rf"(?:at\s+)?(?:us)?\$\s*{number_in('v')}\s*(?:/|per|an?)\s*kwh",
+    ),
+    *sets(
+        {"job.target_loss": plain},
+        (
+            rf"(?:(?:target|final|training)\s+)?loss{BE}\s*(?:{MOST}\s*)?"
+            r"(?P<v>[1-9]\.\d+)(?:\s*nats)?"
+        ),
+    ),
+    *sets(
+        {"constraints.budget_usd": amount},
+        (
+            rf"(?:budget|cost|spend|price)(?:\s+(?:cap|limit))?{BE}\s*"
+            rf"(?:{MOST})?\s*{number_in('v')}\s*(?:usd|(?:us\s+)?dollars"
+            r"|\$)(?:\s+(?:or less|at most|budget))?"
+        ),
+        (
+            rf"(?:{MOST}|for)\s*(?:{MOST}\s*)?{number_in('v')}\s*(?:usd"
+            r"|(?:us\s+)?dollars|\$)(?:\s+(?:budget|in total|total))?"
+            r"(?!\s*(?:/|per\b|an?\s+(?:gpu|device|chip|accelerator|hour"
+            r"|kwh)))"
+        ),
+        rf"{number_in('v')}\s*(?:usd|(?:us\s+)?dollars|\$)\s+budget",
+    ),
+    *sets(
+        {"prices.usd_per_device_hour": amount},
+        (
+            rf"(?:at\s+)?{number_in('v')}\s*(?:usd|(?:us\s+)?dollars|\$)\s*"
+            r"(?:/|per|an?)\s*(?:gpu|device|chip|accelerator|tpu|[a-z]*\d+[a-z]*)"
+            r"(?:\s*(?:/|per|an?)\s*|[\s-]*)(?:hours?|hr|h)"
+        ),
+    ),
+    *sets(
+        {"prices.usd_per_kwh": amount},
+        (
+            rf"(?:at\s+)?{number_in('v')}\s*(?:usd|(?:us\s+)?dollars|\$)\s*"
+            r"(?:/|per|an?)\s*kwh"
+        ),
+    ),
+    *sets({"prices.pue": plain}, rf"pue{BE}\s*(?P<v>\d(?:\.\d+)?)"),
+    *sets(
+        {"constraints.max_power_mw": megawatts},
+        (
+            rf"(?:(?:{MOST}|power(?:\s+(?:limit|cap|budget))?){BE}\s*"
+            rf"(?:{MOST})?\s*)(?P<v>\d+(?:\.\d+)?)\s*(?P<u>mw|kw|gw)(?:\s+"
+            r"(?:of\s+)?(?:power|facility))?"
+        ),
+    ),
+    *sets(
+        {"constraints.max_lost_work_s": seconds},
+        (
+            rf"(?:lose|losing|loss of)\s+{MOST}\s+{time_in('v')}(?:\s+of "
+            r"(?:work|progress|training))?"
+        ),
+        rf"(?:max(?:imum)?\s+)?lost work{BE}\s*(?:{MOST})?\s*{time_in('v')}",
+        rf"{MOST}\s+{time_in('v')}\s+of lost (?:work|progress)",
+        rf"rpo{BE}\s*(?:{MOST})?\s*{time_in('v')}",
+    ),
+    *sets(
+        {"constraints.max_recovery_s": seconds},
+        (
+            r"(?:recover(?:y|s|ed|ing)?|restart(?:s|ed|ing)?|resum(?:e"
+            rf"|es|ed|ing))(?:\s+(?:time|from failures?))?{BE}\s*(?:in"
+            rf"|{MOST})?\s*(?:{MOST}\s*)?{time_in('v')}"
+        ),
+        rf"rto{BE}\s*(?:{MOST})?\s*{time_in('v')}",
+    ),
+    *sets(
+        {"constraints.max_checkpoint_stall_s": seconds},
+        rf"{CHECKPOINT}\s+stalls?{BE}\s*(?:{MOST})?\s*{time_in('v')}",
+        (
+            rf"{MOST}\s+{time_in('v')}\s+(?:of\s+)?(?:{CHECKPOINT}\s+)?stall"
+            rf"(?:\s+per\s+{CHECKPOINT})?"
+        ),
+    ),
+    *sets(
+        {"constraints.max_checkpoint_stall_s": always(1.0)},
+        (
+            r"(?:(?:without|no)\s+)(?:blocking|stalling)(?:\s+on\s+i/?o)?\s+"
+            rf"(?:during|for|on|in|by)\s+{CHECKPOINT}"
+        ),
+        rf"(?:non[\s-]?blocking|async(?:hronous)?)\s+{CHECKPOINT}(?:\s+i/?o)?",
+        (
+            rf"{CHECKPOINT}\s+(?:must|should|may)\s+not\s+(?:block|stall)"
+            r"(?:\s+training)?"
+        ),
+        rf"(?:without|no)\s+{CHECKPOINT}\s+(?:blocking|stalls?)",
+        why="not blocking is read as a stall of at most 1 s",
+    ),
+    *sets(
+        {"constraints.survive": domain},
+        (
+            rf"(?:single[\s-])?{DOMAIN}\s+(?:failures?|loss(?:es)?|outages?)\s+"
+            r"(?:must|should|need to|have to|can|to)?\s*(?:be\s+)?(?:tolerated"
+            rf"|survived){EPOCH}"
+        ),
+        (
+            r"(?:must\s+|should\s+)?(?:tolerates?|tolerating|survives?"
+            r"|surviving|tolerant (?:of|to))\s+(?:the\s+|a\s+|any\s+"
+            r"|single\s+)*(?:(?:loss|failures?|outages?)\s+of\s+(?:a\s+"
+            rf"|any\s+|one\s+)?)?{DOMAIN}s?(?:\s+(?:failures?|loss(?:es)?"
+            rf"|outages?))?{EPOCH}"
+        ),
+    ),
+    *sets(
+        {"constraints.survive": always("node")},
+        (
+            r"(?:must be\s+)?fault[\s-]tolerant|fault[\s-]tolerance(?:\s+"
+            rf"(?:is\s+)?required)?{EPOCH}"
+        ),
+        why="tolerating faults is read as surviving the loss of a node",
+    ),
+    *sets(
+        {"reliability.spares": whole("v")},
+        (
+            r"(?P<v>\d+)\s+(?:hot[\s-]|cold[\s-]|warm[\s-])?spare(?:\s+node)?s?"
+            r"(?:\s+nodes)?"
+        ),
+    ),
+    *sets(
+        {"reliability.checkpoint_stall_s": seconds},
+        (
+            rf"(?:each|a|every)\s+{CHECKPOINT}\s+(?:stalls|blocks|pauses)"
+            rf"(?:\s+training)?(?:\s+for)?\s+{time_in('v')}"
+        ),
+    ),
+    *refuses(
+        "a date; state the deadline in days, such as in 90 days",
+        (
+            r"(?:by|before|until|due|from|starting)\s+(?:the\s+)?(?:"
+            r"(?:end|middle|start)\s+of\s+)?(?:jan|feb|mar|apr|may|jun"
+            r"|jul|aug|sep|oct|nov|dec)[a-z]*\.?(?:\s*\d{1,2}(?:st|nd"
+            r"|rd|th)?)?(?:,?\s*20\d\d)?"
+        ),
+        (
+            r"(?:by|before|until|due)\s+(?:the\s+end\s+of\s+)?(?:the\s+"
+            r"|this\s+|next\s+)?(?:q[1-4]|year|quarter|month|week|20\d\d"
+            r"|christmas|summer)(?:\s*20\d\d)?"
+        ),
+    ),
+    *sets(
+        {"device_hours": number("v"), "hours_of": accelerator},
+        (
+            r"(?:(?:budget|grant|allocation|allowance)(?:\s+of)?[\s:]*)?"
+            rf"(?:{MOST}\s*|only\s+)?{number_in('v')}[\s-]*(?:{DEVICE_NOUN}"
+            rf"|{ACCELERATOR}(?:[\s-]*{DEVICE_NOUN})?)[\s-]*(?:hours?"
+            r"|hrs?)"
+        ),
+    ),
+    *refuses(
+        "a question: scantling answer FILE largest-model",
+        (
+            r"(?:what(?:'?s|\s+is)?\s+)?(?:the\s+)?(?:biggest|largest"
+            r"|max(?:imum)?)\s+(?:model|llm)(?:\s+size)?(?:\s+(?:that\s+)?"
+            r"(?:(?:i|we|you)\s+)?(?:can|could)\s+(?:be\s+)?(?:trained?"
+            r"|fit))?"
+        ),
+        r"how\s+(?:big|large)(?:\s+an?\s+(?:model|llm))?",
+    ),
+    *refuses(
+        "a question: scantling answer FILE fewest-devices",
+        (
+            rf"how\s+many\s+(?:{ACCELERATOR}|{DEVICE_NOUN}|{GROUP})(?:\s+{DEVICE_NOUN})?"
+            r"(?:\s+(?:do|would|will)\s+(?:i|we)\s+need)?"
+        ),
+    ),
+    *refuses(
+        "a question: scantling design FILE says days and cost",
+        (
+            r"what\s+(?:would|will|does|is)\s+(?:(?:it|this|that|the)\s+)?cost"
+            r"(?:s)?"
+        ),
+        (
+            r"how\s+(?:long|much|fast|expensive)(?:\s+(?:time|money|days"
+            r"|hours))?(?:\s+(?:will|would|does|do)\s+(?:it|this|that)\s+"
+            r"(?:take|cost|run))?"
+        ),
+    ),
+    *means(
+        "every plan has to fit in memory",
+        r"(?:must|should|has to)\s+fit\s+(?:in|into)\s+(?:gpu\s+|device\s+)?memory",
+        r"fits?\s+(?:in|into)\s+(?:gpu\s+|device\s+)?memory",
+    ),
+    *means(
+        "no deadline is the default",
+        r"(?:no|without(?: a)?)\s+(?:deadline|time limit|time constraint)s?",
+    ),
+    *means(
+        "no budget limit is the default",
+        (
+            r"(?:no|without(?: a)?)\s+(?:budget|cost|money)(?:\s+(?:limit"
+            r"|cap|constraint))?s?"
+        ),
+        r"unlimited budget",
+    ),
+    *means(
+        "the plan is searched over data, tensor, pipeline, context and expert parallelism",
+        r"(?:using\s+)?(?:[345]d|hybrid|n-?d)[\s-]+paralleli[sz]m",
+        (
+            r"(?:data|tensor|pipeline|expert|context|sequence|model)"
+            r"(?:,?\s+(?:and\s+)?(?:data|tensor|pipeline|expert|context"
+            r"|sequence|model))*[\s-]+paralleli[sz]m"
+        ),
+    ),
+    *means("every design is synchronous", r"synchronous(?:\s+(?:training|sgd|updates|steps))?"),
+    *means(
+        "bursts of the data-parallel reduction are part of every step",
+        (
+            r"(?:the\s+)?(?:network\s+(?:must|should|has to|needs to)\s+handle\s+)?"
+            r"(?:(?:massive|frequent|heavy|large|huge|bursty|intense)"
+            r"(?:,?\s+(?:and\s+)?)?)+all-?reduces?(?:\s+traffic)?(?:\s+bursts?)?"
+        ),
+        r"(?:ring\s+)?all-?reduces?(?:\s+traffic)?(?:\s+bursts?)?",
+    ),
+    *means("mixed precision is the default", r"mixed[\s-]precision(?:\s+training)?"),
+    *means("one epoch or several: the tokens are what counts", r"single epoch|one epoch"),
+)

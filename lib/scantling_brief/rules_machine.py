@@ -1,0 +1,276 @@
+"""What a line says of the machine: devices, nodes, racks, sites, network, memory, storage."""
+
+from .fragments import ACCELERATOR, DEVICE_NOUN, ENDLESS, GROUP, LINK, OVER, SITES, TIMES, whole_in
+from .readers import (
+    accelerator,
+    always,
+    devices,
+    gigabits,
+    gigabytes,
+    number,
+    plain,
+    prefixed,
+    product,
+    rate_of,
+    tpu_slice,
+    whole,
+    word,
+)
+from .rule import refuses, sets
+
+MACHINE = (
+    *sets(
+        {"nodes": whole("n"), "accelerator": accelerator, "cluster.devices_per_node": whole("per")},
+        (
+            rf"(?P<n>1)\s+(?P<n_s>)(?P<per>\d+)\s?[x×]\s?{ACCELERATOR}\s+"
+            r"(?:node|server|machine|box|host)(?!s)"
+        ),
+        rf"{whole_in('n')}\s+(?P<per>\d+)\s?[x×]\s?{ACCELERATOR}\s+{GROUP}",
+    ),
+    *sets(
+        {
+            "cluster.devices": devices("c"),
+            "accelerator": accelerator,
+            "cluster.devices_per_node": whole("c"),
+        },
+        (
+            rf"{whole_in('c')}\s?[x×]\s?{ACCELERATOR}\s+(?:node|server"
+            r"|machine|box|host)(?!s)"
+        ),
+    ),
+    *sets(
+        {"nodes": whole("n"), "accelerator": accelerator},
+        (
+            rf"{whole_in('n')}{TIMES}(?=(?:nvidia\s+)?(?:dgx|hgx)[\s-]){ACCELERATOR}"
+            rf"(?!\s+{DEVICE_NOUN})"
+        ),
+    ),
+    *sets(
+        {"accelerator": accelerator, "cluster.devices": devices("c")},
+        (
+            rf"{OVER}{whole_in('c')}{TIMES}{ACCELERATOR}(?:\s+{DEVICE_NOUN})?"
+            rf"(?!\s+{GROUP})"
+        ),
+    ),
+    *sets(
+        {"cluster.devices": number("v")},
+        rf"(?P<v>{ENDLESS})(?P<v_s>){TIMES}{ACCELERATOR}(?:\s+{DEVICE_NOUN})?",
+    ),
+    *sets(
+        {"racks": whole("n"), "accelerator": accelerator},
+        (
+            rf"{whole_in('n')}{TIMES}(?:{ACCELERATOR}\s+)?racks?(?!\s+"
+            r"(?:fail|loss|outage))"
+        ),
+        rf"{whole_in('n')}\s+racks?\s+of\s+{ACCELERATOR}",
+    ),
+    *sets(
+        {"cluster.devices": tpu_slice, "accelerator": accelerator},
+        r"(?P<acc>TPU[\s-]?v\d[a-z]?)(?P<more>)-(?P<v>\d+)(?P<v_s>)",
+        why="a slice of TPU v2 to v5p is named by its cores, two a chip "
+        "(cloud.google.com/tpu/docs/v5p)",
+    ),
+    *sets(
+        {"accelerator": accelerator, "cluster.devices": devices("c")},
+        rf"{ACCELERATOR}\s*[x×*]\s*{whole_in('c')}",
+        rf"{whole_in('c')}[\s-]*{DEVICE_NOUN}\s+{ACCELERATOR}",
+    ),
+    *sets({"accelerator": accelerator}, rf"{ACCELERATOR}(?:\s+{DEVICE_NOUN})?"),
+    *sets(
+        {
+            "cluster.sites": whole("n"),
+            "accelerator": accelerator,
+            "cluster.devices": product("n", "c"),
+        },
+        (
+            rf"{whole_in('n')}\s+{SITES},?\s+each\s+(?:with|of|having)\s+{whole_in('c')}{TIMES}"
+            rf"{ACCELERATOR}(?:\s+{DEVICE_NOUN})?"
+        ),
+        (
+            rf"{whole_in('n')}\s+{SITES}\s+(?:with|of|having)\s+{whole_in('c')}{TIMES}"
+            rf"{ACCELERATOR}(?:\s+{DEVICE_NOUN})?\s+each"
+        ),
+    ),
+    *sets(
+        {
+            "cluster.pod_devices": devices("c"),
+            "accelerator": accelerator,
+            "cluster.devices": product("n", "c"),
+        },
+        (
+            rf"{whole_in('n')}\s+pods\s+of\s+{whole_in('c')}(?:{TIMES}"
+            rf"(?:{ACCELERATOR}|{DEVICE_NOUN}))?"
+        ),
+    ),
+    *sets(
+        {"cluster.devices": devices("v")},
+        (
+            rf"{whole_in('v')}(?:{TIMES}|-){DEVICE_NOUN}(?!\s*(?:per|/"
+            r"|a|in each|each))"
+        ),
+    ),
+    *sets(
+        {"nodes": whole("n"), "accelerator": accelerator, "cluster.devices_per_node": whole("per")},
+        (
+            rf"{whole_in('n')}{TIMES}(?:{ACCELERATOR}\s+)?{GROUP}(?:,?\s*"
+            r"(?:of|with|x|×|each with|each having|having|at)\s*(?P<per>\d+)\s*[x×]?"
+            rf"(?:\s*{DEVICE_NOUN})?(?:\s+each)?)?"
+        ),
+    ),
+    *sets(
+        {"nodes": whole("n"), "accelerator": accelerator, "cluster.devices_per_node": whole("per")},
+        (
+            rf"{whole_in('n')}\s*{GROUP}\s*(?:of|with|x|×|,)?\s*(?P<per>\d+)\s*[x×]?\s*"
+            rf"{ACCELERATOR}(?:\s+{DEVICE_NOUN})?(?:\s+(?:each|(?:per"
+            rf"|in each)\s+{GROUP}))?"
+        ),
+    ),
+    *sets(
+        {"cluster.devices_per_node": whole("v")},
+        rf"(?P<v>\d+)\s*[x×]?\s*{DEVICE_NOUN}\s*(?:per|/|a|in each|in a)\s*{GROUP}",
+    ),
+    *sets(
+        {"cluster.devices_per_node": whole("per"), "accelerator": accelerator},
+        (
+            rf"(?P<per>\d+){TIMES}{ACCELERATOR}(?:\s+{DEVICE_NOUN})?\s+"
+            rf"(?:(?:per|/|a|in each|in a)\s+{GROUP}|each)"
+        ),
+    ),
+    *sets({"cluster.devices_per_node": whole("v")}, rf"(?P<v>\d+)\s+(?:per|in each)\s+{GROUP}"),
+    *sets({"nvlink": always(False)}, r"(?:without|no)\s+nvlink(?:/nvswitch)?"),
+    *sets(
+        {"nvlink": always(True)},
+        (
+            rf"{LINK}(?:with\s+)?nvlink(?:\s*(?:/|and|\+)\s*nvswitch)?"
+            r"(?:\s+(?:inside|within|in)\s+(?:the\s+|a\s+|each\s+)?node)?"
+            r"(?!\s*\d*[\s\d.]*[gt]b)"
+        ),
+    ),
+    *sets({"nvlink": always(True)}, rf"{LINK}nvswitch"),
+    *sets(
+        {"fabric": always("ib")},
+        rf"{LINK}(?:infiniband|ib)(?:\s+(?:rdma|network|fabric|networking))*",
+    ),
+    *sets(
+        {"fabric": always("rocev2")},
+        rf"{LINK}roce(?:\s?v2)?(?:\s+(?:rdma|ethernet|network|fabric))*",
+    ),
+    *sets({"fabric": always("slingshot11")}, rf"{LINK}(?:hpe\s+)?slingshot(?:[\s-]?11)?"),
+    *sets({"fabric": always("rocev2")}, rf"{LINK}spectrum[\s-]?x"),
+    *sets({"fabric": always("omnipath-100")}, rf"{LINK}omni[\s-]?path"),
+    *sets({"fabric": always("eth")}, rf"{LINK}(?:tcp\s+)?ethernet(?:\s+tcp)?"),
+    *sets(
+        {"fabric": prefixed("ib-")},
+        rf"{LINK}(?P<v>edr|hdr|ndr|xdr)(?:[\s-]*(?:infiniband|ib))?(?:\s+rdma)?",
+        rf"{LINK}(?:infiniband|ib)[\s-]+(?P<v>edr|hdr|ndr|xdr)(?:\s+rdma)?",
+    ),
+    *sets({"fabric": always("efa-v2")}, rf"{LINK}(?:aws\s+)?efa"),
+    *sets({"fabric": prefixed("efa-")}, rf"{LINK}(?:aws\s+)?efa[\s-]?(?P<v>v[1-4])"),
+    *sets(
+        {"fabric": always("ib"), "rate": plain},
+        rf"{LINK}(?:infiniband|ib)(?:\s+at|,)?\s+(?P<v>\d+)\s?g",
+    ),
+    *sets(
+        {"fabric": always("rocev2"), "rate": plain},
+        rf"{LINK}roce(?:\s?v2)?(?:\s+at|,)?\s+(?P<v>\d+)\s?g",
+    ),
+    *sets(
+        {"fabric": always("eth"), "rate": plain}, rf"{LINK}ethernet(?:\s+at|,)?\s+(?P<v>\d+)\s?g"
+    ),
+    *sets({"fabric": always("eth"), "rate": plain}, rf"{LINK}(?P<v>\d+)\s?gbe"),
+    *sets({"rdma": always(True)}, r"rdma"),
+    *refuses(
+        "the catalogue's link, or in the file accelerator: "
+        "{like: id, link_gbytes_per_s: one direction}",
+        r"\d+(?:\.\d+)?\s?[gt]b(?:it)?s?(?:/s|ps)(?:\s+\w+)?\s+nvlink\d?",
+    ),
+    *sets(
+        {"cluster.scale_up_domain": whole("v")},
+        (
+            r"(?:nvlink|scale[\s-]up)\s+domains?\s+of\s+(?P<v>\d+)(?:\s+"
+            r"(?:gpus?|devices?))?"
+        ),
+    ),
+    *refuses(
+        "bits (Gb/s) or bytes (GB/s)",
+        (
+            r"(?:(?i:over|via)\s+)?\d+(?:\.\d+)?\s?[gt]b/s(?:\s*(?:per"
+            r"|/|a)\s*(?i:gpu|device|chip|accelerator|node|host|server"
+            r"|nic|port|link|rail))?"
+        ),
+        case=True,
+    ),
+    *sets(
+        {"rate": gigabits, "rate_of": rate_of},
+        (
+            r"(?:(?i:over|via)\s+)?(?P<v>\d+(?:\.\d+)?)\s?(?P<u>[GgTt]b"
+            r"(?:it)?/s|[GgTt]bps|[GT]B/s|[GT]Bps|[GgTt]bits?/s|Gb?(?=[\s-]+"
+            r"(?i:ib|infiniband|roce|ethernet|efa|[ehnx]dr)))(?:\s*(?:per"
+            r"|/|a)\s*(?P<of>(?i:gpu|device|chip|accelerator|node|host"
+            r"|server|nic|port|link|rail)))?"
+        ),
+        case=True,
+    ),
+    *sets(
+        {"rate_of": rate_of},
+        (
+            r"(?:per|each|every)\s+(?P<of>gpu|device|chip|accelerator"
+            r"|node|host|server|nic|port|link|rail)"
+        ),
+    ),
+    *sets(
+        {"cluster.nics_per_node": whole("v")},
+        (
+            r"(?P<v>\d+)\s*[x×]?\s*(?:nics?|ports|hcas?|rails)(?:\s+"
+            r"(?:per|/|a|in each)\s*(?:node|host|server))?"
+        ),
+    ),
+    *sets(
+        {"cluster.oversubscription": plain},
+        (
+            r"(?P<v>\d+(?:\.\d+)?)\s*(?::|to)\s*1\s+(?:over-?subscri"
+            r"(?:bed|ption)|blocking)"
+        ),
+    ),
+    *sets(
+        {"cluster.oversubscription": plain},
+        (
+            r"(?:over-?subscription)(?:\s+(?:of|ratio))*\s*[:=]?\s*(?P<v>\d+"
+            r"(?:\.\d+)?)(?:\s*:\s*1)?"
+        ),
+    ),
+    *sets(
+        {"cluster.oversubscription": always(1.0)},
+        (
+            r"non-?blocking(?:\s+(?:network|fabric|fat[\s-]tree))?|full[\s-]bisection"
+            r"(?:\s+bandwidth)?|(?:no|without)\s+over-?subscription"
+        ),
+    ),
+    *sets(
+        {"cluster.pod_devices": devices("v")}, rf"pods?\s+of\s+{whole_in('v')}(?:\s+{DEVICE_NOUN})?"
+    ),
+    *sets({"cluster.sites": whole("v")}, rf"(?P<v>\d+)\s+{SITES}"),
+    *sets(
+        {"cluster.host_memory_gb": gigabytes},
+        (
+            r"(?P<v>\d+(?:\.\d+)?)\s?(?P<u>GB|TB)\s+(?:of\s+)?(?:host\s+"
+            r"|system\s+|cpu\s+)?(?:memory|ram|dram)\s*(?:per|/|a|in each)\s*"
+            r"(?:node|host|server)"
+        ),
+    ),
+    *sets(
+        {"cluster.nvme_gb": gigabytes},
+        (
+            r"(?P<v>\d+(?:\.\d+)?)\s?(?P<u>GB|TB)\s+(?:of\s+)?(?:local\s+)?nvme"
+            r"(?:\s+(?:storage|ssds?))?(?:\s*(?:per|/|a|in each)\s*(?:node"
+            r"|host|server))?"
+        ),
+    ),
+    *sets(
+        {"cluster.storage": word},
+        (
+            r"(?:on\s+)?(?P<v>lustre|gpfs|weka|vast|daos|3fs)(?:\s+(?:storage"
+            r"|file\s?system))?"
+        ),
+    ),
+)

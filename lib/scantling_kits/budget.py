@@ -1,0 +1,199 @@
+"""What a run takes: devices, memory, time, money and room, and its checkpoints, as rows of a
+table."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from scantling.base.show import gigabytes, several, span
+from scantling.base.units import DAY_S, HOUR_S
+
+from .quote import md
+from .record import LaunchPlan, known
+
+SMALL_BYTES = 5e7  # of a part of the memory that is not worth its words
+MEMORY_NAMES = {"optimizer": "fp32 weights and moments"}
+RECOVERIES = {"restart": "from the queue", "in-place": "in place, on spare nodes"}
+
+
+class Row(NamedTuple):
+    """A row of a table."""
+
+    name: str
+    text: str
+
+
+def budget(launch: LaunchPlan, wall_s: float | None) -> list[Row]:
+    """What the run takes."""
+    f = launch.figures
+    return [
+        Row("devices", devices(launch)),
+        Row("memory of the fullest device", memory(launch)),
+        Row(
+            "step",
+            f"{launch.step_s:.3g} s, MFU {f.mfu:.1%} (80 % band {f.mfu_low:.1%} to "
+            f"{f.mfu_high:.1%})",
+        ),
+        *length(launch, wall_s),
+        *request(launch),
+        Row(
+            "checkpoints",
+            f"{gigabytes(f.checkpoint_bytes)} a copy, one every {span(launch.save_s)}; kept: "
+            f"{copies(launch)}",
+        ),
+    ]
+
+
+def devices(launch: LaunchPlan) -> str:
+    """Devices, nodes and spares."""
+    f = launch.figures
+    idle = launch.cluster.devices - launch.devices
+    idle_text = f" ({idle:,} of the design stay idle)" if idle else ""
+    spares = several(known(f.spares), "spare node")
+    return (
+        f"{launch.devices:,} {md(launch.cluster.accelerator.name)}{idle_text} on "
+        f"{several(launch.nodes, 'node')}, {spares} (recommended {f.spares_recommended})"
+    )
+
+
+def memory(launch: LaunchPlan) -> str:
+    """The parts of the memory."""
+    m = launch.memory
+    parts = ", ".join(
+        f"{MEMORY_NAMES.get(part, part)} {gigabytes(size)}"
+        for part, size in m.parts.items()
+        if size > SMALL_BYTES
+    )
+    return f"{gigabytes(m.total)} of {gigabytes(m.capacity)}: {parts}"
+
+
+def length(launch: LaunchPlan, wall_s: float | None) -> Iterator[Row]:
+    """Time and money, where the design names tokens."""
+    f = launch.figures
+    if not wall_s:
+        own = "the configuration runs a million steps, set your own"
+        if launch.framework.has_trainer:
+            own = "set STEPS"
+        yield Row("length", f"the design names no tokens: {own}")
+        return
+    low, high = span(known(f.days_low) * DAY_S), span(known(f.days_high) * DAY_S)
+    yield Row("wall time", f"{span(wall_s)} ({low} to {high}), goodput {f.goodput:.1%}")
+    yield Row("device hours", f"{launch.devices * wall_s / HOUR_S:,.0f}")
+    if f.cost_usd:
+        yield Row("cost", f"${f.cost_usd:,.0f}")
+
+
+def request(launch: LaunchPlan) -> Iterator[Row]:
+    """What the scheduler is asked for."""
+    nodes = launch.nodes + launch.spares
+    if launch.on == "slurm":
+        again = "restarts in place"
+        if launch.survival.recovery == "restart":
+            again = "goes back to the queue"
+        restart = span(launch.survival.restart_s)
+        yield Row(
+            "Slurm request",
+            f"--nodes={nodes} --gpus-per-node={launch.per_node} --exclusive: {launch.nodes} that "
+            f"train{spares(launch)}; a failure {again} ({restart} counted on)",
+        )
+    if launch.on == "kubernetes":
+        yield Row(
+            "Kubernetes request",
+            f"{launch.nodes} pods of {launch.per_node} devices, quota for {nodes}",
+        )
+
+
+def spares(launch: LaunchPlan) -> str:
+    """Nodes that stand by, and where."""
+    if not launch.spares:
+        return ""
+    out = f" and {several(launch.spares, 'spare')}"
+    size, group = launch.segment_nodes, launch.segment_group
+    if size > 1:
+        replaced = "in its rack" if group > size else "with its whole segment"
+        out += (
+            f", in segments of {group} within one NVLink rack, of which {size} train: a lost node "
+            f"is replaced {replaced}"
+        )
+    counted = int(known(launch.figures.spares))
+    if launch.spares != counted:
+        out += f"; the cost counts {counted} spare nodes, for all nodes of the cluster"
+    return out
+
+
+def copies(launch: LaunchPlan) -> str:
+    """What becomes of old checkpoints."""
+    return launch.framework.keep(launch.keep, launch.survival.keep_days)
+
+
+def checkpoints(launch: LaunchPlan) -> list[Row]:
+    """Format, interval, size, cost and room of the checkpoints."""
+    f = launch.figures
+    saves = launch.framework.saves
+    return [
+        Row("format", saves.format),
+        Row("where", f"`RUN_DIR`: {saves.place}"),
+        Row("frequency", frequency(launch)),
+        *tiers(launch),
+        Row("recovery", RECOVERIES[launch.survival.recovery]),
+        Row(
+            "size", f"{gigabytes(f.checkpoint_bytes)} a copy: weights, fp32 master copy and moments"
+        ),
+        Row("asynchronous", asynchronous(launch)),
+        Row("overhead", f"{known(f.checkpoint_overhead) * 100:.2f} % of the wall time"),
+        Row("kept", copies(launch)),
+        Row("room", room(launch)),
+        Row("state", state(launch)),
+    ]
+
+
+def frequency(launch: LaunchPlan) -> str:
+    """Interval between saves, and the optimum."""
+    f = launch.figures
+    return (
+        f"every {launch.save_steps:,} steps, {span(launch.save_s)}; the optimum for one failure "
+        f"every {span(f.mtbf_s)} is {span(f.checkpoint_interval_s)} (Young 1974, Daly 2006)"
+    )
+
+
+def tiers(launch: LaunchPlan) -> Iterator[Row]:
+    """Where copies live, where that is more than one place."""
+    if len(launch.tiers) == 1:
+        return
+    places = ", ".join(f"{tier['tier']} every {span(tier['every_s'])}" for tier in launch.tiers)
+    alone = "".join(
+        f" and the only one here: {gap.why}"
+        for gap in launch.gaps
+        if gap.field == "checkpoint.tiers"
+    )
+    yield Row("tiers", f"{places}; RUN_DIR is {launch.tiers[-1]['tier']}{alone}")
+
+
+def asynchronous(launch: LaunchPlan) -> str:
+    """How long a save holds up training."""
+    if not launch.framework.saves_in_background:
+        return "no: training waits until DeepSpeed's files are written"
+    stall, durable = span(launch.survival.stall_s), span(launch.survival.durable_s)
+    return f"training goes on after {stall}; the copy is durable after {durable}"
+
+
+def room(launch: LaunchPlan) -> str:
+    """Bytes of all copies."""
+    together = launch.keep + 1
+    size = known(launch.figures.checkpoint_bytes) / 1e12
+    return (
+        f"{together * size:,.2f} TB for {together} copies: {launch.keep} kept and the one being "
+        "written; what is copied elsewhere besides"
+    )
+
+
+def state(launch: LaunchPlan) -> str:
+    """What a checkpoint holds."""
+    framework = launch.framework
+    position = ", the data loader's state"
+    if framework.reads_by_position or framework.runtime == "jax":
+        position = " (which is the position in the data)"
+    scale = ", loss scale" if launch.phase.precision == "fp16" else ""
+    return (
+        f"weights, optimizer states, step{position}, learning-rate schedule (a function of the "
+        f"step), random state of every rank{scale}"
+    )

@@ -1,0 +1,88 @@
+"""How likely each trouble is: what holds of the judgement whatever its numbers, and which troubles
+a design can have."""
+
+from dataclasses import replace
+
+import pytest
+from corpus import DENSE, MOE, SMALL, spec
+from hypothesis import given, strategies as st
+from scantling import Design, assess
+from scantling_kits import framework
+from scantling_kits.launched import launch_plan
+from scantling_kits.troubles import (
+    memory_likelihood,
+    saves_likelihood,
+    straggler_likelihood,
+    timeout_likelihood,
+    traffic_likelihood,
+    troubles,
+)
+
+SHARES = st.floats(0, 1)
+
+
+def launched(data, to="fsdp", on="torchrun"):
+    return launch_plan(assess(Design.from_data(data | {"name": "x"})), framework(to), on, 0)
+
+
+def names(launch):
+    return [trouble.name.partition(":")[0] for trouble in troubles(launch)]
+
+
+@given(SHARES, SHARES)
+def test_a_fuller_memory_and_more_exposed_traffic_are_likelier_troubles(one, other):
+    low, high = sorted((one, other))
+    for moe in (False, True):
+        assert memory_likelihood(low, moe) <= memory_likelihood(high, moe)
+    assert memory_likelihood(high, False) < memory_likelihood(high, True)
+    assert traffic_likelihood(low) <= traffic_likelihood(high)
+
+
+@given(st.integers(1, 10**6), st.integers(1, 10**6))
+def test_more_devices_and_nodes_are_likelier_to_have_a_bad_one(one, other):
+    low, high = sorted((one, other))
+    assert timeout_likelihood(low) <= timeout_likelihood(high)
+    assert straggler_likelihood(low) <= straggler_likelihood(high)
+
+
+@given(st.floats(0, 1e3), st.floats(0, 1e3), st.floats(0, 1e6))
+def test_longer_stalls_are_likelier_to_be_noticed(one, other, interval_s):
+    low, high = sorted((one, other))
+    assert saves_likelihood(low, interval_s) <= saves_likelihood(high, interval_s)
+
+
+@pytest.fixture(scope="module")
+def dense():
+    return launched(spec(model=DENSE, plan=dict(tp=1, pp=1, sharding="zero3")))
+
+
+def test_the_likely_trouble_stands_first(dense):
+    likelihoods = [trouble.likelihood for trouble in troubles(dense)]
+    assert likelihoods == sorted(likelihoods, reverse=True)
+    full = replace(dense, memory=replace(dense.memory, total=dense.memory.capacity))
+    assert names(full)[0] == "Out of memory"
+
+
+def test_a_design_has_the_troubles_that_it_can_have(dense):
+    """A time-out needs a network, overflow fp16, uneven experts a router."""
+    alone = launched(spec(model=SMALL, devices=1, job=dict(global_batch=8)))
+    assert {"Collective time-out", "Slow steps"}.isdisjoint(names(alone))
+    assert "Collective time-out" in names(dense)
+    assert {"FP16 overflow", "Uneven experts", "Loss apart from 16 bit"}.isdisjoint(names(dense))
+    half = replace(dense, phase=replace(dense.phase, precision="fp16"))
+    assert "FP16 overflow" in names(half)
+    eighth = replace(dense, phase=replace(dense.phase, precision="fp8-block"))
+    assert "Loss apart from 16 bit" in names(eighth)
+    experts = launched(spec(model=MOE, plan=dict(tp=1, pp=1, ep=8, etp=1, sharding="zero1")))
+    assert "Uneven experts" in names(experts)
+
+
+def test_what_makes_room_is_named_the_cheapest_first(dense):
+    """Offload costs time in every step, so it stands last; what a plan has is not advised."""
+    text = next(t.text for t in troubles(dense) if t.name == "Out of memory")
+    steps = text.partition("In this order: ")[2]
+    places = [steps.index(word) for word in ("split further", "offload last")]
+    assert places == sorted(places)
+    whole = replace(dense, plan=replace(dense.plan, recompute="full", micro_batch=1))
+    text = next(t.text for t in troubles(whole) if t.name == "Out of memory")
+    assert "recompute more" not in text and "halve the micro-batch" not in text
