@@ -29,13 +29,13 @@ def test_every_figure_has_a_name_of_its_own():
 
 
 def test_what_the_desk_and_the_report_show_is_drawn_ahead_for_the_page():
-    shown = {memory_step.memory, memory_step.step, network.traffic, endurance.goodput}
-    shown |= {endurance.ladder, schedule.laid, *plans.printed_tornado.values()}
+    shown = [memory_step.memory, memory_step.step, network.traffic, endurance.goodput]
+    shown += [endurance.ladder, schedule.laid, *plans.printed_tornado.values()]
     panels = [base.Panel]
     while panels:
         panel = panels.pop()
         panels += panel.__subclasses__()
-        shown |= {*panel.figures.values()}
+        shown += panel.figures.values()
     assert {figure.name for figure in shown} <= {figure.name for figure in FIGURES}
 
 

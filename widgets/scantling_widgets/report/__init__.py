@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import scantling
-from scantling.advise.sensitivity import tornado
+from scantling.advise.sensitivity import Swing, tornado
 from scantling.base.displayed import Html
 from scantling.base.errors import DesignError
 from scantling.design.design import Design
@@ -126,7 +126,7 @@ class Report:
         return "tokens_per_s_per_device" if self.data.get("days") is None else "days"
 
     @cached_property
-    def variations(self) -> list[dict[str, Any]]:
+    def variations(self) -> list[Swing]:
         """What that figure hangs on: each input a step down and up, the plan searched again; the
         widest swing first."""
         return tornado(self.assessment, self.moved_by)
