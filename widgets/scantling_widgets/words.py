@@ -12,11 +12,11 @@ from scantling.advise.explanation import (
     plain as plain,
     show_or as show_or,
 )
+from scantling.base.files import table
 from scantling.base.quantities import table as quantities
 from scantling.base.quantities.table import band as band, quantity, show as show
 from scantling.base.records import at as at
 from scantling.base.show import is_number, scalar
-from scantling.base.words import table
 
 # figures of a run, which a plan that does not fit has none of
 OF_A_RUN = table(Path(__file__).parent / "desk" / "x", "headline")["of_a_run"]

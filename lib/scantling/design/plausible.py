@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
+from ..base.files import table_rows
 from ..base.records import record
-from ..base.words import table_rows
 from ..catalogue.load import filled
 from .resolved import Resolved
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pandas as pd
 from scantling import catalogue
 from scantling.base.errors import DesignError
+from scantling.base.files import table as read_yaml
 from scantling.base.show import percent
-from scantling.base.words import table as read_yaml
 from scantling.runs.predict import predict_frame
 from scantling.runs.read import read_runs
 

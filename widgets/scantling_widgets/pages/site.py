@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 import click
 from scantling.base.errors import DesignError
-from scantling.base.words import table
+from scantling.base.files import table
 from scantling.cli.options import FOLDER
 
 from ..charts.ahead import drawn_ahead

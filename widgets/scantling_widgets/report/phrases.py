@@ -5,10 +5,10 @@ from functools import partial
 
 from markupsafe import Markup, escape
 from scantling import catalogue
+from scantling.base.files import table as read_yaml
 from scantling.base.quantities import table as quantities
 from scantling.base.quantities.table import band_in
 from scantling.base.show import shown, value_text
-from scantling.base.words import table as read_yaml
 from scantling.design.constraints import CONSTRAINTS
 from scantling.verdict.verdicts import VERDICTS
 
