@@ -4,8 +4,8 @@ and every word that no rule uses is listed."""
 import re
 from functools import cache
 
+from scantling.base.files import table
 from scantling.base.typed import with_points
-from scantling.base.words import table
 from scantling.catalogue.models.entries import entries
 from scantling.catalogue.stacks import Stack, stacks
 

@@ -64,8 +64,8 @@ class Notes:
         """Words that set nothing, added to those before them that set nothing for the same
         reason."""
         last = self.ignored[-1] if self.ignored else None
-        if last and last.why == why and len(last.said) + len(words) < LONGEST_ENTRY:
-            self.ignored[-1] = Read(f"{last.said} {words}", "", None, why)
+        if last and last.why == why and len(last.words) + len(words) < LONGEST_ENTRY:
+            self.ignored[-1] = Read(f"{last.words} {words}", "", None, why)
         else:
             self.ignore(words, why)
 

@@ -19,7 +19,7 @@ from .misfits import (
     refuse_packing,
     refuse_sites,
 )
-from .nearest import cost_of, faster, nearest, rebuilt, rehoused
+from .nearest import cost_of, faster, launched_as, nearest, rebuilt
 from .record import Framework, Gap, LaunchPlan
 
 
@@ -34,15 +34,17 @@ def express(assessment: Assessment, which: int, framework: Framework, on: str) -
     refuse_blocks(wanted)
     refuse_packing(wanted)
     refuse_sites(wanted)
-    wanted, waits = without_shrinking(wanted, which)
-    launch, swaps = with_built_model(wanted)
+    wanted, recovery_gaps = without_shrinking(wanted, which)
+    launch, model_gaps = with_built_model(wanted)
     hard = hard_gaps(launch)
     if not hard:
-        return replace(launch, gaps=(*swaps, *misfits(launch), *waits))
-    near = rehoused(wanted, nearest(launch, hard))
-    moved = instead_of(hard, near, cost_of(near, wanted))
+        return replace(launch, gaps=(*model_gaps, *misfits(launch), *recovery_gaps))
+    near = launched_as(wanted, nearest(launch, hard))
+    plan_gaps = instead_of(hard, near, cost_of(near, wanted))
     return replace(
-        near, faster=faster(launch, hard, near), gaps=(*swaps, *moved, *misfits(near), *waits)
+        near,
+        faster=faster(launch, hard, near),
+        gaps=(*model_gaps, *plan_gaps, *misfits(near), *recovery_gaps),
     )
 
 
@@ -58,20 +60,20 @@ def with_built_model(wanted: LaunchPlan) -> tuple[LaunchPlan, list[Gap]]:
     built = wanted.framework.builds(wanted.model)
     if built == wanted.model:
         return wanted, []
-    swaps = [gap for gap in misfits(wanted) if gap.field.startswith("model")]
-    launch = rehoused(wanted, rebuilt(wanted, built, swaps))
+    model_gaps = [gap for gap in misfits(wanted) if gap.field.startswith("model")]
+    launch = launched_as(wanted, rebuilt(wanted, built, model_gaps))
     cost = cost_of(launch, wanted)
     still = misfits(launch)
-    return launch, [replace(gap, cost=cost) for gap in swaps if gap not in still]
+    return launch, [replace(gap, cost=cost) for gap in model_gaps if gap not in still]
 
 
 @lru_cache(maxsize=1)
-def in_place(before: Assessment) -> Assessment:
+def in_place(elastic: Assessment) -> Assessment:
     """The assessment of the same run, all its phases, where a lost node is waited for."""
     return assess(
-        before.design.change({"reliability.recovery": "in-place"}),
-        kit=before.resolved.kit,
-        like=before,
+        elastic.design.change({"reliability.recovery": "in-place"}),
+        kit=elastic.resolved.kit,
+        like=elastic,
     )
 
 
@@ -84,10 +86,10 @@ def without_shrinking(wanted: LaunchPlan, which: int) -> tuple[LaunchPlan, list[
     gaps = [gap for gap in lacking(wanted) if gap.field == "reliability.recovery"]
     if not gaps:
         return wanted, []
-    before = wanted.assessment
-    trial = in_place(before)
-    if VERDICTS[before.verdict].launch and not VERDICTS[trial.verdict].launch:
-        raise Inexpressible(wanted.to, gaps, trial.missed[0].text)
-    cost = f"goodput {trial.goodput:.2%} against {before.goodput:.2%}"
-    launch = launch_plan(trial, wanted.framework, wanted.on, which)
+    elastic = wanted.assessment
+    waiting = in_place(elastic)
+    if VERDICTS[elastic.verdict].launch and not VERDICTS[waiting.verdict].launch:
+        raise Inexpressible(wanted.to, gaps, waiting.missed[0].text)
+    cost = f"goodput {waiting.goodput:.2%} against {elastic.goodput:.2%}"
+    launch = launch_plan(waiting, wanted.framework, wanted.on, which)
     return launch, [replace(gaps[0], cost=cost)]

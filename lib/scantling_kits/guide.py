@@ -8,6 +8,7 @@ from scantling_site.rollout.burn_in import all_reduce_rates
 
 from .quote import md
 from .record import LaunchPlan
+from .values import SiteExchange
 
 TOKEN_BYTES = 4  # of a token id
 WORTH_COMPRESSING = 0.1  # share of the step for which data-parallel traffic is exposed
@@ -215,14 +216,13 @@ def sites(launch: LaunchPlan) -> list[str]:
     between = launch.between
     if between is None:
         return []
-    synchronous = between["kind"] == "synchronous"
-    stops = "step" if synchronous else "exchange"
+    stops = "step" if between.synchronous else "exchange"
     return [
         site_ranks(launch),
         f"Layout: {launch.framework.sites(launch)}.",
-        site_traffic(launch, synchronous),
+        site_traffic(launch, between),
         *site_interfaces(launch),
-        site_delay(launch),
+        site_delay(between),
         f"Failures: a site that is cut off stops the others at the next {stops}; a collective is "
         f"given up after {launch.hang_s} s.",
     ]
@@ -244,21 +244,22 @@ def site_ranks(launch: LaunchPlan) -> str:
     )
 
 
-def site_traffic(launch: LaunchPlan, synchronous: bool) -> str:
+def site_traffic(launch: LaunchPlan, between: SiteExchange) -> str:
     """What leaves a site, and how long that takes."""
-    between = launch.between or {}
-    often = "in every step" if synchronous else f"once in {between['local_steps']} steps"
+    often = "in every step"
+    if not between.synchronous:
+        often = f"once in {between.local_steps} steps"
     ring = ""
-    if launch.plan.sharding == "none" and synchronous:
-        times = between["sites"] / (between["sites"] - 1)
+    if launch.plan.sharding == "none" and between.synchronous:
+        times = between.sites / (between.sites - 1)
         ring = (
             f"One ring over all ranks sends {times:.1f} times as much across as one after the "
             "other, inside and between, which is assessed. "
         )
     return (
-        f"Traffic: {gigabytes(between['exchange_bytes'])} leave a site {often}, "
-        f"{span(between['exchange_s'])} at {between['gbits_per_s']:,.0f} Gbit/s: "
-        f"{100 * between['share']:.1f} % of the time. {ring}Measure it first: an nccl-tests "
+        f"Traffic: {gigabytes(between.exchange_bytes)} leave a site {often}, "
+        f"{span(between.exchange_s)} at {between.gbits_per_s:,.0f} Gbit/s: "
+        f"{100 * between.share:.1f} % of the time. {ring}Measure it first: an nccl-tests "
         "all_reduce_perf over one node of each site."
     )
 
@@ -281,13 +282,11 @@ def site_interfaces(launch: LaunchPlan) -> list[str]:
     ]
 
 
-def site_delay(launch: LaunchPlan) -> str:
+def site_delay(between: SiteExchange) -> str:
     """What is on its way between the sites at a time."""
-    between = launch.between or {}
-    in_flight = between["gbits_per_s"] * 1e9 / 8 * between["rtt_ms"] * 1e-3  # bytes
     return (
-        f"Way: {between['rtt_ms']:.3g} ms there and back at this rate hold "
-        f"{gigabytes(in_flight)} in flight: socket buffers (net.core.rmem_max, net.ipv4.tcp_rmem "
-        "and tcp_wmem) times connections (NCCL_SOCKET_NTHREADS x NCCL_NSOCKS_PERTHREAD) have to "
-        "hold as much."
+        f"Way: {between.rtt_ms:.3g} ms there and back at this rate hold "
+        f"{gigabytes(between.bytes_in_flight)} in flight: socket buffers "
+        "(net.core.rmem_max, net.ipv4.tcp_rmem and tcp_wmem) times connections "
+        "(NCCL_SOCKET_NTHREADS x NCCL_NSOCKS_PERTHREAD) have to hold as much."
     )

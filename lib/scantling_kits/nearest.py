@@ -61,7 +61,7 @@ class Change(NamedTuple):
     space: Space
 
 
-def rehoused(wanted: LaunchPlan, assessment: Assessment) -> LaunchPlan:
+def launched_as(wanted: LaunchPlan, assessment: Assessment) -> LaunchPlan:
     """The launch plan of another assessment of the phase, under the name of the one that was asked
     for and with its plan to compare."""
     launch = launch_plan(assessment, wanted.framework, wanted.on, 0)
@@ -80,7 +80,7 @@ def cost_of(launch: LaunchPlan, wanted: LaunchPlan) -> str:
     )
 
 
-def rebuilt(wanted: LaunchPlan, model: Model, swaps: list[Gap]) -> Assessment:
+def rebuilt(wanted: LaunchPlan, model: Model, model_gaps: list[Gap]) -> Assessment:
     """The assessment of a phase with the model that the framework builds in place of the design's,
     under the same plan where it fits, else under the design's own pins.
 
@@ -94,7 +94,7 @@ def rebuilt(wanted: LaunchPlan, model: Model, swaps: list[Gap]) -> Assessment:
     free = _assessed(single(wanted, dict(wanted.phase.pins), {}), model=model)
     if free.assessment:
         return free.assessment
-    raise Inexpressible(wanted.to, swaps, free.why)
+    raise Inexpressible(wanted.to, model_gaps, free.why)
 
 
 def faster(
@@ -204,7 +204,7 @@ def _try(wanted: LaunchPlan, pins: Pins, change: Change) -> Trial:
     trial = _assessed(single(wanted, pins, change.job), space=change.space, model=wanted.model)
     if trial.assessment is None:
         return trial
-    gaps = hard_gaps(rehoused(wanted, trial.assessment))
+    gaps = hard_gaps(launched_as(wanted, trial.assessment))
     return Trial(None, in_words(gaps)) if gaps else trial
 
 

@@ -23,7 +23,7 @@ from scantling.verdict.record import Assessment, Numbers
 from scantling_site.rollout.watch import hang_timeout_s
 from scantling_site.scheduler.request import stop_lead_s
 
-from .values import DeviceMemory, Plan, RunValues, Survival, Tier, Traffic
+from .values import DeviceMemory, Plan, RunValues, SiteExchange, Survival, Tier, Traffic
 
 LAYOUTS = ("torchrun", "slurm", "kubernetes")
 SEED = 1234
@@ -343,9 +343,21 @@ class LaunchPlan:
         return "local-steps" if self.cluster.sync.apart else "synchronous"
 
     @property
-    def between(self) -> dict[str, Any] | None:
-        """What several sites exchange (`recovery.between_sites`); None on one site."""
-        return between_sites(self.assessment)
+    def between(self) -> SiteExchange | None:
+        """What several sites exchange; None on one site."""
+        row = between_sites(self.assessment)
+        if row is None:
+            return None
+        return SiteExchange(
+            sites=row["sites"],
+            kind=row["kind"],
+            local_steps=row["local_steps"],
+            exchange_bytes=row["exchange_bytes"],
+            exchange_s=row["exchange_s"],
+            share=row["share"],
+            gbits_per_s=row["gbits_per_s"],
+            rtt_ms=row["rtt_ms"],
+        )
 
     @property
     def shards(self) -> int:
@@ -392,7 +404,7 @@ class LaunchPlan:
     def hang_s(self) -> int:
         """Seconds of silence in a collective after which the run is given up."""
         between = self.between if self.sync else None
-        exchange_s = between["exchange_s"] if between else 0.0
+        exchange_s = between.exchange_s if between else 0.0
         return ceil(hang_timeout_s(self.step_s, max(self.survival.stall_s, exchange_s)))
 
     @property

@@ -91,6 +91,30 @@ class Traffic(TypedDict):
 
 
 @record
+class SiteExchange:
+    """What several sites exchange, and what that costs (`recovery.between_sites`)."""
+
+    sites: int
+    kind: str  # synchronous, local-steps
+    local_steps: int  # between two exchanges
+    exchange_bytes: float  # that leave a site
+    exchange_s: float
+    share: float  # of the time
+    gbits_per_s: float  # between two sites
+    rtt_ms: float  # there and back
+
+    @property
+    def synchronous(self) -> bool:
+        """Whether the sites keep in step."""
+        return self.kind == "synchronous"
+
+    @property
+    def bytes_in_flight(self) -> float:
+        """What is on its way at a time."""
+        return self.gbits_per_s * 1e9 / 8 * self.rtt_ms * 1e-3
+
+
+@record
 class Survival:
     """How the run lives through failures."""
 

@@ -75,13 +75,13 @@ class Blueprint(Displayed):
         return {name: part and part.as_dict() for name, part in records.items()}
 
 
-def part(assessment: Assessment, name: str) -> Any:
+def part(assessment: Assessment | Site, name: str) -> Any:
     """One part of the site around an assessed design, a record of its own kind; None where the
     design is impossible."""
     return PARTS[name](site_of(assessment)) if assessment.phases else None
 
 
-def blueprint(assessment: Assessment, parts: Iterable[str] = tuple(PARTS)) -> Blueprint:
+def blueprint(assessment: Assessment | Site, parts: Iterable[str] = tuple(PARTS)) -> Blueprint:
     """The site around an assessed design, or the named parts of it. Raises DesignError for a part
     that there is not."""
     names = tuple(parts)

@@ -8,8 +8,8 @@ from typing import Any
 
 from scantling import assess
 from scantling.base.errors import DesignError
+from scantling.base.files import table
 from scantling.base.show import number
-from scantling.base.words import table
 
 from . import show
 from .answers import right_answer as right_answer, shown_answer

@@ -6,8 +6,8 @@ from math import nan
 from pathlib import Path
 
 from scantling import catalogue
+from scantling.base.files import table_rows
 from scantling.base.records import record
-from scantling.base.words import table_rows
 from scantling.runs.predict import predict_frame
 from scantling.runs.read import read_runs
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from pydantic import TypeAdapter
+from scantling.base.files import yaml_of
 from scantling.base.records import Lines, record
-from scantling.base.words import yaml_of
 
 RIGHT, SLIP, NEAR, WRONG, OPEN, BAD = "right", "slip", "near", "wrong", "open", "unreadable"
 STRICT = {"extra": "forbid"}  # a file may name no other field

@@ -11,7 +11,7 @@ import numpy as np
 from markupsafe import Markup
 from scantling import assess
 from scantling.base.displayed import markdown
-from scantling.base.words import table
+from scantling.base.files import table
 
 from .answers import right_answer, shown_answer
 from .question import BAD, OPEN, Choice, Explain, Number, Plan, Question, value_of

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from math import isfinite
 
+from scantling.base.files import table
 from scantling.base.records import Lines
 from scantling.base.typed import digits
-from scantling.base.words import table
 
 _WORDS = table(__file__, "typed")
 _PREFIX, _ALSO, _NAMED = (_WORDS[k] for k in ("prefixes", "also", "named"))

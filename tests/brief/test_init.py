@@ -87,12 +87,12 @@ def test_requests_as_people_word_them():
 
 
 def test_what_sets_nothing_is_said():
-    why = {r.said: r.why for r in read_brief(PARAGRAPH).read if not r.field}
+    why = {r.words: r.why for r in read_brief(PARAGRAPH).read if not r.field}
     assert any("parallelism" in said for said in why)
     assert any("all-reduce" in said for said in why)
     assert any("synchronous" in said for said in why)
     assert all(why.values())
-    assert any("fit in memory" in r.said and not r.field for r in read_brief(DENSE).read)
+    assert any("fit in memory" in r.words and not r.field for r in read_brief(DENSE).read)
 
 
 BASE = "70B, 512 H100"
@@ -300,7 +300,7 @@ def test_a_named_model_with_another_depth():
 )
 def test_what_no_rule_reads_is_listed_and_sets_nothing(text, left, unset):
     brief = read_brief(text)
-    assert left in [r.said for r in brief.ignored], [r.said for r in brief.ignored]
+    assert left in [r.words for r in brief.ignored], [r.words for r in brief.ignored]
     assert unset not in brief.fields
     assert all(r.why for r in brief.ignored)
 
@@ -317,7 +317,7 @@ def test_hardware_that_the_catalogue_lacks_becomes_the_nearest():
 def test_a_format_that_the_chip_lacks_is_left_out():
     design, _, ignored = draft(read_brief("fp8 on 64 A100, 7B"), None)
     assert design.job.precision is None
-    assert "fp8" in ignored[-1].said
+    assert "fp8" in ignored[-1].words
     assert "bf16" in ignored[-1].why
 
 
@@ -358,7 +358,7 @@ def test_every_line_becomes_a_file(line, tmp_path, capsys):
     brief = read_brief(line["said"])
     assert dict(brief.fields) == line["reads"]
     _, _, ignored = draft(brief, None, prepare)
-    assert [r.said for r in ignored] == line.get("ignores", [])
+    assert [r.words for r in ignored] == line.get("ignores", [])
     file = tmp_path / "design.yaml"
     assert main(["init", "--text", line["said"], "-o", str(file)]) == 0
     out, written = capsys.readouterr().out, file.read_text()

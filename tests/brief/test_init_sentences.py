@@ -162,7 +162,7 @@ def test_any_words_are_read_or_refused_in_one_line(text):
     except DesignError as e:
         assert str(e).isprintable()
         return
-    assert all(r.said and (r.field or r.why) for r in (*brief.read, *brief.ignored))
+    assert all(r.words and (r.field or r.why) for r in (*brief.read, *brief.ignored))
     design, _, _ = draft(brief, None)
     assert design.cluster.devices >= 1
 
@@ -176,4 +176,4 @@ def test_no_word_is_dropped(word, at):
     except DesignError as e:
         assert word in str(e)
         return
-    assert any(word in r.said for r in (*brief.ignored, *brief.read))
+    assert any(word in r.words for r in (*brief.ignored, *brief.read))

@@ -18,7 +18,9 @@ import yaml
 from hypothesis import given, settings, strategies as st
 from scantling.catalogue import words
 from scantling.design.design import Design, DesignError, json_schema
+from scantling.design.fields import Kind, fields
 from scantling.design.file import dump, load, number_text
+from scantling.design.paths import section_at
 from scantling.design.phases import default_batch
 from scantling.plans.prepare import prepare
 
@@ -150,6 +152,30 @@ def test_words_of_the_file_are_those_of_the_models():
     assert words.SCHEDULES == SCHEDULE_NAMES
     assert set(words.MLPS) == set(CHOICES["mlp"])
     assert set(words.ATTENTIONS) == set(CHOICES["attention"])
+
+
+def sections(section):
+    """A section and those that stand in it."""
+    yield section
+    for name in section.model_fields:
+        below = section_at(section, (name,))
+        if below is not None:
+            yield from sections(below)
+
+
+def test_every_field_of_every_section_has_its_facts_and_its_numbers_have_bounds():
+    seen = {section.__name__: section for section in sections(Design)}
+    assert {"PlanSpec", "Owned", "Tier", "PlannedPhase"} <= seen.keys()
+    for section in seen.values():
+        assert fields(section).keys() == section.model_fields.keys(), section
+        for name, facts in fields(section).items():
+            assert facts.description, (section, name)
+            if facts.kind in (Kind.COUNT, Kind.AMOUNT, Kind.SHARE):
+                assert facts.unit and facts.low < facts.high, (section, name)
+                assert all(facts.low <= x <= facts.high for x in facts.examples), (section, name)
+            if facts.choices:
+                of = facts.examples[0] if facts.several else facts.examples
+                assert set(of) <= set(facts.choices), (section, name)
 
 
 # changes

@@ -8,9 +8,9 @@ from pathlib import Path
 import closed_forms
 from jinja2 import Template
 from scantling import catalogue
+from scantling.base.files import table_rows
 from scantling.base.records import Known, Record, record
 from scantling.base.show import percent
-from scantling.base.words import table_rows
 from scantling.endure import elastic, failures, goodput
 
 KEPT = "id run convention bound why title locator source".split()

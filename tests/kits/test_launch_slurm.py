@@ -239,17 +239,17 @@ def test_a_kit_and_the_blueprint_of_a_design_ask_for_the_same(file, to):
     given = re.search(r"timeout.seconds.after.init[ =](\d+)", own)
     assert int(given[1]) == math.ceil(hang_timeout_s(site.step_s, site.e.checkpoint_stall_s))
     launched = a
-    if site.e.recovery == "elastic":  # no framework goes on with fewer: what is launched waits
+    if a.endurance.recovery == "elastic":  # no framework goes on with fewer: what is launched waits
         launched = assess(a.design.change({"reliability.recovery": "in-place"}))
         (lost,) = (g for g in plan["not_expressed"] if g["field"] == "reliability.recovery")
         assert lost["cost"] == f"goodput {launched.goodput:.2%} against {a.goodput:.2%}"
     for name in ("goodput", "mtbf_s", "spares", "checkpoint_bytes", "step_s", "days", "cost_usd"):
         assert plan["figures"][name] == launched.headline()[name], name
     assert plan["recovery"] == launched.endurance.recovery
-    assert plan["checkpoint"]["keep_days"] == site.e.keep_days
-    assert plan["checkpoint"]["tiers"] == clean(site.e.tiers)
+    assert plan["checkpoint"]["keep_days"] == a.endurance.keep_days
+    assert plan["checkpoint"]["tiers"] == clean(a.endurance.tiers)
     gaps = {g["field"] for g in plan["not_expressed"]}
-    assert ("reliability.recovery" in gaps) == (site.e.recovery == "elastic")
+    assert ("reliability.recovery" in gaps) == (a.endurance.recovery == "elastic")
 
 
 KEPT = {  # where a framework is told how many checkpoints stay

@@ -11,6 +11,7 @@ from hypothesis import given, settings, strategies as st
 from scantling import Design, DesignError, assess, fixes
 from scantling.verdict.constraints import chance_below
 from scantling.verdict.limits import limits
+from scantling.verdict.texts import verdict_sentence
 from scantling.verdict.verdicts import VERDICTS
 
 SMALL = (
@@ -335,3 +336,14 @@ def test_an_assessment_goes_to_another_process_and_back():
     back = pickle.loads(pickle.dumps(a))
     assert back.as_dict(advice=False) == a.as_dict(advice=False)
     assert back.endurance.goodput == a.endurance.goodput
+
+
+def test_the_verdict_is_one_sentence_that_says_why_and_what_is_idle():
+    plain = {"verdict": "feasible", "limits": ["step: waits"], "devices": 8, "devices_used": 8}
+    assert verdict_sentence(plain).text == (
+        "Feasible: a plan fits, and no stated constraint is violated"
+    )
+    risk = plain | {"verdict": "feasible-at-risk", "limits": ["at risk: deadline"], "devices": 10}
+    assert verdict_sentence(risk) == ("warn", "Feasible at risk, 2 devices idle", "deadline")
+    none = {"verdict": "impossible", "error": "no", "limits": ["state: 1", "sum: 2", "leanest: 3"]}
+    assert verdict_sentence(none).text == "Impossible: no; state: 1; sum: 2"

@@ -6,7 +6,7 @@ import os
 import secrets
 import stat
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from json import JSONDecodeError, loads
 from math import inf
 from pathlib import Path
@@ -39,6 +39,19 @@ def yaml_of(path: Path) -> Any:
     if text.startswith("{"):
         return loads(text)
     return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
+@cache
+def table(beside: str | Path, name: str) -> Any:
+    """What NAME.yaml in the folder of the module `beside` (its __file__) holds; not to be changed
+    in place."""
+    return yaml_of(Path(beside).with_name(f"{name}.yaml"))
+
+
+@cache
+def table_rows(beside: str | Path, name: str) -> Rows:
+    """Rows of NAME.csv in the folder of the module `beside` (its __file__)."""
+    return csv_rows(Path(beside).with_name(f"{name}.csv"))
 
 
 def read_bytes(

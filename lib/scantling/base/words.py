@@ -1,30 +1,14 @@
-"""Tables and texts in files beside the modules that read them; texts are filled with numbers as
-people read them."""
+"""Texts that are filled with numbers as people read them."""
 
 import string
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from .errors import plain
-from .files import csv_rows, yaml_of as yaml_of
+from .files import table as table, table_rows as table_rows, yaml_of as yaml_of
 from .quantities import table as quantities
-from .records import Rows
 from .show import number, percent, scalar, several, shown
-
-
-@cache
-def table(beside: str | Path, name: str) -> Any:
-    """What NAME.yaml in the folder of the module `beside` (its __file__) holds; not to be changed
-    in place."""
-    return yaml_of(Path(beside).with_name(f"{name}.yaml"))
-
-
-@cache
-def table_rows(beside: str | Path, name: str) -> Rows:
-    """Rows of NAME.csv in the folder of the module `beside` (its __file__)."""
-    return csv_rows(Path(beside).with_name(f"{name}.csv"))
 
 
 @cache

@@ -235,8 +235,8 @@ def init(like: str | None, text: str | None, output: str, force: bool) -> None:
     read = [(plain(f"--like {like}", 60), "model", plain(like, 60))] if like else []
     for r in brief.read if brief else ():
         to = (r.field, value_text(r.value)) if r.field else ("nothing to set", r.why)
-        read.append((plain(f"“{r.said}”", 80), to[0], plain(to[1], 100)))
-    left = [(plain(f"“{r.said}”", 80), plain(r.why, 300), "") for r in ignored]
+        read.append((plain(f"“{r.words}”", 80), to[0], plain(to[1], 100)))
+    left = [(plain(f"“{r.words}”", 80), plain(r.why, 300), "") for r in ignored]
     for title, lines in (("Read", read), ("Ignored", left)):
         if lines:
             section(out, title, lines, Look(), DIM, DIM)

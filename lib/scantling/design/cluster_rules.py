@@ -324,15 +324,15 @@ def _reduces(new: Derived, network: Fabric) -> bool:
     """Whether the switches reduce: only where the design says so, of a fabric that can or of one of
     its own."""
     field = "in_network_reduction"
-    asked = new.stated.get(field) is True
-    if _changed(new.stated, "scale_out").get(field) or network.in_network_reduction and asked:
+    wanted = new.stated.get(field) is True
+    if _changed(new.stated, "scale_out").get(field) or network.in_network_reduction and wanted:
         return new.note(
             field,
             True,
             "the launch kit turns it on; an all-reduce of unsharded gradients goes through the "
             "switches, what is sharded in rings",
         )
-    if asked:
+    if wanted:
         return new.note(field, False, f"switches of {network.id} do not reduce")
     usual, rule = defaults(ClusterSpec)[field]
     return bool(new.take(field, usual, rule))

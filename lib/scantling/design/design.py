@@ -268,14 +268,12 @@ class Design(Section):
 
     @cached_property
     def _key(self) -> str:
-        named = isinstance(self.calibration, str)
-        where = named or (not isinstance(self.model, str) and self.model.hf_config)
+        has_path = isinstance(self.calibration, str)
+        if not isinstance(self.model, str) and self.model.hf_config:
+            has_path = True
+        folder = str(self._folder.resolve()) if has_path else ""
         origin = self._measured_at.key() if self._measured_at else ""
-        return (
-            dumps(self.data(), sort_keys=True)
-            + (str(self._folder.resolve()) if where else "")
-            + origin
-        )
+        return dumps(self.data(), sort_keys=True) + folder + origin
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Design) and self.key() == other.key()

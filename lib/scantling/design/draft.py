@@ -181,7 +181,7 @@ def commented(
     ]
     if text:
         lines.append(f"# Read from: '{plain(' '.join(text.split()), 2000)}'")
-    lines += [f"# Ignored '{plain(read.said, 80)}': {plain(read.why, 300)}" for read in ignored]
+    lines += [f"# Ignored '{plain(read.words, 80)}': {plain(read.why, 300)}" for read in ignored]
     data = design.data()
     by_section: dict[str, list[Assumed]] = {}
     for row in assumed:

@@ -177,13 +177,13 @@ def _software(
     for switch in software_switches().values():
         section, _, field = switch.field.partition(".")
         value = pins.pop(field, None) if section == "plan" else new.stated.get(field)
-        own = usual.get(switch.name, switch.default)
+        usual_value = usual.get(switch.name, switch.default)
         if value is not None:
-            if switch.of(value) != own:
+            if switch.of(value) != usual_value:
                 stated[switch.name] = switch.of(value)
         elif field and concerned.get(switch.where, True):
             why = "what the stack does: " + switch.meaning
-            new.assumed.append(Assumed(switch.field, switch.word(float(own)), why))
+            new.assumed.append(Assumed(switch.field, switch.word(float(usual_value)), why))
     if stated.get("eager_tp"):
         # PyTorch that is not compiled launches a kernel for each operation
         stated["fused_norm"] = 0.0

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
+from ..base.files import table_rows
 from ..base.records import record
-from ..base.words import table_rows
 from ..catalogue.load import filled
 from .resolved import Resolved
 
@@ -45,16 +45,16 @@ def questions(resolved: Resolved) -> tuple[Question, ...]:
     """A question for each given value outside its range that the design does not confirm."""
     data = resolved.design.data()
     confirmed = resolved.design.confirm or ()
-    asked: list[Question] = []
+    result: list[Question] = []
     for row in usual():
         section, _, name = row.field.rpartition(".")
         if section:
-            asked += _question(row, f"{section}.{name}", data.get(section, {}).get(name), 1)
+            result += _question(row, f"{section}.{name}", data.get(section, {}).get(name), 1)
             continue
         for path, stretch, seq_len in _stretches(resolved):
             sequences = seq_len if name == "global_batch" else 1
-            asked += _question(row, f"{path}.{name}", stretch.get(name), sequences)
-    return tuple(question for question in asked if question.field not in confirmed)
+            result += _question(row, f"{path}.{name}", stretch.get(name), sequences)
+    return tuple(question for question in result if question.field not in confirmed)
 
 
 def _stretches(resolved: Resolved) -> Iterator[tuple[str, Mapping[str, Any], int]]:

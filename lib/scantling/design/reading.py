@@ -12,7 +12,7 @@ class Read:
     """What was made of some words: the field it set and the value, or why there was nothing to
     set."""
 
-    said: str  # the words
+    words: str
     field: str
     value: Any = None
     why: str = ""

@@ -26,9 +26,9 @@ def first_error(error: ValidationError, root: type[BaseModel]) -> DesignError:
 def _refusal(fault: ErrorDetails, root: type[BaseModel]) -> DesignError:
     path = tuple(str(step) for step in fault["loc"] if step not in TAGS)
     field = ".".join(path)
-    own = fault.get("ctx", {}).get("error")
-    if isinstance(own, DesignError):
-        return own.at(field) if field else own
+    refusal = fault.get("ctx", {}).get("error")
+    if isinstance(refusal, DesignError):
+        return refusal.at(field) if field else refusal
     around = fields_at(root, path[:-1])
     if fault["type"] == "extra_forbidden":
         nearest = _nearest(path, around, root)

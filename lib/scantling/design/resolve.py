@@ -135,14 +135,14 @@ def _tokens(phases: tuple[Phase, ...]) -> float | None:
 
 def _unpublished(chip: Accelerator) -> list[Assumed]:
     """Whose constants stand in where nobody has published a run on this kind of chip."""
-    own = family(chip.family)
-    if own.measured:
+    row = family(chip.family)
+    if row.measured:
         return []
     why = (
         f"nobody has published a run on {chip.family}: the constants of the most "
-        f"careful measured family, {own.constants_of}, and a wider band"
+        f"careful measured family, {row.constants_of}, and a wider band"
     )
-    return [Assumed("cluster.accelerator", own.constants_of, why)]
+    return [Assumed("cluster.accelerator", row.constants_of, why)]
 
 
 def _risk(constraints: Constraints) -> list[Assumed]:

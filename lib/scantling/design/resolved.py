@@ -25,13 +25,13 @@ class Calibration(Protocol):
     def offsets(self) -> Mapping[str, Any]:
         """Logarithms of factors on the priors, by level."""
 
-    def applied(self, case: Any, own: Any) -> Any:
+    def applied(self, case: Any, constants: Any, /) -> Any:
         """A case with its own constants, as far as they hold for it."""
 
-    def spread(self, usual: float, active: float) -> float:
+    def spread(self, usual: float, active: float, /) -> float:
         """Spread of the memory estimate of a model with so many active parameters."""
 
-    def narrowed(self, low: Any, high: Any, case: Any) -> tuple[Column, Column]:
+    def narrowed(self, low: Any, high: Any, case: Any, /) -> tuple[Column, Column]:
         """Both ends of the band of a case, as factors."""
 
     def told(self) -> dict[str, Any]:
@@ -81,8 +81,8 @@ class Resolved:
     @property
     def max_oom_probability(self) -> float:
         """Chance of going out of memory that the search allows a plan."""
-        asked = self.constraints.max_oom_probability
-        return MAX_OOM if asked is None else asked
+        stated = self.constraints.max_oom_probability
+        return MAX_OOM if stated is None else stated
 
     @property
     def offers(self) -> dict[str, Offered]:

@@ -19,6 +19,7 @@ from ..base.columns import Column
 from ..base.records import record
 from ..blocks.answers import Time
 from ..catalogue.models.shape import as_floats, flops_per_token, parameters
+from ..catalogue.words import STEP_PARTS
 from . import compute, ingest, sites, traffic
 from .cases import FP32, HSDP, ULYSSES, ZERO3, Cases
 from .layout import kept_for_weights, layers_per_stage
@@ -29,7 +30,7 @@ MIRRORED = np.array([row.placement == "mirror" for row in SCHEDULES.values()])
 ADAM_BYTES = 12.0  # moments and master weights of the optimizer whose traffic is the prior
 COMPUTE = ("gemm", "attention", "elementwise")
 AXES = ("tp", "cp", "ep", "dp", "pp")
-PARTS = (*COMPUTE, "logits", "recompute", *AXES, "bubble", "optimizer", "host", "straggler", "data")
+PARTS = STEP_PARTS
 
 
 @record

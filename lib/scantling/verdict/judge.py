@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..base.files import table_rows
 from ..base.records import record
 from ..base.show import percent, seconds, share, size
 from ..base.units import DAY_S, YEAR_S
-from ..base.words import table_rows
 from ..catalogue.load import filled
 from ..design.constraints import CONSTRAINTS, Constraint
 from ..design.plausible import questions

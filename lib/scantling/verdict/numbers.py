@@ -130,7 +130,7 @@ def band_factors(chosen: Chosen, holds: dict[str, Any]) -> tuple[float, float]:
     if calibration is not None:
         low, high = calibration.narrowed(low, high, chosen.case)
     power = UNTRIED if untried(chosen) else 1.0
-    return low**power, high**power
+    return float(low**power), float(high**power)
 
 
 def endurance(resolved: Resolved, chosen: Chosen) -> Endurance:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..base.files import table_rows
 from ..base.records import record
-from ..base.words import table_rows
 from ..catalogue.load import filled
 
 

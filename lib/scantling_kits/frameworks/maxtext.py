@@ -217,7 +217,7 @@ def sites(launch: LaunchPlan) -> str:
     if launch.sync == "local-steps" and between:
         return (
             "enable_diloco: the diloco axis is outermost, each site steps alone, and every "
-            f"{between['local_steps']} steps (diloco_sync_period) an outer step over what the "
+            f"{between.local_steps} steps (diloco_sync_period) an outer step over what the "
             "weights moved, at DiLoCo's rate of 0.7 and momentum of 0.9 (arXiv 2311.08105; "
             "MaxText's own are 0.3 and 0.9): try both on a small model. It needs "
             "`pip install drjax`"

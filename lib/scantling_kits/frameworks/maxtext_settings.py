@@ -150,7 +150,7 @@ def axes(launch: LaunchPlan) -> Settings:
         out |= {
             "enable_diloco": True,
             f"{diloco}_diloco_parallelism": at.alone,
-            "diloco_sync_period": between["local_steps"],
+            "diloco_sync_period": between.local_steps,
             "diloco_outer_lr": 0.7,
             "diloco_outer_momentum": 0.9 if nesterov else 0.0,
         }

@@ -4,8 +4,8 @@ is compared with."""
 from collections.abc import Mapping
 
 from scantling.advise.explanation import inputs
+from scantling.base.files import table
 from scantling.base.quantities.table import band_in, told
-from scantling.base.words import table
 from scantling.design.constraints import CONSTRAINTS
 from scantling.verdict.verdicts import VERDICTS, beside_name, met
 

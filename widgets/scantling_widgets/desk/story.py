@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from operator import lt
 
 from scantling.advise import candidates, comparison
+from scantling.base.files import table
 from scantling.base.quantities.table import told
-from scantling.base.words import table
 from scantling.design.design import Design
 from scantling.verdict.verdicts import met
 

@@ -14,6 +14,7 @@ import numpy as np
 from ...base.columns import Array, Column
 from ...base.records import Rows, pick, record
 from ...blocks.table import dense_before, plain_share
+from ...catalogue.words import MEMORY_PARTS
 from ..cases import Cases
 from ..layout import splits, stands, totals
 from ..pipeline import in_flight
@@ -31,7 +32,7 @@ from .parts import (
     states_of,
 )
 
-PARTS = ("weights", "gradients", "optimizer", "activations", "other")
+PARTS = MEMORY_PARTS
 STAGES = ("first", "middle", "last")
 ZONES = ("safe", "tight", "over")
 SAFE = ZONES.index("safe")
@@ -325,8 +326,9 @@ def memory_by_stage(c: Cases) -> Rows:
     )
     on = device(c, f, place)
     m = _memory_of(c, f, on, _held_total(f, on), index)
-    columns = np.broadcast_arrays(*(getattr(m, part) for part in PARTS), m.total)
+    held = {part: vars(m)[part] for part in PARTS} | {"total": m.total}
+    columns = dict(zip(held, np.broadcast_arrays(*held.values())))
     return tuple(
-        {"stage": i, "layers": int(n), **dict(zip((*PARTS, "total"), map(float, row)))}
-        for i, (n, *row) in enumerate(zip(layers, *columns))
+        {"stage": i, "layers": int(n)} | {part: float(b[i]) for part, b in columns.items()}
+        for i, n in enumerate(layers)
     )

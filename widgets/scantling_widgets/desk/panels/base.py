@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from scantling.advise.explanation import inputs
-from scantling.base.words import table
+from scantling.base.files import table
 
 from ... import words
 from ...charts.figure import Figure

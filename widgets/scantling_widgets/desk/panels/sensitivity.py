@@ -1,7 +1,7 @@
 """What the result hangs on: each input a step down and up, and sweeps along one or two inputs with
 the edge of what is feasible."""
 
-from scantling.base.words import table
+from scantling.base.files import table
 
 from ...charts.plans import tornado
 from ...charts.sweeps import heat, kind, line, titled_axes
