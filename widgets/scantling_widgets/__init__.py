@@ -16,4 +16,6 @@ _MODULES = {"Desk": ".desk.desk", "chart": ".charts.drawing", "open_desk": ".des
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return vars(import_module(_MODULES[name], __name__))[name]
+    value = vars(import_module(_MODULES[name], __name__))[name]
+    globals()[name] = value
+    return value
