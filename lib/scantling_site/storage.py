@@ -16,7 +16,7 @@ from scantling.endure.checkpoint import COMMIT_S, LOAD_S, WIRE_SHARE, per_writer
 from scantling.endure.reliability import Endurance
 
 from .constants import CONSTANTS
-from .corpus import Pipeline, pipeline
+from .corpus_stages import Pipeline, pipeline
 from .market import (
     FILE_SYSTEM,
     MONTH_DAYS,
