@@ -58,8 +58,8 @@ def test_what_is_no_markup_is_escaped_wherever_it_stands():
 
 
 def test_a_machine_that_is_owned_is_not_rented():
-    design = Design.read(example("llama-3.1-8b-8-h100-fsdp")).change(
-        {"prices": {"owned": {"capex_usd": 300_000, "years": 4, "network_usd": 20_000}}}
+    design = Design.read(example("llama-3.1-405b")).change(
+        {"prices": {"owned": {"capex_usd": 300e6, "years": 4, "network_usd": 20e6}}}
     )
     text = report.Report(design).section("verdict").html
     assert "machine, staff, energy" in text and "rent with its energy" not in text
