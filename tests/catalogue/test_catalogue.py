@@ -13,7 +13,8 @@ import pytest
 from scantling import catalogue
 from scantling.base.errors import DesignError
 from scantling.catalogue.listing import listing
-from scantling.catalogue.load import VERIFIED, CatalogueError
+from scantling.catalogue.load import VERIFIED, CatalogueError, filled
+from scantling.catalogue.records import Optimizer
 
 FILES = sorted({c["file"] for c in catalogue.columns()})
 KEYS = {
@@ -485,3 +486,13 @@ def test_catalogue_needs_neither_pandas_nor_scipy():
         "sys.modules or 'scipy' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_a_table_and_its_record_have_the_same_names():
+    """A column that no field takes, and a field that no column fills, do not load."""
+    row = dict(id="a", moment_bytes="8", master_bytes="4", newton_schulz="0", notes="", source="x")
+    assert filled(Optimizer, [row])[0].moment_bytes == 8.0
+    with pytest.raises(CatalogueError, match="Optimizer has no field for the column momentum"):
+        filled(Optimizer, [row | {"momentum": "1"}])
+    with pytest.raises(CatalogueError, match="no column for master_bytes"):
+        filled(Optimizer, [{k: v for k, v in row.items() if k != "master_bytes"}])

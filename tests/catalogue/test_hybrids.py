@@ -15,7 +15,8 @@ from scantling.base.errors import DesignError
 from scantling.base.files import csv_rows
 from scantling.catalogue.models.entries import build_model
 from scantling.catalogue.models.hf import from_hf
-from scantling.catalogue.models.patterns import WORDS, layers_of, written
+from scantling.catalogue.models.kinds import COUNTED_AS
+from scantling.catalogue.models.patterns import layers_of, written
 from scantling.catalogue.models.shape import (
     block_counts,
     causal_flops_per_token,
@@ -195,7 +196,7 @@ def test_an_unknown_block_is_named():
     words = ["linear_attention", "retention"] * 24
     with pytest.raises(DesignError, match="retention.*not counted"):
         read("qwen3-next-80b-a3b", layer_types=words)
-    assert "retention" not in WORDS
+    assert "retention" not in COUNTED_AS
 
 
 def test_windows_and_scans_make_long_sequences_cheap():
@@ -225,3 +226,13 @@ def test_groups_and_heads_of_a_scan_bound_the_plan(plan, law):
     with pytest.raises(DesignError) as error:
         sc.assess(design)
     assert law in str(error.value) and error.value.nearest == 8
+
+
+def test_groups_of_a_pattern_may_stand_in_groups():
+    """2 x (3 x (a, b), c) is written out by hand: six of a and of b, two of c."""
+    nested = layers_of("2*(3*(mamba2,attn+mlp),moe)")
+    assert nested == 2 * (3 * (("mamba2",), ("attn", "mlp")) + (("moe",),))
+    assert layers_of("3*(2*attn)") == layers_of("6*attn")
+    for pattern in ("2*(attn", "attn)", "(" * 200 + "attn" + ")" * 200, "(attn,mlp)+moe"):
+        with pytest.raises(DesignError, match="brackets that do not match"):
+            layers_of(pattern)

@@ -1,20 +1,5 @@
-"""Pictures of the report, and where they stand between its sections."""
+"""Where the sections of the report and its pictures stand."""
 
-from ..charts.endurance import goodput, ladder
-from ..charts.memory_step import memory, step
-from ..charts.network import traffic
-from ..charts.plans import memories, steps
-from ..charts.schedule import laid as layers
-
-SIDE_BY_SIDE = (memories, steps)
-FIGURES = {
-    "memory": memory,
-    "step": step,
-    "layers": layers,
-    "goodput": goodput,
-    "ladder": ladder,
-    "communication": traffic,
-}
 # sections of the report, and the pictures that follow them; the first page ends before the plan
 ORDER = (
     "verdict",

@@ -27,7 +27,7 @@ class LadderRow(TypedDict):
 
 
 @record
-class Endured(Record):
+class Recovery(Record):
     """Goodput that each rung of the ladder leaves, the parts of a first start by devices, and what
     is best where nodes are lost."""
 
@@ -38,7 +38,7 @@ class Endured(Record):
     lines: Lines
 
 
-def endured(s: Site) -> Endured:
+def recovery(s: Site) -> Recovery:
     """The ladder on this design's own saves, times and failures a device at its size and at 100,000
     devices and more (`endure.scale.measures`), what keeps goodput above one half there, the time to
     the first step (`endure.first_step`), and swap, shrink or wait."""
@@ -46,7 +46,7 @@ def endured(s: Site) -> Endured:
     at_own, at_100k, at_300k, at_1m = rungs = [
         ladder(e, s.plan, n) for n in (s.used, 100_000, 300_000, 1_000_000)
     ]
-    return Endured(
+    return Recovery(
         devices=s.used,
         ladder=tuple(
             LadderRow(

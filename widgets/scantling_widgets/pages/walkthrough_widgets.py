@@ -5,20 +5,26 @@ Executed by papermill, or rendered, the same cells show the same questions folde
 controls.
 """
 
+from __future__ import annotations
+
+from collections.abc import Mapping
 from os import environ
+from typing import Any
 
 import anywidget
 import ipywidgets as W
 import scantling_walkthroughs as learn
 from IPython.display import display
 from scantling_walkthroughs import compare, show
-from scantling_walkthroughs.grade import grade
+from scantling_walkthroughs.grade import Verdict, grade
+from scantling_walkthroughs.question import Question
 from scantling_walkthroughs.session import Card, Session
 from traitlets import Dict, Unicode
 
 from .. import resources
 from ..charts import pictures
 from ..charts.curves import bars, lines
+from ..charts.grammar import alt
 from ..charts.pictures import Picture
 from .servers import PAGE_SIGNS
 
@@ -43,7 +49,7 @@ def begin(which: str, mode: str = "student", controls: bool | None = None) -> Se
 picture = pictures.draw  # one of the kit's figures (`charts.memory`) of an assessment
 
 
-def chart(drawn, words: str) -> Picture:
+def chart(drawn: alt.TopLevelMixin, words: str) -> Picture:
     """Any Altair chart as a picture; `words` say what it shows to somebody who cannot see it."""
     spec = {"width": pictures.WIDTH - 60, **drawn.to_dict()}
     return Picture(spec, words, words)
@@ -52,20 +58,24 @@ def chart(drawn, words: str) -> Picture:
 class LiveSession(Session):
     """A session whose checks carry controls, and whose scorecard follows the answers."""
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
-        self.followers = []
+        self.followers: list[W.HTML] = []
 
-    def check(self, ident: str, answer=..., mine=None) -> Card:
-        return LiveCard(**vars(super().check(ident, answer, mine)))
+    def check(self, ident: str, answer: Any = ..., mine: Any = None) -> Card:
+        """A question, with its controls."""
+        card = super().check(ident, answer, mine)
+        return LiveCard(card.session, card.question, card.verdict)
 
-    def judge(self, q, answer, mine=None):
+    def judge(self, q: Question, answer: Any, mine: Any = None) -> Verdict:
+        """The verdict; whoever shows the scorecard is told."""
         verdict = super().judge(q, answer, mine)
         for shown in self.followers:
             self.follow(shown)
         return verdict
 
-    def scorecard(self):
+    def scorecard(self) -> LiveScorecard:
+        """The scorecard as a widget."""
         return LiveScorecard(self)
 
     def follow(self, shown: W.HTML) -> None:
@@ -73,11 +83,11 @@ class LiveSession(Session):
         shown.value = super().scorecard()._repr_html_()
 
 
-class LiveScorecard(W.VBox):
+class LiveScorecard(W.VBox):  # type: ignore[misc]  # ipywidgets has no types
     """The scorecard as a widget: it follows the answers; in a blank it waits until they are handed
     in."""
 
-    def __init__(self, session: LiveSession):
+    def __init__(self, session: LiveSession) -> None:
         self.session, self.shown = session, W.HTML()
         super().__init__([self.shown])
         if session.mode != "blank":
@@ -105,32 +115,34 @@ class Front(anywidget.AnyWidget):
     """
 
     _esm = resources.scripts("controls", "live")
-    html, said = (Unicode().tag(sync=True) for _ in range(2))
-    key, given = (Dict().tag(sync=True) for _ in range(2))
+    html = Unicode().tag(sync=True)
+    said = Unicode().tag(sync=True)
+    key = Dict().tag(sync=True)
+    given = Dict().tag(sync=True)
 
 
 class LiveCard(Card):
     """A question with its controls: what is typed is checked on Enter or the button; hints are
     opened one by one; the worked answer waits for a try or a hint."""
 
-    def _ipython_display_(self):
-        display(self.front())
+    def _ipython_display_(self) -> None:
+        display(self.front())  # type: ignore[no-untyped-call]  # IPython is half typed
 
     def front(self) -> Front:
         q, s = self.question, self.session
         card = show.card(q, s.facts, grade(q, ..., s.facts), s.mode, s.hints.get(q.id, 0))
-        made = Front(
+        front = Front(
             html=show.style() + card,
             key=show.controls(q) | {"act": "Note" if s.mode == "blank" else "Check"},
             said=show.block(show.reply_part(self.verdict, s.mode)),
         )
-        made.observe(lambda _: self._hear(made, **made.given), "given")
-        return made
+        front.observe(lambda _: self._hear(front, front.given), "given")
+        return front
 
-    def _hear(self, front: Front, serial: int, hints: int = 0, answer=..., mine=None) -> None:
+    def _hear(self, front: Front, given: Mapping[str, Any]) -> None:
         """Keep the hints that were taken, or judge an answer and say what became of it."""
         q, s = self.question, self.session
-        s.hints[q.id] = max(hints, s.hints.get(q.id, 0))
-        if answer is not ...:
-            self.verdict = s.judge(q, answer, mine)
+        s.hints[q.id] = max(given.get("hints", 0), s.hints.get(q.id, 0))
+        if "answer" in given:
+            self.verdict = s.judge(q, given["answer"], given.get("mine"))
             front.said = show.block(show.reply_part(self.verdict, s.mode))

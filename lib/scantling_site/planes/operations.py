@@ -12,7 +12,7 @@ from scantling.verdict.record import Chosen
 from ..constants import CONSTANTS
 from ..network.traffic import inside, layer_units
 from ..site import Site, Traffic
-from .step import dp_shares
+from .timeline import dp_shares
 
 CP_EXCHANGES = {
     CpType.RING: "send to the next in the ring",

@@ -3,7 +3,7 @@
 import logging
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager, suppress
@@ -16,19 +16,21 @@ from os import W_OK, X_OK, access, cpu_count, getpid, kill
 from pathlib import Path
 from threading import Thread
 from time import time
+from typing import Any
 
 from scantling.base.errors import DesignError
 from scantling.base.files import write_whole
 from scantling.base.records import record
+from scantling.base.show import count, days, seconds, share, size, usd
+from scantling.verdict.verdicts import VERDICTS
 
-from ..words import at
+from ..words import at, plan_text
 from .jobs import Done, Job, code_digest, job, make, today
 from .page import templated
 from .paper import chromium, print_pdf
-from .phrases import WORDS
+from .view import HEADLINE, PLAN_COLUMNS
 
 RESERVED = {"index", "summary", "comparison"}
-HEADLINE = WORDS["headline"]
 ATTEMPTS = 3
 ABANDONED_S = 600  # age at which a file that was never renamed belongs to nobody
 LEAVES_S = 5  # what a worker has to end its kernel and remove its folder
@@ -44,14 +46,14 @@ class Record:
     status: str  # done, wrong, failed
     exit: int
     error: str
-    headline: dict
-    plan: dict
+    headline: dict[str, Any]  # figures by name
+    plan: dict[str, Any]
     reused: bool = False
 
 
 def run(
-    files: Iterable,
-    out,
+    files: Iterable[str | Path],
+    out: str | Path,
     *,
     workers: int | None = None,
     scheduler: str | None = None,
@@ -59,7 +61,7 @@ def run(
     force: bool = False,
     space: str = "default",
     told: Callable[[Record, int, int], None] | None = None,
-) -> list:
+) -> list[Record]:
     """Make the report of each design file into the folder `out`; return a record for each, in the
     order given.
 
@@ -68,38 +70,39 @@ def run(
     `workers` local processes (as many as there are cores when left out), or a running Dask cluster
     by the address of its `scheduler`.
     """
-    out = _folder(Path(out))
-    files = [Path(f) for f in files]
-    names = _names(files)
+    folder = _folder(Path(out))
+    paths = [Path(f) for f in files]
+    names = _names(paths)
     browser = _browser() if pdf else None
-    records = {}
+    records: dict[str, Record] = {}
 
-    def settle(record):
+    def settle(record: Record) -> None:
         records[record.name] = record
         if told:
-            told(record, len(records), len(files))
+            told(record, len(records), len(paths))
 
-    todo = {}
-    for path, name in zip(files, names):
+    todo: dict[str, Job] = {}
+    for path, name in zip(paths, names):
         try:
             todo[name] = job(path, name, space=space)
         except (DesignError, OSError) as e:
             wrong = Done(name=name, digest="", status="wrong", error=str(e).splitlines()[0])
-            settle(_keep(out, wrong, path))
+            settle(_keep(folder, wrong, path))
             continue
-        if not force and (record := _finished(out, todo[name], pdf)):
+        if not force and (record := _finished(folder, todo[name], pdf)):
             del todo[name]
             settle(record)
-    sources = dict(zip(names, files))
+    sources = dict(zip(names, paths))
     with closing(
         _on_dask(todo, scheduler) if scheduler else _on_processes(todo, workers)
     ) as results:
         for done in results:
-            record = _keep(out, done, sources[done.name])
+            record = _keep(folder, done, sources[done.name])
             if browser and record.status == "done":
-                write(out / f"{record.name}.pdf", print_pdf(browser, out / f"{record.name}.html"))
+                page = folder / f"{record.name}.html"
+                write(page.with_suffix(".pdf"), print_pdf(browser, page))
             settle(record)
-    _index(out)
+    _index(folder)
     return [records[name] for name in names]
 
 
@@ -118,7 +121,7 @@ def _folder(out: Path) -> Path:
     return out
 
 
-def read_records(out) -> list:
+def read_records(out: str | Path) -> list[Record]:
     """The records kept in a folder of reports, by name."""
     return [*filter(None, map(_record, sorted(Path(out).glob("*.json"))))]
 
@@ -130,9 +133,10 @@ def _record(path: Path) -> Record | None:
         return None
 
 
-def _names(files: list) -> list:
+def _names(files: Iterable[Path]) -> list[str]:
     """A name for each report: the file's own, numbered where two files share it."""
-    names, taken = [], {}
+    names: list[str] = []
+    taken: dict[str, int] = {}  # by name, how often
     for path in files:
         stem = f"{path.stem}-design" if path.stem.lower() in RESERVED else path.stem
         taken[stem] = taken.get(stem, 0) + 1
@@ -144,8 +148,9 @@ def _finished(out: Path, job: Job, pdf: bool) -> Record | None:
     record = _record(out / f"{job.name}.json")
     ends = (".html", ".ipynb", ".pdf")[: 3 if pdf else 2]
     there = all((out / f"{job.name}{end}").is_file() for end in ends)
-    whole = there and record and record.status == "done" and record.digest == job.digest
-    return replace(record, reused=True) if whole else None
+    if not there or record is None or record.status != "done" or record.digest != job.digest:
+        return None
+    return replace(record, reused=True)
 
 
 def _keep(out: Path, done: Done, source: Path) -> Record:
@@ -168,12 +173,12 @@ def _keep(out: Path, done: Done, source: Path) -> Record:
         faulty.unlink(missing_ok=True)
     elif done.notebook:
         write(faulty, done.notebook)
-    kept = dumps(
+    text = dumps(
         {key: value for key, value in vars(record).items() if key != "reused"},
         indent=1,
         ensure_ascii=False,
     )
-    write(out / f"{done.name}.json", kept + "\n")
+    write(out / f"{done.name}.json", text + "\n")
     return record
 
 
@@ -182,7 +187,7 @@ def write(path: Path, content: str | bytes) -> None:
     write_whole(path, content if isinstance(content, bytes) else content.encode("utf-8"))
 
 
-def _on_processes(todo: dict, workers: int | None) -> Iterator:
+def _on_processes(todo: Mapping[str, Job], workers: int | None) -> Generator[Done]:
     workers = min(workers or cpu_count() or 1, len(todo))
     if workers <= 1:
         yield from map(make, todo.values())
@@ -215,15 +220,18 @@ def end_with_parent() -> None:
     catches the exit that a job was left by, and would wait for the next. Ctrl-C, which goes to all,
     ends it without a word."""
 
-    def leave(*_):
+    def leave(*_: Any) -> None:
         signal.alarm(LEAVES_S)
         sys.exit(1)
 
-    for told in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(told, leave)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, leave)
 
-    def watch():
-        wait([parent_process().sentinel])
+    def watch() -> None:
+        parent = parent_process()
+        if parent is None:
+            return
+        wait([parent.sentinel])
         signal.alarm(LEAVES_S)
         kill(getpid(), signal.SIGTERM)
 
@@ -234,14 +242,14 @@ def _failed(job: Job, why: str) -> Done:
     return Done(name=job.name, digest=job.digest, status="failed", error=why)
 
 
-def _on_dask(todo: dict, address: str) -> Iterator:
+def _on_dask(todo: Mapping[str, Job], address: str) -> Generator[Done]:
     wrong = partial(DesignError, "--scheduler", address)
     try:
         import distributed
     except ImportError:
         raise wrong("pip install 'scantling[dask]'", problem="needs dask.distributed") from None
     try:
-        client = distributed.Client(address, timeout="15s", set_as_default=False)
+        client = distributed.Client(address, timeout="15s", set_as_default=False)  # type: ignore[no-untyped-call]  # so is Dask
     except (OSError, ValueError) as e:
         raise wrong(
             "the address of a running Dask scheduler, such as tcp://host:8786",
@@ -258,7 +266,7 @@ def _on_dask(todo: dict, address: str) -> Iterator:
             ): name
             for name, j in todo.items()
         }
-        for future in distributed.as_completed(futures):
+        for future in distributed.as_completed(futures):  # type: ignore[no-untyped-call]  # so is Dask
             name = futures[future]
             if future.status == "finished":
                 yield future.result()
@@ -273,7 +281,7 @@ def _on_dask(todo: dict, address: str) -> Iterator:
 
 
 @contextmanager
-def _quiet():
+def _quiet() -> Iterator[None]:
     """Inside, what libraries log about a connection that is gone is not shown: it is said once."""
     logging.disable(logging.CRITICAL)
     try:
@@ -284,8 +292,8 @@ def _quiet():
 
 def _browser() -> str:
     """The browser that prints. Raises DesignError where there is none."""
-    if found := chromium():
-        return found
+    if browser := chromium():
+        return browser
     raise DesignError(
         "--pdf",
         allowed="Chromium or Chrome on the path, or CHROMIUM=/path/to/chromium",
@@ -293,29 +301,62 @@ def _browser() -> str:
     )
 
 
-def table(records: Iterable) -> str:
+def table(records: Iterable[Record]) -> str:
     """The headline figures of a batch as CSV, one design a line, plain numbers in the units of the
     assessment."""
-    plan = WORDS["plan_kept"]
     return as_csv(
         {
             "name": record.name,
             "status": record.status,
             "error": record.error,
             **{key: record.headline.get(key) for key in HEADLINE},
-            **{f"plan.{key}": record.plan.get(key) for key in plan},
+            **{f"plan.{key}": record.plan.get(key) for key in PLAN_COLUMNS},
         }
         for record in records
     )
 
 
-def as_csv(rows: Iterable) -> str:
+def as_csv(rows: Iterable[Mapping[str, Any]]) -> str:
     """Rows of the same columns as CSV, their heads on top; seven digits, so that a last bit that
     differs between machines does not show."""
     import pandas as pd
 
     table = pd.DataFrame([*rows]).convert_dtypes()
-    return table.to_csv(index=False, lineterminator="\n", float_format="%.7g")
+    return str(table.to_csv(index=False, lineterminator="\n", float_format="%.7g"))
+
+
+@record
+class IndexRow:
+    """A report in the index: its figures, or the fault where it could not be made."""
+
+    name: str
+    status: str
+    fault: str = ""
+    plan: str = ""
+    figures: tuple[str, ...] = ()  # devices, MFU, step, days, cost, memory, goodput
+
+
+def _index_row(record: Record) -> IndexRow:
+    h = record.headline
+    if record.status != "done":
+        return IndexRow(name=record.name, status=record.status, fault=record.error)
+    verdict = VERDICTS[h["verdict"]].name
+    if h["mfu"] is None:
+        return IndexRow(name=record.name, status=verdict)
+    return IndexRow(
+        name=record.name,
+        status=verdict,
+        plan=plan_text(record.plan),
+        figures=(
+            count(h["devices_used"], ""),
+            share(h["mfu"]),
+            seconds(h["step_s"]),
+            "" if h["days"] is None else days(h["days"]),
+            "" if h["cost_usd"] is None else usd(h["cost_usd"]),
+            size(h["memory_bytes.total"]),
+            share(h["goodput"]),
+        ),
+    )
 
 
 def _index(out: Path) -> None:
@@ -324,5 +365,6 @@ def _index(out: Path) -> None:
     records = read_records(out)
     if len(records) > 1:
         write(out / "summary.csv", table(records))
-        page = templated("overview", title="Design reports", date=today(), records=records)
+        rows = [_index_row(record) for record in records]
+        page = templated("overview", title="Design reports", date=today(), rows=rows)
         write(out / "index.html", page)
