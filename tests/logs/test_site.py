@@ -455,3 +455,21 @@ def test_a_model_given_by_its_shape_is_looked_up(layers, model, tmp_path):
     point = of_log(reading)
     assert point.active == pytest.approx(70.6e9 * (layers / 80), rel=0.05)
     assert point.measured_s == 25.0 and point.accelerator == "h100-sxm"
+
+
+def test_a_log_of_rates_alone_is_told_by_the_step_that_they_make(tmp_path, capsys):
+    """1,024 sequences of 8,192 tokens over 512 devices at 500 tokens/s take 32.768 s."""
+    lines = (f"Step {i} | loss:1.23 lr:2e-05 tokens_per_second_per_gpu:500.0" for i in range(1, 9))
+    (tmp_path / "job.out").write_text("\n".join(lines))
+    (tmp_path / "design.yaml").write_text(DESIGN.format(model="llama-3.1-70b"))
+    assert main(["learn", f"{tmp_path}/job.out", "--design", f"{tmp_path}/design.yaml"]) == 0
+    assert "job.out: 32.77 s measured, " in capsys.readouterr().out
+
+
+def test_a_row_with_a_peak_and_no_rate_tells_of_memory_alone(tmp_path):
+    path = tmp_path / "runs.csv"
+    run = RUN.format(devices=512)
+    path.write_text(f"{HEADER},measured_peak_memory_gb\n0,{run},0,60\n")
+    readings, points = of_table(path)
+    assert readings[0].step_s is None and readings[0].tokens_per_s_per_device is None
+    assert points[0].measured_s is None and points[0].peak_bytes == pytest.approx(60e9)

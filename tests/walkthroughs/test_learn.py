@@ -255,7 +255,7 @@ def test_check_by_name_and_what_there_is_not():
 @pytest.fixture
 def widgets():
     """A session as a notebook in Jupyter has it, without a browser."""
-    from scantling_widgets.pages import learn as live
+    from scantling_widgets.pages import walkthrough_widgets as live
 
     return lambda mode="student": live.begin("02", mode, controls=True)
 

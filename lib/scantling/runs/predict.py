@@ -135,7 +135,7 @@ def predicted_of(runs: Runs, cases: Cases) -> Predicted:
         tokens_per_s_per_device=column(tokens_per_s, n),
         model_tflops_per_device=column(flops / 1e12, n),
         mfu=column(mfu, n),
-        mfu_low=mfu / high,
+        mfu_low=column(mfu / high, n),
         mfu_high=np.minimum(mfu / low, np.maximum(bands.MOST_MFU, mfu)),
         hfu=column(mfu * hardware_share(cases), n),
         memory_bytes=peak_bytes,

@@ -22,7 +22,7 @@ from .points import (
     GemmPoint,
     HostPoint,
     LaunchPoint,
-    Point,
+    Measurement,
 )
 from .sizes import Attention, Product, sizes_of
 
@@ -39,7 +39,7 @@ class Step:
 
     section: str
     says: str
-    run: Callable[[], Point]
+    run: Callable[[], Measurement]
 
 
 @dataclass(frozen=True)

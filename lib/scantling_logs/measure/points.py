@@ -57,7 +57,7 @@ class CollectivePoint(TypedDict):
     seconds: float
 
 
-Point = GemmPoint | CopyPoint | AttentionPoint | LaunchPoint | HostPoint | CollectivePoint
+Measurement = GemmPoint | CopyPoint | AttentionPoint | LaunchPoint | HostPoint | CollectivePoint
 
 
 class Curves(TypedDict, total=False):
