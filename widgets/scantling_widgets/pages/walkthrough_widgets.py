@@ -130,13 +130,8 @@ class LiveCard(Card):
 
     def front(self) -> Front:
         q, s = self.question, self.session
-<<<<<<< HEAD:widgets/scantling_widgets/pages/learn.py
         card = show.card(q, grade(q, ...), s.mode, s.hints.get(q.id, 0))
-        made = Front(
-=======
-        card = show.card(q, s.facts, grade(q, ..., s.facts), s.mode, s.hints.get(q.id, 0))
         front = Front(
->>>>>>> main:widgets/scantling_widgets/pages/walkthrough_widgets.py
             html=show.style() + card,
             key=show.controls(q) | {"act": "Note" if s.mode == "blank" else "Check"},
             said=show.block(show.reply_part(self.verdict, s.mode)),
