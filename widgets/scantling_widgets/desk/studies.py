@@ -19,8 +19,7 @@ from . import choices, inputs
 from .choices import Option
 from .control import Control, ControlState
 from .controls import control_of
-from .inputs import Fields
-from .state import Judge, Moment, Session
+from .state import Fields, Judge, Moment, Session
 
 Figures = Mapping[str, Any]  # what `design --json` says of a design
 
@@ -175,7 +174,7 @@ def narrowed(along: Along, most: int = _ACROSS) -> Along:
 
 def fields_of(now: Moment, *pairs: tuple[Along, int]) -> Fields:
     """The change of the design that one cell stands for, from (input, place) pairs."""
-    out: Fields = {}
+    out: dict[str, Any] = {}
     for along, place in pairs:
         out |= inputs.changes(now, along.field, along.values[place])
     return out
