@@ -7,11 +7,11 @@ from os import PathLike, environ
 from pathlib import Path
 from typing import Any
 
+from scantling.api import Assessment
 from scantling.base.errors import DesignError
 from scantling.base.quantities.table import band_in
 from scantling.design.design import Design
 from scantling.plans.prepare import prepare
-from scantling.verdict.record import Assessment
 
 from .. import resources
 from ..charts import memory_step as charts

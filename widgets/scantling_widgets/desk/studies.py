@@ -7,7 +7,6 @@ from itertools import product
 from typing import Any, TypedDict
 
 from scantling.advise import sensitivity, sweeps
-from scantling.advise.design_json import as_dict
 from scantling.base.errors import DesignError
 from scantling.base.records import Lines, record
 from scantling.design.cluster import Cluster
@@ -50,7 +49,7 @@ def assessed(judge: Judge, design: Design, fields: Fields) -> Figures | None:
     """The assessment of a changed copy as plain data; None where the design does not allow the
     change."""
     try:
-        return as_dict(judge(design.change(fields), False), advice=False)
+        return judge(design.change(fields), False).as_dict(advice=False)
     except DesignError:
         return None
 

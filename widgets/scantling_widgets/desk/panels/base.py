@@ -34,7 +34,7 @@ class Panel:
     def __init__(self, session: Session, choose: Choose) -> None:
         self.session, self.choose = session, choose
         self.box = theme.stack()
-        self._parts: tuple[Part, ...] | None = None
+        self.parts: tuple[Part, ...] | None = None
         self._drawn: tuple[Moment, Moment | None] | None = None  # the design, and the reference
 
     @property
@@ -107,10 +107,10 @@ class Panel:
         if not self.always and (over or not plan):
             self.box.children, self._drawn = (theme.text(_OVER if plan else _NO_PLAN),), None
             return
-        first = self._parts is None
-        if self._parts is None:
-            self._parts = tuple(self.build())
-        self.box.children = self._parts
+        first = self.parts is None
+        if self.parts is None:
+            self.parts = tuple(self.build())
+        self.box.children = self.parts
         reference = self.session.reference
         drawn = self._drawn
         if drawn is None or drawn[0] is not self.now or drawn[1] is not reference:
