@@ -21,8 +21,8 @@ from .design.draft import draft
 from .plans.leaderboard import search as _search
 from .plans.prepare import prepare
 from .plans.space import Space
-from .runs.predict import predict_frame as _predict
-from .runs.read import frame_of
+from .runs.predict import predict as _predict
+from .runs.read import given_table
 from .verdict.assess import assess as _assess
 from .verdict.record import Assessment as _Assessment
 from .verdict.verdicts import VERDICTS
@@ -154,7 +154,7 @@ def _taking(
 avoid = tabled(_taking(_assessed, _avoid))
 explain = _taking(_assessed, _explain)
 fixes = tabled(_taking(_assessed, _fixes))
-predict = _taking(frame_of, _predict)
+predict = _taking(given_table, _predict)
 search = _taking(_designed, _search)
 sensitivity = tabled(_taking(_assessed, tornado))
 sweep = tabled(_taking(_designed, _sweep))
