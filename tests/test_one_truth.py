@@ -35,7 +35,7 @@ from scantling_site import part
 from scantling_widgets.desk.headline import cards
 from scantling_widgets.desk.state import Session
 from scantling_widgets.report import Report
-from scantling_widgets.report.text import WORDS, headline
+from scantling_widgets.report.view import TILES, headline, tile_name
 from scantling_widgets.words import at, show, withheld
 
 ROOT = Path(__file__).parents[1]
@@ -274,10 +274,10 @@ def test_desk_and_report_hold_the_numbers_of_the_design(monkeypatch):
         for surface in (desk, page.data):
             held = _numbers(surface)
             assert {key: held.get(key) for key in said} == pytest.approx(said, rel=1e-12)
-        tiles = {tile["label"]: tile["value"] for tile in headline(page.data)}
+        tiles = {tile.label: tile.value for tile in headline(page.data)}
         shown = {card["key"]: f"{card['value']} {card['unit']}".strip() for card in cards(desk)}
-        for key, name in WORDS["tiles"].items():
-            name = name.format_map(page.data)
+        for key in TILES:
+            name = tile_name(key, page.data)
             if key in shown and name in tiles:
                 seen += 1
                 said = None if withheld(desk, key) else at(desk, key)

@@ -40,6 +40,8 @@ ABOVE = (
     "scantling_widgets",
 )
 PACKAGES = [LIB, *(Path(find_spec(name).origin).parent for name in ABOVE)]
+# public faces, whose names are imported one by one, when each is asked for
+FACES = ("scantling", "scantling_widgets")
 FILES = [
     path
     for package in PACKAGES
@@ -116,7 +118,7 @@ def everything():
     """(module, what, why) of every import in the tree that may not be."""
     for path in FILES:
         module, is_package = named(path)
-        if module == "scantling":  # the public face is imported name by name, when it is asked for
+        if module in FACES:
             continue
         for name, why in looked_up(path.read_text(encoding="utf-8"), module, is_package):
             yield module, name, why
@@ -207,10 +209,10 @@ def test_the_library_knows_no_widget_and_no_chart():
 COMMON = {"other", "generic", "nvlink", "pcie"}
 # rooms that say on which machine somebody measured or asks a question, and which framework writes
 QUOTES = {"scantling.runs", "scantling_logs", "scantling_walkthroughs"}
-# modules that say what words of other people's tables mean, or what a library needs on a chip
-READERS = {"scantling.runs.run_words", "scantling_kits.env"}
-# the room that speaks to each vendor's tools, networks and frameworks in their own words
-SPEAKERS = ("scantling_kits",)
+# modules that say what words of other people mean, or what a library needs on a chip
+READERS = {"scantling.runs.run_words", "scantling_brief.rules_machine", "scantling_kits.env"}
+# rooms that speak to each vendor's tools, networks and frameworks in their own words
+SPEAKERS = ("scantling_kits", "scantling_site.network.settings")
 
 
 def names_of_the_catalogue(of_machines: bool) -> set[str]:

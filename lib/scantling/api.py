@@ -1,31 +1,36 @@
 """The public names of the library, gathered from its rooms."""
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from .advise.avoid import avoid as _avoid
 from .advise.comparison import AXES, LEADING, Comparison, compare as _compare
-from .advise.explanation import explain as _explain
+from .advise.explanation import Explanation, explain as _explain
 from .advise.fixes import fixes as _fixes
 from .advise.sensitivity import tornado
 from .advise.sweeps import sweep as _sweep
-from .base.displayed import Displayed, Table, tabled
-from .base.errors import DesignError
+from .advise.why import Line
+from .base.columns import Array
+from .base.displayed import Displayed, Table
+from .base.errors import DesignError as DesignError
 from .base.plugins import function
 from .base.quantities.table import quantity, show
 from .base.records import at
+from .base.show import NONE
 from .design.design import Design as _Design
 from .design.draft import draft
-from .plans.leaderboard import search as _search
+from .plans.leaderboard import Columns, search as _search
 from .plans.prepare import prepare
 from .plans.space import Space
 from .runs.predict import predict as _predict
-from .runs.read import given_table
+from .runs.read import TableLike, table_of_user
 from .verdict.assess import assess as _assess
 from .verdict.record import Assessment as _Assessment
 from .verdict.verdicts import VERDICTS
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 class Design(Displayed, _Design):
@@ -56,7 +61,7 @@ class Design(Displayed, _Design):
 class Assessment(Displayed, _Assessment):
     """What the library says of one design: a frozen record of verdict, plan and numbers."""
 
-    def as_dict(self, advice: bool = True) -> dict:
+    def as_dict(self, advice: bool = True) -> dict[str, Any]:
         """The JSON of `design --json`; `advice=False` leaves out what takes more searches."""
         figures: dict[str, Any] = function("assessment_json")(self, advice)
         return figures
@@ -68,12 +73,12 @@ class Assessment(Displayed, _Assessment):
 
     def cells(self) -> list[list[str]]:
         """Label and value of the figures that lead, and the plan."""
-        given = {"verdict": self.verdict, **self.headline()}
-        said = [(quantity(key).label, show(key, at(given, key))) for key in LEADING]
+        values = {"verdict": self.verdict, **self.headline()}
+        figures = [(quantity(key).label, show(key, at(values, key))) for key in LEADING]
         axes = (f"{k} {v}" for k, v in (self.plan or {}).items() if k in AXES and v != 1)
         return [
             ["Verdict", VERDICTS[self.verdict].name],
-            *([label, text] for label, text in said if text != "—"),
+            *([label, text] for label, text in figures if text != NONE),
             ["Plan", " · ".join(axes) or "none fits"],
         ]
 
@@ -85,15 +90,12 @@ class Described(Protocol):
         """Plain numbers, lists and texts by name."""
 
 
-Asked = _Design | str | Path | Mapping  # what a design is given as
-Judged = _Assessment | Asked  # what an assessment is given as
-Given = TypeVar("Given")
-Read = TypeVar("Read")
-Told = TypeVar("Told")
-More = ParamSpec("More")
+DesignLike = _Design | str | Path | Mapping[str, Any]  # a design, its file, its data
+AssessmentLike = _Assessment | DesignLike  # an assessment, or what is to be assessed
+Progress = Callable[[int, int], bool | None]  # of (done, of)
 
 
-def _designed(design: Asked) -> _Design:
+def _designed(design: DesignLike) -> _Design:
     """The design that a path, a mapping or a design says."""
     if isinstance(design, Mapping):
         return Design.from_data(design)
@@ -107,7 +109,7 @@ def _designed(design: Asked) -> _Design:
 
 
 def assess(
-    design: Asked,
+    design: DesignLike,
     *,
     space: Space | str | None = None,
     progress: Callable[[int, int], bool | None] | None = None,
@@ -126,41 +128,126 @@ def assess(
     return Assessment(**vars(_assess(_designed(design), space=space, progress=progress)))
 
 
-def _assessed(given: Judged) -> _Assessment:
+def _assessed(design: AssessmentLike) -> _Assessment:
     """An assessment, or that of a design."""
-    return given if isinstance(given, _Assessment) else assess(given)
+    return design if isinstance(design, _Assessment) else assess(design)
 
 
-def _planned(given: Judged) -> _Assessment:
+def _planned(design: AssessmentLike) -> _Assessment:
     """The same, where a plan holds the model."""
-    assessment = _assessed(given)
+    assessment = _assessed(design)
     if not assessment.phases:
         raise DesignError("design", assessment.verdict, problem="holds no plan: see its limits")
     return assessment
 
 
-def _taking(
-    read: Callable[[Given], Read], function: Callable[Concatenate[Read, More], Told]
-) -> Callable[Concatenate[Given, More], Told]:
-    """The function with its first argument read from whatever it is given as."""
+def avoid(design: AssessmentLike) -> list[dict[str, Any]]:
+    """Tempting plans that lose on this design, the most expensive first: [{what, why, cost}].
 
-    @wraps(function)
-    def called(given: Given, *args: More.args, **more: More.kwargs) -> Told:
-        return function(read(given), *args, **more)
-
-    return called
+    Raises DesignError for a wrong design.
+    """
+    return Table(_avoid(_assessed(design)))
 
 
-avoid = tabled(_taking(_assessed, _avoid))
-explain = _taking(_assessed, _explain)
-fixes = tabled(_taking(_assessed, _fixes))
-predict = _taking(given_table, _predict)
-search = _taking(_designed, _search)
-sensitivity = tabled(_taking(_assessed, tornado))
-sweep = tabled(_taking(_designed, _sweep))
+def explain(design: AssessmentLike, key: str | None = None) -> Explanation | list[Line]:
+    """What one number of an assessment is made of; without a key, why the plan is what it is.
+
+    key : of `design --json`, dotted below a mapping: "mfu", "memory_bytes.weights".
+    Returns an Explanation; without a key a line an axis of the plan.
+    Raises DesignError for a wrong design and for a key that no assessment has, with the nearest.
+    """
+    return _explain(_assessed(design), key)
 
 
-def blueprint(design: Judged, parts: Iterable[str] | None = None) -> Described:
+def fixes(design: AssessmentLike) -> list[dict[str, Any]]:
+    """Changes that keep what is asked for, with their verdict, feasible ones first, in the order of
+    how little they change: [{change, set, verdict, missed, days, cost_usd, mfu, devices}].
+
+    `set` are dotted paths and values for `Design.change`; applying it gives the verdict shown.
+    `missed` lists what such a design still misses. Empty where nothing helps.
+    Raises DesignError for a wrong design.
+    """
+    return Table(_fixes(_assessed(design)))
+
+
+def predict(
+    runs: "TableLike | DataFrame", calibration: str | Path | None = None
+) -> "DataFrame | dict[str, Array]":
+    """Predictions for rows in the run-table format; blank with an `error` where a row cannot be
+    computed. None of the measured columns is read. A pandas DataFrame where pandas is installed,
+    else a mapping of columns.
+
+    runs : the path of a table, a frame, or a mapping of columns. calibration : path of a
+    calibration file.
+    The columns are those of `scantling predict`: step_time_s [s], tokens_per_s_per_device,
+    model_tflops_per_device, mfu with its 80 % band, hfu, memory_bytes, fits, what was assumed.
+    Raises DesignError for what is no table of runs.
+    """
+    return _predict(table_of_user(runs), calibration)
+
+
+def search(
+    design: DesignLike,
+    space: Space | str | None = None,
+    progress: Progress | None = None,
+    scheduler: str | None = None,
+) -> "DataFrame | Columns":
+    """All fitting plans of a design's longest phase, best first: kinds of plan that have been run
+    before others; of each, those with the allowed `oom_probability` by step time, then the rest by
+    memory. A pandas DataFrame where pandas is installed, else a mapping of columns.
+
+    space : the plans that are looked at, or their name (coarse, default, wide); the default space
+    where left out.
+    progress : function(done, of), may return False to end with what there is.
+    scheduler : address of a Dask scheduler.
+
+    Columns: the fields of a plan, precision, devices_used, step_s [s], tokens_per_s_per_device,
+    mfu, memory_bytes, zone ("safe" | "tight"), oom_probability, practised (False for a kind of plan
+    that nobody has published).
+    `.attrs`: legal, evaluated (plans timed), seconds, rejected {reason: count}, unseen (legal plans
+    not looked at); legal = fitting + rejected.
+    Raises DesignError for a wrong design.
+
+    >>> plans = search(Design.from_text("8B on 64 H100, 1T tokens"))
+    >>> plans.attrs["legal"] == len(plans) + sum(plans.attrs["rejected"].values())
+    True
+    """
+    return _search(_designed(design), space, progress, scheduler)
+
+
+def sensitivity(design: AssessmentLike, key: str = "step_s") -> list[dict[str, Any]]:
+    """What each input does to a headline quantity (a key of the assessment), the largest swing
+    first. What moves nothing is left out.
+
+    Raises DesignError for a wrong design and for a key that the assessment does not have.
+    """
+    return Table(tornado(_assessed(design), key))
+
+
+def sweep(
+    design: DesignLike,
+    over: Mapping[str, Iterable[Any]],
+    *,
+    space: Space | str | None = None,
+    progress: Progress | None = None,
+    scheduler: str | None = None,
+) -> Table:
+    """Every combination of values, in order (the last path varies fastest), each assessed.
+
+    over : {dotted path: values}. progress : function(done, of), called as results come; it may
+    raise to stop. scheduler : address of a Dask scheduler; without it everything runs here.
+    Raises DesignError for a wrong design and for values that are no lists.
+
+    >>> cells = sweep(Design.from_text("8B on 64 H100, 1T tokens"), {"cluster.devices": [64, 128]})
+    >>> [cell.verdict for cell in cells], cells[0].figures["days"] > cells[1].figures["days"]
+    (['feasible', 'feasible'], True)
+    """
+    return Table(
+        _sweep(_designed(design), over, space=space, progress=progress, scheduler=scheduler)
+    )
+
+
+def blueprint(design: AssessmentLike, parts: Iterable[str] | None = None) -> Described:
     """The site around a design: network, placement, planes, scheduler, stores, domains, recovery,
     risks, roll-out, evolution, calendar; a record with `as_dict`.
 
@@ -176,7 +263,7 @@ def blueprint(design: Judged, parts: Iterable[str] | None = None) -> Described:
     return site
 
 
-def goodput(design: Judged) -> dict[str, Any]:
+def goodput(design: AssessmentLike) -> dict[str, Any]:
     """Failures, checkpoint interval, goodput, spares and the promise of a design: the keys of
     `goodput --json`.
 
@@ -186,7 +273,7 @@ def goodput(design: Judged) -> dict[str, Any]:
     return figures
 
 
-def launch(design: Judged, to: str, on: str = "torchrun") -> dict[str, str]:
+def launch(design: AssessmentLike, to: str, on: str = "torchrun") -> dict[str, str]:
     """The files of a launch kit, relative path to text.
 
     to : the framework: megatron, megatron-bridge, torchtitan, fsdp, deepspeed, accelerate, maxtext,
@@ -208,7 +295,7 @@ def learn(paths: str | Path | Iterable[str | Path]) -> list[dict[str, Any]]:
     return Table(function("learn")(paths))
 
 
-def compare(designs: Iterable[Judged]) -> Comparison:
+def compare(designs: Iterable[AssessmentLike]) -> Comparison:
     """Designs side by side: what was asked where it differs, the plans, the figures.
 
     designs : two or more, each an Assessment or whatever `assess` takes.

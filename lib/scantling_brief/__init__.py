@@ -1,0 +1,1 @@
+"""A run described in plain words, read as a design."""

@@ -15,11 +15,11 @@ from scantling.verdict.record import Assessment
 
 from .calendar import Calendar, calendar
 from .domains import Domains, domains
-from .endured import Endured, endured
 from .evolution.evolution import Evolution, evolution
 from .network.network import Network, network
 from .placement import Placement, placement
 from .planes.planes import Planes, planes
+from .recovery_ladder import Recovery, recovery
 from .risks.register import Risks, risks
 from .rollout.rollout import Rollout, rollout
 from .scheduler.scheduler import Scheduler, scheduler
@@ -33,7 +33,7 @@ PARTS: dict[str, Callable[[Site], Record]] = {
     "scheduler": scheduler,
     "stores": stores,
     "domains": domains,
-    "recovery": endured,
+    "recovery": recovery,
     "risks": risks,
     "rollout": rollout,
     "evolution": evolution,
@@ -52,7 +52,7 @@ class Blueprint(Displayed):
     scheduler: Scheduler | None = None
     stores: Stores | None = None
     domains: Domains | None = None
-    recovery: Endured | None = None
+    recovery: Recovery | None = None
     risks: Risks | None = None
     rollout: Rollout | None = None
     evolution: Evolution | None = None

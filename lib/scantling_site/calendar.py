@@ -13,7 +13,7 @@ from scantling.endure.first_step import BY_RECOVERY
 from scantling.verdict.assess import assess
 from scantling.verdict.numbers import useful_s
 
-from .corpus import pipeline
+from .corpus_stages import pipeline
 from .evolution.change import RESIZED, unsaid
 from .rollout.rollout import rollout
 from .site import Site, site_of

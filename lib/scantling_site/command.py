@@ -8,7 +8,7 @@ from scantling.cli.common import EXIT, named, possible
 from scantling.cli.options import FILE, JSON
 
 from . import PARTS, blueprint as site_around
-from .printed import show_parts
+from .terminal import show_parts
 
 
 @click.command()

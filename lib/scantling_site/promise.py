@@ -172,9 +172,6 @@ def assessment_json(assessment: Assessment, advice: bool = True) -> dict[str, An
     return {**out, "to_plan_for": planned, "promise": promised}
 
 
-said = assessment_json  # the name in the entry points of installations made before
-
-
 def goodput(assessment: Assessment) -> Figures:
     """The keys of `goodput --json`: `advise.recovery.goodput` and the promise."""
     return Figures(recovery.goodput(assessment), promise=promise(assessment))

@@ -97,7 +97,7 @@ class SiteEndurance:
 
 @record
 class Site:
-    """One phase of an assessed design on its cluster: the main one unless `in_phase` says."""
+    """One phase of an assessed design on its cluster: the main one, or one of `by_phase`."""
 
     a: Assessment
     e: SiteEndurance

@@ -16,7 +16,7 @@ from scantling.endure.checkpoint import COMMIT_S, LOAD_S, WIRE_SHARE, per_writer
 from scantling.endure.reliability import Endurance
 
 from .constants import CONSTANTS
-from .corpus import Pipeline, pipeline
+from .corpus_stages import Pipeline, pipeline
 from .market import (
     FILE_SYSTEM,
     MONTH_DAYS,
@@ -121,6 +121,7 @@ def stores(s: Site) -> Stores:
     worst = max((n for n in needs if n.load is not None), key=lambda n: n.load or 0.0)
     offered = candidates(s, demands(needs))
     disk = known(s.cluster.nvme_bytes)
+    twice = twice_the_rate(s)
     wrote = per_writer(
         size,
         tp=plan["tp"],
@@ -151,11 +152,11 @@ def stores(s: Site) -> Stores:
         bottleneck_load=worst.load,
         candidates=tuple(offered),
         chosen=storage.rates(s.cluster, nodes).what,
-        worth_of_twice_the_rate=twice_the_rate(s),
+        worth_of_twice_the_rate=twice,
         lines=(
             _binds_first(worst),
             *offers(offered, provider_of(s.cluster)),
-            *_worth(twice_the_rate(s)),
+            *_worth(twice),
             *_corpus_lines(s, reads, preparation),
         ),
     )

@@ -8,8 +8,9 @@ import re
 from pathlib import Path
 
 import pytest
+from scantling.base.quantities import table as quantities
 from scantling.design.design import Design
-from scantling_widgets import resources, words
+from scantling_widgets import resources
 from scantling_widgets.charts import palette
 from scantling_widgets.desk import choices, headline
 from scantling_widgets.desk.desk import Desk
@@ -32,7 +33,7 @@ def test_every_headline_number_opens_to_its_formula_and_values(desk, key):
 
 
 def test_every_number_of_the_contract_has_words_and_a_unit():
-    table = words.quantities.table()
+    table = quantities.table()
     for key in (
         "mfu_shown",
         "step_s",

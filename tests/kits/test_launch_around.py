@@ -22,7 +22,7 @@ from scantling.catalogue.models.entries import model as catalogue_model
 from scantling_kits import FRAMEWORKS, Inexpressible, framework, kits, write
 from scantling_kits.expressible import express
 from scantling_kits.record import norm_epsilon, rotary_base
-from scantling_site.scheduler.fields import request
+from scantling_site.scheduler.dialects import request
 from scantling_site.site import site_of
 
 ROOT = Path(__file__).parents[2]

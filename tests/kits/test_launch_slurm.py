@@ -20,7 +20,7 @@ from scantling_kits.expressible import express
 from scantling_kits.pages import kit
 from scantling_site import part
 from scantling_site.rollout.watch import hang_timeout_s
-from scantling_site.scheduler.fields import request
+from scantling_site.scheduler.dialects import request
 from scantling_site.scheduler.request import early_failures
 from scantling_site.site import site_of
 

@@ -115,9 +115,12 @@ def test_a_page_leads_back_to_the_index_and_says_what_was_published():
         assert said.faults == []
         assert [a["href"] for tag, a in said.attributes if tag == "a"][0] == "../index.html"
         assert linked.count("<nav") == 1
-        for p in one["compared"]:
-            assert quantities.show(p["key"], p["published"]) in said.text and p["url"] in linked
-        assert ("No figure of this run" in said.text) != bool(one["compared"])
+        for p in one.compared:
+            assert (
+                quantities.show(p.figure.key, p.figure.published) in said.text
+                and p.figure.url in linked
+            )
+        assert ("No figure of this run" in said.text) != bool(one.compared)
 
 
 def test_the_gallery_is_small_enough_for_git():

@@ -34,7 +34,7 @@ def test_without_a_distribution_the_rest_is_written_and_one_line_says_how_to_add
         (None, "has no pyodide-lock.json"),
         ({"packages": {}}, "has no annotated-types"),
         (
-            {"packages": {name: {"file_name": f"{name}.whl"} for name in site.ABOUT["packages"]}},
+            {"packages": {name: {"file_name": f"{name}.whl"} for name in site.COMPILED}},
             "has no pyodide.mjs",
         ),
     ],

@@ -61,7 +61,7 @@ def words_only(design: Design) -> Page:
     """The page without its pictures and without the assessments of changed designs: what a design's
     own text can reach."""
     from markupsafe import Markup
-    from scantling_widgets.report import charts
+    from scantling_widgets.report.order import ORDER
 
     made = report.Report(design)
     parts = [
@@ -69,11 +69,7 @@ def words_only(design: Design) -> Page:
         for name in (
             "header",
             "refusal",
-            *(
-                n
-                for n in charts.ORDER
-                if n not in ("brief", "sensitivity") and not n.endswith("-picture")
-            ),
+            *(n for n in ORDER if n not in ("brief", "sensitivity") and not n.endswith("-picture")),
         )
     ]
     return Page(

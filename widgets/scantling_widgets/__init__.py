@@ -14,6 +14,8 @@ _MODULES = {"Desk": ".desk.desk", "chart": ".charts.drawing", "open_desk": ".des
 
 
 def __getattr__(name: str) -> Any:
+    """A public name, its module imported when it is first asked for."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return vars(import_module(_MODULES[name], __name__))[name]
+    globals()[name] = value = vars(import_module(_MODULES[name], __name__))[name]
+    return value

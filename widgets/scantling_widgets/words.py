@@ -2,8 +2,8 @@
 digits."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from re import fullmatch
+from typing import Any, NamedTuple
 
 from scantling.advise.explanation import (
     band_of as band_of,
@@ -12,44 +12,69 @@ from scantling.advise.explanation import (
     plain as plain,
     show_or as show_or,
 )
-from scantling.base.files import table
-from scantling.base.quantities import table as quantities
 from scantling.base.quantities.table import band as band, quantity, show as show
 from scantling.base.records import at as at
-from scantling.base.show import is_number, scalar
+from scantling.base.show import is_number, scalar, share as share, shown
 
 # figures of a run, which a plan that does not fit has none of
-OF_A_RUN = table(Path(__file__).parent / "desk" / "x", "headline")["of_a_run"]
-
+OF_A_RUN = ("days", "cost_usd", "goodput", "checkpoint_interval_s")
 MORE_IS_BETTER = ("mfu", "mfu_shown", "goodput", "tokens_per_s_per_device")
 
 
-def share(value) -> str:
-    """A part of one, as a percentage."""
-    return quantities.shown(value, "share")
+class Ending(NamedTuple):
+    """What the end of a field's name says of its value: how it is shown, and its unit."""
+
+    text: str
+    kind: str
+    unit: str = ""
 
 
-def plan_text(plan: Mapping) -> str:
+# the first that fits counts; usd, days and share may also begin a name
+_ENDINGS = (
+    Ending("_gbytes_per_s_per_device", "rate", "GB/s"),
+    Ending("_gb", "rate", "GB"),
+    Ending("_bytes_per_s", "bytes_per_s"),
+    Ending("_per_s", "rate", "/s"),
+    Ending("usd_per_day", "usd", "/day"),
+    Ending("usd", "usd"),
+    Ending("_bytes", "bytes"),
+    Ending("_s", "seconds"),
+    Ending("days", "days", "days"),
+    Ending("days_between", "days", "days"),
+    Ending("_cost", "share"),
+    Ending("likelihood", "share"),
+    Ending("goodput", "share"),
+    Ending("share", "share"),
+    Ending("_w", "watts", "W"),
+    Ending("_mw", "rate", "MW"),
+    Ending("per_run", "ratio"),
+)
+_ALSO_IN_FRONT = ("usd", "days", "share")
+
+
+def plan_text(plan: Mapping[str, Any]) -> str:
     """A plan in one line; ways of one are left out."""
     words = [
         f"{axis} {plan[axis]}"
         for axis in ("tp", "pp", "vpp", "cp", "ep", "etp", "dp")
         if (plan.get(axis) or 1) != 1
     ]
-    part = plan.get("recompute_share") or 1
-    of = f" of {share(part)} of the layers" if part < 1 else ""
-    for key, said in (
-        ("sharding", "{}"),
-        ("micro_batch", "micro-batch {}"),
-        ("recompute", "{} recompute" + of),
-        ("offload", "offload {}"),
-    ):
-        if plan.get(key) not in (None, 0, "none"):
-            words.append(said.format(plan[key]))
+    unset = (None, 0, "none")
+    if plan.get("sharding") not in unset:
+        words.append(str(plan["sharding"]))
+    if plan.get("micro_batch") not in unset:
+        words.append(f"micro-batch {plan['micro_batch']}")
+    if plan.get("recompute") not in unset:
+        part = plan.get("recompute_share") or 1
+        of = f" of {share(part)} of the layers" if part < 1 else ""
+        words.append(f"{plan['recompute']} recompute{of}")
+    if plan.get("offload") not in unset:
+        words.append(f"offload {plan['offload']}")
     return ", ".join(words) or "one device"
 
 
 def label(key: str) -> str:
+    """What a quantity is called."""
     return quantity(key).label
 
 
@@ -69,35 +94,35 @@ def titled(key: str) -> str:
 
 def split(text: str) -> tuple[str, str]:
     """A shown number as (number, unit), so that the two can be set apart in type."""
-    found = fullmatch(r"([−<$~]*[\d,.]+[A-Z]?|[\d,.]+e−?\d+)\s*(.*)", text)
-    return (found[1], found[2]) if found else (text, "")
+    match = fullmatch(r"([−<$~]*[\d,.]+[A-Z]?|[\d,.]+e−?\d+)\s*(.*)", text)
+    return (match[1], match[2]) if match else (text, "")
 
 
-def fits(given: Mapping) -> bool:
+def fits(given: Mapping[str, Any]) -> bool:
     """Whether there is a plan, and memory for it."""
     memory = given.get("memory_bytes")
-    return bool(memory) and memory["total"] <= memory["capacity"]
+    return bool(memory and memory["total"] <= memory["capacity"])
 
 
-def withheld(given: Mapping, key: str) -> bool:
+def withheld(given: Mapping[str, Any], key: str) -> bool:
     """Whether a figure is one of a run, and the plan, which does not fit, has none."""
     return key in OF_A_RUN and bool(given.get("plan")) and not fits(given)
 
 
-def in_text(given: Mapping, key: str) -> str:
+def in_text(given: Mapping[str, Any], key: str) -> str:
     """The value at a dotted key, shown."""
     return show(key, at(given, key))
 
 
-def named(name: str, value) -> str:
+def named(name: str, value: Any) -> str:
     """A value of a record shown by the unit that its name carries: `loss_s` in seconds, `usd_lost`
     in dollars."""
     value = scalar(value)
     if not is_number(value):
-        return quantities.shown(value, "text")
-    for ending, kind, unit in table(__file__, "endings"):
-        if name.endswith(ending) or (
-            kind in ("usd", "days", "share") and name.startswith(ending + "_")
-        ):
-            return f"0 {unit}" if value == 0 and unit else quantities.shown(value, kind, unit)
+        return shown(value, "text")
+    for ending in _ENDINGS:
+        in_front = ending.kind in _ALSO_IN_FRONT and name.startswith(f"{ending.text}_")
+        if name.endswith(ending.text) or in_front:
+            zero = value == 0 and ending.unit
+            return f"0 {ending.unit}" if zero else shown(value, ending.kind, ending.unit)
     return plain(float(value)) if value != int(value) else f"{value:,.0f}"

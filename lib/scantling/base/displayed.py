@@ -1,16 +1,14 @@
 """What a prompt and a notebook show of a result: a short table."""
 
-from collections.abc import Callable, Mapping
-from functools import wraps
+from collections.abc import Mapping
 from html import escape
-from typing import Any, ParamSpec
+from typing import Any
 
 from .errors import plain
 from .records import record
 
 MOST = 1500  # characters at a prompt
 CELL = 60
-Arguments = ParamSpec("Arguments")
 Cells = list[list[Any]]  # of a table: lines of as many cells each
 
 
@@ -36,7 +34,10 @@ def cell(value: Any) -> str:
 class Displayed:
     """A result that shows `cells`, one list a line, below its `heading`."""
 
-    heading = ""
+    @property
+    def heading(self) -> str:
+        """What stands above the table."""
+        return ""
 
     def cells(self) -> Cells:
         """Lines of the table; all have as many cells."""
@@ -70,16 +71,6 @@ class Figures(Displayed, dict[str, Any]):
 
     def cells(self) -> Cells:
         return [[str(name), cell(value)] for name, value in self.items()]
-
-
-def tabled(function: Callable[Arguments, list[Any]]) -> Callable[Arguments, Table]:
-    """The function, its list as a Table."""
-
-    @wraps(function)
-    def table(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Table:
-        return Table(function(*args, **kwargs))
-
-    return table
 
 
 @record

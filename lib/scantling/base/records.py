@@ -24,13 +24,15 @@ def record(cls: type[Of]) -> type[Of]:
     """The class as a frozen dataclass that is made by keywords. A record equals its copy even where
     a figure is unknown (NaN); from Python 3.13 on a plain dataclass would not."""
     cls.__doc__ = cls.__doc__ or cls.__name__  # else dataclass works a signature out to say there
-    kind = dataclass(frozen=True, kw_only=True)(cls)
+    # equality and hash are written here once: dataclass would compile them anew for each record
+    kind = dataclass(frozen=True, kw_only=True, eq=False)(cls)
     values = attrgetter("__class__", *kind.__dataclass_fields__)  # type: ignore[attr-defined]  # a dataclass has them
 
     def equal(self: object, other: object) -> bool:
         return type(other) is kind and values(self) == values(other)
 
     kind.__eq__ = equal  # type: ignore[method-assign]  # in the place of dataclass's own
+    kind.__hash__ = lambda self: hash(values(self))  # type: ignore[method-assign]  # likewise
     return kind
 
 

@@ -14,7 +14,6 @@ from ..base.console import console, print_json
 from ..base.errors import DesignError, plain
 from ..base.files import write_text
 from ..base.quantities.table import show
-from ..base.show import scalar
 from ..catalogue.published import beyond
 from ..design.design import Design
 from ..plans.axes import counted, described
@@ -123,7 +122,7 @@ class Plans(NamedTuple):
 
     def rows(self, top: int) -> list[dict[str, Any]]:
         """The first so many plans, each a mapping."""
-        cells = ([scalar(value) for value in column[:top]] for column in self.columns.values())
+        cells = (column[:top] for column in self.columns.values())
         return [dict(zip(self.columns, row, strict=True)) for row in zip(*cells, strict=True)]
 
     def csv(self) -> str:
@@ -141,7 +140,7 @@ def _plans(
     """The plans of a design, or of its variants."""
     if not over:
         columns = plan_columns(design, space, bar, scheduler)
-        return Plans(columns, columns.attrs)
+        return Plans({name: column.tolist() for name, column in columns.items()}, columns.attrs)
     axes = axes_of(over)
     designs = variant_designs(design, axes)
     if not designs:

@@ -286,7 +286,7 @@ class Section(BaseModel):
     """A mapping of the design file: frozen, and a field it does not know is an error."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", protected_namespaces=(), allow_inf_nan=False
+        frozen=True, extra="forbid", protected_namespaces=(), allow_inf_nan=False, defer_build=True
     )
 
     alone: ClassVar[Mapping[Lines, str]] = {}  # fields of which one may be given: what to write

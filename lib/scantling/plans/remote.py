@@ -1,7 +1,6 @@
 """One function of many tasks, here or spread over the processes of a Dask cluster."""
 
 from collections.abc import Callable, Iterable, Sequence
-from importlib import import_module
 from typing import Any, TypeVar
 
 PATIENCE_S = 10  # for a scheduler to answer
@@ -36,13 +35,15 @@ def across(
 
     if scheduler is None:
         return _here(function, tasks, stopped)
-    distributed: Any = import_module("distributed")  # optional, and without types
+    import distributed
+
     client = scheduler
     if not hasattr(scheduler, "submit"):
-        client = distributed.Client(scheduler, timeout=PATIENCE_S)
+        client = distributed.Client(scheduler, timeout=PATIENCE_S)  # type: ignore[no-untyped-call]  # without types
     try:
         futures = [client.submit(function, *task, pure=False) for task in tasks]
-        for done, _ in enumerate(distributed.as_completed(futures), 1):
+        done_in_turn = distributed.as_completed(futures)  # type: ignore[no-untyped-call]  # likewise
+        for done, _ in enumerate(done_in_turn, 1):
             if stopped(done):
                 client.cancel([f for f in futures if not f.done()])
                 return [f.result() if f.status == "finished" else None for f in futures]

@@ -101,14 +101,14 @@ def main(paths: Iterable[str]) -> None:
         columns = normalise(table_of_cells(cells))
         for name in settled():
             column = columns[name].tolist()
-            cells[name] = column if name in WORDS else [shown(number) for number in column]
+            cells[name] = column if name in WORDS else [cell_of(number) for number in column]
         with open(path, "w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(cells)
             writer.writerows(zip(*cells.values()))
 
 
-def shown(number: float) -> str:
+def cell_of(number: float) -> str:
     """A number of a table; blank where it is unknown."""
     return f"{number:.10g}" if number == number else ""
 

@@ -29,6 +29,7 @@ _MOST_COLUMNS = 1000
 WINDOWS = (f"{DETAIL}window", f"{DETAIL}windowed_layers")
 SAME = ("layers", "hidden", "heads", "kv_heads", "moe_experts")  # of a row and a model that are one
 PADDED = 0.01  # of a vocabulary, at most
+TableLike = str | Path | Mapping[str, Sequence[Any] | Array]  # what a user gives beside a frame
 
 
 def read_table(path: str | Path) -> Table:
@@ -61,32 +62,37 @@ def table_of_text(source: str, path: Path) -> Table:
     return checked(table, path.parent)
 
 
-def given_table(
-    runs: str | Path | Table | Mapping[str, Sequence[Any] | Array] | DataFrame,
-) -> Table:
+def table_of_user(runs: TableLike | DataFrame) -> Table:
     """The rows of a table of runs that a user gives as its path, as a data frame or as columns;
     raises DesignError for anything else."""
     if isinstance(runs, (str, Path)):
         return named_table(runs)
-    if isinstance(runs, Table):
-        return runs
-    table = columns_given(runs)
+    table = unread_table(runs)
     if table is None or "id" not in table:
-        allowed = "a pandas DataFrame with a column `id`, or the path of a table of runs"
+        allowed = (
+            "a pandas DataFrame or a mapping of columns of one length, with a column `id`, "
+            "or the path of a table of runs"
+        )
         raise DesignError("runs", type(runs).__name__, allowed)
     return table if "unreadable" in table else checked(table, Path())
 
 
-def columns_given(runs: object) -> Table | None:
+def unread_table(runs: object) -> Table | None:
     """Columns by name, or a data frame, as a table; None for anything else."""
     if isinstance(runs, Mapping):
-        lengths = {np.size(column) for column in runs.values()}
-        return table_of_cells(runs) if len(lengths) == 1 else None
+        return table_of_cells(runs) if are_columns(runs) else None
     if not has_pandas():
         return None
     import pandas as pd
 
     return table_of(runs) if isinstance(runs, pd.DataFrame) else None
+
+
+def are_columns(values: Mapping[Any, Any]) -> bool:
+    """Whether the values of a mapping are columns of one length."""
+    if not all(isinstance(column, (list, tuple, np.ndarray)) for column in values.values()):
+        return False
+    return len({len(column) for column in values.values()}) == 1
 
 
 def read_runs(path: str | Path) -> DataFrame:

@@ -117,24 +117,28 @@ def _text(cells: Iterable[str]) -> Array:
     return np.array([*cells], dtype=object)
 
 
+def words(cells: Iterable[str]) -> Array:
+    """The cells of a column as text."""
+    return _text("" if cell in BLANKS else cell for cell in cells)
+
+
 def typed(cells: Sequence[str]) -> Array:
     """The cells of a column as whole numbers, floats, or text; "True" and "False" where they are
     all truth values."""
-    blank = [cell in BLANKS for cell in cells]
     stated = {*cells} - BLANKS
     if not stated:
         return np.full(len(cells), np.nan)
     if all(cell in TRUTHS for cell in stated):
         return _text(TRUTHS.get(cell, "") for cell in cells)
+    if not all(NUMBER.fullmatch(cell) for cell in stated):
+        return words(cells)
     if all(WHOLE.fullmatch(cell) for cell in stated):
         kind = whole_kind([int(cell) for cell in stated])
         if kind is None:
-            return _text("" if b else cell for cell, b in zip(cells, blank))
-        if not any(blank):
+            return words(cells)
+        if BLANKS.isdisjoint(cells):
             return np.array([int(cell) for cell in cells], kind)
-    if all(NUMBER.fullmatch(cell) for cell in stated):
-        return np.array([np.nan if b else float(cell) for cell, b in zip(cells, blank)])
-    return _text("" if b else cell for cell, b in zip(cells, blank))
+    return np.array([np.nan if cell in BLANKS else float(cell) for cell in cells])
 
 
 def whole_kind(values: Sequence[int]) -> type[np.integer[Any]] | None:
@@ -188,25 +192,13 @@ def among(column: Array, words: Iterable[str]) -> Array:
 
 
 def read_csv(lines: Sequence[str], text_only: Sequence[str] = (), first: int = 1) -> Table:
-    """The lines of a CSV as a table, its head first; columns of `text_only` stay text. Blank lines
-    are skipped, short rows filled with blanks. `first` is the number of the first line.
+    """The lines of a CSV as a table, its head first; columns of `text_only` stay text. Short rows
+    are filled with blanks. `first` is the number of the first line.
 
     Raises ValueError for a row with more fields than the head, a quotation mark that is not closed,
     and where there is no head.
     """
-    rows: list[list[str]] = []
-    reader = csv.reader([*lines, *([] if not lines or lines[-1][-1:] in "\r\n" else ["\n"]), _END])
-    try:
-        for row in reader:
-            if len(row) > 1 or (row and row[0].strip(" \t")):
-                rows.append(row)
-            if rows and len(row) > len(rows[0]):
-                line = reader.line_num + first - 1
-                raise ValueError(f"Expected {len(rows[0])} fields in line {line}, saw {len(row)}")
-    except csv.Error as e:
-        raise ValueError(f"line {reader.line_num + first - 1}: {e}") from None
-    if rows.pop() != [_END]:
-        raise ValueError(f"EOF inside string starting at row {len(rows)}")
+    rows = records(lines, first)
     if not rows:
         raise ValueError("No columns to parse from file")
     head, *body = rows
@@ -214,24 +206,42 @@ def read_csv(lines: Sequence[str], text_only: Sequence[str] = (), first: int = 1
     columns: dict[str, Array] = {}
     for i, name in enumerate(names):
         cells = [row[i] if i < len(row) else "" for row in body]
-        stated = name in text_only
-        columns[name] = _text("" if c in BLANKS else c for c in cells) if stated else typed(cells)
+        columns[name] = words(cells) if name in text_only else typed(cells)
     return Table(columns=columns, rows=len(body))
+
+
+def records(lines: Sequence[str], first: int) -> list[list[str]]:
+    """The rows of a CSV but for blank lines, none longer than the first."""
+    closed = [line if line.endswith(("\r", "\n")) else f"{line}\n" for line in lines]
+    reader = csv.reader([*closed, _END])
+    rows: list[list[str]] = []
+    try:
+        for row in reader:
+            line = reader.line_num + first - 1
+            if rows and len(row) > len(rows[0]):
+                raise ValueError(f"Expected {len(rows[0])} fields in line {line}, saw {len(row)}")
+            if len(row) > 1 or (row and row[0].strip(" \t")):
+                rows.append(row)
+    except csv.Error as e:
+        raise ValueError(f"line {reader.line_num + first - 1}: {e}") from None
+    if rows.pop() != [_END]:  # a mark that is not closed takes it into its cell
+        raise ValueError(f"EOF inside string starting at row {len(rows)}")
+    return rows
 
 
 def distinct(names: Sequence[str]) -> list[str]:
     """Names with numbers behind those that stood before: a, a.1."""
-    taken: set[str] = set()
-    unlike = []
+    used: set[str] = set()
+    unique = []
     for name in names:
         number = 0
         candidate = name
-        while candidate in taken or (number and candidate in names):
+        while candidate in used or (number and candidate in names):
             number += 1
             candidate = f"{name}.{number}"
-        taken.add(candidate)
-        unlike.append(candidate)
-    return unlike
+        used.add(candidate)
+        unique.append(candidate)
+    return unique
 
 
 def to_csv(columns: Mapping[str, Array], whole: Iterable[str] = ()) -> str:

@@ -17,8 +17,8 @@ from ..network.traffic import axes, bursts
 from ..placement import placement
 from ..site import Site
 from ..storage import corpus
-from .collectives import CollectiveRow, collectives
-from .step import Piece, timeline
+from .operations import CollectiveRow, collectives
+from .timeline import Piece, timeline
 
 Figures = dict[str, float | None]
 

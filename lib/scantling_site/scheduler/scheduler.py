@@ -11,7 +11,7 @@ from scantling.base.units import DAY_S
 from ..constants import CONSTANTS
 from ..facts import number, source
 from ..site import Run, Site
-from .fields import request
+from .dialects import request
 from .health import HealthCheck, health_checks
 from .options import TIE, Option, best_first, judge, schedulers, steady
 from .queue import Queue, queue

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle, islice
 from textwrap import wrap
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,9 +40,10 @@ LINE, LETTER, PER_LINE = 13, 6.4, 26
 GAP = 16  # from the end of the axis to a label [px]
 PLOT, HEIGHT = WIDTH - 70, 220  # of a picture without its axis, names beside it included [px]
 
-Curve = tuple[Sequence[float], Sequence[float]]  # places along and up
-Curves = Mapping[str, Curve]
-Channels = list[Any]  # encodings, of whatever channel
+Places: TypeAlias = Sequence[float] | NDArray[Any]
+Curve: TypeAlias = tuple[Places, Places]  # along and up
+Curves: TypeAlias = Mapping[str, Curve]
+Channels: TypeAlias = list[Any]  # encodings, of whatever channel
 
 
 # ---------------------------------------------------------------- what tells series apart

@@ -107,6 +107,16 @@ class LiveChart(Part):
         "picked": {},
     }
 
+    spec: dict[str, Any]
+    data: dict[str, dict[str, list[Any]]]
+    alt: str
+    empty: str
+    file_name: str
+    renderer: str
+    height: int
+    revision: int
+    picked: dict[str, int]
+
     def on_pick(self, act: Callable[[int], None]) -> None:
         """Call `act` with the column `pick` of the mark that is clicked on."""
         self.on("picked", lambda picked: act(int(picked["index"])))

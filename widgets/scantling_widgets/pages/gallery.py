@@ -8,32 +8,140 @@ built into build/site/gallery and published from there.
 
 import re
 import shutil
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pandas as pd
 from scantling import catalogue
 from scantling.base.errors import DesignError
-from scantling.base.files import table as read_yaml
-from scantling.base.show import percent
+from scantling.base.quantities.table import show
+from scantling.base.records import record
+from scantling.base.show import days, percent, seconds, share
 from scantling.runs.predict import predict_frame
 from scantling.runs.read import read_runs
 
 from .. import resources
 from ..charts import memory_step as charts
-from ..charts.figure import Spec, compiled
+from ..charts.figure import Facts, Spec, compiled
 from ..charts.livechart import vega_version
 from ..charts.theme import SCHEMA, THEME, listed
-from ..report import run as reports
+from ..report.batch import Record, as_csv, run, write
 from ..report.compare import result_of
 from ..report.jobs import today
 from ..report.page import templated
-from ..report.text import environment, render
-from ..words import at
+from ..report.rendering import environment, render
+from ..words import at, plan_text
 
-KEPT = read_yaml(__file__, "gallery")
+# figures of the assessment in the table of headline figures
+FIGURES = (
+    "verdict",
+    "plan.tp",
+    "plan.cp",
+    "plan.pp",
+    "plan.vpp",
+    "plan.dp",
+    "plan.ep",
+    "plan.etp",
+    "plan.sharding",
+    "plan.micro_batch",
+    "plan.recompute",
+    "params",
+    "active_params",
+    "devices_used",
+    "step_s",
+    "mfu",
+    "tokens_per_s_per_device",
+    "bubble_fraction",
+    "memory_bytes.total",
+    "days",
+    "goodput",
+    "mtbf_s",
+    "checkpoint_interval_s",
+    "cost.device_hours",
+    "cost_usd",
+    "energy_kwh",
+)
+# columns of a predicted run, by the key of the assessment
+RUN_COLUMNS = {
+    "tokens_per_s_per_device": "tokens_per_s_per_device",
+    "step_s": "step_time_s",
+    "mfu": "mfu",
+}
 SITE = "build/site/gallery"  # of a checkout: the pages that are published
 FIRST = "llama-3.1-405b"  # beside the cases, first in the list
 THUMBNAIL = 480
+
+
+class Published(NamedTuple):
+    """A figure that the world printed of a design's run. `key`: of the assessment that it is
+    compared with; `run`: its row of the published runs, where it has one."""
+
+    design: str
+    key: str
+    published: float
+    label: str
+    source: str
+    url: str
+    locator: str
+    run: str
+    note: str
+
+
+@record
+class Beside:
+    """A published figure beside what is predicted: by the design, and as the run's own row."""
+
+    figure: Published
+    predicted: Any
+    off: str
+    off_as_run: str
+
+    @property
+    def predicted_text(self) -> str:
+        return show(self.figure.key, self.predicted)
+
+    @property
+    def published_text(self) -> str:
+        return show(self.figure.key, self.figure.published)
+
+    @property
+    def remark(self) -> str:
+        """Where it was read."""
+        note = f"; {self.figure.note}" if self.figure.note else ""
+        return f"{self.figure.locator}{note}"
+
+
+@record
+class Entry:
+    """A design of the index: what it is, what is predicted, what was published."""
+
+    name: str
+    title: str
+    data: Facts
+    compared: tuple[Beside, ...]
+
+    @property
+    def plan(self) -> str:
+        return plan_text(self.data["plan"]) if self.data.get("plan") else ""
+
+    @property
+    def mfu(self) -> str:
+        return share(self.data["mfu"]) if self.plan else ""
+
+    @property
+    def step(self) -> str:
+        return seconds(self.data["step_s"]) if self.plan else ""
+
+    @property
+    def days(self) -> str:
+        return days(self.data["days"]) if self.plan and self.data["days"] is not None else ""
+
+    @property
+    def figures(self) -> str:
+        """The headline figures in a line behind the verdict."""
+        texts = (f"MFU {self.mfu}", f"step {self.step}", self.days) if self.plan else ()
+        return "".join(f" · {text}" for text in texts if text)
 
 
 def folder() -> Path:
@@ -52,46 +160,43 @@ def designs() -> dict[str, Path]:
     return {path.stem: path for path in sorted(resources.example().parent.glob("*.yaml"))}
 
 
-def published() -> list:
-    """What the world printed about these runs: the rows of `published.csv`.
-
-    `key`: of the assessment that a figure is compared with; `run`: its row of the published runs,
-    where it has one: what the run printed of its software, no design file names.
-    """
+def published() -> list[Published]:
+    """What the world printed about these runs: the rows of `published.csv`. What a run printed of
+    its software, no design file names."""
     frame = pd.read_csv(resources.published("published.csv"), keep_default_na=False)
-    return list(frame.itertuples(index=False, name="Published"))
+    return [Published(*row) for row in frame[list(Published._fields)].itertuples(index=False)]
 
 
-def figures(data: dict) -> dict:
+def figures(data: Facts) -> dict[str, Any]:
     """Verdict, plan and headline figures of an assessment, as the table holds them."""
-    return {key: at(data, key) for key in KEPT["figures"]}
+    return {key: at(data, key) for key in FIGURES}
 
 
-def pages(site: Path) -> list[dict]:
+def pages(site: Path) -> list[Entry]:
     """The reports of all designs, a thumbnail each and their index, into the folder `site`; returns
     the entries of the index. Raises DesignError naming a report that could not be made."""
     out, thumbnails = site / "pages", site / "thumbnails"
-    for record in reports.run(designs().values(), out, told=_told):
-        if record.status != "done":
-            raise DesignError(record.design, problem=f"has no report: {record.error}")
+    for done in run(designs().values(), out, told=_told):
+        if done.status != "done":
+            raise DesignError(done.design, problem=f"has no report: {done.error}")
     results = {name: result_of(out / f"{name}.ipynb") for name in designs()}
     first = sorted(results, key=lambda name: (not name.startswith("case-") and name != FIRST, name))
     entries = [entry(name, results[name]) for name in first]
     thumbnails.mkdir(exist_ok=True)
     for e in entries:
-        reports.write(thumbnails / f"{e['name']}.png", thumbnail(e["data"]))
-        page = out / f"{e['name']}.html"
-        reports.write(page, linked(page.read_text(encoding="utf-8"), e))
-    reports.write(site / "index.html", index(entries))
+        write(thumbnails / f"{e.name}.png", thumbnail(e.data))
+        page = out / f"{e.name}.html"
+        write(page, linked(page.read_text(encoding="utf-8"), e))
+    write(site / "index.html", index(entries))
     return entries
 
 
-def _told(record, done: int, total: int) -> None:
-    said = record.error or record.headline.get("verdict")
-    print(f"{done}/{total} {record.name}: {said}", flush=True)
+def _told(record: Record, done: int, total: int) -> None:
+    outcome = record.error or record.headline.get("verdict")
+    print(f"{done}/{total} {record.name}: {outcome}", flush=True)
 
 
-def as_run(of: list) -> dict[tuple[str, str], float]:
+def as_run(of: Iterable[Published]) -> dict[tuple[str, str], float]:
     """The published figures predicted from the rows of their runs, with what those print of
     releases, compilers and graphs, by (design, key)."""
     asked = [p for p in of if p.run]
@@ -100,49 +205,47 @@ def as_run(of: list) -> dict[tuple[str, str], float]:
     frame = read_runs(catalogue.HERE / "published_runs.csv")
     rows = frame[frame.id.isin([p.run for p in asked])].reset_index(drop=True)
     predicted = predict_frame(rows).set_index("id")
-    return {(p.design, p.key): float(predicted.at[p.run, KEPT["of_a_run"][p.key]]) for p in asked}
+    return {(p.design, p.key): float(predicted.at[p.run, RUN_COLUMNS[p.key]]) for p in asked}
 
 
-def entry(name: str, data: dict) -> dict:
-    """One entry of the index: what it is, what is predicted, what was published."""
-    of = [p for p in published() if p.design == name]
-    own = as_run(of)
-    return {
-        "name": name,
-        "title": data["name"],
-        "data": data,
-        "compared": [
-            {
-                **p._asdict(),
-                "predicted": at(data, p.key),
-                "off": _off(at(data, p.key), p.published),
-                "off_as_run": _off(own.get((p.design, p.key)), p.published),
-            }
-            for p in of
-        ],
-    }
+def entry(name: str, data: Facts) -> Entry:
+    """One entry of the index."""
+    own = [p for p in published() if p.design == name]
+    runs = as_run(own)
+    compared = []
+    for p in own:
+        predicted = at(data, p.key)
+        compared.append(
+            Beside(
+                figure=p,
+                predicted=predicted,
+                off=_off(predicted, p.published),
+                off_as_run=_off(runs.get((p.design, p.key)), p.published),
+            )
+        )
+    return Entry(name=name, title=data["name"], data=data, compared=tuple(compared))
 
 
-def _off(predicted, published: float) -> str:
+def _off(predicted: float | None, published: float) -> str:
     """How far a prediction lies from what was printed."""
     text = percent(predicted / published - 1, 0, "+") if predicted else ""
     return "0 %" if text[1:] == "0 %" else text
 
 
-def linked(page: str, e: dict) -> str:
+def linked(page: str, e: Entry) -> str:
     """A report with the way back to the index, and with what was published of its run."""
-    more = render("published", {"e": e})
+    more = render("published", e=e)
     return re.sub(
         r'(<nav class="gallery">.*)?</main>', lambda _: f"{more}</main>", page, flags=re.S
     )
 
 
-def index(entries: list[dict]) -> str:
+def index(entries: Sequence[Entry]) -> str:
     """The index as a page: a card an entry, then predicted beside published."""
     return templated("gallery", title="scantling gallery", date=today(), entries=entries)
 
 
-def thumbnail(data: dict) -> bytes:
+def thumbnail(data: Facts) -> bytes:
     """A PNG of the memory and the step of an assessment, or of its refusal."""
     import vl_convert
 
@@ -153,7 +256,8 @@ def thumbnail(data: dict) -> bytes:
         "padding": 10,
     }
     chart = chart | {"config": theme}
-    return vl_convert.vegalite_to_png(chart, vl_version=vega_version())
+    png: bytes = vl_convert.vegalite_to_png(chart, vl_version=vega_version())
+    return png
 
 
 def _refusal() -> Spec:
@@ -168,8 +272,10 @@ def _refusal() -> Spec:
     return {"$schema": SCHEMA, **compiled(words.properties(width=400, height=240))}
 
 
-def _charts(data: dict) -> dict:
-    parts, datasets = [], {}
+def _charts(data: Facts) -> Spec:
+    """Memory above, the step below."""
+    parts: list[Spec] = []
+    datasets: dict[str, Any] = {}
     for figure in (charts.memory, charts.step):
         part = figure.static(THUMBNAIL - 80, False, data)
         datasets |= part.pop("datasets")
@@ -189,11 +295,11 @@ def main() -> None:
     site = gallery.parent / SITE
     entries = pages(site)
     shutil.copytree(site / "thumbnails", gallery / "thumbnails", dirs_exist_ok=True)
-    data = {e["name"]: e["data"] for e in entries}
-    kept = ({"design": name} | figures(data[name]) for name in designs())
-    reports.write(gallery / "headline.csv", reports.as_csv(kept))
+    data = {e.name: e.data for e in entries}
+    rows = ({"design": name} | figures(data[name]) for name in designs())
+    write(gallery / "headline.csv", as_csv(rows))
     readme = environment().get_template("gallery.md.j2").render(entries=entries)
-    reports.write(gallery / "README.md", readme + "\n")
+    write(gallery / "README.md", readme + "\n")
 
 
 if __name__ == "__main__":

@@ -2,8 +2,10 @@
 so many requests a second."""
 
 from time import monotonic
+from typing import Any
 
 from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
+from tornado.httputil import HTTPServerRequest
 from tornado.routing import Matcher, Rule
 from tornado.web import ErrorHandler, HTTPError
 from voila.app import Voila
@@ -16,11 +18,12 @@ BURST = 800.0  # and at once: first pages, some tens of files each: judgement
 class Visitors(AsyncMappingKernelManager):
     """At most MOST kernels; who comes after that is told to come back."""
 
-    async def start_kernel(self, **kwargs):
+    async def start_kernel(self, **kwargs: Any) -> str:  # type: ignore[override]  # as its base does
         """A kernel's id. Raises HTTPError 503 where all are taken."""
         if len(self) >= MOST:
             raise HTTPError(503, "all %d desks are taken: try again in half an hour", MOST)
-        return await super().start_kernel(**kwargs)
+        kernel: str = await super().start_kernel(**kwargs)
+        return kernel
 
 
 class TooMany(Matcher):
@@ -30,7 +33,7 @@ class TooMany(Matcher):
     left = BURST
     last = 0.0
 
-    def match(self, request):
+    def match(self, request: HTTPServerRequest) -> dict[str, Any] | None:
         """{} for a request too many, None for any other."""
         now = monotonic()
         self.left = min(BURST, self.left + (now - self.last) * PER_S)
@@ -41,10 +44,10 @@ class TooMany(Matcher):
         return None
 
 
-class Page(Voila):
+class Page(Voila):  # type: ignore[misc]  # Voilà has no types
     """Voilà that answers 429 to requests too many."""
 
-    def init_handlers(self) -> list:
+    def init_handlers(self) -> list[Any]:
         """Voilà's handlers, behind the limit."""
         return [Rule(TooMany(), ErrorHandler, {"status_code": 429}), *super().init_handlers()]
 

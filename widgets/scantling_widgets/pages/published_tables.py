@@ -1,24 +1,28 @@
 """Published figures as tables and texts for notebooks: what was printed beside what the kit
 computes, the error of each; their pictures beside them."""
 
+from collections.abc import Iterable, Sequence
 from html import escape
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 from scantling.base.displayed import Html, markdown
-from scantling.base.show import is_number, shown
+from scantling.base.show import is_number, percent, shown
 from scantling.verdict.limits import limits
+from scantling.verdict.record import Assessment
 from scantling_walkthroughs.published_figures import recreate as published_figures
+from scantling_walkthroughs.published_figures.record import Figure, Point
 from scantling_walkthroughs.texts import fill_text
 
 from ..charts.published import bars, error, is_share, lines, picture, said, size
-from ..report.text import macros
+from ..report.rendering import macros
 
 __all__ = ["bars", "error", "lines", "picture", "said", "size"]
 
 LONG = 32  # letters from which on a cell is wrapped
 
 
-def value(x, unit: str = "", digits: int | None = None) -> str:
+def value(x: float | str, unit: str = "", digits: int | None = None) -> str:
     """A published or computed value as text: shares in per cent, large counts in K, M, B, T, else
     four digits; `digits` after the point where they are given."""
     if isinstance(x, str):
@@ -35,59 +39,104 @@ def value(x, unit: str = "", digits: int | None = None) -> str:
     return f"{x:,.0f}" if float(x).is_integer() or abs(x) >= 1e3 else f"{x:.4g}"
 
 
+class Cell(NamedTuple):
+    """A cell of a table: its text, whether of words, and whether it stays on one line."""
+
+    text: str
+    words: bool
+    whole: bool
+
+
+class Source(NamedTuple):
+    """Where a figure was read: behind `url`, which names it only where there is none."""
+
+    title: str
+    place: str
+    url: str
+
+
 def table(id: str, only: str = "", most: int = 14) -> Html:
     """Printed values, ours and the error of each; more than `most` fold away. Above the verdict,
     below what misses and the sources."""
-    r = published_figures.recreate(id)
-    f = r.figure
-    unit = f.unit if is_share(f) else ""
-    several, places = (
-        len({getattr(p, name) for p in r.points}) > 1 for name in ("series", "locator")
-    )
-    points = [(p, e) for p, e in zip(r.points, r.errors) if p.series.startswith(only)]
-    digits = _digits([p.published for p, _ in points], unit)
-    ours = digits if digits is None or unit != "1" else max(1, digits)
-    printed = f"printed, {f.unit}" if f.unit not in ("1", f.quantity) else "printed"
-    texts = [
-        {
-            "series": p.series,
-            f.x: value(p.x),
-            printed: value(p.published, unit, digits),
-            "ours": value(p.ours, unit, ours),
-            "error": _error(p, e, f),
-            "where": p.locator,
-        }
-        for p, e in points
+    recreation = published_figures.recreate(id)
+    figure = recreation.figure
+    points = [
+        (point, error)
+        for point, error in zip(recreation.points, recreation.errors)
+        if point.series.startswith(only)
     ]
-    words = {"series", "where"} | {f.x for p, _ in points if isinstance(p.x, str)}
-    shown = ["series"] * several + [f.x, printed, "ours", "error"] + ["where"] * places
-    table_ = macros().published(
-        said=said(r),
-        fitted=f.fitted,
-        validated=f.basis == "runs",
-        head=[(name, name in words, False) for name in shown],
-        rows=[
-            [
-                (row[name], name in words, name != "where" and len(row[name]) < LONG)
-                for name in shown
-            ]
-            for row in texts
-        ],
-        most=most,
-        misses=f.misses,
-        sources=r.sources[:5],
+    columns = _columns(figure, points)
+    names = list(columns)
+    if len({point.series for point in recreation.points}) < 2:
+        names.remove("series")
+    if len({point.locator for point in recreation.points}) < 2:
+        names.remove("where")
+    words = {"series", "where"}
+    if any(isinstance(point.x, str) for point, _ in points):
+        words.add(figure.x)
+    rows = [
+        [
+            Cell(text, name in words, name != "where" and len(text) < LONG)
+            for name, text in zip(names, texts)
+        ]
+        for texts in zip(*(columns[name] for name in names))
+    ]
+    html = macros().published(
+        said=said(recreation),
+        fitted=_fitted(figure),
+        head=[Cell(name, name in words, False) for name in names],
+        rows=rows[:most],
+        folded=rows[most:],
+        misses=figure.misses,
+        sources=[_source(*source) for source in recreation.sources[:5]],
     )
-    return Html(html=str(table_), words=said(r))
+    return Html(html=str(html), words=said(recreation))
 
 
-def _error(p, e: float, f) -> str:
+def _columns(figure: Figure, points: Sequence[tuple[Point, float]]) -> dict[str, list[str]]:
+    """The columns of the table of a figure, as texts."""
+    unit = figure.unit if is_share(figure) else ""
+    digits = _digits([point.published for point, _ in points], unit)
+    ours = digits if digits is None or unit != "1" else max(1, digits)
+    printed = "printed"
+    if figure.unit not in ("1", figure.quantity):
+        printed += f", {figure.unit}"
+    return {
+        "series": [point.series for point, _ in points],
+        figure.x: [value(point.x) for point, _ in points],
+        printed: [value(point.published, unit, digits) for point, _ in points],
+        "ours": [value(point.ours, unit, ours) for point, _ in points],
+        "error": [_error(point, error, figure) for point, error in points],
+        "where": [point.locator for point, _ in points],
+    }
+
+
+def _fitted(figure: Figure) -> str:
+    """That the constants of the kit were fitted on these values, where they were."""
+    if not figure.fitted:
+        return ""
+    if figure.basis == "runs":
+        shown = "runs among others; the validation page shows them with their source left out"
+    else:
+        shown = "series among others"
+    return f" The constants were fitted on these {shown}."
+
+
+def _source(title: str, place: str, url: str) -> Source:
+    """A source with its link; its place where that is short."""
+    if not url.startswith("http"):
+        return Source(title, "", "")
+    return Source(title, f", {place}" if len(place) < 120 else "", url)
+
+
+def _error(p: Point, e: float, f: Figure) -> str:
     text = error(e, f.absolute, f.unit)
     return (
         text if p.counted else Markup("{} <span title='{}'>shown only</span>").format(text, p.why)
     )
 
 
-def _digits(values, unit: str) -> int | None:
+def _digits(values: Iterable[float], unit: str) -> int | None:
     """Digits after the point that the printed values have, at most two; None where they span too
     far for one number of digits."""
     sizes = [abs(v) * (100 if unit == "1" else 1) for v in values if v]
@@ -96,10 +145,11 @@ def _digits(values, unit: str) -> int | None:
     return min(2, max(len(f"{s:.6g}".partition(".")[2]) for s in sizes))
 
 
-def grid(head: tuple, rows) -> Html:
+def grid(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> Html:
     """A table of texts, every column left, cells wrapped."""
-    rows = [[str(c) for c in row] for row in rows]
-    return Html(html=str(macros().grid(head, rows)), words="; ".join(map(" ".join, rows)))
+    texts = [[str(cell) for cell in row] for row in rows]
+    words = "; ".join(" ".join(row) for row in texts)
+    return Html(html=str(macros().grid(head, texts)), words=words)
 
 
 def text(words: str) -> Html:
@@ -107,36 +157,36 @@ def text(words: str) -> Html:
     return Html(html=f"<pre>{escape(words)}</pre>", words=words)
 
 
-def short(x) -> str:
+def short(x: Any) -> str:
     """Any value of a design as a short text."""
     return value(float(x)) if is_number(x) else str(x)[:60]
 
 
-def verdict(result) -> Html:
+def verdict(result: Assessment) -> Html:
     """An assessment in three lines, whichever way it went: the verdict and its numbers, the plan,
     and what binds."""
-    text, more = "**{status}**", {}
-    if result.phases:
-        named = ("tp", "pp", "dp", "micro_batch")
-        more["plan"] = " · ".join(f"{name} {result.plan[name]}" for name in named)
-        more["money"] = ", without tokens no days"
-        if result.days is not None:
-            price = shown(result.cost_usd, "usd") if result.cost_usd else "no price"
-            more["money"] = f": {shown(result.days, 'days')} and {price}"
-        text += (
-            "{money} on {r.devices_used:,} devices, MFU {r.mfu:share} (80 % band {r.mfu_low:share} "
-            "to {r.mfu_high:share}). The plan: {plan}."
-        )
-    return say(
-        text + "\n\n{lines}",
-        r=result,
-        status=result.verdict.replace("-", " "),
-        lines="\n".join(f"- {line}" for line in limits(result)[:3]),
-        **more,
+    status = result.verdict.replace("-", " ")
+    headline = f"**{status}**{_in_figures(result)}" if result.phases else f"**{status}**"
+    binding = "\n".join(f"- {line}" for line in limits(result)[:3])
+    words = f"{headline}\n\n{binding}"
+    return Html(html=markdown(words), words=words)
+
+
+def _in_figures(result: Assessment) -> str:
+    """Days, dollars, devices, MFU and the plan."""
+    days = ", without tokens no days"
+    if result.days is not None:
+        price = shown(result.cost_usd, "usd") if result.cost_usd else "no price"
+        days = f": {shown(result.days, 'days')} and {price}"
+    plan = result.plan or {}
+    degrees = " · ".join(f"{name} {plan[name]}" for name in ("tp", "pp", "dp", "micro_batch"))
+    return (
+        f"{days} on {result.devices_used:,} devices, MFU {percent(result.mfu)} (80 % band "
+        f"{percent(result.mfu_low)} to {percent(result.mfu_high)}). The plan: {degrees}."
     )
 
 
-def say(text: str, **facts) -> Html:
+def say(text: str, **facts: Any) -> Html:
     """A sentence with computed numbers in it: `{name:share}` in the manners of the table of
     quantities, or any format of Python's."""
     words = fill_text(text, None, **facts)

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import webbrowser
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from json import dumps, loads
 from pathlib import Path
 from time import monotonic, sleep
@@ -30,9 +30,8 @@ from .. import resources
 LOOPBACK = "127.0.0.1"
 BOOK = "design_desk.ipynb"
 _LABEXTENSIONS = Path(__file__).parents[1] / "labextensions"
-_CONFIG = (
-    Path(__file__).parents[1] / "jupyter"
-)  # what JupyterLab must not ask or fetch; below `data`, the page's template
+# what JupyterLab must not ask or fetch; below `data`, the page's template
+_CONFIG = Path(__file__).parents[1] / "jupyter"
 _START_S = 90
 # what Jupyter's server, and Voilà, tell the kernels behind their pages
 PAGE_SIGNS = ("JPY_SESSION_NAME", "SERVER_SOFTWARE")
@@ -42,7 +41,7 @@ PAGE_SIGNS = ("JPY_SESSION_NAME", "SERVER_SOFTWARE")
 class Server:
     """A server that runs: its process, and the address with its token that a browser opens."""
 
-    process: subprocess.Popen
+    process: subprocess.Popen[bytes]
     url: str
     base: str
     token: str
@@ -68,7 +67,7 @@ def design_path(file: str | None) -> Path:
     return path
 
 
-def _environment(design: Path, token: str) -> dict:
+def _environment(design: Path, token: str) -> dict[str, str]:
     """The child's environment; its own folders stand before those that are there already."""
     paths = {
         "JUPYTER_CONFIG_PATH": _CONFIG,
@@ -91,8 +90,8 @@ def _environment(design: Path, token: str) -> dict:
 
 @contextmanager
 def _running(
-    module: str, flags: Iterable, design: Path, port: int, path: str = "/", **env: str
-) -> Iterator:
+    module: str, flags: Iterable[str], design: Path, port: int, path: str = "/", **env: str
+) -> Iterator[Server]:
     """The child, once it answers; ended by a clean Jupyter shutdown (which ends its kernels), by
     force after 15 s."""
     token = secrets.token_urlsafe(24)
@@ -118,7 +117,7 @@ def _running(
                 process.wait(5)
 
 
-def _wait(process: subprocess.Popen, port: int) -> None:
+def _wait(process: subprocess.Popen[bytes], port: int) -> None:
     until = monotonic() + _START_S
     while monotonic() < until:
         if process.poll() is not None:
@@ -132,7 +131,7 @@ def _wait(process: subprocess.Popen, port: int) -> None:
     raise DesignError(problem=f"the server does not answer on port {port} after {_START_S} s")
 
 
-def book_folder(folder: Path) -> tuple:
+def book_folder(folder: Path) -> tuple[Path, Path]:
     """(root of the file browser, notebook to open) for a desk that is started in `folder`.
 
     The notebook is a copy in that folder, so that it can be kept and edited; in a checkout of the
@@ -151,7 +150,7 @@ def book_folder(folder: Path) -> tuple:
 
 
 @contextmanager
-def jupyter_lab(design: Path, folder: Path, *, port: int = 8888) -> Iterator:
+def jupyter_lab(design: Path, folder: Path, *, port: int = 8888) -> Iterator[Server]:
     """JupyterLab on the design desk, file browser at `folder`, for as long as the context is
     open."""
     (root, book), port = book_folder(folder), free_port(port)
@@ -165,7 +164,7 @@ def jupyter_lab(design: Path, folder: Path, *, port: int = 8888) -> Iterator:
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
         "--LabApp.extension_manager=readonly",
         f"--LabApp.extra_labextensions_path={_LABEXTENSIONS}",
-        f"--ServerApp.allow_root={getattr(os, 'geteuid', lambda: 1)() == 0}",
+        f"--ServerApp.allow_root={hasattr(os, 'geteuid') and os.geteuid() == 0}",
     )
     with _running(
         "jupyterlab",
@@ -179,7 +178,7 @@ def jupyter_lab(design: Path, folder: Path, *, port: int = 8888) -> Iterator:
 
 
 @contextmanager
-def voila_page(design: Path, *, port: int = 8866, theme: str = "light") -> Iterator:
+def voila_page(design: Path, *, port: int = 8866, theme: str = "light") -> Iterator[Server]:
     """The desk as a page without code; every visitor gets a desk of his own."""
     port = free_port(port)
     with tempfile.TemporaryDirectory(prefix="scantling-page-") as folder:
@@ -208,7 +207,7 @@ def _code_only(book: Path) -> str:
     return dumps(data)
 
 
-def _serve(starting, what: str, browser: bool) -> None:
+def _serve(starting: AbstractContextManager[Server], what: str, browser: bool) -> None:
     """Say where the server is, and stay until it ends or is told to."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     status = 0
@@ -235,7 +234,7 @@ def _serve(starting, what: str, browser: bool) -> None:
 @click.option(
     "--browser/--no-browser", default=True, help="open a browser, when started from a terminal"
 )
-def lab(file, port, browser):
+def lab(file: str | None, port: int, browser: bool) -> None:
     """Open JupyterLab on the design desk, on FILE or on the example design. The notebook is put in
     the current folder."""
     starting = jupyter_lab(design_path(file), Path.cwd(), port=port)
@@ -254,7 +253,7 @@ def lab(file, port, browser):
 @click.option(
     "--browser/--no-browser", default=True, help="open a browser, when started from a terminal"
 )
-def page(file, port, theme, browser):
+def page(file: str | None, port: int, theme: str, browser: bool) -> None:
     """Serve the design desk as a page, without code, on FILE or on the example design."""
     starting = voila_page(design_path(file), port=port, theme=theme)
     _serve(starting, "The design desk as a page", browser)

@@ -12,25 +12,35 @@ import copy
 import logging
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from os import environ
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import click
 import nbformat
 from markupsafe import Markup, escape
+from scantling.base.displayed import markdown
 from scantling.base.errors import DesignError
 from scantling_walkthroughs import show, walkthrough, walkthroughs
 from scantling_walkthroughs.session import MODES
 
 from .. import resources
 from ..report.page import output_html
-from ..report.text import environment, macros
+from ..report.rendering import environment, macros
 from .servers import PAGE_SIGNS
 
 FOLDER = "walkthroughs"
+
+Notebook: TypeAlias = Any  # nbformat's: a mapping whose entries read as attributes
+Cell: TypeAlias = Any
+
+
+def read(path: Path) -> Notebook:
+    """A notebook from its file."""
+    return nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]  # nbformat is half typed
 
 
 def sources() -> list[Path]:
@@ -52,11 +62,12 @@ def source(which: str) -> Path:
     return resources.notebook(f"{FOLDER}/{w.number}_{w.name}")
 
 
-def tags(cell) -> list[str]:
-    return cell.get("metadata", {}).get("tags", [])
+def tags(cell: Cell) -> list[str]:
+    """What the source says of a cell."""
+    return list(cell.get("metadata", {}).get("tags", []))
 
 
-def derive(notebook, mode: str):
+def derive(notebook: Notebook, mode: str) -> Notebook:
     """The copy for a mode: the parameter set; in a blank, what gives answers away is left out. The
     source itself stays as it is."""
     if mode not in MODES:
@@ -72,44 +83,44 @@ def derive(notebook, mode: str):
     return out
 
 
-def write(which: str, mode: str, out, html: bool = False) -> list[Path]:
+def write(which: str, mode: str, out: str | Path, html: bool = False) -> list[Path]:
     """Write the copy of a walkthrough for `mode` into the folder `out`; `html`: executed and
     rendered as well. The files written."""
     path, folder = source(which), Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    made = derive(nbformat.read(path, as_version=4), mode)
+    copy_ = derive(read(path), mode)
     stem = path.stem if mode == "student" else f"{path.stem}.{mode}"
     files = [folder / f"{stem}.ipynb"]
-    nbformat.write(made, files[0])
+    nbformat.write(copy_, files[0])  # type: ignore[no-untyped-call]  # nbformat is half typed
     if html:
         files.append(folder / f"{stem}.html")
         files[1].write_text(rendered(files[0], mode), encoding="utf-8")
     return files
 
 
-def execute(path, mode: str | None = None, **parameters):
+def execute(path: str | Path, mode: str | None = None, **parameters: Any) -> Notebook:
     """The notebook, executed by papermill; every cell has to run."""
     import papermill
 
     logging.getLogger("papermill").setLevel(logging.WARNING)
     given = parameters | ({} if mode is None else {"mode": mode})
     # a kernel started from a live one is not live itself
-    kept = {k: environ.pop(k) for k in PAGE_SIGNS if k in environ}
+    signs = {k: environ.pop(k) for k in PAGE_SIGNS if k in environ}
     try:
         with tempfile.TemporaryDirectory(prefix="scantling-walk-") as scratch:
             return papermill.execute_notebook(
                 str(path), f"{scratch}/out.ipynb", parameters=given, progress_bar=False
             )
     finally:
-        environ.update(kept)
+        environ.update(signs)
 
 
-def rendered(path, mode: str | None = None) -> str:
+def rendered(path: str | Path, mode: str | None = None) -> str:
     """The page of a notebook, executed."""
     return page(execute(path, mode))
 
 
-def render_all(paths, mode: str | None = None) -> Iterator[tuple[Path, str]]:
+def render_all(paths: Iterable[Path], mode: str | None = None) -> Iterator[tuple[Path, str]]:
     """(notebook, page) of several notebooks, in order, two at a time."""
     paths = list(paths)
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
@@ -117,7 +128,7 @@ def render_all(paths, mode: str | None = None) -> Iterator[tuple[Path, str]]:
 
 
 # ---------------------------------------------------------------- the page
-def page(notebook) -> str:
+def page(notebook: Notebook) -> str:
     """An executed notebook as one offline HTML file: prose, questions that check themselves, what
     is worked behind its fold."""
     return document(
@@ -127,7 +138,7 @@ def page(notebook) -> str:
     )
 
 
-def _heading(notebook) -> str:
+def _heading(notebook: Notebook) -> str:
     texts = (c.source for c in notebook.cells if c.cell_type == "markdown")
     return next((text.lstrip("# ").splitlines()[0] for text in texts), "Notebook")
 
@@ -149,11 +160,11 @@ def document(title: str, body: str, *, script: str = "", wide: bool = False) -> 
     return text + "\n"
 
 
-def _cell(cell) -> str:
+def _cell(cell: Cell) -> str:
     if {"hide", "parameters", "injected-parameters"} & set(tags(cell)):
         return ""
     if cell.cell_type == "markdown":
-        return show.markdown(cell.source)
+        return markdown(cell.source)
     if cell.cell_type != "code":
         return ""
     shown = "\n".join(filter(None, map(_output, cell.get("outputs", []))))
@@ -164,7 +175,7 @@ def _cell(cell) -> str:
     return f'{shown}<details class="code"><summary>Code</summary><pre>{code}</pre></details>'
 
 
-def _output(output) -> str:
+def _output(output: Any) -> str:
     html = output_html(output)
     if html.startswith("<figure"):
         return f'<div class="scl">{html}</div>'
@@ -186,14 +197,13 @@ def _output(output) -> str:
     "-o", "--out", metavar="DIR", help="folder for the notebook; made where it is missing"
 )
 @click.option("--html", is_flag=True, help="executed as well, and rendered as one offline page")
-def command(which, mode, out, html):
+def command(which: str | None, mode: str, out: str | None, html: bool) -> None:
     """Copy a walkthrough, to be worked on, taught from, or practised against the clock. Without a
     number: the list of them."""
     if which is None:
         for w in walkthroughs().values():
             click.echo(
-                f"{w.number}  {w.name:22} {w.minutes} min  {len(w.questions):2} "
-                f"questions  {w.title}"
+                f"{w.number}  {w.name:22} {w.minutes} min  {len(w.asks):2} questions  {w.title}"
             )
         return
     if out is None:
@@ -208,7 +218,7 @@ def pages(out: Path) -> None:
     write_all(out, sources(), index)
 
 
-def write_all(out: Path, paths, index) -> None:
+def write_all(out: Path, paths: Iterable[Path], index: Callable[[], str]) -> None:
     """Execute and render notebooks into a folder, and the page that lists them."""
     out.mkdir(parents=True, exist_ok=True)
     for path, html in render_all(paths):

@@ -1,31 +1,41 @@
 """The design report: read-only, static, from one Assessment. The notebook `design_report` shows it
-section by section; `run` makes batches."""
+section by section; `batch` makes several."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import scantling
-from scantling.advise.sensitivity import tornado
+from scantling.advise.sensitivity import Swing, tornado
 from scantling.base.displayed import Html
 from scantling.base.errors import DesignError
 from scantling.design.design import Design
 
 from ..charts import pictures
-from ..charts.pictures import RESULT
+from ..charts.endurance import goodput, ladder
+from ..charts.memory_step import memory, step
+from ..charts.network import traffic
+from ..charts.pictures import RESULT, Picture
 from ..charts.plans import printed_tornado
+from ..charts.schedule import laid as layers
 from ..words import label
-from . import charts, text
-from .run import run as make_all
+from .batch import run
+from .order import ORDER
+from .sections import SECTIONS
+from .sections.step import sensitivity
+from .sections.summary import header
+from .view import Parts, View, plain
 
 _PLAIN = (str, int, float, list, tuple, dict)
 OF_BOTH = ("header", "signing", "assumptions")
 WIDEST = 6  # inputs in the picture of the first page
+_WORDS = "<part of a design report>"  # what a program sees of a section
 _NOT_FIELDS = ("design", "space", "In", "Out")
 
 
-def read_design(parameters: Mapping) -> Design:
+def read_design(parameters: Mapping[str, Any]) -> Design:
     """The design that a notebook's parameters spell.
 
     parameters : the names of the notebook; `design` is a path, the text of a design file or a
@@ -33,7 +43,7 @@ def read_design(parameters: Mapping) -> Design:
     a `design` change it.
     Raises DesignError, one line, for a wrong design and for a parameter that is neither.
     """
-    given = {
+    given: dict[str, Any] = {
         name: value
         for name, value in parameters.items()
         if isinstance(value, _PLAIN) and not name.startswith("_") and name not in _NOT_FIELDS
@@ -42,58 +52,72 @@ def read_design(parameters: Mapping) -> Design:
     if design is None:
         return Design.from_data(given)
     given.pop("scantling", None)
+    read = _read(design)
+    return read.change(**given) if given else read
+
+
+def _read(design: Any) -> Design:
+    """The design of a mapping, of the text of a design file, or of its path."""
     if isinstance(design, Mapping):
-        read = Design.from_data
-    else:
-        text_ = isinstance(design, str) and ("\n" in design or design.lstrip().startswith("{"))
-        read = Design.from_yaml if text_ else Design.read
-    return read(design).change(**given) if given else read(design)
+        return Design.from_data(design)
+    if isinstance(design, str) and ("\n" in design or design.lstrip().startswith("{")):
+        return Design.from_yaml(design)
+    return Design.read(design)
 
 
 class Report:
     """One design's report, part by part, for a notebook to show."""
 
-    def __init__(self, design, assessment=None):
-        self.design, self.assessment = design, assessment or scantling.assess(design)
-        self.data = text.plain(self.assessment.as_dict())
-        self.data["name"] = self.assessment.resolved.name
-        self.view = text.view(self.data, self.assessment.resolved)
-        self.view["b"] = text.Parts(self.assessment)
+    def __init__(self, design: Design, assessment: scantling.Assessment | None = None) -> None:
+        self.design = design
+        self.assessment = assessment or scantling.assess(design)
+        resolved = self.assessment.resolved
+        self.data: dict[str, Any] = plain(self.assessment.as_dict()) | {"name": resolved.name}
+        self.view = View(facts=self.data, resolved=resolved, parts=Parts(self.assessment))
 
     @property
     def impossible(self) -> bool:
-        return self.data["verdict"] == "impossible"
+        return bool(self.data["verdict"] == "impossible")
 
     def section(self, name: str) -> Html | None:
         """One section as HTML; None where the design gives no reason for it. A refusal has its own
         and those of OF_BOTH."""
         if self.impossible != (name == "refusal") and name not in OF_BOTH:
             return None
-        moved = {}
+        if name == "header":
+            return Html(html=header(self.view), words=_WORDS)
         if name == "sensitivity":
-            moved = {
-                "key": self.moved_by,
-                "moved": label(self.moved_by).lower(),
-                "variations": self.variations,
-            }
-        html = text.render(name, self.view | moved)
-        return Html(html=html, words="<part of a design report>") if html else None
+            title = label(self.moved_by).lower()
+            section = sensitivity(self.view, self.moved_by, title, self.variations)
+        else:
+            section = SECTIONS[name](self.view)
+        return Html(html=section.html(), words=_WORDS) if section else None
 
-    def picture(self, name: str, **more):
+    def picture(self, name: str) -> Picture | None:
         """One figure as a static picture; None for a refusal and where there is nothing to draw."""
         if self.impossible:
             return None
-        if name == "sensitivity":
-            figure = printed_tornado[self.moved_by]
-            return pictures.draw(figure, self.data, self.variations[:WIDEST], self.moved_by)
-        figure = charts.FIGURES[name]
-        if name in ("ladder", "layers") and not self.section(name):
-            return None
-        if name == "ladder":
-            more = {"rungs": self.view["b"]["recovery"]["ladder"], **more}
-        if name == "layers":
-            figure = replace(figure, height=min(60 * self.data["plan"]["pp"], 200))
-        return pictures.draw(figure, self.data, **more)
+        data = self.data
+        match name:
+            case "memory":
+                return pictures.draw(memory, data)
+            case "step":
+                return pictures.draw(step, data)
+            case "goodput":
+                return pictures.draw(goodput, data)
+            case "communication":
+                return pictures.draw(traffic, data)
+            case "sensitivity":
+                figure, rows = printed_tornado[self.moved_by], self.variations[:WIDEST]
+                return pictures.draw(figure, data, rows, self.moved_by)
+            case "ladder":
+                rungs = self.view.parts["recovery"]["ladder"]
+                return pictures.draw(ladder, data, rungs) if self.section(name) else None
+            case "layers":
+                height = min(60 * data["plan"]["pp"], 200)
+                figure_of_layers = replace(layers, height=height)
+                return pictures.draw(figure_of_layers, data) if self.section(name) else None
+        raise KeyError(f"no picture {name!r}")
 
     @cached_property
     def moved_by(self) -> str:
@@ -102,7 +126,7 @@ class Report:
         return "tokens_per_s_per_device" if self.data.get("days") is None else "days"
 
     @cached_property
-    def variations(self) -> list[dict]:
+    def variations(self) -> list[Swing]:
         """What that figure hangs on: each input a step down and up, the plan searched again; the
         widest swing first."""
         return tornado(self.assessment, self.moved_by)
@@ -111,7 +135,7 @@ class Report:
         """All sections and pictures in the order of the notebook, without papermill and a
         kernel."""
         parts = []
-        for name in ("header", "refusal", *charts.ORDER):
+        for name in ("header", "refusal", *ORDER):
             if name.endswith("-picture"):
                 picture = self.picture(name.removesuffix("-picture"))
                 parts.append(picture.figure() if picture else "")
@@ -124,17 +148,28 @@ class Report:
         """Hand the assessment over as data to the program that runs the notebook."""
         from IPython.display import display
 
-        said = f"{self.data.get('name')}: {self.data.get('verdict')}"
-        display({RESULT: self.data, "text/plain": said}, raw=True)
+        words = f"{self.data.get('name')}: {self.data.get('verdict')}"
+        display({RESULT: self.data, "text/plain": words}, raw=True)  # type: ignore[no-untyped-call]  # IPython is half typed
 
 
-def render(files, folder, **options) -> list[Path]:
-    """The reports of design files, into `folder`; returns the paths of the pages. `options` are
-    those of `run.run`.
+def render(
+    files: Iterable[str | Path],
+    folder: str | Path,
+    *,
+    workers: int | None = 1,
+    scheduler: str | None = None,
+    pdf: bool = False,
+    force: bool = False,
+    space: str = "default",
+) -> list[Path]:
+    """The reports of design files, into `folder`; returns the paths of the pages. The options are
+    those of `batch.run`.
 
     Raises DesignError where a file is wrong and RuntimeError where a report could not be made.
     """
-    records = make_all(files, folder, **{"workers": 1} | options)
+    records = run(
+        files, folder, workers=workers, scheduler=scheduler, pdf=pdf, force=force, space=space
+    )
     for record in records:
         if record.status == "wrong":
             raise DesignError(problem=record.error)

@@ -8,8 +8,8 @@ from scantling.base.quantities import table as quantities
 from scantling.cli.options import FOLDER
 from scantling.verdict.verdicts import VERDICTS
 
+from .batch import Record, run
 from .compare import write_comparison
-from .run import run
 
 
 @click.command()
@@ -37,7 +37,16 @@ from .run import run
 @click.option(
     "--wide", is_flag=True, help="search the wide space of plans, minutes for a mixture of experts"
 )
-def report(files, out, compare, wide, **options):
+def report(
+    files: tuple[str, ...],
+    out: str,
+    workers: int | None,
+    scheduler: str | None,
+    pdf: bool,
+    compare: bool,
+    force: bool,
+    wide: bool,
+) -> int:
     """Render designs as offline HTML reports.
 
     One page and one executed notebook per design file. Finished ones are kept; a batch that was
@@ -57,9 +66,12 @@ def report(files, out, compare, wide, **options):
         records = run(
             files,
             out,
+            workers=workers,
+            scheduler=scheduler,
+            pdf=pdf,
+            force=force,
             space="wide" if wide else "default",
-            told=lambda record, *_: bar.update(1, record),
-            **options,
+            told=lambda record, done, total: bar.update(1, record),
         )
     for record in records:
         click.echo(_line(record, Path(out)), err=record.status != "done")
@@ -69,7 +81,7 @@ def report(files, out, compare, wide, **options):
     return max((r.exit for r in records), key=(0, 3, 4, 1, 2).index)
 
 
-def _line(record, out: Path) -> str:
+def _line(record: Record, out: Path) -> str:
     if record.status != "done":
         return f"{record.name}: {record.status}: {record.error}"
     figures = quantities.told(record.headline, {"mfu_shown": "MFU ", "days": "", "cost_usd": ""})

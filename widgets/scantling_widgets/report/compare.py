@@ -1,34 +1,37 @@
 """Several designs side by side: where their inputs and plans differ, their headline figures, memory
 and step to one scale."""
 
+from collections.abc import Iterable, Sequence
 from json import loads
 from pathlib import Path
+from typing import Any
 
 from scantling.advise import comparison as side_by_side
 
 from ..charts import pictures
-from . import charts
+from ..charts.figure import Facts
+from ..charts.plans import memories, steps
+from .batch import Record, write
 from .jobs import assessment_in, today
 from .page import templated
-from .run import write
 
 
-def comparison(results: list[dict], date: str | None = None) -> str:
+def comparison(results: Sequence[Facts], date: str | None = None) -> str:
     """A page that sets assessments (`Assessment.as_dict()`) side by side."""
-    drawn = [r for r in results if r.get("plan")]
-    draw = charts.SIDE_BY_SIDE if len(drawn) > 1 else ()
+    planned = [r for r in results if r.get("plan")]
+    figures = (memories, steps) if len(planned) > 1 else ()
     return templated(
         "compare",
         title="Designs side by side",
         date=date or today(),
         results=results,
-        rows=side_by_side.figures(results),
-        plans=side_by_side.plans(results),
-        pictures=[pictures.draw(figure, drawn[0], results=drawn) for figure in draw],
+        rows=side_by_side.figures(list(results)),
+        plans=side_by_side.plans(list(results)),
+        pictures=[pictures.draw(figure, planned[0], planned) for figure in figures],
     )
 
 
-def write_comparison(records, out) -> Path | None:
+def write_comparison(records: Iterable[Record], out: str | Path) -> Path | None:
     """The comparison of the reports of `records` that stand in the folder `out`; None where there
     are fewer than two."""
     results = [result_of(Path(out) / f"{r.name}.ipynb") for r in records]
@@ -38,6 +41,6 @@ def write_comparison(records, out) -> Path | None:
     return Path(out) / "comparison.html"
 
 
-def result_of(notebook: Path) -> dict:
+def result_of(notebook: Path) -> dict[str, Any]:
     """The assessment that an executed report notebook holds."""
     return assessment_in(loads(notebook.read_text(encoding="utf-8")))

@@ -5,12 +5,14 @@ import functools
 import hashlib
 import logging
 import tempfile
+from collections.abc import Mapping
 from dataclasses import field
 from datetime import UTC, datetime
 from importlib import metadata
 from json import dumps
 from os import environ
 from pathlib import Path
+from typing import Any, TypedDict
 
 from scantling.base.errors import DesignError
 from scantling.base.files import read_text
@@ -54,22 +56,23 @@ class Done:
     error: str = ""
     html: str = ""
     notebook: str = ""
-    assessment: dict = field(default_factory=dict)
+    assessment: dict[str, Any] = field(default_factory=dict)
 
     @property
     def exit(self) -> int:
-        return {"wrong": 2, "failed": 1}.get(self.status) or EXIT.get(
-            self.assessment.get("verdict"), 1
-        )
+        """The exit code of the command: 2 a wrong file, 1 no report, else the verdict's."""
+        if self.status in ("wrong", "failed"):
+            return 2 if self.status == "wrong" else 1
+        return EXIT.get(self.assessment.get("verdict", ""), 1)
 
 
-def files_of(design: Design) -> dict:
+def files_of(design: Design) -> dict[str, str]:
     """{field: the file that a design names there}."""
     named = {field: at(design.data(), field) for field in REFERENCES}
     return {field: file for field, file in named.items() if isinstance(file, str)}
 
 
-def job(path, name: str, date: str | None = None, space: str = "default") -> Job:
+def job(path: str | Path, name: str, date: str | None = None, space: str = "default") -> Job:
     """The job of the design file at `path`; raises DesignError where the file is wrong."""
     design = Design.read(path)
     files = {}
@@ -78,17 +81,16 @@ def job(path, name: str, date: str | None = None, space: str = "default") -> Job
         source = design.folder / file
         files[source.name] = read_text(source, "a text file", MOST_BYTES, wrong)
         design = design.change({where: source.name})
-    own = {
-        "design": design.to_yaml(),
-        "files": files,
-        "template": notebook("design_report").read_text(encoding="utf-8"),
-        "space": space,
-    }
+    text, template = design.to_yaml(), notebook("design_report").read_text(encoding="utf-8")
+    own = {"design": text, "files": files, "template": template, "space": space}
     return Job(
         name=name,
         digest=hashlib.sha256(dumps([own, code_digest()]).encode()).hexdigest(),
         date=date or today(),
-        **own,
+        design=text,
+        files=files,
+        template=template,
+        space=space,
     )
 
 
@@ -142,15 +144,23 @@ def make(job: Job) -> Done:
             return done(status="failed", error=f"{type(e).__name__}: {e}".splitlines()[0][:400])
 
 
+class Executed(TypedDict):
+    """What an executed notebook gives."""
+
+    html: str
+    notebook: str
+    assessment: dict[str, Any]
+
+
 class NotebookFault(Exception):
     """A cell of the notebook failed."""
 
-    def __init__(self, ename, evalue, notebook):
+    def __init__(self, ename: str, evalue: str, notebook: str) -> None:
         super().__init__(evalue if ename == "DesignError" else f"{ename}: {evalue}")
         self.ename, self.notebook = ename, notebook
 
 
-def _execute(job: Job, folder: Path) -> dict:
+def _execute(job: Job, folder: Path) -> Executed:
     import nbformat
     import papermill
 
@@ -184,16 +194,16 @@ def _execute(job: Job, folder: Path) -> dict:
             date=job.date,
             footer=f"scantling {metadata.version('scantling')}",
         ),
-        "notebook": nbformat.writes(notebook) + "\n",
+        "notebook": nbformat.writes(notebook) + "\n",  # type: ignore[no-untyped-call]  # nbformat is half typed
         "assessment": assessment,
     }
 
 
-def assessment_in(notebook) -> dict:
+def assessment_in(notebook: Mapping[str, Any]) -> dict[str, Any]:
     """The assessment that an executed report notebook hands over in its last cell. Raises
     ValueError where it holds none."""
     for cell in reversed(notebook["cells"]):
         for output in cell.get("outputs", []):
-            if found := output.get("data", {}).get(RESULT):
-                return found
+            if assessment := output.get("data", {}).get(RESULT):
+                return dict(assessment)
     raise ValueError("the notebook hands no assessment over in its last cell")

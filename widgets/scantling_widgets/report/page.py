@@ -1,21 +1,25 @@
 """From an executed notebook to one HTML file that asks the network for nothing."""
 
 import re
+from collections.abc import Mapping
 from importlib import resources
+from typing import Any
 
 from markupsafe import Markup, escape
 from scantling.base.displayed import markdown
 
 from ..charts import pictures
-from .text import environment
+from .rendering import environment
 
 # letters: a first page that has more to say is set smaller on paper, so that it stays one page;
 # beyond CROWDED it shrinks with its letters, which fill a sheet nearly by the square of their size
 FULL, CROWDED = 2300, 3600
 _WIDGET = "application/vnd.jupyter.widget-view+json"
+_ABOUT = ": plan, step time, memory, days, cost and risks of a training run"
+_SHOWN = ("text/html", "image/svg+xml", "image/png", "text/markdown", "text/plain")
 
 
-def page(notebook, *, title: str, date: str, footer: str = "") -> str:
+def page(notebook: Any, *, title: str, date: str, footer: str = "") -> str:
     """The outputs of an executed notebook as a self-contained page.
 
     Markdown cells, HTML, SVG, PNG and plain-text results are kept in their order; code, widgets,
@@ -32,25 +36,28 @@ def page(notebook, *, title: str, date: str, footer: str = "") -> str:
 def document(body: Markup, *, title: str, date: str, footer: str = "", kind: str = "report") -> str:
     """A page of the kit around `body`."""
     letters = len(_front(body))
-    css = resources.files(__package__).joinpath("templates", "page.css").read_text(encoding="utf-8")
-    return (
+    css = resources.files(__package__ or "").joinpath("templates", "page.css")
+    shrink = min(1.0, (CROWDED / max(letters, 1)) ** 0.7)
+    classes = f"{kind} full" if letters > FULL else kind
+    text = (
         environment()
         .get_template("page.j2")
         .render(
             body=body,
             title=title,
+            description=f"{title}{_ABOUT}" if kind == "report" else title,
             date=date,
-            footer=footer,
-            kind=kind,
-            full=letters > FULL,
-            front=min(1.0, (CROWDED / max(letters, 1)) ** 0.7),
-            css=Markup(css + pictures.ink_rules()),
+            footer=f"{footer} · " if footer else "",
+            images="data:" if kind == "report" else "data: 'self'",
+            classes=classes,
+            front=f"{shrink:.2f}" if shrink < 1 else "",
+            css=Markup(css.read_text(encoding="utf-8") + pictures.ink_rules()),
         )
-        + "\n"
     )
+    return f"{text}\n"
 
 
-def templated(name: str, *, title: str, date: str, footer: str = "", **view) -> str:
+def templated(name: str, *, title: str, date: str, footer: str = "", **view: Any) -> str:
     """A wide page of the kit, its body the template `name` filled with `view`."""
     body = environment().get_template(f"{name}.j2").render(title=title, **view)
     return document(Markup(body), title=title, date=date, footer=footer, kind="wide")
@@ -62,7 +69,7 @@ def _front(body: str) -> str:
     return re.sub(r"<[^>]+>", "", before) if plan else ""
 
 
-def _cell(cell) -> str:
+def _cell(cell: Any) -> str:
     if "hide" in cell.metadata.get("tags", []):
         return ""
     if cell.cell_type == "markdown":
@@ -70,7 +77,7 @@ def _cell(cell) -> str:
     return "\n".join(filter(None, map(output_html, cell.get("outputs", []))))
 
 
-def output_html(output) -> str:
+def output_html(output: Any) -> str:
     """One output of a cell: markup without scripts, a picture, or text."""
     if output.output_type == "error":
         return f'<pre class="fault">{escape(output.ename)}: {escape(output.evalue)}</pre>'
@@ -78,15 +85,25 @@ def output_html(output) -> str:
     if _WIDGET in data or pictures.RESULT in data:
         return ""
     if picture := data.get(pictures.PICTURE):
-        return picture["figure"]
-    plain = "".join(data.get("text/plain", ""))
-    for kind, shown in _SHOWN.items():
-        if found := "".join(data.get(kind, "")):
-            return shown(found, plain)
-    return ""
+        return str(picture["figure"])
+    return _shown({kind: "".join(data[kind]) for kind in _SHOWN if data.get(kind)})
 
 
-def _offline(html: str, words: str) -> str:
+def _shown(texts: Mapping[str, str]) -> str:
+    """An output by the first of these kinds that it has."""
+    words = texts.get("text/plain", "")
+    if html := texts.get("text/html"):
+        return _offline(html)
+    if svg := texts.get("image/svg+xml"):
+        return _svg(svg, words)
+    if png := texts.get("image/png"):
+        return _png(png, words)
+    if source := texts.get("text/markdown"):
+        return markdown(source)
+    return f"<pre>{escape(words)}</pre>" if words else ""
+
+
+def _offline(html: str) -> str:
     """Without scripts: a report shows what was computed and runs nothing."""
     return re.sub(r"<script\b.*?</script\s*>", "", html, flags=re.S | re.I)
 
@@ -101,13 +118,3 @@ def _png(png: str, words: str) -> str:
             words or "picture", png.strip()
         )
     )
-
-
-# the first of these that an output has is shown
-_SHOWN = {
-    "text/html": _offline,
-    "image/svg+xml": _svg,
-    "image/png": _png,
-    "text/markdown": lambda source, words: markdown(source),
-    "text/plain": lambda plain, words: f"<pre>{escape(plain)}</pre>",
-}

@@ -1,105 +1,121 @@
-"""How one thing is worded: a number with its unit, a plan in a line, a clause of the library as a
-sentence. The templates use these as filters."""
+"""How one thing is worded: a number with its unit, a clause of the library as a sentence, a word of
+a plan as people say it."""
 
-from functools import partial
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
 
 from markupsafe import Markup, escape
 from scantling import catalogue
-from scantling.base.files import table as read_yaml
-from scantling.base.quantities import table as quantities
-from scantling.base.quantities.table import band_in
-from scantling.base.show import shown, value_text
+from scantling.base.quantities.table import band_in, told
+from scantling.base.show import (
+    bytes_per_s,
+    count,
+    days,
+    energy,
+    flops,
+    is_number,
+    rate,
+    seconds,
+    share,
+    size,
+    usd,
+    watts,
+)
+from scantling.catalogue.words import Recompute, Schedule, Sharding
 from scantling.design.constraints import CONSTRAINTS
 from scantling.verdict.verdicts import VERDICTS
 
-from ..words import plan_text
-
-WORDS = read_yaml(__file__, "words")
-
-
-def show(key: str, value) -> str:
-    """A value as text with its unit, by the library's own rule for `key`: a quantity of the
-    assessment, or a kind of input."""
-    if kind := WORDS["kinds"].get(key):
-        return shown(value, kind, WORDS["units"].get(key, ""))
-    return quantities.show(key, value)
-
-
-def in_unit(unit: str, value) -> str:
-    """A value that comes with the name of its unit."""
-    for name, kind in WORDS["of_unit"].items():
-        if unit == name or unit.startswith(f"{name} "):
-            return shown(value, kind)
-    whole = unit != "ratio" and isinstance(value, (int, float)) and value == int(value)
-    return shown(value, "count" if whole else "rate", "" if unit in ("count", "ratio") else unit)
-
-
-def _named(rows, ident) -> str:
-    """The name of a catalogue row by its id, without what stands in brackets; the id itself where
-    there is no such row."""
-    row = rows().get(ident) if isinstance(ident, str) else None
-    return row.name.split(" (")[0] if row else ident
-
-
-fabric, storage = (partial(_named, rows) for rows in (catalogue.fabrics, catalogue.storages))
-
-
-def _headed(text) -> tuple[str, str]:
-    """(what stands before the first colon, the rest) of a text; ("", text) without such a head."""
-    head, colon, rest = str(text).partition(":")
-    return (head, rest) if colon and len(head) < 60 else ("", str(text))
-
-
-def _lead(text) -> Markup:
-    """What stands before the first colon in bold."""
-    head, rest = _headed(_upfirst(str(text)))
-    return Markup("<strong>{}</strong>:{}").format(head, rest) if head else escape(rest)
-
-
-def _after_colon(text) -> str:
-    """What stands behind the first colon; the heading before it is on the page already."""
-    return _headed(text)[1].strip().rstrip(".")
+# parts of a step beside matrix products
+LOSSES = {
+    "attention": "attention core",
+    "elementwise": "element-wise kernels",
+    "logits": "output head and loss",
+    "recompute": "activation recompute",
+    "tp": "exposed TP communication",
+    "cp": "exposed CP communication",
+    "ep": "exposed EP all-to-all",
+    "dp": "exposed DP communication",
+    "pp": "exposed PP sends",
+    "bubble": "pipeline bubble",
+    "optimizer": "optimizer update",
+    "host": "host and launches",
+    "straggler": "stragglers",
+    "data": "waiting for data",
+}
+# library of collectives, by vendor
+LIBRARIES = {
+    "NVIDIA": "NCCL",
+    "AMD": "RCCL",
+    "Google": "XLA",
+    "AWS": "Neuron",
+    "Intel": "HCCL",
+    "Huawei": "HCCL",
+}
+_SHARDINGS = {
+    Sharding.ZERO1: "ZeRO-1",
+    Sharding.ZERO2: "ZeRO-2",
+    Sharding.ZERO3: "ZeRO-3 (FSDP)",
+    Sharding.HSDP: "HSDP",
+}
+_SCHEDULES = {
+    Schedule.GPIPE: "GPipe",
+    Schedule.ONE_F_ONE_B: "1F1B",
+    Schedule.INTERLEAVED: "interleaved 1F1B",
+    Schedule.DUALPIPE: "DualPipe",
+}
+_RECOMPUTES = {
+    Recompute.NONE: "No activation recompute",
+    Recompute.SELECTIVE: "Selective activation recompute",
+    Recompute.FULL: "Full activation recompute",
+}
 
 
-def _nodes(count) -> str:
-    return f"{show('count', count)} {'node' if count == 1 else 'nodes'}"
+# ---------------------------------------------------------------- numbers
+def whole(value: Any) -> str:
+    """A count without a unit."""
+    return count(value, "")
 
 
-def _upfirst(text: str) -> str:
-    """With a capital at its start, where no id stands there."""
-    named = any(c.isdigit() for c in text.split(" ", 1)[0])
-    return text if named else text[:1].upper() + text[1:]
+def in_unit(unit: str, value: Any) -> str:
+    """A value that comes with the name of its unit, behind which a remark may stand."""
+    match unit.partition(" ")[0]:
+        case "bytes/s":
+            return bytes_per_s(value)
+        case "bytes":
+            return size(value)
+        case "FLOP/s":
+            return flops(value)
+        case "share":
+            return share(value)
+        case "s":
+            return seconds(value)
+        case "days":
+            return days(value)
+        case "USD":
+            return usd(value)
+        case "W":
+            return watts(value)
+        case "kWh":
+            return energy(value)
+    own = "" if unit in ("count", "ratio") else unit
+    if unit != "ratio" and is_number(value) and value == int(value):
+        return count(value, own)
+    return rate(value, own)
 
 
-def sentence(text) -> str:
-    """The text with a capital at its start and a stop at its end."""
-    text = _upfirst(str(text).strip())
-    return text if not text or text.endswith((".", "!", "?")) else f"{text}."
+def nodes(n: float) -> str:
+    """So many nodes."""
+    return f"{whole(n)} {'node' if n == 1 else 'nodes'}"
 
 
-def _within(a, key: str) -> str:
+def within(values: Mapping[str, Any], key: str) -> str:
     """The band behind a figure; nothing behind a measured one."""
-    return f" ({said})" if (said := band_in(a, key)) else ""
+    band = band_in(values, key)
+    return f" ({band})" if band else ""
 
 
-def _under(collectives, axis: str) -> str:
-    """What hides the collectives of an axis."""
-    beside = dict.fromkeys(
-        row["beside"] for row in collectives if row["axis"] == axis and row["hidden"] != "no"
-    )
-    return (
-        f"under {' and '.join(b for b in beside if b and not b.startswith('nothing')) or 'compute'}"
-    )
-
-
-def _asked_by(field: str) -> str:
-    """A constraint by its words, where a figure says that it set it."""
-    row = CONSTRAINTS.get(field.removeprefix("constraints."))
-    return f"set by the ceiling of {row.name}" if row else field
-
-
-def _fix_figures(fix) -> str:
-    """The figures that a nearest fix brings with it."""
+def fix_figures(fix: Mapping[str, Any]) -> str:
+    """The figures that a change brings with it, in brackets."""
     names = {
         "mfu_shown": "MFU ",
         "step_s": "step ",
@@ -107,34 +123,105 @@ def _fix_figures(fix) -> str:
         "cost_usd": "",
         "goodput": "goodput ",
     }
-    figures = quantities.told(fix, names)
+    figures = told(fix, names)
     return f" ({', '.join(figures)})" if figures else ""
 
 
-def _worded(kind: str, ident: str) -> str:
-    """The words for a name of the library; the name itself where there are none."""
-    return WORDS[kind].get(ident, ident)
+# ---------------------------------------------------------------- clauses
+def unbroken(text: str) -> str:
+    """The text with its percentages kept on one line."""
+    return text.replace(" %", "\u00a0%")
 
 
-def _verdict(ident: str, form: str = "means") -> str:
-    """What a changed design does, by its verdict, or another form of the word."""
-    return getattr(VERDICTS[ident], form)
+def _headed(text: str) -> tuple[str, str]:
+    """(what stands before the first colon, the rest) of a text; ("", text) without such a head."""
+    head, colon, rest = text.partition(":")
+    return (head, rest) if colon and len(head) < 60 else ("", text)
 
 
-FILTERS = {
-    "lead": _lead,
-    "after_colon": _after_colon,
-    "upfirst": _upfirst,
-    "sentence": sentence,
-    "value": value_text,
-    "nodes": _nodes,
-    "within": _within,
-    "under": _under,
-    "asked_by": _asked_by,
-    "fix_figures": _fix_figures,
-    "plan_text": plan_text,
-    "fabric": fabric,
-    "storage": storage,
-    **{kind: partial(_worded, kind) for kind in ("schedule", "recompute")},
-    "verdict": _verdict,
-}
+def lead(text: Any) -> Markup:
+    """What stands before the first colon in bold."""
+    head, rest = _headed(upfirst(str(text)))
+    return Markup("<strong>{}</strong>:{}").format(head, rest) if head else escape(rest)
+
+
+def after_colon(text: str) -> str:
+    """What stands behind the first colon; the heading before it is on the page already."""
+    return _headed(text)[1].strip().rstrip(".")
+
+
+def upfirst(text: str) -> str:
+    """With a capital at its start, where no id stands there."""
+    named = any(c.isdigit() for c in text.split(" ", 1)[0])
+    return text if named else text[:1].upper() + text[1:]
+
+
+def sentence(text: str) -> str:
+    """The text with a capital at its start and a stop at its end."""
+    text = upfirst(text.strip())
+    return text if not text or text.endswith((".", "!", "?")) else f"{text}."
+
+
+# ---------------------------------------------------------------- names
+class Named(Protocol):
+    """A row of a catalogue."""
+
+    @property
+    def name(self) -> str: ...
+
+
+def _short_name(rows: Mapping[str, Named], id: str) -> str:
+    """The name of a row without what stands in brackets; the id where there is no such row."""
+    return rows[id].name.split(" (")[0] if id in rows else id
+
+
+def fabric(id: str) -> str:
+    """A fabric as people call it."""
+    return _short_name(catalogue.fabrics(), id)
+
+
+def storage(id: str) -> str:
+    """A store as people call it."""
+    return _short_name(catalogue.storages(), id)
+
+
+def sharding_name(sharding: str) -> str:
+    """What data parallelism shares."""
+    return _SHARDINGS.get(Sharding(sharding), "no ZeRO sharding")
+
+
+def schedule_name(schedule: str | None) -> str:
+    """A pipeline schedule."""
+    if schedule is None or schedule == "none":
+        return "no schedule"
+    return _SCHEDULES.get(Schedule(schedule), schedule)
+
+
+def recompute_name(recompute: str) -> str:
+    """What the backward computes again."""
+    return _RECOMPUTES[Recompute(recompute)]
+
+
+def verdict_name(id: str) -> str:
+    """What a verdict is called."""
+    return VERDICTS[id].name
+
+
+def verdict_means(id: str) -> str:
+    """What a changed design does, by its verdict."""
+    return VERDICTS[id].means
+
+
+def asked_by(field: str) -> str:
+    """A constraint by its words, where a figure says that it set it."""
+    row = CONSTRAINTS.get(field.removeprefix("constraints."))
+    return f"set by the ceiling of {row.name}" if row else field
+
+
+def under(collectives: Iterable[Mapping[str, Any]], axis: str) -> str:
+    """What hides the collectives of an axis."""
+    besides = dict.fromkeys(
+        row["beside"] for row in collectives if row["axis"] == axis and row["hidden"] != "no"
+    )
+    named = [text for text in besides if text and not text.startswith("nothing")]
+    return f"under {' and '.join(named) or 'compute'}"

@@ -1,11 +1,11 @@
 """Who talks to whom: the cluster drawn, axis by tier, every axis of the plan with volume, time and
 the part that is not hidden."""
 
-from scantling.base.show import several
+from scantling.base.show import several, size
 from scantling_site import part
 
 from ...charts.network import AXES, VIEWS, drawn, facts, matrix, nodes, site, traffic
-from ...words import quantities, show
+from ...words import show
 from .. import theme
 from .base import Panel
 
@@ -62,7 +62,7 @@ class Network(Panel):
         if name == "edge":
             return _EDGES.get(value, value)
         if name in AXES:
-            return quantities.shown(value, "bytes") if value else "—"
+            return size(value) if value else "—"
         if name != "step_change":
             return super().cell_text(key, row)
         if row["chosen"]:

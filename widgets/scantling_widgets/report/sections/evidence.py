@@ -1,0 +1,228 @@
+"""What the figures rest on: what was measured here, what was published, what was given and assumed,
+and the formulas."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from markupsafe import Markup
+from scantling.base.quantities.table import Quantity, band
+from scantling.base.show import seconds, share, value_text
+
+from ...words import plan_text
+from ..blocks import (
+    Block,
+    Bullets,
+    Column,
+    Heading,
+    Paragraph,
+    Row,
+    Section,
+    Table,
+    columns,
+    line,
+    rows,
+    strong,
+)
+from ..phrases import in_unit, whole
+from ..view import View, appendix, given_fields
+
+MOST_POINTS, MOST_RUNS = 12, 8  # measured steps and published runs that are listed
+
+
+# ---------------------------------------------------------------- measured here
+def measured(view: View) -> Section | None:
+    """What was measured on this machine, where the design names a calibration."""
+    here = view.facts.get("measured_here")
+    if not here:
+        return None
+    items = [_measurement(view, here)]
+    if here["steps"].get("factor"):
+        items.append(_factor(view, here))
+    blocks: list[Block] = [Heading(text="Measured here"), Bullets(items=items)]
+    if here["steps"].get("points"):
+        blocks.append(_points(view, here["steps"]["points"][:MOST_POINTS]))
+    if here["goodput"].get("badput"):
+        blocks += _goodput(view, here)
+    if here.get("constants"):
+        constants = Table(
+            columns=columns("Constant", "Published runs#", "Here#"),
+            rows=rows(
+                (
+                    row["name"].replace("_", " "),
+                    in_unit("ratio", row["was"]),
+                    in_unit("ratio", row["value"]),
+                )
+                for row in here["constants"]
+            ),
+        )
+        blocks.append(constants)
+    return Section(id="measured", blocks=blocks)
+
+
+def _measurement(view: View, here: Mapping[str, Any]) -> Markup:
+    about = ""
+    if view.facts.get("stack"):
+        about += f", {view.facts['stack']}"
+    if here["steps"].get("release"):
+        about += f", release {here['steps']['release']}"
+    steps, peaks = here["steps"].get("runs"), here["peaks"].get("runs")
+    measured = []
+    if steps:
+        measured.append(f"{whole(steps)} measured step{'s' if steps > 1 else ''}")
+    if peaks:
+        measured.append(f"{whole(peaks)} measured peak{'s' if peaks > 1 else ''} of memory")
+    what = " and ".join(measured) or "kernels or collectives"
+    return line(strong(f"{here['made']}, {here['device']}"), f"{about}: {what}.")
+
+
+def _factor(view: View, here: Mapping[str, Any]) -> Markup:
+    a, usual = view.facts, here["usual_s"]
+    return line(
+        "A step takes ",
+        strong(in_unit("ratio", here["steps"]["factor"])),
+        " times what published runs say; with what was measured the 80 % band is "
+        f"{seconds(a['step_s_low'])} to {seconds(a['step_s_high'])}, without it "
+        f"{seconds(usual[0])} to {seconds(usual[1])}.",
+    )
+
+
+def _points(view: View, points: list[Mapping[str, Any]]) -> Table:
+    a = view.facts
+    cells = [
+        Row(cells=("measured", whole(p["devices"]), seconds(p["step_s"]), share(p["mfu"])))
+        for p in points
+    ]
+    own = (
+        "this design, predicted",
+        whole(a["devices_used"]),
+        seconds(a["step_s"]),
+        share(a["mfu"]),
+    )
+    return Table(
+        columns=columns("Step", "Devices#", "Seconds#", "MFU#"),
+        rows=[*cells, Row(cells=own, css="here")],
+    )
+
+
+def _goodput(view: View, here: Mapping[str, Any]) -> list[Block]:
+    goodput, planned = here["goodput"], here["planned"]
+    logs = f"{whole(goodput['logs'])} log{'s' if goodput['logs'] > 1 else ''}"
+    text = line(
+        f"Goodput of the wall clock in {logs}: ",
+        strong(share(goodput["goodput"])),
+        f"; of this design {share(view.facts['goodput'])}, without its first start and "
+        "evaluations.",
+    )
+    table = Table(
+        columns=columns("Wall clock lost to", "Here#", "Planned#"),
+        rows=rows(
+            (cause, share(lost), share(planned.get(cause, 0)))
+            for cause, lost in goodput["badput"].items()
+        ),
+    )
+    return [Paragraph(text=text), table]
+
+
+# ---------------------------------------------------------------- published runs
+def evidence(view: View) -> Section | None:
+    """The nearest published runs beside the design."""
+    a = view.facts
+    if not a.get("nearest_runs"):
+        return None
+    table = Table(
+        columns=(
+            *columns("Run", "Accelerator", "Devices#", "Plan", "MFU#", "Predicted#", "Differences"),
+            Column(title="Source", css="long"),
+        ),
+        rows=[_own_row(view), *map(_run_row, a["nearest_runs"][:MOST_RUNS])],
+    )
+    blocks: list[Block] = [Heading(text="Nearest published runs"), table]
+    if a.get("without_single_source"):
+        blocks.append(Bullets(items=[_one_source(a["without_single_source"])]))
+    return Section(id="evidence", blocks=blocks)
+
+
+def _own_row(view: View) -> Row:
+    a = view.facts
+    spread = band("mfu", a["mfu_low"], a["mfu_high"])
+    return Row(
+        css="here",
+        cells=(
+            "this design",
+            view.cluster.accelerator.id,
+            whole(a["devices_used"]),
+            plan_text(view.plan),
+            "",
+            share(a["mfu"]),
+            "",
+            f"{spread}; of the others, without their family of sources",
+        ),
+    )
+
+
+def _run_row(run: Mapping[str, Any]) -> Row:
+    locator = f", {run['locator']}" if run.get("locator") else ""
+    return Row(
+        cells=(
+            run["model"],
+            run["accelerator"],
+            whole(run["devices"]),
+            run["plan"],
+            share(run["mfu"]),
+            share(run["mfu_predicted"]),
+            run["differs"],
+            f"{run['source']}{locator}",
+        )
+    )
+
+
+def _one_source(without: Mapping[str, Any]) -> Markup:
+    return line(
+        strong("One source alone"),
+        f" supports the constants of {', '.join(without['single_source'])}; without them the step "
+        f"takes {seconds(without['step_s'])} at MFU {share(without['mfu'])}, and the band is wider "
+        "for it.",
+    )
+
+
+# ---------------------------------------------------------------- inputs
+def assumptions(view: View) -> Section:
+    """Every input: what the design gives, and what was assumed by which rule."""
+    assumed = view.facts.get("assumed") or [row.as_dict() for row in view.resolved.assumed]
+    given = [Row(cells=(path, value, "given")) for path, value in given_fields(view.resolved)]
+    table = Table(
+        columns=columns("Field", "Value", "From"),
+        rows=[
+            *given,
+            *(
+                Row(
+                    cells=(row["field"], value_text(row["value"]), f"assumed: {row['why']}"),
+                    css="assumed",
+                )
+                for row in assumed
+            ),
+        ],
+        css="" if view.plan else "dense",
+    )
+    title = "Appendix B. Given and assumed" if view.plan else "Given and assumed"
+    return Section(id="assumptions", blocks=[Heading(text=title), table])
+
+
+def quantities(view: View) -> Section | None:
+    """The numbers of the assessment with formula, convention and source."""
+    listed = appendix(view.facts)
+    if not listed:
+        return None
+    table = Table(
+        columns=columns("Quantity", "Value#", "Formula", "Convention and source"),
+        rows=rows((q.label, value, q.formula, _convention(q)) for q, value in listed),
+    )
+    heading = Heading(text="Appendix C. Quantities, formulas, conventions")
+    return Section(id="quantities", blocks=[heading, table])
+
+
+def _convention(quantity: Quantity) -> Markup:
+    if not quantity.source:
+        return line(quantity.convention)
+    before = f"{quantity.convention}. " if quantity.convention else ""
+    return line(before, Markup('<span class="cost">{}</span>').format(quantity.source))

@@ -1,0 +1,295 @@
+"""The plan: its axes and why, its phases, what a specialist confirms, the alternatives searched."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from markupsafe import Markup
+from scantling.base.quantities.table import band, show
+from scantling.base.show import days, hours, params, seconds, share, size, usd
+
+from ...words import plan_text
+from ..blocks import (
+    Block,
+    Bullets,
+    Heading,
+    Paragraph,
+    Section,
+    Table,
+    bullets,
+    columns,
+    line,
+    rows,
+    strong,
+)
+from ..phrases import after_colon, fabric, schedule_name, sharding_name, upfirst, whole, within
+from ..view import FRONT, View, by_phase
+from .summary import changes, devices_in_use, limits
+
+
+# ---------------------------------------------------------------- axes
+def plan(view: View) -> Section:
+    """What the first page had no room for, then the plan axis by axis."""
+    a = view.facts
+    blocks: list[Block] = [Heading(text="Appendix", css="part")]
+    blocks += limits("Further limits", (a.get("limits") or ())[FRONT:])
+    blocks += changes("Further changes", (a.get("nearest_fixes") or ())[FRONT:])
+    axes = (_tensor, _context, _pipeline, _experts, _data, _batch, _devices)
+    items = [item for axis in axes if (item := axis(view)) is not None]
+    blocks += [Heading(text="Parallelism strategy"), Bullets(items=items)]
+    return Section(id="plan", blocks=[*blocks, *_phases(view)])
+
+
+def _tensor(view: View) -> Markup | None:
+    p, cluster = view.plan, view.cluster
+    if p["tp"] <= 1:
+        return None
+    sequence = " with sequence parallelism" if p.get("sp") else ""
+    link = f"{fabric(cluster.scale_up)} domain of {cluster.scale_up_domain}"
+    if p["tp"] <= cluster.scale_up_domain:
+        where = line("inside one ", strong(link))
+    else:
+        where = line(strong(f"across the {link}"), f", over {fabric(cluster.scale_out)}")
+    return line(
+        strong(f"Tensor parallel {p['tp']}"), f"{sequence}, ", where, ".", _told(view, "tp")
+    )
+
+
+def _context(view: View) -> Markup | None:
+    p = view.plan
+    if p["cp"] <= 1:
+        return None
+    kind = f" ({p['cp_type']})" if p.get("cp_type") else ""
+    text = f"{kind}, the sequence of {whole(view.job.seq_len)} tokens cut over it."
+    return line(strong(f"Context parallel {p['cp']}"), text, _told(view, "cp"))
+
+
+def _pipeline(view: View) -> Markup | None:
+    p = view.plan
+    if p["pp"] <= 1:
+        return None
+    chunks = f", {p['vpp']} virtual chunks a stage" if (p.get("vpp") or 1) > 1 else ""
+    text = (
+        f"{chunks}, {schedule_name(p['schedule'])}, {whole(p['grad_accum'])} micro-batches in a "
+        "step: "
+    )
+    bubble = strong(f"bubble {share(view.facts['bubble_fraction'])}")
+    name = strong(f"Pipeline parallel {p['pp']}")
+    return line(name, text, bubble, " of it.", _told(view, "pp"))
+
+
+def _experts(view: View) -> Markup | None:
+    p, model = view.plan, view.resolved.model
+    if p["ep"] > 1:
+        tensor = f", each expert over {p['etp']} tensor ranks" if (p.get("etp") or 1) > 1 else ""
+        text = f", {model.experts} experts, top-{model.top_k}{tensor}."
+        return line(strong(f"Expert parallel {p['ep']}"), text, _told(view, "ep"))
+    if not model.experts:
+        return None
+    text = f": every rank of a stage holds the {model.experts} experts of its layers."
+    return line(strong("No expert parallelism"), text)
+
+
+def _data(view: View) -> Markup | None:
+    p = view.plan
+    if p["dp"] <= 1:
+        return None
+    groups = f" inside groups of {p['shard_group']}" if p["sharding"] == "hsdp" else ""
+    name = strong(f"Data parallel {p['dp']}, {sharding_name(p['sharding'])}")
+    return line(name, f"{groups}.", _told(view, "dp"))
+
+
+def _batch(view: View) -> Markup:
+    p, job = view.plan, view.job
+    return line(
+        strong(f"Global batch {whole(job.global_batch)}"),
+        f" sequences of {whole(job.seq_len)} tokens: micro-batch {p['micro_batch']} × accumulation "
+        f"{whole(p['grad_accum'])} × data parallel {p['dp']}.",
+    )
+
+
+def _devices(view: View) -> Markup:
+    p, used = view.plan, view.facts["devices_used"]
+    idle = devices_in_use(view).removeprefix(show("devices_used", used))
+    folded = ", experts folded inside" if p["ep"] > 1 else ""
+    degrees = f"tp {p['tp']} × pp {p['pp']} × cp {p['cp']} × dp {p['dp']}"
+    return line(strong(show("devices_used", used)), f" in use{idle}: {degrees}{folded}.")
+
+
+def tier_name(view: View, tier: str) -> str:
+    """The fabric of a tier."""
+    if tier in ("scale-up", "scale_up"):
+        return fabric(view.cluster.scale_up)
+    if tier in ("scale-out", "scale_out"):
+        return fabric(view.cluster.scale_out)
+    return fabric(tier)
+
+
+def _told(view: View, axis: str) -> Markup:
+    """What an axis buys and costs: the library's own line where it has one, the traffic where it
+    has not."""
+    lines, traffic = view.why(axis), view.traffic(axis)
+    if not lines:
+        return bullets(_sent(view, row) for row in traffic)
+    if not traffic:
+        return bullets(f"{upfirst(after_colon(text))}." for text in lines)
+    tier = strong(tier_name(view, traffic[0]["tier"]))
+    return bullets(line(tier, f": {after_colon(text)}.") for text in lines)
+
+
+def _sent(view: View, row: Mapping[str, Any]) -> Markup:
+    """What an axis sends over one tier."""
+    if row["exposed_s"]:
+        exposed = line(", of which ", strong(f"{seconds(row['exposed_s'])} exposed"))
+    else:
+        exposed = line(", all of it hidden")
+    return line(
+        f"{row['what']} over ",
+        strong(tier_name(view, row["tier"])),
+        f": {size(row['bytes'])} a step and device in {whole(row['calls'])} calls, "
+        f"{seconds(row['time_s'])}",
+        exposed,
+        ".",
+    )
+
+
+def _phases(view: View) -> list[Block]:
+    phases = by_phase(view.facts)
+    if not phases:
+        return []
+    table = Table(
+        columns=columns(
+            "Phase", "Tokens#", "Sequence#", "Batch#", "Plan", "Step#", "MFU#", "Memory#"
+        ),
+        rows=rows(
+            (
+                phase["name"],
+                params(phase["tokens"]),
+                whole(phase["seq_len"]),
+                whole(phase["global_batch"]),
+                plan_text(phase["plan"]),
+                seconds(phase["step_s"]),
+                share(phase["mfu"]),
+                size(phase["memory_bytes"]),
+            )
+            for phase in phases
+        ),
+        css="",
+    )
+    return [Heading(text="Phases", level=3), table]
+
+
+# ---------------------------------------------------------------- time and cost
+def cost(view: View) -> Section | None:
+    """Days, dollars, energy."""
+    a = view.facts
+    items = []
+    if a["days"] is not None:
+        items.append(_duration(view))
+    if a["cost_usd"] is not None:
+        items.append(_price(view))
+    if not items:
+        return None
+    if a.get("energy_kwh") is not None:
+        items.append(_energy(view))
+    return Section(id="cost", blocks=[Heading(text="Time and cost"), Bullets(items=items)])
+
+
+def _duration(view: View) -> Markup:
+    a = view.facts
+    device_hours = hours((a.get("cost") or {}).get("device_hours")).replace(" h", "")
+    spares = ", spares included" if a.get("spares") else ""
+    return line(
+        strong(days(a["days"])),
+        f"{within(a, 'days')} for {params(view.tokens)} tokens, downtime included; ",
+        strong(f"{device_hours} device-hours"),
+        f"{spares}.",
+    )
+
+
+def _price(view: View) -> Markup:
+    bill = view.facts.get("cost") or {}
+    text = ""
+    if bill.get("usd_per_device_hour"):
+        text += f" at {usd(bill['usd_per_device_hour'])} a device-hour"
+    low, high = bill.get("cost_usd_low"), bill.get("cost_usd_high")
+    if low and low != high:
+        text += f", {band('cost_usd', low, high)} over the prices seen"
+        if bill.get("price_date"):
+            text += f" ({bill['price_date']})"
+    if bill.get("lost_usd"):
+        text += f"; failures and saves burn {usd(bill['lost_usd'])} of it"
+    return line(strong(usd(view.facts["cost_usd"])), f"{text}.")
+
+
+def _energy(view: View) -> Markup:
+    bill = view.facts.get("cost") or {}
+    text = f" at PUE {bill['pue']:g}" if bill.get("pue") else ""
+    carbon = (bill.get("carbon_kg") or {}).get("world")
+    if carbon:
+        text += f"; {params(carbon)} kg CO₂ at the world's mean grid"
+    return line(strong(show("energy_kwh", view.facts["energy_kwh"])), f"{text}.")
+
+
+# ---------------------------------------------------------------- to confirm
+def specialist(view: View) -> Section | None:
+    """What somebody who trains models should confirm."""
+    p, job = view.plan, view.job
+    items = []
+    if job.precision == "fp16":
+        text = ": dynamic loss scaling, and which operations stay in fp32."
+        items.append(line(strong("Precision recipe, fp16"), text))
+    elif job.precision not in ("bf16", "fp32"):
+        text = (
+            ": which matrix products run in it, the scaling granularity, and that norms, softmax, "
+            "router and master weights stay higher."
+        )
+        items.append(line(strong(f"Precision recipe, {job.precision}"), text))
+    if p["dp"] > 1:
+        text = (
+            f": losing data-parallel ranks changes accumulation {whole(p['grad_accum'])} or the "
+            f"global batch of {whole(job.global_batch)} sequences; a new global batch needs a new "
+            "learning-rate schedule."
+        )
+        items.append(line(strong("Batch after a reshape"), text))
+    phases = len(view.resolved.phases)
+    if phases > 1:
+        text = f": {phases} phases change the global batch or the sequence length."
+        items.append(line(strong("Batch and sequence ramp"), text))
+    if view.resolved.model.experts:
+        text = (
+            ": strength of the balancing term against quality; the step time assumes the balance "
+            "stated under assumptions."
+        )
+        items.append(line(strong("Router balance"), text))
+    if not items:
+        return None
+    heading = Heading(text="To confirm with an ML specialist")
+    return Section(id="specialist", blocks=[heading, Bullets(items=items)])
+
+
+# ---------------------------------------------------------------- plans searched
+def candidates(view: View) -> Section | None:
+    """The best plans of the search, and why others were refused."""
+    a = view.facts
+    if not a.get("candidates"):
+        return None
+    text = f"{whole(a['legal'])} legal plans, {whole(a['evaluated'])} timed"
+    if a.get("rejected"):
+        reasons = (f"{whole(count)} {reason}" for reason, count in a["rejected"].items())
+        text += f"; rejected: {', '.join(reasons)}"
+    table = Table(
+        columns=columns("Rank#", "Plan", "Step#", "MFU#", "Memory#"),
+        rows=rows(
+            (
+                str(rank),
+                plan_text(plan),
+                seconds(plan["step_s"]),
+                share(plan["mfu"]),
+                size(plan["memory_bytes"]),
+            )
+            for rank, plan in enumerate(a["candidates"][:12], 1)
+        ),
+        css="",
+    )
+    heading = Heading(text="Appendix A. Plans searched")
+    return Section(id="candidates", blocks=[heading, Paragraph(text=f"{text}."), table])

@@ -1,0 +1,239 @@
+"""What the sections of a report speak of: an assessment as plain data, the resolved inputs that it
+was made from, and the parts of its site."""
+
+from json import dumps, loads
+from re import sub
+from typing import Any
+
+import scantling_site as site
+from scantling.advise.comparison import flat
+from scantling.base.quantities import table as quantities
+from scantling.base.quantities.table import Quantity, band_in, show
+from scantling.base.records import record
+from scantling.base.show import is_number, share, size, value_text
+from scantling.design.cluster import Cluster
+from scantling.design.resolved import Phase, Resolved
+from scantling.verdict.record import Assessment
+
+from ..charts.figure import Facts, Row
+from ..charts.network import AXES
+from ..words import at, withheld
+from .blocks import Tile
+from .phrases import LOSSES
+
+# limits, changes, risks and things to avoid on the first page; all of them are in the appendix
+FRONT = 3
+# the tiles on top: key of the figure, and its name
+TILES = {
+    "mfu_shown": "MFU",
+    "step_s": "Step",
+    "days": "Days",
+    "cost_usd": "Cost",
+    "memory_bytes.total": "Memory",
+    "goodput": "Goodput",
+    "mtbf_s": "MTBF",
+    "checkpoint_interval_s": "Checkpoint every",
+}
+# figures that the record of a report keeps
+HEADLINE = (
+    "verdict",
+    "params",
+    "devices_used",
+    "step_s",
+    "step_s_low",
+    "step_s_high",
+    "mfu",
+    "mfu_low",
+    "mfu_high",
+    "mfu_shown",
+    "mfu_basis",
+    "oom_probability",
+    "band_tier",
+    "tokens_per_s_per_device",
+    "bubble_fraction",
+    "memory_bytes.total",
+    "memory_bytes.capacity",
+    "days",
+    "days_low",
+    "days_high",
+    "goodput",
+    "mtbf_s",
+    "checkpoint_interval_s",
+    "cost_usd",
+    "energy_kwh",
+)
+# of the plan, in the table of a batch
+PLAN_COLUMNS = ("tp", "pp", "vpp", "cp", "dp", "ep", "sharding", "micro_batch", "recompute")
+
+
+class Parts(dict[str, Any]):
+    """The parts of a site as plain data by name, each worked out when a section first asks for
+    it."""
+
+    def __init__(self, assessment: Assessment) -> None:
+        super().__init__()
+        self.assessment = assessment
+
+    def __missing__(self, name: str) -> Any:
+        part = site.part(self.assessment, name)
+        self[name] = None if part is None else plain(part.as_dict())
+        return self[name]
+
+
+@record
+class View:
+    """One design, as its report sees it."""
+
+    facts: Facts
+    resolved: Resolved
+    parts: Parts
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        """The plan of the main phase; empty for an impossible design."""
+        return self.facts.get("plan") or {}
+
+    @property
+    def endurance(self) -> dict[str, Any]:
+        return self.facts.get("endurance") or {}
+
+    @property
+    def cluster(self) -> Cluster:
+        return self.resolved.cluster
+
+    @property
+    def job(self) -> Phase:
+        return self.resolved.main_phase
+
+    @property
+    def tokens(self) -> float:
+        """Of all phases; 0 where the design names none."""
+        return sum(phase.tokens or 0 for phase in self.resolved.phases)
+
+    @property
+    def fits(self) -> bool:
+        """Whether the plan fits into the memory of a device."""
+        memory = self.facts["memory_bytes"]
+        return bool(memory["total"] <= memory["capacity"])
+
+    def why(self, axis: str) -> list[str]:
+        """What the library says of an axis of the plan."""
+        return [row["text"] for row in self.facts.get("why") or () if row["axis"] == axis]
+
+    def traffic(self, axis: str) -> list[dict[str, Any]]:
+        """What an axis of the plan sends."""
+        return [row for row in self.facts.get("communication") or () if row["axis"] == axis]
+
+
+def plain(data: Any) -> Any:
+    """Numbers, text, lists and mappings alone, as JSON holds them; percentages in its sentences as
+    the library shows them."""
+    text = dumps(data, default=lambda x: x.tolist() if hasattr(x, "tolist") else str(x))
+    return loads(sub(r"(?<=\d)%", " %", text))
+
+
+def tile_name(key: str, data: Facts) -> str:
+    """What a tile is called; of MFU, what it counts."""
+    name = TILES[key]
+    return f"{name}, {data['mfu_basis']} attention" if key == "mfu_shown" else name
+
+
+def headline(data: Facts) -> list[Tile]:
+    """The tiles on top: label, value, and the band or a remark below it."""
+    tiles = []
+    for key in TILES:
+        value, below = at(data, key), _below(key, data)
+        if withheld(data, key):
+            value, below = None, "does not fit"
+        if value is not None or below:
+            tiles.append(Tile(label=tile_name(key, data), value=show(key, value), band=below))
+    return tiles
+
+
+def _below(key: str, data: Facts) -> str:
+    """What stands below a tile."""
+    match key:
+        case "memory_bytes.total":
+            return f"of {size(data['memory_bytes']['capacity'])}"
+        case "goodput":
+            return "of wall time"
+        case "mtbf_s":
+            return "of the whole job"
+        case "checkpoint_interval_s":
+            return f"{share(data['checkpoint_overhead'])} overhead"
+    return band_in(data, key)
+
+
+def fullest_phase(data: Facts) -> str:
+    """The name of the phase whose memory the headline is, where there are several."""
+    phases = data.get("phases") or []
+    if len(phases) < 2:
+        return ""
+    return str(max(phases, key=lambda phase: float(phase["memory_bytes"]))["name"])
+
+
+@record
+class Loss:
+    """Time of a step beside its matrix products."""
+
+    name: str
+    time_s: float
+    why: str | None  # the limit that names it
+
+
+def losses(data: Facts) -> list[Loss]:
+    """What a step spends beside matrix products, longest first."""
+    why = {row["axis"]: row["text"] for row in data.get("why") or () if row["axis"] not in AXES}
+    parts = sorted(data["step_breakdown_s"].items(), key=lambda item: -float(item[1]))
+    rows = [
+        Loss(name=LOSSES.get(key, key), time_s=time, why=why.get(key))
+        for key, time in parts
+        if time > 0 and key != "gemm"
+    ]
+    return rows[:6]
+
+
+def carried(data: Facts, tier: str) -> str:
+    """The axes that ride on a tier."""
+    axes = {
+        row["axis"].upper(): None
+        for row in data.get("communication") or ()
+        if row["bytes"] and row["tier"] == tier
+    }
+    return ", ".join(axes)
+
+
+def given_fields(resolved: Resolved) -> list[tuple[str, str]]:
+    """The fields that the design file gives: (dotted path, value)."""
+    return [
+        (path, value_text(value))
+        for path, value in flat(resolved.design.data()).items()
+        if path not in ("scantling", "name")
+    ]
+
+
+_NOT_LISTED = ("search_", "plan.", "hidden_s.")
+
+
+def appendix(data: Facts) -> list[tuple[Quantity, str]]:
+    """The numbers of the assessment that have a formula of their own: (quantity, value as text)."""
+    return [
+        (quantity, show(key, at(data, key)))
+        for key, quantity in quantities.table().items()
+        if is_number(at(data, key)) and _listed(key, quantity, at(data, key))
+    ]
+
+
+def _listed(key: str, quantity: Quantity, value: float) -> bool:
+    """Whether a number stands in the appendix: no word, no end of a band, no part that is nil."""
+    if quantity.kind == "text" or quantity.formula.startswith("as "):
+        return False
+    if key.endswith(("_low", "_high")) or key.startswith(_NOT_LISTED):
+        return False
+    return bool(value) or not key.startswith("step_breakdown_s.")
+
+
+def by_phase(data: Facts) -> list[Row]:
+    """The phases, where there are several."""
+    phases = list(data.get("phases") or ())
+    return phases if len(phases) > 1 else []
