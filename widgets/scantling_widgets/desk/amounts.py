@@ -4,6 +4,7 @@ import re
 
 from scantling.base import typed
 from scantling.base.errors import DesignError
+from scantling.base.units import DAY_S, HOUR_S, MINUTE_S
 
 from .control import facts_of
 
@@ -26,11 +27,11 @@ _BEHIND = {
         "s": 1.0,
         "sec": 1.0,
         "ms": 0.001,
-        "min": 60.0,
-        "h": 3600.0,
-        "hours": 3600.0,
-        "d": 86_400.0,
-        "days": 86_400.0,
+        "min": MINUTE_S,
+        "h": HOUR_S,
+        "hours": HOUR_S,
+        "d": DAY_S,
+        "days": DAY_S,
     },
     "h": {"h": 1.0, "hours": 1.0, "min": 1 / 60, "d": 24.0, "days": 24.0},
     "ms": {"ms": 1.0, "us": 0.001, "s": 1000.0},
