@@ -367,7 +367,7 @@ def test_the_sentence_names_the_move_and_the_bottleneck_that_took_over(desk):
 @pytest.mark.slow
 def test_three_moves_are_offered_and_each_does_what_it_says(desk):
     moment = desk.session.now
-    moves = story.suggested(moment, list(story.tried(desk.session.judge, moment)))
+    moves = story.suggested(moment, list(story.trials(desk.session.judge, moment)))
     assert len(moves) == 3
     desk.offer_moves(moves)
     for button, (name, said, _fields) in zip(desk._moves.children, moves):

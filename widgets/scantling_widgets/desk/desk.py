@@ -317,7 +317,7 @@ class Desk:
     def _try_moves(self, moment: Moment) -> Iterator[None]:
         trials = []
         try:
-            for trial in story.tried(self.session.judge, moment):
+            for trial in story.trials(self.session.judge, moment):
                 if self.session.now is not moment or self.session.moving:
                     return
                 trials.append(trial)

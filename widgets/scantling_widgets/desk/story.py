@@ -100,7 +100,7 @@ def _figures(before: Figures, now: Figures) -> str:
     return ", ".join(moved) or "no headline figure moves"
 
 
-def tried(judge: Judge, moment: Moment) -> Iterator[Trial]:
+def trials(judge: Judge, moment: Moment) -> Iterator[Trial]:
     """The changes that a planner would try on a design that meets its constraints: half and twice
     the devices, and those of the library."""
     known = [(change.text, change.set) for change in candidates.site_changes(moment.result)]
@@ -119,7 +119,7 @@ def _scaled(cluster: Cluster) -> Iterator[tuple[str, Fields]]:
     yield f"twice the devices, {twice:,}", {"cluster.devices": twice}
 
 
-def suggested(moment: Moment, trials: Sequence[Trial]) -> list[Suggestion]:
+def suggested(moment: Moment, judged: Sequence[Trial]) -> list[Suggestion]:
     """At most three moves: of an unmet design its nearest fixes, else the one that costs least, the
     one that ends first and the one with another bottleneck."""
     given = moment.given
@@ -129,7 +129,7 @@ def suggested(moment: Moment, trials: Sequence[Trial]) -> list[Suggestion]:
     own = bottleneck(given)
     if own is None:
         return []
-    good = [trial for trial in trials if met(str(trial.figures.get("verdict")))]
+    good = [trial for trial in judged if met(str(trial.figures.get("verdict")))]
     out = []
 
     def take(name: str, best: Trial | None) -> None:
@@ -166,10 +166,10 @@ def _moves_on(figures: Figures, own: Bottleneck) -> bool:
 
 
 def _least(
-    trials: Sequence[Trial], score: Callable[[Figures], float], below: float
+    judged: Sequence[Trial], score: Callable[[Figures], float], below: float
 ) -> Trial | None:
     """The trial with the least score, where one lies below a limit."""
-    able = [trial for trial in trials if score(trial.figures) < below]
+    able = [trial for trial in judged if score(trial.figures) < below]
     return min(able, key=lambda trial: score(trial.figures), default=None)
 
 
