@@ -32,20 +32,7 @@ QUOTED = {"published_runs.csv", "published_memory.csv", "reliability.csv", "pric
 NOT_YET: frozenset[str] = frozenset(
     (
         "lib/scantling/cli/tables.yaml",
-        "lib/scantling_walkthroughs/books/w01_full_round.yaml",
-        "lib/scantling_walkthroughs/books/w02_memory_wall.yaml",
-        "lib/scantling_walkthroughs/books/w03_place_the_axes.yaml",
-        "lib/scantling_walkthroughs/books/w04_moe.yaml",
-        "lib/scantling_walkthroughs/books/w05_failure_model.yaml",
-        "lib/scantling_walkthroughs/books/w06_mfu_fell.yaml",
-        "lib/scantling_walkthroughs/books/w07_review.yaml",
-        "lib/scantling_walkthroughs/books/w08_negotiate.yaml",
-        "lib/scantling_walkthroughs/books/w09_first_log.yaml",
-        "lib/scantling_walkthroughs/books/w10_hybrid.yaml",
-        "lib/scantling_walkthroughs/grade.yaml",
-        "lib/scantling_walkthroughs/rubric.yaml",
         "lib/scantling_walkthroughs/typed.yaml",
-        "widgets/scantling_widgets/desk/controls.yaml",
         "widgets/scantling_widgets/desk/story.yaml",
     )
 )

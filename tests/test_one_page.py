@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
+import random
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from scantling import Assessment, Design, assess, one_page
+from scantling import Assessment, Design, DesignError, assess, one_page
 from scantling.blocks.attention import Attention
 from scantling.blocks.head import Head
 from scantling.blocks.mlp import Mlp
 from scantling.catalogue import accelerator
 from scantling.catalogue.words import Recompute, Schedule, Sharding
 from scantling.one_page import Chip, Fleet, Model, Plan, Run
+from scantling.physics import wires
 from scantling.physics.constants import gather
 from scantling.physics.software import USUAL
 
@@ -86,9 +90,9 @@ def test_stages_hold_every_layer(pp):
 # Against the full model ------------------------------------------------------------------------
 # All designs of the gallery whose model is dense, whose products run in 16 bit, which has one
 # phase, a plan and waves of tiles (no TPU), and whose file splits no sequence. What the page has no
-# word for is taken out: what the search chooses with cp 1 and nothing offloaded is pinned, with
-# 1F1B for schedules without bubbles, zero1 for zero2 and hsdp, full recompute for lists of a stack.
-# Each once so, once with nothing recomputed: twelve designs, 24 plans.
+# word for is taken out: what the search chooses with cp 1 and nothing offloaded is pinned, layers
+# split evenly, with 1F1B for schedules without bubbles, zero1 for zero2 and hsdp, full recompute
+# for lists of a stack. Each once so, once with nothing recomputed: twelve designs, 24 plans.
 
 
 def in_the_words_of_the_page(name: str) -> Assessment | None:
@@ -114,12 +118,14 @@ def in_the_words_of_the_page(name: str) -> Assessment | None:
     if pins["recompute"] == Recompute.SELECTIVE and free.plan["recompute_modules"] != ["core_attn"]:
         pins["recompute"] = "full"
     pins["schedule"] = (Schedule.INTERLEAVED if pins["vpp"] > 1 else Schedule.ONE_F_ONE_B).value
+    pins["layer_split"] = "even"
     return assess(design.change({f"plan.{name}": value for name, value in pins.items()}))
 
 
 def run_of(a: Assessment) -> Run:
     case, plan = a.chosen.case, a.plan
     shape, chip, link = case.shape, case.chip, case.link
+    nvlink, ring_share = math.isnan(link.up_share), wires.constants().ring_share
     (attention,), (mlp,), (head,) = shape.of(Attention), shape.of(Mlp), shape.of(Head)
     return Run(
         model=Model(
@@ -136,12 +142,13 @@ def run_of(a: Assessment) -> Run:
         chip=Chip(
             flops=chip.bf16_flops,
             hbm_bytes_per_s=chip.hbm_bytes_per_s,
-            link_bytes_per_s=link.up_bytes_per_s,
+            link_bytes_per_s=link.up_bytes_per_s * (1.0 if nvlink else link.up_share / ring_share),
             network_bytes_per_s=link.out_bytes_per_s * link.out_share,
             host_bytes_per_s=chip.host_bytes_per_s,
             wave_outputs=chip.wave_outputs,
             node=int(link.domain),
             newer_flash=chip.newer_flash > 0,
+            mesh=link.mesh > 0,
         ),
         plan=Plan(
             tp=plan["tp"],
@@ -228,3 +235,100 @@ def test_a_stacks_own_recompute_list_is_beyond_the_page(assessments):
     ratios = ratios_of(assess(design.change({"plan.recompute": "selective"})))
     assert ratios["memory"] == pytest.approx(2.16, rel=0.05)
     assert ratios["step"] == pytest.approx(0.94, rel=0.02)
+
+
+# Plans that nobody chose -----------------------------------------------------------------------
+# The designs above showed which mechanisms the page needs, so they flatter it. These models, chips
+# and stacks were drawn once the page was written, and nothing on it was changed for them. What it
+# misses: facts of single stacks' memory (logits gathered whole, dense masks, eager second moments),
+# hop times of links that are no NVLink, host time on small models.
+
+MODELS = (
+    "llama-2-70b",
+    "mistral-7b",
+    "qwen2.5-14b",
+    "opt-175b",
+    "gpt-3-6.7b",
+    "internlm2-20b",
+    "phi-4-14b",
+    "mistral-small-24b",
+    "qwen2.5-72b",
+    "llama-3.2-3b",
+)
+CHIPS = {
+    "h200-sxm": "ib-ndr",
+    "mi325x": "rocev2-400",
+    "a100-80-sxm": "ib-hdr",
+    "b300-sxm": "ib-ndr",
+    "h100-sxm": "rocev2-400",
+    "mi250x": "ib-hdr",
+    "h100-pcie": "ib-ndr",
+}
+STACKS = (
+    "megatron-lm",
+    "gpt-neox",
+    "hf-trainer",
+    "kempnerforge",
+    "primus-rocm",
+    "sailor",
+    "zero-bubble",
+    "aleph-alpha-scaling",
+    "megatron-core",
+    "hai-llm",
+)
+
+
+def drawn(rng: random.Random) -> Design:
+    model, chip, stack = rng.choice(MODELS), rng.choice(list(CHIPS)), rng.choice(STACKS)
+    tp, pp, dp = rng.choice([1, 2, 4, 8]), rng.choice([1, 2, 4, 8]), rng.choice([2, 8, 16, 64])
+    plan = {
+        "tp": tp,
+        "pp": pp,
+        "dp": dp,
+        "cp": 1,
+        "vpp": 1,
+        "micro_batch": rng.choice([1, 2, 4]),
+        "sharding": rng.choice(["none", "zero1", "zero1", "zero3"]),
+        "recompute": rng.choice(["none", "full"]),
+        "offload": "none",
+        "layer_split": "even",
+        "schedule": "1f1b",
+        "sp": tp > 1 and rng.random() < 0.7,
+    }
+    if pp > 1 and rng.random() < 0.3:
+        plan |= {"vpp": 2, "schedule": "interleaved"}
+    cluster = {"accelerator": chip, "devices": tp * pp * dp, "devices_per_node": 8}
+    seq_len = rng.choice([2048, 4096, 8192])
+    job = {"tokens": 1e12, "seq_len": seq_len, "global_batch": dp * 32, "precision": "bf16"}
+    return Design.from_data(
+        {
+            "scantling": 1,
+            "model": model,
+            "cluster": cluster | {"scale_out": CHIPS[chip]},
+            "job": job,
+            "plan": plan,
+            "stack": stack,
+            "prices": {"usd_per_device_hour": 2.0},
+        }
+    )
+
+
+@pytest.mark.slow
+def test_the_page_is_close_on_most_plans_that_nobody_chose():
+    rng, ratios = random.Random(777), []
+    while len(ratios) < 120:
+        with suppress(DesignError):  # plans that no law allows
+            a = assess(drawn(rng))
+            if a.phases:
+                ratios.append(ratios_of(a))
+
+    def close(*figures: str) -> float:
+        return sum(all(abs(one[f] - 1) < 0.05 for f in figures) for one in ratios) / len(ratios)
+
+    shares = {figure: close(figure) for figure in ratios[0]} | {"all": close(*ratios[0])}
+    worst = {f: max(abs(one[f] - 1) for one in ratios) for f in ratios[0]}
+    # measured: all figures 0.80, memory 0.88, step 0.90, MFU 0.92, cost 0.93, goodput 1
+    assert shares["all"] >= 0.75 and shares["memory"] >= 0.85 and shares["step"] >= 0.85
+    assert shares["goodput"] == shares["parameters"] == 1
+    # measured: memory 0.55, step 0.33
+    assert worst["memory"] < 0.6 and worst["step"] < 0.35

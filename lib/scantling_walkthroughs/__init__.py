@@ -1,15 +1,27 @@
-"""Walkthroughs: questions as data, checks that know the usual slips, a rubric and a scorecard.
+"""Walkthroughs: questions with their numbers, checks that know the usual slips, a rubric and a
+scorecard.
 
 session = begin("01")               # or the name, "full_round"
 session.check("params", 405e9)      # a Card: text, HTML, .right
 check("01.params", 405e9)           # the verdict alone
 """
 
-from functools import cache, partial
-from importlib import import_module
-from pathlib import Path
+from collections.abc import Collection
+from functools import cache
+from typing import Any
 
-from .books.base import facts_of
+from .books import (
+    w01_full_round,
+    w02_memory_wall,
+    w03_place_the_axes,
+    w04_moe,
+    w05_failure_model,
+    w06_mfu_fell,
+    w07_review,
+    w08_negotiate,
+    w09_first_log,
+    w10_hybrid,
+)
 from .comparison_table import Comparison, Row, compare
 from .grade import Verdict, grade, right_answer
 from .question import (
@@ -23,7 +35,6 @@ from .question import (
     Question,
     Slip,
     Walkthrough,
-    read,
 )
 from .rubric import rubric
 from .session import Session
@@ -52,31 +63,35 @@ __all__ = [
     "walkthroughs",
 ]
 
-# a file of questions, and beside it the module of its formulas
-_BOOKS = {
-    path: import_module(f".books.{path.stem}", __package__)
-    for path in sorted(Path(__file__).parent.glob("books/w*.yaml"))
-}
+_BOOKS: tuple[Walkthrough[Any], ...] = (
+    w01_full_round.BOOK,
+    w02_memory_wall.BOOK,
+    w03_place_the_axes.BOOK,
+    w04_moe.BOOK,
+    w05_failure_model.BOOK,
+    w06_mfu_fell.BOOK,
+    w07_review.BOOK,
+    w08_negotiate.BOOK,
+    w09_first_log.BOOK,
+    w10_hybrid.BOOK,
+)
 
 
 @cache
-def walkthroughs() -> dict[str, Walkthrough]:
+def walkthroughs() -> dict[str, Walkthrough[Any]]:
     """All walkthroughs by number, in order."""
-    return {path.stem[1:3]: read(path, partial(facts_of, book)) for path, book in _BOOKS.items()}
+    return {book.number: book for book in _BOOKS}
 
 
-def walkthrough(which: str) -> Walkthrough:
+def walkthrough(which: str) -> Walkthrough[Any]:
     """A walkthrough by number ("1", "01") or name ("full_round"). Raises KeyError naming what there
     is."""
-    there = walkthroughs()
     key = str(which).strip()
-    for number, w in there.items():
-        if key.lstrip("0") == number.lstrip("0") or key in (w.name, f"{number}_{w.name}"):
-            return w
-    raise KeyError(
-        f"no walkthrough {which!r}; there are: "
-        f"{', '.join(f'{n} {w.name}' for n, w in there.items())}"
-    )
+    for number, book in walkthroughs().items():
+        if key.lstrip("0") == number.lstrip("0") or key in (book.name, f"{number}_{book.name}"):
+            return book
+    names = ", ".join(f"{number} {book.name}" for number, book in walkthroughs().items())
+    raise KeyError(f"no walkthrough {which!r}; there are: {names}")
 
 
 def begin(which: str, mode: str = "student") -> Session:
@@ -84,23 +99,15 @@ def begin(which: str, mode: str = "student") -> Session:
     return Session(walkthrough(which), mode)
 
 
-@cache
-def _facts(number: str):
-    return walkthrough(number).facts()
-
-
-def check(question, answer, mine=None) -> Verdict:
+def check(question: str | Question, answer: Any, mine: Collection[int] | None = None) -> Verdict:
     """The verdict on one answer: right, a usual slip with what to say to it, close, or wrong.
 
-    question : "01.params", or a `Question` of a walkthrough together with its facts as a pair;
-    answer : a number (or text with a
-    number in the unit asked for), the key of an option or several, a plan, or sentences; mine : see
-    `grade`.
+    question : "01.params", or a `Question` of a walkthrough;
+    answer : a number (or text with a number in the unit asked for), the key of an option or
+    several, a plan, or sentences; mine : see `grade`.
     Raises KeyError for a question that there is not.
     """
-    if not isinstance(question, tuple):
-        which, _, ident = str(question).partition(".")
-        w = walkthrough(which)
-        question = w.question(ident), _facts(w.number)
-    asked, facts = question
-    return grade(asked, answer, facts, mine)
+    if isinstance(question, Question):
+        return grade(question, answer, mine)
+    which, _, ident = question.partition(".")
+    return grade(walkthrough(which).question(ident), answer, mine)

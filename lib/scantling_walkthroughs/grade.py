@@ -1,33 +1,20 @@
 """`check(question, answer)`: right, a usual slip, close, or wrong; and what to say to each."""
 
 import re
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Collection
+from dataclasses import dataclass
 from math import inf, log10
 from typing import Any
 
-from scantling import assess
+from scantling import Assessment, assess
+from scantling.base import show as base_show
 from scantling.base.errors import DesignError
-from scantling.base.files import table
 from scantling.base.show import number
 
 from . import show
 from .answers import right_answer as right_answer, shown_answer
-from .question import (
-    BAD,
-    NEAR,
-    OPEN,
-    RIGHT,
-    SLIP,
-    WRONG,
-    Choice,
-    Explain,
-    Number,
-    Plan,
-    Question,
-    value_of,
-)
-from .texts import fill_text
+from .question import BAD, NEAR, OPEN, RIGHT, SLIP, WRONG, Choice, Explain, Number, Plan, Question
+from .texts import small_size
 from .typed import FACTORS, confusions, read_keys, read_number, read_plan
 
 
@@ -48,7 +35,6 @@ class Verdict:
     credit: float = 0.0
     slip: int | None = None
     hits: tuple[bool, ...] = ()
-    facts: Any = field(default=None, compare=False)
 
     @property
     def right(self) -> bool:
@@ -63,46 +49,40 @@ class Verdict:
         return show.block(show.verdict_part(self))
 
 
-_PLANS = table(__file__, "grade")
 _PARTS = ("weights", "gradients", "optimizer", "activations", "other")
 OTHER_SIGN = "The answer has the other sign."
 NOT_ZERO = "The answer is not zero."
 
 
-def unanswered(answer) -> bool:
+def unanswered(answer: Any) -> bool:
     """True for `...`, None, blank text and an empty list."""
-    answer = answer.strip() if isinstance(answer, str) else answer
-    return answer is ... or answer is None or isinstance(answer, str | list | tuple) and not answer
+    if answer is ... or answer is None:
+        return True
+    if isinstance(answer, str):
+        return not answer.strip()
+    return isinstance(answer, list | tuple) and not answer
 
 
-def grade(question: Question, answer, facts, mine=None) -> Verdict:
+def grade(question: Question, answer: Any, mine: Collection[int] | None = None) -> Verdict:
     """The verdict on an answer. `mine`: for an explanation, the positions (from 1) of the points
-    that the reader finds made, instead of the found ones."""
+    that the reader finds made, instead of those that its words point to. Raises TypeError for a
+    question of no known kind."""
     if unanswered(answer):
-        return Verdict(
-            question=question,
-            answer=None,
-            status=OPEN,
-            says="" if answer in (..., None) else f"Type an answer: {show.wanted(question)}.",
-            facts=facts,
-        )
-    judge = {
-        "number": _number,
-        "choice": _choice,
-        "plan": _plan,
-        "explain": partial(_explain, mine=mine),
-    }
-    return Verdict(
-        question=question,
-        answer=answer,
-        facts=facts,
-        **judge[question.kind](question, answer, facts),
-    )
-
-
-def _said(status: str, says: str, credit: float = 0.0, **more) -> dict:
-    """What a judge says of an answer: fields of its Verdict."""
-    return {"status": status, "says": says, "credit": credit, **more}
+        blank = answer is ... or answer is None
+        says = "" if blank else f"Type an answer: {show.wanted(question)}."
+        return Verdict(question=question, answer=None, status=OPEN, says=says)
+    match question:
+        case Number():
+            return _number(question, answer)
+        case Choice(several=True):
+            return _several(question, answer)
+        case Choice():
+            return _choice(question, answer)
+        case Plan():
+            return _plan(question, answer)
+        case Explain():
+            return _explain(question, answer, mine)
+    raise TypeError(f"a question of no known kind: {question.id}")
 
 
 # ---------------------------------------------------------------- numbers
@@ -113,43 +93,57 @@ def _apart(a: float, b: float) -> float:
     return max(a / b, b / a) if a * b > 0 else inf
 
 
-def _number(q: Number, answer, facts):
-    try:
-        given = read_number(answer, q.unit) * q.scale
-    except (ValueError, TypeError) as e:
-        return _said(BAD, f"{e}.")
-    right = float(value_of(q.expected, facts))
-    if _apart(given, right) <= q.within * (1 + 1e-9):
-        return _said(RIGHT, f"{shown_answer(q, right / q.scale, facts)}.", 1.0)
-    aparts = [(_apart(given, slip.amount(facts)), i) for i, slip in enumerate(q.slips)]
-    near = [(apart, i) for apart, i in aparts if apart <= q.slips[i].within]
-    if near:
-        i = min(near)[1]
-        return _said(SLIP, fill_text(q.slips[i].says, facts), slip=i)
-    for factor, within, says in confusions(q.unit):
-        if _apart(given * factor, right) <= within:
-            return _said(SLIP, says)
-    if given * right <= 0:
-        if _apart(-given, right) <= q.within:
-            return _said(WRONG, "The size is right, the sign is not.")
-        return _said(WRONG, OTHER_SIGN if given else NOT_ZERO)
-    apart = _apart(given, right)
-    way = "high" if abs(given) > abs(right) else "low"
-    if apart <= max(q.within**2, 1.10):
-        return _said(
-            NEAR,
-            f"Close, but too {way} {_tolerance(q)}: look for a part left out or rounded away.",
-            0.5,
+def _number(q: Number, answer: Any) -> Verdict:
+    def verdict(status: str, says: str, credit: float = 0.0, slip: int | None = None) -> Verdict:
+        return Verdict(
+            question=q, answer=answer, status=status, says=says, credit=credit, slip=slip
         )
-    return _said(WRONG, _off(apart, way))
+
+    try:
+        value = read_number(answer, q.unit) * q.scale
+    except (ValueError, TypeError) as e:
+        return verdict(BAD, f"{e}.")
+    right = float(q.expected)
+    if _apart(value, right) <= q.within * (1 + 1e-9):
+        return verdict(RIGHT, f"{shown_answer(q, right / q.scale)}.", 1.0)
+    position = _slip_of(q, value)
+    if position is not None:
+        return verdict(SLIP, q.slips[position].says, slip=position)
+    for factor, within, says in confusions(q.unit):
+        if _apart(value * factor, right) <= within:
+            return verdict(SLIP, says)
+    if value * right <= 0:
+        if _apart(-value, right) <= q.within:
+            return verdict(WRONG, "The size is right, the sign is not.")
+        return verdict(WRONG, OTHER_SIGN if value else NOT_ZERO)
+    apart = _apart(value, right)
+    way = "high" if abs(value) > abs(right) else "low"
+    if apart <= max(q.within**2, 1.10):
+        close = f"Close, but too {way} {_tolerance(q)}: look for a part left out or rounded away."
+        return verdict(NEAR, close, 0.5)
+    return verdict(WRONG, _off(apart, way))
+
+
+def _slip_of(q: Number, value: float) -> int | None:
+    """Position of the usual slip that a value is nearest to, among those that it may be."""
+    near = []
+    for position, slip in enumerate(q.slips):
+        apart = _apart(value, float(slip.value))
+        if apart <= slip.within:
+            near.append((apart, position))
+    return min(near)[1] if near else None
 
 
 def _off(apart: float, way: str) -> str:
     """How far an answer is off, and what that factor usually is."""
     if apart > 1e5:
         return f"Too {way} by {log10(apart):.0f} powers of ten."
-    usual = (f": {said[way == 'low']}" for f, *said in FACTORS if _apart(apart, f) < 1.02)
-    return f"Too {way} by a factor of {number(apart, 2)}{next(usual, '')}."
+    usual = ""
+    for factor, too_high, too_low in FACTORS:
+        if _apart(apart, factor) < 1.02:
+            usual = f": {too_low if way == 'low' else too_high}"
+            break
+    return f"Too {way} by a factor of {number(apart, 2)}{usual}."
 
 
 def _tolerance(q: Number) -> str:
@@ -162,81 +156,132 @@ def _tolerance(q: Number) -> str:
 
 
 # ---------------------------------------------------------------- choices
-def _choice(q: Choice, answer, facts):
-    right = {*q.right(facts)} if q.several else {q.right(facts)}
-    keys = {*(read_keys(answer, q.options) or ())}
-    if not keys or len(keys) > 1 and not q.several:
-        how, verb = ("Any", "are") if q.several else ("One", "is")
-        return _said(BAD, f"{how} of {', '.join(o.key for o in q.options)} {verb} wanted.")
-    extra = [o for o in q.options if o.key in keys - right]
-    slip = q.options.index(extra[0]) if extra else None
-    if not q.several:
-        return _said(
-            SLIP if extra else RIGHT,
-            fill_text(q.option(*keys).says, facts),
-            0.0 if extra else 1.0,
-            slip=slip,
-        )
+def _listed(q: Choice) -> str:
+    return ", ".join(o.key for o in q.options)
+
+
+def _choice(q: Choice, answer: Any) -> Verdict:
+    """One option of several."""
+    keys = set(read_keys(answer, q.options) or ())
+    option = q.option(min(keys)) if len(keys) == 1 else None
+    if option is None:
+        says = f"One of {_listed(q)} is wanted."
+        return Verdict(question=q, answer=answer, status=BAD, says=says)
+    if option.key in q.right:
+        return Verdict(question=q, answer=answer, status=RIGHT, says=option.says, credit=1.0)
+    position = q.options.index(option)
+    return Verdict(question=q, answer=answer, status=SLIP, says=option.says, slip=position)
+
+
+def _several(q: Choice, answer: Any) -> Verdict:
+    """All options that are right."""
+    right = set(q.right)
+    keys = set(read_keys(answer, q.options) or ())
+    if not keys:
+        says = f"Any of {_listed(q)} are wanted."
+        return Verdict(question=q, answer=answer, status=BAD, says=says)
     if keys == right:
-        return _said(RIGHT, "All of them, and no other.", 1.0)
-    lines = [f"**{o.key}** does not belong: {fill_text(o.says, facts)}" for o in extra]
-    found = len(keys & right)
+        says = "All of them, and no other."
+        return Verdict(question=q, answer=answer, status=RIGHT, says=says, credit=1.0)
+    extra = [o for o in q.options if o.key in keys - right]
+    lines = [f"**{o.key}** does not belong: {o.says}" for o in extra]
+    hits = len(keys & right)
     missing = len(right - keys)
     if missing:
         lines.append(f"{missing} more {'belongs' if missing == 1 else 'belong'} to the list.")
-    few = 2 * found < len(right)  # one of five is no near miss
-    return _said(
-        SLIP if extra else WRONG if few else NEAR,
-        "  \n".join(lines),
-        min(max(0.0, (found - len(extra)) / len(right)), 0.75),
-        slip=slip,
+    status = NEAR
+    if extra:
+        status = SLIP
+    elif 2 * hits < len(right):  # one of five is no near miss
+        status = WRONG
+    return Verdict(
+        question=q,
+        answer=answer,
+        status=status,
+        says="  \n".join(lines),
+        credit=min(max(0.0, (hits - len(extra)) / len(right)), 0.75),
+        slip=q.options.index(extra[0]) if extra else None,
     )
 
 
 # ---------------------------------------------------------------- plans
-def _plan(q: Plan, answer, facts):
-    answer = read_plan(answer, q.names)
-    if answer is None:
-        return _said(BAD, f"A plan is wanted: a mapping such as {{'{q.names[0]}': 1, …}}.")
-    missing = [n for n in q.names if answer.get(n) is None]
+def _plan(q: Plan, answer: Any) -> Verdict:
+    def verdict(status: str, says: str, credit: float = 0.0, slip: int | None = None) -> Verdict:
+        return Verdict(
+            question=q, answer=answer, status=status, says=says, credit=credit, slip=slip
+        )
+
+    plan = read_plan(answer, q.names)
+    if plan is None:
+        return verdict(BAD, f"A plan is wanted: a mapping such as {{'{q.names[0]}': 1, …}}.")
+    missing = [n for n in q.names if plan.get(n) is None]
     if missing:
-        return _said(BAD, f"The plan has to say {', '.join(missing)} too.")
-    design = value_of(q.design, facts)
+        return verdict(BAD, f"The plan has to say {', '.join(missing)} too.")
     try:
-        tried = assess(design.change(plan=answer))
+        tried = assess(q.design.change(plan=plan))
     except DesignError as e:
-        return _said(WRONG, f"No such plan can run here: {e}.")
-    best = assess(design)
-    say = partial(fill_text, facts=facts, a=tried, best=best)
-    for i, slip in enumerate(q.slips):
-        if slip.made(answer):
-            return _said(SLIP, say(slip.says), slip=i)
+        return verdict(WRONG, f"No such plan can run here: {e}.")
+    best = assess(q.design)
+    for position, slip in enumerate(q.slips):
+        if slip.matches(plan):
+            return verdict(SLIP, slip.says(tried, best), slip=position)
     if not tried.chosen.fits:
-        sizes = {part: tried.memory_bytes[part] for part in _PARTS}
-        part = max(sizes, key=sizes.get)
-        return _said(WRONG, say(_PLANS["over"], part=part, size=sizes[part]))
+        return verdict(WRONG, _over(tried))
     behind = tried.step_s / best.step_s - 1
     if behind <= q.slower - 1:
-        return _said(RIGHT, say(_PLANS["best" if behind <= 0.001 else "right"], behind=behind), 1.0)
+        return verdict(RIGHT, _fits(tried, behind), 1.0)
+    return verdict(NEAR, _slow(tried, best, behind), 0.5)
+
+
+def _over(tried: Assessment) -> str:
+    """What is said of a plan that does not fit."""
+    memory = tried.memory_bytes
+    part = max(_PARTS, key=lambda name: memory[name])
+    return (
+        f"It does not fit: {small_size(memory['total'])} on the fullest device of "
+        f"{small_size(memory['capacity'])}; the largest part is {part}, {small_size(memory[part])}."
+    )
+
+
+def _measures(tried: Assessment) -> str:
+    return f"{base_show.seconds(tried.step_s)} a step, MFU {base_show.share(tried.mfu)}"
+
+
+def _fits(tried: Assessment, behind: float) -> str:
+    """What is said of a plan that is right."""
+    rest = f"{base_show.share(behind)} behind the best that the search finds"
+    return (
+        f"It fits and holds: {_measures(tried)}, {small_size(tried.memory_bytes['total'])} on the "
+        f"fullest device; {'the best there is' if behind <= 0.001 else rest}."
+    )
+
+
+def _slow(tried: Assessment, best: Assessment, behind: float) -> str:
+    """What is said of a plan that fits, and takes too long."""
     parts = tried.step_breakdown_s
     least = best.step_breakdown_s
-    lost = max(parts, key=lambda k: parts[k] - least[k])
-    slow = say(_PLANS["slow"], behind=behind, lost=lost, its=parts[lost], least=least[lost])
-    return _said(NEAR, slow, 0.5)
+    lost = max(parts, key=lambda name: parts[name] - least[name])
+    return (
+        f"It fits: {_measures(tried)}, {small_size(tried.memory_bytes['total'])} on the fullest "
+        f"device. But it is {base_show.share(behind)} slower than the best; most of that is "
+        f"{lost}: {base_show.seconds(parts[lost])} against {base_show.seconds(least[lost])}."
+    )
 
 
 # ---------------------------------------------------------------- explanations
-def _explain(q: Explain, answer, facts, mine):
+def _explain(q: Explain, answer: Any, mine: Collection[int] | None) -> Verdict:
     if mine is None:
         how = "words that point to"
-        hits = tuple(re.search("|".join(p.words), str(answer), re.I) is not None for p in q.points)
+        text = str(answer)
+        hits = tuple(re.search("|".join(p.words), text, re.I) is not None for p in q.points)
     else:
         how = "by your own count"
-        hits = tuple(i in mine for i, _ in enumerate(q.points, 1))
+        hits = tuple(position in mine for position, _ in enumerate(q.points, 1))
     share = sum(hits) / len(hits)
-    return _said(
-        RIGHT if share == 1 else NEAR if share >= 0.5 else WRONG,
-        f"Compare it yourself with the points below; {how} {sum(hits)} of {len(hits)}.",
-        share,
-        hits=hits,
-    )
+    status = WRONG
+    if share == 1:
+        status = RIGHT
+    elif share >= 0.5:
+        status = NEAR
+    says = f"Compare it yourself with the points below; {how} {sum(hits)} of {len(hits)}."
+    return Verdict(question=q, answer=answer, status=status, says=says, credit=share, hits=hits)

@@ -1,61 +1,37 @@
-"""Questions as data: what is asked, what is right, which wrong answers people give and what to say
-to each.
+"""Questions: what is asked, what is right, which wrong answers people give and what to say to
+each.
 
-The questions of a walkthrough stand in a YAML file beside its formulas, with what is given. No
-answer is typed there: `expected` and every slip name a fact of the walkthrough, worked out by the
-models when it is asked for. Texts hold {placeholders}, filled from the same facts (`fill_text`).
+The questions of a walkthrough are functions in its book, beside the facts: each writes one question
+with the numbers of the facts in its texts, as what is right and as what is usually wrong.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
-from math import prod
-from operator import attrgetter
-from pathlib import Path
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import Any, ClassVar, Generic, TypeVar
 
-from pydantic import TypeAdapter
-from scantling.base.files import yaml_of
+from scantling import Assessment
 from scantling.base.records import Lines, record
+from scantling.design.design import Design
 
 RIGHT, SLIP, NEAR, WRONG, OPEN, BAD = "right", "slip", "near", "wrong", "open", "unreadable"
-STRICT = {"extra": "forbid"}  # a file may name no other field
-Value = str | float  # a fact by name (dots reach inside), or a number as it stands
 
-
-def value_of(value: Value, facts):
-    """The value that a question or a slip names. Raises AttributeError for an unknown fact."""
-    return attrgetter(value)(facts) if isinstance(value, str) else value
-
-
-def _product(values, facts):
-    several = values if isinstance(values, tuple) else (values,)
-    return prod(value_of(v, facts) for v in several)
+Facts = TypeVar("Facts")
 
 
 @record
 class Slip:
-    """A usual wrong answer of a Number: `value` x `times` / `over` in the base unit, each a fact or
-    several, and what to say. `within`: ratio up to which an answer counts as this slip."""
+    """A usual wrong answer of a Number: its `value` in the base unit, and what to say. `within`:
+    ratio up to which an answer counts as this slip."""
 
-    __pydantic_config__ = STRICT
-
-    value: Value
+    value: float
     says: str
     within: float = 1.04
-    times: Value | tuple[Value, ...] = ()
-    over: Value | tuple[Value, ...] = ()
-
-    def amount(self, facts) -> float:
-        """The wrong answer. [base unit of the question]"""
-        value, times, over = (_product(v, facts) for v in (self.value, self.times, self.over))
-        return float(value * times / over)
 
 
 @record
 class Option:
     """One answer of a Choice; `says` is why it is wrong (or, of the right one, why it is right)."""
-
-    __pydantic_config__ = STRICT
 
     key: str
     text: str
@@ -65,18 +41,17 @@ class Option:
 @record
 class PlanSlip:
     """A usual wrong plan: `example` is one such plan; others are recognised by fields of at least,
-    at most or among these values (an axis that a plan does not name is 1, null stands for any field
-    that it does not name). `says` may use {a…}, the plan's assessment."""
+    at most or among these values (an axis that a plan does not name is 1, None stands for any field
+    that it does not name). `says` is what to say, of the assessments of the plan that was tried and
+    of the best one."""
 
-    __pydantic_config__ = STRICT
+    example: Mapping[str, int | str]
+    says: Callable[[Assessment, Assessment], str]
+    at_least: Mapping[str, int] = field(default_factory=dict)
+    at_most: Mapping[str, int] = field(default_factory=dict)
+    among: Mapping[str, list[int | str | None]] = field(default_factory=dict)
 
-    example: Mapping
-    says: str
-    at_least: Mapping = field(default_factory=dict)
-    at_most: Mapping = field(default_factory=dict)
-    among: Mapping = field(default_factory=dict)
-
-    def made(self, plan: Mapping) -> bool:
+    def matches(self, plan: Mapping[str, Any]) -> bool:
         """Whether a plan makes this slip."""
         return (
             all(plan.get(k, 1) >= v for k, v in self.at_least.items())
@@ -89,8 +64,6 @@ class PlanSlip:
 class Point:
     """One point that a strong explanation makes; `words` are regular expressions, one of which
     shows that it was made."""
-
-    __pydantic_config__ = STRICT
 
     says: str
     words: Lines
@@ -107,8 +80,6 @@ class Question:
     takeaway : one sentence to keep, with its limit; minutes : time to spend on it
     """
 
-    __pydantic_config__ = STRICT
-
     id: str
     ask: str
     axis: str
@@ -122,10 +93,10 @@ class Question:
 
 @record
 class Number(Question):
-    """A number in `unit`; `scale` base units make one. Right within the ratio `within` (1.05: five
-    per cent; 1: exactly)."""
+    """A number, `expected` in the base unit and asked for in `unit`; `scale` base units make one.
+    Right within the ratio `within` (1.05: five per cent; 1: exactly)."""
 
-    expected: Value = ""
+    expected: float
     unit: str = ""
     scale: float = 1.0
     within: float = 1.05
@@ -138,18 +109,17 @@ class Number(Question):
 
 @record
 class Choice(Question):
-    """One of several options (`several`: all that are right, a list of keys)."""
+    """One of several options, `expected` its key (`several`: all that are right, their keys)."""
 
-    expected: str | tuple[str, ...] = ""  # a key, keys, or the fact that gives them
-    options: tuple[Option, ...] = ()
+    expected: str | tuple[str, ...]
+    options: tuple[Option, ...]
     several: bool = False
     kind: ClassVar[str] = "choice"
 
-    def right(self, facts) -> str | tuple[str, ...]:
-        """The key that is right, or all keys that are."""
-        if isinstance(self.expected, tuple) or self.option(self.expected):
-            return self.expected
-        return value_of(self.expected, facts)
+    @property
+    def right(self) -> tuple[str, ...]:
+        """The keys that are right: one, or several."""
+        return (self.expected,) if isinstance(self.expected, str) else self.expected
 
     def option(self, key: str) -> Option | None:
         return next((o for o in self.options if o.key == str(key).strip()), None)
@@ -163,7 +133,7 @@ class Plan(Question):
     design : the open design; names : fields that the answer has to set.
     """
 
-    design: Value = ""
+    design: Design
     names: Lines = ("tp", "pp", "dp")
     slower: float = 1.10
     slips: tuple[PlanSlip, ...] = ()
@@ -175,47 +145,51 @@ class Explain(Question):
     """A few sentences in the reader's own words, set beside the points that a strong answer makes;
     `model` is such an answer."""
 
-    points: tuple[Point, ...] = ()
-    model: str = ""
+    points: tuple[Point, ...]
+    model: str
     kind: ClassVar[str] = "explain"
 
 
 @record
-class Walkthrough:
-    """One walkthrough: its number, the name of its notebook, title, minutes, the class of its facts
-    (made without arguments) and its questions."""
+class Walkthrough(Generic[Facts]):
+    """One walkthrough: its number, the name of its notebook, title, minutes, its book (the class of
+    its facts) and the functions that write its questions, in order."""
 
     number: str
     name: str
     title: str
     minutes: int
-    facts: Callable[[], Any]
-    questions: tuple[Question, ...] = ()
+    book: Callable[[], Facts]
+    asks: tuple[Callable[[Facts], Question], ...]
+
+    @cached_property
+    def facts(self) -> Facts:
+        """The numbers of the book."""
+        return self.book()
+
+    @cached_property
+    def _written(self) -> dict[Callable[[Facts], Question], Question]:
+        """The questions that were written so far."""
+        return {}
+
+    def _question(self, ask: Callable[[Facts], Question]) -> Question:
+        if ask not in self._written:
+            self._written[ask] = ask(self.facts)
+        return self._written[ask]
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """All questions with their numbers: this works every fact out that they name."""
+        return tuple(self._question(ask) for ask in self.asks)
 
     def question(self, ident: str) -> Question:
-        """The question of that id. Raises KeyError naming what there is."""
-        for q in self.questions:
-            if q.id == ident:
-                return q
+        """The question of that id; no later one is worked out. Raises KeyError naming what there
+        is."""
+        for ask in self.asks:
+            question = self._question(ask)
+            if question.id == ident:
+                return question
         raise KeyError(
             f"no question {ident!r} in walkthrough {self.number}; there are: "
             f"{', '.join(q.id for q in self.questions)}"
         )
-
-
-_KINDS = {kind.kind: kind for kind in (Number, Choice, Plan, Explain)}
-
-
-def _question(given: dict) -> Question:
-    """A question of a file: its first key is its kind, with its id."""
-    (kind, ident), *rest = given.items()
-    return TypeAdapter(_KINDS[kind]).validate_python({"id": ident, **dict(rest)})
-
-
-def read(path: Path, facts: Callable[[dict], Callable[[], Any]]) -> Walkthrough:
-    """The walkthrough of a YAML file; `facts` makes the class whose attributes the file names, of
-    what the file says about them."""
-    data = yaml_of(path)
-    known = facts(data.pop("facts"))
-    questions = tuple(map(_question, data.pop("questions")))
-    return Walkthrough(**data, facts=known, questions=questions)

@@ -2,10 +2,9 @@
 
 from functools import cache
 
+from scantling.base.files import table
 from scantling.base.records import record
-from scantling.base.words import Words, table
 
-say = Words(table(__file__, "rubric")["lines"])
 LEVELS = ("mid", "senior", "staff")
 
 

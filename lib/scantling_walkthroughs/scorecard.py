@@ -11,7 +11,7 @@ from scantling.base.records import record
 from . import show
 from .grade import grade
 from .question import Question
-from .rubric import LEVELS, Axis, Level, level_of, rubric, say
+from .rubric import LEVELS, Axis, Level, level_of, rubric
 
 # of a question's credit: a hint, a wrong try, what a late right answer keeps
 COSTS = {"hint": 0.15, "try": 0.25, "least": 0.25}
@@ -98,7 +98,14 @@ class Scorecard:
         return f"{self.session.minutes():.0f} of {self.session.walkthrough.minutes:.0f} minutes"
 
     def __repr__(self) -> str:
-        lines = [say("scorecard", s=self), *(say("score", a=a) for a in self.axes)]
+        number = self.session.walkthrough.number
+        lines = [
+            f"Walkthrough {number}: {self.points:.1f} of {self.most:.0f} points, "
+            f"{self.level.name} ({self.level.says}), {self.time}"
+        ]
+        for axis in self.axes:
+            points = f"{axis.points:.1f} of {axis.most:.0f}"
+            lines.append(f"  {axis.axis.name:28} {points}   {axis.shows}")
         if self.redo:
             lines += ["Do again:", *(f"  {q.id}: {why}" for q, why in self.redo)]
         return "\n".join(lines)
@@ -121,10 +128,9 @@ class Scorecard:
 
     def _open_card(self, q: Question) -> str:
         """A question of a blank with its verdict and the worked answer."""
-        facts = self.session.facts
-        verdict = self.session.last(q.id) or grade(q, None, facts)
-        inside = show.ask_part(q, facts) + show.verdict_part(verdict)
-        return show.part("card", inside + show.answer_part(q, facts))
+        verdict = self.session.last(q.id) or grade(q, None)
+        inside = show.ask_part(q) + show.verdict_part(verdict)
+        return show.part("card", inside + show.answer_part(q))
 
     def _rubric(self) -> str:
         """What is looked for on every axis: for somebody who has not answered yet, or reads the

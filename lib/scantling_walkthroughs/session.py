@@ -17,7 +17,6 @@ from . import show
 from .answers import right_answer
 from .grade import Verdict, grade, unanswered
 from .question import OPEN, Question, Walkthrough
-from .rubric import say
 from .scorecard import COSTS, Scorecard
 from .texts import fill_text
 
@@ -40,7 +39,7 @@ class Card:
         s = self.session
         q = self.question
         v = self.verdict
-        lines = [show.ask_text(q, s.facts)]
+        lines = [show.ask_text(q)]
         if s.mode == "blank":
             lines += [f"Noted: {v.answer}"] if v.status != OPEN else []
         elif v.status == OPEN:
@@ -49,14 +48,12 @@ class Card:
                 "worked answer"
             )
         else:
-            lines += [str(v), *([show.answer_text(q, s.facts)] if s.mode == "instructor" else ())]
+            lines += [str(v), *([show.answer_text(q)] if s.mode == "instructor" else ())]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         s = self.session
-        return show.card(
-            self.question, s.facts, self.verdict, s.mode, s.hints.get(self.question.id, 0)
-        )
+        return show.card(self.question, self.verdict, s.mode, s.hints.get(self.question.id, 0))
 
 
 def _said(text: str) -> Html:
@@ -93,16 +90,19 @@ class Session:
         if self.mode not in MODES:
             raise ValueError(f"mode is {self.mode!r}, not one of {', '.join(MODES)}")
         if self.facts is None:
-            self.facts = self.walkthrough.facts()
+            self.facts = self.walkthrough.facts
 
     def __repr__(self) -> str:
         w = self.walkthrough
-        return say("session", s=self, w=w, n=len(w.questions))
+        return (
+            f"Walkthrough {w.number}, {w.title}: {len(w.asks)} questions, {w.minutes} minutes, "
+            f"{self.mode}"
+        )
 
     def _repr_html_(self) -> str:
         w = self.walkthrough
         return show.style() + show.block(
-            f"<p>{len(w.questions)} questions · {w.minutes} minutes · {self.mode}</p>"
+            f"<p>{len(w.asks)} questions · {w.minutes} minutes · {self.mode}</p>"
         )
 
     # ------------------------------------------------------------ what a notebook calls
@@ -111,13 +111,13 @@ class Session:
         instructor's session puts the right one in)."""
         q = self.walkthrough.question(ident)
         if self.mode == "instructor" and unanswered(answer):
-            answer = right_answer(q, self.facts)
+            answer = right_answer(q)
         return Card(self, q, self.judge(q, answer, mine))
 
     def judge(self, q: Question, answer, mine=None) -> Verdict:
         """The verdict, kept in the log unless nothing was answered or the same answer was the last
         one."""
-        verdict = grade(q, answer, self.facts, mine)
+        verdict = grade(q, answer, mine)
         if verdict.status not in (OPEN, "unreadable"):
             tries = self.log.setdefault(q.id, [])
             self.at[q.id] = self.minutes()
@@ -132,13 +132,13 @@ class Session:
         """The next hint of a question."""
         q = self.walkthrough.question(ident)
         n = self.hints[ident] = min(self.hints.get(ident, 0) + 1, len(q.hints))
-        return _said(f"Hint {n} of {len(q.hints)}: {fill_text(q.hints[n - 1], self.facts)}")
+        return _said(f"Hint {n} of {len(q.hints)}: {q.hints[n - 1]}")
 
     def answer(self, ident: str) -> Html:
         """The worked answer of a question."""
         q = self.walkthrough.question(ident)
         self.hints[ident] = len(q.hints)
-        return _said(show.answer_text(q, self.facts))
+        return _said(show.answer_text(q))
 
     def say(self, text: str, **more) -> Html:
         """A paragraph of markdown with {placeholders} filled from the facts."""
@@ -161,11 +161,9 @@ class Session:
                 text.append(repr(part))
                 html.append(_html_of(part))
         if q.takeaway:
-            take = fill_text(q.takeaway, self.facts)
-            html.append(
-                f'<div class="scl-take"><p><strong>Takeaway</strong></p>{show.markdown(take)}</div>'
-            )
-            text.append(f"Takeaway: {take}")
+            take = show.markdown(q.takeaway)
+            html.append(f'<div class="scl-take"><p><strong>Takeaway</strong></p>{take}</div>')
+            text.append(f"Takeaway: {q.takeaway}")
         opened = self.mode == "instructor" or any(v.right for v in self.log.get(ident, ()))
         fold = show.part("fold", "Work it", "".join(html), "scl-work", opened)
         words = "\n".join(["Work it", *text]) if opened else "Work it: folded"

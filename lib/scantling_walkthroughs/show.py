@@ -11,16 +11,21 @@ import numpy as np
 from markupsafe import Markup
 from scantling import assess
 from scantling.base.displayed import markdown
-from scantling.base.files import table
 
 from .answers import right_answer, shown_answer
-from .question import BAD, OPEN, Choice, Explain, Number, Plan, Question, value_of
+from .question import BAD, NEAR, OPEN, RIGHT, SLIP, WRONG, Choice, Explain, Number, Plan, Question
 from .rubric import LEVELS, rubric
-from .texts import fill_text
 from .typed import DIMENSIONS, FACTORS, confusions, dimension, factors
 
 HERE = Path(__file__).parent
-_STATUS = table(__file__, "status")  # sign and name of what a verdict says
+# sign and name of what a verdict says
+_STATUS = {
+    RIGHT: ("✓", "Right"),
+    SLIP: ("✗", "A usual slip"),
+    NEAR: ("≈", "Nearly"),
+    WRONG: ("✗", "Not yet"),
+    BAD: ("?", "Not readable"),
+}
 
 
 @cache
@@ -34,11 +39,6 @@ def _macros():
 def part(name: str, *given, **more) -> str:
     """One part of a page as markup, by its macro in walkthrough.j2."""
     return str(getattr(_macros(), name)(*given, **more))
-
-
-def told(text: str, facts) -> str:
-    """A text of a question as HTML, with its numbers."""
-    return markdown(fill_text(text, facts))
 
 
 def block(inside: str) -> str:
@@ -56,21 +56,21 @@ def verdict_text(v) -> str:
     return f"{v.question.id}: {said}".rstrip()
 
 
-def ask_text(q: Question, facts) -> str:
+def ask_text(q: Question) -> str:
     options = q.options if isinstance(q, Choice) else ()
-    lines = (f"  {o.key}  {fill_text(o.text, facts)}" for o in options)
-    return "\n".join([fill_text(q.ask, facts), *lines])
+    lines = (f"  {o.key}  {o.text}" for o in options)
+    return "\n".join([q.ask, *lines])
 
 
-def answer_text(q: Question, facts) -> str:
-    return f"Answer: {shown_answer(q, right_answer(q, facts), facts)}\n{fill_text(q.worked, facts)}"
+def answer_text(q: Question) -> str:
+    return f"Answer: {shown_answer(q, right_answer(q))}\n{q.worked}"
 
 
 # ---------------------------------------------------------------- HTML
 def verdict_part(v) -> str:
     if v.status == OPEN:
         return f'<div class="scl-verdict"><p>{escape(v.says)}</p></div>' if v.says else ""
-    points = points_part(v.question, v.facts, v.hits) if isinstance(v.question, Explain) else ""
+    points = points_part(v.question, v.hits) if isinstance(v.question, Explain) else ""
     return part("verdict", v.status, *_STATUS[v.status], given(v), markdown(v.says), points)
 
 
@@ -78,74 +78,72 @@ def given(v) -> str:
     """The answer that was given, as people read it."""
     if v.status == BAD:
         return str(v.answer)[:200]
-    return shown_answer(v.question, v.answer, v.facts)
+    return shown_answer(v.question, v.answer)
 
 
-def points_part(q: Explain, facts, hits) -> str:
+def points_part(q: Explain, hits) -> str:
     """The points of a strong answer, those found marked; the words decide nothing, the reader
     does."""
     items = ((hit, p.says) for p, hit in zip(q.points, hits))
-    return _marked(facts, (("✓" if hit else "○", says) for hit, says in items))
+    return _marked((("✓" if hit else "○", says) for hit, says in items))
 
 
-def options_part(options, facts) -> str:
-    return _marked(facts, ((o.key, o.text) for o in options))
+def options_part(options) -> str:
+    return _marked(((o.key, o.text) for o in options))
 
 
-def _marked(facts, items) -> str:
+def _marked(items) -> str:
     """A list of (mark, text)."""
-    return part("marked", [(key, _inline(text, facts)) for key, text in items])
+    return part("marked", [(key, _inline(text)) for key, text in items])
 
 
-def _inline(text: str, facts) -> str:
-    out = told(text, facts)
+def _inline(text: str) -> str:
+    out = markdown(text)
     return out[3:-4] if out.startswith("<p>") and out.find("</p>") == len(out) - 4 else out
 
 
-def hints_part(q: Question, facts, opened: int = 0) -> str:
+def hints_part(q: Question, opened: int = 0) -> str:
     """Three hints, each folded inside the one before, so that they are opened one at a time."""
     inside = ""
     for i, hint in reversed([*enumerate(q.hints, 1)]):
-        inside = part("fold", f"Hint {i}", told(hint, facts) + inside, opened=i <= opened)
+        inside = part("fold", f"Hint {i}", markdown(hint) + inside, opened=i <= opened)
     return inside
 
 
-def answer_part(q: Question, facts, opened: bool = False) -> str:
+def answer_part(q: Question, opened: bool = False) -> str:
     """The worked answer, folded."""
-    right = right_answer(q, facts)
-    value = escape(shown_answer(q, right, facts))
+    right = right_answer(q)
+    value = escape(shown_answer(q, right))
     head = f"<p><strong>{value}</strong></p>"
     if isinstance(q, Choice):
-        head = options_part([o for o in q.options if o.key in right], facts)
+        head = options_part([o for o in q.options if o.key in right])
     elif isinstance(q, Explain):
-        head = points_part(q, facts, [True] * len(q.points)) + f"<p><em>{value}</em></p>"
-    return part("fold", "Worked answer", head + told(q.worked, facts), "scl-answer", opened)
+        head = points_part(q, [True] * len(q.points)) + f"<p><em>{value}</em></p>"
+    return part("fold", "Worked answer", head + markdown(q.worked), "scl-answer", opened)
 
 
-def slips_part(q: Question, facts) -> str:
+def slips_part(q: Question) -> str:
     """What a teacher listens for: the usual wrong answers, each with what to say to it; plans say
     theirs with the numbers of the plan that was tried."""
     rows = []
     if isinstance(q, Number):
-        rows = [(shown_answer(q, s.amount(facts) / q.scale, facts), s.says) for s in q.slips]
+        rows = [(shown_answer(q, s.value / q.scale), s.says) for s in q.slips]
     elif isinstance(q, Choice):
-        right = q.right(facts)
+        right = q.right
         rows = [(o.key, o.says) for o in q.options if o.key not in right and o.says]
     elif isinstance(q, Plan):
-        rows = [(shown_answer(q, s.example, facts), "") for s in q.slips]
+        rows = [(shown_answer(q, s.example), "") for s in q.slips]
     if not rows:
         return ""
-    laid = part(
-        "table", (), [(value, Markup(_inline(says, facts))) for value, says in rows], (0, 1)
-    )
+    laid = part("table", (), [(value, Markup(_inline(says))) for value, says in rows], (0, 1))
     return part("fold", "Usual slips", laid, "scl-slips")
 
 
-def ask_part(q: Question, facts) -> str:
+def ask_part(q: Question) -> str:
     """The question itself, with its options."""
     head = part("head", rubric()[0][q.axis].name, q.level, f"{q.minutes:g}", q.id)
-    listed = options_part(q.options, facts) if isinstance(q, Choice) else ""
-    return head + told(q.ask, facts) + listed
+    listed = options_part(q.options) if isinstance(q, Choice) else ""
+    return head + markdown(q.ask) + listed
 
 
 def wanted(q: Question) -> str:
@@ -162,16 +160,16 @@ def wanted(q: Question) -> str:
     return "a few sentences"
 
 
-def card(q: Question, facts, verdict, mode: str, opened: int = 0) -> str:
+def card(q: Question, verdict, mode: str, opened: int = 0) -> str:
     """A question with whatever was answered; hints and worked answer folded (open for an
     instructor, left out in a blank)."""
     teaching = mode == "instructor"
-    inside = ask_part(q, facts) + reply_part(verdict, mode)
+    inside = ask_part(q) + reply_part(verdict, mode)
     if mode != "blank":
-        inside += hints_part(q, facts, opened) + answer_part(q, facts, teaching)
+        inside += hints_part(q, opened) + answer_part(q, teaching)
     if teaching:
-        inside += slips_part(q, facts)
-    return part("card", inside, _key(q, facts) if mode == "student" else "")
+        inside += slips_part(q)
+    return part("card", inside, _key(q) if mode == "student" else "")
 
 
 def reply_part(v, mode: str) -> str:
@@ -192,12 +190,12 @@ def controls(q: Question) -> dict:
     }
 
 
-def _key(q: Question, facts) -> str:
+def _key(q: Question) -> str:
     """What a page needs to check an answer by itself, as base64 so that it does not meet the eye in
     the source."""
     data = controls(q) | {"axis": q.axis, "staff": q.level == LEVELS[2]}
     if isinstance(q, Number):
-        right = right_answer(q, facts)
+        right = right_answer(q)
         data |= {
             "unit": q.unit,
             "units": factors(q.unit),
@@ -207,26 +205,22 @@ def _key(q: Question, facts) -> str:
             "asked": dimension(q.unit),
             "within": q.within,
             "right": right,
-            "shown": shown_answer(q, right, facts),
+            "shown": shown_answer(q, right),
             "slips": [
-                {
-                    "value": s.amount(facts) / q.scale,
-                    "within": s.within,
-                    "says": told(s.says, facts),
-                }
+                {"value": s.value / q.scale, "within": s.within, "says": markdown(s.says)}
                 for s in q.slips
             ],
         }
     elif isinstance(q, Choice):
-        right = q.right(facts)
+        right = q.right
         data |= {
             "right": sorted(right) if q.several else right,
-            "says": {o.key: told(o.says, facts) for o in q.options},
+            "says": {o.key: markdown(o.says) for o in q.options},
         }
     elif isinstance(q, Plan):
-        data |= plan_table(q, facts)
+        data |= plan_table(q)
     elif isinstance(q, Explain):
-        data["points"] = [{"says": _inline(p.says, facts), "words": p.words} for p in q.points]
+        data["points"] = [{"says": _inline(p.says), "words": p.words} for p in q.points]
     return packed(data)
 
 
@@ -235,10 +229,10 @@ def packed(data) -> str:
     return base64.b64encode(dumps(data).encode()).decode()
 
 
-def plan_table(q: Plan, facts) -> dict:
+def plan_table(q: Plan) -> dict:
     """Every legal choice of the named fields with the least step that fits [s], null where none
     does: what a page needs to judge a plan."""
-    best = assess(value_of(q.design, facts))
+    best = assess(q.design)
     found = best.chosen.search
     columns = [
         np.broadcast_to(getattr(found.plan, name), found.legal).astype(int) for name in q.names

@@ -1,30 +1,46 @@
-"""Texts with computed numbers in them: `fill_text("lasts {mtbf:seconds}", facts)`."""
+"""Numbers as the walkthroughs print them, beside the manners of `scantling.base.show`; and the
+texts of their notebooks, filled from the facts: `fill_text("lasts {mtbf_s:seconds}", facts)`."""
 
-from scantling.base.show import MANNERS, number, shown
+from typing import Any
+
+from scantling.base.show import MANNERS, number, scalar, shown, size
 from scantling.base.words import Filler
+
+
+def small_size(value: float) -> str:
+    """Bytes of a message or a layer: 512 KB, 66.1 MB; from a billion on as any size."""
+    if not 1e3 <= abs(value) < 0.9995e9:
+        return size(value)
+    if abs(value) < 0.9995e6:
+        return f"{number(value / 1e3)} KB"
+    return f"{number(value / 1e6)} MB"
+
+
+def scientific(value: float) -> str:
+    """A large count with its power of ten: 3.79e25."""
+    mantissa, power = f"{float(value):.2e}".split("e")
+    return f"{mantissa}e{int(power)}"
 
 
 class _TextFiller(Filler):
     """`{name:kind}`: a fact by name, shown in the manner of `quantities` (seconds, bytes, share,
     usd, params …), else as a `Filler` does."""
 
-    def format_field(self, value, spec):
-        if spec == "sci":
-            mantissa, power = f"{float(value):.2e}".split("e")
-            return f"{mantissa}e{int(power)}"
-        if spec == "bytes" and 1e3 <= abs(value) < 0.9995e9:
-            size, unit = (1e6, "MB") if abs(value) >= 0.9995e6 else (1e3, "KB")
-            return f"{number(value / size)} {unit}"
-        if spec in MANNERS or spec in ("count", "rate"):
-            return shown(value, spec)
-        if not spec and isinstance(value, float):
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if format_spec == "sci":
+            return scientific(value)
+        if format_spec == "bytes":
+            return small_size(scalar(value))
+        if format_spec in MANNERS or format_spec in ("count", "rate"):
+            return shown(value, format_spec)
+        if not format_spec and isinstance(value, float):
             return number(value)
-        if not spec and type(value) is int:
+        if not format_spec and type(value) is int:
             return f"{value:,}"
-        return super().format_field(value, spec)
+        return super().format_field(value, format_spec)
 
 
-def fill_text(text: str, facts, **more) -> str:
+def fill_text(text: str, facts: Any, **more: Any) -> str:
     """`text` with its {placeholders} filled: attributes of `facts`, then of `more`; dots and
     [indices] reach inside."""
     return _TextFiller(facts).vformat(text, (), more)

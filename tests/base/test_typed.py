@@ -9,7 +9,7 @@ from scantling.base.typed import number, with_points
 from scantling.design.checks import as_number
 from scantling_brief.brief import read_brief
 from scantling_walkthroughs.typed import read_number
-from scantling_widgets.desk import inputs
+from scantling_widgets.desk import amounts
 
 TYPED = {
     "7.5": 7.5,
@@ -48,7 +48,7 @@ NONE = [
 def test_a_number_is_read_alike_wherever_it_is_typed(text):
     value = TYPED[text]
     assert number(text) == (pytest.approx(value, rel=1e-12), False)
-    assert inputs.number("constraints.budget_usd", text) == pytest.approx(value)
+    assert amounts.number("constraints.budget_usd", text) == pytest.approx(value)
     assert read_number(text) == pytest.approx(value)
     if text == "50M":  # a design file takes a scale, and no other text for a number
         assert as_number(text, "a number") == value
@@ -65,16 +65,16 @@ def test_a_number_is_read_alike_wherever_it_is_typed(text):
 def test_what_is_no_number_is_refused_everywhere(text):
     assert number(text) is None
     with pytest.raises(DesignError, match="is not a number"):
-        inputs.number("constraints.budget_usd", text)
+        amounts.number("constraints.budget_usd", text)
     with pytest.raises(ValueError):
         read_number(text)
 
 
 def test_per_cent_is_a_share_and_nothing_else():
-    assert inputs.number("constraints.min_mfu", "40%") == 0.4
-    assert inputs.number("constraints.min_mfu", "37,5 %") == 0.375
+    assert amounts.number("constraints.min_mfu", "40%") == 0.4
+    assert amounts.number("constraints.min_mfu", "37,5 %") == 0.375
     with pytest.raises(DesignError, match="is not a number"):
-        inputs.number("constraints.budget_usd", "40%")
+        amounts.number("constraints.budget_usd", "40%")
 
 
 def test_names_and_versions_in_a_sentence_stay():

@@ -8,10 +8,74 @@ from scantling.base.records import at
 from scantling.design.design import Design
 from scantling_widgets import resources
 from scantling_widgets.desk import inputs
+from scantling_widgets.desk.controls import GROUPS
 from scantling_widgets.desk.desk import Desk
 
 GALLERY = resources.example().parent
-FILE_ONLY = {field: why for why, fields in inputs.IN_THE_FILE.items() for field in fields}
+# fields that the file alone has, by the reason why no control stands for them
+IN_THE_FILE = {
+    "typed in the tab Compare": ("notes",),
+    "written by the kit": ("scantling",),
+    "the path of a file": ("calibration", "model.hf_config"),
+    "a list of records, one for each": ("job.phases", "cluster.delivery", "cluster.sites"),
+    "figures in place of those of a catalogue row": ("cluster.accelerator", "cluster.scale_out"),
+    "said by another control": (
+        "model.like",
+        "model.moe",
+        "model.seq_len",
+        "stack.id",
+        "stack.like",
+        "job.global_batch_tokens",
+        "plan.precision",
+    ),
+    "what is unusual and meant so": ("confirm",),
+    "numbers of one kind of layer, which model.hf_config takes from its authors' file": (
+        "model.mixers",
+        "model.pattern",
+        "model.mtp_pattern",
+        "model.window_heads",
+        "model.window_kv_heads",
+        "model.window_head_dim",
+        "model.v_dim",
+        "model.ssm_heads",
+        "model.ssm_head_dim",
+        "model.groups",
+        "model.conv",
+        "model.chunk",
+        "model.dt_rank",
+        "model.d_inner",
+        "model.lin_k_heads",
+        "model.lin_v_heads",
+        "model.lin_k_dim",
+        "model.lin_v_dim",
+        "model.lru_width",
+        "model.index_heads",
+        "model.index_dim",
+        "model.index_topk",
+        "model.o_lora",
+        "model.o_groups",
+        "model.hyper_connections",
+        "model.latent",
+        "model.zero_experts",
+        "model.memory_blocks",
+        "model.adapter_rank",
+        "model.shared_kv",
+        "model.mtp_repeats",
+        "model.gated_norm",
+        "model.inner_norms",
+        "model.conv_bias",
+        "model.proj_bias",
+        "model.full_decay",
+        "model.full_gates",
+        "model.latent_norm",
+        "model.router_scales",
+        "model.window_sinks",
+        "model.chunks",
+        "model.attention_adapter",
+        "model.attention_gate",
+    ),
+}
+FILE_ONLY = {field: why for why, fields in IN_THE_FILE.items() for field in fields}
 
 
 def leaves(*path):
@@ -25,7 +89,7 @@ def leaves(*path):
 
 
 LEAVES = dict(leaves())
-CONTROLS = {name.format(job="job") for names in inputs.GROUPS.values() for name in names}
+CONTROLS = {control.field for group in GROUPS for control in group.controls}
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +132,7 @@ def test_a_control_sets_what_the_schema_gives_as_an_example(desk, field):
         typed = ", ".join(example) if words else f"{example}"
     else:
         typed = example
-    fields = inputs.changes(desk.session, field, typed)
+    fields = inputs.changes(desk.session.now, field, typed)
     if LEAVES[field].choices and control["made"] == "list":
         assert example in [option["value"] for option in control["options"]]
     if field == "model.size":

@@ -109,14 +109,14 @@ def test_each_can_be_swept_and_is_used(path):
 
 
 def test_each_is_an_input_of_the_desk_and_moves_the_design(desk):
-    shown = {f["field"]: f for g in inputs.groups(desk.session) for f in g["fields"]}
+    shown = {c.field: c for g in inputs.groups(desk.session) for c in g.controls}
     for path in FIELDS:
         control = shown[path]
-        assert control["label"] != path and control["help"], path
-        if control["made"] == "number":
-            assert control["unit"], path
+        assert control.label != path and control.help, path
+        if control.made == "number":
+            assert control.unit, path
             tier = path.startswith("checkpoint.tiers")
-            assert tier or control["placeholder"].startswith("auto") or control["value"], path
+            assert tier or control.placeholder.startswith("auto") or control.value, path
     desk.form.send_change("reliability.causes.gpu.repair_s", "8 h")
     assert desk.design.reliability.causes.gpu.repair_s == 28_800
     desk.form.send_change("checkpoint.tiers.l1.every_s", "120")

@@ -2,6 +2,7 @@
 design leaves it out, among the controls of the desk, and can be swept."""
 
 import json
+from dataclasses import asdict
 
 import pytest
 import scantling as sc
@@ -76,14 +77,14 @@ def test_it_can_be_given_and_swept(field):
 
 def test_the_desk_has_a_control_for_each():
     session = Session(sc.Design.from_data(BASE))
-    shown = {f["field"]: f for group in inputs.groups(session) for f in group["fields"]}
+    shown = {c.field: c for group in inputs.groups(session) for c in group.controls}
     assert {*FIELDS} <= {*shown}
-    json.dumps(shown)
+    json.dumps([asdict(control) for control in shown.values()])
     taken = {a.field: a.value for a in session.now.resolved.assumed}
     for field in FIELDS:
         control = shown[field]
-        assert control["label"] != field and control["help"]
-        first = control.get("placeholder") or control["options"][0]["text"]
+        assert control.label != field and control.help
+        first = control.placeholder or control.options[0]["text"]
         assert first.startswith("auto") or taken.get(field) in (None, "")
 
 
@@ -100,4 +101,4 @@ def test_the_desk_has_a_control_for_each():
 )
 def test_a_moved_control_changes_its_field(field, typed, value):
     session = Session(sc.Design.from_data(BASE))
-    assert inputs.changes(session, field, typed) == {field: value}
+    assert inputs.changes(session.now, field, typed) == {field: value}

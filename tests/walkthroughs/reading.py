@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import string
+import sys
 
 
 def texts(q) -> list[str]:
@@ -11,9 +14,51 @@ def texts(q) -> list[str]:
         each for name in ("options", "slips", "points") for each in getattr(q, name, ()) or ()
     ]
     own = [q.ask, *q.hints, q.worked, q.takeaway, getattr(q, "model", "")]
-    return own + [getattr(each, name, "") for each in inside for name in ("text", "says")]
+    said = [getattr(each, name, "") for each in inside for name in ("text", "says")]
+    return [text for text in own + said if isinstance(text, str)]  # a plan's slip says it of a plan
 
 
 def bare(text: str) -> str:
     """The text without its placeholders: what was typed, not computed."""
     return "".join(literal for literal, *_ in string.Formatter().parse(text))
+
+
+TEXTS = {"ask", "hints", "worked", "takeaway", "model", "text", "says"}
+
+
+def _literal(node: ast.expr) -> str:
+    """What of a text was typed, not computed."""
+    parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+    return "".join(p.value for p in parts if isinstance(p, ast.Constant))
+
+
+def _asks(w) -> list[ast.FunctionDef]:
+    """The functions of a walkthrough's book that write its questions."""
+    tree = ast.parse(inspect.getsource(sys.modules[w.book.__module__]))
+    names = {ask.__name__ for ask in w.asks}
+    return [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name in names]
+
+
+def typed_texts(w) -> list[tuple[str, str]]:
+    """(function, text without what is computed) of every text of a walkthrough's questions."""
+    out = []
+    for ask in _asks(w):
+        nodes = [n.value for n in ast.walk(ask) if isinstance(n, ast.keyword) and n.arg in TEXTS]
+        inner = [n for n in ast.walk(ask) if isinstance(n, ast.FunctionDef) and n is not ask]
+        nodes += [n.value for f in inner for n in ast.walk(f) if isinstance(n, ast.Return)]
+        flat = [e for n in nodes for e in (n.elts if isinstance(n, ast.Tuple) else [n])]
+        out += [(ask.name, _literal(n)) for n in flat]
+    return out
+
+
+def shown_facts(w) -> list[tuple[str, str]]:
+    """(expression, manner) of every number that a question shows in a manner: `show.seconds(x)`."""
+    out = []
+    for ask in _asks(w):
+        for call in (n for n in ast.walk(ask) if isinstance(n, ast.Call) and len(n.args) == 1):
+            function = ast.unparse(call.func)
+            if function.startswith("show.") or function == "small_size":
+                manner = function.removeprefix("show.")
+                kind = {"size": "bytes", "small_size": "bytes"}
+                out.append((ast.unparse(call.args[0]), kind.get(manner, manner)))
+    return out

@@ -9,11 +9,11 @@ import re
 
 import pytest
 import scantling_walkthroughs as learn
-from reading import bare, texts
+from reading import bare, shown_facts, typed_texts
 from scantling_walkthroughs.session import Session
 from scantling_walkthroughs.typed import read_number
 
-FACTS = {number: w.facts() for number, w in learn.walkthroughs().items()}
+FACTS = {number: w.facts for number, w in learn.walkthroughs().items()}
 
 
 def sources():
@@ -79,7 +79,7 @@ def test_no_number_is_typed_that_is_neither_given_nor_computed(path):
             else literals("".join(cell["source"]))
         )
     ]
-    shown += [(q.id, bare(text)) for q in w.questions for text in texts(q)]
+    shown += typed_texts(w)
     for where, text in shown:
         numbers = typed(text)
         assert numbers <= givens | bare_givens, (numbers - givens, where, text)
@@ -117,28 +117,29 @@ def test_a_placeholder_is_shown_in_the_unit_that_its_name_has(path):
         "params",
     }
     w = learn.walkthrough(book(path)["metadata"]["scantling"]["walkthrough"])
-    shown = [text for q in w.questions for text in texts(q)]
+    shown = []
     for cell in (c for c in book(path)["cells"] if c["cell_type"] == "code"):
         shown += [
             n.value
             for n in ast.walk(ast.parse("".join(cell["source"])))
             if isinstance(n, ast.Constant) and isinstance(n.value, str)
         ]
-    seen = 0
+    fields = shown_facts(w)
+    assert fields
     for text in shown:
         try:
-            fields = [(name, spec) for _, name, spec, _ in string.Formatter().parse(text) if name]
+            fields += [(name, spec) for _, name, spec, _ in string.Formatter().parse(text) if name]
         except ValueError:
             continue
-        for name, spec in fields:
-            last = re.sub(r"\[[^\]]*\]$", "", name).rpartition(".")[2]
-            allowed = next(
-                (kinds for suffix, kinds in units if last.endswith(suffix) or last == suffix[1:]),
-                None,
-            )
-            if allowed and spec in manners:
-                seen += 1
-                assert spec in allowed, (name, spec, text)
+    seen = 0
+    for name, spec in fields:
+        last = re.sub(r"\[[^\]]*\]$", "", name).rpartition(".")[2]
+        allowed = next(
+            (kinds for suffix, kinds in units if last.endswith(suffix) or last == suffix[1:]), None
+        )
+        if allowed and spec in manners:
+            seen += 1
+            assert spec in allowed, (name, spec)
     assert seen
 
 
@@ -277,7 +278,7 @@ def test_calls_that_the_prose_names_are_there():
 
     import scantling as sc
 
-    names = {"sc": sc, "design": learn.walkthrough("02").facts().design}
+    names = {"sc": sc, "design": learn.walkthrough("02").facts.design}
     prose = "\n".join("".join(c["source"]) for path in BOOKS.values() for c in book(path)["cells"])
     calls, seen = (
         set(re.findall(r"`(sc\.[^`]+)`", prose)),

@@ -6,10 +6,7 @@ from __future__ import annotations
 import pytest
 import scantling_walkthroughs as learn
 from scantling_walkthroughs.grade import grade, right_answer
-from scantling_walkthroughs.texts import fill_text
 from scantling_walkthroughs.typed import read_number, read_plan
-
-FACTS = {number: learn.walkthrough(number).facts() for number in ("01", "02", "06", "08")}
 
 
 @pytest.mark.parametrize(
@@ -97,7 +94,7 @@ def test_what_is_no_number_in_the_unit_is_refused(text):
 )
 def test_a_right_number_in_a_wrong_unit_is_told_so(ident, wrong, says):
     w, q = (w := learn.walkthrough(ident[:2])), w.question(ident[3:])
-    verdict = grade(q, wrong(right_answer(q, FACTS[w.number])), FACTS[w.number])
+    verdict = grade(q, wrong(right_answer(q)))
     assert not verdict.right
     assert says in verdict.says, verdict.says
 
@@ -108,12 +105,8 @@ def test_a_right_number_in_a_wrong_unit_is_told_so(ident, wrong, says):
 )
 def test_an_option_is_named_in_any_way(typed):
     q = learn.walkthrough("08").question("half")
-    assert grade(q, typed, FACTS["08"]).answer == typed
-    assert [
-        o.key
-        for o in q.options
-        if fill_text(o.says, FACTS["08"]) == grade(q, typed, FACTS["08"]).says
-    ] == ["b"]
+    assert grade(q, typed).answer == typed
+    assert [o.key for o in q.options if o.says == grade(q, typed).says] == ["b"]
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,6 @@ def _memory_words(given: Facts, reference: Facts | None = None) -> str:
 
 
 def _draw_memory(legend: bool) -> alt.LayerChart:
-    _, ticks = quantity_axis("memory_bytes.total")
     x = alt.X(
         "stage:O",
         title="pipeline stage",
@@ -135,87 +134,71 @@ def _draw_memory(legend: bool) -> alt.LayerChart:
         scale=alt.Scale(paddingInner=0.18, paddingOuter=0.15),
         sort=None,
     )
-    level, says = alt.Y("level:Q"), alt.Text("says:N")
-    right, full = alt.value("width"), "datum.kind == 'full'"
-    parts = (
-        over("parts")
-        .mark_bar(stroke=None)
-        .encode(
-            x,
-            alt.Y(
-                "start:Q",
-                title="GB per device",
-                axis=alt.Axis(labelExpr=ticks, tickCount=6),
-                scale=alt.Scale(domainMin=0, nice=False),
-            ),
-            alt.Y2("end"),
-            alt.Color(
-                "part:N",
-                legend=alt.Legend(title=None, columns=3, orient="bottom") if legend else None,
-                scale=alt.Scale(domain=names(MEMORY), range=colours(MEMORY)),
-                sort=None,
-            ),
-            tip(),
-        )
-    )
-    excess = (
-        over("over")
-        .mark_bar(color=hatch(), stroke=None)
-        .encode(x, alt.Y("from:Q"), alt.Y2("to"), tip())
-    )
-    safe_line = (
-        over("lines")
-        .transform_filter("datum.kind == 'safe'")
-        .mark_rule(strokeDash=[5, 4], strokeWidth=1.4, style="soft")
-        .encode(level)
-    )
-    full_line = (
-        over("lines").transform_filter(full).mark_rule(color=OVER, strokeWidth=2).encode(level)
-    )
-
-    def line_label(kind: str, baseline: Any) -> alt.Chart:
-        mark: alt.Chart = (
-            over("lines")
-            .transform_filter(f"datum.kind == '{kind}'")
-            .mark_text(align="left", baseline=baseline, dx=5, fontSize=10.5, style="ink-text")
-        )
-        return mark.encode(level, says, alt.Tooltip("long:N", title=" "), x=right)
-
-    zones = (
-        over("zones")
-        .mark_text(align="left", dx=5, fontSize=10.5, fontStyle="italic", style="soft-text")
-        .encode(level, says, x=right)
-    )
-    ghost = (
-        over("ghost")
-        .mark_tick(opacity=1, orient="horizontal", style="ink", thickness=2)
-        .encode(x, level, tip())
-    )
-    total = (
-        over("marks")
-        .mark_text(
-            align="left",
-            baseline="bottom",
-            dx=-5,
-            dy=-3,
-            fontSize=11,
-            fontWeight="bold",
-            style="ink-text",
-        )
-        .encode(x, alt.Y("at:Q"), says)
+    ghost = over("ghost").mark_tick(opacity=1, orient="horizontal", style="ink", thickness=2)
+    total = over("marks").mark_text(
+        align="left",
+        baseline="bottom",
+        dx=-5,
+        dy=-3,
+        fontSize=11,
+        fontWeight="bold",
+        style="ink-text",
     )
     return layered(
-        over("frame").mark_point(opacity=0).encode(x, level),
-        parts,
-        excess,
-        safe_line,
-        full_line,
-        line_label("full", "bottom"),
-        line_label("safe", "top"),
-        zones,
-        ghost,
-        total,
+        over("frame").mark_point(opacity=0).encode(x, alt.Y("level:Q")),
+        *_memory_bars(x, legend),
+        *_memory_levels(),
+        ghost.encode(x, alt.Y("level:Q"), tip()),
+        total.encode(x, alt.Y("at:Q"), alt.Text("says:N")),
     )
+
+
+def _memory_bars(x: alt.X, legend: bool) -> list[alt.Chart]:
+    """The parts of each stage, and what lies beyond the memory of a device."""
+    _, ticks = quantity_axis("memory_bytes.total")
+    y = alt.Y(
+        "start:Q",
+        title="GB per device",
+        axis=alt.Axis(labelExpr=ticks, tickCount=6),
+        scale=alt.Scale(domainMin=0, nice=False),
+    )
+    colour = alt.Color(
+        "part:N",
+        legend=alt.Legend(title=None, columns=3, orient="bottom") if legend else None,
+        scale=alt.Scale(domain=names(MEMORY), range=colours(MEMORY)),
+        sort=None,
+    )
+    parts = over("parts").mark_bar(stroke=None)
+    excess = over("over").mark_bar(color=hatch(), stroke=None)
+    return [
+        parts.encode(x, y, alt.Y2("end"), colour, tip()),
+        excess.encode(x, alt.Y("from:Q"), alt.Y2("to"), tip()),
+    ]
+
+
+def _memory_levels() -> list[alt.Chart]:
+    """The lines of safe and of usable memory with their names, and the zones between them."""
+    level, says, right = alt.Y("level:Q"), alt.Text("says:N"), alt.value("width")
+    safe = over("lines").transform_filter("datum.kind == 'safe'")
+    full = over("lines").transform_filter("datum.kind == 'full'")
+    long = alt.Tooltip("long:N", title=" ")
+
+    def label(line: alt.Chart, baseline: Any) -> alt.Chart:
+        mark: alt.Chart = line.mark_text(
+            align="left", baseline=baseline, dx=5, fontSize=10.5, style="ink-text"
+        )
+        return mark.encode(level, says, long, x=right)
+
+    zones = over("zones").mark_text(
+        align="left", dx=5, fontSize=10.5, fontStyle="italic", style="soft-text"
+    )
+    return [
+        safe.mark_rule(strokeDash=[5, 4], strokeWidth=1.4, style="soft").encode(level),
+        full.mark_rule(color=OVER, strokeWidth=2).encode(level),
+        label(full, "bottom"),
+        label(safe, "top"),
+        zones.encode(level, says, x=right),
+    ]
 
 
 memory = Figure(

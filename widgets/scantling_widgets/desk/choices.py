@@ -1,13 +1,13 @@
 """What a control offers: round steps on a log scale, and the rows of the catalogue. Ladders of
 values, no physics."""
 
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Iterable
+from functools import cache, lru_cache
 from math import ceil, floor, log10
+from typing import Any, Required, TypedDict
 
 from scantling import catalogue
-from scantling.base.records import Rows
-from scantling.base.show import shown
+from scantling.base.show import bytes_per_s, params, ratio
 from scantling.catalogue.models.entries import entries
 
 from .. import resources
@@ -16,20 +16,33 @@ _QUARTERS = (1.0, 1.25, 1.5, 1.75)
 _DECADE = (1, 1.3, 1.6, 2, 2.5, 3.2, 4, 5, 6.3, 8)
 
 
-def whole(value) -> str:
+def whole(value: float) -> str:
+    """A whole number."""
     return f"{value:,.0f}"
 
 
-def with_value(ladder, value) -> list:
+@lru_cache(maxsize=1024)  # ladders are written anew at every move of a control
+def params_text(value: float) -> str:
+    """A number of parameters or of tokens."""
+    return params(value)
+
+
+@lru_cache(maxsize=1024)
+def ratio_text(value: float) -> str:
+    """A number without a unit."""
+    return ratio(value)
+
+
+def with_value(ladder: Iterable[Any], value: Any) -> list[Any]:
     """The ladder in order, with the value that stands in the design among its steps."""
     return sorted({*ladder, value}) if value is not None else sorted(ladder)
 
 
 @cache
-def octaves(low: int, high: int, unit: int = 1, steps=_QUARTERS) -> list[int]:
+def octaves(low: int, high: int, unit: int = 1, steps: tuple[float, ...] = _QUARTERS) -> list[int]:
     """Whole multiples of `unit` from low to high: powers of two and the quarters between them."""
-    found = {2**power * step for power in range(40) for step in steps}
-    return sorted(int(n) * unit for n in found if n == int(n) and low <= n * unit <= high)
+    multiples = {2**power * step for power in range(40) for step in steps}
+    return sorted(int(n) * unit for n in multiples if n == int(n) and low <= n * unit <= high)
 
 
 @cache
@@ -41,57 +54,61 @@ def decades(low: float, high: float) -> list[float]:
     ]
 
 
-def ladder(about: Mapping, node: int = 1) -> list:
-    """The values of a control: listed, by the ends of decades or octaves, or whole `node`s up to
-    a number of devices."""
-    if "steps" in about:
-        return about["steps"]
-    if "nodes" in about:
-        return octaves(node, about["nodes"], node)
-    return decades(*about["decades"]) if "decades" in about else octaves(*about["octaves"])
-
-
 def divisors(n: int) -> list[int]:
+    """The whole numbers that divide another."""
     return [d for d in range(1, n + 1) if n % d == 0]
 
 
-def choice(value, text: str, **more) -> dict:
+class Option(TypedDict, total=False):
+    """One of the values that a control offers, as it travels to the page."""
+
+    value: Required[Any]
+    text: Required[str]
+    long: str  # as it is read aloud
+    group: str  # under which it stands in a list
+    reason: str  # why the design cannot take it
+
+
+def choice(value: Any, text: str, *, long: str = "", group: str = "") -> Option:
     """One of the values that a control offers, and how it is said."""
-    return {"value": value, "text": text, **more}
+    option = Option(value=value, text=text)
+    if long:
+        option["long"] = long
+    if group:
+        option["group"] = group
+    return option
 
 
 @cache
-def accelerators() -> Rows:
+def accelerators() -> tuple[Option, ...]:
     """Accelerators of the catalogue, grouped by vendor."""
     return tuple(choice(a.id, a.name, group=a.vendor) for a in catalogue.accelerators().values())
 
 
 @cache
-def fabrics() -> Rows:
+def fabrics() -> tuple[Option, ...]:
     """Scale-out fabrics from slow to fast, for a slider."""
     rows = [f for f in catalogue.fabrics("scale-out").values() if f.device_bytes_per_s > 0]
     return tuple(
-        choice(
-            f.id, f.id, long=f"{f.name}, {shown(f.device_bytes_per_s, 'bytes_per_s')} per device"
-        )
+        choice(f.id, f.id, long=f"{f.name}, {bytes_per_s(f.device_bytes_per_s)} per device")
         for f in sorted(rows, key=lambda f: (f.device_bytes_per_s, f.name))
     )
 
 
 @cache
-def models() -> Rows:
+def models() -> tuple[Option, ...]:
     """Models of the catalogue, smallest family names first as the catalogue orders them."""
     return tuple(choice(id, entry.name or id) for id, entry in entries().items())
 
 
 @cache
-def examples() -> Rows:
+def examples() -> tuple[Option, ...]:
     """Designs of the gallery, by file name."""
     paths = sorted(resources.example().parent.glob("*.yaml"))
     return tuple(choice(str(path), path.stem) for path in paths)
 
 
-def around(value, whole: bool = False) -> tuple[list, int]:
+def around(value: Any, whole: bool = False) -> tuple[list[Any], int]:
     """Round multiples of a value from a quarter to four times, and the place of the value itself;
     nothing where there is none."""
     if not value:

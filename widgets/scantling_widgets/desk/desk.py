@@ -171,7 +171,7 @@ class Desk:
                     self.session.put(Design.read(value))
                 return
             try:
-                fields = inputs.changes(self.session, field, value)
+                fields = inputs.changes(self.session.now, field, value)
             except DesignError as error:
                 self.session.refuse(error, field, tried=value)
                 return
@@ -188,7 +188,7 @@ class Desk:
             if self._reasons_of is not self.session.now.design:
                 self._reasons, self._reasons_of = {}, self.session.now.design
             if field not in self._reasons:
-                self._reasons[field] = inputs.refusals(self.session, field)
+                self._reasons[field] = inputs.refusals(self.session.now, field)
                 self.form.show(inputs.groups(self.session, self._reasons))
 
         self._do(look)

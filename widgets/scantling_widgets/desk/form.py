@@ -1,20 +1,17 @@
 """The column of inputs: every control a part of its own, so that only what changed travels; a
 change comes back as one message."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..charts.parts import Part
+from .choices import Option
+from .control import ControlState
+from .inputs import GroupState
 
 
 class Control(Part):
-    """One input of the form.
-
-    field     path of the field in the design
-    made      what it is: slider, list, number or text
-    options   what a slider or a list offers: {value, text, long, group, reason}
-    value     where it stands; `fault` why what the user set is not taken
-    """
+    """One input of the form, its entries those of a `ControlState`."""
 
     KIND = "control"
     STATE = {
@@ -32,14 +29,40 @@ class Control(Part):
         "wide": False,
         "disabled": False,
     }
-    spec: dict = {}
 
-    def fill(self, spec: dict) -> None:
-        """Show what `inputs` says of the field; what it leaves out is as in a new one."""
-        if spec != self.spec:
-            self.spec = spec
-            for name, empty in self.STATE.items():
-                setattr(self, name, spec.get(name, empty))
+    field: str
+    made: str
+    label: str
+    help: str
+    options: Sequence[Option]
+    fault: str
+    unit: str
+    placeholder: str
+    pinned: bool
+    asks: bool
+    wide: bool
+    disabled: bool
+
+    shown: ControlState | None = None
+
+    def fill(self, state: ControlState) -> None:
+        """Show an input as it stands."""
+        if state == self.shown:
+            return
+        self.shown = state
+        self.field = state.field
+        self.made = state.made
+        self.label = state.label
+        self.help = state.help
+        self.options = state.options
+        self.value = state.value
+        self.fault = state.fault
+        self.unit = state.unit
+        self.placeholder = state.placeholder
+        self.pinned = state.pinned
+        self.asks = state.asks
+        self.wide = state.wide
+        self.disabled = state.disabled
 
 
 class Form(Part):
@@ -68,30 +91,46 @@ class Form(Part):
         "asked": {},
     }
 
-    def __init__(self, on_change: Callable[[str, Any, bool], None], on_ask: Callable[[str], None]):
+    children: Sequence[Control]
+    groups: Sequence[Mapping[str, Any]]
+    proposal: Mapping[str, Any]
+    answered: int
+    drawn: int
+    shown: int
+    asked: Mapping[str, Any]
+
+    def __init__(
+        self, on_change: Callable[[str, Any, bool], None], on_ask: Callable[[str], None]
+    ) -> None:
         super().__init__()
         self._on_change = on_change
-        self._controls = {}
+        self._controls: dict[str, Control] = {}
         self.on("asked", lambda asked: on_ask(asked["field"]))
         self.on("proposal", self._proposed)
 
-    def _proposed(self, proposal) -> None:
+    def _proposed(self, proposal: Mapping[str, Any]) -> None:
         try:
             self._on_change(proposal["field"], proposal["value"], bool(proposal["final"]))
         finally:
             self.answered = int(proposal["serial"])
 
-    def show(self, groups: list[dict]) -> None:
+    def show(self, groups: Sequence[GroupState]) -> None:
         """Put the inputs on the page, group by group."""
-        specs = {spec["field"]: spec for group in groups for spec in group["fields"]}
-        for field, spec in specs.items():
-            self._controls.setdefault(field, Control()).fill(spec)
-        self.children = tuple(map(self._controls.get, specs))
+        states = [state for group in groups for state in group.controls]
+        for state in states:
+            self._controls.setdefault(state.field, Control()).fill(state)
+        self.children = tuple(self._controls[state.field] for state in states)
         self.groups = [
-            group | {"fields": [spec["field"] for spec in group["fields"]]} for group in groups
+            {
+                "title": group.title,
+                "folded": group.folded,
+                "shape": group.shape,
+                "fields": [state.field for state in group.controls],
+            }
+            for group in groups
         ]
 
-    def send_change(self, field: str, value, final: bool = True) -> None:
+    def send_change(self, field: str, value: Any, final: bool = True) -> None:
         """What the browser does when the user moves a control; for scripts and tests."""
         self.nudge("proposal", field=field, value=value, final=final)
 
@@ -100,6 +139,6 @@ class Form(Part):
         tests."""
         self.nudge("asked", field=field)
 
-    def field(self, name: str) -> dict:
+    def field(self, name: str) -> dict[str, Any]:
         """A control as it stands on the page."""
         return self._controls[name].state

@@ -1,22 +1,27 @@
 """The one design in the middle: proposed changes go in, an assessed design or a refusal comes out.
 
 No widget in here. A `Session` holds a frozen design and its assessment; whoever draws observes it.
-Callbacks of a
-notebook may come from another thread than its cells, hence the lock.
+Callbacks of a notebook may come from another thread than its cells, hence the lock.
 """
 
 import threading
 import traceback
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from time import monotonic
 from typing import Any
 
 import scantling
+from scantling.advise.design_json import as_dict
 from scantling.base.errors import DesignError
 from scantling.base.records import record
+from scantling.design.design import Design
+from scantling.design.resolved import Resolved
 from scantling.plans.space import COARSE
+from scantling.verdict.record import Assessment
+
+Judge = Callable[[Design, bool], Assessment]  # of a design, and whether quickly
+Fields = Mapping[str, Any]  # path of the design -> value, None where it is taken away
 
 _KEPT = 200  # steps of undo
 _SLOW_S = 0.06  # a full search that takes longer waits until the control is let go
@@ -28,10 +33,10 @@ class Moment:
     """A design, its records with every default filled in, and what the models say; `given` is the
     assessment as plain data."""
 
-    design: Any
-    resolved: Any
-    result: Any
-    given: Mapping
+    design: Design
+    resolved: Resolved
+    result: Assessment
+    given: Mapping[str, Any]
     quick: bool = False  # from a coarse search, while a control is being dragged
 
 
@@ -43,11 +48,19 @@ class Refusal:
     field: str
     text: str
     moved: str = ""
-    fields: Mapping | None = None
+    fields: Fields | None = None
     tried: Any = None
 
 
-def assess(design, quick: bool = False):
+@record
+class Kept:
+    """A design that is kept beside others, and what the models say of it."""
+
+    design: Design
+    given: Mapping[str, Any]
+
+
+def assess(design: Design, quick: bool = False) -> Assessment:
     """The default judge: the library's own; `quick` searches the coarse space."""
     return scantling.assess(design, space=COARSE) if quick else scantling.assess(design)
 
@@ -64,26 +77,30 @@ class Session:
     fault     text of an unexpected error (with its traceback), or None
     """
 
-    def __init__(self, design, judge: Callable[[Any, bool], Any] = assess):
+    def __init__(self, design: Design, judge: Judge = assess) -> None:
         self.lock = threading.RLock()
         self.judge = judge
-        self._watchers = []
+        self._watchers: list[Callable[[Session], None]] = []
         # designs: an assessment of each would hold every plan that was looked at
-        self._past, self._future = deque(maxlen=_KEPT), []
-        self._pending = {}
+        self._past: deque[Design] = deque(maxlen=_KEPT)
+        self._future: deque[Design] = deque()
+        self._pending: Fields = {}
         self._last, self._full_s = ("", 0.0), 0.0
         # a control is being dragged: what is costly to draw may wait until it is let go
         self.moving = False
-        self.reference = self.refusal = self.fault = None
+        self.reference: Moment | None = None
+        self.refusal: Refusal | None = None
+        self.fault: tuple[str, str] | None = None
         self.now = self._moment(design)
         self.first = self.before = self.now
-        self.named, self.kept = design, []
+        self.named = design
+        self.kept: list[Kept] = []
 
-    def _moment(self, design, quick: bool = False) -> Moment:
+    def _moment(self, design: Design, quick: bool = False) -> Moment:
         quick = quick and self._full_s > _SLOW_S
         begin = monotonic()
         result = self.judge(design, quick)
-        given = result.as_dict(advice=not quick)
+        given = as_dict(result, advice=not quick)
         if not quick:
             self._full_s = monotonic() - begin
         return Moment(
@@ -97,6 +114,7 @@ class Session:
         self._watchers.append(watcher)
 
     def notify(self) -> None:
+        """Tell whoever watches."""
         for watcher in list(self._watchers):
             try:
                 watcher(self)
@@ -109,10 +127,13 @@ class Session:
         self.fault = (f"{type(error).__name__}: {error}", text)
 
     def dismiss(self) -> None:
+        """Forget the unexpected error."""
         self.fault = None
 
     # -- what changes it
-    def change(self, fields: Mapping, moved: str = "", quick: bool = False, tried=None) -> bool:
+    def change(
+        self, fields: Fields, moved: str = "", quick: bool = False, tried: Any = None
+    ) -> bool:
         """Set fields by dotted path (None takes one away); `moved` names the control. True when the
         design took them.
 
@@ -120,8 +141,7 @@ class Session:
         is being dragged.
 
         A refused value is remembered: the next change is first tried together with it, so that two
-        fields that are
-        only legal together can be set one after the other.
+        fields that are only legal together can be set one after the other.
         """
         with self.lock:
             self.moving, moved_before = quick, self.moving
@@ -145,7 +165,7 @@ class Session:
             return False
 
     def refuse(
-        self, error: DesignError, moved: str = "", fields: Mapping | None = None, tried=None
+        self, error: DesignError, moved: str = "", fields: Fields | None = None, tried: Any = None
     ) -> None:
         """Say why a change is not taken; the design stays the last valid one."""
         with self.lock:
@@ -154,7 +174,7 @@ class Session:
             )
             self.notify()
 
-    def put(self, design) -> bool:
+    def put(self, design: Design) -> bool:
         """Replace the whole design (load, paste, preset)."""
         with self.lock:
             self.moving = False
@@ -190,19 +210,23 @@ class Session:
 
     @property
     def can_undo(self) -> bool:
+        """Whether there is a change to take back."""
         return bool(self._past)
 
     @property
     def can_redo(self) -> bool:
+        """Whether there is a change to do again."""
         return bool(self._future)
 
     def undo(self) -> None:
+        """Take the last change back."""
         self._back(self._past, self._future)
 
     def redo(self) -> None:
+        """Do the change again."""
         self._back(self._future, self._past)
 
-    def _back(self, from_, to) -> None:
+    def _back(self, from_: deque[Design], to: deque[Design]) -> None:
         """Put the last design of one list on the desk, and the one on the desk into the other."""
         with self.lock:
             self.moving = False
@@ -212,7 +236,7 @@ class Session:
                 self._last = ("", 0.0)
                 self._show(self._again(from_.pop()))
 
-    def _again(self, design) -> Moment:
+    def _again(self, design: Design) -> Moment:
         """A design that was on the desk before, assessed again."""
         seen = (self.first, self.before, self.reference)
         known = (m for m in seen if m and m.design == design and not m.quick)
@@ -228,8 +252,8 @@ class Session:
     def keep(self) -> None:
         """Keep the design on the desk beside others."""
         with self.lock:
-            if self.now.design not in [moment.design for moment in self.kept]:
-                self.kept.append(replace(self.now, result=None))
+            if self.now.design not in [kept.design for kept in self.kept]:
+                self.kept.append(Kept(design=self.now.design, given=self.now.given))
 
     def refer(self) -> None:
         """Compare with the design that is on the desk now; a second time lets it go."""

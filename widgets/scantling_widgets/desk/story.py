@@ -11,7 +11,7 @@ from scantling.verdict.verdicts import met
 
 from ..charts.palette import STEP
 from ..words import at, fits, plain, share, show
-from .inputs import about
+from .controls import label_of
 from .studies import assessed
 
 _SAID = table(__file__, "story")
@@ -43,7 +43,7 @@ def _moved(before: Design, now: Design) -> str:
         return f"{len(moved)} fields changed" if moved else "The same design"
     ((path, ends),) = moved.items()
     old, new = ("auto" if end is None else plain(end) for end in ends)
-    return f"{about(path)['label']} {old} → {new}"
+    return f"{label_of(path)} {old} → {new}"
 
 
 def _figures(before: Mapping, now: Mapping) -> str:

@@ -1,20 +1,38 @@
 """Many assessments of changed copies of one design. Each figure is the library's; nothing is worked
 out here."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
+from typing import Any, TypedDict
 
 from scantling.advise import sensitivity, sweeps
+from scantling.advise.design_json import as_dict
 from scantling.base.errors import DesignError
 from scantling.base.records import Lines, record
+from scantling.design.cluster import Cluster
+from scantling.design.design import Design
+from scantling.verdict.record import Assessment
 
 from .. import words
 from . import choices, inputs
+from .choices import Option
+from .control import Control, ControlState
+from .controls import control_of
+from .inputs import Fields
+from .state import Judge, Moment, Session
+
+Figures = Mapping[str, Any]  # what `design --json` says of a design
+
+
+class Point(TypedDict):
+    """A design on another number of devices."""
+
+    devices: int
+    given: Figures
+
 
 _ALONG, _ACROSS = 11, 7  # values of a sweep over one input, and rows of one over two
-# controls of the desk that a sweep may go along, beside those that controls.yaml says `swept` of
-SWEPT, _FINE = tuple(inputs.SAID["swept"]), inputs.SAID["fine"]
 
 
 @record
@@ -24,21 +42,23 @@ class Along:
 
     field: str
     name: str
-    values: tuple
+    values: tuple[Any, ...]
     texts: Lines
     now: int
 
 
-def assessed(judge: Callable, design, fields: Mapping) -> Mapping | None:
+def assessed(judge: Judge, design: Design, fields: Fields) -> Figures | None:
     """The assessment of a changed copy as plain data; None where the design does not allow the
     change."""
     try:
-        return judge(design.change(fields), False).as_dict(advice=False)
+        return as_dict(judge(design.change(fields), False), advice=False)
     except DesignError:
         return None
 
 
-def device_counts(judge: Callable, design, cluster) -> tuple:
+def device_counts(
+    judge: Judge, design: Design, cluster: Cluster
+) -> tuple[int, Iterator[Point | None]]:
     """The design on other numbers of devices, whole nodes, from an eighth to eight times as
     many; None where the design does not allow the number."""
     node, devices = cluster.devices_per_node, cluster.devices
@@ -46,14 +66,14 @@ def device_counts(judge: Callable, design, cluster) -> tuple:
     counts = [n for n in counts if devices / 8 <= n <= devices * 8]
     counts = choices.with_value(counts, devices)
 
-    def point(n):
-        given = assessed(judge, design, {"cluster.devices": n})
-        return given and {"devices": n, "given": given}
+    def point(devices: int) -> Point | None:
+        given = assessed(judge, design, {"cluster.devices": devices})
+        return None if given is None else {"devices": devices, "given": given}
 
     return len(counts), map(point, counts)
 
 
-def vary(assessment, key: str) -> tuple:
+def vary(assessment: Assessment, key: str) -> tuple[int, Iterator[list[sensitivity.Swing]]]:
     """The inputs of a design one after the other, each a step down and up: for each, its rows of
     the library's tornado of one quantity."""
     todo = sensitivity.inputs(assessment)
@@ -62,46 +82,49 @@ def vary(assessment, key: str) -> tuple:
 
 # ---------------------------------------------------------------- sweeps along the desk's own
 # controls
-def alongs(session) -> list:
+def alongs(session: Session) -> list[Along]:
     """Every input that a sweep may go along, with the values of its control around the design's
     own."""
     out = []
-    for field in (field for group in inputs.groups(session) for field in group["fields"]):
-        name, found = field["field"], None
-        if "swept" in inputs.about(name) and not name.startswith("plan."):
-            found = _factors(session, name)
-        elif (
-            field["made"] in ("slider", "list")
-            and name.endswith(SWEPT)
-            and not field.get("disabled")
-        ):
-            found = _options(session, name, field)
-        if found is not None and len(found.values) > 1:
-            out.append(found)
+    for group in inputs.groups(session):
+        for state in group.controls:
+            along = _along(session.now, state)
+            if along is not None and len(along.values) > 1:
+                out.append(along)
     return out
 
 
-def _place(options: list, value) -> int:
+def _along(now: Moment, state: ControlState) -> Along | None:
+    """The values of one control; None where no sweep goes along it."""
+    control = control_of(state.field)
+    if control is None:
+        return None
+    if control.swept:
+        return None if state.disabled else _options(now, control, state)
+    return _factors(now, control) if control.axis else None
+
+
+def _place(options: Sequence[Option], value: Any) -> int:
     return next((i for i, option in enumerate(options) if option["value"] == value), -1)
 
 
-def _options(session, name: str, field: dict) -> Along:
-    empty = (None, "", 0) if name.endswith(".tokens") else (None, "")
-    options = [option for option in field["options"] if option["value"] not in empty]
-    value = field["value"]
-    if name.startswith("plan.") and value is None:
-        value = words.at(session.now.given, name)
-    at = _place(options, value)
-    step = max(1, len(options) // 24) if at >= 0 and name in _FINE else 1
-    kept = options[max(at, 0) % step :: step]
-    texts, values = (tuple(option[key] for option in kept) for key in ("text", "value"))
+def _options(now: Moment, control: Control, state: ControlState) -> Along:
+    """What a slider or a list offers."""
+    empty = (None, "", 0) if state.field.endswith(".tokens") else (None, "")
+    options = [option for option in state.options if option["value"] not in empty]
+    value = state.value
+    if state.field.startswith("plan.") and value is None:
+        value = words.at(now.given, state.field)
+    place = _place(options, value)
+    step = max(1, len(options) // 24) if place >= 0 and control.coarse else 1
+    offered = options[max(place, 0) % step :: step]
     around = narrowed(
         Along(
-            field=name,
-            name=inputs.CONTROLS.get(name, {}).get("swept", field["label"]),
-            values=values,
-            texts=texts,
-            now=_place(kept, value),
+            field=state.field,
+            name=control.axis or control.label,
+            values=tuple(option["value"] for option in offered),
+            texts=tuple(option["text"] for option in offered),
+            now=_place(offered, value),
         ),
         _ALONG,
     )
@@ -110,29 +133,30 @@ def _options(session, name: str, field: dict) -> Along:
     return around
 
 
-def _factors(session, name: str) -> Along:
+def _factors(now: Moment, control: Control) -> Along:
     """Multiples of a number, of what is taken for it where the design leaves it out."""
-    stated = inputs.stated(session, name)
-    now = inputs.computed(session, name) if stated is None else stated
-    ladder, at = choices.around(now, whole=name.endswith(".spares"))
-    about = inputs.CONTROLS[name]
-    unit = about.get("swept_unit", inputs.unit(name))
+    stated = control.stated(now)
+    value = control.computed(now) if stated is None else stated
+    ladder, place = choices.around(value, whole=control.field.endswith(".spares"))
+    unit = control.unit_text() if control.axis_unit is None else control.axis_unit
     texts = (words.plain(float(v) if isinstance(v, float) else v) for v in ladder)
     return Along(
-        field=name,
-        name=about["swept"],
+        field=control.path(now.resolved),
+        name=control.axis,
         values=tuple(ladder),
         texts=tuple(f"{text} {unit}".strip() for text in texts),
-        now=at,
+        now=place,
     )
 
 
-def sweep(session, along: Along, across: Along | None = None) -> tuple:
+def sweep(
+    session: Session, along: Along, across: Along | None = None
+) -> tuple[int, Iterator[sweeps.Cell]]:
     """The library's cells along one input or, row by row, along two: rows are `across`, columns
     `along`."""
-    places = [range(len(of.values)) for of in (across, along) if of]
-    named = [of for of in (across, along) if of]
-    fields = [fields_of(session, *zip(named, place)) for place in product(*places)]
+    axes = [axis for axis in (across, along) if axis]
+    places = product(*(range(len(axis.values)) for axis in axes))
+    fields = [fields_of(session.now, *zip(axes, place)) for place in places]
     design = session.now.design
     return len(fields), (sweeps.cell(design, tuple(of), tuple(of.values())) for of in fields)
 
@@ -149,9 +173,9 @@ def narrowed(along: Along, most: int = _ACROSS) -> Along:
     )
 
 
-def fields_of(session, *pairs) -> dict:
+def fields_of(now: Moment, *pairs: tuple[Along, int]) -> Fields:
     """The change of the design that one cell stands for, from (input, place) pairs."""
-    out = {}
+    out: Fields = {}
     for along, place in pairs:
-        out |= inputs.changes(session, along.field, along.values[place])
+        out |= inputs.changes(now, along.field, along.values[place])
     return out

@@ -130,7 +130,7 @@ class LiveCard(Card):
 
     def front(self) -> Front:
         q, s = self.question, self.session
-        card = show.card(q, s.facts, grade(q, ..., s.facts), s.mode, s.hints.get(q.id, 0))
+        card = show.card(q, grade(q, ...), s.mode, s.hints.get(q.id, 0))
         front = Front(
             html=show.style() + card,
             key=show.controls(q) | {"act": "Note" if s.mode == "blank" else "Check"},

@@ -203,8 +203,7 @@ def command(which: str | None, mode: str, out: str | None, html: bool) -> None:
     if which is None:
         for w in walkthroughs().values():
             click.echo(
-                f"{w.number}  {w.name:22} {w.minutes} min  {len(w.questions):2} "
-                f"questions  {w.title}"
+                f"{w.number}  {w.name:22} {w.minutes} min  {len(w.asks):2} questions  {w.title}"
             )
         return
     if out is None:

@@ -171,7 +171,7 @@ class Sensitivity(Panel):
 
     def _pick(self, index: int) -> None:
         if 0 <= index < len(self.cells):
-            self.choose(studies.fields_of(self.session, *self._names(index)))
+            self.choose(studies.fields_of(self.session.now, *self._names(index)))
 
 
 def _input(along, place: int) -> dict:
