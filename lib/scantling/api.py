@@ -11,6 +11,7 @@ from .advise.fixes import fixes as _fixes
 from .advise.sensitivity import tornado
 from .advise.sweeps import sweep as _sweep
 from .advise.why import Line
+from .base.columns import Array
 from .base.displayed import Displayed, Table
 from .base.errors import DesignError as DesignError
 from .base.plugins import function
@@ -22,8 +23,8 @@ from .design.draft import draft
 from .plans.leaderboard import Columns, search as _search
 from .plans.prepare import prepare
 from .plans.space import Space
-from .runs.predict import predict_frame as _predict
-from .runs.read import frame_of
+from .runs.predict import predict as _predict
+from .runs.read import TableLike, table_of_user
 from .verdict.assess import assess as _assess
 from .verdict.record import Assessment as _Assessment
 from .verdict.verdicts import VERDICTS
@@ -169,16 +170,20 @@ def fixes(design: AssessmentLike) -> list[dict[str, Any]]:
     return Table(_fixes(_assessed(design)))
 
 
-def predict(runs: "str | Path | DataFrame", calibration: str | Path | None = None) -> "DataFrame":
+def predict(
+    runs: "TableLike | DataFrame", calibration: str | Path | None = None
+) -> "DataFrame | dict[str, Array]":
     """Predictions for rows in the run-table format; blank with an `error` where a row cannot be
-    computed. None of the measured columns is read.
+    computed. None of the measured columns is read. A pandas DataFrame where pandas is installed,
+    else a mapping of columns.
 
-    runs : the path of a table, or a frame. calibration : path of a calibration file.
+    runs : the path of a table, a frame, or a mapping of columns. calibration : path of a
+    calibration file.
     The columns are those of `scantling predict`: step_time_s [s], tokens_per_s_per_device,
     model_tflops_per_device, mfu with its 80 % band, hfu, memory_bytes, fits, what was assumed.
     Raises DesignError for what is no table of runs.
     """
-    return _predict(frame_of(runs), calibration)
+    return _predict(table_of_user(runs), calibration)
 
 
 def search(

@@ -19,6 +19,7 @@ from scantling.physics.cases import PRECISIONS, Cases, devices
 from scantling.physics.gather import stack_of
 from scantling.physics.step import step_time
 from scantling.runs.read import checked, read_named
+from scantling.runs.table import table_of_cells
 from scantling.runs.to_cases import to_runs
 from scantling.verdict.assess import assess
 
@@ -156,12 +157,11 @@ def chip_of(name: str | None) -> Accelerator | None:
 def of_log(reading: Reading) -> Point | None:
     """The step of a log beside the foretold one; None where the log does not say enough, or names
     no model or accelerator of the catalogue."""
-    import pandas as pd
-
     chip = chip_of(reading.accelerator)
     if not moves_constants(reading) or chip is None or not states_run(reading):
         return None
-    runs = to_runs(checked(pd.DataFrame([row_of(reading, chip)]), Path()))
+    row = table_of_cells({name: [cell] for name, cell in row_of(reading, chip).items()})
+    runs = to_runs(checked(row, Path()))
     if runs.cases is None:
         return None
     return point_of(reading, runs.cases, chip.id, str(runs.stacks[0]))

@@ -1,6 +1,8 @@
 """Predicted beside measured: the table that ends a piece of work, with the error of each row."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from scantling.base.show import percent, shown
 
@@ -42,7 +44,7 @@ class Comparison:
         """Largest error, as a share."""
         return max(abs(r.error) for r in self.rows)
 
-    def _cells(self):
+    def _cells(self) -> Iterator[tuple[str, str, str, str, str]]:
         for r in self.rows:
             inside = len(r.ends) > 1 and r.error == 0
             yield (
@@ -68,7 +70,7 @@ class Comparison:
         return show.block(table)
 
 
-def compare(*rows) -> Comparison:
+def compare(*rows: Row | tuple[Any, ...]) -> Comparison:
     """`compare(("MFU", result.mfu, 0.41, "share", "Llama 3, table 4"), …)`: predicted beside
     published."""
     return Comparison(tuple(r if isinstance(r, Row) else Row(*r) for r in rows))

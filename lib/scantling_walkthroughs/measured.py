@@ -1,9 +1,10 @@
 """What was measured, for comparisons at the end of a piece of work: published runs with their
 predictions, and published totals."""
 
-from functools import cache, partial
+from functools import cache
 from math import nan
 from pathlib import Path
+from typing import Any
 
 from scantling import catalogue
 from scantling.base.files import table_rows
@@ -70,15 +71,15 @@ def value(ident: str) -> float:
 
 
 @cache
-def published_runs(name: str = "published_runs"):
+def published_runs(name: str = "published_runs") -> Any:
     """A table of published runs of the catalogue, a row a run."""
     return read_runs(Path(catalogue.__file__).with_name(f"{name}.csv"))
 
 
-def recreated(figure: str, column: str, row: str) -> tuple:
+def recreated(figure: str, column: str, row: str) -> tuple[Any, Any]:
     """(ours, printed) where a column of a published figure that the kit recreates says `row`."""
-    found = recreate(figure).table().set_index(column).loc[row]
-    return found.ours, found.published
+    match = recreate(figure).table().set_index(column).loc[row]
+    return match.ours, match.published
 
 
 def rate(ident: str) -> float:
@@ -113,4 +114,6 @@ def runs(*idents: str, table: str = "published_runs") -> tuple[Run, ...]:
     )
 
 
-peaks = partial(runs, table="published_memory")
+def peaks(*idents: str) -> tuple[Run, ...]:
+    """Runs by id whose peak memory was published. Raises KeyError as `runs`."""
+    return runs(*idents, table="published_memory")

@@ -19,6 +19,10 @@ class Axis:
     staff: str
     redo: str
 
+    def shows(self, level: str) -> str:
+        """What a level shows on the axis."""
+        return {"mid": self.mid, "senior": self.senior, "staff": self.staff}[level]
+
 
 @record
 class Level:

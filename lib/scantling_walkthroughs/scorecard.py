@@ -27,9 +27,14 @@ class AxisScore:
     most: float
 
     @property
+    def points_text(self) -> str:
+        """Points of those there were: 1.5 of 2."""
+        return f"{self.points:.1f} of {self.most:.0f}"
+
+    @property
     def shows(self) -> str:
         """What this score shows, in the rubric's words."""
-        return getattr(self.axis, level_of(self.points, self.most).name)
+        return self.axis.shows(level_of(self.points, self.most).name)
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,13 +57,15 @@ class Scorecard:
     @cached_property
     def axes(self) -> tuple[AxisScore, ...]:
         """The axes that were asked."""
-        groups = {}
+        groups: dict[str, dict[bool, list[float]]] = {}
         for q in self.session.walkthrough.questions:
             of = groups.setdefault(q.axis, {})
             of.setdefault(q.level == LEVELS[2], []).append(self.credits[q.id])
         return tuple(
             AxisScore(
-                axis=axis, points=sum(map(fmean, groups[key].values())), most=len(groups[key])
+                axis=axis,
+                points=sum(fmean(credits) for credits in groups[key].values()),
+                most=len(groups[key]),
             )
             for key, axis in rubric()[0].items()
             if key in groups
@@ -104,8 +111,7 @@ class Scorecard:
             f"{self.level.name} ({self.level.says}), {self.time}"
         ]
         for axis in self.axes:
-            points = f"{axis.points:.1f} of {axis.most:.0f}"
-            lines.append(f"  {axis.axis.name:28} {points}   {axis.shows}")
+            lines.append(f"  {axis.axis.name:28} {axis.points_text}   {axis.shows}")
         if self.redo:
             lines += ["Do again:", *(f"  {q.id}: {why}" for q, why in self.redo)]
         return "\n".join(lines)
@@ -118,12 +124,16 @@ class Scorecard:
         cards = map(
             self._open_card, session.walkthrough.questions if session.mode == "blank" else ()
         )
-        body = show.part(
-            "scorecard",
-            self,
-            {name: show.mark(verdict) for name, verdict in best.items()},
-            "".join(cards),
-        )
+        questions = []
+        for name, credit in self.credits.items():
+            minute = f"{session.at[name]:.0f}" if name in session.at else ""
+            questions.append((name, show.mark(best[name]), f"{credit:.2f}", minute))
+        axes = []
+        for axis in self.axes:
+            bar_em = f"{5 * axis.points / axis.most:.2f}"
+            axes.append((axis.axis.name, axis.points_text, bar_em, axis.shows))
+        headline = f"{self.points:.1f} of {self.most:.0f} points: {self.level.name}"
+        body = show.part("scorecard", headline, self, axes, questions, "".join(cards))
         return show.style() + show.block(body)
 
     def _open_card(self, q: Question) -> str:
@@ -143,7 +153,7 @@ class Scorecard:
         return show.part("rubric", show.packed(data), list(LEVELS), self)
 
 
-def _why(session, q: Question) -> str:
+def _why(session: Any, q: Question) -> str:
     found = session.last(q.id)
     said = "not right yet" if found else "not answered"
     if found and found.right:

@@ -6,12 +6,13 @@ Modes: `student` (hints and answers folded), `instructor` (right answers put in,
 and nothing is said before the scorecard).
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from operator import attrgetter
+from html import escape
 from time import monotonic
 from typing import Any
 
-from scantling.base.displayed import Html
+from scantling.base.displayed import Html, markdown
 
 from . import show
 from .answers import right_answer
@@ -58,16 +59,16 @@ class Card:
 
 def _said(text: str) -> Html:
     """A paragraph with computed numbers."""
-    return Html(html=show.block(show.markdown(text)), words=text)
+    return Html(html=show.block(markdown(text)), words=text)
 
 
-def _html_of(part) -> str:
+def _html_of(part: Any) -> str:
     """A picture, a table or anything that shows itself."""
     if hasattr(part, "figure"):
-        return part.figure()
+        return str(part.figure())
     if hasattr(part, "_repr_html_"):
-        return part._repr_html_()
-    return f"<pre>{show.escape(repr(part))}</pre>"
+        return str(part._repr_html_())
+    return f"<pre>{escape(repr(part))}</pre>"
 
 
 @dataclass
@@ -75,7 +76,7 @@ class Session:
     """One reader's way through one walkthrough. `facts` are the computed numbers that questions and
     texts use."""
 
-    walkthrough: Walkthrough
+    walkthrough: Walkthrough[Any]
     mode: str = "student"
     facts: Any = None
     log: dict[str, list[Verdict]] = field(default_factory=dict)
@@ -86,7 +87,7 @@ class Session:
     )  # minutes from the start to the last answer of a question
     started: float = field(default_factory=monotonic)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.mode not in MODES:
             raise ValueError(f"mode is {self.mode!r}, not one of {', '.join(MODES)}")
         if self.facts is None:
@@ -106,7 +107,7 @@ class Session:
         )
 
     # ------------------------------------------------------------ what a notebook calls
-    def check(self, ident: str, answer=..., mine=None) -> Card:
+    def check(self, ident: str, answer: Any = ..., mine: Collection[int] | None = None) -> Card:
         """Ask a question, and judge the answer where there is one; `...` means none yet (an
         instructor's session puts the right one in)."""
         q = self.walkthrough.question(ident)
@@ -114,7 +115,7 @@ class Session:
             answer = right_answer(q)
         return Card(self, q, self.judge(q, answer, mine))
 
-    def judge(self, q: Question, answer, mine=None) -> Verdict:
+    def judge(self, q: Question, answer: Any, mine: Collection[int] | None = None) -> Verdict:
         """The verdict, kept in the log unless nothing was answered or the same answer was the last
         one."""
         verdict = grade(q, answer, mine)
@@ -140,11 +141,11 @@ class Session:
         self.hints[ident] = len(q.hints)
         return _said(show.answer_text(q))
 
-    def say(self, text: str, **more) -> Html:
+    def say(self, text: str, **more: Any) -> Html:
         """A paragraph of markdown with {placeholders} filled from the facts."""
         return _said(fill_text(text, self.facts, **more))
 
-    def work(self, ident: str, *parts) -> Html | None:
+    def work(self, ident: str, *parts: Any) -> Html | None:
         """What belongs behind the fold of a question: texts, pictures, tables, in their order; its
         takeaway at the end. Open for an instructor and once the answer was right; nothing in a
         blank."""
@@ -156,12 +157,12 @@ class Session:
         for part in parts:
             if isinstance(part, str):
                 text.append(fill_text(part, self.facts))
-                html.append(show.markdown(text[-1]))
+                html.append(markdown(text[-1]))
             elif part is not None:
                 text.append(repr(part))
                 html.append(_html_of(part))
         if q.takeaway:
-            take = show.markdown(q.takeaway)
+            take = markdown(q.takeaway)
             html.append(f'<div class="scl-take"><p><strong>Takeaway</strong></p>{take}</div>')
             text.append(f"Takeaway: {q.takeaway}")
         opened = self.mode == "instructor" or any(v.right for v in self.log.get(ident, ()))
@@ -176,7 +177,8 @@ class Session:
     # ------------------------------------------------------------ inside
     def last(self, ident: str) -> Verdict | None:
         """The best verdict so far, the latest of equals; None where nothing was answered."""
-        return max(reversed(self.log.get(ident, ())), key=attrgetter("credit"), default=None)
+        tries = reversed(self.log.get(ident, []))
+        return max(tries, key=lambda verdict: verdict.credit, default=None)
 
     def credit(self, ident: str) -> float:
         """What a question earned: the best answer, less for each try before it and each hint."""

@@ -2,10 +2,12 @@
 <details>, readable in any notebook and page."""
 
 import base64
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from html import escape
 from json import dumps
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from markupsafe import Markup
@@ -13,9 +15,25 @@ from scantling import assess
 from scantling.base.displayed import markdown
 
 from .answers import right_answer, shown_answer
-from .question import BAD, NEAR, OPEN, RIGHT, SLIP, WRONG, Choice, Explain, Number, Plan, Question
+from .question import (
+    BAD,
+    NEAR,
+    OPEN,
+    RIGHT,
+    SLIP,
+    WRONG,
+    Choice,
+    Explain,
+    Number,
+    Option,
+    Plan,
+    Question,
+)
 from .rubric import LEVELS, rubric
 from .typed import DIMENSIONS, FACTORS, confusions, dimension, factors
+
+if TYPE_CHECKING:
+    from .grade import Verdict
 
 HERE = Path(__file__).parent
 # sign and name of what a verdict says
@@ -29,16 +47,16 @@ _STATUS = {
 
 
 @cache
-def _macros():
+def _macros() -> Any:
     from jinja2 import Environment, FileSystemLoader
 
     folder = Environment(loader=FileSystemLoader(HERE), autoescape=True)
     return folder.get_template("walkthrough.j2").module
 
 
-def part(name: str, *given, **more) -> str:
+def part(name: str, *arguments: Any, **more: Any) -> str:
     """One part of a page as markup, by its macro in walkthrough.j2."""
-    return str(getattr(_macros(), name)(*given, **more))
+    return str(getattr(_macros(), name)(*arguments, **more))
 
 
 def block(inside: str) -> str:
@@ -51,7 +69,7 @@ def style() -> str:
 
 
 # ---------------------------------------------------------------- plain text
-def verdict_text(v) -> str:
+def verdict_text(v: "Verdict") -> str:
     said = "open" if v.status == OPEN else f"{_STATUS[v.status][1].lower()}. {v.says}"
     return f"{v.question.id}: {said}".rstrip()
 
@@ -67,32 +85,32 @@ def answer_text(q: Question) -> str:
 
 
 # ---------------------------------------------------------------- HTML
-def verdict_part(v) -> str:
+def verdict_part(v: "Verdict") -> str:
     if v.status == OPEN:
         return f'<div class="scl-verdict"><p>{escape(v.says)}</p></div>' if v.says else ""
     points = points_part(v.question, v.hits) if isinstance(v.question, Explain) else ""
-    return part("verdict", v.status, *_STATUS[v.status], given(v), markdown(v.says), points)
+    return part("verdict", v.status, *_STATUS[v.status], answered(v), markdown(v.says), points)
 
 
-def given(v) -> str:
+def answered(v: "Verdict") -> str:
     """The answer that was given, as people read it."""
     if v.status == BAD:
         return str(v.answer)[:200]
     return shown_answer(v.question, v.answer)
 
 
-def points_part(q: Explain, hits) -> str:
+def points_part(q: Explain, hits: Sequence[bool]) -> str:
     """The points of a strong answer, those found marked; the words decide nothing, the reader
     does."""
     items = ((hit, p.says) for p, hit in zip(q.points, hits))
     return _marked((("✓" if hit else "○", says) for hit, says in items))
 
 
-def options_part(options) -> str:
+def options_part(options: Iterable[Option]) -> str:
     return _marked(((o.key, o.text) for o in options))
 
 
-def _marked(items) -> str:
+def _marked(items: Iterable[tuple[str, str]]) -> str:
     """A list of (mark, text)."""
     return part("marked", [(key, _inline(text)) for key, text in items])
 
@@ -160,7 +178,7 @@ def wanted(q: Question) -> str:
     return "a few sentences"
 
 
-def card(q: Question, verdict, mode: str, opened: int = 0) -> str:
+def card(q: Question, verdict: "Verdict", mode: str, opened: int = 0) -> str:
     """A question with whatever was answered; hints and worked answer folded (open for an
     instructor, left out in a blank)."""
     teaching = mode == "instructor"
@@ -172,20 +190,20 @@ def card(q: Question, verdict, mode: str, opened: int = 0) -> str:
     return part("card", inside, _key(q) if mode == "student" else "")
 
 
-def reply_part(v, mode: str) -> str:
+def reply_part(v: "Verdict", mode: str) -> str:
     """What a card says to an answer; in a blank no more than that it was noted."""
     if mode == "blank" and v.status != OPEN:
-        return f'<div class="scl-verdict"><p>Noted: {escape(given(v))}</p></div>'
+        return f'<div class="scl-verdict"><p>Noted: {escape(answered(v))}</p></div>'
     return verdict_part(v)
 
 
-def controls(q: Question) -> dict:
+def controls(q: Question) -> dict[str, Any]:
     """What the controls of a question hang on."""
     return {
         "kind": q.kind,
         "id": q.id,
         "wanted": wanted(q),
-        "several": getattr(q, "several", False),
+        "several": isinstance(q, Choice) and q.several,
         "hints": len(q.hints),
     }
 
@@ -212,9 +230,8 @@ def _key(q: Question) -> str:
             ],
         }
     elif isinstance(q, Choice):
-        right = q.right
         data |= {
-            "right": sorted(right) if q.several else right,
+            "right": sorted(q.right) if q.several else q.expected,
             "says": {o.key: markdown(o.says) for o in q.options},
         }
     elif isinstance(q, Plan):
@@ -224,12 +241,12 @@ def _key(q: Question) -> str:
     return packed(data)
 
 
-def packed(data) -> str:
+def packed(data: Mapping[str, Any]) -> str:
     """Data for a page's own script, as an attribute holds them."""
     return base64.b64encode(dumps(data).encode()).decode()
 
 
-def plan_table(q: Plan) -> dict:
+def plan_table(q: Plan) -> dict[str, Any]:
     """Every legal choice of the named fields with the least step that fits [s], null where none
     does: what a page needs to judge a plan."""
     best = assess(q.design)
@@ -251,6 +268,6 @@ def plan_table(q: Plan) -> dict:
     }
 
 
-def mark(v) -> str:
+def mark(v: "Verdict | None") -> str:
     """One sign for the best verdict of a question, for tables."""
     return _STATUS[v.status][0] if v else "·"

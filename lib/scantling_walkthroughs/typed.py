@@ -3,20 +3,123 @@
 import ast
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping
-from functools import cache, partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from math import isfinite
+from typing import Any
 
-from scantling.base.files import table
 from scantling.base.records import Lines
 from scantling.base.typed import digits
 
-_WORDS = table(__file__, "typed")
-_PREFIX, _ALSO, _NAMED = (_WORDS[k] for k in ("prefixes", "also", "named"))
-# (pattern of a unit, what it counts); (factor, said too high, said too low)
-DIMENSIONS = tuple(_WORDS["dimensions"].items())
-FACTORS = tuple(map(tuple, _WORDS["factors"]))
-_TIME = {name: size for names, size in _WORDS["times"].items() for name in names.split()}
+from .question import Option
+
+_PREFIX = {
+    "k": 1e3,
+    "K": 1e3,
+    "M": 1e6,
+    "B": 1e9,
+    "G": 1e9,
+    "T": 1e12,
+    "P": 1e15,
+    "E": 1e18,
+    "Z": 1e21,
+    "Y": 1e24,
+    "thousand": 1e3,
+    "million": 1e6,
+    "billion": 1e9,
+    "trillion": 1e12,
+}
+# other names of a unit that is asked for
+_ALSO = {
+    "%": ("percent",),
+    "parameters": ("params",),
+    "devices": ("gpus", "gpu"),
+    "times": ("x", "×", "fold"),
+    "FLOP": ("flops",),
+    "device-hours": ("gpu-hours", "h", "hours"),
+    "h": ("device-hours", "gpu-hours"),
+    "micro-batches": ("microbatches",),
+}
+# units as they are said to the reader
+_NAMES = {
+    "%": "per cent",
+    "h": "hours",
+    "min": "minutes",
+    "s": "seconds",
+    "ms": "milliseconds",
+    "$": "dollars",
+    "k$": "thousand dollars",
+    "M$": "million dollars",
+    "T": "trillions",
+}
+# (pattern of a unit's letters, what it counts): what is counted behind a unit not asked for
+DIMENSIONS = (
+    (r"[kmgtpez]?i?b(it)?s?/s|[kmgt]?i?b(it)?ps|[kmgt]?bytes/s", "a rate of bytes"),
+    (r"[kmgtpez]?flops?/(s|device)|[kmgtpez]?flops/s", "FLOP per second"),
+    (r"tokens?/.*", "a rate of tokens"),
+    (r"[kmgtpez]?flops?", "FLOP"),
+    (r"[kmgtpez]?i?b|bytes?|bits?", "bytes"),
+    (
+        r"us|µs|ms|s|sec|secs|seconds?|min|mins|minutes?|h|hrs?|hours?|days?|d|weeks?|months?|years?",
+        "time",
+    ),
+    (r"[kmb]?[$€]|[kmb]?usd|dollars?|eur|euros?", "money"),
+    (r"%|percent|pct|points?", "a share"),
+    (
+        r"devices?|gpus?|nodes?|layers?|params?|parameters?|tokens?|heads?|experts?|stages?|steps?"
+        r"|sequences?",
+        "a count",
+    ),
+)
+# what a wrong factor usually is: the factor, how it is said of an answer that much too high, and
+# too low; the ratio up to which it counts is 1.02
+FACTORS: tuple[tuple[float, str, str], ...] = (
+    (
+        2,
+        "one for each of two ways, or a multiply and an add counted apart",
+        "one way only, or a multiply-add counted as one",
+    ),
+    (
+        3,
+        "forward and backward counted where one of them is meant",
+        "the forward pass alone, without the backward that costs twice as much",
+    ),
+    (4 / 3, "a recomputed forward is in it", "the recomputed forward is missing"),
+    (4, "four bytes a value where one is meant", "one byte a value where four are meant"),
+    (
+        8,
+        "a node of eight for one device, or bits for bytes",
+        "one device for a node of eight, or bytes for bits",
+    ),
+    (
+        16,
+        "all state of an element (16 bytes) for one byte of it",
+        "one byte for all state of an element (16 bytes)",
+    ),
+    (24, "hours for days", "days for hours"),
+    (
+        60,
+        "a step of sixty between seconds, minutes and hours",
+        "a step of sixty between seconds, minutes and hours",
+    ),
+    (3600, "seconds for hours", "hours for seconds"),
+    (86400, "seconds for days", "days for seconds"),
+    (100, "per cent for a share", "a share for per cent"),
+)
+_SECONDS = {
+    **dict.fromkeys(("us", "µs"), 1e-6),
+    "ms": 1e-3,
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
+    **dict.fromkeys(("min", "mins", "minute", "minutes", "m"), 60.0),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3600.0),
+    **dict.fromkeys(("days", "day", "d"), 86400.0),
+    **dict.fromkeys(("weeks", "week"), 604800.0),
+}
+# words beside the key of an option that say nothing more of it
+_FILLING = (
+    r"\b(and|option|answer|my|the|is|it is|i think|i would say|i guess|maybe|perhaps|probably"
+    r"|only)\b"
+)
 _DECIMAL = {"": 1.0} | {p: _PREFIX[p] for p in "kKMGTP"}
 _BYTES = {
     **{f"{p}{b}": size / 8 for p, size in _DECIMAL.items() for b in ("b", "bit", "bits")},
@@ -30,21 +133,19 @@ _MONEY = {
     for d in ("$", "usd", "dollars", "dollar")
 }
 _SHARE = dict.fromkeys(("%", "percent", "pct"), 1.0)
-_FAMILIES = (_TIME, _BYTES, _RATES, _MONEY, _SHARE, _PREFIX)
+_FAMILIES = (_SECONDS, _BYTES, _RATES, _MONEY, _SHARE, _PREFIX)
 _NEAR = 1.05
-_SIGNS = str.maketrans(dict(zip("x×·÷−^_", ("*", "*", "*", "/", "-", "**", ""))))
+_SIGNS = str.maketrans({"x": "*", "×": "*", "·": "*", "÷": "/", "−": "-", "^": "**", "_": ""})
 _SUM = re.compile(r"(?:[\d.,_'’\s()eE+\-*/×·÷^−]|(?<=\d)\s*x\s*(?=\d))+")
 _SUM_WITHOUT_E = re.compile(r"[\d.,_\s()+\-*/×·÷^−]+")
 _TERM = re.compile(r"\d(?:[\d.,_'’]*\d)?")
-_OPERATORS = {
+_OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv,
     ast.Pow: operator.pow,
-    ast.USub: operator.neg,
-    ast.UAdd: operator.pos,
 }
 
 
@@ -54,7 +155,7 @@ def factors(unit: str) -> dict[str, float]:
     """{what may stand behind a number: how many of the unit asked for one of it makes}; no spaces,
     first as typed, then in small letters."""
     family = next((f for f in _FAMILIES if unit in f), {})
-    one = family[unit] if family and family is not _TIME else 1.0
+    one = family[unit] if family and family is not _SECONDS else 1.0
     own = {unit, unit.rstrip("s"), *_ALSO.get(unit, ())} - {""}
     exact = {p: size / one for p, size in _PREFIX.items()}
     exact |= {f"{p}{name}".replace(" ", ""): size for p, size in _PREFIX.items() for name in own}
@@ -71,13 +172,13 @@ def factors(unit: str) -> dict[str, float]:
 def confusions(unit: str) -> tuple[tuple[float, float, str], ...]:
     """(factor to the unit asked for, ratio up to which it counts, what to say) of the ways in which
     a right number stands in a wrong unit."""
-    asked = _NAMED.get(unit, unit) or "a plain number"
-    if unit in _TIME:
+    asked = _NAMES.get(unit, unit) or "a plain number"
+    if unit in _SECONDS:
         return tuple(
             (
-                _TIME[other] / _TIME[unit],
+                _SECONDS[other] / _SECONDS[unit],
                 _NEAR,
-                f"Right as {_NAMED.get(other, other)}, but {asked} are asked.",
+                f"Right as {_NAMES.get(other, other)}, but {asked} are asked.",
             )
             for other in ("ms", "s", "min", "h", "days")
             if other != unit
@@ -117,14 +218,14 @@ def dimension(unit: str) -> str:
 
 def misfit(typed: str, unit: str) -> str:
     """Why an answer in the unit `typed` is none in `unit`."""
-    asked = _NAMED.get(unit, unit) or "plain numbers"
+    asked = _NAMES.get(unit, unit) or "plain numbers"
     given = dimension(typed)
     if given and given != dimension(unit):
         return f"{typed} is {given}, the answer is wanted in {asked}"
     return f"the answer is wanted in {asked}, not in {typed!r}"
 
 
-def read_number(text, unit: str = "") -> float:
+def read_number(text: Any, unit: str = "") -> float:
     """The number that a person typed, in the unit asked for: 1.2e3, 1,200, 405B, 41 %, $3.5M, "186
     min" where hours are asked, 6 * 405e9 * 15.6e12.
 
@@ -160,62 +261,66 @@ def _leading(text: str) -> float | None:
     joined = re.sub(r"(?<=\d) (?=\d{3}(?!\d))", "", text)
     plain = _TERM.sub(lambda m: digits(m[0]) or m[0], joined).translate(_SIGNS).strip()
     try:
-        return worth(ast.parse(plain, mode="eval").body, constant=float)
+        return _worth(ast.parse(plain, mode="eval").body)
     except (SyntaxError, ValueError, ArithmeticError, RecursionError, KeyError, TypeError):
         return None
 
 
-def worth(node, names: Callable = {}.__getitem__, constant: Callable = lambda value: value):
-    """What a parsed expression comes to: `names` gives what a name stands for, `constant` what a
-    number does; attributes, parts and calls of what a name stands for. Raises ValueError for
-    anything else."""
-    of = partial(worth, names=names, constant=constant)
+def _worth(node: ast.expr) -> float:
+    """What a sum of numbers comes to. Raises ValueError for anything else."""
     match node:
         case ast.Constant(value):
-            return constant(value)
-        case ast.Name(name):
-            return names(name)
-        case ast.Attribute(holder, name):
-            return getattr(of(holder), name)
-        case ast.Subscript(holder, key):
-            return of(holder)[of(key)]
-        case ast.Call(function, given, named):
-            return of(function)(*map(of, given), **{k.arg: of(k.value) for k in named})
+            return float(value)  # type: ignore[arg-type]  # what is no number raises
         case ast.BinOp(left, sign, right):
-            return _OPERATORS[type(sign)](of(left), of(right))
-        case ast.UnaryOp(sign, value):
-            return _OPERATORS[type(sign)](of(value))
+            return _OPERATORS[type(sign)](_worth(left), _worth(right))
+        case ast.UnaryOp(ast.USub(), value):
+            return -_worth(value)
+        case ast.UnaryOp(ast.UAdd(), value):
+            return _worth(value)
     raise ValueError("no sum of numbers")
 
 
 # ---------------------------------------------------------------- keys of options
-def read_keys(answer, options) -> list[str] | None:
+def read_keys(answer: Any, options: Sequence[Option]) -> list[str] | None:
     """The keys of options that somebody named: "b", "(B)", "a, c", "I think a and c", "ac", ["a",
     "c"], or an option's own words or their start; None where they are none, or more is said."""
-    if not isinstance(answer, str):
-        several = isinstance(answer, Iterable) and not isinstance(answer, bytes)
-        parts = [read_keys(a, options) for a in answer] if several else [None]
-        return None if None in parts else sum(parts, [])
+    if isinstance(answer, str):
+        return _keys_of_text(answer, options)
+    if not isinstance(answer, Iterable) or isinstance(answer, bytes):
+        return None
+    keys: list[str] = []
+    for part in answer:
+        named = read_keys(part, options)
+        if named is None:
+            return None
+        keys += named
+    return keys
+
+
+def _names(text: str, option: Option) -> bool:
+    """Whether a text in small letters is an option's own words, their start, or opens with its key
+    and goes on."""
+    own = option.text.strip().lower()
+    if text == own or (len(text) > 7 and option.text.lower().startswith(text)):
+        return True
+    opening = rf"\(?{re.escape(option.key)}(\s*[).:]\s+\S\S|, (because|since|as) )"
+    return re.match(opening, text) is not None
+
+
+def _keys_of_text(answer: str, options: Sequence[Option]) -> list[str] | None:
     keys = [o.key for o in options]
     text = answer.strip().lower()
-    named = [
-        o.key
-        for o in options
-        if text == o.text.strip().lower()
-        or len(text) > 7
-        and o.text.lower().startswith(text)
-        or re.match(rf"\(?{re.escape(o.key)}(\s*[).:]\s+\S\S|, (because|since|as) )", text)
-    ]
+    named = [o.key for o in options if _names(text, o)]
     if len(named) == 1:
         return named
-    words = re.findall(r"[^\s,;.:?!()+&/'\"]+", re.sub(_WORDS["beside"], " ", text))
+    words = re.findall(r"[^\s,;.:?!()+&/'\"]+", re.sub(_FILLING, " ", text))
     if len(words) == 1 and {*words[0]} <= {*keys}:
         words = list(words[0])
     return words if words and {*words} <= {*keys} else None
 
 
 # ---------------------------------------------------------------- plans
-def read_plan(answer, names: Lines) -> dict | None:
+def read_plan(answer: Any, names: Lines) -> dict[str, Any] | None:
     """A plan as it is typed: "tp 8, pp 16", "tp=8 pp=16", "TP8 PP16", a mapping, or as many numbers
     as there are names to set; None for anything else."""
     if isinstance(answer, str):
@@ -224,10 +329,12 @@ def read_plan(answer, names: Lines) -> dict | None:
         answer = re.findall(r"\d+", answer) if bare else dict(re.findall(named, answer.lower()))
     if isinstance(answer, list | tuple) and len(answer) == len(names):
         answer = dict(zip(names, answer))
-    return {str(k): _whole(v) for k, v in answer.items()} if isinstance(answer, Mapping) else None
+    if not isinstance(answer, Mapping):
+        return None
+    return {str(k): _whole(v) for k, v in answer.items()}
 
 
-def _whole(value):
+def _whole(value: Any) -> Any:
     """A count as an int, whatever it came as."""
     if isinstance(value, str) and re.fullmatch(r"\d+", value.strip()):
         return int(value)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 from scantling import catalogue
-from scantling.physics import collectives as shipped_collectives
+from scantling.physics import wires
 from scantling.physics.constants import PRIORS, calibration, gather
 from validation import (
     collectives_fit as collectives,
@@ -65,7 +65,7 @@ def test_shipped_constants_are_what_the_published_runs_say(model):
 def test_shipped_factors_of_collectives_are_what_the_published_series_say():
     """The fit on the nccl-tests series finds the factors that ship, to a hundredth of what a prior
     leaves open."""
-    shipped = asdict(shipped_collectives.constants())
+    shipped = asdict(wires.constants())
     for name, found in asdict(collectives.fit(collectives.points())).items():
         assert abs(found - shipped[name]) < 0.01 * collectives.PRIORS[name].spread, name
 

@@ -3,6 +3,8 @@ ones are right."""
 
 from __future__ import annotations
 
+import base64
+import json
 import math
 import re
 from html import unescape
@@ -240,6 +242,16 @@ def test_a_student_sees_folds_and_an_instructor_answers():
     )
     with pytest.raises(ValueError, match="mode"):
         learn.begin("03", "teacher")
+
+
+def test_the_key_of_a_page_is_of_the_kind_that_its_script_compares():
+    """One option: its key; several: a list of keys."""
+    w = learn.walkthrough("08")
+    one = next(q for q in w.questions if isinstance(q, Choice) and not q.several)
+    several = next(q for q in w.questions if isinstance(q, Choice) and q.several)
+    keys = [json.loads(base64.b64decode(show._key(q))) for q in (one, several)]
+    assert keys[0]["right"] == right_answer(one)
+    assert keys[1]["right"] == sorted(right_answer(several))
 
 
 def test_check_by_name_and_what_there_is_not():

@@ -11,9 +11,11 @@ from ..base.files import write_text
 from ..base.json import text
 from ..base.show import percent
 from ..runs.compare import validate_frame
-from ..runs.predict import predict_frame
-from ..runs.read import read_named
+from ..runs.frames import frame_of, need_pandas
+from ..runs.predict import COUNTS, predicted_columns
+from ..runs.read import named_table
 from ..runs.run_columns import template
+from ..runs.table import to_csv
 from .options import PATH
 from .tables import print_rows
 
@@ -40,10 +42,12 @@ def predict(runs_csv: str | None, output: str, as_template: bool, calibration: s
         return
     if runs_csv is None:
         raise DesignError("RUNS_CSV", problem="is missing", allowed="a table, or --template")
-    got = predict_frame(read_named(runs_csv), calibration)
-    write_text(output, got.to_csv(index=False), force=True)
+    table = named_table(runs_csv)
+    columns = predicted_columns(table, calibration)
+    write_text(output, to_csv(columns, whole=COUNTS), force=True)
+    predicted = int((columns["error"] == "").sum())
     console(stderr=True).print(
-        f"{int((got.error == '').sum())} of {len(got)} rows predicted, to {plain(output, 200)}"
+        f"{predicted} of {len(table)} rows predicted, to {plain(output, 200)}"
     )
 
 
@@ -52,17 +56,15 @@ def predict(runs_csv: str | None, output: str, as_template: bool, calibration: s
 @click.option("--json", "as_json", metavar="FILE", help="Also write all figures as JSON to FILE.")
 def validate(runs_csv: str, as_json: str | None) -> None:
     """Predict RUNS_CSV and compare with what was measured, by source, accelerator and stack."""
-
-    from pandas import to_numeric
-
-    table = read_named(runs_csv)
-    if not any(to_numeric(table.get("measured_tokens_per_s_per_device", []), errors="coerce") > 0):
+    need_pandas("validate")
+    table = named_table(runs_csv)
+    if not any(table.numbers("measured_tokens_per_s_per_device") > 0):
         raise DesignError(
             plain(runs_csv, 200),
             problem="no row has measured_tokens_per_s_per_device",
             allowed="one measured run or more",
         )
-    got = validate_frame(table)
+    got = validate_frame(frame_of(table))
     out = console()
     for name in ("stack", "accelerator", "source"):
         by = sorted(got["by"].get(name, {}).items(), key=lambda kv: kv[1]["median"])

@@ -6,7 +6,7 @@ None of the measured columns is read here.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +18,7 @@ from ..catalogue.models.dimensions import GATED
 from ..catalogue.models.shape import parameters
 from ..catalogue.stacks import Stack, canonical, stack, stacks
 from .run_shapes import shape_of
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
+from .table import Table, among, filled, is_blank
 
 MOE = ("moe_experts", "moe_topk", "moe_ffn_hidden", "moe_shared_ffn_hidden")
 GATHERED = ("zero3", "hsdp")  # shardings that gather weights for every micro-batch
@@ -35,45 +33,49 @@ MICRO_BATCH_TOKENS = 8192.0
 class Gaps:
     """A table whose blanks rules fill; what each chose stands in `notes`, a list a row."""
 
-    def __init__(self, frame: DataFrame) -> None:
-        self.frame = frame
-        self.notes: list[list[str]] = [[] for _ in range(len(frame))]
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.notes: list[list[str]] = [[] for _ in range(len(table))]
 
-    def fill(self, name: str, value: Any, rule: str, at: Any = None) -> None:
+    def __getitem__(self, name: str) -> Array:
+        return self.table[name]
+
+    def put(self, name: str, column: Array) -> None:
+        """Replace a column; nothing is noted."""
+        self.table = self.table.replace({name: column})
+
+    def fill(self, name: str, value: Any, rule: str, at: Array | None = None) -> None:
         """Replace the blanks of a column (or the rows in `at`), each noted in the place of what was
         noted of the column before."""
-        column = self.frame[name]
+        column = self[name]
         number = column.dtype.kind == "f"
-        blank = at
-        if blank is None:
-            blank = column.isna() if number else column.eq("")
+        blank = is_blank(column) if at is None else at
         value = np.broadcast_to(np.asarray(value, dtype=float if number else object), len(column))
         for i in np.flatnonzero(blank):
-            text = f"{value[i]:g}" if number else value[i]
+            cell = f"{value[i]:g}" if number else value[i]
             others = [note for note in self.notes[i] if not note.startswith(f"{name}=")]
-            self.notes[i] = [*others, f"{name}={text} ({rule})"]
-        self.frame[name] = np.where(blank, value, column)
+            self.notes[i] = [*others, f"{name}={cell} ({rule})"]
+        self.put(name, np.where(blank, value, column))
 
 
 def infer(gaps: Gaps, chips: Sequence[Accelerator]) -> None:
     """Fill the blanks of a table."""
-    f = gaps.frame
     kinds = [family(chip.family) for chip in chips]
-    same = [canonical(name, kind.modern) for name, kind in zip(f["stack"], kinds)]
-    gaps.fill("stack", same, "Megatron-LM since Hopper", at=f["stack"].ne(same))
-    software = [stack(name) for name in f["stack"]]
+    same = [canonical(name, kind.modern) for name, kind in zip(gaps["stack"], kinds)]
+    gaps.fill("stack", same, "Megatron-LM since Hopper", at=gaps["stack"] != np.array(same, object))
+    software = [stack(name) for name in gaps["stack"]]
     infer_shape(gaps)
     infer_layout(gaps, chips, kinds, software)
     infer_batch(gaps)
-    parallel = np.array([s.sequence_parallel for s in software]) * 1
-    gaps.fill("sp", parallel, USUAL, at=f.sp.isna() & (f.tp > 1))
-    f["sp"] = f.sp.fillna(0)
+    parallel = np.array([float(s.sequence_parallel) for s in software])
+    gaps.fill("sp", parallel, USUAL, at=np.isnan(gaps["sp"]) & (gaps["tp"] > 1))
+    gaps.put("sp", filled(gaps["sp"], 0.0))
     sharding = [kind.zero_unsaid or s.sharding for kind, s in zip(kinds, software)]
     gaps.fill("sharding", sharding, USUAL)
     gaps.fill("recompute", [s.recompute for s in software], USUAL)
     half = ["fp16" if np.isnan(chip.bf16_flops) else "bf16" for chip in chips]
     gaps.fill("precision", half, "bf16, fp16 where the chip lacks it")
-    for notes, kind, name in zip(gaps.notes, kinds, f["stack"]):
+    for notes, kind, name in zip(gaps.notes, kinds, gaps["stack"]):
         notes += borrowed(kind, name)
 
 
@@ -89,19 +91,21 @@ def borrowed(kind: Family, name: str) -> list[str]:
 
 def infer_shape(gaps: Gaps) -> None:
     """Dimensions that follow from others."""
-    f = gaps.frame
+    hidden = gaps["hidden"]
     gaps.fill("vocab", 51200, "the GPT-2 vocabulary, padded; only where the MLP is GPT's")
-    gaps.fill("head_dim", f.hidden / f.heads, "hidden / heads")
-    gaps.fill("kv_heads", f.heads, "as many as heads")
-    moe = f.moe_experts > 0
-    gated = np.round(8 * f.hidden / 3 / 256) * 256
-    width = np.where(f.mlp.isin(GATED), gated, 4 * f.hidden)
-    gaps.fill("ffn_hidden", width, "4 x hidden, 8/3 gated", at=f.ffn_hidden.isna() & ~moe)
-    f["ffn_hidden"] = np.where(moe, f.dense_ffn_hidden_in_moe_model.fillna(0), f.ffn_hidden)
-    f["moe_layers"] = f.moe_layers.fillna(f.layers) * moe
+    gaps.fill("head_dim", hidden / gaps["heads"], "hidden / heads")
+    gaps.fill("kv_heads", gaps["heads"], "as many as heads")
+    moe = gaps["moe_experts"] > 0
+    gated = np.round(8 * hidden / 3 / 256) * 256
+    width = np.where(among(gaps["mlp"], GATED), gated, 4 * hidden)
+    unstated = np.isnan(gaps["ffn_hidden"]) & ~moe
+    gaps.fill("ffn_hidden", width, "4 x hidden, 8/3 gated", at=unstated)
+    dense = filled(gaps["dense_ffn_hidden_in_moe_model"], 0.0)
+    gaps.put("ffn_hidden", np.where(moe, dense, gaps["ffn_hidden"]))
+    gaps.put("moe_layers", filled(gaps["moe_layers"], gaps["layers"]) * moe)
     for name in (*MOE, "mtp_layers", "tied_embeddings"):
-        f[name] = f[name].fillna(0)
-    nodes = [float(catalogue.devices_per_node(chip)) for chip in f.accelerator]
+        gaps.put(name, filled(gaps[name], 0.0))
+    nodes = [float(catalogue.devices_per_node(chip)) for chip in gaps["accelerator"]]
     gaps.fill("devices_per_node", nodes, "the accelerator's usual node")
 
 
@@ -109,13 +113,36 @@ def infer_layout(
     gaps: Gaps, chips: Sequence[Accelerator], kinds: Sequence[Family], software: Sequence[Stack]
 ) -> None:
     """Ways to split the model and the devices."""
-    f = gaps.frame
-    n = f.n_devices.fillna(f[["tp", "pp", "cp", "dp"]].fillna(1).prod(axis=1))
-    f["n_devices"] = n
-    count = parameters(shape_of(f)).total
+    infer_devices(gaps, chips, kinds)
+    experts = gaps["moe_experts"]
+    gaps.fill(
+        "ep",
+        np.minimum(np.minimum(experts, 8), gaps["dp"] * gaps["cp"] * gaps["tp"]),
+        "8 where experts and ranks allow",
+        at=np.isnan(gaps["ep"]) & (experts > 0),
+    )
+    gaps.put("ep", filled(gaps["ep"], 1.0))
+    whole = (experts > 0) & (gaps["ep"] == 1)
+    gaps.put("etp", filled(gaps["etp"], np.where(whole, gaps["tp"], 1.0)))
+    gaps.fill(
+        "vpp",
+        chunks(gaps.table, software),
+        "the stack's chunks where it has some, a layer each under an interleaving "
+        "recipe, 2 where the text says interleaved, else 1",
+        at=np.isnan(gaps["vpp"]) & (gaps["pp"] > 1),
+    )
+    gaps.put("vpp", filled(gaps["vpp"], 1.0))
+
+
+def infer_devices(gaps: Gaps, chips: Sequence[Accelerator], kinds: Sequence[Family]) -> None:
+    """Devices, and their split over tensors, stages, sequences and replicas."""
+    stated = [filled(gaps[name], 1.0) for name in ("tp", "pp", "cp", "dp")]
+    n = filled(gaps["n_devices"], np.prod(stated, axis=0))
+    gaps.put("n_devices", n)
+    count = parameters(shape_of(gaps.table)).total
     torus = np.array([kind.torus for kind in kinds])
-    whole = ~f.sharding.isin(GATHERED) & ~torus & (count > UNSHARDED_PARAMETERS)
-    split = f.tp.isna() & f.pp.isna() & whole
+    whole = ~among(gaps["sharding"], GATHERED) & ~torus & (count > UNSHARDED_PARAMETERS)
+    split = np.isnan(gaps["tp"]) & np.isnan(gaps["pp"]) & whole
     gaps.fill(
         "tp",
         np.where(split, np.minimum(8, n), 1),
@@ -128,26 +155,11 @@ def infer_layout(
         np.where(split, stages, 1),
         "smallest power of two that holds 18 bytes a parameter in 60 % of memory",
     )
-    gaps.fill("cp", f.ulysses_sp.fillna(1), "none printed")
-    f["cp"] = np.maximum(f.cp, 1)
-    replicas = np.maximum(np.floor(n / (f.tp * f.pp * f.cp)), 1)
-    gaps.fill("dp", replicas, "devices / (tp pp cp)", at=f.dp.isna() | (f.dp <= 0))
-    gaps.fill(
-        "ep",
-        np.minimum(np.minimum(f.moe_experts, 8), f.dp * f.cp * f.tp),
-        "8 where experts and ranks allow",
-        at=f.ep.isna() & (f.moe_experts > 0),
-    )
-    f["ep"] = f.ep.fillna(1)
-    f["etp"] = f.etp.fillna(f.tp.where((f.moe_experts > 0) & (f.ep == 1), 1))
-    gaps.fill(
-        "vpp",
-        chunks(f, software),
-        "the stack's chunks where it has some, a layer each under an interleaving "
-        "recipe, 2 where the text says interleaved, else 1",
-        at=f.vpp.isna() & (f.pp > 1),
-    )
-    f["vpp"] = f.vpp.fillna(1)
+    gaps.fill("cp", filled(gaps["ulysses_sp"], 1.0), "none printed")
+    gaps.put("cp", np.maximum(gaps["cp"], 1))
+    replicas = np.maximum(np.floor(n / (gaps["tp"] * gaps["pp"] * gaps["cp"])), 1)
+    unstated = np.isnan(gaps["dp"]) | (gaps["dp"] <= 0)
+    gaps.fill("dp", replicas, "devices / (tp pp cp)", at=unstated)
 
 
 def least_stages(count: Column, usable_bytes: Array) -> Array:
@@ -157,34 +169,38 @@ def least_stages(count: Column, usable_bytes: Array) -> Array:
     return np.asarray(2 ** np.ceil(np.log2(np.maximum(stages, 1))))
 
 
-def chunks(f: DataFrame, software: Sequence[Stack]) -> Array:
+def chunks(f: Table, software: Sequence[Stack]) -> Array:
     """Chunks per device where none are printed: the stack's own layout; or, where neither
     micro-batch nor options are printed and the stack's recipes interleave, as many as divide the
     stage's layers, 8 at most."""
-    layers = np.array([s.chunk_layers for s in software])
+    own = np.array([s.chunk_layers for s in software])
     interleaves = np.array([s.interleaves for s in software])
-    per_stage = np.round(f.layers / f.pp)
+    layers = f["layers"]
+    pp = f["pp"]
+    per_stage = np.round(layers / pp)
     divisor = np.max([(per_stage % v == 0) * v for v in range(1, 9)], axis=0)
-    unprinted = f.micro_batch.isna() | ~(f.options_printed > 0)
+    unprinted = np.isnan(f["micro_batch"]) | ~(f["options_printed"] > 0)
     return np.select(
-        [layers > 0, interleaves & unprinted & (f.layers % f.pp == 0)],
-        [np.floor((f.layers + 2) / (f.pp * np.maximum(layers, 1))), divisor],
-        1 + ((f.interleaved > 0) & (f.pp > 1)),
+        [own > 0, interleaves & unprinted & (layers % pp == 0)],
+        [np.floor((layers + 2) / (pp * np.maximum(own, 1))), divisor],
+        1 + ((f["interleaved"] > 0) & (pp > 1)),
     )
 
 
 def infer_batch(gaps: Gaps) -> None:
     """Batch and micro-batch."""
-    f = gaps.frame
-    batch = np.maximum(np.round(BATCH_TOKENS / f.seq_len / f.dp), 1) * f.dp
+    seq_len = gaps["seq_len"]
+    dp = gaps["dp"]
+    batch = np.maximum(np.round(BATCH_TOKENS / seq_len / dp), 1) * dp
     gaps.fill("global_batch_seqs", batch, "4M tokens")
     # weights that are gathered for every micro-batch want it large, experts or not
-    small = (f.pp > 1) | ((f.moe_experts > 0) & ~f.sharding.isin(GATHERED))
-    usual = np.where(small, 1, np.maximum(np.round(MICRO_BATCH_TOKENS / f.seq_len), 1))
-    share = np.maximum(f.global_batch_seqs / f.dp, 1)
-    accumulated = np.maximum(share / f.grad_accum.fillna(1), 1)
+    gathered = among(gaps["sharding"], GATHERED)
+    small = (gaps["pp"] > 1) | ((gaps["moe_experts"] > 0) & ~gathered)
+    usual = np.where(small, 1, np.maximum(np.round(MICRO_BATCH_TOKENS / seq_len), 1))
+    share = np.maximum(gaps["global_batch_seqs"] / dp, 1)
+    accumulated = np.maximum(share / filled(gaps["grad_accum"], 1.0), 1)
     gaps.fill(
         "micro_batch",
-        np.where(f.grad_accum > 0, accumulated, np.minimum(usual, share)),
+        np.where(gaps["grad_accum"] > 0, accumulated, np.minimum(usual, share)),
         "from grad_accum, else 1 under pp or whole experts, else 8,192 tokens",
     )

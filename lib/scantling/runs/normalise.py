@@ -7,14 +7,15 @@ it is given.
 
 from __future__ import annotations
 
+import csv
 import sys
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
 
+import numpy as np
+
+from ..base.columns import Array
 from .run_words import RULES, Text
-
-if TYPE_CHECKING:
-    from pandas import DataFrame, Series
+from .table import Table, each, filled, is_blank, numbers, table_of_cells
 
 # columns of the published format whose words are read, and those that words of their own settle
 TEXT = (
@@ -48,69 +49,68 @@ def settled() -> tuple[str, ...]:
     return tuple(column for column in columns if column != "released_month")
 
 
-def normalise(frame: DataFrame) -> DataFrame:
+def normalise(table: Table) -> Table:
     """The table with the columns of `settled`; what a row states there itself stands, blanks come
     from its words. Vocabulary columns are put into lower case and one spelling."""
-    import pandas as pd
-
-    frame = frame.copy()
-    for name in TEXT:
-        frame[name] = frame[name].astype(object).fillna("").astype(str) if name in frame else ""
-    values = values_of(texts_of(frame), frame.index)
-    for name in OWN:
-        frame[name] = values.pop(name)
-    month = _numbers(values.pop("released_month")).fillna(6.5)
-    values["released"] = _numbers(values["released"]) + (month - 0.5) / 12
-    for name in values.keys() - {*WORDS}:
-        values[name] = _numbers(values[name])
-    for name in values.keys() & {*frame}:
-        stated = frame.pop(name)
-        stated = stated.replace("", None) if name in WORDS else _numbers(stated)
-        values[name] = stated.where(stated.notna(), values[name])
-    return pd.concat([frame, pd.DataFrame(values, index=frame.index)], axis=1)
+    table = table.replace({name: table.text(name) for name in TEXT})
+    values = values_of(texts_of(table))
+    columns = {name: values.pop(name) for name in OWN}
+    month = filled(numbers(values.pop("released_month")), 6.5)
+    columns["released"] = numbers(values.pop("released")) + (month - 0.5) / 12
+    columns |= {name: value if name in WORDS else numbers(value) for name, value in values.items()}
+    for name in settled():
+        if name not in table:
+            continue
+        stated = table.text(name) if name in WORDS else table.numbers(name)
+        columns[name] = np.where(is_blank(stated), columns[name], stated)
+    return table.replace(columns)
 
 
-def texts_of(frame: DataFrame) -> dict[str, Series]:
+def texts_of(table: Table) -> dict[str, Array]:
     """The texts of every row in which words are sought, in lower case."""
-    texts = {name: frame[name].str.strip().str.lower() for name in TEXT}
+    texts = {name: each(table[name], object, lowered) for name in TEXT}
     texts[Text.OPTIONS] = texts["other_opts"] + " " + texts["recompute_as_printed"]
     texts[Text.WHEN] = texts["published"] + " " + texts["stack"] + " " + texts["other_opts"]
     return texts
 
 
-def values_of(texts: dict[str, Series], index: Series) -> dict[str, Series]:
+def lowered(cell: str) -> str:
+    """A text in lower case, without the space around it."""
+    return cell.strip().lower()
+
+
+def values_of(texts: Mapping[str, Array]) -> dict[str, Array]:
     """What the words of every row settle, by column, the last rule that holds first."""
-    import pandas as pd
-
     values = {name: texts[name] for name in OWN}
-    blank = pd.Series("", index=index, dtype=object)
+    blank = np.full(len(texts[OWN[0]]), "", object)
     for rule in RULES:
-        text = texts[rule.text]
-        value = text.map({words: rule.value_in(words) for words in set(text)})
-        values[rule.column] = value.fillna(values.get(rule.column, blank))
+        value = each(texts[rule.text], object, rule.value_in)
+        holds = np.array([cell is not None for cell in value], bool)
+        values[rule.column] = np.where(holds, value, values.get(rule.column, blank))
     return values
-
-
-def _numbers(column: Series) -> Series:
-    import pandas as pd
-
-    return pd.to_numeric(column, errors="coerce")
 
 
 def main(paths: Iterable[str]) -> None:
     """Add the columns to each table, in place; its own columns stay as they are printed."""
-    import pandas as pd
-
     for path in paths:
-        table = pd.read_csv(path, low_memory=False, dtype=str, keep_default_na=False)
-        table = table.drop(columns=[*settled()], errors="ignore")
-        columns = normalise(table)
+        with open(path, newline="", encoding="utf-8") as file:
+            reader = csv.DictReader(file)
+            rows = [{k: v for k, v in row.items() if k not in settled()} for row in reader]
+            names = [name for name in reader.fieldnames or () if name not in settled()]
+        cells = {name: [row[name] for row in rows] for name in names}
+        columns = normalise(table_of_cells(cells))
         for name in settled():
-            column = columns[name]
-            if name not in WORDS:
-                column = [f"{number:.10g}" if number == number else "" for number in column]
-            table[name] = column
-        table.to_csv(path, index=False, lineterminator="\n")
+            column = columns[name].tolist()
+            cells[name] = column if name in WORDS else [cell_of(number) for number in column]
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(cells)
+            writer.writerows(zip(*cells.values()))
+
+
+def cell_of(number: float) -> str:
+    """A number of a table; blank where it is unknown."""
+    return f"{number:.10g}" if number == number else ""
 
 
 if __name__ == "__main__":

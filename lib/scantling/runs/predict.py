@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +18,8 @@ from ..physics.constants import gather
 from ..physics.memory.chance import oom_probability, spread
 from ..physics.memory.peak import memory
 from ..physics.step import hardware_share, rates, step_time
+from .frames import has_pandas, table_of
+from .table import Table
 from .to_cases import Runs, to_runs
 
 if TYPE_CHECKING:
@@ -42,6 +44,8 @@ COLUMNS = (
     "assumed",
     "error",
 )
+COUNTS = ("params", "active_params")
+BLANK_WORDS = ("fits", "band_tier")  # columns of text, blank where a row has no case
 # settings that decide the step: where one was inferred, the band is wider
 DECISIVE = (
     "vocab",
@@ -77,9 +81,9 @@ class Predicted:
     band_tier: Array
 
 
-def predict_frame(frame: DataFrame, calibration: str | Path | None = None) -> DataFrame:
+def predict(runs: Table, calibration: str | Path | None = None) -> DataFrame | dict[str, Array]:
     """Predictions for rows in the run-table format; blank with an `error` where a row cannot be
-    computed.
+    computed. A pandas DataFrame where pandas is installed, else a mapping of columns.
 
     mfu counts flops_per_token of the PaLM and Megatron count over the dense peak of the precision;
     hfu adds what is recomputed; mfu_low to mfu_high is the 80 % band. None of the measured columns
@@ -87,27 +91,48 @@ def predict_frame(frame: DataFrame, calibration: str | Path | None = None) -> Da
     calibration : path of a calibration file, for the rows on its accelerator (and, where it comes
     from measured steps, of its model and precision; half of it under another stack).
     """
+    columns = predicted_columns(runs, calibration)
+    return frame_of_predictions(columns) if has_pandas() else columns
+
+
+def predict_frame(frame: DataFrame, calibration: str | Path | None = None) -> DataFrame:
+    """`predict` of the rows of a data frame."""
+    return frame_of_predictions(predicted_columns(table_of(frame), calibration))
+
+
+def frame_of_predictions(columns: Mapping[str, Array]) -> DataFrame:
+    """Predictions as a data frame; blank ids and words are missing, counts are whole."""
     import pandas as pd
 
-    runs = to_runs(frame)
+    out = pd.DataFrame(columns)
+    for name in ("id", *BLANK_WORDS):
+        out[name] = out[name].mask(columns[name] == "")
+    return out.astype(dict.fromkeys(COUNTS, "Int64"))
+
+
+def predicted_columns(runs: Table, calibration: str | Path | None = None) -> dict[str, Array]:
+    """What `predict` returns, as columns without pandas: nan, or "" in text, where a row has no
+    case; params and active_params are whole."""
+    rows = to_runs(runs)
     override = None
     if calibration:
         override = calibration_file.read(calibration, "--calibration")
-    columns: dict[str, Array] = {}
-    if runs.cases is not None:
-        predicted = predicted_of(runs, runs.cases)
+    columns = {name: np.full(len(rows.ids), np.nan) for name in COLUMNS}
+    for name in BLANK_WORDS:
+        columns[name] = np.full(len(rows.ids), "", object)
+    if rows.cases is not None:
+        predicted = predicted_of(rows, rows.cases)
         for each in (override.elsewhere(), override) if override else ():
             if each is not None:
-                predicted = calibrated(runs, runs.cases, each, predicted)
-        columns = vars(predicted)
-    out = pd.DataFrame(columns, index=np.flatnonzero(runs.ready))
-    out = out.reindex(index=range(len(runs.ids)), columns=COLUMNS)
-    out = out.assign(
-        id=runs.ids, assumed=runs.assumed, error=runs.errors, fits=out.get("fits", pd.NA)
-    )
-    counts = ["params", "active_params"]
-    out[counts] = out[counts].astype(float).round().astype("Int64")
-    return out
+                predicted = calibrated(rows, rows.cases, each, predicted)
+        for name, column in vars(predicted).items():
+            columns[name][rows.ready] = column
+    for name in COUNTS:
+        columns[name] = np.round(columns[name])
+    columns["id"] = rows.ids
+    columns["assumed"] = np.array(rows.assumed, object)
+    columns["error"] = np.array(rows.errors, object)
+    return columns
 
 
 def predicted_of(runs: Runs, cases: Cases) -> Predicted:

@@ -1,8 +1,10 @@
-"""Tables of runs as frames of numbers and text: rows in the format of the published runs."""
+"""Tables of runs, read: rows in the format of the published runs, as tables of their own or as data
+frames where pandas is installed."""
 
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,131 +15,173 @@ from ..base.columns import Array
 from ..base.errors import DesignError, plain
 from ..base.files import read_text
 from ..catalogue.models.entries import build_model, models
+from .frames import frame_of, has_pandas, table_of
 from .normalise import normalise
 from .run_columns import LEADING, Bounds, bounds, switch_bounds
 from .run_shapes import DETAIL, columns_of
+from .table import Table, column_of, read_csv, table_of_cells, text
 
 if TYPE_CHECKING:
-    from pandas import DataFrame, Series
+    from pandas import DataFrame
 
 _MOST_BYTES = 10_000_000
 _MOST_COLUMNS = 1000
 WINDOWS = (f"{DETAIL}window", f"{DETAIL}windowed_layers")
 SAME = ("layers", "hidden", "heads", "kv_heads", "moe_experts")  # of a row and a model that are one
 PADDED = 0.01  # of a vocabulary, at most
+TableLike = str | Path | Mapping[str, Sequence[Any] | Array]  # what a user gives beside a frame
 
 
-def read_runs(path: str | Path) -> DataFrame:
-    """The CSV as a frame of numbers and text; columns that are missing are blank. Cells that are no
-    number, or one outside the bounds of run_columns.csv, are named in the column `unreadable`.
-    Leading lines that begin with # explain and are not read. Raises ValueError without an id
-    column."""
-    return runs_of_text(read_text(path, "a table of runs as CSV", _MOST_BYTES), Path(path))
+def read_table(path: str | Path) -> Table:
+    """The CSV as numbers and text; columns that are missing are blank. Cells that are no number, or
+    one outside the bounds of run_columns.csv, are named in the column `unreadable`. Leading lines
+    that begin with # explain and are not read. Raises ValueError without an id column."""
+    return table_of_text(read_text(path, "a table of runs as CSV", _MOST_BYTES), Path(path))
 
 
-def read_named(path: str | Path) -> DataFrame:
-    """`read_runs` of a table that a user names; raises DesignError where it is none."""
+def named_table(path: str | Path) -> Table:
+    """`read_table` of a table that a user names; raises DesignError where it is none."""
     try:
-        return read_runs(path)
+        return read_table(path)
     except (OSError, ValueError) as e:
         problem = f"cannot be read as a table of runs: {plain(e, 200)}"
         raise DesignError(plain(path, 200), problem=problem) from None
 
 
-def frame_of(runs: str | Path | DataFrame) -> DataFrame:
-    """The rows of a table of runs that a user gives as its path or as a frame; raises DesignError
-    for anything else."""
-    import pandas as pd
-
-    if isinstance(runs, (str, Path)):
-        return read_named(runs)
-    if not isinstance(runs, pd.DataFrame) or "id" not in runs:
-        allowed = "a pandas DataFrame with a column `id`, or the path of a table of runs"
-        raise DesignError("runs", type(runs).__name__, allowed)
-    return runs if "unreadable" in runs else checked(runs.reset_index(drop=True), Path())
-
-
-def runs_of_text(text: str, path: Path) -> DataFrame:
-    """The text of a table as `read_runs` gives it; `path` leads its messages, and the files that it
-    names lie beside it."""
-    import pandas as pd
-
-    lines = io.StringIO(text).readlines()
+def table_of_text(source: str, path: Path) -> Table:
+    """The text of a table as `read_table` gives it; `path` leads its messages, and the files that
+    it names lie beside it."""
+    lines = io.StringIO(source.removeprefix("\ufeff"), newline="").readlines()
     explained = len(list(takewhile(lambda line: line.startswith(LEADING), lines)))
-    table = lines[explained:]
-    if table and table[0].count(",") >= _MOST_COLUMNS:
+    rows = lines[explained:]
+    if rows and rows[0].count(",") >= _MOST_COLUMNS:
         raise ValueError(f"more than {_MOST_COLUMNS:,} columns")
-    frame = pd.read_csv(io.StringIO("".join(table)), low_memory=False, dtype={"id": str})
-    if "id" not in frame:
+    table = read_csv(rows, text_only=("id",), first=explained + 1)
+    if "id" not in table:
         raise ValueError(f"{path}: no column `id`; the format is that of the published-run tables")
-    return checked(frame, path.parent)
+    return checked(table, path.parent)
 
 
-def checked(frame: DataFrame, folder: Path) -> DataFrame:
+def table_of_user(runs: TableLike | DataFrame) -> Table:
+    """The rows of a table of runs that a user gives as its path, as a data frame or as columns;
+    raises DesignError for anything else."""
+    if isinstance(runs, (str, Path)):
+        return named_table(runs)
+    table = unread_table(runs)
+    if table is None or "id" not in table:
+        allowed = (
+            "a pandas DataFrame or a mapping of columns of one length, with a column `id`, "
+            "or the path of a table of runs"
+        )
+        raise DesignError("runs", type(runs).__name__, allowed)
+    return table if "unreadable" in table else checked(table, Path())
+
+
+def unread_table(runs: object) -> Table | None:
+    """Columns by name, or a data frame, as a table; None for anything else."""
+    if isinstance(runs, Mapping):
+        return table_of_cells(runs) if are_columns(runs) else None
+    if not has_pandas():
+        return None
+    import pandas as pd
+
+    return table_of(runs) if isinstance(runs, pd.DataFrame) else None
+
+
+def are_columns(values: Mapping[Any, Any]) -> bool:
+    """Whether the values of a mapping are columns of one length."""
+    if not all(isinstance(column, (list, tuple, np.ndarray)) for column in values.values()):
+        return False
+    return len({len(column) for column in values.values()}) == 1
+
+
+def read_runs(path: str | Path) -> DataFrame:
+    """`read_table` as a data frame."""
+    return frame_of(read_table(path))
+
+
+def read_named(path: str | Path) -> DataFrame:
+    """`named_table` as a data frame."""
+    return frame_of(named_table(path))
+
+
+def runs_of_text(source: str, path: Path) -> DataFrame:
+    """`table_of_text` as a data frame."""
+    return frame_of(table_of_text(source, path))
+
+
+def checked(table: Table, folder: Path) -> Table:
     """The rows with every column of the format, their numbers read, their words settled; `folder`
     holds the files that they name."""
-    import pandas as pd
-
-    frame = with_shapes(frame, folder)
-    unreadable = pd.Series("", index=frame.index)
+    table, shapeless = with_shapes(table, folder)
     limits = bounds()
-    frame = frame.reindex(columns=[*dict.fromkeys([*frame, *limits])])
-    limits |= {name: limit for name, limit in switch_bounds().items() if name in frame}
+    limits |= {name: limit for name, limit in switch_bounds().items() if name in table}
+    columns: dict[str, Array] = {}
+    unreadable = [""] * len(table)
     for name, limit in limits.items():
-        column = pd.to_numeric(frame[name], errors="coerce").astype(float)
-        for i in np.flatnonzero(frame[name].notna() & ~within(column, limit)):
-            cell = str(frame[name][i])[:40]
+        columns[name] = table.numbers(name)
+        for i in np.flatnonzero(~table.blank(name) & ~within(columns[name], limit)):
+            cell = str(text(table[name][i : i + 1])[0])[:40]
             unreadable[i] += f"{name} {cell!r} is not {limit.words}; "
-        frame[name] = column
-    frame["unreadable"] = unreadable + frame.pop("shapeless")
-    return normalise(frame)
+    problems = [cells + shape for cells, shape in zip(unreadable, shapeless)]
+    return normalise(table.replace(columns | {"unreadable": column_of(problems)}))
 
 
-def within(column: Series, limit: Bounds) -> Series:
+def within(column: Array, limit: Bounds) -> Array:
     """Which numbers of a column lie within bounds."""
-    fine = column.between(limit.low, limit.high)
-    return fine & (column % 1 == 0) if limit.whole else fine
+    fine = (column >= limit.low) & (column <= limit.high)
+    if limit.whole:
+        fine &= column == np.floor(column)
+    return fine
 
 
-def with_shapes(frame: DataFrame, folder: Path) -> DataFrame:
+def with_shapes(table: Table, folder: Path) -> tuple[Table, list[str]]:
     """Rows without layers take the shape of their `hf_config`, else that of the catalogue's model
     of that id; rows that print the dimensions of a catalogue's model with windows, which no column
-    of theirs can say, take those. What stops a config is kept in the column `shapeless`."""
-    import pandas as pd
-
-    shapeless = pd.Series("", index=frame.index)
-    blank = frame["layers"].isna() if "layers" in frame else frame.id.notna()
-    named = frame.reindex(columns=["hf_config", "model"]).astype(object).fillna("")
+    of theirs can say, take those. With what stops a config, a text a row."""
+    shapeless = [""] * len(table)
+    blank = table.blank("layers") if "layers" in table else ~table.blank("id")
+    configs = table.text("hf_config")
+    names = table.text("model")
     shapes: dict[int, dict[str, Any]] = {}
-    for i in np.flatnonzero(blank):
-        config, model = (str(cell) for cell in named.loc[i])
+    for i in np.flatnonzero(blank).tolist():
         try:
-            built, _ = build_model({"hf_config": config} if config else model, folder)
-            shapes[int(i)] = columns_of(built)
+            model, _ = build_model({"hf_config": configs[i]} if configs[i] else names[i], folder)
+            shapes[i] = columns_of(model)
         except DesignError as e:
-            shapeless[i] = f"{plain(e, 200)}; " if config else ""
-    shapes |= windows_of(frame, blank)
-    filling = pd.DataFrame.from_dict(shapes, "index", object)
-    whole = frame.reindex(columns=[*dict.fromkeys([*frame, *filling])])
-    filled = {name: whole[name].astype(object).combine_first(filling[name]) for name in filling}
-    filled["shapeless"] = shapeless
-    return pd.concat([whole.drop(columns=list(filling)), pd.DataFrame(filled)], axis=1)
+            shapeless[i] = f"{plain(e, 200)}; " if configs[i] else ""
+    shapes |= windows_of(table, blank)
+    shaped = dict.fromkeys(name for shape in shapes.values() for name in shape)
+    return table.replace({name: completed(table, name, shapes) for name in shaped}), shapeless
 
 
-def windows_of(frame: DataFrame, blank: Series) -> dict[int, dict[str, Any]]:
+def completed(table: Table, name: str, shapes: Mapping[int, Mapping[str, Any]]) -> Array:
+    """A column with its blanks as the shapes of rows have it."""
+    blank = table.blank(name)
+    values = {i: shape[name] for i, shape in shapes.items() if name in shape and blank[i]}
+    words = any(isinstance(value, str) for value in values.values())
+    if words or (name in table and table[name].dtype.kind == "O"):
+        column = table.text(name).copy()
+        values = {i: str(value) for i, value in values.items() if value == value}
+    else:
+        column = table.numbers(name)
+    for i, value in values.items():
+        column[i] = value
+    return column
+
+
+def windows_of(table: Table, blank: Array) -> dict[int, dict[str, Any]]:
     """{row: windows of attention} of the rows whose dimensions are those of a catalogue's model
     with windows."""
-    import pandas as pd
-
-    printed = frame.reindex(columns=[*SAME, "vocab"]).apply(pd.to_numeric, errors="coerce")
-    dimensions: Array = printed[list(SAME)].fillna(0).to_numpy(float)
+    dimensions = np.nan_to_num(np.column_stack([table.numbers(name) for name in SAME]))
+    vocab = table.numbers("vocab")
     windows: dict[int, dict[str, Any]] = {}
     for model in models().values():
         if not model.windowed_layers:
             continue
         row = columns_of(model)
         same = (dimensions == [row[name] for name in SAME]).all(axis=1)
-        padded = (printed.vocab / model.vocab - 1).abs() < PADDED
-        for i in np.flatnonzero(same & padded & ~blank):
-            windows[int(i)] = {name: row[name] for name in WINDOWS}
+        padded = np.abs(vocab / model.vocab - 1) < PADDED
+        for i in np.flatnonzero(same & padded & ~blank).tolist():
+            windows[i] = {name: row[name] for name in WINDOWS}
     return windows

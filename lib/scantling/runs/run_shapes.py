@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..blocks.table import Shape
 from ..catalogue.models.shape import Model, make_shape
 from ..catalogue.models.sizing import MLA
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
+from .table import Table, is_blank
 
 SHAPE = {  # field of a model: column of the tables
     "layers": "layers",
@@ -50,20 +48,23 @@ def columns_of(model: Model) -> dict[str, Any]:
     return row | {DETAIL + name: values[name] for name in DETAILS}
 
 
-def shape_of(f: DataFrame) -> Shape:
+def shape_of(f: Table) -> Shape:
     """The shapes of the rows of a table."""
-    counts = {name: np.nan_to_num(f[c].to_numpy(float)) for name, c in SHAPE.items()}
-    mla = (f.attention == "mla").to_numpy()
+    counts = {name: np.nan_to_num(f.numbers(c)).astype(np.int64) for name, c in SHAPE.items()}
+    mla = f["attention"] == "mla"
     details: dict[str, Any] = {name: size * mla for name, size in MLA.items()}
     for name, default in DETAILS.items():
-        if DETAIL + name in f:
-            stated = f[DETAIL + name]
-            values = stated.where(stated.notna(), details.get(name, default))
-            details[name] = values.to_numpy(str if isinstance(default, str) else np.int64)
+        column = DETAIL + name
+        if column in f:
+            values = f.text(column) if isinstance(default, str) else f.numbers(column)
+            usual = details.get(name, default)
+            details[name] = np.where(is_blank(values), usual, values).astype(
+                str if isinstance(default, str) else np.int64
+            )
     return make_shape(
-        **{name: values.astype(np.int64) for name, values in counts.items()},
+        **counts,
         **details,
-        mlp=f.mlp.to_numpy(str),
-        attention=f.attention.to_numpy(str),
-        tied_embeddings=(f.tied_embeddings > 0).to_numpy(),
+        mlp=f["mlp"].astype(str),
+        attention=f["attention"].astype(str),
+        tied_embeddings=f.numbers("tied_embeddings") > 0,
     )

@@ -28,10 +28,13 @@ from ..physics.memory.peak import memory
 from ..physics.pipeline import SCHEDULE_NAMES, schedule_code
 from ..physics.software import SWITCHES
 from ..physics.wires import Link
+from .frames import table_of
 from .infer import Gaps, infer
 from .links import link_of_chip, links_of
 from .normalise import normalise
+from .run_columns import bounds
 from .run_shapes import shape_of
+from .table import Table, filled
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -47,6 +50,20 @@ VOCABULARIES: Mapping[str, Sequence[str]] = {
     "schedule": SCHEDULE_NAMES,
     "scale_out": tuple(catalogue.fabrics("scale-out")),
 }
+# columns that decide whether a row has a case
+CHECKED = (
+    *NEEDED,
+    *VOCABULARIES,
+    "moe_experts",
+    "moe_topk",
+    "moe_ffn_hidden",
+    "moe_layers",
+    "n_devices",
+    "dp",
+    "accelerator",
+    "precision",
+    "unreadable",
+)
 TWO_PARTS = ("zb-v", "v-half", "v-min")  # schedules that place two parts of a model on each stage
 
 
@@ -83,30 +100,32 @@ class Runs:
     stacks: Array
 
 
-def to_runs(frame: DataFrame) -> Runs:
+def to_runs(runs: Table | DataFrame) -> Runs:
     """Cases of every row that has a shape, an accelerator and a sequence length; the rules of
     inference are in `infer`."""
-    frame = normalise(frame)
-    errors = [error_of(row) for row in frame.to_dict("records")]
-    ready = np.array(errors, dtype=object) == ""
-    f = frame[ready].reset_index(drop=True)
-    chips = [catalogue.accelerator(name) for name in f.accelerator]
+    table = normalise(runs if isinstance(runs, Table) else table_of(runs))
+    table = table.replace({name: table.numbers(name) for name in bounds()})
+    rows = {name: table[name].tolist() for name in CHECKED if name in table}
+    errors = [error_of(dict(zip(rows, row))) for row in zip(*rows.values())]
+    ready = np.array([not error for error in errors], bool)
+    f = table.take(ready)
+    chips = [catalogue.accelerator(name) for name in f["accelerator"]]
     families = np.array([chip.family for chip in chips], dtype=str)
     cases = None
     notes: list[list[str]] = []
     if len(f):
-        notes, cases = inferred(f, chips, families)
-    assumed = np.full(len(frame), "", dtype=object)
+        f, notes, cases = inferred(f, chips, families)
+    assumed = np.full(len(table), "", dtype=object)
     assumed[ready] = ["; ".join(row) for row in notes]
     return Runs(
-        ids=frame.id.to_numpy(),
+        ids=table.text("id"),
         ready=ready,
         cases=cases,
         assumed=assumed.tolist(),
         errors=errors,
         families=families,
-        chips=f.accelerator.to_numpy(str),
-        stacks=f["stack"].to_numpy(str),
+        chips=f["accelerator"].astype(str),
+        stacks=f["stack"].astype(str),
     )
 
 
@@ -152,73 +171,74 @@ def is_missing(cell: float | str) -> bool:
 
 
 def inferred(
-    f: DataFrame, chips: Sequence[Accelerator], families: Array
-) -> tuple[list[list[str]], Cases]:
-    """What was assumed of every row, and the cases. Where a run would not fit, settings that it
-    leaves blank give way as RELIEFS says: what was measured was possible."""
+    table: Table, chips: Sequence[Accelerator], families: Array
+) -> tuple[Table, list[list[str]], Cases]:
+    """The rows without blanks, what was assumed of each, and the cases. Where a run would not fit,
+    settings that it leaves blank give way as RELIEFS says: what was measured was possible."""
     blank = {
-        "recompute": f.recompute.eq(""),
-        "micro_batch": f.micro_batch.isna() & ~(f.grad_accum > 0),
+        "recompute": table["recompute"] == "",
+        "micro_batch": np.isnan(table["micro_batch"]) & ~(table["grad_accum"] > 0),
     }
-    gaps = Gaps(f)
+    gaps = Gaps(table)
     infer(gaps, chips)
-    cases = cases_of(f, chips, families)
+    cases = cases_of(gaps.table, chips, families)
     for relief in RELIEFS:
-        over = ~np.broadcast_to(memory(cases).fits, len(f)) & blank[relief.setting]
+        over = ~np.broadcast_to(memory(cases).fits, len(table)) & blank[relief.setting]
         if over.any():
             rule = "the default does not fit"
             gaps.fill(relief.setting, relief.value, rule, at=over)
             if relief.layers is not None:
-                layers = relief.layers * f.layers / (f.pp * f.vpp)
+                layers = relief.layers * gaps["layers"] / (gaps["pp"] * gaps["vpp"])
                 gaps.fill("recompute_layers", layers, rule, at=over)
-            cases = cases_of(f, chips, families)
-    return gaps.notes, cases
+            cases = cases_of(gaps.table, chips, families)
+    return gaps.table, gaps.notes, cases
 
 
-def cases_of(f: DataFrame, chips: Sequence[Accelerator], families: Array) -> Cases:
+def cases_of(f: Table, chips: Sequence[Accelerator], families: Array) -> Cases:
     """Rows without blanks as cases."""
     stacks = [stack(name) for name in f["stack"]]
     domain = domains(f, chips)
     shape = shape_of(f)
     plan = plans(f, stacks, domain)
+    precisions = f["precision"].tolist()
     job = job_of(
         stacks,
-        f.precision,
-        f.seq_len.to_numpy(float),
-        f.global_batch_seqs.to_numpy(float),
-        grad_bytes=f.grad_bytes.to_numpy(float),
-        half=f.half_states.fillna(0).to_numpy(float),
+        precisions,
+        f["seq_len"],
+        f["global_batch_seqs"],
+        grad_bytes=f["grad_bytes"],
+        half=filled(f["half_states"], 0.0),
     )
-    stated = {name: f[name].to_numpy(float) for name in SWITCHES if name in f}
+    stated = {name: f.numbers(name) for name in SWITCHES if name in f}
     software = software_of(stacks, chips, shape, plan, stated, precision=job.precision)
     return Cases(
         shape=shape,
         job=job,
-        chip=chip_of(chips, f.precision, domain),
+        chip=chip_of(chips, precisions, domain),
         link=links(f, chips, domain),
         plan=plan,
         software=software,
         constants=gather(
             families,
-            f.accelerator.to_numpy(str),
-            f["stack"].to_numpy(str),
+            f["accelerator"].astype(str),
+            f["stack"].astype(str),
             tuned=np.broadcast_to(software.tuned, len(f)),
         ),
     )
 
 
-def domains(f: DataFrame, chips: Sequence[Accelerator]) -> Array:
+def domains(f: Table, chips: Sequence[Accelerator]) -> Array:
     """Devices of one scale-up domain: the product's, or those of a slice where the row says over
     how many slices it ran."""
     products = np.array([float(chip.scale_up_domain) for chip in chips])
-    slices = np.where(f.slices > 1, f.n_devices / f.slices, np.inf)
+    slices = np.where(f["slices"] > 1, f["n_devices"] / f["slices"], np.inf)
     return np.asarray(np.minimum(slices, products))
 
 
-def links(f: DataFrame, chips: Sequence[Accelerator], domain: Array) -> Link:
+def links(f: Table, chips: Sequence[Accelerator], domain: Array) -> Link:
     """The network of each row: what it prints, else that of the accelerator's usual node."""
-    usual = links_of([link_of_chip(chip, network) for chip, network in zip(chips, f.scale_out)])
-    printed = f.scale_out_gbytes_per_s_per_device
+    usual = links_of([link_of_chip(chip, network) for chip, network in zip(chips, f["scale_out"])])
+    printed = f["scale_out_gbytes_per_s_per_device"]
     out_bytes_per_s = np.where(printed > 0, printed * 1e9, usual.out_bytes_per_s)
     return replace(usual, domain=domain, out_bytes_per_s=out_bytes_per_s)
 
@@ -228,38 +248,38 @@ def codes(words: Sequence[str], names: Sequence[str]) -> Array:
     return np.array([words.index(name) for name in names])
 
 
-def schedules(f: DataFrame, stacks: Sequence[Stack]) -> list[str]:
+def schedules(f: Table, stacks: Sequence[Stack]) -> list[str]:
     """The pipeline schedule of each row: as printed, the stack's, else that of its chunks."""
-    usual = np.where(f.vpp > 1, "interleaved", "1f1b")
+    usual = np.where(f["vpp"] > 1, "interleaved", "1f1b")
     return [
         printed or of_stack.schedule or str(else_)
-        for printed, of_stack, else_ in zip(f.schedule, stacks, usual)
+        for printed, of_stack, else_ in zip(f["schedule"], stacks, usual)
     ]
 
 
-def plans(f: DataFrame, stacks: Sequence[Stack], domain: Array) -> Plan:
+def plans(f: Table, stacks: Sequence[Stack], domain: Array) -> Plan:
     """The plan of each row."""
     schedule = schedules(f, stacks)
-    cp_type = [printed or s.cp_type or "ring" for printed, s in zip(f.cp_type, stacks)]
-    replicas = f.dp.to_numpy(float) * f.cp.to_numpy(float)
-    usual_group = f.shard_group.fillna((domain // f.tp).clip(1))
-    group = np.where(f.sharding == "hsdp", usual_group, replicas)
-    repeated = (f.recompute_layers * f.vpp * f.pp / f.layers).to_numpy(float)
+    cp_type = [printed or s.cp_type or "ring" for printed, s in zip(f["cp_type"], stacks)]
+    replicas = f["dp"] * f["cp"]
+    usual_group = filled(f["shard_group"], np.maximum(domain // f["tp"], 1))
+    group = np.where(f["sharding"] == "hsdp", usual_group, replicas)
+    repeated = f["recompute_layers"] * f["vpp"] * f["pp"] / f["layers"]
     return Plan(
-        tp=f.tp.to_numpy(float),
-        cp=f.cp.to_numpy(float),
-        pp=f.pp.to_numpy(float),
-        vpp=np.where(np.isin(schedule, TWO_PARTS), 2.0, f.vpp.to_numpy(float)),
-        dp=f.dp.to_numpy(float),
-        ep=f.ep.to_numpy(float),
-        etp=f.etp.to_numpy(float),
-        sp=f.sp.to_numpy(float),
-        micro_batch=f.micro_batch.to_numpy(float),
-        sharding=codes(SHARDINGS, f.sharding),
+        tp=f["tp"],
+        cp=f["cp"],
+        pp=f["pp"],
+        vpp=np.where(np.isin(schedule, TWO_PARTS), 2.0, f["vpp"]),
+        dp=f["dp"],
+        ep=f["ep"],
+        etp=f["etp"],
+        sp=f["sp"],
+        micro_batch=f["micro_batch"],
+        sharding=codes(SHARDINGS, f["sharding"].tolist()),
         shard_group=np.minimum(group, replicas),
         schedule=np.array([schedule_code(name) for name in schedule]),
-        recompute=codes(RECOMPUTES, f.recompute),
+        recompute=codes(RECOMPUTES, f["recompute"].tolist()),
         recompute_share=np.minimum(np.nan_to_num(repeated, nan=1.0), 1.0),
-        cp_type=codes(CP_TYPES, list(np.where(f.ulysses_sp > 1, "ulysses", cp_type))),
-        offload=codes(OFFLOADS, f.offload.replace("", "none")),
+        cp_type=codes(CP_TYPES, list(np.where(f["ulysses_sp"] > 1, "ulysses", cp_type))),
+        offload=codes(OFFLOADS, [word or "none" for word in f["offload"]]),
     )

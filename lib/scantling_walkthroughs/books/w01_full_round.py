@@ -27,12 +27,12 @@ class Facts(DesignFacts):
     mfu = 0.4  # share
     stall_s = 10.0  # s
     interval_hour_s = 3600.0  # s
-    tried = [
-        ["the best found", {}],
-        ["tp 8 · pp 16 · dp 128, as published", {"tp": 8, "pp": 16, "dp": 128}],
-        ["tp 16: across two nodes", {"tp": 16}],
-        ["tp 4", {"tp": 4}],
-    ]
+    tried: tuple[tuple[str, dict[str, int]], ...] = (
+        ("the best found", {}),
+        ("tp 8 · pp 16 · dp 128, as published", {"tp": 8, "pp": 16, "dp": 128}),
+        ("tp 16: across two nodes", {"tp": 16}),
+        ("tp 4", {"tp": 4}),
+    )
 
     @cached_property
     def design(self) -> Design:
@@ -62,12 +62,12 @@ class Facts(DesignFacts):
         return measured.published("llama31-405b-hours")
 
     @cached_property
-    def runs(self) -> tuple[Run, Run]:
+    def runs(self) -> tuple[Run, ...]:
         return measured.runs("llama3-405b-t4-1", "llama3-405b-t4-2")
 
     @cached_property
     def params(self) -> float:  # parameters
-        return self.parts.total
+        return float(self.parts.total)
 
     @cached_property
     def params_layer(self) -> float:  # parameters
@@ -90,7 +90,7 @@ class Facts(DesignFacts):
         return self.published_hours.value / self.devices / 24
 
     @cached_property
-    def state_bytes(self) -> int:  # bytes
+    def state_bytes(self) -> float:  # bytes
         return 18 * self.params
 
     @cached_property
@@ -147,7 +147,10 @@ class Facts(DesignFacts):
 
     @cached_property
     def price(self) -> float:  # USD a device-hour
-        return self.result.cost.usd_per_device_hour
+        cost = self.result.cost
+        if cost is None or cost.usd_per_device_hour is None:
+            raise ValueError("the run has no price")
+        return cost.usd_per_device_hour
 
     @cached_property
     def usd(self) -> float:  # USD
@@ -210,11 +213,13 @@ class Facts(DesignFacts):
 
     @cached_property
     def params_mha(self) -> float:  # parameters
-        return parameters(replace(self.model, attention="mha", kv_heads=self.model.heads)).total
+        return float(
+            parameters(replace(self.model, attention="mha", kv_heads=self.model.heads)).total
+        )
 
     @cached_property
     def params_plain(self) -> float:  # parameters
-        return parameters(replace(self.model, mlp="gelu")).total
+        return float(parameters(replace(self.model, mlp="gelu")).total)
 
     @cached_property
     def halved(self) -> dict[int, Assessment]:

@@ -101,7 +101,7 @@ class Facts(DesignFacts):
         return assess(self.tight_design)
 
     @cached_property
-    def recompute_pair(self) -> tuple[Run, Run]:
+    def recompute_pair(self) -> tuple[Run, ...]:
         return measured.runs("korthikanti-t5-175b-full", "korthikanti-t5-175b-seqsel")
 
     @cached_property
@@ -124,7 +124,7 @@ class Facts(DesignFacts):
         return self.chip.hbm_usable_bytes
 
     @cached_property
-    def weights(self) -> int:  # bytes
+    def weights(self) -> float:  # bytes
         return 2 * self.params
 
     @cached_property
@@ -172,7 +172,7 @@ class Facts(DesignFacts):
 
     @cached_property
     def params(self) -> float:  # parameters
-        return parameters(self.model).total
+        return float(parameters(self.model).total)
 
     @cached_property
     def layer_flash(self) -> float:  # bytes
@@ -231,27 +231,18 @@ class Facts(DesignFacts):
     def contexts(self) -> list[tuple[int, Assessment]]:
         """(sequence length, memory of the fullest device by part) for the plan with everything
         recomputed, the tokens of a batch kept."""
-        return [
-            (
-                self.seq_len * times,
-                assess(
-                    self.everything_again.change(
-                        job={
-                            "seq_len": self.seq_len * times,
-                            "global_batch": self.global_batch // times,
-                        }
-                    )
-                ),
-            )
-            for times in (1, 2, 4, 8, 16)
-        ]
+        rows = []
+        for times in (1, 2, 4, 8, 16):
+            length = self.seq_len * times
+            job = {"seq_len": length, "global_batch": self.global_batch // times}
+            rows.append((length, assess(self.everything_again.change(job=job))))
+        return rows
 
     @cached_property
     def context_parts(self) -> dict[str, float]:
-        (_, first), *_, (_, last) = self.contexts
-        first = first.memory_bytes
-        last = last.memory_bytes
-        return {k: last[k] / first[k] for k in ("weights", "gradients", "optimizer", "activations")}
+        first, last = (self.contexts[at][1].memory_bytes for at in (0, -1))
+        parts = ("weights", "gradients", "optimizer", "activations")
+        return {part: last[part] / first[part] for part in parts}
 
 
 # ---------------------------------------------------------------- questions

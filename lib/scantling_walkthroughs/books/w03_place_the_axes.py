@@ -2,6 +2,7 @@
 which machine the answer turns."""
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scantling import Assessment, assess
@@ -157,7 +158,7 @@ class Facts(DesignFacts):
 
     @cached_property
     def pp_step(self) -> float:  # bytes
-        return self.pp_row["bytes"]
+        return float(self.pp_row["bytes"])
 
     @cached_property
     def device_params(self) -> float:  # parameters
@@ -168,15 +169,15 @@ class Facts(DesignFacts):
         return self.device_params * (4 + 2) * (self.dp - 1) / self.dp
 
     @cached_property
-    def tp_row(self) -> dict[str, float | int | str]:
+    def tp_row(self) -> dict[str, Any]:
         return sent(self.classic, "tp")
 
     @cached_property
-    def pp_row(self) -> dict[str, float | int | str]:
+    def pp_row(self) -> dict[str, Any]:
         return sent(self.classic, "pp")
 
     @cached_property
-    def dp_row(self) -> dict[str, float | int | str]:
+    def dp_row(self) -> dict[str, Any]:
         return sent(self.classic, "dp")
 
     @cached_property
@@ -237,10 +238,10 @@ class Facts(DesignFacts):
     def rack_best(self) -> int:  # count
         return fastest(self.rack)
 
-    def tp_bytes_of(self, tp: float) -> float:
+    def tp_bytes_of(self, tp: int) -> float:
         return tp_sent(self.activation, tp)
 
-    def compute_of(self, tp: float) -> float:
+    def compute_of(self, tp: int) -> float:
         """Seconds of a layer's matrix products per micro-batch on one device at full peak, forward
         and backward."""
         return 6 * self.layer_params * self.seq_len / tp / self.peak
@@ -248,31 +249,26 @@ class Facts(DesignFacts):
     @cached_property
     def order(self) -> str:
         """The axes, from the most bytes to the fewest."""
-        rows = sorted((self.tp_row, self.pp_row, self.dp_row), key=lambda row: -row["bytes"])
-        return ", ".join((row["axis"] for row in rows))
+        rows = (self.tp_row, self.pp_row, self.dp_row)
+        return ", ".join(row["axis"] for row in sorted(rows, key=lambda row: -row["bytes"]))
 
     @cached_property
     def fsdp(self) -> list[tuple[int, Assessment]]:
         """(devices, assessment), every device at work: the batch's sequences first, then two and
         more devices to a sequence."""
-        return [
-            (
-                n,
-                assess(
-                    self.design.change(
-                        {"cluster.devices": n},
-                        plan={
-                            "tp": 1,
-                            "pp": 1,
-                            "dp": min(n, self.global_batch),
-                            "cp": max(1, n // self.global_batch),
-                            "sharding": "zero3",
-                        },
-                    )
-                ),
+        rows = []
+        for devices in (1024, 2048, 4096, 8192, 16_384):
+            plan = {
+                "tp": 1,
+                "pp": 1,
+                "dp": min(devices, self.global_batch),
+                "cp": max(1, devices // self.global_batch),
+                "sharding": "zero3",
+            }
+            rows.append(
+                (devices, assess(self.design.change({"cluster.devices": devices}, plan=plan)))
             )
-            for n in (1024, 2048, 4096, 8192, 16384)
-        ]
+        return rows
 
     @cached_property
     def placed(self) -> list[tuple[int, Assessment]]:
@@ -281,7 +277,9 @@ class Facts(DesignFacts):
 
     @cached_property
     def rack_answer(self) -> str:
-        return "a" if self.rack_best <= 8 else "b" if self.rack_best == 16 else "c"
+        if self.rack_best <= 8:
+            return "a"
+        return "b" if self.rack_best == 16 else "c"
 
     @cached_property
     def rack_published(self) -> str:
@@ -291,12 +289,13 @@ class Facts(DesignFacts):
             table.model.str.contains("405b", case=False, na=False)
             & table.accelerator.isin(["gb200-nvl72", "gb300-nvl72"])
         ]
-        return " or ".join((str(int(t)) for t in sorted(rows.tp.dropna().unique(), reverse=True)))
+        return " or ".join(str(int(t)) for t in sorted(rows.tp.dropna().unique(), reverse=True))
 
     def busbw(self, size: float) -> float:
-        return np.interp(
-            np.log(size), np.log(self.two_nodes.message_bytes), self.two_nodes.busbw_bytes_per_s
-        )
+        """Measured bus bandwidth over two nodes at a size. [bytes/s]"""
+        series = self.two_nodes
+        rate = np.interp(np.log(size), np.log(series.message_bytes), series.busbw_bytes_per_s)
+        return float(rate)
 
 
 # ---------------------------------------------------------------- questions

@@ -169,26 +169,26 @@ class Facts(DesignFacts):
 
     @cached_property
     def total(self) -> float:  # parameters
-        return self.parts.total
+        return float(self.parts.total)
 
     @cached_property
     def active(self) -> float:  # parameters
-        return self.parts.active
+        return float(self.parts.active)
 
     @cached_property
     def attention_layer(self) -> float:  # parameters
-        return self.parts.attention // self.model.layers
+        return float(self.parts.attention // self.model.layers)
 
     @cached_property
     def shared_layer(self) -> float:  # count
-        return self.parts.shared_experts // self.model.moe_layers
+        return float(self.parts.shared_experts // self.model.moe_layers)
 
     @cached_property
     def expert(self) -> float:  # parameters
-        return self.parts.expert
+        return float(self.parts.expert)
 
     @cached_property
-    def moe_layer(self) -> int:
+    def moe_layer(self) -> float:
         """Parameters of one layer that a token meets: attention, the shared expert, its eight
         routed ones. [parameters]"""
         return self.attention_layer + self.shared_layer + self.model.top_k * self.expert
@@ -271,7 +271,7 @@ class Facts(DesignFacts):
 
     @cached_property
     def slip_total_1(self) -> float:  # parameters
-        return (
+        return float(
             self.total
             + 3 * self.parts.routed_experts // self.model.moe_layers
             + 3 * self.shared_layer
@@ -284,11 +284,11 @@ class Facts(DesignFacts):
 
     @cached_property
     def slip_active_2(self) -> float:  # parameters
-        return self.active - self.parts.shared_experts
+        return float(self.active - self.parts.shared_experts)
 
     @cached_property
     def slip_active_3(self) -> float:  # parameters
-        return self.active - self.parts.attention
+        return float(self.active - self.parts.attention)
 
     @cached_property
     def slip_ep_least_1(self) -> float:  # ratio
@@ -300,11 +300,11 @@ class Facts(DesignFacts):
 
     @cached_property
     def copies(self) -> int:  # count
-        return pipeline.weight_copies("dualpipe")
+        return int(pipeline.weight_copies("dualpipe"))
 
     @cached_property
     def deviations(self) -> float:  # ratio
-        return stragglers.slowest_of(self.ep)
+        return float(stragglers.slowest_of(self.ep))
 
     @cached_property
     def chance(self) -> float:
@@ -366,7 +366,8 @@ class Facts(DesignFacts):
     def held(self, ep: float, bytes_per_param: float = 6) -> float:
         """Weights and fp32 gradients on a device of an average stage."""
         routed = self.parts.routed_experts
-        return ((self.total - routed) / self.pp + routed / self.pp / ep) * bytes_per_param
+        weights = (self.total - routed) / self.pp + routed / self.pp / ep
+        return float(weights * bytes_per_param)
 
     def least_ep(self, bytes_per_param: float = 6) -> float:
         return next(
@@ -418,7 +419,7 @@ def total_question(f: Facts) -> Number:
                 within=1.02,
             ),
             Slip(
-                value=f.parts.routed_experts,
+                value=float(f.parts.routed_experts),
                 says="Those are the routed experts alone.",
                 within=1.005,
             ),

@@ -1,7 +1,7 @@
 """The failure model first: a fleet that stops every three hours, then one that stops every twenty
 minutes."""
 
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 from scantling.base import show
@@ -220,7 +220,7 @@ class Facts:
 
     @cached_property
     def waiting_at_mean(self) -> float:  # share
-        return spare_nodes.stall_share(int(self.load), self.load)
+        return float(spare_nodes.stall_share(int(self.load), self.load))
 
     @cached_property
     def corruption_loss(self) -> float:  # share
@@ -232,7 +232,7 @@ class Facts:
 
     @cached_property
     def spare_chance(self) -> float:  # ratio
-        return spare_nodes.wait_chance(self.spares, self.load)
+        return float(spare_nodes.wait_chance(self.spares, self.load))
 
     @cached_property
     def slip_interval_1(self) -> float:  # s
@@ -253,7 +253,7 @@ class Facts:
     @cached_property
     def state_bytes(self) -> float:  # bytes
         return checkpoint.contents(
-            parameters(models()["llama-3.1-405b"]).total,
+            float(parameters(models()["llama-3.1-405b"]).total),
             ranks=self.devices,
             readers=self.devices // 128,
         ).total
@@ -299,11 +299,13 @@ class Facts:
         """Useful share on the large site with stall, recovery or interval changed by a factor; the
         interval at its optimum first."""
         tau = goodput.optimum_interval(self.far_mtbf_s, self.save_s * stall) * interval
-        return goodput.ettr(
-            self.far_mtbf_s,
-            self.save_s * stall,
-            tau,
-            restart_s=self.far_recovery_min * MINUTE_S * recovery,
+        return float(
+            goodput.ettr(
+                self.far_mtbf_s,
+                self.save_s * stall,
+                tau,
+                restart_s=self.far_recovery_min * MINUTE_S * recovery,
+            )
         )
 
     @cached_property
@@ -322,17 +324,17 @@ class Facts:
             "saves of a minute that block": (self.save_s, 0.0),
             "a copy to host memory, durable later": (self.stall_s, self.durable_s),
         }
-        useful = partial(
-            goodput.ettr, self.mtbf_s, interval_s=axis, restart_s=self.recovery_min * MINUTE_S
-        )
-        return {
-            name: (axis / MINUTE_S, useful(stall, durable_s=durable))
-            for name, (stall, durable) in ways.items()
-        }
+        curves = {}
+        for name, (stall, durable) in ways.items():
+            useful = goodput.ettr(
+                self.mtbf_s, stall, axis, durable_s=durable, restart_s=self.recovery_min * MINUTE_S
+            )
+            curves[name] = (axis / MINUTE_S, np.asarray(useful))
+        return curves
 
     @cached_property
     def scale_curves(self) -> dict[str, tuple[Array, Array]]:
-        n = np.geomspace(2048, 131072, 40)
+        n = np.geomspace(2048, 131_072, 40)
         m = self.mtbf_s * self.devices / n
         restart_s = self.far_recovery_min * MINUTE_S
         ways = {
@@ -356,7 +358,7 @@ class Facts:
             replica_recovery_s=restart_s,
         )
         useful = whole | {"one replica of twelve restarts": one}
-        return {name: (n, share) for name, share in useful.items()}
+        return {name: (n, np.asarray(share)) for name, share in useful.items()}
 
 
 # ---------------------------------------------------------------- questions

@@ -264,7 +264,7 @@ class Facts:
         return self.params / (8 * self.pp) * 18
 
     @cached_property
-    def said_save_bytes(self) -> int:  # bytes
+    def said_save_bytes(self) -> float:  # bytes
         return 2 * self.params
 
     @cached_property
@@ -344,12 +344,15 @@ class Facts:
 
     @cached_property
     def record(self) -> Best:
-        return best_published("h100-sxm", "bf16", False, self.seq_len)
+        best = best_published("h100-sxm", "bf16", False, self.seq_len)
+        if best is None:
+            raise ValueError("no such run is published")
+        return best
 
     @cached_property
     def bloom_save_bytes(self) -> float:
         """The same sum as of the save for BLOOM 176B. [bytes]"""
-        return checkpoint.contents(parameters(models()["bloom-176b"]).total).total
+        return checkpoint.contents(float(parameters(models()["bloom-176b"]).total)).total
 
 
 # ---------------------------------------------------------------- questions

@@ -8,13 +8,12 @@ from scantling import Assessment, assess
 from scantling.base import show
 from scantling.base.columns import Array
 from scantling.base.units import HOUR_S, MINUTE_S
-from scantling.catalogue import scaling_laws, scaling_laws as convergence
+from scantling.catalogue import scaling_laws
 from scantling.catalogue.published import best_published
 from scantling.design.design import Design
 from scantling.endure import goodput
 
 from .. import measured
-from ..measured import runs
 from ..question import Choice, Explain, Number, Option, Plan, PlanSlip, Point, Slip, Walkthrough
 from .base import run_days, run_usd, swept
 
@@ -291,7 +290,8 @@ class Facts:
 
     @cached_property
     def optimal(self) -> tuple[float, float]:
-        return scaling_laws.compute_optimal(6 * self.params * self.tokens)
+        params, tokens = scaling_laws.compute_optimal(6 * self.params * self.tokens)
+        return float(params), float(tokens)
 
     @cached_property
     def optimal_per_param(self) -> float:  # ratio
@@ -318,10 +318,11 @@ class Facts:
     def published_mfu(self) -> tuple[float, float]:
         """MFU of published dense bf16 runs on this device: from Llama 3's largest fleet to the
         record."""
-        return (
-            runs("llama3-405b-t4-3")[0].mfu_measured,
-            best_published("h100-sxm", "bf16", False, self.seq_len).mfu,
-        )
+        largest = measured.runs("llama3-405b-t4-3")[0].mfu_measured
+        record = best_published("h100-sxm", "bf16", False, self.seq_len)
+        if record is None:
+            raise ValueError("no such run is published")
+        return largest, record.mfu
 
     @cached_property
     def softer(self) -> str:
@@ -329,10 +330,10 @@ class Facts:
 
     @cached_property
     def loss_curves(self) -> dict[str, tuple[Array, Array]]:
-        d = np.geomspace(2000000000000.0, 16000000000000.0, 40)
+        d = np.geomspace(2e12, 16e12, 40)
         return {
-            "70B": (d, convergence.loss(self.params, d)),
-            "49B": (d, convergence.loss(self.small_params, d)),
+            "70B": (d, np.asarray(scaling_laws.loss(self.params, d))),
+            "49B": (d, np.asarray(scaling_laws.loss(self.small_params, d))),
         }
 
     @cached_property

@@ -1,6 +1,7 @@
 """Your first week's log: what a pilot's log says of the whole run, and how far it is believed."""
 
 from functools import cached_property
+from typing import Any
 
 from scantling import Assessment, assess
 from scantling.base import show
@@ -151,19 +152,13 @@ class Facts:
         return self.step_s * self.tokens / (self.batch * self.seq_len) / DAY_S
 
     @cached_property
-    def site(
-        self,
-    ) -> dict[
-        str,
-        dict[str, dict[str, float] | float | int | list[dict[str, float | int]] | list[float] | str]
-        | dict[str, dict[str, float]]
-        | dict[str, str]
-        | int
-        | str,
-    ]:
+    def site(self) -> dict[str, Any]:
         """The calibration that a step of the pilot makes."""
         log = Reading(file="pilot", format="nemo", framework="NeMo", step_s=self.step_s)
-        return calibration([of_design(log, self.pilot_design)])
+        point = of_design(log, self.pilot_design)
+        if point is None:
+            raise ValueError("the pilot's step tells nothing of the site")
+        return calibration([point])
 
     @cached_property
     def after(self) -> Assessment:
