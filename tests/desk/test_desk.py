@@ -207,7 +207,7 @@ def test_a_pin_in_the_way_of_a_change_is_offered_to_go():
     assert set(desk.design.plan.given()) == pins - named
 
 
-def test_two_fields_that_are_only_legal_together_can_be_set_one_after_the_other(monkeypatch):
+def test_two_fields_that_are_only_legal_together_can_be_set_one_after_the_other():
     taken = []
 
     class Pair:
@@ -228,7 +228,9 @@ def test_two_fields_that_are_only_legal_together_can_be_set_one_after_the_other(
         def __init__(self, design, quick):
             taken.append((design.a, design.b))
 
-    monkeypatch.setattr("scantling_widgets.desk.state.as_dict", lambda result, advice: {})
+        def as_dict(self, advice=True):
+            return {}
+
     session = Session(Pair(), Says)
     assert session.change({"a": 2}) is False
     assert session.refusal.field == "a"
@@ -384,7 +386,7 @@ def test_the_desk_comes_back_where_it_was(tmp_path, monkeypatch):
 
 # ---------------------------------------------------------------- tabs
 def test_tabs_are_made_when_they_are_first_shown(desk):
-    assert [p.made is not None for p in desk.panels] == [True] + [False] * (len(desk.panels) - 1)
+    assert [p.parts is not None for p in desk.panels] == [True] + [False] * (len(desk.panels) - 1)
 
 
 @pytest.mark.parametrize("number", range(10))
@@ -393,7 +395,7 @@ def test_every_tab_draws_follows_and_never_fails(desk, number):
     desk.session.refer()
     desk.form.send_change("cluster.devices", 8192)
     assert desk.session.fault is None
-    assert desk.panels[number].made
+    assert desk.panels[number].parts
 
 
 def test_a_plan_of_the_leaderboard_becomes_the_design(desk):
@@ -412,16 +414,16 @@ def test_a_design_can_be_saved_loaded_and_pasted(desk, tmp_path):
     file = next(p for p in desk.panels if p.title == "File and report")
     desk.tabs.selected_index = desk.panels.index(file)
     file.path.value = str(tmp_path / "mine.yaml")
-    file.pressed(file._save)
+    file.save.click()
     assert Design.read(tmp_path / "mine.yaml") == desk.design
     desk.form.send_change("cluster.devices", 8192)
-    file.pressed(file._load)
+    file.load.click()
     assert desk.design.cluster.devices == 16384
     file.text.value = desk.design.change({"cluster.devices": 1024}).to_yaml()
-    file.pressed(file._use)
+    file.use.click()
     assert desk.design.cluster.devices == 1024
     file.text.value = "model: [what"
-    file.pressed(file._use)
+    file.use.click()
     assert "alert" in file.say.value
     assert desk.design.cluster.devices == 1024
 

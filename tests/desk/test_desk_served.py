@@ -34,7 +34,7 @@ def _given(markup: str) -> tuple[str, bytes]:
 
 
 def test_a_design_is_saved_to_the_visitor(panel, tmp_path):
-    panel.pressed(panel._save)
+    panel.save.click()
     name, content = _given(panel.say.value)
     assert name.endswith(".yaml")
     assert Design.from_yaml(content.decode()) == panel.session.now.design
@@ -60,7 +60,7 @@ def test_a_path_that_a_visitor_types_is_not_opened(panel, line, monkeypatch):
     key = line.partition(":")[0]
     panel.text.value = re.sub(rf"(?m)^{key}:.*\n?", "", text) + line + "\n"
     monkeypatch.setattr("scantling.base.files.read_bytes", opened)
-    panel.pressed(panel._use)
+    panel.use.click()
     assert "this page opens no file" in panel.say.value
 
 
@@ -68,10 +68,10 @@ def test_a_visitor_loads_a_file_of_their_own_and_none_of_the_server(panel, tmp_p
     there = tmp_path / "there.yaml"
     there.write_text(panel.session.now.design.change({"cluster.devices": 8192}).to_yaml())
     panel.path.value = str(there)
-    panel.pressed(panel._load)
+    panel.load.click()
     assert panel.session.now.design.cluster.devices == 16384
     panel.path.value = there.read_text()  # what the page sends of a chosen file
-    panel.pressed(panel._load)
+    panel.load.click()
     assert panel.session.now.design.cluster.devices == 8192
 
 
@@ -80,7 +80,7 @@ def test_a_log_is_learnt_from_beside_the_design(panel, tmp_path):
     line = " iteration {:8d}/ 50 | elapsed time per iteration (ms): 6000.0 |"
     panel.log.value = "\n".join(map(line.format, range(1, 30)))
     before = panel.session.now.given
-    panel.pressed(panel._learn)
+    panel.learn.click()
     name, content = _given(panel.learnt.value)
     steps = yaml.safe_load(content)["steps"]
     assert name == "calibration.yaml" and steps["runs"] == 1
@@ -98,6 +98,6 @@ def test_a_log_is_learnt_from_beside_the_design(panel, tmp_path):
     panel.session.undo()
     assert panel.session.now.design.calibration is None
     panel.log.value = "nothing of the kind"
-    panel.pressed(panel._learn)
+    panel.learn.click()
     assert "sd-fault" in panel.say.value and "Traceback" not in panel.say.value
     assert list(tmp_path.iterdir()) == []

@@ -147,7 +147,10 @@ def test_a_picture_that_waits_for_its_data_says_so():
 
 
 def test_amounts_of_the_two_main_pictures_open(desk):
-    for key, picture in ((desk._keys[0], "memory_by_stage"), (desk._keys[1], "step_breakdown_s")):
+    for key, picture in (
+        (desk._memory_key, "memory_by_stage"),
+        (desk._step_key, "step_breakdown_s"),
+    ):
         assert isinstance(key, legend.Key)
         key.ask(key.entries[0]["key"], 0)
         lines = dict(key.detail["lines"])

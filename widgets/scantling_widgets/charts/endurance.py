@@ -8,7 +8,6 @@ from typing import Any
 
 from scantling.base.show import seconds, share
 
-from ..desk.table import TABLES
 from ..words import label_or
 from .figure import Data, Facts, Figure, Row, records, saying
 from .grammar import alt
@@ -279,9 +278,12 @@ spares = Figure(
 
 
 # ---------------------------------------------------------------- the ladder
+# the sizes at which a ladder is worked out, by the column that holds them
+LADDER_SIZES = {"own": "this job", "at_100k": "100,000", "at_300k": "300,000", "at_1m": "1,000,000"}
+
+
 def _ladder_rows(given: Facts, rungs: Sequence[Mapping[str, Any]] = ()) -> Data:
-    """`rungs`: the ladder of the blueprint's part `recovery`; the sizes as tables.yaml heads
-    them."""
+    """`rungs`: the ladder of the blueprint's part `recovery`."""
     rows = [
         {
             "measure": rung["measure"],
@@ -289,7 +291,7 @@ def _ladder_rows(given: Facts, rungs: Sequence[Mapping[str, Any]] = ()) -> Data:
             "goodput": rung[key],
             "says": f"{size}, {rung['measure']}: goodput {share(rung[key])}",
         }
-        for key, size in TABLES["ladder"]["labels"].items()
+        for key, size in LADDER_SIZES.items()
         for rung in rungs
     ]
     return {"rungs": rows, "half": [{"at": 0.5}] if rows else []}

@@ -4,17 +4,28 @@ stays live meanwhile. In a thread; where there are none, in a browser, between t
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from time import monotonic
+from typing import Any, Protocol
 
 from ..charts.parts import Box, Button, Part
 from ..resources import in_a_page
 
+Step = Callable[[Any], None]  # of what the work yields
+
+
+class Waiting(Protocol):
+    """Work that may not have begun."""
+
+    def cancel(self) -> None:
+        """Take it back."""
+
+
 _DRAWN_S = 0.3  # until work begins: what the press itself draws goes out first
 
 
-def in_background(steps: Iterator, wait_s: float = 0.0):
+def in_background(steps: Iterator[Any], wait_s: float = 0.0) -> Waiting:
     """Take all `steps` beside what else goes on, after `wait_s`; `.cancel()` of what is returned
     takes that back while it waits."""
     if in_a_page():
@@ -25,7 +36,7 @@ def in_background(steps: Iterator, wait_s: float = 0.0):
     return thread
 
 
-def _step(steps: Iterator) -> None:
+def _step(steps: Iterator[Any]) -> None:
     for _ in steps:
         in_background(steps, 0.02)  # a message that waits is heard first
         break
@@ -42,11 +53,11 @@ class Job(Box):
     def __init__(
         self,
         name: str,
-        start: Callable[[], tuple[int, Iterator]],
-        on_step: Callable,
-        on_end: Callable,
+        start: Callable[[], tuple[int, Iterator[Any]]],
+        on_step: Step,
+        on_end: Callable[[Exception | None], None],
         waits: bool = False,
-    ):
+    ) -> None:
         super().__init__(cls="sd-line-of")
         self._cancelled = threading.Event()
         self.button, self.stop = Button(name, self.run), Button("Cancel", self._cancelled.set)
@@ -54,7 +65,7 @@ class Job(Box):
         self.stop.hidden = True
         self.children = (self.button, self.count, self.stop)
         self._start, self._on_step, self._on_end, self.waits = start, on_step, on_end, waits
-        self.thread = None
+        self.thread: Waiting | None = None
 
     def run(self) -> None:
         """Begin, unless it is running already."""
@@ -64,8 +75,9 @@ class Job(Box):
         self.button.disabled = True
         self.thread = in_background(self._work(), _DRAWN_S)
 
-    def _work(self) -> Iterator:
-        error, items = None, iter(())
+    def _work(self) -> Iterator[Any]:
+        error: Exception | None = None
+        items: Iterator[Any] = iter(())
         try:
             steps, items = self._start()
             self.count.value, self.stop.hidden = "", False
@@ -82,7 +94,8 @@ class Job(Box):
         except Exception as caught:
             error = caught
         finally:
-            getattr(items, "close", bool)()
+            if isinstance(items, Generator):
+                items.close()
             self.stop.hidden = True
             self.button.disabled = False
             self._on_end(error)

@@ -1,11 +1,13 @@
 """The design desk: inputs at the left, headline numbers, the two main pictures, one sentence, tabs
 below. It is made of parts and knows no Jupyter; `view` puts it into a notebook."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from os import PathLike, environ
 from pathlib import Path
+from typing import Any
 
+from scantling.api import Assessment
 from scantling.base.errors import DesignError
 from scantling.base.quantities.table import band_in
 from scantling.design.design import Design
@@ -13,22 +15,23 @@ from scantling.plans.prepare import prepare
 
 from .. import resources
 from ..charts import memory_step as charts
-from ..charts.livechart import vega_bundle
-from ..charts.parts import Button, Link, Page, Part, Tabs
+from ..charts.livechart import LiveChart, vega_bundle
+from ..charts.parts import Button, Link, Message, Page, Part, Tabs
 from ..resources import served
 from ..words import show
 from . import headline, inputs, legend, link, story, theme
-from .background import in_background
+from .background import Waiting, in_background
 from .form import Form
 from .panels import panels
 from .panels.report import names_no_file
-from .state import Session, assess
+from .state import Fields, Judge, Moment, Session, assess
 from .theme import box
 from .view import View
 
 _REFER, _LETS_GO = "Set reference", "Clear reference"
 _FIRST = "Move an input or take a suggestion: what it does, and what then takes most, is said here."
-_FIGURES = (charts.memory, charts.step)
+Openable = Design | str | Path  # a design, the path of its file, or its link
+Act = Callable[[], Any]
 _IDLE_S = 1.5  # without a change, until moves are tried
 
 
@@ -45,12 +48,21 @@ class Desk:
     it; None keeps nothing.
     """
 
-    def __init__(self, design=None, *, judge=assess, autosave=None):
+    def __init__(
+        self,
+        design: Openable | None = None,
+        *,
+        judge: Judge = assess,
+        autosave: str | PathLike[str] | None = None,
+    ) -> None:
         self._autosave = Path(autosave) if autosave else None
         self.session = Session(_read(design), judge)
         self.form = Form(self._moved, self._asked)
         # {field: {value: why the design cannot take it}}, for the design in _reasons_of
-        self._reasons, self._reasons_of = {}, None
+        self._reasons: dict[str, dict[Any, str]] = {}
+        self._reasons_of: Design | None = None
+        self._offered: headline.Offer | None = None
+        self._timer: Waiting | None = None
         self._explain = partial(headline.explanation, self.session)
         self.strip = legend.Strip(self._explain)
         self._line = theme.text(cls="sd-line-host")
@@ -59,7 +71,7 @@ class Desk:
         self._fix = self._button("Apply fix", self._apply_fix, cls="sd-fix")
         self._tabs()
         self._story = theme.text(cls="sd-story")
-        self._moves, self._timer = box("sd-line-of sd-moves"), None
+        self._moves = box("sd-line-of sd-moves")
         right = box(
             "sd-right",
             box("sd-line-of", self._error, self._dismiss),
@@ -78,10 +90,10 @@ class Desk:
     def _ipython_display_(self) -> None:
         self.view.display()
 
-    def _greeted(self, message) -> None:
+    def _greeted(self, message: Message) -> None:
         """Somebody looks at the page from now on: `vega` says whether charts can be drawn there,
         `link` which design the address asks for."""
-        if not message.get("vega"):
+        if not message.get("vega") and self.page.tell is not None:
             self.page.tell({"runtime": vega_bundle()})
         asked = str(message.get("link") or "")
         if link.holds(asked) and asked != self._link.value:
@@ -91,7 +103,7 @@ class Desk:
     def open_link(self, text: str) -> bool:
         """Put the design of a link on the desk; of one that cannot be, what is left is offered."""
 
-        def check(design):
+        def check(design: Design) -> None:
             if served():
                 names_no_file(design, self.design)
             prepare(design)
@@ -105,21 +117,21 @@ class Desk:
 
     # ------------------------------------------------------------ for people who type
     @property
-    def design(self):
+    def design(self) -> Design:
         """The design on the desk; assigning one puts it there."""
         return self.session.now.design
 
     @design.setter
-    def design(self, design) -> None:
+    def design(self, design: Openable | None) -> None:
         self.session.put(_read(design))
 
     @property
-    def result(self):
+    def result(self) -> Assessment:
         """The assessment of the design on the desk."""
         return self.session.now.result
 
     # ------------------------------------------------------------ parts
-    def _button(self, name: str, act, tip: str = "", cls: str = "") -> Button:
+    def _button(self, name: str, act: Act, tip: str = "", cls: str = "") -> Button:
         return Button(name, partial(self._do, act), tip, cls)
 
     def _head(self) -> Part:
@@ -135,13 +147,11 @@ class Desk:
         return box("sd-head", self._title, *self._buttons, self._link)
 
     def _pair(self) -> Part:
-        self._pictures = self.memory, self.step = [figure.live() for figure in _FIGURES]
-        self._keys = [legend.Key(self._explain) for _ in _FIGURES]
-        self._cards = [
-            theme.card(figure.title, *parts)
-            for figure, *parts in zip(_FIGURES, self._pictures, self._keys)
-        ]
-        return box("sd-pair", *self._cards)
+        self.memory, self.step = charts.memory.live(), charts.step.live()
+        self._memory_key, self._step_key = legend.Key(self._explain), legend.Key(self._explain)
+        self._memory_card = theme.card(charts.memory.title, self.memory, self._memory_key)
+        self._step_card = theme.card(charts.step.title, self.step, self._step_key)
+        return box("sd-pair", self._memory_card, self._step_card)
 
     def _tabs(self) -> None:
         self.panels = panels(self.session, self.choose)
@@ -153,7 +163,7 @@ class Desk:
         self.tabs.on("selected_index", lambda _: self._do(self._show_tab))
 
     # ------------------------------------------------------------ what happens
-    def _do(self, action) -> None:
+    def _do(self, action: Act) -> None:
         """Run a callback; whatever goes wrong is shown on the desk."""
         try:
             with self.session.lock:
@@ -164,8 +174,8 @@ class Desk:
             self.session.report(error)
             self._show_fault()
 
-    def _moved(self, field, value, final) -> None:
-        def move():
+    def _moved(self, field: str, value: Any, final: bool) -> None:
+        def move() -> None:
             if field == "example":
                 if value:
                     self.session.put(Design.read(value))
@@ -180,11 +190,11 @@ class Desk:
 
         self._do(move)
 
-    def _asked(self, field) -> None:
+    def _asked(self, field: str) -> None:
         """Somebody is about to open a list of the plan: say which of its values the design cannot
         take, and why."""
 
-        def look():
+        def look() -> None:
             if self._reasons_of is not self.session.now.design:
                 self._reasons, self._reasons_of = {}, self.session.now.design
             if field not in self._reasons:
@@ -193,21 +203,22 @@ class Desk:
 
         self._do(look)
 
-    def choose(self, fields) -> bool:
+    def choose(self, fields: Fields) -> bool:
         """Change fields of the design on the desk, as a click in a tab does."""
         return self.session.change(fields)
 
     def _apply_fix(self) -> None:
         if self._offered is not None:
-            self.session.change(self._offered[2])
+            self.session.change(self._offered.fields)
 
     def _forget(self) -> None:
         self.session.dismiss()
         self._show_fault()
 
     # ------------------------------------------------------------ what is shown
-    def _draw(self, session) -> None:
-        now, reference = session.now, session.reference and session.reference.given
+    def _draw(self, session: Session) -> None:
+        now = session.now
+        reference = session.reference.given if session.reference else None
         self.strip.show(headline.cards(now.given, reference))
         if now.given.get("plan"):
             self._show_pictures(reference if reference and reference.get("plan") else None)
@@ -227,28 +238,28 @@ class Desk:
         self._show_fault()
         self._keep()
 
-    def _show_pictures(self, reference) -> None:
+    def _show_pictures(self, reference: Mapping[str, Any] | None) -> None:
         given = self.session.now.given
-        worst, (memory, step) = charts.fullest(given), self._cards
-        for figure, picture in zip(_FIGURES, self._pictures):
-            figure.show(picture, given, reference=reference)
-        self._keys[0].show(legend.memory(worst), worst)
-        self._keys[1].show(legend.step(given))
-        memory.note = f"legend shows stage {worst['stage']} (peak)"
+        worst = charts.fullest(given)
+        charts.memory.show(self.memory, given, reference=reference)
+        charts.step.show(self.step, given, reference=reference)
+        self._memory_key.show(legend.memory(worst), worst)
+        self._step_key.show(legend.step(given))
+        self._memory_card.note = f"legend shows stage {worst['stage']} (peak)"
         spread = band_in(given, "step_s")
-        step.note = f"bar: {spread}, 80 % prediction interval" if spread else ""
+        self._step_card.note = f"bar: {spread}, 80 % prediction interval" if spread else ""
 
     def _show_reasons(self) -> None:
         """In place of the pictures: why there is no plan, and what would help."""
         given = self.session.now.given
         fixes = [headline.fix_text(fix) for fix in given["nearest_fixes"]]
-        help_ = charts.step.empty + (" What would help:" if fixes else "")
-        texts = [charts.memory.empty, *map(str, given["limits"])], [help_, *fixes]
-        for picture, key, card, lines in zip(self._pictures, self._keys, self._cards, texts):
-            picture.empty = "\n• ".join(lines)
-            picture.update({name: {} for name in picture.data}, picture.empty)
-            key.show([])
-            card.note = ""
+        help_ = f"{charts.step.empty} What would help:" if fixes else charts.step.empty
+        _show_lines(self.memory, [charts.memory.empty, *map(str, given["limits"])])
+        _show_lines(self.step, [help_, *fixes])
+        self._memory_key.show([])
+        self._step_key.show([])
+        self._memory_card.note = ""
+        self._step_card.note = ""
 
     def _show_title(self) -> None:
         session, now = self.session, self.session.now
@@ -256,14 +267,14 @@ class Desk:
         machine = f"{cluster.devices:,} × {cluster.accelerator.name}"
         named = now.design == session.named or now.design.name != session.named.name
         title = now.design.title if named else f"{now.resolved.model.name} on {machine}"
-        parts = {
-            machine: named,
-            f"changed from {session.named.title}": not named,
-            f"{show('devices_used', used)} used": used not in (None, cluster.devices),
-            "compared with the reference": session.reference,
-            "quick search while dragging": now.quick,
-        }
-        below = theme.escape(" · ".join(part for part, said in parts.items() if said))
+        parts = [machine if named else f"changed from {session.named.title}"]
+        if used not in (None, cluster.devices):
+            parts.append(f"{show('devices_used', used)} used")
+        if session.reference is not None:
+            parts.append("compared with the reference")
+        if now.quick:
+            parts.append("quick search while dragging")
+        below = theme.escape(" · ".join(parts))
         self._title.value = (
             f'<div class="sd-title" role="heading" aria-level="2">'
             f"{theme.escape(title)}<small>{below}</small></div>"
@@ -284,7 +295,7 @@ class Desk:
         self._offered = headline.offer(self.session)
         self._fix.hidden = self._offered is None
         if self._offered is not None:
-            self._fix.description, self._fix.tooltip, _ = self._offered
+            self._fix.description, self._fix.tooltip = self._offered.name, self._offered.effect
 
     def _tell(self) -> None:
         """What the last change did, and what to try next."""
@@ -303,25 +314,26 @@ class Desk:
         if self.page.tell is not None:
             self._timer = in_background(self._try_moves(self.session.now), _IDLE_S)
 
-    def _try_moves(self, moment) -> Iterator:
-        found = []
+    def _try_moves(self, moment: Moment) -> Iterator[None]:
+        trials = []
         try:
-            for one in story.tried(self.session.judge, moment):
+            for trial in story.tried(self.session.judge, moment):
                 if self.session.now is not moment or self.session.moving:
                     return
-                yield found.append(one)
-            moves = story.suggested(moment, found)
+                trials.append(trial)
+                yield
+            moves = story.suggested(moment, trials)
         except Exception as error:  # shown on the desk, which goes on
             self.session.report(error)
             self._show_fault()
         else:
             self.offer_moves(moves)
 
-    def offer_moves(self, moves) -> None:
+    def offer_moves(self, moves: Iterable[tuple[str, str, Fields]]) -> None:
         """Put suggested moves (name, what comes of it, fields) below the sentence."""
         self._moves.children = [
-            self._button(f"{name}: {said}", partial(self.choose, fields), said)
-            for name, said, fields in moves
+            self._button(f"{name}: {effect}", partial(self.choose, fields), effect)
+            for name, effect, fields in moves
         ]
 
     def _show_tab(self) -> None:
@@ -332,12 +344,14 @@ class Desk:
     def _show_fault(self) -> None:
         fault = self.session.fault
         self._dismiss.hidden = not fault
-        what, trace = map(theme.escape, fault or ("", ""))
-        said = (
+        if fault is None:
+            self._error.value = ""
+            return
+        what, trace = map(theme.escape, fault)
+        self._error.value = (
             '<div class="sd-error" role="alert"><b>Something went wrong in the kit; the desk goes '
             f"on.</b> {what}<details><summary>Details</summary><pre>{trace}</pre></details></div>"
         )
-        self._error.value = said if fault else ""
 
     def _keep(self) -> None:
         try:
@@ -348,26 +362,33 @@ class Desk:
             self._autosave = None  # a folder that cannot be written: go on without
 
 
-def open_desk(design=None, **more) -> Desk:
+def _show_lines(chart: LiveChart, lines: list[str]) -> None:
+    """Put a list into the place of a picture."""
+    chart.empty = "\n• ".join(lines)
+    chart.update({name: {} for name in chart.data}, chart.empty)
+
+
+def open_desk(design: Openable | None = None, *, judge: Judge = assess) -> Desk:
     """A desk on `design`; without one, on what the `lab` command was started with, or where the
     last desk in this folder stopped.
 
     `lab` says so through the environment: SCANTLING_DESIGN is the file to open, SCANTLING_AUTOSAVE
     where the desk keeps its state.
     """
-    more["autosave"] = autosave = environ.get("SCANTLING_AUTOSAVE")
+    autosave = environ.get("SCANTLING_AUTOSAVE")
     if design is None and autosave and Path(autosave).is_file():
         try:
-            return Desk(autosave, **more)
+            return Desk(autosave, judge=judge, autosave=autosave)
         except DesignError:
             pass  # kept by another version of the kit: start from the file again
-    return Desk(design or environ.get("SCANTLING_DESIGN"), **more)
+    opened = design or environ.get("SCANTLING_DESIGN")
+    return Desk(opened, judge=judge, autosave=autosave)
 
 
-def _read(design):
+def _read(design: Openable | None) -> Design:
     """A design, the path of its file, its link, or nothing for the example."""
     if isinstance(design, str) and link.holds(design):
         return link.read(design)
-    if design and not isinstance(design, (str, PathLike)):
+    if isinstance(design, Design):
         return design
     return Design.read(design or resources.example())

@@ -1,185 +1,280 @@
 """The headline numbers and the one most useful sentence, from an assessment and from the design it
 is compared with."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from scantling.advise.explanation import inputs
-from scantling.base.files import table
-from scantling.base.quantities.table import band_in, told
+from scantling.advise.explanation import Opened, inputs
+from scantling.base.quantities.table import band_in, quantity, told
+from scantling.base.show import seconds
 from scantling.design.constraints import CONSTRAINTS
-from scantling.verdict.verdicts import VERDICTS, beside_name, met
+from scantling.verdict.texts import verdict_sentence
+from scantling.verdict.verdicts import VERDICTS, Verdict, met
 
 from .. import words
 from ..report.phrases import sentence
-from ..words import at, band, fits, in_text, quantity, show, split, withheld
+from ..words import at, band, fits, in_text, share, show, split, withheld
 from . import link
+from .state import Fields, Refusal, Session
 
-_SAID = table(__file__, "headline")
-# key, name on the card, whether more is better (None: neither)
-CARDS = tuple(map(tuple, _SAID["cards"]))
+Figures = Mapping[str, Any]  # what `design --json` says of a design
+
+
+class Card(NamedTuple):
+    """One headline number."""
+
+    key: str  # in the table of quantities
+    name: str
+    more_is_better: bool | None  # None: neither
+
+
+class Difference(NamedTuple):
+    """How a number differs from the reference: as text, and whether that is better or worse."""
+
+    text: str = ""
+    sense: str = ""
+
+
+class Number(NamedTuple):
+    """What stands on a card."""
+
+    value: str
+    unit: str
+    note: str  # its band, or a remark
+    hint: str
+    state: str  # good, warn or bad
+
+
+class Offer(NamedTuple):
+    """What one press would mend."""
+
+    name: str
+    effect: str
+    fields: Fields  # to set
+
+
+CARDS = (
+    Card("verdict", "Fits?", False),
+    Card("mfu_shown", "MFU", True),
+    Card("step_s", "Step time", False),
+    Card("bubble_fraction", "Bubble", False),
+    Card("days", "Run time", False),
+    Card("cost_usd", "Cost", False),
+    Card("goodput", "Goodput", True),
+    Card("checkpoint_interval_s", "Checkpoint interval", None),
+)
+# what makes a feasible design less than that, by the start of its limit
+_LESS_THAN_FEASIBLE = {
+    "tight": "Fits, tight",
+    "idle": "Fits, idle devices",
+    "offload": "Fits, offload",
+}
 # constraints that speak of a number
-_LIMITS = {row.figure: (row.field,) for row in CONSTRAINTS.values()} | _SAID["limits"]
+_LIMITS = {row.figure: (row.field,) for row in CONSTRAINTS.values()} | {
+    "checkpoint_interval_s": (
+        "max_checkpoint_overhead",
+        "max_checkpoint_stall_s",
+        "max_lost_work_s",
+    )
+}
+_REST_OF_A_LINK = (
+    "What can still be read of the link goes onto the desk; the rest takes its defaults. "
+    "Compare it with its sender's."
+)
 
 
-def over(given: Mapping) -> bool:
+def over(given: Figures) -> bool:
     """Whether there is a plan, and no memory for it."""
     return bool(given.get("memory_bytes")) and not fits(given)
 
 
-def cards(given: Mapping, reference: Mapping | None = None) -> list:
+def cards(given: Figures, reference: Figures | None = None) -> list[dict[str, Any]]:
     """One item per headline number: value, unit, band or remark, difference from the reference."""
     out = []
-    for key, name, better in CARDS:
-        verdict = key == "verdict"
-        parts = _verdict(given) if verdict else _number(key, given)
-        item = dict(zip(("value", "unit", "note", "hint", "state"), parts))
-        out.append({"key": key, "label": name, **item})
-        if reference and not withheld(given, key) and not withheld(reference, key):
-            of = "memory_bytes.total" if verdict else key
-            out[-1]["delta"], out[-1]["sense"] = difference(
-                of, at(given, of), at(reference, of), better
-            )
+    for card in CARDS:
+        number = _verdict(given) if card.key == "verdict" else _number(card.key, given)
+        item: dict[str, Any] = {"key": card.key, "label": card.name, **number._asdict()}
+        if reference and not withheld(given, card.key) and not withheld(reference, card.key):
+            of = "memory_bytes.total" if card.key == "verdict" else card.key
+            change = difference(of, at(given, of), at(reference, of), card.more_is_better)
+            item |= {"delta": change.text, "sense": change.sense}
+        out.append(item)
     return out
 
 
-def _number(key: str, given) -> tuple:
+def _number(key: str, given: Figures) -> Number:
     """Value, unit, remark, hint and state of a number."""
     if withheld(given, key):
-        return "—", "", "does not fit", "", "bad"
+        return Number("—", "", "does not fit", "", "bad")
     missed = {row["field"] for row in given.get("missed") or ()}
     state = "" if missed.isdisjoint(_LIMITS.get(key, ())) else "bad"
     hint = "Open the formula of this number"
-    return *split(in_text(given, key)), _note(key, given), hint, state
+    return Number(*split(in_text(given, key)), _note(key, given), hint, state)
 
 
-def _verdict(given) -> tuple:
+def _verdict(given: Figures) -> Number:
     word, state = _fits(given)
     note = ""
     if given.get("memory_bytes"):
         used, usable = (in_text(given, f"memory_bytes.{key}") for key in ("total", "capacity"))
         short, unit = split(used)
         note = f"{short if unit == split(usable)[1] else used} of {usable}"
-    return word, "", note, "Open what decides the verdict", state
+    return Number(word, "", note, "Open what decides the verdict", state)
 
 
-def _fits(given) -> tuple:
+def _fits(given: Figures) -> tuple[str, str]:
     """The verdict in a word or two, and its state."""
-    known = VERDICTS.get(given.get("verdict"))
+    verdict = str(given.get("verdict"))
+    known = VERDICTS.get(verdict)
     if over(given):
         return "Does not fit", "bad"
-    if known is None or known.name != "Feasible":
-        return (known.name, known.tone) if known else (str(given.get("verdict")), "")
+    if known is None:
+        return verdict, ""
+    if known.id != "feasible":
+        return known.name, known.tone
     if at(given, "plan.offload") not in (None, "none"):
         return "Fits, offload", "warn"
     starts = {limit.partition(":")[0] for limit in given["limits"]}
-    but = [said for key, said in _SAID["but"].items() if key in starts]
-    return (but[0], "warn") if but else (known.name, known.tone)
+    less = [text for key, text in _LESS_THAN_FEASIBLE.items() if key in starts]
+    return (less[0], "warn") if less else (known.name, known.tone)
 
 
-def _note(key: str, given) -> str:
+def _note(key: str, given: Figures) -> str:
+    """What stands below a number: its band, or another figure."""
     if spread := band_in(given, key):
         unit = split(in_text(given, key))[1]  # it stands above
         return spread.removesuffix(f" {unit}")
     if key in ("days", "cost_usd"):
         return _lacks(key, given) if given.get("plan") else ""
-    of, form = _SAID["remarks"].get(key, ("", ""))
-    value = at(given, of)
-    return "" if value is None or key == "goodput" and not value else form.format(show(of, value))
+    return _remark(key, given)
 
 
-def _lacks(key: str, given) -> str:
+def _remark(key: str, given: Figures) -> str:
+    """What is said below a number that has no band."""
+    if key == "bubble_fraction":
+        bubble = at(given, "step_breakdown_s.bubble")
+        return "" if bubble is None else f"{seconds(bubble)} a step"
+    if key == "goodput":
+        mtbf = given.get("mtbf_s")
+        return f"MTBF {show('mtbf_s', mtbf)}" if mtbf else ""
+    if key == "checkpoint_interval_s":
+        overhead = given.get("checkpoint_overhead")
+        return "" if overhead is None else f"{share(overhead)} overhead"
+    return ""
+
+
+def _lacks(key: str, given: Figures) -> str:
     """What days and dollars lack, or the price that they are at."""
     price = "cost.usd_per_device_hour"
     if key == "cost_usd" and at(given, price) is not None:
-        said = in_text(given, price)
-        return f"at {said}" + ("" if "/h" in said else "/device-h")
+        rent = in_text(given, price)
+        return f"at {rent}" if "/h" in rent else f"at {rent}/device-h"
     if given.get("days") is None:
         return "no tokens named"
     return "no price known" if key == "cost_usd" else ""
 
 
-def lacking(given) -> str:
+def lacking(given: Figures) -> str:
     """What the design does not say that dollars need: tokens, a price, or nothing."""
     needs = (("days", "tokens"), ("cost_usd", "a price"))
     return next((name for key, name in needs if given.get(key) is None), "")
 
 
-def difference(key: str, value, before, better) -> tuple:
+def difference(key: str, value: Any, before: Any, more_is_better: bool | None) -> Difference:
     """How a number differs from the reference, and whether that is better or worse."""
     if value is None or before is None or isinstance(value, str):
-        return "", ""
+        return Difference()
     if value == before:
-        return "= reference", ""
+        return Difference("= reference")
     more, text = value > before, show(key, abs(value - before))
-    sense = "" if better is None else "better" if more == better else "worse"
     if quantity(key).kind == "share":
         text = f"{split(text)[0]} points"  # of a percentage, not percent of it
-    return ("" if text.startswith("<") else "+" if more else "−") + text, sense
+    if not text.startswith("<"):
+        text = f"+{text}" if more else f"−{text}"
+    if more_is_better is None:
+        return Difference(text)
+    return Difference(text, "better" if more == more_is_better else "worse")
 
 
-def message(given: Mapping, refusal=None) -> tuple:
+def message(given: Figures, refusal: Refusal | None = None) -> tuple[str, str, str]:
     """(state, bold start, sentence): what is most worth knowing about this design right now. All of
     it is the library's text."""
     if refusal is not None:
         return "bad", "Input rejected;", f"showing the last valid design. {refusal.text}."
-    first, *more = given.get("limits") or [""]
-    verdict, avoid, fixes = (given.get(key) for key in ("verdict", "avoid", "nearest_fixes"))
-    if verdict == "impossible":
-        why = (given.get("error") or "", first, *more[:1])
-        return "bad", "Impossible.", "; ".join(why).strip("; ")
-    known = VERDICTS.get(verdict)
-    if known and known.id != "feasible":
-        short, tone = ("Does not fit", "bad") if over(given) else (known.short, known.tone)
-        fix = f" Nearest: {fix_text(nearest(fixes))}." if fixes else ""
-        return tone, f"{short}.", sentence(beside_name(first)) + fix
-    start, _, rest = first.partition(": ")
-    if start in _SAID["but"]:
-        return "warn", f"{_SAID['but'][start]}.", sentence(rest)
-    if avoid and not first:
-        first = f"Avoid {avoid[0]['what']}: {avoid[0]['why']}"
-    return "good", "Fits.", sentence(first)
+    known = VERDICTS.get(str(given.get("verdict")))
+    if known is not None and known.id == "impossible":
+        verdict = verdict_sentence(given)
+        return verdict.tone, f"{known.name}.", verdict.reason
+    if known is not None and known.id != "feasible":
+        return _unmet(given, known)
+    return _feasible(given)
 
 
-def nearest(fixes) -> Mapping | None:
+def _unmet(given: Figures, known: Verdict) -> tuple[str, str, str]:
+    """Why a design is not plainly feasible, and what would help."""
+    reason = sentence(verdict_sentence(given).reason) if given["limits"] else ""
+    fix = nearest(given["nearest_fixes"])
+    help_ = f" Nearest: {fix_text(fix)}." if given["nearest_fixes"] else ""
+    if over(given):
+        return "bad", "Does not fit.", reason + help_
+    return known.tone, f"{known.short}.", reason + help_
+
+
+def _feasible(given: Figures) -> tuple[str, str, str]:
+    """What a feasible design lacks all the same, or what to avoid."""
+    limit = next(iter(given.get("limits") or ()), "")
+    start, _, rest = limit.partition(": ")
+    if start in _LESS_THAN_FEASIBLE:
+        return "warn", f"{_LESS_THAN_FEASIBLE[start]}.", sentence(rest)
+    avoid = given.get("avoid")
+    if avoid and not limit:
+        return "good", "Fits.", sentence(f"Avoid {avoid[0]['what']}: {avoid[0]['why']}")
+    return "good", "Fits.", sentence(limit)
+
+
+def nearest(fixes: Sequence[Figures]) -> Figures | None:
     """The fix to offer: the first that makes the design feasible, else the first that changes
     anything."""
     able = [f for f in fixes if f.get("set")]
-    return next((f for f in able if met(f.get("verdict"))), able[0] if able else None)
+    feasible = [f for f in able if met(f["verdict"])]
+    return next(iter([*feasible, *able]), None)
 
 
-def offer(session) -> tuple[str, str, Mapping] | None:
-    """What one press would mend, as (name, what it does, fields to set): the pin that stood in the
-    way of a change, else the nearest fix."""
+def offer(session: Session) -> Offer | None:
+    """What one press would mend: the pin that stood in the way of a change, else the nearest
+    fix."""
     refusal = session.refusal
     if refusal is None:
         fix = nearest(session.now.given["nearest_fixes"])
-        return None if fix is None else ("Apply fix", fix_text(fix), fix["set"])
+        return None if fix is None else Offer("Apply fix", fix_text(fix), fix["set"])
     field, fields = refusal.field, refusal.fields
     if refusal.moved == link.NAME and fields:
-        return "Open what is left", _SAID["link"], fields
+        return Offer("Open what is left", _REST_OF_A_LINK, fields)
     name = field.removeprefix("plan.")
     pinned = name != field != refusal.moved and name in session.now.design.plan.given()
     if not fields or not pinned:
         return None
-    return (
+    return Offer(
         f"Unpin {words.label(field)}",
         f"Take the change, and let the search choose {name}",
         {**fields, field: None},
     )
 
 
-def fix_text(fix) -> str:
+def fix_text(fix: Figures | None) -> str:
     """One nearest fix in words: what to change, and what then comes of it."""
     if fix is None:
         return "none known"
-    then = told(fix, {"days": "", "cost_usd": "", "mfu_shown": "MFU "})
-    return f"{fix['change']}: {', '.join([fix['verdict'].replace('-', ' '), *then])}"
+    figures = told(fix, {"days": "", "cost_usd": "", "mfu_shown": "MFU "})
+    return f"{fix['change']}: {', '.join([fix['verdict'].replace('-', ' '), *figures])}"
 
 
 _OF_THE_MODEL = ("params", "active_params", "mtp_params", "flops_per_token")
 
 
-def explanation(session, key: str, facts: Mapping | None = None, *, alone: bool = False) -> dict:
+def explanation(
+    session: Session, key: str, facts: Figures | None = None, *, alone: bool = False
+) -> Opened:
     """What a number opens to; `facts` are those of the row that it stands in.
 
     `alone`: the row is another plan or design, so that no result of the one on the desk explains
@@ -200,13 +295,13 @@ def explanation(session, key: str, facts: Mapping | None = None, *, alone: bool 
         out["lines"].append(("At other prices", f"{band(key, *prices)}: {of}"))
     if session.reference and not facts:
         before = session.reference.given
-        change, _ = difference(key, at(given, key), at(before, key), None)
-        if change:
-            out["lines"].append(("Reference", f"{in_text(before, key)}; now {change}"))
+        change = difference(key, at(given, key), at(before, key), None)
+        if change.text:
+            out["lines"].append(("Reference", f"{in_text(before, key)}; now {change.text}"))
     return out
 
 
-def _deciding(given) -> list:
+def _deciding(given: Figures) -> list[tuple[str, str]]:
     """Memory, limits and nearest fixes: what decides the verdict."""
     memory = (f"memory_bytes.{part}" for part in given.get("memory_bytes") or {})
     return [

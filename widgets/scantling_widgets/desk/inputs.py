@@ -21,7 +21,6 @@ from .controls import GROUPS, PINS
 from .state import Moment, Refusal, Session
 
 Reasons = Mapping[Any, str]  # a value of a control -> why the design cannot take it
-Fields = dict[str, Any]  # path of the design -> value, None where it is taken away
 
 _UNFOLDED = 2  # groups that are open at first
 # what comes from the accelerator's usual node, and so goes when another accelerator is chosen
@@ -125,7 +124,7 @@ def refusals(now: Moment, field: str) -> dict[Any, str]:
 
 
 # ---------------------------------------------------------------- what a moved control changes
-def changes(now: Moment, field: str, value: Any) -> Fields:
+def changes(now: Moment, field: str, value: Any) -> dict[str, Any]:
     """Fields of the design that follow from one moved control."""
     model = now.resolved.model
     if field == "model":
@@ -158,7 +157,7 @@ def _typed(field: str, text: str) -> Any:
     return text
 
 
-def _instead(field: str) -> Fields:
+def _instead(field: str) -> dict[str, Any]:
     """The other fields of which the file may give one: what is set last holds."""
     above, _, name = field.rpartition(".")
     section = Design.section(*above.split(".")) if above else None
@@ -168,13 +167,13 @@ def _instead(field: str) -> Fields:
     return {f"{above}.{one}": None for one in others}
 
 
-def _by_size(size: float, experts: int, top_k: int) -> Fields:
+def _by_size(size: float, experts: int, top_k: int) -> dict[str, Any]:
     """A model by its size alone, a MoE where it has experts."""
     sparse = {"moe": True, "experts": experts, "top_k": top_k}
     return {"model": {"size": float(size), **(sparse if experts else {})}}
 
 
-def _experts(now: Moment, experts: int) -> Fields:
+def _experts(now: Moment, experts: int) -> dict[str, Any]:
     stated, model = now.design.model, now.resolved.model
     top_k = max(1, min(model.top_k or 2, experts))
     if model.experts and experts and (isinstance(stated, str) or stated.size is None):
@@ -183,7 +182,7 @@ def _experts(now: Moment, experts: int) -> Fields:
     return _by_size(float(now.resolved.params.total), experts, top_k)
 
 
-def _accelerator(now: Moment, value: str) -> Fields:
+def _accelerator(now: Moment, value: str) -> dict[str, Any]:
     """The chip with its usual node; a precision that it does not have goes back to the default."""
     design, path = now.design, now.resolved.job_path
     has = catalogue.accelerator(value).precisions()

@@ -2,10 +2,26 @@
 name and amount. The key is also how the picture reads without eyes."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, TypedDict
 
-from ..charts.palette import MEMORY, STEP
+from scantling.advise.explanation import Opened
+
+from ..charts.palette import MEMORY, STEP, Swatch
 from ..charts.parts import Part
 from ..words import share, show
+
+Facts = Mapping[str, Any]  # figures by name
+Explain = Callable[[str, Facts], Opened]  # of a quantity's key, and of the row that it stands in
+
+
+class Entry(TypedDict):
+    """One line of a key as it travels to the page."""
+
+    colour: str
+    name: str
+    text: str
+    key: str  # of the quantity that it opens to
+    nil: bool
 
 
 class Opens(Part):
@@ -15,10 +31,14 @@ class Opens(Part):
     detail  {title, value, lines: [(term, text)], serial} of that number
     """
 
-    HEARS = ("asked",)
-    ASKS: Mapping = {"asked": {}, "detail": {}}
+    HEARS: ClassVar[tuple[str, ...]] = ("asked",)
+    ASKS: ClassVar[Facts] = {"asked": {}, "detail": {}}
 
-    def __init__(self, explain: Callable | None, **state):
+    asked: Facts
+    detail: Facts
+    _facts: Sequence[Facts]
+
+    def __init__(self, explain: Explain | None, **state: Any) -> None:
         super().__init__(**self.ASKS, **state)
         self._explain, self._facts = explain, ()
         self.on("asked", self._answer)
@@ -27,7 +47,7 @@ class Opens(Part):
         """What the browser does when the user opens a number; for scripts and tests."""
         self.nudge("asked", key=key, index=index)
 
-    def _answer(self, asked) -> None:
+    def _answer(self, asked: Facts) -> None:
         index = asked["index"]
         facts = self._facts[index] if 0 <= index < len(self._facts) else {}
         if self._explain is not None:
@@ -45,15 +65,20 @@ class Strip(Part):
     KIND, HEARS = "strip", ("opened",)
     STATE = {"cls": "sd-stick", "items": (), "revision": 0, "opened": "", "detail": {}}
 
-    def __init__(self, explain: Callable[[str], Mapping]):
+    items: Sequence[Facts]
+    revision: int
+    opened: str
+    detail: Facts
+
+    def __init__(self, explain: Callable[[str], Opened]) -> None:
         super().__init__()
         self._explain = explain
         self.on("opened", self._open)
 
     def _open(self, key: str) -> None:
-        self.detail = self._explain(key) if key else {}
+        self.detail = {**self._explain(key)} if key else {}
 
-    def show(self, items: list[dict]) -> None:
+    def show(self, items: Sequence[Facts]) -> None:
         """Put these numbers on the cards."""
         self.items = items
         self.revision += 1
@@ -66,29 +91,34 @@ class Key(Opens):
 
     KIND, STATE = "parts", {"entries": ()}
 
-    def show(self, entries: list[dict], facts: Mapping = {}) -> None:
+    entries: Sequence[Entry]
+
+    def show(self, entries: Sequence[Entry], facts: Facts | None = None) -> None:
         """Put these entries on the page, with the facts that the amounts are explained by."""
-        self._facts: Sequence = [facts] * len(entries)
+        self._facts = [facts or {}] * len(entries)
         self.entries = entries
 
 
-def entry(colour: str, name: str, text: str, key: str = "", nil: bool = False) -> dict:
-    return {"colour": colour, "name": name, "text": text, "key": key, "nil": nil}
+def entry(colour: str, name: str, text: str, key: str = "", nil: bool = False) -> Entry:
+    """One line of a key."""
+    return Entry(colour=colour, name=name, text=text, key=key, nil=nil)
 
 
-def memory(row: Mapping) -> list[dict]:
+def memory(row: Facts) -> list[Entry]:
     """The parts of one stage's memory."""
     return _entries(MEMORY, row, "memory_by_stage", lambda n: show("memory_bytes.total", n))
 
 
-def step(given: Mapping) -> list[dict]:
+def step(given: Facts) -> list[Entry]:
     """The exposed parts of the step with their shares."""
     total, parts = given["step_s"], given["step_breakdown_s"]
     return _entries(STEP, parts, "step_breakdown_s", lambda s: share(s / total) if s else "none")
 
 
-def _entries(parts: Mapping, amounts: Mapping, table: str, say: Callable) -> list[dict]:
+def _entries(
+    parts: Mapping[str, Swatch], amounts: Facts, table: str, text: Callable[[float], str]
+) -> list[Entry]:
     return [
-        entry(hue, name, say(amounts.get(part) or 0), f"{table}.{part}", not amounts.get(part))
+        entry(hue, name, text(amounts.get(part) or 0), f"{table}.{part}", not amounts.get(part))
         for part, (name, hue) in parts.items()
     ]

@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from json import dumps, loads
+from typing import Any
 
 from scantling.base.errors import DesignError
 from scantling.base.files import MAX_BYTES
@@ -36,13 +37,13 @@ def holds(text: str) -> bool:
 def read(text: str) -> Design:
     """The design of a link or of an address that ends in one. Raises DesignError for a link that is
     cut, of another version, or no design."""
-    found = _LINK.search(text)
-    if found is None:
+    match = _LINK.search(text)
+    if match is None:
         raise DesignError(NAME, text[:60], "design=1. and what follows", problem="is no link")
-    if int(found[1]) != VERSION:
+    if int(match[1]) != VERSION:
         was = f"version {VERSION}; ask for the design as a file"
-        raise DesignError(NAME, f"version {found[1]}", was, problem="is of another version")
-    text, whole = _unpacked(found[2])
+        raise DesignError(NAME, f"version {match[1]}", was, problem="is of another version")
+    text, whole = _unpacked(match[2])
     if not whole:
         raise DesignError(NAME, problem="the link is cut short or changed: copy all of it again")
     try:
@@ -53,12 +54,12 @@ def read(text: str) -> Design:
         raise DesignError(NAME, problem="the link holds no design") from None
 
 
-def rest(text: str, check: Callable[[Design], object]) -> dict | None:
+def rest(text: str, check: Callable[[Design], None]) -> dict[str, Any] | None:
     """The fields that can still be used of a link that is cut, of another version or wrong: those
     that came whole, but for what `check` and the format refuse; None for each that is not there.
     None where they make no design."""
-    found = _LINK.search(text)
-    data = _entries(*_unpacked(found[2])) if found else {}
+    match = _LINK.search(text)
+    data = _entries(*_unpacked(match[2])) if match else {}
     while True:
         try:
             check(Design.from_data(data))
@@ -81,13 +82,14 @@ def _unpacked(packed: str) -> tuple[str, bool]:
         return "", False
 
 
-def _entries(text: str, whole: bool) -> dict:
+def _entries(text: str, whole: bool) -> dict[str, Any]:
     """The mapping that JSON spells; where it was cut, without the entry that it was cut in."""
-    text += "," * whole
+    if whole:
+        text += ","
     for _ in range(_STEPS):
         text = text.rpartition(",")[0]
         for end in _ENDS:
             with suppress(ValueError, RecursionError):
-                found = loads(text + end)
-                return found if isinstance(found, dict) else {}
+                entries = loads(text + end)
+                return entries if isinstance(entries, dict) else {}
     return {}

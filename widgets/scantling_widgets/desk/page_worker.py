@@ -10,7 +10,7 @@ from .desk import Desk
 PAGE = Desk().page
 
 
-def begin(tell: Callable, draw: Callable | None) -> Callable:
+def begin(tell: Callable[[str], None], draw: rendering.Drawing | None) -> Callable[[str], None]:
     """Returns what hears one message of the page as JSON; `tell` takes those to the page. `draw` is
     how the page draws a report's pictures (`rendering.drawing`)."""
     PAGE.tell, rendering.drawing = lambda message: tell(dumps(message)), draw

@@ -7,13 +7,16 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from re import sub
 from time import sleep
+from typing import Any
 
 from markupsafe import Markup
+from scantling.design.design import Design
 from scantling.verdict.limits import limits
+from scantling.verdict.record import Assessment
 from scantling.verdict.verdicts import VERDICTS
 from scantling_kits import kits, write
 
@@ -25,7 +28,10 @@ from ..resources import in_a_page
 _TICK_S, _USUAL_TICKS = 0.25, 60  # a report takes some ten to twenty seconds
 
 
-drawing = None  # in a page: an async function of a report's HTML that gives it with its pictures
+Files = dict[str, str]  # name -> text
+Drawing = Callable[[str], Coroutine[Any, Any, str]]  # of a report's HTML: it with its pictures
+
+drawing: Drawing | None = None  # in a page
 
 
 class Stopped(Exception):
@@ -37,7 +43,7 @@ def slug(name: str) -> str:
     return sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.")[:60] or "design"
 
 
-def report(design, folder: Path) -> tuple[int, Iterator]:
+def report(design: Design, folder: Path) -> tuple[int, Iterator[Path | None]]:
     """(steps, ticks): renders in a process of its own; yields None while it works and the path of
     the page at the end.
 
@@ -49,9 +55,10 @@ def report(design, folder: Path) -> tuple[int, Iterator]:
     return _USUAL_TICKS, _report(design, Path(os.path.abspath(folder)))
 
 
-def _told(design, folder: Path) -> Iterator:
+def _told(design: Design, folder: Path) -> Iterator[Path | None]:
     """Where there are no processes: the report without its notebook, drawn by the page."""
     html, title = Report(design).html(), design.title
+    assert drawing is not None, "a page draws its pictures"
     drawn = asyncio.ensure_future(drawing(html))
     while not drawn.done():
         yield None
@@ -60,7 +67,7 @@ def _told(design, folder: Path) -> Iterator:
     yield page
 
 
-def _report(design, folder: Path) -> Iterator:
+def _report(design: Design, folder: Path) -> Iterator[Path | None]:
     name = slug(design.title)
     with tempfile.TemporaryDirectory(prefix="scantling-desk-") as scratch:
         file = Path(scratch) / f"{name}.yaml"
@@ -90,17 +97,17 @@ def _report(design, folder: Path) -> Iterator:
             while child.poll() is None:
                 sleep(_TICK_S)
                 yield None
-            said, complaint = child.communicate()
+            printed, complaint = child.communicate()
         finally:
             _end(child)
         page = folder / f"{name}.html"
         if child.returncode in (1, 2) or not page.is_file():
-            lines = (complaint or said).strip().splitlines()
+            lines = (complaint or printed).strip().splitlines()
             raise Stopped(lines[-1] if lines else f"the report ended with {child.returncode}")
         yield page
 
 
-def _end(child: subprocess.Popen) -> None:
+def _end(child: subprocess.Popen[str]) -> None:
     if child.poll() is None:
         for how in (signal.SIGTERM, signal.SIGKILL):
             try:
@@ -112,14 +119,17 @@ def _end(child: subprocess.Popen) -> None:
             except ProcessLookupError:
                 break
     for stream in (child.stdout, child.stderr):
-        stream.close()
+        if stream is not None:
+            stream.close()
 
 
-def launch_kit(assessment, to: str, on: str, folder: Path) -> tuple[int, Iterator]:
+def launch_kit(
+    assessment: Assessment, to: str, on: str, folder: Path
+) -> tuple[int, Iterator[Files | Path]]:
     """(steps, results): the files of a kit as text, then the folder they were written to. Stopped
     after the first, nothing is written."""
 
-    def run():
+    def run() -> Iterator[Files | Path]:
         if not VERDICTS[assessment.verdict].launch:
             raise Stopped(
                 "nothing is written: "

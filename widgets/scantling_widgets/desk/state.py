@@ -12,13 +12,12 @@ from time import monotonic
 from typing import Any
 
 import scantling
-from scantling.advise.design_json import as_dict
+from scantling.api import Assessment
 from scantling.base.errors import DesignError
 from scantling.base.records import record
 from scantling.design.design import Design
 from scantling.design.resolved import Resolved
 from scantling.plans.space import COARSE
-from scantling.verdict.record import Assessment
 
 Judge = Callable[[Design, bool], Assessment]  # of a design, and whether quickly
 Fields = Mapping[str, Any]  # path of the design -> value, None where it is taken away
@@ -100,7 +99,7 @@ class Session:
         quick = quick and self._full_s > _SLOW_S
         begin = monotonic()
         result = self.judge(design, quick)
-        given = as_dict(result, advice=not quick)
+        given = result.as_dict(advice=not quick)
         if not quick:
             self._full_s = monotonic() - begin
         return Moment(

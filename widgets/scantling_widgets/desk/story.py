@@ -1,104 +1,177 @@
 """What a move did, in one sentence, and the moves that are worth trying next."""
 
-from collections.abc import Iterator, Mapping
-from operator import lt
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import inf
+from typing import Any, NamedTuple
 
 from scantling.advise import candidates, comparison
-from scantling.base.files import table
 from scantling.base.quantities.table import told
+from scantling.catalogue.words import StepPart
+from scantling.design.cluster import Cluster
 from scantling.design.design import Design
 from scantling.verdict.verdicts import met
 
 from ..charts.palette import STEP
 from ..words import at, fits, plain, share, show
 from .controls import label_of
+from .state import Fields, Judge, Moment
 from .studies import assessed
 
-_SAID = table(__file__, "story")
+# parts of the step that are the model's own arithmetic
+_ARITHMETIC = (StepPart.GEMM, StepPart.ATTENTION, StepPart.ELEMENTWISE, StepPart.LOGITS)
+# the headline figures, and what they are called in a sentence
+_FIGURES = {"step_s": "step", "days": "run", "cost_usd": "cost", "mfu_shown": "MFU"}
+_MOST_TRIED = 8  # changes of the library that are tried for the suggestions
+
+Figures = Mapping[str, Any]  # what `design --json` says of a design
 
 
-def bottleneck(given: Mapping) -> tuple[str, float] | None:
-    """Name and share of the largest part of the step beside the model's own arithmetic."""
+class Bottleneck(NamedTuple):
+    """A part of the step."""
+
+    name: str
+    share: float  # of the step
+
+
+class Trial(NamedTuple):
+    """A change of the design, and what then comes of it."""
+
+    text: str
+    fields: Fields
+    figures: Figures
+
+
+class Suggestion(NamedTuple):
+    """A change that is worth trying next."""
+
+    name: str
+    effect: str
+    fields: Fields
+
+
+def bottleneck(given: Figures) -> Bottleneck | None:
+    """The largest part of the step beside the model's own arithmetic."""
     parts, step = given.get("step_breakdown_s") or {}, given.get("step_s")
-    over = {key: parts.get(key) or 0.0 for key in STEP if key not in _SAID["arithmetic"]}
-    if not step or not any(over.values()):
+    rest = {key: parts.get(key) or 0.0 for key in STEP if key not in _ARITHMETIC}
+    if not step or not any(rest.values()):
         return None
-    most = max(over, key=over.get)
-    return STEP[most][0], over[most] / step
+    most = max(rest, key=lambda key: rest[key])
+    return Bottleneck(STEP[most].name, rest[most] / step)
 
 
-def changed(before, now) -> str:
+def changed(before: Moment, now: Moment) -> str:
     """What moved between two moments of a session, and which bottleneck took over."""
-    said = f"{_moved(before.design, now.design)}: {_figures(before.given, now.given)}."
+    text = f"{_moved(before.design, now.design)}: {_figures(before.given, now.given)}."
     was, has = bottleneck(before.given), bottleneck(now.given)
     if not was or not has:
-        return said
-    facts = {"was": was[0], "share": share(was[1]), "is": has[0], "now": share(has[1])}
-    return f"{said} {_SAID['same' if was[0] == has[0] else 'other'].format(**facts)}"
+        return text
+    if was.name == has.name:
+        return (
+            f"{text} Largest overhead still: {has.name}, {share(was.share)} → {share(has.share)} "
+            "of the step."
+        )
+    return (
+        f"{text} {has.name} ({share(has.share)} of the step) took over from "
+        f"{was.name} ({share(was.share)}) as the largest overhead."
+    )
 
 
 def _moved(before: Design, now: Design) -> str:
     moved = {path: ends for path, ends in comparison.changed(before, now).items() if path != "name"}
-    if len(moved) != 1:
-        return f"{len(moved)} fields changed" if moved else "The same design"
+    if not moved:
+        return "The same design"
+    if len(moved) > 1:
+        return f"{len(moved)} fields changed"
     ((path, ends),) = moved.items()
     old, new = ("auto" if end is None else plain(end) for end in ends)
     return f"{label_of(path)} {old} → {new}"
 
 
-def _figures(before: Mapping, now: Mapping) -> str:
+def _figures(before: Figures, now: Figures) -> str:
     """The headline figures that moved; none of days and dollars where a plan does not fit."""
     if not fits(now):
-        return _SAID["over"].format(
-            memory=show("memory_bytes.total", at(now, "memory_bytes.total"))
-        )
-    moved = [
-        f"{name} {show(key, a)} → {show(key, b)}"
-        for key, name in _SAID["figures"].items()
-        for a, b in ((at(before, key), at(now, key)),)
-        if b is not None and show(key, a) != show(key, b) and (fits(before) or key == "step_s")
-    ]
-    return ", ".join(moved) or _SAID["still"]
+        memory = show("memory_bytes.total", at(now, "memory_bytes.total"))
+        return f"the plan needs {memory} a device and does not fit"
+    moved = []
+    for key, name in _FIGURES.items():
+        old, new = show(key, at(before, key)), show(key, at(now, key))
+        if at(now, key) is not None and old != new and (fits(before) or key == "step_s"):
+            moved.append(f"{name} {old} → {new}")
+    return ", ".join(moved) or "no headline figure moves"
 
 
-def tried(judge, moment) -> Iterator:
-    """(text, fields, assessment) of the changes that a planner would try on a design that meets its
-    constraints: those of the library, and half and twice the devices."""
-    cluster = moment.resolved.cluster
-    node = cluster.devices_per_node
-    scaled = [
-        (text.format(devices), {"cluster.devices": devices})
-        for factor, text in ((0.5, "half the devices, {:,}"), (2, "twice the devices, {:,}"))
-        for devices in (max(1, int(cluster.devices * factor / node)) * node,)
-    ]
+def tried(judge: Judge, moment: Moment) -> Iterator[Trial]:
+    """The changes that a planner would try on a design that meets its constraints: half and twice
+    the devices, and those of the library."""
     known = [(change.text, change.set) for change in candidates.site_changes(moment.result)]
-    for text, fields in (*scaled, *known[: _SAID["most"]]):
+    for text, fields in (*_scaled(moment.resolved.cluster), *known[:_MOST_TRIED]):
         after = assessed(judge, moment.design, fields)
         if after is not None:
-            yield text, fields, after
+            yield Trial(text, fields, after)
 
 
-def suggested(moment, found: list) -> list:
-    """At most three moves (name, what comes of it, fields): of an unmet design its nearest fixes,
-    else the one that costs least, the one that ends first and the one with another bottleneck."""
-    given, out = moment.given, []
-    if not met(given.get("verdict")):
+def _scaled(cluster: Cluster) -> Iterator[tuple[str, Fields]]:
+    """Half and twice the devices, in whole nodes."""
+    node = cluster.devices_per_node
+    half = max(1, int(cluster.devices * 0.5 / node)) * node
+    yield f"half the devices, {half:,}", {"cluster.devices": half}
+    twice = max(1, int(cluster.devices * 2 / node)) * node
+    yield f"twice the devices, {twice:,}", {"cluster.devices": twice}
+
+
+def suggested(moment: Moment, trials: Sequence[Trial]) -> list[Suggestion]:
+    """At most three moves: of an unmet design its nearest fixes, else the one that costs least, the
+    one that ends first and the one with another bottleneck."""
+    given = moment.given
+    if not met(str(given.get("verdict"))):
         fixes = [f for f in given["nearest_fixes"] if f.get("set")][:3]
-        return [("Mend", _come_of(f["change"], f), f["set"]) for f in fixes]
-    good, own = [one for one in found if met(one[2].get("verdict"))], bottleneck(given)
-    wants = {
-        "Cheaper": lambda a: (a.get("cost_usd") or 1e99, given.get("cost_usd") or 0),
-        "Sooner": lambda a: (a.get("days") or a["step_s"], given.get("days") or given["step_s"]),
-        "Another bottleneck": lambda a: (a["step_s"], 1e99 if bottleneck(a)[0] != own[0] else 0),
-    }
-    for name, score in wants.items():
-        able = [one for one in good if lt(*score(one[2]))]
-        if own and able:
-            best = text, fields, after = min(able, key=lambda one: score(one[2]))
+        return [Suggestion("Mend", _effect(f["change"], f), f["set"]) for f in fixes]
+    own = bottleneck(given)
+    if own is None:
+        return []
+    good = [trial for trial in trials if met(str(trial.figures.get("verdict")))]
+    out = []
+
+    def take(name: str, best: Trial | None) -> None:
+        if best is not None:
             good.remove(best)
-            out.append((name, _come_of(text, after), fields))
+            out.append(Suggestion(name, _effect(best.text, best.figures), best.fields))
+
+    take("Cheaper", _least(good, _cost, given.get("cost_usd") or 0.0))
+    take("Sooner", _least(good, _duration, _duration(given)))
+    others = [trial for trial in good if _moves_on(trial.figures, own)]
+    take("Another bottleneck", _least(others, _step, inf))
     return out
 
 
-def _come_of(change: str, after: Mapping) -> str:
+def _cost(figures: Figures) -> float:
+    """[USD]; what has no price costs more than anything."""
+    return float(figures.get("cost_usd") or inf)
+
+
+def _duration(figures: Figures) -> float:
+    """Days, or seconds of a step where the design names no tokens."""
+    return float(figures.get("days") or figures["step_s"])
+
+
+def _step(figures: Figures) -> float:
+    """[s]"""
+    return float(figures["step_s"])
+
+
+def _moves_on(figures: Figures, own: Bottleneck) -> bool:
+    """Whether another part of the step is the bottleneck."""
+    part = bottleneck(figures)
+    return part is not None and part.name != own.name
+
+
+def _least(
+    trials: Sequence[Trial], score: Callable[[Figures], float], below: float
+) -> Trial | None:
+    """The trial with the least score, where one lies below a limit."""
+    able = [trial for trial in trials if score(trial.figures) < below]
+    return min(able, key=lambda trial: score(trial.figures), default=None)
+
+
+def _effect(change: str, after: Figures) -> str:
     return ", ".join([change, *told(after, {"days": "", "cost_usd": ""})])

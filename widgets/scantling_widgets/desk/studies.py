@@ -7,7 +7,6 @@ from itertools import product
 from typing import Any, TypedDict
 
 from scantling.advise import sensitivity, sweeps
-from scantling.advise.design_json import as_dict
 from scantling.base.errors import DesignError
 from scantling.base.records import Lines, record
 from scantling.design.cluster import Cluster
@@ -19,8 +18,7 @@ from . import choices, inputs
 from .choices import Option
 from .control import Control, ControlState
 from .controls import control_of
-from .inputs import Fields
-from .state import Judge, Moment, Session
+from .state import Fields, Judge, Moment, Session
 
 Figures = Mapping[str, Any]  # what `design --json` says of a design
 
@@ -51,7 +49,7 @@ def assessed(judge: Judge, design: Design, fields: Fields) -> Figures | None:
     """The assessment of a changed copy as plain data; None where the design does not allow the
     change."""
     try:
-        return as_dict(judge(design.change(fields), False), advice=False)
+        return judge(design.change(fields), False).as_dict(advice=False)
     except DesignError:
         return None
 
@@ -175,7 +173,7 @@ def narrowed(along: Along, most: int = _ACROSS) -> Along:
 
 def fields_of(now: Moment, *pairs: tuple[Along, int]) -> Fields:
     """The change of the design that one cell stands for, from (input, place) pairs."""
-    out: Fields = {}
+    out: dict[str, Any] = {}
     for along, place in pairs:
         out |= inputs.changes(now, along.field, along.values[place])
     return out

@@ -1,5 +1,7 @@
 """A page of parts in a notebook or on Voilà's page: messages go through one widget."""
 
+from typing import Any
+
 from ..charts.parts import Page
 from ..resources import STATIC, scripts
 
@@ -15,8 +17,9 @@ def script() -> str:
 class View:
     """Shows a page wherever a Jupyter kernel is behind it; several times, where asked to."""
 
-    def __init__(self, page: Page):
-        self.page, self.widget = page, None
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.widget: Any = None  # an anywidget, made when it is first shown
 
     def display(self) -> None:
         """Put the page into the output of the cell."""
@@ -26,10 +29,10 @@ class View:
             self.widget = _widget()
             self.widget.on_msg(lambda _, message, buffers: self.page.hear(message))
             self.page.tell = self.widget.send
-        display(self.widget)
+        display(self.widget)  # type: ignore[no-untyped-call]  # IPython states no types
 
 
-def _widget():
+def _widget() -> Any:
     import anywidget
 
     class Front(anywidget.AnyWidget):

@@ -1,7 +1,8 @@
 """The tabs of the desk, one module each; a panel is built when it is first shown and redrawn only
 while it is on screen."""
 
-from .base import Panel
+from ..state import Session
+from .base import Choose, Panel
 from .compare import Compare
 from .cost import Cost
 from .evidence import Evidence
@@ -14,12 +15,20 @@ from .schedule import Schedule
 from .sensitivity import Sensitivity
 
 # in the order in which people ask
-_KINDS = (
-    *(Plans, Schedule, Network, Roofline, Reliability),
-    *(Cost, Sensitivity, Compare, Evidence, Report),
+_KINDS: tuple[type[Panel], ...] = (
+    Plans,
+    Schedule,
+    Network,
+    Roofline,
+    Reliability,
+    Cost,
+    Sensitivity,
+    Compare,
+    Evidence,
+    Report,
 )
 
 
-def panels(session, choose) -> list[Panel]:
+def panels(session: Session, choose: Choose) -> list[Panel]:
     """All tabs; `choose(fields)` changes the design on the desk."""
     return [kind(session, choose) for kind in _KINDS]

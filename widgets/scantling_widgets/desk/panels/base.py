@@ -1,23 +1,22 @@
 """What every tab has in common."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from typing import Any, ClassVar
 
-from scantling.advise.explanation import inputs
-from scantling.base.files import table
+from scantling.advise.explanation import Opened, inputs
 
 from ... import words
 from ...charts.figure import Figure
-from ...charts.parts import Button, Drop, Field, Part
+from ...charts.parts import Part
 from .. import headline, theme
-from ..table import TABLES, Table, said
+from ..legend import Facts
+from ..state import Fields, Moment, Session
+from ..table import Table, record_text
+from ..tables import TableSpec
 
-_BOXES = {
-    "row": "sd-line-of",
-    "stack": "sd-stack",
-    "beside": "sd-columns",
-    "few": "sd-columns sd-few",
-}
+Choose = Callable[[Fields], bool]  # changes the design on the desk
+
 _NO_PLAN = (
     "<p>No plan can hold this model on this machine; the line above gives the arithmetic.</p>"
 )
@@ -25,128 +24,97 @@ _OVER = "<p>The plan does not fit into memory: there is no run, and nothing to c
 
 
 class Panel:
-    """A tab, made as panels.yaml says under its title. `begin` adds once what else it needs; `draw`
-    puts the session's current design into the widgets."""
+    """A tab. `build` makes its parts once, `draw` puts the session's current design into them."""
 
-    title = ""
-    always = False  # whether there is something to show for a design that no plan can hold
-    of_a_run = False  # whether it speaks of a run, which a plan that does not fit has not
-    figures: Mapping[str, Figure] = {}  # the charts, by name
-    options: Mapping[str, Iterable] = {}  # what each list offers at first
+    title: ClassVar[str] = ""
+    always: ClassVar[bool] = False  # whether it has something for a design that no plan can hold
+    of_a_run: ClassVar[bool] = False  # whether it speaks of a run, which needs a plan that fits
+    figures: ClassVar[Iterable[Figure[...]]] = ()  # the charts that it may show
 
-    def __init__(self, session, choose: Callable):
+    def __init__(self, session: Session, choose: Choose) -> None:
         self.session, self.choose = session, choose
-        # what a number of a table of this tab opens to
-        self.explain = partial(headline.explanation, session)
-        self.box = theme.box("sd-stack")
-        self.made = self._drawn = None
+        self.box = theme.stack()
+        self.parts: tuple[Part, ...] | None = None
+        self._drawn: tuple[Moment, Moment | None] | None = None  # the design, and the reference
 
     @property
-    def now(self):
+    def now(self) -> Moment:
         """The design on the desk, assessed."""
         return self.session.now
 
     @property
-    def given(self) -> Mapping:
+    def given(self) -> Mapping[str, Any]:
         """Its assessment as data."""
         return self.now.given
 
-    def explain_row(self, own: Mapping[str, str], key: str, row: Mapping) -> dict:
+    # ------------------------------------------------------------ tables whose numbers open
+    def list_of(self, spec: TableSpec) -> Table:
+        """A table of the design on the desk."""
+        explain = self.explain_record(spec.own) if spec.own else self.explain
+        return Table(spec, explain=explain, text=self.cell_text)
+
+    def choice_of(self, spec: TableSpec, on_pick: Callable[[int], None]) -> Table:
+        """A table of other plans or designs, of which one can be chosen."""
+        explain = partial(self.explain, alone=True)
+        return Table(spec, on_pick, explain=explain, text=self.cell_text)
+
+    def explain(self, key: str, facts: Facts | None = None, *, alone: bool = False) -> Opened:
+        """What a number of this tab opens to."""
+        return headline.explanation(self.session, key, facts, alone=alone)
+
+    def explain_record(self, own: Mapping[str, str]) -> Callable[[str, Facts], Opened]:
         """What a number of a record of the blueprint opens to; `own`: {term: field of the record}
         said below it."""
-        out = words.opened(key, self.given, inputs(self.now, self.given), row)
-        out["value"] = self.cell_text(key, row)
-        out["lines"] += [
-            (term, words.named(field, row[field]))
-            for term, field in own.items()
-            if row.get(field) not in (None, "")
-        ]
-        return out
 
-    def cell_text(self, key: str, row: Mapping) -> str:
+        def explain(key: str, row: Facts) -> Opened:
+            out = words.opened(key, self.given, inputs(self.now, self.given), row)
+            out["value"] = self.cell_text(key, row)
+            out["lines"] += [
+                (term, words.named(field, row[field]))
+                for term, field in own.items()
+                if row.get(field) not in (None, "")
+            ]
+            return out
+
+        return explain
+
+    def cell_text(self, key: str, row: Facts) -> str:
         """The text of a number of a record in one of its columns."""
-        return said(key, row)
+        return record_text(key, row)
 
-    def ended(self, error) -> None:
-        """What a job of this tab does at its end."""
-        if error is not None:
-            self.session.report(error)
-            self.session.notify()
-
-    def build(self) -> list[Part]:
-        """Make the parts, and lay them out."""
-        about = table(__file__, "panels")[self.title]
-        for name, first in about.get("texts", {}).items():
-            setattr(self, name, theme.text(first))
-        for name, kind in about.get("tables", {}).items():
-            setattr(self, name, self._table(kind))
-        for name, label in about.get("drops", {}).items():
-            setattr(self, name, Drop(label, self.options[name]))
-        for name, own in about.get("fields", {}).items():
-            setattr(self, name, Field(**own))
-        for name, (label, tip) in about.get("buttons", {}).items():
-            setattr(
-                self, name, Button(label, partial(self.pressed, getattr(self, f"_{name}")), tip)
-            )
-        for name, figure in self.figures.items():
-            setattr(self, name, figure.live(legend=name in about.get("legends", ())))
-        self.begin()
-        return [self._laid(part) for part in about["layout"]]
-
-    def _table(self, name: str) -> Table:
-        """A table; one whose rows can be chosen lists other designs, one with fields of its own
-        records of the blueprint."""
-        about = TABLES[name]
-        picks = "action" in about
-        explain = partial(self.explain, alone=True) if picks else self.explain
-        if "own" in about:
-            explain = partial(self.explain_row, about["own"])
-        return Table(name, self._pick if picks else None, explain=explain, text=self.cell_text)
-
-    def _laid(self, part: str | Mapping) -> Part:
-        if isinstance(part, str):
-            return getattr(self, part)
-        kind, names = next(iter(part.items()))
-        inner = [self._laid(name) for name in names]
-        if kind != "card":
-            return theme.box(_BOXES[kind], *inner)
-        return theme.card(part.get("title") or self._title(names[0]), *inner)
-
-    def _title(self, name: str) -> str:
-        """What a chart or a table is called."""
-        return self.figures[name].title if name in self.figures else getattr(self, name).label
-
-    def pressed(self, act: Callable) -> None:
-        """What a button of this tab does: the method of its name."""
-        act()
-
-    def begin(self) -> None:
-        """Make what the table of tabs does not hold."""
-
-    def picture(self, name: str, **more) -> None:
-        """Put the design on the desk under one of the charts."""
-        self.figures[name].show(getattr(self, name), self.given, **more)
+    # ------------------------------------------------------------ what a tab does
+    def build(self) -> Sequence[Part]:
+        """Make the parts of the tab; those that stand on it, from the top."""
+        raise NotImplementedError
 
     def draw(self) -> None:
+        """Put the design on the desk into the parts."""
         raise NotImplementedError
 
     def opened(self) -> None:
         """What starts when the tab is shown for the first time."""
 
+    def ended(self, error: Exception | None) -> None:
+        """What a job of this tab does at its end."""
+        if error is not None:
+            self.session.report(error)
+            self.session.notify()
+
     def show(self) -> None:
         """Bring the tab up to date; does nothing when it already shows this design and this
         comparison."""
-        plan, over = self.given.get("plan"), self.of_a_run and not headline.fits(self.given)
+        plan, over = self.given.get("plan"), self.of_a_run and not words.fits(self.given)
         if not self.always and (over or not plan):
             self.box.children, self._drawn = (theme.text(_OVER if plan else _NO_PLAN),), None
             return
-        first = self.made is None
-        if first:
-            self.made = tuple(self.build())
-        self.box.children = self.made
-        shows = (self.now, self.session.reference)
-        if self._drawn is None or any(a is not b for a, b in zip(self._drawn, shows)):
+        first = self.parts is None
+        if self.parts is None:
+            self.parts = tuple(self.build())
+        self.box.children = self.parts
+        reference = self.session.reference
+        drawn = self._drawn
+        if drawn is None or drawn[0] is not self.now or drawn[1] is not reference:
             self.draw()
-            self._drawn = shows
+            self._drawn = (self.now, reference)
         if first:
             self.opened()

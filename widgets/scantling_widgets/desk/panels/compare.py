@@ -1,16 +1,19 @@
 """Designs side by side: those that were kept, and the one on the desk beside the reference, field
 by field and number by number."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from scantling.advise.comparison import changed
 from scantling.base.quantities import table as quantities
 from scantling.base.quantities.table import band_in
 from scantling.design.design import Design
 
+from ...charts.parts import Button, Field, Part
 from ...words import at, plain, show, withheld
-from .. import headline, theme
-from ..table import cell
+from .. import headline, tables, theme
+from ..state import Kept
+from ..table import Cell, Row, cell
 from .base import Panel
 
 _MARKS = {"": "", "better": "good", "worse": "bad"}
@@ -20,8 +23,21 @@ class Compare(Panel):
     title = "Compare"
     always = True
 
-    def begin(self):
+    def build(self) -> Sequence[Part]:
+        self.hint = theme.text()
+        self.kept = self.choice_of(tables.KEPT_DESIGNS, self._pick)
+        self.fields = self.list_of(tables.DESIGN_DIFFERENCES)
+        self.numbers = self.list_of(tables.COMPARISON)
+        self.notes = Field(description="Notes to the decision", lines=3, cls="sd-wide-field")
         self.notes.on("value", self._noted)
+        self.keep = Button("Keep this design", self._keep, "Put it beside others in the table")
+        self.forget = Button("Forget all", self._forget)
+        return [
+            theme.card("Side by side", theme.row(self.keep, self.forget), self.kept, self.notes),
+            self.hint,
+            theme.card("Design", self.fields),
+            theme.card("Result", self.numbers),
+        ]
 
     def _noted(self, text: str) -> None:
         if text != (self.now.design.notes or ""):
@@ -47,7 +63,7 @@ class Compare(Panel):
         ]
         self.kept.fill(rows, [moment.given for moment in moments])
 
-    def _figures(self, moment) -> list[dict]:
+    def _figures(self, moment: Kept) -> list[Cell]:
         """Figures with their bands; of a plan that does not fit, those that it has."""
         given, out = moment.given, []
         for key in self.kept.names[2:-1]:
@@ -60,7 +76,7 @@ class Compare(Panel):
     def _pick(self, index: int) -> None:
         self.session.put(self.session.kept[index].design)
 
-    def draw(self):
+    def draw(self) -> None:
         session = self.session
         self.notes.value = session.now.design.notes or ""
         self._show_kept()
@@ -69,7 +85,8 @@ class Compare(Panel):
                 "<p>Press <b>Set reference</b> at the top, then change the design: what differs "
                 "is listed here and marked in every picture.</p>"
             )
-            self.fields.rows = self.numbers.rows = []
+            self.fields.rows = []
+            self.numbers.rows = []
             return
         title = theme.escape(session.reference.design.title)
         self.hint.value = f"<p>Reference: <b>{title}</b></p>"
@@ -80,20 +97,23 @@ class Compare(Panel):
 
 def _differs(first: Design, own: Design) -> str:
     """The fields in which a design differs from the first that was kept."""
-    moved = changed(first, own).items()
-    told = (p for p in moved if p[0] not in ("name", "notes"))
-    said = (f"{path.rpartition('.')[2]} {say(now)}" for path, (_, now) in told)
-    return ", ".join(said) or "the first kept"
+    texts = [
+        f"{path.rpartition('.')[2]} {say(now)}"
+        for path, (_, now) in changed(first, own).items()
+        if path not in ("name", "notes")
+    ]
+    return ", ".join(texts) or "the first kept"
 
 
-def say(value) -> str:
+def say(value: Any) -> str:
+    """A value of a field, which may have none."""
     return "—" if value is None else plain(value)
 
 
-def differing(before: Mapping, now: Mapping) -> list[list]:
+def differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[Row]:
     """Rows of every quantity that the two assessments give differently."""
-    better = {key: sense for key, _, sense in headline.CARDS}
-    rows = []
+    better = {card.key: card.more_is_better for card in headline.CARDS}
+    rows: list[Row] = []
     for key, quantity in quantities.table().items():
         a, b = at(before, key), at(now, key)
         if a == b or key in ("name", "error"):

@@ -1,10 +1,14 @@
 """Days and dollars: this design's bill, and the same design on more and fewer devices."""
 
+from collections.abc import Iterator, Mapping, Sequence
+
+from ...charts.parts import Part
 from ...charts.plans import frontier
 from ...words import label, show
-from .. import headline, studies
+from .. import headline, studies, tables, theme
 from ..background import Job
-from ..table import cell
+from ..state import Moment
+from ..table import Row, cell
 from .base import Panel
 from .reliability import numbers
 
@@ -16,22 +20,36 @@ class Cost(Panel):
     title = "Cost"
     of_a_run = True
 
-    figures = {"chart": frontier}
+    figures = (frontier,)
 
-    def begin(self):
-        self.points, self.of = [], None
+    def build(self) -> Sequence[Part]:
+        self.points: list[studies.Point] = []
+        self.of: Moment | None = None
+        self.why = theme.text()
+        self.bill = self.list_of(tables.COST)
+        self.sweep = self.choice_of(tables.DEVICE_COUNTS, self._pick)
         self.job = Job("Sweep device counts", self._start, self._step, self.ended)
+        self.chart = frontier.live()
         self.chart.on_pick(self._pick)
+        return [
+            self.why,
+            self.job,
+            theme.few_columns(
+                theme.card(frontier.title, self.chart), theme.card(self.bill.label, self.bill)
+            ),
+            theme.card(self.sweep.label, self.sweep),
+        ]
 
-    def opened(self):
+    def opened(self) -> None:
         self.job.run()
 
-    def draw(self):
+    def draw(self) -> None:
         lacks = headline.lacking(self.given)
         self.why.hidden = not lacks
         self.why.value = f"<p>Dollars need {lacks}: set {_WHERE[lacks]}.</p>" if lacks else ""
         cost = self.given.get("cost") or {}
-        rows, carbon = numbers("cost", cost), _carbon(cost.get("carbon_kg") or {})
+        rows: list[Row] = [*numbers("cost", cost)]
+        carbon = _carbon(cost.get("carbon_kg") or {})
         facts = [*({} for _ in rows), *({"carbon_kg": kg} for kg in carbon.values())]
         rows += [
             [f"{label(_CARBON)}, {place}", cell(show(_CARBON, kg), kg, key=_CARBON)]
@@ -40,27 +58,27 @@ class Cost(Panel):
         self.bill.fill(rows, facts)
         self._show_sweep()
 
-    def _start(self):
+    def _start(self) -> tuple[int, Iterator[studies.Point | None]]:
         self.of, self.points = self.now, []
         return studies.device_counts(self.session.judge, self.of.design, self.of.resolved.cluster)
 
-    def _step(self, point) -> None:
+    def _step(self, point: studies.Point | None) -> None:
         if point is not None:
             self.points.append(point)
             self._show_sweep()
 
     def _stale(self) -> bool:
         """Whether the sweep is of a design that differs in more than its device count."""
-        if not self.points:
+        if not self.points or self.of is None:
             return False
-        of, now = (m.design.change({"cluster.devices": 1}) for m in (self.of, self.now))
-        return of != now
+        one = {"cluster.devices": 1}
+        return self.of.design.change(one) != self.now.design.change(one)
 
     def _show_sweep(self) -> None:
-        self.picture("chart", points=self.points)
+        frontier.show(self.chart, self.given, points=self.points)
         self.sweep.note = "Swept for an earlier design; sweep again." if self._stale() else ""
         names = self.sweep.names[1:]
-        rows = [
+        rows: list[Row] = [
             [cell(f"{p['devices']:,}", p["devices"]), *self.sweep.cells(p["given"], names)]
             for p in self.points
         ]
@@ -71,7 +89,10 @@ class Cost(Panel):
             self.choose({"cluster.devices": self.points[index]["devices"]})
 
 
-def _carbon(kg: dict) -> dict[str, float]:
+def _carbon(kg: Mapping[str, float]) -> dict[str, float]:
     """Carbon of the world's mean grid, and of the cleanest and the dirtiest."""
-    places = ("world", min(kg, key=kg.get), max(kg, key=kg.get)) if kg else ()
+    if not kg:
+        return {}
+    by_mass = sorted(kg, key=lambda place: kg[place])
+    places = ("world", by_mass[0], max(kg, key=lambda place: kg[place]))
     return {place.replace("-", " "): kg[place] for place in places}

@@ -1,25 +1,45 @@
 """What the numbers rest on: the nearest published runs, the band, and everything that was
 assumed."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from scantling.base.quantities.table import band_in
 
 from ...charts.evidence import evidence
+from ...charts.parts import Part
 from ...words import named, show
+from .. import tables, theme
+from ..table import Cell
 from .base import Panel
 
 
 class Evidence(Panel):
     title = "Evidence"
 
-    figures = {"chart": evidence}
+    figures = (evidence,)
 
-    def draw(self):
+    def build(self) -> Sequence[Part]:
+        self.text = theme.text()
+        self.chart = evidence.live()
+        self.runs = self.list_of(tables.NEAREST_RUNS)
+        self.avoid = self.list_of(tables.AVOID)
+        self.assumed = self.list_of(tables.ASSUMED)
+        return [
+            self.text,
+            theme.card(evidence.title, self.chart),
+            theme.card(self.runs.label, self.runs),
+            theme.card(self.avoid.label, self.avoid),
+            theme.card(self.assumed.label, self.assumed),
+        ]
+
+    def draw(self) -> None:
         given = self.given
         self.text.value = (
             f"<p>MFU <b>{show('mfu', given['mfu'])}</b>, band {band_in(given, 'mfu')} "
             f"({given['band_tier']}): four of five such runs lie inside.</p>"
         )
-        self.picture("chart")
+        evidence.show(self.chart, given)
         runs = given["nearest_runs"]
         self.runs.fill([self._run(run) for run in runs], runs)
         self.assumed.rows = [
@@ -27,7 +47,7 @@ class Evidence(Panel):
         ]
         self.avoid.show(given["avoid"])
 
-    def _run(self, run) -> list[dict]:
+    def _run(self, run: Mapping[str, Any]) -> list[Cell]:
         cells = dict(zip(self.runs.names, self.runs.cells(run)))
         cells["model"]["hint"] = run["id"]
         if run.get("locator"):
@@ -35,5 +55,5 @@ class Evidence(Panel):
         return [*cells.values()]
 
 
-def _value(row) -> str:
+def _value(row: Mapping[str, Any]) -> str:
     return "—" if row["value"] is None else named(row["field"].rsplit(".", 1)[-1], row["value"])

@@ -1,12 +1,17 @@
 """Who talks to whom: the cluster drawn, axis by tier, every axis of the plan with volume, time and
 the part that is not hidden."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from scantling.base.show import several, size
 from scantling_site import part
 
 from ...charts.network import AXES, VIEWS, drawn, facts, matrix, nodes, site, traffic
+from ...charts.parts import Drop, Part
 from ...words import show
-from .. import theme
+from .. import tables, theme
+from ..legend import Facts
 from .base import Panel
 
 _EDGES = {
@@ -20,21 +25,46 @@ _EDGES = {
 class Network(Panel):
     title = "Network"
 
-    figures = {"cluster": nodes["pp"], "site": site, "matrix": matrix, "chart": traffic}
+    figures = (*nodes.values(), site, matrix, traffic)
 
-    options = {"by": [(text, by) for by, text in VIEWS.items()]}
-
-    def begin(self):
+    def build(self) -> Sequence[Part]:
+        self.placement: Mapping[str, Any] = {}
+        self.note, self.tiers, self.why = theme.text(), theme.text(), theme.text()
+        self.table = self.list_of(tables.COMMUNICATION)
+        self.others = self.list_of(tables.TOPOLOGIES)
+        self.edges = self.list_of(tables.CROSSINGS)
+        self.settings = self.list_of(tables.FABRIC_SETTINGS)
+        self.cluster = nodes["pp"].live(legend=True)
+        self.site, self.matrix = site.live(legend=True), matrix.live()
+        self.chart = traffic.live(legend=True)
+        self.by = Drop("Show", [(text, by) for by, text in VIEWS.items()])
         self.by.on("index", lambda _: self._show_nodes())
+        return [
+            theme.card("The cluster, drawn", theme.row(self.by, self.note), self.cluster),
+            theme.few_columns(
+                theme.card(matrix.title, self.matrix), theme.card(site.title, self.site)
+            ),
+            theme.card(self.table.label, self.table),
+            theme.card(self.edges.label, self.edges),
+            theme.few_columns(
+                theme.stack(
+                    theme.card("On the wire: exposed, and hidden", self.chart),
+                    theme.card("The network", self.tiers),
+                ),
+                theme.card("Why this plan", self.why),
+            ),
+            theme.card(self.others.label, self.others),
+            theme.card(self.settings.label, self.settings),
+        ]
 
-    def draw(self):
+    def draw(self) -> None:
         given, result = self.given, self.now.result
         self.placement, network = (part(result, n).as_dict() for n in ("placement", "network"))
         self._show_nodes()
-        self.picture("matrix", network=network)
-        self.picture("site", placement=self.placement)
+        matrix.show(self.matrix, given, network=network)
+        site.show(self.site, given, placement=self.placement)
         self.table.show(given["communication"])
-        self.picture("chart")
+        traffic.show(self.chart, given)
         self.tiers.value = theme.lines([*facts(network), *self.placement["notes"]])
         self.why.value = theme.lines(row["text"] for row in given["why"])
         self.edges.show([edge | edge["by_axis"] for edge in network["crossings"]])
@@ -54,19 +84,19 @@ class Network(Panel):
             f"{drawn(p, by)}"
         )
 
-    def cell_text(self, key: str, row) -> str:
+    def cell_text(self, key: str, row: Facts) -> str:
         name = key.rpartition(".")[2]
         value = row.get(name)
-        if key == "communication.axis" and len(value) == 2:
-            return value.upper()
+        if key == "communication.axis" and len(row["axis"]) == 2:
+            return str(row["axis"]).upper()
         if name == "edge":
-            return _EDGES.get(value, value)
+            return _EDGES.get(row["edge"], str(row["edge"]))
         if name in AXES:
             return size(value) if value else "—"
         if name != "step_change":
             return super().cell_text(key, row)
         if row["chosen"]:
             return "as designed"
-        if abs(value or 0) < 1e-4:
+        if value is None or abs(value) < 1e-4:
             return "the same"
         return ("+" if value > 0 else "−") + show(key, abs(value))

@@ -1,9 +1,13 @@
 """The leaderboard: the best plans that fit, why others were refused, and one click to take one."""
 
+from collections.abc import Sequence
+
 from scantling.design.schema import PlanSpec
 
+from ...charts.parts import Part
 from ...charts.plans import candidates
 from ...words import in_text, show
+from .. import tables, theme
 from ..table import cell
 from .base import Panel
 
@@ -17,18 +21,27 @@ _PINS = set(PlanSpec.model_fields) - _FREE
 class Plans(Panel):
     title = "Plans"
 
-    figures = {"chart": candidates}
+    figures = (candidates,)
 
-    def begin(self):
+    def build(self) -> Sequence[Part]:
+        self.table = self.choice_of(tables.PLANS, self._pick)
+        self.rejected = self.list_of(tables.PLANS_REFUSED)
+        self.chart = candidates.live()
         self.chart.on_pick(self._pick)
+        return [
+            self.table,
+            theme.columns(
+                theme.card(candidates.title, self.chart), theme.card("Refused", self.rejected)
+            ),
+        ]
 
-    def draw(self):
+    def draw(self) -> None:
         given = self.given
         self._plans, plan = given["candidates"], given["plan"]
         listed = self._plans[:_LISTED]
         table = self.table
         shown = [c for c in table.names if c not in _SELDOM or len({p.get(c) for p in listed}) > 1]
-        pins = [c for c in table.names if c not in table.about["opens"]]
+        pins = [c for c in table.names if not table.spec.open_to_formula(c)]
         table.columns = table.headed(["rank", *shown])
         rows = [[cell(f"{i + 1}", i), *table.cells(p, shown)] for i, p in enumerate(listed)]
         table.fill(rows, listed)
@@ -38,7 +51,7 @@ class Plans(Panel):
         table.note = f"The best of {timed} timed, {legal} legal."
         rejected = sorted(given["rejected"].items(), key=lambda item: -item[1])
         self.rejected.rows = [[reason, cell(show("rejected", n), n)] for reason, n in rejected]
-        self.picture("chart")
+        candidates.show(self.chart, given)
 
     def _pick(self, index: int) -> None:
         if 0 <= index < len(self._plans):

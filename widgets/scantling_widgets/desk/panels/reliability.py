@@ -1,15 +1,19 @@
 """Failures, saves and spares: goodput against the interval, where the rest of the time goes, what
 each loss takes out, and the risks."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from scantling.base.quantities.table import quantity
 from scantling.endure.reliability import waiting
 from scantling_site import part
 
 from ...charts.endurance import badput, goodput, ladder, spares
-from ...words import label_or, quantity, show, show_or
-from .. import theme
-from ..table import cell
+from ...charts.parts import Part
+from ...words import label_or, show, show_or
+from .. import tables, theme
+from ..legend import Facts
+from ..table import Cell, cell
 from .base import Panel
 
 _PARTS = ("domains", "risks", "recovery")
@@ -19,13 +23,38 @@ class Reliability(Panel):
     title = "Reliability"
     of_a_run = True
 
-    figures = {"curve": goodput, "lost": badput, "spares": spares, "steps": ladder}
+    figures = (goodput, badput, spares, ladder)
 
-    def draw(self):
+    def build(self) -> Sequence[Part]:
+        self.advice, self.harmless, self.half = theme.text(), theme.text(), theme.text()
+        self.table = self.list_of(tables.RELIABILITY)
+        self.domains = self.list_of(tables.DOMAINS)
+        self.risks = self.list_of(tables.RISKS)
+        self.rungs = self.list_of(tables.LADDER)
+        self.starts = self.list_of(tables.FIRST_STEP)
+        self.elastic = self.list_of(tables.REPLICAS_LOST)
+        self.curve, self.lost, self.spares = goodput.live(), badput.live(), spares.live()
+        self.steps = ladder.live(legend=True)
+        return [
+            theme.columns(
+                theme.card(goodput.title, self.curve),
+                theme.card(badput.title, self.lost),
+                theme.card(spares.title, self.spares),
+            ),
+            theme.card(self.domains.label, self.domains, self.advice),
+            theme.card(ladder.title, self.steps),
+            theme.card(self.rungs.label, self.rungs, self.half),
+            theme.card(self.starts.label, self.starts),
+            theme.card(self.elastic.label, self.elastic),
+            theme.card("Risk register, the most expensive first", self.risks, self.harmless),
+            theme.card(self.table.label, self.table),
+        ]
+
+    def draw(self) -> None:
         result = self.now.result
-        self.picture("curve")
-        self.picture("lost")
-        self.picture("spares", waiting=waiting(result.endurance))
+        goodput.show(self.curve, self.given)
+        badput.show(self.lost, self.given)
+        spares.show(self.spares, self.given, waiting=waiting(result.endurance))
         self.table.rows = numbers("endurance", self.given["endurance"])
         domains, risks, lived = (part(result, name).as_dict() for name in _PARTS)
         counted = f"No tokens are named: counted over {show('days', domains['run']['days'])}."
@@ -33,22 +62,23 @@ class Reliability(Panel):
         self.domains.show(domains["rows"])
         self.risks.show(risks["rows"])
         self.advice.value = theme.lines(domains["advice"]) if domains["advice"] else ""
-        self.picture("steps", rungs=lived["ladder"])
-        for name, rows in (("rungs", "ladder"), ("starts", "starts"), ("elastic", "elastic")):
-            getattr(self, name).show(lived[rows])
+        ladder.show(self.steps, self.given, rungs=lived["ladder"])
+        self.rungs.show(lived["ladder"])
+        self.starts.show(lived["starts"])
+        self.elastic.show(lived["elastic"])
         self.half.value = theme.lines(lived["lines"])
         harmless = theme.escape("; ".join(risks["harmless"]))
         tried = f"<p class='sd-dim'>Tried and found harmless here: {harmless}.</p>"
         self.harmless.value = tried if harmless else ""
 
-    def cell_text(self, key: str, row) -> str:
+    def cell_text(self, key: str, row: Facts) -> str:
         most = row.get("at_most_per_run")
         if key.endswith("events_per_run") and row["events_per_run"] is None and most is not None:
             return f"≤ {show(key, most)}"  # nothing is published
         return super().cell_text(key, row)
 
 
-def numbers(section: str, values: Mapping) -> list[list[dict]]:
+def numbers(section: str, values: Mapping[str, Any]) -> list[list[Cell]]:
     """Rows of the plain numbers and words of a mapping, by the labels of the table of
     quantities."""
     rows = []
@@ -64,6 +94,7 @@ def numbers(section: str, values: Mapping) -> list[list[dict]]:
 
 
 def formula(key: str) -> str:
+    """The formula of a quantity; nothing where the table has none of it."""
     try:
         return quantity(key).formula
     except KeyError:

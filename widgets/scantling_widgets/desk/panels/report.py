@@ -7,6 +7,7 @@ import os
 import shutil
 import tempfile
 import zipfile
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from json import loads
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from scantling.base.errors import DesignError
 from scantling.base.quantities.table import band_in
+from scantling.base.show import seconds
 from scantling.design.design import Design
 from scantling.design.file import dump
 from scantling_kits import FRAMEWORKS, ON
@@ -21,32 +23,99 @@ from scantling_logs.learning import read_log
 from scantling_logs.point import of_design
 from scantling_logs.site import calibration
 
-from ...charts.parts import Field, Part
+from ...charts.parts import Button, Drop, Field, Part
 from ...report.jobs import files_of
 from ...resources import served
-from ...words import at, show
-from .. import rendering, theme
+from ...words import at
+from .. import rendering, tables, theme
 from ..background import Job
-from ..table import cell
+from ..rendering import Files
+from ..table import Cell, cell
 from .base import Panel
 
+_LOG = (
+    "<p class='sd-dim'>What a log of this design's run tells of the machine, as a calibration, "
+    "which the design then holds: step, band and charts follow (Undo takes it back). The log is "
+    "read where the desk computes, in a page of one's own the browser, and kept nowhere.</p>"
+)
+_PAGE = "<p class='sd-dim'>One HTML page that opens offline, and its notebook.</p>"
+_KIT = (
+    "<p class='sd-dim'>The plan as a framework's own configuration, with launch script, checkpoint "
+    "plan and reasons.</p>"
+)
 
-def _status(said) -> str:
+
+def _status(text: str) -> str:
     """Markup of what has been done."""
-    return f"<p role='status'>{theme.escape(str(said))}</p>"
+    return f"<p role='status'>{theme.escape(text)}</p>"
 
 
 class Report(Panel):
     title = "File and report"
     always = True
-    _saved = None  # the file that stands for the design on the desk
+    _saved: Path | None = None  # the file that stands for the design on the desk
 
-    options = {"to": FRAMEWORKS, "on": ON}
-
-    def begin(self):
+    def build(self) -> Sequence[Part]:
+        self.say, self.said, self.kit_said = theme.text(), theme.text(), theme.text()
+        self.learnt, self.about_log, self.page = theme.text(), theme.text(_LOG), theme.text(_PAGE)
+        self.about_kit = theme.text(_KIT)
+        self.files = self.list_of(tables.LAUNCH_KIT)
+        self.to, self.on = Drop("Framework", FRAMEWORKS), Drop("Start with", ON)
+        self.text = Field(description="Design file", lines=16, cls="sd-code")
+        self.path = Field(description="File", value="my-design.yaml")
+        self.log = Field(description="Log", value="train.log")
         if served():  # no path of a visitor is opened
             self.path = Field(description="File", takes="file")
             self.log = Field(description="Log", takes="log")
+        self.folder = Field(description="Folder", value="reports")
+        self.kit = Field(description="Folder", value="launch")
+        self._buttons()
+        self._jobs()
+        return [
+            theme.columns(
+                theme.card("The design, as its file", self.text, theme.row(self.use)),
+                theme.stack(
+                    theme.card(
+                        "Save and load", self.path, theme.row(self.save, self.load), self.say
+                    ),
+                    theme.card(
+                        "Learn from a log",
+                        self.about_log,
+                        self.log,
+                        theme.row(self.learn),
+                        self.learnt,
+                    ),
+                    theme.card("Report", self.page, self.folder, self.job, self.said),
+                ),
+                theme.card(
+                    "Launch kit",
+                    self.about_kit,
+                    self.to,
+                    self.on,
+                    self.kit,
+                    self.kit_job,
+                    self.kit_said,
+                    self.files,
+                ),
+            )
+        ]
+
+    def _buttons(self) -> None:
+        self.use = self._button(
+            "Use this text", self._use, "Put the design that the text spells on the desk"
+        )
+        self.save = self._button("Save", self._save, "Write the design on the desk to the file")
+        self.learn = self._button(
+            "Learn",
+            self._learn,
+            "Read the log and put the calibration that follows into the design",
+        )
+        self.load = self._button("Load", self._load, "Put the design of the file on the desk")
+
+    def _button(self, label: str, act: Callable[[], str], tip: str) -> Button:
+        return Button(label, partial(self._pressed, act), tip)
+
+    def _jobs(self) -> None:
         self.job = Job("Render the report", self._start, self._rendered, self._ended, waits=True)
         self.kit_job = Job(
             "Write the launch kit",
@@ -55,20 +124,20 @@ class Report(Panel):
             partial(self._told, self.kit_said),
         )
 
-    def draw(self):
+    def draw(self) -> None:
         self.text.value = self.now.design.to_yaml()
 
     # ------------------------------------------------------------ the file
-    def pressed(self, act) -> None:
+    def _pressed(self, act: Callable[[], str]) -> None:
         try:
             if done := act():
                 self.say.value = _status(done)
         except Exception as error:  # said beside the button; the desk stays as it is
             self._told(self.say, error)
 
-    def _told(self, where: Part, error) -> None:
+    def _told(self, place: Part, error: Exception | None) -> None:
         if error is not None:
-            where.value = f"<p class='sd-fault' role='alert'>{theme.escape(str(error))}</p>"
+            place.value = f"<p class='sd-fault' role='alert'>{theme.escape(str(error))}</p>"
 
     def _use(self) -> str:
         return self._put(Design.from_yaml(self.text.value, self.now.design.folder))
@@ -98,27 +167,26 @@ class Report(Panel):
             dropped.flush()
             reading = read_log(dropped.name if served() else _folder(self.log))
         step = of_design(reading, self.now.design)
-        made = calibration([*filter(None, [step])], [reading])
-        self._give(self.learnt, "calibration.yaml", dump(made).encode())
+        learned = calibration([step] if step else [], [reading])
+        self._give(self.learnt, "calibration.yaml", dump(learned).encode())
         before = band_in(self.given, "step_s")
-        done = self._put(self.now.design.change({"calibration": made}), "")
+        done = self._put(self.now.design.change({"calibration": learned}), "")
         if done or step is None or not step.measured_s:
             return done
-        took, foretold = (show("step_s", s) for s in (step.measured_s, step.foretold_s))
         self.learnt.value += _status(
-            f"A step took {took}; {foretold} ({before}) was foretold, "
-            f"{show('step_s', self.given['step_s'])} ({band_in(self.given, 'step_s')}) is now."
+            f"A step took {seconds(step.measured_s)}; {seconds(step.foretold_s)} ({before}) was "
+            f"foretold, {seconds(self.given['step_s'])} ({band_in(self.given, 'step_s')}) is now."
         )
         return ""
 
-    def _give(self, where: Part, name: str, content: bytes) -> None:
+    def _give(self, place: Part, name: str, content: bytes) -> None:
         """A link by which a visitor of the page takes a file."""
         data, name = base64.b64encode(content).decode(), theme.escape(name)
         kind = "application/octet-stream"
         link = f"<a download='{name}' href='data:{kind};base64,{data}'>Download {name}</a>"
-        where.value = f"<p role='status'>{link}</p>"
+        place.value = f"<p role='status'>{link}</p>"
 
-    def _put(self, design, done: str = "On the desk.") -> str:
+    def _put(self, design: Design, done: str = "On the desk.") -> str:
         if served():
             names_no_file(design, self.now.design)
         if self.session.put(design):
@@ -127,26 +195,27 @@ class Report(Panel):
         return f"Input rejected. {refusal.text if refusal else 'The line at the top says why'}."
 
     # ------------------------------------------------------------ the report
-    def _start(self):
+    def _start(self) -> tuple[int, Iterator[Path | None]]:
         self.said.value = _status("Rendering; the desk stays live.")
         folder = Path(tempfile.mkdtemp(prefix="scantling-page-")) if served() else None
         return rendering.report(self.now.design, folder or _folder(self.folder))
 
-    def _rendered(self, page) -> None:
+    def _rendered(self, page: Path | None) -> None:
         if page is not None and served():
             self._give(self.said, page.name, page.read_bytes())
             shutil.rmtree(page.parent, ignore_errors=True)
         elif page is not None:
             self.said.value = _status(f"Written to {page}.")
 
-    def _ended(self, error) -> None:
+    def _ended(self, error: Exception | None) -> None:
         if error is None and "Rendering" in self.said.value:
             self.said.value = _status("Cancelled; nothing was written.")
         self._told(self.said, error)
 
     # ------------------------------------------------------------ the launch kit
-    def _kit_start(self):
-        self.kit_said.value, self._kit_files = _status("Expressing the plan."), {}
+    def _kit_start(self) -> tuple[int, Iterator[Files | Path]]:
+        self.kit_said.value = _status("Expressing the plan.")
+        self._kit_files: Files = {}
         self.files.rows = []
         steps, files = rendering.launch_kit(
             self.now.result, self.to.value, self.on.value, _folder(self.kit)
@@ -154,9 +223,9 @@ class Report(Panel):
         # nothing is written for a visitor
         return (1, islice(files, 1)) if served() else (steps, files)
 
-    def _kit_step(self, found) -> None:
-        if isinstance(found, dict):
-            self._kit_files = found
+    def _kit_step(self, step: Files | Path) -> None:
+        if not isinstance(step, Path):
+            self._kit_files = step
             if not served():
                 return
         gaps = [
@@ -164,15 +233,19 @@ class Report(Panel):
             for g in loads(self._kit_files["plan.json"]).get("not_expressed") or []
         ]
         if served():
-            self._give(self.kit_said, f"{self.to.value}-{self.on.value}.zip", _zipped(found))
+            archive = _zipped(self._kit_files)
+            self._give(self.kit_said, f"{self.to.value}-{self.on.value}.zip", archive)
         else:
-            self.kit_said.value = _status(f"Written to {found}.")
+            self.kit_said.value = _status(f"Written to {step}.")
         self.kit_said.value += theme.lines(gaps) if gaps else ""
         self.files.rows = [
-            [cell(name), cell(f"{n:,}", n)]
-            for name, text in sorted(self._kit_files.items())
-            for n in [text.count("\n")]
+            _file_row(name, self._kit_files[name]) for name in sorted(self._kit_files)
         ]
+
+
+def _file_row(name: str, text: str) -> list[Cell]:
+    lines = text.count("\n")
+    return [cell(name), cell(f"{lines:,}", lines)]
 
 
 def _folder(field: Field) -> Path:
@@ -191,7 +264,7 @@ def names_no_file(design: Design, now: Design) -> None:
             )
 
 
-def _zipped(files: dict[str, str]) -> bytes:
+def _zipped(files: Files) -> bytes:
     """The files of a kit as one archive."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:

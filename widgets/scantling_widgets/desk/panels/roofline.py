@@ -1,31 +1,51 @@
 """What each kind of kernel could reach and does, and whether the links could carry each axis of the
 plan."""
 
+from collections.abc import Sequence
+
 from scantling.physics.roofline import roofline
 
 from ...charts.palette import KERNELS
+from ...charts.parts import Part
 from ...charts.roofline import kernels, links
 from ...words import share
+from .. import tables, theme
 from ..legend import Key, entry
-from ..table import said
+from ..table import record_text
 from .base import Panel
 
 
 class Roofline(Panel):
     title = "Roofline"
 
-    figures = {"kernels": kernels, "links": links}
+    figures = (kernels, links)
 
-    def begin(self):
+    def build(self) -> Sequence[Part]:
+        self.note = theme.text()
+        self.table = self.list_of(tables.ROOFLINE)
+        self.axes = self.list_of(tables.ROOFLINE_LINKS)
+        self.kernels, self.links = kernels.live(), links.live()
         self.key = Key(self.explain)
+        return [
+            self.note,
+            theme.few_columns(
+                theme.card(kernels.title, self.kernels, self.key),
+                theme.card(links.title, self.links),
+            ),
+            theme.card(self.table.label, self.table),
+            theme.card(self.axes.label, self.axes),
+        ]
 
-    def draw(self):
-        roof = roofline(self.now.result).as_dict()
+    def draw(self) -> None:
+        record = roofline(self.now.result)
+        assert record is not None, "the tab is shown of designs with a plan"
+        roof = record.as_dict()
         rows, axes = roof["kernels"], roof["axes"]
-        for name in self.figures:
-            self.picture(name, roof=roof)
+        kernels.show(self.kernels, self.given, roof=roof)
+        links.show(self.links, self.given, roof=roof)
         self.key.show([entry(KERNELS[k["kernel"]], k["label"], share(k["share"])) for k in rows])
-        achieved, ridge = (said(f"roofline.{name}", roof) for name in ("achieved_flops", "ridge"))
+        achieved = record_text("roofline.achieved_flops", roof)
+        ridge = record_text("roofline.ridge", roof)
         self.note.value = (
             f"<p>Executed {achieved} per device over the whole step; left of the ridge, {ridge}, "
             "memory binds. A point is as large as its share of the step.</p>"

@@ -1,10 +1,15 @@
 """The pipeline in time: the plan's schedule, another one below it under the same settings, and what
 each holds."""
 
-from scantling.physics import pipeline, schedule
+from collections.abc import Sequence
 
-from ...charts.schedule import gantt, gantt_of, held, laid, words_of
-from .. import theme
+from scantling.physics import pipeline, schedule
+from scantling.physics.schedule import Layout
+
+from ...charts.livechart import LiveChart
+from ...charts.parts import Drop, Part
+from ...charts.schedule import gantt, gantt_of, held, laid, split, words_of
+from .. import tables, theme
 from .base import Panel
 
 _STAGES, _BATCHES = 16, 32  # what a picture of this size can show
@@ -16,40 +21,50 @@ _WINDOWS = {
     "the middle eighth": (0.4375, 0.5625),
     "the last eighth": (0.875, 1.0),
 }
+_ONE_STAGE = (
+    "<p>One pipeline stage: the plan has no schedule to draw. Pin PP to more than one to see "
+    "it.</p>"
+)
 _SIMPLE = "Forward, input gradients and weight gradients drawn equally long; transfers left out."
 
 
 class Schedule(Panel):
     title = "Schedule"
 
-    figures = {"own": gantt, "another": gantt, "laid": laid, "held": held}
+    figures = (gantt, split, laid, held)
 
-    options = {
-        "other": [row.name for row in pipeline.SCHEDULES.values()],
-        "window": _WINDOWS.items(),
-    }
-
-    def begin(self):
+    def build(self) -> Sequence[Part]:
         self.chosen, self.drawing = False, False
+        self.none = theme.text(_ONE_STAGE)
+        self.note, self.own_note, self.other_note = theme.text(), theme.text(), theme.text()
+        self.kinds = self.list_of(tables.BLOCK_KINDS)
+        self.other = Drop("Compare with", [row.name for row in pipeline.SCHEDULES.values()])
+        self.window = Drop("Draw", _WINDOWS.items())
+        self.own, self.another = gantt.live(), gantt.live()
+        self.laid, self.held = laid.live(), held.live()
         self.other.on("index", self._compare)
         self.window.on("index", lambda _: self.draw())
+        self.pictures = [
+            theme.row(self.other, self.window, self.note),
+            theme.card("The plan's schedule", self.own_note, self.own),
+            theme.card("For comparison, same settings", self.other_note, self.another),
+            theme.card(held.title, self.held),
+        ]
+        self.strip = theme.card("Layers on the stages", self.laid, self.kinds)
+        return [self.none, *self.pictures, self.strip]
 
-    def build(self):
-        none, *self.pictures, self.strip = super().build()
-        return [none, *self.pictures, self.strip]
-
-    def _compare(self, _) -> None:
+    def _compare(self, _: int) -> None:
         if not self.drawing:
             self.chosen = True
             self.draw()
 
-    def _propose(self, own) -> None:
+    def _propose(self, own: str) -> None:
         """Until somebody chooses: beside the plan's own schedule, the plain one."""
         self.drawing = True
         self.other.value = "gpipe" if own == "1f1b" else "1f1b"
         self.drawing = False
 
-    def draw(self):
+    def draw(self) -> None:
         plan = self.given["plan"]
         if not self.chosen:
             self._propose(plan["schedule"])
@@ -57,29 +72,30 @@ class Schedule(Panel):
         for box in self.pictures:
             box.hidden = stages == 1
         self.none.hidden = stages > 1
-        self.strip.hidden = len(self.given["stages"][0]["blocks"]) == stages == 1
-        self.picture("laid")
+        self.strip.hidden = stages == 1 and len(self.given["stages"][0]["blocks"]) == 1
+        laid.show(self.laid, self.given)
         self.kinds.show(self.given["blocks"])
         if stages == 1:
             return
         pp, m = min(stages, _STAGES), min(batches, _BATCHES)
         cut = f" Drawn: {pp} of {stages} stages, {m} of {batches} micro-batches."
         self.note.value = theme.dim(_SIMPLE + ("" if (pp, m) == (stages, batches) else cut))
-        layouts = []
-        for name, chart, note in (
-            (plan["schedule"], self.own, self.own_note),
-            (self.other.value, self.another, self.other_note),
-        ):
-            layout, text = lay_out(name, pp, plan["vpp"] or 1, m)
-            figure = gantt_of(layout)
-            chart.spec = figure.spec()
-            figure.show(chart, self.given, layout=layout, window=self.window.value)
-            note.value = f"<p>{theme.escape(text)}</p>"
-            layouts += [layout] if layout else []
-        self.picture("held", layouts=layouts)
+        vpp = plan["vpp"] or 1
+        own = lay_out(plan["schedule"], pp, vpp, m)
+        other = lay_out(self.other.value, pp, vpp, m)
+        self._show_layout(self.own, self.own_note, *own)
+        self._show_layout(self.another, self.other_note, *other)
+        layouts = [layout for layout, _ in (own, other) if layout]
+        held.show(self.held, self.given, layouts=layouts)
+
+    def _show_layout(self, chart: LiveChart, note: Part, layout: Layout | None, text: str) -> None:
+        figure = gantt_of(layout)
+        chart.spec = figure.spec()
+        figure.show(chart, self.given, layout, self.window.value)
+        note.value = f"<p>{theme.escape(text)}</p>"
 
 
-def lay_out(name, pp, vpp, m):
+def lay_out(name: str, pp: int, vpp: int, m: int) -> tuple[Layout | None, str]:
     """(layout, words) of a schedule, in units of one forward pass; None and the rule it breaks
     where the settings do not allow it.
 

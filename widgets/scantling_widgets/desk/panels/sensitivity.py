@@ -1,19 +1,30 @@
 """What the result hangs on: each input a step down and up, and sweeps along one or two inputs with
 the edge of what is feasible."""
 
-from scantling.base.files import table
+from collections.abc import Iterator, Sequence
 
+from scantling.advise.sensitivity import Swing
+from scantling.advise.sweeps import Cell as SweepCell
+
+from ...charts.parts import Drop, Part
 from ...charts.plans import tornado
 from ...charts.sweeps import heat, kind, line, titled_axes
 from ...words import label, share, show, titled
-from .. import headline, studies, theme
+from .. import headline, studies, tables, theme
 from ..background import Job
-from ..table import cell
+from ..state import Moment
+from ..studies import Along
+from ..table import Cell, cell
 from .base import Panel
 
-_KINDS = table(__file__, "found")
-
-
+# what a cell of a sweep is: its name, and the colour of its mark
+_KINDS = {
+    "feasible": ("feasible", "good"),
+    "missed": ("constraint violated", "warn"),
+    "over": ("does not fit", "bad"),
+    "impossible": ("impossible", "bad"),
+    "refused": ("not legal", ""),
+}
 _SEARCHED = "The plan is searched again for every variation unless it is pinned."
 _SWEPT = (
     "Any input of the desk; the plan is searched again in every cell unless it is pinned. A click "
@@ -28,15 +39,18 @@ _EDGE = (
 class Sensitivity(Panel):
     title = "Sensitivity"
 
-    options = {
-        "what": [(label(key), key) for key in tornado],
-        "along": [("", "")],
-        "across": [("", "")],
-    }
+    figures = (*tornado.values(), *line.values(), *heat.values())
 
-    def begin(self):
-        self.rows, self.cells = [], []
-        self.of = self.key = self.swept = None
+    def build(self) -> Sequence[Part]:
+        self.rows: list[Swing] = []
+        self.cells: list[SweepCell] = []
+        self.of: Moment | None = None
+        self.key = ""
+        self.swept: tuple[Moment, Along, Along | None] | None = None
+        self.note, self.sweep_note = theme.text(), theme.text()
+        self.table = self.choice_of(tables.SWEEP, self._pick)
+        self.what = Drop("What moves", [(label(key), key) for key in tornado])
+        self.along, self.across = Drop("Along", [("", "")]), Drop("and against", [("", "")])
         self.what.value = next(key for key in tornado if self.given.get(key) is not None)
         self.job = Job("Vary the inputs", self._start, self._step, self.ended)
         self.sweep_job = Job("Sweep", self._sweep_start, self._sweep_step, self.ended)
@@ -45,12 +59,19 @@ class Sensitivity(Panel):
         self.map.on_pick(self._pick)
         self._offer()
         self.what.on("index", lambda _: self._shown())
+        along = theme.row(self.along, self.across, self.sweep_job)
+        return [
+            theme.row(self.what, self.job),
+            self.note,
+            theme.card("Each input a step down and up", self.chart),
+            theme.card("Sweep", along, self.sweep_note, self.map, self.table),
+        ]
 
-    def draw(self):
+    def draw(self) -> None:
         self._offer()
         self._shown()
 
-    def opened(self):
+    def opened(self) -> None:
         self.job.run()
 
     def _shown(self) -> None:
@@ -58,11 +79,11 @@ class Sensitivity(Panel):
         self._show_sweep()
 
     # ------------------------------------------------------------ one input at a time
-    def _start(self):
+    def _start(self) -> tuple[int, Iterator[list[Swing]]]:
         self.of, self.key, self.rows = self.now, self.what.value, []
-        return studies.vary(self.of.result, self.key)
+        return studies.vary(self.now.result, self.key)
 
-    def _step(self, rows) -> None:
+    def _step(self, rows: list[Swing]) -> None:
         self.rows = sorted([*self.rows, *rows], key=lambda row: -row["swing"])
         self._show()
 
@@ -75,23 +96,18 @@ class Sensitivity(Panel):
             old = f"This design has no {label(key).lower()}: it names no {lacks}. "
         self.note.value = theme.dim(old + _SEARCHED)
         self.chart.spec = tornado[key].spec()
-        tornado[key].show(self.chart, self.of.given if mine else now.given, rows=mine, key=key)
+        given = self.of.given if mine and self.of is not None else now.given
+        tornado[key].show(self.chart, given, rows=mine, key=key)
 
     # ------------------------------------------------------------ sweeps
     def _offer(self) -> None:
         """The inputs that the design has now; what was chosen stays chosen."""
         self._alongs = {a.field: a for a in studies.alongs(self.session)}
         names = [(a.name, field) for field, a in self._alongs.items()]
-        for box, options, first in (
-            (self.along, names, "cluster.devices"),
-            (self.across, [("nothing else", ""), *names], ""),
-        ):
-            if list(box.options) != options:
-                kept = box.value or first
-                box.options = options
-                box.value = kept if kept in dict(map(reversed, options)) else first
+        _offer(self.along, names, "cluster.devices")
+        _offer(self.across, [("nothing else", ""), *names], "")
 
-    def _sweep_start(self):
+    def _sweep_start(self) -> tuple[int, Iterator[SweepCell]]:
         along, across = self._alongs[self.along.value], self._alongs.get(self.across.value)
         across = None if across is along else across
         if across is not None:
@@ -100,13 +116,16 @@ class Sensitivity(Panel):
         self._show_sweep()
         return studies.sweep(self.session, along, across)
 
-    def _sweep_step(self, found) -> None:
-        self.cells.append(found)
-        if self.swept[2] is None or len(self.cells) % len(self.swept[1].values) == 0:
+    def _sweep_step(self, cell: SweepCell) -> None:
+        self.cells.append(cell)
+        assert self.swept is not None, "a sweep was started"
+        _, along, across = self.swept
+        if across is None or len(self.cells) % len(along.values) == 0:
             self._show_sweep()
 
-    def _names(self, i: int) -> list:
+    def _names(self, i: int) -> list[tuple[Along, int]]:
         """(input, place) of the inputs of a cell."""
+        assert self.swept is not None, "a sweep was started"
         _, along, across = self.swept
         r, c = divmod(i, len(along.values))
         return [(along, c)] if across is None else [(across, r), (along, c)]
@@ -124,21 +143,38 @@ class Sensitivity(Panel):
             f"{old}{theme.escape(titled(key))}: {theme.escape(names)}; a click puts a cell on the "
             f"desk. {_EDGE if across else ''}"
         )
-        figure, titles = line[key], {"x": along.name}
         if across is None:
-            more = {"texts": along.texts, "name": along.name, "now": along.now}
+            self._show_line(of, along, key)
         else:
-            figure, titles = heat[key], {"x": along.name, "y": across.name}
-            here = across.now * len(along.values) + along.now
-            more = {
-                "rows": across.texts,
-                "columns": along.texts,
-                "now": here if min(along.now, across.now) >= 0 else -1,
-                "names": (across.name, along.name),
-            }
-        self.map.spec = titled_axes(figure.spec(True), titles)
-        figure.show(self.map, of.given, cells=self.cells, key=key, **more)
+            self._show_heat(of, along, across, key)
         self._fill(key)
+
+    def _show_line(self, of: Moment, along: Along, key: str) -> None:
+        self.map.spec = titled_axes(line[key].spec(True), {"x": along.name})
+        line[key].show(
+            self.map,
+            of.given,
+            cells=self.cells,
+            key=key,
+            texts=along.texts,
+            name=along.name,
+            now=along.now,
+        )
+
+    def _show_heat(self, of: Moment, along: Along, across: Along, key: str) -> None:
+        titles = {"x": along.name, "y": across.name}
+        self.map.spec = titled_axes(heat[key].spec(True), titles)
+        here = across.now * len(along.values) + along.now
+        heat[key].show(
+            self.map,
+            of.given,
+            cells=self.cells,
+            key=key,
+            rows=across.texts,
+            columns=along.texts,
+            now=here if min(along.now, across.now) >= 0 else -1,
+            names=(across.name, along.name),
+        )
 
     def _fill(self, key: str) -> None:
         first, *more = (along for along, _ in self._names(0))
@@ -154,9 +190,9 @@ class Sensitivity(Panel):
             labels, labels, [name for name in labels if name not in (key, "memory")]
         )
         rows = []
-        for i, found in enumerate(self.cells):
-            word, mark = _KINDS[kind(found)]
-            value, memory = found.figures.get(key), found.memory_share
+        for i, one in enumerate(self.cells):
+            word, mark = _KINDS[kind(one)]
+            value, memory = one.figures.get(key), one.memory_share
             opens = key if value is not None else ""
             rows.append(
                 [
@@ -164,16 +200,25 @@ class Sensitivity(Panel):
                     cell(word, mark=mark),
                     cell(show(key, value), value, key=opens),
                     cell("—" if memory is None else share(memory), memory),
-                    cell(found.why),
+                    cell(one.why),
                 ]
             )
-        self.table.fill(rows, [found.figures for found in self.cells])
+        self.table.fill(rows, [one.figures for one in self.cells])
 
     def _pick(self, index: int) -> None:
         if 0 <= index < len(self.cells):
             self.choose(studies.fields_of(self.session.now, *self._names(index)))
 
 
-def _input(along, place: int) -> dict:
+def _offer(box: Drop, options: list[tuple[str, str]], first: str) -> None:
+    """Put options into a list; what was chosen stays chosen where there still is such a one."""
+    if list(box.options) == options:
+        return
+    chosen = box.value or first
+    box.options = options
+    box.value = chosen if chosen in [value for _, value in options] else first
+
+
+def _input(along: Along, place: int) -> Cell:
     value = along.values[place]
     return cell(along.texts[place], value if isinstance(value, (int, float)) else None)
