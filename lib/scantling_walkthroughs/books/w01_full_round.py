@@ -169,14 +169,6 @@ class Facts(DesignFacts):
         return self.usd * self.mfu * (1 / 0.4 - 1 / 0.45)
 
     @cached_property
-    def slip_badput_2(self) -> float:  # share
-        return self.lost_saves + self.lost_work
-
-    @cached_property
-    def slip_badput_3(self) -> float:  # share
-        return self.lost_saves + 2 * self.lost_work + self.lost_recovery
-
-    @cached_property
     def parts(self) -> Params:
         return parameters(self.model)
 
@@ -761,14 +753,14 @@ def badput_question(f: Facts) -> Number:
         slips=(
             Slip(value=f.lost_saves, says="Those are the saves alone.", within=1.08),
             Slip(
-                value=f.slip_badput_2,
+                value=f.lost_saves + f.lost_work,
                 says=(
                     "Recovery is missing: every failure also costs the time until the job "
                     "runs again."
                 ),
             ),
             Slip(
-                value=f.slip_badput_3,
+                value=f.lost_saves + 2 * f.lost_work + f.lost_recovery,
                 says=(
                     "A failure strikes halfway between two saves on average: half an "
                     "interval is lost, not a whole one."

@@ -165,7 +165,7 @@ class Facts(DesignFacts):
     @cached_property
     def dualpipe_answer(self) -> str:
         """Key of the option that `copies` makes right."""
-        return {2: "b"}.get(self.copies, "a")
+        return "b" if self.copies == 2 else "a"
 
     @cached_property
     def total(self) -> float:  # parameters
@@ -270,31 +270,6 @@ class Facts(DesignFacts):
         return fastest(self.rack_by_ep)
 
     @cached_property
-    def slip_total_1(self) -> float:  # parameters
-        return float(
-            self.total
-            + 3 * self.parts.routed_experts // self.model.moe_layers
-            + 3 * self.shared_layer
-            - self.parts.mlp_dense
-        )
-
-    @cached_property
-    def slip_total_2(self) -> float:  # parameters
-        return float(self.total - self.parts.routed_experts / 3)
-
-    @cached_property
-    def slip_active_2(self) -> float:  # parameters
-        return float(self.active - self.parts.shared_experts)
-
-    @cached_property
-    def slip_active_3(self) -> float:  # parameters
-        return float(self.active - self.parts.attention)
-
-    @cached_property
-    def slip_ep_least_1(self) -> float:  # ratio
-        return self.least_ep(2)
-
-    @cached_property
     def parts(self) -> Params:
         return parameters(self.model)
 
@@ -319,10 +294,6 @@ class Facts(DesignFacts):
     @cached_property
     def measured(self) -> Run:
         return measured.runs("dsv3-pretrain")[0]
-
-    @cached_property
-    def slip_chance_1(self) -> float:  # share
-        return float(1 / self.rows**0.5)
 
     @cached_property
     def kit_ratio(self) -> float:
@@ -409,12 +380,17 @@ def total_question(f: Facts) -> Number:
         shown="params",
         slips=(
             Slip(
-                value=f.slip_total_1,
+                value=float(
+                    f.total
+                    + 3 * f.parts.routed_experts // f.model.moe_layers
+                    + 3 * f.shared_layer
+                    - f.parts.mlp_dense
+                ),
                 says="The first three layers are dense: 58 layers have experts, not 61.",
                 within=1.01,
             ),
             Slip(
-                value=f.slip_total_2,
+                value=float(f.total - f.parts.routed_experts / 3),
                 says="An expert is gated: three matrices, not two.",
                 within=1.02,
             ),
@@ -465,11 +441,11 @@ def active_question(f: Facts) -> Number:
                 ),
             ),
             Slip(
-                value=f.slip_active_2,
+                value=float(f.active - f.parts.shared_experts),
                 says="The shared expert works on every token as well.",
                 within=1.02,
             ),
-            Slip(value=f.slip_active_3, says="Attention is missing."),
+            Slip(value=float(f.active - f.parts.attention), says="Attention is missing."),
         ),
         hints=(
             "Replace 256 by 8.",
@@ -540,7 +516,7 @@ def ep_least_question(f: Facts) -> Number:
         within=1.0,
         slips=(
             Slip(
-                value=f.slip_ep_least_1,
+                value=f.least_ep(2),
                 says=("That holds the weights alone: gradients in fp32 are twice as much again."),
                 within=1.0,
             ),
@@ -797,7 +773,7 @@ def chance_question(f: Facts) -> Number:
         within=1.25,
         slips=(
             Slip(
-                value=f.slip_chance_1,
+                value=float(1 / f.rows**0.5),
                 says="That is one deviation. The fullest of 64 lies further out.",
                 within=1.1,
             ),

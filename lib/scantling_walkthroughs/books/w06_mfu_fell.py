@@ -188,18 +188,6 @@ class Facts:
         return self.best.mfu
 
     @cached_property
-    def slip_micro_2(self) -> int:  # micro-batches
-        return self.batch // (self.large // self.tp)
-
-    @cached_property
-    def slip_bubble_3(self) -> float:  # share
-        return self.pp / (self.m + self.pp)
-
-    @cached_property
-    def slip_late_2(self) -> float:  # share
-        return self.mfu_small / self.mfu_large - 1
-
-    @cached_property
     def bubble(self) -> float:  # share
         return idle_share(self.pp, self.m)
 
@@ -413,7 +401,7 @@ def micro_question(f: Facts) -> Number:
                 within=1.0,
             ),
             Slip(
-                value=f.slip_micro_2,
+                value=f.batch // (f.large // f.tp),
                 says=(
                     f"The pipeline's {f.pp} stages are one replica together: divide the "
                     "devices by tensor times pipeline."
@@ -461,7 +449,7 @@ def bubble_question(f: Facts) -> Number:
                 within=1.03,
             ),
             Slip(
-                value=f.slip_bubble_3,
+                value=f.pp / (f.m + f.pp),
                 says="`p - 1` slots idle, not `p`: the first stage starts at once.",
                 within=1.03,
             ),
@@ -558,7 +546,7 @@ def late_question(f: Facts) -> Number:
                 ),
             ),
             Slip(
-                value=f.slip_late_2,
+                value=f.mfu_small / f.mfu_large - 1,
                 says=(
                     "That compares with the run before the growth and blames the bubble on "
                     "the fault."

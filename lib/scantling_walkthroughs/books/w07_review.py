@@ -305,22 +305,6 @@ class Facts:
         return self.devices * run_days(self.stated) / self.deadline_days
 
     @cached_property
-    def slip_states_2(self) -> float:  # bytes
-        return self.params / 32 * 4 + self.params / 32 * 12 / self.dp_inside
-
-    @cached_property
-    def slip_overhead_2(self) -> float:  # share
-        return 8 * self.save_s / (self.save_every_s + 8 * self.save_s)
-
-    @cached_property
-    def slip_interval_1(self) -> float:  # s
-        return float((self.save_s * self.mtbf_s) ** 0.5)
-
-    @cached_property
-    def slip_interval_2(self) -> float:  # s
-        return float((2 * self.said_save_s * self.mtbf_s) ** 0.5)
-
-    @cached_property
     def bubble(self) -> float:  # share
         return idle_share(self.pp, self.m)
 
@@ -667,7 +651,7 @@ def states_question(f: Facts) -> Number:
                 ),
             ),
             Slip(
-                value=f.slip_states_2,
+                value=f.params / 32 * 4 + f.params / 32 * 12 / f.dp_inside,
                 says="Gradients are accumulated in fp32: four bytes, not two.",
                 within=1.03,
             ),
@@ -802,7 +786,7 @@ def overhead_question(f: Facts) -> Number:
                 within=1.05,
             ),
             Slip(
-                value=f.slip_overhead_2,
+                value=8 * f.save_s / (f.save_every_s + 8 * f.save_s),
                 says="Bits for bytes: the store is in bytes a second.",
                 within=1.03,
             ),
@@ -839,12 +823,12 @@ def interval_question(f: Facts) -> Number:
         within=1.1,
         slips=(
             Slip(
-                value=f.slip_interval_1,
+                value=float((f.save_s * f.mtbf_s) ** 0.5),
                 says="A factor of two is missing under the root.",
                 within=1.03,
             ),
             Slip(
-                value=f.slip_interval_2,
+                value=float((2 * f.said_save_s * f.mtbf_s) ** 0.5),
                 says=(
                     f"With the document's {show.seconds(f.said_save_s)} a save; use the whole "
                     "state."

@@ -232,14 +232,6 @@ class Facts:
         return 2 * self.batch_ratio
 
     @cached_property
-    def slip_tokens_2(self) -> float:  # T
-        return self.tokens / (1 + self.cut)
-
-    @cached_property
-    def slip_fp8_2(self) -> float:  # times
-        return 1 + self.gemm_share / 2
-
-    @cached_property
     def loss_base(self) -> float:  # ratio
         return float(scaling_laws.loss(self.params, self.tokens))
 
@@ -283,10 +275,6 @@ class Facts:
     @cached_property
     def critical(self) -> float:  # parameters
         return float(scaling_laws.batch_size(self.tokens, "zhang-2024"))
-
-    @cached_property
-    def slip_margin_1(self) -> float:  # share
-        return max(self.margin_in_days_share, self.margin_in_usd_share)
 
     @cached_property
     def optimal(self) -> tuple[float, float]:
@@ -541,7 +529,7 @@ def tokens_question(f: Facts) -> Number:
                 value=f.tokens * f.cut, says="That is what you lose, not what is left.", within=1.02
             ),
             Slip(
-                value=f.slip_tokens_2,
+                value=f.tokens / (1 + f.cut),
                 says="A cut of 30 % multiplies by 0.7; dividing by 1.3 is a smaller cut.",
                 within=1.02,
             ),
@@ -681,7 +669,7 @@ def fp8_question(f: Facts) -> Number:
                 within=1.05,
             ),
             Slip(
-                value=f.slip_fp8_2,
+                value=1 + f.gemm_share / 2,
                 says="You added the saved share; the step is what is left: divide by it.",
                 within=1.03,
             ),
@@ -960,7 +948,7 @@ def margin_question(f: Facts) -> Number:
         within=1.12,
         slips=(
             Slip(
-                value=f.slip_margin_1,
+                value=max(f.margin_in_days_share, f.margin_in_usd_share),
                 says="That is the looser limit; the other one breaks first.",
                 within=1.1,
             ),
