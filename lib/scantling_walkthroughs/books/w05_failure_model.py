@@ -23,9 +23,9 @@ class Facts:
     devices = 16_384  # devices
     per_node = 8  # devices
     days = 54  # days
-    interruptions = 419  # count
-    planned = 47  # count
-    corruptions = 6  # count
+    interruptions = 419  # stops
+    planned = 47  # stops
+    corruptions = 6  # corruptions
     save_s = 60.0  # s
     recovery_min = 8.0  # min
     hourly_min = 60.0  # min
@@ -33,7 +33,7 @@ class Facts:
     far_devices = 98_304  # devices
     far_mtbf_min = 20.0  # min
     far_recovery_min = 10.0  # min
-    replicas = 12  # count
+    replicas = 12  # replicas
     replica_stall_min = 3.0  # min
     repair_h = 4.0  # h
     latency_h = 8.0  # h
@@ -81,7 +81,7 @@ class Facts:
         return self.best_s / (self.best_s + self.save_s)
 
     @cached_property
-    def state_share(self) -> float:  # share
+    def state_share(self) -> float:  # bytes
         return self.state_bytes / self.devices
 
     @cached_property
@@ -114,7 +114,7 @@ class Facts:
 
     @cached_property
     def load(self) -> float:
-        """Nodes in repair on average. [ratio]"""
+        """Nodes in repair on average."""
         return self.repair_h * HOUR_S / self.far_mtbf_s
 
     @cached_property
@@ -227,7 +227,7 @@ class Facts:
         return float(goodput.sdc_loss(1 / self.corruption_s, self.latency_h * HOUR_S))
 
     @cached_property
-    def corruption_copies(self) -> int:  # count
+    def corruption_copies(self) -> int:  # checkpoints
         return int(checkpoint.retention(self.best_s, detection_latency_s=self.latency_h * HOUR_S))
 
     @cached_property

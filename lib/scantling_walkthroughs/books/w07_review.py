@@ -27,10 +27,10 @@ class Facts:
     batch = 512  # sequences
     seq_len = 8192  # tokens
     deadline_days = 100  # days
-    tp = 16  # count
-    pp = 4  # count
-    micro_batch = 1  # count
-    bytes_per_param = 14  # count
+    tp = 16  # devices
+    pp = 4  # stages
+    micro_batch = 1  # sequences
+    bytes_per_param = 14  # bytes
     store_bytes_per_s = 1e10  # bytes/s
     save_every_s = 1800.0  # s
     price = 2.5  # USD a device-hour
@@ -224,11 +224,11 @@ class Facts:
         return self.layers // self.pp
 
     @cached_property
-    def m(self) -> int:  # count
+    def m(self) -> int:  # micro-batches
         return self.batch * self.tp * self.pp // (self.devices * self.micro_batch)
 
     @cached_property
-    def m_inside(self) -> int:  # count
+    def m_inside(self) -> int:  # micro-batches
         return self.batch * 8 * self.pp // (self.devices * self.micro_batch)
 
     @cached_property
@@ -252,11 +252,11 @@ class Facts:
         return self.stated.step_s / self.inside.step_s
 
     @cached_property
-    def dp(self) -> int:  # count
+    def dp(self) -> int:  # replicas
         return self.devices // (self.tp * self.pp)
 
     @cached_property
-    def dp_inside(self) -> int:  # count
+    def dp_inside(self) -> int:  # replicas
         return self.devices // (8 * self.pp)
 
     @cached_property
@@ -909,16 +909,16 @@ def faults_question(f: Facts) -> Choice:
 
 
 def plan_question(f: Facts) -> Plan:
-    def says_1(a: Assessment, best: Assessment) -> str:
+    def outside_the_node(tried: Assessment, best: Assessment) -> str:
         return (
-            f"That still crosses the node with tensor parallelism: {show.seconds(a.step_s)} a "
+            f"That still crosses the node with tensor parallelism: {show.seconds(tried.step_s)} a "
             f"step, the best takes {show.seconds(best.step_s)}."
         )
 
-    def says_2(a: Assessment, best: Assessment) -> str:
+    def idle_stages(tried: Assessment, best: Assessment) -> str:
         return (
-            f"Inside the node, good; but {show.share(a.bubble_fraction)} of the step is idle "
-            f"and eight ranks reduce where fewer would do: {show.seconds(a.step_s)} against "
+            f"Inside the node, good; but {show.share(tried.bubble_fraction)} of the step is idle "
+            f"and eight ranks reduce where fewer would do: {show.seconds(tried.step_s)} against "
             f"{show.seconds(best.step_s)}."
         )
 
@@ -943,7 +943,7 @@ def plan_question(f: Facts) -> Plan:
                     "micro_batch": 1,
                     "recompute": "none",
                 },
-                says=says_1,
+                says=outside_the_node,
                 at_least={"tp": 9},
             ),
             PlanSlip(
@@ -955,7 +955,7 @@ def plan_question(f: Facts) -> Plan:
                     "micro_batch": 1,
                     "recompute": "none",
                 },
-                says=says_2,
+                says=idle_stages,
                 among={"tp": [8], "vpp": [None, 1]},
             ),
         ),
