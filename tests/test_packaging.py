@@ -193,6 +193,10 @@ def test_wheel_holds_code_data_notebooks_and_designs(wheel):
     assert {f"scantling_widgets/{name}" for name in shipped} <= inside
     assert {n.split("/")[0] for n in inside if ".dist-info" not in n} == {
         "scantling",
+        "scantling_brief",
+        "scantling_kits",
+        "scantling_logs",
+        "scantling_site",
         "scantling_walkthroughs",
         "scantling_widgets",
     }

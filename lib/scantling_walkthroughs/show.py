@@ -7,7 +7,7 @@ from functools import cache
 from html import escape
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from markupsafe import Markup
@@ -32,9 +32,6 @@ from .question import (
 from .rubric import LEVELS, rubric
 from .typed import DIMENSIONS, FACTORS, confusions, dimension, factors
 
-if TYPE_CHECKING:
-    from .grade import Verdict
-
 HERE = Path(__file__).parent
 # sign and name of what a verdict says
 _STATUS = {
@@ -44,6 +41,21 @@ _STATUS = {
     WRONG: ("✗", "Not yet"),
     BAD: ("?", "Not readable"),
 }
+
+
+class Judged(Protocol):
+    """What is shown of a verdict."""
+
+    @property
+    def question(self) -> Question: ...
+    @property
+    def answer(self) -> Any: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def says(self) -> str: ...
+    @property
+    def hits(self) -> tuple[bool, ...]: ...
 
 
 @cache
@@ -69,7 +81,7 @@ def style() -> str:
 
 
 # ---------------------------------------------------------------- plain text
-def verdict_text(v: "Verdict") -> str:
+def verdict_text(v: Judged) -> str:
     said = "open" if v.status == OPEN else f"{_STATUS[v.status][1].lower()}. {v.says}"
     return f"{v.question.id}: {said}".rstrip()
 
@@ -85,14 +97,14 @@ def answer_text(q: Question) -> str:
 
 
 # ---------------------------------------------------------------- HTML
-def verdict_part(v: "Verdict") -> str:
+def verdict_part(v: Judged) -> str:
     if v.status == OPEN:
         return f'<div class="scl-verdict"><p>{escape(v.says)}</p></div>' if v.says else ""
     points = points_part(v.question, v.hits) if isinstance(v.question, Explain) else ""
     return part("verdict", v.status, *_STATUS[v.status], answered(v), markdown(v.says), points)
 
 
-def answered(v: "Verdict") -> str:
+def answered(v: Judged) -> str:
     """The answer that was given, as people read it."""
     if v.status == BAD:
         return str(v.answer)[:200]
@@ -178,7 +190,7 @@ def wanted(q: Question) -> str:
     return "a few sentences"
 
 
-def card(q: Question, verdict: "Verdict", mode: str, opened: int = 0) -> str:
+def card(q: Question, verdict: Judged, mode: str, opened: int = 0) -> str:
     """A question with whatever was answered; hints and worked answer folded (open for an
     instructor, left out in a blank)."""
     teaching = mode == "instructor"
@@ -190,7 +202,7 @@ def card(q: Question, verdict: "Verdict", mode: str, opened: int = 0) -> str:
     return part("card", inside, _key(q) if mode == "student" else "")
 
 
-def reply_part(v: "Verdict", mode: str) -> str:
+def reply_part(v: Judged, mode: str) -> str:
     """What a card says to an answer; in a blank no more than that it was noted."""
     if mode == "blank" and v.status != OPEN:
         return f'<div class="scl-verdict"><p>Noted: {escape(answered(v))}</p></div>'
@@ -268,6 +280,6 @@ def plan_table(q: Plan) -> dict[str, Any]:
     }
 
 
-def mark(v: "Verdict | None") -> str:
+def mark(v: Judged | None) -> str:
     """One sign for the best verdict of a question, for tables."""
     return _STATUS[v.status][0] if v else "·"

@@ -10,9 +10,9 @@ from functools import cache
 import pytest
 from hypothesis import given, settings, strategies as st
 from random_designs import drawn
-from scantling import Assessment, Design, DesignError, assess, fixes
+from scantling import Assessment, Design, DesignError, assess
 from scantling.advise.candidates import site_changes
-from scantling.advise.fixes import can_do, cheaper, singles, tries
+from scantling.advise.fixes import can_do, cheaper, fixes, singles, tries
 from scantling.catalogue.stacks import stacks
 from scantling.physics.gather import situation
 from scantling.plans.evaluate import unpinned

@@ -22,7 +22,7 @@ def test_the_map_of_the_house_is_drawn_from_its_imports():
     assert "gallery/pictures/house.svg" in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     rooms = {one["name"]: one for one in documents.rooms()}
     folders = {p.parent for p in (ROOT / "lib" / "scantling").glob("*/__init__.py")}
-    assert set(rooms) == {p.name for p in folders} | {"scantling_walkthroughs", "scantling_widgets"}
+    assert set(rooms) == {p.name for p in folders} | set(documents.ABOVE)
     assert all(one["answers"] and one["modules"] for one in rooms.values())
     assert not rooms["base"]["from"] and "physics" in rooms["plans"]["from"]
 

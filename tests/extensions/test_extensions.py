@@ -187,10 +187,12 @@ def test_a_launch_framework_is_one_file_and_its_templates(tmp_path):
 
 
 def test_wrong_extensions_are_named():
-    missing = run("nowhere", "-c", "import scantling")
+    missing = run("nowhere", "-m", "scantling", "catalogue", "accelerators")
     assert "SCANTLING_EXTENSIONS: " in missing.stderr and "is not a folder" in missing.stderr
     unknown = subprocess.run(
-        [sys.executable, "-c", "import scantling"], capture_output=True, text=True
+        [sys.executable, "-m", "scantling", "catalogue", "accelerators"],
+        capture_output=True,
+        text=True,
     )
     assert unknown.returncode == 0 and not unknown.stderr
 

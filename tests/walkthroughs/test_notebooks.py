@@ -141,8 +141,7 @@ def test_a_picture_draws_what_is_printed_and_what_is_ours():
 
 def _values(spec):
     if isinstance(spec, dict):
-        if isinstance(spec.get("values"), list):
-            yield spec["values"]
+        yield from spec.get("datasets", {}).values()
         for inner in spec.values():
             yield from _values(inner)
     elif isinstance(spec, list):

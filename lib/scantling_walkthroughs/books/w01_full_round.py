@@ -169,14 +169,6 @@ class Facts(DesignFacts):
         return self.usd * self.mfu * (1 / 0.4 - 1 / 0.45)
 
     @cached_property
-    def slip_badput_2(self) -> float:  # share
-        return self.lost_saves + self.lost_work
-
-    @cached_property
-    def slip_badput_3(self) -> float:  # share
-        return self.lost_saves + 2 * self.lost_work + self.lost_recovery
-
-    @cached_property
     def parts(self) -> Params:
         return parameters(self.model)
 
@@ -504,26 +496,26 @@ def state_question(f: Facts) -> Number:
 
 
 def plan_question(f: Facts) -> Plan:
-    def says_1(a: Assessment, best: Assessment) -> str:
+    def outside_the_node(tried: Assessment, best: Assessment) -> str:
         return (
-            f"tp {a.plan['tp']} leaves the node: its collectives, twice forward and twice "
+            f"tp {tried.plan['tp']} leaves the node: its collectives, twice forward and twice "
             "backward in every layer, run over the network. Exposed tensor-parallel time is "
-            f"{show.seconds(a.step_breakdown_s['tp'])} of a {show.seconds(a.step_s)} step, "
+            f"{show.seconds(tried.step_breakdown_s['tp'])} of a {show.seconds(tried.step_s)} step, "
             f"against {show.seconds(best.step_breakdown_s['tp'])} at the best plan."
         )
 
-    def says_2(a: Assessment, best: Assessment) -> str:
+    def sharded_data_only(tried: Assessment, best: Assessment) -> str:
         return (
             "Sharded data parallelism alone gathers every weight over the network for every "
-            f"micro-batch: {show.seconds(a.step_s)} a step against "
+            f"micro-batch: {show.seconds(tried.step_s)} a step against "
             f"{show.seconds(best.step_s)}. It is a good plan where each device has many more "
             "tokens to work on."
         )
 
-    def says_3(a: Assessment, best: Assessment) -> str:
+    def long_pipeline(tried: Assessment, best: Assessment) -> str:
         return (
             "It fits with room to spare, and pays for it: with so many stages the pipeline "
-            f"idles {show.share(a.bubble_fraction)} of the step."
+            f"idles {show.share(tried.bubble_fraction)} of the step."
         )
 
     return Plan(
@@ -539,13 +531,17 @@ def plan_question(f: Facts) -> Plan:
         design=f.design,
         names=("tp", "pp", "dp"),
         slips=(
-            PlanSlip(example={"tp": 16, "pp": 8, "dp": 128}, says=says_1, at_least={"tp": 9}),
+            PlanSlip(
+                example={"tp": 16, "pp": 8, "dp": 128}, says=outside_the_node, at_least={"tp": 9}
+            ),
             PlanSlip(
                 example={"tp": 1, "pp": 1, "dp": 2048, "cp": 8, "sharding": "zero3"},
-                says=says_2,
+                says=sharded_data_only,
                 at_most={"tp": 1, "pp": 1},
             ),
-            PlanSlip(example={"tp": 8, "pp": 63, "dp": 32}, says=says_3, at_least={"pp": 40}),
+            PlanSlip(
+                example={"tp": 8, "pp": 63, "dp": 32}, says=long_pipeline, at_least={"pp": 40}
+            ),
         ),
         hints=(
             "What must stay inside a node? What may cross?",
@@ -757,14 +753,14 @@ def badput_question(f: Facts) -> Number:
         slips=(
             Slip(value=f.lost_saves, says="Those are the saves alone.", within=1.08),
             Slip(
-                value=f.slip_badput_2,
+                value=f.lost_saves + f.lost_work,
                 says=(
                     "Recovery is missing: every failure also costs the time until the job "
                     "runs again."
                 ),
             ),
             Slip(
-                value=f.slip_badput_3,
+                value=f.lost_saves + 2 * f.lost_work + f.lost_recovery,
                 says=(
                     "A failure strikes halfway between two saves on average: half an "
                     "interval is lost, not a whole one."

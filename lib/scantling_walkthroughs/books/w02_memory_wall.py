@@ -652,23 +652,24 @@ def logits_question(f: Facts) -> Number:
 
 
 def plan_question(f: Facts) -> Plan:
-    def says_1(a: Assessment, best: Assessment) -> str:
+    def outside_the_node(tried: Assessment, best: Assessment) -> str:
         return (
-            f"tp {a.plan['tp']} spans two nodes: {show.seconds(a.step_breakdown_s['tp'])} of "
-            f"exposed tensor-parallel time in a step of {show.seconds(a.step_s)}."
+            f"tp {tried.plan['tp']} spans two nodes: "
+            f"{show.seconds(tried.step_breakdown_s['tp'])} of exposed tensor-parallel time in "
+            f"a step of {show.seconds(tried.step_s)}."
         )
 
-    def says_2(a: Assessment, best: Assessment) -> str:
+    def whole_weights(tried: Assessment, best: Assessment) -> str:
         return (
             "Every device would hold the whole model's weights: "
-            f"{show.size(a.memory_bytes['total'])} against "
-            f"{show.size(a.memory_bytes['capacity'])}. Shard the weights, or split the model."
+            f"{show.size(tried.memory_bytes['total'])} against "
+            f"{show.size(tried.memory_bytes['capacity'])}. Shard the weights, or split the model."
         )
 
-    def says_3(a: Assessment, best: Assessment) -> str:
+    def states_first(tried: Assessment, best: Assessment) -> str:
         return (
             f"States take {show.size(f.state_zero1)} of each device, so nearly every "
-            f"activation has to be recomputed: {show.seconds(a.step_s)} a step against "
+            f"activation has to be recomputed: {show.seconds(tried.step_s)} a step against "
             f"{show.seconds(best.step_s)}."
         )
 
@@ -685,16 +686,18 @@ def plan_question(f: Facts) -> Plan:
         design=f.design,
         names=("tp", "pp", "dp"),
         slips=(
-            PlanSlip(example={"tp": 16, "pp": 1, "dp": 4}, says=says_1, at_least={"tp": 9}),
+            PlanSlip(
+                example={"tp": 16, "pp": 1, "dp": 4}, says=outside_the_node, at_least={"tp": 9}
+            ),
             PlanSlip(
                 example={"tp": 1, "pp": 1, "dp": 64, "sharding": "zero1"},
-                says=says_2,
+                says=whole_weights,
                 at_most={"tp": 1, "pp": 1},
                 among={"sharding": ["none", "zero1", "zero2"]},
             ),
             PlanSlip(
                 example={"tp": 8, "pp": 1, "dp": 8, "sharding": "zero1"},
-                says=says_3,
+                says=states_first,
                 among={"tp": [8], "pp": [1], "sharding": [None, "none", "zero1"]},
             ),
         ),

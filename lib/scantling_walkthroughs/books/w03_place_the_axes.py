@@ -25,10 +25,10 @@ class Facts(DesignFacts):
     devices = 4096  # devices
     seq_len = 8192  # tokens
     global_batch = 2048  # sequences
-    tp = 8  # count
-    pp = 16  # count
-    dp = 32  # count
-    parts = 8  # count
+    tp = 8  # devices
+    pp = 16  # stages
+    dp = 32  # replicas
+    parts = 8  # model parts a device
 
     @cached_property
     def design(self) -> Design:
@@ -192,7 +192,7 @@ class Facts(DesignFacts):
         return self.global_batch * self.seq_len
 
     @cached_property
-    def tokens_each(self) -> float:  # ?
+    def tokens_each(self) -> float:  # tokens
         return self.batch_tokens / self.devices
 
     @cached_property
@@ -200,7 +200,7 @@ class Facts(DesignFacts):
         return self.batch_tokens / self.ridge
 
     @cached_property
-    def tokens_frontier(self) -> float:  # ?
+    def tokens_frontier(self) -> float:  # tokens
         return self.batch_tokens / 16384
 
     @cached_property
@@ -231,11 +231,11 @@ class Facts(DesignFacts):
         return collective_series()["aws_p5_h100_2n_all_reduce"]
 
     @cached_property
-    def best_tp(self) -> int:  # count
+    def best_tp(self) -> int:  # devices
         return fastest(self.by_tp)
 
     @cached_property
-    def rack_best(self) -> int:  # count
+    def rack_best(self) -> int:  # devices
         return fastest(self.rack)
 
     def tp_bytes_of(self, tp: int) -> float:
@@ -786,25 +786,25 @@ def fsdp_question(f: Facts) -> Number:
 
 
 def plan_question(f: Facts) -> Plan:
-    def says_1(a: Assessment, best: Assessment) -> str:
+    def outside_the_node(tried: Assessment, best: Assessment) -> str:
         return (
-            f"tp {a.plan['tp']}: {show.seconds(a.step_breakdown_s['tp'])} of exposed traffic "
-            f"in a step of {show.seconds(a.step_s)}; the best plan has "
+            f"tp {tried.plan['tp']}: {show.seconds(tried.step_breakdown_s['tp'])} of exposed "
+            f"traffic in a step of {show.seconds(tried.step_s)}; the best plan has "
             f"{show.seconds(best.step_breakdown_s['tp'])}."
         )
 
-    def says_2(a: Assessment, best: Assessment) -> str:
+    def sharded_data_only(tried: Assessment, best: Assessment) -> str:
         return (
             f"{f.tokens_each:,.0f} tokens a device are barely above what the network needs: "
-            f"{show.seconds(a.step_breakdown_s['dp'])} of {show.seconds(a.step_s)} wait for "
-            "weights and gradients, and every layer is recomputed."
+            f"{show.seconds(tried.step_breakdown_s['dp'])} of {show.seconds(tried.step_s)} wait "
+            "for weights and gradients, and every layer is recomputed."
         )
 
-    def says_3(a: Assessment, best: Assessment) -> str:
+    def narrow_tensor(tried: Assessment, best: Assessment) -> str:
         return (
-            f"With tp {a.plan['tp']} each device holds so many activations that "
-            f"{a.plan['recompute_layers']} layers a stage are recomputed, if it fits at all: "
-            f"{show.seconds(a.step_s)} a step."
+            f"With tp {tried.plan['tp']} each device holds so many activations that "
+            f"{tried.plan['recompute_layers']} layers a stage are recomputed, if it fits at all: "
+            f"{show.seconds(tried.step_s)} a step."
         )
 
     return Plan(
@@ -817,13 +817,15 @@ def plan_question(f: Facts) -> Plan:
         names=("tp", "pp", "dp"),
         slower=1.08,
         slips=(
-            PlanSlip(example={"tp": 16, "pp": 8, "dp": 32}, says=says_1, at_least={"tp": 9}),
+            PlanSlip(
+                example={"tp": 16, "pp": 8, "dp": 32}, says=outside_the_node, at_least={"tp": 9}
+            ),
             PlanSlip(
                 example={"tp": 1, "pp": 1, "dp": 2048, "cp": 2},
-                says=says_2,
+                says=sharded_data_only,
                 at_most={"tp": 1, "pp": 1},
             ),
-            PlanSlip(example={"tp": 2, "pp": 16, "dp": 128}, says=says_3, at_most={"tp": 2}),
+            PlanSlip(example={"tp": 2, "pp": 16, "dp": 128}, says=narrow_tensor, at_most={"tp": 2}),
         ),
         hints=(
             "Fast tier: tp. Slow tier: pp and dp. How many micro-batches are left?",

@@ -24,9 +24,9 @@ class Facts(DesignFacts):
     tokens = 1.48e13  # tokens
     seq_len = 4096  # tokens
     global_batch = 15_360  # sequences
-    pp = 16  # count
-    ep = 64  # count
-    limit = 4  # count
+    pp = 16  # stages
+    ep = 64  # devices
+    limit = 4  # nodes
     price = 2.0  # USD a device-hour
     skew = 1.5  # ratio
 
@@ -165,7 +165,7 @@ class Facts(DesignFacts):
     @cached_property
     def dualpipe_answer(self) -> str:
         """Key of the option that `copies` makes right."""
-        return {2: "b"}.get(self.copies, "a")
+        return "b" if self.copies == 2 else "a"
 
     @cached_property
     def total(self) -> float:  # parameters
@@ -180,7 +180,7 @@ class Facts(DesignFacts):
         return float(self.parts.attention // self.model.layers)
 
     @cached_property
-    def shared_layer(self) -> float:  # count
+    def shared_layer(self) -> float:  # parameters
         return float(self.parts.shared_experts // self.model.moe_layers)
 
     @cached_property
@@ -198,7 +198,7 @@ class Facts(DesignFacts):
         return self.total / self.active
 
     @cached_property
-    def ep_least(self) -> float:  # count
+    def ep_least(self) -> float:  # devices
         return self.least_ep()
 
     @cached_property
@@ -221,7 +221,7 @@ class Facts(DesignFacts):
 
     @cached_property
     def compute_token(self) -> float:
-        """Seconds per token of a layer's matrix products forward, at the dense fp8 peak. [ratio]"""
+        """Seconds per token of a layer's matrix products forward, at the dense fp8 peak. [s]"""
         return 2 * self.moe_layer / self.chip.fp8_flops
 
     @cached_property
@@ -262,44 +262,19 @@ class Facts(DesignFacts):
         return run_usd(self.dense_total) / run_usd(self.result)
 
     @cached_property
-    def node_ep(self) -> int:  # count
+    def node_ep(self) -> int:  # devices
         return fastest(self.node_by_ep)
 
     @cached_property
-    def rack_ep(self) -> int:  # count
+    def rack_ep(self) -> int:  # devices
         return fastest(self.rack_by_ep)
-
-    @cached_property
-    def slip_total_1(self) -> float:  # parameters
-        return float(
-            self.total
-            + 3 * self.parts.routed_experts // self.model.moe_layers
-            + 3 * self.shared_layer
-            - self.parts.mlp_dense
-        )
-
-    @cached_property
-    def slip_total_2(self) -> float:  # parameters
-        return float(self.total - self.parts.routed_experts / 3)
-
-    @cached_property
-    def slip_active_2(self) -> float:  # parameters
-        return float(self.active - self.parts.shared_experts)
-
-    @cached_property
-    def slip_active_3(self) -> float:  # parameters
-        return float(self.active - self.parts.attention)
-
-    @cached_property
-    def slip_ep_least_1(self) -> float:  # ratio
-        return self.least_ep(2)
 
     @cached_property
     def parts(self) -> Params:
         return parameters(self.model)
 
     @cached_property
-    def copies(self) -> int:  # count
+    def copies(self) -> int:  # copies of the weights
         return int(pipeline.weight_copies("dualpipe"))
 
     @cached_property
@@ -319,10 +294,6 @@ class Facts(DesignFacts):
     @cached_property
     def measured(self) -> Run:
         return measured.runs("dsv3-pretrain")[0]
-
-    @cached_property
-    def slip_chance_1(self) -> float:  # share
-        return float(1 / self.rows**0.5)
 
     @cached_property
     def kit_ratio(self) -> float:
@@ -409,12 +380,17 @@ def total_question(f: Facts) -> Number:
         shown="params",
         slips=(
             Slip(
-                value=f.slip_total_1,
+                value=float(
+                    f.total
+                    + 3 * f.parts.routed_experts // f.model.moe_layers
+                    + 3 * f.shared_layer
+                    - f.parts.mlp_dense
+                ),
                 says="The first three layers are dense: 58 layers have experts, not 61.",
                 within=1.01,
             ),
             Slip(
-                value=f.slip_total_2,
+                value=float(f.total - f.parts.routed_experts / 3),
                 says="An expert is gated: three matrices, not two.",
                 within=1.02,
             ),
@@ -465,11 +441,11 @@ def active_question(f: Facts) -> Number:
                 ),
             ),
             Slip(
-                value=f.slip_active_2,
+                value=float(f.active - f.parts.shared_experts),
                 says="The shared expert works on every token as well.",
                 within=1.02,
             ),
-            Slip(value=f.slip_active_3, says="Attention is missing."),
+            Slip(value=float(f.active - f.parts.attention), says="Attention is missing."),
         ),
         hints=(
             "Replace 256 by 8.",
@@ -540,7 +516,7 @@ def ep_least_question(f: Facts) -> Number:
         within=1.0,
         slips=(
             Slip(
-                value=f.slip_ep_least_1,
+                value=f.least_ep(2),
                 says=("That holds the weights alone: gradients in fp32 are twice as much again."),
                 within=1.0,
             ),
@@ -797,7 +773,7 @@ def chance_question(f: Facts) -> Number:
         within=1.25,
         slips=(
             Slip(
-                value=f.slip_chance_1,
+                value=float(1 / f.rows**0.5),
                 says="That is one deviation. The fullest of 64 lies further out.",
                 within=1.1,
             ),
@@ -875,24 +851,24 @@ def fp8_question(f: Facts) -> Choice:
 
 
 def plan_question(f: Facts) -> Plan:
-    def says_1(a: Assessment, best: Assessment) -> str:
+    def wide_tensor(tried: Assessment, best: Assessment) -> str:
         return (
-            f"tp {a.plan['tp']} costs {show.seconds(a.step_breakdown_s['tp'])} of a "
-            f"{show.seconds(a.step_s)} step: narrow matrices, a slow NVLink. The best plan "
+            f"tp {tried.plan['tp']} costs {show.seconds(tried.step_breakdown_s['tp'])} of a "
+            f"{show.seconds(tried.step_s)} step: narrow matrices, a slow NVLink. The best plan "
             f"has tp {best.plan['tp']}."
         )
 
-    def says_2(a: Assessment, best: Assessment) -> str:
+    def few_groups(tried: Assessment, best: Assessment) -> str:
         return (
-            f"With ep {a.plan['ep']} a device holds half of all experts of its layers, or "
-            f"gathers them again for every micro-batch: {show.size(a.memory_bytes['total'])}, "
-            f"{show.seconds(a.step_s)} a step."
+            f"With ep {tried.plan['ep']} a device holds half of all experts of its layers, or "
+            f"gathers them again for every micro-batch: {show.size(tried.memory_bytes['total'])}, "
+            f"{show.seconds(tried.step_s)} a step."
         )
 
-    def says_3(a: Assessment, best: Assessment) -> str:
+    def many_nodes(tried: Assessment, best: Assessment) -> str:
         return (
-            f"ep {a.plan['ep']} spreads each layer over sixteen nodes or more: "
-            f"{show.seconds(a.step_breakdown_s['ep'])} of exposed all-to-all, against "
+            f"ep {tried.plan['ep']} spreads each layer over sixteen nodes or more: "
+            f"{show.seconds(tried.step_breakdown_s['ep'])} of exposed all-to-all, against "
             f"{show.seconds(best.step_breakdown_s['ep'])} at ep {best.plan['ep']}."
         )
 
@@ -910,13 +886,17 @@ def plan_question(f: Facts) -> Plan:
         slower=1.12,
         slips=(
             PlanSlip(
-                example={"tp": 8, "pp": 16, "ep": 64, "dp": 16}, says=says_1, at_least={"tp": 4}
+                example={"tp": 8, "pp": 16, "ep": 64, "dp": 16},
+                says=wide_tensor,
+                at_least={"tp": 4},
             ),
             PlanSlip(
-                example={"tp": 1, "pp": 16, "ep": 2, "dp": 128}, says=says_2, at_most={"ep": 2}
+                example={"tp": 1, "pp": 16, "ep": 2, "dp": 128}, says=few_groups, at_most={"ep": 2}
             ),
             PlanSlip(
-                example={"tp": 1, "pp": 8, "ep": 128, "dp": 256}, says=says_3, at_least={"ep": 128}
+                example={"tp": 1, "pp": 8, "ep": 128, "dp": 256},
+                says=many_nodes,
+                at_least={"ep": 128},
             ),
         ),
         hints=(

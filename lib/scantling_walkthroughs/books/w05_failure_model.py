@@ -23,9 +23,9 @@ class Facts:
     devices = 16_384  # devices
     per_node = 8  # devices
     days = 54  # days
-    interruptions = 419  # count
-    planned = 47  # count
-    corruptions = 6  # count
+    interruptions = 419  # stops
+    planned = 47  # stops
+    corruptions = 6  # corruptions
     save_s = 60.0  # s
     recovery_min = 8.0  # min
     hourly_min = 60.0  # min
@@ -33,7 +33,7 @@ class Facts:
     far_devices = 98_304  # devices
     far_mtbf_min = 20.0  # min
     far_recovery_min = 10.0  # min
-    replicas = 12  # count
+    replicas = 12  # replicas
     replica_stall_min = 3.0  # min
     repair_h = 4.0  # h
     latency_h = 8.0  # h
@@ -81,7 +81,7 @@ class Facts:
         return self.best_s / (self.best_s + self.save_s)
 
     @cached_property
-    def state_share(self) -> float:  # share
+    def state_share(self) -> float:  # bytes
         return self.state_bytes / self.devices
 
     @cached_property
@@ -114,16 +114,12 @@ class Facts:
 
     @cached_property
     def load(self) -> float:
-        """Nodes in repair on average. [ratio]"""
+        """Nodes in repair on average."""
         return self.repair_h * HOUR_S / self.far_mtbf_s
 
     @cached_property
     def corruption_s(self) -> float:  # s
         return self.days * DAY_S / self.corruptions
-
-    @cached_property
-    def slip_useful_3(self) -> float:  # share
-        return 1 - self.useful
 
     @cached_property
     def epoch_h(self) -> int:  # h
@@ -227,28 +223,12 @@ class Facts:
         return float(goodput.sdc_loss(1 / self.corruption_s, self.latency_h * HOUR_S))
 
     @cached_property
-    def corruption_copies(self) -> int:  # count
+    def corruption_copies(self) -> int:  # checkpoints
         return int(checkpoint.retention(self.best_s, detection_latency_s=self.latency_h * HOUR_S))
 
     @cached_property
     def spare_chance(self) -> float:  # ratio
         return float(spare_nodes.wait_chance(self.spares, self.load))
-
-    @cached_property
-    def slip_interval_1(self) -> float:  # s
-        return float((self.save_s * self.mtbf_s) ** 0.5)
-
-    @cached_property
-    def slip_interval_3(self) -> float:  # s
-        return float((2 * self.save_s * self.device_s) ** 0.5)
-
-    @cached_property
-    def slip_async_1(self) -> float:  # s
-        return float(goodput.young(self.mtbf_s, self.durable_s))
-
-    @cached_property
-    def slip_async_2(self) -> float:  # s
-        return float(goodput.young(self.mtbf_s, self.save_s))
 
     @cached_property
     def state_bytes(self) -> float:  # bytes
@@ -575,7 +555,7 @@ def interval_question(f: Facts) -> Number:
         within=1.08,
         slips=(
             Slip(
-                value=f.slip_interval_1,
+                value=float((f.save_s * f.mtbf_s) ** 0.5),
                 says=(
                     "A factor of two is missing under the root: only half an interval is "
                     "lost, so `t / (2 M)` is the loss to balance."
@@ -589,7 +569,7 @@ def interval_question(f: Facts) -> Number:
                 ),
             ),
             Slip(
-                value=f.slip_interval_3,
+                value=float((2 * f.save_s * f.device_s) ** 0.5),
                 says=(
                     "That uses the life of one device. The job restarts when any of its "
                     "devices fails."
@@ -646,7 +626,7 @@ def useful_question(f: Facts) -> Number:
                 within=1.015,
             ),
             Slip(
-                value=f.slip_useful_3,
+                value=1 - f.useful,
                 says="That is the lost share; the question asks for what trains.",
                 within=1.05,
             ),
@@ -690,7 +670,7 @@ def async_question(f: Facts) -> Number:
         within=1.25,
         slips=(
             Slip(
-                value=f.slip_async_1,
+                value=float(goodput.young(f.mtbf_s, f.durable_s)),
                 says=(
                     f"You put the {show.seconds(f.durable_s)} of writing into Young's "
                     "formula. Training does not wait for the write: only the "
@@ -699,7 +679,7 @@ def async_question(f: Facts) -> Number:
                 within=1.1,
             ),
             Slip(
-                value=f.slip_async_2,
+                value=float(goodput.young(f.mtbf_s, f.save_s)),
                 says=(
                     f"That is the interval of the save that blocks for {show.seconds(f.save_s)}."
                 ),

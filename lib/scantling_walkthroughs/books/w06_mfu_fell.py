@@ -17,14 +17,14 @@ from .base import idle_share, layers_s
 class Facts:
     """The numbers of the book, each worked out when it is first asked for, with its unit."""
 
-    small = 1024  # count
-    large = 2048  # count
+    small = 1024  # devices
+    large = 2048  # devices
     batch = 512  # sequences
     seq_len = 8192  # tokens
     per_node = 8  # devices
-    tp = 8  # count
-    pp = 4  # count
-    micro_batch = 1  # count
+    tp = 8  # devices
+    pp = 4  # stages
+    micro_batch = 1  # sequences
     mfu_small = 0.35  # share
     mfu_large = 0.26  # share
     price = 2.5  # USD a device-hour
@@ -124,7 +124,7 @@ class Facts:
         return self.step_small_s / self.step_s
 
     @cached_property
-    def dp(self) -> int:  # count
+    def dp(self) -> int:  # replicas
         return self.large // (self.tp * self.pp)
 
     @cached_property
@@ -188,18 +188,6 @@ class Facts:
         return self.best.mfu
 
     @cached_property
-    def slip_micro_2(self) -> int:  # micro-batches
-        return self.batch // (self.large // self.tp)
-
-    @cached_property
-    def slip_bubble_3(self) -> float:  # share
-        return self.pp / (self.m + self.pp)
-
-    @cached_property
-    def slip_late_2(self) -> float:  # share
-        return self.mfu_small / self.mfu_large - 1
-
-    @cached_property
     def bubble(self) -> float:  # share
         return idle_share(self.pp, self.m)
 
@@ -209,7 +197,7 @@ class Facts:
 
     @cached_property
     def bloom_bad_node(self) -> float:
-        """Share of throughput that one bad node took from BLOOM's run, from its own log. [ratio]"""
+        """Share of throughput that one bad node took from BLOOM's run, from its own log."""
         return 1 - measured.rate("bloom-176b-prod-it42783-badnode") / measured.rate(
             "bloom-176b-prod-it42780"
         )
@@ -413,7 +401,7 @@ def micro_question(f: Facts) -> Number:
                 within=1.0,
             ),
             Slip(
-                value=f.slip_micro_2,
+                value=f.batch // (f.large // f.tp),
                 says=(
                     f"The pipeline's {f.pp} stages are one replica together: divide the "
                     "devices by tensor times pipeline."
@@ -461,7 +449,7 @@ def bubble_question(f: Facts) -> Number:
                 within=1.03,
             ),
             Slip(
-                value=f.slip_bubble_3,
+                value=f.pp / (f.m + f.pp),
                 says="`p - 1` slots idle, not `p`: the first stage starts at once.",
                 within=1.03,
             ),
@@ -558,7 +546,7 @@ def late_question(f: Facts) -> Number:
                 ),
             ),
             Slip(
-                value=f.slip_late_2,
+                value=f.mfu_small / f.mfu_large - 1,
                 says=(
                     "That compares with the run before the growth and blames the bubble on "
                     "the fault."
@@ -769,16 +757,16 @@ def prove_question(f: Facts) -> Explain:
 
 
 def plan_question(f: Facts) -> Plan:
-    def says_1(a: Assessment, best: Assessment) -> str:
+    def as_it_was(tried: Assessment, best: Assessment) -> str:
         return (
-            f"That is the plan as it was: {show.share(a.mfu)}, with "
-            f"{show.share(a.bubble_fraction)} of the step idle. The best has "
+            f"That is the plan as it was: {show.share(tried.mfu)}, with "
+            f"{show.share(tried.bubble_fraction)} of the step idle. The best has "
             f"{show.share(best.mfu)}."
         )
 
-    def says_2(a: Assessment, best: Assessment) -> str:
+    def long_pipeline(tried: Assessment, best: Assessment) -> str:
         return (
-            f"A longer pipeline without interleaving idles {show.share(a.bubble_fraction)} of "
+            f"A longer pipeline without interleaving idles {show.share(tried.bubble_fraction)} of "
             f"the step: {f.m} micro-batches cannot fill it."
         )
 
@@ -804,7 +792,7 @@ def plan_question(f: Facts) -> Plan:
                     "micro_batch": 1,
                     "recompute": "none",
                 },
-                says=says_1,
+                says=as_it_was,
                 among={"tp": [8], "pp": [4], "vpp": [None, 1]},
             ),
             PlanSlip(
@@ -816,7 +804,7 @@ def plan_question(f: Facts) -> Plan:
                     "micro_batch": 1,
                     "recompute": "none",
                 },
-                says=says_2,
+                says=long_pipeline,
                 at_least={"pp": 8},
                 among={"vpp": [None, 1]},
             ),

@@ -27,10 +27,10 @@ class Facts:
     batch = 512  # sequences
     seq_len = 8192  # tokens
     deadline_days = 100  # days
-    tp = 16  # count
-    pp = 4  # count
-    micro_batch = 1  # count
-    bytes_per_param = 14  # count
+    tp = 16  # devices
+    pp = 4  # stages
+    micro_batch = 1  # sequences
+    bytes_per_param = 14  # bytes
     store_bytes_per_s = 1e10  # bytes/s
     save_every_s = 1800.0  # s
     price = 2.5  # USD a device-hour
@@ -224,11 +224,11 @@ class Facts:
         return self.layers // self.pp
 
     @cached_property
-    def m(self) -> int:  # count
+    def m(self) -> int:  # micro-batches
         return self.batch * self.tp * self.pp // (self.devices * self.micro_batch)
 
     @cached_property
-    def m_inside(self) -> int:  # count
+    def m_inside(self) -> int:  # micro-batches
         return self.batch * 8 * self.pp // (self.devices * self.micro_batch)
 
     @cached_property
@@ -252,11 +252,11 @@ class Facts:
         return self.stated.step_s / self.inside.step_s
 
     @cached_property
-    def dp(self) -> int:  # count
+    def dp(self) -> int:  # replicas
         return self.devices // (self.tp * self.pp)
 
     @cached_property
-    def dp_inside(self) -> int:  # count
+    def dp_inside(self) -> int:  # replicas
         return self.devices // (8 * self.pp)
 
     @cached_property
@@ -303,22 +303,6 @@ class Facts:
     @cached_property
     def needed_stated(self) -> float:  # devices
         return self.devices * run_days(self.stated) / self.deadline_days
-
-    @cached_property
-    def slip_states_2(self) -> float:  # bytes
-        return self.params / 32 * 4 + self.params / 32 * 12 / self.dp_inside
-
-    @cached_property
-    def slip_overhead_2(self) -> float:  # share
-        return 8 * self.save_s / (self.save_every_s + 8 * self.save_s)
-
-    @cached_property
-    def slip_interval_1(self) -> float:  # s
-        return float((self.save_s * self.mtbf_s) ** 0.5)
-
-    @cached_property
-    def slip_interval_2(self) -> float:  # s
-        return float((2 * self.said_save_s * self.mtbf_s) ** 0.5)
 
     @cached_property
     def bubble(self) -> float:  # share
@@ -667,7 +651,7 @@ def states_question(f: Facts) -> Number:
                 ),
             ),
             Slip(
-                value=f.slip_states_2,
+                value=f.params / 32 * 4 + f.params / 32 * 12 / f.dp_inside,
                 says="Gradients are accumulated in fp32: four bytes, not two.",
                 within=1.03,
             ),
@@ -802,7 +786,7 @@ def overhead_question(f: Facts) -> Number:
                 within=1.05,
             ),
             Slip(
-                value=f.slip_overhead_2,
+                value=8 * f.save_s / (f.save_every_s + 8 * f.save_s),
                 says="Bits for bytes: the store is in bytes a second.",
                 within=1.03,
             ),
@@ -839,12 +823,12 @@ def interval_question(f: Facts) -> Number:
         within=1.1,
         slips=(
             Slip(
-                value=f.slip_interval_1,
+                value=float((f.save_s * f.mtbf_s) ** 0.5),
                 says="A factor of two is missing under the root.",
                 within=1.03,
             ),
             Slip(
-                value=f.slip_interval_2,
+                value=float((2 * f.said_save_s * f.mtbf_s) ** 0.5),
                 says=(
                     f"With the document's {show.seconds(f.said_save_s)} a save; use the whole "
                     "state."
@@ -909,16 +893,16 @@ def faults_question(f: Facts) -> Choice:
 
 
 def plan_question(f: Facts) -> Plan:
-    def says_1(a: Assessment, best: Assessment) -> str:
+    def outside_the_node(tried: Assessment, best: Assessment) -> str:
         return (
-            f"That still crosses the node with tensor parallelism: {show.seconds(a.step_s)} a "
+            f"That still crosses the node with tensor parallelism: {show.seconds(tried.step_s)} a "
             f"step, the best takes {show.seconds(best.step_s)}."
         )
 
-    def says_2(a: Assessment, best: Assessment) -> str:
+    def idle_stages(tried: Assessment, best: Assessment) -> str:
         return (
-            f"Inside the node, good; but {show.share(a.bubble_fraction)} of the step is idle "
-            f"and eight ranks reduce where fewer would do: {show.seconds(a.step_s)} against "
+            f"Inside the node, good; but {show.share(tried.bubble_fraction)} of the step is idle "
+            f"and eight ranks reduce where fewer would do: {show.seconds(tried.step_s)} against "
             f"{show.seconds(best.step_s)}."
         )
 
@@ -943,7 +927,7 @@ def plan_question(f: Facts) -> Plan:
                     "micro_batch": 1,
                     "recompute": "none",
                 },
-                says=says_1,
+                says=outside_the_node,
                 at_least={"tp": 9},
             ),
             PlanSlip(
@@ -955,7 +939,7 @@ def plan_question(f: Facts) -> Plan:
                     "micro_batch": 1,
                     "recompute": "none",
                 },
-                says=says_2,
+                says=idle_stages,
                 among={"tp": [8], "vpp": [None, 1]},
             ),
         ),

@@ -22,14 +22,14 @@ class Facts:
     """The numbers of the book, each worked out when it is first asked for, with its unit."""
 
     devices = 2048  # devices
-    more = 4096  # count
-    middle = 3072  # count
+    more = 4096  # devices
+    middle = 3072  # devices
     per_node = 8  # devices
     tokens = 8e12  # tokens
     fewer_tokens = 6.6e12  # tokens
     seq_len = 8192  # tokens
     batch = 1024  # sequences
-    middle_batch = 768  # count
+    middle_batch = 768  # sequences
     price = 2.5  # USD a device-hour
     cut = 0.3  # share
     faster = 0.5  # ratio
@@ -149,7 +149,7 @@ class Facts:
         return self.loss_params - self.loss_base
 
     @cached_property
-    def per_param(self) -> float:  # ?
+    def per_param(self) -> float:  # tokens a parameter
         return self.tokens / self.params
 
     @cached_property
@@ -232,14 +232,6 @@ class Facts:
         return 2 * self.batch_ratio
 
     @cached_property
-    def slip_tokens_2(self) -> float:  # T
-        return self.tokens / (1 + self.cut)
-
-    @cached_property
-    def slip_fp8_2(self) -> float:  # times
-        return 1 + self.gemm_share / 2
-
-    @cached_property
     def loss_base(self) -> float:  # ratio
         return float(scaling_laws.loss(self.params, self.tokens))
 
@@ -253,7 +245,7 @@ class Facts:
 
     @cached_property
     def measured_speedup(self) -> float:
-        """Fp8 over bf16 of one published recipe, Llama 3.1 70B on 512 H100. [ratio]"""
+        """Rate in fp8 over that in bf16 of one published recipe, Llama 3.1 70B on 512 H100."""
         return measured.rate("dgxc-70b-v25.04.02-10") / measured.rate("dgxc-70b-v25.04.02-04")
 
     @cached_property
@@ -285,10 +277,6 @@ class Facts:
         return float(scaling_laws.batch_size(self.tokens, "zhang-2024"))
 
     @cached_property
-    def slip_margin_1(self) -> float:  # share
-        return max(self.margin_in_days_share, self.margin_in_usd_share)
-
-    @cached_property
     def optimal(self) -> tuple[float, float]:
         params, tokens = scaling_laws.compute_optimal(6 * self.params * self.tokens)
         return float(params), float(tokens)
@@ -307,7 +295,7 @@ class Facts:
     @cached_property
     def over_critical(self) -> float:
         """Share of tokens that twice the batch spends over the present one, by the source's own
-        definition of critical. [ratio]"""
+        definition of critical."""
         return scaling_laws.BATCH_LAWS["zhang-2024"].overhead * self.batch_tokens / self.critical
 
     @cached_property
@@ -541,7 +529,7 @@ def tokens_question(f: Facts) -> Number:
                 value=f.tokens * f.cut, says="That is what you lose, not what is left.", within=1.02
             ),
             Slip(
-                value=f.slip_tokens_2,
+                value=f.tokens / (1 + f.cut),
                 says="A cut of 30 % multiplies by 0.7; dividing by 1.3 is a smaller cut.",
                 within=1.02,
             ),
@@ -681,7 +669,7 @@ def fp8_question(f: Facts) -> Number:
                 within=1.05,
             ),
             Slip(
-                value=f.slip_fp8_2,
+                value=1 + f.gemm_share / 2,
                 says="You added the saved share; the step is what is left: divide by it.",
                 within=1.03,
             ),
@@ -895,10 +883,10 @@ def day_question(f: Facts) -> Number:
 
 
 def plan_question(f: Facts) -> Plan:
-    def says_1(a: Assessment, best: Assessment) -> str:
+    def idle_stages(tried: Assessment, best: Assessment) -> str:
         return (
-            f"It runs, at {show.seconds(a.step_s)} against {show.seconds(best.step_s)}: "
-            f"{show.share(a.bubble_fraction)} of the step is idle, and fp8 makes eight-way "
+            f"It runs, at {show.seconds(tried.step_s)} against {show.seconds(best.step_s)}: "
+            f"{show.share(tried.bubble_fraction)} of the step is idle, and fp8 makes eight-way "
             "reductions a larger part of it."
         )
 
@@ -924,7 +912,7 @@ def plan_question(f: Facts) -> Plan:
                     "micro_batch": 1,
                     "recompute": "none",
                 },
-                says=says_1,
+                says=idle_stages,
                 among={"tp": [8], "vpp": [None, 1]},
             ),
         ),
@@ -960,7 +948,7 @@ def margin_question(f: Facts) -> Number:
         within=1.12,
         slips=(
             Slip(
-                value=f.slip_margin_1,
+                value=max(f.margin_in_days_share, f.margin_in_usd_share),
                 says="That is the looser limit; the other one breaks first.",
                 within=1.1,
             ),

@@ -18,8 +18,8 @@ from .base import run_days
 class Facts:
     """The numbers of the book, each worked out when it is first asked for, with its unit."""
 
-    pilot = 16  # count
-    whole = 64  # count
+    pilot = 16  # devices
+    whole = 64  # devices
     batch = 512  # sequences
     seq_len = 4096  # tokens
     tokens = 1e12  # tokens
@@ -76,7 +76,7 @@ class Facts:
         return self.batch * self.seq_len / self.step_s
 
     @cached_property
-    def device_rate(self) -> float:  # ?
+    def device_rate(self) -> float:  # tokens/s
         return self.job_rate / self.pilot
 
     @cached_property

@@ -18,24 +18,24 @@ class Facts(DesignFacts):
 
     layers = 52  # layers
     devices = 64  # devices
-    short = 8192  # count
-    middle = 32_768  # count
-    long = 131_072  # count
-    pp = 4  # count
+    short = 8192  # tokens
+    middle = 32_768  # tokens
+    long = 131_072  # tokens
+    pp = 4  # stages
     # Nemotron-H 8B, config.json: mixers and feed-forwards are layers of their own there
-    scans = 24  # count
-    attentions = 4  # count
-    mlps = 24  # count
+    scans = 24  # layers
+    attentions = 4  # layers
+    mlps = 24  # layers
     hidden = 4096  # values
-    ffn = 21_504  # count
+    ffn = 21_504  # values
     vocab = 131_072  # tokens
-    scan_heads = 128  # count
-    scan_width = 64  # count
-    state = 128  # count
-    groups = 8  # count
-    heads = 32  # count
-    kv_heads = 8  # count
-    head_width = 128  # count
+    scan_heads = 128  # heads
+    scan_width = 64  # values
+    state = 128  # values
+    groups = 8  # groups
+    heads = 32  # heads
+    kv_heads = 8  # heads
+    head_width = 128  # values
 
     @cached_property
     def design(self) -> Design:
@@ -160,7 +160,7 @@ class Facts(DesignFacts):
         return assess(self.twin_long)
 
     @cached_property
-    def inner(self) -> int:  # count
+    def inner(self) -> int:  # values
         return self.scan_heads * self.scan_width
 
     @cached_property
@@ -189,15 +189,15 @@ class Facts(DesignFacts):
         return self.vocab * self.hidden
 
     @cached_property
-    def state_values(self) -> int:  # count
+    def state_values(self) -> int:  # values
         return self.inner * self.state
 
     @cached_property
-    def kv_values(self) -> int:  # count
+    def kv_values(self) -> int:  # values
         return 2 * self.kv_heads * self.head_width
 
     @cached_property
-    def meet(self) -> float:  # ?
+    def meet(self) -> float:  # tokens
         return self.state_values / self.kv_values
 
     @cached_property
@@ -226,7 +226,7 @@ class Facts(DesignFacts):
         return self.inputs + 2 * self.inner
 
     @cached_property
-    def attention_kept(self) -> int:  # count
+    def attention_kept(self) -> int:  # values
         return (2 * self.heads + 2 * self.kv_heads) * self.head_width
 
     @cached_property
@@ -234,7 +234,7 @@ class Facts(DesignFacts):
         return self.scan_kept / self.attention_kept
 
     @cached_property
-    def recurrence(self) -> int:  # count
+    def recurrence(self) -> int:  # FLOP a token
         return 7 * self.state_values
 
     @cached_property
@@ -242,7 +242,7 @@ class Facts(DesignFacts):
         return 6 * (self.scan_layer - self.attention_layer) + 3 * self.recurrence
 
     @cached_property
-    def cross(self) -> float:  # ?
+    def cross(self) -> float:  # tokens
         return self.wider / (6 * self.heads * self.head_width)
 
     @cached_property

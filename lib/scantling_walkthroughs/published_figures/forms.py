@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 from scantling import catalogue
+from scantling.base.columns import Column
 from scantling.blocks.table import Shape
 from scantling.catalogue import scaling_laws as convergence
 from scantling.catalogue.hardware import USUAL_ACCELERATOR
@@ -149,18 +150,18 @@ def _saved(row: Printed) -> float:
     return 1 - after / before
 
 
-def state_bytes(params: float, dp: float, sharding: str) -> float:
+def state_bytes(params: float, dp: Column, sharding: str) -> Column:
     """Bytes of weights, 16-bit gradients and Adam states on one device: 2 + 2 + 12 bytes a
     parameter, each over dp where sharded."""
     shape = gpt(36, 4096, 32)
     plan = Plan(dp=dp, sharding=code(SHARDINGS, sharding))
     m = memory(bare(shape, plan, job=replace(GENERIC_JOB, grad_bytes=2.0)))
     each = (m.weights + m.gradients + m.optimizer) / parameters(shape).total
-    return float(each) * params
+    return each * params
 
 
 def _zero(row: Printed) -> float:
-    return state_bytes(row.number("params"), row.at, row.settings["sharding"]) / 1e9
+    return float(state_bytes(row.number("params"), row.at, row.settings["sharding"])) / 1e9
 
 
 def _optimal(row: Printed) -> float:

@@ -31,7 +31,7 @@ def _link(accelerator: str, domain: int, out_bytes_per_s: float = 50e9) -> Link:
     return replace(link, domain=domain, out_bytes_per_s=out_bytes_per_s)
 
 
-def bus_bytes_per_s(series: CollectiveSeries, message_bytes: float) -> float:
+def bus_bytes_per_s(series: CollectiveSeries, message_bytes: Column) -> Column:
     """Bus bandwidth that the step model gives a series of collective_bench.csv, as nccl-tests
     counts it [bytes/s]: all-reduces by rings, all-to-alls straight to every rank."""
     n = series.devices
@@ -44,7 +44,7 @@ def bus_bytes_per_s(series: CollectiveSeries, message_bytes: float) -> float:
     else:
         op = "all_reduce"
         seconds = ring_s(message_bytes, w, 2.0)
-    return float(collectives.volume(op, n) * message_bytes / seconds)
+    return collectives.volume(op, n) * message_bytes / seconds
 
 
 SIZES = {
