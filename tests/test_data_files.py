@@ -28,9 +28,6 @@ FORMULAS = {("quantities.csv", "formula"), ("quantities.csv", "inputs")}  # nota
 # what a source prints stands there as it is printed
 QUOTED = {"published_runs.csv", "published_memory.csv", "reliability.csv", "prices.csv"}
 
-# files that still hold code; none comes to them
-NOT_YET: frozenset[str] = frozenset({"lib/scantling/cli/tables.yaml"})
-
 PACKAGES = {
     path.parent.name: {module.stem for module in path.parent.iterdir()}
     for path in (ROOT / "lib").glob("*/*/__init__.py")
@@ -140,14 +137,7 @@ def data_files() -> list[Path]:
 @pytest.mark.parametrize("path", data_files(), ids=lambda p: str(p.relative_to(ROOT)))
 def test_data_files_hold_no_code(path):
     held = in_file(path)
-    if str(path.relative_to(ROOT)) in NOT_YET:
-        assert held, f"{path.name} holds no code any more: take it out of NOT_YET"
-    else:
-        assert not held, "\n".join(held[:20])
-
-
-def test_files_not_yet_converted_exist():
-    assert {*NOT_YET} <= {str(path.relative_to(ROOT)) for path in data_files()}
+    assert not held, "\n".join(held[:20])
 
 
 CODE = {

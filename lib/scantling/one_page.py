@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from math import ceil, exp, expm1, log2, sqrt
 
 from .base.columns import Column
+from .base.units import DAY_S
 from .catalogue.words import Recompute, Sharding
 from .physics.constants import Constants
 from .physics.software import USUAL, Software
@@ -398,7 +399,7 @@ def goodput(r: Run, fleet: Fleet) -> float:
     MTBF M, detection D, restart R, a copy durable after w, saves that stall d every tau, which is
     sqrt(2 d M) - d, or until the last copy is durable. Young 1974 (doi:10.1145/361147.361115);
     Daly 2006 (doi:10.1016/j.future.2004.11.016)."""
-    mtbf = 86_400 * 1000 * 8 / (fleet.failures_per_1000_node_days * r.devices)
+    mtbf = DAY_S * 1000 * 8 / (fleet.failures_per_1000_node_days * r.devices)
     copy = 14 * parameters(r.model)  # weights, master weights, moments [bytes]
     # 0.5 s blocked, 20 s to commit (ByteCheckpoint, NSDI'25, Table 8); half the host link's rate
     stall = 0.5 + copy / r.devices / (0.5 * r.chip.host_bytes_per_s)

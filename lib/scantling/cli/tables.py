@@ -8,8 +8,6 @@ from rich.measure import Measurement
 from rich.style import StyleType
 from rich.table import Table
 
-from ..base.words import Words, table
-
 # heads of columns of words: they are set left and wrap
 WORDS = (
     "law",
@@ -93,7 +91,3 @@ def print_rows(out: Console, rows: Iterable[Mapping[str, str]], heads: Sequence[
     rows = list(rows)
     heads = heads or list(rows[0] if rows else ())
     print_table(out, heads, [list(row.values()) for row in rows])
-
-
-# what the site prints from until its own functions say it
-say = Words(table(__file__, "tables")["lines"])
