@@ -133,7 +133,7 @@ def test_the_gallery_is_small_enough_for_git():
 ONE = """
 import hashlib, json, scantling
 from scantling.base.json import clean
-from scantling_widgets import gallery
+from scantling_widgets.pages import gallery
 from scantling_widgets.report.page import document
 data = clean(scantling.assess(gallery.designs()["llama-3.1-8b-8-h100-fsdp"]).as_dict())
 made = gallery.thumbnail(data), gallery.index([gallery.entry("llama-3.1-8b-8-h100-fsdp", data)])

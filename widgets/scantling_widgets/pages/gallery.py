@@ -1,9 +1,9 @@
 """The gallery: every design of `gallery/designs` assessed, predicted beside published, with
 pictures, pages and an index.
 
-`python -m scantling_widgets.gallery` writes all of it again. Git holds the designs, the published
-figures, one table of headline figures, a thumbnail each and their list (README.md); the pages are
-built into build/site/gallery and published from there.
+`python -m scantling_widgets.pages.gallery` writes all of it again. Git holds the designs, the
+published figures, one table of headline figures, a thumbnail each and their list (README.md); the
+pages are built into build/site/gallery and published from there.
 """
 
 import re
