@@ -10,6 +10,7 @@ from typing import Any
 
 from scantling.base.records import Lines
 from scantling.base.typed import digits
+from scantling.base.units import DAY_S
 
 from .question import Option
 
@@ -103,7 +104,7 @@ FACTORS: tuple[tuple[float, str, str], ...] = (
         "a step of sixty between seconds, minutes and hours",
     ),
     (3600, "seconds for hours", "hours for seconds"),
-    (86400, "seconds for days", "days for seconds"),
+    (DAY_S, "seconds for days", "days for seconds"),
     (100, "per cent for a share", "a share for per cent"),
 )
 _SECONDS = {
@@ -112,7 +113,7 @@ _SECONDS = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
     **dict.fromkeys(("min", "mins", "minute", "minutes", "m"), 60.0),
     **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3600.0),
-    **dict.fromkeys(("days", "day", "d"), 86400.0),
+    **dict.fromkeys(("days", "day", "d"), DAY_S),
     **dict.fromkeys(("weeks", "week"), 604800.0),
 }
 # words beside the key of an option that say nothing more of it
