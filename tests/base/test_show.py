@@ -2,8 +2,9 @@
 
 import re
 
+import pytest
 from hypothesis import given, strategies as st
-from scantling.base.show import gigabytes, span
+from scantling.base.show import gigabytes, shown, span
 from scantling.base.units import DAY_S, HOUR_S, MINUTE_S
 
 UNITS = {"s": 1.0, "min": MINUTE_S, "h": HOUR_S, "days": DAY_S}
@@ -23,3 +24,9 @@ def test_a_span_is_the_seconds_in_the_largest_unit_that_it_fills(seconds):
     assert abs(value - seconds) <= 0.06 * seconds
     larger = [size for size in UNITS.values() if size > UNITS[unit]]
     assert all(seconds < size for size in larger)
+
+
+@pytest.mark.parametrize("kind", ["text", "count", "rate", "seconds", "usd", "bytes"])
+def test_an_empty_text_is_shown_as_it_is(kind):
+    """A note of a calibration that says nothing stands in a report as nothing."""
+    assert shown("", kind, "nodes") == ""

@@ -38,8 +38,8 @@ def number(value: float, digits: int = 3) -> str:
     return f"{value:,.{places}f}".replace("-", "−")
 
 
-def _known(value: Any) -> str:
-    """What stands for a value that is no finite number; nothing for one that is."""
+def _no_number(value: Any) -> str | None:
+    """What stands for a value that is no finite number; None for one that is."""
     if value is None or (isinstance(value, float) and isnan(value)):
         return NONE
     if isinstance(value, bool):
@@ -48,7 +48,7 @@ def _known(value: Any) -> str:
         return ", ".join(str(v) for v in value) if isinstance(value, (list, tuple)) else str(value)
     if isinstance(value, float) and isinf(value):
         return "∞" if value > 0 else "−∞"
-    return ""
+    return None
 
 
 def _manner(of: Callable[[float], str]) -> Callable[[Any], str]:
@@ -56,7 +56,8 @@ def _manner(of: Callable[[float], str]) -> Callable[[Any], str]:
 
     def shown(value: Any) -> str:
         value = scalar(value)
-        return _known(value) or of(value)
+        text = _no_number(value)
+        return of(value) if text is None else text
 
     shown.__doc__ = of.__doc__
     return shown
@@ -203,14 +204,18 @@ def ratio(value: float) -> str:
 def count(value: Any, unit: str) -> str:
     """So many of a unit, which is given in the plural: 1 node, 2 nodes."""
     value = scalar(value)
+    text = _no_number(value)
+    if text is not None:
+        return text
     one = unit.removesuffix("es" if unit.endswith("ches") else "s")
-    return _known(value) or f"{value:,.0f} {one if value == 1 else unit}".rstrip()
+    return f"{value:,.0f} {one if value == 1 else unit}".rstrip()
 
 
 def rate(value: Any, unit: str) -> str:
     """A number of three digits with its unit."""
     value = scalar(value)
-    return _known(value) or f"{number(value)} {unit}".rstrip()
+    text = _no_number(value)
+    return f"{number(value)} {unit}".rstrip() if text is None else text
 
 
 MANNERS: dict[str, Callable[[Any], str]] = {

@@ -51,6 +51,7 @@ class FieldFacts:
     unit: str = ""
     low: float | None = None
     high: float | None = None
+    longest: int | None = None  # characters of a text
     choices: Lines = ()
     examples: tuple[Any, ...] = ()  # as they stand in a file
     usual: Any = None  # what it is wherever a design leaves it out
@@ -80,6 +81,8 @@ class FieldFacts:
             extra["default"] = self.usual
         if self.low is not None:
             extra |= {"minimum": self.low, "maximum": self.high}
+        if self.longest is not None:
+            extra["maxLength"] = self.longest
         return extra or None
 
 
@@ -239,7 +242,9 @@ def text(
     required: bool = False,
 ) -> Any:
     """Text of at most `high` characters, on one line unless `lines`."""
-    facts = FieldFacts(kind=Kind.TEXT, description=description, examples=_example(example))
+    facts = FieldFacts(
+        kind=Kind.TEXT, description=description, longest=high, examples=_example(example)
+    )
     return field(facts, text_up_to(high, lines), required)
 
 
