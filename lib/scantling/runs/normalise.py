@@ -25,6 +25,7 @@ TEXT = (
     "stack",
     "accelerator",
     "precision",
+    "precision_as_printed",
     "mlp",
     "attention",
     "sharding",
@@ -36,7 +37,6 @@ TEXT = (
     "scale_out_network",
     "framework",
     "source_url",
-    "notes",
 )
 OWN = ("precision", "sharding", "recompute", "offload", "mlp", "attention")
 # settled columns that hold a word; the others hold numbers

@@ -148,7 +148,8 @@ def keeping(c: Cases) -> Keeping:
     section 3.3.3); what lists its products keeps no output of a core that it repeats.
     """
     k, software = constants_of(c), c.software
-    low, eager = low_bytes(c.job), 1.0 - software.fused_norm
+    low = low_bytes(c.job)
+    eager = np.maximum(1.0 - software.fused_norm, k.eager * (1.0 - software.chunked_loss))
     linear = np.where(low > 0, low, 2.0)
     act = np.maximum(software.selective_act, k.per_op)
     # an eager norm keeps its input in fp32 and the normalised value in 16 bit (transformers,
@@ -171,7 +172,8 @@ def keeping(c: Cases) -> Keeping:
         core=1.0 - k.per_op * software.selective_attention,
         narrow=1.0 - 0.5 * (low > 0) * act * (1.0 - k.per_op),
         imbalance=k.imbalance,
-        expert_bytes=2.0 * (1.0 - k.weighted_inside),
+        expert_bytes=2.0 * (1.0 - k.weighted_inside) + 2.0 * k.weighted_fp32,
+        eager_experts=np.maximum(eager, k.eager_experts),
         chunked_loss=software.chunked_loss,
         logit_bytes=np.where(software.logit_bytes > 0, software.logit_bytes, k.logit_bytes),
     )
@@ -248,9 +250,12 @@ def parameter_bytes(c: Cases, group: Column) -> ParameterBytes:
     wide, low = job.precision == FP32, low_bytes(job)
     weight = 2.0 + 2.0 * wide
     # and the low-precision copies, both ways round
-    cached = weight + 2.0 * low - weight * k.low_weights * (low > 0)
+    alone = k.low_weights * c.software.fp8_gather * (low > 0)
+    cached = weight + 2.0 * low - weight * alone
     states = job.optimizer_bytes + job.master_bytes * (1.0 - wide)
-    gradient = np.maximum(job.grad_bytes, (job.precision == BF16) * k.bf16_gradients)
+    accumulated = np.maximum(k.bf16_gradients, (c.software.step_engine > 0) * k.engine_gradients)
+    gradient = np.maximum(job.grad_bytes, (job.precision == BF16) * accumulated)
+    gradient = gradient + (group > 1) * np.minimum(k.bucket_bytes, job.grad_bytes)
     away, gone = p.offload >= HOST_STATES, p.offload >= HOST_ALL
     whole = p.sharding >= ZERO3
     share = 1.0 / group
@@ -313,6 +318,7 @@ def frame(c: Cases) -> Frame:
     ranks = c.site_ranks
     group = np.where(p.sharding == HSDP, np.minimum(p.shard_group, ranks), ranks)
     replicas = np.maximum(group * p.tp / (p.ep * p.etp), 1.0)
+    replicas = np.where((c.software.whole_experts > 0) & (p.ep > 1), 1.0, replicas)[()]
     of_dense = parameter_bytes(c, group)
     largest, repeats = _largest(sorts, lambda x: x.whole), bool(np.any(p.recompute > 0))
     dropped = _largest(sorts, lambda x: x.dropped) if repeats else 0.0
