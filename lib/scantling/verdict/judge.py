@@ -96,13 +96,22 @@ def senseless(assessment: Assessment) -> list[Reason]:
         reasons.append(_senseless("nvme", text))
     best = record_of(assessment.chosen)
     limit = SENSE["mfu"]
-    if best is not None and assessment.mfu < limit.most * best.mfu:
+    slow = best is not None and assessment.mfu < limit.most * best.mfu
+    if slow and best is not None and is_pretraining_on_nodes(assessment):
         text = (
             f"MFU {share(assessment.mfu)} is less than a tenth of the best that is published for "
             f"this chip, {share(best.mfu)} ({best.run}); {limit.why}"
         )
         reasons.append(_senseless("mfu", text))
     return reasons
+
+
+def is_pretraining_on_nodes(assessment: Assessment) -> bool:
+    """Whether a run trains from nothing on more than one node: what continues from a checkpoint, or
+    has a node alone, is made as slow as it must be (ZeRO-Offload, fine-tuning of long models)."""
+    devices = assessment.resolved.cluster.devices_per_node
+    pretrains = not all(one.phase.from_checkpoint for one in assessment.resolved.phases)
+    return pretrains and assessment.devices_used > devices
 
 
 def _senseless(id: str, text: str) -> Reason:

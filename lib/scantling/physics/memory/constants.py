@@ -96,6 +96,12 @@ class MemoryConstants:
     # most bytes of a gradient that stand a second time in the buckets of the exchange, where there
     # are replicas
     bucket_bytes: Column
+    host_gradient_bytes: Column  # least bytes of the gradient that stays with offloaded states
+    # of offloaded states under ZeRO-1 and ZeRO-2: buffers and the rounding of pinned memory
+    host_factor: Column
+    # 1: under ZeRO-1 and ZeRO-2 gradients of several micro-batches are added on the host, whole
+    # and in 16 bit
+    host_accumulates: Column
     # 1: gradients are None between steps; with one micro-batch a step they take the place of
     # the activations that the backward frees
     fresh_gradients: Column

@@ -264,7 +264,7 @@ def parameter_bytes(c: Cases, group: Column) -> ParameterBytes:
     )
     of_gradient = np.maximum(of_gradient, k.whole_gradients * (c.micro_batches > 1))
     # the fp32 shard is the weight: no 16-bit one beside it
-    plain = weight * (1.0 - k.fp32_shards * (job.master_bytes > 0))
+    plain = weight * (1.0 - k.fp32_shards * (job.master_bytes > 0) * ~away)
     stored = np.minimum(plain, cached)  # a shard is never more than its part of the whole weight
     within = c.software.optimizer_group
     owned = np.where(
@@ -280,7 +280,8 @@ def parameter_bytes(c: Cases, group: Column) -> ParameterBytes:
     if np.any(p.offload):
         # ZeRO-Infinity and FSDP's CPU offload: weights come and gradients go a layer at a time
         # (Rajbhandari et al. 2021, section 5)
-        host = away * states + gone * (weight * of_weight + gradient * of_gradient)
+        host = away * host_states(c, states, owned)
+        host = host + gone * (weight * of_weight + gradient * of_gradient)
         states, step = (np.where(away, 0.0, x) for x in (states, step))
         resident, gradient, cache = (np.where(gone, 0.0, x) for x in (resident, gradient, cache))
         gathered = np.where(gone, cached + weight, gathered)
@@ -296,6 +297,16 @@ def parameter_bytes(c: Cases, group: Column) -> ParameterBytes:
         step=step * owned,
         stays=resident + gradients + states,
     )
+
+
+def host_states(c: Cases, states: Column, owned: Column) -> Column:
+    """Bytes a parameter of a device that offloaded states take of its host: the states that it owns
+    and, in some stacks, their gradient and buffers (catalogue/memory_facts.csv)."""
+    k, p = constants_of(c), c.plan
+    kept_apart = np.where(p.offload >= HOST_ALL, c.job.grad_bytes, 0.0)  # counted with the weights
+    own = states + np.maximum(k.host_gradient_bytes - kept_apart, 0.0) * owned
+    whole = np.where(c.micro_batches > 1, 2.0 * k.host_accumulates, 0.0)
+    return np.where(p.sharding < ZERO3, own * k.host_factor + whole, own)
 
 
 def exchange_buffers(c: Cases, sorts: Sequence[LayerSort]) -> Column:
