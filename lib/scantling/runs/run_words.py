@@ -263,16 +263,16 @@ RULES = (
         "0",
         Text.FRAMEWORK,
         r"^halo\b",
-        "Halo, agent-docs/optimization/liger-kernels.md: fused_linear_cross_entropy is off, the loss "
-        "keeps all logits",
+        "Halo, agent-docs/optimization/liger-kernels.md: fused_linear_cross_entropy is off, the "
+        "loss keeps all logits",
     ),
     rule(
         "logit_bytes",
         "8",
         Text.FRAMEWORK,
         r"^halo\b",
-        "transformers' loss_utils.py: 16-bit logits, an fp32 copy that Liger's cross entropy overwrites "
-        "with its gradient, and the 16-bit one",
+        "transformers' loss_utils.py: 16-bit logits, an fp32 copy that Liger's cross entropy "
+        "overwrites with its gradient, and the 16-bit one",
     ),
     rule(
         "reshard",
@@ -286,8 +286,8 @@ RULES = (
         "1",
         Text.FRAMEWORK,
         r"^halo\b",
-        "Halo, agent-docs/parallelism/expert-parallelism.md: FSDP2 leaves out modules that are split "
-        "over expert ranks",
+        "Halo, agent-docs/parallelism/expert-parallelism.md: FSDP2 leaves out modules that are "
+        "split over expert ranks",
     ),
     rule(
         "balanced_layout", "1", Text.OPTIONS, "pp_layout", "Megatron-Core: stages laid out by hand"
@@ -540,7 +540,8 @@ RULES = (
         "1",
         Text.OTHER_OPTS,
         "adamwbf16|no fp32 copy",
-        "optimizers that keep 16-bit weights and moments, and round at random in place of an fp32 copy",
+        "optimizers that keep 16-bit weights and moments, and round at random in place of an fp32 "
+        "copy",
     ),
     rule(
         "half_states",

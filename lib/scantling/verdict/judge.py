@@ -11,6 +11,7 @@ from ..base.units import DAY_S, YEAR_S
 from ..catalogue.load import filled
 from ..design.constraints import CONSTRAINTS, Constraint
 from ..design.plausible import questions
+from ..physics.cases import devices as ranks
 from ..plans.fit import streamed_weights
 from .constraints import chance_of, missed, value_of
 from .record import Assessment, Chosen, Reason
@@ -110,8 +111,8 @@ def is_pretraining_on_nodes(assessment: Assessment) -> bool:
     """Whether a run trains from nothing on more than one node: what continues from a checkpoint, or
     has a node alone, is made as slow as it must be (ZeRO-Offload, fine-tuning of long models)."""
     devices = assessment.resolved.cluster.devices_per_node
-    pretrains = not all(one.phase.from_checkpoint for one in assessment.resolved.phases)
-    return pretrains and assessment.devices_used > devices
+    pretrains = not all(phase.from_checkpoint for phase in assessment.resolved.phases)
+    return pretrains and ranks(assessment.chosen.case.plan) > devices
 
 
 def _senseless(id: str, text: str) -> Reason:

@@ -103,8 +103,8 @@ class Stack:
     mtp_layout_since: float = 1e9
     # switch of cases.Software -> how its recipes for experts in mxfp8 set it
     mxfp8_experts: Mapping[str, Recipe] = field(default_factory=dict)
-    # weights, gradients and states keep the format that their checkpoint is loaded in: where nothing
-    # is sharded (the sharding takes them to fp32), and where a loop may do so
+    # weights, gradients and states keep the format that their checkpoint is loaded in: where
+    # nothing is sharded (the sharding takes them to fp32), and where a loop may do so
     half_unsharded: bool = False
     half_possible: bool = False
     # sharded weights stay gathered from a pipeline's first forward to its last backward
