@@ -148,7 +148,10 @@ _FUNCTIONS: tuple[tuple[Callable[..., Any], Lines], ...] = (
     ),
     (checkpoint.contents, ("checkpoint_bytes", "endurance.checkpoint_bytes")),
     (checkpoint.snapshot_stall_s, ("endurance.checkpoint_stall_s",)),
-    (checkpoint.transfer_s, ("endurance.checkpoint_durable_s",)),
+    (
+        checkpoint.synchronous_save_s,
+        ("endurance.checkpoint_durable_s", "endurance.synchronous_save_s"),
+    ),
     (checkpoint.write_rate_needed, ("endurance.write_bytes_per_s_needed",)),
     (checkpoint.retention, ("endurance.retention",)),
     (

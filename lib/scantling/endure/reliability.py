@@ -12,6 +12,7 @@ from ..base.records import Assumed, Record, get, record, value_or
 from ..base.units import DAY_S
 from ..design.cluster import Cluster
 from . import checkpoint, elastic, failures, goodput, spares, storage
+from .checkpoint import synchronous_save_s
 from .copies import Level
 from .first_step import first_step
 from .interval import check_every, chosen_interval, copies_kept
@@ -36,6 +37,10 @@ LOGGED: Mapping[str, tuple[str, ...]] = {
 }
 MOST_SPARES = 4096  # spares that are looked at
 
+# what a collective may wait for a rank before a run is ended, where no stack says:
+# torch.distributed over NCCL (constants.py, default_pg_nccl_timeout)
+WATCHDOG_S = 600.0
+
 
 @record
 class Endurance(Record):
@@ -55,6 +60,8 @@ class Endurance(Record):
     checkpoint_bytes: Column
     checkpoint_stall_s: Column
     checkpoint_durable_s: Column
+    synchronous_save_s: Column  # were training to wait for it
+    watchdog_s: float  # that a collective may wait for a rank
     checkpoint_overhead: Column
     young_s: Column
     daly_s: Column
@@ -118,6 +125,7 @@ class Inputs(NamedTuple):
     alone: int  # parts that stop and start by themselves
     store: storage.Rates
     assumed: list[Assumed]
+    watchdog_s: float
 
 
 def endure(
@@ -132,6 +140,7 @@ def endure(
     devices: Column | None = None,
     gang: Gang | None = None,
     planned_stops: bool = True,
+    watchdog_s: float = WATCHDOG_S,
 ) -> Endurance:
     """Reliability of one job, or of the same job on many device counts at once.
 
@@ -142,6 +151,7 @@ def endure(
     step_s : step time; the interval is at least this, a check against corruption costs one.
     constraints : ceilings that move the interval (checkpoint overhead, lost work).
     devices : device counts instead of the cluster's own [(n,)].  gang : what the plan can drop.
+    watchdog_s : what a collective may wait for a rank before the run is ended.
     planned_stops : count the fleet's stops for maintenance and changes (graceful: nothing lost).
 
     Sites that average after local steps fail, restart, slow down and save alone, each as so many
@@ -168,6 +178,7 @@ def endure(
         alone=cluster.sites if cluster.sync.apart else 1,
         store=storage.rates(cluster, nodes),
         assumed=[],
+        watchdog_s=watchdog_s,
     )
     failing = life_of(asked, gang, planned_stops)
     saving = saved_as_often_as_pays(asked, failing)
@@ -367,6 +378,13 @@ def endurance(
         checkpoint_bytes=asked.checkpoint_bytes,
         checkpoint_stall_s=stall_s,
         checkpoint_durable_s=durable_s,
+        synchronous_save_s=synchronous_save_s(
+            asked.checkpoint_bytes,
+            asked.store.write_bytes_per_s,
+            asked.nodes,
+            asked.store.node_write_bytes_per_s,
+        ),
+        watchdog_s=asked.watchdog_s,
         checkpoint_overhead=stall_s / (interval_s + stall_s),
         young_s=goodput.young(m, stall_s),
         daly_s=goodput.daly(m, stall_s),

@@ -43,7 +43,10 @@ CALL_SCALE = 0.06  # and of a call
 MARGIN_RAN = 0.0
 MARGIN_OUT = 0.04
 ROBUST = 2.0  # soft-L1 beyond so many deviations
-FAMILY_ROWS = 10.0  # that a family weighs at most as much as
+# rows that a family weighs at most as much as, with its peaks and with its calls: families differ
+# by more than rows of one do (of 10 and 1 the first is 1.0 points nearer in sample and 1.5 further
+# off with families left out)
+PEAK_ROWS, CALL_ROWS = 2.0, 30.0
 RUN_WEIGHT = 0.7  # least, of a published run that is called too large
 GRID_SHARE = 4  # every so many of the grid's rows are fitted
 # estimates over the capacity, under the priors, at which a call can still go either way
@@ -132,13 +135,13 @@ def predict(rows: Rows, offsets: Mapping[str, Any] | None) -> tuple[np.ndarray, 
 
 
 def weights_of(rows: Rows) -> np.ndarray:
-    """Weight of each row's residual: that of FAMILY_ROWS rows a family for peaks, the root of it
-    for calls."""
+    """Weight of each row's residual: that of PEAK_ROWS rows a family for peaks, the root of that of
+    CALL_ROWS for calls."""
     weights = np.ones(len(rows.ran))
     peak = np.isfinite(rows.measured)
-    for kind, power in ((peak, 0.5), (~peak, 0.25)):
+    for kind, most, power in ((peak, PEAK_ROWS, 0.5), (~peak, CALL_ROWS, 0.25)):
         _, family, counts = np.unique(rows.families[kind], return_inverse=True, return_counts=True)
-        weights[kind] = np.minimum((FAMILY_ROWS / counts) ** power, 1.0)[family]
+        weights[kind] = np.minimum((most / counts) ** power, 1.0)[family]
     return np.where(rows.scored, weights, np.maximum(weights, RUN_WEIGHT))
 
 

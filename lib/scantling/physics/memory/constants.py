@@ -93,6 +93,7 @@ class MemoryConstants:
     # bytes of a gradient under bf16: the 16-bit one and the fp32 one that it is added to
     bf16_gradients: Column
     engine_gradients: Column  # the same where a pipeline engine drives the step
+    plain_gradients: Column  # most bytes of a gradient where no pipeline engine drives the step
     # most bytes of a gradient that stand a second time in the buckets of the exchange, where there
     # are replicas
     bucket_bytes: Column

@@ -254,7 +254,9 @@ def parameter_bytes(c: Cases, group: Column) -> ParameterBytes:
     cached = weight + 2.0 * low - weight * alone
     states = job.optimizer_bytes + job.master_bytes * (1.0 - wide)
     accumulated = np.maximum(k.bf16_gradients, (c.software.step_engine > 0) * k.engine_gradients)
-    gradient = np.maximum(job.grad_bytes, (job.precision == BF16) * accumulated)
+    plain = np.where(c.software.step_engine > 0, np.inf, k.plain_gradients)
+    gradient = np.minimum(job.grad_bytes, plain)
+    gradient = np.maximum(gradient, (job.precision == BF16) * accumulated)
     gradient = gradient + (group > 1) * np.minimum(k.bucket_bytes, job.grad_bytes)
     away, gone = p.offload >= HOST_STATES, p.offload >= HOST_ALL
     whole = p.sharding >= ZERO3
