@@ -391,7 +391,7 @@ def roomy_bytes(situation: Situation, plan: Plan) -> float:
 
 def spread_of(situation: Situation) -> float:
     """Spread of the memory estimate for the stack of a phase, and of peaks measured here."""
-    usual: float = spread(situation.resolved.stack and situation.stack.name)
+    usual = spread(experts=bool(np.any(situation.shape.moe_layers)))
     here = situation.resolved.calibration
     if here is None:
         return usual

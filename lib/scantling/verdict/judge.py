@@ -112,7 +112,7 @@ def is_pretraining_on_nodes(assessment: Assessment) -> bool:
     has a node alone, is made as slow as it must be (ZeRO-Offload, fine-tuning of long models)."""
     devices = assessment.resolved.cluster.devices_per_node
     pretrains = not all(phase.from_checkpoint for phase in assessment.resolved.phases)
-    return pretrains and ranks(assessment.chosen.case.plan) > devices
+    return pretrains and int(ranks(assessment.chosen.case.plan)) > devices
 
 
 def _senseless(id: str, text: str) -> Reason:

@@ -46,11 +46,14 @@ ROBUST = 2.0  # soft-L1 beyond so many deviations
 # rows that a family weighs at most as much as, with its peaks and with its calls: families differ
 # by more than rows of one do (of 10 and 1 the first is 1.0 points nearer in sample and 1.5 further
 # off with families left out)
-PEAK_ROWS, CALL_ROWS = 2.0, 30.0
+PEAK_ROWS, CALL_ROWS = 4.0, 80.0
 RUN_WEIGHT = 0.7  # least, of a published run that is called too large
 GRID_SHARE = 4  # every so many of the grid's rows are fitted
 # estimates over the capacity, under the priors, at which a call can still go either way
 OPEN = (0.65, 1.6)
+STEP = 1e-4  # of a derivative, in deviations of a prior
+# Gauss-Newton: steps at most, the shortest share of one, and how near the end lies
+MOST_STEPS, LEAST_SHARE, CLOSE = 12, 0.05, 0.03
 SPREADS = np.geomspace(0.02, 0.4, 61)  # tried
 
 
@@ -145,57 +148,122 @@ def weights_of(rows: Rows) -> np.ndarray:
     return np.where(rows.scored, weights, np.maximum(weights, RUN_WEIGHT))
 
 
-def fit(rows: Rows, start: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """{constant: {"global": offset, "stack": {name: offset}}}, the log offsets that explain the
-    rows best under their priors: least squares of soft-L1 residuals.
+class Problem:
+    """The least-squares problem of some rows: which offsets are open, how far, and the residuals of
+    calls and peaks under them."""
 
-    From a high `pair_bytes` of the stacks with dense masks, whose gradient vanishes near its prior,
-    or from other offsets.
-    """
-    from scipy.optimize import least_squares
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        stacks = [str(stack) for stack in np.unique(rows.stacks[rows.scored])]
+        dense = [stack for stack in stacks if stack_of(stack).memory.get("dense_masks")]
+        self.keys: list[tuple[str, str | None]] = [(name, None) for name in PRIORS]
+        for name, prior in PRIORS.items():
+            if prior.stack_sd > 0:
+                self.keys += [
+                    (name, stack) for stack in (dense if name == "pair_bytes" else stacks)
+                ]
+        self.sd = np.array(
+            [PRIORS[name].stack_sd if stack else PRIORS[name].sd for name, stack in self.keys]
+        )
+        self.weight = weights_of(rows)
+        self.peak = np.isfinite(rows.measured)
 
-    stacks = [str(stack) for stack in np.unique(rows.stacks[rows.scored])]
-    dense = [stack for stack in stacks if stack_of(stack).memory.get("dense_masks")]
-    keys = [(name, None) for name in PRIORS] + [
-        (name, stack)
-        for name, prior in PRIORS.items()
-        if prior.stack_sd > 0
-        for stack in (dense if name == "pair_bytes" else stacks)
-    ]
-    sd = np.array([PRIORS[name].stack_sd if stack else PRIORS[name].sd for name, stack in keys])
-    high = np.array([2.0 if name == "pair_bytes" and stack else 0.0 for name, stack in keys])
-    weight = np.tile(weights_of(rows), 2)
-    peak = np.isfinite(rows.measured)
+    def start(self) -> np.ndarray:
+        """A high `pair_bytes` of the stacks with dense masks, whose gradient vanishes near its
+        prior; the priors of the rest."""
+        return np.array(
+            [2.0 if name == "pair_bytes" and stack else 0.0 for name, stack in self.keys]
+        )
 
-    def residuals(x: np.ndarray) -> np.ndarray:
-        total, capacity = predict(rows, _offsets(keys, x * sd))
+    def offsets(self, x: np.ndarray) -> dict[str, Any]:
+        """Offsets of a vector in deviations of the priors."""
+        offsets: dict[str, Any] = {name: {"global": 0.0, "stack": {}} for name in PRIORS}
+        for (name, stack), value in zip(self.keys, np.round(x * self.sd, 6).tolist()):
+            if stack is None:
+                offsets[name]["global"] = value
+            else:
+                offsets[name]["stack"][stack] = value
+        return offsets
+
+    def residuals(self, x: np.ndarray) -> np.ndarray:
+        """One of each row, soft-L1, in its own deviations."""
+        rows = self.rows
+        total, capacity = predict(rows, self.offsets(x))
         share = np.log(total / capacity)
         over = np.maximum(share + MARGIN_RAN, 0)
         under = np.minimum(share - MARGIN_OUT, 0)
-        calls = ~peak * np.where(rows.ran, over, under) / CALL_SCALE
-        peaks = np.log(total / np.where(peak, rows.measured, total)) / SCALE
-        return np.r_[ROBUST * robust(np.concatenate([calls, peaks]) * weight / ROBUST), x]
+        calls = ~self.peak * np.where(rows.ran, over, under) / CALL_SCALE
+        peaks = np.log(total / np.where(self.peak, rows.measured, total)) / SCALE
+        return np.asarray(ROBUST * robust((calls + peaks) * self.weight / ROBUST))
 
-    first = high if start is None else np.array([_offset(start, *key) for key in keys]) / sd
-    best = least_squares(residuals, first, ftol=1e-5, max_nfev=20)
-    return _offsets(keys, np.round(best.x * sd, 4))
+    def slopes(self, x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        """Derivatives of the residuals `at` x."""
+        columns = []
+        for i in range(len(x)):
+            moved = x.copy()
+            moved[i] += STEP
+            columns.append((self.residuals(moved) - at) / STEP)
+        return np.stack(columns, axis=1)
 
 
-def _offset(offsets: Mapping[str, Any], name: str, stack: str | None) -> float:
-    """One of some offsets; 0 where they have it not."""
-    levels = offsets[name]
-    return float(levels["stack"].get(stack, 0.0) if stack else levels["global"])
+@dataclass(frozen=True)
+class Solution:
+    """Where a problem ends: the offsets in deviations, the residuals and their slopes there."""
+
+    problem: Problem
+    x: np.ndarray
+    residuals: np.ndarray
+    slopes: np.ndarray
+
+    def without(self, out: np.ndarray) -> dict[str, Any]:
+        """The offsets that the other rows ask for: a Gauss-Newton step of their own problem."""
+        slopes, residuals = self.slopes[~out], self.residuals[~out]
+        return self.problem.offsets(self.x + gauss_newton(slopes, residuals, self.x))
 
 
-def _offsets(keys: Any, values: np.ndarray) -> dict[str, Any]:
-    offsets: dict[str, Any] = {}
-    for (name, stack), value in zip(keys, values.tolist()):
-        entry = offsets.setdefault(name, {"global": 0.0, "stack": {}})
-        if stack is None:
-            entry["global"] = value
-        else:
-            entry["stack"][stack] = value
-    return offsets
+def gauss_newton(slopes: np.ndarray, residuals: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """A step towards the least squares of residuals and of x itself, the priors."""
+    gradient = slopes.T @ residuals + x
+    return np.asarray(-np.linalg.solve(slopes.T @ slopes + np.eye(len(x)), gradient))
+
+
+def solve(rows: Rows) -> Solution:
+    """The log offsets that explain the rows best under their priors: least squares of soft-L1
+    residuals, by Gauss-Newton steps that halve where they would make it worse."""
+    problem = Problem(rows)
+    x = problem.start()
+    for _ in range(MOST_STEPS):
+        residuals = problem.residuals(x)
+        slopes = problem.slopes(x, residuals)
+        step, cost = gauss_newton(slopes, residuals, x), residuals @ residuals + x @ x
+        share = 1.0
+        while share > LEAST_SHARE:
+            ahead = problem.residuals(x + share * step)
+            if ahead @ ahead + (x + share * step) @ (x + share * step) <= cost:
+                break
+            share /= 2
+        x = x + share * step
+        if np.abs(share * step).max() < CLOSE:
+            break
+    residuals = problem.residuals(x)
+    return Solution(problem, x, residuals, problem.slopes(x, residuals))
+
+
+def fit(rows: Rows) -> dict[str, Any]:
+    """{constant: {"global": offset, "stack": {name: offset}}} of `solve`."""
+    solution = solve(rows)
+    return rounded(solution.problem.offsets(solution.x))
+
+
+def rounded(offsets: dict[str, Any]) -> dict[str, Any]:
+    """Offsets with four decimals."""
+    return {
+        name: {
+            "global": round(levels["global"], 4),
+            "stack": {stack: round(value, 4) for stack, value in levels["stack"].items()},
+        }
+        for name, levels in offsets.items()
+    }
 
 
 def family_quantile(values: np.ndarray, families: np.ndarray, share: float) -> float:
@@ -247,9 +315,7 @@ def chances(rows: Rows, total: np.ndarray, capacity: np.ndarray) -> np.ndarray:
 
 def spreads_of(rows: Rows) -> np.ndarray:
     """The shipped spread of each row."""
-    return np.array(
-        [spread(str(name), bool(e)) for name, e in zip(rows.stacks, experts_of(rows.cases))]
-    )
+    return np.where(experts_of(rows.cases), spread(experts=True), spread())
 
 
 def experts_of(cases: Cases) -> np.ndarray:
@@ -263,22 +329,21 @@ def ran(path: Any) -> tuple[np.ndarray, np.ndarray]:
     table = load(path)
     held = memory(table.cases)
     total, capacity = np.broadcast_arrays(held.total, held.capacity, table.log_measured)[:2]
-    stacks, experts = table.levels["stack"], experts_of(table.cases)
-    scales = np.array([spread(str(name), bool(e)) for name, e in zip(stacks, experts)])
+    scales = np.where(experts_of(table.cases), spread(experts=True), spread())
     assumed = table.frame.assumed
     known = np.array([not {"recompute", "micro_batch"} & {*decisive(a)} for a in assumed])
     return np.asarray(oom_probability(total, capacity, scales)), known
 
 
-def held_out(
-    rows: Rows, groups: np.ndarray, start: Mapping[str, Any] | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """(total, capacity) of every scored row from a fit that has not seen its group; of the others
-    from `start`."""
-    total, capacity = (np.array(column) for column in predict(rows, start))
-    for group in np.unique(groups[rows.scored]):
-        out = groups == group
-        total[out], capacity[out] = predict(rows.take(out), fit(rows.take(~out), start))
+def held_out(solution: Solution) -> tuple[np.ndarray, np.ndarray]:
+    """(total, capacity) of every scored row from offsets that have not seen its family; of the
+    others from all."""
+    rows = solution.problem.rows
+    offsets = solution.problem.offsets(solution.x)
+    total, capacity = (np.array(column) for column in predict(rows, offsets))
+    for family in np.unique(rows.families[rows.scored]):
+        out = rows.families == family
+        total[out], capacity[out] = predict(rows.take(out), solution.without(out))
     return total, capacity
 
 
@@ -302,32 +367,24 @@ def spread_of(rows: Rows, total: np.ndarray, capacity: np.ndarray, where: np.nda
 
 
 def spreads(rows: Rows, total: np.ndarray, capacity: np.ndarray) -> dict[str, float]:
-    """Scales of families left out: of stacks that another family measures, of others, and by how
-    much models with experts scatter more."""
-    names = np.unique(rows.stacks[rows.scored])
-    several = [
-        name
-        for name in names
-        if np.unique(rows.families[rows.scored & (rows.stacks == name)]).size > 1
-    ]
-    known = np.isin(rows.stacks, several)
+    """Scales of families left out: of all, and by how much models with experts scatter more, half
+    way in logs: they are few families."""
     experts = experts_of(rows.cases)
     dense, mixed = (
         spread_of(rows, total, capacity, rows.scored & kind) for kind in (~experts, experts)
     )
-    found = {
-        "stack known": spread_of(rows, total, capacity, rows.scored & known & ~experts),
-        "stack unknown": spread_of(rows, total, capacity, rows.scored & ~known & ~experts),
-        "experts": max(mixed / dense, 1.0),
+    return {
+        "all": round(spread_of(rows, total, capacity, rows.scored), 4),
+        "experts": round(max(mixed / dense, 1.0) ** 0.5, 4),
     }
-    return {name: round(value, 4) for name, value in found.items()}
 
 
 def main(path: Any = None, target: Any = None) -> dict[str, Any]:
     """Fit, evaluate with each family left out, write the data file, and return what it holds."""
     rows = fitted_rows(path or MEMORY)
-    offsets = fit(rows)
-    left_out = held_out(rows, rows.families, offsets)
+    solution = solve(rows)
+    offsets = rounded(solution.problem.offsets(solution.x))
+    left_out = held_out(solution)
     result = {
         "made": date.today().isoformat(),
         "rows": len(rows.ran),

@@ -244,6 +244,17 @@ def _layers(s: Shape) -> list[tuple[Block, list[tuple[Column, Block]]]]:
     return out
 
 
+def gradient_bytes(c: Cases, group: Column) -> Column:
+    """Bytes of the gradient of one parameter that `group` ranks share, before it is divided: as the
+    job says, with what the stack keeps beside it (catalogue/memory_facts.csv)."""
+    job, k = c.job, constants_of(c)
+    driven = c.software.step_engine > 0
+    plain: Column = np.minimum(job.grad_bytes, np.where(driven, np.inf, k.plain_gradients))
+    accumulated: Column = np.maximum(k.bf16_gradients, driven * k.engine_gradients)
+    gradient: Column = np.maximum(plain, (job.precision == BF16) * accumulated)
+    return gradient + (group > 1) * np.minimum(k.bucket_bytes, job.grad_bytes)
+
+
 def parameter_bytes(c: Cases, group: Column) -> ParameterBytes:
     """Bytes of one parameter that `group` ranks share."""
     p, job, k = c.plan, c.job, constants_of(c)
@@ -253,11 +264,7 @@ def parameter_bytes(c: Cases, group: Column) -> ParameterBytes:
     alone = k.low_weights * c.software.fp8_gather * (low > 0)
     cached = weight + 2.0 * low - weight * alone
     states = job.optimizer_bytes + job.master_bytes * (1.0 - wide)
-    accumulated = np.maximum(k.bf16_gradients, (c.software.step_engine > 0) * k.engine_gradients)
-    plain = np.where(c.software.step_engine > 0, np.inf, k.plain_gradients)
-    gradient = np.minimum(job.grad_bytes, plain)
-    gradient = np.maximum(gradient, (job.precision == BF16) * accumulated)
-    gradient = gradient + (group > 1) * np.minimum(k.bucket_bytes, job.grad_bytes)
+    gradient = gradient_bytes(c, group)
     away, gone = p.offload >= HOST_STATES, p.offload >= HOST_ALL
     whole = p.sharding >= ZERO3
     share = 1.0 / group
@@ -282,8 +289,9 @@ def parameter_bytes(c: Cases, group: Column) -> ParameterBytes:
     if np.any(p.offload):
         # ZeRO-Infinity and FSDP's CPU offload: weights come and gradients go a layer at a time
         # (Rajbhandari et al. 2021, section 5)
-        host = away * host_states(c, states, owned)
-        host = host + gone * (weight * of_weight + gradient * of_gradient)
+        host = away * host_states(c, states, owned) + gone * (
+            weight * of_weight + gradient * of_gradient
+        )
         states, step = (np.where(away, 0.0, x) for x in (states, step))
         resident, gradient, cache = (np.where(gone, 0.0, x) for x in (resident, gradient, cache))
         gathered = np.where(gone, cached + weight, gathered)
