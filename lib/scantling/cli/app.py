@@ -132,7 +132,7 @@ def main(argv: list[str] | None = None) -> int:
         sys.stdout.flush()
         return code or 0
     except DesignError as e:
-        return _fail(str(e))
+        return _fail(str(e), e.exit)
     except click.exceptions.NoArgsIsHelpError as e:
         print(e.format_message(), file=sys.stderr)
         return WRONG
