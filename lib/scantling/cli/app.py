@@ -37,7 +37,6 @@ CORE = {
     "catalogue": "files",
     "prices": "files",
     "params": "files",
-    "init": "files",
     "predict": "runs",
     "validate": "runs",
 }
