@@ -1,7 +1,7 @@
 """The design desk: inputs at the left, headline numbers, the two main pictures, one sentence, tabs
 below. It is made of parts and knows no Jupyter; `view` puts it into a notebook."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from os import PathLike, environ
 from pathlib import Path
@@ -9,9 +9,9 @@ from typing import Any
 
 from scantling.api import Assessment
 from scantling.base.errors import DesignError
-from scantling.base.quantities.table import band_in
 from scantling.design.design import Design
 from scantling.plans.prepare import prepare
+from scantling.verdict.result import Result, band_of
 
 from .. import resources
 from ..charts import memory_step as charts
@@ -238,7 +238,7 @@ class Desk:
         self._show_fault()
         self._keep()
 
-    def _show_pictures(self, reference: Mapping[str, Any] | None) -> None:
+    def _show_pictures(self, reference: Result | None) -> None:
         given = self.session.now.given
         worst = charts.fullest(given)
         charts.memory.show(self.memory, given, reference=reference)
@@ -246,7 +246,7 @@ class Desk:
         self._memory_key.show(legend.memory(worst), worst)
         self._step_key.show(legend.step(given))
         self._memory_card.note = f"legend shows stage {worst['stage']} (peak)"
-        spread = band_in(given, "step_s")
+        spread = band_of(given, "step_s")
         self._step_card.note = f"bar: {spread}, 80 % prediction interval" if spread else ""
 
     def _show_reasons(self) -> None:

@@ -18,6 +18,7 @@ from scantling.base.records import record
 from scantling.design.design import Design
 from scantling.design.resolved import Resolved
 from scantling.plans.space import COARSE
+from scantling.verdict.result import Result
 
 Judge = Callable[[Design, bool], Assessment]  # of a design, and whether quickly
 Fields = Mapping[str, Any]  # path of the design -> value, None where it is taken away
@@ -35,7 +36,7 @@ class Moment:
     design: Design
     resolved: Resolved
     result: Assessment
-    given: Mapping[str, Any]
+    given: Result
     quick: bool = False  # from a coarse search, while a control is being dragged
 
 
@@ -56,7 +57,7 @@ class Kept:
     """A design that is kept beside others, and what the models say of it."""
 
     design: Design
-    given: Mapping[str, Any]
+    given: Result
 
 
 def assess(design: Design, quick: bool = False) -> Assessment:
