@@ -22,12 +22,13 @@ from ..catalogue.stacks import GENERIC, Stack, canonical, stack
 from ..design.resolved import Phase, Resolved
 from . import ingest
 from .cases import FULL, MXFP8, PRECISIONS, SAME_RATE, TILE, Cases, Chip, Code, Job, Plan, code
+from .collectives import links_of_machine
 from .constants import gather
 from .named import Offsets
 from .pipeline import DUALPIPES
 from .recompute import switches_of
 from .software import SWITCHES, Software
-from .wires import Link, link_of
+from .wires import Link
 
 FLASH_SINCE = 2022.8  # year of the first FlashAttention in training frameworks
 NODE_LIMIT = 4.0  # nodes that a token may visit under latent attention (DeepSeek-V3, section 2.1.2)
@@ -317,7 +318,7 @@ def situation(resolved: Resolved, phase: Phase) -> Situation:
         shape=shape_of(resolved.model),
         job=job,
         chip=chip_of([chip], [phase.precision], float(cluster.scale_up_domain)),
-        link=link_of(cluster),
+        link=links_of_machine(cluster),
         stack=software,
         stated=stated,
     )
