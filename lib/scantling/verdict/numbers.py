@@ -477,7 +477,7 @@ def _measured_here(assessment: Assessment) -> dict[str, Any] | None:
     chosen = assessment.chosen
     unmeasured = [chosen.step_s * end for end in bands.ends(widening(chosen))]
     planned = as_logged(assessment.endurance.badput)
-    return {**calibration.told(), "usual_s": unmeasured, "planned": planned}
+    return {**calibration.as_json(), "usual_s": unmeasured, "planned": planned}
 
 
 def _phase(one: Chosen) -> dict[str, Any]:
