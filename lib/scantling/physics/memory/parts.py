@@ -273,7 +273,7 @@ def parameter_bytes(c: Cases, group: Column) -> ParameterBytes:
     )
     of_gradient = np.maximum(of_gradient, k.whole_gradients * (c.micro_batches > 1))
     # the fp32 shard is the weight: no 16-bit one beside it
-    plain = weight * (1.0 - k.fp32_shards * (job.master_bytes > 0) * ~away)
+    plain = weight * (1.0 - k.fp32_shards * (job.master_bytes > 0) * (1.0 - away))
     stored = np.minimum(plain, cached)  # a shard is never more than its part of the whole weight
     within = c.software.optimizer_group
     owned = np.where(
