@@ -335,15 +335,16 @@ def ran(path: Any) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(oom_probability(total, capacity, scales)), known
 
 
-def held_out(solution: Solution) -> tuple[np.ndarray, np.ndarray]:
-    """(total, capacity) of every scored row from offsets that have not seen its family; of the
-    others from all."""
-    rows = solution.problem.rows
+def held_out(solution: Solution, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+    """(total, capacity) of scored rows from offsets that have not seen their family; of the others
+    from all."""
+    fitted = solution.problem.rows.families
     offsets = solution.problem.offsets(solution.x)
     total, capacity = (np.array(column) for column in predict(rows, offsets))
     for family in np.unique(rows.families[rows.scored]):
-        out = rows.families == family
-        total[out], capacity[out] = predict(rows.take(out), solution.without(out))
+        here = rows.families == family
+        unseen = solution.without(fitted == family)
+        total[here], capacity[here] = predict(rows.take(here), unseen)
     return total, capacity
 
 
@@ -381,10 +382,11 @@ def spreads(rows: Rows, total: np.ndarray, capacity: np.ndarray) -> dict[str, fl
 
 def main(path: Any = None, target: Any = None) -> dict[str, Any]:
     """Fit, evaluate with each family left out, write the data file, and return what it holds."""
-    rows = fitted_rows(path or MEMORY)
-    solution = solve(rows)
+    fitted = fitted_rows(path or MEMORY)
+    rows = read(path or MEMORY, grid())
+    solution = solve(fitted)
     offsets = rounded(solution.problem.offsets(solution.x))
-    left_out = held_out(solution)
+    left_out = held_out(solution, rows)
     result = {
         "made": date.today().isoformat(),
         "rows": len(rows.ran),

@@ -289,7 +289,7 @@ def parameter_bytes(c: Cases, group: Column) -> ParameterBytes:
     if np.any(p.offload):
         # ZeRO-Infinity and FSDP's CPU offload: weights come and gradients go a layer at a time
         # (Rajbhandari et al. 2021, section 5)
-        host = away * host_states(c, states, owned) + gone * (
+        host = away * host_states(c, states, owned, gradient) + gone * (
             weight * of_weight + gradient * of_gradient
         )
         states, step = (np.where(away, 0.0, x) for x in (states, step))
@@ -309,14 +309,15 @@ def parameter_bytes(c: Cases, group: Column) -> ParameterBytes:
     )
 
 
-def host_states(c: Cases, states: Column, owned: Column) -> Column:
+def host_states(c: Cases, states: Column, owned: Column, gradient: Column) -> Column:
     """Bytes a parameter of a device that offloaded states take of its host: the states that it owns
     and, in some stacks, their gradient and buffers (catalogue/memory_facts.csv)."""
     k, p = constants_of(c), c.plan
-    kept_apart = np.where(p.offload >= HOST_ALL, c.job.grad_bytes, 0.0)  # counted with the weights
-    own = states + np.maximum(k.host_gradient_bytes - kept_apart, 0.0) * owned
-    whole = np.where(c.micro_batches > 1, 2.0 * k.host_accumulates, 0.0)
-    return np.where(p.sharding < ZERO3, own * k.host_factor + whole, own)
+    apart = (p.offload >= HOST_ALL) * gradient  # counted with the weights
+    own = states + np.maximum(k.host_gradient_bytes - apart, 0.0) * owned
+    whole = 2.0 * k.host_accumulates * (c.micro_batches > 1)
+    buffered = p.sharding < ZERO3
+    return own * (1.0 + (k.host_factor - 1.0) * buffered) + whole * buffered
 
 
 def exchange_buffers(c: Cases, sorts: Sequence[LayerSort]) -> Column:
