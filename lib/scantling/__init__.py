@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .api import Assessment, Design, DesignError, assess
     from .questions import (
+        ask,
         avoid,
         blueprint,
         compare,
@@ -25,6 +26,7 @@ __all__ = [
     "Assessment",
     "Design",
     "DesignError",
+    "ask",
     "assess",
     "avoid",
     "blueprint",
