@@ -82,6 +82,14 @@ class Assessment(Displayed, _Assessment):
             ["Plan", " · ".join(axes) or "none fits"],
         ]
 
+    def _repr_html_(self) -> str:
+        """With a picture, where the package that draws is installed."""
+        try:
+            picture: str = function("assessment_html")(self)
+        except DesignError:
+            return super()._repr_html_()
+        return picture
+
 
 class Described(Protocol):
     """A record that turns into plain data."""
