@@ -228,6 +228,7 @@ class Result(TypedDict, total=False):
     # what the verdict rests on, and advice
     limits: list[str]
     asked: list[Asked]
+    unread: list[dict[str, Any]]  # words of a line, confirmed as they stand
     avoid: list[Avoid]
     to_loss: ToLoss | None
     batch: dict[str, Any]
