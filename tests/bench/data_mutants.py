@@ -4,12 +4,11 @@ changed, one at a time, against the tests that data_mutants.csv maps to its file
 
 A name or a heading gets one letter more, a number is a tenth larger, a truth value turns round.
 Prose (notes, titles, sources) is no mutant: a test that notices it would only pin it.
-Works on a copy of the tree in build/mutants/ (--folder names another). A fork for each mutant starts with the libraries
-loaded and nothing of ours, so that it reads the changed file. Lines of its data_mutants.csv
-are kept, and a run that was stopped goes on where it was. A sample takes files and columns alike,
-then
-one of their cells: large tables do not drown small ones. Ends with 1 where a name or a heading
-survives.
+Works on a copy of the tree in build/mutants/ (--folder names another). A fork for each mutant
+starts with the libraries loaded and nothing of ours, so that it reads the changed file. Lines of
+its data_mutants.csv are kept, and a run that was stopped goes on where it was. A sample takes files
+and columns alike, then one of their cells: large tables do not drown small ones. Ends with 1 where
+a name or a heading survives.
 """
 
 from __future__ import annotations
