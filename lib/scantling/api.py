@@ -81,6 +81,14 @@ class Assessment(Displayed, _Assessment):
             ["Plan", " · ".join(axes) or "none fits"],
         ]
 
+    def _repr_html_(self) -> str:
+        """With a picture, where the package that draws is installed."""
+        try:
+            picture: str = function("assessment_html")(self)
+        except DesignError:
+            return super()._repr_html_()
+        return picture
+
 
 DesignLike = _Design | str | Path | Mapping[str, Any]  # a design, its file, its data
 AssessmentLike = _Assessment | DesignLike  # an assessment, or what is to be assessed
