@@ -336,10 +336,10 @@ def test_recompute_of_any_eighth_of_the_layers_is_searched():
 
 
 def test_state_on_the_host_says_what_it_gains():
-    """70B on 320 H100: the optimizer on the host is faster than the fastest plan with all state
+    """70B on 128 H100: the optimizer on the host is faster than the fastest plan with all state
     on the device, beyond a tie, so that both are said, and that one is what a pin takes."""
     design = Design.from_text(
-        "model: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: 320}\n"
+        "model: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: 128}\n"
         "job: {tokens: 16.0e12, global_batch: 2048}"
     )
     a, kept = assess(design), assess(design.change({"plan.offload": "none"}))
