@@ -39,7 +39,7 @@ from ..physics.memory import chance, peak
 from ..plans import enumerate, evaluate
 from ..verdict import assess, constraints, numbers
 from ..verdict.result import FigureKey
-from . import answers, batch, fixes, measure, recovery
+from . import answers, batch, fixes, measure, recovery, saving
 
 
 class Source(NamedTuple):
@@ -99,6 +99,18 @@ _SOURCES = (
             "can_do.days",
             "can_do.cost_usd",
             "can_do.devices",
+        ),
+    ),
+    Source(
+        saving.saving,
+        parts=(
+            "saving.share",
+            "saving.saved_usd",
+            "saving.mfu",
+            "saving.mfu_shown",
+            "saving.days",
+            "saving.cost_usd",
+            "saving.devices",
         ),
     ),
     Source(

@@ -11,6 +11,7 @@ from .batch import batch_guide
 from .fixes import can_do, fixes, singles, tries
 from .measure import measure_first
 from .recovery import between_sites
+from .saving import saving
 from .why import why
 
 
@@ -35,6 +36,7 @@ def as_dict(assessment: Assessment, advice: bool = True) -> Result:
         **assessment.headline(),
         "limits": limits(assessment, advice),
         "asked": asked(assessment),
+        "saving": saving(assessment) if advice else None,
         "unread": [words.given() for words in assessment.design.unread or ()],
         "avoid": avoid(assessment) if advice else [],
         "to_loss": to_loss(assessment, target) if target and advice else None,
