@@ -2,7 +2,7 @@
 together."""
 
 from math import log
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 from scantling.advise import recovery
@@ -12,6 +12,7 @@ from scantling.base.displayed import Figures
 from scantling.base.records import Known
 from scantling.base.units import DAY_S
 from scantling.endure.cost import Z80, to_plan_for
+from scantling.verdict.likely import Contribution, Promise
 from scantling.verdict.record import Assessment
 
 from .risks.register import Risk, adds, risks
@@ -21,33 +22,6 @@ DRAWS = 8192
 SEED = 0
 # what the draws hold by themselves: the band of the step, the spread of the price
 DRAWN = ("slow-step", "price")
-
-
-class Contribution(TypedDict):
-    """What adds to the run on average."""
-
-    what: str
-    days: float
-    usd: Known
-
-
-class Promise(TypedDict):
-    """Days and dollars of the drawn runs: mean, P10, median, P90; dollars None without a price, the
-    chances of keeping the deadline and the budget None where none is stated."""
-
-    days_mean: Known
-    days_p10: Known
-    days_p50: Known
-    days_p90: Known
-    cost_mean: Known
-    cost_p10: Known
-    cost_p50: Known
-    cost_p90: Known
-    deadline_kept: Known
-    budget_kept: Known
-    by: list[Contribution]
-    draws: int
-    seed: int
 
 
 def promise(assessment: Assessment) -> Promise | None:
@@ -166,7 +140,7 @@ def assessment_json(assessment: Assessment, advice: bool = True) -> dict[str, An
     out = as_dict(assessment, advice)
     if not assessment.phases:
         return out
-    promised = promise(assessment) if advice else None
+    promised = assessment.promise
     mean = promised["cost_mean"] if promised else None
     planned = None if mean is None else to_plan_for(out["cost_usd"], mean)
     return {**out, "to_plan_for": planned, "promise": promised}
@@ -174,4 +148,5 @@ def assessment_json(assessment: Assessment, advice: bool = True) -> dict[str, An
 
 def goodput(assessment: Assessment) -> Figures:
     """The keys of `goodput --json`: `advise.recovery.goodput` and the promise."""
-    return Figures(recovery.goodput(assessment), promise=promise(assessment))
+    likely = assessment.likely._asdict()
+    return Figures(recovery.goodput(assessment), likely=likely, promise=assessment.promise)

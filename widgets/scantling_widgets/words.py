@@ -17,7 +17,14 @@ from scantling.base.records import at as at
 from scantling.base.show import is_number, scalar, share as share, shown
 
 # figures of a run, which a plan that does not fit has none of
-OF_A_RUN = ("days", "cost_usd", "goodput", "checkpoint_interval_s")
+OF_A_RUN = (
+    "days",
+    "cost_usd",
+    "likely.days",
+    "likely.cost_usd",
+    "goodput",
+    "checkpoint_interval_s",
+)
 MORE_IS_BETTER = ("mfu", "mfu_shown", "goodput", "tokens_per_s_per_device")
 
 

@@ -37,7 +37,7 @@ from ..physics import (
 )
 from ..physics.memory import chance, peak
 from ..plans import enumerate, evaluate
-from ..verdict import assess, constraints, numbers
+from ..verdict import assess, constraints, likely, numbers
 from . import answers, batch, fixes, measure, recovery
 
 _FUNCTIONS: tuple[tuple[Callable[..., Any], Lines], ...] = (
@@ -79,11 +79,23 @@ _FUNCTIONS: tuple[tuple[Callable[..., Any], Lines], ...] = (
             "nearest_fixes.mfu_shown",
             "nearest_fixes.days",
             "nearest_fixes.cost_usd",
+            "nearest_fixes.likely.days",
+            "nearest_fixes.likely.days_low",
+            "nearest_fixes.likely.days_high",
+            "nearest_fixes.likely.cost_usd",
+            "nearest_fixes.likely.cost_usd_low",
+            "nearest_fixes.likely.cost_usd_high",
             "nearest_fixes.devices",
             "can_do.mfu",
             "can_do.mfu_shown",
             "can_do.days",
             "can_do.cost_usd",
+            "can_do.likely.days",
+            "can_do.likely.days_low",
+            "can_do.likely.days_high",
+            "can_do.likely.cost_usd",
+            "can_do.likely.cost_usd_low",
+            "can_do.likely.cost_usd_high",
             "can_do.devices",
         ),
     ),
@@ -474,7 +486,19 @@ _FUNCTIONS: tuple[tuple[Callable[..., Any], Lines], ...] = (
     (constraints.asked, ("asked",)),
     (constraints.value_of, ("asked.value",)),
     (constraints.missed, ("missed.limit", "missed.value")),
-    (constraints.chance_below, ("missed.chance",)),
+    (constraints.chance_of, ("missed.chance",)),
+    (
+        likely.likely,
+        (
+            "likely",
+            "likely.days",
+            "likely.days_low",
+            "likely.days_high",
+            "likely.cost_usd",
+            "likely.cost_usd_low",
+            "likely.cost_usd_high",
+        ),
+    ),
     (numbers.numbers, ("mfu_low", "mfu_high")),
     (numbers.utilisation, ("mfu_causal", "mfu_bf16_peak")),
     (numbers.shown_mfu, ("mfu_shown", "mfu_shown_low", "mfu_shown_high")),

@@ -32,6 +32,7 @@ def as_dict(assessment: Assessment, advice: bool = True) -> dict[str, Any]:
     return {
         **out,
         **assessment.headline(),
+        "likely": assessment.likely._asdict(),
         "limits": limits(assessment, advice),
         "asked": asked(assessment),
         "avoid": avoid(assessment) if advice else [],

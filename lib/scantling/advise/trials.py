@@ -69,7 +69,8 @@ class Tried:
     def fix(self) -> dict[str, Any]:
         """The row with the fields that are set and what is still missed."""
         missed = [m.text for m in self.result.missed]
-        return {**self.row(), "set": self.change.set, "missed": missed}
+        likely = self.result.likely._asdict()
+        return {**self.row(), "likely": likely, "set": self.change.set, "missed": missed}
 
 
 class Trials:

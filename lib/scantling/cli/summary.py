@@ -22,6 +22,8 @@ from .texts import Figures
 
 _COLOURS = {"good": "bold green", "warn": "bold yellow", "bad": "bold red"}
 _HEADLINE = (
+    "likely.days",
+    "likely.cost_usd",
     "days",
     "mfu",
     "step_s",
@@ -309,11 +311,11 @@ def _headline(result: Figures, out: Console) -> None:
     rows = (
         (
             quantity(key).label,
-            show(key, result[key]),
+            show(key, at(result, key)),
             "measured" if key in result["measured"] else band_in(result, key),
         )
         for key in _HEADLINE
-        if result[key] not in (None, same.get(key))
+        if at(result, key) not in (None, same.get(key))
     )
     out.print(figures(rows, "80 % band"))
 

@@ -70,10 +70,21 @@ def _power_w(assessment: Assessment) -> float:
     return float(power_w(cluster, paid, pue=PUE if pue is None else pue))
 
 
+def _likely_days(assessment: Assessment) -> Known:
+    """Days that the run is likely to take."""
+    return assessment.likely.days
+
+
+def _likely_usd(assessment: Assessment) -> Known:
+    """Dollars that the run is likely to take."""
+    return assessment.likely.cost_usd
+
+
 # field of a constraint -> what answers it, where that is no number of the assessment itself; a
 # constraint from outside enters its formula here
 FORMULAS: Mapping[str, Callable[[Assessment], Known]] = Table(
-    {"max_power_mw": _power_w}, group="scantling.constraint_figures"
+    {"deadline_days": _likely_days, "budget_usd": _likely_usd, "max_power_mw": _power_w},
+    group="scantling.constraint_figures",
 )
 
 
@@ -123,7 +134,13 @@ def _keeps(value: float, limit: float, row: Constraint) -> bool:
 
 
 def chance_of(assessment: Assessment, row: Constraint, value: float, limit: float) -> Known:
-    """The chance within the band that a figure meets its limit; None where no band applies."""
+    """The chance that a figure meets its limit: for days and dollars the share of the drawn runs
+    that do, else the chance within the band of the step; None where no band applies."""
+    promise = assessment.promise
+    if promise is not None and row.field == "deadline_days":
+        return promise["deadline_kept"]
+    if promise is not None and row.field == "budget_usd":
+        return promise["budget_kept"]
     if not row.band:
         return None
     have, uses = (limit, value) if row.ceiling else (value, limit)

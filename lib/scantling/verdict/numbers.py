@@ -11,6 +11,7 @@ import numpy as np
 
 from ..base.columns import Array
 from ..base.json import clean
+from ..base.plugins import FUNCTIONS, entries, function
 from ..base.records import Known
 from ..base.units import DAY_S, GB, TERA
 from ..catalogue.models.shape import flops_per_token
@@ -31,6 +32,7 @@ from ..physics.step import hardware_share, rates, step_time
 from ..plans.evaluate import Search
 from ..plans.leaderboard import listed
 from ..plans.words import PlanRow
+from .likely import DrawnRuns, Promise
 from .record import Assessment, Chosen
 from .unpublished import untried
 
@@ -294,7 +296,7 @@ def numbers(resolved: Resolved, phases: tuple[Chosen, ...]) -> Assessment:
     run = days_band(phases, goodput)
     money = cost(resolved, lived, run.days, goodput)
     ends = cost_band(money, run)
-    return Assessment(
+    assessment = Assessment(
         design=resolved.design,
         resolved=resolved,
         verdict="feasible",
@@ -344,6 +346,16 @@ def numbers(resolved: Resolved, phases: tuple[Chosen, ...]) -> Assessment:
         cost_at_risk_usd=clean(at_risk(money, ends)),
         energy_kwh=clean(money and money.energy_kwh),
     )
+    return replace(assessment, drawn=DrawnRuns(partial(drawn_runs, assessment)))
+
+
+def drawn_runs(assessment: Assessment) -> Promise | None:
+    """Drawn runs of an assessment: step, price, failures and risks together
+    (`scantling_site.promise`); None without tokens, and where no package brings it."""
+    if "promise" not in entries(FUNCTIONS):
+        return None
+    promise: Promise | None = function("promise")(assessment)
+    return promise
 
 
 def band_tier(resolved: Resolved) -> str:

@@ -14,6 +14,7 @@ from ..physics.memory.peak import Memory
 from ..physics.step import Step
 from ..plans.evaluate import Search
 from ..plans.words import PlanRow, short
+from .likely import DrawnRuns, Likely, Promise, likely
 from .verdicts import met
 
 REFUSAL = "Hardware constraints insufficient for model parameters"
@@ -156,11 +157,35 @@ class Assessment(Numbers):
     missed: tuple[Missed, ...] = ()  # constraints that are not met, the worst first
     reasons: tuple[Reason, ...] = ()  # beside what is missed, the gravest first
     refusal: Lines = ()  # the arithmetic, where impossible
+    drawn: DrawnRuns | None = None  # None where impossible
 
     def figures(self, *names: str) -> dict[str, Any]:
         """The verdict, some of the headline numbers and the share of the memory, by name."""
         values = {"verdict": self.verdict, "memory_share": self.memory_share, **self.headline()}
+        if "likely" in names:
+            values["likely"] = self.likely._asdict()
         return {name: values[name] for name in names}
+
+    @property
+    def promise(self) -> Promise | None:
+        """Days, dollars and chances of the drawn runs (`scantling_site.promise`); None without
+        tokens or a plan."""
+        return None if self.drawn is None else self.drawn.promise
+
+    @property
+    def likely(self) -> Likely:
+        """Days and dollars that the run is likely to take: what leads on every surface, and what
+        deadline and budget are judged by; the undisturbed ones where no package draws runs."""
+        if self.promise is not None:
+            return likely(self.promise)
+        return Likely(
+            days=self.days,
+            days_low=self.days_low,
+            days_high=self.days_high,
+            cost_usd=self.cost_usd,
+            cost_usd_low=self.cost_usd_low,
+            cost_usd_high=self.cost_usd_high,
+        )
 
     @property
     def chosen(self) -> Chosen:

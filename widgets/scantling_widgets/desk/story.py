@@ -20,7 +20,7 @@ from .studies import assessed
 # parts of the step that are the model's own arithmetic
 _ARITHMETIC = (StepPart.GEMM, StepPart.ATTENTION, StepPart.ELEMENTWISE, StepPart.LOGITS)
 # the headline figures, and what they are called in a sentence
-_FIGURES = {"step_s": "step", "days": "run", "cost_usd": "cost", "mfu_shown": "MFU"}
+_FIGURES = {"step_s": "step", "likely.days": "run", "likely.cost_usd": "cost", "mfu_shown": "MFU"}
 _MOST_TRIED = 8  # changes of the library that are tried for the suggestions
 
 Figures = Mapping[str, Any]  # what `design --json` says of a design
@@ -174,4 +174,4 @@ def _least(
 
 
 def _effect(change: str, after: Figures) -> str:
-    return ", ".join([change, *told(after, {"days": "", "cost_usd": ""})])
+    return ", ".join([change, *told(after, {"likely.days": "", "likely.cost_usd": ""})])

@@ -86,9 +86,9 @@ def told(row: Mapping[str, Any], names: Mapping[str, str]) -> list[str]:
     """The quantities of a row that it has, each behind what `names` puts before it:
     told({"days": 3.0, "mfu": 0.41}, {"mfu": "MFU ", "days": ""}) is ["MFU 41.0 %", "3.00 days"]."""
     return [
-        f"{before}{show(key, row[key])}"
+        f"{before}{show(key, value)}"
         for key, before in names.items()
-        if row.get(key) is not None
+        if (value := row.get(key, at(row, key))) is not None
     ]
 
 

@@ -199,8 +199,9 @@ def _duration(view: View) -> Markup:
     device_hours = hours((a.get("cost") or {}).get("device_hours")).replace(" h", "")
     spares = ", spares included" if a.get("spares") else ""
     return line(
-        strong(days(a["days"])),
-        f"{within(a, 'days')} for {params(view.tokens)} tokens, downtime included; ",
+        strong(f"{days(a['likely']['days'])} likely"),
+        f"{within(a, 'likely.days')} for {params(view.tokens)} tokens, downtime and risks "
+        f"included; undisturbed by risks {days(a['days'])} and ",
         strong(f"{device_hours} device-hours"),
         f"{spares}.",
     )
@@ -208,7 +209,7 @@ def _duration(view: View) -> Markup:
 
 def _price(view: View) -> Markup:
     bill = view.facts.get("cost") or {}
-    text = ""
+    text = f"{within(view.facts, 'likely.cost_usd')}; undisturbed {usd(view.facts['cost_usd'])}"
     if bill.get("usd_per_device_hour"):
         text += f" at {usd(bill['usd_per_device_hour'])} a device-hour"
     low, high = bill.get("cost_usd_low"), bill.get("cost_usd_high")
@@ -218,7 +219,8 @@ def _price(view: View) -> Markup:
             text += f" ({bill['price_date']})"
     if bill.get("lost_usd"):
         text += f"; failures and saves burn {usd(bill['lost_usd'])} of it"
-    return line(strong(usd(view.facts["cost_usd"])), f"{text}.")
+    likely = view.facts["likely"]["cost_usd"]
+    return line(strong(f"{usd(likely)} likely"), f"{text}.")
 
 
 def _energy(view: View) -> Markup:
