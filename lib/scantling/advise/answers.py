@@ -355,7 +355,9 @@ def _answer(after: Assessment | None, name: str, value: float, bound: str) -> An
         "value": value,
         "bound": bound,
         "devices": devices,
-        **after.figures("verdict", "days", "cost_usd", "plan", "mfu", "mfu_shown", "memory_share"),
+        **after.figures(
+            "verdict", "days", "cost_usd", "likely", "plan", "mfu", "mfu_shown", "memory_share"
+        ),
     }
 
 

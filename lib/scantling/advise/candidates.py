@@ -13,7 +13,7 @@ from ..catalogue.stacks import stacks
 from ..catalogue.words import CpType, Offload, Precision, Recompute, Sharding
 from ..design.cluster import LARGEST_RACK, Cluster
 from ..design.constraints import CONSTRAINTS
-from ..endure.reliability import Endurance
+from ..endure.reliability import GOES_ON, Endurance
 from ..physics import sites
 from ..physics.bands import known_stack
 from ..plans.evaluate import skipped
@@ -388,7 +388,23 @@ def recovery_changes(assessment: Assessment) -> Iterator[Change]:
         yield from _cadence(assessment)
         yield from _stores(assessment.resolved.cluster)
         yield from _better_saves()
+        yield from _going_on(assessment)
     yield from _spares(assessment.endurance, missed, late=bool(late))
+
+
+def _going_on(assessment: Assessment) -> Iterator[Change]:
+    """Replicas that go on without a lost one, where the run stops whole today."""
+    gang = assessment.endurance.life.gang
+    if assessment.endurance.recovery in GOES_ON or gang is None or gang.replicas < 2:
+        return
+    yield Change(
+        effort=4.2,  # another way of running, which no launch kit starts
+        text=(
+            "replicas that go on while a lost one recovers alone (fault-tolerant HSDP or the "
+            "like: no kit starts it)"
+        ),
+        set={"reliability.recovery": "replica"},
+    )
 
 
 def _better_saves() -> Iterator[Change]:

@@ -15,6 +15,17 @@ from .recovery import between_sites
 from .why import why
 
 
+def announced(assessment: Assessment) -> str | None:
+    """How far the figures of a chip that nobody can buy yet are to be trusted; None for one that
+    ships."""
+    chip = assessment.resolved.cluster.accelerator
+    if chip.status == "announced":
+        return f"announced, not shipping ({chip.name}: its maker's figures)"
+    if chip.status == "estimate":
+        return f"not announced yet ({chip.name}: analysts' figures)"
+    return None
+
+
 def as_dict(assessment: Assessment, advice: bool = True) -> dict[str, Any]:
     """The keys of `design --json` and the tables of the panels; `advice=False` leaves out what
     takes more searches or other plans (fixes, batch, traps, why)."""
@@ -33,6 +44,7 @@ def as_dict(assessment: Assessment, advice: bool = True) -> dict[str, Any]:
         **out,
         **assessment.headline(),
         "likely": assessment.likely._asdict(),
+        "announced": announced(assessment),
         "limits": limits(assessment, advice),
         "asked": asked(assessment),
         "avoid": avoid(assessment) if advice else [],

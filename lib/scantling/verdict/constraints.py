@@ -9,12 +9,12 @@ from ..base.records import Known, get
 from ..base.show import chance as chance_text, share
 from ..design.constraints import CONSTRAINTS, Constraint, copies_lost
 from ..endure.cost import PUE, Z80, power_w
-from ..endure.reliability import Endurance
+from ..endure.elastic import STANDS
+from ..endure.reliability import GOES_ON, Endurance
 from .record import Assessment, Missed
 
 EDGE = 1e-9  # share of a limit within which a value meets it
 LEAST_CHANCE = 1e-9
-DOMAINS_OF_SPARES = ("node", "rack")  # a lost pod is waited for, or the job shrinks (`elastic`)
 
 
 class Asked(TypedDict):
@@ -114,7 +114,7 @@ def _answer(assessment: Assessment, row: Constraint) -> str:
 
 def _missed(assessment: Assessment, row: Constraint, stated: float | str) -> Missed | None:
     if row.field == "survive":
-        return _not_survived(assessment.endurance, str(stated))
+        return _not_survived(assessment, str(stated))
     value = value_of(assessment, row)
     limit = float(stated)
     if value is None or _keeps(value, limit, row):
@@ -195,21 +195,36 @@ def _slow(assessment: Assessment, limit: float) -> str:
     return f" ({band}), {share(limit)} asked for; the floor lies {place} the band"
 
 
-def _not_survived(endurance: Endurance, domain: str) -> Missed | None:
-    """The loss of a domain needs copies outside it and, for a node or a rack, as many spare
-    nodes."""
+def _not_survived(assessment: Assessment, domain: str) -> Missed | None:
+    """The loss of a domain needs copies outside it and as many nodes that stand by (spares, and
+    nodes that the plan leaves idle), or, for a pod, replicas beyond it that go on without it."""
+    endurance = assessment.endurance
     if endurance.copies_survive == "process":
         text = copies_lost("process", domain)
         return Missed("survive", domain, "process", None, text)
-    spares = int(endurance.spares)
-    needed = endurance.domain_nodes.get(domain, 0)
-    if spares >= needed or domain not in DOMAINS_OF_SPARES:
+    standing_by = int(endurance.segments.nodes(endurance.life.spares))
+    needed = int(endurance.domain_nodes.get(domain, 0))
+    if standing_by >= needed or _shrinks_past(assessment, domain, needed):
         return None
     text = (
-        f"losing a {domain} leaves the job waiting for repair: {spares} spare nodes, "
+        f"losing a {domain} leaves the job waiting for repair: {standing_by} nodes stand by, "
         f"{needed} needed"
     )
-    return Missed("survive", domain, spares, None, text)
+    whole = assessment.devices_used // assessment.resolved.cluster.devices_per_node
+    if domain == "pod" and needed >= whole:
+        text += "; the pod holds the whole job: only a second machine of its size outlives it"
+    return Missed("survive", domain, standing_by, None, text)
+
+
+def _shrinks_past(assessment: Assessment, domain: str, lost: int) -> bool:
+    """Whether the run goes on without a lost pod: it shrinks, and whole gangs of replicas stand
+    outside."""
+    gang = assessment.endurance.life.gang
+    if domain != "pod" or assessment.endurance.recovery not in GOES_ON or gang is None:
+        return False
+    ratios = gang.ratios
+    gone = -(-lost // gang.nodes)
+    return gone < gang.replicas and (ratios is None or ratios[gone] < STANDS)
 
 
 def _overlapping_saves(endurance: Endurance) -> Missed | None:

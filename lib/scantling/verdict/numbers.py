@@ -15,6 +15,7 @@ from ..base.plugins import FUNCTIONS, entries, function
 from ..base.records import Known
 from ..base.units import DAY_S, GB, TERA
 from ..catalogue.models.shape import flops_per_token
+from ..catalogue.stacks import GENERIC, stack
 from ..catalogue.words import MEMORY_PARTS, STEP_PARTS
 from ..design.resolved import Resolved
 from ..endure.checkpoint import contents
@@ -157,6 +158,9 @@ def endurance(resolved: Resolved, chosen: Chosen) -> Endurance:
         state_bytes_per_device=size / ranks,
         step_s=chosen.step_s,
         constraints=resolved.constraints,
+        devices=ranks,
+        idle_nodes=(resolved.cluster.devices - ranks) // resolved.cluster.devices_per_node,
+        recovers=stack(resolved.stack or GENERIC).recovers,
         gang=gang_of(chosen, resolved.cluster.devices_per_node),
     )
 

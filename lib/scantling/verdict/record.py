@@ -207,6 +207,12 @@ class Assessment(Numbers):
         return tuple(out)
 
     @property
+    def idle_nodes(self) -> int:
+        """Whole nodes of the cluster that the plan does not use: they stand in for spares."""
+        cluster = self.resolved.cluster
+        return (cluster.devices - self.devices_used) // cluster.devices_per_node
+
+    @property
     def fits(self) -> bool:
         """True where the plan of every phase fits its memory."""
         return bool(self.phases) and all(one.fits for one in self.phases)

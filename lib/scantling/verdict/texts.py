@@ -40,9 +40,9 @@ def verdict_sentence(figures: Mapping[str, Any]) -> VerdictSentence:
     """The verdict of a design in one sentence: its name, how many devices stand idle, and why.
 
     figures : what `design --json` says of the design (`advise.design_json.as_dict`); of it
-    `verdict`, `limits`, `devices` and `devices_used`, and of an impossible design `error`, are
-    read. A caller prints `.text`, or `.name` in bold in the colour of `.tone` and `.reason` after
-    it.
+    `verdict`, `limits`, `devices`, `devices_used`, `announced`, and of an impossible design
+    `error`, are read. A caller prints `.text`, or `.name` in bold in the colour of `.tone` and
+    `.reason` after it.
 
     >>> figures = {"verdict": "feasible", "limits": [], "devices": 8, "devices_used": 8}
     >>> verdict_sentence(figures).text
@@ -56,6 +56,8 @@ def verdict_sentence(figures: Mapping[str, Any]) -> VerdictSentence:
         )
     idle = figures["devices"] - figures["devices_used"]
     name = f"{verdict.name}, {idle:,} devices idle" if idle else verdict.name
+    if figures.get("announced"):
+        name += f", on a chip that is {figures['announced']}"
     if verdict.id == "feasible" or not limits:
         return VerdictSentence(
             verdict.tone, name, "a plan fits, and no stated constraint is violated"
