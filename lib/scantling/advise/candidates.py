@@ -68,6 +68,12 @@ def plan_changes(assessment: Assessment) -> Iterator[Change]:
         return  # a refusal has looked at the plans without pins
     if not assessment.fits:
         yield from _leaner(pins)
+    yield from pins_let_go(assessment)
+
+
+def pins_let_go(assessment: Assessment) -> Iterator[Change]:
+    """Each pin of the plan let go alone, and all of them."""
+    pins = assessment.design.plan.given()
     for name, value in pins.items():
         yield Change(
             effort=1.3,  # whoever pinned it is asked

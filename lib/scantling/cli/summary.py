@@ -14,7 +14,7 @@ from ..base.records import at
 from ..base.show import params, seconds, share, size, value_text
 from ..catalogue.words import MEMORY_PARTS
 from ..plans.words import short
-from ..verdict.texts import verdict_sentence
+from ..verdict.texts import PINNED, verdict_sentence
 from ..verdict.verdicts import met
 from . import texts
 from .tables import DIM, LABEL, Look, bare, figures, print_rows
@@ -90,6 +90,8 @@ _SHORT = {
     "Not tried": 2,
     "Find out first": 2,
     "Avoid": 4,
+    "Launch kit": 2,
+    "No effect": 2,
 }
 
 
@@ -226,6 +228,8 @@ def _sections(result: Figures, width: int, short: bool) -> Iterator[Text]:
         "Not tried": result["not_tried"],
         "Find out first": map(texts.worth_knowing, result["measure_first"]),
         "Active parameters": [texts.active(active)] if active else [],
+        "Launch kit": result["kit"],
+        "No effect": result["no_effect"],
         "Avoid": map(avoid, result["avoid"]),
         "Why this plan": (row["text"] for row in result["why"]),
         "Global batch": result["batch"].get("lines", ()),
@@ -250,7 +254,10 @@ def _clipped(line: Text, width: int, most: int) -> Text:
 
 def _leading(result: Figures) -> int:
     """How many of the limits the verdict line holds already."""
-    return int(result["verdict"] != "feasible" and bool(result["limits"]))
+    lines = result["limits"]
+    if result["verdict"] == "feasible":
+        return int(bool(lines) and lines[0].startswith(PINNED))
+    return int(bool(lines))
 
 
 def largest(parts: Mapping[str, float]) -> list[tuple[str, float]]:

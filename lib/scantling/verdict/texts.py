@@ -23,6 +23,9 @@ LOSSES = {
 }
 
 
+PINNED = "pinned: "  # begins the line on pins that a feasible design pays for
+
+
 class VerdictSentence(NamedTuple):
     """The verdict in words: what is printed first of every design, wherever it is printed."""
 
@@ -58,6 +61,8 @@ def verdict_sentence(figures: Mapping[str, Any]) -> VerdictSentence:
     name = f"{verdict.name}, {idle:,} devices idle" if idle else verdict.name
     if figures.get("announced"):
         name += f", on a chip that is {figures['announced']}"
+    if verdict.id == "feasible" and limits and limits[0].startswith(PINNED):
+        return VerdictSentence("warn", f"{name}, on pins that cost", limits[0][len(PINNED) :])
     if verdict.id == "feasible" or not limits:
         return VerdictSentence(
             verdict.tone, name, "a plan fits, and no stated constraint is violated"
