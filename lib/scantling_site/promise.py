@@ -2,7 +2,6 @@
 together."""
 
 from math import log
-from typing import Any
 
 import numpy as np
 from scantling.advise import recovery
@@ -12,8 +11,8 @@ from scantling.base.displayed import Figures
 from scantling.base.records import Known
 from scantling.base.units import DAY_S
 from scantling.endure.cost import Z80, to_plan_for
-from scantling.verdict.likely import Contribution, Promise
 from scantling.verdict.record import Assessment
+from scantling.verdict.result import Contribution, Promise, Result
 
 from .risks.register import Risk, adds, risks
 from .site import Site, site_of
@@ -133,7 +132,7 @@ def _failures(s: Site, rng: np.random.Generator) -> Array:
     return n * s.failure_s + rng.standard_normal(DRAWS) * np.sqrt(n / 12) * s.period_s
 
 
-def assessment_json(assessment: Assessment, advice: bool = True) -> dict[str, Any]:
+def assessment_json(assessment: Assessment, advice: bool = True) -> Result:
     """The keys of `design --json`: `advise.design_json.as_dict`, the promise, which takes the
     register of risks, and the cost to plan for; `advice=False` leaves what takes long empty, under
     the same keys."""
@@ -142,11 +141,12 @@ def assessment_json(assessment: Assessment, advice: bool = True) -> dict[str, An
         return out
     promised = assessment.promise
     mean = promised["cost_mean"] if promised else None
-    planned = None if mean is None else to_plan_for(out["cost_usd"], mean)
+    usd = out["cost_usd"]
+    planned = None if mean is None or usd is None else to_plan_for(usd, mean)
     return {**out, "to_plan_for": planned, "promise": promised}
 
 
 def goodput(assessment: Assessment) -> Figures:
     """The keys of `goodput --json`: `advise.recovery.goodput` and the promise."""
-    likely = assessment.likely._asdict()
+    likely = assessment.likely.row()
     return Figures(recovery.goodput(assessment), likely=likely, promise=assessment.promise)

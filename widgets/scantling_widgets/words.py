@@ -15,9 +15,10 @@ from scantling.advise.explanation import (
 from scantling.base.quantities.table import band as band, quantity, show as show
 from scantling.base.records import at as at
 from scantling.base.show import is_number, scalar, share as share, shown
+from scantling.verdict.result import FigureKey, HeadlineKey
 
 # figures of a run, which a plan that does not fit has none of
-OF_A_RUN = (
+OF_A_RUN: tuple[FigureKey, ...] = (
     "days",
     "cost_usd",
     "likely.days",
@@ -25,7 +26,7 @@ OF_A_RUN = (
     "goodput",
     "checkpoint_interval_s",
 )
-MORE_IS_BETTER = ("mfu", "mfu_shown", "goodput", "tokens_per_s_per_device")
+MORE_IS_BETTER: tuple[HeadlineKey, ...] = ("mfu", "mfu_shown", "goodput", "tokens_per_s_per_device")
 
 
 class Ending(NamedTuple):

@@ -1,13 +1,12 @@
 """Everything that is said of one design, as plain data: what `design --json` prints."""
 
-from typing import Any
-
 from ..base.errors import DesignError
 from ..base.plugins import FUNCTIONS, entries, function
 from ..verdict.constraints import asked
 from ..verdict.limits import limits, violations
 from ..verdict.numbers import tables
 from ..verdict.record import Assessment
+from ..verdict.result import Result
 from .answers import to_loss
 from .avoid import avoid
 from .batch import batch_guide
@@ -41,14 +40,15 @@ def kit_gaps(assessment: Assessment) -> list[str]:
     return lines
 
 
-def as_dict(assessment: Assessment, advice: bool = True) -> dict[str, Any]:
+def as_dict(assessment: Assessment, advice: bool = True) -> Result:
     """The keys of `design --json` and the tables of the panels; `advice=False` leaves out what
     takes more searches or other plans (fixes, batch, traps, why)."""
     tried = tries(assessment) if advice else None
     near = fixes(assessment, tried) if tried else []
-    out: dict[str, Any] = {"name": assessment.resolved.name, "verdict": assessment.verdict}
     if assessment.verdict == "impossible":
-        return out | {
+        return {
+            "name": assessment.resolved.name,
+            "verdict": assessment.verdict,
             "error": assessment.error,
             "limits": limits(assessment, advice),
             "nearest_fixes": near,
@@ -60,9 +60,10 @@ def as_dict(assessment: Assessment, advice: bool = True) -> dict[str, Any]:
     job = assessment.design.job
     target = (job.phases[assessment.resolved.main] if job.phases else job).target_loss
     return {
-        **out,
+        "name": assessment.resolved.name,
+        "verdict": assessment.verdict,
         **assessment.headline(),
-        "likely": assessment.likely._asdict(),
+        "likely": assessment.likely.row(),
         "announced": announced(assessment),
         "limits": lines,
         "asked": asked(assessment),

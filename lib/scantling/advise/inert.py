@@ -8,6 +8,7 @@ from ..catalogue.stacks import software_switches
 from ..catalogue.words import TOPOLOGIES, Schedule
 from ..verdict.assess import changed
 from ..verdict.record import Assessment
+from ..verdict.result import FigureName
 
 # fields of a plan that fix it: only what is looked at moves
 PINS = (
@@ -27,7 +28,16 @@ PINS = (
     "cp_type",
     "offload",
 )
-FIGURES = ("step_s", "mfu", "goodput", "days", "cost_usd", "memory_share", "mtbf_s", "spares")
+FIGURES: tuple[FigureName, ...] = (
+    "step_s",
+    "mfu",
+    "goodput",
+    "days",
+    "cost_usd",
+    "memory_share",
+    "mtbf_s",
+    "spares",
+)
 RELEASES = ("23.06", "24.12", "25.09", "26.04", "26.08", "26.11")
 DUALPIPES = (Schedule.DUALPIPE, Schedule.DUALPIPE_V)
 

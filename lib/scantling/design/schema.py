@@ -339,6 +339,21 @@ class DeliverySpec(Section):
     )
 
 
+class NetworkMeasured(Section):
+    """Bus bandwidth of collectives as nccl-tests print it for large messages, measured on the very
+    devices: it stands in for what the fabric's rating says."""
+
+    all_reduce_gbytes_per_s: float | None = amount(
+        1e-3, 1e6, "GB/s", "all-reduce over all devices, bus bandwidth", example=180
+    )
+    all_reduce_in_node_gbytes_per_s: float | None = amount(
+        1e-3, 1e6, "GB/s", "all-reduce inside one node, bus bandwidth", example=450
+    )
+    all_to_all_gbytes_per_s: float | None = amount(
+        1e-3, 1e6, "GB/s", "all-to-all over all devices, bus bandwidth", example=30
+    )
+
+
 Ratio = Annotated[float, validator(number_from(1.0, 1000.0))]
 Ratios = Annotated[
     Annotated[Ratio, SINGLE] | Annotated[list[Ratio], validator(list_of("ratios", 4)), COMPOUND],
@@ -407,6 +422,9 @@ class ClusterSpec(Section):
     storage: str | None = text("shared file system (scantling catalogue storage)", example="lustre")
     scale_out_gbytes_per_s_per_device: float | None = amount(
         1e-6, 1e6, "GB/s", "network bandwidth of one device, one direction", example=50
+    )
+    measured: NetworkMeasured | None = other(
+        "bus bandwidth of collectives that was measured on these devices"
     )
     in_network_reduction: bool | None = flag(
         "the switches reduce (SHARP and its like)",
@@ -545,7 +563,8 @@ class PhaseSpec(Section):
     )
     effort: str | None = word(
         EFFORTS,
-        "tuned: its maker's recipe for the very machine; typical: what others reach",
+        "tuned: its maker's recipe for the very machine; typical: what others reach; "
+        "first-week: code and settings that nobody has tuned yet",
         example="typical",
     )
     routing: str | None = word(

@@ -7,36 +7,10 @@ the function `promise` (`scantling_site.promise`).
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple
 
 from ..base.records import Known
-
-
-class Contribution(TypedDict):
-    """What adds to the run on average."""
-
-    what: str
-    days: float
-    usd: Known
-
-
-class Promise(TypedDict):
-    """Days and dollars of the drawn runs: mean, P10, median, P90; dollars None without a price, the
-    chances of keeping the deadline and the budget None where none is stated."""
-
-    days_mean: Known
-    days_p10: Known
-    days_p50: Known
-    days_p90: Known
-    cost_mean: Known
-    cost_p10: Known
-    cost_p50: Known
-    cost_p90: Known
-    deadline_kept: Known
-    budget_kept: Known
-    by: list[Contribution]
-    draws: int
-    seed: int
+from .result import LikelyRow, Promise
 
 
 class Likely(NamedTuple):
@@ -49,6 +23,17 @@ class Likely(NamedTuple):
     cost_usd: Known
     cost_usd_low: Known
     cost_usd_high: Known
+
+    def row(self) -> LikelyRow:
+        """The same as plain data."""
+        return LikelyRow(
+            days=self.days,
+            days_low=self.days_low,
+            days_high=self.days_high,
+            cost_usd=self.cost_usd,
+            cost_usd_low=self.cost_usd_low,
+            cost_usd_high=self.cost_usd_high,
+        )
 
 
 def likely(promise: Promise) -> Likely:

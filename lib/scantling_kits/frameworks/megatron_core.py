@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from scantling.catalogue.models.patterns import counted, layers_of
 from scantling.catalogue.models.shape import Model
+from scantling.physics.software import HYBRIDEP, UCCL
 
 from ..record import LaunchPlan
 
@@ -124,6 +125,10 @@ def dispatcher(launch: LaunchPlan) -> str:
     p = launch.plan
     if not (launch.does.dedup_dispatch > 0 and launch.kin.modern and p.ep * p.etp > 1):
         return ""
+    if launch.does.dedup_dispatch == HYBRIDEP:
+        return "hybridep"
+    if launch.does.dedup_dispatch == UCCL:
+        return "deepep"  # whose interface it has
     domain = max(k.scale_up_domain, k.accelerator.scale_up_domain_max)
     return "hybridep" if domain > max(k.devices_per_node, 8) else "deepep"
 
