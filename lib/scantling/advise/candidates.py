@@ -516,9 +516,9 @@ def _spares(endurance: Endurance, missed: Misses, late: bool) -> Iterator[Change
     if late or missed.keys() & SPARING:
         wanted.append((2.0, need))  # nodes that are paid for and idle
     if "survive" in missed:
-        rack = max((int(nodes) for nodes in endurance.domain_nodes.values()), default=1)
+        domain = int(endurance.domain_nodes.get(str(missed["survive"].limit), 1))
         # after the number that the run itself asks for
-        wanted += [(2.1, nodes) for nodes in sorted({1, need, rack})]
+        wanted += [(2.1, nodes) for nodes in sorted({1, need, domain})]
     for effort, losses in wanted:
         nodes = int(endurance.segments.nodes(endurance.segments.covered(losses)))
         if nodes > now:

@@ -17,7 +17,7 @@ from ..catalogue.hardware import (
     Fabric,
     Node,
 )
-from ..catalogue.packet_switches import radix_of, switch_of
+from ..catalogue.packet_switches import leaf_ports, radix_of, switch_of
 from .cluster import Cluster, Delivery, NetworkMeasured
 from .fields import defaults
 from .replaced_rows import resolve_accelerator, resolve_fabric
@@ -201,9 +201,7 @@ def _network(new: Derived, network: Fabric, per_node: int, nics: int, rate: floa
         new.note("topology", None, "by the fabric, its size and what is said of pods and ratios")
     own_pods: int | None = new.stated.get("pod_devices")
     total = pod.oversubscription
-    if own_pods and stated is not None and not listed:
-        total = max(total, stated)  # of pods, whatever the tree above them
-    if listed or total > 1:
+    if listed or (topology.startswith("dragonfly") and total > 1):
         new.note("oversubscription", total, f"over the tiers that narrow, of a {topology}")
     else:
         total = new.take("oversubscription", 1.0, "non-blocking")
@@ -261,19 +259,13 @@ class _Tree(NamedTuple):
     per_node: int  # devices
     devices_per_card: float
 
-    @property
-    def down(self) -> float:
-        """Cards below a leaf: stated, else half of its ports. A leaf that narrows has room for
-        more; a wider ratio is not to stand on a larger leaf."""
-        return min(self.leaf_cards, self.radix if self.leaf_cards < inf else self.radix // 2)
-
     def at_the_top(self, devices: int, ratio: float) -> tuple[float, ...]:
         """The ratios of all tiers where the top one of so many devices has this: card to leaf, leaf
         to spine, spine to core. None where one switch joins them."""
         cards = devices / self.devices_per_card
         if cards <= min(self.radix, self.leaf_cards):
             return ()
-        if cards <= self.radix * min(self.radix // 2, self.down):
+        if cards <= self.radix * min(self.radix // 2, self.leaf_cards):
             return (1.0, ratio)
         return (1.0, 1.0, ratio)
 
@@ -284,7 +276,7 @@ class _Tree(NamedTuple):
         if narrowing <= 1:
             return _whole_job(devices, narrowing)
         if ratios[1] > 1:
-            cards = self.down * self.rails
+            cards = leaf_ports(self.radix, ratios[1], self.leaf_cards)[0] * self.rails
             why = "a leaf of each rail"
         else:
             cards = (self.radix // 2) ** 2

@@ -443,13 +443,14 @@ def domain_to_survive(asked: Inputs, domains: Mapping[str, Array]) -> str:
 
 
 def domain_nodes(cluster: Cluster, nodes: Array, segments: Segments) -> dict[str, Array]:
-    """Nodes that one loss of each domain takes."""
+    """Nodes that one loss of each domain takes, and those of the job."""
     per_node = cluster.devices_per_node
     size = segments.size
     devices: dict[str, Column] = {
         "node": per_node,
         "rack": np.where(size > 1, size * per_node, failures.rack_devices(cluster)),
         "pod": cluster.pod_devices or cluster.devices,
+        "job": nodes * per_node,
     }
     return {
         domain: np.minimum(-(-count // per_node), nodes).astype(int)

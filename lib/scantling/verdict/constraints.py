@@ -104,7 +104,7 @@ def _answer(assessment: Assessment, row: Constraint) -> str:
 
 def _missed(assessment: Assessment, row: Constraint, stated: float | str) -> Missed | None:
     if row.field == "survive":
-        return _not_survived(assessment, str(stated))
+        return _not_survived(assessment.endurance, str(stated))
     value = value_of(assessment, row)
     limit = float(stated)
     if value is None or _keeps(value, limit, row):
@@ -126,13 +126,12 @@ def _keeps(value: float, limit: float, row: Constraint) -> bool:
 def chance_of(assessment: Assessment, row: Constraint, value: float, limit: float) -> Known:
     """The chance that a figure meets its limit: for days and dollars the share of the drawn runs
     that do, else the chance within the band of the step; None where no band applies."""
-    promise = assessment.promise
-    if promise is not None and row.field == "deadline_days":
-        return promise["deadline_kept"]
-    if promise is not None and row.field == "budget_usd":
-        return promise["budget_kept"]
     if not row.band:
         return None
+    if row.field == "deadline_days" and assessment.promise is not None:
+        return assessment.promise["deadline_kept"]
+    if row.field == "budget_usd" and assessment.promise is not None:
+        return assessment.promise["budget_kept"]
     have, uses = (limit, value) if row.ceiling else (value, limit)
     room = have / uses if uses else inf  # factor that is left to what the figure grows with
     low, mid, high = _band(assessment, row.band)
@@ -196,32 +195,30 @@ def _slow(assessment: Assessment, limit: float) -> str:
     return f" ({band}), {share(limit)} asked for; the floor lies {place} the band"
 
 
-def _not_survived(assessment: Assessment, domain: str) -> Missed | None:
+def _not_survived(endurance: Endurance, domain: str) -> Missed | None:
     """The loss of a domain needs copies outside it and as many nodes that stand by (spares, and
     nodes that the plan leaves idle), or, for a pod, replicas beyond it that go on without it."""
-    endurance = assessment.endurance
     if endurance.copies_survive == "process":
         text = copies_lost("process", domain)
         return Missed("survive", domain, "process", None, text)
     standing_by = int(endurance.segments.nodes(endurance.life.spares))
     needed = int(endurance.domain_nodes.get(domain, 0))
-    if standing_by >= needed or _shrinks_past(assessment, domain, needed):
+    if standing_by >= needed or _shrinks_past(endurance, domain, needed):
         return None
     text = (
         f"losing a {domain} leaves the job waiting for repair: {standing_by} nodes stand by, "
         f"{needed} needed"
     )
-    whole = assessment.devices_used // assessment.resolved.cluster.devices_per_node
-    if domain == "pod" and needed >= whole:
+    if domain == "pod" and needed >= endurance.domain_nodes["job"]:
         text += "; the pod holds the whole job: only a second machine of its size outlives it"
     return Missed("survive", domain, standing_by, None, text)
 
 
-def _shrinks_past(assessment: Assessment, domain: str, lost: int) -> bool:
+def _shrinks_past(endurance: Endurance, domain: str, lost: int) -> bool:
     """Whether the run goes on without a lost pod: it shrinks, and whole gangs of replicas stand
     outside."""
-    gang = assessment.endurance.life.gang
-    if domain != "pod" or assessment.endurance.recovery not in GOES_ON or gang is None:
+    gang = endurance.life.gang
+    if domain != "pod" or endurance.recovery not in GOES_ON or gang is None:
         return False
     ratios = gang.ratios
     gone = -(-lost // gang.nodes)
