@@ -67,6 +67,7 @@ def as_dict(assessment: Assessment, advice: bool = True) -> Result:
         "announced": announced(assessment),
         "limits": lines,
         "asked": asked(assessment),
+        "unread": [words.given() for words in assessment.design.unread or ()],
         "avoid": avoid(assessment) if advice else [],
         "to_loss": to_loss(assessment, target) if target and advice else None,
         "kit": kit_gaps(assessment) if advice else [],
