@@ -136,12 +136,18 @@ class Constants:
     expert_loop_s: Column  # s per expert of a rank and pass, experts run one by one
     # s per layer and micro-batch, at least, where DTensor dispatches tensor parallelism
     eager_tp_s: Column
+    # s per layer and micro-batch, both ways, at least, where kernels are launched one by one
+    eager_layer_s: Column
+    # s per layer, micro-batch and rank of tp where a pipeline of such kernels leaves the domain
+    eager_stall_s: Column
     step_host_s: Column  # s per step
     graphs_part: Column  # of host time left
     graphs_full: Column  # of host time left
     scale_up_share: Column  # of the rate that a ring alone reaches inside a domain
     scale_out_share: Column  # of the rate that a ring alone reaches across domains
     tp_exposed: Column  # of tensor-parallel time
+    # of a network step that each chunk of a tensor-parallel ring across nodes waits at every rank
+    tp_hops: Column
     tp_overlapped: Column  # of tensor-parallel time with overlap
     pp_exposed: Column  # of point-to-point time
     cp_window: Column  # of attention time hides the ring
@@ -157,6 +163,7 @@ class Constants:
     ep_imbalance: Column  # fullest expert rank over the mean
     fsdp_power: Column  # exponent of max-like sum of compute and gathers
     broadcast_s: Column  # s per rank, parameters gathered by one broadcast a rank
+    gather_tensor_s: Column  # s per tensor, states that come back tensor by tensor across nodes
     optimizer_bytes: Column  # bytes per locally updated parameter
     straggler: Column  # per doubling of nodes
     engine: Column  # of the step under DeepSpeed's pipeline engine

@@ -21,10 +21,13 @@ from ..blocks.answers import Exchange as BlockExchange, fold
 from ..blocks.moe import Moe
 from .cases import HSDP, ULYSSES, ZERO3, Cases
 from .collectives import (
+    RING_HOP_OUT_S,
+    SIMPLE,
     below_line,
     direct_s,
     exchange_s,
     far_s,
+    hop_out,
     near_s,
     out_rate,
     ring_s,
@@ -116,12 +119,22 @@ def tensor_parallel(c: Cases) -> Exchange:
     payload = c.tokens * c.shape.hidden * 2
     calls = 2 * np.where(c.software.parallel_block > 0, 1.0, sent(c).tensor)
     wire = calls * ring_s(payload, c.tp_group)
+    chunks = calls * chunk_waits_s(c)
     return Exchange(
-        wire_s=wire,
-        exposed_s=wire * tp_shares(c)[0],
+        wire_s=wire + chunks,
+        exposed_s=wire * tp_shares(c)[0] + chunks,
         bytes=calls * payload * (p.tp - 1) / p.tp,
         calls=calls,
     )
+
+
+def chunk_waits_s(c: Cases) -> Column:
+    """What the chunks of a tensor-parallel ring across nodes wait for one another: n - 1 pass each
+    network link one behind the other, each a step of the network, where the members of a node but
+    one would hand them on at once. [s]"""
+    w = c.tp_group
+    steps = np.where(w.across, w.ranks - w.domains, 0.0)
+    return c.constants.tp_hops * steps * hop_out(w) * RING_HOP_OUT_S[SIMPLE]
 
 
 def over_cp(c: Cases, x: BlockExchange) -> tuple[Column, Column]:
