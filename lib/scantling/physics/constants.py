@@ -164,6 +164,7 @@ class Constants:
     fsdp_power: Column  # exponent of max-like sum of compute and gathers
     broadcast_s: Column  # s per rank, parameters gathered by one broadcast a rank
     gather_tensor_s: Column  # s per tensor, states that come back tensor by tensor across nodes
+    gather_slice_s: Column  # s per tensor and rank, the same: a view of each rank's slice
     optimizer_bytes: Column  # bytes per locally updated parameter
     straggler: Column  # per doubling of nodes
     engine: Column  # of the step under DeepSpeed's pipeline engine

@@ -259,13 +259,16 @@ def reduction_exposed_s(
 
 def tensors_gathered_s(c: Cases, idle_s: Column) -> Column:
     """What sharded states that come back tensor by tensor add to a step, less what runs while the
-    device waits for its host, `idle_s`: `gather_tensor_s` for each of a stage's tensors. [s]"""
+    device waits for its host, `idle_s`: `gather_tensor_s` for each of a stage's tensors, and `gather_slice_s` for each
+    rank's slice of it. [s]"""
     software, p = c.software, c.plan
     if not np.any(software.tensor_gather):
         return 0.0
     across = c.group(c.site_ranks, p.tp).across
     tensors = TENSORS * c.shape.layers / p.pp
-    took = c.constants.gather_tensor_s * tensors * (across & (p.sharding > 0))
+    k = c.constants
+    each = k.gather_tensor_s + k.gather_slice_s * c.site_ranks
+    took = each * tensors * (across & (p.sharding > 0))
     return software.tensor_gather * np.maximum(took - idle_s, 0.0)
 
 
