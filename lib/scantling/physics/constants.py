@@ -159,6 +159,11 @@ class Constants:
     fsdp_contention: Column  # of the smaller of compute and traffic is lost
     ep_up_share: Column  # of the scale-up rate of an all-to-all alone
     ep_out_share: Column  # of the network rate of an all-to-all alone
+    # s per exchange of tokens, at least, over cards that deliver in any order (EFA)
+    dispatch_s: Column
+    dispatch_uccl: Column  # of that under UCCL
+    # s per token and node, a message each, over cards that deliver in any order
+    token_message_s: Column
     ep_overlapped: Column  # of all-to-all time with overlap
     ep_imbalance: Column  # fullest expert rank over the mean
     fsdp_power: Column  # exponent of max-like sum of compute and gathers

@@ -36,6 +36,7 @@ class Software:
     # captured graphs hold nothing (none), the router alone (router), attention and router
     # (layer) or the whole iteration (full)
     graphs: Column
+    balanced_ring: Column  # chunks of a context-parallel ring are dealt out so that none waits
     chunked_loss: Column  # cross entropy without the whole logits
     parallel_block: Column  # attention and MLP read the same input: one collective pair a layer
     # pipeline stages laid out so that loss and MTP share the last stage with fewer layers

@@ -36,6 +36,7 @@ from .collectives import (
 )
 from .compute import expected_places, layer_mix, low_precision
 from .sites import every_step_s
+from .software import UCCL
 from .wires import Link, Wires, members_inside
 
 RAIL_ONLY = 0.112  # how much longer an all-to-all takes: 8.2 to 11.2 % (arXiv 2307.12169)
@@ -199,6 +200,22 @@ def expert_copies(c: Cases) -> Copies:
     )
 
 
+def dispatch_s(c: Cases) -> Column:
+    """What one exchange of tokens takes at least between nodes whose cards deliver in any order
+    (EFA): proxies of the host launch and wait for it, whatever its bytes and its peers. [s]"""
+    k, w = c.constants, c.ep_group
+    slower = np.where(c.software.dedup_dispatch == UCCL, k.dispatch_uccl, 1.0)
+    return k.dispatch_s * slower * (w.across & (np.asarray(w.link.srd) > 0))
+
+
+def token_messages_s(c: Cases, copies: Copies) -> Column:
+    """What dispatch and combine add where each token is a message to every node that it visits, and
+    the cards deliver in any order: messages x `token_message_s`. [s]"""
+    w = c.ep_group
+    each = (c.software.dedup_dispatch > 0) & w.across & (np.asarray(w.link.srd) > 0)
+    return 2 * c.tokens / c.plan.tp * copies.card * c.constants.token_message_s * each
+
+
 def expert_parallel(c: Cases) -> Exchange:
     """Forward dispatch and combine of one average layer and micro-batch over the ep group, and the
     etp gather around them.
@@ -220,17 +237,20 @@ def expert_parallel(c: Cases) -> Exchange:
     out = out * np.maximum(1.0, c.link.oversubscription * pods)
     near = near_s(payload * copies.link, w, k.ep_up_share)
     far = far_s(out / np.where(relayed, 1.0, k.ep_out_share), w)
+    far = far + token_messages_s(c, copies)
     # relayed: one message a domain, passed on inside
     peers = np.where(relayed, w.domains + w.inside - 2, p.ep - 1)
-    all_to_all = exchange_s(peers, np.maximum(near, far), w)
+    least = 2 * dispatch_s(c)  # dispatch and combine
+    all_to_all = np.maximum(exchange_s(peers, np.maximum(near, far), w), least)
     gathered = one_copy * visited(c) * etp * 2
     moe, many, wide = c.moe_share, p.ep > 1, etp > 1
     wire = moe * (all_to_all * many + 2 * ring_s(gathered, c.group(etp, 1)) * wide)
     # cards hide less than links
     left = np.where(w.across, np.sqrt(k.ep_overlapped), k.ep_overlapped)
+    shown = np.where(c.software.ep_overlap > 0, left, 1.0)
     return Exchange(
         wire_s=wire,
-        exposed_s=wire * np.where(c.software.ep_overlap > 0, left, 1.0),
+        exposed_s=np.maximum(wire * shown, moe * many * least),
         bytes=moe * (payload * (copies.link + copies.card) + 2 * gathered * (etp - 1) / etp),
         calls=2 * moe * (1 * many + wide),
     )
