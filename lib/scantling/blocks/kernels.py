@@ -18,6 +18,8 @@ NARROW = 0.8
 # width of a query and a value at which the rates of TPUs stand: products a score grow with it, and
 # exponentials do not
 WIDTH = 256
+Code = int | Array  # of a word in its table
+GATHERED = 3  # the code of zero3 in catalogue.words.SHARDINGS; hsdp follows
 QUERIES = 128  # of one tile of flash attention
 # bytes that one sub-layer's norm and residual move for a value of the stream: Korthikanti et al.
 # 2022, section 4, each tensor read or written once in 16 bit, dropout masks in one byte
@@ -37,6 +39,8 @@ class Degrees(Protocol):
     def ep(self) -> Column: ...
     @property
     def etp(self) -> Column: ...
+    @property
+    def sharding(self) -> Code: ...  # GATHERED and above: weights are gathered layer by layer
 
 
 class Switches(Protocol):
@@ -137,6 +141,8 @@ class Rates(Protocol):
     def ep_imbalance(self) -> Column: ...
     @property
     def expert_loop_s(self) -> Column: ...
+    @property
+    def expert_gather_s(self) -> Column: ...
     @property
     def moe_host_s(self) -> Column: ...
     @property

@@ -134,6 +134,7 @@ class Constants:
     moe_host_s: Column  # s per MoE layer and micro-batch, forward
     static_host: Column  # of that left where experts take a fixed number of rows
     expert_loop_s: Column  # s per expert of a rank and pass, experts run one by one
+    expert_gather_s: Column  # s more per expert and pass, its weights gathered and given back
     # s per layer and micro-batch, at least, where DTensor dispatches tensor parallelism
     eager_tp_s: Column
     # s per layer and micro-batch, both ways, at least, where kernels are launched one by one
@@ -161,7 +162,7 @@ class Constants:
     ep_out_share: Column  # of the network rate of an all-to-all alone
     # s per exchange of tokens, at least, over cards that deliver in any order (EFA)
     dispatch_s: Column
-    dispatch_uccl: Column  # of that under UCCL
+    dispatch_uccl: Column  # of that and of a message under UCCL
     # s per token and node, a message each, over cards that deliver in any order
     token_message_s: Column
     ep_overlapped: Column  # of all-to-all time with overlap

@@ -203,9 +203,13 @@ def expert_copies(c: Cases) -> Copies:
 def dispatch_s(c: Cases) -> Column:
     """What one exchange of tokens takes at least between nodes whose cards deliver in any order
     (EFA): proxies of the host launch and wait for it, whatever its bytes and its peers. [s]"""
-    k, w = c.constants, c.ep_group
-    slower = np.where(c.software.dedup_dispatch == UCCL, k.dispatch_uccl, 1.0)
-    return k.dispatch_s * slower * (w.across & (np.asarray(w.link.srd) > 0))
+    w = c.ep_group
+    return c.constants.dispatch_s * proxies(c) * (w.across & (np.asarray(w.link.srd) > 0))
+
+
+def proxies(c: Cases) -> Column:
+    """How much longer messages take under UCCL, whose proxies run on the host."""
+    return np.where(c.software.dedup_dispatch == UCCL, c.constants.dispatch_uccl, 1.0)
 
 
 def token_messages_s(c: Cases, copies: Copies) -> Column:
@@ -213,7 +217,8 @@ def token_messages_s(c: Cases, copies: Copies) -> Column:
     the cards deliver in any order: messages x `token_message_s`. [s]"""
     w = c.ep_group
     each = (c.software.dedup_dispatch > 0) & w.across & (np.asarray(w.link.srd) > 0)
-    return 2 * c.tokens / c.plan.tp * copies.card * c.constants.token_message_s * each
+    messages = 2 * c.tokens / c.plan.tp * copies.card
+    return messages * c.constants.token_message_s * proxies(c) * each
 
 
 def expert_parallel(c: Cases) -> Exchange:

@@ -154,10 +154,7 @@ def known(table: Table) -> Table:
     blank = (attention == "") & (heads > 0) & (kv > 0)
     vocab = each(table.text("model"), float, vocab_of)
     return table.replace(
-        {
-            "attention": np.where(blank, kinds.astype(object), attention),
-            "known_vocab": vocab,
-        }
+        {"attention": np.where(blank, kinds.astype(object), attention), "known_vocab": vocab}
     )
 
 
