@@ -15,7 +15,7 @@ from .. import words
 from ..report.phrases import sentence
 from ..words import at, band, fits, in_text, share, show, split, withheld
 from . import link
-from .state import Fields, Refusal, Session
+from .session import Fields, Refusal, Session
 
 Figures = Mapping[str, Any]  # what `design --json` says of a design
 

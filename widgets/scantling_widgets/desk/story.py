@@ -14,7 +14,7 @@ from scantling.verdict.verdicts import met
 from ..charts.palette import STEP
 from ..words import at, fits, plain, share, show
 from .controls import label_of
-from .state import Fields, Judge, Moment
+from .session import Fields, Judge, Moment
 from .studies import assessed
 
 # parts of the step that are the model's own arithmetic

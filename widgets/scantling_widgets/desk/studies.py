@@ -18,7 +18,7 @@ from . import choices, inputs
 from .choices import Option
 from .control import Control, ControlState
 from .controls import control_of
-from .state import Fields, Judge, Moment, Session
+from .session import Fields, Judge, Moment, Session
 
 Figures = Mapping[str, Any]  # what `design --json` says of a design
 

@@ -11,11 +11,10 @@ from ...charts.figure import Figure
 from ...charts.parts import Part
 from .. import headline, theme
 from ..legend import Facts
-from ..state import Fields, Moment, Session
+from ..pane import Pane
+from ..session import Fields, Moment, Session
 from ..table import Table, record_text
 from ..tables import TableSpec
-
-Choose = Callable[[Fields], bool]  # changes the design on the desk
 
 _NO_PLAN = (
     "<p>No plan can hold this model on this machine; the line above gives the arithmetic.</p>"
@@ -23,7 +22,7 @@ _NO_PLAN = (
 _OVER = "<p>The plan does not fit into memory: there is no run, and nothing to count of it.</p>"
 
 
-class Panel:
+class Panel(Pane):
     """A tab. `build` makes its parts once, `draw` puts the session's current design into them."""
 
     title: ClassVar[str] = ""
@@ -31,9 +30,9 @@ class Panel:
     of_a_run: ClassVar[bool] = False  # whether it speaks of a run, which needs a plan that fits
     figures: ClassVar[Iterable[Figure[...]]] = ()  # the charts that it may show
 
-    def __init__(self, session: Session, choose: Choose) -> None:
-        self.session, self.choose = session, choose
-        self.box = theme.stack()
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self.root = theme.stack()
         self.parts: tuple[Part, ...] | None = None
         self._drawn: tuple[Moment, Moment | None] | None = None  # the design, and the reference
 
@@ -41,6 +40,10 @@ class Panel:
     def now(self) -> Moment:
         """The design on the desk, assessed."""
         return self.session.now
+
+    def choose(self, fields: Fields) -> bool:
+        """Change fields of the design on the desk, as a click in a tab does."""
+        return self.session.change(fields)
 
     @property
     def given(self) -> Mapping[str, Any]:
@@ -105,12 +108,12 @@ class Panel:
         comparison."""
         plan, over = self.given.get("plan"), self.of_a_run and not words.fits(self.given)
         if not self.always and (over or not plan):
-            self.box.children, self._drawn = (theme.text(_OVER if plan else _NO_PLAN),), None
+            self.root.children, self._drawn = (theme.text(_OVER if plan else _NO_PLAN),), None
             return
         first = self.parts is None
         if self.parts is None:
             self.parts = tuple(self.build())
-        self.box.children = self.parts
+        self.root.children = self.parts
         reference = self.session.reference
         drawn = self._drawn
         if drawn is None or drawn[0] is not self.now or drawn[1] is not reference:

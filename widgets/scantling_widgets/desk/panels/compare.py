@@ -12,7 +12,7 @@ from scantling.design.design import Design
 from ...charts.parts import Button, Field, Part
 from ...words import at, plain, show, withheld
 from .. import headline, tables, theme
-from ..state import Kept
+from ..session import Kept
 from ..table import Cell, Row, cell
 from .base import Panel
 

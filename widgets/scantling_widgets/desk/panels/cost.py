@@ -7,7 +7,7 @@ from ...charts.plans import frontier
 from ...words import label, show
 from .. import headline, studies, tables, theme
 from ..background import Job
-from ..state import Moment
+from ..session import Moment
 from ..table import Row, cell
 from .base import Panel
 from .reliability import numbers
