@@ -173,6 +173,7 @@ class Constants:
     gather_slice_s: Column  # s per tensor and rank, the same: a view of each rank's slice
     optimizer_bytes: Column  # bytes per locally updated parameter
     straggler: Column  # per doubling of nodes
+    straggler_wide: Column  # per doubling of devices beyond a thousand, runs that are not tuned
     engine: Column  # of the step under DeepSpeed's pipeline engine
     overall: Column  # of the step
     # of the forward's tensor-parallel time that sequence parallelism adds to the backward

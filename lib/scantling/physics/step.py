@@ -31,6 +31,8 @@ ADAM_BYTES = 12.0  # moments and master weights of the optimizer whose traffic i
 COMPUTE = ("gemm", "attention", "elementwise")
 AXES = ("tp", "cp", "ep", "dp", "pp")
 PARTS = STEP_PARTS
+# devices from which an ordinary site loses more, and the doublings over which that was seen
+WIDE_DEVICES, WIDE_DOUBLINGS = 1024, 2
 # parameters of a layer: two norms, queries with keys and values, output, gate with up, down
 TENSORS = 6
 
@@ -327,9 +329,14 @@ def overall(c: Cases) -> Column:
 
 def straggler_share(c: Cases) -> Column:
     """Share of the step lost to the slowest node: `straggler` a doubling of nodes, a law with a
-    fitted constant. What the spread of equal devices alone would cost: `stragglers.slowest_of`."""
+    fitted constant, and where nobody has tuned the run to its machine `straggler_wide` more for
+    each of the first two doublings beyond a thousand devices. What the spread of equal devices
+    alone would cost: `stragglers.slowest_of`."""
     k = c.constants
-    return k.straggler * np.log2(np.maximum(c.devices / k.straggler_devices, 1.0))
+    doublings = np.log2(np.maximum(c.devices / WIDE_DEVICES, 1.0))
+    untuned = np.where(c.software.tuned > 0, 0.0, k.straggler_wide)
+    wide: Column = untuned * np.minimum(doublings, WIDE_DOUBLINGS)
+    return wide + k.straggler * np.log2(np.maximum(c.devices / k.straggler_devices, 1.0))
 
 
 def data_parallel_exchange(

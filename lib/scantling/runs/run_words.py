@@ -567,6 +567,20 @@ RULES = (
         "its table of inference in the same section gives 14.5 and 39 where bf16 "
         "weights alone are 14.64e9 and 40.18e9 bytes",
     ),
+    rule(
+        "flash",
+        "0",
+        Text.WHEN,
+        "^(?:20[01].|202[0-3]|2024-01).* paxml",
+        "JAX-Toolbox's read-me of Pax: flash attention by default from 6 February 2024 on",
+    ),
+    rule(
+        "dp_overlap",
+        "0",
+        Text.WHEN,
+        "^(?:20[01].|202[0-3]|2024-01).* paxml",
+        "JAX-Toolbox GPU_performance.md: pipelined all-gathers, in its containers of 2024 on",
+    ),
     rule("tuned", "1", Text.EFFORT, "^tuned$", "what a row says of itself"),
     rule("tuned", "0", Text.EFFORT, "^typical$", "what a row says of itself"),
     rule("tuned", "-1", Text.EFFORT, "^first-week$", "what a row says of itself"),
