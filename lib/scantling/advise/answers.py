@@ -14,6 +14,7 @@ from ..plans.enumerate import divisors
 from ..plans.space import COARSE, DEFAULT, Space
 from ..verdict.assess import assess, changed
 from ..verdict.record import Assessment
+from ..verdict.result import FigureName, LargestActive, LawRow, ToLoss
 from ..verdict.sensible import LARGEST
 
 LAW = "besiroglu-2024"  # of `within_budget_of_compute`
@@ -303,7 +304,7 @@ def by_scaling_laws(design: Design, compute_flops: float | None = None) -> Answe
     return {"compute_flops": float(compute_flops), "from": origin, "rows": rows}
 
 
-def to_loss(now: Assessment, target: float) -> Answer:
+def to_loss(now: Assessment, target: float) -> ToLoss:
     """Days of a design's own model to a target loss, by each published surface: {target_loss,
     rows: [{law, title, tokens, days, cost_usd, verdict, source}], days_low, days_high}; tokens and
     days are None where a surface does not reach the loss at that size."""
@@ -313,12 +314,22 @@ def to_loss(now: Assessment, target: float) -> Answer:
         if law.surface is None:
             continue
         tokens = by_law.get(id)
-        row = {"law": id, "title": law.title, "tokens": tokens, "source": law.source}
         after = None if tokens is None else _trained_on(now, tokens)
-        row |= _trained(after)
-        if after is None:
-            row["verdict"] = "not reached"
-        rows.append(row)
+        trained = after if after is not None and after.fits else None
+        rows.append(
+            LawRow(
+                law=id,
+                title=law.title,
+                tokens=tokens,
+                source=law.source,
+                verdict="not reached" if after is None else after.verdict,
+                days=None if trained is None else trained.days,
+                cost_usd=None if trained is None else trained.cost_usd,
+                mfu=None if trained is None else trained.mfu,
+                mfu_shown=None if trained is None else trained.mfu_shown,
+                plan=None if trained is None else trained.plan,
+            )
+        )
     days = [row["days"] for row in rows if row["days"] is not None]
     return {
         "target_loss": target,
@@ -337,7 +348,7 @@ def _trained_on(now: Assessment, tokens: float) -> Assessment | None:
 
 def _trained(after: Assessment | None) -> Answer:
     """What training a design comes to; None where no plan holds the model."""
-    names = ("days", "cost_usd", "mfu", "mfu_shown", "plan")
+    names: tuple[FigureName, ...] = ("days", "cost_usd", "mfu", "mfu_shown", "plan")
     verdict = "refused" if after is None else after.verdict
     if after is None or not after.fits:
         return {"verdict": verdict, **dict.fromkeys(names)}
@@ -359,7 +370,7 @@ def _answer(after: Assessment | None, name: str, value: float, bound: str) -> An
     }
 
 
-def largest_active(now: Assessment) -> Answer | None:
+def largest_active(now: Assessment) -> LargestActive | None:
     """Largest active count with which a mixture of experts counted by its size alone meets the
     deadline: {active_params, experts, top_k, days}; None where the question does not arise or none
     does.

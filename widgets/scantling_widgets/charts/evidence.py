@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scantling.base.quantities.table import band_in
 from scantling.base.show import seconds, share
+from scantling.verdict.result import band_of
 
 from ..words import at
 from .figure import Data, Facts, Figure, Row, saying
@@ -33,7 +33,7 @@ def _evidence_rows(given: Facts) -> Data:
                 "low": given["mfu_low"],
                 "high": given["mfu_high"],
                 "text": share(given["mfu"]),
-                "says": f"predicted {share(given['mfu'])}, band {band_in(given, 'mfu') or 'none'}",
+                "says": f"predicted {share(given['mfu'])}, band {band_of(given, 'mfu') or 'none'}",
             }
         ],
         "runs": [_published(run, name) for run, name in zip(runs, names)],

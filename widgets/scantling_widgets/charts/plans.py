@@ -5,14 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from scantling.advise.comparison import Comparison
 from scantling.advise.frontier import undominated
 from scantling.base.show import days, is_number, seconds, share, size, usd
+from scantling.verdict.result import FigureKey, figure
 from scantling.verdict.verdicts import met
 
-from ..words import MORE_IS_BETTER, at, label, plan_text, show
+from ..words import MORE_IS_BETTER, label, plan_text, show
 from .figure import Data, Facts, Figure, Row, laid, quantity_axis, saying
 from .grammar import alt
 from .palette import ACCENT, MEMORY, MISSED, OVER, SECOND, STEP, Swatch, colours, names as names_of
@@ -424,8 +425,8 @@ def _stacked(
     title: str,
     what: str,
     parts: Mapping[str, Swatch],
-    mapping: str,
-    headline: str,
+    mapping: Literal["memory_bytes", "step_breakdown_s"],
+    headline: FigureKey,
     axis_title: str,
 ) -> Figure[[Sequence[Facts]]]:
     """Stacked parts of one figure, a bar a design."""
@@ -447,7 +448,7 @@ def _stacked(
         }
 
     def words(given: Facts, results: Sequence[Facts] = ()) -> str:
-        totals = "; ".join(f"{r['name']} {show(headline, at(r, headline))}" for r in results)
+        totals = "; ".join(f"{r['name']} {show(headline, figure(r, headline))}" for r in results)
         return f"{what}: {totals}."
 
     def draw(legend: bool) -> alt.Chart:

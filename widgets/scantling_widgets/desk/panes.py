@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any
 
 from scantling.base.errors import DesignError, closest
-from scantling.base.quantities.table import band_in
 from scantling.design.design import Design
+from scantling.verdict.result import band_of
 
 from ..charts import memory_step
 from ..charts.figure import Figure
@@ -201,7 +201,7 @@ class StepPane(PicturePane):
 
     def show_key(self, figures: headline.Figures) -> None:
         self.key.show(legend.step(figures))
-        spread = band_in(figures, "step_s")
+        spread = band_of(figures, "step_s")
         self.card.note = f"bar: {spread}, 80 % prediction interval" if spread else ""
 
 

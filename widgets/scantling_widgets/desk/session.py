@@ -21,6 +21,7 @@ from scantling.base.records import record
 from scantling.design.design import Design
 from scantling.design.resolved import Resolved
 from scantling.plans.space import COARSE
+from scantling.verdict.result import Result
 
 from .. import resources
 from . import link
@@ -42,7 +43,7 @@ class Moment:
     design: Design
     resolved: Resolved
     result: Assessment
-    given: Mapping[str, Any]
+    given: Result
     quick: bool = False  # from a coarse search, while a control is being dragged
 
 
@@ -63,7 +64,7 @@ class Kept:
     """A design that is kept beside others, and what the models say of it."""
 
     design: Design
-    given: Mapping[str, Any]
+    given: Result
 
 
 def assess(design: Design, quick: bool = False) -> Assessment:

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from scantling.advise.explanation import Opened, inputs
+from scantling.verdict.result import Result
 
 from ... import words
 from ...charts.figure import Figure
@@ -46,7 +47,7 @@ class Panel(Pane):
         return self.session.change(fields)
 
     @property
-    def given(self) -> Mapping[str, Any]:
+    def given(self) -> Result:
         """Its assessment as data."""
         return self.now.given
 
@@ -61,7 +62,9 @@ class Panel(Pane):
         explain = partial(self.explain, alone=True)
         return Table(spec, on_pick, explain=explain, text=self.cell_text)
 
-    def explain(self, key: str, facts: Facts | None = None, *, alone: bool = False) -> Opened:
+    def explain(
+        self, key: str, facts: Mapping[str, Any] | None = None, *, alone: bool = False
+    ) -> Opened:
         """What a number of this tab opens to."""
         return headline.explanation(self.session, key, facts, alone=alone)
 

@@ -14,10 +14,10 @@ from json import loads
 from pathlib import Path
 
 from scantling.base.errors import DesignError
-from scantling.base.quantities.table import band_in
 from scantling.base.show import seconds
 from scantling.design.design import Design
 from scantling.design.file import dump
+from scantling.verdict.result import band_of
 from scantling_kits import FRAMEWORKS, ON
 from scantling_logs.learning import read_log
 from scantling_logs.point import of_design
@@ -177,13 +177,13 @@ class Report(Panel):
         step = of_design(reading, self.now.design)
         learned = calibration([step] if step else [], [reading])
         self._offer_file(self.log_status, "calibration.yaml", dump(learned).encode())
-        before = band_in(self.given, "step_s")
+        before = band_of(self.given, "step_s")
         done = self._put(self.now.design.change({"calibration": learned}), "")
         if done or step is None or not step.measured_s:
             return done
         self.log_status.value += _status(
             f"A step took {seconds(step.measured_s)}; {seconds(step.foretold_s)} ({before}) was "
-            f"foretold, {seconds(self.given['step_s'])} ({band_in(self.given, 'step_s')}) is now."
+            f"foretold, {seconds(self.given['step_s'])} ({band_of(self.given, 'step_s')}) is now."
         )
         return ""
 

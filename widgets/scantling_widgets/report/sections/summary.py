@@ -217,7 +217,7 @@ def _change(fix: Mapping[str, Any]) -> Markup:
 def refusal(view: View) -> Section:
     """That no plan holds the model, by which arithmetic, and what would."""
     a = view.facts
-    proof = a.get("proof") or a.get("limits", [])
+    proof = a.get("limits", [])
     fixes = a.get("nearest_fixes") or []
     said = strong("No plan can hold this model on this machine")
     blocks: list[Block] = [Paragraph(text=said, css=f"verdict {a['verdict']}")]
