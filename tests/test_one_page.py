@@ -46,7 +46,7 @@ def llama_on_h100(**plan) -> Run:
         seq_len=8192,
         global_batch=2048,
         k=gather("hopper", "h100-sxm", ""),
-        stack=replace(USUAL, flash=3.0, tuned=1.0),
+        stack=replace(USUAL, flash=3.0),
     )
 
 

@@ -10,6 +10,7 @@ class Text(StrEnum):
     """A text of a row in which words are sought."""
 
     PRECISION = "precision"
+    PRECISION_AS_PRINTED = "precision_as_printed"
     SHARDING = "sharding"
     RECOMPUTE = "recompute"
     OFFLOAD = "offload"
@@ -580,6 +581,20 @@ RULES = (
         Text.WHEN,
         "^(?:20[01].|202[0-3]|2024-01).* paxml",
         "JAX-Toolbox GPU_performance.md: pipelined all-gathers, in its containers of 2024 on",
+    ),
+    rule(
+        "half_states",
+        "1",
+        Text.PRECISION_AS_PRINTED,
+        "^pure (?:bf16|fp16)",
+        "no mixed precision: PyTorch's optimizers keep their states in the format of the weights",
+    ),
+    rule(
+        "grad_bytes",
+        "2",
+        Text.PRECISION_AS_PRINTED,
+        "^pure (?:bf16|fp16)",
+        "no mixed precision: gradients have the format of the weights",
     ),
     rule("tuned", "1", Text.EFFORT, "^tuned$", "what a row says of itself"),
     rule("tuned", "0", Text.EFFORT, "^typical$", "what a row says of itself"),
