@@ -294,6 +294,17 @@ def learn(paths: str | Path | Iterable[str | Path]) -> list[dict[str, Any]]:
     return Table(function("learn")(paths))
 
 
+def ask(text: str) -> dict[str, Any]:
+    """A question in people's own words, answered: {question, command, unread, design, exit,
+    answer}, as `ask --json` prints it. `answer` is the JSON of the command, None where `unread`
+    has words to be settled first.
+
+    Raises DesignError for a line that contradicts itself or holds nothing of a design.
+    """
+    reply: dict[str, Any] = function("ask")(text)
+    return reply
+
+
 def compare(designs: Iterable[AssessmentLike]) -> Comparison:
     """Designs side by side: what was asked where it differs, the plans, the figures.
 

@@ -29,6 +29,7 @@ IN_THE_FILE = {
         "plan.precision",
     ),
     "what is unusual and meant so": ("confirm",),
+    "words of a line that have to be settled in the file that init wrote": ("unread",),
     "numbers of one kind of layer, which model.hf_config takes from its authors' file": (
         "model.mixers",
         "model.pattern",

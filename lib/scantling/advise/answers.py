@@ -206,13 +206,24 @@ def earliest_finish(design: Design, most_devices: int | None = None) -> Answer |
 
 def largest_model(design: Design) -> Answer | None:
     """Largest model by size alone, dense or MoE as the design's own, that the design's machine can
-    train within its constraints: {params, ...} as `_answer`.
+    train within its constraints on the design's tokens: {params, tokens, tokens_per_param, ...} as
+    `_answer`.
 
     The shape follows the kit's rule for a size (three digits are meant); everything else of the
     design is kept, pins of the plan are not. None where
-    not even 100M fits.
+    not even 100M fits. Raises ValueError for a deadline or a budget without tokens: how large a
+    model may be in that time is then a question of tokens (`within_budget_of_compute`).
     """
-    kind = {"moe": True} if assess(design).resolved.model.is_moe else {}
+    resolved = assess(design).resolved
+    counted = [phase.tokens for phase in resolved.phases]
+    tokens = None if None in counted else sum(n for n in counted if n is not None)
+    stated = resolved.constraints.given().keys() & {"deadline_days", "budget_usd"}
+    if tokens is None and stated:
+        raise ValueError(
+            f"job.tokens is needed beside constraints.{min(stated)}; without tokens ask "
+            "compute-budget, which chooses size and tokens together"
+        )
+    kind = {"moe": True} if resolved.model.is_moe else {}
 
     @few
     def at(millions: int) -> Assessment | None:
@@ -223,7 +234,10 @@ def largest_model(design: Design) -> Answer | None:
     if best is None:
         return None
     more = millions + MODEL_STEP
-    return _answer(best, "params", best.params, f"at {more / 1e3:,.4g}B: {_stopped_by(at(more))}")
+    bound = f"at {more / 1e3:,.4g}B: {_stopped_by(at(more))}"
+    answer = _answer(best, "params", best.params, bound) or {}
+    ratio = None if tokens is None else tokens / best.params
+    return {"params": best.params, "tokens": tokens, "tokens_per_param": ratio, **answer}
 
 
 def within_budget_of_compute(design: Design) -> Answer:

@@ -35,6 +35,7 @@ def as_dict(assessment: Assessment, advice: bool = True) -> Result:
         **assessment.headline(),
         "limits": limits(assessment, advice),
         "asked": asked(assessment),
+        "unread": [words.given() for words in assessment.design.unread or ()],
         "avoid": avoid(assessment) if advice else [],
         "to_loss": to_loss(assessment, target) if target and advice else None,
         "batch": batch_guide(assessment) if advice else {},

@@ -4,7 +4,7 @@ Who reads, lists or renames a figure by a name that is none is named by mypy.
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict, overload
 
 from ..base.quantities.table import band, show
 from ..base.records import AssumedRow, Known
@@ -228,6 +228,7 @@ class Result(TypedDict, total=False):
     # what the verdict rests on, and advice
     limits: list[str]
     asked: list[Asked]
+    unread: list[dict[str, Any]]  # words of a line, confirmed as they stand
     avoid: list[Avoid]
     to_loss: ToLoss | None
     batch: dict[str, Any]
@@ -269,8 +270,8 @@ class Result(TypedDict, total=False):
     promise: Promise | None
 
 
-# a single figure of the headline, by which tables and tiles list what they show
-HeadlineKey = Literal[
+# single figures of the headline, by which tables and tiles list what they show
+HeadlineNumber = Literal[
     "devices_used",
     "params",
     "active_params",
@@ -290,9 +291,6 @@ HeadlineKey = Literal[
     "mfu_shown",
     "mfu_shown_low",
     "mfu_shown_high",
-    "mfu_basis",
-    "mfu_denominator",
-    "band_tier",
     "bubble_fraction",
     "oom_probability",
     "days",
@@ -311,22 +309,29 @@ HeadlineKey = Literal[
     "cost_at_risk_usd",
     "energy_kwh",
 ]
+HeadlineText = Literal["mfu_basis", "mfu_denominator", "band_tier"]
+HeadlineKey = Literal[HeadlineNumber, HeadlineText]
 # what a row of advice, of a sweep or of an answer says of an assessment
-FigureName = HeadlineKey | Literal["verdict", "memory_share", "plan"]
+FigureName = Literal[HeadlineKey, "verdict", "memory_share", "plan"]
 # what tables and tiles list of a result: its headline figures, and parts of what is nested in it
-FigureKey = (
-    HeadlineKey
-    | Literal[
-        "verdict",
-        "memory_bytes.total",
-        "memory_bytes.capacity",
-        "cost.device_hours",
-        "promise.days_p90",
-        "promise.cost_p90",
-    ]
-)
+NestedNumber = Literal[
+    "memory_bytes.total",
+    "memory_bytes.capacity",
+    "cost.device_hours",
+    "promise.days_p90",
+    "promise.cost_p90",
+]
+NumberKey = Literal[HeadlineNumber, NestedNumber]
+TextKey = Literal[HeadlineText, "verdict"]
+FigureKey = Literal[NumberKey, TextKey]
 
 
+@overload
+def figure(result: Result, key: NumberKey) -> Known: ...
+@overload
+def figure(result: Result, key: TextKey) -> str | None: ...
+@overload
+def figure(result: Result, key: FigureKey) -> float | str | None: ...
 def figure(result: Result, key: FigureKey) -> float | str | None:
     """A figure of a result; None where it has none."""
     if key == "memory_bytes.total" or key == "memory_bytes.capacity":
@@ -340,7 +345,9 @@ def figure(result: Result, key: FigureKey) -> float | str | None:
         if promise is None:
             return None
         return promise["days_p90"] if key == "promise.days_p90" else promise["cost_p90"]
-    return result[key] if key in result else None
+    if key not in result:
+        return None
+    return result[key]
 
 
 def band_of(result: Result, key: FigureKey) -> str:

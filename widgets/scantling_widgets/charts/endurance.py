@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scantling.base.show import seconds, share
+from scantling.verdict.result import figure
 
 from ..words import label_or
 from .figure import Data, Facts, Figure, Row, records, saying
@@ -200,11 +201,11 @@ def _spares_rows(given: Facts, waiting: Mapping[str, Any] | None = None) -> Data
     shortage = {point["spares"]: point["shortage"] for point in points}
     marked: dict[int, list[str]] = {}
     for spares, name in (
-        (given.get("spares"), "chosen"),
-        (given.get("spares_recommended"), "cheapest"),
+        (figure(given, "spares"), "chosen"),
+        (figure(given, "spares_recommended"), "cheapest"),
     ):
         if spares is not None and spares in shortage:
-            marked.setdefault(spares, []).append(name)
+            marked.setdefault(int(spares), []).append(name)
     return {
         "points": points,
         "marks": [

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scantling.base.show import seconds, share
-from scantling.verdict.result import band_of
+from scantling.verdict.result import band_of, figure
 
 from ..words import at
 from .figure import Data, Facts, Figure, Row, saying
@@ -19,7 +19,7 @@ _HERE = "this design"
 
 
 def _evidence_rows(given: Facts) -> Data:
-    if given.get("mfu") is None:
+    if figure(given, "mfu") is None:
         return {"runs": []}
     runs = given.get("nearest_runs") or []
     names = _names(runs)

@@ -108,7 +108,7 @@ candidates = Figure(
 
 # ---------------------------------------------------------------- days against dollars
 def _priced(given: Facts) -> bool:
-    return given.get("days") is not None and given.get("cost_usd") is not None
+    return figure(given, "days") is not None and figure(given, "cost_usd") is not None
 
 
 def _frontier_rows(given: Facts, points: Sequence[Mapping[str, Any]] = ()) -> Data:
@@ -122,8 +122,8 @@ def _frontier_rows(given: Facts, points: Sequence[Mapping[str, Any]] = ()) -> Da
         if i not in edge:
             row["devices"] = ""
     now = {
-        "days": given.get("days"),
-        "usd": given.get("cost_usd"),
+        "days": figure(given, "days"),
+        "usd": figure(given, "cost_usd"),
         "says": f"on the desk: {days(given.get('days'))}, {usd(given.get('cost_usd'))}",
     }
     return {

@@ -9,6 +9,7 @@ from scantling.api import Assessment
 from scantling.base.errors import DesignError
 from scantling.design.design import Design
 from scantling.plans.prepare import prepare
+from scantling.verdict.result import figure
 
 from ..charts.parts import Button, Link, Message, Tabs
 from ..resources import served
@@ -52,7 +53,7 @@ class TitlePane(Pane):
 
     def _show_title(self) -> None:
         session, now = self.session, self.session.now
-        cluster, used = now.resolved.cluster, now.given.get("devices_used")
+        cluster, used = now.resolved.cluster, figure(now.given, "devices_used")
         machine = f"{cluster.devices:,} × {cluster.accelerator.name}"
         named = now.design == session.named or now.design.name != session.named.name
         title = now.design.title if named else f"{now.resolved.model.name} on {machine}"

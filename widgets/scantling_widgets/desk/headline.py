@@ -156,10 +156,10 @@ def _remark(key: FigureKey, given: Figures) -> str:
         bubble = at(given, "step_breakdown_s.bubble")
         return "" if bubble is None else f"{seconds(bubble)} a step"
     if key == "goodput":
-        mtbf = given.get("mtbf_s")
+        mtbf = figure(given, "mtbf_s")
         return f"MTBF {show('mtbf_s', mtbf)}" if mtbf else ""
     if key == "checkpoint_interval_s":
-        overhead = given.get("checkpoint_overhead")
+        overhead = figure(given, "checkpoint_overhead")
         return "" if overhead is None else f"{share(overhead)} overhead"
     return ""
 
@@ -170,16 +170,16 @@ def _lacks(key: FigureKey, given: Figures) -> str:
     if key == "cost_usd" and at(given, price) is not None:
         rent = in_text(given, price)
         return f"at {rent}" if "/h" in rent else f"at {rent}/device-h"
-    if given.get("days") is None:
+    if figure(given, "days") is None:
         return "no tokens named"
     return "no price known" if key == "cost_usd" else ""
 
 
 def lacking(given: Figures) -> str:
     """What the design does not say that dollars need: tokens, a price, or nothing."""
-    if given.get("days") is None:
+    if figure(given, "days") is None:
         return "tokens"
-    return "a price" if given.get("cost_usd") is None else ""
+    return "a price" if figure(given, "cost_usd") is None else ""
 
 
 def difference(key: str, value: Any, before: Any, more_is_better: bool | None) -> Difference:
@@ -283,10 +283,10 @@ def explanation(
     if alone:
         row = {
             "plan": facts or None,
-            "params": given.get("params"),
-            "active_params": given.get("active_params"),
-            "mtp_params": given.get("mtp_params"),
-            "flops_per_token": given.get("flops_per_token"),
+            "params": figure(given, "params"),
+            "active_params": figure(given, "active_params"),
+            "mtp_params": figure(given, "mtp_params"),
+            "flops_per_token": figure(given, "flops_per_token"),
             **(facts or {}),
         }
         verdict = key == "verdict" and not facts

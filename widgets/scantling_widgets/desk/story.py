@@ -56,7 +56,7 @@ class Suggestion(NamedTuple):
 
 def bottleneck(given: Figures) -> Bottleneck | None:
     """The largest part of the step beside the model's own arithmetic."""
-    parts, step = given.get("step_breakdown_s") or {}, given.get("step_s")
+    parts, step = given.get("step_breakdown_s") or {}, figure(given, "step_s")
     rest = {key: parts.get(key) or 0.0 for key in STEP if key not in _ARITHMETIC}
     if not step or not any(rest.values()):
         return None
@@ -142,7 +142,7 @@ def suggested(moment: Moment, judged: Sequence[Trial]) -> list[Suggestion]:
             good.remove(best)
             out.append(Suggestion(name, _effect(best.text, best.figures), best.fields))
 
-    take("Cheaper", _least(good, _cost, given.get("cost_usd") or 0.0))
+    take("Cheaper", _least(good, _cost, figure(given, "cost_usd") or 0.0))
     take("Sooner", _least(good, _duration, _duration(given)))
     others = [trial for trial in good if _moves_on(trial.figures, own)]
     take("Another bottleneck", _least(others, _step, inf))
@@ -151,12 +151,12 @@ def suggested(moment: Moment, judged: Sequence[Trial]) -> list[Suggestion]:
 
 def _cost(figures: Figures) -> float:
     """[USD]; what has no price costs more than anything."""
-    return float(figures.get("cost_usd") or inf)
+    return float(figure(figures, "cost_usd") or inf)
 
 
 def _duration(figures: Figures) -> float:
     """Days, or seconds of a step where the design names no tokens."""
-    return float(figures.get("days") or figures["step_s"])
+    return float(figure(figures, "days") or figures["step_s"])
 
 
 def _step(figures: Figures) -> float:

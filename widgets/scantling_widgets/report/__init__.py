@@ -12,7 +12,7 @@ from scantling.advise.sensitivity import Swing, tornado
 from scantling.base.displayed import Html
 from scantling.base.errors import DesignError
 from scantling.design.design import Design
-from scantling.verdict.result import HeadlineKey
+from scantling.verdict.result import HeadlineKey, figure
 
 from ..charts import pictures
 from ..charts.endurance import goodput, ladder
@@ -125,7 +125,7 @@ class Report:
     def moved_by(self) -> HeadlineKey:
         """The key of the headline figure that the sensitivity is about: days, where the design has
         tokens, else throughput."""
-        return "tokens_per_s_per_device" if self.data.get("days") is None else "days"
+        return "tokens_per_s_per_device" if figure(self.data, "days") is None else "days"
 
     @cached_property
     def variations(self) -> list[Swing]:

@@ -7,6 +7,7 @@ from markupsafe import Markup
 from scantling.base.quantities.table import band, show
 from scantling.base.show import days, hours, params, seconds, share, size, usd
 from scantling.endure.cost import CostFigures
+from scantling.verdict.result import figure
 
 from ...words import plan_text
 from ..blocks import (
@@ -190,7 +191,7 @@ def cost(view: View) -> Section | None:
         items.append(_price(view))
     if not items:
         return None
-    if a.get("energy_kwh") is not None:
+    if figure(a, "energy_kwh") is not None:
         items.append(_energy(view))
     return Section(id="cost", blocks=[Heading(text="Time and cost"), Bullets(items=items)])
 
@@ -199,7 +200,7 @@ def _duration(view: View) -> Markup:
     a = view.facts
     bill = a.get("cost")
     device_hours = hours(None if bill is None else bill["device_hours"]).replace(" h", "")
-    spares = ", spares included" if a.get("spares") else ""
+    spares = ", spares included" if figure(a, "spares") else ""
     return line(
         strong(days(a["days"])),
         f"{within(a, 'days')} for {params(view.tokens)} tokens, downtime included; ",

@@ -7,6 +7,7 @@ from typing import Any
 from markupsafe import Markup
 from scantling.base.quantities.table import band, show
 from scantling.base.show import chance, days, params, seconds, share, usd, value_text
+from scantling.verdict.result import figure
 from scantling.verdict.verdicts import VERDICTS
 
 from ...words import plan_text
@@ -276,7 +277,7 @@ def _nearest_run(a: Mapping[str, Any], run: Mapping[str, Any]) -> Markup:
 
 def _failures(view: View) -> Markup:
     a, e = view.facts, view.endurance
-    spare = nodes(a["spares"]) if a.get("spares") else "no node"
+    spare = nodes(a["spares"]) if figure(a, "spares") else "no node"
     return line(
         strong(f"One failure every {seconds(a['mtbf_s'])}"),
         f": {seconds(e.get('recovery_s'))} to recover, at most {seconds(e.get('lost_work_s'))} of "
