@@ -261,8 +261,8 @@ def reduction_exposed_s(
 
 def tensors_gathered_s(c: Cases, idle_s: Column) -> Column:
     """What sharded states that come back tensor by tensor add to a step, less what runs while the
-    device waits for its host, `idle_s`: `gather_tensor_s` for each of a stage's tensors, and `gather_slice_s` for each
-    rank's slice of it. [s]"""
+    device waits for its host, `idle_s`: `gather_tensor_s` for each of a stage's tensors, and
+    `gather_slice_s` for each rank's slice of it. [s]"""
     software, p = c.software, c.plan
     if not np.any(software.tensor_gather):
         return 0.0
