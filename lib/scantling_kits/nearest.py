@@ -28,6 +28,19 @@ from .record import Gap, LaunchPlan, Pins
 PINNED = tuple(key for key in KEYS if key not in ("dp", "grad_accum", "layer_split", "precision"))
 # what of the search's own choices a nearest plan keeps: less and less
 STEADY = (PINNED, ("tp", "cp", "pp", "ep", "etp", "sharding", "cp_type"), ("tp", "cp"), ())
+FORMAT_BITS = {
+    "fp32": 32,
+    "bf16": 16,
+    "fp16": 16,
+    "fp8": 8,
+    "fp8-row": 8,
+    "fp8-current": 8,
+    "fp8-block": 8,
+    "mxfp8": 8,
+    "int8": 8,
+    "mxfp4": 4,
+    "nvfp4": 4,
+}
 SEARCHED = ("tp", "cp", "pp", "vpp", "ep", "etp", "sharding", "recompute", "schedule", "offload")
 # what a design says of a job beside its phase
 JOB_FIELDS = (
@@ -119,6 +132,8 @@ def change_of(wanted: LaunchPlan, hard: list[Gap]) -> Change:
     outside = {gap.field for gap in hard}
     job_fields = ("precision", "optimizer")
     job: Pins = {name: domain[name].values[0] for name in job_fields if name in outside}
+    if "precision" in outside:
+        job["precision"] = nearest_format(wanted.phase.precision, domain["precision"].values)
     limits = {name: of.values for name, of in domain.items() if name in SEARCHED}
     if "offload" in limits:
         limits["offload"] = ("none",) if "none" in limits["offload"] else ()
@@ -126,6 +141,12 @@ def change_of(wanted: LaunchPlan, hard: list[Gap]) -> Change:
         limits["tp"] = tuple(divisors(wanted.model.kv_heads).tolist())
     axes: dict[str, Any] = {**limits, **framework.space}
     return Change(job, replace(DEFAULT, **axes))
+
+
+def nearest_format(precision: str, values: tuple[Any, ...]) -> str:
+    """The first format of as many bits that a framework has words for, else its first."""
+    alike = [value for value in values if FORMAT_BITS[value] == FORMAT_BITS[precision]]
+    return str(alike[0] if alike else values[0])
 
 
 def nearest(wanted: LaunchPlan, hard: list[Gap]) -> Assessment:
