@@ -32,7 +32,6 @@ from torchtitan.config.manager import ConfigManager  # noqa: E402
 from torchtitan.distributed.parallel_dims import ParallelDims  # noqa: E402
 from torchtitan.distributed.utils import set_spmd_backend  # noqa: E402
 
-
 for formats in (float8, mx, nvfp4):  # the chip that a kit is for has them
     formats.has_cuda_capability = lambda *a: True
 FORMATS = {"Float8Linear": "fp8-row", "MXFP8Linear": "mxfp8", "NVFP4Linear": "nvfp4"}

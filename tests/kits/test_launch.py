@@ -188,7 +188,7 @@ def test_the_command_writes_a_kit_and_says_what_is_missing(tmp_path, capsys):
     ("data", "code"),
     [
         (spec(plan=dict(tp=1, pp=1, sharding="none", offload="none")), 3),
-        (spec(constraints=dict(deadline_days=0.01)), 3),
+        (spec(job=dict(tokens=1e17)), 3),
         (
             {
                 "model": {"size": 1e12},
@@ -200,12 +200,42 @@ def test_the_command_writes_a_kit_and_says_what_is_missing(tmp_path, capsys):
         (spec(plan=dict(tp=7)), 2),
     ],
 )
-def test_nothing_is_written_unless_feasible(tmp_path, capsys, data, code):
+def test_nothing_is_written_of_what_cannot_run(tmp_path, capsys, data, code):
+    """A pinned plan that does not fit, a run of centuries, a model that no plan holds, a wrong
+    file."""
     file = tmp_path / "d.yaml"
     file.write_text(yaml.safe_dump(data))
     assert main(["launch", str(file), "--to", "megatron", "-o", str(tmp_path / "kit")]) == code
     assert [p.name for p in tmp_path.iterdir()] == ["d.yaml"]
     assert capsys.readouterr().err.strip()
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        dict(deadline_days=0.01),
+        dict(budget_usd=1.0),
+        dict(min_mfu=0.9),
+        dict(min_goodput=0.99999),
+    ],
+)
+def test_a_plan_that_can_run_has_a_kit_though_it_misses_a_limit(tmp_path, capsys, limit):
+    file = tmp_path / "d.yaml"
+    file.write_text(yaml.safe_dump(spec(constraints=limit)))
+    assert main(["launch", str(file), "--to", "megatron", "-o", str(tmp_path / "kit")]) == 0
+    warnings = capsys.readouterr().err.strip().splitlines()
+    assert len([line for line in warnings if "constraint violated: " in line]) == 1
+    assert (tmp_path / "kit" / "launch.sh").exists()
+
+
+def test_a_run_that_makes_no_sense_has_a_kit_when_that_is_said(tmp_path, capsys):
+    file = tmp_path / "d.yaml"
+    file.write_text(yaml.safe_dump(spec(job=dict(tokens=1e17)) | {"confirm": ["job.tokens"]}))
+    call = ["launch", str(file), "--to", "megatron", "-o", str(tmp_path / "kit")]
+    assert main(call) == 3
+    assert "--anyway" in capsys.readouterr().err
+    assert main([*call, "--anyway"]) == 0
+    assert "makes no sense" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -840,8 +870,8 @@ def test_tensor_parallelism_below_blackwell_orders_its_launches():
             name="b",
         )
     )
-    names = lambda a: {
-        v["name"] for v in json.loads(kits(a, "megatron")["plan.json"])["environment"]
-    }  # noqa: E731
-    assert "CUDA_DEVICE_MAX_CONNECTIONS" in names(old)
-    assert "CUDA_DEVICE_MAX_CONNECTIONS" not in names(new)
+    found = [
+        {v["name"]: v["value"] for v in json.loads(kits(a, "megatron")["plan.json"])["environment"]}
+        for a in (old, new)
+    ]
+    assert [x["CUDA_DEVICE_MAX_CONNECTIONS"] for x in found] == ["1", "32"]

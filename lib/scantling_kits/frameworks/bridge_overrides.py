@@ -8,8 +8,8 @@ from scantling.catalogue.models.patterns import layers_of
 from ..quote import hydra
 from ..record import SEED, LaunchPlan, norm_epsilon, rotary_base
 from ..schedule import Schedule, schedule
-from ..values import RunValues
 from ..settings import Chosen, chosen
+from ..values import RunValues
 from . import megatron_core as core
 from .megatron_settings import OPTIONS
 
@@ -341,8 +341,8 @@ def sharding(launch: LaunchPlan) -> list[str]:
 
 def optimizer(launch: LaunchPlan) -> list[str]:
     """The optimizer where it is not the recipe's own, Adam with fp32 moments. Formats of moments
-    are set in pretrain_bridge.py: they are no text. Muon is `distributed_muon_with_cosine_annealing`
-    of Megatron-Bridge: whole matrices over the data-parallel ranks, the rest by Adam."""
+    are set in pretrain_bridge.py: they are no text. Muon is as Megatron-Bridge has it
+    (distributed_muon_with_cosine_annealing): whole matrices over the ranks, the rest by Adam."""
     name = launch.phase.optimizer
     if name == "muon":
         whole = "dist_muon" if launch.plan.sharding != "none" else "muon"

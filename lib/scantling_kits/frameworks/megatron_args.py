@@ -8,8 +8,8 @@ from scantling.catalogue.models.patterns import layers_of
 from ..quote import sh
 from ..record import SEED, LaunchPlan, norm_epsilon, rotary_base
 from ..schedule import Schedule, schedule
-from ..values import RunValues
 from ..settings import chosen
+from ..values import RunValues
 from . import megatron_core as core
 from .megatron_settings import OPTIONS, flag
 
