@@ -116,7 +116,6 @@ class Framework:
     # nothing saves before the end
     stop: str
     whole: str  # the file below RUN_DIR, as a glob, that is written last of a checkpoint
-    without_data: str  # what it does without DATA where made-up tokens are not asked for
     domain: Mapping[str, Domain]  # field of a plan -> what it has words for; not there: all
     saves: Saves
     install: tuple[Install, ...]

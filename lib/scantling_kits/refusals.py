@@ -25,7 +25,7 @@ def refusal(assessment: Assessment, anyway: bool = False) -> str:
 
 
 def warning(assessment: Assessment) -> str:
-    """What is said beside a kit, on one line: the verdict, and the stated limits that are missed and
+    """What is said beside a kit, on one line: the verdict, the stated limits that are missed and
     what makes no sense, else the first other reason; "" for a plainly feasible design."""
     grave = [reason.text for reason in assessment.reasons if reason.verdict == "impractical"]
     texts = [missed.text for missed in assessment.missed] + grave

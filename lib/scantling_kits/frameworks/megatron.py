@@ -473,7 +473,6 @@ FRAMEWORK = Framework(
     ),
     ordered_launch=True,
     source="MEGATRON_LM",
-    without_data="it stops at the empty path",
     command=(
         '"${MEGATRON_LM:?the folder of a Megatron-LM checkout}/pretrain_$MODEL.py" "${ARGS[@]}" '
         '--save "$RUN_DIR/checkpoints" --load "$RUN_DIR/checkpoints" --tensorboard-dir '

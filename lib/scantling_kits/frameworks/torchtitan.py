@@ -388,7 +388,6 @@ FRAMEWORK = Framework(
     reads_by_position=False,
     saves_in_background=True,
     stop="",
-    without_data="torchtitan downloads c4",
     whole="checkpoint/step-*/.metadata",
     domain={
         "sharding": Domain(
