@@ -24,7 +24,8 @@ def main() -> None:
 
 
 def _best(frame):
-    """The run of highest MFU of each device, precision group and kind of model."""
+    """The run of highest MFU of each device, precision group and kind of model; models whose shape
+    is a config apart: few of a hybrid's operations are the matrix products that MFU counts."""
     flops = frame.measured_tokens_per_s_per_device.astype(float) * predict_frame(
         frame
     ).flops_per_token.astype(float)
@@ -34,7 +35,8 @@ def _best(frame):
         moe=(frame.moe_experts.fillna(0) > 1).astype(int),
         mfu=flops / [_peak(a, p) for a, p in zip(frame.accelerator, precision)],
     )
-    rows = rows[(frame.seq_len <= LONGEST) & rows.mfu.notna() & frame.n_devices.notna()]
+    plain = frame.layers.notna() & (frame.hf_config.fillna("") == "")  # mixers alone are attention
+    rows = rows[(frame.seq_len <= LONGEST) & rows.mfu.notna() & frame.n_devices.notna() & plain]
     rows = rows.sort_values("mfu", ascending=False, kind="stable")
     kind = ["chip", "precision", "moe"]
     rows = rows.drop_duplicates(kind).sort_values(kind)

@@ -177,6 +177,7 @@ def test_every_gap_is_said_with_its_rule():
         "devices",
         "node",
         "in_network_reduction",
+        "measured",
     }
     assert optional - {"site_gbytes_per_s", "site_rtt_ms"} <= fields  # one site: nothing between
     several = {

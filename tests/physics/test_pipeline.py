@@ -15,7 +15,7 @@ from scantling.physics.pipeline import (
     stage_layers,
     violations,
     weight_copies,
-    weight_kept,
+    weight_saved,
 )
 
 
@@ -85,10 +85,10 @@ def test_barrier_costs_what_was_measured(p, m, f, b, w, kept, with_barrier, with
 
     Their first and last stages have a layer less, which takes some of the wait away.
     """
-    share = weight_kept(*kept, 1024, flash=False)
+    share = weight_saved(*kept, 1024, flash=False)
     slow, fast = (
         m * (f + b + w)
-        + bubble_time("zb-2p", p, 1, m, f, b + w, w, weight_kept=share, barrier=barrier)
+        + bubble_time("zb-2p", p, 1, m, f, b + w, w, weight_saved=share, barrier=barrier)
         for barrier in (True, False)
     )
     assert fast / slow == pytest.approx(with_barrier / without, abs=0.035)
@@ -149,10 +149,10 @@ def test_activations_by_stage_with_lighter_weight_gradients():
 def test_weight_kept_is_table_1():
     """Qi et al. 2023, table 1: 32sbh of sb(34h + 5as)."""
     h, a, s = 2304, 24, 1024
-    assert weight_kept(h, a, s, flash=False) == pytest.approx(
+    assert weight_saved(h, a, s, flash=False) == pytest.approx(
         32 * s * h / (s * (34 * h + 5 * a * s))
     )
-    assert weight_kept(h, a, s) == pytest.approx(32 / 34)
+    assert weight_saved(h, a, s) == pytest.approx(32 / 34)
 
 
 def test_codes_are_positions_and_every_alias_is_one_schedule():
@@ -182,12 +182,12 @@ plans = st.tuples(
 def test_columns_equal_scalars(rows):
     name, pp, vpp, m, f, b, part, kept, barrier = (np.array(column) for column in zip(*rows))
     code = schedule_code(name)
-    column = bubble_time(code, pp, vpp, m, f, b, part * b, weight_kept=kept, barrier=barrier)
+    column = bubble_time(code, pp, vpp, m, f, b, part * b, weight_saved=kept, barrier=barrier)
     held = in_flight(code, pp, vpp, m, pp - 1, kept)
     for i, row in enumerate(rows):
         assert column[i] == pytest.approx(
             float(
-                bubble_time(row[0], *row[1:6], row[6] * row[5], weight_kept=row[7], barrier=row[8])
+                bubble_time(row[0], *row[1:6], row[6] * row[5], weight_saved=row[7], barrier=row[8])
             )
         )
         assert held[i] == pytest.approx(float(in_flight(row[0], *row[1:4], -1, row[7])))
@@ -196,13 +196,13 @@ def test_columns_equal_scalars(rows):
 @given(plans)
 def test_no_plan_idles_less_than_nothing_nor_holds_more_than_it_has(plan):
     name, pp, vpp, m, f, b, part, kept, barrier = plan
-    idle = bubble_time(name, pp, vpp, m, f, b, part * b, weight_kept=kept, barrier=barrier)
+    idle = bubble_time(name, pp, vpp, m, f, b, part * b, weight_saved=kept, barrier=barrier)
     assert idle >= 0
     assert idle == 0 or pp > 1
     assert 0 < in_flight(name, pp, vpp, m, 0, kept) <= m
     assert bubble_time(
-        name, pp, vpp, m, f, b, part * b, weight_kept=kept, barrier=True
-    ) >= bubble_time(name, pp, vpp, m, f, b, part * b, weight_kept=kept, barrier=False)
+        name, pp, vpp, m, f, b, part * b, weight_saved=kept, barrier=True
+    ) >= bubble_time(name, pp, vpp, m, f, b, part * b, weight_saved=kept, barrier=False)
 
 
 def test_rules_name_what_is_broken():

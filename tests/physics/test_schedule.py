@@ -10,7 +10,7 @@ from scantling.physics.pipeline import (
     bubble_time,
     in_flight,
     violations,
-    weight_kept,
+    weight_saved,
 )
 from scantling.physics.schedule import lay_out
 
@@ -131,14 +131,14 @@ def test_bubble_rates_of_the_zero_bubble_paper(p, m, shape, f, b, w, comm, one, 
             1
             - m
             * (f + b + w)
-            / lay_out(name, p, 1, m, f, b, w, t_p2p=comm, weight_kept=kept).span_s.max()
+            / lay_out(name, p, 1, m, f, b, w, t_p2p=comm, weight_saved=kept).span_s.max()
         )
 
     assert rate("1f1b") == pytest.approx(one, abs=1e-4)
     assert rate("zb-1p") == pytest.approx(h1, abs=1e-4)
     assert rate("zb-2p") == pytest.approx(h2, abs=1e-4)
     # their automatic schedule may also move forwards, ours only weight gradients
-    assert rate("zb-2p", weight_kept(*shape, 1024, flash=False)) == pytest.approx(auto, abs=0.01)
+    assert rate("zb-2p", weight_saved(*shape, 1024, flash=False)) == pytest.approx(auto, abs=0.01)
 
 
 def check(layout, f, b, w, t_p2p, scale):
@@ -204,7 +204,7 @@ def test_every_layout_is_a_valid_pipeline(name, p, v, rounds, f, b, w, t_p2p, ke
     v = chunks(name, v)
     m = p * rounds * (2 if name.startswith("dualpipe") else 1)
     scale = np.array([random.choice([0.5, 1.0, 1.0, 1.7]) for _ in range(p * v)])
-    layout = lay_out(name, p, v, m, f, b, w, t_p2p=t_p2p, part_scale=scale, weight_kept=kept)
+    layout = lay_out(name, p, v, m, f, b, w, t_p2p=t_p2p, part_scale=scale, weight_saved=kept)
     check(layout, f, b, w, t_p2p, scale)
 
 

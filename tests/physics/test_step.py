@@ -17,7 +17,7 @@ from scantling.physics.pipeline import schedule_code
 from scantling.physics.software import USUAL
 from scantling.physics.step import (
     PARTS,
-    cards_held_s,
+    cards_busy_s,
     hardware_share,
     layer_exchanges,
     layers_per_stage,
@@ -325,7 +325,7 @@ def test_nothing_is_gathered_beside_experts_on_the_same_cards():
     ):
         c = case(shape=MOE, **layout)
         exchanges = layer_exchanges(c, compute.layer_time(c, compute.device(c)))
-        held = cards_held_s(c, exchanges)
+        held = cards_busy_s(c, exchanges)
         assert exchanges["ep"].exposed_s > 0
         assert held == (exchanges["ep"].exposed_s if some else 0)
 

@@ -51,7 +51,7 @@ class Softmax(Mixer):
         raise NotImplementedError
 
     @property
-    def kept_heads(self) -> Column:
+    def saved_heads(self) -> Column:
         """Heads of keys and values that the core reads."""
         raise NotImplementedError
 
@@ -100,7 +100,7 @@ class Softmax(Mixer):
             + self.qkv_bias * self.qkv_outputs
             + self.out_bias * self.hidden
             + self.sinks * self.heads
-            + self.beside()
+            + self.other_parameters()
             + self.relative_positions * self.hidden * self.q_width,
             "norms": self.norms
             + self.head_norm * (self.q_head + self.v_head)
@@ -108,7 +108,7 @@ class Softmax(Mixer):
             + self.latent_norms,
         }
 
-    def beside(self) -> Column:
+    def other_parameters(self) -> Column:
         """Parameters beside the projections: an indexer's. [count]"""
         return 0
 
@@ -184,7 +184,7 @@ class Attention(Softmax):
         return self.head_dim + (self.v_dim > 0) * (self.v_dim - self.head_dim)
 
     @property
-    def kept_heads(self) -> Column:
+    def saved_heads(self) -> Column:
         return self.kv_heads
 
     @property

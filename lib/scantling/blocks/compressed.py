@@ -10,7 +10,7 @@ from ..base.columns import Column
 from ..base.records import record
 from .answers import Gemm
 from .attention import Softmax
-from .indexed import kept_keys, scores_of
+from .indexed import mean_keys, scores_of
 from .kernels import Device
 
 
@@ -45,7 +45,7 @@ class Compressed(Softmax):
         return self.head_dim
 
     @property
-    def kept_heads(self) -> Column:
+    def saved_heads(self) -> Column:
         return 1
 
     @property
@@ -72,7 +72,7 @@ class Compressed(Softmax):
         out = self.q_width * self.o_lora + self.o_groups * self.o_lora * h
         return query + h * d + out + self.streams() * 2 * h * d + self.indexer()
 
-    def beside(self) -> Column:
+    def other_parameters(self) -> Column:
         """Positions of compressed keys, the indexer's, and norms. [count]"""
         d = self.head_dim
         position = self.ratio * d * self.streams() + (self.ratio > 0) * d
@@ -84,10 +84,10 @@ class Compressed(Softmax):
 
     def keys_seen(self, seq_len: Column) -> Column:
         """The window's, and s / 2 ratio compressed ones, `index_topk` at most where picked."""
-        window = kept_keys(seq_len, self.window)
-        made = seq_len / np.maximum(self.ratio, 1)
-        best = kept_keys(made, np.where(self.picked > 0, self.index_topk, made))
-        return window + (self.ratio > 0) * np.where(self.picked > 0, best, made / 2)
+        window = mean_keys(seq_len, self.window)
+        compressed = seq_len / np.maximum(self.ratio, 1)
+        best = mean_keys(compressed, np.where(self.picked > 0, self.index_topk, compressed))
+        return window + (self.ratio > 0) * np.where(self.picked > 0, best, compressed / 2)
 
     def flops(self, seq_len: Column) -> dict[str, Column]:
         """The indexer's scores of compressed keys are counted in full, as Megatron-Bridge does."""

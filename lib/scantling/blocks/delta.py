@@ -55,7 +55,7 @@ class GatedDelta(Recurrent):
         return self.v_heads * 2 * self.chunk * (3 * self.k_dim + 2 * self.v_dim) + 6 * self.state
 
     @property
-    def kept_width(self) -> Column:
+    def saved_width(self) -> Column:
         """Projections; q and k repeated to the value heads, v; decays, steps, the chunk's triangle;
         outputs before and after the norm."""
         repeated = 2 * self.v_heads * self.k_dim + self.inner

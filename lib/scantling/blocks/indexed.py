@@ -15,7 +15,7 @@ from .kernels import Device
 from .mla import Mla
 
 
-def kept_keys(keys: Column, most: Column) -> Column:
+def mean_keys(keys: Column, most: Column) -> Column:
     """Mean keys of causal queries over up to `keys`, `most` of them at most: m - m^2 / 2 n."""
     most = np.minimum(most, keys)
     return most - most * most / (2 * keys)
@@ -43,7 +43,7 @@ class IndexedMla(Mla):
         queries = self.q_lora * self.index_heads * self.index_dim
         return self.indexed * (queries + self.hidden * (self.index_dim + self.index_heads))
 
-    def beside(self) -> Column:
+    def other_parameters(self) -> Column:
         return self.indexer() + self.indexed * 2 * self.index_dim
 
     def causal_share(self, seq_len: Column) -> Column:
@@ -51,7 +51,7 @@ class IndexedMla(Mla):
         return 0.5
 
     def keys_seen(self, seq_len: Column) -> Column:
-        return kept_keys(seq_len, self.index_topk)
+        return mean_keys(seq_len, self.index_topk)
 
     @property
     def absorbed_width(self) -> Column:

@@ -43,5 +43,5 @@ class Lightning(Recurrent):
         return 4 * self.chunk * self.inner + self.recurrence()
 
     @property
-    def kept_width(self) -> Column:
+    def saved_width(self) -> Column:
         return 6 * self.inner

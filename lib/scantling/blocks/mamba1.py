@@ -55,6 +55,6 @@ class Mamba1(Recurrent):
         return forward * slow, backward * slow
 
     @property
-    def kept_width(self) -> Column:
+    def saved_width(self) -> Column:
         """Both halves of the projection, the convolution's output, step sizes, outputs."""
         return 6 * self.inner + self.low_rank_width

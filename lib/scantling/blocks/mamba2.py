@@ -54,6 +54,6 @@ class Mamba2(Recurrent):
         return pairs + 4 * self.state
 
     @property
-    def kept_width(self) -> Column:
+    def saved_width(self) -> Column:
         """The fused kernel keeps the projection's output, the scan's and the gated output."""
         return self.inputs + 2 * self.inner + 2 * self.groups

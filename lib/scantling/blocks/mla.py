@@ -37,7 +37,7 @@ class Mla(Softmax):
         return self.heads * (self.q_head + self.v_head) // 2
 
     @property
-    def kept_heads(self) -> Column:
+    def saved_heads(self) -> Column:
         return self.heads
 
     @property

@@ -111,10 +111,10 @@ class Moe(Block):
             rate=on.linear_flops * k.grouped_gemm * each / (each + k.grouped_half),
         )
         # the stream is read and written beside the experts, whether or not there are shared ones
-        beside = mlp_gemm("shared_experts", self.matrices, self.hidden, shared, on)
-        beside = beside._replace(kernels=2.0 * (self.shared_width > 0))
+        always = mlp_gemm("shared_experts", self.matrices, self.hidden, shared, on)
+        always = always._replace(kernels=2.0 * (self.shared_width > 0))
         if not np.any(self.latent):
-            return grouped, beside
+            return grouped, always
         t, weights = on.tokens / on.shards, self.to_latent()
         around = Gemm(
             "latent",
@@ -122,7 +122,7 @@ class Moe(Block):
             elements=2 * t * (self.hidden + self.latent) + weights,
             kernels=2.0,
         )
-        return grouped, beside, around
+        return grouped, always, around
 
     def router_s(self, on: Device) -> Column:
         """Seconds of the product of tokens and router in 16 bit."""

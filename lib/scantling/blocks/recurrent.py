@@ -132,13 +132,13 @@ class Recurrent(Mixer):
         return scan + k.gemm_launch_s, k.scan_backward * scan + k.gemm_launch_s
 
     @property
-    def kept_width(self) -> Column:
+    def saved_width(self) -> Column:
         """16-bit values a token inside the mixer that its kernels keep for the backward pass."""
         return self.inputs + 2 * self.inner
 
     def core_bytes(self, keep: Keeping) -> Saved:
         """What projections and scan keep; `selective` repeats none of it."""
-        inner = 2.0 * self.kept_width * keep.wide
+        inner = 2.0 * self.saved_width * keep.wide
         return Saved(inner=inner, inner_selective=inner)
 
     def exchanges(self) -> Exchange:

@@ -66,7 +66,7 @@ class IndexedWindow(Window):
         """h Hi di + h di. [count]"""
         return self.hidden * self.index_dim * (self.index_heads + 1)
 
-    def beside(self) -> Column:
+    def other_parameters(self) -> Column:
         return self.indexer() + 2 * self.index_dim
 
     def flops(self, seq_len: Column) -> dict[str, Column]:

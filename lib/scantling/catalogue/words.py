@@ -88,6 +88,7 @@ class Dispatcher(StrEnum):
     ALLTOALL = "alltoall"
     DEEPEP = "deepep"
     HYBRIDEP = "hybridep"
+    UCCL = "uccl"
 
 
 class Axis(StrEnum):
@@ -161,7 +162,7 @@ SYNCS = ("synchronous", "local-steps")
 # bytes a parameter: fp32 weights of the last average, and a momentum
 OUTERS = {"nesterov": 8.0, "sgd": 4.0}
 LAYER_SPLITS = ("even", "balanced")
-EFFORTS = ("tuned", "typical")
+EFFORTS = ("tuned", "typical", "first-week")
 ROUTINGS = ("natural", "forced")
 CUDA_GRAPHS = ("none", "layer", "full")
 TP_OVERLAPS = ("none", "async", "userbuffer")

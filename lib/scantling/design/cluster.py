@@ -1,5 +1,7 @@
 """The cluster that a design file describes."""
 
+import math
+
 import numpy as np
 
 from ..base.columns import Column
@@ -40,6 +42,16 @@ class Delivery:
 
 
 @record
+class NetworkMeasured:
+    """Bus bandwidth of collectives measured on the devices of a cluster, as nccl-tests print it
+    [bytes/s]; nan: not measured."""
+
+    all_reduce: Column = math.nan  # over all devices
+    all_reduce_in_node: Column = math.nan
+    all_to_all: Column = math.nan  # over all devices
+
+
+@record
 class Cluster:
     """The machine of one design; bandwidths per device (per site between sites), one direction
     [bytes/s]; memory, disks and power per node."""
@@ -75,6 +87,7 @@ class Cluster:
     delivery: tuple[Delivery, ...] = ()  # the parts, in the order of their days
     uneven: tuple[int, ...] = ()  # devices of each site, where the design lists them
     sync: Sync = Sync()
+    measured: NetworkMeasured = NetworkMeasured()
 
     @property
     def by_site(self) -> tuple[int, ...]:

@@ -18,7 +18,7 @@ from ..catalogue.hardware import (
     Node,
 )
 from ..catalogue.packet_switches import leaf_ports, radix_of, switch_of
-from .cluster import Cluster, Delivery
+from .cluster import Cluster, Delivery, NetworkMeasured
 from .fields import defaults
 from .replaced_rows import resolve_accelerator, resolve_fabric
 from .schema import ClusterSpec
@@ -29,6 +29,7 @@ _PLAIN_NVME_GB = 7600.0
 _PLAIN_DEVICES = 8
 _POWER_FACTOR = 1.8  # watts of a node over those of its devices
 DEFAULT_STORAGE = "superpod-better"
+MEASURED = ("all_reduce", "all_reduce_in_node", "all_to_all")  # of the network
 
 
 class _Network(NamedTuple):
@@ -132,6 +133,7 @@ def build_cluster(spec: Mapping[str, Any]) -> tuple[Cluster, tuple[Assumed, ...]
         storage=_storage(new),
         node_power_w=_power(new, chip, node, per_node, node_share),
         node=node.id if node else "",
+        measured=_measured(new),
     )
     return cluster, tuple(new.assumed)
 
@@ -305,6 +307,13 @@ def _sites(new: Derived, devices: int) -> _Sites:
         longest = new.take("site_rtt_ms", SITE_RTT_S * 1e3, why)
     uneven = sizes if len(set(sizes)) > 1 else ()
     return _Sites(count, narrowest * GB, longest * 1e-3, uneven)
+
+
+def _measured(new: Derived) -> NetworkMeasured:
+    """What was measured of the network."""
+    stated: Mapping[str, float] = new.stated.get("measured") or {}
+    rates = {name: stated.get(f"{name}_gbytes_per_s", nan) * GB for name in MEASURED}
+    return NetworkMeasured(**rates)
 
 
 def _storage(new: Derived) -> str:

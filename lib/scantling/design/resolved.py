@@ -34,7 +34,7 @@ class Calibration(Protocol):
     def narrowed(self, low: Any, high: Any, case: Any, /) -> tuple[Column, Column]:
         """Both ends of the band of a case, as factors."""
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """What it says, as JSON."""
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Discriminator, Tag, model_validator
 
-from ..base.errors import DesignError
+from ..base.errors import DesignError, plain
 from ..base.plugins import entries, load
 from ..catalogue import optimizers
 from ..catalogue.models.entries import check_spec
@@ -48,6 +48,7 @@ from .fields import (
     other,
     runs,
     text,
+    text as phrase,
     word,
     words,
 )
@@ -339,6 +340,21 @@ class DeliverySpec(Section):
     )
 
 
+class NetworkMeasured(Section):
+    """Bus bandwidth of collectives as nccl-tests print it for large messages, measured on the very
+    devices: it stands in for what the fabric's rating says."""
+
+    all_reduce_gbytes_per_s: float | None = amount(
+        1e-3, 1e6, "GB/s", "all-reduce over all devices, bus bandwidth", example=180
+    )
+    all_reduce_in_node_gbytes_per_s: float | None = amount(
+        1e-3, 1e6, "GB/s", "all-reduce inside one node, bus bandwidth", example=450
+    )
+    all_to_all_gbytes_per_s: float | None = amount(
+        1e-3, 1e6, "GB/s", "all-to-all over all devices, bus bandwidth", example=30
+    )
+
+
 Ratio = Annotated[float, validator(number_from(1.0, 1000.0))]
 Ratios = Annotated[
     Annotated[Ratio, SINGLE] | Annotated[list[Ratio], validator(list_of("ratios", 4)), COMPOUND],
@@ -407,6 +423,9 @@ class ClusterSpec(Section):
     storage: str | None = text("shared file system (scantling catalogue storage)", example="lustre")
     scale_out_gbytes_per_s_per_device: float | None = amount(
         1e-6, 1e6, "GB/s", "network bandwidth of one device, one direction", example=50
+    )
+    measured: NetworkMeasured | None = other(
+        "bus bandwidth of collectives that was measured on these devices"
     )
     in_network_reduction: bool | None = flag(
         "the switches reduce (SHARP and its like)",
@@ -545,7 +564,8 @@ class PhaseSpec(Section):
     )
     effort: str | None = word(
         EFFORTS,
-        "tuned: its maker's recipe for the very machine; typical: what others reach",
+        "tuned: its maker's recipe for the very machine; typical: what others reach; "
+        "first-week: code and settings that nobody has tuned yet",
         example="typical",
     )
     routing: str | None = word(
@@ -1059,6 +1079,23 @@ class StackSpec(Section):
         if not (self.id or self.like):
             raise DesignError("id", allowed="the id of a stack", problem="is missing")
         return self
+
+
+class UnreadWords(Section):
+    """Words of a line that found no field, and what has to be answered about them."""
+
+    text: str = phrase("the words as they were given", example="RTX 3090", required=True)
+    question: str = phrase(
+        "what has to be answered", example="which accelerator is meant?", high=600, required=True
+    )
+    choices: list[Annotated[str, ID]] | None = listed(
+        "choices", 50, "what may be meant", least=0, example=["rtx4090", "l40s"]
+    )
+
+    def line(self) -> str:
+        """The words, the question and the choices on one line."""
+        choices = f" ({', '.join(self.choices)})" if self.choices else ""
+        return plain(f"'{self.text}': {self.question}{choices}", 500)
 
 
 StackRef = Annotated[Annotated[str, ID, SINGLE] | Annotated[StackSpec, COMPOUND], BY_TEXT]

@@ -74,7 +74,7 @@ class Override:
     and on what."""
 
     path: str
-    made: str
+    date: str
     accelerator: str
     device: str
     constants: Mapping[str, float]
@@ -105,10 +105,10 @@ class Override:
 
     def under(self, stack: Names | None) -> "Override":
         """What it tells of runs under a stack, a name or an array of them ("", None: unknown)."""
-        own = self.steps.get("stack")
-        if not own:
+        stack_measured = self.steps.get("stack")
+        if not stack_measured:
             return replace(self, tells=1.0)
-        alike = np.array((own, "", None), object)
+        alike = np.array((stack_measured, "", None), object)
         other = 1 - np.isin(np.asarray(stack, object), alike)
         return replace(self, tells=OTHER_STACK**other)
 
@@ -124,16 +124,16 @@ class Override:
         near: Column = self.tells * np.exp(-UNLIKE * apart / 2)
         return near
 
-    def applied(self, case: Cases, own: Constants) -> Cases:
-        """A case with its own constants, as far as they hold for it."""
-        near, usual, measured = self.near(case), vars(case.constants), vars(own)
+    def applied(self, case: Cases, constants: Constants) -> Cases:
+        """A case with constants fitted for it, as far as they hold for it."""
+        near, usual, measured = self.near(case), vars(case.constants), vars(constants)
         moved = {
             n: self.others.get(n, usual[n]) ** (1 - near) * measured[n] ** near
             for n in self.constants
             if n in PRIORS
         }
         memory = {n: v for n, v in self.constants.items() if n.startswith(MEMORY)}
-        return times(replace(case, constants=replace(own, **moved)), memory)
+        return times(replace(case, constants=replace(constants, **moved)), memory)
 
     def spread(self, usual: float, active: float) -> float:
         """Spread of ln(peak / estimate): no more than peaks measured of that model leave open."""
@@ -155,13 +155,13 @@ class Override:
             high * np.minimum(own_high / high, 1.0) ** near,
         )
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """What was measured, as a report tells it: when, on what and with which release, the steps
         one by one, and each constant beside what published runs say of it."""
         chip = catalogue.accelerator(self.accelerator)
         usual = vars(gather(chip.family, chip.id, ""))
         return {
-            "made": self.made,
+            "made": self.date,
             "device": self.device,
             "steps": self.steps,
             "peaks": self.peaks,
@@ -178,22 +178,22 @@ class Override:
             half = "; measured under another stack, they count half" if self.tells < 1 else ""
             low, high = self.steps["band"]
             return (
-                f"{self.steps['runs']} measured steps of {self.made} on {self.device}: steps take"
+                f"{self.steps['runs']} measured steps of {self.date} on {self.device}: steps take"
                 f" {self.steps['factor']:.3g} times what published runs say, the band is {low:.3g}"
                 f" to {high:.3g}{half}"
             )
         constants = "; ".join(
             f"{c['name']} {c['value']:.3g} instead of {c['was']:.3g}"
-            for c in self.told()["constants"]
+            for c in self.as_json()["constants"]
         )
         what = constants or "nothing that a constant rests on"
-        return f"measured {self.made} on {self.device}: {what}"
+        return f"measured {self.date} on {self.device}: {what}"
 
-    def check(self, chip: Accelerator, where: str = "calibration") -> None:
+    def check(self, chip: Accelerator, option: str = "calibration") -> None:
         """Raises DesignError where it was measured on another accelerator than `chip`."""
         if chip.id != self.accelerator:
             raise DesignError(
-                where,
+                option,
                 self.path,
                 f"a file measured on {chip.id}",
                 problem=f"was measured on {self.accelerator}, not on {chip.id}",
@@ -233,7 +233,7 @@ def headed(chip: Accelerator | None, **device: Any) -> dict[str, Any]:
 
 
 def read(
-    source: str | Path | Stated, where: str = "calibration", folder: Path = Path()
+    source: str | Path | Stated, option: str = "calibration", folder: Path = Path()
 ) -> Override:
     """The override in the YAML file at a path, relative to a folder, or in what a file holds.
     Raises DesignError, one line, for anything that is not one."""
@@ -244,7 +244,7 @@ def read(
         path = Path(source).name
     if not isinstance(data, Mapping) or data.get("scantling_calibration") != VERSION:
         raise DesignError(
-            where,
+            option,
             path,
             f"a file with scantling_calibration: {VERSION}, as scantling measure writes it",
             problem="is not a calibration",
@@ -255,32 +255,32 @@ def read(
     accelerator = device.get("accelerator")
     if not isinstance(accelerator, str):
         raise DesignError(
-            f"{where}.device.accelerator",
+            f"{option}.device.accelerator",
             allowed=(
                 "the catalogue's id of the device; scantling measure --accelerator ID writes it"
             ),
             problem="is missing",
         )
-    chip = catalogue.accelerator(accelerator, f"{where}.device.accelerator")
+    chip = catalogue.accelerator(accelerator, f"{option}.device.accelerator")
     entries = data.get("constants") or {}
     if not isinstance(entries, Mapping):
         raise DesignError(
-            f"{where}.constants", entries, "a mapping of constants", problem="is not a mapping"
+            f"{option}.constants", entries, "a mapping of constants", problem="is not a mapping"
         )
-    values = {name: _value(name, entry, chip, where) for name, entry in entries.items()}
+    values = {name: _value(name, entry, chip, option) for name, entry in entries.items()}
     rows = [(n, entry) for n, entry in entries.items() if isinstance(entry, Mapping)]
     elsewhere = {n: entry["elsewhere"] for n, entry in rows if "elsewhere" in entry}
-    steps = _steps(data.get("steps"), f"{where}.steps")
+    steps = _steps(data.get("steps"), f"{option}.steps")
     return Override(
         path=path,
-        made=str(data.get("made", "at an unknown date")),
+        date=str(data.get("made", "at an unknown date")),
         accelerator=chip.id,
         device=str(device.get("name", chip.name)),
         constants=values,
         steps=steps,
-        peaks=_steps(data.get("peaks"), f"{where}.peaks"),
-        goodput=_goodput(data.get("goodput"), f"{where}.goodput"),
-        others={n: _value(n, v, chip, where) for n, v in elsewhere.items()} if steps else values,
+        peaks=_steps(data.get("peaks"), f"{option}.peaks"),
+        goodput=_goodput(data.get("goodput"), f"{option}.goodput"),
+        others={n: _value(n, v, chip, option) for n, v in elsewhere.items()} if steps else values,
     )
 
 
@@ -306,7 +306,7 @@ class _Steps(BaseModel, strict=True):
     stack: Name = ""
 
 
-def _steps(section: Any, where: str) -> Stated:
+def _steps(section: Any, option: str) -> Stated:
     """What a file says of measured steps or peaks; empty where it has none."""
     if section is None:
         return {}
@@ -316,7 +316,7 @@ def _steps(section: Any, where: str) -> Stated:
         low, high = 1, 0
     if low > high:
         raise DesignError(
-            where,
+            option,
             allowed="runs, factor, band: [low, high], active_parameters, precision, shares",
             problem="is not what scantling learn -o writes",
         )
@@ -331,21 +331,21 @@ class _Goodput(BaseModel, strict=True):
     badput: dict[Annotated[str, Field(max_length=20)], Share]
 
 
-def _goodput(section: Any, where: str) -> Stated:
+def _goodput(section: Any, option: str) -> Stated:
     """Useful and lost shares of a wall clock; empty where a file has none."""
     try:
         return {} if section is None else _Goodput.model_validate(section).model_dump()
     except ValidationError:
         raise DesignError(
-            where,
+            option,
             allowed="logs, goodput, badput: {cause: share}",
             problem="is not what scantling learn -o writes",
         ) from None
 
 
-def _value(name: str, entry: Any, chip: Accelerator, where: str) -> float:
+def _value(name: str, entry: Any, chip: Accelerator, option: str) -> float:
     """The measured value of a constant. Raises DesignError where it cannot be one of the chip."""
-    at = f"{where}.constants.{name}"
+    at = f"{option}.constants.{name}"
     if name not in SPEAKS:
         raise DesignError(at, name, list(SPEAKS), problem="is not a constant that can be measured")
     value = entry.get("value") if isinstance(entry, Mapping) else entry

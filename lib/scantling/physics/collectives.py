@@ -24,8 +24,8 @@ import numpy as np
 
 from ..base.columns import Array, Column
 from ..base.records import Lines, Record, record, take
-from ..design.cluster import Cluster
-from .wires import Wires, link_of
+from ..design.cluster import Cluster, NetworkMeasured
+from .wires import Link, Wires, link_of
 
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
 PROTOCOLS = ("LL", "LL128", "Simple")
@@ -42,6 +42,7 @@ NVLS_START_S, SHARP_HOP_S = 25e-6, 10e-6
 TREE_SHARE = 0.9  # LL and LL128 trees over rings (tuning.cc)
 EXCHANGE_UP = 0.75  # of the scale-up rate in an all-to-all (DeepEP, nccl-tests)
 NODE = 8  # devices of the widest domain that trees and plain rings were measured on
+LARGE_MESSAGE = 8e9  # bytes: nccl-tests are read at their largest sizes
 FEW = 64  # rows below which runs are not looked for
 
 
@@ -71,9 +72,11 @@ def up_rate(w: Wires) -> Column:
 
 
 def out_rate(w: Wires) -> Column:
-    """Bytes/s that a ring reaches on one device's share of the cards: N x share, never above N."""
+    """Bytes/s that a ring reaches on one device's share of the cards: N x share, never above N; the
+    measured share where there is one."""
     share = w.k.out_share * np.exp(w.k.out_share_efa * w.link.srd) * w.link.out_share
-    return w.link.out_bytes_per_s * np.minimum(share, 1.0)
+    measured = w.link.ring_reach
+    return w.link.out_bytes_per_s * np.where(np.isnan(measured), np.minimum(share, 1.0), measured)
 
 
 def ring_rate(w: Wires) -> Column:
@@ -290,7 +293,9 @@ def exchange_start_s(peers: Column, w: Wires) -> Column:
 
 def far_s(out_bytes: Column, w: Wires) -> Column:
     """Seconds that the bytes of an all-to-all take over one device's share of the cards."""
-    rate = w.link.out_bytes_per_s * np.minimum(w.k.direct_share * w.link.out_share, 1.0)
+    usual = np.minimum(w.k.direct_share * w.link.out_share, 1.0)
+    measured = w.link.exchange_reach
+    rate = w.link.out_bytes_per_s * np.where(np.isnan(measured), usual, measured)
     return np.where(w.across, out_bytes / rate, 0.0)
 
 
@@ -381,6 +386,46 @@ def send_s(message_bytes: Column, w: Wires) -> Column:
     return message_bytes / rate + start_s(w) + step
 
 
+# What was measured ---------------------------------------------------------------------------
+
+
+def measured_link(link: Link, devices: Column, rates: NetworkMeasured) -> Link:
+    """The links with what was measured of them in the place of what their fabrics reach; those of
+    rates that nobody measured as they are.
+
+    Over d domains of m devices an all-reduce's bus bandwidth is that of m rings, each on a card of
+    its own: busbw / m a card, of an all-to-all's the part that leaves the domain: busbw (n - m) /
+    (n - 1) (nccl-tests, doc/PERFORMANCE.md). No more than the line. In a node the links are scaled
+    by what is measured over what rings or the switches reach there, 1 at most.
+    """
+    if all(np.all(np.isnan(rate)) for rate in vars(rates).values()):
+        return link
+    n = np.maximum(devices, 1.0)
+    inside = np.minimum(link.domain, n)
+    across, line = n > inside, link.out_bytes_per_s
+    ring = np.minimum(rates.all_reduce / inside / line, 1.0)
+    exchange = np.minimum(rates.all_to_all * (n - inside) / np.maximum(n - 1, 1.0) / line, 1.0)
+    node = Wires(inside, inside, link)
+    message = LARGE_MESSAGE * (inside > 1)
+    seconds = np.minimum(ring_s(message, node, 2.0), nvls_s(message, node))
+    usual = volume("all_reduce", inside) * message / np.maximum(seconds, 1e-12)
+    whole = np.where(
+        across, rates.all_reduce_in_node, np.fmax(rates.all_reduce_in_node, rates.all_reduce)
+    )
+    health = np.where(np.isnan(whole) | (inside <= 1), 1.0, whole / np.maximum(usual, 1.0))
+    return replace(
+        link,
+        up_bytes_per_s=link.up_bytes_per_s * np.minimum(health, 1.0),
+        ring_reach=np.where(across, ring, np.nan)[()],
+        exchange_reach=np.where(across, exchange, np.nan)[()],
+    )
+
+
+def links_of_machine(cluster: Cluster) -> Link:
+    """The links of a cluster, as measured where they were."""
+    return measured_link(link_of(cluster), float(cluster.devices), cluster.measured)
+
+
 # Curves over message sizes -------------------------------------------------------------------
 
 
@@ -434,6 +479,6 @@ def reducing(w: Wires) -> Wires:
 def wires(cluster: Cluster, ranks: int, inside: int, out_share: float = 1.0) -> Wires:
     """The wires of a group on a cluster: `inside` of its ranks share a scale-up domain; `out_share`
     of the NIC rate is its own."""
-    link = link_of(cluster)
+    link = links_of_machine(cluster)
     link = replace(link, out_bytes_per_s=link.out_bytes_per_s * out_share)
     return Wires(float(ranks), float(min(max(inside, 1), ranks)), link)

@@ -211,8 +211,9 @@ def gather(
 
 
 def efforts(tuned: Column) -> Names:
-    """ "tuned" or "typical", one name or a column."""
-    names = np.where(np.asarray(tuned) > 0, "tuned", "typical")
+    """ "tuned", "typical" or "first-week", one name or a column."""
+    effort = np.asarray(tuned)
+    names = np.where(effort > 0, "tuned", np.where(effort < 0, "first-week", "typical"))
     return names if names.ndim else str(names)
 
 

@@ -22,12 +22,13 @@ from ..catalogue.stacks import GENERIC, Stack, canonical, stack
 from ..design.resolved import Phase, Resolved
 from . import ingest
 from .cases import FULL, MXFP8, PRECISIONS, SAME_RATE, TILE, Cases, Chip, Code, Job, Plan, code
+from .collectives import links_of_machine
 from .constants import gather
 from .named import Offsets
 from .pipeline import DUALPIPES
 from .recompute import switches_of
 from .software import SWITCHES, Software
-from .wires import Link, link_of
+from .wires import Link
 
 FLASH_SINCE = 2022.8  # year of the first FlashAttention in training frameworks
 NODE_LIMIT = 4.0  # nodes that a token may visit under latent attention (DeepSeek-V3, section 2.1.2)
@@ -81,9 +82,9 @@ def job_of(
     """What one step must do; `grad_bytes` where a row or a plan states them, nan: what the stack
     keeps. `half` is 1 where weights, gradients and states are all in 16 bit: half of the moments,
     and no fp32 copy."""
-    kept_by = catalogue.optimizer(optimizer)
+    states = catalogue.optimizer(optimizer)
     codes = np.array([precision_code(p) for p in precisions])
-    own = [
+    by_stack = [
         min(
             s.software.get("grad_bytes", SWITCHES["grad_bytes"]),
             8.0 if p == "bf16" else s.other_grad_bytes,
@@ -94,10 +95,10 @@ def job_of(
         seq_len=seq_len,
         global_batch=global_batch,
         precision=codes if len(codes) > 1 else int(codes[0]),
-        optimizer_bytes=kept_by.moment_bytes * (1 - half / 2),
-        newton_schulz=kept_by.newton_schulz,
-        master_bytes=kept_by.master_bytes * (1 - half),
-        grad_bytes=column(np.ravel(np.where(np.isnan(grad_bytes), own, grad_bytes))),
+        optimizer_bytes=states.moment_bytes * (1 - half / 2),
+        newton_schulz=states.newton_schulz,
+        master_bytes=states.master_bytes * (1 - half),
+        grad_bytes=column(np.ravel(np.where(np.isnan(grad_bytes), by_stack, grad_bytes))),
     )
 
 
@@ -194,14 +195,14 @@ def planned_switches(
     able = family(chip.family).modern  # DeepEP and HybridEP: Hopper and later
     offered = {name: stated_or(stated, name, able * value) for name, value in stack.planned.items()}
     # beside chunks of other micro-batches alone: Megatron-Core's transformer_config.py
-    beside = np.isin(plan.schedule, DUALPIPES) | (
+    overlaps = np.isin(plan.schedule, DUALPIPES) | (
         ((plan.pp == 1) | (plan.vpp > 1)) & (plan.recompute != FULL)
     )
     overlap = offered.get("ep_overlap", switches["ep_overlap"])
     limit = np.where(shape.count("mla") > 0, NODE_LIMIT, 0.0)[()]
     return {
         **offered,
-        "ep_overlap": np.where(beside, overlap, 0.0)[()],
+        "ep_overlap": np.where(overlaps, overlap, 0.0)[()],
         "group_limit": stated_or(stated, "group_limit", limit),
     }
 
@@ -317,7 +318,7 @@ def situation(resolved: Resolved, phase: Phase) -> Situation:
         shape=shape_of(resolved.model),
         job=job,
         chip=chip_of([chip], [phase.precision], float(cluster.scale_up_domain)),
-        link=link_of(cluster),
+        link=links_of_machine(cluster),
         stack=software,
         stated=stated,
     )

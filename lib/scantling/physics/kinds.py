@@ -11,7 +11,7 @@ from ..blocks.mtp import Mtp
 from .cases import Cases
 from .compute import device
 from .layout import both_ways
-from .memory.parts import frame, in_flight_of, keeping, kept_of
+from .memory.parts import frame, in_flight_of, keeping, saved_of
 from .traffic import over_cp
 
 
@@ -26,7 +26,7 @@ class Kind(TypedDict):
     context_share: float  # of the bytes that layers send over cp
 
 
-class Taken(NamedTuple):
+class Load(NamedTuple):
     """What the blocks of a kind take."""
 
     blocks: float
@@ -35,9 +35,9 @@ class Taken(NamedTuple):
     bytes: float
     sent: float  # over cp [bytes]
 
-    def plus(self, other: "Taken") -> "Taken":
+    def plus(self, other: "Load") -> "Load":
         """Both together."""
-        return Taken(*(a + b for a, b in zip(self, other)))
+        return Load(*(a + b for a, b in zip(self, other)))
 
 
 def by_kind(c: Cases) -> list[Kind]:
@@ -51,8 +51,8 @@ def by_kind(c: Cases) -> list[Kind]:
     An MTP module has the blocks in it, as often as it runs.
     """
     on, keep, f, p = device(c), keeping(c), frame(c), c.plan
-    (held,) = in_flight_of(c, f, (0,))
-    kinds: dict[str, Taken] = {}
+    (first_stage,) = in_flight_of(c, f, (0,))
+    kinds: dict[str, Load] = {}
     for b in c.shape.blocks:
         parts = b.parameters()
         runs: list[tuple[Column, Block]] = [(1, b)]
@@ -66,28 +66,28 @@ def by_kind(c: Cases) -> list[Kind]:
         experts = parts.get("routed_experts", usual_experts)
         dense = (params - experts) * f.per_tp * f.bytes.stays
         states = dense + experts / (p.ep * p.etp) * f.expert_bytes.stays
-        in_flight = 1 if isinstance(b, Mtp) else held
-        kept = in_flight * kept_of(c, saved)[2] + on.tokens * f.per_tp * saved.logits
-        taken = Taken(
+        in_flight = 1 if isinstance(b, Mtp) else first_stage
+        activations = in_flight * saved_of(c, saved)[2] + on.tokens * f.per_tp * saved.logits
+        load = Load(
             blocks=np.max(b.count * 1),
             parameters=np.max(b.count * params),
             seconds=np.max(b.count * (both_ways(time) + time.logits)),
-            bytes=np.max(b.count * (states + kept)),
+            bytes=np.max(b.count * (states + activations)),
             sent=np.max(b.count * ((p.cp > 1) * sum(over_cp(c, b.exchanges())))),
         )
-        kinds[b.kind] = kinds[b.kind].plus(taken) if b.kind in kinds else taken
-    seconds = max(sum(taken.seconds for taken in kinds.values()), 1e-300)
-    memory = max(sum(taken.bytes for taken in kinds.values()), 1e-300)
-    sent = max(sum(taken.sent for taken in kinds.values()), 1e-300)
+        kinds[b.kind] = kinds[b.kind].plus(load) if b.kind in kinds else load
+    seconds = max(sum(load.seconds for load in kinds.values()), 1e-300)
+    memory = max(sum(load.bytes for load in kinds.values()), 1e-300)
+    sent = max(sum(load.sent for load in kinds.values()), 1e-300)
     return [
         {
             "kind": kind,
-            "count": float(taken.blocks),
-            "parameters": float(taken.parameters),
-            "step_share": float(taken.seconds / seconds),
-            "memory_share": float(taken.bytes / memory),
-            "context_share": float(taken.sent / sent),
+            "count": float(load.blocks),
+            "parameters": float(load.parameters),
+            "step_share": float(load.seconds / seconds),
+            "memory_share": float(load.bytes / memory),
+            "context_share": float(load.sent / sent),
         }
-        for kind, taken in kinds.items()
-        if any(taken[1:])
+        for kind, load in kinds.items()
+        if any(load[1:])
     ]

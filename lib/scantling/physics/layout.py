@@ -26,7 +26,7 @@ from ..catalogue.hardware import USUAL_ACCELERATOR
 from ..catalogue.words import LAYER_SPLITS
 from .cases import Cases, Plan
 from .compute import device, layer_time, logits_s
-from .pipeline import stage_layers, weight_kept
+from .pipeline import stage_layers, weight_saved
 
 BALANCED = LAYER_SPLITS.index("balanced")
 GAIN = 0.03  # of the slowest stage, below which a balanced split is not tried
@@ -35,10 +35,10 @@ HALVINGS = 30  # of the interval in which the fastest slowest run lies
 SLACK = 1e-9  # relative, of the slowest run: sums of shares from either end differ by rounding
 
 
-def kept_for_weights(c: Cases) -> Column:
-    """`pipeline.weight_kept` of the layers of a case. [share]"""
+def saved_for_weights(c: Cases) -> Column:
+    """`pipeline.weight_saved` of the layers of a case. [share]"""
     s = c.shape
-    return weight_kept(s.hidden, mean_heads(s), c.job.seq_len, c.software.flash > 0)
+    return weight_saved(s.hidden, mean_heads(s), c.job.seq_len, c.software.flash > 0)
 
 
 def sorts_of(shape: Shape) -> tuple[tuple[tuple[int, ...], ...], Array]:
@@ -115,10 +115,10 @@ def layers_per_stage(c: Cases) -> tuple[Column, Column, Column]:
     alike, in layers of the model's average time."""
     if not (c.layout or c.shape.order):
         return totals(c.shape.layers, c.plan.pp, stands(c))
-    each, found = sort_shares(c), [*splits(c)]
-    out = np.zeros((3, max(each.shape[1], sum(len(rows) for rows, _ in found))))
+    each, layouts = sort_shares(c), [*splits(c)]
+    out = np.zeros((3, max(each.shape[1], sum(len(rows) for rows, _ in layouts))))
     each = each + 0 * out[0]
-    for rows, counts in found:
+    for rows, counts in layouts:
         work = counts @ each[:, rows]
         out[:, rows] = work[0], work[1:-1].max(axis=0, initial=0.0), work[-1]
     return tuple(out if out.shape[1] > 1 else out[:, 0])
@@ -141,8 +141,8 @@ def laid_out(c: Cases, kind: Column = 0) -> Iterator[tuple[Array, int, tuple[int
     layers among the bounds."""
     p, seq_len, (each, tail) = c.plan, c.job.seq_len, weights(c)
     balanced = p.layer_split == BALANCED
-    asked = np.broadcast_arrays(p.pp, p.vpp, balanced, stands(c, tail), kind, seq_len)
-    columns = [np.ravel(x + 0 * seq_len) for x in asked]
+    plan_columns = np.broadcast_arrays(p.pp, p.vpp, balanced, stands(c, tail), kind, seq_len)
+    columns = [np.ravel(x + 0 * seq_len) for x in plan_columns]
     key = np.array([1, 1e4, 1e8, 1e9, 1e12, 0]) @ columns
     for rows in (np.flatnonzero(key == one) for one in np.unique(key)):
         pp, vpp, cut, besides, *_ = (int(x[rows[0]]) for x in columns)
@@ -202,12 +202,12 @@ def spread(layers: int, pp: int, vpp: int, first_less: int, last_less: int) -> t
     if pp == 1:
         first_less = last_less = 0
     small, over = divmod(layers + first_less + last_less, pp * vpp)
-    held = [small + (0 < i <= over) for i in range(pp * vpp)]
-    held[0] -= first_less
+    runs = [small + (0 < i <= over) for i in range(pp * vpp)]
+    runs[0] -= first_less
     for i in range(pp * vpp - 1, -1, -pp):
-        less = min(last_less, held[i])
-        held[i], last_less = held[i] - less, last_less - less
-    return (0, *accumulate(held))
+        less = min(last_less, runs[i])
+        runs[i], last_less = runs[i] - less, last_less - less
+    return (0, *accumulate(runs))
 
 
 def eased(

@@ -357,7 +357,7 @@ def bubble_time(
     t_backward: Column,
     t_weight: Column,
     *,
-    weight_kept: Column = 1.0,
+    weight_saved: Column = 1.0,
     barrier: Truth = False,
 ) -> Column:
     """Idle time of a device per step, beyond the m·(t_forward + t_backward) that it computes. [s,
@@ -373,9 +373,9 @@ def bubble_time(
         Times of one micro-batch through all chunks of one device [s]: forward; whole backward
         (input and weight gradients); the weight-gradient part of it. With uneven stages: the mean
         over the stages, which counts what the others wait for.
-    weight_kept : float or array, default 1
-        Share of a micro-batch's activations that a weight gradient still needs (see `weight_kept`);
-        zb-2p alone uses it.
+    weight_saved : float or array, default 1
+        Share of a micro-batch's activations that a weight gradient still needs (see
+        `weight_saved`); zb-2p alone uses it.
     barrier : bool or array, default False
         True where the optimizer waits for all stages, as it does to clip gradients by their global
         norm.
@@ -395,7 +395,7 @@ def bubble_time(
         F=t_forward,
         B=t_backward - t_weight,
         W=t_weight,
-        k=weight_kept,
+        k=weight_saved,
         barrier=barrier,
     )
     idle = _by_schedule(schedule, passes, lambda row: row.bubble(passes))
@@ -408,14 +408,14 @@ def in_flight(
     vpp: Column,
     m: Column,
     stage: Column = 0,
-    weight_kept: Column = 1.0,
+    weight_saved: Column = 1.0,
 ) -> Column:
     """Micro-batches whose activations a device holds at its peak, in units of its whole share of
     layers. [micro-batches]
 
     Parameters
     ----------
-    schedule, pp, vpp, m, weight_kept
+    schedule, pp, vpp, m, weight_saved
         As for `bubble_time`.
     stage : int or array, default 0
         Device along the pipeline, from 0; negative counts from the end (−1 is the last device).
@@ -423,20 +423,20 @@ def in_flight(
     Notes
     -----
     Never above m; 1 with a single stage. A micro-batch counts in full from the start of its forward
-    to the end of its backward and, where weight gradients are passes of their own, with weight_kept
-    until the end of those.
+    to the end of its backward and, where weight gradients are passes of their own, with
+    weight_saved until the end of those.
 
     References
     ----------
     `SCHEDULES[name].in_flight` and `.source`.
     """
     stage = np.where(np.less(stage, 0), pp + stage, stage)
-    at = Stage(p=pp, v=vpp, m=m, s=stage, k=weight_kept)
-    held = _by_schedule(schedule, at, lambda row: row.in_flight(at))
-    return np.minimum(np.where(pp > 1, held, 1.0), m)[()]
+    at = Stage(p=pp, v=vpp, m=m, s=stage, k=weight_saved)
+    in_flight = _by_schedule(schedule, at, lambda row: row.in_flight(at))
+    return np.minimum(np.where(pp > 1, in_flight, 1.0), m)[()]
 
 
-def weight_kept(hidden: Column, heads: Column, seq_len: Column, flash: Truth = True) -> Column:
+def weight_saved(hidden: Column, heads: Column, seq_len: Column, flash: Truth = True) -> Column:
     """Share of a layer's saved activations that its weight gradients still need once the input
     gradients are done. [share]
 
@@ -472,7 +472,7 @@ class Rule:
     schedules: Lines
     text: str
     source: str
-    kept: Callable[[Division], Truth]
+    holds: Callable[[Division], Truth]
 
 
 def every_part_has_a_layer(plan: Division) -> Truth:
@@ -486,49 +486,49 @@ RULES = (
         schedules=("gpipe", "1f1b", "zb-1p", "zb-2p", "dualpipe"),
         text="vpp must be 1 for this schedule",
         source="one model part per device and direction",
-        kept=lambda plan: plan.vpp == 1,
+        holds=lambda plan: plan.vpp == 1,
     ),
     Rule(
         schedules=("zb-v", "v-half", "v-min", "dualpipe-v"),
         text="vpp must be 2 for a V-shaped schedule",
         source="arXiv:2401.10241, section 6",
-        kept=lambda plan: plan.vpp == 2,
+        holds=lambda plan: plan.vpp == 2,
     ),
     Rule(
         schedules=("interleaved",),
         text="interleaved needs vpp of at least 2",
         source=SC21,
-        kept=lambda plan: plan.vpp >= 2,
+        holds=lambda plan: plan.vpp >= 2,
     ),
     Rule(
         schedules=("interleaved",),
         text="interleaved needs micro-batches per step divisible by pp",
         source=f"{SC21}; asserted by Megatron-LM",
-        kept=lambda plan: plan.m % plan.pp == 0,
+        holds=lambda plan: plan.m % plan.pp == 0,
     ),
     Rule(
         schedules=("dualpipe",),
         text="dualpipe needs an even pp",
         source=DEEPSEEK_V3,
-        kept=lambda plan: plan.pp % 2 == 0,
+        holds=lambda plan: plan.pp % 2 == 0,
     ),
     Rule(
         schedules=("dualpipe",),
         text="dualpipe needs an even number of micro-batches",
         source=DEEPSEEK_V3,
-        kept=lambda plan: plan.m % 2 == 0,
+        holds=lambda plan: plan.m % 2 == 0,
     ),
     Rule(
         schedules=("dualpipe", "dualpipe-v"),
         text="dualpipe needs at least 2·pp micro-batches",
         source="asserted by DeepSeek's DualPipe code",
-        kept=lambda plan: plan.m >= 2 * plan.pp,
+        holds=lambda plan: plan.m >= 2 * plan.pp,
     ),
     Rule(
         schedules=tuple(name for name in SCHEDULE_NAMES if name not in ("gpipe", "1f1b")),
         text="this schedule needs pp of at least 2",
         source="one stage has nothing to reorder",
-        kept=lambda plan: plan.pp >= 2,
+        holds=lambda plan: plan.pp >= 2,
     ),
     Rule(
         schedules=SCHEDULE_NAMES,
@@ -537,7 +537,7 @@ RULES = (
         source="Megatron-LM and torchtitan refuse empty parts; Llama 3 gives its first and last a"
         " layer less (arXiv:2407.21783, section 3.3.2); Megatron-Core's stack of a pattern is built"
         " of the blocks of its segment",
-        kept=every_part_has_a_layer,
+        holds=every_part_has_a_layer,
     ),
 )
 _CONCERNED = np.array([[name in rule.schedules for name in SCHEDULE_NAMES] for rule in RULES])
@@ -551,7 +551,7 @@ def violations(
     code = schedule_code(schedule)
     plan = Division(pp=pp, vpp=vpp, m=m, layers=layers)
     broken = {
-        rule.text: concerned[code] & ~np.asarray(rule.kept(plan))
+        rule.text: concerned[code] & ~np.asarray(rule.holds(plan))
         for rule, concerned in zip(RULES, _CONCERNED)
     }
     return {text: bad for text, bad in broken.items() if np.any(bad)}

@@ -319,12 +319,12 @@ def _attention(c: Cases) -> tuple[Column, Column]:
     materialised = np.any(c.software.flash == 0)
     for block in c.shape.of(Softmax):
         weight, heads, width = block.count / c.shape.layers, block.heads / tp, block.score_width
-        kept = np.maximum(block.kept_heads / tp, 1.0)
+        saved = np.maximum(block.saved_heads / tp, 1.0)
         keys = seq_len if materialised else block.keys_seen(seq_len)
         scores = passes * 2 * t * seq_len * heads if materialised else 0.0
         flops += weight * 2 * t * keys * heads * width
         # queries and outputs, keys and values
-        moved += weight * (2 * t * (heads + kept) * width + scores)
+        moved += weight * (2 * t * (heads + saved) * width + scores)
     return flops, moved
 
 

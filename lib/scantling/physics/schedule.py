@@ -30,7 +30,7 @@ _SHARES = (
     0.5,
     0.25,
     0.0,
-)  # a weight gradient starts where at least this share of it fits; the best of these is kept
+)  # a weight gradient starts where at least this share of it fits; the best of these is taken
 
 
 @record
@@ -56,7 +56,7 @@ class Layout:
     pp: int
     vpp: int
     m: int
-    weight_kept: float
+    weight_saved: float
     device: Array
     start_s: Array
     end_s: Array
@@ -89,12 +89,14 @@ class Layout:
     def in_flight_over_time(self, device: int) -> tuple[Array, Array]:
         """Steps of the number of micro-batches a device holds: times [s] and the value from each
         time on."""
-        rows, kept = self.device == device, self.weight_kept
+        rows, weight_saved = self.device == device, self.weight_saved
         columns = self.kind, self.start_s, self.end_s, self.micro_batch, self.part
         kind, start, end, micro_batch, part = (column[rows] for column in columns)
         key = micro_batch * (part.max() + 1) + part
         weight, forward = kind == "W", kind == "F"
-        freed = np.where(weight, kept, np.where(np.isin(key, key[weight]), 1 - kept, 1.0))
+        freed = np.where(
+            weight, weight_saved, np.where(np.isin(key, key[weight]), 1 - weight_saved, 1.0)
+        )
         times, change = np.where(forward, start, end), np.where(forward, 1.0, -freed)
         # at one moment what is freed goes before what is taken
         order = np.lexsort((change, np.round(times / max(times.max(), 1e-300), 12)))
@@ -113,7 +115,7 @@ def lay_out(
     *,
     t_p2p: float = 0.0,
     part_scale: Sequence[float] | Array | None = None,
-    weight_kept: float = 1.0,
+    weight_saved: float = 1.0,
 ) -> Layout:
     """Lay a schedule out in time, each pass starting as soon as its device is free and its input
     has arrived.
@@ -134,9 +136,9 @@ def lay_out(
     part_scale : sequence of float, optional
         Length of each model part relative to the mean, in model order, shape (pp·vpp,) (dualpipe:
         (pp,)).
-    weight_kept : float, default 1
+    weight_saved : float, default 1
         Share of a micro-batch's activations that its weight gradient still needs (see
-        `pipeline.weight_kept`).
+        `pipeline.weight_saved`).
 
     Notes
     -----
@@ -148,7 +150,7 @@ def lay_out(
     steady phase. v-half and v-min
     repeat a block of one micro-batch as Qi et al. 2024 do. Of five rules for when a weight gradient
     may start in a gap too short
-    for it, the one with the shortest step is kept. Deterministic.
+    for it, the one with the shortest step is returned. Deterministic.
 
     Raises
     ------
@@ -197,10 +199,10 @@ def lay_out(
             times=seconds,
             t_p2p=float(t_p2p),
             cap=cap,
-            kept=weight_kept,
+            weight_saved=weight_saved,
             share=share,
         )
-        layouts.append(_layout(row, pp, vpp, m, weight_kept, run.rows()))
+        layouts.append(_layout(row, pp, vpp, m, weight_saved, run.rows()))
     return min(layouts, key=lambda layout: float(layout.span_s.max()))
 
 
@@ -244,11 +246,11 @@ class _Run:
         times: Sequence[Sequence[float]],  # [kind][part]
         t_p2p: float,
         cap: float,
-        kept: float,
+        weight_saved: float,
         share: float,
     ) -> None:
         self.device_of, self.times, self.t_p2p = device_of, times, t_p2p
-        self.cap, self.kept, self.share = cap, kept, share
+        self.cap, self.weight_saved, self.share = cap, weight_saved, share
         self.tick = 1e-9 * max(map(max, times)) or 1.0  # moments closer than this are one
         self.ends: dict[Pass, float] = {}  # when the output of a pass exists
         self.waiting: dict[Pass | None, int] = {}  # device asleep until that pass is placed
@@ -306,7 +308,7 @@ class _Run:
 
     def put_weight(self, now: float, device: int) -> None:
         """Run the oldest weight gradient that the device owes."""
-        self.in_flight[device] -= self.kept
+        self.in_flight[device] -= self.weight_saved
         self.put(now, device, self.owed[device].popleft())
 
     def start(self, now: float, device: int) -> None:
@@ -317,7 +319,7 @@ class _Run:
                 self.in_flight[device] += 1
             elif self.cap < inf:
                 self.owed[device].append(Pass(WEIGHT, what.part, what.micro_batch))
-                self.in_flight[device] -= 1 - self.kept
+                self.in_flight[device] -= 1 - self.weight_saved
         self.put(now, device, what)
 
     def turn(self, moment: int, second: int, device: int, now: float) -> None:
@@ -347,7 +349,7 @@ class _Run:
 
 
 def _layout(
-    row: Schedule, pp: int, vpp: int, m: int, kept: float, placed: Sequence[Placed]
+    row: Schedule, pp: int, vpp: int, m: int, weight_saved: float, placed: Sequence[Placed]
 ) -> Layout:
     """The passes as columns, and what they add up to on each device."""
     rows = np.array(sorted(placed, key=lambda each: (each.start, each.device)))
@@ -358,7 +360,7 @@ def _layout(
         pp=pp,
         vpp=vpp,
         m=m,
-        weight_kept=kept,
+        weight_saved=weight_saved,
         device=device,
         start_s=start,
         end_s=end,

@@ -27,7 +27,7 @@ class Software:
     ep_overlap: Column  # all-to-all run beside the other micro-batch's compute
     dp_overlap: Column  # gradient and parameter traffic run beside compute
     p2p_overlap: Column  # sends between stages run beside compute
-    # a token crosses a link once however many of its experts live there (deepep, hybridep),
+    # a token crosses a link once however many of its experts live there (deepep, hybridep, uccl),
     # once for each of them (alltoall), or goes to all ranks (allgather)
     dedup_dispatch: Column
     group_limit: Column  # most nodes a token may visit; 0: any
@@ -63,8 +63,8 @@ class Software:
     optimizer_group: Column  # ranks that zero1 shards over; 0: all of dp x cp
     step_engine: Column  # DeepSpeed's pipeline engine drives the step
     grad_all_reduce: Column  # zero1 that all-reduces the gradients instead of scattering them
-    # a recipe that its maker tuned for the model and the machine (tuned), or any other
-    # (typical)
+    # a recipe that its maker tuned for the model and the machine (tuned), any other (typical), or
+    # code and settings that nobody has tuned yet (first-week)
     tuned: Column
     fp32_reduce: Column  # gradients are sent in fp32, however they are kept
     own_card: Column  # gathers of sharded weights reach each device over its own card alone
@@ -89,6 +89,10 @@ class Software:
     logit_bytes: Column  # bytes per logit that stay with the loss; 0: the constant's
 
 
+# codes of `dedup_dispatch`
+DEEPEP, HYBRIDEP, UCCL = (
+    software_switches()["dedup_dispatch"].words[name] for name in ("deepep", "hybridep", "uccl")
+)
 SWITCHES: Mapping[str, float] = {
     name: switch.default for name, switch in software_switches().items()
 }

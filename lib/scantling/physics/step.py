@@ -22,7 +22,7 @@ from ..catalogue.models.shape import as_floats, flops_per_token, parameters
 from ..catalogue.words import STEP_PARTS
 from . import compute, ingest, sites, traffic
 from .cases import FP32, HSDP, ULYSSES, ZERO3, Cases
-from .layout import kept_for_weights, layers_per_stage
+from .layout import layers_per_stage, saved_for_weights
 from .pipeline import SCHEDULES, bubble_time
 from .traffic import Exchange
 
@@ -79,8 +79,8 @@ def device_params(c: Cases) -> tuple[Column, Column]:
     experts = n.routed_experts + s.mtp_experts
     ends = n.embedding + n.lm_head
     inner = n.total + n.mtp - experts - ends
-    held = np.where(p.pp > 1, np.maximum(n.embedding, n.lm_head), ends)
-    return (inner / p.pp + held) / p.tp, experts / (p.pp * p.ep * p.etp)
+    ends_on_device = np.where(p.pp > 1, np.maximum(n.embedding, n.lm_head), ends)
+    return (inner / p.pp + ends_on_device) / p.tp, experts / (p.pp * p.ep * p.etp)
 
 
 def exchange_passes(c: Cases) -> dict[str, tuple[Column, Column, Column]]:
@@ -112,10 +112,10 @@ def layer_exchanges(c: Cases, layer: Time) -> dict[str, Exchange]:
     }
     calls = 2 + c.recomputed.layer
     passes = exchange_passes(c)
-    whole, beside = traffic.tp_shares(c)  # what the backward's products cover is one forward's
-    shown = {"tp": sum(passes["tp"]) - 1 + beside / whole}
+    whole, hidden = traffic.tp_shares(c)  # what the backward's products cover is one forward's
+    exposed = {"tp": sum(passes["tp"]) - 1 + hidden / whole}
     return {
-        axis: each.times(sum(passes[axis]), calls, shown.get(axis))
+        axis: each.times(sum(passes[axis]), calls, exposed.get(axis))
         for axis, each in forward.items()
     }
 
@@ -182,7 +182,7 @@ def bubble_s(c: Cases, m: Column, forward: Column, backward: Column, weights: Co
     """
     p = c.plan
     return bubble_time(
-        p.schedule, p.pp, p.vpp, m, forward, backward, weights, weight_kept=kept_for_weights(c)
+        p.schedule, p.pp, p.vpp, m, forward, backward, weights, weight_saved=saved_for_weights(c)
     )
 
 
@@ -199,23 +199,23 @@ def gathers_exposed_s(c: Cases, wire_s: Column, work_s: Column) -> Column:
     )
 
 
-def cards_held_s(c: Cases, exchanges: dict[str, Exchange]) -> Column:
+def cards_busy_s(c: Cases, exchanges: dict[str, Exchange]) -> Column:
     """What a layer's exposed exchanges hold of the cards that gathers of sharded weights take where
     both leave the domain: nothing is gathered beside them."""
     p = c.plan
     shard = np.where(p.sharding == HSDP, p.shard_group, p.dp * p.cp)
     groups = {"tp": c.tp_group, "cp": c.cp_group, "ep": c.ep_group}
-    held = sum(exchanges[axis].exposed_s * group.across for axis, group in groups.items())
-    return held * c.group(shard, p.tp).across
+    exposed_s = sum(exchanges[axis].exposed_s * group.across for axis, group in groups.items())
+    return exposed_s * c.group(shard, p.tp).across
 
 
-def copies_s(c: Cases, held: Column) -> Column:
+def copies_s(c: Cases, parameters: Column) -> Column:
     """Time of one micro-batch to copy gathered weights out of the collective's buffer, each time,
     and their gradients into the one that is scattered, for stacks that shard parameter by parameter
     (`gather_copies`). [s]"""
     sharded = (c.plan.sharding >= ZERO3) & ((c.software.reshard > 0) | (c.plan.pp == 1))
     moved = 6.0 + 4.0 * (c.software.reshard > 0) + c.job.grad_bytes
-    return c.software.gather_copies * sharded * held * moved / compute.hbm_rate(c)
+    return c.software.gather_copies * sharded * parameters * moved / compute.hbm_rate(c)
 
 
 def reduction_exposed_s(
@@ -229,10 +229,10 @@ def reduction_exposed_s(
     (MaxText).
     """
     p, k, software = c.plan, c.constants, c.software
-    beside = (software.dp_overlap > 0) & ((c.chip.is_tpu == 0) | (p.sharding != HSDP))
+    overlaps = (software.dp_overlap > 0) & ((c.chip.is_tpu == 0) | (p.sharding != HSDP))
     # beside one pass of a micro-batch, and under interleaving those that follow a chunk's last one:
     # Megatron-LM's interleaved schedule reduces a chunk once its last micro-batch has passed
-    window = k.dp_window * ((1 + p.pp * (p.vpp - 1)) / p.vpp) * beside
+    window = k.dp_window * ((1 + p.pp * (p.vpp - 1)) / p.vpp) * overlaps
     left = traffic.exposed(dp.reduce_wire_s, window * backward_s)
     left = left + traffic.exposed(dp.gather_wire_s, window * forward_s)
     ranks, most = c.site_ranks, software.optimizer_group
@@ -303,16 +303,16 @@ def straggler_share(c: Cases) -> Column:
 def data_parallel_exchange(
     c: Cases,
     m: Column,
-    held: tuple[Column, Column],
+    parameters: tuple[Column, Column],
     work_s: Column,
     forward_s: Column,
     backward_s: Column,
     cards_s: Column,
 ) -> Exchange:
     """Gathers of each of m micro-batches and the reduction of the step, for the (dense, expert)
-    parameters held; a micro-batch works `work_s` on the slowest stage, forward, backward and
+    parameters of a device; a micro-batch works `work_s` on the slowest stage, forward, backward and
     transfers, and `cards_s` of it on the cards that the gathers take."""
-    dp = traffic.data_parallel(c, *held)
+    dp = traffic.data_parallel(c, *parameters)
     gathers = gathers_exposed_s(c, dp.micro_wire_s, work_s - cards_s)
     reduction = reduction_exposed_s(c, dp, forward_s, backward_s)
     return Exchange(
@@ -335,7 +335,7 @@ def step_time(c: Cases) -> Step:
     layer_s = sum(one.values()) + sum(each.exposed_s for each in exchanges.values())
     waits = dispatch_waits_s(c, layer_s)
     layer_s, one["host"] = layer_s + waits, one["host"] + waits
-    stages, held, stretch = (stage_times(c, layer_s, logits), device_params(c), overall(c))
+    stages, parameters, stretch = (stage_times(c, layer_s, logits), device_params(c), overall(c))
     rounds = m * stages.layers
     mean = (c.shape.layers + c.shape.mtp_layers) / c.plan.pp
     ahead = forward_s(layer_s, one["recompute"])
@@ -345,11 +345,11 @@ def step_time(c: Cases) -> Step:
         "dp": data_parallel_exchange(
             c,
             m,
-            held,
+            parameters,
             stages.slowest_s + send.exposed_s,
             forward,
             stages.slowest_s - forward,
-            stages.layers * cards_held_s(c, exchanges),
+            stages.layers * cards_busy_s(c, exchanges),
         ),
         "pp": send.times(m, m),
     }
@@ -361,10 +361,10 @@ def step_time(c: Cases) -> Step:
         * bubble_s(
             c, m, mean * ahead + tail, stages.mean_s - mean * ahead - tail, mean * layer.gemm + tail
         ),
-        "optimizer": stretch * optimizer_s(c, *held),
+        "optimizer": stretch * optimizer_s(c, *parameters),
     }
-    parts["elementwise"] += stretch * m * copies_s(c, sum(held))
-    parts["host"] += stretch * step_host_s(c) + m * streamed_s(c, *held, stages.slowest_s)
+    parts["elementwise"] += stretch * m * copies_s(c, sum(parameters))
+    parts["host"] += stretch * step_host_s(c) + m * streamed_s(c, *parameters, stages.slowest_s)
     waited = sites.waited_s(c, sum(parts.values()))
     dp = axes["dp"]
     parts["dp"] = parts["dp"] + waited

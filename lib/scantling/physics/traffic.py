@@ -53,12 +53,14 @@ class Exchange:
         """Seconds that run beside compute."""
         return np.maximum(self.wire_s - self.exposed_s, 0)
 
-    def times(self, volume: Column, calls: Column, shown: Column | None = None) -> "Exchange":
+    def times(
+        self, volume: Column, calls: Column, exposed_volume: Column | None = None
+    ) -> "Exchange":
         """So many times the volume in so many times the calls; `shown`: of what is exposed, where
         not as the volume."""
         return Exchange(
             wire_s=self.wire_s * volume,
-            exposed_s=self.exposed_s * (volume if shown is None else shown),
+            exposed_s=self.exposed_s * (volume if exposed_volume is None else exposed_volume),
             bytes=self.bytes * volume,
             calls=self.calls * calls,
         )
@@ -125,10 +127,10 @@ def tensor_parallel(c: Cases) -> Exchange:
 def over_cp(c: Cases, x: BlockExchange) -> tuple[Column, Column]:
     """Bytes of a micro-batch that attention and scans of the exchanges `x` put together over the
     cp group."""
-    p, own = c.plan, c.tokens
-    keys = own * p.cp * (2 * np.maximum(x.kv / p.tp, x.kv_head))
-    relaid = own / p.tp * (2 * x.relaid)
-    scans = own / p.tp * (2 * x.swapped)
+    p, tokens = c.plan, c.tokens
+    keys = tokens * p.cp * (2 * np.maximum(x.kv / p.tp, x.kv_head))
+    relaid = tokens / p.tp * (2 * x.relaid)
+    scans = tokens / p.tp * (2 * x.swapped)
     return np.where(p.cp_type == ULYSSES, relaid, keys), scans
 
 
@@ -195,8 +197,8 @@ def expert_parallel(c: Cases) -> Exchange:
     etp = p.etp
     w = c.ep_group
     relayed = c.software.dedup_dispatch > 0
-    kept = 1 - sum(b.exchanges().narrow for b in s.of(Moe))  # of the stream's width
-    one_copy = c.tokens / p.tp * s.hidden * kept
+    width_share = 1 - sum(b.exchanges().narrow for b in s.of(Moe))  # of the stream's width
+    one_copy = c.tokens / p.tp * s.hidden * width_share
     width = c.dispatch_bytes + 2.0  # dispatch, then combine in 16 bit
     copies, payload = expert_copies(c), one_copy * width
     outside = np.maximum(p.ep - members_inside(p.ep, etp, c.link.pod_devices), 0)

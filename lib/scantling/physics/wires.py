@@ -99,6 +99,9 @@ class Link:
     nvls: Column = 0  # 1 where the switches of the domain reduce
     sharp: Column = 0  # 1 where those of the network do
     rail_only: Column = 0.0  # 1 where no switch joins the rails
+    # share of the cards' rate that rings and all-to-alls were measured to reach; nan: as fitted
+    ring_reach: Column = np.nan
+    exchange_reach: Column = np.nan
     sites: Column = 1.0
     smallest_site: Column = 1.0  # its share of the devices
     site_bytes_per_s: Column = np.inf  # of one site to the others, one direction

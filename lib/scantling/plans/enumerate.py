@@ -269,7 +269,7 @@ def _rules(name: str, pp: Array, vpp: Array | int, m: Array, q: Question) -> Arr
     lawful = pp * m > 0
     for rule in RULES:
         if name in rule.schedules:
-            lawful = lawful & rule.kept(division)
+            lawful = lawful & rule.holds(division)
     return np.asarray(lawful)
 
 

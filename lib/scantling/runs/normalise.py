@@ -20,8 +20,6 @@ from .table import Table, each, filled, is_blank, numbers, table_of_cells
 # columns of the published format whose words are read, and those that words of their own settle
 TEXT = (
     "published",
-    "locator",
-    "model",
     "stack",
     "accelerator",
     "precision",
@@ -37,6 +35,8 @@ TEXT = (
     "framework",
     "source_url",
     "notes",
+    "effort",
+    "moe_dispatcher",
 )
 OWN = ("precision", "sharding", "recompute", "offload", "mlp", "attention")
 # settled columns that hold a word; the others hold numbers

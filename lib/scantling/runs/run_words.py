@@ -20,11 +20,11 @@ class Text(StrEnum):
     OTHER_OPTS = "other_opts"
     SHARDING_AS_PRINTED = "sharding_as_printed"
     RECOMPUTE_AS_PRINTED = "recompute_as_printed"
-    SOURCE_URL = "source_url"
+    SOURCE_URL = "source_url"  # as notes
     STACK = "stack"
-    MODEL = "model"
-    LOCATOR = "locator"
-    NOTES = "notes"
+    NOTES = "notes"  # of how a peak was measured alone: no prediction reads them
+    EFFORT = "effort"
+    MOE_DISPATCHER = "moe_dispatcher"
     WHEN = "when"  # published, stack and other_opts
 
 
@@ -186,8 +186,15 @@ RULES = (
         "dedup_dispatch",
         "1",
         Text.OPTIONS,
-        "hybridep|deepep",
-        "dispatchers that send a token over a link once",
+        "deepep",
+        "a dispatcher that sends a token over a link once",
+    ),
+    rule(
+        "dedup_dispatch",
+        "2",
+        Text.OPTIONS,
+        "hybridep",
+        "a dispatcher that sends a token over a link once",
     ),
     rule(
         "dp_overlap",
@@ -419,16 +426,6 @@ RULES = (
     ),
     rule(
         "tuned",
-        "1",
-        Text.SOURCE_URL,
-        r"nvidia|amd-agi|rocm|habana|training_results|megatron-moe-modelzoo|"
-        r"/abs/(2104\.04473|2201\.11990|2402\.16819|2504\.14960|2603\.07685)",
-        "papers, read-mes and benchmark entries of the makers of the chips, by their "
-        "address: Megatron-LM (SC21), MT-NLG, Nemotron-4, MoE Parallel Folding, "
-        "Megatron Core MoE",
-    ),
-    rule(
-        "tuned",
         "0",
         Text.FRAMEWORK,
         r"zero-3 \(in megatron\)",
@@ -477,28 +474,6 @@ RULES = (
     rule("eager_tp", "0", Text.OPTIONS, r"torch\.compile", "PyTorch compiles the block"),
     rule("eager_tp", "1", Text.OPTIONS, "no compile", "kernels run one operation each"),
     rule(
-        "flash",
-        "0",
-        Text.MODEL,
-        r"^gpt 126m \(pax\)$",
-        "JAX-Toolbox's read-me of Pax: 126M performance numbers were gathered "
-        "without flash attention",
-    ),
-    rule(
-        "flash",
-        "0",
-        Text.LOCATOR,
-        r"branch 23\.10-release",
-        "JAX-Toolbox's read-me of Pax: flash attention by default from 6 February 2024 on",
-    ),
-    rule(
-        "dp_overlap",
-        "0",
-        Text.LOCATOR,
-        r"branch 23\.10-release",
-        "JAX-Toolbox GPU_performance.md: pipelined all-gathers",
-    ),
-    rule(
         "dp_overlap",
         "1",
         Text.RECOMPUTE_AS_PRINTED,
@@ -506,55 +481,11 @@ RULES = (
         "Pax: layers that are not scanned are scheduled together",
     ),
     rule(
-        "fp8_attention",
-        "1",
-        Text.LOCATOR,
-        r"xtp1pp1cp1_8b_fp4\.sh|gb[23]00_2x4x2xtp1pp1cp1_8b|xd670_[248]x8x.*_8b|"
-        r"config_1xxe9680lx8b200",
-        "MLPerf Training v5.1 (training_results_v5.1 at 4da2d1c): configurations "
-        "that source config_common_fp8attn.sh and leave NVTE_DPA_FP8_RECIPE alone",
-    ),
-    rule(
-        "plain_fp4",
-        "1",
-        Text.LOCATOR,
-        r"_fp4\.sh|config_1xxe9680lx8b200",
-        "MLPerf Training v5.1, config_common_fp4.sh: NVTE_NVFP4_DISABLE_RHT=1",
-    ),
-    rule(
-        "dp_outer",
-        "1",
-        Text.LOCATOR,
-        "config_(dgx|g)b[23]00_.*pp8cp2",
-        "MLPerf Training v5.1, config_common.sh: TP_PP_DP_MAPPING=True",
-    ),
-    rule(
-        "half_states",
-        "1",
-        Text.NOTES,
-        "bf16 parameters and bf16 adam states",
-        "torch_dtype bfloat16: PyTorch's optimizers keep their states in the format of the weights",
-    ),
-    rule(
         "half_states",
         "1",
         Text.STACK,
         "^kempnerforge$",
         "KempnerForge: model.to(dtype=param_dtype), and no fp32 copy",
-    ),
-    rule(
-        "grad_bytes",
-        "2",
-        Text.NOTES,
-        "bf16 parameters and bf16 adam states",
-        "torch_dtype bfloat16: gradients have the format of the weights",
-    ),
-    rule(
-        "grad_bytes",
-        "4",
-        Text.NOTES,
-        "fp32 parameters and adam states",
-        "gradients have the format of the weights",
     ),
     rule(
         "precision",
@@ -608,4 +539,12 @@ RULES = (
         "its table of inference in the same section gives 14.5 and 39 where bf16 "
         "weights alone are 14.64e9 and 40.18e9 bytes",
     ),
+    rule("tuned", "1", Text.EFFORT, "^tuned$", "what a row says of itself"),
+    rule("tuned", "0", Text.EFFORT, "^typical$", "what a row says of itself"),
+    rule("tuned", "-1", Text.EFFORT, "^first-week$", "what a row says of itself"),
+    rule("dedup_dispatch", "-1", Text.MOE_DISPATCHER, "^allgather$", "name of the dispatcher"),
+    rule("dedup_dispatch", "0", Text.MOE_DISPATCHER, "^alltoall$", "name of the dispatcher"),
+    rule("dedup_dispatch", "1", Text.MOE_DISPATCHER, "^deepep$", "name of the dispatcher"),
+    rule("dedup_dispatch", "2", Text.MOE_DISPATCHER, "^hybridep$", "name of the dispatcher"),
+    rule("dedup_dispatch", "3", Text.MOE_DISPATCHER, "^uccl$", "name of the dispatcher"),
 )

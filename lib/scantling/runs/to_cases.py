@@ -18,10 +18,22 @@ from .. import catalogue
 from ..base.columns import Array
 from ..base.errors import DesignError
 from ..base.records import record
+from ..base.units import GB
 from ..catalogue.hardware import Accelerator
 from ..catalogue.stacks import Stack, stack
-from ..catalogue.words import ATTENTIONS, CP_TYPES, MLPS, OFFLOADS, RECOMPUTES, SHARDINGS
+from ..catalogue.words import (
+    ATTENTIONS,
+    CP_TYPES,
+    DISPATCHERS,
+    EFFORTS,
+    MLPS,
+    OFFLOADS,
+    RECOMPUTES,
+    SHARDINGS,
+)
+from ..design.cluster import NetworkMeasured
 from ..physics.cases import Cases, Plan
+from ..physics.collectives import measured_link
 from ..physics.constants import gather
 from ..physics.gather import chip_of, job_of, precision_code, software_of
 from ..physics.memory.peak import memory
@@ -49,6 +61,8 @@ VOCABULARIES: Mapping[str, Sequence[str]] = {
     "cp_type": CP_TYPES,
     "schedule": SCHEDULE_NAMES,
     "scale_out": tuple(catalogue.fabrics("scale-out")),
+    "moe_dispatcher": DISPATCHERS,
+    "effort": EFFORTS,
 }
 # columns that decide whether a row has a case
 CHECKED = (
@@ -240,7 +254,13 @@ def links(f: Table, chips: Sequence[Accelerator], domain: Array) -> Link:
     usual = links_of([link_of_chip(chip, network) for chip, network in zip(chips, f["scale_out"])])
     printed = f["scale_out_gbytes_per_s_per_device"]
     out_bytes_per_s = np.where(printed > 0, printed * 1e9, usual.out_bytes_per_s)
-    return replace(usual, domain=domain, out_bytes_per_s=out_bytes_per_s)
+    link = replace(usual, domain=domain, out_bytes_per_s=out_bytes_per_s)
+    measured = NetworkMeasured(
+        all_reduce=f["all_reduce_gbytes_per_s"] * GB,
+        all_reduce_in_node=f["all_reduce_in_node_gbytes_per_s"] * GB,
+        all_to_all=f["all_to_all_gbytes_per_s"] * GB,
+    )
+    return measured_link(link, f["n_devices"], measured)
 
 
 def codes(words: Sequence[str], names: Sequence[str]) -> Array:

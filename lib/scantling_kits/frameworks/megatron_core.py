@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from scantling.catalogue.models.patterns import counted, layers_of
 from scantling.catalogue.models.shape import Model
+from scantling.physics.software import HYBRIDEP, UCCL
 
 from ..record import Gap, LaunchPlan
 
@@ -130,7 +131,9 @@ def dispatcher(launch: LaunchPlan) -> str:
     p = launch.plan
     if not (launch.does.dedup_dispatch > 0 and launch.kin.modern and p.ep * p.etp > 1):
         return ""
-    if racked(launch) or launch.dispatcher == "hybridep":
+    if launch.does.dedup_dispatch == UCCL:
+        return "deepep"  # whose interface it has
+    if racked(launch) or launch.does.dedup_dispatch == HYBRIDEP:
         return "hybridep"
     return "deepep"
 
@@ -146,7 +149,7 @@ def dispatcher_gaps(launch: LaunchPlan) -> list[Gap]:
             "DeepEP is written for boards of Ampere, Hopper, B200 and B300, not for racks that "
             "NVLink joins",
             "hybridep",
-            "none: the step counts both alike",
+            "the step that the design counts with hybridep",
         )
     ]
 

@@ -410,6 +410,9 @@ _SITE: tuple[Control, ...] = (
         label="Network of a device",
         taken=lambda design: design.cluster.scale_out_bytes_per_s / GB,
     ),
+    Entry(field="cluster.measured.all_reduce_gbytes_per_s", label="Measured all-reduce"),
+    Entry(field="cluster.measured.all_reduce_in_node_gbytes_per_s", label="The same in a node"),
+    Entry(field="cluster.measured.all_to_all_gbytes_per_s", label="Measured all-to-all"),
     Entry(
         field="cluster.in_network_reduction",
         label="Switches reduce",

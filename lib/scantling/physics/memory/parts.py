@@ -33,7 +33,7 @@ from ..cases import (
     Cases,
     Job,
 )
-from ..layout import kept_for_weights, sorts_of
+from ..layout import saved_for_weights, sorts_of
 from ..pipeline import SCHEDULES, in_flight, weight_copies
 from .constants import MemoryConstants
 
@@ -55,7 +55,7 @@ class LayerSort:
     one device."""
 
     feed: Block
-    kept: Column  # under the plan's recompute
+    saved: Column  # under the plan's recompute
     whole: Column  # saved, nothing repeated
     dropped: Column  # what a layer that repeats its forward holds for that time
     rows: Column  # token copies that the experts of the device receive [count]
@@ -97,7 +97,7 @@ class Frame:
     buffers: Column
     per_tp: Column
     repeats: bool  # whether any plan recomputes
-    split_kept: Column  # what weight gradients that wait keep of a layer's activations
+    split_saved: Column  # what weight gradients that wait keep of a layer's activations
 
 
 @record
@@ -105,7 +105,7 @@ class Place:
     """What stands on one pipeline device; embeds and heads (with the MTP modules) are copies over
     the schedule's copies of a weight, tail is 1 where the loss is."""
 
-    held: Column  # micro-batches in flight
+    in_flight: Column  # micro-batches
     counts: tuple[Column, ...]  # layers of each sort
     embeds: Column
     heads: Column
@@ -113,7 +113,7 @@ class Place:
 
 
 @record
-class Held:
+class DeviceContents:
     """What one pipeline device holds."""
 
     trunk: Column  # parameters
@@ -128,10 +128,10 @@ def constants_of(c: Cases) -> MemoryConstants:
     """The memory constants gathered beside the case, the generic ones where none were; weights that
     are not given back after the forward are gathered in every layer."""
     k = c.constants.memory
-    kept = c.software.reshard <= 0
-    if not np.any(kept):
+    stays_whole = c.software.reshard <= 0
+    if not np.any(stays_whole):
         return k
-    return replace(k, layers_gathered=np.where(kept, c.shape.layers, k.layers_gathered))
+    return replace(k, layers_gathered=np.where(stays_whole, c.shape.layers, k.layers_gathered))
 
 
 def low_bytes(job: Job) -> Column:
@@ -186,25 +186,25 @@ def layer_sorts(c: Cases) -> tuple[LayerSort, ...]:
     # whether the last layers, or the MTP modules, have experts
     routed = np.where(s.mtp_layers > 0, s.mtp_experts > 0, s.moe_layers > 0) * 1.0
     sorts = []
-    for feed, beside in _layers(s):
-        mixers = fold(Saved, [(n, b.saved_bytes(keep)) for n, b in beside])
-        trunk = weighted((n, sum(b.parameters().values())) for n, b in beside)
-        x, own = fold(Saved, [(1, mixers), (1, feed.saved_bytes(keep))]), feed.parameters()
-        experts = own.pop("routed_experts", 0)
-        own.pop("unused", 0)
-        whole, selective, kept = kept_of(c, x)
+    for feed, mixers_of_layer in _layers(s):
+        mixers = fold(Saved, [(n, b.saved_bytes(keep)) for n, b in mixers_of_layer])
+        trunk = weighted((n, sum(b.parameters().values())) for n, b in mixers_of_layer)
+        x, ffn_params = fold(Saved, [(1, mixers), (1, feed.saved_bytes(keep))]), feed.parameters()
+        experts = ffn_params.pop("routed_experts", 0)
+        ffn_params.pop("unused", 0)
+        whole, selective, saved = saved_of(c, x)
         # of a repeated layer a compiler holds what its backward reads, and fuses the rest into it
         again = np.where(c.software.lazy_recompute > 0, selective, whole)
         sorts.append(
             LayerSort(
                 feed=feed,
-                kept=on_device * (kept + all_share * boundary),
+                saved=on_device * (saved + all_share * boundary),
                 dropped=np.where(
                     all_share > 0, again - boundary, (some_share > 0) * (whole - selective)
                 ),
                 whole=whole,
                 rows=c.tokens / p.tp * p.etp * x.copies,
-                trunk=trunk + sum(own.values()),
+                trunk=trunk + sum(ffn_params.values()),
                 experts=experts / (p.ep * p.etp),
                 last=routed if isinstance(feed, Moe) else (1.0 - routed) * plain_share(s, feed),
             )
@@ -215,7 +215,7 @@ def layer_sorts(c: Cases) -> tuple[LayerSort, ...]:
     return tuple(sorts)
 
 
-def kept_of(c: Cases, x: Saved) -> tuple[Column, Column, Column]:
+def saved_of(c: Cases, x: Saved) -> tuple[Column, Column, Column]:
     """Bytes on a device of what `x` is a token: with nothing repeated, with all `selective`, and as
     the plan repeats, without the inputs of layers that run again."""
     p, t = c.plan, c.tokens
@@ -231,10 +231,10 @@ def kept_of(c: Cases, x: Saved) -> tuple[Column, Column, Column]:
 def _layers(s: Shape) -> list[tuple[Block, list[tuple[Column, Block]]]]:
     """(feed-forward, (how many, block) beside it) of each sort of layer: the mixers in the model's
     own proportion where the layers have no order."""
-    beside = [(b.count / s.layers, b) for b in s.of("mixer") + s.of("stream")]
+    mixers_of_layer = [(b.count / s.layers, b) for b in s.of("mixer") + s.of("stream")]
     if not s.order:
-        return [(feed, beside) for feed in s.of("feed")]
-    stream = [(n, b) for n, b in beside if b.kind == "stream"]
+        return [(feed, mixers_of_layer) for feed in s.of("feed")]
+    stream = [(n, b) for n, b in mixers_of_layer if b.kind == "stream"]
     out = []
     for blocks in ([s.blocks[i] for i in layer] for layer in sorts_of(s)[0]):
         feed = next((b for b in blocks if b.place == "feed"), None) or s.of("bare")[0]
@@ -279,17 +279,17 @@ def parameter_bytes(c: Cases, group: Column) -> ParameterBytes:
         states, step = (np.where(away, 0.0, x) for x in (states, step))
         resident, gradient, cache = (np.where(gone, 0.0, x) for x in (resident, gradient, cache))
         gathered = np.where(gone, cached + weight, gathered)
-    kept = gradient * of_gradient * copies
+    gradients = gradient * of_gradient * copies
     return ParameterBytes(
         weight=resident,
         cache=cache * copies,
-        gradient=kept,
+        gradient=gradients,
         states=states,
         host=host,
         gathered=gathered,
         gathered_ends=gathered * (weight / cached),
         step=step * owned,
-        stays=resident + kept + states,
+        stays=resident + gradients + states,
     )
 
 
@@ -334,7 +334,7 @@ def frame(c: Cases) -> Frame:
         transient=k.activation * (largest * k.working + dropped),
         most=k.activation * k.working * largest,
         buffers=exchange_buffers(c, sorts),
-        split_kept=kept_for_weights(c) if waits else 1.0,
+        split_saved=saved_for_weights(c) if waits else 1.0,
     )
 
 
@@ -345,7 +345,7 @@ def _largest(sorts: Sequence[LayerSort], value: Callable[[LayerSort], Column]) -
     return reduce(np.maximum, (np.where(x.feed.count > 0, value(x), 0.0) for x in sorts))
 
 
-def device(c: Cases, f: Frame, at: Place) -> Held:
+def device(c: Cases, f: Frame, at: Place) -> DeviceContents:
     """What one pipeline device holds: dense and expert parameters, activations with logits, and
     what is gathered for a moment."""
     s, k, per_tp, modules = c.shape, f.constants, f.per_tp, c.shape.mtp_layers
@@ -353,20 +353,20 @@ def device(c: Cases, f: Frame, at: Place) -> Held:
         at.embeds * sum(b.tied for b in s.of(Head)) > 0, 0, f.head
     )
     trunk = weighted((n, x.trunk) for n, x in zip(at.counts, f.sorts)) + ends + at.heads * f.mtp
-    run = [at.held * n + s.mtp_passes * at.tail * x.last for n, x in zip(at.counts, f.sorts)]
+    run = [at.in_flight * n + s.mtp_passes * at.tail * x.last for n, x in zip(at.counts, f.sorts)]
     trunk, ends, last = trunk * per_tp, ends * per_tp, modules * at.heads
     experts = weighted((n + last * x.last, x.experts) for n, x in zip(at.counts, f.sorts))
     logits = at.tail * f.logits
     # the loss is over when the last layer's backward begins
-    kept = weighted((n, x.kept) for n, x in zip(run, f.sorts))
-    activations = kept + np.maximum(f.transient, logits)
+    saved = weighted((n, x.saved) for n, x in zip(run, f.sorts))
+    activations = saved + np.maximum(f.transient, logits)
     if f.repeats:
         # never more than with nothing repeated, however few layers a device has
         most = weighted((n, x.whole) for n, x in zip(run, f.sorts))
         activations = np.minimum(activations, k.activation * most + np.maximum(f.most, logits))
     # gradients that are not there before the backward take the place of activations that it frees
     grown = trunk * f.bytes.gradient + experts * f.expert_bytes.gradient
-    fresh = np.maximum(kept + logits, np.maximum(kept, grown) + f.transient) - grown
+    fresh = np.maximum(saved + logits, np.maximum(saved, grown) + f.transient) - grown
     activations = np.where(
         k.fresh_gradients * (f.micro_batches <= 1) > 0, np.minimum(fresh, activations), activations
     )
@@ -374,7 +374,7 @@ def device(c: Cases, f: Frame, at: Place) -> Held:
     gathered = 2.0 * at.heads * f.head * per_tp + _gathered(f, at, trunk, experts, ends)
     # fp32 gradients of the optimizer's step take the place of the activations
     step = trunk * f.bytes.step + experts * f.expert_bytes.step
-    return Held(
+    return DeviceContents(
         trunk=trunk,
         experts=experts,
         ends=ends,
@@ -396,20 +396,20 @@ def _gathered(f: Frame, at: Place, trunk: Column, experts: Column, ends: Column)
 
 def in_flight_of(c: Cases, f: Frame, stages: Sequence[int] | Array) -> Array:
     """Micro-batches in flight on the devices `stages` of each case, one entry per device."""
-    p, m, kept = c.plan, f.micro_batches, f.split_kept
-    ndim = np.broadcast(p.schedule, p.pp, p.vpp, m, kept).ndim
+    p, m, share = c.plan, f.micro_batches, f.split_saved
+    ndim = np.broadcast(p.schedule, p.pp, p.vpp, m, share).ndim
     at = np.reshape(stages, (len(stages),) + (1,) * ndim)
-    return np.asarray(in_flight(p.schedule, p.pp, p.vpp, m, at, kept))
+    return np.asarray(in_flight(p.schedule, p.pp, p.vpp, m, at, share))
 
 
-def states_of(f: Frame, held: Held) -> tuple[Column, Column, Column, Column]:
+def states_of(f: Frame, contents: DeviceContents) -> tuple[Column, Column, Column, Column]:
     """(weights, gradients, optimizer, host) of the parameters that a device holds. [bytes]"""
     dense, experts = f.bytes, f.expert_bytes
     # embedding and head have no low-precision copies
-    weights = held.trunk * dense.weight - held.ends * dense.cache
+    weights = contents.trunk * dense.weight - contents.ends * dense.cache
     return (
-        weights + held.experts * experts.weight,
-        held.trunk * dense.gradient + held.experts * experts.gradient,
-        held.trunk * dense.states + held.experts * experts.states,
-        held.trunk * dense.host + held.experts * experts.host,
+        weights + contents.experts * experts.weight,
+        contents.trunk * dense.gradient + contents.experts * experts.gradient,
+        contents.trunk * dense.states + contents.experts * experts.states,
+        contents.trunk * dense.host + contents.experts * experts.host,
     )

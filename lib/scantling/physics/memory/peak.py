@@ -21,8 +21,8 @@ from ..pipeline import in_flight
 from .parts import (
     MIRROR,
     VEE,
+    DeviceContents,
     Frame,
-    Held,
     Place,
     constants_of,
     device,
@@ -112,7 +112,7 @@ def memory(c: Cases) -> Memory:
     all of it.
     By the code of a stack (catalogue/memory_facts.csv): gradients that are None before the backward
     take, with one micro-batch a step, the place of the activations that it frees:
-    max(kept + logits, max(kept, gradients) + layer at work); sharded gradients that are summed
+    max(saved + logits, max(saved, gradients) + layer at work); sharded gradients that are summed
     without exchange are whole while micro-batches add to them; logits may be gathered over tp; an
     optimizer that steps over all tensors at once copies the second moments.
     `capacity` is the chip's usable memory, less the context and fragmentation where a stack's
@@ -133,35 +133,37 @@ def memory(c: Cases) -> Memory:
     """
     f = frame(c)
     places = _places(c, f) if c.layout or c.shape.order else _three_places(c, f)
-    held = device(c, f, places[0][1])
-    total = _held_total(f, held)
+    contents = device(c, f, places[0][1])
+    total = _total_of(f, contents)
     stage: Column = 0
     for code, (exists, place) in enumerate(places[1:], 1):
         if np.any(exists):
             other = device(c, f, place)
-            size = _held_total(f, other)
+            size = _total_of(f, other)
             more = exists & (size > total)
-            held = pick(more, other, held)
+            contents = pick(more, other, contents)
             total, stage = (
                 np.where(more, size, total),
                 np.where(
                     more, STAGES.index("last" if code == len(places) - 1 else "middle"), stage
                 ),
             )
-    return _memory_of(c, f, held, total, stage)
+    return _memory_of(c, f, contents, total, stage)
 
 
-def _memory_of(c: Cases, f: Frame, held: Held, total: Column, stage: Column) -> Memory:
+def _memory_of(
+    c: Cases, f: Frame, contents: DeviceContents, total: Column, stage: Column
+) -> Memory:
     """The parts of what devices hold, with what is the same on all."""
-    k, gathered, buffers = f.constants, held.gathered, f.buffers
+    k, gathered, buffers = f.constants, contents.gathered, f.buffers
     framework, fragmentation = k.framework_bytes, k.fragmentation * (total + buffers)
     columns = dict(
-        zip(("weights", "gradients", "optimizer", "host"), states_of(f, held)),
-        activations=held.activations,
+        zip(("weights", "gradients", "optimizer", "host"), states_of(f, contents)),
+        activations=contents.activations,
         other=gathered + buffers + framework + fragmentation,
         capacity=capacity(c),
         stage=stage,
-        logits=held.logits,
+        logits=contents.logits,
         gathered=gathered,
         buffers=buffers,
         framework=framework,
@@ -175,7 +177,7 @@ def _three_places(c: Cases, f: Frame) -> list[tuple[bool | Array, Place]]:
     s, p = c.shape, c.plan
     pp = p.pp
     first, middle, last = totals(s.layers, pp, stands(c))
-    held = in_flight_of(c, f, (0, 1, -1))
+    in_flight = in_flight_of(c, f, (0, 1, -1))
     vee, mirror = VEE[p.schedule], MIRROR[p.schedule]
     if np.any(mirror):
         # of a pair in the middle both are full where the left-over layers reach the second half
@@ -189,9 +191,9 @@ def _three_places(c: Cases, f: Frame) -> list[tuple[bool | Array, Place]]:
         counts[2] = [np.where(mirror > 0, half, y) for _, y, half in pairs]
     ends = 1.0 * (pp == 1)
     return [
-        (True, _place(held[0], counts[0], 1.0, ends, vee, mirror)),
-        (pp > 2, _place(held[1], counts[1], 0.0, 0.0, vee, mirror)),
-        (pp > 1, _place(held[2], counts[2], 0.0, 1.0, vee, mirror)),
+        (True, _place(in_flight[0], counts[0], 1.0, ends, vee, mirror)),
+        (pp > 2, _place(in_flight[1], counts[1], 0.0, 0.0, vee, mirror)),
+        (pp > 1, _place(in_flight[2], counts[2], 0.0, 1.0, vee, mirror)),
     ]
 
 
@@ -237,9 +239,9 @@ def _places(c: Cases, f: Frame) -> list[tuple[bool | Array, Place]]:
         stages, counts = stages[:, 0], counts[..., 0]
     out: list[tuple[bool | Array, Place]] = []
     for i, stage in enumerate(stages):
-        held = in_flight(p.schedule, p.pp, p.vpp, f.micro_batches, stage, f.split_kept)
+        micro_batches = in_flight(p.schedule, p.pp, p.vpp, f.micro_batches, stage, f.split_saved)
         ends = 1.0 * (stage == 0), 1.0 * (stage == p.pp - 1)
-        out.append((True, _place(held, list(counts[:, i]), *ends, vee, mirror)))
+        out.append((True, _place(micro_batches, list(counts[:, i]), *ends, vee, mirror)))
     return out
 
 
@@ -248,13 +250,13 @@ def _by_sort(c: Cases, f: Frame, counts: Array) -> np.ndarray:
     layout's sorts: the same where layers have an order."""
     if c.shape.order:
         return counts
-    held = counts[:, 0]
-    found = _counts(c, f, np.cumsum(held) - held, held)
-    return np.stack([np.ravel(x) for x in np.broadcast_arrays(*found)], axis=1)
+    layers = counts[:, 0]
+    by_sort = _counts(c, f, np.cumsum(layers) - layers, layers)
+    return np.stack([np.ravel(x) for x in np.broadcast_arrays(*by_sort)], axis=1)
 
 
 def _place(
-    held: Column,
+    in_flight: Column,
     counts: Sequence[Column],
     at_first: Column,
     at_last: Column,
@@ -269,23 +271,23 @@ def _place(
         copies = 1.0 - mirror / 2
         embeds = copies * np.maximum(at_first, at_last * mirror)
         heads = copies * tail
-    return Place(held=held, counts=tuple(counts), embeds=embeds, heads=heads, tail=tail)
+    return Place(in_flight=in_flight, counts=tuple(counts), embeds=embeds, heads=heads, tail=tail)
 
 
-def _counts(c: Cases, f: Frame, ahead: Column, held: Column) -> list[Column]:
-    """Layers of each sort among the `held` that follow `ahead` others."""
+def _counts(c: Cases, f: Frame, ahead: Column, layers: Column) -> list[Column]:
+    """Layers of each sort among the `layers` that follow `ahead` others."""
     if len(f.sorts) == 1:
-        return [held]
-    dense = dense_before(c.shape, ahead, held)
+        return [layers]
+    dense = dense_before(c.shape, ahead, layers)
     feeds = [sort.feed for sort in f.sorts]
-    return [held - dense if b.kind == "moe" else dense * plain_share(c.shape, b) for b in feeds]
+    return [layers - dense if b.kind == "moe" else dense * plain_share(c.shape, b) for b in feeds]
 
 
-def _held_total(f: Frame, held: Held) -> Column:
+def _total_of(f: Frame, contents: DeviceContents) -> Column:
     """Bytes of a device without what is the same on all: buffers, framework, fragmentation."""
-    total = held.trunk * f.bytes.stays - held.ends * f.bytes.cache
-    total = total + held.experts * f.expert_bytes.stays
-    return total + held.activations + held.gathered
+    total = contents.trunk * f.bytes.stays - contents.ends * f.bytes.cache
+    total = total + contents.experts * f.expert_bytes.stays
+    return total + contents.activations + contents.gathered
 
 
 def saved_bytes(c: Cases) -> tuple[Column, Column]:
@@ -325,9 +327,9 @@ def memory_by_stage(c: Cases) -> Rows:
         mirror,
     )
     on = device(c, f, place)
-    m = _memory_of(c, f, on, _held_total(f, on), index)
-    held = {part: vars(m)[part] for part in PARTS} | {"total": m.total}
-    columns = dict(zip(held, np.broadcast_arrays(*held.values())))
+    m = _memory_of(c, f, on, _total_of(f, on), index)
+    parts = {part: vars(m)[part] for part in PARTS} | {"total": m.total}
+    columns = dict(zip(parts, np.broadcast_arrays(*parts.values())))
     return tuple(
         {"stage": i, "layers": int(n)} | {part: float(b[i]) for part, b in columns.items()}
         for i, n in enumerate(layers)
