@@ -228,8 +228,8 @@ def start_after(launch: LaunchPlan) -> list[str]:
         "Account and partition, where your site asks for them, by SBATCH_ACCOUNT and "
         "SBATCH_PARTITION; a shorter wall time by SBATCH_TIMELIMIT or `sbatch --time` (the job "
         "puts itself back as often as that makes it); an image by CONTAINER (pyxis; "
-        "CONTAINER_MOUNTS for more of the file system); whatever else the run reads, in the environment that "
-        "submits."
+        "CONTAINER_MOUNTS for more of the file system); whatever else the run reads, in the "
+        "environment that submits."
     ]
 
 
