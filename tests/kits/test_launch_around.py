@@ -415,7 +415,8 @@ def test_made_up_tokens_are_asked_for_and_said(tmp_path, small):
             (bin_ / name).chmod(0o755)
         seen = {}
         for data in ({}, {"MOCK_DATA": "1"}, {"DATA": "/data/tokens", "TOKENIZER": "/tokenizer"}):
-            env = {"PATH": f"{bin_}:/usr/bin:/bin", "MEGATRON_LM": "/megatron"} | data
+            env = {"PATH": f"{bin_}:/usr/bin:/bin", "MEGATRON_LM": "/megatron", "ROOM_GB": "0"}
+            env |= data
             p = subprocess.run(
                 ["bash", str(kit / "launch.sh")], env=env, capture_output=True, text=True
             )
