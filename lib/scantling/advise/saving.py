@@ -107,7 +107,8 @@ def share_saved(now: Assessment, t: Tried) -> float:
 
 
 def _row(now: Assessment, t: Tried, share: float) -> Saving:
-    """The change with what it saves."""
-    after = t.result.cost_usd
-    saved = None if now.cost_usd is None or after is None else now.cost_usd - after
+    """The change with what it saves of the likely dollars."""
+    before = now.likely.cost_usd
+    after = t.result.likely.cost_usd
+    saved = None if before is None or after is None else before - after
     return {**t.fix(), "share": share, "saved_usd": saved}

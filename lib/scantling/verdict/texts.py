@@ -24,6 +24,9 @@ LOSSES = {
 }
 
 
+PINNED = "pinned: "  # begins the line on pins that a feasible design pays for
+
+
 class VerdictSentence(NamedTuple):
     """The verdict in words: what is printed first of every design, wherever it is printed."""
 
@@ -41,9 +44,9 @@ def verdict_sentence(figures: Result) -> VerdictSentence:
     """The verdict of a design in one sentence: its name, how many devices stand idle, and why.
 
     figures : what `design --json` says of the design (`advise.design_json.as_dict`); of it
-    `verdict`, `limits`, `devices` and `devices_used`, and of an impossible design `error`, are
-    read. A caller prints `.text`, or `.name` in bold in the colour of `.tone` and `.reason` after
-    it.
+    `verdict`, `limits`, `devices`, `devices_used`, `announced`, and of an impossible design
+    `error`, are read. A caller prints `.text`, or `.name` in bold in the colour of `.tone` and
+    `.reason` after it.
 
     >>> figures = {"verdict": "feasible", "limits": [], "devices": 8, "devices_used": 8}
     >>> verdict_sentence(figures).text
@@ -57,6 +60,10 @@ def verdict_sentence(figures: Result) -> VerdictSentence:
         )
     idle = figures["devices"] - figures["devices_used"]
     name = f"{verdict.name}, {idle:,} devices idle" if idle else verdict.name
+    if figures.get("announced"):
+        name += f", on a chip that is {figures['announced']}"
+    if verdict.id == "feasible" and limits and limits[0].startswith(PINNED):
+        return VerdictSentence("warn", f"{name}, on pins that cost", limits[0][len(PINNED) :])
     saving = figures.get("saving")
     if saving and verdict.met:
         name += f", but {_dearer(saving)} than it need be"
@@ -78,9 +85,10 @@ def _dearer(saving: Saving) -> str:
 
 
 def cured(saving: Saving) -> str:
-    """A change that saves, with the days and dollars after it."""
-    figures = [days(saving["days"])] if saving["days"] is not None else []
-    figures += [usd(saving["cost_usd"])] if saving["cost_usd"] is not None else []
+    """A change that saves, with the likely days and dollars after it."""
+    likely = saving["likely"]
+    figures = [days(likely["days"])] if likely["days"] is not None else []
+    figures += [usd(likely["cost_usd"])] if likely["cost_usd"] is not None else []
     return f"{saving['change']} → {', '.join(figures)}"
 
 
