@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 
 import numpy as np
 import pytest
@@ -345,8 +346,13 @@ def test_state_on_the_host_says_what_it_gains():
     a, kept = assess(design), assess(design.change({"plan.offload": "none"}))
     assert a.chosen.plan["offload"] == "optimizer" and kept.verdict == a.verdict == "feasible"
     said = next(line for line in limits(a) if line.startswith("offload:"))
-    assert f"{kept.step_s / a.step_s - 1:.1%}".replace("%", " %") in said
-    assert short(kept.chosen.plan) in said and "since" not in said
+    # the plan that is named is the fastest with as much headroom, the pin takes the simplest in a tie
+    longer = float(re.search(r"a step ([\d.]+) % longer", said)[1]) / 100
+    assert (
+        longer <= kept.step_s / a.step_s - 1 + 1e-3
+        and kept.step_s <= 1.011 * (1 + longer) * a.step_s
+    )
+    assert "since" not in said
     wide = dataclasses.replace(
         plans.WIDE, offload=("none",), cp_type=("ring",), schedule=plans.DEFAULT.schedule
     )
