@@ -346,7 +346,7 @@ def test_state_on_the_host_says_what_it_gains():
     a, kept = assess(design), assess(design.change({"plan.offload": "none"}))
     assert a.chosen.plan["offload"] == "optimizer" and kept.verdict == a.verdict == "feasible"
     said = next(line for line in limits(a) if line.startswith("offload:"))
-    # the plan that is named is the fastest with as much headroom, the pin takes the simplest in a tie
+    # the plan that is named is the fastest with as much headroom, the pin takes a tie's simplest
     longer = float(re.search(r"a step ([\d.]+) % longer", said)[1]) / 100
     assert (
         longer <= kept.step_s / a.step_s - 1 + 1e-3
