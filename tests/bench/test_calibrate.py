@@ -93,7 +93,7 @@ def test_shipped_calibration_names_only_constants_families_chips_and_stacks():
     for entry in fitted["offsets"].values():
         assert set(entry) <= {"global", "family", "chip", "effort"}
         assert set(entry.get("chip", {})) <= chips
-        assert set(entry.get("effort", {})) <= {"tuned", "typical"}
+        assert set(entry.get("effort", {})) <= {"tuned", "typical", "first-week"}
     assert fitted["rows"] > 1000 and fitted["made"]
     assert any(s["single_source"] for s in fitted["support"]["stack"].values())
 
