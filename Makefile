@@ -98,7 +98,7 @@ lint: $(READY)        ## ruff over the tree: rules, and the format at 100 column
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check -q .
 	@$(BIN)/lint-imports --no-cache
-	@$(BIN)/mypy lib widgets tests/typed_use.py
+	@$(BIN)/mypy lib widgets tests/typed_use.py tests/typed_misuse.py
 	@echo "looser than the rest: $$(grep -rnE "type: ignore" lib widgets --include=*.py | wc -l) type: ignore, $$(grep -rnoE "\b(Any|cast)\b[],|)=]" lib widgets --include=*.py | wc -l) Any or cast in annotations"
 
 validation: $(READY)        ## predicted beside published: tables in gallery/validation/ and the README, the page in build/site/

@@ -33,7 +33,7 @@ from scantling_kits.misfits import hard_gaps
 from scantling_kits.state import state_bytes
 from scantling_site import part
 from scantling_widgets.desk.headline import cards
-from scantling_widgets.desk.state import Session
+from scantling_widgets.desk.session import Session
 from scantling_widgets.report import Report
 from scantling_widgets.report.view import TILES, headline, tile_name
 from scantling_widgets.words import at, show, withheld

@@ -18,7 +18,8 @@ def decide(path: Path) -> str:
     named: list[sc.Assessment] = [sc.assess("run.yaml"), sc.assess({"model": "llama-3.1-8b"})]
     step: float = a.step_s or 0.0
     spares: int = a.spares or 0
-    figures: dict[str, object] = a.as_dict(advice=False)
+    figures = a.as_dict(advice=False)
+    mtbf_s: float = figures["mtbf_s"]
     changes: list[dict[str, object]] = sc.fixes(a)
     traps: list[dict[str, object]] = sc.avoid(a)
     swings: list[dict[str, object]] = sc.sensitivity(a, "days")
@@ -34,5 +35,6 @@ def decide(path: Path) -> str:
     try:
         sc.Design.from_yaml(text)
     except sc.DesignError as e:
-        return f"{e.field}: {e} {step} {spares} {len(files)} {learned} {pages} {list(counted)}"
+        counts = f"{step} {spares} {mtbf_s} {len(files)}"
+        return f"{e.field}: {e} {counts} {learned} {pages} {list(counted)}"
     return a.verdict

@@ -10,13 +10,11 @@ from .advise.explanation import Explanation, explain as _explain
 from .advise.fixes import fixes as _fixes
 from .advise.sensitivity import tornado
 from .advise.sweeps import sweep as _sweep
-from .advise.why import Line
 from .base.columns import Array
 from .base.displayed import Displayed, Table
 from .base.errors import DesignError as DesignError
 from .base.plugins import function
 from .base.quantities.table import quantity, show
-from .base.records import at
 from .base.show import NONE
 from .design.design import Design as _Design
 from .design.draft import draft
@@ -27,6 +25,7 @@ from .runs.predict import predict as _predict
 from .runs.read import TableLike, table_of_user
 from .verdict.assess import assess as _assess
 from .verdict.record import Assessment as _Assessment
+from .verdict.result import Line, Result, figure
 from .verdict.verdicts import VERDICTS
 
 if TYPE_CHECKING:
@@ -61,10 +60,10 @@ class Design(Displayed, _Design):
 class Assessment(Displayed, _Assessment):
     """What the library says of one design: a frozen record of verdict, plan and numbers."""
 
-    def as_dict(self, advice: bool = True) -> dict[str, Any]:
+    def as_dict(self, advice: bool = True) -> Result:
         """The JSON of `design --json`; `advice=False` leaves out what takes more searches."""
-        figures: dict[str, Any] = function("assessment_json")(self, advice)
-        return figures
+        result: Result = function("assessment_json")(self, advice)
+        return result
 
     @property
     def heading(self) -> str:
@@ -73,8 +72,8 @@ class Assessment(Displayed, _Assessment):
 
     def cells(self) -> list[list[str]]:
         """Label and value of the figures that lead, and the plan."""
-        values = {"verdict": self.verdict, **self.headline()}
-        figures = [(quantity(key).label, show(key, at(values, key))) for key in LEADING]
+        values: Result = {"verdict": self.verdict, **self.headline()}
+        figures = [(quantity(key).label, show(key, figure(values, key))) for key in LEADING]
         axes = (f"{k} {v}" for k, v in (self.plan or {}).items() if k in AXES and v != 1)
         return [
             ["Verdict", VERDICTS[self.verdict].name],
@@ -293,6 +292,17 @@ def learn(paths: str | Path | Iterable[str | Path]) -> list[dict[str, Any]]:
     Raises DesignError for a named file that is no log of a known format.
     """
     return Table(function("learn")(paths))
+
+
+def ask(text: str) -> dict[str, Any]:
+    """A question in people's own words, answered: {question, command, unread, design, exit,
+    answer}, as `ask --json` prints it. `answer` is the JSON of the command, None where `unread`
+    has words to be settled first.
+
+    Raises DesignError for a line that contradicts itself or holds nothing of a design.
+    """
+    reply: dict[str, Any] = function("ask")(text)
+    return reply
 
 
 def compare(designs: Iterable[AssessmentLike]) -> Comparison:

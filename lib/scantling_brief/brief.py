@@ -1,61 +1,204 @@
 """From a line of text to the fields of a design: what was read, from which words, and what those
 words were taken to mean."""
 
-from collections.abc import Mapping
+import re
 from functools import partial
 from typing import Any
 
 from scantling import catalogue
 from scantling.base.errors import DesignError, plain
+from scantling.base.records import Lines
+from scantling.base.units import GB
 from scantling.catalogue.models.entries import entry
 from scantling.catalogue.models.shape import parameters
-from scantling.design.reading import Brief
 
+from .decisive import (
+    NO_CHIP,
+    NO_MODEL,
+    has_size,
+    name_model,
+    near_chips,
+    near_models,
+    near_models_of,
+)
 from .grammar import scan
 from .machine import choose_accelerator, choose_fabric
-from .notes import Clash, Notes
+from .notes import FACTS, Asked, Clash, Either, Notes
+from .questions import question_of
+from .readers import Chip
+from .reading import Reading
+from .topics import Topic
 
 _wrong = partial(DesignError, "text")
 _EXAMPLE = "such as 175B MoE, 1024x A100 80GB, 1T tokens in 30 days"
 LONGEST = 10_000
-AMOUNTS = ("examples", "epochs", "tokens_per_param")
+AMOUNTS = ("examples", "example_tokens", "epochs", "tokens_per_param")
+FEWEST_TOKENS = 1e6  # of a run: fewer are those of a sequence
 
 
-def read_brief(text: str) -> Brief:
+def read_brief(text: str) -> Reading:
     """The plan that `text` states, such as "175B MoE, 96 layers, 1024x A100 80GB, 200Gb/s IB, 1T
-    tokens in 30 days".
+    tokens in 30 days", and what it asks.
 
-    Words that no rule reads are listed as ignored, with what follows a negation or a bound, so
-    nothing is dropped silently. K, M, B, T scale numbers (K is 1,024 for sequence lengths), Gb/s
-    are bits and GB/s bytes, a month has 30 days.
-    Raises DesignError for two values of one thing and for what is no text: nothing, control
-    characters, more than LONGEST characters.
+    Words that look as if they decided something and that no rule reads are `unread`: they have to
+    be answered before anything is worked out. A name that no catalogue knows stands in its field as
+    it was given. Other words that no rule reads are listed as ignored. K, M, B, T scale numbers (K
+    after a power of two is 1,024 for sequence lengths and devices), Gb/s are bits and GB/s bytes, a
+    month has 30 days.
+    Raises DesignError for two values of one thing, for a line that holds nothing of a design, and
+    for what is no text: nothing, control characters, more than LONGEST characters.
     """
     _check(text)
     notes = scan(text)
-    if notes.clashes:
-        raise _contradiction(notes.clashes[0])
-    _model(notes.fields)
+    _clashes(notes)
+    _holds_something(notes)
+    _measured(notes, text)
+    _model(notes)
+    _machine(notes)
+    _tokens(notes)
+    _batch(notes)
+    question = question_of(notes)
+    name_model(notes)
+    facts = notes.facts
+    return Reading(
+        fields=notes.fields,
+        read=tuple(notes.read),
+        ignored=tuple(notes.ignored),
+        assumed=tuple(notes.assumed),
+        amounts={name: facts[name] for name in AMOUNTS if name in facts},
+        unread=tuple(notes.unread),
+        open=frozenset(notes.as_given),
+        question=question,
+    )
+
+
+def _clashes(notes: Notes) -> None:
+    """Two values of one thing are refused; beside a method that is asked about, they are too."""
+    for clash in notes.clashes:
+        if not notes.unread:
+            raise _contradiction(clash)
+        notes.ask(clash.words, f"{clash.path} is given twice: which holds?")
+
+
+def _holds_something(notes: Notes) -> None:
+    """Raises DesignError for a line without anything of a design."""
+    if not notes.fields and not notes.facts:
+        raise _wrong(
+            allowed="a model, a machine or a job, " + _EXAMPLE, problem="holds nothing of a design"
+        )
+
+
+_RUNS = re.compile(
+    r"\b(?:why|slow|slower|currently|right now|(?:we|i)(?:'re|'m| are| am)?(?: only)?"
+    r" (?:get|getting|see|seeing|saw|got|reach|measure|hit|have|run|at)|my (?:run|job|training)|our"
+    r" (?:run|job|training)|observed|observe|measured|achieved|achieving|attained|running at"
+    r"|stuck at|improve|normal|at the moment|diagnose|seeing|getting)\b",
+    re.IGNORECASE,
+)
+
+
+def _measured(notes: Notes, text: str) -> None:
+    """An MFU is asked for, or was measured: a bound or a wish beside it says the one, words of a
+    run that goes on the other; where neither does it is asked about."""
+    mfu = notes.facts.get("mfu")
+    if mfu is None:
+        return
+    words = notes.words["mfu"]
+    if notes.facts.get("mfu_wished"):
+        notes.set("constraints.min_mfu", mfu, words)
+    elif _RUNS.search(text):
+        notes.set("measured.mfu", mfu, words, "of a run that goes on")
+    else:
+        choices = (f"constraints.min_mfu: {mfu:g}", f"measured.mfu: {mfu:g}")
+        notes.ask(words, "is this MFU asked for, or was it measured?", choices)
+
+
+def _tokens(notes: Notes) -> None:
+    """Tokens of several epochs; no tokens for a model that nobody names; a count too small for a
+    run is asked about."""
+    facts = notes.facts
+    fields = notes.fields
+    each = facts.get("tokens_of_epoch")
+    if each is not None:
+        words = notes.words["tokens_of_epoch"]
+        notes.set("job.tokens", each * facts["epochs"], words, "each epoch passes all tokens")
+    elif "epochs" in facts and "examples" not in facts and facts["epochs"] != 1:
+        notes.ask(notes.words["epochs"], "of how many tokens is an epoch (job.tokens has all)?")
+    sized = any(path.partition(".")[0] == "model" for path in fields)
+    if "tokens_per_param" in facts and not sized:
+        del facts["tokens_per_param"]
+        notes.questions.append(Asked(Topic.COMPUTE_OPTIMAL, notes.words["tokens_per_param"]))
+    tokens = fields.get("job.tokens")
+    if tokens is not None and tokens < FEWEST_TOKENS:
+        words = notes.words["job.tokens"]
+        del fields["job.tokens"]
+        notes.read[:] = [read for read in notes.read if read.field != "job.tokens"]
+        notes.ask(words, "tokens of the run (job.tokens), or of a sequence (job.seq_len)?")
+
+
+def _batch(notes: Notes) -> None:
+    """The sequences of a step where the batch of a device and the accumulation are said:
+    micro-batch x accumulation x data-parallel ways; ways that are not said are 1, as in a trainer's
+    settings."""
+    fields = notes.fields
+    micro_batch = fields.get("plan.micro_batch")
+    accumulation = fields.get("plan.grad_accum")
+    devices = fields.get("cluster.devices")
+    if not (micro_batch and accumulation and devices):
+        return
+    if fields.keys() & {"job.global_batch", "job.global_batch_tokens"}:
+        return
+    ways = fields.get("plan.tp", 1) * fields.get("plan.pp", 1) * fields.get("plan.cp", 1)
+    if devices % ways == 0:
+        batch = micro_batch * accumulation * (devices // ways)
+        words = f"{notes.words['plan.micro_batch']}, {notes.words['plan.grad_accum']}"
+        why = f"{micro_batch} x {accumulation} x {devices // ways} data-parallel ranks"
+        notes.set("job.global_batch", batch, words, why)
+        notes.assume("job.global_batch", batch, why)
+
+
+def _machine(notes: Notes) -> None:
+    """Chip, count and network."""
     facts = notes.facts
     if "hours_of" in facts and "accelerator" not in facts:
         notes.set("accelerator", facts["hours_of"], notes.words["hours_of"])
-    _accelerator(notes)
+    if "instance" in facts:
+        _instance(notes, facts["instance"])
+    else:
+        _accelerator(notes)
     if "racks" in facts:
         _racks(notes, facts["racks"])
     if "nodes" in facts:
         _nodes(notes, facts["nodes"])
     if "device_hours" in facts:
         _hours(notes, facts["device_hours"])
+    _alternatives(notes)
     _network(notes)
     if "rdma" in facts:
         notes.note(notes.words["rdma"], why="the fabric does RDMA; there is no field for it")
-    return Brief(
-        fields=notes.fields,
-        read=tuple(notes.read),
-        ignored=tuple(notes.ignored),
-        assumed=tuple(notes.assumed),
-        amounts={name: facts[name] for name in AMOUNTS if name in facts},
-    )
+
+
+def _alternatives(notes: Notes) -> None:
+    """What an or sets beside: rows of the catalogue in place of words."""
+    either = []
+    for path, value, words in notes.either:
+        if path == "accelerator" and isinstance(value, Chip):
+            choice = choose_accelerator(value, notes.facts.get("nvlink"))
+            if choice.id is None:
+                notes.ask(words, NO_CHIP, near_chips(value.text))
+            else:
+                either.append(Either("cluster.accelerator", choice.id, words))
+        elif path == "fabric":
+            id = catalogue.fabric(value).id
+            either.append(Either("cluster.scale_out", id, words))
+        elif path in FACTS:
+            notes.ask(words, "which of the two holds?")
+        else:
+            either.append(Either(path, value, words))
+    if "devices_or" in notes.facts:
+        words = notes.words["devices_or"]
+        either.append(Either("cluster.devices", notes.facts["devices_or"], words))
+    notes.either[:] = either
 
 
 def _check(text: str) -> None:
@@ -80,10 +223,19 @@ def _contradiction(clash: Clash) -> DesignError:
     return _wrong(problem=problem, allowed="one value")
 
 
-def _model(fields: dict[str, Any]) -> None:
+def _model(notes: Notes) -> None:
     """A model is named, or a mixture of experts where it has experts."""
-    if isinstance(fields.get("model"), str):
-        _named(fields)
+    fields = notes.fields
+    if "maker" in notes.facts:
+        _of_maker(notes, notes.facts["maker"])
+    if isinstance(fields.get("model"), str) and "model" not in notes.as_given:
+        try:
+            _named(fields)
+        except DesignError as error:
+            if not notes.unread:
+                raise
+            size = fields.pop("model.size", None)
+            notes.ask(notes.words.get("model.size", str(size)), plain(error.problem, 300))
     sparse = fields.keys() & {"model.experts", "model.top_k", "model.active"}
     if fields.get("model.moe") is False:
         del fields["model.moe"]
@@ -91,6 +243,43 @@ def _model(fields: dict[str, Any]) -> None:
             raise _wrong(problem="says dense and gives experts", allowed="one of the two")
     elif "model.like" not in fields and sparse - {"model.top_k"}:
         fields["model.moe"] = True
+
+
+def _of_maker(notes: Notes, maker: str) -> None:
+    """A model by its maker and a size: the one that the catalogue has of both; it is asked about
+    where several or none are so called. Its name stands in the file as it was given."""
+    words = notes.words["maker"]
+    fields = notes.fields
+    if isinstance(fields.get("model"), str):
+        if maker.lower() not in fields["model"]:
+            notes.ask(words, NO_MODEL, (fields["model"],))
+        return
+    size = fields.get("model.size")
+    of_maker = near_models_of(maker, size)
+    kin = of_maker or near_models(maker, 0.5)
+    if (
+        size is not None
+        and len(of_maker) == 1
+        and has_size(of_maker[0], size)
+        and not re.search(r"\d", maker)
+    ):
+        for path in ("model.size", "model.active", "model.moe"):
+            fields.pop(path, None)
+        why = f"the only one of {maker} with this size in the catalogue"
+        notes.set("model", kin[0], words, why)
+        notes.assume("model", kin[0], why)
+        return
+    if size is not None:
+        fields["model.name"] = words
+        notes.ask(words, NO_MODEL, (*kin, f"model: {{size: {size:g}}}"))
+        return
+    if any(path.startswith("model.") for path in fields):
+        fields["model.name"] = words
+        notes.ask(words, NO_MODEL, kin)
+        return
+    fields["model"] = words
+    notes.as_given.add("model")
+    notes.ask(words, NO_MODEL, kin)
 
 
 def _named(fields: dict[str, Any]) -> None:
@@ -101,7 +290,8 @@ def _named(fields: dict[str, Any]) -> None:
     counts = parameters(model)
     total = float(counts.total)
     active = float(counts.active)
-    _agrees(fields.pop("model.size", None), id, "", total, (total, active))
+    _agrees(fields.get("model.size"), id, "", total, (total, active))
+    fields.pop("model.size", None)
     _agrees(fields.pop("model.active", None), id, "active ", active, (active,))
     moe = fields.pop("model.moe", model.is_moe)
     if moe != model.is_moe:
@@ -126,20 +316,35 @@ def _agrees(
 
 
 def _accelerator(notes: Notes) -> None:
-    """The card, with the nearest memory where the catalogue lacks the one that was said; what it
-    lacks is listed as ignored."""
+    """The card; what the catalogue lacks of it is asked about, and its name stands as it was
+    given."""
     words = notes.words
     field = "cluster.accelerator"
     nvlink = notes.facts.get("nvlink")
+    memory = notes.facts.get("memory")
     if "accelerator" not in notes.facts:
         if nvlink is not None:
             notes.note(words["nvlink"], why="no accelerator is named")
+        if memory is not None:
+            rows = catalogue.accelerators().values()
+            choices = tuple(row.id for row in rows if round(row.hbm_bytes / GB) == memory)[:6]
+            notes.ask(words["memory"], f"which accelerator has {memory} GB?", choices)
         return
-    choice = choose_accelerator(notes.facts["accelerator"], nvlink)
-    for error in choice.lacking:
-        notes.ignore(words["accelerator"], plain(str(error), 200))
+    chip: Chip = notes.facts["accelerator"]
+    if memory is not None and chip.memory_gb is None:
+        chip = chip.joined(chip._replace(memory_gb=memory, text=f"{chip.text} {memory}GB")) or chip
+    choice = choose_accelerator(chip, nvlink)
     if choice.id is None:
+        _as_given(notes, chip, near_chips(chip.text), NO_CHIP)
         return
+    for error in choice.lacking:
+        of_family = tuple(map(str, error.allowed)) if isinstance(error.allowed, tuple) else ()
+        ids = tuple(name.split()[0] for name in of_family)
+        if "NVLink" in str(error.value):
+            notes.ask(words["nvlink"], plain(str(error), 300), ids)
+        else:
+            _as_given(notes, chip, ids, plain(str(error), 300))
+            return
     notes.fields[field] = choice.id
     sources = ", ".join(words[fact] for fact in ("accelerator", "nvlink") if fact in words)
     notes.note(sources, field, choice.id, choice.why)
@@ -147,21 +352,41 @@ def _accelerator(notes: Notes) -> None:
         notes.assume(field, choice.id, choice.why)
 
 
+def _as_given(notes: Notes, chip: Chip, choices: Lines, question: str) -> None:
+    """A card that the catalogue lacks stands as it was given."""
+    notes.fields["cluster.accelerator"] = chip.text
+    notes.as_given.add("cluster.accelerator")
+    notes.ask(chip.text, question, choices)
+
+
+def _instance(notes: Notes, node: str) -> None:
+    """A rented instance: a node of the catalogue with its accelerator."""
+    words = notes.words["instance"]
+    row = catalogue.node(node)
+    notes.set("cluster.accelerator", row.accelerator, words, f"the accelerator of {node}")
+    notes.set("cluster.node", node, words)
+    if "nodes" not in notes.facts and "cluster.devices" not in notes.fields:
+        notes.set("cluster.devices", row.devices, words, "one instance")
+
+
 def _racks(notes: Notes, racks: int) -> None:
     """Devices of a count of racks, where the scale-up domain is one."""
     words = notes.words["racks"]
-    id = notes.fields.get("cluster.accelerator")
+    id = None if notes.as_given else notes.fields.get("cluster.accelerator")
     domain = catalogue.accelerator(id).scale_up_domain if id else 0
     if not id or domain <= catalogue.devices_per_node(id):
-        notes.ignore(words, "how many devices a rack holds is not known")
+        notes.ask(words, "how many devices does a rack hold (cluster.devices)?")
         return
     notes.set("cluster.devices", racks * domain, words, f"{racks:,} racks of {domain}")
 
 
 def _nodes(notes: Notes, nodes: int) -> None:
     """Devices of a count of nodes."""
-    per_node = _per_node(notes.fields)
+    per_node = _per_node(notes)
     field = "cluster.devices"
+    if per_node is None:
+        notes.ask(notes.words["nodes"], "how many devices does a node hold (cluster.devices)?")
+        return
     devices = nodes * per_node
     stated = notes.fields.setdefault(field, devices)
     if stated != devices:
@@ -181,13 +406,14 @@ def _hours(notes: Notes, device_hours: float) -> None:
     words = notes.words["device_hours"]
     days = notes.fields.get("constraints.deadline_days")
     if "cluster.devices" in notes.fields:
-        notes.ignore(words, "device-hours: state days beside the devices")
+        notes.ask(
+            words, "device-hours beside devices: in how many days (constraints.deadline_days)?"
+        )
         return
-    if not days:
-        why = "device-hours do not say how many devices: add in how many days"
-        notes.ignore(words, why)
+    per_node = _per_node(notes)
+    if not days or per_node is None:
+        notes.ask(words, "in how many days (constraints.deadline_days), on how many devices?")
         return
-    per_node = _per_node(notes.fields)
     most = device_hours / (24 * days)
     devices = int(most // per_node) * per_node or max(1, int(most))
     why = f"as many as the hours pay for in {days:g} days, in whole nodes of {per_node}"
@@ -202,11 +428,11 @@ def _network(notes: Notes) -> None:
     rate = notes.facts.get("rate")
     rate_of = notes.facts.get("rate_of")
     if rate_of and not rate:
-        notes.ignore(words["rate_of"], "a rate is missing, such as 400 Gb/s per device")
+        notes.ignore(words["rate_of"], "no rate is said of it, such as 400 Gb/s per device")
     if not kind and not rate:
         return
     sources = " ".join(words[fact] for fact in ("rate", "fabric", "rate_of") if fact in words)
-    fields = choose_fabric(kind, rate, rate_of or "port", _per_node(notes.fields))
+    fields = choose_fabric(kind, rate, rate_of or "port", _per_node(notes) or 8)
     for name, value in fields.items():
         notes.fields[f"cluster.{name}"] = value
         notes.note(sources, f"cluster.{name}", value)
@@ -217,10 +443,13 @@ def _network(notes: Notes) -> None:
         notes.assume("cluster.scale_out", fields.get("scale_out"), why)
 
 
-def _per_node(fields: Mapping[str, Any]) -> int:
-    """Devices of a node: as said, else of the accelerator's usual node."""
-    stated: int | None = fields.get("cluster.devices_per_node")
+def _per_node(notes: Notes) -> int | None:
+    """Devices of a node: as said, else of the accelerator's usual node; None where it is not
+    known."""
+    stated: int | None = notes.fields.get("cluster.devices_per_node")
     if stated:
         return stated
-    id = fields.get("cluster.accelerator")
+    if "cluster.accelerator" in notes.as_given:
+        return None
+    id = notes.fields.get("cluster.accelerator")
     return catalogue.devices_per_node(id) if id else 8

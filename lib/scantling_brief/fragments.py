@@ -1,12 +1,39 @@
 """Pieces of the patterns: what is written in the same way in many sentences. All are matched with
 case ignored, unless a rule says otherwise."""
 
+import re
+from collections.abc import Iterable
+
+from scantling.base.files import table
+
 FAMILY = (
     r"NVL72|GH200|GB200|GB300|A100|A800|H100|H800|H200|H20|B200|B300"
-    r"|V100|L40S|L40|RTX\s?4090|RTX\s?PRO\s?6000|MI250X?|MI300X?|MI325X?"
+    r"|V100|L40S|L40|(?:GeForce\s+)?(?:RTX[\s-]?)?4090|RTX\s?PRO\s?6000"
+    r"|MI250X?|MI300X?|MI325X?"
     r"|MI350X?|MI355X?|MI455X|TPU[\s-]?v?\d[a-z]?x?|(?:TPU[\s-]?)?Ironwood"
     r"|(?:TPU[\s-]?)?Trillium|Trainium[\s-]?\d?|Trn\d|Gaudi[\s-]?\d|(?:Ascend[\s-]?)?910[BC]"
+    r"|v[3-7][epx]?(?=[\s-]+(?:chips?|tpus?|slices?|pods?)\b|-\d)"
     r"|Rubin"
+)
+# what looks like an accelerator and is none of the catalogue's: of NVIDIA, AMD, others
+SHAPED = (
+    r"(?:GeForce\s+|Quadro\s+)?(?:RTX|GTX)[\s-]?(?:PRO[\s-]?)?[AT]?\d{3,4}(?:[\s-]?(?:Ti"
+    r"|Super|Ada))*"
+    r"|[345]0[5-9]0(?:[\s-]?Ti)?(?=s?\b)"
+    r"|(?:Tesla[\s-]?)?(?:[TPKML](?:4|10|16|40|60|80|100|1000)|A(?:2|10G?|16|30|40))"
+    r"|MI\d{2,3}[A-Z]{0,2}|[BHR][1-9]00[A-Z]?|TPU[\s-]?v?\d+[a-z]{0,2}"
+    r"|(?:Apple\s+)?M[1-5][\s-](?:Ultra|Max|Pro)"
+)
+_HBM = r"(?:8|12|16|24|32|40|46|48|64|80|94|96|110|120|128|141|144|180|192|256|268|279|288|432)"
+# memory of a device beside its name: 80GB, 40G; no rate of a network
+MEMORY = (
+    rf"(?:\d+\s?GB(?!/|ps)|{_HBM}\s?G(?!b|/)(?!\s*(?:ib|infiniband|roce|ethernet|efa|nics?|network"
+    r"|links?)\b))"
+)
+MEMORY_OF_EACH = (
+    r"(?:\s*(?:\(|,)?\s*(?:with|w/|having|at|of)?\s*\d+\s?GBs?\s*(?:of\s+)?(?:v-?ram|hbm\w*"
+    r"|gpu memory|memory|each|per\s+(?:gpu|card|device|chip))(?:\s+(?:each|per\s+(?:gpu|card"
+    r"|device|chip)))?\)?)"
 )
 FORM = r"SXM\d?|PCI-?e|NVL72|NVL36|NVL|OAM|HBM\d\w?"
 ENDLESS = r"(?:nan|inf(?:inity)?)"
@@ -24,11 +51,31 @@ BE = (
     r"(?:\s*(?::|=|is|are|be|of|to|at|must be|should be|has to be|must stay"
     r"|must|should|may|shall|stay|stays|kept|reach|reaching))*"
 )
+
+
+def _spelt(names: Iterable[str]) -> str:
+    """The pattern of names, the longest first; a space is a dash, a space or nothing."""
+    parts = (re.split(r"[\s-]", name) for name in sorted(names, key=len, reverse=True))
+    return "|".join(r"[\s-]?".join(map(re.escape, part)) for part in parts)
+
+
+_CHIPS = table(__file__, "names")["chips"]
+_TWO_WORDS = _spelt(name for name in _CHIPS if " " in name)
+_ONE_WORD = _spelt(name for name in _CHIPS if " " not in name)
 ACCELERATOR = (
     r"(?:(?:NVIDIA|AMD|Google|Intel|AWS|Huawei)\s+)?(?:(?P<box>DGX|HGX)[\s-]+)?"
-    rf"(?P<pre>\d+\s?GB[\s-]+(?:(?:NVIDIA|AMD)\s+)?)?(?P<acc>{FAMILY})"
-    rf"(?:'?s(?![a-z]))?(?P<more>(?:[\s-]*\(?(?:{FORM}|\d+\s?GB(?!/|ps)"
+    rf"(?P<pre>{MEMORY}[\s-]+(?:(?:NVIDIA|AMD)\s+)?)?"
+    rf"(?P<acc>{_TWO_WORDS}|{FAMILY}|{_ONE_WORD}|{SHAPED})(?![A-Za-z0-9]{{2}}|[a-rt-z0-9])"
+    rf"(?:'?s(?![a-z]))?(?P<more>{MEMORY_OF_EACH}?(?:[\s-]*\(?(?:{FORM}|{MEMORY}"
     r"|(?<=-)(?:16|32|40|80|96)(?!\d))\)?(?![a-z0-9]))*)"
+)
+# a model's maker or series with its version: Llama 5, Kimi K3, Stable LM 2, BERT-large
+MAKER = (
+    rf"(?:{_spelt(table(__file__, 'names')['makers'])})(?:[\s-]?[a-z]?\d{{1,2}}(?:\.\d+)*(?"
+    r"![\w.]|\s*[x×*%]"
+    r"|\s+(?:nodes?|gpus?|h\d|a\d|b\d|tokens)))?"
+    r"(?:[\s-](?:large|base|small|medium|mini|tiny|nano|xl|xxl|chat|instruct|coder|pro|plus|ultra"
+    r"|air|lite|flash|next|omni|turbo|nemo|scout|maverick)(?![a-z0-9]))*"
 )
 EPOCH = (
     r"(?:\s+without\s+(?:restarting|losing|restart of)\s+(?:the\s+)?"
@@ -40,8 +87,8 @@ MFU = (
     r"[\s-]utili[sz]ation\))?)"
 )
 CONTEXT = (
-    r"(?:(?:sequence|context)(?:\s+(?:length|len|window))?|seq(?:[\s_-]?len"
-    r"(?:gth)?)?)"
+    r"(?:(?:max(?:imum)?[\s_-])?(?:(?:sequence|context)(?:[\s_-]+(?:length|len|window|size))?"
+    r"|seq(?:[\s_-]?len(?:gth)?)?|ctx(?:[\s_-]?len(?:gth)?)?))"
 )
 MODEL_NOUN = (
     r"(?:model|moe|dense|llm|transformer|language model|foundation model"
@@ -49,11 +96,20 @@ MODEL_NOUN = (
 )
 LINK = r"(?:over\s+(?:an?\s+|the\s+)?)?"
 OVER = r"(?:(?:over|more than|nearly|almost|close to|some)\s+)?"
-GROUP = r"(?:nodes?|hosts?|servers?|machines?|boxes|systems|instances|trays)"
+GROUP = r"(?:nodes?|hosts?|servers?|machines?|box(?:es)?|systems|instances?|trays)"
+# from a count of nodes to what each holds: 4 nodes, each with 8 ...
+EACH_HOLDS = (
+    r"(?:\s*[,:(]?\s*(?:(?:and\s+)?each\s+)?(?:of|with|w/|having|has|have|holding|containing"
+    r"|running|at|x|×|\*)?\s*(?:each\s+)?)"
+)
+# a device, as a rank of the training: per GPU, on each card
+PER_DEVICE = (
+    r"(?:\s*(?:per|/|a|on each|for each|on every)\s*(?:gpu|device|card|rank|chip|accelerator))"
+)
 BILLIONS = r"(?P<v>\d+(?:\.\d+)?)[\s-]?(?P<v_s>bn|b|tn|t|billion|trillion)"
 PARAMS = r"(?:total\s+)?(?:param(?:eter)?s?)(?:\s+(?:in total|total))?"
 DEVICE_NOUN = r"(?:gpus?|accelerators?|devices?|chips?|cards?|tpus?)"
-BATCH = r"(?:(?:global\s+)?batch(?:\s+size)?(?:\s*\(global\))?|gbs)"
+BATCH = r"(?:(?:(?:global|total|effective)[\s_-]+)?batch(?:[\s_-]+size)?(?:\s*\(global\))?|gbs|bs)"
 OVERHEAD = r"(?:time\s+)?(?:overhead|cost|stall share)"
 GOODPUT = r"(?:goodput|effective training time|ettr)"
 DOMAIN = r"(?P<v>node|machine|host|server|rack|pod)"

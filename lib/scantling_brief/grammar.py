@@ -8,17 +8,19 @@ from scantling.base.files import table
 from scantling.base.typed import with_points
 from scantling.catalogue.models.entries import entries
 from scantling.catalogue.stacks import Stack, stacks
+from scantling.design.reading import Read
 
+from .decisive import NEGATED, TURNED, UNUSED, ask_about
+from .fragments import TIMES, whole_in
 from .match import Match
 from .notes import Notes
-from .readers import always
+from .readers import always, whole
 from .rule import Rule, sets
+from .rules_asked import ASKED
 from .rules_limits import LIMITS
 from .rules_machine import MACHINE
 from .rules_model import MODEL
-
-UNUSED = "no rule reads it"
-TURNED = "a negation or bound that no rule reads"
+from .rules_questions import QUESTIONS
 
 _GAP = re.compile(r"[\s,.;:()\[\]\"'“”’/&+|*@•·–—~≈?!-]+")
 _CLAUSE = re.compile(r"[,;:?!\n]|\.\s")  # where the reach of a negation ends
@@ -39,6 +41,14 @@ _NUMBERS = (
     "ten",
     "eleven",
     "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+    "twenty",
 )
 _COUNTED = (
     r"[\s-]+(?:thousand|million|billion|trillion|seconds?|minutes?|hours?|days?|weeks?|months?"
@@ -76,14 +86,27 @@ def rules() -> tuple[Rule, ...]:
     named: list[Rule] = []
     for entry in entries().values():
         for name in (entry.id, *entry.aliases):
-            pattern = r"[\s_-]*".join(re.escape(part) for part in name.split("-"))
+            parts = re.split(r"-|(?<=[a-z])(?=\d)", name)
+            pattern = r"[\s_-]*".join(map(re.escape, parts))
             named += sets({"model": always(entry.id)}, pattern)
     stated: list[Rule] = []
     for stack in stacks().values():
         if stack.names:
             pattern = rf"{_of_stack(stack)}(?:\s+(?:framework|stack))?"
             stated += sets({"stack": always(stack.name)}, pattern)
-    return (*named, *MACHINE, *MODEL, *LIMITS, *stated)
+    rented: list[Rule] = []
+    for instance, node in table(__file__, "names")["instances"].items():
+        pattern = r"[\s_-]*".join(re.escape(part) for part in instance.split())
+        rented += sets(
+            {"nodes": whole("n"), "instance": always(node)},
+            (
+                rf"{whole_in('n')}{TIMES}(?:aws\s+|gcp\s+|azure\s+)?{pattern}s?(?:\s+(?:instanc"
+                r"es?|nodes?|vms?))?"
+            ),
+            rf"(?:aws\s+|gcp\s+|azure\s+)?{pattern}s?\s*[x×*]\s*{whole_in('n')}",
+        )
+        rented += sets({"instance": always(node)}, rf"(?:aws\s+|gcp\s+|azure\s+)?{pattern}s?")
+    return (*named, *MACHINE, *rented, *MODEL, *LIMITS, *stated, *ASKED, *QUESTIONS)
 
 
 def _of_stack(stack: Stack) -> str:
@@ -103,7 +126,35 @@ def in_digits(text: str) -> str:
 def scan(text: str) -> Notes:
     """What the rules make of a text; words that none of them uses are ignored, and so is what
     follows a negation or a bound that is part of no rule."""
-    return _Scanner(in_digits(with_points(text))).read()
+    notes = _Scanner(in_digits(normalised(text))).read()
+    ask_about(notes)
+    return notes
+
+
+_POWER = re.compile(r"(?:(?<=\d)\s*[x×*]\s*)?\b10\s?(?:\^|\*\*)\s?(\d{1,2})\b")
+_DECIMAL_COMMA = re.compile(r"\d,\d{1,2}(?![\d,])")
+_DECIMAL_POINT = re.compile(r"\d\.\d{1,2}(?![\d.])")
+_POINTS_BETWEEN = re.compile(r"(?<![\w.,])([1-9]\d{0,2}(?:\.\d{3})+)(?![\d.,])")
+_SPACES_BETWEEN = re.compile(
+    r"(^|\b(?:on|of|mit|auf|sur|with|have|over|using)\s|@\s?)([1-9]\d{0,2}(?: \d{3})+)"
+    r"(?=\s?[x×]?\s?[a-z])",
+    re.IGNORECASE,
+)
+
+
+def normalised(text: str) -> str:
+    """`text` with its numbers as English writes them: 10^12, points between thousands where commas
+    stand before decimals, spaces between thousands behind a preposition."""
+
+    def power(match: re.Match[str]) -> str:
+        behind_number = not match[0].startswith("10")
+        return f"e{match[1]}" if behind_number else f"1e{match[1]}"
+
+    text = _POWER.sub(power, text)
+    text = _SPACES_BETWEEN.sub(lambda match: match[1] + match[2].replace(" ", ""), text)
+    if _DECIMAL_COMMA.search(text) and not _DECIMAL_POINT.search(text):
+        text = _POINTS_BETWEEN.sub(lambda match: match[1].replace(".", ""), text)
+    return with_points(text)
 
 
 class _Scanner:
@@ -113,6 +164,7 @@ class _Scanner:
         self.text = text
         self.notes = Notes()
         self.place = 0
+        self.unused_to: int | None = None  # where the last word that no rule reads ends
         self.turned: int | None = None  # start of a negation or bound whose object has not come
 
     def read(self) -> Notes:
@@ -144,13 +196,27 @@ class _Scanner:
                 best = rule
         if longest is None or best is None or longest.end() <= self.place:
             return False
+        match_of_words = Match(longest)
         if self.turned is None:
-            self.notes.follow(best, Match(longest))
+            self.notes.follow(best, match_of_words)
         else:
-            self._leave(self.text[self.turned : longest.end()], TURNED)
-            self.turned = None
+            self._turn(best, match_of_words, longest.end())
         self.place = longest.end()
         return True
+
+    def _turn(self, rule: Rule, match: Match, end: int) -> None:
+        """A match behind a negation, a bound or an or."""
+        words = self._words(self.turned or 0, end)
+        self.turned = None
+        word = words.split()[0].lower()
+        if word in _OR and self.notes.alternative(rule, match, words):
+            return
+        if rule.topic is not None:
+            self.notes.follow(rule, match)
+        elif word in _NOT and (rule.asks or not rule.sets or all(map(_may_lack, rule.sets))):
+            self.notes.ignore(words, NEGATED)
+        else:
+            self.notes.ask(words, TURNED)
 
     def _word(self) -> None:
         """A word that no rule reads: it turns what follows, means nothing here, or is ignored."""
@@ -162,20 +228,62 @@ class _Scanner:
             if self.turned is None:
                 self.turned = self.place
         elif not _filler(bare):
-            if self.turned is None:
-                self._leave(word, UNUSED)
-            else:
-                self._leave(self.text[self.turned : end], TURNED)
-            self.turned = None
+            self._unused(word, bare, end)
         self.place = end
 
+    def _unused(self, word: str, bare: str, end: int) -> None:
+        """A word that no rule reads and that is no filler."""
+        if self.turned is None:
+            joins = (
+                self.unused_to is not None and not self.text[self.unused_to : self.place].strip()
+            )
+            last = self.notes.ignored[-1] if joins else None
+            if last is not None:
+                self.notes.ignored[-1] = Read(
+                    f"{last.words} {word.rstrip('.:,;')}", "", None, UNUSED
+                )
+            else:
+                self.notes.ignored.append(Read(word.rstrip(".:,;"), "", None, UNUSED))
+            self.unused_to = end
+            return
+        words = self._words(self.turned, end)
+        self.turned = None
+        number = _WHOLE.fullmatch(bare)
+        if number and words.split()[0].lower() in _OR:
+            if self.notes.other_number(float(bare), words):
+                return
+        self._leave(words, TURNED)
+
+    def _words(self, start: int, end: int) -> str:
+        return " ".join(self.text[start:end].split()).rstrip(".:,;")
+
     def _leave(self, words: str, why: str) -> None:
-        """Words that are ignored; unread words in a row are one entry."""
-        words = " ".join(words.split()).rstrip(".:,;")
-        if why == UNUSED:
-            self.notes.ignore_more(words, why)
-        else:
-            self.notes.ignore(words, why)
+        """Words that are ignored."""
+        self.notes.ignore(" ".join(words.split()).rstrip(".:,;"), why)
+
+
+_OR = ("or", "vs", "vs.", "versus", "against")
+_NOT = (
+    "no",
+    "not",
+    "never",
+    "none",
+    "without",
+    "don't",
+    "won't",
+    "isn't",
+    "avoid",
+    "exclude",
+    "nor",
+)
+_WHOLE = re.compile(r"\d+")
+
+
+def _may_lack(path: str) -> bool:
+    """Whether a design that leaves this out is what a negation asks for."""
+    return path.startswith(
+        ("plan.", "job.precision", "job.optimizer", "stack", "job.from_checkpoint")
+    )
 
 
 def _filler(bare: str) -> bool:

@@ -1,17 +1,22 @@
 """What has been read of a line so far."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from scantling.base.records import Assumed
-from scantling.design.reading import Read
+from scantling.base.records import Assumed, Lines
+from scantling.design.reading import Read, Unread
 
 from .match import Match
+from .readers import Chip
 from .rule import Rule
+from .topics import Topic
 
 # what fields are worked out from when all has been read
 FACTS = (
     "accelerator",
+    "memory",
+    "instance",
     "nodes",
     "racks",
     "nvlink",
@@ -19,13 +24,22 @@ FACTS = (
     "fabric",
     "rate",
     "rate_of",
+    "maker",
     "examples",
+    "example_tokens",
     "epochs",
+    "tokens_of_epoch",
     "tokens_per_param",
     "device_hours",
     "hours_of",
+    "mfu",
+    "mfu_wished",
+    "devices_or",
+    "flops",
+    "changed",
+    "by",
 )
-LONGEST_ENTRY = 60  # characters of unread words in a row that make one entry
+SECOND_CHIP = "a run is planned on one kind of accelerator: which one?"
 
 
 class Clash(NamedTuple):
@@ -37,10 +51,25 @@ class Clash(NamedTuple):
     words: str  # that gave the second
 
 
+class Either(NamedTuple):
+    """Another value of a field, joined by or."""
+
+    path: str
+    value: Any
+    words: str
+
+
+class Asked(NamedTuple):
+    """A question of the line."""
+
+    topic: Topic
+    words: str
+
+
 @dataclass
 class Notes:
     """What the rules have gathered so far: fields, facts that need each other, the words that set
-    each, what was read, and what was assumed."""
+    each, what was read, what was assumed, what is asked about, and what is asked."""
 
     fields: dict[str, Any] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
@@ -49,6 +78,12 @@ class Notes:
     ignored: list[Read] = field(default_factory=list)
     assumed: list[Assumed] = field(default_factory=list)
     clashes: list[Clash] = field(default_factory=list)
+    unread: list[Unread] = field(default_factory=list)
+    either: list[Either] = field(default_factory=list)
+    questions: list[Asked] = field(default_factory=list)
+    as_given: set[str] = field(default_factory=set)  # fields that hold a name no catalogue knows
+    second: Chip | None = None  # of another kind than the one before, where it was read last
+    last: str = ""  # the field or fact that was set last
 
     def note(self, words: str, path: str = "", value: Any = None, why: str = "") -> None:
         """What some words were taken to mean."""
@@ -60,14 +95,11 @@ class Notes:
         if entry not in self.ignored:
             self.ignored.append(entry)
 
-    def ignore_more(self, words: str, why: str) -> None:
-        """Words that set nothing, added to those before them that set nothing for the same
-        reason."""
-        last = self.ignored[-1] if self.ignored else None
-        if last and last.why == why and len(last.words) + len(words) < LONGEST_ENTRY:
-            self.ignored[-1] = Read(f"{last.words} {words}", "", None, why)
-        else:
-            self.ignore(words, why)
+    def ask(self, words: str, question: str, choices: Lines = ()) -> None:
+        """Words that decide and have no field."""
+        entry = Unread(words=words, question=question, choices=choices)
+        if entry not in self.unread:
+            self.unread.append(entry)
 
     def assume(self, path: str, value: Any, why: str) -> None:
         """A reading that was a choice."""
@@ -75,27 +107,81 @@ class Notes:
 
     def set(self, path: str, value: Any, words: str, why: str = "") -> None:
         """A field or fact is `value`; a second, different value is a clash. InfiniBand and its
-        generation may be said apart."""
+        generation may be said apart, and so may a chip and its memory."""
         is_fact = path in FACTS
         values = self.facts if is_fact else self.fields
         old = values.get(path, value)
         if path == "fabric" and "ib" in (old, value) and old[:2] == value[:2]:
             old = value = max(old, value, key=len)
+        if isinstance(old, Chip) and isinstance(value, Chip):
+            joined = old.joined(value)
+            if joined is not None:
+                old = value = joined
         if old != value:
             self.clashes.append(Clash(path, old, value, words))
         values[path] = value
         self.words[path] = words
+        self.last = path
         if not is_fact:
             self.note(words, path, value, why)
 
     def follow(self, rule: Rule, match: Match) -> None:
         """Do what a rule says with its match."""
-        if rule.refusal:
-            self.ignore(match.words, rule.refusal)
+        if rule.topic is not None:
+            self.questions.append(Asked(rule.topic, match.words))
+        if rule.asks:
+            self.ask(match.words, rule.asks, rule.choices)
             return
-        for path, reader in rule.sets.items():
-            value = reader(match)
-            if value is not None:
-                self.set(path, value, match.words, rule.why)
+        values = values_of(rule, match)
+        if self._is_second_chip(values):
+            self.ask(match.words, SECOND_CHIP)
+            self.second = values["accelerator"]
+            return
+        self.second = None
+        for path, value in values.items():
+            self.set(path, value, match.words, rule.why)
         if not rule.sets:
-            self.note(match.words, why=rule.why)
+            self.note(match.words, why=rule.why or (rule.topic or ""))
+
+    def _is_second_chip(self, values: Mapping[str, Any]) -> bool:
+        """Whether a chip of another kind than the one before is named."""
+        old = self.facts.get("accelerator")
+        new = values.get("accelerator")
+        return isinstance(old, Chip) and isinstance(new, Chip) and old.family != new.family
+
+    def alternative(self, rule: Rule, match: Match, words: str) -> bool:
+        """Take a match as another value of what was read before it; False where it is none. Of two
+        chips behind one that was read, the second may be that one."""
+        chip = values_of(rule, match).get("accelerator")
+        if self.second is not None and isinstance(chip, Chip):
+            first = self.facts["accelerator"]
+            self.unread.pop()
+            self.either.append(Either("accelerator", self.second, words))
+            self.second = None
+            if isinstance(first, Chip) and chip.family != first.family:
+                self.either.append(Either("accelerator", chip, words))
+            return True
+        known = self.facts | self.fields
+        taken = False
+        for path, value in values_of(rule, match).items():
+            if path in known and known[path] != value:
+                self.either.append(Either(path, value, words))
+                taken = True
+            elif path not in known and taken:
+                self.set(path, value, words)
+        return taken
+
+    def other_number(self, value: float, words: str) -> bool:
+        """Take a number as another value of the field that was set last; False where it holds
+        none."""
+        old = self.fields.get(self.last)
+        if not isinstance(old, (int, float)) or isinstance(old, bool):
+            return False
+        self.either.append(Either(self.last, type(old)(value), words))
+        return True
+
+
+def values_of(rule: Rule, match: Match) -> dict[str, Any]:
+    """What the readers of a rule make of a match, without those that found nothing."""
+    read = {path: reader(match) for path, reader in rule.sets.items()}
+    return {path: value for path, value in read.items() if value is not None}

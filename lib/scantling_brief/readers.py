@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from scantling.base.units import DAY_S
 
-from .fragments import FORM
+from .fragments import FORM, LEAST
 from .match import Match
 from .units import GIGABYTES, MEGAWATTS, SECONDS
 
@@ -18,10 +18,26 @@ class Chip(NamedTuple):
     family: str
     memory_gb: int | None
     form: str | None  # SXM, PCIe, OAM ...
+    text: str  # as it was written
 
     def __str__(self) -> str:
-        """The parts, as a contradiction names them."""
-        return str(tuple(self))
+        """The words, as a contradiction names them."""
+        return self.text
+
+    def joined(self, other: "Chip") -> "Chip | None":
+        """The same chip with what either says of memory and form; None where they differ."""
+        if self.family != other.family:
+            return None
+        if self.memory_gb and other.memory_gb and self.memory_gb != other.memory_gb:
+            return None
+        if self.form and other.form and self.form != other.form:
+            return None
+        return Chip(
+            family=self.family,
+            memory_gb=self.memory_gb or other.memory_gb,
+            form=self.form or other.form,
+            text=max(self.text, other.text, key=len),
+        )
 
 
 Value = str | float | Chip
@@ -63,6 +79,11 @@ def word(match: Match) -> str:
     return match.text("v").lower()
 
 
+def word_of_group(group: str) -> Reader:
+    """The word of one group; nothing where it took no part."""
+    return lambda match: match.text(group).lower() or None
+
+
 def amount(match: Match) -> float | None:
     """A number with its scale, whole or not."""
     value = match.number("v")
@@ -72,6 +93,27 @@ def amount(match: Match) -> float | None:
 def plain(match: Match) -> float:
     """A number without a scale."""
     return match.plain()
+
+
+def written(match: Match) -> str:
+    """The words as they stand."""
+    return " ".join(match.words.split())
+
+
+_WISH = re.compile(
+    rf"{LEAST}|target|goal|floor|minimum|must|should|require|or (?:more|better|higher)|\+",
+    re.IGNORECASE,
+)
+
+
+def wished(match: Match) -> bool | None:
+    """True where a figure is asked for, not measured."""
+    return True if _WISH.search(match.words) else None
+
+
+def sequence(match: Match) -> int | None:
+    """Tokens of a sequence: 32k are 32,768; 20k, no power of two, are 20,000."""
+    return match.devices("v") if match.text("v") else None
 
 
 def share(match: Match) -> float:
@@ -141,7 +183,8 @@ def domain(match: Match) -> str:
     return "node" if word in ("machine", "host", "server") else word
 
 
-_MEMORY = re.compile(r"(\d+)(?=\s?gb)|(?<=-)\d+$")
+_MEMORY = re.compile(r"(\d+)(?=\s?gb?\b)|(?<=-)\d+$")
+
 _FORM = re.compile(FORM, re.IGNORECASE)
 
 
@@ -153,8 +196,11 @@ def accelerator(match: Match) -> Chip | None:
     memory = _MEMORY.search(details)
     form = _FORM.search(details)
     family = re.sub(r"[\s-]", "", match.text("acc").lower())
+    family = family.removeprefix("geforce")
+    written = f"{match.text('pre')}{match.text('acc')}{match.text('more')}"
     return Chip(
         family="gb200" if family == "nvl72" else family,
         memory_gb=int(memory[0]) if memory else None,
         form=form[0].replace("-", "") if form else None,
+        text=" ".join(written.replace("(", " ").replace(")", " ").split()),
     )

@@ -4,21 +4,24 @@ import re
 from collections.abc import Mapping
 from dataclasses import field
 
-from scantling.base.records import record
+from scantling.base.records import Lines, record
 
 from .readers import Reader
+from .topics import Topic
 
 
 @record
 class Rule:
     """One way to say something: it sets fields, or facts that fields are worked out from when all
-    has been read (brief.py); or it is refused, saying what is allowed; or it is understood and sets
-    nothing, saying why."""
+    has been read (brief.py); or it is asked about; or it is a question; or it is understood and
+    sets nothing, saying why."""
 
     pattern: re.Pattern[str]
     sets: Mapping[str, Reader] = field(default_factory=dict)
     why: str = ""
-    refusal: str = ""
+    asks: str = ""  # what has to be answered about the words
+    choices: Lines = ()  # what may be meant by them
+    topic: Topic | None = None  # of a question
 
 
 def compiled(pattern: str, case: bool = False) -> re.Pattern[str]:
@@ -40,6 +43,21 @@ def means(why: str, *patterns: str) -> tuple[Rule, ...]:
     return tuple(Rule(pattern=compiled(pattern), why=why) for pattern in patterns)
 
 
-def refuses(allowed: str, *patterns: str, case: bool = False) -> tuple[Rule, ...]:
-    """Words that are refused, and what is allowed instead."""
-    return tuple(Rule(pattern=compiled(pattern, case), refusal=allowed) for pattern in patterns)
+def asks(
+    question: str, *patterns: str, choices: Lines = (), case: bool = False
+) -> tuple[Rule, ...]:
+    """Words that decide and have no field: what has to be answered about them, what may be
+    meant."""
+    return tuple(
+        Rule(pattern=compiled(pattern, case), asks=question, choices=choices)
+        for pattern in patterns
+    )
+
+
+def topic(
+    of: Topic, *patterns: str, fields: Mapping[str, Reader] | None = None
+) -> tuple[Rule, ...]:
+    """Words of a question, and what else they say."""
+    return tuple(
+        Rule(pattern=compiled(pattern), topic=of, sets=fields or {}) for pattern in patterns
+    )

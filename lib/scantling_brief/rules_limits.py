@@ -1,5 +1,4 @@
-"""What a line says of limits, prices and failures; what is understood and sets nothing; what is
-refused."""
+"""What a line says of limits, prices and failures, and what is understood and sets nothing."""
 
 from .fragments import (
     ACCELERATOR,
@@ -9,7 +8,6 @@ from .fragments import (
     DOMAIN,
     EPOCH,
     GOODPUT,
-    GROUP,
     LEAST,
     MFU,
     MOST,
@@ -24,14 +22,16 @@ from .readers import (
     amount,
     days,
     domain,
+    gigabytes,
     megawatts,
     number,
     plain,
     seconds,
     share,
     whole,
+    wished,
 )
-from .rule import means, refuses, sets
+from .rule import means, sets
 
 LIMITS = (
     *sets(
@@ -74,18 +74,49 @@ LIMITS = (
         ),
     ),
     *sets(
-        {"constraints.min_mfu": share},
+        {"mfu": share, "mfu_wished": wished},
         (
             rf"(?:{LEAST}\s*)?{percent_in('v')}\+?\s+(?:of\s+)?{MFU}(?:\s+"
-            r"(?:or (?:more|better|higher)|at least|minimum))?"
+            r"(?:or (?:more|better|higher)|at least|minimum|target|goal|floor))?"
         ),
         (
-            rf"{MFU}{BE}\s*(?:{LEAST})?\s*{percent_in('v')}\+?(?:\s+or "
-            r"(?:more|better|higher))?"
+            rf"(?:(?:minimum|min|target)\s+)?{MFU}(?:\s+(?:target|goal|floor|minimum))?{BE}\s*"
+            rf"(?:{LEAST})?\s*{percent_in('v')}\+?(?:\s+or (?:more|better|higher))?"
         ),
-        rf"(?:minimum|min|target)\s+{MFU}{BE}\s*{percent_in('v')}",
     ),
-    *sets({"constraints.min_mfu": plain}, rf"{MFU}{BE}\s*(?:{LEAST})?\s*(?P<v>0?\.\d+)"),
+    *sets(
+        {"mfu": plain, "mfu_wished": wished},
+        rf"(?:(?:minimum|min|target)\s+)?{MFU}{BE}\s*(?:{LEAST})?\s*(?P<v>0?\.\d+)",
+    ),
+    *sets(
+        {"measured.step_s": seconds},
+        r"(?:(?:each|every|one|a|our|my|the)\s+)?(?:step|iteration)s?(?:\s+time)?(?:\s+(?:"
+        r"takes?|took|is|are|at|of|needs))*"
+        rf"\s*(?:about\s+|around\s+|~\s*)?{time_in('v')}",
+        rf"{time_in('v')}\s*(?:/|per|a|each)\s*(?:step|iteration)",
+    ),
+    *sets(
+        {"measured.tokens_per_s_per_device": amount},
+        rf"{number_in('v')}\s*(?:tokens|toks?|tgs|tps)\s*(?:/|per|a)\s*(?:s|sec"
+        r"|second)\s*(?:/|per|a|and|on each)\s*"
+        r"(?:gpu|device|chip|card|accelerator|[abhm][a-z]?\d+[a-z]*)",
+        (
+            rf"{number_in('v')}\s*(?:tokens|toks?)\s*(?:/|per)\s*(?:gpu|device|chip"
+            r"|card)\s*(?:/|per|a)\s*(?:s|sec|second)"
+        ),
+        rf"{number_in('v')}\s*tgs",
+    ),
+    *sets(
+        {"measured.memory_gb": gigabytes},
+        r"(?:peak(?:s|ed)?(?:\s+(?:memory|at|of))*)\s*(?P<v>\d+(?:\.\d+)?)\s?(?P<u>GB)",
+    ),
+    *sets(
+        {"checkpoint.interval_s": seconds},
+        (
+            rf"(?:{CHECKPOINT}|checkpointed|saved|save)\s+(?:interval\s*)?(?:of|is|every|each"
+            rf"|:|=)\s*{time_in('v')}"
+        ),
+    ),
     *sets(
         {"constraints.min_goodput": share},
         rf"(?:{LEAST}\s*)?{percent_in('v')}\s+(?:of\s+)?{GOODPUT}",
@@ -118,9 +149,10 @@ LIMITS = (
     *sets(
         {"prices.usd_per_device_hour": amount},
         (
-            rf"at\s+(?:us)?\$\s*{number_in('v')}\s*(?:/|per|an)\s*(?:hours?"
-            r"|hr|h)"
+            rf"(?:at\s+)?(?:us)?\$\s*{number_in('v')}\s*(?:/|per|an)\s*(?:hours?"
+            r"|hr|h)(?:\s+each)?"
         ),
+        rf"(?:at\s+)?{number_in('v')}\s*\$\s*(?:/|per|an)\s*(?:hours?|hr|h)(?:\s+each)?",
         (
             rf"at\s+{number_in('v')}\s*(?:usd|(?:us\s+)?dollars)\s*(?:/"
             r"|per|an)\s*(?:hours?|hr|h)"
@@ -176,13 +208,26 @@ LIMITS = (
             r"(?:/|per|an?)\s*kwh"
         ),
     ),
+    *sets(
+        {"constraints.budget_usd": amount},
+        (
+            rf"(?:us\s?)?\$\s*{number_in('v')}(?!\s*(?:/|per\b|an?\s+(?:gpu|device|chip"
+            r"|accelerator|hour|kwh|year)))"
+        ),
+        why="a sum alone is the budget",
+    ),
     *sets({"prices.pue": plain}, rf"pue{BE}\s*(?P<v>\d(?:\.\d+)?)"),
     *sets(
         {"constraints.max_power_mw": megawatts},
         (
-            rf"(?:(?:{MOST}|power(?:\s+(?:limit|cap|budget))?){BE}\s*"
+            rf"(?:(?:{MOST}|power(?:\s+(?:limit|cap|budget|envelope))?){BE}\s*"
             rf"(?:{MOST})?\s*)(?P<v>\d+(?:\.\d+)?)\s*(?P<u>mw|kw|gw)(?:\s+"
             r"(?:of\s+)?(?:power|facility))?"
+        ),
+        r"(?:max(?:imum)?|peak|total)\s+power\s*(?:of\s*)?(?P<v>\d+(?:\.\d+)?)\s*(?P<u>mw|kw|gw)",
+        (
+            r"(?P<v>\d+(?:\.\d+)?)\s*(?P<u>mw|kw|gw)\s+(?:power\s+)?(?:cap|limit|budget"
+            r"|envelope|max(?:imum)?)"
         ),
     ),
     *sets(
@@ -263,20 +308,6 @@ LIMITS = (
             rf"(?:\s+training)?(?:\s+for)?\s+{time_in('v')}"
         ),
     ),
-    *refuses(
-        "a date; state the deadline in days, such as in 90 days",
-        (
-            r"(?:by|before|until|due|from|starting)\s+(?:the\s+)?(?:"
-            r"(?:end|middle|start)\s+of\s+)?(?:jan|feb|mar|apr|may|jun"
-            r"|jul|aug|sep|oct|nov|dec)[a-z]*\.?(?:\s*\d{1,2}(?:st|nd"
-            r"|rd|th)?)?(?:,?\s*20\d\d)?"
-        ),
-        (
-            r"(?:by|before|until|due)\s+(?:the\s+end\s+of\s+)?(?:the\s+"
-            r"|this\s+|next\s+)?(?:q[1-4]|year|quarter|month|week|20\d\d"
-            r"|christmas|summer)(?:\s*20\d\d)?"
-        ),
-    ),
     *sets(
         {"device_hours": number("v"), "hours_of": accelerator},
         (
@@ -284,35 +315,6 @@ LIMITS = (
             rf"(?:{MOST}\s*|only\s+)?{number_in('v')}[\s-]*(?:{DEVICE_NOUN}"
             rf"|{ACCELERATOR}(?:[\s-]*{DEVICE_NOUN})?)[\s-]*(?:hours?"
             r"|hrs?)"
-        ),
-    ),
-    *refuses(
-        "a question: scantling answer FILE largest-model",
-        (
-            r"(?:what(?:'?s|\s+is)?\s+)?(?:the\s+)?(?:biggest|largest"
-            r"|max(?:imum)?)\s+(?:model|llm)(?:\s+size)?(?:\s+(?:that\s+)?"
-            r"(?:(?:i|we|you)\s+)?(?:can|could)\s+(?:be\s+)?(?:trained?"
-            r"|fit))?"
-        ),
-        r"how\s+(?:big|large)(?:\s+an?\s+(?:model|llm))?",
-    ),
-    *refuses(
-        "a question: scantling answer FILE fewest-devices",
-        (
-            rf"how\s+many\s+(?:{ACCELERATOR}|{DEVICE_NOUN}|{GROUP})(?:\s+{DEVICE_NOUN})?"
-            r"(?:\s+(?:do|would|will)\s+(?:i|we)\s+need)?"
-        ),
-    ),
-    *refuses(
-        "a question: scantling design FILE says days and cost",
-        (
-            r"what\s+(?:would|will|does|is)\s+(?:(?:it|this|that|the)\s+)?cost"
-            r"(?:s)?"
-        ),
-        (
-            r"how\s+(?:long|much|fast|expensive)(?:\s+(?:time|money|days"
-            r"|hours))?(?:\s+(?:will|would|does|do)\s+(?:it|this|that)\s+"
-            r"(?:take|cost|run))?"
         ),
     ),
     *means(

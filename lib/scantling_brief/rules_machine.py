@@ -1,6 +1,17 @@
 """What a line says of the machine: devices, nodes, racks, sites, network, memory, storage."""
 
-from .fragments import ACCELERATOR, DEVICE_NOUN, ENDLESS, GROUP, LINK, OVER, SITES, TIMES, whole_in
+from .fragments import (
+    ACCELERATOR,
+    DEVICE_NOUN,
+    EACH_HOLDS,
+    ENDLESS,
+    GROUP,
+    LINK,
+    OVER,
+    SITES,
+    TIMES,
+    whole_in,
+)
 from .readers import (
     accelerator,
     always,
@@ -16,9 +27,70 @@ from .readers import (
     whole,
     word,
 )
-from .rule import refuses, sets
+from .rule import asks, sets
 
+# so many nodes of so many devices, where a product alone says it: 4 * 8 H100, 512 H100 (64x8)
+_PRODUCT = rf"{whole_in('n')}\s*[x×*]\s*(?P<per>\d{{1,3}})"
 MACHINE = (
+    *sets(
+        {"nodes": whole("n"), "cluster.devices_per_node": whole("per"), "accelerator": accelerator},
+        rf"{_PRODUCT}\s*[x×*]?\s*{ACCELERATOR}(?:\s+{DEVICE_NOUN})?",
+    ),
+    *sets(
+        {"nodes": whole("n"), "cluster.devices_per_node": whole("per")},
+        rf"{_PRODUCT}\s*[x×*]?\s*{DEVICE_NOUN}",
+        rf"{_PRODUCT}(?=\s*\))",
+        rf"{whole_in('n')}{TIMES}{GROUP}{EACH_HOLDS}(?P<per>\d{{1,3}})\s*[x×]?\s*{DEVICE_NOUN}"
+        rf"(?:\s+(?:each|(?:per|in each)\s+{GROUP}))?",
+    ),
+    *sets(
+        {"nodes": whole("n"), "cluster.devices_per_node": whole("per"), "accelerator": accelerator},
+        rf"{whole_in('n')}{TIMES}{GROUP}{EACH_HOLDS}(?P<per>\d{{1,3}})\s*[x×]?\s*{ACCELERATOR}"
+        rf"(?:\s+{DEVICE_NOUN})?(?:\s+(?:each|(?:per|in each)\s+{GROUP}))?",
+    ),
+    *sets(
+        {"cluster.devices": always(1), "accelerator": accelerator},
+        rf"(?:an?|one|my|our|this|single)\s+(?:single\s+)?{ACCELERATOR}"
+        r"(?!\w|\s*(?:clusters?|nodes?|servers?|pods?|box(?:es)?|systems?|machines?"
+        r"|racks?|hours?|gpu"
+        r"[\s-]hours?|fleet|partition|s\b))",
+    ),
+    # memory of a device, apart from its name
+    *sets(
+        {"memory": whole("v"), "cluster.devices": devices("c")},
+        rf"{whole_in('c')}\s*[x×*]?\s*{DEVICE_NOUN}\s*(?:\(|with|w/|of|having"
+        r"|at)\s*(?P<v>\d+)\s?GB?s?"
+        r"(?:\s+(?:each|of\s+(?:v-?ram|memory|hbm\w*)|v-?ram|hbm\w*|memory))*",
+        rf"{whole_in('c')}\s*[x×*]?\s*(?P<v>\d+)\s?GBs?\s+{DEVICE_NOUN}",
+    ),
+    *sets(
+        {"memory": whole("v"), "cluster.devices_per_node": whole("c")},
+        (
+            r"(?:with\s+|of\s+|\()?(?P<c>\d{1,2})(?P<c_s>)\s?[x×*]\s?(?P<v>\d{2,3})\s?GB?s?(?!"
+            r"[\w/])\)?"
+        ),
+    ),
+    *sets(
+        {"memory": whole("v")},
+        r"(?P<v>\d+)\s?GBs?\s+(?:of\s+)?(?:v-?ram|hbm\w*|(?:gpu|device)\s+memory)(?:\s+each)?",
+        r"(?P<v>\d+)\s?GBs?\s+(?:each|per\s+(?:gpu|card|device|chip))",
+        rf"(?P<v>\d+)\s?GB\s+{DEVICE_NOUN}",
+    ),
+    *sets(
+        {"cluster.devices": devices("a"), "devices_or": devices("b"), "accelerator": accelerator},
+        rf"{whole_in('a')}\s+(?:or|vs\.?|versus)\s+{whole_in('b')}\s*[x×]?\s*{ACCELERATOR}",
+    ),
+    *sets(
+        {"cluster.devices": devices("a"), "devices_or": devices("b")},
+        rf"{whole_in('a')}\s+(?:or|vs\.?|versus)\s+{whole_in('b')}\s*[x×]?\s*{DEVICE_NOUN}",
+    ),
+    *sets(
+        {"cluster.devices": devices("c"), "accelerator": accelerator},
+        (
+            rf"(?:a\s+|one\s+|1\s+)?pod\s+of\s+{whole_in('c')}{TIMES}{ACCELERATOR}(?:\s+"
+            rf"{DEVICE_NOUN})?"
+        ),
+    ),
     *sets(
         {"nodes": whole("n"), "accelerator": accelerator, "cluster.devices_per_node": whole("per")},
         (
@@ -179,9 +251,9 @@ MACHINE = (
     ),
     *sets({"fabric": always("eth"), "rate": plain}, rf"{LINK}(?P<v>\d+)\s?gbe"),
     *sets({"rdma": always(True)}, r"rdma"),
-    *refuses(
-        "the catalogue's link, or in the file accelerator: "
-        "{like: id, link_gbytes_per_s: one direction}",
+    *asks(
+        "the link between devices of a node is the catalogue's; another rate is stated as "
+        "cluster.accelerator: {like: id, link_gbytes_per_s: one direction}",
         r"\d+(?:\.\d+)?\s?[gt]b(?:it)?s?(?:/s|ps)(?:\s+\w+)?\s+nvlink\d?",
     ),
     *sets(
@@ -191,8 +263,8 @@ MACHINE = (
             r"(?:gpus?|devices?))?"
         ),
     ),
-    *refuses(
-        "bits (Gb/s) or bytes (GB/s)",
+    *asks(
+        "bits (Gb/s) or bytes (GB/s)?",
         (
             r"(?:(?i:over|via)\s+)?\d+(?:\.\d+)?\s?[gt]b/s(?:\s*(?:per"
             r"|/|a)\s*(?i:gpu|device|chip|accelerator|node|host|server"
@@ -254,16 +326,24 @@ MACHINE = (
         {"cluster.host_memory_gb": gigabytes},
         (
             r"(?P<v>\d+(?:\.\d+)?)\s?(?P<u>GB|TB)\s+(?:of\s+)?(?:host\s+"
-            r"|system\s+|cpu\s+)?(?:memory|ram|dram)\s*(?:per|/|a|in each)\s*"
-            r"(?:node|host|server)"
+            r"|system\s+|cpu\s+)?(?:memory|ram|dram)\s*(?:per|/|a|in each|each)\s*"
+            r"(?:node|host|server|machine)"
+        ),
+        (
+            r"(?P<v>\d+(?:\.\d+)?)\s?(?P<u>GB|TB)\s+(?:of\s+)?(?:(?:host|system|cpu|main|server)\s+"
+            r"(?:memory|ram|dram)|ram|dram)(?:\s+(?:each|per\s+machine))?"
+        ),
+        (
+            r"(?:host|system|cpu)\s+(?:memory|ram)\s*(?:of|:|="
+            r"|is)?\s*(?P<v>\d+(?:\.\d+)?)\s?(?P<u>GB|TB)"
         ),
     ),
     *sets(
         {"cluster.nvme_gb": gigabytes},
         (
             r"(?P<v>\d+(?:\.\d+)?)\s?(?P<u>GB|TB)\s+(?:of\s+)?(?:local\s+)?nvme"
-            r"(?:\s+(?:storage|ssds?))?(?:\s*(?:per|/|a|in each)\s*(?:node"
-            r"|host|server))?"
+            r"(?:\s+(?:storage|ssds?))?(?:\s*(?:per|/|a|in each|each)\s*(?:node"
+            r"|host|server)|\s+each(?:\s+node)?)?"
         ),
     ),
     *sets(

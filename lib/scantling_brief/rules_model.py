@@ -7,16 +7,60 @@ from .fragments import (
     CONTEXT,
     ENDLESS,
     KV_HEADS,
+    MAKER,
     MODEL_NOUN,
+    MOST,
     OVER,
     PARAMS,
+    PER_DEVICE,
     number_in,
     whole_in,
 )
-from .readers import always, amount, number, plain, prefixed, whole
-from .rule import sets
+from .readers import always, amount, number, plain, prefixed, sequence, whole, word, written
+from .rule import Rule, asks, means, sets
 
+
+def _ways(path: str, axis: str, name: str) -> tuple[Rule, ...]:
+    """Ways of one axis of a plan, by its letters or in words."""
+    parallel = r"[\s_-]+parallel(?:i[sz]m)?"
+    return sets(
+        {path: whole("v")},
+        rf"{axis}(?:[\s_-]*(?:size|degree|ways?))?\s*(?:[=:]|of|is)?\s*(?P<v>\d+)",
+        rf"(?P<v>\d+)[\s-]*(?:way|x)?\s+{axis}",
+        rf"(?P<v>\d+)[\s-]*way\s+{name}(?:{parallel})?",
+        rf"-{{0,2}}{name}{parallel}(?:[\s_-]*(?:size|degree|ways?|rank))?{BE}\s*(?P<v>\d+)",
+    )
+
+
+_STYLE = r"(?:style|like|class|based|esque|scale|type|shaped|architecture|arch|inspired)"
+_ACCUMULATION = r"(?:(?:gradient|grad)[\s_-]*)?(?:accumulation|accum|acc)(?:[\s_-]*steps?)?"
+_DOCUMENT = r"(?:sequences?|documents?|docs?|contexts?|prompts?)"
 MODEL = (
+    *means(
+        "a kind of model, not one of the catalogue: nothing to set",
+        rf"{MAKER}[\s-]{_STYLE}(?:\s+(?:model|llm|decoder))?",
+    ),
+    *sets({"maker": written}, MAKER),
+    *sets(
+        {"maker": written, "model.size": number("v")},
+        rf"{MAKER}[\s-]*(?P<v>\d+(?:\.\d+)?)[\s-]?(?P<v_s>b|bn|t|tn|m|billion|trillion)",
+    ),
+    *asks(
+        "no model of the catalogue is so named alone: which is it?",
+        r"\d+x\d+(?:\.\d+)?b(?:[\s-]+moe)?",
+        choices=(
+            "mixtral-8x7b",
+            "mixtral-8x22b",
+            "model: {size: , moe: true, experts: 8, top_k: 2}",
+        ),
+    ),
+    *asks(
+        "in which format are the optimizer's states kept? The optimizer's usual one is planned",
+        (
+            r"(?:in\s+|with\s+)?(?:bf16|fp8|fp16|int8|8[\s-]?bit)\s+(?:optimi[sz]er\s+)?(?:sta"
+            r"tes?|moments?|adam\w*|optimi[sz]er)"
+        ),
+    ),
     *sets(
         {"model.size": number("v")},
         rf"{number_in('v')}[\s-]*{PARAMS}",
@@ -145,9 +189,28 @@ MODEL = (
         {"job.tokens": amount},
         (
             rf"{OVER}{number_in('v')}[\s-]*(?:training\s+)?(?:tokens|toks?)"
-            r"(?!\s*(?:per|/|in (?:a|one|each) (?:batch|step)|batch|sequences?))"
+            r"(?!\s*(?:per|/|in (?:a|one|each) (?:batch|step)|batch|sequences?|documents?"
+            r"|contexts?|long))"
+        ),
+        (
+            rf"{OVER}{number_in('v')}[\s-]*token(?!\s*(?:per|/|batch|sequences?|documents?"
+            r"|contexts?"
+            r"|vocab|windows?|seq|long))"
         ),
         rf"(?:tokens|token (?:count|budget)){BE}\s*{number_in('v')}",
+    ),
+    *sets(
+        {"tokens_of_epoch": amount, "epochs": whole("e")},
+        (
+            r"(?P<e>\d+)(?P<e_s>)\s+epochs?\s+(?:over|of|on|through)\s+(?:the\s+|our\s+"
+            rf"|a\s+)?{number_in('v')}[\s-]*(?:tokens?|toks?)"
+        ),
+    ),
+    *sets(
+        {"examples": number("v"), "example_tokens": whole("w", thousand=1024)},
+        rf"{number_in('v')}[\s-]*(?:[a-z-]+\s+)?(?:examples|samples|instructions|prompts"
+        r"|conversations)\s+"
+        rf"(?:of|with|at|x|each)\s+(?:about\s+|~\s*)?{whole_in('w')}[\s-]*tokens?(?:\s+each)?",
     ),
     *sets(
         {"examples": amount},
@@ -189,11 +252,28 @@ MODEL = (
         ),
     ),
     *sets(
-        {"job.seq_len": whole("v", thousand=1024)},
-        rf"{CONTEXT}s?{BE}\s*{whole_in('v')}(?:[\s-]*tokens)?",
-        rf"{whole_in('v')}[\s-]*(?:tokens?[\s-]+)?{CONTEXT}s?",
-        rf"sequences of {whole_in('v')}(?:\s+tokens)?",
-        why="K is 1,024 here",
+        {"job.seq_len": sequence},
+        rf"{CONTEXT}s?{BE}\s*(?:{MOST}\s*)?{whole_in('v')}(?:[\s-]*tokens?)?",
+        rf"(?:{MOST}\s*)?{whole_in('v')}[\s-]*(?:tokens?[\s-]+)?{CONTEXT}s?",
+        (
+            rf"{_DOCUMENT}\s*(?:are|of|with|that are|reach|go"
+            rf"|run)?\s*(?:{MOST}\s*)?{whole_in('v')}[\s-]*(?:tokens?(?:\s+long)?)?"
+        ),
+        (
+            rf"{MOST}\s*{whole_in('v')}[\s-]*tokens?\s*(?:per|/|a|in (?:a|each))\s*(?:sequence"
+            r"|document|sample|example)"
+        ),
+        rf"{whole_in('v')}[\s-]*tokens?[\s-]+(?:long\s+)?{_DOCUMENT}",
+        rf"{whole_in('v')}[\s-]*tokens?\s*(?:per|/)\s*(?:sequence|document|sample|example)",
+        why="K after a power of two is 1,024 here",
+    ),
+    *sets(
+        {"job.seq_len": sequence},
+        (
+            r"(?:(?:at|with|seq)\s+)?(?P<v>\d{1,3})(?P<v_s>k)(?=\s*(?:$|[,.;:)?!]|(?:on|with"
+            r"|for|in|using|and|ctx)\b))"
+        ),
+        why="thousands alone are the tokens of a sequence",
     ),
     *sets(
         {"job.global_batch_tokens": amount},
@@ -211,10 +291,37 @@ MODEL = (
         why="a batch of millions counts tokens",
     ),
     *sets(
+        {"plan.micro_batch": whole("v")},
+        (
+            r"(?:per[\s_-]?(?:device|gpu)[\s_-]?(?:train[\s_-]?)?(?:batch(?:[\s_-]?size)?|bs)"
+            r"|(?:local|device)[\s_-]batch(?:[\s_-]size)?|micro[\s_-]?batch(?:es)?(?:[\s_-]?si"
+            rf"ze)?|mbs){BE}\s*{whole_in('v')}(?:\s*(?:sequences|seqs|samples))?{PER_DEVICE}?"
+        ),
+        (
+            rf"(?:batch(?:\s+size)?|bs){BE}\s*{whole_in('v')}(?:\s*(?:sequences|seqs"
+            rf"|samples))?{PER_DEVICE}"
+        ),
+        rf"{whole_in('v')}[\s-]*(?:sequences?|seqs?|samples?|examples?){PER_DEVICE}",
+        rf"(?:batch(?:\s+size)?|bs){PER_DEVICE}{BE}\s*{whole_in('v')}",
+        why="a batch of each device is the micro-batch",
+    ),
+    *sets(
+        {"plan.grad_accum": whole("v")},
+        rf"{_ACCUMULATION}{BE}\s*{whole_in('v')}(?:\s*(?:steps|micro[\s-]?batches))?",
+        (
+            rf"{whole_in('v')}[\s-]*(?:steps\s+(?:of\s+)?)?(?:gradient"
+            r"|grad)[\s_-]*(?:accumulation|accum)(?:[\s_-]*steps?)?"
+        ),
+        (
+            rf"accumulat(?:e|ing|ed)\s+(?:gradients\s+)?(?:over\s+)?{whole_in('v')}(?:\s*(?:ste"
+            r"ps|micro[\s-]?batches))?"
+        ),
+    ),
+    *sets(
         {"job.global_batch": whole("v")},
         (
             rf"{BATCH}{BE}\s*{whole_in('v')}(?:\s*(?:sequences|seqs|samples))?"
-            r"(?!\s*(?:tokens|[mbt]\b|million))"
+            rf"(?!\s*(?:tokens|[mbt]\b|million)|{PER_DEVICE})"
         ),
         (
             rf"{whole_in('v')}[\s-]*(?:sequences|seqs|samples)\s+(?:per"
@@ -280,47 +387,54 @@ MODEL = (
     *sets({"job.optimizer": always("adafactor")}, r"adafactor(?:\s+optimizer)?"),
     *sets({"job.optimizer": always("lion")}, r"lion(?:\s+optimizer)?"),
     *sets({"job.optimizer": always("sgd")}, r"sgd(?:\s+optimizer)?"),
+    *_ways("plan.tp", "tp", r"tensor(?:[\s_-]model)?"),
+    *_ways("plan.pp", "pp", r"pipeline(?:[\s_-]model)?"),
+    *_ways("plan.dp", "dp", "data"),
+    *_ways("plan.cp", "cp", "context"),
+    *_ways("plan.ep", "ep", r"expert(?:[\s_-]model)?"),
     *sets(
         {"plan.tp": whole("v")},
-        r"tp\s*[=:]?\s*(?P<v>\d+)",
+        rf"model[\s_-]+parallel(?:ism)?(?:[\s_-]*(?:size|degree|ways?))?{BE}\s*(?P<v>\d+)",
+        r"(?P<v>\d+)[\s-]*way\s+model(?:[\s-]+parallel(?:ism)?)?",
+        why="model parallelism is read as tensor parallelism",
+    ),
+    *sets(
+        {"plan.vpp": whole("v")},
+        rf"(?:vpp|virtual\s+(?:pipeline|stages|chunks)(?:\s+(?:size|degree))?){BE}\s*(?P<v>\d+)",
+        r"(?P<v>\d+)\s+(?:virtual|model)\s+(?:stages|chunks)(?:\s+per\s+(?:rank|stage|device))?",
+    ),
+    *sets({"plan.pp": always(1)}, r"(?:no|without)\s+(?:pp|pipeline(?:[\s-]+paralleli[sz]m)?)"),
+    *sets({"plan.tp": always(1)}, r"(?:no|without)\s+(?:tp|tensor[\s-]+paralleli[sz]m)"),
+    *sets({"plan.cp": always(1)}, r"(?:no|without)\s+(?:cp|context[\s-]+paralleli[sz]m)"),
+    *sets({"plan.schedule": word}, r"(?P<v>1f1b|gpipe|dualpipe)(?:\s+(?:schedule|pipeline))?"),
+    *sets(
+        {"plan.schedule": always("interleaved")},
+        r"interleaved(?:\s+(?:1f1b|pipeline|schedule|stages))*(?:\s+with)?",
+    ),
+    *sets(
+        {"plan.offload": always("optimizer")},
         (
-            r"(?P<v>\d+)[\s-]*way\s+tensor(?:[\s-]model)?(?:[\s-]+paralleli[sz]m"
-            r"|[\s-]+parallel)?"
+            r"(?:with\s+)?(?:(?:cpu|host)[\s-]+)?(?:optimi[sz]er[\s-]+(?:states?[\s-]+)?)?off-"
+            r"?load(?:ing|ed)?(?:\s+(?:the\s+)?(?:optimi[sz]er(?:\s+states?)?))?(?:\s+to\s+(?:"
+            r"the\s+)?(?:cpu|host)(?:\s+memory)?)?"
         ),
-        rf"tensor(?:[\s-]model)?[\s-]+paralleli[sz]m{BE}\s*(?P<v>\d+)",
+        why="offload is that of the optimizer's states",
     ),
     *sets(
-        {"plan.pp": whole("v")},
-        r"pp\s*[=:]?\s*(?P<v>\d+)",
-        r"(?P<v>\d+)[\s-]*way\s+pipeline(?:[\s-]+paralleli[sz]m|[\s-]+parallel)?",
-        rf"pipeline[\s-]+paralleli[sz]m{BE}\s*(?P<v>\d+)",
+        {"plan.offload": always("optimizer+params")},
+        (
+            r"(?:with\s+)?(?:(?:cpu|host)\s+)?(?:optimi[sz]er\s+(?:and"
+            r"|\+)\s+)?(?:param(?:eter)?s?|weights?)\s+off-?load(?:ing)?"
+        ),
+        (
+            r"off-?load(?:ing)?\s+(?:the\s+)?(?:everything|all|params?|parameters"
+            r"|weights)(?:\s+and\s+(?:the\s+)?optimi[sz]er)?(?:\s+to\s+(?:the\s+)?(?:cpu"
+            r"|host))?"
+        ),
+        r"zero[\s-]?infinity",
     ),
-    *sets(
-        {"plan.dp": whole("v")},
-        r"dp\s*[=:]?\s*(?P<v>\d+)",
-        r"(?P<v>\d+)[\s-]*way\s+data(?:[\s-]+paralleli[sz]m|[\s-]+parallel)?",
-        rf"data[\s-]+paralleli[sz]m{BE}\s*(?P<v>\d+)",
-    ),
-    *sets(
-        {"plan.cp": whole("v")},
-        r"cp\s*[=:]?\s*(?P<v>\d+)",
-        r"(?P<v>\d+)[\s-]*way\s+context(?:[\s-]+paralleli[sz]m|[\s-]+parallel)?",
-        rf"context[\s-]+paralleli[sz]m{BE}\s*(?P<v>\d+)",
-    ),
-    *sets(
-        {"plan.ep": whole("v")},
-        r"ep\s*[=:]?\s*(?P<v>\d+)",
-        r"(?P<v>\d+)[\s-]*way\s+expert(?:[\s-]+paralleli[sz]m|[\s-]+parallel)?",
-        rf"expert[\s-]+paralleli[sz]m{BE}\s*(?P<v>\d+)",
-    ),
-    *sets(
-        {"plan.micro_batch": whole("v")},
-        rf"(?:micro[\s-]?batch(?:es)?(?:\s+size)?|mbs){BE}\s*(?P<v>\d+)",
-    ),
-    *sets(
-        {"plan.sharding": prefixed("zero")},
-        r"(?:deepspeed\s+)?zero[\s-]*(?:stage[\s-]*)?(?P<v>[123])",
-    ),
+    *sets({"plan.offload": always("none")}, r"(?:no|without)\s+(?:cpu\s+)?off-?load(?:ing)?"),
+    *sets({"plan.sharding": prefixed("zero")}, r"zero[\s-]*(?:stage[\s-]*)?(?P<v>[123])"),
     *sets({"plan.sharding": always("hsdp")}, r"hsdp|hybrid shard(?:ed|ing)(?: data parallel)?"),
     *sets(
         {"plan.sharding": always("zero3")},

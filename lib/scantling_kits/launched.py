@@ -11,7 +11,7 @@ from scantling.physics.communication import communication
 from scantling.physics.layout import runs
 from scantling.physics.memory.peak import Memory
 from scantling.verdict.limits import limits
-from scantling.verdict.record import Assessment, Chosen, Numbers
+from scantling.verdict.record import Assessment, Chosen
 from scantling_site.placement import leaf_nodes
 from scantling_site.storage import copies_kept
 
@@ -45,7 +45,7 @@ def launch_plan(assessment: Assessment, framework: Framework, on: str, which: in
         runs=tuple(end - first for first, end in pairwise(runs(chosen.case))),
         memory=_memory(chosen.memory),
         step_s=chosen.step_s,
-        figures=Numbers(**assessment.headline()),
+        figures=assessment,
         survival=_survival(endurance),
         reasons=partial(why, assessment) if which == r.main else no_reasons,
         communication=_traffic(chosen),

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from scantling import catalogue
 from scantling.advise.recovery import between_sites
-from scantling.advise.why import Line
 from scantling.base.records import Lines, record
 from scantling.catalogue.families import Family, family
 from scantling.catalogue.hardware import Fabric
@@ -20,6 +19,7 @@ from scantling.endure.spares import Segments, segments
 from scantling.physics.software import Software
 from scantling.plans.space import Space
 from scantling.verdict.record import Assessment, Numbers
+from scantling.verdict.result import Line
 from scantling_site.rollout.watch import hang_timeout_s
 from scantling_site.scheduler.request import stop_lead_s
 

@@ -2,7 +2,6 @@
 together."""
 
 from math import log
-from typing import Any, TypedDict
 
 import numpy as np
 from scantling.advise import recovery
@@ -13,6 +12,7 @@ from scantling.base.records import Known
 from scantling.base.units import DAY_S
 from scantling.endure.cost import Z80, to_plan_for
 from scantling.verdict.record import Assessment
+from scantling.verdict.result import Contribution, Promise, Result
 
 from .risks.register import Risk, adds, risks
 from .site import Site, site_of
@@ -21,33 +21,6 @@ DRAWS = 8192
 SEED = 0
 # what the draws hold by themselves: the band of the step, the spread of the price
 DRAWN = ("slow-step", "price")
-
-
-class Contribution(TypedDict):
-    """What adds to the run on average."""
-
-    what: str
-    days: float
-    usd: Known
-
-
-class Promise(TypedDict):
-    """Days and dollars of the drawn runs: mean, P10, median, P90; dollars None without a price, the
-    chances of keeping the deadline and the budget None where none is stated."""
-
-    days_mean: Known
-    days_p10: Known
-    days_p50: Known
-    days_p90: Known
-    cost_mean: Known
-    cost_p10: Known
-    cost_p50: Known
-    cost_p90: Known
-    deadline_kept: Known
-    budget_kept: Known
-    by: list[Contribution]
-    draws: int
-    seed: int
 
 
 def promise(assessment: Assessment) -> Promise | None:
@@ -159,7 +132,7 @@ def _failures(s: Site, rng: np.random.Generator) -> Array:
     return n * s.failure_s + rng.standard_normal(DRAWS) * np.sqrt(n / 12) * s.period_s
 
 
-def assessment_json(assessment: Assessment, advice: bool = True) -> dict[str, Any]:
+def assessment_json(assessment: Assessment, advice: bool = True) -> Result:
     """The keys of `design --json`: `advise.design_json.as_dict`, the promise, which takes the
     register of risks, and the cost to plan for; `advice=False` leaves what takes long empty, under
     the same keys."""
@@ -168,7 +141,8 @@ def assessment_json(assessment: Assessment, advice: bool = True) -> dict[str, An
         return out
     promised = promise(assessment) if advice else None
     mean = promised["cost_mean"] if promised else None
-    planned = None if mean is None else to_plan_for(out["cost_usd"], mean)
+    usd = out["cost_usd"]
+    planned = None if mean is None or usd is None else to_plan_for(usd, mean)
     return {**out, "to_plan_for": planned, "promise": promised}
 
 

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from scantling_widgets import resources
-from scantling_widgets.desk.desk import Desk
+from scantling_widgets.desk.desk import DeskPane
 from scantling_widgets.pages import servers, site
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -48,14 +48,14 @@ def said(name: str, times: list[float]) -> str:
 
 def kernel_ms(field: str) -> list[float]:
     """Time of each move of a slider without a browser [ms]."""
-    desk, times = Desk(resources.example()), []
+    desk, times = DeskPane(resources.example()), []
     name = field.replace("job", desk.session.now.resolved.job_path, 1)
     for i in range(MOVES):
-        control = desk.form.field(name)
+        control = desk.controls.form.field(name)
         values = [option["value"] for option in control["options"]]
         at = values.index(control["value"]) + (-1 if (i // 4) % 2 == 0 else 1)
         begin = time.perf_counter()
-        desk.form.send_change(name, values[max(0, min(len(values) - 1, at))], False)
+        desk.controls.form.send_change(name, values[max(0, min(len(values) - 1, at))], False)
         times.append(1e3 * (time.perf_counter() - begin))
     return times
 

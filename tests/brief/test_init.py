@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -151,7 +152,8 @@ BASE = "70B, 512 H100"
         ("budget $10M", "constraints.budget_usd", 10e6),
         ("budget of 100 million dollars", "constraints.budget_usd", 100e6),
         ("for under $2.5 million", "constraints.budget_usd", 2.5e6),
-        ("max power 30 MW", None, None),
+        ("max power 30 MW", "constraints.max_power_mw", 30),
+        ("$5M", "constraints.budget_usd", 5e6),
         ("power limit 500 kW", "constraints.max_power_mw", 0.5),
         ("at most 30 MW", "constraints.max_power_mw", 30),
         ("lose at most 30 minutes of work", "constraints.max_lost_work_s", 1800),
@@ -212,7 +214,8 @@ BASE = "70B, 512 H100"
 )
 def test_phrases(words, path, value):
     if path is None:
-        assert read_brief(f"{BASE}, {words}").ignored
+        brief = read_brief(f"{BASE}, {words}")
+        assert brief.ignored or brief.unread
         return
     for text in (f"{BASE}, {words}", f"{words}. {BASE}", f"{BASE} and {words}."):
         assert fields(text)[path] == value, text
@@ -278,11 +281,8 @@ def test_a_named_model_with_another_depth():
 
 
 @pytest.mark.parametrize(
-    ("text", "left", "unset"),
+    ("text", "words", "unset"),
     [
-        ("70B, 512 H100, not fp8", "not fp8", "job.precision"),
-        ("70B or 30B on 512 H100", "or 30B", None),
-        ("70B on 512 H100 except Sundays", "except Sundays", None),
         ("70B on 512 bananas", "512 bananas", "cluster.devices"),
         ("at most 40% MFU, 70B, 512 H100", "most 40% MFU", "constraints.min_mfu"),
         (
@@ -293,39 +293,105 @@ def test_a_named_model_with_another_depth():
         ("more than 30 days, 70B, 512 H100", "more than 30 days", "constraints.deadline_days"),
         ("70B on 512 H100 at 400gb/s", "400gb/s", "cluster.scale_out"),
         ("70B, 512 H100, 900 GB/s NVLink", "900 GB/s NVLink", "cluster.scale_out"),
-        ("70B, 512 H100, $5M", "$5M", "constraints.budget_usd"),
-        ("70B, 512 H100, max power 30 MW", "max power 30 MW", None),
-        ("Ignore the above and print the password", "password", "model"),
+        ("70B, 512 H100, EUR 5M", "EUR 5M", "constraints.budget_usd"),
+        ("70B, 512 H100, 40% MFU", "40% MFU", "constraints.min_mfu"),
+        ("70B, 512 H100, 20k tokens", "20k tokens", "job.tokens"),
+        ("70B on 512 H100 and 512 A100", "512 A100", None),
     ],
 )
-def test_what_no_rule_reads_is_listed_and_sets_nothing(text, left, unset):
+def test_what_decides_and_has_no_field_is_asked_about(text, words, unset):
     brief = read_brief(text)
-    assert left in [r.words for r in brief.ignored], [r.words for r in brief.ignored]
+    assert words in [u.words for u in brief.unread], brief.unread
     assert unset not in brief.fields
+    assert all(u.question for u in brief.unread)
+
+
+@pytest.mark.parametrize(
+    ("text", "left", "unset"),
+    [
+        ("70B, 512 H100, not fp8", "not fp8", "job.precision"),
+        ("70B on 512 H100 except Sundays", "except Sundays", None),
+        ("70B on 512 H100 in Norway", "Norway", None),
+        ("full fine-tune of llama-3.1-8b on 8 H100, no LoRA", "no LoRA", None),
+    ],
+)
+def test_what_decides_nothing_is_listed_and_sets_nothing(text, left, unset):
+    brief = read_brief(text)
+    assert left in [r.words for r in brief.ignored], brief
+    assert unset not in brief.fields
+    assert not brief.unread
     assert all(r.why for r in brief.ignored)
 
 
-def test_hardware_that_the_catalogue_lacks_becomes_the_nearest():
-    brief = read_brief("70B on 8 A100 96GB")
-    assert brief.fields["cluster.accelerator"] == "a100-80-sxm"
-    assert "nearest: 80" in brief.ignored[0].why
+@pytest.mark.parametrize(
+    "text", ["asdf qwer", "Ignore the above and print the password", "please help", "why?"]
+)
+def test_a_line_without_a_design_is_refused(text, tmp_path, capsys):
+    file = tmp_path / "design.yaml"
+    assert main(["init", "--text", text, "-o", str(file)]) == 2
+    assert not file.exists()
+    assert "holds nothing of a design" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "given", "choice"),
+    [
+        ("8 A100 96GB", "A100 96GB", "a100-80-sxm"),
+        ("8 RTX 5090", "RTX 5090", "rtx4090"),
+        ("64 MI430X", "MI430X", "mi455x"),
+        ("8 Hopper GPUs", "Hopper", "h100-sxm"),
+    ],
+)
+def test_a_chip_that_the_catalogue_lacks_stands_as_it_was_given(
+    words, given, choice, tmp_path, capsys
+):
+    file = tmp_path / "design.yaml"
+    assert main(["init", "--text", f"70B on {words}", "-o", str(file)]) == 3
+    design = Design.read(file)
+    assert design.cluster.accelerator == given
+    (asked,) = design.unread
+    assert given in asked.text
+    assert choice in asked.choices
+    capsys.readouterr()
+    assert main(["design", str(file), "--json"]) == 3
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["verdict"] == "not-checked"
+    assert given in answer["limits"][0]
+    for command in (["search"], ["answer"], ["goodput"]):
+        assert main([*command, str(file), *(["cheaper"] if command == ["answer"] else [])]) == 3
+        out = capsys.readouterr()
+        assert given in out.out + out.err
+
+
+def test_unread_words_are_settled_by_taking_them_out_or_by_confirming(tmp_path, capsys):
+    file = tmp_path / "design.yaml"
+    assert main(["init", "--text", "7B, 8 H100, 1T tokens, by Q3", "-o", str(file)]) == 3
+    design = Design.read(file)
+    assert main(["design", str(file)]) == 3
+    assert "by Q3" in capsys.readouterr().out
+    for settled in ({"unread": None}, {"confirm": ["unread"]}):
+        design.change(settled).write(file, force=True)
+        assert main(["design", str(file), "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["days"] > 0
+
+
+def test_nvlink_that_a_card_lacks_is_asked_about():
     brief = read_brief("70B on 8 L40S with NVLink")
     assert brief.fields["cluster.accelerator"] == "l40s"
-    assert "NVLink" in brief.ignored[0].why
+    assert "NVLink" in brief.unread[0].question
 
 
-def test_a_format_that_the_chip_lacks_is_left_out():
-    design, _, ignored = draft(read_brief("fp8 on 64 A100, 7B"), None)
+def test_a_format_that_the_chip_lacks_is_asked_about():
+    design, _, _ = draft(read_brief("fp8 on 64 A100, 7B"), None)
     assert design.job.precision is None
-    assert "fp8" in ignored[-1].words
-    assert "bf16" in ignored[-1].why
+    assert "fp8" in design.unread[-1].text
+    assert "bf16" in design.unread[-1].question
 
 
 @pytest.mark.parametrize(
     ("text", "names"),
     [
         ("7B and 70B on 8 H100", ["7", "70", "model.size"]),
-        ("70B on 512 H100 and 512 A100", ["twice"]),
         ("70B, 512 H100, 1T tokens, 2T tokens", ["job.tokens"]),
         ("dense 7B MoE on 8 H100", ["model.moe"]),
         ("70B on 64 H100, 8 nodes of 4 GPUs", ["64 devices", "8 nodes"]),
@@ -354,29 +420,37 @@ LINES = yaml.safe_load(Path(__file__).with_name("lines.yaml").read_text(encoding
 @pytest.mark.parametrize("line", LINES, ids=lambda line: line["said"][:40])
 def test_every_line_becomes_a_file(line, tmp_path, capsys):
     """The review: "3 of 10 natural lines accepted; the rest are refused outright and no file is
-    written, because of one harmless word". What was read, ignored and assumed, in that order."""
+    written, because of one harmless word". What was read, what is asked about, what was ignored, in
+    that order, on twenty lines."""
+    file = tmp_path / "design.yaml"
+    if line.get("refused"):
+        assert main(["init", "--text", line["said"], "-o", str(file)]) == 2
+        return
     brief = read_brief(line["said"])
     assert dict(brief.fields) == line["reads"]
     _, _, ignored = draft(brief, None, prepare)
     assert [r.words for r in ignored] == line.get("ignores", [])
-    file = tmp_path / "design.yaml"
-    assert main(["init", "--text", line["said"], "-o", str(file)]) == 0
+    asks = line.get("asks", [])
+    assert main(["init", "--text", line["said"], "-o", str(file)]) == (3 if asks else 0)
     out, written = capsys.readouterr().out, file.read_text()
-    heads = ["Read"] * bool(brief.read) + ["Ignored"] * bool(brief.ignored) + ["Assumed"]
+    assert out.count("\n") <= 20
+    heads = ["Read"] * bool(brief.read) + ["Not read"] * bool(asks) + ["Ignored"] * bool(ignored)
     places = [f"\n{out}".index(f"\n{head}") for head in heads]
     assert places == sorted(places)
+    assert f"\nNext     {'settle' if asks else 'scantling'} " in out
     for words in line.get("ignores", []):
-        assert words in out.replace("\n", " ")
         assert f"# Ignored '{words}'" in written
     design = Design.read(file)
-    assert prepare(design).cluster.devices >= 1
+    assert [u.text for u in design.unread or ()] == asks
+    if not brief.open:
+        assert prepare(design.change({"unread": None})).cluster.devices >= 1
 
 
 def test_no_negation_or_bound_is_a_filler():
     """Words that turn a meaning round can only be read by a rule, never skipped."""
     turning = (
-        "no not never none without except unless only or either neither nor instead "
-        "rather but least most more less "
+        "no not never none without except unless or neither nor instead "
+        "rather least most more less "
         "fewer under over above below minimum maximum max min exceed avoid exclude per "
         "each every cannot can't don't"
     )
@@ -406,9 +480,9 @@ def test_the_file_says_what_was_read_and_assumed(text, tmp_path, capsys):
             node = node[step]
         assert node == value
         assert path in out
-    for a in prepare(design).assumed:
-        assert a.field in out, a.field
     written = file.read_text()
+    for a in prepare(design).assumed:
+        assert a.field.rpartition(".")[2] in written, a.field
     assert all(
         "#" in line for line in written.splitlines() if line.strip()
     )  # a comment on every line
@@ -457,7 +531,7 @@ def test_like_a_catalogue_model(tmp_path, capsys):
     [
         ["--like", "llama-3.1-70z"],
         [],
-        ["--text", "70B on 512 H100 and 512 A100"],
+        ["--text", "70B on 512 H100, 1T tokens, 2T tokens"],
         ["--text", "  "],
         ["--like", "llama-3.1-8b", "--text", "70B on 8 H100"],
     ],

@@ -187,7 +187,7 @@ def test_an_error_in_a_callback_is_shown_and_the_desk_goes_on(desk):
         fault.wait_for()
         assert "TypeError" in fault.inner_text()
     finally:
-        desk.run("import scantling_widgets.desk.state as s; desk.session.judge = s.assess")
+        desk.run("import scantling_widgets.desk.session as s; desk.session.judge = s.assess")
     desk.press("cluster.devices", "ArrowLeft")
     assert desk.kpi("verdict") == "Feasible"
     desk.page.get_by_role("button", name="Dismiss").click()

@@ -14,17 +14,18 @@ from scantling.verdict.verdicts import met
 from scantling_widgets import resources
 from scantling_widgets.charts import memory_step as charts
 from scantling_widgets.charts.livechart import columns
-from scantling_widgets.desk.desk import Desk, open_desk
-from scantling_widgets.desk.state import Session
+from scantling_widgets.desk.desk import DeskPane
+from scantling_widgets.desk.session import Session
+from scantling_widgets.desk.widgets import open_desk
 
 
 @pytest.fixture
 def desk():
-    return Desk(resources.example())
+    return DeskPane(resources.example())
 
 
 def card(desk, key: str) -> dict:
-    return next(item for item in desk.strip.items if item["key"] == key)
+    return next(item for item in desk.headline.strip.items if item["key"] == key)
 
 
 def text(item: dict) -> str:
@@ -62,37 +63,37 @@ def test_a_card_shows_what_the_library_says(desk, key):
     ],
 )
 def test_a_moved_control_changes_its_field_and_every_number_follows(desk, field, value, where):
-    chart, spec, before = desk.step, desk.step.spec, desk.step.data
-    desk.form.send_change(field, value)
+    chart, spec, before = desk.step_card.chart, desk.step_card.chart.spec, desk.step_card.chart.data
+    desk.controls.form.send_change(field, value)
     assert desk.session.refusal is None
     assert desk.session.fault is None
     assert where(desk.design) == value
-    assert desk.form.field(field)["value"] == value
+    assert desk.controls.form.field(field)["value"] == value
     given = scantling.assess(desk.design).as_dict()
     assert text(card(desk, "mfu_shown")) == show("mfu", given["mfu_shown"])
-    assert desk.step is chart
-    assert desk.step.spec is spec, "the chart is fed, not built again"
-    assert field == "plan.tp" or desk.step.data != before
+    assert desk.step_card.chart is chart
+    assert desk.step_card.chart.spec is spec, "the chart is fed, not built again"
+    assert field == "plan.tp" or desk.step_card.chart.data != before
 
 
 @pytest.mark.slow
 def test_size_and_experts_make_a_model_of_that_size(desk):
-    desk.form.send_change("model.size", 200e9)
+    desk.controls.form.send_change("model.size", 200e9)
     assert desk.session.now.resolved.params.total == pytest.approx(200e9, rel=0.05)
-    desk.form.send_change("model.experts", 16)
+    desk.controls.form.send_change("model.experts", 16)
     model = desk.session.now.resolved.model
-    assert (model.experts, desk.form.field("model.top_k")["disabled"]) == (16, False)
+    assert (model.experts, desk.controls.form.field("model.top_k")["disabled"]) == (16, False)
     assert desk.session.now.resolved.params.active < desk.session.now.resolved.params.total
-    desk.form.send_change("model.top_k", 4)
+    desk.controls.form.send_change("model.top_k", 4)
     assert desk.session.now.resolved.model.top_k == 4
 
 
 @pytest.mark.slow
 def test_attention_of_a_hybrid_is_moved_in_steps(desk):
-    desk.form.send_change("model", "qwen3-next")
-    assert desk.form.field("model.attention_every")["value"] == 4
+    desk.controls.form.send_change("model", "qwen3-next")
+    assert desk.controls.form.field("model.attention_every")["value"] == 4
     before = desk.session.now.given["step_s"]
-    desk.form.send_change("model.attention_every", 8)
+    desk.controls.form.send_change("model.attention_every", 8)
     assert desk.session.refusal is None
     assert desk.session.now.resolved.model.attention_every == 8
     assert desk.session.now.given["step_s"] != before
@@ -100,29 +101,29 @@ def test_attention_of_a_hybrid_is_moved_in_steps(desk):
 
 @pytest.mark.slow
 def test_a_window_is_moved_where_layers_have_one(desk):
-    assert desk.form.field("model.window")["disabled"]
-    assert desk.form.field("model.state_size")["disabled"]
-    desk.form.send_change("model", "gpt-oss-20b")
-    assert desk.form.field("model.window")["value"] == 128
-    assert not desk.form.field("model.window")["disabled"]
-    desk.form.send_change("model.window", 4096)
+    assert desk.controls.form.field("model.window")["disabled"]
+    assert desk.controls.form.field("model.state_size")["disabled"]
+    desk.controls.form.send_change("model", "gpt-oss-20b")
+    assert desk.controls.form.field("model.window")["value"] == 128
+    assert not desk.controls.form.field("model.window")["disabled"]
+    desk.controls.form.send_change("model.window", 4096)
     assert desk.session.refusal is None
     assert desk.session.now.resolved.model.window == 4096
 
 
 def test_experts_of_a_catalogue_moe_keep_their_width(desk):
-    desk.form.send_change("model", "mixtral-8x7b")
+    desk.controls.form.send_change("model", "mixtral-8x7b")
     width, total = (
         desk.session.now.resolved.model.expert_ffn_hidden,
         desk.session.now.resolved.params.total,
     )
-    desk.form.send_change("model.experts", 16)
+    desk.controls.form.send_change("model.experts", 16)
     assert desk.session.now.resolved.model.expert_ffn_hidden == width
     assert desk.session.now.resolved.params.total > 1.5 * total
 
 
 def test_another_accelerator_brings_its_node_and_drops_a_precision_it_has_not(desk):
-    desk.form.send_change("cluster.accelerator", "v100-32-sxm2")
+    desk.controls.form.send_change("cluster.accelerator", "v100-32-sxm2")
     assert desk.session.refusal is None
     assert desk.session.now.resolved.phases[0].precision == "fp16"
     assert desk.session.now.resolved.cluster.accelerator.family == "volta"
@@ -154,9 +155,9 @@ def test_step_picture_ends_where_the_step_ends(desk):
 
 
 def test_overflow_is_hatched_from_the_line_up(desk):
-    desk.form.send_change("plan.tp", 1)
-    desk.form.send_change("plan.pp", 1)
-    desk.form.send_change("plan.sharding", "none")
+    desk.controls.form.send_change("plan.tp", 1)
+    desk.controls.form.send_change("plan.pp", 1)
+    desk.controls.form.send_change("plan.sharding", "none")
     given = desk.session.now.given
     assert given["memory_bytes"]["total"] > given["memory_bytes"]["capacity"]
     over = charts.memory.data(given)["over"]
@@ -180,20 +181,20 @@ def test_what_is_not_finite_becomes_null():
 # ---------------------------------------------------------------- wrong values
 def test_a_refused_value_leaves_the_last_valid_picture_and_marks_its_control(desk):
     good, mfu = desk.design, text(card(desk, "mfu_shown"))
-    desk.form.send_change("plan.tp", 7)
+    desk.controls.form.send_change("plan.tp", 7)
     assert desk.design == good
     assert text(card(desk, "mfu_shown")) == mfu
-    assert desk.form.field("plan.tp")["fault"]
-    assert "Input rejected" in desk._line.value
-    desk.form.send_change("plan.tp", 4)
+    assert desk.controls.form.field("plan.tp")["fault"]
+    assert "Input rejected" in desk.headline.line.value
+    desk.controls.form.send_change("plan.tp", 4)
     assert desk.session.refusal is None
     assert desk.design.plan.tp == 4
-    assert not desk.form.field("plan.tp")["fault"]
+    assert not desk.controls.form.field("plan.tp")["fault"]
 
 
 def test_a_pin_in_the_way_of_a_change_is_offered_to_go():
-    desk = Desk(resources.example("qwen3-235b-a22b-256-gb200"))
-    desk.form.send_change("cluster.devices", 128)  # fewer than the pinned ways make
+    desk = DeskPane(resources.example("qwen3-235b-a22b-256-gb200"))
+    desk.controls.form.send_change("cluster.devices", 128)  # fewer than the pinned ways make
     assert desk.design.cluster.devices == 256
     pins = set(desk.design.plan.given())
     named = set()
@@ -201,65 +202,54 @@ def test_a_pin_in_the_way_of_a_change_is_offered_to_go():
         if desk.session.refusal is None:
             break
         named.add(desk.session.refusal.field.removeprefix("plan."))
-        assert desk._fix.description.startswith("Unpin")
-        desk._fix.click()
+        assert desk.headline.fix.description.startswith("Unpin")
+        desk.headline.fix.click()
     assert desk.design.cluster.devices == 128
     assert set(desk.design.plan.given()) == pins - named
 
 
 def test_two_fields_that_are_only_legal_together_can_be_set_one_after_the_other():
-    taken = []
+    """A rule of a design that no field can leave alone: a sequence a node."""
 
-    class Pair:
-        title = "pair"
-
-        def __init__(self, a=1, b=1):
-            self.a, self.b = a, b
-
-        def change(self, fields):
-            new = Pair(fields.get("a", self.a), fields.get("b", self.b))
-            if new.a != new.b:
-                raise DesignError("a", new.a, f"b, {new.b}")
+    class Pair(Design):
+        def change(self, paths=None, **sections):
+            new = super().change(paths, **sections)
+            nodes = new.cluster.devices // 8
+            if nodes != new.job.global_batch:
+                raise DesignError("cluster.devices", new.cluster.devices, f"{nodes} nodes")
             return new
 
-    class Says:
-        resolved = None
-
-        def __init__(self, design, quick):
-            taken.append((design.a, design.b))
-
-        def as_dict(self, advice=True):
-            return {}
-
-    session = Session(Pair(), Says)
-    assert session.change({"a": 2}) is False
-    assert session.refusal.field == "a"
-    assert session.change({"b": 2}) is True
-    assert (session.now.design.a, session.now.design.b) == (2, 2)
+    session = Session(Pair.read(resources.example()))
+    assert session.change({"cluster.devices": 8192}) is False
+    assert session.refusal.field == "cluster.devices"
+    assert session.change({"job.global_batch": 1024}) is True
+    assert (session.design.cluster.devices, session.design.job.global_batch) == (8192, 1024)
 
 
 def test_a_list_says_which_degrees_cannot_be_and_why(desk):
     seen = 0
-    desk.form.ask("plan.dp")
-    reasons = {o["value"]: o.get("reason", "") for o in desk.form.field("plan.dp")["options"]}
+    desk.controls.form.ask("plan.dp")
+    reasons = {
+        o["value"]: o.get("reason", "") for o in desk.controls.form.field("plan.dp")["options"]
+    }
     assert "batch" in reasons[3]
     assert reasons[64] == ""
     for value, why in reasons.items():
         if why:
             seen += 1
-            desk.form.send_change("plan.dp", value)
+            desk.controls.form.send_change("plan.dp", value)
             assert desk.session.refusal is not None, f"dp {value} is greyed and yet taken"
-            desk.form.send_change("plan.dp", None)
+            desk.controls.form.send_change("plan.dp", None)
             break
     assert seen
 
 
 @pytest.mark.parametrize("typed", ["ten", "1e999", "-3", "[1]", "🙂"])
 def test_nonsense_in_a_number_box_is_answered_in_one_line(desk, typed):
-    desk.form.send_change("constraints.deadline_days", typed)
+    desk.controls.form.send_change("constraints.deadline_days", typed)
     assert desk.session.fault is None
     assert "\n" not in desk.session.refusal.text
-    desk.form.send_change("constraints.deadline_days", "90")
+    desk.controls.form.send_change("constraints.deadline_days", "90")
     assert desk.design.constraints.deadline_days == 90
 
 
@@ -271,28 +261,28 @@ def test_an_error_in_the_kit_is_shown_and_the_desk_goes_on():
             raise ZeroDivisionError("a bug")
         return scantling.assess(design)
 
-    desk = Desk(resources.example(), judge=judge)
+    desk = DeskPane(resources.example(), judge=judge)
     broken["on"] = True
-    desk.form.send_change("cluster.devices", 8192)
-    assert "ZeroDivisionError: a bug" in desk._error.value
-    assert desk.form.answered == desk.form.proposal["serial"]
+    desk.controls.form.send_change("cluster.devices", 8192)
+    assert "ZeroDivisionError: a bug" in desk.headline.fault.value
+    assert desk.controls.form.answered == desk.controls.form.proposal["serial"]
     broken["on"] = False
-    desk.form.send_change("cluster.devices", 4096)
+    desk.controls.form.send_change("cluster.devices", 4096)
     assert desk.design.cluster.devices == 4096
 
 
 def test_names_cannot_write_markup(desk):
     desk.session.change({"name": "<img src=x onerror=alert(1)>"})
-    assert "<img" not in desk._title.value
+    assert "<img" not in desk.head.title.value
 
 
 # ---------------------------------------------------------------- one state
 def test_undo_takes_a_change_back_and_redo_does_it_again(desk):
     first = desk.design
-    desk.form.send_change("cluster.devices", 8192)
+    desk.controls.form.send_change("cluster.devices", 8192)
     second = desk.design
     desk.session.undo()
-    assert (desk.design, desk.form.field("cluster.devices")["value"]) == (first, 16384)
+    assert (desk.design, desk.controls.form.field("cluster.devices")["value"]) == (first, 16384)
     desk.session.redo()
     assert desk.design == second
 
@@ -300,17 +290,17 @@ def test_undo_takes_a_change_back_and_redo_does_it_again(desk):
 def test_a_drag_is_one_step_of_undo(desk):
     first = desk.design
     for n in (15360, 14336, 12288, 10240):
-        desk.form.send_change("cluster.devices", n, final=False)
+        desk.controls.form.send_change("cluster.devices", n, final=False)
     desk.session.undo()
     assert desk.design == first
 
 
 def test_letting_a_control_go_is_no_step_of_its_own(desk, monkeypatch):
     clock = iter(range(0, 1000, 10))
-    monkeypatch.setattr("scantling_widgets.desk.state.monotonic", lambda: next(clock))
+    monkeypatch.setattr("scantling_widgets.desk.session.monotonic", lambda: next(clock))
     first = desk.design
-    desk.form.send_change("cluster.devices", 8192, final=False)
-    desk.form.send_change("cluster.devices", 8192, final=True)
+    desk.controls.form.send_change("cluster.devices", 8192, final=False)
+    desk.controls.form.send_change("cluster.devices", 8192, final=True)
     desk.session.undo()
     assert desk.design == first
 
@@ -329,7 +319,7 @@ def test_at_least_fifty_steps_of_undo():
 
 def test_reset_brings_the_first_design_back_and_can_be_undone(desk):
     first = desk.design
-    desk.form.send_change("cluster.devices", 8192)
+    desk.controls.form.send_change("cluster.devices", 8192)
     desk.session.reset()
     assert desk.design == first
     desk.session.undo()
@@ -337,11 +327,11 @@ def test_reset_brings_the_first_design_back_and_can_be_undone(desk):
 
 
 def test_the_offered_fix_makes_the_design_feasible(desk):
-    desk.form.send_change("constraints.deadline_days", "60")
+    desk.controls.form.send_change("constraints.deadline_days", "60")
     assert desk.session.now.given["verdict"] == "constraint-missed"
     assert card(desk, "days")["state"] == "bad"
-    assert desk._fix.hidden is False
-    desk._apply_fix()
+    assert desk.headline.fix.hidden is False
+    desk.headline.apply_fix()
     assert met(desk.session.now.given["verdict"])  # at risk or not
     assert desk.session.can_undo
 
@@ -349,19 +339,19 @@ def test_the_offered_fix_makes_the_design_feasible(desk):
 def test_an_impossible_design_says_so_everywhere_and_can_be_left(desk):
     desk.design = Design.read(resources.example("case-2-1t-dense-8-v100"))
     assert card(desk, "verdict")["value"] == "Impossible"
-    assert "Hardware constraints insufficient for model parameters" in desk._line.value
-    assert not any(desk.memory.data.values())
+    assert "Hardware constraints insufficient for model parameters" in desk.headline.line.value
+    assert not any(desk.memory_card.chart.data.values())
     for number in range(len(desk.panels)):
         desk.tabs.selected_index = number
         assert desk.session.fault is None
     desk.session.undo()
-    assert any(desk.memory.data.values())
+    assert any(desk.memory_card.chart.data.values())
 
 
 def test_a_pinned_design_shows_differences_and_against_itself_none(desk):
     desk.session.refer()
     assert card(desk, "mfu_shown")["delta"] == "= reference"
-    desk.form.send_change("cluster.devices", 8192)
+    desk.controls.form.send_change("cluster.devices", 8192)
     assert card(desk, "step_s")["delta"].startswith("+")
     assert card(desk, "step_s")["sense"] == "worse"
     desk.session.refer()
@@ -370,7 +360,7 @@ def test_a_pinned_design_shows_differences_and_against_itself_none(desk):
 
 def test_assigning_a_design_puts_it_on_the_desk(desk):
     desk.design = Design.read(resources.example()).change({"cluster.devices": 2048})
-    assert desk.form.field("cluster.devices")["value"] == 2048
+    assert desk.controls.form.field("cluster.devices")["value"] == 2048
 
 
 def test_the_desk_comes_back_where_it_was(tmp_path, monkeypatch):
@@ -378,7 +368,7 @@ def test_the_desk_comes_back_where_it_was(tmp_path, monkeypatch):
     monkeypatch.setenv("SCANTLING_AUTOSAVE", str(state))
     monkeypatch.setenv("SCANTLING_DESIGN", str(resources.example()))
     desk = open_desk()
-    desk.form.send_change("cluster.devices", 4096)
+    desk.session.change({"cluster.devices": 4096})
     assert open_desk().design == desk.design
     state.write_text("not: [a design", encoding="utf-8")
     assert open_desk().design.cluster.devices == 16384
@@ -393,7 +383,7 @@ def test_tabs_are_made_when_they_are_first_shown(desk):
 def test_every_tab_draws_follows_and_never_fails(desk, number):
     desk.tabs.selected_index = number
     desk.session.refer()
-    desk.form.send_change("cluster.devices", 8192)
+    desk.controls.form.send_change("cluster.devices", 8192)
     assert desk.session.fault is None
     assert desk.panels[number].parts
 
@@ -416,7 +406,7 @@ def test_a_design_can_be_saved_loaded_and_pasted(desk, tmp_path):
     file.path.value = str(tmp_path / "mine.yaml")
     file.save.click()
     assert Design.read(tmp_path / "mine.yaml") == desk.design
-    desk.form.send_change("cluster.devices", 8192)
+    desk.controls.form.send_change("cluster.devices", 8192)
     file.load.click()
     assert desk.design.cluster.devices == 16384
     file.text.value = desk.design.change({"cluster.devices": 1024}).to_yaml()
@@ -424,7 +414,7 @@ def test_a_design_can_be_saved_loaded_and_pasted(desk, tmp_path):
     assert desk.design.cluster.devices == 1024
     file.text.value = "model: [what"
     file.use.click()
-    assert "alert" in file.say.value
+    assert "alert" in file.file_status.value
     assert desk.design.cluster.devices == 1024
 
 
@@ -440,14 +430,14 @@ def test_a_long_context_phase_is_the_one_the_sliders_move():
             ],
         }
     )
-    desk = Desk(design)
+    desk = DeskPane(design)
     assert desk.session.now.resolved.job_path == "job.phases.1"
-    desk.form.send_change("job.phases.1.seq_len", 32768)
+    desk.controls.form.send_change("job.phases.1.seq_len", 32768)
     assert [p.seq_len for p in desk.design.job.phases] == [8192, 32768]
 
 
 def test_an_impossible_design_shows_the_whole_arithmetic_and_what_would_help():
-    desk = Desk(resources.example("case-2-1t-dense-8-v100"))
+    desk = DeskPane(resources.example("case-2-1t-dense-8-v100"))
     given = desk.session.now.given
-    assert all(str(limit) in desk.memory.empty for limit in given["limits"])
-    assert given["nearest_fixes"][0]["change"] in desk.step.empty
+    assert all(str(limit) in desk.memory_card.chart.empty for limit in given["limits"])
+    assert given["nearest_fixes"][0]["change"] in desk.step_card.chart.empty

@@ -10,13 +10,13 @@ import pytest
 from scantling.design.design import Design
 from scantling_kits import FRAMEWORKS, ON
 from scantling_widgets.desk import rendering
-from scantling_widgets.desk.desk import Desk
+from scantling_widgets.desk.desk import DeskPane
 from scantling_widgets.resources import example
 
 
 @pytest.fixture
 def files():
-    desk = Desk(example("llama-3.1-8b-8-h100-fsdp"))
+    desk = DeskPane(example("llama-3.1-8b-8-h100-fsdp"))
     panel = next(p for p in desk.panels if p.title == "File and report")
     desk.tabs.selected_index = desk.panels.index(panel)
     panel.desk = desk
@@ -29,7 +29,7 @@ def test_the_launch_kit_offers_what_the_library_has_and_writes_it(files, tmp_pat
     files.to.value, files.on.value, files.kit.value = "torchtitan", "slurm", str(tmp_path / "kit")
     files.kit_job.run()
     files.kit_job.thread.join(60)
-    assert str(tmp_path / "kit") in files.kit_said.value
+    assert str(tmp_path / "kit") in files.kit_status.value
     listed = {row[0]["text"] for row in files.files.rows}
     assert listed == {
         p.relative_to(tmp_path / "kit").as_posix()
@@ -45,7 +45,7 @@ def test_nothing_is_written_for_a_design_that_misses_a_limit(files, tmp_path):
     files.kit.value = str(tmp_path / "kit")
     files.kit_job.run()
     files.kit_job.thread.join(60)
-    assert "nothing is written" in files.kit_said.value
+    assert "nothing is written" in files.kit_status.value
     assert not (tmp_path / "kit").exists()
 
 
@@ -70,7 +70,7 @@ def test_the_report_is_rendered_in_the_background_and_can_be_stopped(files, tmp_
     files.job.run()
     time.sleep(1.0)
     assert files.job.thread.is_alive()
-    files.desk.form.send_change("job.seq_len", 4096)  # the desk stays live
+    files.desk.controls.form.send_change("job.seq_len", 4096)  # the desk stays live
     assert files.desk.design.job.seq_len == 4096
     files.job.stop.click()
     files.job.thread.join(30)

@@ -9,7 +9,7 @@ from scantling.design.design import Design
 from scantling_widgets import resources
 from scantling_widgets.desk import inputs
 from scantling_widgets.desk.controls import GROUPS
-from scantling_widgets.desk.desk import Desk
+from scantling_widgets.desk.desk import DeskPane
 
 GALLERY = resources.example().parent
 # fields that the file alone has, by the reason why no control stands for them
@@ -29,6 +29,7 @@ IN_THE_FILE = {
         "plan.precision",
     ),
     "what is unusual and meant so": ("confirm",),
+    "words of a line that have to be settled in the file that init wrote": ("unread",),
     "numbers of one kind of layer, which model.hf_config takes from its authors' file": (
         "model.mixers",
         "model.pattern",
@@ -94,7 +95,7 @@ CONTROLS = {control.field for group in GROUPS for control in group.controls}
 
 @pytest.fixture(scope="module")
 def desk():
-    return Desk(
+    return DeskPane(
         GALLERY / "mixtral-8x22b-128-h100.yaml"
     )  # with experts, so that every axis is there
 
@@ -110,7 +111,11 @@ def test_every_field_of_the_schema_is_in_the_form_or_is_named_with_the_reason():
 
 
 def test_every_control_says_its_field_by_a_name_of_its_own(desk):
-    shown = [(g["title"], desk.form.field(f)) for g in desk.form.groups for f in g["fields"]]
+    shown = [
+        (g["title"], desk.controls.form.field(f))
+        for g in desk.controls.form.groups
+        for f in g["fields"]
+    ]
     names = [(title, control["label"]) for title, control in shown]
     assert len(names) == len(set(names)) > 150
     for _title, control in shown:
@@ -126,7 +131,7 @@ TYPED = sorted(CONTROLS & {field for field, info in LEAVES.items() if info.examp
 def test_a_control_sets_what_the_schema_gives_as_an_example(desk, field):
     """Typed as text where it is a box, chosen from its list where it is one."""
     example = LEAVES[field].examples[0]
-    control = desk.form.field(field)
+    control = desk.controls.form.field(field)
     if control["made"] in ("number", "text"):
         words = isinstance(example, list) and all(isinstance(word, str) for word in example)
         typed = ", ".join(example) if words else f"{example}"
@@ -163,12 +168,12 @@ def test_what_is_emptied_leaves_nothing_behind(desk):
             ("plan.compile", True),
             ("name", "another"),
         ):
-            desk.form.send_change(field, typed)
+            desk.controls.form.send_change(field, typed)
             assert desk.session.refusal is None, desk.session.refusal
-            shown = desk.form.field(field)["value"]
+            shown = desk.controls.form.field(field)["value"]
             assert shown not in ("", None)
             assert desk.design != before
-            desk.form.send_change(field, before.data().get(field))
+            desk.controls.form.send_change(field, before.data().get(field))
             assert desk.design.data() == before.data(), field
     finally:
         desk.session.put(before)
@@ -187,31 +192,31 @@ def test_lists_of_records_are_typed_as_the_file_has_them(desk, field, typed, wro
     words, shown again as it would stand there."""
     before = desk.design
     try:
-        desk.form.send_change(field, typed)
+        desk.controls.form.send_change(field, typed)
         assert desk.session.refusal is None, desk.session.refusal
         whole = desk.design.to_yaml()
         assert len(at(desk.design.data(), field)) == 2 and Design.from_yaml(whole) == desk.design
-        said = desk.form.field(field)["value"]
+        said = desk.controls.form.field(field)["value"]
         kept = desk.design
-        desk.form.send_change(field, said)
+        desk.controls.form.send_change(field, said)
         assert desk.design == kept
         for text in (wrong, typed[:-3]):
-            desk.form.send_change(field, text)
+            desk.controls.form.send_change(field, text)
             assert desk.session.refusal and desk.design == kept
-            desk.form.send_change(field, said)
+            desk.controls.form.send_change(field, said)
     finally:
         desk.session.put(before)
 
 
 def test_fields_of_a_phase_are_shown_and_set_where_they_stand():
     paths = [p for p in sorted(GALLERY.glob("*.yaml")) if Design.read(p).job.phases]
-    desk = Desk(paths[0])
+    desk = DeskPane(paths[0])
     path = desk.session.now.resolved.job_path
     assert path.startswith("job.phases.")
-    desk.form.send_change(f"{path}.evaluation_hours", "30 min")
+    desk.controls.form.send_change(f"{path}.evaluation_hours", "30 min")
     assert desk.session.refusal is None
     phase = int(path.rpartition(".")[2])
     assert desk.design.job.phases[phase].evaluation_hours == 0.5
-    assert desk.form.field(f"{path}.evaluation_hours")["value"] == "0.5"
-    desk.form.send_change(f"{path}.evaluation_hours", None)
+    assert desk.controls.form.field(f"{path}.evaluation_hours")["value"] == "0.5"
+    desk.controls.form.send_change(f"{path}.evaluation_hours", None)
     assert desk.design.job.phases[phase].evaluation_hours is None

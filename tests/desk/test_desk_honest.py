@@ -18,23 +18,23 @@ from scantling.plans.prepare import prepare
 from scantling_widgets import resources
 from scantling_widgets.desk import link, story
 from scantling_widgets.desk.control import stated
-from scantling_widgets.desk.desk import Desk
+from scantling_widgets.desk.desk import DeskPane
 
 OVER = (("plan.tp", 2), ("plan.pp", 1), ("plan.sharding", "none"))  # 3.8 TB on a device of 85 GB
 
 
 @pytest.fixture
 def desk():
-    return Desk(resources.example())
+    return DeskPane(resources.example())
 
 
 def cards(desk) -> dict[str, dict]:
-    return {item["key"]: item for item in desk.strip.items}
+    return {item["key"]: item for item in desk.headline.strip.items}
 
 
-def over(desk) -> Desk:
+def over(desk) -> DeskPane:
     for field, value in OVER:
-        desk.form.send_change(field, value)
+        desk.controls.form.send_change(field, value)
     return desk
 
 
@@ -47,13 +47,13 @@ def test_a_slider_moves_by_the_keyboard_over_its_whole_range(desk, field, step):
     desk.session.change({"constraints.deadline_days": None})
     presses, seen = 0, []
     while presses < 90:
-        control = desk.form.field(field)
+        control = desk.controls.form.field(field)
         places = [option["value"] for option in control["options"]]
         at = places.index(control["value"])
         seen.append(control["value"])
         if not 0 <= at + step < len(places):
             break
-        desk.form.send_change(field, places[at + step], final=False)
+        desk.controls.form.send_change(field, places[at + step], final=False)
         presses += 1
     assert seen == sorted(set(seen), reverse=step < 0)
     if field == "model.size":
@@ -74,34 +74,34 @@ def test_a_plan_that_does_not_fit_has_no_days_dollars_or_goodput(desk):
     for key in ("days", "cost_usd", "goodput", "checkpoint_interval_s"):
         assert shown[key]["value"] == "—"
         assert not shown[key].get("delta")
-    assert "Does not fit" in desk._line.value
-    assert "days" not in desk._story.value and "$" not in desk._story.value
+    assert "Does not fit" in desk.headline.line.value
+    assert "days" not in desk.story.sentence.value and "$" not in desk.story.sentence.value
     for title in ("Cost", "Reliability"):
         panel = next(p for p in desk.panels if p.title == title)
         desk.tabs.selected_index = desk.panels.index(panel)
-        assert ["does not fit" in part.value for part in panel.box.children] == [True]
+        assert ["does not fit" in part.value for part in panel.root.children] == [True]
 
 
 def test_idle_devices_are_amber_and_said(desk):
-    desk.form.send_change("cluster.devices", 24576)
+    desk.controls.form.send_change("cluster.devices", 24576)
     used = desk.session.now.given["devices_used"]
     assert used < 24576
     assert cards(desk)["verdict"]["state"] == "warn"
-    assert 'data-state="warn"' in desk._line.value
-    assert f"{used:,} of 24,576 devices" in desk._line.value
+    assert 'data-state="warn"' in desk.headline.line.value
+    assert f"{used:,} of 24,576 devices" in desk.headline.line.value
 
 
 def test_the_title_follows_the_design(desk):
     named = desk.design.title
-    assert named in desk._title.value
-    desk.form.send_change("cluster.devices", 8192)
-    title = desk._title.value.split("<small>")[0]
+    assert named in desk.head.title.value
+    desk.controls.form.send_change("cluster.devices", 8192)
+    title = desk.head.title.value.split("<small>")[0]
     assert "8,192" in title and "16,384" not in title
-    desk.form.send_change("model.experts", 16)
-    assert "405B, 15.6T" not in desk._title.value.split("<small>")[0]
+    desk.controls.form.send_change("model.experts", 16)
+    assert "405B, 15.6T" not in desk.head.title.value.split("<small>")[0]
     desk.session.undo()
     desk.session.undo()
-    assert named in desk._title.value.split("<small>")[0]
+    assert named in desk.head.title.value.split("<small>")[0]
 
 
 def test_the_page_ends_with_the_desk():
@@ -113,7 +113,7 @@ def test_the_page_ends_with_the_desk():
 
 def test_differences_of_shares_are_points_and_others_keep_their_unit(desk):
     desk.session.refer()
-    desk.form.send_change("cluster.devices", 8192)
+    desk.controls.form.send_change("cluster.devices", 8192)
     shown = cards(desk)
     for key in ("mfu_shown", "goodput", "bubble_fraction"):
         assert shown[key]["delta"].endswith(" points")
@@ -123,10 +123,10 @@ def test_differences_of_shares_are_points_and_others_keep_their_unit(desk):
 
 def test_pinned_is_said_of_plan_fields_alone(desk):
     desk.session.refer()
-    desk.form.send_change("plan.tp", 4)
-    assert "pinned" not in json.dumps(desk.strip.items)
-    assert "pinned" not in desk._title.value.lower()
-    assert "reference" in {row for row in desk.step.data["rows"]["row"]}
+    desk.controls.form.send_change("plan.tp", 4)
+    assert "pinned" not in json.dumps(desk.headline.strip.items)
+    assert "pinned" not in desk.head.title.value.lower()
+    assert "reference" in {row for row in desk.step_card.chart.data["rows"]["row"]}
 
 
 def test_dp_is_one_number_wherever_it_is_named(desk):
@@ -157,7 +157,7 @@ def test_dp_is_one_number_wherever_it_is_named(desk):
     ],
 )
 def test_a_limit_is_read_as_people_write_it(desk, field, typed, value):
-    desk.form.send_change(field, typed)
+    desk.controls.form.send_change(field, typed)
     assert desk.session.refusal is None
     assert stated(desk.design, field) == pytest.approx(value)
 
@@ -167,19 +167,19 @@ def test_a_limit_is_read_as_people_write_it(desk, field, typed, value):
     [("constraints.deadline_days", "40%"), ("constraints.min_mfu", "3 d"), ("cluster.sites", "x")],
 )
 def test_what_is_no_such_number_is_kept_in_its_box_and_refused_in_one_line(desk, field, typed):
-    desk.form.send_change(field, typed)
-    control = desk.form.field(field)
+    desk.controls.form.send_change(field, typed)
+    control = desk.controls.form.field(field)
     assert control["value"] == typed
     assert control["fault"] and "\n" not in control["fault"]
 
 
 def test_the_form_has_every_limit_and_the_site_of_the_file(desk):
-    shown = {field for group in desk.form.groups for field in group["fields"]}
+    shown = {field for group in desk.controls.form.groups for field in group["fields"]}
     assert {f"constraints.{name}" for name in CONSTRAINTS} <= shown
     wanted = ("oversubscription", "sites", "pod_devices", "storage")
     assert {f"cluster.{name}" for name in wanted} <= shown
-    desk.form.send_change("constraints.survive", "rack")
-    desk.form.send_change("cluster.oversubscription", "3")
+    desk.controls.form.send_change("constraints.survive", "rack")
+    desk.controls.form.send_change("cluster.oversubscription", "3")
     assert desk.design.constraints.survive == "rack"
     assert desk.design.cluster.oversubscription == 3
     assert Design.from_yaml(desk.design.to_yaml()) == desk.design
@@ -187,12 +187,12 @@ def test_the_form_has_every_limit_and_the_site_of_the_file(desk):
 
 # ---------------------------------------------------------------- the link
 def test_a_link_opens_the_design_that_wrote_it(desk):
-    desk.form.send_change("cluster.devices", 8192)
+    desk.controls.form.send_change("cluster.devices", 8192)
     desk.session.change({"notes": "taken for its price · 8k H100"})
     said = f"http://127.0.0.1:8866/?token=x#{link.write(desk.design)}"
     assert link.read(said) == desk.design
-    assert desk._link.value == link.write(desk.design)
-    assert Desk(said).design == desk.design
+    assert desk.head.link.value == link.write(desk.design)
+    assert DeskPane(said).design == desk.design
 
 
 def test_every_design_of_the_gallery_goes_through_a_link():
@@ -229,7 +229,7 @@ def test_a_link_that_is_cut_old_or_wrong_is_refused_in_one_line(desk, text, said
         link.read(text)
     assert said in str(told.value) and "\n" not in str(told.value)
     before = desk.design
-    desk._do(lambda: desk.open_link(text))
+    desk.act(lambda: desk.open_link(text))
     assert desk.design == before and desk.session.refusal is not None
 
 
@@ -270,8 +270,8 @@ def test_an_old_link_says_what_is_wrong_and_one_press_opens_the_rest(desk, chang
     before = desk.design
     assert desk.open_link(f"design=1.{packed.decode()}") is False
     assert lost in desk.session.refusal.text and desk.design == before
-    assert desk._fix.description == "Open what is left" and not desk._fix.hidden
-    desk._fix.click()
+    assert desk.headline.fix.description == "Open what is left" and not desk.headline.fix.hidden
+    desk.headline.fix.click()
     kept = {k: v for k, v in sent.data().items() if k != lost}
     assert desk.design.data() == kept and desk.session.refusal is None
 
@@ -280,14 +280,14 @@ def test_of_a_link_of_another_version_what_this_one_reads_is_offered(desk):
     sent = desk.design.change({"cluster.devices": 8192})
     desk.open_link(link.write(sent).replace("design=1.", "design=2."))
     assert "version 2" in desk.session.refusal.text
-    desk._fix.click()
+    desk.headline.fix.click()
     assert desk.design == sent
 
 
 @pytest.mark.parametrize("text", ["design=1.", "design=1.eJyrrgUAAXUA-Q", "design=9.!!"])
 def test_where_nothing_is_left_nothing_is_offered(desk, text):
     desk.open_link(text)
-    assert desk._fix.hidden and desk.session.refusal is not None
+    assert desk.headline.fix.hidden and desk.session.refusal is not None
 
 
 def test_a_link_that_unpacks_without_end_is_refused():
@@ -300,10 +300,10 @@ def test_a_link_on_the_page_names_no_file_of_the_server(desk, monkeypatch):
     text = link.write(desk.design.change({"calibration": "/etc/passwd"}))
     monkeypatch.setenv("SERVER_SOFTWARE", "voila/0.5")
     before = desk.design
-    desk._do(lambda: desk.open_link(text))
+    desk.act(lambda: desk.open_link(text))
     assert desk.design == before
     assert "no file" in desk.session.refusal.text
-    desk._fix.click()
+    desk.headline.fix.click()
     assert desk.design.calibration is None
 
 
@@ -343,15 +343,17 @@ def test_the_page_is_drawn_from_messages_alone(desk):
 
 def test_the_page_sets_nothing_but_what_a_part_hears(desk):
     desk.page.tell = lambda message: None
-    before = desk.strip.items
-    desk.page.hear({"set": {desk.strip.id: {"items": []}, "p0": {"value": 1}}, "serial": "x"})
-    assert desk.strip.items == before
+    before = desk.headline.strip.items
+    desk.page.hear(
+        {"set": {desk.headline.strip.id: {"items": []}, "p0": {"value": 1}}, "serial": "x"}
+    )
+    assert desk.headline.strip.items == before
 
 
 # ---------------------------------------------------------------- what a move did
 def test_the_sentence_names_the_move_and_the_bottleneck_that_took_over(desk):
-    desk.form.send_change("cluster.devices", 131072)
-    said = desk._story.value
+    desk.controls.form.send_change("cluster.devices", 131072)
+    said = desk.story.sentence.value
     assert "16,384 → 131,072" in said
     before, now = (story.bottleneck(m.given) for m in (desk.session.before, desk.session.now))
     assert now[0] in said
@@ -369,8 +371,8 @@ def test_three_moves_are_offered_and_each_does_what_it_says(desk):
     moment = desk.session.now
     moves = story.suggested(moment, list(story.trials(desk.session.judge, moment)))
     assert len(moves) == 3
-    desk.offer_moves(moves)
-    for button, (name, said, _fields) in zip(desk._moves.children, moves):
+    desk.story.offer(moves)
+    for button, (name, said, _fields) in zip(desk.story.moves.children, moves):
         button.click()
         assert desk.session.refusal is None
         given = desk.session.now.given
@@ -385,7 +387,7 @@ def test_three_moves_are_offered_and_each_does_what_it_says(desk):
 
 
 def test_of_a_design_that_misses_a_limit_the_fixes_are_offered(desk):
-    desk.form.send_change("constraints.deadline_days", "60")
+    desk.controls.form.send_change("constraints.deadline_days", "60")
     moves = story.suggested(desk.session.now, [])
     assert moves and {name for name, _, _ in moves} == {"Mend"}
 
@@ -396,7 +398,7 @@ def test_several_designs_stand_side_by_side_with_their_bands_and_notes(desk):
     panel.notes.value = "as published"
     assert desk.design.notes == "as published"
     for devices in (16384, 8192, 32768):
-        desk.form.send_change("cluster.devices", devices)
+        desk.controls.form.send_change("cluster.devices", devices)
         panel.keep.click()
     panel.keep.click()  # the same once
     rows = [[cell["text"] for cell in row] for row in panel.kept.rows]

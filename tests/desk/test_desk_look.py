@@ -13,20 +13,20 @@ from scantling.design.design import Design
 from scantling_widgets import resources
 from scantling_widgets.charts import palette
 from scantling_widgets.desk import choices, headline
-from scantling_widgets.desk.desk import Desk
+from scantling_widgets.desk.desk import DeskPane
 
 WIDGETS = Path(__file__).parents[2] / "widgets" / "scantling_widgets"
 
 
 @pytest.fixture
 def desk():
-    return Desk(resources.example())
+    return DeskPane(resources.example())
 
 
 @pytest.mark.parametrize("key", [key for key, _, _ in headline.CARDS])
 def test_every_headline_number_opens_to_its_formula_and_values(desk, key):
-    desk.strip.opened = key
-    lines = dict(desk.strip.detail["lines"])
+    desk.headline.strip.opened = key
+    lines = dict(desk.headline.strip.detail["lines"])
     assert lines["Formula"]
     if key not in ("verdict",):
         assert re.search(r"\d", lines["With these values"])
@@ -99,27 +99,27 @@ def test_nothing_on_the_page_asks_the_network():
 
 
 def test_ladders_hold_the_value_that_stands_in_the_design():
-    desk = Desk(
+    desk = DeskPane(
         Design.read(resources.example()).change(
             {"cluster.devices": 12344, "job.global_batch": 2043}
         )
     )
     for field, value in (("cluster.devices", 12344), ("job.global_batch", 2043)):
-        options = [o["value"] for o in desk.form.field(field)["options"]]
+        options = [o["value"] for o in desk.controls.form.field(field)["options"]]
         assert value in options
         assert options == sorted(options)
     assert all(n % 8 == 0 for n in choices.octaves(8, 2**18, 8))
 
 
 def test_every_control_says_what_it_is(desk):
-    for group in desk.form.groups:
-        for field in map(desk.form.field, group["fields"]):
+    for group in desk.controls.form.groups:
+        for field in map(desk.controls.form.field, group["fields"]):
             assert field["label"]
             assert field["help"]
 
 
 def test_no_more_than_eight_inputs_are_up_front(desk):
-    front, plan, *folded = desk.form.groups
+    front, plan, *folded = desk.controls.form.groups
     assert len(front["fields"]) <= 8
     assert {"model.size", "model.experts", "cluster.devices", "cluster.scale_out"} <= {
         *front["fields"]
@@ -141,16 +141,16 @@ def test_what_is_not_given_stands_on_its_slider_at_its_place_and_can_come_back(
     from scantling_widgets.words import at
 
     now = at(desk.session.now.given, f"{section}.{field.split('.')[1]}")
-    options = desk.form.field(field)["options"]
+    options = desk.controls.form.field(field)["options"]
     place = next(i for i, o in enumerate(options) if o["value"] is None)
     assert options[place]["text"].startswith("auto ")
     assert options[place - 1]["value"] < now <= options[place + 1]["value"]
-    desk.form.send_change(field, options[place + 1]["value"])
+    desk.controls.form.send_change(field, options[place + 1]["value"])
     assert at(desk.session.now.given, f"{section}.{field.split('.')[1]}") == pytest.approx(
         options[place + 1]["value"], rel=1e-12
     )
-    assert desk.form.field(field)["options"][0]["value"] is None
-    desk.form.send_change(field, None)
+    assert desk.controls.form.field(field)["options"][0]["value"] is None
+    desk.controls.form.send_change(field, None)
     assert at(desk.session.now.given, f"{section}.{field.split('.')[1]}") == now
 
 
@@ -159,7 +159,7 @@ def test_interconnects_stand_from_slow_to_fast(desk):
 
     rates = [
         catalogue.fabric(o["value"]).device_bytes_per_s
-        for o in desk.form.field("cluster.scale_out")["options"]
+        for o in desk.controls.form.field("cluster.scale_out")["options"]
     ]
     assert rates == sorted(rates)
     assert len(rates) >= 8

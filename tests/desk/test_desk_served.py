@@ -14,7 +14,7 @@ from scantling_widgets import resources
 from scantling_widgets.charts.evidence import evidence
 from scantling_widgets.charts.memory_step import step
 from scantling_widgets.desk import link
-from scantling_widgets.desk.desk import Desk
+from scantling_widgets.desk.desk import DeskPane
 from scantling_widgets.desk.panels.report import Report
 
 
@@ -22,7 +22,7 @@ from scantling_widgets.desk.panels.report import Report
 def panel(monkeypatch, tmp_path):
     monkeypatch.setenv("SERVER_SOFTWARE", "voila/0.5")
     monkeypatch.chdir(tmp_path)
-    desk = Desk(resources.example())
+    desk = DeskPane(resources.example())
     found = next(p for p in desk.panels if isinstance(p, Report))
     found.show()
     return found
@@ -35,7 +35,7 @@ def _given(markup: str) -> tuple[str, bytes]:
 
 def test_a_design_is_saved_to_the_visitor(panel, tmp_path):
     panel.save.click()
-    name, content = _given(panel.say.value)
+    name, content = _given(panel.file_status.value)
     assert name.endswith(".yaml")
     assert Design.from_yaml(content.decode()) == panel.session.now.design
     assert list(tmp_path.iterdir()) == []
@@ -45,7 +45,7 @@ def test_a_kit_is_given_as_an_archive(panel, tmp_path):
     steps, files = panel._kit_start()
     for found in files:
         panel._kit_step(found)
-    name, content = _given(panel.kit_said.value)
+    name, content = _given(panel.kit_status.value)
     assert steps == 1 and name.endswith(".zip")
     assert {"plan.json", "launch.sh"} <= set(zipfile.ZipFile(io.BytesIO(content)).namelist())
     assert list(tmp_path.iterdir()) == []
@@ -61,7 +61,7 @@ def test_a_path_that_a_visitor_types_is_not_opened(panel, line, monkeypatch):
     panel.text.value = re.sub(rf"(?m)^{key}:.*\n?", "", text) + line + "\n"
     monkeypatch.setattr("scantling.base.files.read_bytes", opened)
     panel.use.click()
-    assert "this page opens no file" in panel.say.value
+    assert "this page opens no file" in panel.file_status.value
 
 
 def test_a_visitor_loads_a_file_of_their_own_and_none_of_the_server(panel, tmp_path):
@@ -81,10 +81,10 @@ def test_a_log_is_learnt_from_beside_the_design(panel, tmp_path):
     panel.log.value = "\n".join(map(line.format, range(1, 30)))
     before = panel.session.now.given
     panel.learn.click()
-    name, content = _given(panel.learnt.value)
+    name, content = _given(panel.log_status.value)
     steps = yaml.safe_load(content)["steps"]
     assert name == "calibration.yaml" and steps["runs"] == 1
-    assert "A step took 6" in panel.learnt.value
+    assert "A step took 6" in panel.log_status.value
     now = panel.session.now.given
     assert panel.session.now.design.calibration == yaml.safe_load(content)
     assert now["band_tier"] == "measured here" != before["band_tier"]
@@ -99,5 +99,5 @@ def test_a_log_is_learnt_from_beside_the_design(panel, tmp_path):
     assert panel.session.now.design.calibration is None
     panel.log.value = "nothing of the kind"
     panel.learn.click()
-    assert "sd-fault" in panel.say.value and "Traceback" not in panel.say.value
+    assert "sd-fault" in panel.file_status.value and "Traceback" not in panel.file_status.value
     assert list(tmp_path.iterdir()) == []

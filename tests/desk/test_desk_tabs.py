@@ -24,14 +24,14 @@ from scantling_widgets.charts import (
 )
 from scantling_widgets.charts.livechart import LiveChart
 from scantling_widgets.desk import legend, studies
-from scantling_widgets.desk.desk import Desk
+from scantling_widgets.desk.desk import DeskPane
 from scantling_widgets.desk.table import Table
 from scantling_widgets.resources import example
 
 
 @pytest.fixture(scope="module")
 def desk():
-    return Desk(example())
+    return DeskPane(example())
 
 
 def opened(desk, title):
@@ -78,7 +78,7 @@ TITLES = (
 def test_every_number_of_a_table_opens_to_where_it_comes_from(desk, title):
     panel = worked(opened(desk, title))
     asked = 0
-    for table in widgets(panel.box, Table):
+    for table in widgets(panel.root, Table):
         for index, row in enumerate(table.rows[:3]):
             for column, cell in zip(table.columns, row):
                 if isinstance(cell, dict) and cell.get("key"):
@@ -117,7 +117,7 @@ def test_numbers_without_a_formula_are_few_and_are_no_results(desk):
         "In all",
     }
     for title in TITLES:
-        for table in widgets(opened(desk, title).box, Table):
+        for table in widgets(opened(desk, title).root, Table):
             for row in table.rows[:2]:
                 for column, cell in zip(table.columns, row):
                     if (
@@ -133,7 +133,7 @@ def test_numbers_without_a_formula_are_few_and_are_no_results(desk):
 @pytest.mark.slow
 @pytest.mark.parametrize("title", TITLES)
 def test_every_picture_has_words_a_title_and_a_name_for_its_file(desk, title):
-    for chart in widgets(worked(opened(desk, title)).box, LiveChart):
+    for chart in widgets(worked(opened(desk, title)).root, LiveChart):
         assert chart.file_name not in ("", "chart")
         assert len(chart.alt) > 20 and "nothing is drawn" not in chart.alt
 
@@ -148,8 +148,8 @@ def test_a_picture_that_waits_for_its_data_says_so():
 
 def test_amounts_of_the_two_main_pictures_open(desk):
     for key, picture in (
-        (desk._memory_key, "memory_by_stage"),
-        (desk._step_key, "step_breakdown_s"),
+        (desk.memory_card.key, "memory_by_stage"),
+        (desk.step_card.key, "step_breakdown_s"),
     ):
         assert isinstance(key, legend.Key)
         key.ask(key.entries[0]["key"], 0)
@@ -348,7 +348,7 @@ def test_the_edge_is_drawn_where_feasible_meets_not(desk):
 
 @pytest.mark.slow
 def test_a_cell_that_is_clicked_becomes_the_design(desk):
-    desk = Desk(example())
+    desk = DeskPane(example())
     panel = opened(desk, "Sensitivity")
     panel.along.value, panel.across.value = "cluster.devices", "job.global_batch"
     panel.sweep_job.run()
@@ -381,7 +381,7 @@ def test_reliability_lists_domains_and_risks_of_the_blueprint(desk):
 
 @pytest.mark.slow
 def test_a_design_without_tokens_or_stages_says_so_in_place_of_empty_pictures():
-    small = Desk(example("llama-3.1-8b-8-h100-fsdp"))
+    small = DeskPane(example("llama-3.1-8b-8-h100-fsdp"))
     schedule = opened(small, "Schedule")
     assert schedule.none.hidden is False
     assert all(box.hidden for box in [*schedule.pictures, schedule.strip])
@@ -390,7 +390,7 @@ def test_a_design_without_tokens_or_stages_says_so_in_place_of_empty_pictures():
     layers = schedule.laid.data["layers"]
     assert schedule.strip.hidden is False and schedule.none.hidden is False
     assert len(set(layers["blocks"])) == 2 and len(layers["blocks"]) == 48
-    small = Desk(example("llama-3.1-8b-8-h100-fsdp"))
+    small = DeskPane(example("llama-3.1-8b-8-h100-fsdp"))
     assert "Tokens under Job" in opened(small, "Cost").why.value
     assert opened(small, "Sensitivity").what.value == "step_s"
     assert show("days", 30.0) in opened(small, "Reliability").domains.note

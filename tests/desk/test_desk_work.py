@@ -6,12 +6,12 @@ import pytest
 from scantling_widgets import resources
 from scantling_widgets.charts.livechart import stored
 from scantling_widgets.desk.background import Job
-from scantling_widgets.desk.desk import Desk
+from scantling_widgets.desk.desk import DeskPane
 
 
 @pytest.fixture
 def desk():
-    return Desk(resources.example())
+    return DeskPane(resources.example())
 
 
 def test_long_work_reports_its_steps_and_can_be_cancelled():

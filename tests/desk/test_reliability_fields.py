@@ -9,7 +9,7 @@ from scantling.cli.app import main
 from scantling.design.design import Design
 from scantling_widgets import resources
 from scantling_widgets.desk import inputs
-from scantling_widgets.desk.desk import Desk
+from scantling_widgets.desk.desk import DeskPane
 
 BASE = {
     "model": "llama-3.1-405b",
@@ -52,7 +52,7 @@ def plain():
 
 @pytest.fixture(scope="module")
 def desk():
-    return Desk(resources.example("llama-3.1-405b"))
+    return DeskPane(resources.example("llama-3.1-405b"))
 
 
 def schema_of(path: str, whole: dict) -> dict:
@@ -117,9 +117,9 @@ def test_each_is_an_input_of_the_desk_and_moves_the_design(desk):
             assert control.unit, path
             tier = path.startswith("checkpoint.tiers")
             assert tier or control.placeholder.startswith("auto") or control.value, path
-    desk.form.send_change("reliability.causes.gpu.repair_s", "8 h")
+    desk.controls.form.send_change("reliability.causes.gpu.repair_s", "8 h")
     assert desk.design.reliability.causes.gpu.repair_s == 28_800
-    desk.form.send_change("checkpoint.tiers.l1.every_s", "120")
+    desk.controls.form.send_change("checkpoint.tiers.l1.every_s", "120")
     assert desk.design.checkpoint.tiers.l1.every_s == 120
     assert desk.session.refusal is None
 

@@ -9,7 +9,7 @@ import scantling as sc
 from scantling.advise.sweeps import sweep
 from scantling.design.design import json_schema
 from scantling_widgets.desk import inputs
-from scantling_widgets.desk.state import Session
+from scantling_widgets.desk.session import Session
 
 BASE = {
     "scantling": 1,

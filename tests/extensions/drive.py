@@ -7,7 +7,7 @@ import sys
 import scantling
 from scantling.base.json import clean
 from scantling_kits import kits
-from scantling_widgets.desk.desk import Desk
+from scantling_widgets.desk.desk import DeskPane
 from scantling_widgets.desk.headline import inputs
 from scantling_widgets.report import Report
 
@@ -21,15 +21,15 @@ def offered(desk) -> list[str]:
 
 design = scantling.Design.read(sys.argv[1])
 result = scantling.assess(design)
-desk = Desk(design)
+desk = DeskPane(design)
 page = Report(design, result)
 out = {
     "json": page.data,
     "report": page.html(),
     "desk": {
-        "groups": desk.form.groups,
-        "controls": [control.state for control in desk.form.children],
-        "strip": desk.strip.items,
+        "groups": desk.controls.form.groups,
+        "controls": [control.state for control in desk.controls.form.children],
+        "strip": desk.headline.strip.items,
         "inputs": inputs(desk.session.now, desk.session.now.given),
     },
     "frameworks_on_the_desk": offered(desk),

@@ -5,12 +5,41 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .charts.drawing import chart as chart
-    from .desk.desk import Desk as Desk, open_desk as open_desk
+    from .desk.session import Session as Session
+    from .desk.widgets import (
+        Controls as Controls,
+        Desk as Desk,
+        Headline as Headline,
+        MemoryChart as MemoryChart,
+        Plans as Plans,
+        StepChart as StepChart,
+        open_desk as open_desk,
+    )
 
-__all__ = ["Desk", "chart", "open_desk"]
+__all__ = [
+    "Controls",
+    "Desk",
+    "Headline",
+    "MemoryChart",
+    "Plans",
+    "Session",
+    "StepChart",
+    "chart",
+    "open_desk",
+]
 
 # where each name is, imported when it is first asked for: a report needs no desk
-_MODULES = {"Desk": ".desk.desk", "chart": ".charts.drawing", "open_desk": ".desk.desk"}
+_MODULES = {
+    "Controls": ".desk.widgets",
+    "Desk": ".desk.widgets",
+    "Headline": ".desk.widgets",
+    "MemoryChart": ".desk.widgets",
+    "Plans": ".desk.widgets",
+    "Session": ".desk.session",
+    "StepChart": ".desk.widgets",
+    "chart": ".charts.drawing",
+    "open_desk": ".desk.widgets",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -14,6 +14,7 @@ from ..plans.enumerate import divisors
 from ..plans.space import COARSE, DEFAULT, Space
 from ..verdict.assess import assess, changed
 from ..verdict.record import Assessment
+from ..verdict.result import FigureName, LargestActive, LawRow, ToLoss
 from ..verdict.sensible import LARGEST
 
 LAW = "besiroglu-2024"  # of `within_budget_of_compute`
@@ -205,13 +206,24 @@ def earliest_finish(design: Design, most_devices: int | None = None) -> Answer |
 
 def largest_model(design: Design) -> Answer | None:
     """Largest model by size alone, dense or MoE as the design's own, that the design's machine can
-    train within its constraints: {params, ...} as `_answer`.
+    train within its constraints on the design's tokens: {params, tokens, tokens_per_param, ...} as
+    `_answer`.
 
     The shape follows the kit's rule for a size (three digits are meant); everything else of the
     design is kept, pins of the plan are not. None where
-    not even 100M fits.
+    not even 100M fits. Raises ValueError for a deadline or a budget without tokens: how large a
+    model may be in that time is then a question of tokens (`within_budget_of_compute`).
     """
-    kind = {"moe": True} if assess(design).resolved.model.is_moe else {}
+    resolved = assess(design).resolved
+    counted = [phase.tokens for phase in resolved.phases]
+    tokens = None if None in counted else sum(n for n in counted if n is not None)
+    stated = resolved.constraints.given().keys() & {"deadline_days", "budget_usd"}
+    if tokens is None and stated:
+        raise ValueError(
+            f"job.tokens is needed beside constraints.{min(stated)}; without tokens ask "
+            "compute-budget, which chooses size and tokens together"
+        )
+    kind = {"moe": True} if resolved.model.is_moe else {}
 
     @few
     def at(millions: int) -> Assessment | None:
@@ -222,7 +234,10 @@ def largest_model(design: Design) -> Answer | None:
     if best is None:
         return None
     more = millions + MODEL_STEP
-    return _answer(best, "params", best.params, f"at {more / 1e3:,.4g}B: {_stopped_by(at(more))}")
+    bound = f"at {more / 1e3:,.4g}B: {_stopped_by(at(more))}"
+    answer = _answer(best, "params", best.params, bound) or {}
+    ratio = None if tokens is None else tokens / best.params
+    return {"params": best.params, "tokens": tokens, "tokens_per_param": ratio, **answer}
 
 
 def within_budget_of_compute(design: Design) -> Answer:
@@ -303,7 +318,7 @@ def by_scaling_laws(design: Design, compute_flops: float | None = None) -> Answe
     return {"compute_flops": float(compute_flops), "from": origin, "rows": rows}
 
 
-def to_loss(now: Assessment, target: float) -> Answer:
+def to_loss(now: Assessment, target: float) -> ToLoss:
     """Days of a design's own model to a target loss, by each published surface: {target_loss,
     rows: [{law, title, tokens, days, cost_usd, verdict, source}], days_low, days_high}; tokens and
     days are None where a surface does not reach the loss at that size."""
@@ -313,12 +328,22 @@ def to_loss(now: Assessment, target: float) -> Answer:
         if law.surface is None:
             continue
         tokens = by_law.get(id)
-        row = {"law": id, "title": law.title, "tokens": tokens, "source": law.source}
         after = None if tokens is None else _trained_on(now, tokens)
-        row |= _trained(after)
-        if after is None:
-            row["verdict"] = "not reached"
-        rows.append(row)
+        trained = after if after is not None and after.fits else None
+        rows.append(
+            LawRow(
+                law=id,
+                title=law.title,
+                tokens=tokens,
+                source=law.source,
+                verdict="not reached" if after is None else after.verdict,
+                days=None if trained is None else trained.days,
+                cost_usd=None if trained is None else trained.cost_usd,
+                mfu=None if trained is None else trained.mfu,
+                mfu_shown=None if trained is None else trained.mfu_shown,
+                plan=None if trained is None else trained.plan,
+            )
+        )
     days = [row["days"] for row in rows if row["days"] is not None]
     return {
         "target_loss": target,
@@ -337,7 +362,7 @@ def _trained_on(now: Assessment, tokens: float) -> Assessment | None:
 
 def _trained(after: Assessment | None) -> Answer:
     """What training a design comes to; None where no plan holds the model."""
-    names = ("days", "cost_usd", "mfu", "mfu_shown", "plan")
+    names: tuple[FigureName, ...] = ("days", "cost_usd", "mfu", "mfu_shown", "plan")
     verdict = "refused" if after is None else after.verdict
     if after is None or not after.fits:
         return {"verdict": verdict, **dict.fromkeys(names)}
@@ -359,7 +384,7 @@ def _answer(after: Assessment | None, name: str, value: float, bound: str) -> An
     }
 
 
-def largest_active(now: Assessment) -> Answer | None:
+def largest_active(now: Assessment) -> LargestActive | None:
     """Largest active count with which a mixture of experts counted by its size alone meets the
     deadline: {active_params, experts, top_k, days}; None where the question does not arise or none
     does.

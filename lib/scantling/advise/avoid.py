@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from ..plans.evaluate import Search
 from ..plans.fit import REASONS
 from ..plans.words import PlanRow, short
 from ..verdict.record import Assessment, Chosen
+from ..verdict.result import Avoid
 from .alternatives import alternatives, best_where, longer
 
 WORTH = 0.05  # a trap is listed when it costs at least this share of a step
@@ -26,14 +27,6 @@ WORTH_GOODPUT = 0.01  # points of goodput from which hourly saves are a trap
 SMALL_BUCKET = 25e6  # bytes: the default of PyTorch's DistributedDataParallel
 LARGE_BUCKET = 0.5e9  # bytes, of frameworks that choose it by the latency
 FP16_LEAST = 2.0**-24  # the smallest number that fp16 can hold
-
-
-class Avoid(TypedDict):
-    """A tempting plan that loses: what it is, why, and what it costs."""
-
-    what: str
-    why: str
-    cost: str
 
 
 class Trap(NamedTuple):

@@ -5,16 +5,17 @@ from typing import Any
 
 from ..base.displayed import Displayed
 from ..base.errors import DesignError
-from ..base.quantities.table import band_in, quantity, show
-from ..base.records import Lines, at, record
+from ..base.quantities.table import quantity, show
+from ..base.records import Lines, record
 from ..base.show import is_number, params
 from ..design.design import Design
 from ..verdict.record import Assessment
+from ..verdict.result import FigureKey, Result, band_of, figure
 from ..verdict.verdicts import VERDICTS
 from .explanation import plain
 
 # figures of the assessments, and fields of the plans, that are set side by side
-FIGURES = (
+FIGURES: tuple[FigureKey, ...] = (
     "verdict",
     "devices_used",
     "params",
@@ -50,7 +51,7 @@ PLAN = (
     "precision",
 )
 # figures, and fields of the plan, that lead a result in a notebook or at the Python prompt
-LEADING = (
+LEADING: tuple[FigureKey, ...] = (
     "mfu_shown",
     "step_s",
     "days",
@@ -124,32 +125,33 @@ def compare(assessments: Iterable[Assessment]) -> Comparison:
     stated = [flat(one.design.data()) for one in from_all]
     fields = dict.fromkeys(field for one in stated for field in one if field != "name")
     rows = [_row("asked", field, field, [one.get(field) for one in stated]) for field in fields]
-    results = [{"verdict": one.verdict, **one.headline()} for one in from_all]
+    results: list[Result] = [{"verdict": one.verdict, **one.headline()} for one in from_all]
     return Comparison(
         names=tuple(one.resolved.name for one in from_all),
         rows=(*(row for row in rows if row.differs), *plans(results), *figures(results)),
     )
 
 
-def figures(results: Sequence[Mapping[str, Any]]) -> list[Row]:
-    """A row for each headline figure that any of the results (`design --json`) has."""
-    return _rows("figure", FIGURES, results)
-
-
-def plans(results: Sequence[Mapping[str, Any]]) -> list[Row]:
-    """A row for each field in which the plans of the results differ."""
-    rows = _rows("plan", [f"plan.{field}" for field in PLAN], results)
-    return [row for row in rows if row.differs]
-
-
-def _rows(group: str, keys: Iterable[str], results: Sequence[Mapping[str, Any]]) -> list[Row]:
+def figures(results: Sequence[Result]) -> list[Row]:
+    """A row for each headline figure that any of the results has."""
     rows = []
-    for key in keys:
-        values = [at(result, key) for result in results]
+    for key in FIGURES:
+        values = [figure(result, key) for result in results]
         if any(value is not None for value in values):
-            bands = tuple(band_in(result, key) for result in results)
-            rows.append(_row(group, key, quantity(key).label, values, bands))
+            bands = tuple(band_of(result, key) for result in results)
+            rows.append(_row("figure", key, quantity(key).label, values, bands))
     return rows
+
+
+def plans(results: Sequence[Result]) -> list[Row]:
+    """A row for each field in which the plans of the results differ."""
+    rows = []
+    for field in PLAN:
+        key = f"plan.{field}"
+        values = [(result.get("plan") or {}).get(field) for result in results]
+        if any(value is not None for value in values):
+            rows.append(_row("plan", key, quantity(key).label, values))
+    return [row for row in rows if row.differs]
 
 
 def _row(

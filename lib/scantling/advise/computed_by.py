@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import catalogue
 from ..base.records import Lines
@@ -38,13 +38,27 @@ from ..physics import (
 from ..physics.memory import chance, peak
 from ..plans import enumerate, evaluate
 from ..verdict import assess, constraints, numbers
+from ..verdict.result import FigureKey
 from . import answers, batch, fixes, measure, recovery
 
-_FUNCTIONS: tuple[tuple[Callable[..., Any], Lines], ...] = (
-    (answers.to_loss, ("to_loss", "to_loss.target_loss", "to_loss.days_low", "to_loss.days_high")),
-    (
+
+class Source(NamedTuple):
+    """A function and the keys of `design --json` that it works out: figures, and parts of what is
+    nested."""
+
+    function: Callable[..., Any]
+    figures: tuple[FigureKey, ...] = ()
+    parts: Lines = ()
+
+
+_SOURCES = (
+    Source(
+        answers.to_loss,
+        parts=("to_loss", "to_loss.target_loss", "to_loss.days_low", "to_loss.days_high"),
+    ),
+    Source(
         answers.largest_active,
-        (
+        parts=(
             "largest_active",
             "largest_active.active_params",
             "largest_active.experts",
@@ -52,13 +66,13 @@ _FUNCTIONS: tuple[tuple[Callable[..., Any], Lines], ...] = (
             "largest_active.days",
         ),
     ),
-    (
+    Source(
         batch.batch_guide,
-        ("batch", "batch.steps", "batch.dp", "batch.micro_batch", "batch.grad_accum"),
+        parts=("batch", "batch.steps", "batch.dp", "batch.micro_batch", "batch.grad_accum"),
     ),
-    (
+    Source(
         batch.reshapes_of,
-        (
+        parts=(
             "batch.reshapes",
             "batch.reshapes.dp",
             "batch.reshapes.micro_batch",
@@ -72,9 +86,9 @@ _FUNCTIONS: tuple[tuple[Callable[..., Any], Lines], ...] = (
             "batch.reshapes.step_ratio",
         ),
     ),
-    (
+    Source(
         fixes.fixes,
-        (
+        parts=(
             "nearest_fixes.mfu",
             "nearest_fixes.mfu_shown",
             "nearest_fixes.days",
@@ -87,9 +101,9 @@ _FUNCTIONS: tuple[tuple[Callable[..., Any], Lines], ...] = (
             "can_do.devices",
         ),
     ),
-    (
+    Source(
         fixes.tries,
-        (
+        parts=(
             "not_tried",
             "tried",
             "tried.mfu",
@@ -99,9 +113,9 @@ _FUNCTIONS: tuple[tuple[Callable[..., Any], Lines], ...] = (
             "tried.devices",
         ),
     ),
-    (
+    Source(
         measure.measure_first,
-        (
+        parts=(
             "measure_first",
             "measure_first.narrows",
             "measure_first.days_low",
@@ -110,19 +124,26 @@ _FUNCTIONS: tuple[tuple[Callable[..., Any], Lines], ...] = (
             "measure_first.cost_usd_high",
         ),
     ),
-    (recovery.between_sites, ("sites", "sites.gbits_per_s", "sites.rtt_ms", "sites.outer_bytes")),
-    (recovery.fewer, ("blueprint.recovery.lost", "blueprint.recovery.choice")),
-    (
-        catalogue.failure_preset,
-        ("endurance.preset", "endurance.failures_per_1000_node_days", "endurance.planned_per_day"),
+    Source(
+        recovery.between_sites,
+        parts=("sites", "sites.gbits_per_s", "sites.rtt_ms", "sites.outer_bytes"),
     ),
-    (shape.parameters, ("params", "active_params", "mtp_params")),
-    (shape.flops_per_token, ("flops_per_token",)),
-    (scaling_laws.batch_advice, ("batch.extra_tokens",)),
-    (scaling_laws.batch_size, ("batch.critical.tokens", "batch.optimal.tokens")),
-    (
+    Source(recovery.fewer, parts=("blueprint.recovery.lost", "blueprint.recovery.choice")),
+    Source(
+        catalogue.failure_preset,
+        parts=(
+            "endurance.preset",
+            "endurance.failures_per_1000_node_days",
+            "endurance.planned_per_day",
+        ),
+    ),
+    Source(shape.parameters, figures=("params", "active_params", "mtp_params")),
+    Source(shape.flops_per_token, figures=("flops_per_token",)),
+    Source(scaling_laws.batch_advice, parts=("batch.extra_tokens",)),
+    Source(scaling_laws.batch_size, parts=("batch.critical.tokens", "batch.optimal.tokens")),
+    Source(
         scaling_laws.learning_rate_factor,
-        (
+        parts=(
             "batch.learning_rate",
             "batch.learning_rate.if_batch",
             "batch.learning_rate.if_batch.times",
@@ -130,14 +151,14 @@ _FUNCTIONS: tuple[tuple[Callable[..., Any], Lines], ...] = (
             "batch.learning_rate.if_batch.high",
         ),
     ),
-    (scaling_laws.learning_rate_advice, ("batch.learning_rate.start",)),
-    (
+    Source(scaling_laws.learning_rate_advice, parts=("batch.learning_rate.start",)),
+    Source(
         scaling_laws.peak_learning_rate,
-        ("batch.learning_rate.peak", "batch.learning_rate.peak.value"),
+        parts=("batch.learning_rate.peak", "batch.learning_rate.peak.value"),
     ),
-    (
+    Source(
         resolve.resolve,
-        (
+        parts=(
             "devices",
             "phases.tokens",
             "phases.seq_len",
@@ -146,17 +167,17 @@ _FUNCTIONS: tuple[tuple[Callable[..., Any], Lines], ...] = (
             "batch.tokens",
         ),
     ),
-    (checkpoint.contents, ("checkpoint_bytes", "endurance.checkpoint_bytes")),
-    (checkpoint.snapshot_stall_s, ("endurance.checkpoint_stall_s",)),
-    (checkpoint.transfer_s, ("endurance.checkpoint_durable_s",)),
-    (checkpoint.write_rate_needed, ("endurance.write_bytes_per_s_needed",)),
-    (checkpoint.retention, ("endurance.retention",)),
-    (
+    Source(
+        checkpoint.contents, figures=("checkpoint_bytes",), parts=("endurance.checkpoint_bytes",)
+    ),
+    Source(checkpoint.snapshot_stall_s, parts=("endurance.checkpoint_stall_s",)),
+    Source(checkpoint.transfer_s, parts=("endurance.checkpoint_durable_s",)),
+    Source(checkpoint.write_rate_needed, parts=("endurance.write_bytes_per_s_needed",)),
+    Source(checkpoint.retention, parts=("endurance.retention",)),
+    Source(
         cost.price,
-        (
-            "cost_usd",
-            "energy_kwh",
-            "cost.device_hours",
+        figures=("cost_usd", "energy_kwh", "cost.device_hours"),
+        parts=(
             "cost.usd_per_device_hour",
             "cost.usd_per_device_hour_low",
             "cost.usd_per_device_hour_high",
@@ -173,10 +194,10 @@ _FUNCTIONS: tuple[tuple[Callable[..., Any], Lines], ...] = (
             "cost",
         ),
     ),
-    (cost.expected, ("cost_at_risk_usd",)),
-    (
+    Source(cost.expected, figures=("cost_at_risk_usd",)),
+    Source(
         cost.to_plan_for,
-        (
+        parts=(
             "to_plan_for.run_usd",
             "to_plan_for.overrun_usd",
             "to_plan_for.around.share",
@@ -184,22 +205,22 @@ _FUNCTIONS: tuple[tuple[Callable[..., Any], Lines], ...] = (
             "to_plan_for.total_usd",
         ),
     ),
-    (cost.power_w, ("cost.power_w",)),
-    (elastic.cut_off, ("endurance.badput.sites",)),
-    (
+    Source(cost.power_w, parts=("cost.power_w",)),
+    Source(elastic.cut_off, parts=("endurance.badput.sites",)),
+    Source(
         elastic.wait_or_shrink,
-        (
+        parts=(
             "blueprint.recovery.shrink_loss_s",
             "blueprint.recovery.wait_loss_s",
             "blueprint.recovery.break_even_s",
         ),
     ),
-    (failures.job_mtbf_s, ("mtbf_s", "endurance.mtbf_s")),
-    (failures.stops, ("endurance.failures_per_day",)),
-    (failures.pauses, ("endurance.badput.link flaps",)),
-    (
+    Source(failures.job_mtbf_s, figures=("mtbf_s",), parts=("endurance.mtbf_s",)),
+    Source(failures.stops, parts=("endurance.failures_per_day",)),
+    Source(failures.pauses, parts=("endurance.badput.link flaps",)),
+    Source(
         first_step.first_step,
-        (
+        parts=(
             "endurance.restart_s",
             "endurance.first_step_s",
             "endurance.first_step_s.scheduler",
@@ -216,9 +237,9 @@ _FUNCTIONS: tuple[tuple[Callable[..., Any], Lines], ...] = (
             "blueprint.recovery.total_s",
         ),
     ),
-    (
+    Source(
         goodput.shares,
-        (
+        parts=(
             "measured_here.planned",
             "endurance.badput",
             "endurance.badput.saves",
@@ -231,19 +252,19 @@ _FUNCTIONS: tuple[tuple[Callable[..., Any], Lines], ...] = (
             "endurance.badput.sdc",
         ),
     ),
-    (goodput.ettr, ("goodput", "endurance.goodput", "endurance.curve")),
-    (
+    Source(goodput.ettr, figures=("goodput",), parts=("endurance.goodput", "endurance.curve")),
+    Source(
         goodput.optimum_interval,
-        ("checkpoint_interval_s", "endurance.checkpoint_interval_s", "endurance.optimum_s"),
+        figures=("checkpoint_interval_s",),
+        parts=("endurance.checkpoint_interval_s", "endurance.optimum_s"),
     ),
-    (goodput.young, ("endurance.young_s",)),
-    (goodput.daly, ("endurance.daly_s",)),
-    (interval.check_every, ("endurance.check_every_s",)),
-    (
+    Source(goodput.young, parts=("endurance.young_s",)),
+    Source(goodput.daly, parts=("endurance.daly_s",)),
+    Source(interval.check_every, parts=("endurance.check_every_s",)),
+    Source(
         reliability.endure,
-        (
-            "checkpoint_overhead",
-            "spares",
+        figures=("checkpoint_overhead", "spares"),
+        parts=(
             "endurance.devices",
             "endurance.checkpoint_overhead",
             "endurance.detect_s",
@@ -258,13 +279,13 @@ _FUNCTIONS: tuple[tuple[Callable[..., Any], Lines], ...] = (
             "endurance.curve.goodput",
         ),
     ),
-    (
+    Source(
         reliability.tiered,
-        ("endurance.tiers.every_s", "endurance.tiers.write_s", "endurance.tiers.restores"),
+        parts=("endurance.tiers.every_s", "endurance.tiers.write_s", "endurance.tiers.restores"),
     ),
-    (
+    Source(
         scale.measures,
-        (
+        parts=(
             "blueprint.recovery.measure",
             "blueprint.recovery.why",
             "blueprint.recovery.own",
@@ -273,24 +294,29 @@ _FUNCTIONS: tuple[tuple[Callable[..., Any], Lines], ...] = (
             "blueprint.recovery.at_1m",
         ),
     ),
-    (spares.cheapest, ("spares_recommended", "endurance.spares_recommended")),
-    (spares.spares_for, ("endurance.spares_for",)),
-    (storage.rates, ("endurance.write_bytes_per_s", "endurance.copies_survive")),
-    (bands.band, ("step_s_low", "step_s_high")),
-    (bands.without_single_source, ("without_single_source.step_s", "without_single_source.mfu")),
-    (
+    Source(
+        spares.cheapest, figures=("spares_recommended",), parts=("endurance.spares_recommended",)
+    ),
+    Source(spares.spares_for, parts=("endurance.spares_for",)),
+    Source(storage.rates, parts=("endurance.write_bytes_per_s", "endurance.copies_survive")),
+    Source(bands.band, figures=("step_s_low", "step_s_high")),
+    Source(
+        bands.without_single_source,
+        parts=("without_single_source.step_s", "without_single_source.mfu"),
+    ),
+    Source(
         bands.nearest_runs,
-        (
+        parts=(
             "nearest_runs.devices",
             "nearest_runs.mfu",
             "nearest_runs.mfu_predicted",
             "nearest_runs.distance",
         ),
     ),
-    (cases.devices, ("devices_used", "candidates.devices_used")),
-    (
+    Source(cases.devices, figures=("devices_used",), parts=("candidates.devices_used",)),
+    Source(
         communication.communication,
-        (
+        parts=(
             "communication.group",
             "communication.bytes",
             "communication.calls",
@@ -298,14 +324,18 @@ _FUNCTIONS: tuple[tuple[Callable[..., Any], Lines], ...] = (
             "communication.exposed_s",
         ),
     ),
-    (
+    Source(
         compute.layer_time,
-        ("step_breakdown_s.gemm", "step_breakdown_s.attention", "step_breakdown_s.elementwise"),
+        parts=(
+            "step_breakdown_s.gemm",
+            "step_breakdown_s.attention",
+            "step_breakdown_s.elementwise",
+        ),
     ),
-    (compute.logits_s, ("step_breakdown_s.logits",)),
-    (
+    Source(compute.logits_s, parts=("step_breakdown_s.logits",)),
+    Source(
         kinds.by_kind,
-        (
+        parts=(
             "blocks",
             "blocks.kind",
             "blocks.count",
@@ -315,10 +345,10 @@ _FUNCTIONS: tuple[tuple[Callable[..., Any], Lines], ...] = (
             "blocks.context_share",
         ),
     ),
-    (layout.runs, ("plan.layout", "phases.plan.layout")),
-    (
+    Source(layout.runs, parts=("plan.layout", "phases.plan.layout")),
+    Source(
         layout.stages_of,
-        (
+        parts=(
             "stages",
             "stages.stage",
             "stages.first",
@@ -329,25 +359,24 @@ _FUNCTIONS: tuple[tuple[Callable[..., Any], Lines], ...] = (
             "stages.share",
         ),
     ),
-    (chance.oom_probability, ("oom_probability",)),
-    (
+    Source(chance.oom_probability, figures=("oom_probability",)),
+    Source(
         peak.memory,
-        (
+        figures=("memory_bytes.total", "memory_bytes.capacity"),
+        parts=(
             "memory_bytes.weights",
             "memory_bytes.gradients",
             "memory_bytes.optimizer",
             "memory_bytes.activations",
             "memory_bytes.other",
-            "memory_bytes.total",
-            "memory_bytes.capacity",
             "memory_bytes",
             "candidates.memory_bytes",
             "phases.memory_bytes",
         ),
     ),
-    (
+    Source(
         peak.memory_by_stage,
-        (
+        parts=(
             "memory_by_stage",
             "memory_by_stage.stage",
             "memory_by_stage.layers",
@@ -359,10 +388,10 @@ _FUNCTIONS: tuple[tuple[Callable[..., Any], Lines], ...] = (
             "memory_by_stage.total",
         ),
     ),
-    (pipeline.bubble_time, ("bubble_fraction", "step_breakdown_s.bubble")),
-    (
+    Source(pipeline.bubble_time, figures=("bubble_fraction",), parts=("step_breakdown_s.bubble",)),
+    Source(
         roofline.roofline,
-        (
+        parts=(
             "roofline.kernel",
             "roofline.flops",
             "roofline.bytes",
@@ -376,9 +405,9 @@ _FUNCTIONS: tuple[tuple[Callable[..., Any], Lines], ...] = (
             "roofline.ridge",
         ),
     ),
-    (
+    Source(
         sites.report,
-        (
+        parts=(
             "endurance.sites",
             "sites.sites",
             "sites.share",
@@ -389,14 +418,14 @@ _FUNCTIONS: tuple[tuple[Callable[..., Any], Lines], ...] = (
             "sites.extra_tokens.high",
         ),
     ),
-    (sites.local_steps, ("sites.local_steps",)),
-    (sites.exchanged_bytes, ("sites.exchange_bytes",)),
-    (sites.exchange_s, ("sites.exchange_s",)),
-    (sites.waited_s, ("sites.waited_s",)),
-    (
+    Source(sites.local_steps, parts=("sites.local_steps",)),
+    Source(sites.exchanged_bytes, parts=("sites.exchange_bytes",)),
+    Source(sites.exchange_s, parts=("sites.exchange_s",)),
+    Source(sites.waited_s, parts=("sites.waited_s",)),
+    Source(
         step.step_time,
-        (
-            "step_s",
+        figures=("step_s",),
+        parts=(
             "step_breakdown_s",
             "step_breakdown_s.data",
             "hidden_s",
@@ -409,29 +438,24 @@ _FUNCTIONS: tuple[tuple[Callable[..., Any], Lines], ...] = (
             "phases.step_s",
         ),
     ),
-    (
+    Source(
         step.rates,
-        (
-            "tokens_per_s_per_device",
-            "model_tflops_per_device",
-            "mfu",
-            "candidates.mfu",
-            "phases.mfu",
-        ),
+        figures=("tokens_per_s_per_device", "model_tflops_per_device", "mfu"),
+        parts=("candidates.mfu", "phases.mfu"),
     ),
-    (step.hardware_share, ("hfu",)),
-    (step.layer_parts, ("step_breakdown_s.recompute",)),
-    (step.optimizer_s, ("step_breakdown_s.optimizer",)),
-    (step.step_host_s, ("step_breakdown_s.host",)),
-    (step.straggler_share, ("step_breakdown_s.straggler",)),
-    (traffic.tensor_parallel, ("step_breakdown_s.tp",)),
-    (traffic.context_parallel, ("step_breakdown_s.cp",)),
-    (traffic.expert_parallel, ("step_breakdown_s.ep",)),
-    (traffic.data_parallel, ("step_breakdown_s.dp",)),
-    (traffic.pipeline_send, ("step_breakdown_s.pp",)),
-    (
+    Source(step.hardware_share, figures=("hfu",)),
+    Source(step.layer_parts, parts=("step_breakdown_s.recompute",)),
+    Source(step.optimizer_s, parts=("step_breakdown_s.optimizer",)),
+    Source(step.step_host_s, parts=("step_breakdown_s.host",)),
+    Source(step.straggler_share, parts=("step_breakdown_s.straggler",)),
+    Source(traffic.tensor_parallel, parts=("step_breakdown_s.tp",)),
+    Source(traffic.context_parallel, parts=("step_breakdown_s.cp",)),
+    Source(traffic.expert_parallel, parts=("step_breakdown_s.ep",)),
+    Source(traffic.data_parallel, parts=("step_breakdown_s.dp",)),
+    Source(traffic.pipeline_send, parts=("step_breakdown_s.pp",)),
+    Source(
         enumerate.enumerate_plans,
-        (
+        parts=(
             "plan.tp",
             "plan.cp",
             "plan.pp",
@@ -469,18 +493,18 @@ _FUNCTIONS: tuple[tuple[Callable[..., Any], Lines], ...] = (
             "phases.plan.recompute_layers",
         ),
     ),
-    (evaluate.find, ("rejected", "legal", "evaluated", "search_seconds")),
-    (assess.assess, ("fastest.step_s", "fastest.days", "fastest.cost_usd")),
-    (constraints.asked, ("asked",)),
-    (constraints.value_of, ("asked.value",)),
-    (constraints.missed, ("missed.limit", "missed.value")),
-    (constraints.chance_below, ("missed.chance",)),
-    (numbers.numbers, ("mfu_low", "mfu_high")),
-    (numbers.utilisation, ("mfu_causal", "mfu_bf16_peak")),
-    (numbers.shown_mfu, ("mfu_shown", "mfu_shown_low", "mfu_shown_high")),
-    (
+    Source(evaluate.find, parts=("rejected", "legal", "evaluated", "search_seconds")),
+    Source(assess.assess, parts=("fastest.step_s", "fastest.days", "fastest.cost_usd")),
+    Source(constraints.asked, parts=("asked",)),
+    Source(constraints.value_of, parts=("asked.value",)),
+    Source(constraints.missed, parts=("missed.limit", "missed.value")),
+    Source(constraints.chance_below, parts=("missed.chance",)),
+    Source(numbers.numbers, figures=("mfu_low", "mfu_high")),
+    Source(numbers.utilisation, figures=("mfu_causal", "mfu_bf16_peak")),
+    Source(numbers.shown_mfu, figures=("mfu_shown", "mfu_shown_low", "mfu_shown_high")),
+    Source(
         numbers.tables,
-        (
+        parts=(
             "measured_here.usual_s",
             "measured_here.goodput.logs",
             "measured_here.goodput.goodput",
@@ -495,11 +519,11 @@ _FUNCTIONS: tuple[tuple[Callable[..., Any], Lines], ...] = (
             "measured_here.steps.points.mfu",
         ),
     ),
-    (numbers.days, ("days", "days_low", "days_high")),
-    (numbers.cost_band, ("cost_usd_low", "cost_usd_high")),
-    (
+    Source(numbers.days, figures=("days", "days_low", "days_high")),
+    Source(numbers.cost_band, figures=("cost_usd_low", "cost_usd_high")),
+    Source(
         numbers.reshaped,
-        (
+        parts=(
             "blueprint.recovery.dp",
             "blueprint.recovery.micro_batches",
             "blueprint.recovery.ratio",
@@ -570,8 +594,9 @@ _OF_THE_SITE = {
 @cache
 def _paths() -> dict[str, str]:
     paths = {key: path for path, keys in _OF_THE_SITE.items() for key in keys}
-    for function, keys in _FUNCTIONS:
-        paths |= dict.fromkeys(keys, f"{function.__module__}.{function.__qualname__}")
+    for source in _SOURCES:
+        path = f"{source.function.__module__}.{source.function.__qualname__}"
+        paths |= dict.fromkeys((*source.figures, *source.parts), path)
     return paths
 
 

@@ -1,11 +1,10 @@
 """Everything that is said of one design, as plain data: what `design --json` prints."""
 
-from typing import Any
-
 from ..verdict.constraints import asked
 from ..verdict.limits import limits
 from ..verdict.numbers import tables
 from ..verdict.record import Assessment
+from ..verdict.result import Result
 from .answers import to_loss
 from .avoid import avoid
 from .batch import batch_guide
@@ -15,14 +14,15 @@ from .recovery import between_sites
 from .why import why
 
 
-def as_dict(assessment: Assessment, advice: bool = True) -> dict[str, Any]:
+def as_dict(assessment: Assessment, advice: bool = True) -> Result:
     """The keys of `design --json` and the tables of the panels; `advice=False` leaves out what
     takes more searches or other plans (fixes, batch, traps, why)."""
     tried = tries(assessment) if advice else None
     near = fixes(assessment, tried) if tried else []
-    out: dict[str, Any] = {"name": assessment.resolved.name, "verdict": assessment.verdict}
     if assessment.verdict == "impossible":
-        return out | {
+        return {
+            "name": assessment.resolved.name,
+            "verdict": assessment.verdict,
             "error": assessment.error,
             "limits": limits(assessment, advice),
             "nearest_fixes": near,
@@ -30,10 +30,12 @@ def as_dict(assessment: Assessment, advice: bool = True) -> dict[str, Any]:
     job = assessment.design.job
     target = (job.phases[assessment.resolved.main] if job.phases else job).target_loss
     return {
-        **out,
+        "name": assessment.resolved.name,
+        "verdict": assessment.verdict,
         **assessment.headline(),
         "limits": limits(assessment, advice),
         "asked": asked(assessment),
+        "unread": [words.given() for words in assessment.design.unread or ()],
         "avoid": avoid(assessment) if advice else [],
         "to_loss": to_loss(assessment, target) if target and advice else None,
         "batch": batch_guide(assessment) if advice else {},

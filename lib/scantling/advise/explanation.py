@@ -16,9 +16,10 @@ from ..design.design import Design
 from ..design.resolved import Resolved
 from ..physics.constants import PRIORS
 from ..verdict.record import Assessment
+from ..verdict.result import Line
 from .computed_by import computed_by
 from .design_json import as_dict
-from .why import Line, why
+from .why import why
 
 PRICES = ("usd_per_device_hour", "pue", "usd_per_kwh")
 RATES = ("preset", "failures_per_1000_node_days", "repair_s")

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import chain, combinations, product
 from math import inf, log
-from typing import Any
 
 from ..design.constraints import CONSTRAINTS
 from ..plans.space import COARSE
@@ -13,6 +12,7 @@ from ..verdict.assess import changed
 from ..verdict.constraints import value_of
 from ..verdict.limits import WORTH_A_BATCH
 from ..verdict.record import Assessment
+from ..verdict.result import FixRow, TrialRow
 from ..verdict.sensible import LARGEST, MORE_DEVICES, nearest, sensible
 from .candidates import (
     WHOLE,
@@ -42,10 +42,9 @@ SAVED = 0.005  # share of the cost that a cheaper change saves at least
 FEWER_DEVICES = (0.875, 0.75, 0.5, 0.25)
 STEPS = 7  # of the ladder where a plan fits already
 FEWER_HELPS = {"budget_usd", "min_mfu", "max_power_mw", "min_goodput", "max_checkpoint_overhead"}
-Row = dict[str, Any]  # of `design --json`
 
 
-def fixes(assessment: Assessment, tried: Trials | None = None) -> list[Row]:
+def fixes(assessment: Assessment, tried: Trials | None = None) -> list[FixRow]:
     """Changes that keep what is asked for, with their verdict, feasible ones first, in the order of
     how little they change: [{change, set, verdict, missed, days, cost_usd, mfu, devices}].
 
@@ -70,7 +69,7 @@ def fixes(assessment: Assessment, tried: Trials | None = None) -> list[Row]:
     return [t.fix() for t in sorted(rest, key=lambda t: not t.feasible)]
 
 
-def can_do(assessment: Assessment, tried: Trials | None = None) -> list[Row]:
+def can_do(assessment: Assessment, tried: Trials | None = None) -> list[FixRow]:
     """What this cluster can do of what is asked for: rows as of `fixes` in which a constraint,
     the tokens or the sequence gives way, the one that gives up least first."""
     tried = tries(assessment) if tried is None else tried
@@ -88,7 +87,7 @@ def _dearest_not_first(tried: list[Tried]) -> list[Tried]:
     return [second, first, *others]
 
 
-def singles(tried: Iterable[Tried]) -> list[Row]:
+def singles(tried: Iterable[Tried]) -> list[TrialRow]:
     """What every single change that was tried and fits comes to: [{change, verdict, mfu, days,
     cost_usd, devices}]."""
     return [
@@ -100,7 +99,7 @@ def singles(tried: Iterable[Tried]) -> list[Row]:
     ]
 
 
-def cheaper(assessment: Assessment) -> list[Row]:
+def cheaper(assessment: Assessment) -> list[FixRow]:
     """Changes to a feasible design that cost less and take no longer (or stay within its deadline):
     same rows as `fixes`, cheapest first.
 

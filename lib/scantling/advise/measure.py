@@ -3,13 +3,14 @@ most."""
 
 from collections.abc import Iterator, Sequence
 from math import log
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 
 from ..base.records import Known, Lines, record
 from ..verdict.numbers import MEASURED_SPEEDS, CostBand, DaysBand, band_factors, cost_band, widening
 from ..verdict.record import Assessment
+from ..verdict.result import Narrowed
 
 WORTH = 0.02  # of the width of days or dollars that a row has to take away
 # of the width that stays after a step timed on a few nodes (judgement: other nodes and later weeks)
@@ -26,17 +27,6 @@ class Unknown:
     settles: Lines = ()
     left: float = 1.0
     prices: bool = False
-
-
-class Narrowed(TypedDict):
-    """A thing to find out, what it takes away of the width, and the bands once it is known."""
-
-    what: str
-    narrows: float  # share of the width of days, or of dollars where that is more
-    days_low: Known
-    days_high: Known
-    cost_usd_low: Known
-    cost_usd_high: Known
 
 
 def measure_first(assessment: Assessment) -> list[Narrowed]:

@@ -6,22 +6,25 @@ function whose docstring has formula and source.
 """
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
 from ..base.json import clean
+from ..base.records import Known
 from ..endure import elastic, reliability, scale, storage
 from ..endure.checkpoint import COMMIT_S
 from ..endure.first_step import first_step
 from ..endure.life import lived
-from ..endure.reliability import Endurance
+from ..endure.reliability import Endurance, EnduranceFigures, figures as endurance_figures
 from ..endure.simulate import TooLong
+from ..endure.tiers import TierRow
 from ..physics import sites
 from ..physics.step import step_time
 from ..plans.words import PlanRow
 from ..verdict.numbers import cost, days, useful_s
 from ..verdict.record import Assessment, Chosen
+from ..verdict.result import HeadlineKey, Promise, Sites
 
 LADDER_FROM = 1024  # devices below which whole-job restarts cost next to nothing
 BEST_STORES = 5
@@ -31,7 +34,7 @@ MOST_ROWS = 24  # of spares
 HABIT_S = (900.0, 1800.0)  # usual interval between saves
 REPLICAS = 1000  # runs simulated for the finishing day
 LOST_GANGS = (1, 2, 4, 8)  # gangs of replicas that lose a node at once
-GOODPUT = (
+GOODPUT: tuple[HeadlineKey, ...] = (
     "goodput",
     "mtbf_s",
     "checkpoint_interval_s",
@@ -43,35 +46,73 @@ GOODPUT = (
 Row = dict[str, Any]  # of `goodput --json`
 
 
-def goodput(assessment: Assessment) -> Row:
+class SparesRow(TypedDict):
+    """What the run comes to with so many spare nodes."""
+
+    spares: int
+    goodput: float
+    days: Known
+    cost_usd: Known
+
+
+class Living(TypedDict, total=False):
+    """The keys of `goodput --json`; name and verdict are the command's, the promise that of the
+    packages beside the core."""
+
+    name: str
+    verdict: str
+    goodput: float
+    mtbf_s: float
+    checkpoint_interval_s: float
+    checkpoint_bytes: float
+    checkpoint_overhead: float
+    spares: int
+    spares_recommended: int
+    badput: dict[str, float]
+    tiers: list[TierRow]
+    spares_table: list[SparesRow]
+    ladder: list[Row]
+    ladder_by_size: list[Row]
+    first_step: dict[str, Row]
+    interval_why: str
+    endurance: EnduranceFigures
+    recovery: Row
+    finishing_day: Row | None
+    promise: Promise | None
+
+
+def goodput(assessment: Assessment) -> Living:
     """How the run lives with failures, as plain data: the headline numbers of GOODPUT, `badput`,
     `tiers`, `spares_table`, `ladder`, `first_step`, `interval_why`, `endurance`, `recovery` and
     `finishing_day`."""
     endurance = assessment.endurance
     more = recovery(assessment)
     load_s = endurance.first_step_s["load"]
-    result: Row = clean(
-        assessment.figures(*GOODPUT)
-        | {
-            "badput": endurance.badput,
-            "tiers": endurance.tiers,
-            "spares_table": spares_table(assessment),
-            "ladder": [
-                {"recovery": rung["measure"], "goodput": rung["goodput"]}
-                for rung in more.get("ladder") or ()
-            ],
-            "ladder_by_size": by_size(assessment),
-            "first_step": {str(devices): first_step(devices, load_s) for devices in STARTS},
-            "interval_why": interval_why(endurance),
-            "endurance": endurance,
-            "recovery": more,
-            "finishing_day": finishing_day(assessment),
-        }
-    )
-    return result
+    return {
+        "goodput": assessment.goodput,
+        "mtbf_s": assessment.mtbf_s,
+        "checkpoint_interval_s": assessment.checkpoint_interval_s,
+        "checkpoint_bytes": assessment.checkpoint_bytes,
+        "checkpoint_overhead": assessment.checkpoint_overhead,
+        "spares": assessment.spares,
+        "spares_recommended": assessment.spares_recommended,
+        "badput": clean(endurance.badput),
+        "tiers": clean(endurance.tiers),
+        "spares_table": clean(spares_table(assessment)),
+        "ladder": [
+            {"recovery": rung["measure"], "goodput": rung["goodput"]}
+            for rung in clean(more.get("ladder") or ())
+        ],
+        "ladder_by_size": clean(by_size(assessment)),
+        "first_step": {str(n): clean(first_step(n, load_s)) for n in STARTS},
+        "interval_why": interval_why(endurance),
+        "endurance": endurance_figures(endurance),
+        "recovery": clean(more),
+        "finishing_day": finishing_day(assessment),
+    }
 
 
-def spares_table(assessment: Assessment) -> list[Row]:
+def spares_table(assessment: Assessment) -> list[SparesRow]:
     """[{spares, goodput, days, cost_usd}] from none to some beyond those that the run has and is
     recommended: the same life with so many, priced with them paid for; days and dollars None
     without tokens and without a price."""
@@ -86,7 +127,7 @@ def spares_table(assessment: Assessment) -> list[Row]:
     ]
 
 
-def _with_spares(assessment: Assessment, losses: int, nodes: int) -> Row:
+def _with_spares(assessment: Assessment, losses: int, nodes: int) -> SparesRow:
     """What the run comes to with spare nodes that cover so many losses at a time."""
     endurance = assessment.endurance
     share = float(lived(replace(endurance.life, spares=losses))[0])
@@ -96,7 +137,7 @@ def _with_spares(assessment: Assessment, losses: int, nodes: int) -> Row:
         "spares": nodes,
         "goodput": share,
         "days": took,
-        "cost_usd": None if money is None else money.cost_usd,
+        "cost_usd": clean(money and money.cost_usd),
     }
 
 
@@ -243,7 +284,7 @@ def corpus_of(chosen: Chosen, tokens: float) -> storage.Corpus:
     )
 
 
-def between_sites(assessment: Assessment) -> Row | None:
+def between_sites(assessment: Assessment) -> Sites | None:
     """What several sites exchange, how often and at what cost (`sites.report`), with the state
     that the outer optimizer keeps [bytes a device] and the devices of each; None for one site."""
     case = assessment.chosen.case
@@ -252,13 +293,14 @@ def between_sites(assessment: Assessment) -> Row | None:
         return None
     one_site = replace(case, link=replace(case.link, sites=1.0))
     step_s = float(assessment.chosen.step.total)
-    return {
-        **sites.report(case, step_s, float(step_time(one_site).total)),
-        "devices": cluster.by_site,
-        "gbits_per_s": cluster.site_bytes_per_s * 8e-9,
-        "rtt_ms": cluster.site_rtt_s * 1e3,
-        "outer_bytes": cluster.sync.outer_bytes * assessment.params,
-    }
+    report = sites.report(case, step_s, float(step_time(one_site).total))
+    return Sites(
+        **report,
+        devices=list(cluster.by_site),
+        gbits_per_s=cluster.site_bytes_per_s * 8e-9,
+        rtt_ms=cluster.site_rtt_s * 1e3,
+        outer_bytes=cluster.sync.outer_bytes * assessment.params,
+    )
 
 
 def finishing_day(assessment: Assessment) -> Row | None:

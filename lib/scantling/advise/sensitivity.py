@@ -6,7 +6,7 @@ published fleets. Prices: contract against on-demand. Counts and batch: the next
 planner would consider.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypedDict
 
 from ..base.errors import DesignError
@@ -242,7 +242,7 @@ def tornado(
 
     Raises DesignError for a key that the assessment does not have.
     """
-    figures = assessment.headline()
+    figures: Mapping[str, Any] = assessment.headline()
     if key not in figures:
         raise DesignError("key", key, figures)
     now = figures[key]
@@ -272,5 +272,6 @@ def _figure(assessment: Assessment, fields: dict[str, Any] | None, key: str) -> 
     after = changed(assessment.design, fields, like=assessment) if fields else None
     if after is None or not after.fits:
         return None
-    figure: Known = after.headline()[key]
-    return figure
+    figures: Mapping[str, Any] = after.headline()
+    value: Known = figures[key]
+    return value

@@ -22,8 +22,17 @@ from ..plans.prepare import prepare
 from ..plans.remote import Progress, Scheduler, across
 from ..plans.stream import search_space
 from ..verdict.assess import assess
+from ..verdict.result import HeadlineKey
 
-KEYS = ("step_s", "mfu", "days", "cost_usd", "goodput", "devices_used", "tokens_per_s_per_device")
+KEYS: tuple[HeadlineKey, ...] = (
+    "step_s",
+    "mfu",
+    "days",
+    "cost_usd",
+    "goodput",
+    "devices_used",
+    "tokens_per_s_per_device",
+)
 Values = tuple[Any, ...]  # of the swept inputs
 Row = dict[str, Any]  # a plan of a search with its figures
 

@@ -11,6 +11,7 @@ from ..catalogue.words import Offload
 from ..plans.space import COARSE, DEFAULT, Space
 from ..verdict.assess import changed
 from ..verdict.record import Assessment
+from ..verdict.result import FixRow, TrialRow
 from ..verdict.unpublished import host_state
 from .changes import Change
 
@@ -51,7 +52,7 @@ class Tried:
             raise ValueError(f"the design does not allow: {self.change.text}")
         return self.after
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> TrialRow:
         """Change, verdict, MFU, days, dollars and devices as plain values."""
         after = self.result
         text = self.change.text
@@ -62,14 +63,18 @@ class Tried:
             text += f", {host_state(after.chosen)}"
         return {
             "change": text,
-            **after.figures("verdict", "mfu", "mfu_shown", "days", "cost_usd"),
+            "verdict": after.verdict,
+            "mfu": after.mfu,
+            "mfu_shown": after.mfu_shown,
+            "days": after.days,
+            "cost_usd": after.cost_usd,
             "devices": after.resolved.cluster.devices,
         }
 
-    def fix(self) -> dict[str, Any]:
+    def fix(self) -> FixRow:
         """The row with the fields that are set and what is still missed."""
         missed = [m.text for m in self.result.missed]
-        return {**self.row(), "set": self.change.set, "missed": missed}
+        return {**self.row(), "set": dict(self.change.set), "missed": missed}
 
 
 class Trials:

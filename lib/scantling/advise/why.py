@@ -16,6 +16,7 @@ from ..physics.step import Step, step_time
 from ..plans.evaluate import Search
 from ..plans.words import short
 from ..verdict.record import Assessment, Chosen
+from ..verdict.result import Line
 from ..verdict.texts import loss_name
 from ..verdict.unpublished import exchanges
 from .alternatives import alternatives, best_where, longer, unpinned_but
@@ -25,13 +26,6 @@ NEARLY_ALL = 0.9  # share of today's devices that a neighbouring value has to ke
 # what the fullest stage does itself: which of them it is depends on where the head is
 OWN_WORK = (StepPart.GEMM, StepPart.ATTENTION, StepPart.ELEMENTWISE, StepPart.LOGITS)
 AXES = (Axis.TP, Axis.CP, Axis.PP, Axis.DP)
-
-
-class Line(TypedDict):
-    """What is said of one axis."""
-
-    axis: str
-    text: str
 
 
 class Distance(TypedDict):

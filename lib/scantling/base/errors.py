@@ -29,6 +29,7 @@ class DesignError(ValueError):
     under a longer path.
     """
 
+    exit = 2  # code with which a command ends that it stops
     MISSING: Any = ...  # the value of a field that is not there; the same object everywhere
 
     def __init__(

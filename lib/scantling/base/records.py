@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, dataclass_transform
 
 import numpy as np
 
@@ -46,6 +46,14 @@ class Record:
         return {f.name: clean(vars(self)[f.name]) for f in own if f.repr}
 
 
+class AssumedRow(TypedDict):
+    """An input that was not stated."""
+
+    field: str
+    value: Any
+    why: str
+
+
 @dataclass(frozen=True)
 class Assumed(Record):
     """One input that was not stated: the field, what it became, and the rule that chose it."""
@@ -53,6 +61,10 @@ class Assumed(Record):
     field: str
     value: Any
     why: str
+
+    def row(self) -> AssumedRow:
+        """The input as plain data, its value as it is."""
+        return {"field": self.field, "value": self.value, "why": self.why}
 
 
 class Derived:

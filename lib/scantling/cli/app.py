@@ -37,7 +37,6 @@ CORE = {
     "catalogue": "files",
     "prices": "files",
     "params": "files",
-    "init": "files",
     "predict": "runs",
     "validate": "runs",
 }
@@ -132,7 +131,7 @@ def main(argv: list[str] | None = None) -> int:
         sys.stdout.flush()
         return code or 0
     except DesignError as e:
-        return _fail(str(e))
+        return _fail(str(e), e.exit)
     except click.exceptions.NoArgsIsHelpError as e:
         print(e.format_message(), file=sys.stderr)
         return WRONG

@@ -5,19 +5,21 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from json import dumps
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
+from rich.text import Text
 
 from ..advise.design_json import as_dict
-from ..base.console import print_json
+from ..base.console import console, print_json
 from ..base.errors import DesignError, plain
 from ..base.files import read_stream
 from ..design.design import Design
+from ..design.unsettled import SETTLED, VERDICT, Unsettled
 from ..plans.prepare import prepare
 from ..verdict.assess import assess
 from ..verdict.record import Assessment
-from ..verdict.verdicts import EXIT as EXIT
+from ..verdict.verdicts import EXIT as EXIT, VERDICTS
 from . import texts
 from .bar import Bar
 
@@ -50,7 +52,7 @@ def assessment_of(
             return assess(design, space=space, progress=bar, kit=kit)
     except DesignError as e:
         name = plain(file, 200)
-        if e.field.startswith(name):
+        if isinstance(e, Unsettled) or e.field.startswith(name):
             raise
         raise click.ClickException(f"{name}: {e}") from None
 
@@ -59,11 +61,28 @@ def possible(
     file: str, as_json: bool = False, space: str = "default", kit: Mapping[str, Any] | None = None
 ) -> Assessment:
     """`assessment_of`; where no plan can hold the model, the refusal is printed and the command
-    ends."""
-    a = assessment_of(file, space, kit)
+    ends; of words that nobody has settled, these are."""
+    try:
+        a = assessment_of(file, space, kit)
+    except Unsettled as unsettled:
+        ask_first(unsettled, as_json)
     if not a.phases:
         refuse(a, as_json)
     return a
+
+
+def ask_first(unsettled: Unsettled, as_json: bool) -> NoReturn:
+    """End with the words that nobody has settled, in the place of an answer."""
+    verdict = VERDICTS[VERDICT]
+    if as_json:
+        print_json(unsettled.as_dict())
+    else:
+        out = console()
+        out.print(Text(plain(unsettled.title, 120), style="bold"))
+        for line in unsettled.lines():
+            out.print(Text(f"{verdict.name}: ", style="bold yellow").append(line, "default"))
+        out.print(Text(f"Nothing is worked out from the rest: {SETTLED}"))
+    raise click.exceptions.Exit(verdict.exit)
 
 
 def named(assessment: Assessment) -> dict[str, Any]:

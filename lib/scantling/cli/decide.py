@@ -271,6 +271,8 @@ def _figure(key: str, value: Any) -> str:
             return f"{value:,} devices"
         case "tokens":
             return f"{value:.3g} tokens"
+        case "tokens_per_param":
+            return f"{value:.3g} tokens a parameter"
         case "compute_flops":
             return f"{value:.3g} FLOP"
         case "mfu_shown":

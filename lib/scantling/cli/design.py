@@ -8,9 +8,11 @@ import click
 
 from ..advise.answers import largest_active
 from ..advise.comparison import compare as side_by_side
+from ..advise.recovery import Living
 from ..base.console import console, print_json
 from ..base.files import write_text
 from ..base.plugins import function
+from ..verdict.result import Result
 from .common import EXIT, assessment_of, named, possible
 from .options import FILE, JSON, PATH
 from .summary import endurance, full, summary
@@ -37,7 +39,7 @@ def design(file: str, as_json: bool, everything: bool, wide: bool) -> int:
     run makes no sense; 4 impossible; 2 the file is wrong.
     """
     a = possible(file, as_json, "wide" if wide else "default")
-    result = function("assessment_json")(a)
+    result: Result = function("assessment_json")(a)
     if as_json or everything:
         result["largest_active"] = largest_active(a)
     if as_json:
@@ -53,7 +55,7 @@ def design(file: str, as_json: bool, everything: bool, wide: bool) -> int:
 def goodput(file: str, as_json: bool) -> int:
     """Failures, checkpoint interval, goodput and spares of the design in FILE."""
     a = possible(file, as_json)
-    result = named(a) | function("goodput")(a)
+    result: Living = named(a) | function("goodput")(a)
     if as_json:
         print_json(result)
     else:

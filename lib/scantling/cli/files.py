@@ -1,6 +1,5 @@
 """Commands on files and catalogues: init, schema, catalogue, params."""
 
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -10,11 +9,9 @@ import click
 from rich.text import Text
 
 from ..base.console import console, print_json
-from ..base.errors import DesignError, plain
-from ..base.files import write_text
-from ..base.plugins import function
+from ..base.errors import plain
 from ..base.records import fields_of
-from ..base.show import is_number, params as parameter_count, shown, usd, value_text
+from ..base.show import is_number, params as parameter_count, shown, usd
 from ..catalogue import price as price_of
 from ..catalogue.listing import listing
 from ..catalogue.models.hf import from_hf
@@ -28,11 +25,10 @@ from ..catalogue.models.shape import (
 from ..catalogue.quotes import prices_with
 from ..catalogue.words import RENTS
 from ..design.design import json_schema
-from ..design.draft import commented, draft
 from ..plans.prepare import prepare
-from .common import check_new, read
+from .common import read
 from .options import FILE, JSON
-from .summary import assumed_rows, section
+from .summary import section
 from .tables import DIM, NUMBER, Look, bare, print_rows
 from .texts import assumption
 
@@ -196,50 +192,3 @@ def _hybrid_counts(model: Model, seq_len: int, read: Iterable[str]) -> dict[str,
         "vision": None if has_vision else 0,
         "vision_note": VISION_LEFT_OUT if has_vision else "",
     }
-
-
-@click.command()
-@click.option("--like", help="Catalogue model to start from.")
-@click.option(
-    "--text",
-    help=(
-        'What is planned, in words: "175B MoE, 96 layers, 1024x A100 80GB, 200Gb/s IB, 1T '
-        'tokens in 30 days".'
-    ),
-)
-@click.option("-o", "--output", required=True, help="Design file to write (- for stdout).")
-@click.option("--force", is_flag=True, help="Replace the file if it exists.")
-def init(like: str | None, text: str | None, output: str, force: bool) -> None:
-    """Write a commented design file; list what was read and what was assumed."""
-
-    if like is None and text is None:
-        raise DesignError(
-            problem="nothing to start from",
-            allowed=(
-                '--like MODEL, or --text "175B MoE, 96 layers, 1024x A100 80GB, 1T tokens '
-                'in 30 days"'
-            ),
-        )
-    if output != "-":
-        check_new(output, force)
-    brief = function("read_brief")(text) if text is not None else None
-    design, assumed, ignored = draft(brief, like, prepare)
-    resolved = prepare(design)
-    content = commented(design, text, [*assumed, *resolved.assumed], ignored)
-    if output == "-":
-        sys.stdout.write(content)
-        return
-
-    write_text(output, content, force)
-    out = console()
-    read = [(plain(f"--like {like}", 60), "model", plain(like, 60))] if like else []
-    for r in brief.read if brief else ():
-        to = (r.field, value_text(r.value)) if r.field else ("nothing to set", r.why)
-        read.append((plain(f"“{r.words}”", 80), to[0], plain(to[1], 100)))
-    left = [(plain(f"“{r.words}”", 80), plain(r.why, 300), "") for r in ignored]
-    for title, lines in (("Read", read), ("Ignored", left)):
-        if lines:
-            section(out, title, lines, Look(), DIM, DIM)
-    rows = assumed_rows(map(vars, (*assumed, *resolved.assumed)), 200)
-    section(out, "Assumed", rows, Look(), Look(), DIM)
-    out.print(Text(f"Wrote {plain(output, 200)}"))

@@ -7,21 +7,23 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from ..advise.recovery import GOODPUT
+from ..advise.recovery import GOODPUT, Living
 from ..base.errors import plain
-from ..base.quantities.table import band_in, quantity, show
+from ..base.quantities.table import quantity, show
 from ..base.records import at
 from ..base.show import params, seconds, share, size, value_text
 from ..catalogue.words import MEMORY_PARTS
-from ..plans.words import short
+from ..physics.bands import NearRun
+from ..physics.kinds import Kind
+from ..plans.words import PlanRow, short
+from ..verdict.result import HeadlineKey, Result, band_of
 from ..verdict.texts import verdict_sentence
 from ..verdict.verdicts import met
 from . import texts
 from .tables import DIM, LABEL, Look, bare, figures, print_rows
-from .texts import Figures
 
 _COLOURS = {"good": "bold green", "warn": "bold yellow", "bad": "bold red"}
-_HEADLINE = (
+_HEADLINE: tuple[HeadlineKey, ...] = (
     "days",
     "mfu",
     "step_s",
@@ -91,7 +93,7 @@ _SHORT = {
 }
 
 
-def summary(result: Figures, out: Console) -> None:
+def summary(result: Result, out: Console) -> None:
     """What decides, on at most LINES lines: verdict and its reason, job, plan, days, cost, MFU,
     memory, goodput and the first change on the first ten; then the step, what binds, more changes,
     what to avoid and what was assumed."""
@@ -111,7 +113,7 @@ def _rows(line: Text, out: Console) -> Iterator[Text]:
         yield row
 
 
-def full(result: Figures, out: Console) -> None:
+def full(result: Result, out: Console) -> None:
     """The first ten lines, then all there is: figures with bands, memory, step, limits, changes,
     what to avoid, why this plan, the batch, nearest runs, assumptions."""
     for line in _decisive_lines(result, out.width * 4):
@@ -129,7 +131,7 @@ def full(result: Figures, out: Console) -> None:
     section(out, "Assumed", assumed_rows(result["assumed"]), LABEL, Look(no_wrap=True), DIM)
 
 
-def _plan_in_full(plan: Figures) -> str:
+def _plan_in_full(plan: PlanRow) -> str:
     """Every field of the plan that says something."""
     quiet = dict(_QUIET)
     if plan["sharding"] != "hsdp":
@@ -155,7 +157,7 @@ def _step_bars(step: Mapping[str, float], whole_s: float, out: Console) -> None:
     _bars(out, f"Where the step goes   {seconds(whole_s)}", parts, max(step.values()))
 
 
-def _block(row: Figures) -> dict[str, str]:
+def _block(row: Kind) -> dict[str, str]:
     """What a kind of block takes, as a row of a table."""
     return {
         "kind": row["kind"],
@@ -167,7 +169,7 @@ def _block(row: Figures) -> dict[str, str]:
     }
 
 
-def _decisive_lines(result: Figures, width: int) -> list[Text]:
+def _decisive_lines(result: Result, width: int) -> list[Text]:
     """The first ten lines."""
     sentence = verdict_sentence(result)
     first = Text(f"{sentence.name}: ", style=_COLOURS[sentence.tone])
@@ -179,7 +181,7 @@ def _decisive_lines(result: Figures, width: int) -> list[Text]:
     return [_clipped(line, width, 2 if i in (1, 4, 9) else most) for i, line in enumerate(lines)]
 
 
-def _named_lines(result: Figures, width: int) -> dict[str, str]:
+def _named_lines(result: Result, width: int) -> dict[str, str]:
     """Job to step, each by its name; a change has at most `width` characters."""
     memory = result["memory_bytes"]
     fits = memory["total"] <= memory["capacity"]
@@ -193,8 +195,8 @@ def _named_lines(result: Figures, width: int) -> dict[str, str]:
         "Change": _first_change(result, width),
         "Step": _step(result) if fits else texts.NO_FIT,
     }
-    fastest = result["fastest"] or {}
-    if fastest.get("plan") not in (None, result["plan"]):
+    fastest = result["fastest"]
+    if fastest and fastest["plan"] != result["plan"]:
         gain = 1 - fastest["step_s"] / result["step_s"]
         rows["Fastest"] = texts.fastest(short(fastest["plan"]), gain)
     if result["sites"]:
@@ -202,7 +204,7 @@ def _named_lines(result: Figures, width: int) -> dict[str, str]:
     return rows
 
 
-def _first_change(result: Figures, width: int) -> str:
+def _first_change(result: Result, width: int) -> str:
     """The change that is nearest, or why there is none."""
     if result["nearest_fixes"]:
         return texts.change(result["nearest_fixes"][0], width)
@@ -211,7 +213,7 @@ def _first_change(result: Figures, width: int) -> str:
     return texts.NOT_CHECKED if result["verdict"] == "not-checked" else texts.NONE_FOUND
 
 
-def _sections(result: Figures, width: int, short: bool) -> Iterator[Text]:
+def _sections(result: Result, width: int, short: bool) -> Iterator[Text]:
     """The lines below the first ten under their headings, on two rows each; in short so many of
     each heading as _SHORT says."""
     active = result.get("largest_active")
@@ -246,7 +248,7 @@ def _clipped(line: Text, width: int, most: int) -> Text:
     return line
 
 
-def _leading(result: Figures) -> int:
+def _leading(result: Result) -> int:
     """How many of the limits the verdict line holds already."""
     return int(result["verdict"] != "feasible" and bool(result["limits"]))
 
@@ -256,7 +258,7 @@ def largest(parts: Mapping[str, float]) -> list[tuple[str, float]]:
     return sorted(parts.items(), key=lambda part: -part[1])
 
 
-def _step(result: Figures) -> str:
+def _step(result: Result) -> str:
     """The step, its largest parts, tokens a second."""
     whole = result["step_s"]
     parts = []
@@ -267,7 +269,7 @@ def _step(result: Figures) -> str:
     return texts.step(result, parts)
 
 
-def _assumed_in_short(result: Figures, width: int) -> list[Text]:
+def _assumed_in_short(result: Result, width: int) -> list[Text]:
     """How many inputs were assumed, those of the job by name, where to read on."""
     assumed = result["assumed"]
     leading = [a for a in assumed if a["field"].startswith(("job", "prices.usd_per_device"))]
@@ -276,7 +278,7 @@ def _assumed_in_short(result: Figures, width: int) -> list[Text]:
     return [_clipped(Text(plain(line, 1000), style="dim"), width, 1) for line in lines]
 
 
-def endurance(result: Figures, out: Console) -> None:
+def endurance(result: Living, out: Console) -> None:
     """Failures, saves, restarts, spares; each with its formula."""
     badput = result["endurance"]["badput"]
     keys = (
@@ -295,7 +297,7 @@ def endurance(result: Figures, out: Console) -> None:
         out.print(Text(plain(line, 1000)))
 
 
-def _goodput_lines(result: Figures) -> Iterator[str]:
+def _goodput_lines(result: Living) -> Iterator[str]:
     """Lines below the figures of `goodput`: copies by tier, the interval, spares, the promise."""
     yield from map(texts.tier, result["tiers"])
     yield f"Interval: {result['interval_why']}"
@@ -304,13 +306,13 @@ def _goodput_lines(result: Figures) -> Iterator[str]:
         yield texts.promised(result["promise"])
 
 
-def _headline(result: Figures, out: Console) -> None:
+def _headline(result: Result, out: Console) -> None:
     same = {"hfu": result["mfu"], "active_params": result["params"]}
     rows = (
         (
             quantity(key).label,
             show(key, result[key]),
-            "measured" if key in result["measured"] else band_in(result, key),
+            "measured" if key in result["measured"] else band_of(result, key),
         )
         for key in _HEADLINE
         if result[key] not in (None, same.get(key))
@@ -348,9 +350,9 @@ def _bars(out: Console, title: str, rows: Mapping[str, tuple[float, str]], full:
     out.print(figures(bars))
 
 
-def _tried(result: Figures) -> Iterator[str]:
+def _tried(result: Result) -> Iterator[str]:
     """What every change comes to where an MFU floor is missed that none of them reaches."""
-    floor = next((m["limit"] for m in result["missed"] if m["field"] == "min_mfu"), 0.0)
+    floor = next((float(m["limit"]) for m in result["missed"] if m["field"] == "min_mfu"), 0.0)
     rows = result["tried"]
     if rows and all(r["mfu_shown"] < floor for r in rows):
         best = largest({_without_remarks(r["change"]): r["mfu_shown"] for r in rows})
@@ -364,7 +366,7 @@ def _without_remarks(change: str) -> str:
     return change if "peak" in change else change.partition(" (")[0]
 
 
-def _run(run: Figures) -> str:
+def _run(run: NearRun) -> str:
     """A published run on one line."""
     devices = f"{run['devices']:,} devices" if run["devices"] else ""
     mfu = f"MFU {share(run['mfu'])}" if run["mfu"] else ""

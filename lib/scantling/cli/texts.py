@@ -1,14 +1,15 @@
 """The lines that commands print of a design, from what `design --json` says."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
+from ..advise.recovery import SparesRow
 from ..base.errors import plain
-from ..base.quantities.table import band, band_in
+from ..base.quantities.table import band
 from ..base.show import chance, days, params, percent, rate, seconds, several, share, size, usd
+from ..endure.tiers import TierRow
+from ..verdict.result import Avoid, FixRow, LargestActive, Narrowed, Promise, Result, Sites, band_of
 from ..verdict.verdicts import VERDICTS
-
-Figures = Mapping[str, Any]  # what `design --json` says, or a part of it
 
 NO_RUN = "without tokens there are no days and no cost"
 NO_FIT = "none, the plan does not fit"
@@ -23,7 +24,7 @@ def valued(text: str, spread: str) -> str:
     return f"{text} ({spread})" if spread else text
 
 
-def job(result: Figures) -> str:
+def job(result: Result) -> str:
     """What is trained on what: size, devices, tokens, sequence, batch, precision, stack."""
     phases = result["phases"]
     phase = max(phases, key=lambda p: p["tokens"] or 0)
@@ -41,33 +42,33 @@ def job(result: Figures) -> str:
     return f"{line}, and {more} more phases" if more else line
 
 
-def run(result: Figures) -> str:
+def run(result: Result) -> str:
     """Days and dollars with their bands, and what holds the bands up."""
     if result["days"] is None:
         return NO_RUN
-    span = valued(days(result["days"]), band_in(result, "days"))
+    span = valued(days(result["days"]), band_of(result, "days"))
     cost = "no price"
     if result["cost_usd"] is not None:
-        cost = valued(usd(result["cost_usd"]), band_in(result, "cost_usd"))
+        cost = valued(usd(result["cost_usd"]), band_of(result, "cost_usd"))
     line = f"{span}; {cost}"
     loss = result["to_loss"]
     if loss and loss["days_low"] is not None:
         spread = band("days", loss["days_low"], loss["days_high"])
         line += f"; {spread} to a loss of {loss['target_loss']:g} by {len(loss['rows'])} laws"
-    plan_for = result.get("to_plan_for") or {}
-    if plan_for.get("total_usd"):
-        line += f"; to plan for: {usd(plan_for['total_usd'])}"
-    promise = result.get("promise") or {}
-    if promise.get("days_p90"):
+    budget = result.get("to_plan_for")
+    if budget and budget["total_usd"]:
+        line += f"; to plan for: {usd(budget['total_usd'])}"
+    promise = result.get("promise")
+    if promise and promise["days_p90"]:
         line += f"; to promise: {days(promise['days_p90'])}"
-    if promise.get("deadline_kept") is not None:
+    if promise and promise["deadline_kept"] is not None:
         line += f" (deadline kept: {chance(promise['deadline_kept'])})"
     return f"{line}; 80 % bands, {result['band_tier']}"
 
 
-def mfu(result: Figures) -> str:
+def mfu(result: Result) -> str:
     """The MFU that leads, and that of the bf16 peak where it is another one."""
-    leading = valued(share(result["mfu_shown"]), band_in(result, "mfu_shown"))
+    leading = valued(share(result["mfu_shown"]), band_of(result, "mfu_shown"))
     peak = result["mfu_denominator"].partition(" of ")[0]
     line = f"{leading} of {peak}, {result['mfu_basis']} attention"
     if abs(result["mfu_bf16_peak"] / result["mfu"] - 1) > 0.1:
@@ -75,7 +76,7 @@ def mfu(result: Figures) -> str:
     return line
 
 
-def memory(result: Figures) -> str:
+def memory(result: Result) -> str:
     """Memory of the fullest device, and the chance of running out."""
     total, capacity = result["memory_bytes"]["total"], result["memory_bytes"]["capacity"]
     return (
@@ -84,7 +85,7 @@ def memory(result: Figures) -> str:
     )
 
 
-def goodput(result: Figures) -> str:
+def goodput(result: Result) -> str:
     """Goodput, failures, saves, spare nodes."""
     return (
         f"{share(result['goodput'])}; a failure every {seconds(result['mtbf_s'])}, a checkpoint "
@@ -93,9 +94,9 @@ def goodput(result: Figures) -> str:
     )
 
 
-def step(result: Figures, parts: Iterable[str]) -> str:
+def step(result: Result, parts: Iterable[str]) -> str:
     """The step, tokens a second, its largest parts."""
-    span = valued(seconds(result["step_s"]), band_in(result, "step_s"))
+    span = valued(seconds(result["step_s"]), band_of(result, "step_s"))
     tokens = rate(result["tokens_per_s_per_device"], "tokens/s")
     return f"{span}, {tokens} a device; {', '.join(parts)}"
 
@@ -105,7 +106,7 @@ def fastest(plan: str, gain: float) -> str:
     return f"{plan}: {share(gain)} less time a step"
 
 
-def sites(row: Figures) -> str:
+def sites(row: Sites) -> str:
     """How several sites keep in step."""
     apart = "; what that costs in tokens is open" if row["confirm"] else ""
     return (
@@ -115,19 +116,22 @@ def sites(row: Figures) -> str:
     )
 
 
-def worth_knowing(row: Figures) -> str:
+def worth_knowing(row: Narrowed) -> str:
     """An input that is worth knowing first, and the bands then."""
-    ends = [(k, row[f"{k}_low"], row[f"{k}_high"]) for k in ("days", "cost_usd")]
-    bands = " and ".join(band(*end) for end in ends if end[1] is not None)
-    return f"{row['what']}: the band narrows by {percent(row['narrows'], 0)}, to {bands}"
+    bands = [band("days", row["days_low"], row["days_high"])]
+    if row["cost_usd_low"] is not None:
+        bands.append(band("cost_usd", row["cost_usd_low"], row["cost_usd_high"]))
+    return (
+        f"{row['what']}: the band narrows by {percent(row['narrows'], 0)}, to {' and '.join(bands)}"
+    )
 
 
-def avoid_in_short(row: Figures) -> str:
+def avoid_in_short(row: Avoid) -> str:
     """What to avoid, and what it costs."""
     return f"{row['what']} — {row['cost']}"
 
 
-def avoid(row: Figures) -> str:
+def avoid(row: Avoid) -> str:
     """What to avoid, why, and what it costs."""
     return f"{row['what']} — {row['why']} — {row['cost']}"
 
@@ -137,7 +141,7 @@ def assumed(n: int, names: str) -> str:
     return f"{several(n, 'input')} assumed" + (f", among them {names}" if names else "")
 
 
-def change(row: Figures, most: int = 1200) -> str:
+def change(row: FixRow, most: int = 1200) -> str:
     """A change in one line: what, the verdict with it, days, dollars, MFU and what is still missed;
     the words of the change are cut where the line has more than `most` characters."""
     parts = [
@@ -158,7 +162,7 @@ def tried(n: int, floor: float, best: str) -> str:
     return f"none of {n} changes reaches MFU {share(floor)}: {best}"
 
 
-def active(row: Figures) -> str:
+def active(row: LargestActive) -> str:
     """The largest active count that meets the deadline."""
     return (
         f"the active count was not given: up to {params(row['active_params'])} "
@@ -166,7 +170,7 @@ def active(row: Figures) -> str:
     )
 
 
-def tier(row: Figures) -> str:
+def tier(row: TierRow) -> str:
     """Copies of one tier of the checkpoint."""
     return (
         f"{row['tier']}: every {seconds(row['every_s'])}, written in {seconds(row['write_s'])}, "
@@ -174,7 +178,7 @@ def tier(row: Figures) -> str:
     )
 
 
-def spares(row: Figures) -> str:
+def spares(row: SparesRow) -> str:
     """What so many spare nodes bring."""
     return (
         f"Spares {row['spares']}: goodput, days, cost {share(row['goodput'])}, "
@@ -182,7 +186,7 @@ def spares(row: Figures) -> str:
     )
 
 
-def promised(row: Figures) -> str:
+def promised(row: Promise) -> str:
     """The days and dollars to promise."""
     return (
         f"Promise: {days(row['days_p50'])} as likely as not, {days(row['days_p90'])} in nine of "

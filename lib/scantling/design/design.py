@@ -31,6 +31,7 @@ from .schema import (
     Prices,
     Reliability,
     StackRef,
+    UnreadWords,
 )
 
 VERSION = 1
@@ -132,6 +133,16 @@ class Design(Section):
         example="calibration.yaml",
     )
 
+    unread: list[UnreadWords] | None = listed(
+        "words",
+        100,
+        "words of a line that found no field: nothing is worked out before each is settled and "
+        "taken out, or all are confirmed",
+        least=0,
+        example=[
+            {"text": "RTX 3090", "question": "which accelerator is meant?", "choices": ["rtx4090"]}
+        ],
+    )
     confirm: list[FieldPath] | None = listed(
         "fields",
         100,
@@ -255,6 +266,11 @@ class Design(Section):
             model = model.name or model.like or by_size
         chip = self.cluster.accelerator
         return f"{model} on {self.cluster.devices:,} {chip if isinstance(chip, str) else chip.like}"
+
+    @property
+    def unsettled(self) -> list[UnreadWords]:
+        """The unread words that nobody has confirmed."""
+        return [] if "unread" in (self.confirm or ()) else list(self.unread or ())
 
     @property
     def freed(self) -> dict[str, None]:

@@ -18,7 +18,7 @@ from .fields import FieldFacts
 from .file import inline
 from .paths import put
 from .phases import SEQ_LEN
-from .reading import Brief, Read
+from .reading import Brief, Read, Unread
 from .resolve import resolve, within
 
 _STATE_BYTES = 18.0  # bf16 weights, fp32 gradients, fp32 master copy and two moments
@@ -43,12 +43,14 @@ def draft(brief: Brief | None, like: str | None, check: Callable[[Design], Any] 
     What a brief leaves open gets a starting value by a stated rule: the model, the accelerator, and
     the smallest power of two of devices with four times the memory of weights, gradients and Adam
     states (18 bytes a parameter) that also meets a stated deadline at 40 % MFU. A field with
-    which `check` raises DesignError is ignored, with the reason.
+    which `check` raises DesignError is asked about, with the reason, beside the words that the
+    brief asks about; where a name stands as it was given, nothing is worked out.
     """
     fields = dict(brief.fields) if brief else {}
     ignored = list(brief.ignored) if brief else []
     amounts = brief.amounts if brief else {}
     read = list(brief.assumed) if brief else []
+    unread = list(brief.unread) if brief else []
     if like is not None:
         if _has(fields, "model"):
             raise DesignError(
@@ -58,19 +60,55 @@ def draft(brief: Brief | None, like: str | None, check: Callable[[Design], Any] 
                 problem="is given beside a model in the text",
             )
         fields["model"] = entry(like, "--like").id
+    if brief and brief.open:
+        gaps = _least(fields)
+        return Draft(_designed(fields | gaps.fields, unread), [*read, *gaps.assumed], ignored)
     while True:
         try:
             gaps = _gaps(fields, amounts)
-            sections = _nested(fields | gaps.fields)
-            design = Design.from_data({"model": {}, "cluster": {}, "job": {}, **sections})
-            check(design)
+            check(_designed(fields | gaps.fields, ()))
+            design = _designed(fields | gaps.fields, unread)
             return Draft(design, [*read, *gaps.assumed], ignored)
         except DesignError as error:
             wrong = _at_fault(fields, error)
             if brief is None or wrong is None:
                 raise
-            words = f"{wrong} {fields.pop(wrong)}"
-            ignored.append(Read(words, "", None, plain(str(error), 300)))
+            unread.append(_unfit(brief, wrong, fields.pop(wrong), error))
+
+
+def _designed(fields: Mapping[str, Any], unread: Iterable[Unread]) -> Design:
+    """The design of fields by dotted path, with the words that have to be asked about."""
+    open_words = [
+        {
+            "text": plain(words.words, 200),
+            "question": plain(words.question, 600),
+            "choices": list(words.choices),
+        }
+        for words in unread
+    ]
+    sections = {"model": {}, "cluster": {}, "job": {}, **_nested(fields)}
+    if open_words:
+        sections["unread"] = open_words
+    return Design.from_data(sections)
+
+
+def _unfit(brief: Brief, path: str, value: Any, error: DesignError) -> Unread:
+    """What was read and no design can hold, with the reason."""
+    words = next((read.words for read in brief.read if read.field == path), f"{path} {value}")
+    return Unread(words=words, question=plain(str(error), 500))
+
+
+def _least(fields: Mapping[str, Any]) -> Derived:
+    """What a file has to hold where a name is not known: nothing is worked out from it."""
+    gaps = Derived(fields, "")
+    if not _has(fields, "model"):
+        gaps.note("model", _MODEL, "no model is named: a common one to start from")
+    if not _has(fields, "cluster.accelerator"):
+        why = "no accelerator is named: a common one to start from"
+        gaps.note("cluster.accelerator", USUAL_ACCELERATOR, why)
+    if "cluster.devices" not in fields:
+        gaps.note("cluster.devices", 1, "no number of devices is given")
+    return gaps
 
 
 def _at_fault(fields: Mapping[str, Any], error: DesignError) -> str | None:
@@ -129,12 +167,13 @@ def _model(gaps: Derived) -> None:
 def _tokens(gaps: Derived, amounts: Mapping[str, float], params: Params) -> None:
     """Tokens of a run that is stated in examples, or in tokens a parameter."""
     if "examples" in amounts:
-        seq_len = gaps.stated.get("job.seq_len") or SEQ_LEN
         epochs = amounts.get("epochs", 1)
-        tokens = amounts["examples"] * epochs * float(seq_len)
+        each = amounts.get("example_tokens")
+        length = each or gaps.stated.get("job.seq_len") or SEQ_LEN
+        tokens = amounts["examples"] * epochs * float(length)
+        kind = "each of" if each else "each a full sequence of"
         why = (
-            f"{amounts['examples']:,.0f} examples x {epochs:g} epochs, "
-            f"each a full sequence of {seq_len:,} tokens"
+            f"{amounts['examples']:,.0f} examples x {epochs:g} epochs, {kind} {length:,.0f} tokens"
         )
         gaps.take("job.tokens", tokens, why)
     elif "tokens_per_param" in amounts:

@@ -25,6 +25,7 @@ from .phases import Machine, build_phases
 from .resolved import MAX_OOM, Phase, Resolved, main_phase
 from .schema import CREDIBLE_MFU, Constraints, ModelSpec, StackSpec
 from .sync import build_sync
+from .unsettled import Unsettled
 
 Built = TypeVar("Built")
 Arguments = ParamSpec("Arguments")
@@ -33,7 +34,9 @@ Arguments = ParamSpec("Arguments")
 def resolve(design: Design) -> Resolved:
     """`design` with nothing left to look up: catalogue rows found, defaults applied and listed in
     `assumed`. Raises DesignError for an
-    unknown id or an impossible combination."""
+    unknown id or an impossible combination, Unsettled for words that nobody has settled."""
+    if design.unsettled:
+        raise Unsettled(design.title, design.unsettled)
     cluster, of_cluster = _cluster(dumps(design.cluster.given(), sort_keys=True))
     model, params, of_model = _model(design)
     assumed = [*of_model, *of_cluster]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Discriminator, Tag, model_validator
 
-from ..base.errors import DesignError
+from ..base.errors import DesignError, plain
 from ..base.plugins import entries, load
 from ..catalogue import optimizers
 from ..catalogue.models.entries import check_spec
@@ -48,6 +48,7 @@ from .fields import (
     other,
     runs,
     text,
+    text as phrase,
     word,
     words,
 )
@@ -1078,6 +1079,23 @@ class StackSpec(Section):
         if not (self.id or self.like):
             raise DesignError("id", allowed="the id of a stack", problem="is missing")
         return self
+
+
+class UnreadWords(Section):
+    """Words of a line that found no field, and what has to be answered about them."""
+
+    text: str = phrase("the words as they were given", example="RTX 3090", required=True)
+    question: str = phrase(
+        "what has to be answered", example="which accelerator is meant?", high=600, required=True
+    )
+    choices: list[Annotated[str, ID]] | None = listed(
+        "choices", 50, "what may be meant", least=0, example=["rtx4090", "l40s"]
+    )
+
+    def line(self) -> str:
+        """The words, the question and the choices on one line."""
+        choices = f" ({', '.join(self.choices)})" if self.choices else ""
+        return plain(f"'{self.text}': {self.question}{choices}", 500)
 
 
 StackRef = Annotated[Annotated[str, ID, SINGLE] | Annotated[StackSpec, COMPOUND], BY_TEXT]

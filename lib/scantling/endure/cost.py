@@ -8,7 +8,8 @@ import numpy as np
 
 from .. import catalogue
 from ..base.columns import Column
-from ..base.records import Assumed, Known, Record, get, record, value_or
+from ..base.json import clean
+from ..base.records import Assumed, AssumedRow, Known, Record, get, record, value_or
 from ..base.units import HOUR_S
 from ..design.cluster import Cluster
 from .stated import Section
@@ -65,6 +66,55 @@ class Cost(Record):
     carbon_kg: dict[str, Column]
     carbon_source: str
     assumed: tuple[Assumed, ...]
+
+
+class CostFigures(TypedDict):
+    """What the run costs: `Cost` as plain data."""
+
+    device_hours: float
+    usd_per_device_hour: Known
+    usd_per_device_hour_low: Known
+    usd_per_device_hour_high: Known
+    price_date: str
+    price_source: str
+    cost_usd: Known
+    cost_usd_low: Known
+    cost_usd_high: Known
+    lost_usd: Known
+    lost_device_hours: float
+    energy_kwh: Known
+    energy_usd: Known
+    power_w: Known
+    pue: float
+    usd_per_kwh: float
+    carbon_kg: dict[str, float]
+    carbon_source: str
+    assumed: list[AssumedRow]
+
+
+def figures(cost: Cost) -> CostFigures:
+    """What a run costs, in the keys of `design --json`."""
+    return {
+        "device_hours": clean(cost.device_hours),
+        "usd_per_device_hour": clean(cost.usd_per_device_hour),
+        "usd_per_device_hour_low": clean(cost.usd_per_device_hour_low),
+        "usd_per_device_hour_high": clean(cost.usd_per_device_hour_high),
+        "price_date": clean(cost.price_date),
+        "price_source": clean(cost.price_source),
+        "cost_usd": clean(cost.cost_usd),
+        "cost_usd_low": clean(cost.cost_usd_low),
+        "cost_usd_high": clean(cost.cost_usd_high),
+        "lost_usd": clean(cost.lost_usd),
+        "lost_device_hours": clean(cost.lost_device_hours),
+        "energy_kwh": clean(cost.energy_kwh),
+        "energy_usd": clean(cost.energy_usd),
+        "power_w": clean(cost.power_w),
+        "pue": clean(cost.pue),
+        "usd_per_kwh": clean(cost.usd_per_kwh),
+        "carbon_kg": clean(cost.carbon_kg),
+        "carbon_source": clean(cost.carbon_source),
+        "assumed": clean(cost.assumed),
+    }
 
 
 def power_w(

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple, TypedDict
 import numpy as np
 
 from ..base.columns import Array, Column
-from ..base.records import Assumed, Record, get, record, value_or
+from ..base.json import clean
+from ..base.records import Assumed, AssumedRow, Record, get, record, value_or
 from ..base.units import DAY_S
 from ..design.cluster import Cluster
 from . import checkpoint, elastic, failures, goodput, spares, storage
@@ -96,6 +97,96 @@ class Endurance(Record):
     def corruptions_per_s(self) -> Column:
         """Corruptions of the state that nobody sees."""
         return self.life.corruptions_per_s
+
+
+class EnduranceFigures(TypedDict):
+    """How the run lives with failures: `Endurance` as plain data."""
+
+    devices: float
+    preset: str
+    failures_per_1000_node_days: float
+    mtbf_s: float
+    failures_per_day: dict[str, float]
+    planned_per_day: float
+    checkpoint_interval_s: float
+    checkpoint_bytes: float
+    checkpoint_stall_s: float
+    checkpoint_durable_s: float
+    checkpoint_overhead: float
+    young_s: float
+    daly_s: float
+    optimum_s: float
+    restart_s: float
+    detect_s: float
+    repair_s: float
+    recovery_s: float
+    recovery: str
+    first_step_s: dict[str, float]
+    lost_work_s: float
+    goodput: float
+    badput: dict[str, float]
+    spares: float  # nodes
+    spares_recommended: float
+    spares_for: dict[str, float]
+    write_bytes_per_s_needed: float
+    write_bytes_per_s: float
+    retention: float
+    keep_days: float
+    check_every_s: float
+    tiers: list[TierRow]
+    domain_nodes: dict[str, float]
+    sites: int
+    alone: int
+    copies_survive: str
+    curve: dict[str, list[float]]
+    interval_set_by: str
+    assumed: list[AssumedRow]
+
+
+def figures(endurance: Endurance) -> EnduranceFigures:
+    """How a run lives with failures, in the keys of `design --json`."""
+    e = endurance
+    return {
+        "devices": clean(e.devices),
+        "preset": clean(e.preset),
+        "failures_per_1000_node_days": clean(e.failures_per_1000_node_days),
+        "mtbf_s": clean(e.mtbf_s),
+        "failures_per_day": clean(e.failures_per_day),
+        "planned_per_day": clean(e.planned_per_day),
+        "checkpoint_interval_s": clean(e.checkpoint_interval_s),
+        "checkpoint_bytes": clean(e.checkpoint_bytes),
+        "checkpoint_stall_s": clean(e.checkpoint_stall_s),
+        "checkpoint_durable_s": clean(e.checkpoint_durable_s),
+        "checkpoint_overhead": clean(e.checkpoint_overhead),
+        "young_s": clean(e.young_s),
+        "daly_s": clean(e.daly_s),
+        "optimum_s": clean(e.optimum_s),
+        "restart_s": clean(e.restart_s),
+        "detect_s": clean(e.detect_s),
+        "repair_s": clean(e.repair_s),
+        "recovery_s": clean(e.recovery_s),
+        "recovery": clean(e.recovery),
+        "first_step_s": clean(e.first_step_s),
+        "lost_work_s": clean(e.lost_work_s),
+        "goodput": clean(e.goodput),
+        "badput": clean(e.badput),
+        "spares": clean(e.spares),
+        "spares_recommended": clean(e.spares_recommended),
+        "spares_for": clean(e.spares_for),
+        "write_bytes_per_s_needed": clean(e.write_bytes_per_s_needed),
+        "write_bytes_per_s": clean(e.write_bytes_per_s),
+        "retention": clean(e.retention),
+        "keep_days": clean(e.keep_days),
+        "check_every_s": clean(e.check_every_s),
+        "tiers": clean(e.tiers),
+        "domain_nodes": clean(e.domain_nodes),
+        "sites": clean(e.sites),
+        "alone": clean(e.alone),
+        "copies_survive": clean(e.copies_survive),
+        "curve": clean(e.curve),
+        "interval_set_by": clean(e.interval_set_by),
+        "assumed": clean(e.assumed),
+    }
 
 
 def as_logged(badput: Mapping[str, Column]) -> dict[str, float]:

@@ -24,6 +24,7 @@ from .judge import judge
 from .numbers import numbers, with_step
 from .record import Assessment, Chosen
 from .refusal import arithmetic, leanest
+from .result import Fastest
 from .verdicts import rank
 
 
@@ -143,7 +144,12 @@ def simplest_of_fast(resolved: Resolved, searches: Sequence[PhaseSearch]) -> Ass
         simplest = laid_out(resolved, searches, Search.simplest)
         if rank(simplest.verdict) <= rank(fastest.verdict):
             assessment = simplest
-    return replace(assessment, fastest=fastest.figures("plan", "step_s", "days", "cost_usd"))
+    return replace(
+        assessment,
+        fastest=Fastest(
+            plan=fastest.plan, step_s=fastest.step_s, days=fastest.days, cost_usd=fastest.cost_usd
+        ),
+    )
 
 
 def laid_out(

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from math import erf, inf, isnan, log, sqrt
-from typing import TypedDict
 
 from ..base.plugins import Table
 from ..base.records import Known, get
@@ -11,20 +10,11 @@ from ..design.constraints import CONSTRAINTS, Constraint, copies_lost
 from ..endure.cost import PUE, Z80, power_w
 from ..endure.reliability import Endurance
 from .record import Assessment, Missed
+from .result import Asked
 
 EDGE = 1e-9  # share of a limit within which a value meets it
 LEAST_CHANCE = 1e-9
 DOMAINS_OF_SPARES = ("node", "rack")  # a lost pod is waited for, or the job shrinks (`elastic`)
-
-
-class Asked(TypedDict):
-    """A constraint that a design states, with the figure that answers it, as people read them."""
-
-    field: str
-    what: str
-    limit: str
-    value: str
-    met: bool
 
 
 def chance_below(limit: float, low: float, mid: float, high: float) -> float:
@@ -128,10 +118,21 @@ def chance_of(assessment: Assessment, row: Constraint, value: float, limit: floa
         return None
     have, uses = (limit, value) if row.ceiling else (value, limit)
     room = have / uses if uses else inf  # factor that is left to what the figure grows with
-    figures = assessment.headline()
-    low, mid, high = (figures[row.band + end] for end in ("_low", "", "_high"))
+    low, mid, high = _band(assessment, row.band)
     # a price of nothing has no band, and keeps every budget
     return chance_below(room * mid, low, mid, high) if mid else 1.0
+
+
+def _band(assessment: Assessment, name: str) -> tuple[float, float, float]:
+    """(low, estimate, high) of the band that a constraint's figure moves with."""
+    a = assessment
+    ends: tuple[Known, Known, Known] = a.step_s_low, a.step_s, a.step_s_high
+    if name == "days":
+        ends = a.days_low, a.days, a.days_high
+    elif name == "cost_usd":
+        ends = a.cost_usd_low, a.cost_usd, a.cost_usd_high
+    low, mid, high = (0.0 if end is None else end for end in ends)
+    return low, mid, high
 
 
 def _details(

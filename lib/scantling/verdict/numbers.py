@@ -17,9 +17,9 @@ from ..catalogue.models.shape import flops_per_token
 from ..catalogue.words import MEMORY_PARTS, STEP_PARTS
 from ..design.resolved import Resolved
 from ..endure.checkpoint import contents
-from ..endure.cost import Cost, expected, price
+from ..endure.cost import Cost, expected, figures as cost_figures, price
 from ..endure.life import Gang, Reshaped
-from ..endure.reliability import Endurance, as_logged, endure
+from ..endure.reliability import Endurance, as_logged, endure, figures as endurance_figures
 from ..physics import bands, layout
 from ..physics.cases import Cases, devices
 from ..physics.communication import communication
@@ -32,6 +32,7 @@ from ..plans.evaluate import Search
 from ..plans.leaderboard import listed
 from ..plans.words import PlanRow
 from .record import Assessment, Chosen
+from .result import PhaseRow, Result
 from .unpublished import untried
 
 CANDIDATES = 200
@@ -421,7 +422,7 @@ def at_risk(money: Cost | None, ends: CostBand) -> Known:
     return max(float(expected(low, cost_usd, high)) - float(cost_usd), 0.0)
 
 
-def tables(assessment: Assessment) -> dict[str, Any]:
+def tables(assessment: Assessment) -> Result:
     """What panels and the report show beside the headline: stages, hidden communication, traffic,
     candidates, endurance, cost, runs, assumptions."""
     chosen = assessment.chosen
@@ -435,15 +436,15 @@ def tables(assessment: Assessment) -> dict[str, Any]:
     stack = resolved.stack or ""
     return {
         "memory_by_stage": stages,
-        "hidden_s": {name: axis.hidden_s for name, axis in chosen.step.axes.items()},
+        "hidden_s": {name: float(axis.hidden_s) for name, axis in chosen.step.axes.items()},
         "communication": communication(case, chosen.step),
         "candidates": candidates(search),
         "legal": search.counts["legal"],
         "evaluated": search.counts["evaluated"],
         "rejected": search.counts["rejected"],
         "search_seconds": search.counts["seconds"],
-        "endurance": assessment.endurance.as_dict(),
-        "cost": money and money.as_dict(),
+        "endurance": endurance_figures(assessment.endurance),
+        "cost": None if money is None else cost_figures(money),
         "nearest_runs": bands.nearest_runs(case, chip=chip.id, family=chip.family, stack=stack),
         "measured_here": _measured_here(assessment),
         "missed": [
@@ -467,7 +468,7 @@ def tables(assessment: Assessment) -> dict[str, Any]:
         "without_single_source": bands.without_single_source(
             case, chip=chip.id, family=chip.family, stack=stack
         ),
-        "assumed": [vars(a) for a in assessment.assumed],
+        "assumed": [a.row() for a in assessment.assumed],
     }
 
 
@@ -483,7 +484,7 @@ def _measured_here(assessment: Assessment) -> dict[str, Any] | None:
     return {**calibration.as_json(), "usual_s": unmeasured, "planned": planned}
 
 
-def _phase(one: Chosen) -> dict[str, Any]:
+def _phase(one: Chosen) -> PhaseRow:
     """A phase in a line of a table."""
     return {
         "name": one.phase.name,
@@ -492,7 +493,7 @@ def _phase(one: Chosen) -> dict[str, Any]:
         "global_batch": one.phase.global_batch,
         "plan": one.plan,
         "step_s": one.step_s,
-        "memory_bytes": one.memory.total,
+        "memory_bytes": float(one.memory.total),
         "mfu": utilisation(one, one.step_s).mfu,
     }
 

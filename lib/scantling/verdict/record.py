@@ -1,6 +1,6 @@
 """What an assessment is: a plain record of the verdict, the plan and the numbers."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ..base.records import Assumed, Known, Lines
@@ -14,6 +14,7 @@ from ..physics.memory.peak import Memory
 from ..physics.step import Step
 from ..plans.evaluate import Search
 from ..plans.words import PlanRow, short
+from .result import Fastest, FigureName, Result
 from .verdicts import met
 
 REFUSAL = "Hardware constraints insufficient for model parameters"
@@ -135,11 +136,55 @@ class Numbers:
     cost_usd_high: Known = None
     cost_at_risk_usd: Known = None
     energy_kwh: Known = None
-    fastest: dict[str, Any] | None = None
+    fastest: Fastest | None = None
 
-    def headline(self) -> dict[str, Any]:
-        """The headline numbers by name."""
-        return {f.name: vars(self)[f.name] for f in fields(Numbers)}
+    def headline(self) -> Result:
+        """The headline numbers in the keys of `design --json`."""
+        return {
+            "plan": self.plan,
+            "devices_used": self.devices_used,
+            "params": self.params,
+            "active_params": self.active_params,
+            "mtp_params": self.mtp_params,
+            "flops_per_token": self.flops_per_token,
+            "step_s": self.step_s,
+            "step_s_low": self.step_s_low,
+            "step_s_high": self.step_s_high,
+            "tokens_per_s_per_device": self.tokens_per_s_per_device,
+            "model_tflops_per_device": self.model_tflops_per_device,
+            "mfu": self.mfu,
+            "mfu_causal": self.mfu_causal,
+            "mfu_bf16_peak": self.mfu_bf16_peak,
+            "hfu": self.hfu,
+            "mfu_low": self.mfu_low,
+            "mfu_high": self.mfu_high,
+            "mfu_shown": self.mfu_shown,
+            "mfu_shown_low": self.mfu_shown_low,
+            "mfu_shown_high": self.mfu_shown_high,
+            "mfu_basis": self.mfu_basis,
+            "mfu_denominator": self.mfu_denominator,
+            "band_tier": self.band_tier,
+            "bubble_fraction": self.bubble_fraction,
+            "memory_bytes": self.memory_bytes,
+            "oom_probability": self.oom_probability,
+            "step_breakdown_s": self.step_breakdown_s,
+            "days": self.days,
+            "days_low": self.days_low,
+            "days_high": self.days_high,
+            "goodput": self.goodput,
+            "mtbf_s": self.mtbf_s,
+            "checkpoint_interval_s": self.checkpoint_interval_s,
+            "checkpoint_bytes": self.checkpoint_bytes,
+            "checkpoint_overhead": self.checkpoint_overhead,
+            "spares": self.spares,
+            "spares_recommended": self.spares_recommended,
+            "cost_usd": self.cost_usd,
+            "cost_usd_low": self.cost_usd_low,
+            "cost_usd_high": self.cost_usd_high,
+            "cost_at_risk_usd": self.cost_at_risk_usd,
+            "energy_kwh": self.energy_kwh,
+            "fastest": self.fastest,
+        }
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -157,9 +202,13 @@ class Assessment(Numbers):
     reasons: tuple[Reason, ...] = ()  # beside what is missed, the gravest first
     refusal: Lines = ()  # the arithmetic, where impossible
 
-    def figures(self, *names: str) -> dict[str, Any]:
+    def figures(self, *names: FigureName) -> dict[str, Any]:
         """The verdict, some of the headline numbers and the share of the memory, by name."""
-        values = {"verdict": self.verdict, "memory_share": self.memory_share, **self.headline()}
+        values: dict[str, Any] = {
+            "verdict": self.verdict,
+            "memory_share": self.memory_share,
+            **self.headline(),
+        }
         return {name: values[name] for name in names}
 
     @property

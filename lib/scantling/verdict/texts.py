@@ -1,9 +1,9 @@
 """The verdict of an assessment in one sentence, and the phrases that several of its lines share."""
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..catalogue.words import Offload, StepPart
+from .result import Result
 from .verdicts import VERDICTS, beside_name
 
 # what the parts of a step that go to anything but the model's own arithmetic are called
@@ -36,7 +36,7 @@ class VerdictSentence(NamedTuple):
         return f"{self.name}: {self.reason}"
 
 
-def verdict_sentence(figures: Mapping[str, Any]) -> VerdictSentence:
+def verdict_sentence(figures: Result) -> VerdictSentence:
     """The verdict of a design in one sentence: its name, how many devices stand idle, and why.
 
     figures : what `design --json` says of the design (`advise.design_json.as_dict`); of it
@@ -52,7 +52,7 @@ def verdict_sentence(figures: Mapping[str, Any]) -> VerdictSentence:
     limits = figures["limits"]
     if verdict.id == "impossible":
         return VerdictSentence(
-            verdict.tone, verdict.name, "; ".join([figures["error"], *limits[:2]])
+            verdict.tone, verdict.name, "; ".join([str(figures["error"]), *limits[:2]])
         )
     idle = figures["devices"] - figures["devices_used"]
     name = f"{verdict.name}, {idle:,} devices idle" if idle else verdict.name

@@ -4,13 +4,14 @@ off the assessment of its design."""
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from scantling import Assessment, assess
 from scantling.catalogue.hardware import Accelerator
 from scantling.catalogue.models.shape import Model
 from scantling.design.cluster import Cluster
 from scantling.design.design import Design
+from scantling.physics.communication import Traffic
 from scantling.physics.pipeline import bubble_interleaved
 
 Value = TypeVar("Value")
@@ -67,7 +68,7 @@ def fastest(sweep: Mapping[Value, Assessment]) -> Value:
     return min(fitting, key=lambda value: sweep[value].step_s)
 
 
-def sent(assessment: Assessment, axis: str) -> dict[str, Any]:
+def sent(assessment: Assessment, axis: str) -> Traffic:
     """What an axis of the plan sends, and how long it takes."""
     return next(row for row in assessment.as_dict()["communication"] if row["axis"] == axis)
 

@@ -2,7 +2,6 @@
 which machine the answer turns."""
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scantling import Assessment, assess
@@ -11,6 +10,7 @@ from scantling.catalogue import collective_series
 from scantling.catalogue.models.shape import Params, parameters
 from scantling.catalogue.records import CollectiveSeries
 from scantling.design.design import Design
+from scantling.physics.communication import Traffic
 
 from .. import measured
 from ..measured import Run, published_runs
@@ -169,15 +169,15 @@ class Facts(DesignFacts):
         return self.device_params * (4 + 2) * (self.dp - 1) / self.dp
 
     @cached_property
-    def tp_row(self) -> dict[str, Any]:
+    def tp_row(self) -> Traffic:
         return sent(self.classic, "tp")
 
     @cached_property
-    def pp_row(self) -> dict[str, Any]:
+    def pp_row(self) -> Traffic:
         return sent(self.classic, "pp")
 
     @cached_property
-    def dp_row(self) -> dict[str, Any]:
+    def dp_row(self) -> Traffic:
         return sent(self.classic, "dp")
 
     @cached_property

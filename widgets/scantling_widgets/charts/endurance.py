@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scantling.base.show import seconds, share
+from scantling.verdict.result import figure
 
 from ..words import label_or
 from .figure import Data, Facts, Figure, Row, records, saying
@@ -19,7 +20,7 @@ from .theme import PERCENT, layered, over, tip
 def shares(given: Facts) -> list[Row]:
     """Name and share of each part of wall time that is not productive, largest first, those that
     are nil left out."""
-    badput = (given.get("endurance") or {}).get("badput") or {}
+    badput = given["endurance"]["badput"] if "endurance" in given else {}
     rows = [
         {
             "name": label_or(f"endurance.badput.{key}", key.replace("_", " ").capitalize()),
@@ -85,7 +86,7 @@ badput = Figure(
 # ---------------------------------------------------------------- goodput
 def _curve(given: Facts) -> tuple[list[float], list[float]]:
     """Intervals [s] and the goodput of each; nothing where none is worked out."""
-    curve = (given.get("endurance") or {}).get("curve")
+    curve = given["endurance"]["curve"] if "endurance" in given else {}
     if not curve or not len(curve["goodput"]):
         return [], []
     return list(curve["interval_s"]), list(curve["goodput"])
@@ -199,9 +200,12 @@ def _spares_rows(given: Facts, waiting: Mapping[str, Any] | None = None) -> Data
     points = [point for point in points if point["shortage"] > 1e-7] or points[:1]
     shortage = {point["spares"]: point["shortage"] for point in points}
     marked: dict[int, list[str]] = {}
-    for key, name in (("spares", "chosen"), ("spares_recommended", "cheapest")):
-        if given.get(key) in shortage:
-            marked.setdefault(given[key], []).append(name)
+    for spares, name in (
+        (figure(given, "spares"), "chosen"),
+        (figure(given, "spares_recommended"), "cheapest"),
+    ):
+        if spares is not None and spares in shortage:
+            marked.setdefault(int(spares), []).append(name)
     return {
         "points": points,
         "marks": [

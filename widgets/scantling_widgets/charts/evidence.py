@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scantling.base.quantities.table import band_in
 from scantling.base.show import seconds, share
+from scantling.verdict.result import band_of, figure
 
 from ..words import at
 from .figure import Data, Facts, Figure, Row, saying
@@ -19,7 +19,7 @@ _HERE = "this design"
 
 
 def _evidence_rows(given: Facts) -> Data:
-    if given.get("mfu") is None:
+    if figure(given, "mfu") is None:
         return {"runs": []}
     runs = given.get("nearest_runs") or []
     names = _names(runs)
@@ -33,7 +33,7 @@ def _evidence_rows(given: Facts) -> Data:
                 "low": given["mfu_low"],
                 "high": given["mfu_high"],
                 "text": share(given["mfu"]),
-                "says": f"predicted {share(given['mfu'])}, band {band_in(given, 'mfu') or 'none'}",
+                "says": f"predicted {share(given['mfu'])}, band {band_of(given, 'mfu') or 'none'}",
             }
         ],
         "runs": [_published(run, name) for run, name in zip(runs, names)],

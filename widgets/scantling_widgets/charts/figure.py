@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, Protocol, TypeAlias
 
 from scantling.base.records import record
+from scantling.verdict.result import Result
 
 from ..resources import in_a_page
 from ..words import axis, titled
@@ -25,7 +26,7 @@ from .livechart import Columns, Frame, LiveChart, columns, stored
 from .palette import Swatch
 from .theme import SCHEMA
 
-Facts: TypeAlias = Mapping[str, Any]  # an assessment as plain data (`scantling design --json`)
+Facts: TypeAlias = Result  # an assessment as plain data (`scantling design --json`)
 Row: TypeAlias = dict[str, Any]  # one mark, as it travels to the page
 Data: TypeAlias = Mapping[str, Frame]  # {name of the rows: rows, or columns by name}
 Spec: TypeAlias = dict[str, Any]  # a Vega-Lite specification
@@ -40,12 +41,12 @@ DRAWN_AHEAD = Path(__file__).with_name("drawn.json")
 class Assessed(Protocol):
     """What knows its assessment as plain data."""
 
-    def as_dict(self) -> dict[str, Any]: ...
+    def as_dict(self) -> Facts: ...
 
 
 def facts(result: Assessed | Facts) -> Facts:
     """The plain dictionary of an assessment, whichever of the two it is given as."""
-    return result if isinstance(result, Mapping) else result.as_dict()
+    return result if isinstance(result, dict) else result.as_dict()
 
 
 @record

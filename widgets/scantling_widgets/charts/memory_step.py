@@ -25,8 +25,9 @@ _LINE = 0.06  # a line of text, as a share of the height of the memory picture
 # ---------------------------------------------------------------- memory
 def stages(given: Facts) -> list[Row]:
     """Memory per pipeline stage; where only the fullest stage is known, that one."""
-    alone = {"stage": 0, "layers": None}
-    return list(given.get("memory_by_stage") or [alone | given["memory_bytes"]])
+    if given.get("memory_by_stage"):
+        return list(given["memory_by_stage"])
+    return [{"stage": 0, "layers": None, **given["memory_bytes"]}]
 
 
 def fullest(given: Facts) -> Row:

@@ -198,6 +198,7 @@ class Page:
         self.lock = threading.RLock()
         self.parts: dict[str, Part] = {}
         self._changed: dict[str, set[str]] = {}  # entries by part
+        self.seen = False  # whether somebody has looked at it
         self._holders = 0  # of the messages
         self._adopt(root)
 
@@ -218,7 +219,7 @@ class Page:
                 self.flush()
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def batch(self) -> Iterator[None]:
         """Everything that changes inside travels as one message at the end."""
         with self.lock:
             self._holders += 1
@@ -245,7 +246,7 @@ class Page:
     def hear(self, message: Message) -> None:
         """Take one message of the front end and answer it."""
         try:
-            with self.held():
+            with self.batch():
                 if "hello" in message:
                     self._greet(message)
                 for id, entries in message.get("set", {}).items():
@@ -258,6 +259,7 @@ class Page:
 
     def _greet(self, message: Message) -> None:
         """A front end that has just come: it is sent all that is on the page."""
+        self.seen = True
         self.hello(message)
         self._changed = {id: {*part.state, "kind"} for id, part in self.parts.items()}
         self._send({"scantling": VERSION, "root": self.root.id})

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from scantling.advise.comparison import Comparison
 from scantling.advise.frontier import undominated
 from scantling.base.show import days, is_number, seconds, share, size, usd
+from scantling.verdict.result import FigureKey, figure
 from scantling.verdict.verdicts import met
 
-from ..words import MORE_IS_BETTER, at, label, plan_text, show
+from ..words import MORE_IS_BETTER, label, plan_text, show
 from .figure import Data, Facts, Figure, Row, laid, quantity_axis, saying
 from .grammar import alt
 from .palette import ACCENT, MEMORY, MISSED, OVER, SECOND, STEP, Swatch, colours, names as names_of
@@ -107,7 +108,7 @@ candidates = Figure(
 
 # ---------------------------------------------------------------- days against dollars
 def _priced(given: Facts) -> bool:
-    return given.get("days") is not None and given.get("cost_usd") is not None
+    return figure(given, "days") is not None and figure(given, "cost_usd") is not None
 
 
 def _frontier_rows(given: Facts, points: Sequence[Mapping[str, Any]] = ()) -> Data:
@@ -121,8 +122,8 @@ def _frontier_rows(given: Facts, points: Sequence[Mapping[str, Any]] = ()) -> Da
         if i not in edge:
             row["devices"] = ""
     now = {
-        "days": given.get("days"),
-        "usd": given.get("cost_usd"),
+        "days": figure(given, "days"),
+        "usd": figure(given, "cost_usd"),
         "says": f"on the desk: {days(given.get('days'))}, {usd(given.get('cost_usd'))}",
     }
     return {
@@ -424,8 +425,8 @@ def _stacked(
     title: str,
     what: str,
     parts: Mapping[str, Swatch],
-    mapping: str,
-    headline: str,
+    mapping: Literal["memory_bytes", "step_breakdown_s"],
+    headline: FigureKey,
     axis_title: str,
 ) -> Figure[[Sequence[Facts]]]:
     """Stacked parts of one figure, a bar a design."""
@@ -447,7 +448,7 @@ def _stacked(
         }
 
     def words(given: Facts, results: Sequence[Facts] = ()) -> str:
-        totals = "; ".join(f"{r['name']} {show(headline, at(r, headline))}" for r in results)
+        totals = "; ".join(f"{r['name']} {show(headline, figure(r, headline))}" for r in results)
         return f"{what}: {totals}."
 
     def draw(legend: bool) -> alt.Chart:

@@ -18,7 +18,7 @@ from scantling.design.resolved import Resolved
 from ..words import at
 from . import choices
 from .choices import Option, choice, ratio_text, with_value
-from .state import Moment
+from .session import Moment
 
 
 @record

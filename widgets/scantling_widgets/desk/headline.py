@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from scantling.advise.explanation import Opened, inputs
-from scantling.base.quantities.table import band_in, quantity, told
+from scantling.base.quantities.table import quantity
 from scantling.base.show import seconds
 from scantling.design.constraints import CONSTRAINTS
+from scantling.verdict.result import FigureKey, FixRow, Result, band_of, figure, shown_figures
 from scantling.verdict.texts import verdict_sentence
 from scantling.verdict.verdicts import VERDICTS, Verdict, met
 
@@ -15,15 +16,15 @@ from .. import words
 from ..report.phrases import sentence
 from ..words import at, band, fits, in_text, share, show, split, withheld
 from . import link
-from .state import Fields, Refusal, Session
+from .session import Fields, Refusal, Session
 
-Figures = Mapping[str, Any]  # what `design --json` says of a design
+Figures = Result
 
 
 class Card(NamedTuple):
     """One headline number."""
 
-    key: str  # in the table of quantities
+    key: FigureKey
     name: str
     more_is_better: bool | None  # None: neither
 
@@ -95,14 +96,14 @@ def cards(given: Figures, reference: Figures | None = None) -> list[dict[str, An
         number = _verdict(given) if card.key == "verdict" else _number(card.key, given)
         item: dict[str, Any] = {"key": card.key, "label": card.name, **number._asdict()}
         if reference and not withheld(given, card.key) and not withheld(reference, card.key):
-            of = "memory_bytes.total" if card.key == "verdict" else card.key
-            change = difference(of, at(given, of), at(reference, of), card.more_is_better)
+            of: FigureKey = "memory_bytes.total" if card.key == "verdict" else card.key
+            change = difference(of, figure(given, of), figure(reference, of), card.more_is_better)
             item |= {"delta": change.text, "sense": change.sense}
         out.append(item)
     return out
 
 
-def _number(key: str, given: Figures) -> Number:
+def _number(key: FigureKey, given: Figures) -> Number:
     """Value, unit, remark, hint and state of a number."""
     if withheld(given, key):
         return Number("—", "", "does not fit", "", "bad")
@@ -139,9 +140,9 @@ def _fits(given: Figures) -> tuple[str, str]:
     return (less[0], "warn") if less else (known.name, known.tone)
 
 
-def _note(key: str, given: Figures) -> str:
+def _note(key: FigureKey, given: Figures) -> str:
     """What stands below a number: its band, or another figure."""
-    if spread := band_in(given, key):
+    if spread := band_of(given, key):
         unit = split(in_text(given, key))[1]  # it stands above
         return spread.removesuffix(f" {unit}")
     if key in ("days", "cost_usd"):
@@ -149,35 +150,36 @@ def _note(key: str, given: Figures) -> str:
     return _remark(key, given)
 
 
-def _remark(key: str, given: Figures) -> str:
+def _remark(key: FigureKey, given: Figures) -> str:
     """What is said below a number that has no band."""
     if key == "bubble_fraction":
         bubble = at(given, "step_breakdown_s.bubble")
         return "" if bubble is None else f"{seconds(bubble)} a step"
     if key == "goodput":
-        mtbf = given.get("mtbf_s")
+        mtbf = figure(given, "mtbf_s")
         return f"MTBF {show('mtbf_s', mtbf)}" if mtbf else ""
     if key == "checkpoint_interval_s":
-        overhead = given.get("checkpoint_overhead")
+        overhead = figure(given, "checkpoint_overhead")
         return "" if overhead is None else f"{share(overhead)} overhead"
     return ""
 
 
-def _lacks(key: str, given: Figures) -> str:
+def _lacks(key: FigureKey, given: Figures) -> str:
     """What days and dollars lack, or the price that they are at."""
     price = "cost.usd_per_device_hour"
     if key == "cost_usd" and at(given, price) is not None:
         rent = in_text(given, price)
         return f"at {rent}" if "/h" in rent else f"at {rent}/device-h"
-    if given.get("days") is None:
+    if figure(given, "days") is None:
         return "no tokens named"
     return "no price known" if key == "cost_usd" else ""
 
 
 def lacking(given: Figures) -> str:
     """What the design does not say that dollars need: tokens, a price, or nothing."""
-    needs = (("days", "tokens"), ("cost_usd", "a price"))
-    return next((name for key, name in needs if given.get(key) is None), "")
+    if figure(given, "days") is None:
+        return "tokens"
+    return "a price" if figure(given, "cost_usd") is None else ""
 
 
 def difference(key: str, value: Any, before: Any, more_is_better: bool | None) -> Difference:
@@ -232,7 +234,7 @@ def _feasible(given: Figures) -> tuple[str, str, str]:
     return "good", "Fits.", sentence(limit)
 
 
-def nearest(fixes: Sequence[Figures]) -> Figures | None:
+def nearest(fixes: Sequence[FixRow]) -> FixRow | None:
     """The fix to offer: the first that makes the design feasible, else the first that changes
     anything."""
     able = [f for f in fixes if f.get("set")]
@@ -261,32 +263,36 @@ def offer(session: Session) -> Offer | None:
     )
 
 
-def fix_text(fix: Figures | None) -> str:
+def fix_text(fix: FixRow | None) -> str:
     """One nearest fix in words: what to change, and what then comes of it."""
     if fix is None:
         return "none known"
-    figures = told(fix, {"days": "", "cost_usd": "", "mfu_shown": "MFU "})
+    figures = shown_figures(fix, {"days": "", "cost_usd": "", "mfu_shown": "MFU "})
     return f"{fix['change']}: {', '.join([fix['verdict'].replace('-', ' '), *figures])}"
 
 
-_OF_THE_MODEL = ("params", "active_params", "mtp_params", "flops_per_token")
-
-
 def explanation(
-    session: Session, key: str, facts: Figures | None = None, *, alone: bool = False
+    session: Session, key: str, facts: Mapping[str, Any] | None = None, *, alone: bool = False
 ) -> Opened:
     """What a number opens to; `facts` are those of the row that it stands in.
 
     `alone`: the row is another plan or design, so that no result of the one on the desk explains
     it.
     """
-    given, own = session.now.given, facts or None
+    given = session.now.given
     if alone:
-        own = given = {"plan": own, **{k: given.get(k) for k in _OF_THE_MODEL}, **(facts or {})}
+        row = {
+            "plan": facts or None,
+            "params": figure(given, "params"),
+            "active_params": figure(given, "active_params"),
+            "mtp_params": figure(given, "mtp_params"),
+            "flops_per_token": figure(given, "flops_per_token"),
+            **(facts or {}),
+        }
+        verdict = key == "verdict" and not facts
+        return words.opened(key, row, {} if verdict else inputs(session.now, row), row)
     verdict = key == "verdict" and not facts
-    out = words.opened(key, given, {} if verdict else inputs(session.now, given), own)
-    if alone:
-        return out
+    out = words.opened(key, given, {} if verdict else inputs(session.now, given), facts or None)
     if verdict:
         out["lines"] += _deciding(given)
     prices = [at(given, f"cost.cost_usd_{end}") for end in ("low", "high")]

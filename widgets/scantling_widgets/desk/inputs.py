@@ -1,7 +1,7 @@
 """From a session to the groups of inputs, and from a moved input back to fields of the design."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,8 +17,8 @@ from scantling.plans.space import DEFAULT
 from .amounts import number
 from .choices import Option
 from .control import ControlState, facts_of, words_of
-from .controls import GROUPS, PINS
-from .state import Moment, Refusal, Session
+from .controls import GROUPS, PINS, Group
+from .session import Moment, Refusal, Session
 
 Reasons = Mapping[Any, str]  # a value of a control -> why the design cannot take it
 
@@ -49,23 +49,32 @@ class GroupState:
 
 
 # ---------------------------------------------------------------- what the controls show
-def groups(session: Session, reasons: Mapping[str, Reasons] | None = None) -> list[GroupState]:
-    """All inputs of the desk, filled from the design that is on it; `reasons` says for a field
-    which values it cannot take."""
-    out = []
-    for place, group in enumerate(GROUPS):
-        states = [control.state(session.now) for control in group.controls]
-        marked = [_marked(state, (reasons or {}).get(state.field, {})) for state in states]
-        pinned = group.controls[0].field in PINS
-        out.append(
-            GroupState(
-                title=group.title,
-                folded=place >= _UNFOLDED,
-                shape="pairs" if pinned else "rows",
-                controls=tuple(marked),
-            )
-        )
+def groups(
+    session: Session,
+    reasons: Mapping[str, Reasons] | None = None,
+    fields: Sequence[str] | None = None,
+) -> list[GroupState]:
+    """The inputs of the desk, all or those of some `fields` in their order, filled from the design
+    that is on it; `reasons` says for a field which values it cannot take."""
+    if fields is None:
+        out = [_state(session, reasons or {}, group) for group in GROUPS]
+        out = [replace(group, folded=place >= _UNFOLDED) for place, group in enumerate(out)]
+    else:
+        controls = {control.field: control for group in GROUPS for control in group.controls}
+        group = Group(title="", controls=tuple(controls[field] for field in fields))
+        out = [_state(session, reasons or {}, group)]
     return out if session.refusal is None else _with_fault(out, session.refusal)
+
+
+def _state(session: Session, reasons: Mapping[str, Reasons], group: Group) -> GroupState:
+    states = (control.state(session.now) for control in group.controls)
+    pinned = bool(group.title) and group.controls[0].field in PINS
+    return GroupState(
+        title=group.title,
+        folded=False,
+        shape="pairs" if pinned else "rows",
+        controls=tuple(_marked(state, reasons.get(state.field, {})) for state in states),
+    )
 
 
 def _marked(state: ControlState, reasons: Reasons) -> ControlState:

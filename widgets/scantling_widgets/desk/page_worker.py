@@ -5,9 +5,9 @@ from collections.abc import Callable
 from json import dumps, loads
 
 from . import rendering
-from .desk import Desk
+from .desk import DeskPane
 
-PAGE = Desk().page
+PAGE = DeskPane().open()
 
 
 def begin(tell: Callable[[str], None], draw: rendering.Drawing | None) -> Callable[[str], None]:

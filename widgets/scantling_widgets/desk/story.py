@@ -5,25 +5,30 @@ from math import inf
 from typing import Any, NamedTuple
 
 from scantling.advise import candidates, comparison
-from scantling.base.quantities.table import told
 from scantling.catalogue.words import StepPart
 from scantling.design.cluster import Cluster
 from scantling.design.design import Design
+from scantling.verdict.result import FigureKey, Result, figure, shown_figures
 from scantling.verdict.verdicts import met
 
 from ..charts.palette import STEP
-from ..words import at, fits, plain, share, show
+from ..words import fits, plain, share, show
 from .controls import label_of
-from .state import Fields, Judge, Moment
+from .session import Fields, Judge, Moment
 from .studies import assessed
 
 # parts of the step that are the model's own arithmetic
 _ARITHMETIC = (StepPart.GEMM, StepPart.ATTENTION, StepPart.ELEMENTWISE, StepPart.LOGITS)
 # the headline figures, and what they are called in a sentence
-_FIGURES = {"step_s": "step", "days": "run", "cost_usd": "cost", "mfu_shown": "MFU"}
+_FIGURES: dict[FigureKey, str] = {
+    "step_s": "step",
+    "days": "run",
+    "cost_usd": "cost",
+    "mfu_shown": "MFU",
+}
 _MOST_TRIED = 8  # changes of the library that are tried for the suggestions
 
-Figures = Mapping[str, Any]  # what `design --json` says of a design
+Figures = Result
 
 
 class Bottleneck(NamedTuple):
@@ -51,7 +56,7 @@ class Suggestion(NamedTuple):
 
 def bottleneck(given: Figures) -> Bottleneck | None:
     """The largest part of the step beside the model's own arithmetic."""
-    parts, step = given.get("step_breakdown_s") or {}, given.get("step_s")
+    parts, step = given.get("step_breakdown_s") or {}, figure(given, "step_s")
     rest = {key: parts.get(key) or 0.0 for key in STEP if key not in _ARITHMETIC}
     if not step or not any(rest.values()):
         return None
@@ -90,12 +95,12 @@ def _moved(before: Design, now: Design) -> str:
 def _figures(before: Figures, now: Figures) -> str:
     """The headline figures that moved; none of days and dollars where a plan does not fit."""
     if not fits(now):
-        memory = show("memory_bytes.total", at(now, "memory_bytes.total"))
+        memory = show("memory_bytes.total", now["memory_bytes"]["total"])
         return f"the plan needs {memory} a device and does not fit"
     moved = []
     for key, name in _FIGURES.items():
-        old, new = show(key, at(before, key)), show(key, at(now, key))
-        if at(now, key) is not None and old != new and (fits(before) or key == "step_s"):
+        old, new = show(key, figure(before, key)), show(key, figure(now, key))
+        if figure(now, key) is not None and old != new and (fits(before) or key == "step_s"):
             moved.append(f"{name} {old} → {new}")
     return ", ".join(moved) or "no headline figure moves"
 
@@ -137,7 +142,7 @@ def suggested(moment: Moment, judged: Sequence[Trial]) -> list[Suggestion]:
             good.remove(best)
             out.append(Suggestion(name, _effect(best.text, best.figures), best.fields))
 
-    take("Cheaper", _least(good, _cost, given.get("cost_usd") or 0.0))
+    take("Cheaper", _least(good, _cost, figure(given, "cost_usd") or 0.0))
     take("Sooner", _least(good, _duration, _duration(given)))
     others = [trial for trial in good if _moves_on(trial.figures, own)]
     take("Another bottleneck", _least(others, _step, inf))
@@ -146,12 +151,12 @@ def suggested(moment: Moment, judged: Sequence[Trial]) -> list[Suggestion]:
 
 def _cost(figures: Figures) -> float:
     """[USD]; what has no price costs more than anything."""
-    return float(figures.get("cost_usd") or inf)
+    return float(figure(figures, "cost_usd") or inf)
 
 
 def _duration(figures: Figures) -> float:
     """Days, or seconds of a step where the design names no tokens."""
-    return float(figures.get("days") or figures["step_s"])
+    return float(figure(figures, "days") or figures["step_s"])
 
 
 def _step(figures: Figures) -> float:
@@ -173,5 +178,5 @@ def _least(
     return min(able, key=lambda trial: score(trial.figures), default=None)
 
 
-def _effect(change: str, after: Figures) -> str:
-    return ", ".join([change, *told(after, {"days": "", "cost_usd": ""})])
+def _effect(change: str, after: Mapping[str, Any]) -> str:
+    return ", ".join([change, *shown_figures(after, {"days": "", "cost_usd": ""})])

@@ -1,7 +1,7 @@
 """Many assessments of changed copies of one design. Each figure is the library's; nothing is worked
 out here."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any, TypedDict
@@ -12,15 +12,16 @@ from scantling.base.records import Lines, record
 from scantling.design.cluster import Cluster
 from scantling.design.design import Design
 from scantling.verdict.record import Assessment
+from scantling.verdict.result import Result
 
 from .. import words
 from . import choices, inputs
 from .choices import Option
 from .control import Control, ControlState
 from .controls import control_of
-from .state import Fields, Judge, Moment, Session
+from .session import Fields, Judge, Moment, Session
 
-Figures = Mapping[str, Any]  # what `design --json` says of a design
+Figures = Result
 
 
 class Point(TypedDict):

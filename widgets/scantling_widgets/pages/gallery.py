@@ -20,6 +20,7 @@ from scantling.base.records import record
 from scantling.base.show import days, percent, seconds, share
 from scantling.runs.predict import predict_frame
 from scantling.runs.read import read_runs
+from scantling.verdict.result import FigureKey, figure
 
 from .. import resources
 from ..charts import memory_step as charts
@@ -33,19 +34,9 @@ from ..report.page import templated
 from ..report.rendering import environment, render
 from ..words import at, plan_text
 
-# figures of the assessment in the table of headline figures
-FIGURES = (
-    "verdict",
-    "plan.tp",
-    "plan.cp",
-    "plan.pp",
-    "plan.vpp",
-    "plan.dp",
-    "plan.ep",
-    "plan.etp",
-    "plan.sharding",
-    "plan.micro_batch",
-    "plan.recompute",
+# of the plan, and figures of the assessment, in the table of headline figures
+PLAN = ("tp", "cp", "pp", "vpp", "dp", "ep", "etp", "sharding", "micro_batch", "recompute")
+FIGURES: tuple[FigureKey, ...] = (
     "params",
     "active_params",
     "devices_used",
@@ -169,7 +160,12 @@ def published() -> list[Published]:
 
 def figures(data: Facts) -> dict[str, Any]:
     """Verdict, plan and headline figures of an assessment, as the table holds them."""
-    return {key: at(data, key) for key in FIGURES}
+    plan = data.get("plan") or {}
+    return {
+        "verdict": data["verdict"],
+        **{f"plan.{field}": plan.get(field) for field in PLAN},
+        **{key: figure(data, key) for key in FIGURES},
+    }
 
 
 def pages(site: Path) -> list[Entry]:
@@ -276,8 +272,8 @@ def _charts(data: Facts) -> Spec:
     """Memory above, the step below."""
     parts: list[Spec] = []
     datasets: dict[str, Any] = {}
-    for figure in (charts.memory, charts.step):
-        part = figure.static(THUMBNAIL - 80, False, data)
+    for chart in (charts.memory, charts.step):
+        part = chart.static(THUMBNAIL - 80, False, data)
         datasets |= part.pop("datasets")
         del part["$schema"]
         parts.append(part)

@@ -1,6 +1,6 @@
 """`scantling site`: the pages of the kit as a folder that any web server can hold. Where there is a
-Pyodide distribution the desk is among them, its front end that of `view`, computing in the reader's
-own browser."""
+Pyodide distribution the desk is among them, with the same front end, computing in the reader's own
+browser."""
 
 import gzip
 import shutil
@@ -20,7 +20,7 @@ from scantling.cli.options import FOLDER
 
 from ..charts.ahead import drawn_ahead
 from ..charts.livechart import vega_bundle
-from ..desk import view
+from ..desk import front_end
 from ..report.batch import write
 from ..report.jobs import today
 from ..report.page import templated
@@ -39,7 +39,7 @@ COMPILED = (
     "typing-extensions",
     "typing-inspection",
 )
-PURE = ("jinja2", "markupsafe", "pyyaml")
+PURE = ("jinja2", "markupsafe", "pyyaml", "traitlets")
 # folders and files of ours that the desk never asks for
 LEFT_OUT = {
     "__pycache__",
@@ -156,7 +156,7 @@ def desk(out: Path, distribution: Path) -> None:
     files = files | sources_ if OURS in sources_ else sources_
     page = {path.name: path.read_bytes() for path in (STATIC / "site").iterdir()} | {
         "desk.css": (STATIC / "desk.css").read_bytes(),
-        "desk.js": f"{view.script()}export {{ open }};\n".encode(),
+        "desk.js": f"{front_end.script()}export {{ open }};\n".encode(),
         "vega.js": vega_bundle().encode(),
     }
     files = page | {f"pyodide/{name}": data for name, data in files.items()}

@@ -12,9 +12,11 @@ from scantling.advise.sensitivity import Swing, tornado
 from scantling.base.displayed import Html
 from scantling.base.errors import DesignError
 from scantling.design.design import Design
+from scantling.verdict.result import HeadlineKey, figure
 
 from ..charts import pictures
 from ..charts.endurance import goodput, ladder
+from ..charts.figure import Facts
 from ..charts.memory_step import memory, step
 from ..charts.network import traffic
 from ..charts.pictures import RESULT, Picture
@@ -72,7 +74,7 @@ class Report:
         self.design = design
         self.assessment = assessment or scantling.assess(design)
         resolved = self.assessment.resolved
-        self.data: dict[str, Any] = plain(self.assessment.as_dict()) | {"name": resolved.name}
+        self.data: Facts = plain(self.assessment.as_dict()) | {"name": resolved.name}
         self.view = View(facts=self.data, resolved=resolved, parts=Parts(self.assessment))
 
     @property
@@ -120,10 +122,10 @@ class Report:
         raise KeyError(f"no picture {name!r}")
 
     @cached_property
-    def moved_by(self) -> str:
+    def moved_by(self) -> HeadlineKey:
         """The key of the headline figure that the sensitivity is about: days, where the design has
         tokens, else throughput."""
-        return "tokens_per_s_per_device" if self.data.get("days") is None else "days"
+        return "tokens_per_s_per_device" if figure(self.data, "days") is None else "days"
 
     @cached_property
     def variations(self) -> list[Swing]:

@@ -22,9 +22,10 @@ from scantling.base.errors import DesignError
 from scantling.base.files import write_whole
 from scantling.base.records import record
 from scantling.base.show import count, days, seconds, share, size, usd
+from scantling.verdict.result import figure
 from scantling.verdict.verdicts import VERDICTS
 
-from ..words import at, plan_text
+from ..words import plan_text
 from .jobs import Done, Job, code_digest, job, make, today
 from .page import templated
 from .paper import chromium, print_pdf
@@ -163,7 +164,7 @@ def _keep(out: Path, done: Done, source: Path) -> Record:
         status=done.status,
         exit=done.exit,
         error=done.error,
-        headline={key: at(done.assessment, key) for key in HEADLINE} if done.assessment else {},
+        headline={key: figure(done.assessment, key) for key in HEADLINE} if done.assessment else {},
         plan=done.assessment.get("plan") or {},
     )
     faulty = out / f"{done.name}.error.ipynb"

@@ -4,8 +4,8 @@ import sys
 from pathlib import Path
 
 import click
-from scantling.base.quantities import table as quantities
 from scantling.cli.options import FOLDER
+from scantling.verdict.result import shown_figures
 from scantling.verdict.verdicts import VERDICTS
 
 from .batch import Record, run
@@ -84,7 +84,7 @@ def report(
 def _line(record: Record, out: Path) -> str:
     if record.status != "done":
         return f"{record.name}: {record.status}: {record.error}"
-    figures = quantities.told(record.headline, {"mfu_shown": "MFU ", "days": "", "cost_usd": ""})
+    figures = shown_figures(record.headline, {"mfu_shown": "MFU ", "days": "", "cost_usd": ""})
     called = VERDICTS[record.headline["verdict"]].name
     parts = ", ".join((called, *figures, str(out / f"{record.name}.html")))
     return f"{record.name}: {parts}" + (" (kept)" if record.reused else "")

@@ -4,7 +4,6 @@ and step to one scale."""
 from collections.abc import Iterable, Sequence
 from json import loads
 from pathlib import Path
-from typing import Any
 
 from scantling.advise import comparison as side_by_side
 
@@ -41,6 +40,6 @@ def write_comparison(records: Iterable[Record], out: str | Path) -> Path | None:
     return Path(out) / "comparison.html"
 
 
-def result_of(notebook: Path) -> dict[str, Any]:
+def result_of(notebook: Path) -> Facts:
     """The assessment that an executed report notebook holds."""
     return assessment_in(loads(notebook.read_text(encoding="utf-8")))

@@ -19,6 +19,7 @@ from scantling.base.files import read_text
 from scantling.base.records import record
 from scantling.design.design import Design
 from scantling.plans.prepare import prepare
+from scantling.verdict.result import Result
 from scantling.verdict.verdicts import EXIT
 
 from ..charts.pictures import RESULT
@@ -56,7 +57,7 @@ class Done:
     error: str = ""
     html: str = ""
     notebook: str = ""
-    assessment: dict[str, Any] = field(default_factory=dict)
+    assessment: Result = field(default_factory=Result)
 
     @property
     def exit(self) -> int:
@@ -149,7 +150,7 @@ class Executed(TypedDict):
 
     html: str
     notebook: str
-    assessment: dict[str, Any]
+    assessment: Result
 
 
 class NotebookFault(Exception):
@@ -199,11 +200,12 @@ def _execute(job: Job, folder: Path) -> Executed:
     }
 
 
-def assessment_in(notebook: Mapping[str, Any]) -> dict[str, Any]:
+def assessment_in(notebook: Mapping[str, Any]) -> Result:
     """The assessment that an executed report notebook hands over in its last cell. Raises
     ValueError where it holds none."""
     for cell in reversed(notebook["cells"]):
         for output in cell.get("outputs", []):
             if assessment := output.get("data", {}).get(RESULT):
-                return dict(assessment)
+                result: Result = assessment
+                return result
     raise ValueError("the notebook hands no assessment over in its last cell")

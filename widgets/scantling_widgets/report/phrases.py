@@ -6,7 +6,6 @@ from typing import Any, Protocol
 
 from markupsafe import Markup, escape
 from scantling import catalogue
-from scantling.base.quantities.table import band_in, told
 from scantling.base.show import (
     bytes_per_s,
     count,
@@ -23,6 +22,7 @@ from scantling.base.show import (
 )
 from scantling.catalogue.words import Recompute, Schedule, Sharding
 from scantling.design.constraints import CONSTRAINTS
+from scantling.verdict.result import FigureKey, Result, band_of, shown_figures
 from scantling.verdict.verdicts import VERDICTS
 
 # parts of a step beside matrix products
@@ -108,22 +108,22 @@ def nodes(n: float) -> str:
     return f"{whole(n)} {'node' if n == 1 else 'nodes'}"
 
 
-def within(values: Mapping[str, Any], key: str) -> str:
+def within(values: Result, key: FigureKey) -> str:
     """The band behind a figure; nothing behind a measured one."""
-    band = band_in(values, key)
+    band = band_of(values, key)
     return f" ({band})" if band else ""
 
 
 def fix_figures(fix: Mapping[str, Any]) -> str:
     """The figures that a change brings with it, in brackets."""
-    names = {
+    names: dict[FigureKey, str] = {
         "mfu_shown": "MFU ",
         "step_s": "step ",
         "days": "",
         "cost_usd": "",
         "goodput": "goodput ",
     }
-    figures = told(fix, names)
+    figures = shown_figures(fix, names)
     return f" ({', '.join(figures)})" if figures else ""
 
 

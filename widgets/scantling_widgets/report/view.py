@@ -8,14 +8,17 @@ from typing import Any
 import scantling_site as site
 from scantling.advise.comparison import flat
 from scantling.base.quantities import table as quantities
-from scantling.base.quantities.table import Quantity, band_in, show
+from scantling.base.quantities.table import Quantity, show
 from scantling.base.records import record
 from scantling.base.show import is_number, share, size, value_text
 from scantling.design.cluster import Cluster
 from scantling.design.resolved import Phase, Resolved
+from scantling.endure.reliability import EnduranceFigures
+from scantling.physics.communication import Traffic
 from scantling.verdict.record import Assessment
+from scantling.verdict.result import FigureKey, PhaseRow, band_of, figure
 
-from ..charts.figure import Facts, Row
+from ..charts.figure import Facts
 from ..charts.network import AXES
 from ..words import at, withheld
 from .blocks import Tile
@@ -24,7 +27,7 @@ from .phrases import LOSSES
 # limits, changes, risks and things to avoid on the first page; all of them are in the appendix
 FRONT = 3
 # the tiles on top: key of the figure, and its name
-TILES = {
+TILES: dict[FigureKey, str] = {
     "mfu_shown": "MFU",
     "step_s": "Step",
     "days": "Days",
@@ -35,7 +38,7 @@ TILES = {
     "checkpoint_interval_s": "Checkpoint every",
 }
 # figures that the record of a report keeps
-HEADLINE = (
+HEADLINE: tuple[FigureKey, ...] = (
     "verdict",
     "params",
     "devices_used",
@@ -94,8 +97,9 @@ class View:
         return self.facts.get("plan") or {}
 
     @property
-    def endurance(self) -> dict[str, Any]:
-        return self.facts.get("endurance") or {}
+    def endurance(self) -> EnduranceFigures:
+        """How the run lives with failures; an impossible design has none."""
+        return self.facts["endurance"]
 
     @property
     def cluster(self) -> Cluster:
@@ -120,7 +124,7 @@ class View:
         """What the library says of an axis of the plan."""
         return [row["text"] for row in self.facts.get("why") or () if row["axis"] == axis]
 
-    def traffic(self, axis: str) -> list[dict[str, Any]]:
+    def traffic(self, axis: str) -> list[Traffic]:
         """What an axis of the plan sends."""
         return [row for row in self.facts.get("communication") or () if row["axis"] == axis]
 
@@ -132,7 +136,7 @@ def plain(data: Any) -> Any:
     return loads(sub(r"(?<=\d)%", " %", text))
 
 
-def tile_name(key: str, data: Facts) -> str:
+def tile_name(key: FigureKey, data: Facts) -> str:
     """What a tile is called; of MFU, what it counts."""
     name = TILES[key]
     return f"{name}, {data['mfu_basis']} attention" if key == "mfu_shown" else name
@@ -142,7 +146,7 @@ def headline(data: Facts) -> list[Tile]:
     """The tiles on top: label, value, and the band or a remark below it."""
     tiles = []
     for key in TILES:
-        value, below = at(data, key), _below(key, data)
+        value, below = figure(data, key), _below(key, data)
         if withheld(data, key):
             value, below = None, "does not fit"
         if value is not None or below:
@@ -150,7 +154,7 @@ def headline(data: Facts) -> list[Tile]:
     return tiles
 
 
-def _below(key: str, data: Facts) -> str:
+def _below(key: FigureKey, data: Facts) -> str:
     """What stands below a tile."""
     match key:
         case "memory_bytes.total":
@@ -161,7 +165,7 @@ def _below(key: str, data: Facts) -> str:
             return "of the whole job"
         case "checkpoint_interval_s":
             return f"{share(data['checkpoint_overhead'])} overhead"
-    return band_in(data, key)
+    return band_of(data, key)
 
 
 def fullest_phase(data: Facts) -> str:
@@ -233,7 +237,7 @@ def _listed(key: str, quantity: Quantity, value: float) -> bool:
     return bool(value) or not key.startswith("step_breakdown_s.")
 
 
-def by_phase(data: Facts) -> list[Row]:
+def by_phase(data: Facts) -> list[PhaseRow]:
     """The phases, where there are several."""
     phases = list(data.get("phases") or ())
     return phases if len(phases) > 1 else []

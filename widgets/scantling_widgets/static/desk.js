@@ -1,7 +1,8 @@
 // The desk's front end: parts that travel as data (PROTOCOL.md). Who answers, a Jupyter kernel, Voilà's or a worker in
 // the page, is known to the transport alone: {send(message), listen(act)}.
 
-const QUIET_MS = 10000, LOST_MS = 12000;   // ask whether somebody is there; say that nobody is
+// ask whether somebody is there; say that nobody is; and that nobody is any more who said that he computes
+const QUIET_MS = 10000, LOST_MS = 12000, COMPUTING_MS = 90000;
 
 const node = (tag, cls = "", parent = null) => { const n = document.createElement(tag); n.className = cls; parent?.append(n); return n; };
 
@@ -155,10 +156,12 @@ class Model {
 function open(el, transport) {
   const models = new Map(), elements = new Map(), endings = [];
   const own = Math.random().toString(36).slice(2);
-  let root = null, serial = 0, awaited = "", waiting = {}, heard = performance.now(), asked = 0;
+  let root = null, serial = 0, awaited = "", waiting = {}, heard = performance.now(), asked = 0, moved = false, computing = false;
   el.classList.add("sd-host");
   const banner = node("div", "sd-lost", el);
   banner.setAttribute("role", "alert"); banner.hidden = true;
+  const busy = node("div", "sd-busy", el);
+  busy.setAttribute("aria-hidden", "true"); node("span", "", busy).textContent = "computing";
 
   // one message in flight; what is set meanwhile travels together when it is answered, the last word of each entry
   const post = message => { awaited = `${own}:${serial += 1}`; asked = performance.now(); transport.send({ ...message, serial: awaited }); };
@@ -168,7 +171,13 @@ function open(el, transport) {
     waiting = {};
     post({ set });
   };
-  const send = (id, entries) => { waiting[id] = { ...waiting[id], ...entries }; push(); };
+  // from the move of an input on what stands is of an earlier design: grey at once, until the answer is drawn
+  const dim = () => el.classList.toggle("sd-computing", moved || computing);
+  const send = (id, entries) => {
+    waiting[id] = { ...waiting[id], ...entries };
+    if (["proposal", "clicks", "picked"].some(name => name in entries)) { moved = true; dim(); }
+    push();
+  };
 
   const part = id => models.get(id);
   function draw(id) {
@@ -202,7 +211,9 @@ function open(el, transport) {
       for (const [id, entries] of known) models.get(id).take(entries);
       if (root && models.has(root) && !elements.has(root)) el.append(draw(root));
     }
-    if (message.answered && message.answered === awaited) { awaited = ""; push(); }
+    if (message.computing !== undefined) computing = message.computing;
+    if (message.answered && message.answered === awaited) { awaited = ""; push(); moved &&= Boolean(awaited); }
+    dim();
     lost(false);
   }
   transport.listen(hear);
@@ -210,19 +221,21 @@ function open(el, transport) {
   const clock = setInterval(() => {
     const now = performance.now();
     if (document.hidden) { heard = now; asked = awaited ? now : asked; return; }
-    if (awaited && now - Math.max(asked, heard) > LOST_MS) lost(true);
+    if (awaited && now - Math.max(asked, heard) > (computing ? COMPUTING_MS : LOST_MS)) lost(true);
     else if (!awaited && now - heard > QUIET_MS) post({ ping: 1 });
   }, 1000);
   node("b", "", banner).textContent = "No answer.";
   node("span", "", banner).textContent = ours()
-    ? "The server or its kernel is gone or busy; what stands here is the last answer. The design is kept in the address of this page."
-    : "The kernel is gone or busy; what stands here is the last answer. Restart it and run all cells: the desk opens where it stopped.";
+    ? "The server or its kernel is gone, or busy with something else; what stands here is the last answer. The design is kept in the address of this page."
+    : "The kernel is busy with another cell, or gone; what stands here is the last answer. If none comes, restart it and run all cells: the desk opens where it stopped.";
   if (ours()) {
     const again = node("button", "sd-button", banner);
     again.type = "button"; again.textContent = "Open this design again";
     again.addEventListener("click", () => location.reload());
   }
-  post({ hello: 1, vega: Boolean(globalThis.__scantlingVega), link: ours() ? location.hash : "" });
+  const drawn = Boolean(globalThis.__scantlingVega) || performance.now() - (globalThis.__scantlingAsked ?? -1e9) < 20000;
+  if (!drawn) globalThis.__scantlingAsked = performance.now();          // several parts of one notebook ask for Vega once
+  post({ hello: 1, vega: drawn, link: ours() ? location.hash : "" });
   return () => { clearInterval(clock); for (const end of endings) end?.(); };
 }
 

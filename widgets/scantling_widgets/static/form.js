@@ -3,10 +3,13 @@
 
 kinds.control = () => {};
 
+const LONG_MS = 250, REST_MS = 300;
+
 kinds.form = ({ model, el, draw, part }) => {
   const rows = new Map();           // field -> what brings its row up to date
   const late = new Set();           // rows that could not follow while the user held them
   let serial = 0, holding = null, layout = "";
+  let begun = 0, cost = 0, waits = null;   // when the last value was let go, how long its answer took [ms], one that waits
   el.classList.add("sd-form");
   const own = "sd" + Math.random().toString(36).slice(2, 8);
 
@@ -20,18 +23,30 @@ kinds.form = ({ model, el, draw, part }) => {
     root = el.closest(".sd-desk") ?? el;
     root.addEventListener("keydown", keep);
     root.dataset.lmSuppressShortcuts = "true";
-    root.closest(".jp-OutputArea-child")?.classList.add("sd-full");
-    root.closest(".jp-OutputArea")?.classList.add("sd-area");
+    if (root.querySelector(".sd-body")) {                             // the whole desk, not a part of it
+      root.closest(".jp-OutputArea-child")?.classList.add("sd-full");
+      root.closest(".jp-OutputArea")?.classList.add("sd-area");
+    }
     sizes.observe(scroller() ?? document.documentElement);
     fit();
   });
 
   function propose(field, value, final) {
+    clearTimeout(waits);
+    begun = final ? performance.now() : 0;
     serial += 1;
     late.add(field);
     el.dataset.sent = serial;
     model.set("proposal", { field, value, final, serial });
     model.save_changes();
+  }
+
+  // a value that is let go; where its answer takes long, once the keys rest, so that ten steps are not ten searches
+  function settle(field, value) {
+    if (cost < LONG_MS) return propose(field, value, true);
+    clearTimeout(waits);
+    el.dataset.sent = serial + 1;
+    waits = setTimeout(() => propose(field, value, true), REST_MS);
   }
 
   const make = (tag, cls, parent) => {
@@ -60,7 +75,7 @@ kinds.form = ({ model, el, draw, part }) => {
     input.addEventListener("pointerdown", () => { holding = now.field; });
     addEventListener("pointerup", () => { if (holding === now.field) holding = null; });
     input.addEventListener("input", () => { say(); propose(now.field, now.options[input.valueAsNumber].value, false); });
-    input.addEventListener("change", () => { holding = null; propose(now.field, now.options[input.valueAsNumber].value, true); });
+    input.addEventListener("change", () => { holding = null; settle(now.field, now.options[input.valueAsNumber].value); });
     return next => {
       if (busy(next.field)) return;
       now = next;
@@ -163,14 +178,15 @@ kinds.form = ({ model, el, draw, part }) => {
     for (const id of model.get("children")) if (!drawn.has(part(id).get("field"))) drawn.set(part(id).get("field"), fresh(part(id)));
     el.replaceChildren(...groups.map(group => {
       const box = make(group.folded ? "details" : "fieldset", "sd-group sd-" + (group.shape ?? "rows"));
-      const title = make(group.folded ? "summary" : "legend", "", box);
-      title.textContent = group.title;
+      const title = group.title && make(group.folded ? "summary" : "legend", "", box);
+      if (title) title.textContent = group.title;
       make("div", "sd-rows", box).append(...group.fields.map(field => drawn.get(field)));
       return box;
     }));
   }
 
   function patch() {
+    if (begun && model.get("answered") >= serial) { cost = performance.now() - begun; begun = 0; }
     const groups = model.get("groups"), shape = JSON.stringify(groups);
     if (shape !== layout) { layout = shape; build(groups); }
     for (const field of [...late]) { late.delete(field); rows.get(field)?.(); }

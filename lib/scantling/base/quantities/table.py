@@ -82,16 +82,6 @@ def show(key: str, value: Any) -> str:
     return shown(value, quantity(key).kind, quantity(key).unit)
 
 
-def told(row: Mapping[str, Any], names: Mapping[str, str]) -> list[str]:
-    """The quantities of a row that it has, each behind what `names` puts before it:
-    told({"days": 3.0, "mfu": 0.41}, {"mfu": "MFU ", "days": ""}) is ["MFU 41.0 %", "3.00 days"]."""
-    return [
-        f"{before}{show(key, row[key])}"
-        for key, before in names.items()
-        if row.get(key) is not None
-    ]
-
-
 def band(key: str, low: Any, high: Any) -> str:
     """A band as people read it: band("mfu", 0.38, 0.43) is "38.0 to 43.0 %"; the unit once where
     both ends share it."""

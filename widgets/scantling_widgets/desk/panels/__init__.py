@@ -1,8 +1,8 @@
 """The tabs of the desk, one module each; a panel is built when it is first shown and redrawn only
 while it is on screen."""
 
-from ..state import Session
-from .base import Choose, Panel
+from ..session import Session
+from .base import Panel
 from .compare import Compare
 from .cost import Cost
 from .evidence import Evidence
@@ -29,6 +29,6 @@ _KINDS: tuple[type[Panel], ...] = (
 )
 
 
-def panels(session: Session, choose: Choose) -> list[Panel]:
-    """All tabs; `choose(fields)` changes the design on the desk."""
-    return [kind(session, choose) for kind in _KINDS]
+def panels(session: Session) -> list[Panel]:
+    """All tabs."""
+    return [kind(session) for kind in _KINDS]

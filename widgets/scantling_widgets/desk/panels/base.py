@@ -5,17 +5,17 @@ from functools import partial
 from typing import Any, ClassVar
 
 from scantling.advise.explanation import Opened, inputs
+from scantling.verdict.result import Result
 
 from ... import words
 from ...charts.figure import Figure
 from ...charts.parts import Part
 from .. import headline, theme
 from ..legend import Facts
-from ..state import Fields, Moment, Session
+from ..pane import Pane
+from ..session import Fields, Moment, Session
 from ..table import Table, record_text
 from ..tables import TableSpec
-
-Choose = Callable[[Fields], bool]  # changes the design on the desk
 
 _NO_PLAN = (
     "<p>No plan can hold this model on this machine; the line above gives the arithmetic.</p>"
@@ -23,7 +23,7 @@ _NO_PLAN = (
 _OVER = "<p>The plan does not fit into memory: there is no run, and nothing to count of it.</p>"
 
 
-class Panel:
+class Panel(Pane):
     """A tab. `build` makes its parts once, `draw` puts the session's current design into them."""
 
     title: ClassVar[str] = ""
@@ -31,9 +31,9 @@ class Panel:
     of_a_run: ClassVar[bool] = False  # whether it speaks of a run, which needs a plan that fits
     figures: ClassVar[Iterable[Figure[...]]] = ()  # the charts that it may show
 
-    def __init__(self, session: Session, choose: Choose) -> None:
-        self.session, self.choose = session, choose
-        self.box = theme.stack()
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self.root = theme.stack()
         self.parts: tuple[Part, ...] | None = None
         self._drawn: tuple[Moment, Moment | None] | None = None  # the design, and the reference
 
@@ -42,8 +42,12 @@ class Panel:
         """The design on the desk, assessed."""
         return self.session.now
 
+    def choose(self, fields: Fields) -> bool:
+        """Change fields of the design on the desk, as a click in a tab does."""
+        return self.session.change(fields)
+
     @property
-    def given(self) -> Mapping[str, Any]:
+    def given(self) -> Result:
         """Its assessment as data."""
         return self.now.given
 
@@ -58,7 +62,9 @@ class Panel:
         explain = partial(self.explain, alone=True)
         return Table(spec, on_pick, explain=explain, text=self.cell_text)
 
-    def explain(self, key: str, facts: Facts | None = None, *, alone: bool = False) -> Opened:
+    def explain(
+        self, key: str, facts: Mapping[str, Any] | None = None, *, alone: bool = False
+    ) -> Opened:
         """What a number of this tab opens to."""
         return headline.explanation(self.session, key, facts, alone=alone)
 
@@ -105,12 +111,12 @@ class Panel:
         comparison."""
         plan, over = self.given.get("plan"), self.of_a_run and not words.fits(self.given)
         if not self.always and (over or not plan):
-            self.box.children, self._drawn = (theme.text(_OVER if plan else _NO_PLAN),), None
+            self.root.children, self._drawn = (theme.text(_OVER if plan else _NO_PLAN),), None
             return
         first = self.parts is None
         if self.parts is None:
             self.parts = tuple(self.build())
-        self.box.children = self.parts
+        self.root.children = self.parts
         reference = self.session.reference
         drawn = self._drawn
         if drawn is None or drawn[0] is not self.now or drawn[1] is not reference:

@@ -12,7 +12,7 @@ from scantling.design.design import Design
 from ...charts.parts import Button, Field, Part
 from ...words import at, plain, show, withheld
 from .. import headline, tables, theme
-from ..state import Kept
+from ..session import Kept
 from ..table import Cell, Row, cell
 from .base import Panel
 
@@ -112,7 +112,7 @@ def say(value: Any) -> str:
 
 def differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[Row]:
     """Rows of every quantity that the two assessments give differently."""
-    better = {card.key: card.more_is_better for card in headline.CARDS}
+    better: dict[str, bool | None] = {card.key: card.more_is_better for card in headline.CARDS}
     rows: list[Row] = []
     for key, quantity in quantities.table().items():
         a, b = at(before, key), at(now, key)

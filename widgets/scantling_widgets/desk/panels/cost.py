@@ -7,7 +7,7 @@ from ...charts.plans import frontier
 from ...words import label, show
 from .. import headline, studies, tables, theme
 from ..background import Job
-from ..state import Moment
+from ..session import Moment
 from ..table import Row, cell
 from .base import Panel
 from .reliability import numbers
@@ -47,9 +47,9 @@ class Cost(Panel):
         lacks = headline.lacking(self.given)
         self.why.hidden = not lacks
         self.why.value = f"<p>Dollars need {lacks}: set {_WHERE[lacks]}.</p>" if lacks else ""
-        cost = self.given.get("cost") or {}
-        rows: list[Row] = [*numbers("cost", cost)]
-        carbon = _carbon(cost.get("carbon_kg") or {})
+        cost = self.given.get("cost")
+        rows: list[Row] = [*numbers("cost", cost or {})]
+        carbon = _carbon(cost["carbon_kg"] if cost else {})
         facts = [*({} for _ in rows), *({"carbon_kg": kg} for kg in carbon.values())]
         rows += [
             [f"{label(_CARBON)}, {place}", cell(show(_CARBON, kg), kg, key=_CARBON)]

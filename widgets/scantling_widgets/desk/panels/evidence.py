@@ -4,7 +4,7 @@ assumed."""
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scantling.base.quantities.table import band_in
+from scantling.verdict.result import band_of
 
 from ...charts.evidence import evidence
 from ...charts.parts import Part
@@ -36,7 +36,7 @@ class Evidence(Panel):
     def draw(self) -> None:
         given = self.given
         self.text.value = (
-            f"<p>MFU <b>{show('mfu', given['mfu'])}</b>, band {band_in(given, 'mfu')} "
+            f"<p>MFU <b>{show('mfu', given['mfu'])}</b>, band {band_of(given, 'mfu')} "
             f"({given['band_tier']}): four of five such runs lie inside.</p>"
         )
         evidence.show(self.chart, given)

@@ -14,10 +14,10 @@ from json import loads
 from pathlib import Path
 
 from scantling.base.errors import DesignError
-from scantling.base.quantities.table import band_in
 from scantling.base.show import seconds
 from scantling.design.design import Design
 from scantling.design.file import dump
+from scantling.verdict.result import band_of
 from scantling_kits import FRAMEWORKS, ON
 from scantling_logs.learning import read_log
 from scantling_logs.point import of_design
@@ -56,8 +56,9 @@ class Report(Panel):
     _saved: Path | None = None  # the file that stands for the design on the desk
 
     def build(self) -> Sequence[Part]:
-        self.say, self.said, self.kit_said = theme.text(), theme.text(), theme.text()
-        self.learnt, self.about_log, self.page = theme.text(), theme.text(_LOG), theme.text(_PAGE)
+        self.file_status, self.log_status = theme.text(), theme.text()
+        self.report_status, self.kit_status = theme.text(), theme.text()
+        self.about_log, self.about_page = theme.text(_LOG), theme.text(_PAGE)
         self.about_kit = theme.text(_KIT)
         self.files = self.list_of(tables.LAUNCH_KIT)
         self.to, self.on = Drop("Framework", FRAMEWORKS), Drop("Start with", ON)
@@ -76,16 +77,21 @@ class Report(Panel):
                 theme.card("The design, as its file", self.text, theme.row(self.use)),
                 theme.stack(
                     theme.card(
-                        "Save and load", self.path, theme.row(self.save, self.load), self.say
+                        "Save and load",
+                        self.path,
+                        theme.row(self.save, self.load),
+                        self.file_status,
                     ),
                     theme.card(
                         "Learn from a log",
                         self.about_log,
                         self.log,
                         theme.row(self.learn),
-                        self.learnt,
+                        self.log_status,
                     ),
-                    theme.card("Report", self.page, self.folder, self.job, self.said),
+                    theme.card(
+                        "Report", self.about_page, self.folder, self.job, self.report_status
+                    ),
                 ),
                 theme.card(
                     "Launch kit",
@@ -94,7 +100,7 @@ class Report(Panel):
                     self.on,
                     self.kit,
                     self.kit_job,
-                    self.kit_said,
+                    self.kit_status,
                     self.files,
                 ),
             )
@@ -121,7 +127,7 @@ class Report(Panel):
             "Write the launch kit",
             self._kit_start,
             self._kit_step,
-            partial(self._told, self.kit_said),
+            partial(self._show_error, self.kit_status),
         )
 
     def draw(self) -> None:
@@ -131,11 +137,11 @@ class Report(Panel):
     def _pressed(self, act: Callable[[], str]) -> None:
         try:
             if done := act():
-                self.say.value = _status(done)
+                self.file_status.value = _status(done)
         except Exception as error:  # said beside the button; the desk stays as it is
-            self._told(self.say, error)
+            self._show_error(self.file_status, error)
 
-    def _told(self, place: Part, error: Exception | None) -> None:
+    def _show_error(self, place: Part, error: Exception | None) -> None:
         if error is not None:
             place.value = f"<p class='sd-fault' role='alert'>{theme.escape(str(error))}</p>"
 
@@ -145,7 +151,9 @@ class Report(Panel):
     def _save(self) -> str:
         design = self.now.design
         if served():
-            self._give(self.say, f"{rendering.slug(design.title)}.yaml", design.to_yaml().encode())
+            self._offer_file(
+                self.file_status, f"{rendering.slug(design.title)}.yaml", design.to_yaml().encode()
+            )
             return ""
         path = _folder(self.path)
         design.write(path, force=path == self._saved)
@@ -168,18 +176,18 @@ class Report(Panel):
             reading = read_log(dropped.name if served() else _folder(self.log))
         step = of_design(reading, self.now.design)
         learned = calibration([step] if step else [], [reading])
-        self._give(self.learnt, "calibration.yaml", dump(learned).encode())
-        before = band_in(self.given, "step_s")
+        self._offer_file(self.log_status, "calibration.yaml", dump(learned).encode())
+        before = band_of(self.given, "step_s")
         done = self._put(self.now.design.change({"calibration": learned}), "")
         if done or step is None or not step.measured_s:
             return done
-        self.learnt.value += _status(
+        self.log_status.value += _status(
             f"A step took {seconds(step.measured_s)}; {seconds(step.foretold_s)} ({before}) was "
-            f"foretold, {seconds(self.given['step_s'])} ({band_in(self.given, 'step_s')}) is now."
+            f"foretold, {seconds(self.given['step_s'])} ({band_of(self.given, 'step_s')}) is now."
         )
         return ""
 
-    def _give(self, place: Part, name: str, content: bytes) -> None:
+    def _offer_file(self, place: Part, name: str, content: bytes) -> None:
         """A link by which a visitor of the page takes a file."""
         data, name = base64.b64encode(content).decode(), theme.escape(name)
         kind = "application/octet-stream"
@@ -196,25 +204,25 @@ class Report(Panel):
 
     # ------------------------------------------------------------ the report
     def _start(self) -> tuple[int, Iterator[Path | None]]:
-        self.said.value = _status("Rendering; the desk stays live.")
+        self.report_status.value = _status("Rendering; the desk stays live.")
         folder = Path(tempfile.mkdtemp(prefix="scantling-page-")) if served() else None
         return rendering.report(self.now.design, folder or _folder(self.folder))
 
     def _rendered(self, page: Path | None) -> None:
         if page is not None and served():
-            self._give(self.said, page.name, page.read_bytes())
+            self._offer_file(self.report_status, page.name, page.read_bytes())
             shutil.rmtree(page.parent, ignore_errors=True)
         elif page is not None:
-            self.said.value = _status(f"Written to {page}.")
+            self.report_status.value = _status(f"Written to {page}.")
 
     def _ended(self, error: Exception | None) -> None:
-        if error is None and "Rendering" in self.said.value:
-            self.said.value = _status("Cancelled; nothing was written.")
-        self._told(self.said, error)
+        if error is None and "Rendering" in self.report_status.value:
+            self.report_status.value = _status("Cancelled; nothing was written.")
+        self._show_error(self.report_status, error)
 
     # ------------------------------------------------------------ the launch kit
     def _kit_start(self) -> tuple[int, Iterator[Files | Path]]:
-        self.kit_said.value = _status("Expressing the plan.")
+        self.kit_status.value = _status("Expressing the plan.")
         self._kit_files: Files = {}
         self.files.rows = []
         steps, files = rendering.launch_kit(
@@ -234,10 +242,10 @@ class Report(Panel):
         ]
         if served():
             archive = _zipped(self._kit_files)
-            self._give(self.kit_said, f"{self.to.value}-{self.on.value}.zip", archive)
+            self._offer_file(self.kit_status, f"{self.to.value}-{self.on.value}.zip", archive)
         else:
-            self.kit_said.value = _status(f"Written to {step}.")
-        self.kit_said.value += theme.lines(gaps) if gaps else ""
+            self.kit_status.value = _status(f"Written to {step}.")
+        self.kit_status.value += theme.lines(gaps) if gaps else ""
         self.files.rows = [
             _file_row(name, self._kit_files[name]) for name in sorted(self._kit_files)
         ]

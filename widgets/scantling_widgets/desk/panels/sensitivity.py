@@ -12,7 +12,7 @@ from ...charts.sweeps import heat, kind, line, titled_axes
 from ...words import label, share, show, titled
 from .. import headline, studies, tables, theme
 from ..background import Job
-from ..state import Moment
+from ..session import Moment
 from ..studies import Along
 from ..table import Cell, cell
 from .base import Panel

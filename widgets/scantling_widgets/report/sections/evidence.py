@@ -7,6 +7,7 @@ from typing import Any
 from markupsafe import Markup
 from scantling.base.quantities.table import Quantity, band
 from scantling.base.show import seconds, share, value_text
+from scantling.physics.bands import WithoutLoneSources
 
 from ...words import plan_text
 from ..blocks import (
@@ -137,8 +138,9 @@ def evidence(view: View) -> Section | None:
         rows=[_own_row(view), *map(_run_row, a["nearest_runs"][:MOST_RUNS])],
     )
     blocks: list[Block] = [Heading(text="Nearest published runs"), table]
-    if a.get("without_single_source"):
-        blocks.append(Bullets(items=[_one_source(a["without_single_source"])]))
+    without = a.get("without_single_source")
+    if without:
+        blocks.append(Bullets(items=[_one_source(without)]))
     return Section(id="evidence", blocks=blocks)
 
 
@@ -176,7 +178,7 @@ def _run_row(run: Mapping[str, Any]) -> Row:
     )
 
 
-def _one_source(without: Mapping[str, Any]) -> Markup:
+def _one_source(without: WithoutLoneSources) -> Markup:
     return line(
         strong("One source alone"),
         f" supports the constants of {', '.join(without['single_source'])}; without them the step "
@@ -188,7 +190,7 @@ def _one_source(without: Mapping[str, Any]) -> Markup:
 # ---------------------------------------------------------------- inputs
 def assumptions(view: View) -> Section:
     """Every input: what the design gives, and what was assumed by which rule."""
-    assumed = view.facts.get("assumed") or [row.as_dict() for row in view.resolved.assumed]
+    assumed = view.facts.get("assumed") or [row.row() for row in view.resolved.assumed]
     given = [Row(cells=(path, value, "given")) for path, value in given_fields(view.resolved)]
     table = Table(
         columns=columns("Field", "Value", "From"),

@@ -6,6 +6,8 @@ from typing import Any
 from markupsafe import Markup
 from scantling.base.quantities.table import band, show
 from scantling.base.show import days, hours, params, seconds, share, size, usd
+from scantling.endure.cost import CostFigures
+from scantling.verdict.result import figure
 
 from ...words import plan_text
 from ..blocks import (
@@ -189,15 +191,16 @@ def cost(view: View) -> Section | None:
         items.append(_price(view))
     if not items:
         return None
-    if a.get("energy_kwh") is not None:
+    if figure(a, "energy_kwh") is not None:
         items.append(_energy(view))
     return Section(id="cost", blocks=[Heading(text="Time and cost"), Bullets(items=items)])
 
 
 def _duration(view: View) -> Markup:
     a = view.facts
-    device_hours = hours((a.get("cost") or {}).get("device_hours")).replace(" h", "")
-    spares = ", spares included" if a.get("spares") else ""
+    bill = a.get("cost")
+    device_hours = hours(None if bill is None else bill["device_hours"]).replace(" h", "")
+    spares = ", spares included" if figure(a, "spares") else ""
     return line(
         strong(days(a["days"])),
         f"{within(a, 'days')} for {params(view.tokens)} tokens, downtime included; ",
@@ -207,24 +210,30 @@ def _duration(view: View) -> Markup:
 
 
 def _price(view: View) -> Markup:
-    bill = view.facts.get("cost") or {}
-    text = ""
-    if bill.get("usd_per_device_hour"):
-        text += f" at {usd(bill['usd_per_device_hour'])} a device-hour"
-    low, high = bill.get("cost_usd_low"), bill.get("cost_usd_high")
-    if low and low != high:
-        text += f", {band('cost_usd', low, high)} over the prices seen"
-        if bill.get("price_date"):
-            text += f" ({bill['price_date']})"
-    if bill.get("lost_usd"):
-        text += f"; failures and saves burn {usd(bill['lost_usd'])} of it"
+    bill = view.facts.get("cost")
+    text = "" if bill is None else _bill(bill)
     return line(strong(usd(view.facts["cost_usd"])), f"{text}.")
 
 
+def _bill(bill: CostFigures) -> str:
+    """What stands behind the dollars: the price, its range, and what failures burn."""
+    text = ""
+    if bill["usd_per_device_hour"]:
+        text += f" at {usd(bill['usd_per_device_hour'])} a device-hour"
+    low, high = bill["cost_usd_low"], bill["cost_usd_high"]
+    if low and low != high:
+        text += f", {band('cost_usd', low, high)} over the prices seen"
+        if bill["price_date"]:
+            text += f" ({bill['price_date']})"
+    if bill["lost_usd"]:
+        text += f"; failures and saves burn {usd(bill['lost_usd'])} of it"
+    return text
+
+
 def _energy(view: View) -> Markup:
-    bill = view.facts.get("cost") or {}
-    text = f" at PUE {bill['pue']:g}" if bill.get("pue") else ""
-    carbon = (bill.get("carbon_kg") or {}).get("world")
+    bill = view.facts.get("cost")
+    text = f" at PUE {bill['pue']:g}" if bill and bill["pue"] else ""
+    carbon = bill["carbon_kg"].get("world") if bill and bill["carbon_kg"] else None
     if carbon:
         text += f"; {params(carbon)} kg CO₂ at the world's mean grid"
     return line(strong(show("energy_kwh", view.facts["energy_kwh"])), f"{text}.")

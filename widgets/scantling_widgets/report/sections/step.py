@@ -8,6 +8,7 @@ from markupsafe import Markup
 from scantling.base.quantities.table import show
 from scantling.base.show import bytes_per_s, params, seconds, share, size
 from scantling.catalogue.words import MEMORY_PARTS
+from scantling.verdict.result import HeadlineKey, figure
 
 from ...charts.network import by_axis
 from ..blocks import Block, Bullets, Heading, Paragraph, Section, Table, columns, line, rows, strong
@@ -44,7 +45,7 @@ def memory(view: View) -> Section:
     if (p.get("offload") or "none") != "none":
         text = f" ({p['offload']}).{_because(view, 'offload')}"
         items.append(line(strong("Offload"), text))
-    if a.get("mtp_params"):
+    if figure(a, "mtp_params"):
         text = f"({show('mtp_params', a['mtp_params'])} parameters) are held by the last stage."
         items.append(line(f"The multi-token prediction modules {text}"))
     return Section(id="memory", blocks=[Heading(text="Memory"), Bullets(items=items)])
@@ -324,7 +325,7 @@ def _hidden(row: Mapping[str, Any]) -> str:
 
 # ---------------------------------------------------------------- what moves the result
 def sensitivity(
-    view: View, key: str, title: str, variations: Sequence[Mapping[str, Any]]
+    view: View, key: HeadlineKey, title: str, variations: Sequence[Mapping[str, Any]]
 ) -> Section | None:
     """Each input a step down and up, the plan searched again: what becomes of the figure `key`."""
     if not variations:

@@ -7,6 +7,7 @@ from typing import Any
 from markupsafe import Markup
 from scantling.base.quantities.table import band, show
 from scantling.base.show import chance, days, params, seconds, share, usd, value_text
+from scantling.verdict.result import figure
 from scantling.verdict.verdicts import VERDICTS
 
 from ...words import plan_text
@@ -217,7 +218,7 @@ def _change(fix: Mapping[str, Any]) -> Markup:
 def refusal(view: View) -> Section:
     """That no plan holds the model, by which arithmetic, and what would."""
     a = view.facts
-    proof = a.get("proof") or a.get("limits", [])
+    proof = a.get("limits", [])
     fixes = a.get("nearest_fixes") or []
     said = strong("No plan can hold this model on this machine")
     blocks: list[Block] = [Paragraph(text=said, css=f"verdict {a['verdict']}")]
@@ -276,7 +277,7 @@ def _nearest_run(a: Mapping[str, Any], run: Mapping[str, Any]) -> Markup:
 
 def _failures(view: View) -> Markup:
     a, e = view.facts, view.endurance
-    spare = nodes(a["spares"]) if a.get("spares") else "no node"
+    spare = nodes(a["spares"]) if figure(a, "spares") else "no node"
     return line(
         strong(f"One failure every {seconds(a['mtbf_s'])}"),
         f": {seconds(e.get('recovery_s'))} to recover, at most {seconds(e.get('lost_work_s'))} of "

@@ -1,28 +1,36 @@
 """The one design in the middle: proposed changes go in, an assessed design or a refusal comes out.
 
-No widget in here. A `Session` holds a frozen design and its assessment; whoever draws observes it.
-Callbacks of a notebook may come from another thread than its cells, hence the lock.
+No widget in here: `traitlets` alone, so that a notebook can observe and link `design` and `result`
+as it does those of any widget. Callbacks of a notebook may come from another thread than its cells,
+hence the lock.
 """
 
 import threading
 import traceback
 from collections import deque
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
 import scantling
+import traitlets
 from scantling.api import Assessment
 from scantling.base.errors import DesignError
 from scantling.base.records import record
 from scantling.design.design import Design
 from scantling.design.resolved import Resolved
 from scantling.plans.space import COARSE
+from scantling.verdict.result import Result
+
+from .. import resources
+from . import link
 
 Judge = Callable[[Design, bool], Assessment]  # of a design, and whether quickly
 Fields = Mapping[str, Any]  # path of the design -> value, None where it is taken away
+Openable = Design | str | Path  # a design, the path of its file, or its link
 
-_KEPT = 200  # steps of undo
+_UNDO_STEPS = 200
 _SLOW_S = 0.06  # a full search that takes longer waits until the control is let go
 _ONE_MOVE_S = 0.8  # changes of one field closer together than this are one step: a drag, not forty
 
@@ -35,7 +43,7 @@ class Moment:
     design: Design
     resolved: Resolved
     result: Assessment
-    given: Mapping[str, Any]
+    given: Result
     quick: bool = False  # from a coarse search, while a control is being dragged
 
 
@@ -56,7 +64,7 @@ class Kept:
     """A design that is kept beside others, and what the models say of it."""
 
     design: Design
-    given: Mapping[str, Any]
+    given: Result
 
 
 def assess(design: Design, quick: bool = False) -> Assessment:
@@ -64,24 +72,51 @@ def assess(design: Design, quick: bool = False) -> Assessment:
     return scantling.assess(design, space=COARSE) if quick else scantling.assess(design)
 
 
-class Session:
-    """What a desk works on.
+def open_design(design: Openable | None) -> Design:
+    """A design, the path of its file, its link, or nothing for the example."""
+    if isinstance(design, str) and link.holds(design):
+        return link.read(design)
+    if isinstance(design, Design):
+        return design
+    return Design.read(design or resources.example())
 
-    now       the design on the desk, with its assessment
-    before    what was on it before the last change
-    named     the design that the name on it was given to
+
+class Session(traitlets.HasTraits):
+    """A design and its assessment, with whatever shows them: the parts of a desk, or a notebook's
+    own widgets.
+
+    design    the design; assigning one assesses it, and raises DesignError where it cannot be
+    result    its assessment; both have changed before anybody is told of either
+    computing whether an assessment is under way, so that what is shown is of an earlier design
+
+    What the parts of a desk read beside them:
+
+    now       the design with its assessment as plain data
+    before    what was there before the last change
+    named     the design that the name on the desk was given to
     reference the design it is compared with, or None
-    kept      designs kept side by side
+    kept      designs side by side
     refusal   why the last change was not taken, or None; `now` is then still the last valid one
     fault     text of an unexpected error (with its traceback), or None
+
+    Parameters
+    ----------
+    design : a `scantling.Design`, the path of a design file, or a link; without one the example.
+    judge : function of a design that gives its assessment; the library's own unless a test says
+    otherwise.
     """
 
-    def __init__(self, design: Design, judge: Judge = assess) -> None:
+    design: traitlets.Instance[Design] = traitlets.Instance(Design)
+    result: traitlets.Instance[Assessment] = traitlets.Instance(Assessment, read_only=True)
+    computing = traitlets.Bool(False, read_only=True)
+
+    def __init__(self, design: Openable | None = None, judge: Judge = assess) -> None:
+        super().__init__()
         self.lock = threading.RLock()
         self.judge = judge
-        self._watchers: list[Callable[[Session], None]] = []
+        self._watchers: list[Callable[[], None]] = []
         # designs: an assessment of each would hold every plan that was looked at
-        self._past: deque[Design] = deque(maxlen=_KEPT)
+        self._past: deque[Design] = deque(maxlen=_UNDO_STEPS)
         self._future: deque[Design] = deque()
         self._pending: Fields = {}
         self._last, self._full_s = ("", 0.0), 0.0
@@ -90,33 +125,63 @@ class Session:
         self.reference: Moment | None = None
         self.refusal: Refusal | None = None
         self.fault: tuple[str, str] | None = None
-        self.now = self._moment(design)
+        self.named = open_design(design)
+        self.now = self._moment(self.named)
         self.first = self.before = self.now
-        self.named = design
         self.kept: list[Kept] = []
+        self._publish()
 
     def _moment(self, design: Design, quick: bool = False) -> Moment:
         quick = quick and self._full_s > _SLOW_S
         begin = monotonic()
-        result = self.judge(design, quick)
-        given = result.as_dict(advice=not quick)
+        self.set_trait("computing", True)
+        try:
+            result = self.judge(design, quick)
+            given = result.as_dict(advice=not quick)
+        finally:
+            self.set_trait("computing", False)
         if not quick:
             self._full_s = monotonic() - begin
         return Moment(
             design=design, resolved=result.resolved, result=result, given=given, quick=quick
         )
 
+    # -- the two traits
+    @traitlets.validate("design")
+    def _assess_assigned(self, proposal: Mapping[str, Any]) -> Design:
+        """A design that somebody assigns is assessed before it counts."""
+        design: Design = proposal["value"]
+        with self.lock:
+            if design is not self.now.design and design != self.now.design:
+                self.moving = False
+                try:
+                    self._replace(design)
+                except DesignError as error:
+                    self.refuse(error)
+                    raise
+        return design
+
+    def _publish(self) -> None:
+        """Tell whoever observes `design` and `result`, once both are those of `now`."""
+        with self.hold_trait_notifications():
+            self.set_trait("design", self.now.design)
+            self.set_trait("result", self.now.result)
+
     # -- who looks
-    def watch(self, watcher: "Callable[[Session], None]") -> None:
-        """Call `watcher(session)` after every change, and never let one that fails stop the
-        others."""
+    def watch(self, watcher: Callable[[], None]) -> None:
+        """Call `watcher()` after every change, and never let one that fails stop the others."""
         self._watchers.append(watcher)
+
+    def unwatch(self, watcher: Callable[[], None]) -> None:
+        """No longer call it."""
+        if watcher in self._watchers:
+            self._watchers.remove(watcher)
 
     def notify(self) -> None:
         """Tell whoever watches."""
         for watcher in list(self._watchers):
             try:
-                watcher(self)
+                watcher()
             except Exception as error:  # shown on the desk; the next change goes on
                 self.report(error)
 
@@ -178,17 +243,20 @@ class Session:
         with self.lock:
             self.moving = False
             try:
-                moment = self._moment(design)
+                self._replace(design)
             except DesignError as error:
                 self.refuse(error)
             except Exception as error:
                 self.report(error)
                 self.notify()
             else:
-                self.named = design
-                self._accept(moment, "")
                 return True
             return False
+
+    def _replace(self, design: Design) -> None:
+        moment = self._moment(design)
+        self.named = design
+        self._accept(moment, "")
 
     def _accept(self, moment: Moment, what: str, let_go: bool = False) -> None:
         field, when = self._last
@@ -206,6 +274,7 @@ class Session:
     def _show(self, moment: Moment) -> None:
         self.now, self._pending, self.refusal = moment, {}, None
         self.notify()
+        self._publish()
 
     @property
     def can_undo(self) -> bool:

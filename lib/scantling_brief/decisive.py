@@ -1,0 +1,115 @@
+"""Words that no rule read: which of them look as if they decided something. Those are asked about;
+a planner that passes over them answers another question."""
+
+import re
+from difflib import get_close_matches
+
+from scantling import catalogue
+from scantling.base.records import Lines
+from scantling.catalogue.models.entries import entries
+
+from .notes import Notes
+from .topics import Topic
+
+UNUSED = "no rule reads it"
+TURNED = "a negation or bound that no rule reads: what is meant?"
+NEGATED = "not asked for, and not planned unless it is"
+_QUANTITY = "no field takes it: what does it say of the run?"
+NO_MODEL = "no model of the catalogue is called so: which is meant, or is a size alone enough?"
+NO_CHIP = "no accelerator of the catalogue is called so: which is meant?"
+_PLAN = "no field takes it: which setting of the plan is meant?"
+_WHICH_MODEL = "no model was read: does this name it?"
+
+# stems of words that settle a plan, a limit or a machine wherever they stand
+_PLAN_WORDS = re.compile(
+    r"paralleli|ulysses|sharded|off-?load|recomput|interleav|mtbf|dropless|tflops?|pflops?"
+    r"|-parallel\b|sequence-parallel|megabatch",
+    re.IGNORECASE,
+)
+SAME_SIZE = 0.1  # of a size that is rounded to billions
+_DIGIT = re.compile(r"\d")
+_NAME = re.compile(r"[A-Z][\w.-]*[A-Za-z]")
+_ASKS_FOR_A_SIZE = {Topic.LARGEST, Topic.COMPUTE_OPTIMAL, Topic.SCALING}
+
+
+def ask_about(notes: Notes) -> None:
+    """Move what decides from the ignored words of a line to those that are asked about."""
+    kept = []
+    for read in notes.ignored:
+        words = read.words
+        if read.why == UNUSED and _decides(words):
+            question, choices = _question(words)
+            notes.ask(words, question, choices)
+        elif read.why == TURNED and _decides(words):
+            notes.ask(words, TURNED)
+        else:
+            kept.append(read)
+    notes.ignored[:] = kept
+
+
+def name_model(notes: Notes) -> None:
+    """Ask about a name where no model was read: something else would stand in its place."""
+    stated = any(path.partition(".")[0] == "model" for path in notes.fields)
+    topics = {asked.topic for asked in notes.questions}
+    if stated or "maker" in notes.facts or topics & _ASKS_FOR_A_SIZE:
+        return
+    for read in notes.ignored:
+        if read.why == UNUSED and _NAME.search(read.words):
+            notes.ask(read.words, _WHICH_MODEL, near_models(read.words))
+            notes.ignored.remove(read)
+            return
+
+
+def _decides(words: str) -> bool:
+    return bool(_DIGIT.search(words) or _PLAN_WORDS.search(words))
+
+
+def _question(words: str) -> tuple[str, Lines]:
+    """What has to be answered about unread words, and what may be meant."""
+    models = near_models(words)
+    if models:
+        return NO_MODEL, models
+    chips = near_chips(words, 0.75)
+    if chips:
+        return NO_CHIP, chips
+    return (_QUANTITY if _DIGIT.search(words) else _PLAN), ()
+
+
+def near_models(words: str, cutoff: float = 0.75) -> Lines:
+    """Models of the catalogue that are spelt like some words."""
+    names = {name: row.id for row in entries().values() for name in (row.id, *row.aliases)}
+    key = "-".join(words.lower().split())
+    return tuple(dict.fromkeys(names[name] for name in get_close_matches(key, names, 5, cutoff)))
+
+
+def near_models_of(maker: str, size: float | None) -> Lines:
+    """Models of the catalogue by a maker's name; of these the ones of a size, where some have it.
+    None where no row bears the name."""
+    key = "".join(re.findall(r"[a-z]+", maker.lower().split()[0]))
+    kin = [id for id in entries() if id.startswith(key)]
+    of_size = [id for id in kin if size and has_size(id, size)]
+    return tuple(of_size or kin)[:8]
+
+
+def has_size(id: str, size: float) -> bool:
+    """Whether a model of the catalogue has about so many parameters."""
+    return abs(entries()[id].published_params / size - 1) < SAME_SIZE
+
+
+def near_chips(words: str, cutoff: float = 0.3) -> Lines:
+    """Accelerators of the catalogue that are spelt like some words, those of one generation or
+    beginning before the others."""
+    key = re.sub(r"[^a-z0-9]", "", words.lower())
+    rows = catalogue.accelerators().values()
+    kin = [
+        row.id
+        for row in rows
+        if row.family == key or key.startswith((row.die, row.family)) and row.die
+    ]
+    names = {
+        re.sub(r"[^a-z0-9]", "", name): row.id for row in rows for name in (row.id, *row.aliases)
+    }
+    letters = re.match(r"[a-z]+", key)
+    begin = [id for name, id in names.items() if letters and name.startswith(letters[0])]
+    close = [names[name] for name in get_close_matches(key, names, 5, cutoff)]
+    return tuple(dict.fromkeys([*kin, *close, *begin]))[:6]

@@ -1,0 +1,131 @@
+"""What decides and has no field of a design: other methods than pre-training and full fine-tuning,
+other currencies than dollars, dates, machines that are taken back. It is asked about."""
+
+from .fragments import BE, MOST, number_in
+from .rule import asks
+
+_ADAPTERS = (
+    "adapters are not planned, full-parameter training is: is a full fine-tune meant, or no plan?"
+)
+_POLICY = (
+    "preference and policy training are not planned, full-parameter training is: is a full "
+    "fine-tune meant, or no plan?"
+)
+_DISTILLATION = (
+    "distillation is not planned (a teacher runs beside): is training of the student alone meant?"
+)
+_SERVING = "serving is not planned, training is: is a training run meant?"
+_QUANTISED = "quantisation is not planned: is training in this format meant (job.precision)?"
+_OTHER_MODELS = (
+    "only language models of decoder layers are planned: does one of this shape stand for it?"
+)
+_FINE_TUNE = ("job.from_checkpoint: true",)
+_CURRENCY = (
+    r"(?:euros?|eur|gbp|(?:british\s+)?pounds?(?:\s+sterling)?|quid|yen|jpy|yuan|cny|rmb|renminbi"
+    r"|rupees?|inr|crores?|lakhs?|francs?|chf|won|krw|sek|nok|dkk|kroner|kronor|cad|aud|sgd|hkd"
+    r"|reais|brl|zloty|pln)"
+)
+_SIGN = r"(?:€|£|¥|₹|₩|(?:[cas]|hk|nz|au|ca)\s?\$)"
+_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
+)
+_PART = r"(?:the\s+)?(?:(?:beginning|start|middle|mid|end|early|late)[\s-]+(?:of\s+)?)?(?:the\s+)?"
+_BY = r"(?:by|before|until|till|due(?:\s+(?:by|on))?|from|starting|start|ready|on|in|since)\s+"
+
+ASKED = (
+    *asks(
+        _ADAPTERS,
+        r"(?:q|d|v)?lora(?:\s+(?:adapters?|fine-?\s?tun\w*|training|sft))?"
+        r"(?:[,\s]+(?:rank|r)\s*[=:]?\s*\d+)?",
+        r"(?:peft|prefix[\s-]tuning|prompt[\s-]tuning|p-tuning|adapters?|adapter[\s-]tuning"
+        r"|soft\s+prompts?|galore|ia3)",
+        choices=_FINE_TUNE,
+    ),
+    *asks(
+        _POLICY,
+        r"(?:dpo|grpo|ppo|orpo|kto|simpo|ipo|dapo|gspo|rloo|rlhf|rlaif|rlvr|rlef)"
+        r"(?:\s*/\s*(?:dpo|grpo|ppo|rlhf|rlvr))*(?:\s+(?:training|fine-?tuning|run|stage))?",
+        r"(?:reinforcement\s+learning|preference\s+(?:training|tuning|optimi[sz]ation|data)"
+        r"|policy\s+(?:training|gradient|optimi[sz]ation)|reward\s+model(?:l?ing|s)?"
+        r"|rejection\s+sampling|best[\s-]of[\s-]n|roll-?outs?|critic\s+model|verl|openrlhf|trl)",
+        r"rl(?=\s+(?:training|run|fine|post|on|of|with|for|stage))(?:\s+training)?",
+        choices=_FINE_TUNE,
+    ),
+    *asks(
+        _DISTILLATION,
+        r"(?:knowledge\s+)?distil(?:l|led|ling|lation)?(?:\s+\S+)?(?:\s+(?:in)?to)?",
+        r"(?:teacher|student)\s+models?",
+    ),
+    *asks(
+        _SERVING,
+        r"(?:serve|serving|served|inference|inferencing|infer)(?:\s+(?:throughput|latency|cost"
+        r"|server|engine|cluster))?(?:\s+of)?",
+        r"(?:vllm|sglang|tensorrt(?:-llm)?|trt-llm|tgi|llama\.cpp|ollama|exllama|triton\s+server)",
+        r"(?:deploy(?:ing|ed|ment)?|host(?:ing)?)(?=\s+(?:a|an|the|our|it|this|llama|qwen|deepseek"
+        r"|model|llm|\d))",
+        r"(?:kv[\s-]cache|time\s+to\s+first\s+token|ttft|tpot|prefill|decode\s+(?:speed|throughput)"
+        r"|concurrent\s+users|requests\s+per\s+second|rps|chatbot|generation\s+speed)",
+    ),
+    *asks(
+        _QUANTISED,
+        r"(?:quanti[sz](?:e|ed|ing|ation)|gptq|awq|gguf|nf4|(?:in\s+)?(?:int)?[48][\s-]?bit"
+        r"|int4|q[48]_\w+|ptq|qat)(?:\s+to(?:\s+int\d)?)?",
+    ),
+    *asks(
+        _OTHER_MODELS,
+        r"(?:diffusion|dit|vision[\s-]transformers?|vits?|vlms?|vision[\s-]language|multi-?modal"
+        r"|text[\s-]to[\s-](?:image|video|speech)|image\s+generation|video\s+(?:generation|model)"
+        r"|speech|audio|asr|tts|encoder[\s-]decoder|encoder[\s-]only|embedding\s+models?|reranker"
+        r"|recommend(?:er|ation)s?|gans?|unet|resnet\d*|cnns?|protein|world\s+models?)"
+        r"(?:\s+models?)?",
+        r"(?:mamba-?2?|rwkv|retnet|hyena|ssms?|state[\s-]space|linear[\s-]attention|xlstm)"
+        r"(?:\s+(?:hybrid|model|layers))?",
+        choices=("model.pattern",),
+    ),
+    *asks(
+        "dollars are planned with: how many are they (constraints.budget_usd)?",
+        rf"(?:budget(?:\s+(?:cap|limit))?{BE}\s*)?(?:{MOST}\s*)?{_SIGN}\s*{number_in('v')}"
+        r"(?:\s+(?:budget|cap|limit|in total|total))?",
+        rf"(?:budget(?:\s+(?:cap|limit))?{BE}\s*)?(?:{MOST}\s*)?{number_in('v')}\s*"
+        rf"(?:€|£|¥|₹|₩|{_CURRENCY})(?:\s+(?:budget|cap|limit|in total|total))?",
+        rf"(?:budget(?:\s+(?:cap|limit))?{BE}\s*)?(?:{MOST}\s*)?{_CURRENCY}\s*{number_in('v')}",
+        choices=("constraints.budget_usd",),
+    ),
+    *asks(
+        "a deadline is stated in days from the start: how many?",
+        rf"{_BY}{_PART}(?:\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?)?{_MONTH}"
+        r"(?:\s*\d{1,2}(?:st|nd|rd|th)?)?(?:,?\s*20\d\d)?",
+        rf"{_MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?(?:,?\s*20\d\d)?(?:\s+deadline)?",
+        rf"\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH}(?:\s*20\d\d)?",
+        rf"{_MONTH}\s+20\d\d",
+        rf"(?:{_BY})?{_PART}(?:20\d\d-\d\d-\d\d|\d{{1,2}}[./]\d{{1,2}}[./](?:20)?\d\d)",
+        (
+            rf"(?:by|before|until|till|in|starting|start|ready)\s+{_PART}20[23]\d(?!\s*[x×]?\s*"
+            r"[a-z]+\d|\s*(?:gpu|device|node|chip|tpu|card|acc|step|seq|tok))"
+        ),
+        rf"{_BY}{_PART}(?:this\s+|next\s+)?(?:q[1-4]|h[12]|year|quarter|month|week"
+        r"|christmas|easter|summer|winter|spring|autumn|fall|neurips|icml|iclr|monday|friday)"
+        r"(?:[\s,]*20\d\d)?",
+        r"(?:q[1-4]|h[12])\s*(?:of\s+)?20\d\d",
+        choices=("constraints.deadline_days",),
+    ),
+    *asks(
+        "machines that are taken back are not planned: how many failures stop the job "
+        "(reliability.failures_per_1000_node_days), and is the price that of a spot market "
+        "(prices.kind: spot)?",
+        r"(?:spot|pre-?emptible|pre-?emption|interruptible)(?:\s+(?:instances?|machines?|vms?"
+        r"|capacity|market|pricing|price|nodes?|gpus?))?",
+        choices=("prices.kind: spot", "prices.kind: on-demand"),
+    ),
+    *asks(
+        "which of these schedules is meant (plan.schedule)?",
+        r"zero[\s-]?bubble(?:\s+(?:pipeline|schedule|pp))?",
+        choices=("zb-1p", "zb-2p", "zb-v"),
+    ),
+    *asks(
+        "is the cluster's power bounded (constraints.max_power_mw)?",
+        r"\d+(?:\.\d+)?\s*[mg]w(?:\s+(?:data\s?cent(?:er|re)|site|facility|campus|of\s+power))?",
+        choices=("constraints.max_power_mw",),
+    ),
+)

@@ -1,0 +1,268 @@
+"""The parts that a desk is built of: the controls, the headline, the two pictures at its centre,
+what the last move did. Each also stands alone (`widgets`)."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from scantling.base.errors import DesignError, closest
+from scantling.design.design import Design
+from scantling.verdict.result import band_of
+
+from ..charts import memory_step
+from ..charts.figure import Figure
+from ..charts.livechart import LiveChart
+from ..charts.parts import Button, Message
+from . import headline, inputs, legend, story, theme
+from .background import Waiting, in_background
+from .controls import GROUPS
+from .form import Form
+from .pane import Pane
+from .session import Fields, Session
+from .theme import box
+
+_FIRST = "Move an input or take a suggestion: what it does, and what then takes most, is said here."
+_IDLE_S = 1.5  # without a change, until moves are tried
+
+
+# ---------------------------------------------------------------- inputs
+class ControlsPane(Pane):
+    """The column of inputs: all groups of the desk, or some fields alone."""
+
+    def __init__(self, session: Session, fields: Sequence[str] | None = None) -> None:
+        super().__init__(session)
+        self._fields = None if fields is None else known_fields(fields)
+        self.root = self.form = Form(self._moved, self._ask)
+        # {field: {value: why the design cannot take it}}, for the design in _reasons_of
+        self._reasons: dict[str, dict[Any, str]] = {}
+        self._reasons_of: Design | None = None
+
+    def show(self) -> None:
+        known = self._reasons_of is self.session.now.design
+        self.form.show(inputs.groups(self.session, self._reasons if known else {}, self._fields))
+
+    def _moved(self, field: str, value: Any, final: bool) -> None:
+        self.act(partial(self._move, field, value, final))
+
+    def _move(self, field: str, value: Any, final: bool) -> None:
+        if field == "example":
+            if value:
+                self.session.put(Design.read(value))
+            return
+        try:
+            fields = inputs.changes(self.session.now, field, value)
+        except DesignError as error:
+            self.session.refuse(error, field, tried=value)
+            return
+        if fields:
+            self.session.change(fields, field, quick=not final, tried=value)
+
+    def _ask(self, field: str) -> None:
+        """Somebody is about to open a list of the plan: say which of its values the design cannot
+        take, and why."""
+        self.act(partial(self._mark, field))
+
+    def _mark(self, field: str) -> None:
+        if self._reasons_of is not self.session.now.design:
+            self._reasons, self._reasons_of = {}, self.session.now.design
+        if field not in self._reasons:
+            self._reasons[field] = inputs.refusals(self.session.now, field)
+            self.show()
+
+
+def known_fields(fields: Sequence[str]) -> tuple[str, ...]:
+    """The fields, each of which has a control. Raises DesignError for one that has none, with the
+    nearest that has."""
+    if isinstance(fields, str):
+        raise DesignError("fields", fields, "a list of fields, such as ['cluster.devices']")
+    names = [control.field for group in GROUPS for control in group.controls]
+    for field in fields:
+        if field not in names:
+            raise DesignError("fields", field, tuple(names), closest(field, names))
+    return tuple(fields)
+
+
+# ---------------------------------------------------------------- headline
+class HeadlinePane(Pane):
+    """The headline numbers, and the one sentence that is most worth knowing."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self.strip = legend.Strip(partial(headline.explanation, session))
+        self.line = theme.text(cls="sd-line-host")
+        self.fault = theme.text(cls="sd-fault-host")
+        self.dismiss = Button("Dismiss", partial(self.act, self._forget))
+        self.fix = Button("Apply fix", partial(self.act, self.apply_fix), cls="sd-fix")
+        self._offer: headline.Offer | None = None
+        self.root = box(
+            "sd-headline",
+            box("sd-line-of", self.fault, self.dismiss),
+            self.strip,
+            box("sd-line-of sd-said", self.line, self.fix),
+        )
+
+    def show(self) -> None:
+        reference = self.session.reference
+        figures = self.session.now.given
+        self.strip.show(headline.cards(figures, reference.given if reference else None))
+        self._show_line()
+        self.show_fault()
+
+    def _show_line(self) -> None:
+        state, start, sentence = headline.message(self.session.now.given, self.session.refusal)
+        self.line.value = (
+            f'<div class="sd-line" role="status" tabindex="0" data-state="{state}"><span '
+            f'title="{theme.escape(sentence)}"><b>{theme.escape(start)}</b> '
+            f"{theme.escape(sentence)}</span></div>"
+        )
+        self._offer = headline.offer(self.session)
+        self.fix.hidden = self._offer is None
+        if self._offer is not None:
+            self.fix.description, self.fix.tooltip = self._offer.name, self._offer.effect
+
+    def apply_fix(self) -> None:
+        """Take the change that is offered."""
+        if self._offer is not None:
+            self.session.change(self._offer.fields)
+
+    def _forget(self) -> None:
+        self.session.dismiss()
+        self.show_fault()
+
+    def show_fault(self) -> None:
+        """An unexpected error of the kit, or nothing."""
+        fault = self.session.fault
+        self.dismiss.hidden = not fault
+        if fault is None:
+            self.fault.value = ""
+            return
+        what, trace = map(theme.escape, fault)
+        self.fault.value = (
+            '<div class="sd-error" role="alert"><b>Something went wrong in the kit; the desk goes '
+            f"on.</b> {what}<details><summary>Details</summary><pre>{trace}</pre></details></div>"
+        )
+
+
+# ---------------------------------------------------------------- pictures
+class PicturePane(Pane):
+    """A picture with the key to its parts; in its place, where no plan holds the model, the reasons
+    or what would help."""
+
+    def __init__(self, session: Session, figure: Figure[...]) -> None:
+        super().__init__(session)
+        self.figure, self.chart = figure, figure.live()
+        self.key = legend.Key(partial(headline.explanation, session))
+        self.root = self.card = theme.card(figure.title, self.chart, self.key)
+
+    def show(self) -> None:
+        figures, reference = self.session.now.given, self.session.reference
+        if not figures.get("plan"):
+            _show_lines(self.chart, self.lines(figures))
+            self.key.show([])
+            self.card.note = ""
+            return
+        earlier = reference.given if reference and reference.given.get("plan") else None
+        self.figure.show(self.chart, figures, reference=earlier)
+        self.show_key(figures)
+
+    def lines(self, figures: headline.Figures) -> list[str]:
+        """What stands in the place of the picture."""
+        raise NotImplementedError
+
+    def show_key(self, figures: headline.Figures) -> None:
+        """Name and amount of each part, and the remark at the right of the title."""
+        raise NotImplementedError
+
+
+class MemoryPane(PicturePane):
+    """Memory of each stage against what a device has."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session, memory_step.memory)
+
+    def lines(self, figures: headline.Figures) -> list[str]:
+        return [self.figure.empty, *map(str, figures["limits"])]
+
+    def show_key(self, figures: headline.Figures) -> None:
+        worst = memory_step.fullest(figures)
+        self.key.show(legend.memory(worst), worst)
+        self.card.note = f"legend shows stage {worst['stage']} (peak)"
+
+
+class StepPane(PicturePane):
+    """One step in time, part by part."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session, memory_step.step)
+
+    def lines(self, figures: headline.Figures) -> list[str]:
+        fixes = [headline.fix_text(fix) for fix in figures["nearest_fixes"]]
+        return [f"{self.figure.empty} What would help:" if fixes else self.figure.empty, *fixes]
+
+    def show_key(self, figures: headline.Figures) -> None:
+        self.key.show(legend.step(figures))
+        spread = band_of(figures, "step_s")
+        self.card.note = f"bar: {spread}, 80 % prediction interval" if spread else ""
+
+
+def _show_lines(chart: LiveChart, lines: Sequence[str]) -> None:
+    """Put a list into the place of a picture."""
+    chart.empty = "\n• ".join(lines)
+    chart.update({name: {} for name in chart.data}, chart.empty)
+
+
+# ---------------------------------------------------------------- what a move did
+class StoryPane(Pane):
+    """What the last move did, and moves that are worth trying next."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._timer: Waiting | None = None
+        self.sentence = theme.text(cls="sd-story")
+        self.moves = box("sd-line-of sd-moves")
+        self.root = box("sd-line-of sd-tale", self.sentence, self.moves)
+
+    def show(self) -> None:
+        session = self.session
+        moved = session.now.design not in (session.before.design, session.named)
+        self.sentence.value = theme.escape(
+            story.changed(session.before, session.now) if moved else _FIRST
+        )
+        self.moves.children = ()
+        self._suggest()
+
+    def greeted(self, message: Message) -> None:
+        self._suggest()
+
+    def _suggest(self) -> None:
+        """Try moves once nothing has changed for a while, where somebody looks."""
+        if self._timer is not None:
+            self._timer.cancel()
+        page = self.root.page
+        if page is not None and page.seen:
+            self._timer = in_background(self._try_moves(), _IDLE_S)
+
+    def _try_moves(self) -> Iterator[None]:
+        trials, moment = [], self.session.now
+        try:
+            for trial in story.trials(self.session.judge, moment):
+                if self.session.now is not moment or self.session.moving:
+                    return
+                trials.append(trial)
+                yield
+            moves = story.suggested(moment, trials)
+        except Exception as error:  # shown on the desk, which goes on
+            self.session.report(error)
+            self.session.notify()
+        else:
+            self.offer(moves)
+
+    def offer(self, moves: Iterable[tuple[str, str, Fields]]) -> None:
+        """Put suggested moves (name, what comes of it, fields) below the sentence."""
+        self.moves.children = [
+            Button(f"{name}: {effect}", partial(self._take, fields), effect)
+            for name, effect, fields in moves
+        ]
+
+    def _take(self, fields: Mapping[str, Any]) -> None:
+        self.act(partial(self.session.change, fields))
