@@ -95,7 +95,8 @@ def left_out(off: np.ndarray, holds: Mapping[str, np.ndarray], site: np.ndarray)
 def of(fit: dict, holds: Mapping[str, np.ndarray]) -> np.ndarray:
     """(low, high) ends of ln(measured / predicted) by a fitted distribution."""
     low, high = ends(holds, fit)
-    return -np.log(np.broadcast_arrays(high, low))
+    (rows,) = np.broadcast_shapes(*(np.shape(column) for column in holds.values()))
+    return -np.log([np.broadcast_to(end, rows) for end in (high, low)])
 
 
 def interval_score(off: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
