@@ -15,7 +15,7 @@ export SHARE
 NO_CI  := env -u CI -u BUILD_NUMBER
 
 .DEFAULT_GOAL := help
-.PHONY: help env lab report page test test-slow test-long test-all test-launch properties gate hostile audit sbom licences mutants lint calibrate validation strangers leaderboard predictions published bench bench-desk gallery walkthroughs reference pyodide lite site test-site pictures clean
+.PHONY: help env lab report page test test-slow test-long test-all test-launch properties gate hostile audit sbom licences mutants mutants-data lint calibrate validation strangers leaderboard predictions published bench bench-desk gallery walkthroughs reference pyodide lite site test-site pictures clean
 
 help:        ## list the targets
 	@sed -n 's/^\([a-z-]*\): .*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -74,8 +74,12 @@ learn-bench: $(READY)        ## what learn reaches: figures read (LOGS=folder wi
 	@$(BIN)/python tests/bench/learn.py $(LOGS)
 
 PART ?=
-mutants: $(READY)        ## each constant and each formula x 1.1 against its tests (PART=physics.pipeline): survivors
+mutants: $(READY)        ## each constant and each formula x 1.1 against its tests (PART=physics.pipeline): survivors; hours
 	@$(BIN)/python tests/bench/mutants.py $(PART)
+
+SAMPLE ?= 300
+mutants-data: $(READY)        ## headings, names and numbers of the data files, one wrong at a time (PART=prices.csv, SAMPLE=all): survivors; hours
+	@$(BIN)/python tests/bench/data_mutants.py $(PART) $(if $(filter-out all,$(SAMPLE)),--sample $(SAMPLE))
 
 HOSTILE ?=
 hostile: $(READY)        ## 20,000 hostile files and arguments, 20,000 designs, 300 of them through every command: hours; HOSTILE="--seed 2 --files 500"

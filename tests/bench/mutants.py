@@ -14,7 +14,9 @@ import os
 import pkgutil
 import sys
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass, replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import FunctionType
@@ -26,7 +28,7 @@ HERE = Path(__file__).parent
 OUT = HERE.parents[1] / "build" / "mutants.csv"
 FACTOR = 1.1
 COLUMNS = ("mutant", "result", "by", "seconds")
-KEPT_BACK = "not slow and not browser and not launch"
+QUICK = "not slow and not browser and not launch"
 
 
 def parts() -> dict[str, list[str]]:
@@ -128,17 +130,20 @@ class FirstFailure:
         self.pytest_runtest_logreport(report)
 
 
-def run(mutant: str | None, tests: list[str], left_out: set[str]) -> tuple[str, str]:
-    """(result, first test that failed) of the tests on a mutant, in a fork of this process."""
+def run(
+    change: Callable[[list[str]], None], tests: list[str], left_out: set[str]
+) -> tuple[str, str]:
+    """(result, first test that failed) of the tests after a change, in a fork of this process.
+
+    `change` appends to its list when something of it takes effect.
+    """
     reading, writing = os.pipe()
     if not (child := os.fork()):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         os.dup2(1, 2)
         reached, noticed = [], FirstFailure()
-        if mutant:
-            apply(mutant, reached)
-        words = [*tests, "-q", "-m", KEPT_BACK, "-p", "no:cacheprovider", "-p", "no:xdist"]
-        words += ["-x"] if mutant else []
+        change(reached)
+        words = [*tests, "-q", "-x", "-m", QUICK, "-p", "no:cacheprovider", "-p", "no:xdist"]
         pytest.main(words + [f"--deselect={test}" for test in left_out], plugins=[noticed])
         result = "killed" if noticed.by else "survived" if reached else "not reached"
         os.write(writing, f"{result}\t{noticed.by}".encode())
@@ -147,23 +152,38 @@ def run(mutant: str | None, tests: list[str], left_out: set[str]) -> tuple[str, 
     with os.fdopen(reading, "rb") as said:
         result, _, by = said.read().decode().partition("\t")
     os.waitpid(child, 0)
-    return result or "killed", by
+    return result or "crashed", by
 
 
-def failing(tests: list[str]) -> set[str]:
+def failing(
+    tests: list[str], prepare: Callable[[list[str]], None] = lambda reached: None
+) -> set[str]:
     """Tests that fail with nothing changed; they judge no mutant."""
     found: set[str] = set()
-    while (by := run(None, tests, found)[1]) and by not in found:
+    while True:
+        result, by = run(prepare, tests, found)
+        if result == "crashed" or by in found:
+            raise RuntimeError(f"these tests do not run with nothing changed: {tests}")
+        if not by:
+            return found
         found.add(by)
         print(f"left out, fails with nothing changed: {by}", flush=True)
-    return found
 
 
-def kept() -> dict[str, dict]:
-    if not OUT.is_file():
+def earlier(table: Path) -> dict[str, dict[str, str]]:
+    """What a run before this one wrote, by mutant."""
+    if not table.is_file():
         return {}
-    with OUT.open(newline="", encoding="utf-8") as file:
+    with table.open(newline="", encoding="utf-8") as file:
         return {row["mutant"]: row for row in csv.DictReader(file)}
+
+
+def write(table: Path, rows: Iterable[dict[str, str]]) -> None:
+    table.parent.mkdir(parents=True, exist_ok=True)
+    with table.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, COLUMNS)
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def load() -> None:
@@ -181,24 +201,20 @@ def load() -> None:
 def main(words: list[str]) -> int:
     again, wanted = "--again" in words, [w for w in words if not w.startswith("-")]
     load()
-    done = kept()
+    done = earlier(OUT)
     if again:
         done = {name: row for name, row in done.items() if row["result"] == "killed"}
-    OUT.parent.mkdir(exist_ok=True)
     of = {p: t for p, t in parts().items() if not wanted or any(p.startswith(w) for w in wanted)}
     for part, tests in of.items():
         names = [name for name in mutants(part) if name not in done]
         left_out = failing(tests) if names else set()
         for name in names:
             began = time.monotonic()
-            result, by = run(name, tests, left_out)
+            result, by = run(partial(apply, name), tests, left_out)
             values = (name, result, by, f"{time.monotonic() - began:.1f}")
             done[name] = dict(zip(COLUMNS, values))
             print(*values, flush=True)
-            with OUT.open("w", newline="", encoding="utf-8") as file:
-                table = csv.DictWriter(file, COLUMNS)
-                table.writeheader()
-                table.writerows(done.values())
+            write(OUT, done.values())
     mine = [row for name, row in done.items() if name.partition(":")[0] in of]
     for result in ("survived", "not reached"):
         names = [row["mutant"] for row in mine if row["result"] == result]
