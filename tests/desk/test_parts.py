@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import ipywidgets
 import pytest
 import scantling as sc
@@ -210,4 +212,8 @@ def test_interact_draws_the_assessment(capsys):
     slider.children[0].value = 16
     slider.update()
     assert slider.result.devices_used == 16
-    assert "Step time" in slider.result._repr_html_()
+    picture = slider.result._repr_html_()
+    assert "Step time" in picture and show("step_s", slider.result.step_s) in picture
+    widths = [float(share) for share in re.findall(r"width:([\d.]+)%", picture)]
+    memory, capacity = (slider.result.memory_bytes[key] for key in ("total", "capacity"))
+    assert sum(widths) == pytest.approx(100 + 100 * memory / capacity, abs=0.01)

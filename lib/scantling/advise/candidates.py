@@ -13,7 +13,7 @@ from ..catalogue.stacks import stacks
 from ..catalogue.words import CpType, Offload, Precision, Recompute, Sharding
 from ..design.cluster import LARGEST_RACK, Cluster
 from ..design.constraints import CONSTRAINTS
-from ..endure.reliability import Endurance
+from ..endure.reliability import GOES_ON, Endurance
 from ..physics import sites
 from ..physics.bands import known_stack
 from ..plans.evaluate import skipped
@@ -68,6 +68,12 @@ def plan_changes(assessment: Assessment) -> Iterator[Change]:
         return  # a refusal has looked at the plans without pins
     if not assessment.fits:
         yield from _leaner(pins)
+    yield from pins_let_go(assessment)
+
+
+def pins_let_go(assessment: Assessment) -> Iterator[Change]:
+    """Each pin of the plan let go alone, and all of them."""
+    pins = assessment.design.plan.given()
     for name, value in pins.items():
         yield Change(
             effort=1.3,  # whoever pinned it is asked
@@ -388,7 +394,23 @@ def recovery_changes(assessment: Assessment) -> Iterator[Change]:
         yield from _cadence(assessment)
         yield from _stores(assessment.resolved.cluster)
         yield from _better_saves()
+        yield from _going_on(assessment)
     yield from _spares(assessment.endurance, missed, late=bool(late))
+
+
+def _going_on(assessment: Assessment) -> Iterator[Change]:
+    """Replicas that go on without a lost one, where the run stops whole today."""
+    gang = assessment.endurance.life.gang
+    if assessment.endurance.recovery in GOES_ON or gang is None or gang.replicas < 2:
+        return
+    yield Change(
+        effort=4.2,  # another way of running, which no launch kit starts
+        text=(
+            "replicas that go on while a lost one recovers alone (fault-tolerant HSDP or the "
+            "like: no kit starts it)"
+        ),
+        set={"reliability.recovery": "replica"},
+    )
 
 
 def _better_saves() -> Iterator[Change]:
@@ -494,9 +516,9 @@ def _spares(endurance: Endurance, missed: Misses, late: bool) -> Iterator[Change
     if late or missed.keys() & SPARING:
         wanted.append((2.0, need))  # nodes that are paid for and idle
     if "survive" in missed:
-        rack = max((int(nodes) for nodes in endurance.domain_nodes.values()), default=1)
+        domain = int(endurance.domain_nodes.get(str(missed["survive"].limit), 1))
         # after the number that the run itself asks for
-        wanted += [(2.1, nodes) for nodes in sorted({1, need, rack})]
+        wanted += [(2.1, nodes) for nodes in sorted({1, need, domain})]
     for effort, losses in wanted:
         nodes = int(endurance.segments.nodes(endurance.segments.covered(losses)))
         if nodes > now:

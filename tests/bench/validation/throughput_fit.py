@@ -157,7 +157,9 @@ def source_weights(source, rows=None):
 
 
 def weights(table: Table, rows=None):
-    """`source_weights` of the rows that a fit may see."""
+    """`source_weights` of the rows that a fit may see. A weight of one a family, or its root, is no
+    better on families left out (8.6 and 8.0 % median against 7.6 %, the bar is 1.5) and worse on
+    new configurations of known ones (7.3 and 6.2 % against 5.6 %)."""
     told = table.frame.precision.ne(UNFITTED).to_numpy()
     return source_weights(table.frame.source.to_numpy(), told if rows is None else told & rows)
 

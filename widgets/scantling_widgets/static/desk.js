@@ -233,9 +233,7 @@ function open(el, transport) {
     again.type = "button"; again.textContent = "Open this design again";
     again.addEventListener("click", () => location.reload());
   }
-  const drawn = Boolean(globalThis.__scantlingVega) || performance.now() - (globalThis.__scantlingAsked ?? -1e9) < 20000;
-  if (!drawn) globalThis.__scantlingAsked = performance.now();          // several parts of one notebook ask for Vega once
-  post({ hello: 1, vega: drawn, link: ours() ? location.hash : "" });
+  post({ hello: 1, vega: Boolean(globalThis.__scantlingVega), link: ours() ? location.hash : "" });
   return () => { clearInterval(clock); for (const end of endings) end?.(); };
 }
 
