@@ -13,7 +13,7 @@ from ..catalogue.stacks import stacks
 from ..catalogue.words import CpType, Offload, Precision, Recompute, Sharding
 from ..design.cluster import LARGEST_RACK, Cluster
 from ..design.constraints import CONSTRAINTS
-from ..endure.reliability import Endurance
+from ..endure.reliability import GOES_ON, Endurance
 from ..physics import sites
 from ..physics.bands import known_stack
 from ..plans.evaluate import skipped
@@ -68,6 +68,12 @@ def plan_changes(assessment: Assessment) -> Iterator[Change]:
         return  # a refusal has looked at the plans without pins
     if not assessment.fits:
         yield from _leaner(pins)
+    yield from pins_let_go(assessment)
+
+
+def pins_let_go(assessment: Assessment) -> Iterator[Change]:
+    """Each pin of the plan let go alone, and all of them."""
+    pins = assessment.design.plan.given()
     for name, value in pins.items():
         yield Change(
             effort=1.3,  # whoever pinned it is asked
@@ -210,27 +216,37 @@ def _between(assessment: Assessment) -> Iterator[Change]:
 
 
 def _other_chips(cluster: Cluster) -> Iterator[Change]:
-    """The same count of another chip that does the work of this one, in whole racks where one link
-    joins its racks."""
+    """The same count of another chip that does the work of this one."""
+    for other in family(cluster.accelerator.family).instead:
+        if other != cluster.accelerator.id and other in catalogue.accelerators():
+            yield chip_change(cluster, other)
+
+
+def every_chip(cluster: Cluster) -> Iterator[Change]:
+    """The same count of every other chip that ships and has a price."""
+    for other, row in catalogue.accelerators().items():
+        if other != cluster.accelerator.id and row.status == "shipping" and catalogue.price(other):
+            yield chip_change(cluster, other)
+
+
+def chip_change(cluster: Cluster, other: str) -> Change:
+    """The same count of another chip, in whole racks where one link joins its racks."""
     chip = cluster.accelerator
     devices = cluster.devices
-    for other in family(chip.family).instead:
-        if other == chip.id or other not in catalogue.accelerators():
-            continue
-        domain = catalogue.accelerator(other).scale_up_domain
-        racked = catalogue.devices_per_node(other) < domain <= min(LARGEST_RACK, devices)
-        whole = -(-devices // domain) * domain if racked else devices
-        fields: dict[str, Any] = {"cluster.accelerator": other} | dict.fromkeys(OWN_OF_CHIP)
-        text = f"{other} instead of {chip.id}"
-        if whole != devices:
-            fields["cluster.devices"] = whole
-            text += f", {whole // domain:,} racks of {domain} ({whole:,} devices)"
-        yield Change(
-            effort=3.6,  # another machine is bought or rented
-            text=text,
-            set=fields,
-            kind="chip",
-        )
+    domain = catalogue.accelerator(other).scale_up_domain
+    racked = catalogue.devices_per_node(other) < domain <= min(LARGEST_RACK, devices)
+    whole = -(-devices // domain) * domain if racked else devices
+    fields: dict[str, Any] = {"cluster.accelerator": other} | dict.fromkeys(OWN_OF_CHIP)
+    text = f"{other} instead of {chip.id}"
+    if whole != devices:
+        fields["cluster.devices"] = whole
+        text += f", {whole // domain:,} racks of {domain} ({whole:,} devices)"
+    return Change(
+        effort=3.6,  # another machine is bought or rented
+        text=text,
+        set=fields,
+        kind="chip",
+    )
 
 
 def _stacks(assessment: Assessment) -> Iterator[Change]:
@@ -388,7 +404,23 @@ def recovery_changes(assessment: Assessment) -> Iterator[Change]:
         yield from _cadence(assessment)
         yield from _stores(assessment.resolved.cluster)
         yield from _better_saves()
+        yield from _going_on(assessment)
     yield from _spares(assessment.endurance, missed, late=bool(late))
+
+
+def _going_on(assessment: Assessment) -> Iterator[Change]:
+    """Replicas that go on without a lost one, where the run stops whole today."""
+    gang = assessment.endurance.life.gang
+    if assessment.endurance.recovery in GOES_ON or gang is None or gang.replicas < 2:
+        return
+    yield Change(
+        effort=4.2,  # another way of running, which no launch kit starts
+        text=(
+            "replicas that go on while a lost one recovers alone (fault-tolerant HSDP or the "
+            "like: no kit starts it)"
+        ),
+        set={"reliability.recovery": "replica"},
+    )
 
 
 def _better_saves() -> Iterator[Change]:
@@ -494,9 +526,9 @@ def _spares(endurance: Endurance, missed: Misses, late: bool) -> Iterator[Change
     if late or missed.keys() & SPARING:
         wanted.append((2.0, need))  # nodes that are paid for and idle
     if "survive" in missed:
-        rack = max((int(nodes) for nodes in endurance.domain_nodes.values()), default=1)
+        domain = int(endurance.domain_nodes.get(str(missed["survive"].limit), 1))
         # after the number that the run itself asks for
-        wanted += [(2.1, nodes) for nodes in sorted({1, need, rack})]
+        wanted += [(2.1, nodes) for nodes in sorted({1, need, domain})]
     for effort, losses in wanted:
         nodes = int(endurance.segments.nodes(endurance.segments.covered(losses)))
         if nodes > now:

@@ -294,9 +294,10 @@ class DataParallel:
 
 def uplink(c: Cases, group: Column) -> Column:
     """Share of the scale-out rate left at the top of the pod when every group's ring crosses it at
-    once."""
+    once: no more rings than the pod has devices, so that a network that does not narrow leaves
+    all."""
     p, link = c.plan, c.link
-    rings = p.tp * p.cp * p.pp * p.dp / group
+    rings = np.minimum(p.tp * p.cp * p.pp * p.dp / group, link.pod_devices)
     return np.where(
         group * p.tp * p.cp > link.pod_devices,
         np.minimum(1.0, link.pod_devices / (link.oversubscription * np.maximum(rings, 1))),
