@@ -148,8 +148,6 @@ def predicted_of(runs: Runs, cases: Cases) -> Predicted:
     peak = memory(cases)
     peak_bytes = np.broadcast_to(peak.total, n)
     capacity = np.broadcast_to(peak.capacity, n)
-    experts = column(np.asarray(cases.shape.moe_layers) > 0, n)
-    spreads = np.where(experts, spread(experts=True), spread())
     assumed = [text for text, ready in zip(runs.assumed, runs.ready) if ready]
     mechanisms = bands.mechanisms(cases, runs.families, runs.fabrics)
     low, high = bands.band(
@@ -171,7 +169,7 @@ def predicted_of(runs: Runs, cases: Cases) -> Predicted:
         hfu=column(mfu * hardware_share(cases), n),
         memory_bytes=peak_bytes,
         fits=np.where(np.broadcast_to(peak.fits, n), "true", "false").astype(object),
-        oom_probability=column(oom_probability(peak_bytes, capacity, spreads), n),
+        oom_probability=column(oom_probability(peak_bytes, capacity, spread()), n),
         params=column(count.total, n),
         active_params=column(count.active, n),
         flops_per_token=column(per_token.total + per_token.mtp, n),
