@@ -10,6 +10,7 @@ recorder, AMD's MI300X tuning guide, libfabric's EFA provider notes, MaxText's f
 from typing import NamedTuple
 
 from scantling.catalogue.hardware import Fabric
+from scantling.catalogue.words import Sharding
 
 from .frameworks import megatron_core as core
 from .record import LaunchPlan
@@ -285,7 +286,7 @@ def of_megatron(launch: LaunchPlan) -> list[Var]:
     if not launch.framework.ordered_launch:
         return []
     out = []
-    sharded = p.sharding in ("zero2", "zero3")
+    sharded = p.sharding in (Sharding.ZERO2, Sharding.ZERO3)
     if launch.kin.ordered_launch and not sharded and (p.tp > 1 or p.cp > 1):
         out.append(
             Var(

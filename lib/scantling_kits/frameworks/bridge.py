@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from scantling.catalogue.models.patterns import layers_of
 from scantling.catalogue.models.shape import Model
+from scantling.catalogue.words import Precision
 
 from ..record import Domain, Gap, Install, Knobs, LaunchPlan
 from ..render import source
@@ -37,7 +38,7 @@ def notes(launch: LaunchPlan) -> list[str]:
     scale = "model.moe_router_topk_scaling_factor is not in the design"
     out += megatron.router_note(launch, scale)
     out += megatron.dispatcher_note(launch)
-    attention = "" if launch.phase.precision == "mxfp8" else "attention in 8 bit"
+    attention = "" if launch.phase.precision == Precision.MXFP8 else "attention in 8 bit"
     if options := core.options_note(launch, core.unset_options(launch, attention)):
         out.append(options)
     return out
@@ -76,7 +77,15 @@ FRAMEWORK = replace(
         **megatron.FRAMEWORK.domain,
         "offload": Domain(values=("none", "optimizer"), why="optimizer states only"),
         "precision": Domain(
-            values=("bf16", "fp16", "fp8", "fp8-current", "fp8-block", "mxfp8", "nvfp4"),
+            values=(
+                Precision.BF16,
+                Precision.FP16,
+                Precision.FP8,
+                Precision.FP8_CURRENT,
+                Precision.FP8_BLOCK,
+                Precision.MXFP8,
+                Precision.NVFP4,
+            ),
             why="the recipes are 16 bit, fp8 and fp4",
         ),
         "optimizer": Domain(values=("adamw",), why="the recipe's optimizer is distributed Adam"),

@@ -4,6 +4,7 @@ What a release of Megatron-Bridge calls its options stands here alone.
 """
 
 from scantling.catalogue.models.patterns import layers_of
+from scantling.catalogue.words import Offload, Precision, Recompute, Sharding
 
 from ..quote import hydra
 from ..record import SEED, LaunchPlan, norm_epsilon, rotary_base
@@ -11,12 +12,12 @@ from ..schedule import Schedule, schedule
 from ..values import RunValues
 from . import megatron_core as core
 
-RECIPES = {
+RECIPES: dict[str, str] = {
     "bf16": "bf16_mixed",
     "fp16": "fp16_mixed",
     "fp8": "bf16_with_fp8_delayed_scaling_mixed",
     "fp8-current": "bf16_with_fp8_current_scaling_mixed",
-    "fp8-block": "bf16_with_fp8_subchannel_scaling_mixed",
+    Precision.FP8_BLOCK: "bf16_with_fp8_subchannel_scaling_mixed",
     "mxfp8": "bf16_with_mxfp8_mixed",
     "nvfp4": "bf16_with_nvfp4_mixed",
 }
@@ -291,14 +292,14 @@ def kernels(launch: LaunchPlan) -> list[str]:
 
 def recompute(launch: LaunchPlan) -> list[str]:
     """What the backward pass computes again."""
-    if launch.plan.recompute == "full":
+    if launch.plan.recompute == Recompute.FULL:
         method, layers = core.full_recompute(launch)
         return [
             "model.recompute_granularity='full'",
             f"model.recompute_method={hydra(method)}",
             f"model.recompute_num_layers={layers}",
         ]
-    if launch.plan.recompute == "selective":
+    if launch.plan.recompute == Recompute.SELECTIVE:
         modules = ",".join(core.recompute_modules(launch))
         return ["model.recompute_granularity='selective'", f"model.recompute_modules=[{modules}]"]
     return []
@@ -308,9 +309,9 @@ def sharding(launch: LaunchPlan) -> list[str]:
     """What data-parallel ranks share, on which of several sites. States on the host are the
     distributed optimizer's, of one rank too."""
     p = launch.plan
-    shares = p.sharding != "none"
+    shares = p.sharding != Sharding.NONE
     fsdp = p.sharding in core.FSDP_STRATEGY
-    distributed = hydra(shares or p.offload == "optimizer")
+    distributed = hydra(shares or p.offload == Offload.OPTIMIZER)
     out = [
         f"ddp.use_distributed_optimizer={distributed}",
         f"optimizer.use_distributed_optimizer={distributed}",
@@ -327,7 +328,7 @@ def sharding(launch: LaunchPlan) -> list[str]:
         ]
     if fsdp:
         out += ["model.gradient_accumulation_fusion=false", "ddp.average_in_collective=false"]
-    if p.offload == "optimizer":
+    if p.offload == Offload.OPTIMIZER:
         out += [
             "optimizer.optimizer_cpu_offload=true",
             "optimizer.optimizer_offload_fraction=1.0",
@@ -342,7 +343,7 @@ def formats(launch: LaunchPlan) -> list[str]:
     out = [f"mixed_precision={hydra(RECIPES[precision])}"]
     if core.narrow(launch):
         out += ["mixed_precision.grad_reduce_in_fp32=false", "ddp.grad_reduce_in_fp32=false"]
-    if launch.does.fp8_attention > 0 and precision == "mxfp8":
+    if launch.does.fp8_attention > 0 and precision == Precision.MXFP8:
         out.append("mixed_precision.fp8_dot_product_attention=true")
     return out
 

@@ -10,12 +10,16 @@ from typing import NamedTuple
 
 from scantling.catalogue.models.patterns import counted, layers_of
 from scantling.catalogue.models.shape import Model
+from scantling.catalogue.words import Offload, Precision, Recompute, Sharding
 from scantling.physics.software import HYBRIDEP, UCCL
 
 from ..record import LaunchPlan
 
 CP = {"ring": "p2p", "all-gather": "all_gather", "ulysses": "a2a"}
-FSDP_STRATEGY = {"zero2": "optim_grads", "zero3": "optim_grads_params"}
+FSDP_STRATEGY: dict[str, str] = {
+    Sharding.ZERO2: "optim_grads",
+    Sharding.ZERO3: "optim_grads_params",
+}
 Layers = tuple[tuple[str, ...], ...]  # the words of the blocks of each layer
 
 
@@ -157,7 +161,7 @@ def group_limit(launch: LaunchPlan) -> GroupLimit | None:
 
 def narrow(launch: LaunchPlan) -> bool:
     """Whether gradients are summed and sent in bf16; those of fp16 are 16 bit anyhow."""
-    return bool(launch.does.grad_bytes <= 2) and launch.phase.precision != "fp16"
+    return bool(launch.does.grad_bytes <= 2) and launch.phase.precision != Precision.FP16
 
 
 def overlaps_exchange(launch: LaunchPlan) -> bool:
@@ -168,15 +172,15 @@ def overlaps_exchange(launch: LaunchPlan) -> bool:
     m = launch.model
     experts = m.is_moe and not m.pattern and p.ep > 1
     pipeline = p.pp == 1 or p.vpp > 1
-    repeats = p.recompute == "full" or "moe" in p.recompute_modules
+    repeats = p.recompute == Recompute.FULL or "moe" in p.recompute_modules
     return (
         bool(launch.does.ep_overlap > 0)
         and experts
         and pipeline
         and not repeats
         and further_modules(m) <= 1
-        and launch.phase.precision != "fp32"
-        and p.sharding in ("none", "zero1")
+        and launch.phase.precision != Precision.FP32
+        and p.sharding in (Sharding.NONE, Sharding.ZERO1)
     )
 
 
@@ -189,14 +193,14 @@ def graphs(launch: LaunchPlan) -> str:
     able = (
         launch.kin.transformer_engine
         and not m.pattern
-        and p.sharding in ("none", "zero1")
-        and p.offload == "none"
+        and p.sharding in (Sharding.NONE, Sharding.ZERO1)
+        and p.offload == Offload.NONE
     )
     if not able:
         return ""
     if launch.does.graphs >= 2 and (not m.is_moe or paged_experts(launch)):
         return "whole"
-    repeats = p.recompute == "full" or "moe" in p.recompute_modules
+    repeats = p.recompute == Recompute.FULL or "moe" in p.recompute_modules
     return "layers" if launch.does.graphs == 1 and not repeats else ""
 
 
@@ -205,7 +209,7 @@ def paged_experts(launch: LaunchPlan) -> bool:
     m = launch.model
     return (
         dispatcher(launch) == "hybridep"
-        and launch.phase.precision == "mxfp8"
+        and launch.phase.precision == Precision.MXFP8
         and m.mlp == "swiglu"
         and not (m.mlp_bias or m.out_bias)
         and bool(launch.does.capacity_factor <= 0)

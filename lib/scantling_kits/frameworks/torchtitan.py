@@ -6,6 +6,7 @@ from dataclasses import replace
 from scantling.base.records import Lines, record
 from scantling.catalogue.models.shape import Model
 from scantling.catalogue.stacks import stack
+from scantling.catalogue.words import Precision, Recompute, Sharding
 
 from ..record import SEED, Domain, Framework, Gap, Install, Knobs, LaunchPlan, Pins, Saves
 from ..render import render
@@ -21,7 +22,11 @@ SCHEDULES = {
     "zb-v": "ZBVZeroBubble",
     "dualpipe": "DualPipeV",
 }
-RECOMPUTES = {"full": "FullAC.Config()", "selective": "SelectiveAC.Config()", "none": "None"}
+RECOMPUTES: dict[str, str] = {
+    Recompute.FULL: "FullAC.Config()",
+    Recompute.SELECTIVE: "SelectiveAC.Config()",
+    Recompute.NONE: "None",
+}
 
 
 def formed(m: Model) -> Model:
@@ -87,9 +92,9 @@ def same_form(m: Model) -> bool:
 def plan_gaps(launch: LaunchPlan) -> Iterator[Gap]:
     """What of recompute, groups, experts and stages the library does not do."""
     p = launch.plan
-    if p.recompute == "full" and p.recompute_layers < all_layers(launch):
+    if p.recompute == Recompute.FULL and p.recompute_layers < all_layers(launch):
         yield Gap("recompute_layers", p.recompute_layers, "FullAC wraps every block")
-    if p.recompute == "selective" and not per_operation(launch):
+    if p.recompute == Recompute.SELECTIVE and not per_operation(launch):
         yield Gap(
             "recompute",
             p.recompute,
@@ -99,9 +104,9 @@ def plan_gaps(launch: LaunchPlan) -> Iterator[Gap]:
             "more compute and less memory than the assessment counts, which repeats the attention "
             "core alone",
         )
-    if p.sharding == "hsdp" and p.shard_group % p.cp:
+    if p.sharding == Sharding.HSDP and p.shard_group % p.cp:
         yield Gap("shard_group", p.shard_group, "a shard group holds whole context groups")
-    if p.sharding == "none" and p.cp > 1:
+    if p.sharding == Sharding.NONE and p.cp > 1:
         why = "context-parallel ranks share one sharded copy"
         yield Gap("sharding", p.sharding, why)
     if p.ep > 1 and (dp_shard(launch) * p.cp * p.tp) % p.ep:
@@ -158,7 +163,7 @@ def keep(copies: int, days: float) -> str:
 
 def sites(launch: LaunchPlan) -> str:
     """The options for several sites."""
-    if launch.plan.sharding == "none":
+    if launch.plan.sharding == Sharding.NONE:
         return "gradients go in one all-reduce over all ranks"
     return (
         f"data_parallel_replicate_degree {launch.plan.dp // launch.shards}: {launch.shards} ranks "
@@ -168,7 +173,7 @@ def sites(launch: LaunchPlan) -> str:
 
 def dp_shard(launch: LaunchPlan) -> int:
     """Data-parallel ranks that share one copy."""
-    return 1 if launch.plan.sharding == "none" else launch.shards
+    return 1 if launch.plan.sharding == Sharding.NONE else launch.shards
 
 
 @record
@@ -281,7 +286,7 @@ def values(launch: LaunchPlan, run: RunValues) -> TitanValues:
         steps=times.steps,
         local_batch=p.micro_batch * p.grad_accum if p.pp > 1 else p.micro_batch,
         global_batch=job.global_batch,
-        dtype="float32" if job.precision == "fp32" else "bfloat16",
+        dtype="float32" if job.precision == Precision.FP32 else "bfloat16",
         plain_calls=p.pp > 1 or p.ep > 1,
         replicate=p.dp // shard,
         shard=shard,
@@ -290,7 +295,7 @@ def values(launch: LaunchPlan, run: RunValues) -> TitanValues:
         pp=p.pp,
         ep=p.ep,
         sequence_parallel=p.sp or p.tp == 1,
-        reshard="never" if p.sharding == "zero2" else "always",
+        reshard="never" if p.sharding == Sharding.ZERO2 else "always",
         schedule=SCHEDULES.get(p.schedule, ""),
         micro_batch=p.micro_batch,
         stages=layer_names(launch),
@@ -337,7 +342,7 @@ FRAMEWORK = Framework(
     whole="checkpoint/step-*/.metadata",
     domain={
         "sharding": Domain(
-            values=("zero3", "zero2", "hsdp", "none"),
+            values=(Sharding.ZERO3, Sharding.ZERO2, Sharding.HSDP, Sharding.NONE),
             why=(
                 "torchtitan shards weights, gradients and optimizer states together; optimizer "
                 "states alone it does not"
