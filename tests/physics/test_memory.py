@@ -463,7 +463,6 @@ def test_runs_of_sources_without_a_memory_figure_are_called_fitting(source, shar
 @pytest.mark.parametrize(
     ("source", "median"),
     [
-        ("fms-acceleration", 0.05),  # Hugging Face Trainer, in 16 bit throughout and in fp32
         ("torchtitan Llama 3.1", 0.05),  # an eager loss in fp32
         ("torchao", 0.1),  # a compiled one
         ("ml-engineering", 0.05),  # DeepSpeed

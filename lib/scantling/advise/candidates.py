@@ -13,7 +13,7 @@ from ..catalogue.stacks import stacks
 from ..catalogue.words import CpType, Offload, Precision, Recompute, Sharding
 from ..design.cluster import LARGEST_RACK, Cluster
 from ..design.constraints import CONSTRAINTS, Remedy
-from ..endure.reliability import Endurance
+from ..endure.reliability import GOES_ON, Endurance
 from ..physics import sites
 from ..physics.bands import known_stack
 from ..plans.evaluate import skipped
@@ -76,6 +76,12 @@ def plan_changes(assessment: Assessment) -> Iterator[Change]:
         return  # a refusal has looked at the plans without pins
     if not assessment.fits:
         yield from _leaner(pins)
+    yield from pins_let_go(assessment)
+
+
+def pins_let_go(assessment: Assessment) -> Iterator[Change]:
+    """Each pin of the plan let go alone, and all of them."""
+    pins = assessment.design.plan.given()
     for name, value in pins.items():
         yield Change(
             effort=1.3,  # whoever pinned it is asked
@@ -396,7 +402,23 @@ def recovery_changes(assessment: Assessment) -> Iterator[Change]:
         yield from _cadence(assessment)
         yield from _stores(assessment.resolved.cluster)
         yield from _better_saves()
+        yield from _going_on(assessment)
     yield from _spares(assessment.endurance, missed, late=bool(late))
+
+
+def _going_on(assessment: Assessment) -> Iterator[Change]:
+    """Replicas that go on without a lost one, where the run stops whole today."""
+    gang = assessment.endurance.life.gang
+    if assessment.endurance.recovery in GOES_ON or gang is None or gang.replicas < 2:
+        return
+    yield Change(
+        effort=4.2,  # another way of running, which no launch kit starts
+        text=(
+            "replicas that go on while a lost one recovers alone (fault-tolerant HSDP or the "
+            "like: no kit starts it)"
+        ),
+        set={"reliability.recovery": "replica"},
+    )
 
 
 def _better_saves() -> Iterator[Change]:
@@ -501,10 +523,10 @@ def _spares(endurance: Endurance, missed: Misses, late: bool) -> Iterator[Change
     wanted = []
     if late or helped(missed, Remedy.SPARES):
         wanted.append((2.0, need))  # nodes that are paid for and idle
-    if answered_by(missed, "endurance.copies_survive"):
-        rack = max((int(nodes) for nodes in endurance.domain_nodes.values()), default=1)
+    for lost in answered_by(missed, "endurance.copies_survive"):
+        domain = int(endurance.domain_nodes.get(str(lost.limit), 1))
         # after the number that the run itself asks for
-        wanted += [(2.1, nodes) for nodes in sorted({1, need, rack})]
+        wanted += [(2.1, nodes) for nodes in sorted({1, need, domain})]
     for effort, losses in wanted:
         nodes = int(endurance.segments.nodes(endurance.segments.covered(losses)))
         if nodes > now:

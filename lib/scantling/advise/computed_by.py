@@ -37,7 +37,7 @@ from ..physics import (
 )
 from ..physics.memory import chance, peak
 from ..plans import enumerate, evaluate
-from ..verdict import assess, constraints, numbers
+from ..verdict import assess, constraints, likely, numbers
 from ..verdict.result import FigureKey
 from . import answers, batch, fixes, measure, recovery
 
@@ -93,11 +93,23 @@ _SOURCES = (
             "nearest_fixes.mfu_shown",
             "nearest_fixes.days",
             "nearest_fixes.cost_usd",
+            "nearest_fixes.likely.days",
+            "nearest_fixes.likely.days_low",
+            "nearest_fixes.likely.days_high",
+            "nearest_fixes.likely.cost_usd",
+            "nearest_fixes.likely.cost_usd_low",
+            "nearest_fixes.likely.cost_usd_high",
             "nearest_fixes.devices",
             "can_do.mfu",
             "can_do.mfu_shown",
             "can_do.days",
             "can_do.cost_usd",
+            "can_do.likely.days",
+            "can_do.likely.days_low",
+            "can_do.likely.days_high",
+            "can_do.likely.cost_usd",
+            "can_do.likely.cost_usd_low",
+            "can_do.likely.cost_usd_high",
             "can_do.devices",
         ),
     ),
@@ -498,7 +510,19 @@ _SOURCES = (
     Source(constraints.asked, parts=("asked",)),
     Source(constraints.value_of, parts=("asked.value",)),
     Source(constraints.missed, parts=("missed.limit", "missed.value")),
-    Source(constraints.chance_below, parts=("missed.chance",)),
+    Source(constraints.chance_of, parts=("missed.chance",)),
+    Source(
+        likely.likely,
+        parts=(
+            "likely",
+            "likely.days",
+            "likely.days_low",
+            "likely.days_high",
+            "likely.cost_usd",
+            "likely.cost_usd_low",
+            "likely.cost_usd_high",
+        ),
+    ),
     Source(numbers.numbers, figures=("mfu_low", "mfu_high")),
     Source(numbers.utilisation, figures=("mfu_causal", "mfu_bf16_peak")),
     Source(numbers.shown_mfu, figures=("mfu_shown", "mfu_shown_low", "mfu_shown_high")),

@@ -21,6 +21,7 @@ from .candidates import (
     device_change,
     helped,
     misses,
+    pins_let_go,
     plan_changes,
     recovery_changes,
     relaxation,
@@ -29,6 +30,7 @@ from .candidates import (
 )
 from .changes import Change, all_of
 from .trials import Trials, Tried
+from .why import pinned_loss
 
 MOST = 8
 CHEAPEST = 5
@@ -136,6 +138,8 @@ def tries(assessment: Assessment) -> Trials:
     if assessment.verdict in ("feasible", "not-checked"):
         if assessment.devices_used < assessment.resolved.cluster.devices:
             tried.judge(change for change in site_changes(assessment) if change.kind == WHOLE)
+        if pinned_loss(assessment) is not None:
+            tried.judge(pins_let_go(assessment))
         return tried
     alone = chain(plan_changes(assessment), site_changes(assessment), recovery_changes(assessment))
     tried.judge(sorted(alone, key=lambda change: change.effort))

@@ -119,11 +119,13 @@ def spares_table(assessment: Assessment) -> list[SparesRow]:
     endurance = assessment.endurance
     segments = endurance.segments
     now = int(endurance.life.spares)
-    cheapest = int(segments.covered(endurance.spares_recommended))
+    idle = assessment.idle_nodes
+    idle_losses = int(segments.covered(idle))
+    cheapest = int(segments.covered(endurance.spares_recommended + idle))
     top = max(now, cheapest) + 4
     return [
-        _with_spares(assessment, losses, int(segments.nodes(losses)))
-        for losses in sorted({*range(min(top, MOST_ROWS)), now, cheapest, top})
+        _with_spares(assessment, losses, max(int(segments.nodes(losses)) - idle, 0))
+        for losses in sorted({*range(idle_losses, idle_losses + min(top, MOST_ROWS)), now, top})
     ]
 
 

@@ -40,7 +40,7 @@ class Constraint:
 
 
 def _late(value: str, limit: str) -> str:
-    return f"deadline: {value} predicted, {limit} allowed"
+    return f"deadline: {value} likely, {limit} allowed"
 
 
 def _later(limit: str) -> str:
@@ -48,7 +48,7 @@ def _later(limit: str) -> str:
 
 
 def _dear(value: str, limit: str) -> str:
-    return f"budget: {value} predicted, {limit} allowed"
+    return f"budget: {value} likely, {limit} allowed"
 
 
 def _dearer(limit: str) -> str:
@@ -119,7 +119,7 @@ def copies_lost(value: str, domain: str) -> str:
 _SHIPPED = (
     Constraint(
         field="deadline_days",
-        figure="days",
+        figure="likely.days",
         ceiling=True,
         name="deadline",
         missed=_late,
@@ -129,7 +129,7 @@ _SHIPPED = (
     ),
     Constraint(
         field="budget_usd",
-        figure="cost_usd",
+        figure="likely.cost_usd",
         ceiling=True,
         name="budget",
         missed=_dear,

@@ -949,6 +949,9 @@ class Reliability(Section):
     )
     detect_s: float | None = amount(0, 1e9, "s", "until a failure is noticed", example=120)
     repair_s: float | None = amount(0, 1e9, "s", "until a failed node is back", example=14_400)
+    planned_per_day: float | None = amount(
+        0, 1000, "1/day", "planned stops of the job, which save first", example=0.5
+    )
     spares: int | None = count(
         0,
         1_000_000,
@@ -963,7 +966,9 @@ class Reliability(Section):
         RECOVERIES,
         (
             "what brings the job back: restart (requeued), in-place (processes on the"
-            " nodes), elastic (continues with fewer nodes while spares are out)"
+            " nodes), elastic (the others change their number and go on without the lost replica),"
+            " replica (they go on at once, it recovers alone), parts (that average after local"
+            " steps stop alone)"
         ),
         example="in-place",
     )

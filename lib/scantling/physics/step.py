@@ -31,6 +31,10 @@ ADAM_BYTES = 12.0  # moments and master weights of the optimizer whose traffic i
 COMPUTE = ("gemm", "attention", "elementwise")
 AXES = ("tp", "cp", "ep", "dp", "pp")
 PARTS = STEP_PARTS
+# devices from which an ordinary site loses more, and the doublings over which that was seen
+WIDE_DEVICES, WIDE_DOUBLINGS = 1024, 2
+# parameters of a layer: two norms, queries with keys and values, output, gate with up, down
+TENSORS = 6
 
 
 @record
@@ -137,11 +141,25 @@ def layer_parts(c: Cases, layer: Time) -> dict[str, Column]:
     }
 
 
+def dispatch_s(c: Cases) -> Column:
+    """What the host takes to launch a layer and micro-batch, both ways, kernel by kernel; it runs
+    ahead of the device, so that the slower of the two sets the pace. [s]
+
+    `eager_layer_s` where element-wise chains are not fused; `eager_tp_s` where DTensor dispatches
+    tensor parallelism; where a pipeline leaves the domain and its stack stalls there,
+    `eager_stall_s` more for each rank of tp. None is published of stacks that capture graphs.
+    """
+    k, p, software = c.constants, c.plan, c.software
+    plain = np.where(software.fused_norm > 0, 0.0, k.eager_layer_s)
+    over_nodes = (p.pp > 1) & (p.tp > 1) & (c.devices > c.link.domain)
+    stalls = k.eager_stall_s * p.tp * (software.eager_pipeline * over_nodes)
+    dtensor = np.where((software.eager_tp > 0) & (p.tp > 1), k.eager_tp_s, 0.0)
+    return np.maximum(plain + stalls, dtensor)
+
+
 def dispatch_waits_s(c: Cases, layer_s: Column) -> Column:
-    """What the device waits for a host that dispatches tensor-parallel operations one by one: a
-    layer and micro-batch, both ways, takes no less than `eager_tp_s`. [s]"""
-    eager = (c.software.eager_tp > 0) & (c.plan.tp > 1)
-    return np.maximum(c.constants.eager_tp_s - layer_s, 0.0) * eager
+    """What the device waits for its host in a layer and micro-batch. [s]"""
+    return np.maximum(dispatch_s(c) - layer_s, 0.0)
 
 
 def stage_times(c: Cases, layer_s: Column, logits_s: Column) -> Stages:
@@ -219,7 +237,7 @@ def copies_s(c: Cases, parameters: Column) -> Column:
 
 
 def reduction_exposed_s(
-    c: Cases, dp: traffic.DataParallel, forward_s: Column, backward_s: Column
+    c: Cases, dp: traffic.DataParallel, forward_s: Column, backward_s: Column, idle_s: Column
 ) -> Column:
     """What the traffic of the whole step adds: the rest that a window of one micro-batch's backward
     leaves of the gradients, a window of the next one's forward of the weights, and one broadcast a
@@ -237,7 +255,23 @@ def reduction_exposed_s(
     left = left + traffic.exposed(dp.gather_wire_s, window * forward_s)
     ranks, most = c.site_ranks, software.optimizer_group
     group = np.where(most > 0, np.minimum(most, ranks), ranks)
-    return left + k.broadcast_s * group * ((software.broadcast_gather > 0) & (p.sharding > 0))
+    broadcast = k.broadcast_s * group * ((software.broadcast_gather > 0) & (p.sharding > 0))
+    return left + broadcast + tensors_gathered_s(c, idle_s)
+
+
+def tensors_gathered_s(c: Cases, idle_s: Column) -> Column:
+    """What sharded states that come back tensor by tensor add to a step, less what runs while the
+    device waits for its host, `idle_s`: `gather_tensor_s` for each of a stage's tensors, and
+    `gather_slice_s` for each rank's slice of it. [s]"""
+    software, p = c.software, c.plan
+    if not np.any(software.tensor_gather):
+        return 0.0
+    across = c.group(c.site_ranks, p.tp).across
+    tensors = TENSORS * c.shape.layers / p.pp
+    k = c.constants
+    each = k.gather_tensor_s + k.gather_slice_s * c.site_ranks
+    took = each * tensors * (across & (p.sharding > 0))
+    return software.tensor_gather * np.maximum(took - idle_s, 0.0)
 
 
 def shards_of(c: Cases) -> tuple[Column, Column]:
@@ -295,9 +329,14 @@ def overall(c: Cases) -> Column:
 
 def straggler_share(c: Cases) -> Column:
     """Share of the step lost to the slowest node: `straggler` a doubling of nodes, a law with a
-    fitted constant. What the spread of equal devices alone would cost: `stragglers.slowest_of`."""
+    fitted constant, and where nobody has tuned the run to its machine `straggler_wide` more for
+    each of the first two doublings beyond a thousand devices. What the spread of equal devices
+    alone would cost: `stragglers.slowest_of`."""
     k = c.constants
-    return k.straggler * np.log2(np.maximum(c.devices / k.straggler_devices, 1.0))
+    doublings = np.log2(np.maximum(c.devices / WIDE_DEVICES, 1.0))
+    untuned = np.where(c.software.tuned > 0, 0.0, k.straggler_wide)
+    wide: Column = untuned * np.minimum(doublings, WIDE_DOUBLINGS)
+    return wide + k.straggler * np.log2(np.maximum(c.devices / k.straggler_devices, 1.0))
 
 
 def data_parallel_exchange(
@@ -308,13 +347,15 @@ def data_parallel_exchange(
     forward_s: Column,
     backward_s: Column,
     cards_s: Column,
+    idle_s: Column,
 ) -> Exchange:
     """Gathers of each of m micro-batches and the reduction of the step, for the (dense, expert)
     parameters of a device; a micro-batch works `work_s` on the slowest stage, forward, backward and
-    transfers, and `cards_s` of it on the cards that the gathers take."""
+    transfers, and `cards_s` of it on the cards that the gathers take; in the step the device waits
+    `idle_s` for its host."""
     dp = traffic.data_parallel(c, *parameters)
     gathers = gathers_exposed_s(c, dp.micro_wire_s, work_s - cards_s)
-    reduction = reduction_exposed_s(c, dp, forward_s, backward_s)
+    reduction = reduction_exposed_s(c, dp, forward_s, backward_s, idle_s)
     return Exchange(
         wire_s=m * dp.micro_wire_s + dp.reduce_wire_s + dp.gather_wire_s,
         exposed_s=m * gathers + reduction,
@@ -350,6 +391,7 @@ def step_time(c: Cases) -> Step:
             forward,
             stages.slowest_s - forward,
             stages.layers * cards_busy_s(c, exchanges),
+            rounds * waits,
         ),
         "pp": send.times(m, m),
     }

@@ -28,6 +28,9 @@ BYTES_A_PARAMETER = 18.0  # of an unsharded model with its gradients and states
 FILLED = 0.6  # of the memory, by these
 BATCH_TOKENS = 4e6
 MICRO_BATCH_TOKENS = 8192.0
+# of packed documents whose lengths are not printed: conversations and instructions have some
+# hundred to some thousand (judgement)
+DOCUMENT_TOKENS = 1024.0
 
 
 class Gaps:
@@ -67,6 +70,8 @@ def infer(gaps: Gaps, chips: Sequence[Accelerator]) -> None:
     infer_shape(gaps)
     infer_layout(gaps, chips, kinds, software)
     infer_batch(gaps)
+    unsaid = (gaps["packed"] > 0) & np.isnan(gaps["document_tokens"])
+    gaps.fill("document_tokens", DOCUMENT_TOKENS, "packed, their lengths not printed", at=unsaid)
     parallel = np.array([float(s.sequence_parallel) for s in software])
     gaps.fill("sp", parallel, USUAL, at=np.isnan(gaps["sp"]) & (gaps["tp"] > 1))
     gaps.put("sp", filled(gaps["sp"], 0.0))
@@ -92,6 +97,12 @@ def borrowed(kind: Family, name: str) -> list[str]:
 def infer_shape(gaps: Gaps) -> None:
     """Dimensions that follow from others."""
     hidden = gaps["hidden"]
+    gaps.fill(
+        "vocab",
+        gaps["known_vocab"],
+        "that of the catalogue's model of this name",
+        at=np.isnan(gaps["vocab"]) & (gaps["known_vocab"] > 0),
+    )
     gaps.fill("vocab", 51200, "the GPT-2 vocabulary, padded; only where the MLP is GPT's")
     gaps.fill("head_dim", hidden / gaps["heads"], "hidden / heads")
     gaps.fill("kv_heads", gaps["heads"], "as many as heads")

@@ -23,6 +23,7 @@ TEXT = (
     "stack",
     "accelerator",
     "precision",
+    "precision_as_printed",
     "mlp",
     "attention",
     "sharding",

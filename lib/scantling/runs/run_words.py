@@ -10,6 +10,7 @@ class Text(StrEnum):
     """A text of a row in which words are sought."""
 
     PRECISION = "precision"
+    PRECISION_AS_PRINTED = "precision_as_printed"
     SHARDING = "sharding"
     RECOMPUTE = "recompute"
     OFFLOAD = "offload"
@@ -119,7 +120,35 @@ RULES = (
     rule("flash", "1", Text.OPTIONS, "flash_attentionv1", "name of the kernel"),
     rule("flash", "2", Text.OPTIONS, "flash_attention2", "name of the kernel"),
     rule("flash", "3", Text.OPTIONS, "flashattention-3", "name of the kernel"),
-    rule("flash", "4", Text.OPTIONS, "flashattention-4", "name of the kernel"),
+    rule(
+        "flash",
+        "4",
+        Text.OPTIONS,
+        r"flash[-_ ]?attention[-_ ]?4|\bfa4\b|tokamax splash",
+        "names of the kernels that pipeline the softmax beside the products",
+    ),
+    rule("flash", "0", Text.OPTIONS, "unfused attention", "scores are materialised"),
+    rule(
+        "balanced_ring",
+        "1",
+        Text.OPTIONS,
+        r"zig-?zag|striped attention|causal load.balanc|load.balanced (?:ring|context)",
+        "each rank of a ring holds an early and a late chunk, so that none waits",
+    ),
+    rule(
+        "capacity_factor",
+        r"\1",
+        Text.OPTIONS,
+        r"capacity factor (\d+(?:\.\d+)?)",
+        "rows of an expert over an even share",
+    ),
+    rule(
+        "packed",
+        "1",
+        Text.OPTIONS,
+        r"\bvarlen\b|packed (?:documents|sequences)|sequence packing",
+        "documents packed into a sequence, attention within each",
+    ),
     rule(
         "flash",
         "0",
@@ -538,6 +567,34 @@ RULES = (
         "^internevo$",
         "its table of inference in the same section gives 14.5 and 39 where bf16 "
         "weights alone are 14.64e9 and 40.18e9 bytes",
+    ),
+    rule(
+        "flash",
+        "0",
+        Text.WHEN,
+        "^(?:20[01].|202[0-3]|2024-01).* paxml",
+        "JAX-Toolbox's read-me of Pax: flash attention by default from 6 February 2024 on",
+    ),
+    rule(
+        "dp_overlap",
+        "0",
+        Text.WHEN,
+        "^(?:20[01].|202[0-3]|2024-01).* paxml",
+        "JAX-Toolbox GPU_performance.md: pipelined all-gathers, in its containers of 2024 on",
+    ),
+    rule(
+        "half_states",
+        "1",
+        Text.PRECISION_AS_PRINTED,
+        "^pure (?:bf16|fp16)",
+        "no mixed precision: PyTorch's optimizers keep their states in the format of the weights",
+    ),
+    rule(
+        "grad_bytes",
+        "2",
+        Text.PRECISION_AS_PRINTED,
+        "^pure (?:bf16|fp16)",
+        "no mixed precision: gradients have the format of the weights",
     ),
     rule("tuned", "1", Text.EFFORT, "^tuned$", "what a row says of itself"),
     rule("tuned", "0", Text.EFFORT, "^typical$", "what a row says of itself"),

@@ -11,9 +11,11 @@ import numpy as np
 
 from ..base.columns import Array
 from ..base.json import clean
+from ..base.plugins import FUNCTIONS, entries, function
 from ..base.records import Known
 from ..base.units import DAY_S, GB, TERA
 from ..catalogue.models.shape import flops_per_token
+from ..catalogue.stacks import GENERIC, stack
 from ..catalogue.words import MEMORY_PARTS, STEP_PARTS
 from ..design.resolved import Resolved
 from ..endure.checkpoint import contents
@@ -31,8 +33,9 @@ from ..physics.step import hardware_share, rates, step_time
 from ..plans.evaluate import Search
 from ..plans.leaderboard import listed
 from ..plans.words import PlanRow
+from .likely import DrawnRuns
 from .record import Assessment, Chosen
-from .result import PhaseRow, Result
+from .result import PhaseRow, Promise, Result
 from .unpublished import untried
 
 CANDIDATES = 200
@@ -156,6 +159,9 @@ def endurance(resolved: Resolved, chosen: Chosen) -> Endurance:
         state_bytes_per_device=size / ranks,
         step_s=chosen.step_s,
         constraints=resolved.constraints,
+        devices=ranks,
+        idle_nodes=(resolved.cluster.devices - ranks) // resolved.cluster.devices_per_node,
+        recovers=stack(resolved.stack or GENERIC).recovers,
         gang=gang_of(chosen, resolved.cluster.devices_per_node),
     )
 
@@ -295,7 +301,7 @@ def numbers(resolved: Resolved, phases: tuple[Chosen, ...]) -> Assessment:
     run = days_band(phases, goodput)
     money = cost(resolved, lived, run.days, goodput)
     ends = cost_band(money, run)
-    return Assessment(
+    assessment = Assessment(
         design=resolved.design,
         resolved=resolved,
         verdict="feasible",
@@ -345,6 +351,16 @@ def numbers(resolved: Resolved, phases: tuple[Chosen, ...]) -> Assessment:
         cost_at_risk_usd=clean(at_risk(money, ends)),
         energy_kwh=clean(money and money.energy_kwh),
     )
+    return replace(assessment, drawn=DrawnRuns(partial(drawn_runs, assessment)))
+
+
+def drawn_runs(assessment: Assessment) -> Promise | None:
+    """Drawn runs of an assessment: step, price, failures and risks together
+    (`scantling_site.promise`); None without tokens, and where no package brings it."""
+    if "promise" not in entries(FUNCTIONS):
+        return None
+    promise: Promise | None = function("promise")(assessment)
+    return promise
 
 
 def band_tier(resolved: Resolved) -> str:

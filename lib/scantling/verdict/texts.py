@@ -23,6 +23,9 @@ LOSSES = {
 }
 
 
+PINNED = "pinned: "  # begins the line on pins that a feasible design pays for
+
+
 class VerdictSentence(NamedTuple):
     """The verdict in words: what is printed first of every design, wherever it is printed."""
 
@@ -40,9 +43,9 @@ def verdict_sentence(figures: Result) -> VerdictSentence:
     """The verdict of a design in one sentence: its name, how many devices stand idle, and why.
 
     figures : what `design --json` says of the design (`advise.design_json.as_dict`); of it
-    `verdict`, `limits`, `devices` and `devices_used`, and of an impossible design `error`, are
-    read. A caller prints `.text`, or `.name` in bold in the colour of `.tone` and `.reason` after
-    it.
+    `verdict`, `limits`, `devices`, `devices_used`, `announced`, and of an impossible design
+    `error`, are read. A caller prints `.text`, or `.name` in bold in the colour of `.tone` and
+    `.reason` after it.
 
     >>> figures = {"verdict": "feasible", "limits": [], "devices": 8, "devices_used": 8}
     >>> verdict_sentence(figures).text
@@ -56,6 +59,10 @@ def verdict_sentence(figures: Result) -> VerdictSentence:
         )
     idle = figures["devices"] - figures["devices_used"]
     name = f"{verdict.name}, {idle:,} devices idle" if idle else verdict.name
+    if figures.get("announced"):
+        name += f", on a chip that is {figures['announced']}"
+    if verdict.id == "feasible" and limits and limits[0].startswith(PINNED):
+        return VerdictSentence("warn", f"{name}, on pins that cost", limits[0][len(PINNED) :])
     if verdict.id == "feasible" or not limits:
         return VerdictSentence(
             verdict.tone, name, "a plan fits, and no stated constraint is violated"

@@ -132,7 +132,6 @@ FRAMEWORK = Framework(
     reads_by_position=True,
     saves_in_background=True,
     stop="file",
-    without_data="the trainer stops",
     whole="checkpoints/step-*/.metadata",
     domain={
         "tp": Domain(

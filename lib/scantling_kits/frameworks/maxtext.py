@@ -250,7 +250,6 @@ FRAMEWORK = Framework(
     reads_by_position=False,
     saves_in_background=True,
     stop="term",
-    without_data="it stops at the empty path",
     whole="*/checkpoints/*/commit_success.txt",
     domain={
         "layout": Domain(values=([],), why="stages are even"),

@@ -148,6 +148,10 @@ def axes(launch: LaunchPlan) -> Settings:
         "dcn_data_parallelism": 1 if at.across else at.slices,
         "dcn_fsdp_parallelism": at.slices if at.across else 1,
     }
+    if hardware(launch) == "gpu":
+        # XLA gives every host of GPUs a slice of its own, and MaxText would ask for axes between
+        # them (max_utils.get_num_slices): one mesh over all, whose fast axes are inside
+        out["num_slices"] = 1
     between = launch.between
     if at.alone > 1 and between:
         diloco = "dcn" if launch.kin.torus else "ici"

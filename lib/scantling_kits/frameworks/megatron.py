@@ -9,6 +9,7 @@ from scantling.catalogue.models.shape import Model
 from scantling.catalogue.words import Offload, Precision, Sharding
 
 from ..record import Domain, Framework, Gap, Install, Knobs, LaunchPlan, Pins, Saves
+from ..render import source
 from ..values import RunValues
 from . import megatron_core as core
 from .megatron_args import arguments
@@ -113,6 +114,7 @@ def plan_gaps(launch: LaunchPlan) -> Iterator[Gap]:
     yield from recompute_gaps(launch)
     yield from engine_gaps(launch)
     yield from stage_gaps(launch)
+    yield from core.dispatcher_gaps(launch)
     p = launch.plan
     m = launch.model
     if m.is_moe and p.tp > 1 and not p.sp:
@@ -218,21 +220,19 @@ def rotary(launch: LaunchPlan) -> bool:
 def notes(launch: LaunchPlan) -> list[str]:
     """Constants, what has to be installed besides, the router, and options that are not set."""
     out = [f"{constants_note(launch, rotary(launch))}."]
-    if launch.phase.optimizer == "muon":
-        out.append(
-            "Muon needs `pip install emerging-optimizers`; the 0.19 release takes "
-            "--use-distributed-optimizer beside it as whole matrices over the data-parallel ranks, "
-            "and steps embeddings, head and norms by Adam."
-        )
+    out += optimizer_note(launch)
     out += hybrid_note(launch)
     out.append("Garbage is collected by hand every 100 steps, so that no rank pauses alone.")
-    out += router_note(
-        launch,
-        "the scale of the weights is not in the design (DeepSeek-V3 itself: "
-        "--moe-router-topk-scaling-factor 2.5)",
-    )
+    out += router_note(launch, "--moe-router-topk-scaling-factor")
     out += dispatcher_note(launch)
-    attention = "attention in 8 bit, for which Megatron-LM has no flag and megatron-bridge has"
+    out += formats_note(launch)
+    out.append(
+        "The loss is Megatron's own fused kernel: 0.19.2 refuses Transformer Engine's, which "
+        "Megatron-Bridge's recipes take, for its stability."
+    )
+    attention = core.attention_words(
+        launch, ", for which Megatron-LM has no flag and megatron-bridge has"
+    )
     if options := core.options_note(launch, core.unset_options(launch, attention)):
         out.append(options)
     if launch.phase.precision in (
@@ -260,16 +260,64 @@ def hybrid_note(launch: LaunchPlan) -> list[str]:
     ]
 
 
-def router_note(launch: LaunchPlan, scale: str) -> list[str]:
-    """How the router scores and balances; `scale`: where the scale of its weights is."""
-    if not launch.model.is_moe:
+def optimizer_note(launch: LaunchPlan) -> list[str]:
+    """What Muon needs, and how its states are shared."""
+    if launch.phase.optimizer != "muon":
         return []
-    if launch.model.router_buffers:
+    return [
+        "Muon needs `pip install emerging-optimizers`; the 0.19 release spreads whole matrices "
+        "over the data-parallel ranks, and steps embeddings, head and norms by Adam."
+    ]
+
+
+def router_note(launch: LaunchPlan, scale: str) -> list[str]:
+    """How the router scores and balances; `scale`: the option for the scale of its weights."""
+    m = launch.model
+    if not m.is_moe:
+        return []
+    factor = f"; {scale} is not set, since the catalogue does not know the model's own"
+    if m.router_scale:
+        factor = f"; its weights are multiplied by {m.router_scale:g}, as the model's own"
+    if m.router_buffers:
         return [
             "The router scores by sigmoid and balances by a bias on each expert, as the model's "
-            f"files have it; {scale}."
+            f"files have it{factor}."
         ]
-    return ["The router is softmax with an auxiliary loss of 1e-3: set the model's own."]
+    first = ", taken before experts are chosen" if m.router_pre_softmax else ""
+    return [
+        f"The router is softmax{first} with an auxiliary loss of 1e-3: set the model's "
+        f"own{factor if m.router_scale else ''}."
+    ]
+
+
+def formats_note(launch: LaunchPlan) -> list[str]:
+    """What keeps another format than the run's."""
+    if launch.phase.precision != Precision.NVFP4:
+        return []
+    last = core.kept_layers(launch)
+    if not last:
+        return [
+            "All layers run in NVFP4, as in the maker's recipes for this kind of model, which "
+            "measure speed. Published training in NVFP4 keeps about 15 % of the layers, the last, "
+            "in bf16 (arXiv 2509.25149): first_last_layers_bf16 with num_layers_at_start_in_bf16 0 "
+            "and num_layers_at_end_in_bf16. Run 1,000 steps both ways before the run."
+        ]
+    named = ""
+    if core.layer_formats(launch):
+        named = (
+            "; quantization.yaml keeps attention's products, the latent projections of experts and "
+            "the modules of further tokens in bf16 and Mamba's output in MXFP8"
+        )
+    return [
+        f"The last {last} blocks stay in bf16, as the maker's recipe of this kind of model{named}."
+    ]
+
+
+def format_files(launch: LaunchPlan) -> dict[str, str]:
+    """quantization.yaml, where products have formats of their own by name."""
+    if not core.layer_formats(launch):
+        return {}
+    return {"quantization.yaml": source("quantization.yaml")}
 
 
 def dispatcher_note(launch: LaunchPlan) -> list[str]:
@@ -316,7 +364,8 @@ def sites_text(launch: LaunchPlan, mapping: str, instances: str) -> str:
 
 def files(launch: LaunchPlan, run: RunValues) -> dict[str, str]:
     """megatron.args."""
-    return {"megatron.args": "".join(f"{line}\n" for line in arguments(launch, run))}
+    args = {"megatron.args": "".join(f"{line}\n" for line in arguments(launch, run))}
+    return args | format_files(launch)
 
 
 FRAMEWORK = Framework(
@@ -439,7 +488,6 @@ FRAMEWORK = Framework(
     ),
     ordered_launch=True,
     source="MEGATRON_LM",
-    without_data="it stops at the empty path",
     command=(
         '"${MEGATRON_LM:?the folder of a Megatron-LM checkout}/pretrain_$MODEL.py" "${ARGS[@]}" '
         '--save "$RUN_DIR/checkpoints" --load "$RUN_DIR/checkpoints" --tensorboard-dir '
@@ -455,6 +503,8 @@ FRAMEWORK = Framework(
         'if [ -n "${DATA:-}" ]; then DATA_ARGS+=(--split "99,1,0" --data-cache-path '
         '"$RUN_DIR/data-cache"); fi\n'
         'if [ -z "${DATA:-}" ] && [ "$MOCK_DATA" = 1 ]; then DATA_ARGS=(--mock-data); fi\n'
+        'if [ -f "$HERE/quantization.yaml" ]; then DATA_ARGS+=(--te-precision-config-file '
+        '"$HERE/quantization.yaml"); fi\n'
         'if [ -n "${TOKENIZER:-}" ]; then DATA_ARGS+=(--tokenizer-type HuggingFaceTokenizer '
         '--tokenizer-model "$TOKENIZER"); fi'
     ),

@@ -3,19 +3,21 @@
 What a release of Megatron-LM calls its options stands here alone.
 """
 
-from scantling.catalogue.models.patterns import layers_of
 from scantling.catalogue.words import Offload, Precision, Recompute, Sharding
+from scantling.catalogue.models.patterns import layers_of
 
 from ..quote import sh
 from ..record import SEED, LaunchPlan, norm_epsilon, rotary_base
 from ..schedule import Schedule, schedule
+from ..settings import chosen
 from ..values import RunValues
 from . import megatron_core as core
+from .megatron_settings import OPTIONS, flag
 
-FP8_RECIPES: dict[str, str] = {
+FP8_RECIPES = {
     "fp8": "delayed",
     "fp8-current": "tensorwise",
-    Precision.FP8_BLOCK: "blockwise",
+    "fp8-block": "blockwise",
     "mxfp8": "mxfp8",
 }
 
@@ -40,6 +42,7 @@ def arguments(launch: LaunchPlan, run: RunValues) -> list[str]:
         *regularisation(),
         *checkpoints(launch),
         *watching(launch, plan),
+        *(flag(option) for option in chosen(OPTIONS, launch)),
     ]
 
 
@@ -128,8 +131,6 @@ def attention(launch: LaunchPlan) -> list[str]:
             f"--qk-head-dim {m.qk_nope}",
             f"--qk-pos-emb-head-dim {m.qk_rope}",
             f"--v-head-dim {m.v_head_dim}",
-            "--rope-type rope",
-            "--no-rope-fusion",
         ]
         if m.q_lora:
             out.append(f"--q-lora-rank {m.q_lora}")
@@ -201,8 +202,6 @@ def dispatch(launch: LaunchPlan) -> list[str]:
         out = ["--moe-token-dispatcher-type flex", f"--moe-flex-dispatcher-backend {deep}"]
     else:
         out = [f"--moe-token-dispatcher-type {core.plain_dispatcher(launch)}"]
-    if limit := core.group_limit(launch):
-        out += [f"--moe-router-num-groups {limit.groups}", f"--moe-router-group-topk {limit.most}"]
     if does.capacity_factor > 0:
         out.append(f"--moe-expert-capacity-factor {does.capacity_factor:g}")
         if deep != "deepep":
@@ -222,7 +221,6 @@ def dispatch(launch: LaunchPlan) -> list[str]:
             "--moe-paged-stash-buffer-size-factor-cpu 1.0",
             "--use-transformer-engine-op-fuser",
             "--moe-mlp-glu-interleave-size 32",
-            "--moe-hybridep-num-sms 32",
         ]
     return out
 
@@ -238,10 +236,7 @@ def router(launch: LaunchPlan) -> list[str]:
             "--moe-router-load-balancing-type seq_aux_loss",
             "--moe-aux-loss-coeff 1e-4",
         ]
-    out = ["--moe-router-load-balancing-type aux_loss", "--moe-aux-loss-coeff 1e-3"]
-    if m.top_k == 1:
-        out.append("--moe-router-pre-softmax")
-    return out
+    return ["--moe-router-load-balancing-type aux_loss", "--moe-aux-loss-coeff 1e-3"]
 
 
 def further_tokens(launch: LaunchPlan) -> list[str]:
@@ -363,10 +358,16 @@ def formats(launch: LaunchPlan) -> list[str]:
             f"--fp8-format {'e4m3' if whole else 'hybrid'}",
             f"--fp8-recipe {FP8_RECIPES[job.precision]}",
         ]
-        if launch.does.fp8_gather > 0 and p.sharding != Sharding.NONE:
+        if core.gathers_low(launch):
             out.append("--fp8-param-gather")
     elif job.precision == Precision.NVFP4:
         out.append("--fp4-format e2m1")
+        if last := core.kept_layers(launch):
+            out += [
+                "--first-last-layers-bf16",
+                "--num-layers-at-start-in-bf16 0",
+                f"--num-layers-at-end-in-bf16 {last}",
+            ]
     if low_memory_states(launch):
         out.append("--use-precision-aware-optimizer")
     if job.optimizer == "adamw-bf16":
@@ -411,9 +412,7 @@ def checkpoints(launch: LaunchPlan) -> list[str]:
         f"--save-interval {launch.save_steps}",
         f"--ckpt-format {'fsdp_dtensor' if fsdp else 'torch_dist'}",
     ]
-    if fsdp:
-        return out
-    if len(launch.tiers) > 1:
+    if len(launch.tiers) > 1 and not fsdp:
         out += [
             "--non-persistent-ckpt-type local",
             f"--non-persistent-save-interval {launch.near_save_steps}",
@@ -433,7 +432,7 @@ def watching(launch: LaunchPlan, plan: Schedule) -> list[str]:
     before it looks."""
     return [
         "--exit-signal-handler",
-        f"--distributed-timeout-minutes {max(10, launch.lead_s // 60)}",
+        f"--distributed-timeout-minutes {launch.first_hang_s // 60}",
         f"--distributed-timeout-seconds-after-init {launch.hang_s}",
         "--log-interval 10",
         "--log-throughput",

@@ -130,10 +130,7 @@ def _date(view: View, promise: Mapping[str, Any] | None) -> Markup:
     if not view.fits or not promise or not promise.get("days_p90"):
         why = "the design names no tokens" if view.fits else "the plan does not fit in memory"
         return line(strong("No date and no cost to promise"), f": {why}.")
-    text = (
-        f", kept in nine of ten runs; {days(promise['days_mean'])} expected, "
-        f"{days(promise['days_p50'])} in one of two"
-    )
+    text = f", kept in nine of ten runs; {days(promise['days_p50'])} likely, kept in one of two"
     if promise.get("deadline_kept") is not None:
         text += (
             "; with failures and risks the deadline is kept in "
