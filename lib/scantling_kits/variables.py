@@ -6,8 +6,8 @@ models); releases are the first of megatron-core or megatron-bridge whose files 
 
 from collections.abc import Callable
 
-from scantling.catalogue.words import Precision
 from scantling.base.records import Lines
+from scantling.catalogue.words import Precision
 
 from .frameworks import megatron_core as core
 from .frameworks.maxtext_settings import hardware
@@ -77,7 +77,11 @@ def amd_dense(launch: LaunchPlan) -> bool:
 
 def amd_low(launch: LaunchPlan) -> bool:
     """ROCm devices in 8 bit."""
-    return on_amd(launch) and launch.phase.precision not in (Precision.BF16, Precision.FP16, Precision.FP32)
+    return on_amd(launch) and launch.phase.precision not in (
+        Precision.BF16,
+        Precision.FP16,
+        Precision.FP32,
+    )
 
 
 def whole(launch: LaunchPlan) -> bool:

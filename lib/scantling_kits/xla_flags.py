@@ -5,8 +5,9 @@ beside it (maxtext_trillium_model_configs.py, ..._v5p_...); `a3` is
 src/maxtext/configs/gpu/a3/llama_3.1_405b/128vm.sh.
 """
 
-from scantling.catalogue.words import Offload
 from collections.abc import Callable
+
+from scantling.catalogue.words import Offload
 
 from .record import LaunchPlan
 from .settings import Setting, Value

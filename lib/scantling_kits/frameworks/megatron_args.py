@@ -3,8 +3,8 @@
 What a release of Megatron-LM calls its options stands here alone.
 """
 
-from scantling.catalogue.words import Offload, Precision, Recompute, Sharding
 from scantling.catalogue.models.patterns import layers_of
+from scantling.catalogue.words import Offload, Precision, Recompute, Sharding
 
 from ..quote import sh
 from ..record import SEED, LaunchPlan, norm_epsilon, rotary_base

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from scantling.catalogue.words import Offload, Precision, Recompute, Sharding
 from scantling.catalogue.models.patterns import counted, layers_of
 from scantling.catalogue.models.shape import Model
+from scantling.catalogue.words import Offload, Precision, Recompute, Sharding
 from scantling.physics.software import HYBRIDEP, UCCL
 
 from ..record import Gap, LaunchPlan
@@ -267,7 +267,11 @@ def graphs(launch: LaunchPlan) -> str:
     recipes."""
     p = launch.plan
     m = launch.model
-    able = launch.kin.transformer_engine and p.sharding in (Sharding.NONE, Sharding.ZERO1) and p.offload == Offload.NONE
+    able = (
+        launch.kin.transformer_engine
+        and p.sharding in (Sharding.NONE, Sharding.ZERO1)
+        and p.offload == Offload.NONE
+    )
     if not able:
         return ""
     if launch.does.graphs >= 2:

@@ -7,8 +7,8 @@ megatron-core 0.19.2; releases are the first tag whose source has the word.
 
 from collections.abc import Callable
 
-from scantling.catalogue.words import Precision, Sharding
 from scantling.catalogue.models.patterns import layers_of
+from scantling.catalogue.words import Precision, Sharding
 
 from ..record import LaunchPlan
 from ..settings import Chosen, Setting, Value, always
@@ -131,14 +131,22 @@ def sure_loss(launch: LaunchPlan) -> bool:
 def narrow_hybrid(launch: LaunchPlan) -> bool:
     """Experts of a Mamba-2 hybrid in 8 or 4 bit by blocks."""
     scans = core.scans(layers_of(launch.model.pattern))
-    return launch.model.is_moe and scans and launch.phase.precision in (Precision.MXFP8, Precision.NVFP4)
+    return (
+        launch.model.is_moe
+        and scans
+        and launch.phase.precision in (Precision.MXFP8, Precision.NVFP4)
+    )
 
 
 def narrow_further(launch: LaunchPlan) -> bool:
     """Modules of further tokens of a Mamba-2 hybrid in 8 or 4 bit."""
     m = launch.model
     scans = core.scans(layers_of(m.pattern))
-    return bool(m.mtp_layers) and scans and launch.phase.precision not in (Precision.BF16, Precision.FP16, Precision.FP32)
+    return (
+        bool(m.mtp_layers)
+        and scans
+        and launch.phase.precision not in (Precision.BF16, Precision.FP16, Precision.FP32)
+    )
 
 
 def squared(launch: LaunchPlan) -> bool:
@@ -217,7 +225,12 @@ def fully_narrow(launch: LaunchPlan) -> bool:
 
 def fully_low(launch: LaunchPlan) -> bool:
     """Megatron-FSDP in 8 bit."""
-    return fully(launch) and launch.phase.precision in (Precision.FP8, Precision.FP8_CURRENT, Precision.FP8_BLOCK, Precision.MXFP8)
+    return fully(launch) and launch.phase.precision in (
+        Precision.FP8,
+        Precision.FP8_CURRENT,
+        Precision.FP8_BLOCK,
+        Precision.MXFP8,
+    )
 
 
 def fully_experts(launch: LaunchPlan) -> bool:
