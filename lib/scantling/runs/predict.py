@@ -12,8 +12,9 @@ import numpy as np
 from ..base.columns import Array, Column
 from ..base.records import pick, record
 from ..catalogue.models.shape import flops_per_token, parameters
+from ..catalogue.words import PRECISIONS
 from ..physics import bands, calibration_file
-from ..physics.cases import PRECISIONS, Cases
+from ..physics.cases import Cases
 from ..physics.constants import gather
 from ..physics.memory.chance import oom_probability, spread
 from ..physics.memory.peak import memory
