@@ -19,7 +19,6 @@ from .answers import right_answer
 from .grade import Verdict, grade, unanswered
 from .question import OPEN, Question, Walkthrough
 from .scorecard import COSTS, Scorecard
-from .texts import fill_text
 
 MODES = ("student", "instructor", "blank")
 
@@ -58,7 +57,7 @@ class Card:
 
 
 def _said(text: str) -> Html:
-    """A paragraph with computed numbers."""
+    """A paragraph of markdown."""
     return Html(html=show.block(markdown(text)), words=text)
 
 
@@ -141,10 +140,6 @@ class Session:
         self.hints[ident] = len(q.hints)
         return _said(show.answer_text(q))
 
-    def say(self, text: str, **more: Any) -> Html:
-        """A paragraph of markdown with {placeholders} filled from the facts."""
-        return _said(fill_text(text, self.facts, **more))
-
     def work(self, ident: str, *parts: Any) -> Html | None:
         """What belongs behind the fold of a question: texts, pictures, tables, in their order; its
         takeaway at the end. Open for an instructor and once the answer was right; nothing in a
@@ -156,8 +151,8 @@ class Session:
         text = []
         for part in parts:
             if isinstance(part, str):
-                text.append(fill_text(part, self.facts))
-                html.append(markdown(text[-1]))
+                text.append(part)
+                html.append(markdown(part))
             elif part is not None:
                 text.append(repr(part))
                 html.append(_html_of(part))

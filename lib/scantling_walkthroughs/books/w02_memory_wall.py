@@ -339,6 +339,13 @@ def state_question(f: Facts) -> Number:
     )
 
 
+def state_note(f: Facts) -> str:
+    return (
+        f"It fits only because the search recomputes {show.share(f.recomputed)} of the layers "
+        "to make it fit."
+    )
+
+
 def sharding_question(f: Facts) -> Choice:
     return Choice(
         id="sharding",

@@ -452,6 +452,15 @@ def rails_question(f: Facts) -> Number:
     )
 
 
+def rails_note(f: Facts) -> str:
+    return (
+        "Large messages even beat the sum of the ports: an all-reduce that adds up inside the "
+        "node first sends less across it than a ring. A layer's tensor is smaller than that: "
+        f"{small_size(f.activation)}, where the measured rate is "
+        f"{show.bytes_per_s(f.busbw_layer)}."
+    )
+
+
 def tp16_question(f: Facts) -> Number:
     return Number(
         id="tp16",
@@ -687,6 +696,14 @@ def order_question(f: Facts) -> Choice:
     )
 
 
+def order_note(f: Facts) -> str:
+    return (
+        "Halve the bandwidth out of every device and keep the plan: the step goes from "
+        f"{show.seconds(f.classic.step_s)} to {show.seconds(f.slow_net.step_s)}. The axes were "
+        "placed so that the slow tier hardly matters."
+    )
+
+
 def ridge_question(f: Facts) -> Number:
     return Number(
         id="ridge",
@@ -782,6 +799,18 @@ def fsdp_question(f: Facts) -> Number:
             "more tokens: tensor, context or pipeline parallelism, or a hybrid that gathers "
             "inside a pod."
         ),
+    )
+
+
+def fsdp_note(f: Facts) -> str:
+    return (
+        f"A batch of {f.global_batch:,} sequences feeds as many data-parallel ranks; beyond, "
+        "context parallelism splits each sequence, and the gathers stay as large while the "
+        f"work between them shrinks. From {f.fsdp[3][0]:,} to {f.fsdp[4][0]:,} devices the step "
+        f"goes from {show.seconds(f.fsdp[3][1].step_s)} to {show.seconds(f.fsdp[4][1].step_s)}; "
+        f"the best plan's, on the larger fleet, is {show.seconds(f.placed[4][1].step_s)}. The "
+        "published runs in the table placed their axes: they hold their MFU to five figures of "
+        "devices."
     )
 
 

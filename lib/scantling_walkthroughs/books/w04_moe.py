@@ -463,6 +463,13 @@ def active_question(f: Facts) -> Number:
     )
 
 
+def active_note(f: Facts) -> str:
+    return (
+        "`sc.assess(design).params` counts by shape; the extra prediction layer of this model "
+        f"({show.params(f.result.mtp_params)}) stands apart, as in the report."
+    )
+
+
 def sparsity_question(f: Facts) -> Number:
     return Number(
         id="sparsity",
@@ -547,6 +554,13 @@ def ep_least_question(f: Facts) -> Number:
             "The store has to live somewhere: memory pays for the total. Expert parallelism "
             "divides it without splitting a matrix, and is paid in all-to-all."
         ),
+    )
+
+
+def ep_least_note(f: Facts) -> str:
+    return (
+        f"The published run goes on to {f.ep:,}: fewer experts a device means more rows for "
+        "each of them, and larger matrix products."
     )
 
 
@@ -648,6 +662,16 @@ def ratio_question(f: Facts) -> Number:
     )
 
 
+def ratio_note(f: Facts) -> str:
+    return (
+        "At full peak and full line rate the network is busy for a multiple of the compute. At "
+        f"the rates that both reach, the kit has {f.kit_ratio:.1f} seconds of layer compute, "
+        "attention and element-wise work included, for one of all-to-all; the report puts its "
+        "own chunks near one. Either way it is far too much to leave exposed. The whole step "
+        "under 1F1B:"
+    )
+
+
 def dualpipe_question(f: Facts) -> Choice:
     return Choice(
         id="dualpipe",
@@ -712,6 +736,15 @@ def dualpipe_question(f: Facts) -> Choice:
             "Memory buys overlap. It can be paid because expert parallelism made the weights "
             "of a device small: the choices of this design pay for one another."
         ),
+    )
+
+
+def dualpipe_note(f: Facts) -> str:
+    return (
+        "As a design of one's own, with the stack named (`stack: hai-llm`), the same plan "
+        f"makes {f.run.tokens_per_s_per_device:,.0f} tokens/s; with none named the kit assumes "
+        f"software in general and says {f.run_generic.tokens_per_s_per_device:,.0f}. Who wrote "
+        "the kernels is a fact of the design."
     )
 
 
@@ -915,6 +948,13 @@ def plan_question(f: Facts) -> Plan:
             "Sparse models move the axes: expert parallelism does for memory what tensor "
             "parallelism does in a dense model, and leaves the matrices whole."
         ),
+    )
+
+
+def plan_note(f: Facts) -> str:
+    return (
+        "MFU is over the dense fp8 peak, so it looks low: over the bf16 peak the best plan has "
+        f"{show.share(f.result.mfu_bf16_peak)}. Say which peak."
     )
 
 

@@ -573,6 +573,14 @@ def late_question(f: Facts) -> Number:
     )
 
 
+def late_note(f: Facts) -> str:
+    return (
+        "What the kit takes for likely at this size, most likely first:\n\n"
+        f"{f.causes}\n\n"
+        "The list is a set of experiments, not a verdict."
+    )
+
+
 def where_question(f: Facts) -> Choice:
     return Choice(
         id="where",
@@ -668,6 +676,15 @@ def which_question(f: Facts) -> Choice:
     )
 
 
+def which_note(f: Facts) -> str:
+    return (
+        "Waiting by rank is the cheapest instrument there is: one number a rank and step, from "
+        "the collective library's own log. It happens to everybody: BLOOM's log shows the same "
+        f"run before and with one bad node, {show.share(f.bloom_bad_node)} of its throughput "
+        f"apart; here it is {show.share(f.slow_lost)}."
+    )
+
+
 def tax_question(f: Facts) -> Number:
     return Number(
         id="tax",
@@ -698,6 +715,14 @@ def tax_question(f: Facts) -> Number:
             f"own loss is {f.lost_own_h:.0f}."
         ),
         takeaway="In a synchronous job the slowest rank is priced as if all of them were slow.",
+    )
+
+
+def tax_note(f: Facts) -> str:
+    return (
+        "`devices · (1 - 1 / ratio)`: the price of the slowest rank grows with the job, its "
+        f"chance of being there as well. In this job every one of {f.large:,} devices has to be "
+        "as fast as the others, every step."
     )
 
 
@@ -937,6 +962,10 @@ def tell_question(f: Facts) -> Explain:
             "are none of them."
         ),
     )
+
+
+def tell_note(f: Facts) -> str:
+    return f"At {f.price:.2f} dollars a device-hour the fault cost {show.usd(f.lost_usd)} a day."
 
 
 BOOK = Walkthrough(

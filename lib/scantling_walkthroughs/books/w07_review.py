@@ -397,6 +397,13 @@ def how_question(f: Facts) -> Explain:
     )
 
 
+def how_note(f: Facts) -> str:
+    return (
+        f"What hangs on it: an order of {f.devices:,} devices and a date. So b, c and f first, "
+        "since a mistake there is days; then what keeps it running."
+    )
+
+
 def flops_question(f: Facts) -> Number:
     return Number(
         id="flops",
@@ -423,6 +430,13 @@ def flops_question(f: Facts) -> Number:
             f"{f.seq_len:,} tokens, which the exact count has.)"
         ),
         takeaway="Check the line that everything else divides by first.",
+    )
+
+
+def flops_note(f: Facts) -> str:
+    return (
+        f"The kit's exact count: {show.flop(f.stated.flops_per_token)} a token, attention and "
+        "output head in."
     )
 
 
@@ -472,6 +486,10 @@ def implied_question(f: Facts) -> Number:
             "this hardware it is a mistake until shown otherwise."
         ),
     )
+
+
+def implied_note(f: Facts) -> str:
+    return f"The record on this device in bf16: {f.record.run}, {f.record.source}."
 
 
 def days_question(f: Facts) -> Number:
@@ -811,6 +829,14 @@ def overhead_question(f: Facts) -> Number:
     )
 
 
+def overhead_note(f: Facts) -> str:
+    return (
+        f"The store of Llama 3's cluster writes {show.bytes_per_s(f.tectonic_bytes_per_s)} "
+        f"sustained: this one is {f.store_ratio:.0f} times slower, and that is what the "
+        "document should have been worried about."
+    )
+
+
 def interval_question(f: Facts) -> Number:
     return Number(
         id="interval",
@@ -889,6 +915,15 @@ def faults_question(f: Facts) -> Choice:
             "Separate what is wrong from what inherits it: the author has to fix three "
             "lines, not five."
         ),
+    )
+
+
+def faults_note(f: Facts) -> str:
+    return (
+        "What each is worth, the rest as it stands: sparse for dense, a factor of two in days; "
+        f"tensor across nodes, {f.tp_cost:.2f} times the step; saves of weights only, "
+        f"{show.share(f.overhead)} instead of {show.share(f.said_overhead)}, and a run that "
+        "cannot resume."
     )
 
 
@@ -992,6 +1027,13 @@ def needed_question(f: Facts) -> Number:
             f"{f.deadline_days}."
         ),
         takeaway="The finding of the review is a number of devices, not a list of errors.",
+    )
+
+
+def needed_note(f: Facts) -> str:
+    return (
+        f"At the price of line h that is {show.usd(f.best.cost_usd)} for the run however many "
+        "devices share it; the date costs devices, not device-hours, as long as they stay busy."
     )
 
 

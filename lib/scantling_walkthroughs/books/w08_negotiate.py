@@ -510,6 +510,13 @@ def usd_question(f: Facts) -> Number:
     )
 
 
+def usd_note(f: Facts) -> str:
+    return (
+        f"Old: {show.usd(f.usd)}, {show.days(f.base.days)}. New: {show.usd(f.budget_usd)}, "
+        f"{show.days(f.deadline_days)}."
+    )
+
+
 def tokens_question(f: Facts) -> Number:
     return Number(
         id="tokens",
@@ -733,6 +740,14 @@ def spot_question(f: Facts) -> Number:
     )
 
 
+def spot_note(f: Facts) -> str:
+    return (
+        f"`price / goodput`. In fp8 on {f.devices:,} spot devices the run would take "
+        f"{show.days(f.spot_days)}: inside the money, outside the time, and at the mercy of a "
+        "reclaim rate that nobody guarantees."
+    )
+
+
 def batch_question(f: Facts) -> Number:
     return Number(
         id="batch",
@@ -830,6 +845,13 @@ def package_question(f: Facts) -> Choice:
         takeaway=(
             "Two limits need two levers: one that lowers the hours, one that spends them faster."
         ),
+    )
+
+
+def package_note(f: Facts) -> str:
+    return (
+        f"Days against dollars: the limits are {show.days(f.deadline_days)} and "
+        f"{show.usd(f.budget_usd)}; what lies left of and below both is an offer."
     )
 
 
@@ -976,6 +998,15 @@ def margin_question(f: Facts) -> Number:
     )
 
 
+def margin_note(f: Facts) -> str:
+    return (
+        f"The kit's band for this step is {show.seconds(f.best.step_s_low)} to "
+        f"{show.seconds(f.best.step_s_high)} around {show.seconds(f.best.step_s)}. Sources left "
+        "out of its fit lie within that band four times of five: an estimate to plan with, not "
+        "to sign with."
+    )
+
+
 def offer_question(f: Facts) -> Explain:
     return Explain(
         id="offer",
@@ -1033,6 +1064,14 @@ def offer_question(f: Facts) -> Explain:
             "Options with prices and one recommendation: the others decide on values, you "
             "answer for the numbers."
         ),
+    )
+
+
+def offer_note(f: Facts) -> str:
+    return (
+        f"The tokens given up add {f.loss_offer:.4f} nats to the loss by the published law; "
+        "research owns that number, and the first week of fp8 against bf16 is the measurement "
+        "that can prove the offer wrong."
     )
 
 

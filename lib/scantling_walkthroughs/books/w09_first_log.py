@@ -255,6 +255,10 @@ def step_question(f: Facts) -> Number:
     )
 
 
+def step_note(f: Facts) -> str:
+    return f"The log's own seconds: {f.printed}."
+
+
 def rate_question(f: Facts) -> Number:
     return Number(
         id="rate",

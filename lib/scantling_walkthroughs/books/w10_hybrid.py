@@ -419,6 +419,10 @@ def meet_question(f: Facts) -> Number:
     )
 
 
+def meet_note(f: Facts) -> str:
+    return f"One does not grow, the other grows by {f.kv_values:,} values a token."
+
+
 def saved_question(f: Facts) -> Number:
     return Number(
         id="saved",
@@ -467,6 +471,13 @@ def saved_question(f: Facts) -> Number:
     )
 
 
+def saved_note(f: Facts) -> str:
+    return (
+        f"The states are {small_size(f.states_bytes)} together; the cache that is left is "
+        f"{small_size(f.cache_kept_bytes)}."
+    )
+
+
 def kept_question(f: Facts) -> Number:
     return Number(
         id="kept",
@@ -509,6 +520,13 @@ def kept_question(f: Facts) -> Number:
             "A hybrid saves cache when it serves, not activations when it trains: per token "
             "both grow alike, and the wider scan keeps more."
         ),
+    )
+
+
+def kept_note(f: Facts) -> str:
+    return (
+        f"The first pipeline stage of both, by the kit: activations {small_size(f.held_bytes)} "
+        f"for the hybrid, {small_size(f.twin_held_bytes)} for its twin."
     )
 
 
@@ -562,6 +580,10 @@ def cross_question(f: Facts) -> Number:
             "without limit. Its place depends on width and state: work it out for your own."
         ),
     )
+
+
+def cross_note(f: Facts) -> str:
+    return f"The crossing by FLOP is at {f.cross:,.0f} tokens. The clock's comes below."
 
 
 def payoff_question(f: Facts) -> Choice:
@@ -665,6 +687,13 @@ def speedup_question(f: Facts) -> Number:
     )
 
 
+def speedup_note(f: Facts) -> str:
+    return (
+        f"Three lengths, a step of as many tokens, the kit's best plans: {f.short:,}, "
+        f"{f.middle:,}, {f.long:,} tokens."
+    )
+
+
 def worth_question(f: Facts) -> Number:
     return Number(
         id="worth",
@@ -746,6 +775,14 @@ def longest_question(f: Facts) -> Number:
             "A hybrid's layers differ in time, and embedding and head are no layers: balance "
             "the seconds of the stages, not the number of their layers."
         ),
+    )
+
+
+def longest_note(f: Facts) -> str:
+    return (
+        f"The kit's layout has {f.first_layers:,} layers on the first stage and "
+        f"{f.last_layers:,} on the last. The even one is {show.share(f.even_cost)} slower a "
+        "step."
     )
 
 

@@ -12,7 +12,6 @@ from scantling.verdict.limits import limits
 from scantling.verdict.record import Assessment
 from scantling_walkthroughs.published_figures import recreate as published_figures
 from scantling_walkthroughs.published_figures.record import Figure, Point
-from scantling_walkthroughs.texts import fill_text
 
 from ..charts.published import bars, error, is_share, lines, picture, said, size
 from ..report.rendering import macros
@@ -186,8 +185,6 @@ def _in_figures(result: Assessment) -> str:
     )
 
 
-def say(text: str, **facts: Any) -> Html:
-    """A sentence with computed numbers in it: `{name:share}` in the manners of the table of
-    quantities, or any format of Python's."""
-    words = fill_text(text, None, **facts)
+def say(words: str) -> Html:
+    """A paragraph of markdown."""
     return Html(html=markdown(words), words=words)
