@@ -28,7 +28,7 @@ class Facts(DesignFacts):
     mfu = 0.4  # share
     stall_s = 10.0  # s
     interval_hour_s = 3600.0  # s
-    tried: tuple[tuple[str, dict[str, int]], ...] = (
+    plan_variants: tuple[tuple[str, dict[str, int]], ...] = (
         ("the best found", {}),
         ("tp 8 · pp 16 · dp 128, as published", {"tp": 8, "pp": 16, "dp": 128}),
         ("tp 16: across two nodes", {"tp": 16}),
@@ -229,7 +229,7 @@ class Facts(DesignFacts):
 
     @cached_property
     def plan_rows(self) -> list[tuple[str, Assessment]]:
-        return [(name, assess(self.design.change(plan=plan))) for name, plan in self.tried]
+        return [(name, assess(self.design.change(plan=plan))) for name, plan in self.plan_variants]
 
     @cached_property
     def half_answer(self) -> str:
@@ -331,7 +331,7 @@ def params_question(f: Facts) -> Number:
         expected=f.params,
         unit="parameters",
         within=1.03,
-        shown="params",
+        manner="params",
         slips=(
             Slip(
                 value=f.params_mha,
@@ -523,26 +523,26 @@ def state_question(f: Facts) -> Number:
 
 
 def plan_question(f: Facts) -> Plan:
-    def outside_the_node(tried: Assessment, best: Assessment) -> str:
+    def outside_the_node(trial: Assessment, best: Assessment) -> str:
         return (
-            f"tp {tried.plan['tp']} leaves the node: its collectives, twice forward and twice "
+            f"tp {trial.plan['tp']} leaves the node: its collectives, twice forward and twice "
             "backward in every layer, run over the network. Exposed tensor-parallel time is "
-            f"{show.seconds(tried.step_breakdown_s['tp'])} of a {show.seconds(tried.step_s)} step, "
+            f"{show.seconds(trial.step_breakdown_s['tp'])} of a {show.seconds(trial.step_s)} step, "
             f"against {show.seconds(best.step_breakdown_s['tp'])} at the best plan."
         )
 
-    def sharded_data_only(tried: Assessment, best: Assessment) -> str:
+    def sharded_data_only(trial: Assessment, best: Assessment) -> str:
         return (
             "Sharded data parallelism alone gathers every weight over the network for every "
-            f"micro-batch: {show.seconds(tried.step_s)} a step against "
+            f"micro-batch: {show.seconds(trial.step_s)} a step against "
             f"{show.seconds(best.step_s)}. It is a good plan where each device has many more "
             "tokens to work on."
         )
 
-    def long_pipeline(tried: Assessment, best: Assessment) -> str:
+    def long_pipeline(trial: Assessment, best: Assessment) -> str:
         return (
             "It fits with room to spare, and pays for it: with so many stages the pipeline "
-            f"idles {show.share(tried.bubble_fraction)} of the step."
+            f"idles {show.share(trial.bubble_fraction)} of the step."
         )
 
     return Plan(
@@ -845,7 +845,7 @@ def cost_question(f: Facts) -> Number:
         unit="M$",
         scale=1e6,
         within=1.03,
-        shown="usd",
+        manner="usd",
         slips=(
             Slip(
                 value=f.usd * f.goodput_share,

@@ -49,7 +49,7 @@ class Facts:
 
     @cached_property
     def hourly_elsewhere(self) -> tuple[float, float]:
-        return measured.recreated("ettr-scale", "series", "hourly saves")
+        return measured.recreation_of("ettr-scale", "series", "hourly saves")
 
     @cached_property
     def llama_floor(self) -> float:  # share
@@ -208,7 +208,7 @@ class Facts:
         )
 
     @cached_property
-    def meta_counted(self) -> float:  # ratio
+    def meta_ettr(self) -> float:  # ratio
         return float(goodput.ettr_linear(self.meta_min, self.far_recovery_min))
 
     @cached_property

@@ -441,7 +441,7 @@ def hours_question(f: Facts) -> Number:
         expected=f.hours,
         unit="h",
         within=1.04,
-        shown="hours",
+        manner="hours",
         slips=(
             Slip(value=f.hours / 24, says="That is device-days: times 24."),
             Slip(
@@ -479,7 +479,7 @@ def usd_question(f: Facts) -> Number:
         unit="M$",
         scale=1e6,
         within=1.04,
-        shown="usd",
+        manner="usd",
         slips=(
             Slip(
                 value=f.budget_usd,
@@ -530,7 +530,7 @@ def tokens_question(f: Facts) -> Number:
         unit="T",
         scale=1e12,
         within=1.03,
-        shown="params",
+        manner="params",
         slips=(
             Slip(
                 value=f.tokens * f.cut, says="That is what you lose, not what is left.", within=1.02
@@ -871,7 +871,7 @@ def day_question(f: Facts) -> Number:
         unit="k$",
         scale=1000.0,
         within=1.12,
-        shown="usd",
+        manner="usd",
         slips=(
             Slip(
                 value=f.mean_day_usd,
@@ -905,10 +905,10 @@ def day_question(f: Facts) -> Number:
 
 
 def plan_question(f: Facts) -> Plan:
-    def idle_stages(tried: Assessment, best: Assessment) -> str:
+    def idle_stages(trial: Assessment, best: Assessment) -> str:
         return (
-            f"It runs, at {show.seconds(tried.step_s)} against {show.seconds(best.step_s)}: "
-            f"{show.share(tried.bubble_fraction)} of the step is idle, and fp8 makes eight-way "
+            f"It runs, at {show.seconds(trial.step_s)} against {show.seconds(best.step_s)}: "
+            f"{show.share(trial.bubble_fraction)} of the step is idle, and fp8 makes eight-way "
             "reductions a larger part of it."
         )
 
