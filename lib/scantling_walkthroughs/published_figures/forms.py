@@ -155,7 +155,10 @@ def state_bytes(params: float, dp: Column, sharding: str) -> Column:
     parameter, each over dp where sharded."""
     shape = gpt(36, 4096, 32)
     plan = Plan(dp=dp, sharding=code(SHARDINGS, sharding))
-    m = memory(bare(shape, plan, job=replace(GENERIC_JOB, grad_bytes=2.0)))
+    constants = generic_constants()
+    # the paper accumulates in 16 bit, whatever stacks do since
+    constants = replace(constants, memory=replace(constants.memory, bf16_gradients=0.0))
+    m = memory(bare(shape, plan, job=replace(GENERIC_JOB, grad_bytes=2.0), constants=constants))
     each = (m.weights + m.gradients + m.optimizer) / parameters(shape).total
     return each * params
 
