@@ -436,7 +436,7 @@ CLAIMS = {
         and f.even_cost > 0.03
     ),
     "10 a hybrid keeps more activations than its twin": lambda f: (
-        f.held_bytes > 1.2 * f.twin_held_bytes
+        f.stage_activation_bytes > 1.2 * f.twin_activation_bytes
     ),
     "10 the even split is as the question says": lambda f: all(
         stage["blocks"] == {"mamba2": 6, "mlp": 6, "attention": 1}
