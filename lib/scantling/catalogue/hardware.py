@@ -89,11 +89,12 @@ class Accelerator(Sourced):
         if not self.unpublished:
             return None
         own = ", ".join(f"{name}: …" for name in self.unpublished)
+        missing = " and no ".join(self.unpublished)
         return DesignError(
             field,
             self.id,
             f"figures of your own for it, {{like: {self.id}, {own}}}",
-            problem=f"is {self.status}, and no {' and no '.join(self.unpublished)} of it is published",
+            problem=f"is {self.status}, and no {missing} of it is published",
         )
 
     def peak_flops(self, precision: str) -> float:
