@@ -370,19 +370,18 @@ def test_a_number_is_typed_beside_its_slider(desk):
 
 def test_figures_of_an_earlier_design_are_grey_until_the_answer_is_drawn(desk):
     """The kernel is held up by another cell, as one that computes is."""
-    desk.run(
-        "desk.session.judge, sound = (lambda d, q: (__import__('time').sleep(3), sound(d, q))[1]), desk.session.judge"
-    )  # noqa: E501
+    desk.run("import time; sound = desk.session.judge")
+    desk.run("desk.session.judge = lambda *a: (time.sleep(3), sound(*a))[1]")
     try:
         desk.control("cluster.devices").focus()
         desk.page.keyboard.press("ArrowLeft")
         desk.page.wait_for_function(
             "() => getComputedStyle(document.querySelector('.sd-strip')).filter !== 'none'"
         )
-        assert desk.page.locator(".sd-busy").is_visible()
+        desk.page.locator(".sd-busy span").wait_for()
         assert not desk.page.locator(".sd-lost").is_visible()
         desk.settle()
         desk.page.wait_for_function("() => !document.querySelector('.sd-computing')")
-        assert not desk.page.locator(".sd-busy").is_visible()
+        assert not desk.page.locator(".sd-busy span").is_visible()
     finally:
         desk.run("desk.session.judge = sound")
